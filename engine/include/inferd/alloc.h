@@ -1,0 +1,51 @@
+/** Memory: an allocator is a value that is passed to every create(), and the object remembers it.
+ *
+ *  No part of inferd calls malloc behind the caller's back, so a test can make the k-th allocation fail, a server can
+ *  hold a model to a budget, and "running allocates nothing" can be proved. Thread: an allocator must be usable from
+ *  any thread unless its maker says otherwise. */
+#ifndef INFERD_ALLOC_H
+#define INFERD_ALLOC_H
+
+#include "inferd/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** acquire: size > 0 bytes aligned to align (a power of two, ≥ sizeof(void *)); NULL if there are none.
+ *  release: gives back what acquire returned with the same size; ptr is never NULL.
+ *  Content is not initialised. */
+struct ifd_alloc {
+    void *context;
+    void *(*acquire)(void *context, size_t size, size_t align);
+    void (*release)(void *context, void *ptr, size_t size);
+};
+
+/** The process's heap. Static, stateless. */
+const struct ifd_alloc *ifd_alloc_system(void);
+
+/** size bytes aligned for any C object, or NULL. size 0 gives NULL. */
+void *ifd_acquire(const struct ifd_alloc *alloc, size_t size) IFD_NODISCARD;
+
+/** The same, zeroed. count × size is checked for overflow: NULL then. */
+void *ifd_acquire_zeroed(const struct ifd_alloc *alloc, size_t count, size_t size) IFD_NODISCARD;
+
+/** size bytes aligned to IFD_TENSOR_ALIGN and followed by IFD_TENSOR_PAD zeroed readable bytes, or NULL. Give back with
+ *  ifd_release_tensor and the same size. size 0 is allowed: the pad alone. */
+void *ifd_acquire_tensor(const struct ifd_alloc *alloc, size_t size) IFD_NODISCARD;
+
+/** ptr may be NULL. size is what was asked for. */
+void ifd_release(const struct ifd_alloc *alloc, void *ptr, size_t size);
+void ifd_release_tensor(const struct ifd_alloc *alloc, void *ptr, size_t size);
+
+/** Checked arithmetic on sizes: false and nothing written if the result does not fit. */
+bool ifd_size_mul(size_t a, size_t b, size_t *ret) IFD_NODISCARD;
+bool ifd_size_add(size_t a, size_t b, size_t *ret) IFD_NODISCARD;
+
+/** Rounds up to a multiple of align (a power of two); false if the result does not fit. */
+bool ifd_size_align(size_t a, size_t align, size_t *ret) IFD_NODISCARD;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

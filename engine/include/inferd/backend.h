@@ -1,0 +1,189 @@
+/** The plugin ABI: what a backend must give the engine, and what the engine gives a backend.
+ *
+ *  A backend computes partitions (groups of neighbouring nodes) on one kind of device. It sees nodes, constants and
+ *  shapes; it never sees a file, a graph, a request or a socket. Built-in backends (backends/builtin.c) and plugins
+ *  (a shared object that exports ifd_backend_query and has no undefined symbol of ours) use this same header.
+ *
+ *  Life: open → for every model: cost per node, compile per partition → run, many times, from many threads, each with
+ *  its own binding → release → close.
+ *
+ *  Every struct here begins with or is guarded by a size ("bytes") where it may grow; it grows at the end only, and a
+ *  reader that finds a smaller size uses the defaults named here. */
+#ifndef INFERD_BACKEND_H
+#define INFERD_BACKEND_H
+
+#include "inferd/op.h"
+#include "inferd/op_attrs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define IFD_BACKEND_ABI 1u
+
+/** A team of threads that an instance lends to a run. count includes the caller's thread and is ≥ 1.
+ *
+ *  run() calls fn(arg, index, count) once for each index 0 … count-1, index 0 on the caller's thread, and returns when
+ *  all have returned. It is a barrier: what was written before is seen inside, what is written inside is seen after.
+ *  With count 1 it is a plain call. It neither allocates nor fails. */
+typedef void (*ifd_team_fn)(void *arg, uint32_t index, uint32_t count);
+
+struct ifd_team {
+    uint32_t count;
+    void (*run)(const struct ifd_team *team, ifd_team_fn fn, void *arg);
+    void *context;
+};
+
+/** Instruction-set features of the processor, under the mask that the user gave to weaken them. Bits of features that
+ *  do not exist on this architecture are 0. */
+enum ifd_cpu_flag {
+    IFD_CPU_AVX2 = 1u << 0,        /* with FMA and F16C: x86-64-v3 */
+    IFD_CPU_AVX512 = 1u << 1,      /* F BW DQ VL CD: x86-64-v4 */
+    IFD_CPU_AVX512_VNNI = 1u << 2, /* with VBMI */
+    IFD_CPU_AVX512_BF16 = 1u << 3,
+    IFD_CPU_AVX_VNNI = 1u << 4,
+    IFD_CPU_AMX_INT8 = 1u << 5,
+    IFD_CPU_AMX_BF16 = 1u << 6,
+    IFD_CPU_NEON = 1u << 16,
+    IFD_CPU_DOTPROD = 1u << 17,
+    IFD_CPU_FP16 = 1u << 18,
+    IFD_CPU_I8MM = 1u << 19,
+    IFD_CPU_BF16 = 1u << 20
+};
+
+struct ifd_cpu {
+    uint32_t flags;                          /* enum ifd_cpu_flag */
+    uint32_t cores;                          /* that this process may run on */
+    size_t l1d_bytes, l2_bytes, l3_bytes;    /* of one core; l3 shared; 0 if unknown */
+};
+
+/** Services of the engine for one backend, valid until close() returns. alloc may be called from any thread. */
+struct ifd_host {
+    uint32_t bytes; /* sizeof(struct ifd_host) of the engine */
+    const struct ifd_alloc *alloc;
+    struct ifd_cpu cpu;
+    bool exact; /* bit-exact kernels were asked for: results equal the reference kernels for quantized types */
+    /** A line for people, below the level that operators see by default; may be NULL. Thread: any. */
+    void (*debug)(void *context, const char *text);
+    void *debug_context;
+};
+
+/** One node. Operands and results carry descriptions with all dimensions known. */
+struct ifd_node_view {
+    const char *name; /* name of its first output in the file; for messages only */
+    enum ifd_op op;
+    const void *attrs;
+    const struct ifd_operand *input;
+    uint32_t input_count;
+    const struct ifd_desc *output;
+    uint32_t output_count;
+};
+
+/** Index of a value inside a partition view; IFD_NO_VALUE for an absent optional input. */
+#define IFD_NO_VALUE UINT32_MAX
+
+enum ifd_value_role {
+    IFD_VALUE_CONSTANT, /* .data is its content */
+    IFD_VALUE_INPUT,    /* produced outside, bound at run */
+    IFD_VALUE_OUTPUT,   /* produced inside, wanted outside, bound at run (also readable inside) */
+    IFD_VALUE_INTERNAL  /* produced and consumed inside only: the backend decides where it lives, if anywhere */
+};
+
+struct ifd_partition_value {
+    struct ifd_desc desc;
+    struct ifd_bytes data; /* CONSTANT only: aligned, padded, valid until release() of every partition of this model */
+    enum ifd_value_role role;
+    uint32_t slot; /* INPUT, OUTPUT: position in ifd_binding.input / .output */
+};
+
+/** A partition's node: node view plus, per operand, the index of its value. */
+struct ifd_partition_node {
+    struct ifd_node_view view;
+    const uint32_t *input_value;
+    const uint32_t *output_value;
+};
+
+/** A partition: nodes in an order in which they can run. All memory belongs to the engine and, constants and attrs
+ *  aside, is gone when compile() returns. constants and attrs stay until the model is gone. */
+struct ifd_partition_view {
+    const struct ifd_partition_node *node;
+    uint32_t node_count;
+    const struct ifd_partition_value *value;
+    uint32_t value_count;
+    uint32_t input_count, output_count; /* slots */
+    uint32_t max_threads;               /* largest team that will run it: scratch must do for that many */
+    bool low_precision_allowed;         /* the model's owner opted in to bf16/fp16 arithmetic */
+};
+
+struct ifd_device;    /* the backend's own: an opened device */
+struct ifd_partition; /* the backend's own: compiled, immutable, shared by threads */
+
+/** What the engine must know of a compiled partition. */
+struct ifd_partition_info {
+    size_t scratch_bytes;    /* per running instance, aligned to IFD_TENSOR_ALIGN, content undefined before each run */
+    uint32_t step_count;     /* for describe() and profiles; ≥ 1 */
+    size_t constant_bytes;   /* packed weights that this partition itself holds */
+    /** Output slot 0 may be bound to the memory of input slot 0 (same bytes). */
+    bool can_alias;
+};
+
+/** A step inside a partition, for `inspect` and profiles. Text is static or lives as long as the partition. */
+struct ifd_step_info {
+    const char *name;   /* "conv2d+relu6", with what was fused */
+    const char *kernel; /* "gemm_s8 14x32 avx512vnni" */
+    const char *output; /* name of the value that it makes */
+    uint64_t macs;      /* multiply-accumulates of one run, 0 if not a meaningful figure */
+};
+
+/** One run. Everything belongs to the engine and is exclusive to this call until run() returns. */
+struct ifd_binding {
+    const void *const *input; /* per input slot; aligned and padded */
+    void *const *output;      /* per output slot; aligned and padded; never overlaps an input unless can_alias */
+    void *scratch;
+    const struct ifd_team *team;
+    uint64_t *step_ns; /* if not NULL: step_count counters to which the time of each step is added */
+    uint64_t (*now_ns)(void); /* clock for step_ns */
+};
+
+struct ifd_backend {
+    uint32_t abi;   /* IFD_BACKEND_ABI */
+    uint32_t bytes; /* sizeof(struct ifd_backend) */
+    const char *name; /* "CpuAcc": unique, letters and digits */
+
+    /** The engine makes one partition of each node (the backend neither fuses nor plans): CpuRef. */
+    bool per_node;
+
+    /** Opens the device. UNAVAILABLE with a reason if there is none. */
+    enum ifd_code (*open)(const struct ifd_host *host, struct ifd_device **ret_device, struct ifd_err *err);
+
+    /** 0: cannot run this node, and says why in reason (may be NULL). Otherwise a positive cost; smaller is better;
+     *  only compared within one backend's own answers today. Thread: one at a time per device. */
+    uint32_t (*cost)(struct ifd_device *device, const struct ifd_node_view *node, struct ifd_err *reason);
+
+    /** Prepares a partition: packs weights, chooses kernels, lays out scratch.
+     *
+     *  like: NULL, or a partition that this backend compiled from the same nodes and constants for another batch size.
+     *  The backend should share its packed constants instead of packing again; like outlives the new partition.
+     *  Thread: one at a time per device. */
+    enum ifd_code (*compile)(struct ifd_device *device, const struct ifd_partition_view *view,
+                             struct ifd_partition *like, struct ifd_partition **ret_partition,
+                             struct ifd_partition_info *ret_info, struct ifd_err *err);
+
+    /** Computes. Allocates nothing, logs nothing, keeps nothing. Thread: any, at the same time on one partition with
+     *  different bindings. */
+    enum ifd_code (*run)(struct ifd_partition *partition, const struct ifd_binding *binding, struct ifd_err *err);
+
+    /** Describes step 0 … step_count-1. Optional (NULL): the engine describes the nodes instead. */
+    void (*describe)(struct ifd_partition *partition, uint32_t step, struct ifd_step_info *ret);
+
+    void (*release)(struct ifd_partition *partition); /* NULL is fine */
+    void (*close)(struct ifd_device *device);         /* NULL is fine; no partition is left */
+};
+
+/** The one symbol that a plugin exports: its descriptor, or NULL if it cannot serve an engine of host_abi. */
+typedef const struct ifd_backend *(*ifd_backend_query_fn)(uint32_t host_abi);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,183 @@
+/** The engine: bytes of a model file in, an immutable model out; instances of it run.
+ *
+ *      struct ifd_engine *engine;  struct ifd_model *model;  struct ifd_instance *instance;
+ *      ifd_engine_create(&(struct ifd_engine_options){.alloc = ifd_alloc_system()}, &engine, &err);
+ *      ifd_model_load(engine, file, &(struct ifd_model_options){0}, &model, &err);
+ *      ifd_instance_create(model, &(struct ifd_instance_options){.threads = 1}, &instance, &err);
+ *      ifd_instance_run(instance, &io, 1, &err);
+ *
+ *  Every option struct may be zeroed: 0 means the default named beside the field. */
+#ifndef INFERD_ENGINE_H
+#define INFERD_ENGINE_H
+
+#include "inferd/alloc.h"
+#include "inferd/backend.h"
+#include "inferd/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ifd_engine;   /* opened backends; no model knows of another. Thread: any */
+struct ifd_model;    /* immutable after load; shared by its instances. Thread: any */
+struct ifd_instance; /* memory and threads for one run at a time. Thread: one at a time per object */
+
+/* ---- engine ---- */
+
+struct ifd_engine_options {
+    const struct ifd_alloc *alloc;               /* system */
+    const struct ifd_backend *const *backends;   /* descriptors, see backends/builtin.h; at least one */
+    uint32_t backend_count;
+    uint32_t cpu_mask; /* features that may be used (enum ifd_cpu_flag); 0 = all that the CPU has */
+    bool no_cpu_features; /* with cpu_mask 0: use none at all */
+    bool exact;        /* bit-exact kernels for quantized types */
+    void (*debug)(void *context, const char *text);
+    void *debug_context;
+};
+
+IFD_NODISCARD enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
+                                              struct ifd_engine **ret_engine, struct ifd_err *err);
+/** All models must be gone. NULL is fine. */
+void ifd_engine_destroy(struct ifd_engine *engine);
+
+/** Backends in the order given. available is false, with the reason, if open() failed. */
+struct ifd_backend_info {
+    const char *name;
+    bool available;
+    const char *reason;
+};
+uint32_t ifd_engine_backend_count(const struct ifd_engine *engine);
+void ifd_engine_backend_info(const struct ifd_engine *engine, uint32_t index, struct ifd_backend_info *ret);
+const struct ifd_cpu *ifd_engine_cpu(const struct ifd_engine *engine);
+
+/* ---- model ---- */
+
+/** What a hostile file may cost. Each has a default, and the error names the limit. */
+struct ifd_limits {
+    size_t file_bytes;     /* 2 GiB - 1 */
+    uint32_t nodes;        /* 100,000 */
+    uint32_t values;       /* 400,000 */
+    uint32_t node_inputs;  /* 4,096 */
+    size_t tensor_bytes;   /* 2 GiB - 1: one tensor */
+    size_t arena_bytes;    /* 4 GiB - 1: all that one instance holds */
+};
+
+struct ifd_model_options {
+    /** Names of backends in order of preference ("CpuAcc", "CpuRef"); a node goes to the first that takes it.
+     *  NULL: the engine's order. A name that the engine does not know is an error. */
+    const char *const *backends;
+    uint32_t backend_count;
+    struct ifd_limits limits;   /* per field: 0 = default */
+    uint32_t max_threads;       /* largest team of any instance; default 1 */
+    bool no_optimize;           /* keep the graph as the file has it, foldable constants aside */
+    bool low_precision_allowed; /* bf16/fp16 arithmetic where the hardware has it */
+};
+
+/** Reads, verifies, optimizes and plans a model (TFLite today; the format is found by its content).
+ *
+ *  file must stay readable and unchanged until ifd_model_destroy: constants are used in place.
+ *  Errors: CORRUPT (breaks its format), UNSUPPORTED (names operator, version, node, tensors), TOO_LARGE (names the
+ *  limit), INVALID (options), NOMEM. Nothing is left behind on error. */
+IFD_NODISCARD enum ifd_code ifd_model_load(struct ifd_engine *engine, struct ifd_bytes file,
+                                           const struct ifd_model_options *options,
+                                           struct ifd_model **ret_model, struct ifd_err *err);
+/** All its instances must be gone. NULL is fine. */
+void ifd_model_destroy(struct ifd_model *model);
+
+/** An input or output of a model. Pointers live as long as the model. */
+struct ifd_port {
+    const char *name;
+    struct ifd_desc desc; /* as the file has it: dimension 0 is what it says, often 1 */
+    /** Batch is a free dimension of this port: its dimension 0 may be any 1 … IFD_MAX_BATCH at run time. */
+    bool batched;
+    /** From the file's metadata, if it has any: */
+    const char *description;  /* NULL */
+    bool has_normalization;   /* image inputs: real = (pixel - mean[c]) / std[c], pixel in 0 … 255 */
+    float mean[4], std[4];
+    uint32_t normalization_count; /* 1 or the number of channels */
+    const char *const *labels; /* outputs: label of class i, or NULL */
+    uint32_t label_count;
+};
+
+struct ifd_model_info {
+    const char *format; /* "tflite" */
+    uint32_t format_version;
+    const char *description; /* may be empty */
+    uint32_t input_count, output_count;
+    const struct ifd_port *input, *output;
+    /** Every input and output is batched, and the whole graph treats samples independently: requests can share a run.
+     *  Otherwise a run of batch n is n runs of batch 1 inside one call. */
+    bool batch_is_free;
+    size_t constant_bytes; /* weights in the file and packed ones */
+    size_t arena_bytes;    /* per instance at batch 1 */
+    uint32_t node_count, step_count;
+};
+
+#define IFD_MAX_BATCH 4096
+
+const struct ifd_model_info *ifd_model_info(const struct ifd_model *model);
+
+/* ---- instance ---- */
+
+struct ifd_instance_options {
+    uint32_t threads;   /* 1; at most ifd_model_options.max_threads */
+    uint32_t max_batch; /* 1: memory is laid out for batches up to this at creation, so that run allocates nothing */
+};
+
+IFD_NODISCARD enum ifd_code ifd_instance_create(struct ifd_model *model,
+                                                const struct ifd_instance_options *options,
+                                                struct ifd_instance **ret_instance, struct ifd_err *err);
+void ifd_instance_destroy(struct ifd_instance *instance); /* NULL is fine */
+
+/** One caller's share of a run: its tensors, in the model's order, all with the same dimension 0 = batch.
+ *
+ *  input:  data, bytes, dtype and shape must fit the model's ports.
+ *  output: dtype and shape are written. If data is NULL, it is set to memory of the instance that stays until the next
+ *          run; else the result is written there (capacity ≥ bytes needed, otherwise TOO_LARGE). Outputs that are not
+ *          wanted are neither written nor copied. */
+struct ifd_io {
+    const struct ifd_tensor *input;
+    struct ifd_tensor *output;
+    const bool *output_wanted; /* NULL: all */
+    int64_t batch;             /* ≥ 1; for models without a batch dimension 1 */
+};
+
+/** Runs io_count requests as one batch (their batches add up to at most max_batch). More than one only if the model's
+ *  batch_is_free. Allocates nothing.
+ *  Errors: INVALID (wrong count, type, shape, size: names the tensor), TOO_LARGE, what a backend says. Outputs that
+ *  were the caller's memory are undefined then. */
+IFD_NODISCARD enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_io *io,
+                                             uint32_t io_count, struct ifd_err *err);
+
+/** Bytes that this instance holds. */
+size_t ifd_instance_bytes(const struct ifd_instance *instance);
+
+/* ---- looking inside (inspect, bench) ---- */
+
+/** One step of the plan at batch 1. Text lives as long as the model. */
+struct ifd_plan_step {
+    struct ifd_step_info step;
+    const char *backend;
+    uint32_t partition;
+    size_t arena_offset, arena_bytes; /* of its first output; bytes 0 if it lives inside the backend */
+};
+
+uint32_t ifd_model_step_count(const struct ifd_model *model);
+void ifd_model_step(const struct ifd_model *model, uint32_t index, struct ifd_plan_step *ret);
+
+/** Nanoseconds spent in every step since the last call with reset; count must be ifd_model_step_count. Needs
+ *  ifd_instance_profile(instance, true) before the runs. */
+void ifd_instance_profile(struct ifd_instance *instance, bool on);
+void ifd_instance_step_ns(const struct ifd_instance *instance, uint64_t *ret_ns, uint32_t count);
+
+/** A text form of the model through sink (called with pieces, not ended by NUL); the graph after optimization, the
+ *  plan, the memory map. */
+enum ifd_dump_format { IFD_DUMP_TEXT, IFD_DUMP_JSON, IFD_DUMP_DOT };
+typedef void (*ifd_sink_fn)(void *context, const char *text, size_t size);
+IFD_NODISCARD enum ifd_code ifd_model_dump(const struct ifd_model *model, enum ifd_dump_format format,
+                                           ifd_sink_fn sink, void *context, struct ifd_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

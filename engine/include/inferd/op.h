@@ -1,0 +1,147 @@
+/** What an operator is: its name, its attributes, its shape rule and its reference result, each stated once.
+ *
+ *  An operator is one `const struct ifd_op_def` in engine/ops/<family>.c beside its reference kernel, and one row in
+ *  op_list.inc. Parsers set its attributes by name, the optimizer and the planner ask its shape rule, CpuRef *is* its
+ *  reference kernel, and every other backend is tested against that. Definitions are immutable and may be used from any
+ *  thread.
+ *
+ *  Semantics are TFLite's for quantized types (bit for bit those of LiteRT's reference kernels) and the framework-
+ *  neutral ones for floats; layouts are channels-last (NHWC) wherever an operator knows of channels. A parser of a
+ *  format with other conventions translates. */
+#ifndef INFERD_OP_H
+#define INFERD_OP_H
+
+#include "inferd/alloc.h"
+#include "inferd/status.h"
+#include "inferd/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Ids of operators. Part of the plugin ABI: op_list.inc is append-only. */
+enum ifd_op {
+#define OP(ID, symbol) IFD_OP_##ID,
+#include "inferd/op_list.inc"
+#undef OP
+    IFD_OP_COUNT
+};
+
+/** Inputs of one node at most for operators with a fixed number; variadic ones (concat, pack) have no bound but the
+ *  parser's limit. */
+#define IFD_OP_VARIADIC UINT32_MAX
+
+/** Kinds of attribute values and the C type of the field that holds one. */
+enum ifd_attr_kind {
+    IFD_ATTR_INT,  /* int32_t */
+    IFD_ATTR_F32,  /* float */
+    IFD_ATTR_BOOL, /* bool */
+    IFD_ATTR_INTS, /* struct ifd_ints */
+    IFD_ATTR_ENUM  /* int32_t, one of the values min … max */
+};
+
+/** Up to IFD_MAX_RANK signed numbers: axes, block sizes, begins, a target shape. */
+struct ifd_ints {
+    uint32_t count;
+    int64_t value[IFD_MAX_RANK];
+};
+
+/** One attribute: where it lies in the operator's attribute struct, its default and its range (both ends included;
+ *  for INTS the range of every element). ir/attrs.c applies them, so that range checks exist once. */
+struct ifd_attr_def {
+    const char *name;
+    enum ifd_attr_kind kind;
+    size_t offset;
+    double default_value;
+    double min, max;
+};
+
+/** An operand as the shape rule and the backends see it. desc is NULL for an optional input that is absent. data is the
+ *  content if it is constant, else {NULL, 0}; constant memory is aligned and padded like every tensor. */
+struct ifd_operand {
+    const struct ifd_desc *desc;
+    struct ifd_bytes data;
+};
+
+/** Question to the shape rule: this operator with these attributes on these inputs. */
+struct ifd_infer {
+    const void *attrs;
+    const struct ifd_operand *input;
+    uint32_t input_count;
+    uint32_t output_count;
+};
+
+/** A call of the reference kernel.
+ *
+ *  input[i]:  content of input i, NULL if absent; output[i]: where output i goes. No output overlaps an input, except
+ *             that output 0 may be input 0 itself where the definition says can_alias.
+ *  in/out:    their descriptions, all dimensions known.
+ *  scratch:   scratch_bytes as the definition's scratch() asked for, aligned to IFD_TENSOR_ALIGN; content undefined. */
+struct ifd_ref_call {
+    const void *attrs;
+    const struct ifd_desc *const *in;
+    const void *const *input;
+    uint32_t input_count;
+    const struct ifd_desc *const *out;
+    void *const *output;
+    uint32_t output_count;
+    void *scratch;
+};
+
+/** How an operator treats dimension 0 when a model that was written for one batch size is planned for another
+ *  (engine/ir/batch.c). "Sample" is an index along dimension 0 of the batched operands. */
+enum ifd_batch_rule {
+    IFD_BATCH_NEVER = 0,   /* mixes samples, or nobody thought about it: the engine runs samples one by one */
+    IFD_BATCH_SAMPLE,      /* input 0 is batched, the others are not; outputs are batched */
+    IFD_BATCH_ELEMENTWISE, /* every batched input has the same dimension 0; others broadcast into it */
+    IFD_BATCH_AXIS,        /* like SAMPLE, if no axis attribute names dimension 0 (softmax, reduce, concat, split …) */
+    IFD_BATCH_RESHAPE,     /* if dimension 0 of input and output are the batch: the target's dimension 0 scales */
+    IFD_BATCH_SLICE,       /* if dimension 0 is taken whole: the window scales */
+    IFD_BATCH_TRANSPOSE    /* if dimension 0 stays first */
+};
+
+struct ifd_op_def {
+    const char *name; /* "conv2d" */
+
+    uint32_t min_inputs;
+    uint32_t max_inputs; /* or IFD_OP_VARIADIC */
+    uint32_t outputs;    /* exact number, or IFD_OP_VARIADIC (split, unpack) */
+
+    const struct ifd_attr_def *attrs; /* attr_count rows, NULL if none */
+    uint32_t attr_count;
+    size_t attrs_bytes; /* size of the struct in op_attrs.h, 0 if none */
+
+    /** Data types that input 0 may have: IFD_BIT()s. The rule for the others is infer's. */
+    uint32_t dtypes;
+
+    enum ifd_batch_rule batch;
+
+    /** Output 0 may be computed in the memory of input 0 (same bytes, element by element). */
+    bool can_alias;
+
+    /** Needs the content of constant inputs to know its output shape (reshape by tensor, slice by tensor …): bit i set
+     *  means that input i must be constant when the graph is verified. */
+    uint32_t shape_inputs;
+
+    /** Shape rule. Checks ranks, types, quantization and attributes against each other and writes the *shape* of every
+     *  output; output[i].dtype and .quant come in as the file declares them and are checked, not changed.
+     *  After OK, ref and every backend may trust what was checked.
+     *  Errors: INVALID names operand, got, wanted; UNSUPPORTED for a meaning inferd does not have; TOO_LARGE. */
+    enum ifd_code (*infer)(const struct ifd_infer *in, struct ifd_desc *output, struct ifd_err *err);
+
+    /** Bytes of scratch that ref needs; NULL means none. Called with the shapes that infer accepted. */
+    enum ifd_code (*scratch)(const struct ifd_infer *in, const struct ifd_desc *output,
+                             size_t *ret_bytes, struct ifd_err *err);
+
+    /** Reference kernel: clear, scalar, allocation-free, obviously right. Fails only for what cannot be known before
+     *  the data is there (an index out of range): INVALID. */
+    enum ifd_code (*ref)(const struct ifd_ref_call *call, struct ifd_err *err);
+};
+
+/** Definition of an operator; NULL for a value outside the enum. Static. */
+const struct ifd_op_def *ifd_op_def(enum ifd_op op);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,177 @@
+/** Attributes of operators: one plain struct per family, filled by name through engine/ir/attrs.c.
+ *
+ *  The definition tables in engine/ops name every field with its default and range. Fields of enum kind are int32_t and
+ *  hold a value of the enum named beside them. */
+#ifndef INFERD_OP_ATTRS_H
+#define INFERD_OP_ATTRS_H
+
+#include "inferd/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Activation that an operator applies to its result before it is stored. Quantized: a clamp of the stored value. */
+enum ifd_activation {
+    IFD_ACT_NONE,
+    IFD_ACT_RELU,
+    IFD_ACT_RELU_N1_TO_1,
+    IFD_ACT_RELU6,
+    IFD_ACT_TANH,
+    IFD_ACT_SIGN_BIT
+};
+
+/** How a window slides over the edge. SAME: output = ceil(input / stride), what is missing split evenly, the odd one
+ *  at the end. VALID: no padding. EXPLICIT: the pad_* fields count. */
+enum ifd_padding { IFD_PAD_SAME, IFD_PAD_VALID, IFD_PAD_EXPLICIT };
+
+/** add, sub, mul, div, minimum, maximum, squared_difference */
+struct ifd_binary_attrs {
+    int32_t activation;          /* enum ifd_activation */
+    bool pot_scale_int16;        /* s16 add and sub: scales were made powers of two (TFLite's option) */
+};
+
+/** clamp: min(max(x, min), max) */
+struct ifd_clamp_attrs {
+    float min, max;
+};
+
+/** leaky_relu: x < 0 ? alpha * x : x */
+struct ifd_leaky_relu_attrs {
+    float alpha;
+};
+
+/** A window over height and width, shared by convolutions and pools. Strides and dilations ≥ 1. SAME and VALID
+ *  become numbers in ifd_window_resolve() alone, for shape rules, reference kernels and backends alike. */
+struct ifd_window {
+    int32_t padding; /* enum ifd_padding */
+    int32_t stride_h, stride_w;
+    int32_t dilation_h, dilation_w;
+    int32_t pad_top, pad_bottom, pad_left, pad_right; /* used with IFD_PAD_EXPLICIT only */
+};
+
+/** A window resolved against one input size. */
+struct ifd_window_size {
+    int64_t out_h, out_w;
+    int64_t pad_top, pad_bottom, pad_left, pad_right; /* bottom and right: what the last window really reaches over */
+};
+
+/** Output size and padding of a filter_h × filter_w window over in_h × in_w (TFLite's ComputeOutSize and
+ *  ComputePaddingHeightWidth). False if no output remains or a number overflows. Lives in engine/base/window.c. */
+bool ifd_window_resolve(const struct ifd_window *window, int64_t filter_h, int64_t filter_w, int64_t in_h, int64_t in_w,
+                        struct ifd_window_size *ret) IFD_NODISCARD;
+
+/** conv2d: input [n,h,w,ic], filter [oc,kh,kw,ic/groups], optional bias [oc] → [n,oh,ow,oc] (groups = ic / filter's ic).
+ *  depthwise_conv2d: filter [1,kh,kw,oc], oc = ic * multiplier; output channel c reads input channel c / multiplier. */
+struct ifd_conv2d_attrs {
+    struct ifd_window window;
+    int32_t activation; /* enum ifd_activation */
+};
+
+/** transpose_conv2d: inputs output shape (constant s32 [4]), filter [oc,kh,kw,ic], input [n,h,w,ic], optional bias. */
+struct ifd_transpose_conv2d_attrs {
+    struct ifd_window window;
+    int32_t activation;
+};
+
+/** fully_connected: input [..., k], weights [n,k], optional bias [n] → [rows,n], or [...,n] with keep_dims. */
+struct ifd_fully_connected_attrs {
+    int32_t activation;
+    bool keep_dims;
+};
+
+/** average_pool2d, max_pool2d: input [n,h,w,c]. Padding does not count in the average's divisor. */
+struct ifd_pool2d_attrs {
+    struct ifd_window window; /* dilations are 1 */
+    int32_t filter_h, filter_w;
+    int32_t activation;
+};
+
+/** softmax along the last dimension: exp(beta * (x - max)) / sum */
+struct ifd_softmax_attrs {
+    float beta;
+};
+
+/** reduce_*: axes (negative counts from the end); keep_dims leaves dimensions of 1. */
+struct ifd_reduce_attrs {
+    struct ifd_ints axes;
+    bool keep_dims;
+};
+
+/** reshape: target shape, at most one -1 (what is left over). squeeze and expand_dims are reshapes as well. */
+struct ifd_reshape_attrs {
+    struct ifd_ints shape;
+};
+
+/** transpose: output dimension i is input dimension perm[i]. */
+struct ifd_transpose_attrs {
+    struct ifd_ints perm;
+};
+
+/** pad: before[i] and after[i] elements of value per dimension. Quantized tensors are padded with their zero point
+ *  unless has_value; value is a stored (quantized) number then. */
+struct ifd_pad_attrs {
+    struct ifd_ints before, after;
+    bool has_value;
+    float value;
+};
+
+/** slice: begin, size per dimension; size -1 = up to the end. */
+struct ifd_slice_attrs {
+    struct ifd_ints begin, size;
+};
+
+/** strided_slice, as NumPy and TensorFlow have it; masks are bit sets over dimensions. */
+struct ifd_strided_slice_attrs {
+    struct ifd_ints begin, end, strides;
+    int32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
+    bool offset; /* end counts from begin */
+};
+
+/** concat (activation only there), split (equal parts, or sizes), pack, unpack, gather: one axis. */
+struct ifd_axis_attrs {
+    int32_t axis;
+    int32_t activation;
+};
+
+/** split: output i takes sizes.value[i] along axis (-1 once: what is left over); equal parts if sizes.count is 0. */
+struct ifd_split_attrs {
+    int32_t axis;
+    struct ifd_ints sizes;
+};
+
+/** gather: input 0 data, input 1 indices (s32 or s64); batch_dims leading dimensions in common. */
+struct ifd_gather_attrs {
+    int32_t axis;
+    int32_t batch_dims;
+};
+
+/** space_to_batch: block and paddings (crops for batch_to_space) per spatial dimension. */
+struct ifd_space_batch_attrs {
+    struct ifd_ints block, before, after;
+};
+
+/** resize_bilinear, resize_nearest: input [n,h,w,c] → [n,height,width,c]. */
+struct ifd_resize_attrs {
+    int32_t height, width;
+    bool align_corners, half_pixel_centers;
+};
+
+/** rfft2d: real transform over the last two dimensions, padded or cut to fft_h × fft_w (powers of two). */
+struct ifd_rfft2d_attrs {
+    int32_t fft_h, fft_w;
+};
+
+/** TFLite_Detection_PostProcess: boxes [1,n,4], scores [1,n,classes(+1)], anchors [n,4] →
+ *  boxes [1,k,4] (ymin xmin ymax xmax), classes [1,k], scores [1,k], count [1]. */
+struct ifd_detection_attrs {
+    int32_t max_detections, max_classes_per_detection, detections_per_class, num_classes;
+    bool use_regular_nms;
+    float nms_score_threshold, nms_iou_threshold;
+    float y_scale, x_scale, h_scale, w_scale;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

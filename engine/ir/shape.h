@@ -1,0 +1,31 @@
+/** Rules of shapes: counts, strides, broadcasting, text. Thread: any. */
+#ifndef INFERD_ENGINE_IR_SHAPE_H
+#define INFERD_ENGINE_IR_SHAPE_H
+
+#include "inferd/status.h"
+
+/** Number of elements; false if a dimension is IFD_DIM_ANY or the product does not fit size_t. Rank 0 gives 1. */
+bool ifd_shape_elements(const struct ifd_shape *shape, size_t *ret_count) IFD_NODISCARD;
+
+/** Bytes of a tensor, checked likewise. */
+bool ifd_desc_bytes(const struct ifd_desc *desc, size_t *ret_bytes) IFD_NODISCARD;
+
+bool ifd_shape_equal(const struct ifd_shape *a, const struct ifd_shape *b);
+bool ifd_shape_equal_except(const struct ifd_shape *a, const struct ifd_shape *b, uint32_t axis);
+
+/** Row-major strides in elements; stride of a dimension of size 1 is as if it were larger. */
+void ifd_shape_strides(const struct ifd_shape *shape, int64_t ret_strides[IFD_MAX_RANK]);
+
+/** NumPy broadcasting of two shapes, aligned at the last dimension; false if they do not fit. */
+bool ifd_shape_broadcast(const struct ifd_shape *a, const struct ifd_shape *b, struct ifd_shape *ret) IFD_NODISCARD;
+
+/** Axis in -rank … rank-1 to 0 … rank-1; false outside. */
+bool ifd_shape_axis(const struct ifd_shape *shape, int64_t axis, uint32_t *ret_axis) IFD_NODISCARD;
+
+/** "[1,224,224,3]" by value, for messages: ifd_shape_text(&s).s */
+struct ifd_shape_text {
+    char s[IFD_MAX_RANK * 21 + 3];
+};
+struct ifd_shape_text ifd_shape_text(const struct ifd_shape *shape);
+
+#endif

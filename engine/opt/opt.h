@@ -1,0 +1,25 @@
+/** The optimizer: graph → equivalent cheaper graph. Passes are rows of pass_list.inc, run in that order to a fixed point;
+ *  the graph is verified after each. Thread: one at a time per graph. */
+#ifndef INFERD_ENGINE_OPT_OPT_H
+#define INFERD_ENGINE_OPT_OPT_H
+
+#include "engine/ir/graph.h"
+
+/** REQUIRED: needed before a graph can be planned (constant folding of shapes and f16 weights, dead nodes).
+ *  EXACT: cannot change any result. FUSE: may change float rounding within the operators' tolerance. */
+enum ifd_pass_level { IFD_PASS_REQUIRED, IFD_PASS_EXACT, IFD_PASS_FUSE };
+
+/** What each pass did, in the order of pass_list.inc; for `inspect`. */
+struct ifd_pass_report {
+    const char *name;
+    uint32_t changes;
+    uint32_t nodes_before, nodes_after; /* of its last round that changed something */
+};
+uint32_t ifd_pass_count(void);
+
+/** ret_report: NULL or ifd_pass_count() entries. scratch memory from alloc, nothing is kept. */
+IFD_NODISCARD enum ifd_code ifd_optimize(struct ifd_graph *graph, enum ifd_pass_level max_level,
+                                         const struct ifd_alloc *alloc, struct ifd_pass_report *ret_report,
+                                         struct ifd_err *err);
+
+#endif
