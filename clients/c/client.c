@@ -1,0 +1,414 @@
+/* The connection: one libcurl handle, its URL, and the calls that carry no tensors. */
+#include "client_impl.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DEFAULT_CONNECT_TIMEOUT_MS = 5000,
+    DEFAULT_MAX_ANSWER_BYTES = 1 << 30,
+    FIRST_BUFFER_BYTES = 4096,
+};
+
+static const char json_length_header[] = "Inference-Header-Content-Length";
+
+struct ifd_client {
+    CURL *curl;
+    char *base; /* scheme and host, without a slash at the end */
+    size_t max_answer_bytes;
+};
+
+enum ifd_client_code ifd_client_fail(struct ifd_client_err *err, enum ifd_client_code code,
+                                     const char *format, ...)
+{
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        err->code = code;
+        err->http_status = 0;
+        vsnprintf(err->text, sizeof(err->text), format, args);
+        va_end(args);
+    }
+    return code;
+}
+
+bool ifd_client_buf_add(struct ifd_client_buf *buf, const void *data, size_t size)
+{
+    if (size >= buf->limit || buf->size >= buf->limit - size) {
+        return false;
+    }
+    size_t needed = buf->size + size + 1;
+    if (needed > buf->capacity) {
+        size_t capacity = buf->capacity != 0 ? buf->capacity : FIRST_BUFFER_BYTES;
+        while (capacity < needed) {
+            capacity *= 2;
+        }
+        char *grown = realloc(buf->data, capacity);
+        if (!grown) {
+            return false;
+        }
+        buf->data = grown;
+        buf->capacity = capacity;
+    }
+    if (size != 0) {
+        memcpy(buf->data + buf->size, data, size);
+    }
+    buf->size += size;
+    buf->data[buf->size] = '\0';
+    return true;
+}
+
+void ifd_client_buf_finish(struct ifd_client_buf *buf)
+{
+    free(buf->data);
+    *buf = (struct ifd_client_buf){0};
+}
+
+static char *text_copy(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = malloc(bytes);
+    if (copy) {
+        memcpy(copy, text, bytes);
+    }
+    return copy;
+}
+
+void ifd_client_text_free(char *text)
+{
+    free(text);
+}
+
+static bool set_options(struct ifd_client *client, const struct ifd_client_options *options,
+                        const char *socket_path)
+{
+    long connect_ms =
+        options->connect_timeout_ms != 0 ? options->connect_timeout_ms : DEFAULT_CONNECT_TIMEOUT_MS;
+    CURL *curl = client->curl;
+    return curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, connect_ms) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, options->timeout_ms) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, socket_path) == CURLE_OK;
+}
+
+enum ifd_client_code ifd_client_create(const struct ifd_client_options *options,
+                                       struct ifd_client **ret_client, struct ifd_client_err *err)
+{
+    if (!options->url || options->url[0] == '\0') {
+        return ifd_client_fail(err, IFD_CLIENT_INVALID, "no URL given");
+    }
+    static const char unix_scheme[] = "unix:";
+    const char *socket_path = NULL;
+    const char *url = options->url;
+    if (strncmp(url, unix_scheme, sizeof(unix_scheme) - 1) == 0) {
+        socket_path = url + sizeof(unix_scheme) - 1;
+        url = "http://localhost";
+    }
+    struct ifd_client *client = calloc(1, sizeof(*client));
+    if (!client) {
+        return ifd_client_fail(err, IFD_CLIENT_NOMEM, "out of memory");
+    }
+    client->max_answer_bytes =
+        options->max_answer_bytes != 0 ? options->max_answer_bytes : DEFAULT_MAX_ANSWER_BYTES;
+    client->base = text_copy(url);
+    client->curl = curl_easy_init();
+    if (!client->base || !client->curl || !set_options(client, options, socket_path)) {
+        ifd_client_destroy(client);
+        return ifd_client_fail(err, IFD_CLIENT_NOMEM, "libcurl could not be set up");
+    }
+    size_t length = strlen(client->base);
+    while (length != 0 && client->base[length - 1] == '/') {
+        client->base[--length] = '\0';
+    }
+    *ret_client = client;
+    return IFD_CLIENT_OK;
+}
+
+void ifd_client_destroy(struct ifd_client *client)
+{
+    if (client) {
+        curl_easy_cleanup(client->curl);
+        free(client->base);
+        free(client);
+    }
+}
+
+/* What libcurl's callbacks collect. */
+struct receipt {
+    struct ifd_client_buf body;
+    size_t json_bytes;
+    bool has_json_bytes, is_bad_header, is_over_limit;
+};
+
+static size_t take_body(char *data, size_t unit, size_t count, void *context)
+{
+    struct receipt *receipt = context;
+    size_t size = unit * count;
+    if (!ifd_client_buf_add(&receipt->body, data, size)) {
+        receipt->is_over_limit = true;
+        return 0;
+    }
+    return size;
+}
+
+static size_t take_header(char *line, size_t unit, size_t count, void *context)
+{
+    struct receipt *receipt = context;
+    size_t size = unit * count, name_bytes = sizeof(json_length_header) - 1;
+    if (size > name_bytes && line[name_bytes] == ':' &&
+        curl_strnequal(line, json_length_header, name_bytes)) {
+        char number[24] = {0}; /* the line is not terminated */
+        size_t number_bytes = size - name_bytes - 1;
+        if (number_bytes < sizeof(number)) {
+            memcpy(number, line + name_bytes + 1, number_bytes);
+        }
+        char *end = NULL;
+        errno = 0;
+        unsigned long long value = strtoull(number, &end, 10);
+        receipt->is_bad_header = errno != 0 || end == number || value > SIZE_MAX;
+        receipt->has_json_bytes = !receipt->is_bad_header;
+        receipt->json_bytes = (size_t)value;
+    }
+    return size;
+}
+
+static struct curl_slist *append_header(struct curl_slist *list, const char *line, bool *io_ok)
+{
+    struct curl_slist *longer = *io_ok ? curl_slist_append(list, line) : NULL;
+    *io_ok = longer != NULL;
+    return longer ? longer : list;
+}
+
+static struct curl_slist *make_headers(const struct ifd_client_call *call, bool *ret_ok)
+{
+    char line[160];
+    bool ok = true;
+    struct curl_slist *list = append_header(NULL, "Accept: application/json, */*;q=0.5", &ok);
+    if (call->content_type) {
+        snprintf(line, sizeof(line), "Content-Type: %s", call->content_type);
+        list = append_header(list, line, &ok);
+    }
+    if (call->json_bytes != 0) {
+        snprintf(line, sizeof(line), "%s: %zu", json_length_header, call->json_bytes);
+        list = append_header(list, line, &ok);
+    }
+    *ret_ok = ok;
+    return list;
+}
+
+static bool prepare(struct ifd_client *client, const struct ifd_client_call *call, const char *url,
+                    struct curl_slist *headers, struct receipt *receipt, char *curl_text)
+{
+    CURL *curl = client->curl;
+    bool ok = curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK &&
+              curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers) == CURLE_OK &&
+              curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, curl_text) == CURLE_OK &&
+              curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body) == CURLE_OK &&
+              curl_easy_setopt(curl, CURLOPT_WRITEDATA, receipt) == CURLE_OK &&
+              curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header) == CURLE_OK &&
+              curl_easy_setopt(curl, CURLOPT_HEADERDATA, receipt) == CURLE_OK;
+    if (!ok || !call->post) {
+        return ok && curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L) == CURLE_OK;
+    }
+    const char *body = call->body ? call->body : "";
+    return curl_easy_setopt(curl, CURLOPT_POST, 1L) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_bytes) ==
+               CURLE_OK;
+}
+
+/* The server's "error" text, or the status alone when the body has none. */
+static enum ifd_client_code refused(const struct receipt *receipt, long status,
+                                    struct ifd_client_err *err)
+{
+    const char *text = NULL;
+    json_t *root = receipt->body.data ? json_loadb(receipt->body.data, receipt->body.size, 0, NULL)
+                                      : NULL;
+    if (root) {
+        text = json_string_value(json_object_get(root, "error"));
+    }
+    if (text) {
+        ifd_client_fail(err, IFD_CLIENT_REFUSED, "%s", text);
+    } else {
+        ifd_client_fail(err, IFD_CLIENT_REFUSED, "the server answered status %ld without a reason",
+                        status);
+    }
+    if (err) {
+        err->http_status = (int)status;
+    }
+    json_decref(root);
+    return IFD_CLIENT_REFUSED;
+}
+
+static enum ifd_client_code judge(struct ifd_client *client, const struct receipt *receipt,
+                                  CURLcode result, const char *curl_text,
+                                  struct ifd_client_err *err)
+{
+    if (receipt->is_over_limit) {
+        return ifd_client_fail(err, IFD_CLIENT_PROTOCOL, "answer exceeds %zu bytes",
+                               client->max_answer_bytes);
+    }
+    if (result == CURLE_OUT_OF_MEMORY) {
+        return ifd_client_fail(err, IFD_CLIENT_NOMEM, "out of memory");
+    }
+    if (result != CURLE_OK) {
+        return ifd_client_fail(err, IFD_CLIENT_TRANSPORT, "%s: %s", client->base,
+                               curl_text[0] != '\0' ? curl_text : curl_easy_strerror(result));
+    }
+    long status = 0;
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status != 200) {
+        return refused(receipt, status, err);
+    }
+    if (receipt->is_bad_header ||
+        (receipt->has_json_bytes && receipt->json_bytes > receipt->body.size)) {
+        return ifd_client_fail(err, IFD_CLIENT_PROTOCOL,
+                               "answer of %zu bytes has a wrong %s header", receipt->body.size,
+                               json_length_header);
+    }
+    return IFD_CLIENT_OK;
+}
+
+enum ifd_client_code ifd_client_send(struct ifd_client *client, const struct ifd_client_call *call,
+                                     struct ifd_client_answer *ret_answer,
+                                     struct ifd_client_err *err)
+{
+    struct receipt receipt = {.body.limit = client->max_answer_bytes};
+    char curl_text[CURL_ERROR_SIZE] = "";
+    size_t url_bytes = strlen(client->base) + strlen(call->path) + 1;
+    char *url = malloc(url_bytes);
+    bool ok = false;
+    struct curl_slist *headers = make_headers(call, &ok);
+    enum ifd_client_code code = IFD_CLIENT_NOMEM;
+    if (url && ok) {
+        snprintf(url, url_bytes, "%s%s", client->base, call->path);
+        ok = prepare(client, call, url, headers, &receipt, curl_text) &&
+             ifd_client_buf_add(&receipt.body, "", 0);
+    }
+    if (!url || !ok) {
+        ifd_client_fail(err, code, "out of memory");
+        goto out;
+    }
+    code = judge(client, &receipt, curl_easy_perform(client->curl), curl_text, err);
+    if (code == IFD_CLIENT_OK) {
+        ret_answer->json_bytes = receipt.has_json_bytes ? receipt.json_bytes : receipt.body.size;
+        ret_answer->body = receipt.body;
+        receipt.body = (struct ifd_client_buf){0};
+    }
+out:
+    /* The handle outlives this call: nothing of this frame may stay in it. */
+    curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, NULL);
+    curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, NULL);
+    curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, NULL);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, NULL);
+    curl_easy_setopt(client->curl, CURLOPT_HEADERDATA, NULL);
+    ifd_client_buf_finish(&receipt.body);
+    curl_slist_free_all(headers);
+    free(url);
+    return code;
+}
+
+enum ifd_client_code ifd_client_model_path(struct ifd_client *client, const char *model,
+                                           const char *version, const char *tail, char **ret_path,
+                                           struct ifd_client_err *err)
+{
+    if (model[0] == '\0' || (version && version[0] == '\0')) {
+        return ifd_client_fail(err, IFD_CLIENT_INVALID, "the name of a model or version is empty");
+    }
+    char *name = curl_easy_escape(client->curl, model, 0);
+    char *number = curl_easy_escape(client->curl, version ? version : "", 0);
+    char *path = NULL;
+    if (name && number) {
+        size_t bytes = strlen(name) + strlen(number) + strlen(tail) + sizeof("/v2/models//versions/");
+        path = malloc(bytes);
+        if (path) {
+            snprintf(path, bytes, "/v2/models/%s%s%s%s", name, version ? "/versions/" : "", number,
+                     tail);
+        }
+    }
+    curl_free(name);
+    curl_free(number);
+    if (!path) {
+        return ifd_client_fail(err, IFD_CLIENT_NOMEM, "out of memory");
+    }
+    *ret_path = path;
+    return IFD_CLIENT_OK;
+}
+
+/* Sends call and hands its whole body out as text, or drops it if ret_text is NULL. */
+static enum ifd_client_code send_for_text(struct ifd_client *client,
+                                          const struct ifd_client_call *call, char **ret_text,
+                                          struct ifd_client_err *err)
+{
+    struct ifd_client_answer answer = {0};
+    enum ifd_client_code code = ifd_client_send(client, call, &answer, err);
+    if (code == IFD_CLIENT_OK && ret_text) {
+        *ret_text = answer.body.data;
+        answer.body.data = NULL;
+    }
+    ifd_client_buf_finish(&answer.body);
+    return code;
+}
+
+static enum ifd_client_code get_of_model(struct ifd_client *client, const char *model,
+                                         const char *version, const char *tail, char **ret_text,
+                                         struct ifd_client_err *err)
+{
+    char *path = NULL;
+    enum ifd_client_code code = ifd_client_model_path(client, model, version, tail, &path, err);
+    if (code == IFD_CLIENT_OK) {
+        code = send_for_text(client, &(struct ifd_client_call){.path = path}, ret_text, err);
+    }
+    free(path);
+    return code;
+}
+
+enum ifd_client_code ifd_client_live(struct ifd_client *client, struct ifd_client_err *err)
+{
+    return send_for_text(client, &(struct ifd_client_call){.path = "/v2/health/live"}, NULL, err);
+}
+
+enum ifd_client_code ifd_client_ready(struct ifd_client *client, const char *model,
+                                      const char *version, struct ifd_client_err *err)
+{
+    if (!model) {
+        return send_for_text(client, &(struct ifd_client_call){.path = "/v2/health/ready"}, NULL,
+                             err);
+    }
+    return get_of_model(client, model, version, "/ready", NULL, err);
+}
+
+enum ifd_client_code ifd_client_metadata(struct ifd_client *client, const char *model,
+                                         const char *version, char **ret_json,
+                                         struct ifd_client_err *err)
+{
+    if (!model) {
+        return send_for_text(client, &(struct ifd_client_call){.path = "/v2"}, ret_json, err);
+    }
+    return get_of_model(client, model, version, "", ret_json, err);
+}
+
+enum ifd_client_code ifd_client_config(struct ifd_client *client, const char *model,
+                                       const char *version, char **ret_json,
+                                       struct ifd_client_err *err)
+{
+    return get_of_model(client, model, version, "/config", ret_json, err);
+}
+
+enum ifd_client_code ifd_client_index(struct ifd_client *client, bool ready_only, char **ret_json,
+                                      struct ifd_client_err *err)
+{
+    static const char only_ready[] = "{\"ready\":true}";
+    struct ifd_client_call call = {.post = true, .path = "/v2/repository/index"};
+    if (ready_only) {
+        call.content_type = "application/json";
+        call.body = only_ready;
+        call.body_bytes = sizeof(only_ready) - 1;
+    }
+    return send_for_text(client, &call, ret_json, err);
+}

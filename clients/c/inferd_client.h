@@ -1,0 +1,163 @@
+/** A small C client for inferd, and for any server that speaks the Open Inference Protocol (v2) over HTTP.
+ *
+ *  It needs libcurl and jansson and nothing else of the project. One client holds one kept-alive connection and answers one
+ *  call at a time.
+ *
+ *  Ownership: what a function hands out through ret_* belongs to the caller until the matching destroy or free. Strings and
+ *             data that are passed in are only read during the call.
+ *  Errors:    every function that can fail returns a code and, if err is not NULL, fills it with a sentence. ret_* is
+ *             written only on IFD_CLIENT_OK. When the server refused, the sentence is the server's own "error" text.
+ *  Threads:   a client is used by one thread at a time; different clients are independent. There is no global state besides
+ *             libcurl's own, which libcurl 7.84 and later initialises safely from any thread. */
+#ifndef INFERD_CLIENT_H
+#define INFERD_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define IFD_CLIENT_NODISCARD __attribute__((warn_unused_result))
+#else
+#define IFD_CLIENT_NODISCARD
+#endif
+
+/** What went wrong, for a program; the sentence in struct ifd_client_err is for a person. */
+enum ifd_client_code {
+    IFD_CLIENT_OK = 0,
+    IFD_CLIENT_INVALID,   /**< the arguments make no request; nothing was sent */
+    IFD_CLIENT_NOMEM,     /**< out of memory */
+    IFD_CLIENT_TRANSPORT, /**< no answer: not reachable, time-out, connection lost */
+    IFD_CLIENT_REFUSED,   /**< the server answered with an error; http_status says which */
+    IFD_CLIENT_PROTOCOL,  /**< an answer that is not what the protocol says, or larger than the limit */
+};
+
+struct ifd_client_err {
+    enum ifd_client_code code;
+    int http_status; /**< 0 when no answer came */
+    char text[512];  /**< always terminated; cut if longer */
+};
+
+struct ifd_client;
+
+struct ifd_client_options {
+    const char *url;         /**< "http://HOST:PORT" or "unix:/path/to/socket" */
+    long connect_timeout_ms; /**< 0: 5 s */
+    long timeout_ms;         /**< for one whole call; 0: none */
+    size_t max_answer_bytes; /**< 0: 1 GiB */
+};
+
+/** Makes a client. Nothing is sent yet: the first call connects. */
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_create(const struct ifd_client_options *options,
+                                                            struct ifd_client **ret_client,
+                                                            struct ifd_client_err *err);
+/** Closes the connection. Accepts NULL. */
+void ifd_client_destroy(struct ifd_client *client);
+
+/** Frees a text that the functions below handed out. Accepts NULL. */
+void ifd_client_text_free(char *text);
+
+/** OK if the server answers that it is alive. */
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_live(struct ifd_client *client,
+                                                          struct ifd_client_err *err);
+
+/** OK if the server (model NULL) or a model is ready; REFUSED with the server's reason if not.
+ *
+ *  version: NULL means the version that the server would choose; so it does in every function below. */
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_ready(struct ifd_client *client,
+                                                           const char *model, const char *version,
+                                                           struct ifd_client_err *err);
+
+/** The metadata of the server (model NULL) or of a model, as JSON text. */
+IFD_CLIENT_NODISCARD enum ifd_client_code
+ifd_client_metadata(struct ifd_client *client, const char *model, const char *version,
+                    char **ret_json, struct ifd_client_err *err);
+
+/** The configuration of a model, as JSON text. */
+IFD_CLIENT_NODISCARD enum ifd_client_code
+ifd_client_config(struct ifd_client *client, const char *model, const char *version,
+                  char **ret_json, struct ifd_client_err *err);
+
+/** The models in the server's repository, as JSON text; only those that are ready if asked so. */
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_index(struct ifd_client *client,
+                                                           bool ready_only, char **ret_json,
+                                                           struct ifd_client_err *err);
+
+/** A tensor: row-major, little-endian, without padding. BYTES elements are each a 32-bit little-endian length and that many
+ *  bytes (ifd_client_bytes_next walks over them). */
+struct ifd_client_tensor {
+    const char *name;
+    const char *datatype; /**< "FP32", "UINT8", "BYTES", … as the protocol names them */
+    const int64_t *shape;
+    size_t rank;
+    const void *data;
+    size_t data_bytes;
+};
+
+/** An output to ask for. */
+struct ifd_client_wanted {
+    const char *name;
+    unsigned top_count; /**< 0: the tensor; k: the k largest, as BYTES "value:index:label" */
+};
+
+enum ifd_client_encoding {
+    IFD_CLIENT_BINARY, /**< tensors as bytes behind the JSON: small and exact */
+    IFD_CLIENT_JSON,   /**< everything as JSON, both ways: readable on the wire; no FP16, BF16, NaN or infinity */
+};
+
+struct ifd_client_request {
+    const char *model;
+    const char *version;
+    const char *id; /**< may be NULL */
+    enum ifd_client_encoding encoding;
+    const struct ifd_client_tensor *inputs;
+    size_t input_count;
+    const struct ifd_client_wanted *outputs; /**< NULL: all outputs */
+    size_t output_count;
+};
+
+struct ifd_client_result;
+
+/** Sends one inference request and waits for the answer. */
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_infer(struct ifd_client *client,
+                                                           const struct ifd_client_request *request,
+                                                           struct ifd_client_result **ret_result,
+                                                           struct ifd_client_err *err);
+
+/** Sends an encoded picture as the model's one input; the server decodes and scales it.
+ *
+ *  content_type: "image/jpeg" or "image/png". */
+IFD_CLIENT_NODISCARD enum ifd_client_code
+ifd_client_infer_image(struct ifd_client *client, const char *model, const char *version,
+                       const char *content_type, const void *data, size_t data_bytes,
+                       struct ifd_client_result **ret_result, struct ifd_client_err *err);
+
+/** Frees the result and everything that its tensors point to. Accepts NULL. */
+void ifd_client_result_destroy(struct ifd_client_result *result);
+
+/** The model version that answered; "" if the server did not say. */
+const char *ifd_client_result_version(const struct ifd_client_result *result);
+
+/** The outputs in the order of the answer; valid until the result is destroyed. */
+size_t ifd_client_result_output_count(const struct ifd_client_result *result);
+const struct ifd_client_tensor *ifd_client_result_output(const struct ifd_client_result *result,
+                                                         size_t index);
+
+/** Walks over the elements of a BYTES tensor: starts with *offset = 0, returns false behind the last (or at a length that
+ *  runs over the end). The text is not terminated. */
+IFD_CLIENT_NODISCARD bool ifd_client_bytes_next(const struct ifd_client_tensor *tensor,
+                                                size_t *offset, const char **ret_text,
+                                                size_t *ret_text_bytes);
+
+/** Bytes of one element of a datatype; 0 for BYTES and for names that the protocol does not know. */
+size_t ifd_client_datatype_bytes(const char *datatype);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
