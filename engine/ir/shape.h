@@ -4,7 +4,8 @@
 
 #include "inferd/status.h"
 
-/** Number of elements; false if a dimension is IFD_DIM_ANY or the product does not fit size_t. Rank 0 gives 1. */
+/** Number of elements; false if a dimension is IFD_DIM_ANY or the product does not fit ptrdiff_t. Rank 0 gives 1.
+ *  Dimensions of 0 count as 1 for the second rule, so that strides of an accepted shape never overflow either. */
 bool ifd_shape_elements(const struct ifd_shape *shape, size_t *ret_count) IFD_NODISCARD;
 
 /** Bytes of a tensor, checked likewise. */

@@ -98,6 +98,11 @@ struct ifd_reduce_attrs {
     bool keep_dims;
 };
 
+/** Shape parameters that a graph computes from other shapes are constants only after folding: there, the operator takes
+ *  them as optional inputs (constant s32 or s64, listed in the definition's shape_inputs), which override the attributes:
+ *  reshape 1 = shape; pad 1 = [rank,2] before and after; slice 1 = begin, 2 = size; strided_slice 1 = begin, 2 = end,
+ *  3 = strides; space_to_batch and batch_to_space 1 = block, 2 = [n,2] before and after; tile 1 = repeats. */
+
 /** reshape: target shape, at most one -1 (what is left over). squeeze and expand_dims are reshapes as well. */
 struct ifd_reshape_attrs {
     struct ifd_ints shape;
@@ -114,6 +119,11 @@ struct ifd_pad_attrs {
     struct ifd_ints before, after;
     bool has_value;
     float value;
+};
+
+/** tile: the tensor repeated so many times along each dimension. */
+struct ifd_tile_attrs {
+    struct ifd_ints repeats;
 };
 
 /** slice: begin, size per dimension; size -1 = up to the end. */

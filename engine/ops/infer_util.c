@@ -1,0 +1,240 @@
+/* What shape rules have in common. */
+#include "engine/ops/infer_util.h"
+
+#include "engine/ir/attrs.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static enum ifd_code check_counts(const struct ifd_op_def *def, const struct ifd_infer *in,
+                                  struct ifd_err *err)
+{
+    if (in->input_count < def->min_inputs ||
+        (def->max_inputs != IFD_OP_VARIADIC && in->input_count > def->max_inputs)) {
+        return ifd_fail(err, IFD_INVALID, "%s: %u inputs, expected %u to %u", def->name,
+                        in->input_count, def->min_inputs, def->max_inputs);
+    }
+    if (def->outputs != IFD_OP_VARIADIC && in->output_count != def->outputs) {
+        return ifd_fail(err, IFD_INVALID, "%s: %u outputs, expected %u", def->name,
+                        in->output_count, def->outputs);
+    }
+    if (in->output_count == 0) {
+        return ifd_fail(err, IFD_INVALID, "%s: no outputs", def->name);
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code check_input(const struct ifd_op_def *def, const struct ifd_operand *operand,
+                                 uint32_t i, struct ifd_err *err)
+{
+    const struct ifd_desc *desc = operand->desc;
+    if (!desc) {
+        if (i < def->min_inputs || def->max_inputs == IFD_OP_VARIADIC) {
+            return ifd_fail(err, IFD_INVALID, "%s: input %u is missing", def->name, i);
+        }
+        return IFD_OK;
+    }
+    if (desc->shape.rank > IFD_MAX_RANK) {
+        return ifd_fail(err, IFD_TOO_LARGE, "%s: input %u has rank %u, expected at most %d",
+                        def->name, i, desc->shape.rank, IFD_MAX_RANK);
+    }
+    size_t bytes = 0;
+    if (!ifd_desc_bytes(desc, &bytes)) {
+        return ifd_fail(err, IFD_TOO_LARGE,
+                        "%s: input %u has shape %s of %s, whose size is unknown or too large",
+                        def->name, i, ifd_shape_text(&desc->shape).s, ifd_dtype_name(desc->dtype));
+    }
+    if (operand->data.data && operand->data.size != bytes) {
+        return ifd_fail(err, IFD_INVALID, "%s: input %u has %zu bytes of content, expected %zu",
+                        def->name, i, operand->data.size, bytes);
+    }
+    const bool is_constant = operand->data.data || bytes == 0;
+    if (i < 32 && (def->shape_inputs & IFD_BIT(i)) != 0 && !is_constant) {
+        return ifd_fail(err, IFD_UNSUPPORTED,
+                        "%s: input %u decides the output's shape and must be constant", def->name,
+                        i);
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_infer_begin(const struct ifd_op_def *def, const struct ifd_infer *in,
+                              struct ifd_err *err)
+{
+    enum ifd_code code = ifd_attrs_check(def, in->attrs, err);
+    if (code == IFD_OK) {
+        code = check_counts(def, in, err);
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < in->input_count; i++) {
+        code = check_input(def, &in->input[i], i, err);
+    }
+    if (code == IFD_OK && in->input_count > 0) {
+        code = ifd_infer_dtype(def, in, 0, def->dtypes, err);
+    }
+    return code;
+}
+
+const struct ifd_desc *ifd_infer_input(const struct ifd_infer *in, uint32_t i)
+{
+    return i < in->input_count ? in->input[i].desc : NULL;
+}
+
+enum ifd_code ifd_infer_dtype(const struct ifd_op_def *def, const struct ifd_infer *in, uint32_t i,
+                              uint32_t dtypes, struct ifd_err *err)
+{
+    const struct ifd_desc *desc = ifd_infer_input(in, i);
+    if (!desc) {
+        return ifd_fail(err, IFD_INVALID, "%s: input %u is missing", def->name, i);
+    }
+    if ((unsigned)desc->dtype >= IFD_DTYPE_COUNT || (dtypes & IFD_BIT(desc->dtype)) == 0) {
+        return ifd_fail(err, IFD_UNSUPPORTED, "%s: input %u of type %s is not supported here",
+                        def->name, i, ifd_dtype_name(desc->dtype));
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_infer_rank(const struct ifd_op_def *def, const struct ifd_infer *in, uint32_t i,
+                             uint32_t rank, struct ifd_err *err)
+{
+    const struct ifd_desc *desc = ifd_infer_input(in, i);
+    if (!desc || desc->shape.rank != rank) {
+        return ifd_fail(err, IFD_INVALID, "%s: input %u has shape %s, expected rank %u", def->name,
+                        i, desc ? ifd_shape_text(&desc->shape).s : "(missing)", rank);
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_infer_output_dtype(const struct ifd_op_def *def, const struct ifd_desc *output,
+                                     uint32_t i, enum ifd_dtype dtype, struct ifd_err *err)
+{
+    if (output[i].dtype != dtype) {
+        return ifd_fail(err, IFD_INVALID, "%s: output %u has type %s, expected %s", def->name, i,
+                        ifd_dtype_name(output[i].dtype), ifd_dtype_name(dtype));
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code check_quant(const struct ifd_op_def *def, const char *what,
+                                 const struct ifd_desc *desc, uint32_t c, bool is_symmetric,
+                                 struct ifd_err *err)
+{
+    const float scale = desc->quant.scale[c];
+    const int32_t zero_point = desc->quant.zero_point[c];
+    if (!(scale > 0) || !isnormal(scale)) {
+        return ifd_fail(err, IFD_INVALID, "%s: %s has scale %g, expected a positive number",
+                        def->name, what, (double)scale);
+    }
+    int32_t min = 0;
+    int32_t max = 0;
+    ifd_dtype_range(desc->dtype, &min, &max);
+    if (is_symmetric || desc->dtype == IFD_S16 || desc->dtype == IFD_S32) {
+        min = max = 0;
+    }
+    if (zero_point < min || zero_point > max) {
+        return ifd_fail(err, IFD_INVALID, "%s: %s (%s) has zero point %d, expected %d to %d",
+                        def->name, what, ifd_dtype_name(desc->dtype), zero_point, min, max);
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_infer_per_tensor(const struct ifd_op_def *def, const char *what,
+                                   const struct ifd_desc *desc, struct ifd_err *err)
+{
+    if (desc->quant.count != 1) {
+        return ifd_fail(err, IFD_INVALID, "%s: %s (%s) has %u scales, expected 1", def->name, what,
+                        ifd_dtype_name(desc->dtype), desc->quant.count);
+    }
+    return check_quant(def, what, desc, 0, false, err);
+}
+
+enum ifd_code ifd_infer_per_channel(const struct ifd_op_def *def, const char *what,
+                                    const struct ifd_desc *desc, uint32_t axis, struct ifd_err *err)
+{
+    const uint32_t count = desc->quant.count;
+    if (count == 1) {
+        return check_quant(def, what, desc, 0, false, err);
+    }
+    const int64_t channels = axis < desc->shape.rank ? desc->shape.dim[axis] : 1;
+    if (count != channels || desc->quant.axis != axis) {
+        return ifd_fail(err, IFD_INVALID,
+                        "%s: %s has %u scales along axis %u, expected %lld along axis %u",
+                        def->name, what, count, desc->quant.axis, (long long)channels, axis);
+    }
+    enum ifd_code code = IFD_OK;
+    for (uint32_t c = 0; code == IFD_OK && c < count; c++) {
+        code = check_quant(def, what, desc, c, true, err);
+    }
+    return code;
+}
+
+bool ifd_quant_equal(const struct ifd_desc *a, const struct ifd_desc *b)
+{
+    if (a->quant.count == 0 && b->quant.count == 0) {
+        return true;
+    }
+    return a->quant.count == 1 && b->quant.count == 1 && a->quant.scale[0] == b->quant.scale[0] &&
+           a->quant.zero_point[0] == b->quant.zero_point[0];
+}
+
+bool ifd_dtype_is_quantized(enum ifd_dtype dtype)
+{
+    return dtype == IFD_U8 || dtype == IFD_S8 || dtype == IFD_S16;
+}
+
+void ifd_dtype_range(enum ifd_dtype dtype, int32_t *ret_min, int32_t *ret_max)
+{
+    static const struct {
+        int32_t min, max;
+    } range[IFD_DTYPE_COUNT] = {
+        [IFD_S8] = {INT8_MIN, INT8_MAX},    [IFD_U8] = {0, UINT8_MAX},
+        [IFD_S16] = {INT16_MIN, INT16_MAX}, [IFD_U16] = {0, UINT16_MAX},
+        [IFD_S32] = {INT32_MIN, INT32_MAX},
+    };
+    const unsigned i = (unsigned)dtype < IFD_DTYPE_COUNT ? (unsigned)dtype : IFD_F32;
+    *ret_min = range[i].min;
+    *ret_max = range[i].max;
+}
+
+enum ifd_code ifd_infer_axis(const struct ifd_op_def *def, const struct ifd_shape *shape,
+                             int64_t axis, uint32_t *ret_axis, struct ifd_err *err)
+{
+    if (!ifd_shape_axis(shape, axis, ret_axis)) {
+        return ifd_fail(err, IFD_INVALID, "%s: axis %lld does not exist in shape %s", def->name,
+                        (long long)axis, ifd_shape_text(shape).s);
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_infer_output(const struct ifd_op_def *def, struct ifd_desc *output, uint32_t i,
+                               const struct ifd_shape *shape, struct ifd_err *err)
+{
+    const struct ifd_desc desc = {.dtype = output[i].dtype, .shape = *shape};
+    size_t bytes = 0;
+    if (!ifd_desc_bytes(&desc, &bytes)) {
+        return ifd_fail(err, IFD_TOO_LARGE, "%s: output %u would have shape %s of %s", def->name, i,
+                        ifd_shape_text(shape).s, ifd_dtype_name(desc.dtype));
+    }
+    output[i].shape = *shape;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_infer_ints(const struct ifd_op_def *def, const char *what,
+                             const struct ifd_desc *desc, const void *data,
+                             struct ifd_ints *ret_ints, struct ifd_err *err)
+{
+    size_t count = 0;
+    if (!ifd_shape_elements(&desc->shape, &count) || count > IFD_MAX_RANK) {
+        return ifd_fail(err, IFD_INVALID, "%s: %s has shape %s, expected at most %d numbers",
+                        def->name, what, ifd_shape_text(&desc->shape).s, IFD_MAX_RANK);
+    }
+    if (desc->dtype != IFD_S32 && desc->dtype != IFD_S64) {
+        return ifd_fail(err, IFD_INVALID, "%s: %s has type %s, expected s32 or s64", def->name,
+                        what, ifd_dtype_name(desc->dtype));
+    }
+    struct ifd_ints ints = {.count = (uint32_t)count};
+    for (size_t i = 0; i < count; i++) {
+        ints.value[i] =
+            desc->dtype == IFD_S32 ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
+    }
+    *ret_ints = ints;
+    return IFD_OK;
+}

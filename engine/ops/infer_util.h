@@ -1,0 +1,80 @@
+/** What shape rules have in common: operand checks, quantization checks, axes, outputs.
+ *
+ *  Every function that can refuse names the operator, the operand, what it got and what it wanted. A shape rule begins
+ *  with ifd_infer_begin() and ends with one ifd_infer_output() per output; what lies between is the operator's own.
+ *  Thread: any. */
+#ifndef INFERD_ENGINE_OPS_INFER_UTIL_H
+#define INFERD_ENGINE_OPS_INFER_UTIL_H
+
+#include "engine/ir/shape.h"
+#include "inferd/op.h"
+#include "inferd/op_attrs.h"
+
+/** Sets of data types that definitions use again and again. */
+#define IFD_DTYPES_QUANT (IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16))
+#define IFD_DTYPES_INDEX (IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
+/** Everything of fixed size that is moved without being looked at: all but STR. */
+#define IFD_DTYPES_MOVE (((uint32_t)1 << IFD_STR) - 1)
+
+/** The checks that every shape rule needs, whoever calls it: attributes within their ranges; numbers of inputs and
+ *  outputs as the definition says; the required inputs (the first min_inputs) present; every shape known and its size
+ *  in bytes representable; the type of input 0 allowed; constants as large as their description; inputs in
+ *  def->shape_inputs constant (if present). After OK, every shape's element count, strides and byte size are safe to
+ *  compute in int64_t and size_t. */
+IFD_NODISCARD enum ifd_code ifd_infer_begin(const struct ifd_op_def *def,
+                                            const struct ifd_infer *in, struct ifd_err *err);
+
+/** Description of input i, NULL if it is absent or beyond the last. */
+const struct ifd_desc *ifd_infer_input(const struct ifd_infer *in, uint32_t i);
+
+/** The type of input i must be in dtypes. */
+IFD_NODISCARD enum ifd_code ifd_infer_dtype(const struct ifd_op_def *def,
+                                            const struct ifd_infer *in, uint32_t i, uint32_t dtypes,
+                                            struct ifd_err *err);
+
+/** Input i must have this rank. */
+IFD_NODISCARD enum ifd_code ifd_infer_rank(const struct ifd_op_def *def, const struct ifd_infer *in,
+                                           uint32_t i, uint32_t rank, struct ifd_err *err);
+
+/** The type of output i must be dtype. */
+IFD_NODISCARD enum ifd_code ifd_infer_output_dtype(const struct ifd_op_def *def,
+                                                   const struct ifd_desc *output, uint32_t i,
+                                                   enum ifd_dtype dtype, struct ifd_err *err);
+
+/** desc must be quantized per tensor, with a positive finite scale and a zero point that its type holds (0 for s16 and
+ *  s32). what names the operand in the message: "input 0". Call it for quantized types only. */
+IFD_NODISCARD enum ifd_code ifd_infer_per_tensor(const struct ifd_op_def *def, const char *what,
+                                                 const struct ifd_desc *desc, struct ifd_err *err);
+
+/** Like ifd_infer_per_tensor, but also per channel along axis, where every zero point must be 0 (one count of scales
+ *  per channel, or 1). */
+IFD_NODISCARD enum ifd_code ifd_infer_per_channel(const struct ifd_op_def *def, const char *what,
+                                                  const struct ifd_desc *desc, uint32_t axis,
+                                                  struct ifd_err *err);
+
+/** Both not quantized, or both per tensor with the same scale and zero point. */
+bool ifd_quant_equal(const struct ifd_desc *a, const struct ifd_desc *b);
+
+/** Is this type stored as quantized numbers (u8, s8, s16)? */
+bool ifd_dtype_is_quantized(enum ifd_dtype dtype);
+
+/** Least and greatest number that an integer type of at most 32 bits stores. */
+void ifd_dtype_range(enum ifd_dtype dtype, int32_t *ret_min, int32_t *ret_max);
+
+/** Axis of a shape, negative from the end. */
+IFD_NODISCARD enum ifd_code ifd_infer_axis(const struct ifd_op_def *def,
+                                           const struct ifd_shape *shape, int64_t axis,
+                                           uint32_t *ret_axis, struct ifd_err *err);
+
+/** Writes the shape of output i after checking that its bytes can be represented. */
+IFD_NODISCARD enum ifd_code ifd_infer_output(const struct ifd_op_def *def, struct ifd_desc *output,
+                                             uint32_t i, const struct ifd_shape *shape,
+                                             struct ifd_err *err);
+
+/** Numbers of a constant s32 or s64 tensor of up to IFD_MAX_RANK elements (any rank): a shape parameter that comes as
+ *  an input. data must have desc's bytes. */
+IFD_NODISCARD enum ifd_code ifd_infer_ints(const struct ifd_op_def *def, const char *what,
+                                           const struct ifd_desc *desc, const void *data,
+                                           struct ifd_ints *ret_ints, struct ifd_err *err);
+
+#endif

@@ -1,0 +1,143 @@
+/* What reference kernels have in common. */
+#include "engine/ops/ref_util.h"
+
+#include "engine/ir/shape.h"
+#include "engine/ops/infer_util.h"
+
+#include <math.h>
+
+void ifd_walk_init(struct ifd_walk *walk, const struct ifd_shape *shape)
+{
+    *walk = (struct ifd_walk){.rank = shape->rank, .left = 1};
+    for (uint32_t d = 0; d < shape->rank; d++) {
+        walk->dim[d] = shape->dim[d];
+        walk->left *= (size_t)shape->dim[d];
+    }
+}
+
+void ifd_walk_broadcast(struct ifd_walk *walk, uint32_t k, const struct ifd_shape *shape)
+{
+    int64_t stride[IFD_MAX_RANK];
+    ifd_shape_strides(shape, stride);
+    const uint32_t missing = walk->rank - shape->rank;
+    for (uint32_t d = 0; d < walk->rank; d++) {
+        walk->stride[k][d] = d < missing || shape->dim[d - missing] == 1 ? 0 : stride[d - missing];
+    }
+    walk->offset[k] = 0;
+}
+
+void ifd_walk_strided(struct ifd_walk *walk, uint32_t k, int64_t start, const int64_t *stride)
+{
+    for (uint32_t d = 0; d < walk->rank; d++) {
+        walk->stride[k][d] = stride[d];
+    }
+    walk->offset[k] = start;
+}
+
+void ifd_walk_next(struct ifd_walk *walk)
+{
+    walk->left--;
+    walk->done++;
+    for (uint32_t d = walk->rank; d-- > 0;) {
+        const bool wraps = ++walk->index[d] == walk->dim[d];
+        const int64_t steps = wraps ? 1 - walk->dim[d] : 1;
+        for (uint32_t k = 0; k < IFD_WALK_OPERANDS; k++) {
+            walk->offset[k] += steps * walk->stride[k][d];
+        }
+        if (!wraps) {
+            return;
+        }
+        walk->index[d] = 0;
+    }
+}
+
+int64_t ifd_ref_product(const struct ifd_shape *shape, uint32_t first, uint32_t last)
+{
+    int64_t product = 1;
+    for (uint32_t d = first; d < last; d++) {
+        product *= shape->dim[d];
+    }
+    return product;
+}
+
+size_t ifd_ref_elements(const struct ifd_desc *desc)
+{
+    return (size_t)ifd_ref_product(&desc->shape, 0, desc->shape.rank);
+}
+
+void ifd_ref_act_range_f32(int32_t activation, float *ret_min, float *ret_max)
+{
+    *ret_min = activation == IFD_ACT_RELU || activation == IFD_ACT_RELU6 ? 0.0f
+               : activation == IFD_ACT_RELU_N1_TO_1                      ? -1.0f
+                                                                         : -INFINITY;
+    *ret_max = activation == IFD_ACT_RELU6          ? 6.0f
+               : activation == IFD_ACT_RELU_N1_TO_1 ? 1.0f
+                                                    : INFINITY;
+}
+
+/** The stored number nearest to a real one, which may lie outside of the type's range. */
+static int32_t stored_bound(const struct ifd_desc *desc, float real)
+{
+    const float steps = roundf(real / desc->quant.scale[0]);
+    const int32_t limit =
+        1 << 24; /* far outside of every type's range, and safe to add a zero point to */
+    if (!(steps > (float)-limit)) {
+        return -limit;
+    }
+    return steps < (float)limit ? desc->quant.zero_point[0] + (int32_t)steps : limit;
+}
+
+void ifd_ref_act_range_quant(int32_t activation, const struct ifd_desc *desc, int32_t *ret_min,
+                             int32_t *ret_max)
+{
+    int32_t min = 0;
+    int32_t max = 0;
+    ifd_dtype_range(desc->dtype, &min, &max);
+    float real_min = 0;
+    float real_max = 0;
+    ifd_ref_act_range_f32(activation, &real_min, &real_max);
+    *ret_min = isinf(real_min) ? min : ifd_ref_clamp(stored_bound(desc, real_min), min, max);
+    *ret_max = isinf(real_max) ? max : ifd_ref_clamp(stored_bound(desc, real_max), min, max);
+}
+
+int32_t ifd_ref_load(enum ifd_dtype dtype, const void *data, size_t i)
+{
+    switch ((unsigned)dtype) {
+    case IFD_U8:
+        return ((const uint8_t *)data)[i];
+    case IFD_S8:
+        return ((const int8_t *)data)[i];
+    case IFD_S16:
+        return ((const int16_t *)data)[i];
+    default:
+        return ((const int32_t *)data)[i];
+    }
+}
+
+void ifd_ref_store(enum ifd_dtype dtype, void *data, size_t i, int32_t value)
+{
+    switch ((unsigned)dtype) {
+    case IFD_U8:
+        ((uint8_t *)data)[i] = (uint8_t)value;
+        break;
+    case IFD_S8:
+        ((int8_t *)data)[i] = (int8_t)value;
+        break;
+    case IFD_S16:
+        ((int16_t *)data)[i] = (int16_t)value;
+        break;
+    default:
+        ((int32_t *)data)[i] = value;
+        break;
+    }
+}
+
+float ifd_ref_scale(const struct ifd_desc *desc)
+{
+    return desc->quant.scale[0];
+}
+
+int32_t ifd_ref_zero_point(const struct ifd_desc *desc)
+{
+    return desc->quant.zero_point[0];
+}

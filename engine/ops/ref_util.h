@@ -1,0 +1,66 @@
+/** What reference kernels have in common: walking over elements, activation ranges, reading and writing quantized
+ *  numbers. Nothing here allocates or fails. Thread: any. */
+#ifndef INFERD_ENGINE_OPS_REF_UTIL_H
+#define INFERD_ENGINE_OPS_REF_UTIL_H
+
+#include "inferd/op.h"
+#include "inferd/op_attrs.h"
+
+/** Operands that a walk can follow. */
+#define IFD_WALK_OPERANDS 3
+
+/** A walk over the elements of a shape in row-major order that knows, for every element, the offset of the matching
+ *  element of each operand (in elements).
+ *
+ *      struct ifd_walk walk;
+ *      ifd_walk_init(&walk, &output->shape);
+ *      ifd_walk_broadcast(&walk, 0, &input->shape);
+ *      for (; walk.left > 0; ifd_walk_next(&walk)) {
+ *          out[walk.done] = in[walk.offset[0]];
+ *      } */
+struct ifd_walk {
+    size_t left, done; /* elements to visit, elements visited */
+    uint32_t rank;
+    int64_t dim[IFD_MAX_RANK], index[IFD_MAX_RANK];
+    int64_t stride[IFD_WALK_OPERANDS][IFD_MAX_RANK];
+    int64_t offset[IFD_WALK_OPERANDS];
+};
+
+/** shape's dimensions are known. */
+void ifd_walk_init(struct ifd_walk *walk, const struct ifd_shape *shape);
+/** Operand k has this shape, broadcast to the walk's (which was checked). */
+void ifd_walk_broadcast(struct ifd_walk *walk, uint32_t k, const struct ifd_shape *shape);
+/** Operand k begins at start and moves by stride[d] along dimension d. */
+void ifd_walk_strided(struct ifd_walk *walk, uint32_t k, int64_t start, const int64_t *stride);
+void ifd_walk_next(struct ifd_walk *walk);
+
+/** Product of dimensions first … last-1; 1 if there are none. */
+int64_t ifd_ref_product(const struct ifd_shape *shape, uint32_t first, uint32_t last);
+/** Number of elements of a shape that a shape rule accepted. */
+size_t ifd_ref_elements(const struct ifd_desc *desc);
+
+/** Range to which an activation clamps floats. TANH and SIGN_BIT are no clamps: shape rules refuse them. */
+void ifd_ref_act_range_f32(int32_t activation, float *ret_min, float *ret_max);
+/** The same on stored numbers of a quantized type (TFLite's CalculateActivationRangeQuantized). */
+void ifd_ref_act_range_quant(int32_t activation, const struct ifd_desc *desc, int32_t *ret_min,
+                             int32_t *ret_max);
+
+/** A stored number of type u8, s8, s16 or s32 as int32, and back (the value must fit). i counts elements. */
+int32_t ifd_ref_load(enum ifd_dtype dtype, const void *data, size_t i);
+void ifd_ref_store(enum ifd_dtype dtype, void *data, size_t i, int32_t value);
+
+/** Quantization of a tensor that is quantized per tensor. */
+float ifd_ref_scale(const struct ifd_desc *desc);
+int32_t ifd_ref_zero_point(const struct ifd_desc *desc);
+
+static inline int32_t ifd_ref_clamp(int32_t x, int32_t min, int32_t max)
+{
+    return x < min ? min : x > max ? max : x;
+}
+
+static inline float ifd_ref_clamp_f32(float x, float min, float max)
+{
+    return x < min ? min : x > max ? max : x;
+}
+
+#endif
