@@ -8,12 +8,14 @@
 void ifd_attrs_defaults(const struct ifd_op_def *def, void *attrs);
 
 /** Sets one attribute. INVALID: no such attribute, wrong kind, out of range (names operator, attribute, got, range). */
-IFD_NODISCARD enum ifd_code ifd_attrs_set_int(const struct ifd_op_def *def, void *attrs, const char *name,
-                                              int64_t value, struct ifd_err *err); /* INT, ENUM and BOOL */
-IFD_NODISCARD enum ifd_code ifd_attrs_set_f32(const struct ifd_op_def *def, void *attrs, const char *name,
-                                              double value, struct ifd_err *err);
-IFD_NODISCARD enum ifd_code ifd_attrs_set_ints(const struct ifd_op_def *def, void *attrs, const char *name,
-                                               const int64_t *value, size_t count, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_attrs_set_int(const struct ifd_op_def *def, void *attrs,
+                                              const char *name, int64_t value,
+                                              struct ifd_err *err); /* INT, ENUM and BOOL */
+IFD_NODISCARD enum ifd_code ifd_attrs_set_f32(const struct ifd_op_def *def, void *attrs,
+                                              const char *name, double value, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_attrs_set_ints(const struct ifd_op_def *def, void *attrs,
+                                               const char *name, const int64_t *value, size_t count,
+                                               struct ifd_err *err);
 
 /** Checks attributes that were written past these functions: every field within its range. INVALID as above. */
 IFD_NODISCARD enum ifd_code ifd_attrs_check(const struct ifd_op_def *def, const void *attrs, struct ifd_err *err);

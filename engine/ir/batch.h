@@ -8,9 +8,11 @@
 /** Which inputs and outputs have the batch as dimension 0, and whether all of the graph allows another batch size than
  *  the file's. ret_input and ret_output have graph->input_count and output_count entries. why_not (may be NULL) gets the
  *  first node that stands in the way. Constant-shape graphs only. */
-bool ifd_graph_batch_is_free(const struct ifd_graph *graph, bool *ret_input, bool *ret_output, struct ifd_err *why_not);
+bool ifd_graph_batch_is_free(const struct ifd_graph *graph, bool *ret_input, bool *ret_output,
+                             struct ifd_err *why_not);
 
 /** Rewrites graph (a clone) for batch samples: input shapes, attributes that name the batch, all inferred shapes. */
-IFD_NODISCARD enum ifd_code ifd_graph_set_batch(struct ifd_graph *graph, int64_t batch, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_graph_set_batch(struct ifd_graph *graph, int64_t batch,
+                                                struct ifd_err *err);
 
 #endif

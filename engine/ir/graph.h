@@ -18,20 +18,24 @@
 struct ifd_value {
     const char *name; /* as in the file, "" if it has none */
     struct ifd_desc desc;
-    struct ifd_bytes data; /* constant: content, aligned and padded (copied if the file's is not); else {NULL, 0} */
-    uint32_t producer;     /* node, IFD_NONE for inputs and constants */
-    bool is_constant;      /* also true for a constant of zero elements */
+    struct ifd_bytes
+        data; /* constant: content, aligned and padded (copied if the file's is not); else {NULL, 0} */
+    uint32_t producer; /* node, IFD_NONE for inputs and constants */
+    bool is_constant;  /* also true for a constant of zero elements */
 };
 
 struct ifd_node {
     enum ifd_op op;
-    const void *attrs; /* struct of op_attrs.h in the arena; replaced, never changed in place, once others may share it */
-    uint32_t *input;   /* values, IFD_NONE for an absent optional one */
+    const void *
+        attrs; /* struct of op_attrs.h in the arena; replaced, never changed in place, once others may share it */
+    uint32_t *input; /* values, IFD_NONE for an absent optional one */
     uint32_t input_count;
     uint32_t *output;
     uint32_t output_count;
-    uint32_t source_index; /* position in the file, for messages; IFD_NONE if the optimizer made it */
-    const char *source_name; /* operator's name in the file's words ("CONV_2D"), static or in the arena */
+    uint32_t
+        source_index; /* position in the file, for messages; IFD_NONE if the optimizer made it */
+    const char
+        *source_name; /* operator's name in the file's words ("CONV_2D"), static or in the arena */
 };
 
 struct ifd_graph {
@@ -49,30 +53,36 @@ struct ifd_graph {
 void ifd_graph_init(struct ifd_graph *graph, struct ifd_arena *arena);
 
 /** Appends a value; its name is copied. Errors: NOMEM, TOO_LARGE (arena cap). */
-IFD_NODISCARD enum ifd_code ifd_graph_add_value(struct ifd_graph *graph, const char *name, const struct ifd_desc *desc,
-                                                uint32_t *ret_index, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_graph_add_value(struct ifd_graph *graph, const char *name,
+                                                const struct ifd_desc *desc, uint32_t *ret_index,
+                                                struct ifd_err *err);
 
 /** Makes a value constant. data must have exactly the bytes that desc says. It is used in place if it is aligned to
  *  IFD_TENSOR_ALIGN and readable_after ≥ IFD_TENSOR_PAD, and copied into the arena otherwise. */
-IFD_NODISCARD enum ifd_code ifd_graph_set_constant(struct ifd_graph *graph, uint32_t value, struct ifd_bytes data,
-                                                   size_t readable_after, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_graph_set_constant(struct ifd_graph *graph, uint32_t value,
+                                                   struct ifd_bytes data, size_t readable_after,
+                                                   struct ifd_err *err);
 
 /** Appends a node with its attributes at their defaults (ir/attrs.h sets them by name, or cast ret->attrs while
  *  building). Inputs and outputs are copied; every output gets this node as producer, and must have had none. The
  *  pointer is valid until the next call. */
-IFD_NODISCARD enum ifd_code ifd_graph_add_node(struct ifd_graph *graph, enum ifd_op op, const uint32_t *input,
-                                               uint32_t input_count, const uint32_t *output, uint32_t output_count,
+IFD_NODISCARD enum ifd_code ifd_graph_add_node(struct ifd_graph *graph, enum ifd_op op,
+                                               const uint32_t *input, uint32_t input_count,
+                                               const uint32_t *output, uint32_t output_count,
                                                struct ifd_node **ret_node, struct ifd_err *err);
 
-IFD_NODISCARD enum ifd_code ifd_graph_set_io(struct ifd_graph *graph, const uint32_t *input, uint32_t input_count,
-                                             const uint32_t *output, uint32_t output_count, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_graph_set_io(struct ifd_graph *graph, const uint32_t *input,
+                                             uint32_t input_count, const uint32_t *output,
+                                             uint32_t output_count, struct ifd_err *err);
 
 /** Runs the shape rule of one node on its present inputs and writes the shapes of its outputs. The error is prefixed
  *  with operator, node index and output name. */
-IFD_NODISCARD enum ifd_code ifd_graph_infer_node(struct ifd_graph *graph, uint32_t node, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_graph_infer_node(struct ifd_graph *graph, uint32_t node,
+                                                 struct ifd_err *err);
 
 /** Fills operands (capacity ≥ node->input_count) as shape rules and backends want them. */
-void ifd_graph_operands(const struct ifd_graph *graph, const struct ifd_node *node, struct ifd_operand *ret_operands);
+void ifd_graph_operands(const struct ifd_graph *graph, const struct ifd_node *node,
+                        struct ifd_operand *ret_operands);
 
 /** A shallow copy for another plan: values and nodes are copied into arena, constants and attributes are shared. */
 IFD_NODISCARD enum ifd_code ifd_graph_clone(const struct ifd_graph *graph, struct ifd_arena *arena,

@@ -18,7 +18,8 @@ bool ifd_shape_equal_except(const struct ifd_shape *a, const struct ifd_shape *b
 void ifd_shape_strides(const struct ifd_shape *shape, int64_t ret_strides[IFD_MAX_RANK]);
 
 /** NumPy broadcasting of two shapes, aligned at the last dimension; false if they do not fit. */
-bool ifd_shape_broadcast(const struct ifd_shape *a, const struct ifd_shape *b, struct ifd_shape *ret) IFD_NODISCARD;
+bool ifd_shape_broadcast(const struct ifd_shape *a, const struct ifd_shape *b,
+                         struct ifd_shape *ret) IFD_NODISCARD;
 
 /** Axis in -rank … rank-1 to 0 … rank-1; false outside. */
 bool ifd_shape_axis(const struct ifd_shape *shape, int64_t axis, uint32_t *ret_axis) IFD_NODISCARD;

@@ -7,6 +7,7 @@
 
 #include "engine/ir/graph.h"
 
-IFD_NODISCARD enum ifd_code ifd_graph_verify(const struct ifd_graph *graph, enum ifd_code code, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_graph_verify(const struct ifd_graph *graph, enum ifd_code code,
+                                             struct ifd_err *err);
 
 #endif

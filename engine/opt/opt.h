@@ -19,7 +19,7 @@ uint32_t ifd_pass_count(void);
 
 /** ret_report: NULL or ifd_pass_count() entries. scratch memory from alloc, nothing is kept. */
 IFD_NODISCARD enum ifd_code ifd_optimize(struct ifd_graph *graph, enum ifd_pass_level max_level,
-                                         const struct ifd_alloc *alloc, struct ifd_pass_report *ret_report,
-                                         struct ifd_err *err);
+                                         const struct ifd_alloc *alloc,
+                                         struct ifd_pass_report *ret_report, struct ifd_err *err);
 
 #endif

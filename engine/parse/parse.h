@@ -17,7 +17,8 @@ struct ifd_parsed {
 
 /** file must outlive the graph: constants are used in place. limits: every field set. graph is init'ed by the caller.
  *  After OK the graph verifies, every operator is known, every shape is inferred. */
-IFD_NODISCARD enum ifd_code ifd_parse(struct ifd_bytes file, const struct ifd_limits *limits, struct ifd_graph *graph,
-                                      struct ifd_parsed *ret, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_parse(struct ifd_bytes file, const struct ifd_limits *limits,
+                                      struct ifd_graph *graph, struct ifd_parsed *ret,
+                                      struct ifd_err *err);
 
 #endif

@@ -52,9 +52,9 @@ enum ifd_cpu_flag {
 };
 
 struct ifd_cpu {
-    uint32_t flags;                          /* enum ifd_cpu_flag */
-    uint32_t cores;                          /* that this process may run on */
-    size_t l1d_bytes, l2_bytes, l3_bytes;    /* of one core; l3 shared; 0 if unknown */
+    uint32_t flags;                       /* enum ifd_cpu_flag */
+    uint32_t cores;                       /* that this process may run on */
+    size_t l1d_bytes, l2_bytes, l3_bytes; /* of one core; l3 shared; 0 if unknown */
 };
 
 /** Services of the engine for one backend, valid until close() returns. alloc may be called from any thread. */
@@ -62,7 +62,8 @@ struct ifd_host {
     uint32_t bytes; /* sizeof(struct ifd_host) of the engine */
     const struct ifd_alloc *alloc;
     struct ifd_cpu cpu;
-    bool exact; /* bit-exact kernels were asked for: results equal the reference kernels for quantized types */
+    bool
+        exact; /* bit-exact kernels were asked for: results equal the reference kernels for quantized types */
     /** A line for people, below the level that operators see by default; may be NULL. Thread: any. */
     void (*debug)(void *context, const char *text);
     void *debug_context;
@@ -86,12 +87,13 @@ enum ifd_value_role {
     IFD_VALUE_CONSTANT, /* .data is its content */
     IFD_VALUE_INPUT,    /* produced outside, bound at run */
     IFD_VALUE_OUTPUT,   /* produced inside, wanted outside, bound at run (also readable inside) */
-    IFD_VALUE_INTERNAL  /* produced and consumed inside only: the backend decides where it lives, if anywhere */
+    IFD_VALUE_INTERNAL /* produced and consumed inside only: the backend decides where it lives, if anywhere */
 };
 
 struct ifd_partition_value {
     struct ifd_desc desc;
-    struct ifd_bytes data; /* CONSTANT only: aligned, padded, valid until release() of every partition of this model */
+    struct ifd_bytes
+        data; /* CONSTANT only: aligned, padded, valid until release() of every partition of this model */
     enum ifd_value_role role;
     uint32_t slot; /* INPUT, OUTPUT: position in ifd_binding.input / .output */
 };
@@ -111,8 +113,8 @@ struct ifd_partition_view {
     const struct ifd_partition_value *value;
     uint32_t value_count;
     uint32_t input_count, output_count; /* slots */
-    uint32_t max_threads;               /* largest team that will run it: scratch must do for that many */
-    bool low_precision_allowed;         /* the model's owner opted in to bf16/fp16 arithmetic */
+    uint32_t max_threads;       /* largest team that will run it: scratch must do for that many */
+    bool low_precision_allowed; /* the model's owner opted in to bf16/fp16 arithmetic */
 };
 
 struct ifd_device;    /* the backend's own: an opened device */
@@ -120,9 +122,10 @@ struct ifd_partition; /* the backend's own: compiled, immutable, shared by threa
 
 /** What the engine must know of a compiled partition. */
 struct ifd_partition_info {
-    size_t scratch_bytes;    /* per running instance, aligned to IFD_TENSOR_ALIGN, content undefined before each run */
-    uint32_t step_count;     /* for describe() and profiles; ≥ 1 */
-    size_t constant_bytes;   /* packed weights that this partition itself holds */
+    size_t
+        scratch_bytes; /* per running instance, aligned to IFD_TENSOR_ALIGN, content undefined before each run */
+    uint32_t step_count;   /* for describe() and profiles; ≥ 1 */
+    size_t constant_bytes; /* packed weights that this partition itself holds */
     /** Output slot 0 may be bound to the memory of input slot 0 (same bytes). */
     bool can_alias;
 };
@@ -138,27 +141,31 @@ struct ifd_step_info {
 /** One run. Everything belongs to the engine and is exclusive to this call until run() returns. */
 struct ifd_binding {
     const void *const *input; /* per input slot; aligned and padded */
-    void *const *output;      /* per output slot; aligned and padded; never overlaps an input unless can_alias */
+    void *const
+        *output; /* per output slot; aligned and padded; never overlaps an input unless can_alias */
     void *scratch;
     const struct ifd_team *team;
-    uint64_t *step_ns; /* if not NULL: step_count counters to which the time of each step is added */
+    uint64_t
+        *step_ns; /* if not NULL: step_count counters to which the time of each step is added */
     uint64_t (*now_ns)(void); /* clock for step_ns */
 };
 
 struct ifd_backend {
-    uint32_t abi;   /* IFD_BACKEND_ABI */
-    uint32_t bytes; /* sizeof(struct ifd_backend) */
+    uint32_t abi;     /* IFD_BACKEND_ABI */
+    uint32_t bytes;   /* sizeof(struct ifd_backend) */
     const char *name; /* "CpuAcc": unique, letters and digits */
 
     /** The engine makes one partition of each node (the backend neither fuses nor plans): CpuRef. */
     bool per_node;
 
     /** Opens the device. UNAVAILABLE with a reason if there is none. */
-    enum ifd_code (*open)(const struct ifd_host *host, struct ifd_device **ret_device, struct ifd_err *err);
+    enum ifd_code (*open)(const struct ifd_host *host, struct ifd_device **ret_device,
+                          struct ifd_err *err);
 
     /** 0: cannot run this node, and says why in reason (may be NULL). Otherwise a positive cost; smaller is better;
      *  only compared within one backend's own answers today. Thread: one at a time per device. */
-    uint32_t (*cost)(struct ifd_device *device, const struct ifd_node_view *node, struct ifd_err *reason);
+    uint32_t (*cost)(struct ifd_device *device, const struct ifd_node_view *node,
+                     struct ifd_err *reason);
 
     /** Prepares a partition: packs weights, chooses kernels, lays out scratch.
      *
@@ -171,7 +178,8 @@ struct ifd_backend {
 
     /** Computes. Allocates nothing, logs nothing, keeps nothing. Thread: any, at the same time on one partition with
      *  different bindings. */
-    enum ifd_code (*run)(struct ifd_partition *partition, const struct ifd_binding *binding, struct ifd_err *err);
+    enum ifd_code (*run)(struct ifd_partition *partition, const struct ifd_binding *binding,
+                         struct ifd_err *err);
 
     /** Describes step 0 … step_count-1. Optional (NULL): the engine describes the nodes instead. */
     void (*describe)(struct ifd_partition *partition, uint32_t step, struct ifd_step_info *ret);

@@ -18,19 +18,21 @@
 extern "C" {
 #endif
 
-struct ifd_engine;   /* opened backends; no model knows of another. Thread: any */
-struct ifd_model;    /* immutable after load; shared by its instances. Thread: any */
-struct ifd_instance; /* memory and threads for one run at a time. Thread: one at a time per object */
+struct ifd_engine; /* opened backends; no model knows of another. Thread: any */
+struct ifd_model;  /* immutable after load; shared by its instances. Thread: any */
+struct
+    ifd_instance; /* memory and threads for one run at a time. Thread: one at a time per object */
 
 /* ---- engine ---- */
 
 struct ifd_engine_options {
-    const struct ifd_alloc *alloc;               /* system */
-    const struct ifd_backend *const *backends;   /* descriptors, see backends/builtin.h; at least one */
+    const struct ifd_alloc *alloc; /* system */
+    const struct ifd_backend *const
+        *backends; /* descriptors, see backends/builtin.h; at least one */
     uint32_t backend_count;
     uint32_t cpu_mask; /* features that may be used (enum ifd_cpu_flag); 0 = all that the CPU has */
     bool no_cpu_features; /* with cpu_mask 0: use none at all */
-    bool exact;        /* bit-exact kernels for quantized types */
+    bool exact;           /* bit-exact kernels for quantized types */
     void (*debug)(void *context, const char *text);
     void *debug_context;
 };
@@ -47,19 +49,20 @@ struct ifd_backend_info {
     const char *reason;
 };
 uint32_t ifd_engine_backend_count(const struct ifd_engine *engine);
-void ifd_engine_backend_info(const struct ifd_engine *engine, uint32_t index, struct ifd_backend_info *ret);
+void ifd_engine_backend_info(const struct ifd_engine *engine, uint32_t index,
+                             struct ifd_backend_info *ret);
 const struct ifd_cpu *ifd_engine_cpu(const struct ifd_engine *engine);
 
 /* ---- model ---- */
 
 /** What a hostile file may cost. Each has a default, and the error names the limit. */
 struct ifd_limits {
-    size_t file_bytes;     /* 2 GiB - 1 */
-    uint32_t nodes;        /* 100,000 */
-    uint32_t values;       /* 400,000 */
-    uint32_t node_inputs;  /* 4,096 */
-    size_t tensor_bytes;   /* 2 GiB - 1: one tensor */
-    size_t arena_bytes;    /* 4 GiB - 1: all that one instance holds */
+    size_t file_bytes;    /* 2 GiB - 1 */
+    uint32_t nodes;       /* 100,000 */
+    uint32_t values;      /* 400,000 */
+    uint32_t node_inputs; /* 4,096 */
+    size_t tensor_bytes;  /* 2 GiB - 1: one tensor */
+    size_t arena_bytes;   /* 4 GiB - 1: all that one instance holds */
 };
 
 struct ifd_model_options {
@@ -91,11 +94,11 @@ struct ifd_port {
     /** Batch is a free dimension of this port: its dimension 0 may be any 1 … IFD_MAX_BATCH at run time. */
     bool batched;
     /** From the file's metadata, if it has any: */
-    const char *description;  /* NULL */
-    bool has_normalization;   /* image inputs: real = (pixel - mean[c]) / std[c], pixel in 0 … 255 */
+    const char *description; /* NULL */
+    bool has_normalization; /* image inputs: real = (pixel - mean[c]) / std[c], pixel in 0 … 255 */
     float mean[4], std[4];
     uint32_t normalization_count; /* 1 or the number of channels */
-    const char *const *labels; /* outputs: label of class i, or NULL */
+    const char *const *labels;    /* outputs: label of class i, or NULL */
     uint32_t label_count;
 };
 
@@ -120,13 +123,15 @@ const struct ifd_model_info *ifd_model_info(const struct ifd_model *model);
 /* ---- instance ---- */
 
 struct ifd_instance_options {
-    uint32_t threads;   /* 1; at most ifd_model_options.max_threads */
-    uint32_t max_batch; /* 1: memory is laid out for batches up to this at creation, so that run allocates nothing */
+    uint32_t threads; /* 1; at most ifd_model_options.max_threads */
+    uint32_t
+        max_batch; /* 1: memory is laid out for batches up to this at creation, so that run allocates nothing */
 };
 
 IFD_NODISCARD enum ifd_code ifd_instance_create(struct ifd_model *model,
                                                 const struct ifd_instance_options *options,
-                                                struct ifd_instance **ret_instance, struct ifd_err *err);
+                                                struct ifd_instance **ret_instance,
+                                                struct ifd_err *err);
 void ifd_instance_destroy(struct ifd_instance *instance); /* NULL is fine */
 
 /** One caller's share of a run: its tensors, in the model's order, all with the same dimension 0 = batch.
@@ -159,7 +164,8 @@ struct ifd_plan_step {
     struct ifd_step_info step;
     const char *backend;
     uint32_t partition;
-    size_t arena_offset, arena_bytes; /* of its first output; bytes 0 if it lives inside the backend */
+    size_t arena_offset,
+        arena_bytes; /* of its first output; bytes 0 if it lives inside the backend */
 };
 
 uint32_t ifd_model_step_count(const struct ifd_model *model);
@@ -174,8 +180,9 @@ void ifd_instance_step_ns(const struct ifd_instance *instance, uint64_t *ret_ns,
  *  plan, the memory map. */
 enum ifd_dump_format { IFD_DUMP_TEXT, IFD_DUMP_JSON, IFD_DUMP_DOT };
 typedef void (*ifd_sink_fn)(void *context, const char *text, size_t size);
-IFD_NODISCARD enum ifd_code ifd_model_dump(const struct ifd_model *model, enum ifd_dump_format format,
-                                           ifd_sink_fn sink, void *context, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_model_dump(const struct ifd_model *model,
+                                           enum ifd_dump_format format, ifd_sink_fn sink,
+                                           void *context, struct ifd_err *err);
 
 #ifdef __cplusplus
 }

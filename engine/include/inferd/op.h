@@ -91,13 +91,14 @@ struct ifd_ref_call {
 /** How an operator treats dimension 0 when a model that was written for one batch size is planned for another
  *  (engine/ir/batch.c). "Sample" is an index along dimension 0 of the batched operands. */
 enum ifd_batch_rule {
-    IFD_BATCH_NEVER = 0,   /* mixes samples, or nobody thought about it: the engine runs samples one by one */
+    IFD_BATCH_NEVER =
+        0, /* mixes samples, or nobody thought about it: the engine runs samples one by one */
     IFD_BATCH_SAMPLE,      /* input 0 is batched, the others are not; outputs are batched */
     IFD_BATCH_ELEMENTWISE, /* every batched input has the same dimension 0; others broadcast into it */
-    IFD_BATCH_AXIS,        /* like SAMPLE, if no axis attribute names dimension 0 (softmax, reduce, concat, split …) */
-    IFD_BATCH_RESHAPE,     /* if dimension 0 of input and output are the batch: the target's dimension 0 scales */
-    IFD_BATCH_SLICE,       /* if dimension 0 is taken whole: the window scales */
-    IFD_BATCH_TRANSPOSE    /* if dimension 0 stays first */
+    IFD_BATCH_AXIS, /* like SAMPLE, if no axis attribute names dimension 0 (softmax, reduce, concat, split …) */
+    IFD_BATCH_RESHAPE, /* if dimension 0 of input and output are the batch: the target's dimension 0 scales */
+    IFD_BATCH_SLICE,    /* if dimension 0 is taken whole: the window scales */
+    IFD_BATCH_TRANSPOSE /* if dimension 0 stays first */
 };
 
 struct ifd_op_def {
@@ -127,7 +128,8 @@ struct ifd_op_def {
      *  output; output[i].dtype and .quant come in as the file declares them and are checked, not changed.
      *  After OK, ref and every backend may trust what was checked.
      *  Errors: INVALID names operand, got, wanted; UNSUPPORTED for a meaning inferd does not have; TOO_LARGE. */
-    enum ifd_code (*infer)(const struct ifd_infer *in, struct ifd_desc *output, struct ifd_err *err);
+    enum ifd_code (*infer)(const struct ifd_infer *in, struct ifd_desc *output,
+                           struct ifd_err *err);
 
     /** Bytes of scratch that ref needs; NULL means none. Called with the shapes that infer accepted. */
     enum ifd_code (*scratch)(const struct ifd_infer *in, const struct ifd_desc *output,

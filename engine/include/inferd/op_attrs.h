@@ -27,8 +27,8 @@ enum ifd_padding { IFD_PAD_SAME, IFD_PAD_VALID, IFD_PAD_EXPLICIT };
 
 /** add, sub, mul, div, minimum, maximum, squared_difference */
 struct ifd_binary_attrs {
-    int32_t activation;          /* enum ifd_activation */
-    bool pot_scale_int16;        /* s16 add and sub: scales were made powers of two (TFLite's option) */
+    int32_t activation;   /* enum ifd_activation */
+    bool pot_scale_int16; /* s16 add and sub: scales were made powers of two (TFLite's option) */
 };
 
 /** clamp: min(max(x, min), max) */
@@ -53,13 +53,14 @@ struct ifd_window {
 /** A window resolved against one input size. */
 struct ifd_window_size {
     int64_t out_h, out_w;
-    int64_t pad_top, pad_bottom, pad_left, pad_right; /* bottom and right: what the last window really reaches over */
+    int64_t pad_top, pad_bottom, pad_left,
+        pad_right; /* bottom and right: what the last window really reaches over */
 };
 
 /** Output size and padding of a filter_h × filter_w window over in_h × in_w (TFLite's ComputeOutSize and
  *  ComputePaddingHeightWidth). False if no output remains or a number overflows. Lives in engine/base/window.c. */
-bool ifd_window_resolve(const struct ifd_window *window, int64_t filter_h, int64_t filter_w, int64_t in_h, int64_t in_w,
-                        struct ifd_window_size *ret) IFD_NODISCARD;
+bool ifd_window_resolve(const struct ifd_window *window, int64_t filter_h, int64_t filter_w,
+                        int64_t in_h, int64_t in_w, struct ifd_window_size *ret) IFD_NODISCARD;
 
 /** conv2d: input [n,h,w,ic], filter [oc,kh,kw,ic/groups], optional bias [oc] → [n,oh,ow,oc] (groups = ic / filter's ic).
  *  depthwise_conv2d: filter [1,kh,kw,oc], oc = ic * multiplier; output channel c reads input channel c / multiplier. */

@@ -15,9 +15,9 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define IFD_NODISCARD      __attribute__((warn_unused_result))
+#define IFD_NODISCARD       __attribute__((warn_unused_result))
 #define IFD_PRINTF(fmt, va) __attribute__((format(printf, fmt, va)))
-#define IFD_EXPORT         __attribute__((visibility("default")))
+#define IFD_EXPORT          __attribute__((visibility("default")))
 #else
 #define IFD_NODISCARD
 #define IFD_PRINTF(fmt, va)

@@ -1,0 +1,104 @@
+/* The system allocator and checked size arithmetic: the only file that calls malloc. */
+#include "inferd/alloc.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *system_acquire(void *context, size_t size, size_t align)
+{
+    (void)context;
+    if (align <= _Alignof(max_align_t)) {
+        return malloc(size);
+    }
+    void *ptr = NULL;
+    return posix_memalign(&ptr, align, size) == 0 ? ptr : NULL;
+}
+
+static void system_release(void *context, void *ptr, size_t size)
+{
+    (void)context;
+    (void)size;
+    free(ptr);
+}
+
+const struct ifd_alloc *ifd_alloc_system(void)
+{
+    static const struct ifd_alloc alloc = {.acquire = system_acquire, .release = system_release};
+    return &alloc;
+}
+
+void *ifd_acquire(const struct ifd_alloc *alloc, size_t size)
+{
+    return size ? alloc->acquire(alloc->context, size, _Alignof(max_align_t)) : NULL;
+}
+
+void *ifd_acquire_zeroed(const struct ifd_alloc *alloc, size_t count, size_t size)
+{
+    size_t bytes = 0;
+    if (!ifd_size_mul(count, size, &bytes)) {
+        return NULL;
+    }
+    void *ptr = ifd_acquire(alloc, bytes);
+    if (ptr) {
+        memset(ptr, 0, bytes);
+    }
+    return ptr;
+}
+
+void *ifd_acquire_tensor(const struct ifd_alloc *alloc, size_t size)
+{
+    size_t bytes = 0;
+    if (!ifd_size_add(size, IFD_TENSOR_PAD, &bytes)) {
+        return NULL;
+    }
+    uint8_t *ptr = alloc->acquire(alloc->context, bytes, IFD_TENSOR_ALIGN);
+    if (ptr) {
+        memset(ptr + size, 0, IFD_TENSOR_PAD);
+    }
+    return ptr;
+}
+
+void ifd_release(const struct ifd_alloc *alloc, void *ptr, size_t size)
+{
+    if (ptr) {
+        alloc->release(alloc->context, ptr, size);
+    }
+}
+
+void ifd_release_tensor(const struct ifd_alloc *alloc, void *ptr, size_t size)
+{
+    if (ptr) {
+        alloc->release(alloc->context, ptr, size + IFD_TENSOR_PAD);
+    }
+}
+
+bool ifd_size_mul(size_t a, size_t b, size_t *ret)
+{
+    size_t product = 0;
+    if (__builtin_mul_overflow(a, b, &product)) {
+        return false;
+    }
+    *ret = product;
+    return true;
+}
+
+bool ifd_size_add(size_t a, size_t b, size_t *ret)
+{
+    size_t sum = 0;
+    if (__builtin_add_overflow(a, b, &sum)) {
+        return false;
+    }
+    *ret = sum;
+    return true;
+}
+
+bool ifd_size_align(size_t a, size_t align, size_t *ret)
+{
+    size_t sum = 0;
+    if (!ifd_size_add(a, align - 1, &sum)) {
+        return false;
+    }
+    *ret = sum & ~(align - 1);
+    return true;
+}

@@ -1,0 +1,153 @@
+/* Instruction-set features and caches. The only file with architecture branches outside the kernels. */
+#include "engine/base/cpu.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__) || defined(__arm__)
+#include <sys/auxv.h>
+#endif
+
+static const struct {
+    uint32_t flag;
+    const char *name;
+} flag_names[] = {
+    {IFD_CPU_AVX2, "avx2"},
+    {IFD_CPU_AVX512, "avx512"},
+    {IFD_CPU_AVX512_VNNI, "avx512_vnni"},
+    {IFD_CPU_AVX512_BF16, "avx512_bf16"},
+    {IFD_CPU_AVX_VNNI, "avx_vnni"},
+    {IFD_CPU_AMX_INT8, "amx_int8"},
+    {IFD_CPU_AMX_BF16, "amx_bf16"},
+    {IFD_CPU_NEON, "neon"},
+    {IFD_CPU_DOTPROD, "dotprod"},
+    {IFD_CPU_FP16, "fp16"},
+    {IFD_CPU_I8MM, "i8mm"},
+    {IFD_CPU_BF16, "bf16"},
+};
+
+#define FLAG_COUNT (sizeof(flag_names) / sizeof(flag_names[0]))
+
+#if defined(__x86_64__)
+
+/* The operating system saves the registers that a feature needs? (XCR0 bits) */
+static bool os_saves(uint64_t bits)
+{
+    uint32_t a = 0, b = 0, c = 0, d = 0;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) {
+        return false;
+    }
+    uint32_t low = 0, high = 0;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (((uint64_t)high << 32 | low) & bits) == bits;
+}
+
+static uint32_t detect_flags(void)
+{
+    uint32_t a = 0, b = 0, c = 0, d = 0, a1 = 0, b1 = 0, c1 = 0, d1 = 0, flags = 0;
+    if (!__get_cpuid(1, &a1, &b1, &c1, &d1) || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
+        return 0;
+    }
+    uint32_t a71 = 0, b71 = 0, c71 = 0, d71 = 0;
+    (void)__get_cpuid_count(7, 1, &a71, &b71, &c71, &d71);
+
+    bool fma = (c1 & bit_FMA) && (c1 & bit_F16C) && (c1 & bit_AVX);
+    if (fma && (b & bit_AVX2) && (b & bit_BMI2) && os_saves(0x6)) {
+        flags |= IFD_CPU_AVX2;
+    }
+    uint32_t v4 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL | bit_AVX512CD;
+    if ((flags & IFD_CPU_AVX2) && (b & v4) == v4 && os_saves(0xe6)) {
+        flags |= IFD_CPU_AVX512;
+        if ((c & bit_AVX512VNNI) && (c & bit_AVX512VBMI)) {
+            flags |= IFD_CPU_AVX512_VNNI;
+        }
+        if (a71 & (1u << 5)) {
+            flags |= IFD_CPU_AVX512_BF16;
+        }
+    }
+    if ((flags & IFD_CPU_AVX2) && (a71 & (1u << 4))) {
+        flags |= IFD_CPU_AVX_VNNI;
+    }
+    if ((flags & IFD_CPU_AVX512) && os_saves(0x60000)) {
+        flags |= (d & (1u << 25)) ? (uint32_t)IFD_CPU_AMX_INT8 : 0;
+        flags |= (d & (1u << 22)) ? (uint32_t)IFD_CPU_AMX_BF16 : 0;
+    }
+    return flags;
+}
+
+#elif defined(__aarch64__)
+
+static uint32_t detect_flags(void)
+{
+    unsigned long caps = getauxval(AT_HWCAP);
+    unsigned long caps2 = getauxval(AT_HWCAP2);
+    uint32_t flags = IFD_CPU_NEON;
+    flags |= (caps & (1ul << 20)) ? (uint32_t)IFD_CPU_DOTPROD : 0;
+    flags |= (caps & (1ul << 10)) ? (uint32_t)IFD_CPU_FP16 : 0;
+    flags |= (caps2 & (1ul << 13)) ? (uint32_t)IFD_CPU_I8MM : 0;
+    flags |= (caps2 & (1ul << 14)) ? (uint32_t)IFD_CPU_BF16 : 0;
+    return flags;
+}
+
+#elif defined(__arm__)
+
+static uint32_t detect_flags(void)
+{
+    return (getauxval(AT_HWCAP) & (1ul << 12)) ? IFD_CPU_NEON : 0;
+}
+
+#else
+
+static uint32_t detect_flags(void)
+{
+    return 0;
+}
+
+#endif
+
+static size_t cache_bytes(int name)
+{
+    long bytes = sysconf(name);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+void ifd_cpu_detect(struct ifd_cpu *ret)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    int cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+    *ret = (struct ifd_cpu){
+        .flags = detect_flags(),
+        .cores = cores > 0 ? (uint32_t)cores : 1,
+        .l1d_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE),
+        .l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE),
+        .l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE),
+    };
+}
+
+void ifd_cpu_text(uint32_t flags, char *text, size_t size)
+{
+    size_t used = 0;
+    (void)snprintf(text, size, "none");
+    for (size_t i = 0; i < FLAG_COUNT; i++) {
+        if ((flags & flag_names[i].flag) && used < size) {
+            int length =
+                snprintf(text + used, size - used, "%s%s", used ? " " : "", flag_names[i].name);
+            used += length > 0 ? (size_t)length : 0;
+        }
+    }
+}
+
+uint32_t ifd_cpu_flag_by_name(const char *name, size_t size)
+{
+    for (size_t i = 0; i < FLAG_COUNT; i++) {
+        if (strlen(flag_names[i].name) == size && memcmp(flag_names[i].name, name, size) == 0) {
+            return flag_names[i].flag;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,16 @@
+/** What the processor can do, found once per engine. Thread: any. */
+#ifndef INFERD_ENGINE_BASE_CPU_H
+#define INFERD_ENGINE_BASE_CPU_H
+
+#include "inferd/backend.h"
+
+/** Features, cores that this process may run on, cache sizes. Unknown numbers are 0. */
+void ifd_cpu_detect(struct ifd_cpu *ret);
+
+/** "avx2 avx512 avx512_vnni" into text (cut to size); "none". */
+void ifd_cpu_text(uint32_t flags, char *text, size_t size);
+
+/** Flag by its name in the text above; 0 if unknown. */
+uint32_t ifd_cpu_flag_by_name(const char *name, size_t size);
+
+#endif

@@ -1,0 +1,119 @@
+/* Reading and writing whole files. */
+#include "engine/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum ifd_code fail_io(const char *verb, const char *path, struct ifd_err *err)
+{
+    enum ifd_code code = errno == ENOENT || errno == ENOTDIR ? IFD_NOT_FOUND : IFD_IO;
+    return ifd_fail(err, code, "cannot %s \"%s\": %s", verb, path, strerror(errno));
+}
+
+/* Reads until size bytes or the end; the number read, or -1. */
+static ssize_t read_whole(int fd, uint8_t *data, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(fd, data + done, size - done, (off_t)done);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return -1;
+        }
+        if (got == 0) {
+            break;
+        }
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+enum ifd_code ifd_file_read_fd(int fd, const char *name, size_t limit_bytes,
+                               const struct ifd_alloc *alloc, struct ifd_bytes *ret,
+                               struct ifd_err *err)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0) {
+        return fail_io("read", name, err);
+    }
+    if (!S_ISREG(info.st_mode)) {
+        return ifd_fail(err, IFD_IO, "cannot read \"%s\": not a regular file", name);
+    }
+    if (info.st_size < 0 || (uint64_t)info.st_size > limit_bytes) {
+        return ifd_fail(err, IFD_TOO_LARGE, "\"%s\" has %lld bytes, more than the limit of %zu",
+                        name, (long long)info.st_size, limit_bytes);
+    }
+    size_t size = (size_t)info.st_size;
+    uint8_t *data = ifd_acquire_tensor(alloc, size);
+    if (!data) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for the %zu bytes of \"%s\"", size, name);
+    }
+    ssize_t got = read_whole(fd, data, size);
+    if (got < 0 || (size_t)got != size) {
+        int saved = errno;
+        ifd_release_tensor(alloc, data, size);
+        errno = saved;
+        return got < 0 ? fail_io("read", name, err)
+                       : ifd_fail(err, IFD_IO, "\"%s\" shrank while it was read: %zd of %zu bytes",
+                                  name, got, size);
+    }
+    *ret = (struct ifd_bytes){.data = data, .size = size};
+    return IFD_OK;
+}
+
+enum ifd_code ifd_file_read(const char *path, size_t limit_bytes, const struct ifd_alloc *alloc,
+                            struct ifd_bytes *ret, struct ifd_err *err)
+{
+    /* O_NONBLOCK: a FIFO in the place of a model must not hang the reader. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return fail_io("open", path, err);
+    }
+    enum ifd_code code = ifd_file_read_fd(fd, path, limit_bytes, alloc, ret, err);
+    (void)close(fd);
+    return code;
+}
+
+static bool write_whole(int fd, struct ifd_bytes content)
+{
+    for (size_t done = 0; done < content.size;) {
+        ssize_t put = write(fd, content.data + done, content.size - done);
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put < 0) {
+            return false;
+        }
+        done += (size_t)put;
+    }
+    return true;
+}
+
+enum ifd_code ifd_file_write(const char *path, struct ifd_bytes content, struct ifd_err *err)
+{
+    char temporary[PATH_MAX];
+    int length = snprintf(temporary, sizeof(temporary), "%s.tmp.%ld", path, (long)getpid());
+    if (length < 0 || (size_t)length >= sizeof(temporary)) {
+        return ifd_fail(err, IFD_TOO_LARGE, "path is longer than %d bytes: \"%.60s…\"", PATH_MAX,
+                        path);
+    }
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        return fail_io("create", temporary, err);
+    }
+    bool ok = write_whole(fd, content);
+    ok = close(fd) == 0 && ok;
+    if (!ok || rename(temporary, path) != 0) {
+        enum ifd_code code = fail_io("write", path, err);
+        (void)unlink(temporary);
+        return code;
+    }
+    return IFD_OK;
+}

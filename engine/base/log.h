@@ -1,0 +1,36 @@
+/** Log sink: a level, a sentence, fields. Passed explicitly; libraries below server/ use only debug.
+ *
+ *      ifd_log_info(log, "model loaded", "name=%s version=%lld took_ms=%llu", name, version, ms);
+ *
+ *  Values that may hold blanks or quotes are the caller's to quote with ifd_log_quote. Thread: any (the sink locks). */
+#ifndef INFERD_ENGINE_BASE_LOG_H
+#define INFERD_ENGINE_BASE_LOG_H
+
+#include "inferd/types.h"
+
+enum ifd_log_level { IFD_LOG_ERROR, IFD_LOG_WARN, IFD_LOG_INFO, IFD_LOG_DEBUG };
+
+struct ifd_log {
+    enum ifd_log_level level; /* highest that is written; may be changed at any time */
+    void *context;
+    /** sentence: without a full stop; fields: "key=value key=value" or "". */
+    void (*write)(void *context, enum ifd_log_level level, const char *sentence,
+                  const char *fields);
+};
+
+void ifd_log_error(const struct ifd_log *log, const char *sentence, const char *fields_format, ...)
+    IFD_PRINTF(3, 4);
+void ifd_log_warn(const struct ifd_log *log, const char *sentence, const char *fields_format, ...)
+    IFD_PRINTF(3, 4);
+void ifd_log_info(const struct ifd_log *log, const char *sentence, const char *fields_format, ...)
+    IFD_PRINTF(3, 4);
+void ifd_log_debug(const struct ifd_log *log, const char *sentence, const char *fields_format, ...)
+    IFD_PRINTF(3, 4);
+
+/** "error", "warn", "info", "debug". Static. */
+const char *ifd_log_level_name(enum ifd_log_level level);
+
+/** text in double quotes with \", \\ and control characters escaped, cut to size; returns ret. */
+const char *ifd_log_quote(const char *text, char *ret, size_t size);
+
+#endif

@@ -1,0 +1,155 @@
+/* Fork-join team: a generation counter that helpers spin on, then sleep on. */
+#include "engine/base/team.h"
+
+#include "engine/base/thread.h"
+
+#include <stdatomic.h>
+
+/* How often a helper looks at the generation before it sleeps: about 50 µs, several times a small layer. */
+#define SPIN_COUNT 2000
+
+struct crew {
+    struct ifd_team team; /* first: the public face */
+    const struct ifd_alloc *alloc;
+    struct helper *helpers; /* team.count - 1 */
+    uint32_t started;
+
+    /* Written by the caller before generation is raised; read by helpers after they have seen it. */
+    ifd_team_fn fn;
+    void *arg;
+    atomic_uint generation;
+    atomic_uint working; /* helpers that have not finished this generation */
+    atomic_bool stop;
+
+    struct ifd_mutex mutex; /* guards sleeping only */
+    struct ifd_cond wake;
+    atomic_uint sleepers;
+};
+
+struct helper {
+    struct crew *crew;
+    struct ifd_thread thread;
+    uint32_t index;
+};
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void sleep_until_changed(struct crew *crew, unsigned seen)
+{
+    ifd_mutex_lock(&crew->mutex);
+    atomic_fetch_add(&crew->sleepers, 1);
+    while (atomic_load(&crew->generation) == seen && !atomic_load(&crew->stop)) {
+        ifd_cond_wait(&crew->wake, &crew->mutex);
+    }
+    atomic_fetch_sub(&crew->sleepers, 1);
+    ifd_mutex_unlock(&crew->mutex);
+}
+
+static void helper_main(void *arg)
+{
+    struct helper *helper = arg;
+    struct crew *crew = helper->crew;
+    unsigned seen = 0;
+    for (;;) {
+        for (int i = 0; i < SPIN_COUNT && atomic_load(&crew->generation) == seen; i++) {
+            relax();
+        }
+        if (atomic_load(&crew->generation) == seen) {
+            sleep_until_changed(crew, seen);
+        }
+        if (atomic_load(&crew->stop)) {
+            return;
+        }
+        seen++;
+        crew->fn(crew->arg, helper->index, crew->team.count);
+        atomic_fetch_sub(&crew->working, 1);
+    }
+}
+
+static void wake_sleepers(struct crew *crew)
+{
+    if (atomic_load(&crew->sleepers) != 0) {
+        ifd_mutex_lock(&crew->mutex);
+        ifd_cond_broadcast(&crew->wake);
+        ifd_mutex_unlock(&crew->mutex);
+    }
+}
+
+static void crew_run(const struct ifd_team *team, ifd_team_fn fn, void *arg)
+{
+    struct crew *crew = team->context;
+    if (team->count == 1) {
+        fn(arg, 0, 1);
+        return;
+    }
+    crew->fn = fn;
+    crew->arg = arg;
+    atomic_store(&crew->working, team->count - 1);
+    atomic_fetch_add(&crew->generation, 1);
+    wake_sleepers(crew);
+    fn(arg, 0, team->count);
+    while (atomic_load(&crew->working) != 0) {
+        relax();
+    }
+}
+
+enum ifd_code ifd_team_create(uint32_t count, const struct ifd_alloc *alloc,
+                              struct ifd_team **ret_team, struct ifd_err *err)
+{
+    struct crew *crew = ifd_acquire_zeroed(alloc, 1, sizeof(*crew));
+    if (!crew) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a team of %u threads", count);
+    }
+    crew->alloc = alloc;
+    crew->team = (struct ifd_team){.count = count, .run = crew_run, .context = crew};
+    ifd_mutex_init(&crew->mutex);
+    ifd_cond_init(&crew->wake);
+    if (count > 1) {
+        crew->helpers = ifd_acquire_zeroed(alloc, count - 1, sizeof(*crew->helpers));
+        if (!crew->helpers) {
+            ifd_team_destroy(&crew->team);
+            return ifd_fail(err, IFD_NOMEM, "no memory for a team of %u threads", count);
+        }
+    }
+    for (; crew->started + 1 < count; crew->started++) {
+        struct helper *helper = &crew->helpers[crew->started];
+        *helper = (struct helper){.crew = crew, .index = crew->started + 1};
+        enum ifd_code code =
+            ifd_thread_start(&helper->thread, "inferd-team", helper_main, helper, alloc, err);
+        if (code != IFD_OK) {
+            ifd_team_destroy(&crew->team);
+            return code;
+        }
+    }
+    *ret_team = &crew->team;
+    return IFD_OK;
+}
+
+void ifd_team_destroy(struct ifd_team *team)
+{
+    if (!team) {
+        return;
+    }
+    struct crew *crew = team->context;
+    ifd_mutex_lock(&crew->mutex);
+    atomic_store(&crew->stop, true);
+    atomic_fetch_add(&crew->generation, 1);
+    ifd_cond_broadcast(&crew->wake);
+    ifd_mutex_unlock(&crew->mutex);
+    for (uint32_t i = 0; i < crew->started; i++) {
+        ifd_thread_join(&crew->helpers[i].thread);
+    }
+    if (crew->helpers) {
+        ifd_release(crew->alloc, crew->helpers, (team->count - 1) * sizeof(*crew->helpers));
+    }
+    ifd_cond_finish(&crew->wake);
+    ifd_mutex_finish(&crew->mutex);
+    ifd_release(crew->alloc, crew, sizeof(*crew));
+}

@@ -1,0 +1,92 @@
+#include "engine/base/team.h"
+#include "tests/support/fail_alloc.h"
+#include "tests/support/test.h"
+
+#include <time.h>
+
+struct work {
+    long done[8];
+    long total[8];
+};
+
+static void count_up(void *arg, uint32_t index, uint32_t count)
+{
+    struct work *work = arg;
+    EXPECT(index < count);
+    work->done[index]++;
+}
+
+static void sum_others(void *arg, uint32_t index, uint32_t count)
+{
+    struct work *work = arg;
+    work->total[index] = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        work->total[index] += work->done[i];
+    }
+}
+
+static void every_index_runs_once_and_sees_what_was_written_before(void)
+{
+    for (uint32_t count = 1; count <= 4; count++) {
+        struct fail_alloc fail;
+        struct ifd_team *team = NULL;
+        struct ifd_err err = {0};
+        struct work work = {0};
+        fail_alloc_init(&fail, 0);
+        REQUIRE_OK(ifd_team_create(count, &fail.alloc, &team, &err), &err);
+        EXPECT_INT(team->count, count);
+        for (long round = 1; round <= 300; round++) {
+            team->run(team, count_up, &work);
+            team->run(team, sum_others, &work);
+            for (uint32_t i = 0; i < count; i++) {
+                EXPECT_INT(work.done[i], round);
+                EXPECT_INT(work.total[i], round * count);
+            }
+        }
+        ifd_team_destroy(team);
+        fail_alloc_finish(&fail);
+    }
+}
+
+static void sleeping_helpers_wake(void)
+{
+    struct ifd_team *team = NULL;
+    struct ifd_err err = {0};
+    struct work work = {0};
+    REQUIRE_OK(ifd_team_create(3, ifd_alloc_system(), &team, &err), &err);
+    for (int round = 0; round < 3; round++) {
+        struct timespec pause = {.tv_nsec = 20000000};
+        (void)nanosleep(&pause, NULL);
+        team->run(team, count_up, &work);
+    }
+    EXPECT_INT(work.done[2], 3);
+    ifd_team_destroy(team);
+}
+
+static void missing_memory_leaves_nothing_behind(void)
+{
+    for (long k = 1;; k++) {
+        struct fail_alloc fail;
+        struct ifd_team *team = NULL;
+        fail_alloc_init(&fail, k);
+        enum ifd_code code = ifd_team_create(3, &fail.alloc, &team, NULL);
+        bool refused = fail.failed;
+        EXPECT_INT(code, refused ? IFD_NOMEM : IFD_OK);
+        ifd_team_destroy(team);
+        fail_alloc_finish(&fail);
+        if (!refused) {
+            break;
+        }
+    }
+    ifd_team_destroy(NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(every_index_runs_once_and_sees_what_was_written_before),
+        T(sleeping_helpers_wake),
+        T(missing_memory_leaves_nothing_behind),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}

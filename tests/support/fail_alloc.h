@@ -1,0 +1,24 @@
+/** An allocator for torture: counts, checks sizes on release, and fails the k-th request or all from it on.
+ *
+ *      for (k = 1; ; k++) { fail_alloc_init(&f, k); code = case(&f.alloc); … if (!f.failed) break; }
+ *
+ *  After every round fail_alloc_finish expects that nothing is left. Thread: any. */
+#ifndef INFERD_TESTS_SUPPORT_FAIL_ALLOC_H
+#define INFERD_TESTS_SUPPORT_FAIL_ALLOC_H
+
+#include <stdatomic.h>
+
+#include "inferd/alloc.h"
+
+struct fail_alloc {
+    struct ifd_alloc alloc;
+    long fail_at; /* 1 = the first request; 0 = never; negative = every request from now on */
+    atomic_long requests, live, live_bytes;
+    atomic_bool failed; /* a request was refused */
+};
+
+void fail_alloc_init(struct fail_alloc *fail, long fail_at);
+/** Expects no live memory. */
+void fail_alloc_finish(struct fail_alloc *fail);
+
+#endif
