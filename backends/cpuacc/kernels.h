@@ -1,0 +1,226 @@
+/* The CPU kernels: arithmetic on pointers, lengths and packed weights. One struct of function
+ * pointers per family; every instruction set fills in its own const struct of each family, and
+ * ifd_kernels_select() merges those the machine may run, weakest first, into one struct ifd_kernels.
+ * Scalar tables are complete, so no pointer is ever NULL.
+ *
+ * Common rules, not repeated below
+ *   Layout    NHWC; a "row" is the channels of one pixel, contiguous. Strides are in elements of the
+ *             array they belong to, and may be larger than a row (channel slices of a wider tensor).
+ *   Over-read Every input and every packed array may be read up to 64 bytes past its last element
+ *             (IFD_TENSOR_PAD); what is read there never reaches a result. A single row or a row
+ *             pointer obeys the same rule, so zero rows carry 64 more readable bytes.
+ *   Writes    Exactly the elements described, never a byte more.
+ *   Aliasing  Outputs overlap no input unless a function says otherwise.
+ *   Q8        Quantised activations are stored in the machine's native 8-bit form: unsigned on x86
+ *             (its dot product is u8 x s8), signed elsewhere. IFD_Q8_FLIP_S8 and IFD_Q8_FLIP_U8 are
+ *             the bytes to XOR with to bring tensors of the model's type to that form and back; zero
+ *             points and clamp bounds given to kernels are native too: s8 ones + 128 on x86, u8 ones
+ *             - 128 elsewhere (IFD_Q8_SHIFT_*). Weights are always s8: u8 weights are brought there
+ *             by subtracting 128 from them and from their zero point.
+ *   Packed    Written by pack() of the same table, read by run() of the same table, 64-byte aligned,
+ *             movable (no pointers inside), private except for struct ifd_packed at its start. Equal
+ *             inputs give equal bytes, padding included.
+ *   Threads   Kernels keep no state: any thread, concurrently, on disjoint outputs.
+ *   Numbers   Integer kernels are exact: every table gives the same bytes. Float kernels may sum in
+ *             another order and fuse multiply-adds; bounds are stated per family.
+ */
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__arm__) || defined(__aarch64__)
+typedef int8_t ifd_q8;
+#define IFD_Q8_MIN      (-128)
+#define IFD_Q8_MAX      127
+#define IFD_Q8_FLIP_S8  0x00
+#define IFD_Q8_FLIP_U8  0x80
+#define IFD_Q8_SHIFT_S8 0
+#define IFD_Q8_SHIFT_U8 (-128)
+#else
+typedef uint8_t ifd_q8;
+#define IFD_Q8_MIN      0
+#define IFD_Q8_MAX      255
+#define IFD_Q8_FLIP_S8  0x80
+#define IFD_Q8_FLIP_U8  0x00
+#define IFD_Q8_SHIFT_S8 128
+#define IFD_Q8_SHIFT_U8 0
+#endif
+
+#define IFD_KERN_ALIGN 64
+
+/* ---- requantization ------------------------------------------------------------------------- */
+
+/* How a 32-bit sum becomes 8 bits.
+ *   FAST    the cheapest form of the instruction set, within 1 step of the others: on x86 a float
+ *           multiply rounded half to even, on Arm single rounding. Tables of different instruction
+ *           sets agree with each other on x86 and among Arm, not across.
+ *   DOUBLE  ifd_fixed_scale_double(): LiteRT's reference convolutions, bit for bit.
+ *   SINGLE  ifd_fixed_scale_single(): LiteRT's reference fully connected layer, bit for bit. */
+enum ifd_round { IFD_ROUND_FAST, IFD_ROUND_DOUBLE, IFD_ROUND_SINGLE };
+
+/* What follows the sum of products, as the model gives it, for channels 0 .. n-1.
+ *   bias              NULL for none.
+ *   multiplier, shift factor multiplier * 2^(shift - 31), see engine/base/fixed.h; shift in
+ *                     [-31, 7]. |sum| must stay below 2^29, and below 2^(31 - shift) / 4 where
+ *                     shift > 0; kernels with K * taps <= 16,000 cannot exceed the first.
+ *   in_zero, out_zero native zero points of input and output.
+ *   weight_zero       zero point of the s8 weights, one for all channels; 0 when symmetric.
+ *   out_min, out_max  native clamp bounds, IFD_Q8_MIN <= out_min <= out_max <= IFD_Q8_MAX. */
+struct ifd_requant {
+    const int32_t *bias;
+    const int32_t *multiplier;
+    const int32_t *shift;
+    int32_t in_zero, out_zero, weight_zero;
+    int32_t out_min, out_max;
+    enum ifd_round round;
+};
+
+/* Start of every packed array. Drivers split work over columns in multiples of nr and over rows in
+ * multiples of mr (other splits are correct, and slower).
+ *   bytes        of the whole packed array.
+ *   n, k, taps   as given to pack().
+ *   nr           columns (channels) a block; only the last block has fewer.
+ *   mr           rows a tile.
+ *   block_bytes  weights and tail of one full block: what a tile streams through. */
+struct ifd_packed {
+    uint64_t bytes;
+    uint32_t n, k, taps;
+    uint32_t nr, mr;
+    uint32_t block_bytes;
+    int32_t private_[8];
+};
+
+/* ---- matrix products and convolutions ------------------------------------------------------- */
+
+/* Weights to pack: element (channel n, tap t, input channel k) is w[n*stride_n + t*stride_t +
+ * k*stride_k]. A convolution in OHWI order has taps = kh*kw, stride_k = 1, stride_t = k,
+ * stride_n = taps*k; a plain product has taps = 1. Where the input rows of one kernel row are
+ * contiguous (padding materialised, dilation 1) it is better to call kw*cin one tap: taps = kh,
+ * k = kw*cin; this is how first layers with 1..4 channels are run. */
+struct ifd_gemm_weights {
+    const void *w; /* int8_t or float */
+    size_t n, k, taps;
+    size_t stride_n, stride_t, stride_k;
+};
+
+/* One call computes rows 0 .. m-1 of columns n_begin .. n_end-1:
+ *   out[i*out_stride + j] = finish(sum over t, c of a(i, t)[c] * w(j, t, c)).
+ *
+ * The k input values of output row i at tap t start at
+ *   rows == NULL: a + (i / row_len)*row_stride + (i % row_len)*a_stride + t*tap_stride
+ *                 (row_len 0 means m: a plain product, or one line of a convolution)
+ *   rows != NULL: rows[t*m + i] (padding taps point to a row of the input's zero point).
+ *
+ *   n_begin     a multiple of nr; n_end a multiple of nr or n.
+ *   out         address of (row 0, column 0), also when n_begin > 0.
+ *   row_add     NULL, or m values added to every sum of that row: -weight_zero times the row's sum
+ *               of inputs (row_sum()) when weight_zero is not 0, which pack() cannot fold. Q8 only.
+ *   add         NULL, or a tensor added before the clamp, at add[i*add_stride + j]. May be out
+ *               itself. f32 only.
+ *   min, max    clamp; -INFINITY, INFINITY for none. f32 only: q8 bounds are packed.
+ */
+struct ifd_gemm_args {
+    const void *packed;
+    const void *a;
+    const void *const *rows;
+    void *out;
+    size_t m, n_begin, n_end;
+    size_t row_len, row_stride, a_stride, tap_stride;
+    size_t out_stride;
+    const int32_t *row_add;
+    const float *add;
+    size_t add_stride;
+    float min, max;
+};
+
+/* Q8 product. Work a call: choose m so that the input rows of one call stay in L1 or a part of L2:
+ * the block is the outer loop, row tiles the inner one. */
+struct ifd_kern_gemm_q8 {
+    /* Bytes pack() writes. */
+    size_t (*packed_bytes)(size_t n, size_t k, size_t taps);
+    /* dst: packed_bytes(), 64-aligned. Folds zero points and bias. */
+    void (*pack)(const struct ifd_gemm_weights *weights, const struct ifd_requant *requant,
+                 void *dst);
+    void (*run)(const struct ifd_gemm_args *args);
+    /* ret_sum[i] = factor * (sum of the k values at a + i*a_stride), i < m. */
+    void (*row_sum)(const ifd_q8 *a, size_t m, size_t k, size_t a_stride, int32_t factor,
+                    int32_t *ret_sum);
+};
+
+/* f32 product; error at most (k*taps + 2) roundings of the sum of absolute products. */
+struct ifd_kern_gemm_f32 {
+    size_t (*packed_bytes)(size_t n, size_t k, size_t taps);
+    /* bias: n values or NULL. */
+    void (*pack)(const struct ifd_gemm_weights *weights, const float *bias, void *dst);
+    void (*run)(const struct ifd_gemm_args *args);
+};
+
+/* ---- depthwise convolutions ----------------------------------------------------------------- */
+
+/* Weights: element (ky, kx, c) at w[(ky*kw + kx)*stride_tap + c]: TFLite's 1HWC with multiplier 1 has
+ * stride_tap = channels. Multipliers above 1 are unrolled by the driver into a wider input. */
+struct ifd_dw_weights {
+    const void *w; /* int8_t or float; wide for q8 weights with a zero point, see below */
+    size_t channels, kh, kw, stride_tap;
+};
+
+/* Computes output lines y_begin .. y_end-1 of channels c_begin .. c_end-1.
+ *   in          pixel (0, 0), channel 0; in_h x in_w pixels, of pixel_stride and line_stride.
+ *   pads        rows and columns outside the input count as the input's zero point (0 in f32).
+ *   c_begin     a multiple of packed.nr; c_end a multiple of nr or n.
+ *   out         pixel (0, 0), channel 0.
+ *   scratch     scratch_bytes() of this call, 64-aligned, private to the thread.
+ *   min, max    f32 only. */
+struct ifd_dw_args {
+    const void *packed;
+    const void *in;
+    void *out;
+    size_t in_h, in_w, in_pixel_stride, in_line_stride;
+    size_t out_w, out_pixel_stride, out_line_stride;
+    size_t y_begin, y_end, c_begin, c_end;
+    uint32_t stride_y, stride_x, dilation_y, dilation_x, pad_top, pad_left;
+    void *scratch;
+    float min, max;
+};
+
+struct ifd_kern_dw_q8 {
+    size_t (*packed_bytes)(size_t channels, size_t kh, size_t kw);
+    /* requant->weight_zero is honoured: w - weight_zero may have nine bits. */
+    void (*pack)(const struct ifd_dw_weights *weights, const struct ifd_requant *requant,
+                 void *dst);
+    size_t (*scratch_bytes)(const struct ifd_dw_args *args);
+    void (*run)(const struct ifd_dw_args *args);
+};
+
+struct ifd_kern_dw_f32 {
+    size_t (*packed_bytes)(size_t channels, size_t kh, size_t kw);
+    void (*pack)(const struct ifd_dw_weights *weights, const float *bias, void *dst);
+    size_t (*scratch_bytes)(const struct ifd_dw_args *args);
+    void (*run)(const struct ifd_dw_args *args);
+};
+
+/* ---- the merged set ------------------------------------------------------------------------- */
+
+struct ifd_kernels {
+    struct ifd_kern_gemm_q8 gemm_q8;
+    struct ifd_kern_gemm_f32 gemm_f32;
+    struct ifd_kern_dw_q8 dw_q8;
+    struct ifd_kern_dw_f32 dw_f32;
+};
+
+/* Fills ret_kernels for a CPU with these enum ifd_cpu_flag bits (inferd/backend.h); clear bits to
+ * force weaker kernels. Thread: any. */
+void ifd_kernels_select(uint32_t cpu_flags, struct ifd_kernels *ret_kernels);
+
+/* One instruction set of the list, for the kernel tests: its name, the CPU flags it needs, and its
+ * tables of every family (entries NULL where it has none). Returns 0 when index is past the end. */
+struct ifd_kernels_isa {
+    const char *name;
+    uint32_t cpu_flags;
+    struct ifd_kernels kernels;
+};
+int ifd_kernels_isa(size_t index, struct ifd_kernels_isa *ret_isa);
+
+#endif

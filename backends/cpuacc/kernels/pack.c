@@ -1,0 +1,234 @@
+/* Packing of weights and of what follows the sums: see pack.h for the layouts. Runs at load time. */
+#include "backends/cpuacc/kernels/pack.h"
+
+static size_t round_up(size_t x, size_t to)
+{
+    return (x + to - 1) / to * to;
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static void zero_bytes(unsigned char *dst, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        dst[i] = 0;
+    }
+}
+
+/* Full blocks as wide as possible, unless the next narrower width leaves less of a remainder: one
+ * left-over vector is the least efficient tile. */
+size_t ifd_pack_width(const struct ifd_pack_layout *layout, size_t n)
+{
+    size_t vectors = (n + layout->lanes - 1) / layout->lanes;
+    size_t wide = layout->max_nv;
+    if (vectors <= wide || wide < 3) {
+        return min_size(vectors, wide) * layout->lanes;
+    }
+    size_t narrow = wide - 1;
+    int prefer_narrow = vectors % wide != 0 &&
+                        (vectors % narrow == 0 || (vectors % wide == 1 && vectors % narrow != 1));
+    return (prefer_narrow ? narrow : wide) * layout->lanes;
+}
+
+size_t ifd_pack_column(const struct ifd_pack_layout *layout, size_t nv, size_t j, size_t l)
+{
+    size_t quad = layout->quad;
+    if (quad == layout->lanes) {
+        return j * quad + l;
+    }
+    return l / quad * quad * nv + j * quad + l % quad;
+}
+
+static size_t block_bytes(const struct ifd_pack_layout *layout, size_t width, size_t k, size_t taps,
+                          size_t tail_rows)
+{
+    return width * (taps * round_up(k, layout->kr) * layout->bytes + tail_rows * 4);
+}
+
+size_t ifd_pack_gemm_bytes(const struct ifd_pack_layout *layout, size_t n, size_t k, size_t taps,
+                           size_t tail_rows)
+{
+    size_t columns = round_up(n, layout->lanes);
+    return round_up(IFD_PACKED_HEADER + block_bytes(layout, columns, k, taps, tail_rows),
+                    IFD_KERN_ALIGN);
+}
+
+static double power_of_two(int exponent)
+{
+    double x = 1.0;
+    for (; exponent > 0; exponent--) {
+        x *= 2.0;
+    }
+    for (; exponent < 0; exponent++) {
+        x *= 0.5;
+    }
+    return x;
+}
+
+void ifd_pack_header(const struct ifd_requant *requant, struct ifd_packed *header)
+{
+    enum ifd_finish finish = IFD_FINISH_FAST;
+    if (requant->round == IFD_ROUND_SINGLE) {
+        finish = IFD_FINISH_EXACT;
+    } else if (requant->round == IFD_ROUND_DOUBLE) {
+        /* below the clamp the two roundings of negative results need not be told apart */
+        finish = requant->out_min >= requant->out_zero ? IFD_FINISH_EXACT : IFD_FINISH_EXACT_SIGN;
+    }
+    header->private_[IFD_PACKED_FINISH] = (int32_t)finish;
+    header->private_[IFD_PACKED_OUT_ZERO] = requant->out_zero;
+    header->private_[IFD_PACKED_OUT_MIN] = requant->out_min;
+    header->private_[IFD_PACKED_OUT_MAX] = requant->out_max;
+    header->private_[IFD_PACKED_IN_ZERO] = requant->in_zero;
+}
+
+/* With y = floor(sum * multiplier / 2^30), e = -shift and h = 2^e:
+ *   single rounding is (y + h) >> (e + 1);
+ *   double rounding is (((y + 1) >> 1) + h/2 - (negative ? 1 : 0)) >> e
+ *                    = (y + h + (negative ? -1 : 1)) >> (e + 1) for e >= 1, (y + 1) >> 1 for e = 0.
+ * For y = -1 both signs give the same. A left shift goes before the multiply, together with the 4
+ * that brings y to the product's upper half. */
+void ifd_pack_tail(const struct ifd_requant *requant, size_t c, size_t n, int32_t folded_bias,
+                   size_t width, size_t slot, int32_t *tail)
+{
+    int32_t multiplier = c < n ? requant->multiplier[c] : 0;
+    int shift = c < n ? requant->shift[c] : 0;
+    union {
+        float f;
+        int32_t i;
+    } scale = {.f = (float)((double)multiplier * power_of_two(shift - 31))};
+    int exponent = shift < 0 ? -shift : 0;
+    if (exponent > 29) {
+        /* |sum| < 2^29, so everything rounds to zero */
+        exponent = 1;
+        multiplier = 0;
+    }
+    int32_t half = (int32_t)1 << exponent;
+    int32_t away = requant->round == IFD_ROUND_DOUBLE && exponent > 0 ? 1 : 0;
+    tail[IFD_TAIL_BIAS * width + slot] = folded_bias;
+    tail[IFD_TAIL_SCALE * width + slot] = scale.i;
+    tail[IFD_TAIL_MULTIPLIER * width + slot] = multiplier;
+    tail[IFD_TAIL_LEFT * width + slot] = 2 + (shift > 0 ? shift : 0);
+    tail[IFD_TAIL_RIGHT * width + slot] = exponent + 1;
+    tail[IFD_TAIL_PLUS * width + slot] = half + away;
+    tail[IFD_TAIL_PLUS_NEG * width + slot] = half - away;
+}
+
+/* sum (a - za)(w - zw) = sum a*w - zw * sum a + (count*za*zw - za * sum w); the bracket is folded. */
+static int32_t folded_bias(const struct ifd_gemm_weights *weights,
+                           const struct ifd_requant *requant, size_t c)
+{
+    if (c >= weights->n) {
+        return 0;
+    }
+    const int8_t *w = (const int8_t *)weights->w + c * weights->stride_n;
+    int64_t sum = 0;
+    for (size_t t = 0; t < weights->taps; t++) {
+        for (size_t k = 0; k < weights->k; k++) {
+            sum += w[t * weights->stride_t + k * weights->stride_k];
+        }
+    }
+    int64_t count = (int64_t)(weights->taps * weights->k);
+    int64_t fold = requant->in_zero * (count * requant->weight_zero - sum);
+    return (int32_t)(fold + (requant->bias ? requant->bias[c] : 0));
+}
+
+static void start_header(const struct ifd_pack_layout *layout,
+                         const struct ifd_gemm_weights *weights, size_t tail_rows,
+                         struct ifd_packed *header)
+{
+    size_t width = ifd_pack_width(layout, weights->n);
+    size_t full = block_bytes(layout, width, weights->k, weights->taps, tail_rows);
+    header->bytes = ifd_pack_gemm_bytes(layout, weights->n, weights->k, weights->taps, tail_rows);
+    header->n = (uint32_t)weights->n;
+    header->k = (uint32_t)weights->k;
+    header->taps = (uint32_t)weights->taps;
+    header->nr = (uint32_t)width;
+    header->mr = layout->mr[width / layout->lanes - 1];
+    header->block_bytes = (uint32_t)full;
+    header->private_[IFD_PACKED_TAIL_OFFSET] = (int32_t)(full - tail_rows * 4 * width);
+}
+
+static void put_weight(const struct ifd_gemm_weights *weights, size_t bytes, size_t offset,
+                       unsigned char *dst)
+{
+    if (bytes == 1) {
+        *(int8_t *)dst = ((const int8_t *)weights->w)[offset];
+    } else if (bytes == 2) {
+        *(int16_t *)(void *)dst = ((const int8_t *)weights->w)[offset];
+    } else {
+        *(float *)(void *)dst = ((const float *)weights->w)[offset];
+    }
+}
+
+/* Writes the weights of the block of columns n0 .. n0 + lanes*nv - 1; dst is zero before. */
+static void pack_block(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
+                       size_t n0, size_t nv, unsigned char *dst)
+{
+    size_t groups = round_up(weights->k, layout->kr) / layout->kr;
+    size_t step = (size_t)layout->kr * layout->bytes;
+    for (size_t j = 0; j < nv; j++) {
+        for (size_t l = 0; l < layout->lanes; l++) {
+            size_t c = n0 + ifd_pack_column(layout, nv, j, l);
+            if (c >= weights->n) {
+                continue;
+            }
+            for (size_t t = 0; t < weights->taps; t++) {
+                for (size_t k = 0; k < weights->k; k++) {
+                    size_t group = t * groups + k / layout->kr;
+                    size_t at = ((group * nv + j) * layout->lanes + l) * step;
+                    put_weight(weights, layout->bytes,
+                               c * weights->stride_n + t * weights->stride_t +
+                                   k * weights->stride_k,
+                               dst + at + k % layout->kr * layout->bytes);
+                }
+            }
+        }
+    }
+}
+
+void ifd_pack_gemm_q8(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
+                      const struct ifd_requant *requant, void *dst)
+{
+    struct ifd_packed *header = dst;
+    zero_bytes(dst,
+               ifd_pack_gemm_bytes(layout, weights->n, weights->k, weights->taps, IFD_TAIL_ROWS));
+    start_header(layout, weights, IFD_TAIL_ROWS, header);
+    ifd_pack_header(requant, header);
+    unsigned char *block = (unsigned char *)dst + IFD_PACKED_HEADER;
+    for (size_t n0 = 0; n0 < weights->n; n0 += header->nr) {
+        size_t width = min_size(header->nr, round_up(weights->n - n0, layout->lanes));
+        size_t nv = width / layout->lanes;
+        pack_block(layout, weights, n0, nv, block);
+        block += block_bytes(layout, width, weights->k, weights->taps, 0);
+        for (size_t j = 0; j < nv; j++) {
+            for (size_t l = 0; l < layout->lanes; l++) {
+                size_t c = n0 + ifd_pack_column(layout, nv, j, l);
+                ifd_pack_tail(requant, c, weights->n, folded_bias(weights, requant, c), width,
+                              j * layout->lanes + l, (int32_t *)(void *)block);
+            }
+        }
+        block += width * IFD_TAIL_ROWS * 4;
+    }
+}
+
+void ifd_pack_gemm_f32(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
+                       const float *bias, void *dst)
+{
+    struct ifd_packed *header = dst;
+    zero_bytes(dst, ifd_pack_gemm_bytes(layout, weights->n, weights->k, weights->taps, 1));
+    start_header(layout, weights, 1, header);
+    unsigned char *block = (unsigned char *)dst + IFD_PACKED_HEADER;
+    for (size_t n0 = 0; n0 < weights->n; n0 += header->nr) {
+        size_t width = min_size(header->nr, round_up(weights->n - n0, layout->lanes));
+        pack_block(layout, weights, n0, width / layout->lanes, block);
+        block += block_bytes(layout, width, weights->k, weights->taps, 0);
+        float *tail = (float *)(void *)block;
+        for (size_t c = 0; bias && c < width && n0 + c < weights->n; c++) {
+            tail[c] = bias[n0 + c];
+        }
+        block += width * 4;
+    }
+}

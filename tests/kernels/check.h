@@ -1,0 +1,49 @@
+/* What the kernel tests share: random numbers, buffers that notice being overrun, the list of
+ * instruction sets this CPU runs, timing.
+ *
+ * Every test runs each table of its family twice over: the scalar one against an independent naive
+ * loop written in the test, the others against the same loop. `--bench` prints speeds instead.
+ * Not thread-safe: one process, one thread. */
+#ifndef INFERD_TESTS_KERNELS_CHECK_H
+#define INFERD_TESTS_KERNELS_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "backends/cpuacc/kernels.h"
+
+/* Uniform in [lo, hi]. Deterministic from one run to the next. */
+int check_int(int lo, int hi);
+float check_float(float lo, float hi);
+
+/* A buffer of exactly `bytes` bytes, 64-aligned at its start unless at_end. Inputs (at_end) are
+ * followed by 64 readable bytes and an unreadable page; outputs lie between guard bytes. */
+struct check_buffer {
+    void *data;
+    size_t bytes;
+    void *map;
+    size_t map_bytes;
+};
+struct check_buffer check_input(size_t bytes);
+struct check_buffer check_output(size_t bytes);
+/* Whether an output's guard bytes are intact. */
+bool check_guards(const struct check_buffer *buffer);
+void check_free(struct check_buffer *buffer);
+
+/* Counts a failure and prints the first few. */
+void check_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints a summary; the exit status of main. */
+int check_end(const char *family);
+
+/* enum ifd_cpu_flag bits of this CPU. */
+uint32_t check_cpu(void);
+/* Instruction set i, if this CPU runs it; *ret_more is false past the end of the list. */
+bool check_isa(size_t i, struct ifd_kernels_isa *ret_isa, bool *ret_more);
+
+/* Fastest of many calls, in seconds. */
+double check_time(void (*call)(void *), void *arg);
+/* Peak multiply-accumulates a second of this core, in 1e9: f32 and 8-bit; 0 where not measured. */
+double check_peak_f32(void);
+double check_peak_q8(void);
+
+#endif
