@@ -227,8 +227,8 @@ static enum ifd_client_code refused(const struct receipt *receipt, long status,
                                     struct ifd_client_err *err)
 {
     const char *text = NULL;
-    json_t *root = receipt->body.data ? json_loadb(receipt->body.data, receipt->body.size, 0, NULL)
-                                      : NULL;
+    json_t *root =
+        receipt->body.data ? json_loadb(receipt->body.data, receipt->body.size, 0, NULL) : NULL;
     if (root) {
         text = json_string_value(json_object_get(root, "error"));
     }
@@ -324,7 +324,8 @@ enum ifd_client_code ifd_client_model_path(struct ifd_client *client, const char
     char *number = curl_easy_escape(client->curl, version ? version : "", 0);
     char *path = NULL;
     if (name && number) {
-        size_t bytes = strlen(name) + strlen(number) + strlen(tail) + sizeof("/v2/models//versions/");
+        size_t bytes =
+            strlen(name) + strlen(number) + strlen(tail) + sizeof("/v2/models//versions/");
         path = malloc(bytes);
         if (path) {
             snprintf(path, bytes, "/v2/models/%s%s%s%s", name, version ? "/versions/" : "", number,

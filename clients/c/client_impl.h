@@ -8,8 +8,7 @@
 
 /** Fills err (which may be NULL) and returns code. */
 enum ifd_client_code ifd_client_fail(struct ifd_client_err *err, enum ifd_client_code code,
-                                     const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+                                     const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /** A byte buffer that grows up to a limit; data is always followed by a NUL that does not count. */
 struct ifd_client_buf {
@@ -41,18 +40,21 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_send(struct ifd_client *cli
                                                           struct ifd_client_err *err);
 
 /** "/v2/models/NAME[/versions/V]" and tail, with the names escaped. Freed with ifd_client_text_free. */
-IFD_CLIENT_NODISCARD enum ifd_client_code
-ifd_client_model_path(struct ifd_client *client, const char *model, const char *version,
-                      const char *tail, char **ret_path, struct ifd_client_err *err);
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_model_path(struct ifd_client *client,
+                                                                const char *model,
+                                                                const char *version,
+                                                                const char *tail, char **ret_path,
+                                                                struct ifd_client_err *err);
 
 /** A tensor's bytes as a flat JSON array. */
-IFD_CLIENT_NODISCARD enum ifd_client_code
-ifd_client_data_to_json(const struct ifd_client_tensor *tensor, json_t **ret_array,
-                        struct ifd_client_err *err);
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_data_to_json(
+    const struct ifd_client_tensor *tensor, json_t **ret_array, struct ifd_client_err *err);
 
 /** A flat JSON array as a tensor's bytes, added to buf. */
-IFD_CLIENT_NODISCARD enum ifd_client_code
-ifd_client_data_from_json(const char *name, const char *datatype, json_t *array,
-                          struct ifd_client_buf *buf, struct ifd_client_err *err);
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_data_from_json(const char *name,
+                                                                    const char *datatype,
+                                                                    json_t *array,
+                                                                    struct ifd_client_buf *buf,
+                                                                    struct ifd_client_err *err);
 
 #endif

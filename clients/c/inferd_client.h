@@ -33,7 +33,7 @@ enum ifd_client_code {
     IFD_CLIENT_NOMEM,     /**< out of memory */
     IFD_CLIENT_TRANSPORT, /**< no answer: not reachable, time-out, connection lost */
     IFD_CLIENT_REFUSED,   /**< the server answered with an error; http_status says which */
-    IFD_CLIENT_PROTOCOL,  /**< an answer that is not what the protocol says, or larger than the limit */
+    IFD_CLIENT_PROTOCOL, /**< an answer that is not what the protocol says, or larger than the limit */
 };
 
 struct ifd_client_err {
@@ -52,9 +52,9 @@ struct ifd_client_options {
 };
 
 /** Makes a client. Nothing is sent yet: the first call connects. */
-IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_create(const struct ifd_client_options *options,
-                                                            struct ifd_client **ret_client,
-                                                            struct ifd_client_err *err);
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_create(
+    const struct ifd_client_options *options, struct ifd_client **ret_client,
+    struct ifd_client_err *err);
 /** Closes the connection. Accepts NULL. */
 void ifd_client_destroy(struct ifd_client *client);
 
@@ -73,14 +73,16 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_ready(struct ifd_client *cl
                                                            struct ifd_client_err *err);
 
 /** The metadata of the server (model NULL) or of a model, as JSON text. */
-IFD_CLIENT_NODISCARD enum ifd_client_code
-ifd_client_metadata(struct ifd_client *client, const char *model, const char *version,
-                    char **ret_json, struct ifd_client_err *err);
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_metadata(struct ifd_client *client,
+                                                              const char *model,
+                                                              const char *version, char **ret_json,
+                                                              struct ifd_client_err *err);
 
 /** The configuration of a model, as JSON text. */
-IFD_CLIENT_NODISCARD enum ifd_client_code
-ifd_client_config(struct ifd_client *client, const char *model, const char *version,
-                  char **ret_json, struct ifd_client_err *err);
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_config(struct ifd_client *client,
+                                                            const char *model, const char *version,
+                                                            char **ret_json,
+                                                            struct ifd_client_err *err);
 
 /** The models in the server's repository, as JSON text; only those that are ready if asked so. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_index(struct ifd_client *client,
@@ -106,7 +108,7 @@ struct ifd_client_wanted {
 
 enum ifd_client_encoding {
     IFD_CLIENT_BINARY, /**< tensors as bytes behind the JSON: small and exact */
-    IFD_CLIENT_JSON,   /**< everything as JSON, both ways: readable on the wire; no FP16, BF16, NaN or infinity */
+    IFD_CLIENT_JSON, /**< everything as JSON, both ways: readable on the wire; no FP16, BF16, NaN or infinity */
 };
 
 struct ifd_client_request {
@@ -131,10 +133,10 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_infer(struct ifd_client *cl
 /** Sends an encoded picture as the model's one input; the server decodes and scales it.
  *
  *  content_type: "image/jpeg" or "image/png". */
-IFD_CLIENT_NODISCARD enum ifd_client_code
-ifd_client_infer_image(struct ifd_client *client, const char *model, const char *version,
-                       const char *content_type, const void *data, size_t data_bytes,
-                       struct ifd_client_result **ret_result, struct ifd_client_err *err);
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_infer_image(
+    struct ifd_client *client, const char *model, const char *version, const char *content_type,
+    const void *data, size_t data_bytes, struct ifd_client_result **ret_result,
+    struct ifd_client_err *err);
 
 /** Frees the result and everything that its tensors point to. Accepts NULL. */
 void ifd_client_result_destroy(struct ifd_client_result *result);

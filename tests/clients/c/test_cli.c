@@ -1,0 +1,114 @@
+/* inferctl as a program: output and exit status against a scripted server. */
+#include "tests/clients/fake_http.h"
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+struct run {
+    char output[8192]; /* standard output and standard error together */
+    int status;
+};
+
+static void run_inferctl(struct run *run, const char *url, const char *arguments)
+{
+    char command[1024];
+    int n = snprintf(command, sizeof(command), "'%s' --url '%s' %s 2>&1", INFERCTL, url, arguments);
+    REQUIRE(n > 0 && (size_t)n < sizeof(command));
+    FILE *pipe = popen(command, "r");
+    REQUIRE(pipe != NULL);
+    size_t size = fread(run->output, 1, sizeof(run->output) - 1, pipe);
+    run->output[size] = '\0';
+    int status = pclose(pipe);
+    REQUIRE(WIFEXITED(status));
+    run->status = WEXITSTATUS(status);
+}
+
+static void index_is_one_line_a_model(void)
+{
+    struct fake_http *server = fake_http_start();
+    fake_http_answer_text(server, 200,
+                          "[{\"name\":\"digits\",\"version\":\"1\",\"state\":\"READY\"},"
+                          "{\"name\":\"bad\",\"state\":\"UNAVAILABLE\",\"reason\":\"no file\"}]");
+    struct run run;
+    run_inferctl(&run, fake_http_url(server), "index");
+    EXPECT_INT(run.status, 0);
+    EXPECT_TEXT(run.output, "digits\t1\tREADY\t\nbad\t\tUNAVAILABLE\tno file\n");
+    fake_http_stop(server);
+}
+
+static void refusal_is_printed_and_is_status_one(void)
+{
+    struct fake_http *server = fake_http_start();
+    fake_http_answer_text(server, 404, "{\"error\":\"Request for unknown model: 'x' is not found\"}");
+    struct run run;
+    run_inferctl(&run, fake_http_url(server), "metadata x");
+    EXPECT_INT(run.status, 1);
+    EXPECT_TEXT(run.output, "inferctl: Request for unknown model: 'x' is not found\n");
+    fake_http_stop(server);
+}
+
+static void silence_is_status_three(void)
+{
+    struct fake_http *server = fake_http_start(); /* no answers: it hangs up */
+    struct run run;
+    run_inferctl(&run, fake_http_url(server), "live");
+    EXPECT_INT(run.status, 3);
+    EXPECT_HAS(run.output, fake_http_url(server));
+    fake_http_stop(server);
+}
+
+static void wrong_usage_is_status_two(void)
+{
+    static const char *const wrong[] = {
+        "",
+        "dance",
+        "config",
+        "live extra",
+        "infer m",
+        "infer m --input x=/nonexistent.npy --top 0",
+        "infer m --input a.png --input b.png",
+        "infer m --input /nonexistent.png",
+        "ready --nope",
+    };
+    struct fake_http *server = fake_http_start();
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct run run;
+        run_inferctl(&run, fake_http_url(server), wrong[i]);
+        EXPECT_INT(run.status, 2);
+        EXPECT(run.output[0] != '\0');
+    }
+    fake_http_stop(server);
+}
+
+static void picture_is_sent_and_its_labels_are_printed(void)
+{
+    struct fake_http *server = fake_http_start();
+    fake_http_answer_text(server, 200,
+                          "{\"outputs\":[{\"name\":\"p\",\"datatype\":\"BYTES\",\"shape\":[1,2],"
+                          "\"data\":[\"0.9:3:three\",\"0.1:5:five\"]}]}");
+    char arguments[512];
+    snprintf(arguments, sizeof(arguments), "infer digits --input '%s'",
+             test_source("models/digits/examples/three.png"));
+    struct run run;
+    run_inferctl(&run, fake_http_url(server), arguments);
+    EXPECT_INT(run.status, 0);
+    EXPECT_TEXT(run.output, "p BYTES [1,2]\n  0.9:3:three\n  0.1:5:five\n");
+    struct fake_request request = fake_http_request(server, 0);
+    EXPECT_HAS(request.head, "Content-Type: image/png\r\n");
+    EXPECT_BYTES(request.body, "\x89PNG", 4);
+    fake_http_stop(server);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(index_is_one_line_a_model),
+        T(refusal_is_printed_and_is_status_one),
+        T(silence_is_status_three),
+        T(wrong_usage_is_status_two),
+        T(picture_is_sent_and_its_labels_are_printed),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
