@@ -130,8 +130,7 @@ struct fake_http *fake_http_start(void)
 {
     struct fake_http *server = calloc(1, sizeof(*server));
     REQUIRE(server != NULL);
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof(address);
     server->connection = -1;
     server->listener = socket(AF_INET, SOCK_STREAM, 0);

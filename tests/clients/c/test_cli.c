@@ -41,7 +41,8 @@ static void index_is_one_line_a_model(void)
 static void refusal_is_printed_and_is_status_one(void)
 {
     struct fake_http *server = fake_http_start();
-    fake_http_answer_text(server, 404, "{\"error\":\"Request for unknown model: 'x' is not found\"}");
+    fake_http_answer_text(server, 404,
+                          "{\"error\":\"Request for unknown model: 'x' is not found\"}");
     struct run run;
     run_inferctl(&run, fake_http_url(server), "metadata x");
     EXPECT_INT(run.status, 1);

@@ -220,8 +220,9 @@ static void picture_goes_as_the_whole_body(void)
     fake_http_answer_text(p.server, 200,
                           "{\"outputs\":[{\"name\":\"y\",\"datatype\":\"BYTES\",\"shape\":[1],"
                           "\"data\":[\"0.9:3:three\"]}]}");
-    EXPECT_INT(ifd_client_infer_image(p.client, "m", NULL, "image/png", "PNG!", 4, &p.result, &p.err),
-               IFD_CLIENT_OK);
+    EXPECT_INT(
+        ifd_client_infer_image(p.client, "m", NULL, "image/png", "PNG!", 4, &p.result, &p.err),
+        IFD_CLIENT_OK);
     struct fake_request request = fake_http_request(p.server, 0);
     EXPECT_TEXT(request.body, "PNG!");
     EXPECT_HAS(request.head, "\r\nContent-Type: image/png\r\n");
