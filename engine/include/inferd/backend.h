@@ -105,8 +105,8 @@ struct ifd_partition_node {
     const uint32_t *output_value;
 };
 
-/** A partition: nodes in an order in which they can run. All memory belongs to the engine and, constants and attrs
- *  aside, is gone when compile() returns. constants and attrs stay until the model is gone. */
+/** A partition: nodes in an order in which they can run. All memory belongs to the engine and is gone when compile()
+ *  returns, but for constants, attrs, names and the arrays of quantizations: they stay until the partition is released. */
 struct ifd_partition_view {
     const struct ifd_partition_node *node;
     uint32_t node_count;

@@ -1,0 +1,14 @@
+/* The list of statically linked backends. */
+#include "backends/builtin.h"
+
+#include "backends/cpuref/cpuref.h"
+
+static const struct ifd_backend *const builtin[] = {
+    &ifd_backend_cpuref,
+};
+
+const struct ifd_backend *const *ifd_backends_builtin(uint32_t *ret_count)
+{
+    *ret_count = (uint32_t)(sizeof(builtin) / sizeof(builtin[0]));
+    return builtin;
+}

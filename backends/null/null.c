@@ -1,0 +1,79 @@
+/* null: a backend that computes nothing. It refuses every node, so an engine that has it behaves as if it were not
+ * there. It exists to be copied: every function that the ABI asks for is here with what it has to do.
+ *
+ * To make a backend of it: choose a name; open the device in open(); say in cost() which nodes you can run, and in the
+ * reason why not; keep in compile() all that run() needs, because the view is gone afterwards; compute in run(). See
+ * cpuref/cpuref.c for the smallest backend that computes. */
+#include "backends/null/null.h"
+
+struct ifd_device {
+    const struct ifd_host *host; /* valid until close() returns */
+};
+
+static enum ifd_code null_open(const struct ifd_host *host, struct ifd_device **ret_device,
+                               struct ifd_err *err)
+{
+    struct ifd_device *device = ifd_acquire(host->alloc, sizeof(*device));
+    if (!device) {
+        return ifd_fail(err, IFD_NOMEM, "null: no memory for the device");
+    }
+    *device = (struct ifd_device){.host = host};
+    *ret_device = device;
+    return IFD_OK;
+}
+
+static uint32_t null_cost(struct ifd_device *device, const struct ifd_node_view *node,
+                          struct ifd_err *reason)
+{
+    (void)device;
+    ifd_fail(reason, IFD_UNSUPPORTED, "computes nothing, not even \"%s\"", node->name);
+    return 0;
+}
+
+/* Never called, because cost() is 0 for every node. A real one packs constants here and reports in ret_info how much
+ * scratch a run needs, how many steps it has, and whether its output may overwrite its input. */
+static enum ifd_code null_compile(struct ifd_device *device, const struct ifd_partition_view *view,
+                                  struct ifd_partition *like, struct ifd_partition **ret_partition,
+                                  struct ifd_partition_info *ret_info, struct ifd_err *err)
+{
+    (void)device;
+    (void)like;
+    (void)ret_partition;
+    (void)ret_info;
+    return ifd_fail(err, IFD_UNSUPPORTED, "null: cannot compile %u nodes", view->node_count);
+}
+
+/* A real one reads binding->input, writes binding->output, uses binding->scratch and binding->team, and allocates
+ * nothing: several threads may be in here with the same partition. */
+static enum ifd_code null_run(struct ifd_partition *partition, const struct ifd_binding *binding,
+                              struct ifd_err *err)
+{
+    (void)partition;
+    (void)binding;
+    return ifd_fail(err, IFD_UNSUPPORTED, "null: cannot run");
+}
+
+static void null_release(struct ifd_partition *partition)
+{
+    (void)partition;
+}
+
+static void null_close(struct ifd_device *device)
+{
+    if (device) {
+        ifd_release(device->host->alloc, device, sizeof(*device));
+    }
+}
+
+const struct ifd_backend ifd_backend_null = {
+    .abi = IFD_BACKEND_ABI,
+    .bytes = sizeof(struct ifd_backend),
+    .name = "Null",
+    .open = null_open,
+    .cost = null_cost,
+    .compile = null_compile,
+    .run = null_run,
+    .describe = NULL, /* the engine describes the nodes instead */
+    .release = null_release,
+    .close = null_close,
+};

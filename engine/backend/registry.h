@@ -1,0 +1,52 @@
+/** The backends of one engine: checked, opened, in order of preference.
+ *
+ *  A backend that cannot be opened keeps its place together with the reason, so that a server can say why a device is
+ *  missing. The order and the slots do not change after init. Thread: any, after init. */
+#ifndef INFERD_ENGINE_BACKEND_REGISTRY_H
+#define INFERD_ENGINE_BACKEND_REGISTRY_H
+
+#include "engine/base/thread.h"
+#include "inferd/backend.h"
+
+/** One backend. Immutable after init but for the lock. */
+struct ifd_backend_slot {
+    const struct ifd_backend *backend; /* its name may be read even if it is not available */
+    struct ifd_device *device;
+    bool available;
+    struct ifd_err reason; /* why not */
+    struct ifd_mutex lock; /* cost and compile: one at a time per device */
+};
+
+struct ifd_registry {
+    const struct ifd_alloc *alloc;
+    struct ifd_host host; /* stays where it is: backends keep a pointer to it */
+    struct ifd_backend_slot *slot;
+    uint32_t capacity;
+    uint32_t count;
+};
+
+/** Checks and opens every descriptor. registry->host is filled by the caller (backend/host.h) and registry must not move
+ *  afterwards. A backend that refuses to open is no error.
+ *  Errors: INVALID (a NULL descriptor, no name, the same name twice), NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_registry_init(struct ifd_registry *registry,
+                                              const struct ifd_alloc *alloc,
+                                              const struct ifd_backend *const *backends,
+                                              uint32_t count, struct ifd_err *err);
+
+/** Closes the devices, last one first. No compiled partition may be left. A zeroed registry is fine. */
+void ifd_registry_finish(struct ifd_registry *registry);
+
+/** Position of the backend of that name, or registry->count. Case counts. */
+uint32_t ifd_registry_find(const struct ifd_registry *registry, const char *name);
+
+/** backend->cost and backend->compile under the slot's lock. The slot must be available. */
+uint32_t ifd_backend_slot_cost(struct ifd_backend_slot *slot, const struct ifd_node_view *node,
+                               struct ifd_err *reason);
+IFD_NODISCARD enum ifd_code ifd_backend_slot_compile(struct ifd_backend_slot *slot,
+                                                     const struct ifd_partition_view *view,
+                                                     struct ifd_partition *like,
+                                                     struct ifd_partition **ret_partition,
+                                                     struct ifd_partition_info *ret_info,
+                                                     struct ifd_err *err);
+
+#endif
