@@ -1,0 +1,107 @@
+#include "engine/base/pack.h"
+#include "tests/support/fail_alloc.h"
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#define MANY 200
+
+static bool overlap(const struct ifd_pack_item *a, const struct ifd_pack_item *b)
+{
+    const bool in_time = a->first <= b->last && b->first <= a->last;
+    const bool in_space = a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+    return in_time && in_space && a->bytes > 0 && b->bytes > 0;
+}
+
+static void items_alive_together_never_share_bytes(void)
+{
+    struct test_random random = {.state = 7};
+    for (int round = 0; round < 50; round++) {
+        struct ifd_pack_item item[MANY] = {0};
+        size_t sum = 0, total = 0;
+        for (int i = 0; i < MANY; i++) {
+            item[i].first = (uint32_t)test_random_int(&random, 0, 60);
+            item[i].last = item[i].first + (uint32_t)test_random_int(&random, 0, 12);
+            item[i].bytes = (size_t)test_random_int(&random, 0, 5000);
+            sum += item[i].bytes + IFD_TENSOR_ALIGN;
+        }
+        REQUIRE_OK(ifd_pack(item, MANY, SIZE_MAX, ifd_alloc_system(), &total, NULL), NULL);
+        EXPECT(total <= sum + IFD_TENSOR_PAD);
+        for (int i = 0; i < MANY; i++) {
+            EXPECT_INT(item[i].offset % IFD_TENSOR_ALIGN, 0);
+            EXPECT(item[i].offset + item[i].bytes + IFD_TENSOR_PAD <= total);
+            for (int k = 0; k < i; k++) {
+                EXPECT(!overlap(&item[i], &item[k]));
+            }
+        }
+    }
+}
+
+static void memory_of_dead_items_is_used_again(void)
+{
+    struct ifd_pack_item item[] = {
+        {.first = 0, .last = 1, .bytes = 1024}, {.first = 1, .last = 2, .bytes = 512},
+        {.first = 2, .last = 3, .bytes = 1024}, {.first = 3, .last = 4, .bytes = 512},
+        {.first = 4, .last = 5, .bytes = 1024},
+    };
+    size_t total = 0;
+    REQUIRE_OK(ifd_pack(item, 5, SIZE_MAX, ifd_alloc_system(), &total, NULL), NULL);
+    EXPECT_INT(total, 1024 + 512 + IFD_TENSOR_PAD);
+}
+
+static void the_tightest_gap_is_chosen(void)
+{
+    /* Placed one behind the other; at step 5 the first leaves a gap of 2048 bytes and the third one of 512. */
+    struct ifd_pack_item item[] = {
+        {.first = 0, .last = 1, .bytes = 2048}, {.first = 0, .last = 9, .bytes = 960},
+        {.first = 0, .last = 1, .bytes = 512},  {.first = 0, .last = 9, .bytes = 448},
+        {.first = 5, .last = 5, .bytes = 400},
+    };
+    size_t total = 0;
+    REQUIRE_OK(ifd_pack(item, 5, SIZE_MAX, ifd_alloc_system(), &total, NULL), NULL);
+    EXPECT_INT(item[2].offset, 2048 + 960);
+    EXPECT_INT(item[4].offset, item[2].offset);
+}
+
+static void limit_is_kept_and_named(void)
+{
+    struct ifd_pack_item item[] = {{.bytes = 1000}, {.bytes = 1000}};
+    struct ifd_err err = {0};
+    size_t total = 77;
+    EXPECT_INT(ifd_pack(item, 2, 2047, ifd_alloc_system(), &total, &err), IFD_TOO_LARGE);
+    EXPECT_HAS(err.text, "2047");
+    EXPECT_INT(total, 77);
+    item[0].bytes = SIZE_MAX;
+    EXPECT_INT(ifd_pack(item, 2, SIZE_MAX, ifd_alloc_system(), &total, &err), IFD_TOO_LARGE);
+    item[0].bytes = SIZE_MAX / 64 * 64 - 64;
+    EXPECT_INT(ifd_pack(item, 2, SIZE_MAX, ifd_alloc_system(), &total, &err), IFD_TOO_LARGE);
+}
+
+static void no_memory_is_reported_and_nothing_leaks(void)
+{
+    for (long k = 1;; k++) {
+        struct fail_alloc fail;
+        struct ifd_pack_item item[] = {{.bytes = 10}};
+        size_t total = 0;
+        fail_alloc_init(&fail, k);
+        const enum ifd_code code = ifd_pack(item, 1, SIZE_MAX, &fail.alloc, &total, NULL);
+        fail_alloc_finish(&fail);
+        if (!fail.failed) {
+            EXPECT_INT(code, IFD_OK);
+            break;
+        }
+        EXPECT_INT(code, IFD_NOMEM);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(items_alive_together_never_share_bytes),
+        T(memory_of_dead_items_is_used_again),
+        T(the_tightest_gap_is_chosen),
+        T(limit_is_kept_and_named),
+        T(no_memory_is_reported_and_nothing_leaks),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
