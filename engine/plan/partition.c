@@ -1,0 +1,139 @@
+/* Groups nodes into partitions and puts them into the order in which they run. */
+#include "engine/plan/plan_impl.h"
+
+struct sweep {
+    const struct ifd_graph *graph;
+    const uint32_t *backend; /* per node */
+    bool *done;              /* per node */
+    struct ifd_plan *plan;
+};
+
+static bool is_ready(const struct sweep *s, const struct ifd_node *node)
+{
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const uint32_t producer =
+            node->input[i] == IFD_NONE ? IFD_NONE : s->graph->value[node->input[i]].producer;
+        if (producer != IFD_NONE && !s->done[producer]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Takes every node of one backend that can run without waiting for another backend's nodes. Nodes are stored in a
+ * runnable order, so a single walk from the first open node finds them all, and no cycle between groups can arise. */
+static void take_group(struct sweep *s, uint32_t first)
+{
+    const uint32_t backend = s->backend[first];
+    for (uint32_t n = first; n < s->graph->node_count; n++) {
+        if (!s->done[n] && s->backend[n] == backend && is_ready(s, &s->graph->node[n])) {
+            s->done[n] = true;
+            s->plan->order[s->plan->node_count++] = n;
+        }
+    }
+}
+
+static void add_partitions(struct ifd_plan *plan, uint32_t backend, uint32_t first_node,
+                           bool per_node)
+{
+    const uint32_t step = per_node ? 1 : plan->node_count - first_node;
+    for (uint32_t n = first_node; n < plan->node_count; n += step) {
+        plan->partition[plan->partition_count++] =
+            (struct ifd_plan_partition){.backend = backend, .first_node = n, .node_count = step};
+    }
+}
+
+static void group(struct sweep *s, const struct ifd_registry *registry)
+{
+    for (uint32_t n = 0; n < s->graph->node_count; n++) {
+        if (s->done[n]) {
+            continue;
+        }
+        const uint32_t first_node = s->plan->node_count;
+        take_group(s, n);
+        add_partitions(s->plan, s->backend[n], first_node,
+                       registry->slot[s->backend[n]].backend->per_node);
+    }
+}
+
+static enum ifd_code take_lists(const struct ifd_graph *graph, struct ifd_arena *keep,
+                                struct ifd_plan *plan, struct ifd_err *err)
+{
+    plan->order = ifd_arena_take_array(keep, graph->node_count, sizeof(*plan->order));
+    plan->partition = ifd_arena_take_array(keep, graph->node_count, sizeof(*plan->partition));
+    if (!plan->order || !plan->partition) {
+        return ifd_arena_fail(keep, graph->node_count * sizeof(*plan->partition), err);
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code group_afresh(const struct ifd_graph *graph,
+                                  const struct ifd_plan_options *options, struct ifd_arena *scratch,
+                                  struct ifd_plan *plan, struct ifd_err *err)
+{
+    uint32_t *backend = ifd_arena_take_array(scratch, graph->node_count, sizeof(*backend));
+    bool *done = ifd_arena_take_array(scratch, graph->node_count, sizeof(*done));
+    if (!backend || !done) {
+        return ifd_arena_fail(scratch, graph->node_count * sizeof(*backend), err);
+    }
+    const enum ifd_code code = ifd_plan_assign(graph, options, scratch, backend, err);
+    if (code == IFD_OK) {
+        struct sweep sweep = {.graph = graph, .backend = backend, .done = done, .plan = plan};
+        group(&sweep, options->registry);
+    }
+    return code;
+}
+
+static void group_like(const struct ifd_plan *like, struct ifd_plan *plan)
+{
+    for (uint32_t n = 0; n < like->node_count; n++) {
+        plan->order[n] = like->order[n];
+    }
+    plan->node_count = like->node_count;
+    for (uint32_t p = 0; p < like->partition_count; p++) {
+        const struct ifd_plan_partition *from = &like->partition[p];
+        plan->partition[p] = (struct ifd_plan_partition){.backend = from->backend,
+                                                         .first_node = from->first_node,
+                                                         .node_count = from->node_count};
+    }
+    plan->partition_count = like->partition_count;
+}
+
+enum ifd_code ifd_plan_partition(const struct ifd_graph *graph,
+                                 const struct ifd_plan_options *options, struct ifd_arena *keep,
+                                 struct ifd_arena *scratch, struct ifd_plan *ret_plan,
+                                 struct ifd_err *err)
+{
+    struct ifd_plan plan = {0};
+    enum ifd_code code = take_lists(graph, keep, &plan, err);
+    if (code == IFD_OK && options->like) {
+        group_like(options->like, &plan);
+    } else if (code == IFD_OK) {
+        code = group_afresh(graph, options, scratch, &plan, err);
+    }
+    if (code != IFD_OK) {
+        return code;
+    }
+    uint32_t *partition_of =
+        ifd_arena_take_array(scratch, graph->node_count, sizeof(*partition_of));
+    if (!partition_of) {
+        return ifd_arena_fail(scratch, graph->node_count * sizeof(*partition_of), err);
+    }
+    for (uint32_t p = 0; p < plan.partition_count; p++) {
+        for (uint32_t n = 0; n < plan.partition[p].node_count; n++) {
+            partition_of[plan.order[plan.partition[p].first_node + n]] = p;
+        }
+    }
+    struct ifd_value_life *life = NULL;
+    code = ifd_plan_lifetimes(graph, partition_of, plan.partition_count, scratch, &life, err);
+    if (code == IFD_OK) {
+        code = ifd_plan_values(graph, life, keep, &plan, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_plan_views(graph, options, life, keep, scratch, &plan, err);
+    }
+    if (code == IFD_OK) {
+        *ret_plan = plan;
+    }
+    return code;
+}

@@ -1,0 +1,99 @@
+/** The plan of a graph: which backend computes which nodes, in which order, and where every byte lives.
+ *
+ *  A plan is made in two steps, because only a compiled partition can say how much scratch it needs:
+ *      ifd_plan_partition   graph → partitions with views to compile (reads the graph)
+ *      ifd_plan_memory      lifetimes + what compile() reported → offsets in one arena
+ *  What remains is plain data that knows nothing of the graph: the executor reads only this header.
+ *  Thread: one at a time while it is made, any afterwards. */
+#ifndef INFERD_ENGINE_PLAN_PLAN_H
+#define INFERD_ENGINE_PLAN_PLAN_H
+
+#include "engine/backend/registry.h"
+#include "engine/base/arena.h"
+
+struct ifd_graph;
+
+/** A tensor that lives in the arena: a model input or output, or made by one partition and read by others. */
+struct ifd_plan_value {
+    const char *name; /* lives as long as the model */
+    size_t bytes;
+    uint32_t first,
+        last; /* partitions between which it is alive, both included; outputs: last = partition_count */
+    bool
+        pinned; /* a model input or output: its memory is never given to another value that overwrites it */
+    uint32_t buffer; /* values computed in place share one */
+    size_t offset;   /* in the arena */
+};
+
+/** A group of nodes that one backend computes in one run(). */
+struct ifd_plan_partition {
+    uint32_t backend;                /* slot in the registry */
+    uint32_t first_node, node_count; /* range of ifd_plan.order */
+    const uint32_t *input, *output;  /* plan values per binding slot */
+    uint32_t input_count, output_count;
+    size_t scratch_bytes, scratch_offset;
+};
+
+/** Where the content of a model output comes from. */
+enum ifd_plan_source {
+    IFD_PLAN_MADE,     /* a partition writes it */
+    IFD_PLAN_CONSTANT, /* copied from .constant after the last partition */
+    IFD_PLAN_INPUT,    /* copied from model input .source */
+    IFD_PLAN_OUTPUT    /* copied from model output .source, which is the same value */
+};
+
+struct ifd_plan_output {
+    uint32_t value; /* plan value with room for the content, whoever makes it */
+    enum ifd_plan_source kind;
+    uint32_t source;
+    const void *constant;
+};
+
+struct ifd_plan {
+    struct ifd_plan_partition *partition; /* in the order in which they run */
+    uint32_t partition_count;
+    struct ifd_plan_value *value;
+    uint32_t value_count;
+    uint32_t buffer_count;
+    uint32_t *input; /* plan value per model input */
+    uint32_t input_count;
+    struct ifd_plan_output *output;
+    uint32_t output_count;
+    uint32_t *order; /* nodes of the graph as they run */
+    uint32_t node_count;
+    size_t arena_bytes;
+
+    /** Per partition, what its backend compiles. In the scratch arena: gone when the executable is built. */
+    struct ifd_partition_view *view;
+};
+
+struct ifd_plan_options {
+    struct ifd_registry *registry;
+    const uint32_t *
+        preference; /* slots of the registry; a node goes to the first that is available and takes it */
+    uint32_t preference_count;
+    uint32_t max_threads;
+    bool low_precision_allowed;
+    /** NULL, or the plan of the same nodes at another batch size: order and partitions are taken from it. */
+    const struct ifd_plan *like;
+};
+
+/** Assigns every node to a backend and groups neighbours: a partition is a largest possible set of nodes of one backend
+ *  that can run together without waiting for another backend; backends that are per_node get one partition per node.
+ *
+ *  ret_plan:  everything but offsets and arena_bytes. Its memory is in keep; its views are in scratch.
+ *  Errors:    UNSUPPORTED names a node that no backend takes, and each backend's reason; TOO_LARGE, NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_plan_partition(const struct ifd_graph *graph,
+                                               const struct ifd_plan_options *options,
+                                               struct ifd_arena *keep, struct ifd_arena *scratch,
+                                               struct ifd_plan *ret_plan, struct ifd_err *err);
+
+/** Lays out the arena: values and each partition's scratch, in place where a partition can alias and its first input
+ *  dies there. info has one entry per partition.
+ *  Errors: TOO_LARGE (limit_bytes), NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_plan_memory(struct ifd_plan *plan,
+                                            const struct ifd_partition_info *info,
+                                            size_t limit_bytes, const struct ifd_alloc *alloc,
+                                            struct ifd_err *err);
+
+#endif
