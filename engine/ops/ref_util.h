@@ -3,6 +3,7 @@
 #ifndef INFERD_ENGINE_OPS_REF_UTIL_H
 #define INFERD_ENGINE_OPS_REF_UTIL_H
 
+#include "engine/base/fixed.h"
 #include "inferd/op.h"
 #include "inferd/op_attrs.h"
 
@@ -49,13 +50,35 @@ void ifd_ref_act_range_quant(int32_t activation, const struct ifd_desc *desc, in
 int32_t ifd_ref_load(enum ifd_dtype dtype, const void *data, size_t i);
 void ifd_ref_store(enum ifd_dtype dtype, void *data, size_t i, int32_t value);
 
+/** A real factor as engine/base/fixed.h holds it. */
+struct ifd_multiplier {
+    int32_t fraction;
+    int shift;
+};
+
+/** Splits a real factor. False for what shape rules must refuse: negative, NaN, 2^30 and more. */
+bool ifd_multiplier_from_real(double real, struct ifd_multiplier *ret);
+
+/** The same for a factor that a shape rule has checked; anything else gives 0. */
+struct ifd_multiplier ifd_multiplier(double real);
+
+static inline int32_t ifd_requantize_double(int32_t x, struct ifd_multiplier m)
+{
+    return ifd_fixed_scale_double(x, m.fraction, m.shift);
+}
+
+static inline int32_t ifd_requantize_single(int32_t x, struct ifd_multiplier m)
+{
+    return ifd_fixed_scale_single(x, m.fraction, m.shift);
+}
+
 /** Quantization of a tensor that is quantized per tensor. */
 float ifd_ref_scale(const struct ifd_desc *desc);
 int32_t ifd_ref_zero_point(const struct ifd_desc *desc);
 
-static inline int32_t ifd_ref_clamp(int32_t x, int32_t min, int32_t max)
+static inline int32_t ifd_ref_clamp(int64_t x, int32_t min, int32_t max)
 {
-    return x < min ? min : x > max ? max : x;
+    return x < min ? min : x > max ? max : (int32_t)x;
 }
 
 static inline float ifd_ref_clamp_f32(float x, float min, float max)
