@@ -18,7 +18,8 @@ IFD_NODISCARD enum ifd_code ifd_attrs_set_ints(const struct ifd_op_def *def, voi
                                                struct ifd_err *err);
 
 /** Checks attributes that were written past these functions: every field within its range. INVALID as above. */
-IFD_NODISCARD enum ifd_code ifd_attrs_check(const struct ifd_op_def *def, const void *attrs, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_attrs_check(const struct ifd_op_def *def, const void *attrs,
+                                            struct ifd_err *err);
 
 /** Every attribute as "name=value name=value" into text (cut to size). */
 void ifd_attrs_text(const struct ifd_op_def *def, const void *attrs, char *text, size_t size);

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Functions and habits that the house does without, and the one place that may use each."""
+import re
+
+from tree import relative, sources, finish
+
+CALL = r"(?<![\w.>]){}\s*\("
+# pattern, message, places where it is allowed
+RULES = [
+    (CALL.format("(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|sscanf|gets|alloca)"), "banned function", []),
+    (CALL.format("(malloc|calloc|realloc|free|posix_memalign|aligned_alloc|strdup|strndup)"),
+     "memory goes through struct ifd_alloc", ["engine/base/alloc.c", "tests/", "clients/"]),
+    (CALL.format("(abort|exit|_exit|quick_exit)"), "libraries return errors", ["tests/", "clients/c/cli"]),
+    (CALL.format("(getenv|secure_getenv)"), "settings are read in one place", ["server/config.c", "tests/", "clients/c/cli"]),
+    (CALL.format("(sleep|usleep|nanosleep)"), "nobody sleeps", ["tests/"]),
+    (CALL.format("(printf|puts|putchar)"), "libraries do not print",
+     ["server/main.c", "server/config", "engine/tools/", "tests/", "clients/c/cli"]),
+    (CALL.format("memmove"), "array surgery is one tested helper",
+     ["engine/base/", "engine/ops/", "backends/", "tests/", "api/", "server/net"]),
+    (r"^\s*#\s*define\b(?:.*\\\n)*.*\b(goto|return)\b", "control flow hidden in a macro", ["tests/"]),
+    (CALL.format("ifd_log_(error|warn|info)"), "libraries do not log above debug",
+     ["server/", "engine/base/log", "tests/"]),
+]
+COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
+
+problems, checked = [], 0
+for source in sources():
+    path = relative(source)
+    # Comments and strings may talk about anything; keep the line numbers.
+    text = COMMENT.sub(lambda m: '""' + "\n" * m.group().count("\n"), source.read_text())
+    checked += 1
+    for pattern, message, places in RULES:
+        if any(path.startswith(place) for place in places):
+            continue
+        for match in re.finditer(pattern, text, re.M):
+            line = text.count("\n", 0, match.start()) + 1
+            problems.append(f"{path}:{line}: {match.group().strip().splitlines()[0]} — {message}")
+finish(problems, checked)

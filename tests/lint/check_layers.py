@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Who may include whom: the table of CONTRIBUTING.md, checked against every #include of the tree."""
+import re
+
+from tree import relative, sources, finish
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+
+PUBLIC = "engine/include"
+BASE = "engine/base"
+# folder → what of ours it may include besides itself and the public headers. The longest matching folder counts.
+LAYERS = {
+    "engine/include": [],
+    "engine/base": [],
+    "engine/ir": [BASE, "engine/ops/registry"],
+    "engine/ops": [BASE, "engine/ir"],
+    "engine/parse": [BASE, "engine/ir", "engine/ops"],
+    "engine/opt": [BASE, "engine/ir", "engine/ops"],
+    "engine/backend": [BASE],
+    "engine/plan": [BASE, "engine/ir", "engine/backend"],
+    "engine/exec": [BASE, "engine/plan", "engine/backend"],
+    "engine/tools": [BASE],
+    "engine": ["engine"],
+    "backends/null": [BASE],
+    "backends/cpuref": [BASE],
+    "backends/cpuacc": [BASE],
+    "backends/cpuacc/kernels": ["engine/base/fixed.h", "backends/cpuacc/kernels.h"],
+    "backends/gpuacc": [BASE],
+    "backends": [],
+    "api": [BASE],
+    "server/net": [BASE, "api", "server/obs"],
+    "server/media": [BASE],
+    "server/sched": [BASE, "server/obs"],
+    "server/repo": [BASE, "server/obs"],
+    "server/obs": [BASE],
+    "server": [BASE, "api", "server", "backends/builtin.h", "engine/tools"],
+    "clients": [],
+}
+# Public headers that only some may see.
+CONFINED_OURS = {
+    "inferd/engine.h": ["engine", "server", "tests"],
+    "inferd/backend.h": ["engine", "backends", "tests"],
+}
+# Libraries and system headers, each known in one place.
+CONFINED = {
+    "microhttpd.h": ["server/net"],
+    "uv.h": ["server/net", "server/repo/watch.c"],
+    "jansson.h": ["api", "server/config.c", "server/repo", "clients", "tests"],
+    "flatbuffers/": ["engine/parse/tflite"],
+    "CL/": ["backends/gpuacc"],
+    "dlfcn.h": ["engine/backend/loader.c", "tests"],
+    "pthread.h": ["engine/base", "tests"],
+    "immintrin.h": ["backends/cpuacc/kernels", "tests/kernels"],
+    "arm_neon.h": ["backends/cpuacc/kernels", "tests/kernels"],
+    "jpeglib.h": ["server/media", "tests"],
+    "spng.h": ["server/media", "tests"],
+    "curl/": ["clients", "tests"],
+    "zlib.h": ["api", "server/media", "engine/parse/tflite", "tests"],
+}
+
+
+def inside(path, places):
+    return any(path == place or path.startswith(place.rstrip("/") + "/") or
+               (not place.endswith(".h") and path.startswith(place + ".")) for place in places)
+
+
+def layer_of(path):
+    return max((layer for layer in LAYERS if inside(path, [layer])), key=len, default=None)
+
+
+def our_path(name):
+    return f"{PUBLIC}/{name}" if name.startswith("inferd/") else name
+
+
+problems, checked = [], 0
+for source in sources():
+    path = relative(source)
+    layer = layer_of(path)
+    for quote, name in INCLUDE.findall(source.read_text()):
+        checked += 1
+        if name.startswith("../") or "/../" in name:
+            problems.append(f"{path}: includes {name}: paths start at the top of the tree")
+        for header, places in {**CONFINED_OURS, **CONFINED}.items():
+            if (name.startswith(header) if header.endswith("/") else name == header) and not inside(path, places):
+                problems.append(f"{path}: {name} is confined to {', '.join(places)}")
+        target = our_path(name)
+        if layer is None or not target.startswith(("engine/", "backends/", "api/", "server/", "clients/", "tests/")):
+            continue
+        allowed = [layer, PUBLIC] + LAYERS[layer]
+        if layer in ("clients",):
+            allowed.remove(PUBLIC)
+        if not inside(target, allowed) and target not in allowed:
+            problems.append(f"{path}: {layer} may not include {target}")
+finish(problems, checked)

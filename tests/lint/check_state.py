@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""No mutable state at file scope: objects of engine, backends and api have nothing in .data or .bss.
+
+usage: check_state.py BUILD-FOLDER"""
+import pathlib
+import re
+import subprocess
+import sys
+
+from tree import finish
+
+build = pathlib.Path(sys.argv[1])
+problems, checked = [], 0
+for archive in sorted(build.rglob("libifd_*.a")):
+    if "test" in archive.name or archive.parent.name in ("server", "clients", "tests"):
+        continue
+    table = subprocess.run(["objdump", "-t", archive], capture_output=True, text=True, check=True).stdout
+    member = archive.name
+    for line in table.splitlines():
+        if line.endswith("file format elf64-x86-64"):
+            member = line.split(":")[0]
+            checked += 1
+        # address flags section size name; sections of constants with relocations are .data.rel.ro
+        match = re.match(r"[0-9a-f]+ (.{7}) (\.(?:data|bss|tdata|tbss)\S*)\s+([0-9a-f]+)\s+(?:\.hidden )?(\S+)$", line)
+        if match and not match.group(2).startswith(".data.rel.ro") and int(match.group(3), 16) > 0 \
+                and match.group(1)[-1] == "O":
+            problems.append(f"{archive.name}({member}): {match.group(4)} lies in {match.group(2)}")
+finish(problems, checked)
