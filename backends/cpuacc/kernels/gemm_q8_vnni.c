@@ -101,8 +101,8 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
     }
     UNROLL for (size_t j = 0; j < nv; j++)
     {
-        scale_column(header->private_[IFD_PACKED_FINISH], job->tail + 16 * j, 16 * nv, &sum[0][j],
-                     mr, 4);
+        scale_column(header->private_[IFD_PACKED_FINISH], job->tail + 16 * j, 16 * nv, 1,
+                     &sum[0][j], mr, 4);
     }
     store(job, mr, nv, sum);
 }

@@ -1,0 +1,436 @@
+/* Q8 depthwise convolution with vpdpbusd: 64 channels at a time, four input rows interleaved byte by
+ * byte so that one instruction takes a whole column of up to four taps of 16 channels.
+ *
+ * 3x3 windows roll: each column of the input is interleaved once and used by three output pixels,
+ * and with stride 1 by two output lines (the second line's weights sit one byte further). Other
+ * windows take ceil(kh / 4) interleaved columns for each of their kw columns. Columns and rows outside the
+ * image are the zero point, so there is no padding copy and no table of addresses.
+ *
+ * A block with fewer channels left packs 2 or 4 neighbouring pixels into the 64 lanes instead. */
+#include "backends/cpuacc/kernels/finish_avx512.h"
+
+enum { BLOCK = 64, VECTORS = 4 };
+
+/* Interleaved weights of a block: per window column `group_count * (wide ? 2 : 1)` times four
+ * vectors; 3x3 windows have those of the second line behind. Then the tail. */
+struct shape {
+    size_t kh, kw, groups;
+    int wide;            /* weights are the sum of two s8: after their zero point was taken off */
+    size_t weight_bytes; /* of a block */
+};
+
+enum {
+    PRIVATE_WIDE = IFD_PACKED_TAIL_OFFSET /* the tail's place follows from the shape */
+};
+
+static struct shape shape_of(size_t kh, size_t kw, int wide)
+{
+    struct shape shape = {.kh = kh, .kw = kw, .groups = (kh + 3) / 4, .wide = wide};
+    size_t columns = kw * shape.groups * (wide ? 2 : 1) + (kh == 3 && kw == 3 && !wide ? 3 : 0);
+    shape.weight_bytes = columns * VECTORS * BLOCK;
+    return shape;
+}
+
+static size_t packed_bytes(size_t channels, size_t kh, size_t kw)
+{
+    struct shape shape = shape_of(kh, kw, 1);
+    size_t narrow = shape_of(kh, kw, 0).weight_bytes;
+    size_t weights = shape.weight_bytes > narrow ? shape.weight_bytes : narrow;
+    return IFD_PACKED_HEADER +
+           (channels + BLOCK - 1) / BLOCK * (weights + IFD_TAIL_ROWS * 4 * BLOCK);
+}
+
+/* Weight of channel c at (ky, kx) without its zero point; 0 outside window and channels. */
+static int weight_at(const struct ifd_dw_weights *weights, int32_t zero, size_t ky, size_t kx,
+                     size_t c)
+{
+    if (ky >= weights->kh || c >= weights->channels) {
+        return 0;
+    }
+    return ((const int8_t *)weights->w)[(ky * weights->kw + kx) * weights->stride_tap + c] - zero;
+}
+
+static int needs_two(const struct ifd_dw_weights *weights, int32_t zero)
+{
+    for (size_t t = 0; t < weights->kh * weights->kw; t++) {
+        for (size_t c = 0; c < weights->channels; c++) {
+            int w = weight_at(weights, zero, t / weights->kw, t % weights->kw, c);
+            if (w < -128 || w > 127) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* The part of w that goes into the first (0) or second (1) of two s8 weights. */
+static int8_t half_of(int w, int second)
+{
+    int first = w < -127 ? -127 : w > 127 ? 127 : w;
+    return (int8_t)(second ? w - first : first);
+}
+
+/* Four vectors of one window column: rows ky0 .. ky0+3 shifted down by `down` bytes. */
+static void pack_column(const struct ifd_dw_weights *weights, int32_t zero, size_t c0, size_t kx,
+                        size_t ky0, size_t down, int part, int8_t *dst)
+{
+    for (size_t j = 0; j < VECTORS; j++) {
+        for (size_t l = 0; l < 16; l++) {
+            size_t c = c0 + l / 4 * 16 + j * 4 + l % 4;
+            for (size_t r = 0; r < 4; r++) {
+                int w = r < down ? 0 : weight_at(weights, zero, ky0 + r - down, kx, c);
+                dst[j * BLOCK + l * 4 + r] = part < 0 ? (int8_t)w : half_of(w, part);
+            }
+        }
+    }
+}
+
+static int32_t folded_bias(const struct ifd_dw_weights *weights, const struct ifd_requant *requant,
+                           size_t c)
+{
+    int64_t sum = 0;
+    for (size_t t = 0; t < weights->kh * weights->kw; t++) {
+        sum += weight_at(weights, requant->weight_zero, t / weights->kw, t % weights->kw, c);
+    }
+    int32_t bias = c < weights->channels && requant->bias ? requant->bias[c] : 0;
+    return (int32_t)(bias - requant->in_zero * sum);
+}
+
+static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant *requant, void *dst)
+{
+    struct ifd_packed *header = dst;
+    int32_t zero = requant->weight_zero;
+    int wide = needs_two(weights, zero);
+    struct shape shape = shape_of(weights->kh, weights->kw, wide);
+    *header = (struct ifd_packed){
+        .bytes = packed_bytes(weights->channels, weights->kh, weights->kw),
+        .n = (uint32_t)weights->channels,
+        .k = 1,
+        .taps = (uint32_t)(weights->kh * weights->kw),
+        .nr = BLOCK,
+        .mr = 2,
+        .block_bytes = (uint32_t)(shape.weight_bytes + IFD_TAIL_ROWS * 4 * BLOCK)};
+    ifd_pack_header(requant, header);
+    header->private_[PRIVATE_WIDE] = wide;
+    header->private_[IFD_PACKED_KH] = (int32_t)weights->kh;
+    header->private_[IFD_PACKED_KW] = (int32_t)weights->kw;
+    for (size_t c0 = 0; c0 < weights->channels; c0 += BLOCK) {
+        int8_t *w = (int8_t *)dst + IFD_PACKED_HEADER + c0 / BLOCK * header->block_bytes;
+        int32_t *tail = (int32_t *)(void *)(w + shape.weight_bytes);
+        for (size_t kx = 0; kx < shape.kw; kx++) {
+            for (size_t g = 0; g < shape.groups; g++) {
+                for (int part = wide ? 0 : -1; part < wide + wide; part++, w += VECTORS * BLOCK) {
+                    pack_column(weights, zero, c0, kx, 4 * g, 0, part, w);
+                }
+            }
+        }
+        for (size_t kx = 0; w != (int8_t *)tail; kx++, w += VECTORS * BLOCK) {
+            pack_column(weights, zero, c0, kx, 0, 1, -1, w);
+        }
+        for (size_t slot = 0; slot < BLOCK; slot++) {
+            size_t j = slot / 16, l = slot % 16, c = c0 + l / 4 * 16 + j * 4 + l % 4;
+            ifd_pack_tail(requant, c, weights->channels, folded_bias(weights, requant, c), BLOCK,
+                          slot, tail);
+        }
+    }
+}
+
+static size_t scratch_bytes(const struct ifd_dw_args *args)
+{
+    (void)args;
+    return 0;
+}
+
+/* One block of one call. row[] and step[] are the four input rows being interleaved: a row outside
+ * the image has step 0 and stays on the zero point. */
+struct job {
+    const struct ifd_dw_args *args;
+    const struct ifd_packed *header;
+    const int8_t *weights;
+    const int32_t *tail;
+    size_t c0, channels; /* first of the block, and how many of it */
+    const uint8_t *row[4];
+    size_t step[4];
+    const uint8_t *zero; /* 64 bytes of zero point */
+};
+
+INLINE __m512i dot4(__m512i sum, __m512i a, __m512i w)
+{
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(w));
+    return sum;
+}
+
+/* Points row r of the job at input line iy. */
+static void set_row(struct job *job, size_t r, int64_t iy)
+{
+    int inside = iy >= 0 && iy < (int64_t)job->args->in_h;
+    job->step[r] = inside ? job->args->in_pixel_stride : 0;
+    job->row[r] =
+        inside ? (const uint8_t *)job->args->in + (size_t)iy * job->args->in_line_stride + job->c0
+               : job->zero;
+}
+
+/* `pixels` pixels of row r, from column x on, `spacing` apart: 1, 2 or 4 of 64, 32 or 16 channels. */
+INLINE __m512i load_pixels(const struct job *job, size_t r, int64_t x, const size_t pixels,
+                           const size_t spacing)
+{
+    const int64_t width = (int64_t)job->args->in_w;
+    const uint8_t *at[4];
+    UNROLL for (size_t i = 0; i < pixels; i++)
+    {
+        int64_t xi = x + (int64_t)(i * spacing);
+        at[i] = xi >= 0 && xi < width ? job->row[r] + (size_t)xi * job->step[r] : job->zero;
+    }
+    if (pixels == 1) {
+        return _mm512_loadu_si512(at[0]);
+    }
+    if (pixels == 2) {
+        __m512i v =
+            _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)at[0]));
+        return _mm512_inserti64x4(v, _mm256_loadu_si256((const __m256i *)(const void *)at[1]), 1);
+    }
+    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)at[0]));
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)at[1]), 1);
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)at[2]), 2);
+    return _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)at[3]), 3);
+}
+
+struct column {
+    __m512i v[VECTORS];
+};
+
+/* Interleaves the four rows at column x; lane order as pack() has it. */
+INLINE struct column load_column(const struct job *job, int64_t x, const size_t pixels,
+                                 const size_t spacing)
+{
+    __m512i r0 = load_pixels(job, 0, x, pixels, spacing),
+            r1 = load_pixels(job, 1, x, pixels, spacing);
+    __m512i r2 = load_pixels(job, 2, x, pixels, spacing),
+            r3 = load_pixels(job, 3, x, pixels, spacing);
+    __m512i lo01 = _mm512_unpacklo_epi8(r0, r1), hi01 = _mm512_unpackhi_epi8(r0, r1);
+    __m512i lo23 = _mm512_unpacklo_epi8(r2, r3), hi23 = _mm512_unpackhi_epi8(r2, r3);
+    return (struct column){{_mm512_unpacklo_epi16(lo01, lo23), _mm512_unpackhi_epi16(lo01, lo23),
+                            _mm512_unpacklo_epi16(hi01, hi23), _mm512_unpackhi_epi16(hi01, hi23)}};
+}
+
+/* With several pixels a vector, each 128 bits hold 16 channels of one pixel: the weights and tails
+ * of those channels are the first 128 (or 256) bits of the block's, repeated. */
+INLINE void add_column(__m512i *sum, const struct column *column, const int8_t *w,
+                       const size_t pixels)
+{
+    UNROLL for (size_t j = 0; j < VECTORS; j++)
+    {
+        sum[j] = dot4(sum[j], column->v[j], load_repeated(w + j * BLOCK, pixels));
+    }
+}
+
+INLINE void start_sums(const struct job *job, __m512i *sum, const size_t pixels)
+{
+    UNROLL for (size_t j = 0; j < VECTORS; j++)
+    {
+        sum[j] = load_repeated(job->tail + 16 * j, pixels);
+    }
+}
+
+/* Scales, packs and stores the sums of pixels x .. x+pixels-1 of output line y. */
+INLINE void store(const struct job *job, __m512i *sum, size_t y, size_t x, const size_t pixels)
+{
+    const struct ifd_dw_args *args = job->args;
+    const struct bounds bounds = load_bounds(job->header);
+    UNROLL for (size_t j = 0; j < VECTORS; j++)
+    {
+        scale_column(job->header->private_[IFD_PACKED_FINISH], job->tail + 16 * j, BLOCK, pixels,
+                     &sum[j], 1, 1);
+    }
+    __m512i bytes =
+        pack_8(pack_16(sum[0], sum[1], &bounds), pack_16(sum[2], sum[3], &bounds), &bounds);
+    uint8_t *out =
+        (uint8_t *)args->out + y * args->out_line_stride + x * args->out_pixel_stride + job->c0;
+    if (pixels == 1) {
+        if (job->channels == BLOCK) {
+            _mm512_storeu_si512(out, bytes);
+        } else {
+            _mm512_mask_storeu_epi8(out, (1ull << job->channels) - 1, bytes);
+        }
+    } else if (pixels == 2) {
+        store_32(_mm512_castsi512_si256(bytes), job->channels, out);
+        if (x + 1 < args->out_w) {
+            store_32(_mm512_extracti64x4_epi64(bytes, 1), job->channels,
+                     out + args->out_pixel_stride);
+        }
+    } else {
+        store_16(_mm512_castsi512_si128(bytes), job->channels, out);
+        if (x + 1 < args->out_w) {
+            store_16(_mm512_extracti32x4_epi32(bytes, 1), job->channels,
+                     out + args->out_pixel_stride);
+        }
+        if (x + 2 < args->out_w) {
+            store_16(_mm512_extracti32x4_epi32(bytes, 2), job->channels,
+                     out + 2 * args->out_pixel_stride);
+        }
+        if (x + 3 < args->out_w) {
+            store_16(_mm512_extracti32x4_epi32(bytes, 3), job->channels,
+                     out + 3 * args->out_pixel_stride);
+        }
+    }
+}
+
+/* One output position of `lines` lines from its three columns. */
+INLINE void output_3x3(const struct job *job, const struct column *a, const struct column *b,
+                       const struct column *c, size_t y, size_t x, const size_t lines,
+                       const size_t pixels)
+{
+    UNROLL for (size_t line = 0; line < lines; line++)
+    {
+        const int8_t *w = job->weights + line * 3 * VECTORS * BLOCK;
+        __m512i sum[VECTORS];
+        start_sums(job, sum, pixels);
+        add_column(sum, a, w, pixels);
+        add_column(sum, b, w + VECTORS * BLOCK, pixels);
+        add_column(sum, c, w + 2 * VECTORS * BLOCK, pixels);
+        store(job, sum, y + line, x, pixels);
+    }
+}
+
+/* One or two output lines of a 3x3 window: the columns roll through a, b and c. */
+INLINE void line_3x3(struct job *job, size_t y, const size_t lines, const size_t stride,
+                     const size_t pixels)
+{
+    const struct ifd_dw_args *args = job->args;
+    for (size_t r = 0; r < 4; r++) {
+        set_row(job, r, (int64_t)(y * args->stride_y + r) - (int64_t)args->pad_top);
+    }
+    int64_t ix = -(int64_t)args->pad_left;
+    struct column a, b, c;
+    if (pixels == 4 || stride == 2) {
+        for (size_t x = 0; x < args->out_w; x += pixels, ix += (int64_t)(stride * pixels)) {
+            /* with stride 2 one column is shared, with more pixels none */
+            a = pixels == 1 && x > 0 ? c : load_column(job, ix, pixels, stride);
+            b = load_column(job, ix + 1, pixels, stride);
+            c = load_column(job, ix + 2, pixels, stride);
+            output_3x3(job, &a, &b, &c, y, x, lines, pixels);
+        }
+        return;
+    }
+    if (pixels == 2) {
+        a = load_column(job, ix, pixels, stride);
+        for (size_t x = 0; x < args->out_w; x += 2, ix += 2) {
+            b = load_column(job, ix + 1, pixels, stride);
+            c = load_column(job, ix + 2, pixels, stride);
+            output_3x3(job, &a, &b, &c, y, x, lines, pixels);
+            a = c;
+        }
+        return;
+    }
+    a = load_column(job, ix, 1, 1);
+    b = load_column(job, ix + 1, 1, 1);
+    for (size_t x = 0; x < args->out_w; x += 3, ix += 3) {
+        c = load_column(job, ix + 2, 1, 1);
+        output_3x3(job, &a, &b, &c, y, x, lines, 1);
+        if (x + 1 < args->out_w) {
+            a = load_column(job, ix + 3, 1, 1);
+            output_3x3(job, &b, &c, &a, y, x + 1, lines, 1);
+        }
+        if (x + 2 < args->out_w) {
+            b = load_column(job, ix + 4, 1, 1);
+            output_3x3(job, &c, &a, &b, y, x + 2, lines, 1);
+        }
+    }
+}
+
+/* Any window: no column is kept. */
+static void line_any(struct job *job, size_t y)
+{
+    const struct ifd_dw_args *args = job->args;
+    const int parts = job->header->private_[PRIVATE_WIDE] ? 2 : 1;
+    const size_t kh = (size_t)job->header->private_[IFD_PACKED_KH];
+    const size_t kw = (size_t)job->header->private_[IFD_PACKED_KW];
+    for (size_t x = 0; x < args->out_w; x++) {
+        const int8_t *w = job->weights;
+        __m512i sum[VECTORS];
+        start_sums(job, sum, 1);
+        for (size_t kx = 0; kx < kw; kx++) {
+            int64_t ix =
+                (int64_t)(x * args->stride_x + kx * args->dilation_x) - (int64_t)args->pad_left;
+            for (size_t ky0 = 0; ky0 < kh; ky0 += 4) {
+                for (size_t r = 0; r < 4; r++) {
+                    int64_t iy = (int64_t)(y * args->stride_y + (ky0 + r) * args->dilation_y) -
+                                 (int64_t)args->pad_top;
+                    set_row(job, r, iy);
+                }
+                struct column column = load_column(job, ix, 1, 1);
+                for (int part = 0; part < parts; part++, w += VECTORS * BLOCK) {
+                    add_column(sum, &column, w, 1);
+                }
+            }
+        }
+        store(job, sum, y, x, 1);
+    }
+}
+
+#define LINE(lines, stride, pixels)                                                                \
+    static void line_##lines##_s##stride##_p##pixels(struct job *job, size_t y)                    \
+    {                                                                                              \
+        line_3x3(job, y, lines, stride, pixels);                                                   \
+    }
+LINE(1, 1, 1)
+LINE(2, 1, 1)
+LINE(1, 2, 1)
+LINE(1, 2, 2)
+LINE(1, 2, 4)
+LINE(1, 1, 2)
+LINE(2, 1, 2)
+LINE(1, 1, 4)
+LINE(2, 1, 4)
+#undef LINE
+
+static void run_block(struct job *job)
+{
+    const struct ifd_dw_args *args = job->args;
+    int is_3x3 = job->header->private_[IFD_PACKED_KH] == 3 &&
+                 job->header->private_[IFD_PACKED_KW] == 3 &&
+                 !job->header->private_[PRIVATE_WIDE] && args->dilation_x == 1 &&
+                 args->dilation_y == 1 && (args->stride_x == 1 || args->stride_x == 2);
+    /* by pixels a vector: 1, 2, 4 */
+    static void (*const one[3])(struct job *, size_t) = {line_1_s1_p1, line_1_s1_p2, line_1_s1_p4};
+    static void (*const two[3])(struct job *, size_t) = {line_2_s1_p1, line_2_s1_p2, line_2_s1_p4};
+    static void (*const strided[3])(struct job *, size_t) = {line_1_s2_p1, line_1_s2_p2,
+                                                             line_1_s2_p4};
+    size_t pick = job->channels > 32 ? 0 : job->channels > 16 ? 1 : 2;
+    for (size_t y = args->y_begin; y < args->y_end;) {
+        if (!is_3x3) {
+            line_any(job, y++);
+        } else if (args->stride_x == 2) {
+            strided[pick](job, y++);
+        } else if (args->stride_y == 1 && y + 1 < args->y_end) {
+            two[pick](job, y);
+            y += 2;
+        } else {
+            one[pick](job, y++);
+        }
+    }
+}
+
+static void run(const struct ifd_dw_args *args)
+{
+    const struct ifd_packed *header = args->packed;
+    __attribute__((aligned(64))) uint8_t zero[BLOCK];
+    _mm512_store_si512(zero, _mm512_set1_epi8((char)header->private_[IFD_PACKED_IN_ZERO]));
+    struct shape shape =
+        shape_of((size_t)header->private_[IFD_PACKED_KH], (size_t)header->private_[IFD_PACKED_KW],
+                 header->private_[PRIVATE_WIDE]);
+    for (size_t c0 = args->c_begin; c0 < args->c_end; c0 += BLOCK) {
+        const int8_t *w =
+            (const int8_t *)args->packed + IFD_PACKED_HEADER + c0 / BLOCK * header->block_bytes;
+        struct job job = {.args = args,
+                          .header = header,
+                          .weights = w,
+                          .tail = (const int32_t *)(const void *)(w + shape.weight_bytes),
+                          .c0 = c0,
+                          .channels = args->c_end - c0 < BLOCK ? args->c_end - c0 : BLOCK,
+                          .zero = zero};
+        run_block(&job);
+    }
+}
+
+const struct ifd_kern_dw_q8 ifd_kern_dw_q8_vnni = {packed_bytes, pack, scratch_bytes, run};
