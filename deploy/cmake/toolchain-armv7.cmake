@@ -1,0 +1,12 @@
+# Cross build for armv7 with Debian's compilers; tests run under user-mode QEMU. The engine needs headers only from the
+# host's packages, so the server is left out: cmake --toolchain deploy/cmake/toolchain-armv7.cmake -DIFD_SERVER=OFF …
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR armv7)
+set(CMAKE_C_COMPILER arm-linux-gnueabihf-gcc)
+set(CMAKE_CXX_COMPILER arm-linux-gnueabihf-g++)
+set(CMAKE_C_FLAGS_INIT "-mfpu=neon -mfloat-abi=hard -march=armv7-a")
+set(CMAKE_CXX_FLAGS_INIT "-mfpu=neon -mfloat-abi=hard -march=armv7-a")
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-arm -L /usr/arm-linux-gnueabihf)
+set(CMAKE_FIND_ROOT_PATH /usr/arm-linux-gnueabihf)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)

@@ -1,0 +1,39 @@
+# Sourced by the scripts, which say `set -euo pipefail` and stand in the top folder: installs groups of packages.txt.
+
+# packages_missing GROUP …: prints the packages of these groups that are not installed.
+packages_missing() {
+    local group name status
+    while read -r group name; do
+        case " $* " in *" $group "*) ;; *) continue ;; esac
+        status=$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null || true)
+        [ "$status" = installed ] || echo "$name"
+    done < <(grep -v -e '^#' -e '^$' deploy/packages.txt)
+}
+
+# packages_install GROUP …: installs what is missing, or says how the reader can.
+packages_install() {
+    if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+        echo "note: no apt here; the libraries and tools of deploy/packages.txt must be present under your system's names"
+        return 0
+    fi
+    local missing as_root=()
+    mapfile -t missing < <(packages_missing "$@")
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" != 0 ]; then
+        if ! command -v sudo >/dev/null; then
+            echo "error: these packages are missing, and there is neither root nor sudo to install them:" >&2
+            echo "    apt-get install ${missing[*]}" >&2
+            return 1
+        fi
+        as_root=(sudo)
+    fi
+    echo "installing: ${missing[*]}"
+    "${as_root[@]}" apt-get update -q >/dev/null || echo "note: the package lists could not be refreshed; trying with those at hand" >&2
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -q -y --no-install-recommends "${missing[@]}" >/dev/null || true
+    mapfile -t missing < <(packages_missing "$@")
+    if [ ${#missing[@]} -gt 0 ]; then
+        echo "error: apt could not install: ${missing[*]}" >&2
+        return 1
+    fi
+}

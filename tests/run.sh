@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Installs what the tests need, builds everything and runs all tests. The last lines are ctest's own summary.
+#
+#   tests/run.sh                          gcc, the other compiler, the other processors, then the whole suite
+#   tests/run.sh --quick                  gcc and the suite alone
+#   tests/run.sh --sanitize address       the suite under AddressSanitizer and UBSan, built with clang
+#   tests/run.sh --sanitize thread        the suite under ThreadSanitizer, built with clang
+#
+# Everything is built below build/ and .venv/; nothing else of the tree is written.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. deploy/packages.sh
+
+usage() {
+    sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    exit 2
+}
+
+quick=false sanitize=
+while [ $# -gt 0 ]; do
+    case $1 in
+        --quick) quick=true ;;
+        --sanitize)
+            case ${2-} in address | thread) sanitize=$2 ;; *) usage ;; esac
+            shift ;;
+        *) usage ;;
+    esac
+    shift
+done
+jobs=$(nproc)
+launcher=()
+if command -v ccache >/dev/null; then
+    launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+fi
+
+# step NAME COMMAND …: runs it with its output in build/logs/NAME.log, which is shown if it fails.
+step() {
+    local name=$1 log=build/logs/$1.log start=$SECONDS
+    shift
+    mkdir -p build/logs
+    if ! "$@" >"$log" 2>&1; then
+        tail -n 60 "$log"
+        echo "FAILED: $name (all of it in $log)"
+        exit 1
+    fi
+    echo "ok: $name ($((SECONDS - start)) s)"
+}
+
+configure_and_build() { # FOLDER CMAKE-ARGUMENT …
+    local folder=$1
+    shift
+    cmake -S . -B "$folder" -G Ninja -DIFD_WERROR=ON "${launcher[@]}" "$@"
+    cmake --build "$folder" -j "$jobs"
+}
+
+make_venv() {
+    [ -x .venv/bin/python ] || python3 -m venv .venv
+    .venv/bin/python -m pip install -q --disable-pip-version-check -r tests/requirements.txt
+}
+
+run_ctest() { # FOLDER CTEST-ARGUMENT …
+    local folder=$1
+    shift
+    ctest --test-dir "$folder" -j "$jobs" --output-on-failure --no-tests=error --progress "$@"
+}
+
+echo "packages"
+packages_install build tests
+step venv make_venv
+clang=(-DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++)
+
+if [ -n "$sanitize" ]; then
+    [ "$sanitize" != address ] || sanitize=address,undefined
+    folder=build/sanitize-${sanitize%%,*}
+    step "build-${sanitize%%,*}" configure_and_build "$folder" "${clang[@]}" \
+        -DCMAKE_BUILD_TYPE=RelWithDebInfo -DIFD_SANITIZE="$sanitize"
+    export ASAN_OPTIONS=${ASAN_OPTIONS-detect_stack_use_after_return=1}
+    export UBSAN_OPTIONS=${UBSAN_OPTIONS-print_stacktrace=1}
+    export TSAN_OPTIONS=${TSAN_OPTIONS-halt_on_error=1}
+    run_ctest "$folder"
+    exit 0
+fi
+
+step build-gcc configure_and_build build/gcc -DCMAKE_BUILD_TYPE=Release
+if ! $quick; then
+    step build-clang configure_and_build build/clang "${clang[@]}" -DCMAKE_BUILD_TYPE=Debug
+    for target in aarch64 armv7; do
+        step "build-$target" configure_and_build "build/$target" -DCMAKE_BUILD_TYPE=Release \
+            -DCMAKE_TOOLCHAIN_FILE="$PWD/deploy/cmake/toolchain-$target.cmake" -DIFD_SERVER=OFF
+        step "test-$target" run_ctest "build/$target"
+    done
+fi
+run_ctest build/gcc
