@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # Sourced by the scripts, which say `set -euo pipefail` and stand in the top folder: installs groups of packages.txt.
 
 # packages_missing GROUP …: prints the packages of these groups that are not installed.

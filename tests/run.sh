@@ -61,7 +61,7 @@ make_venv() {
 run_ctest() { # FOLDER CTEST-ARGUMENT …
     local folder=$1
     shift
-    ctest --test-dir "$folder" -j "$jobs" --output-on-failure --no-tests=error --progress "$@"
+    ctest --test-dir "$folder" -j "$jobs" --output-on-failure --no-tests=error "$@"
 }
 
 echo "packages"

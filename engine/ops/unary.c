@@ -337,13 +337,13 @@ static void activate(const struct ifd_ref_call *call, enum ifd_activation activa
     if (in->dtype == IFD_F32) {
         float min = 0;
         float max = 0;
-        ifd_ref_act_range_f32(activation, &min, &max);
+        ifd_ref_act_range_f32((int32_t)activation, &min, &max);
         clamp_f32(call, min, max);
         return;
     }
     int32_t min = 0;
     int32_t max = 0;
-    ifd_ref_act_range_quant(activation, out, &min, &max);
+    ifd_ref_act_range_quant((int32_t)activation, out, &min, &max);
     const struct ifd_multiplier multiplier = ifd_multiplier((double)scale_ratio(in, out));
     const size_t count = ifd_ref_elements(out);
     for (size_t i = 0; i < count; i++) {

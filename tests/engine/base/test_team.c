@@ -40,7 +40,7 @@ static void every_index_runs_once_and_sees_what_was_written_before(void)
             team->run(team, sum_others, &work);
             for (uint32_t i = 0; i < count; i++) {
                 EXPECT_INT(work.done[i], round);
-                EXPECT_INT(work.total[i], round * count);
+                EXPECT_INT(work.total[i], (long long)round * count);
             }
         }
         ifd_team_destroy(team);
