@@ -1,0 +1,445 @@
+/* Rows of sums of products, shared by convolutions and fully connected layers. */
+#include "engine/ops/contract.h"
+
+#include "engine/base/fixed.h"
+#include "engine/ir/shape.h"
+#include "engine/ops/infer_util.h"
+#include "engine/ops/ref_util.h"
+
+#include <math.h>
+#include <string.h>
+
+/** Scales must be smaller: what a left shift by 30, or by 6 with a 15-bit multiplier, can express. */
+#define SCALE_LIMIT      (1 << 30)
+#define WIDE_SCALE_LIMIT (1 << 6)
+
+/** Sums beyond this are cut before they are scaled, so that scaling cannot overflow. */
+#define WIDE_LIMIT (INT64_C(1) << 47)
+
+/* The scale of channel c. u8 layers take the product of the scales in single precision, as LiteRT does for its legacy
+ * type. */
+static double real_scale(const struct ifd_desc *input, const struct ifd_desc *filter,
+                         const struct ifd_desc *output, enum ifd_contract_rounding rounding,
+                         int64_t c)
+{
+    const float in = input->quant.scale[0];
+    const float weight = filter->quant.scale[filter->quant.count > 1 ? c : 0];
+    const double out = (double)output->quant.scale[0];
+    if (input->dtype == IFD_U8 && rounding == IFD_CONTRACT_FIXED) {
+        return (double)(in * weight) / out;
+    }
+    return (double)in * (double)weight / out;
+}
+
+static bool has_wide_sums(const struct ifd_desc *input, const struct ifd_desc *bias)
+{
+    return input->dtype == IFD_S16 && !(bias && bias->dtype == IFD_S32);
+}
+
+static enum ifd_code check_float(const struct ifd_op_def *def, const struct ifd_infer *in,
+                                 const struct ifd_contract_roles *roles, struct ifd_err *err)
+{
+    enum ifd_code code = ifd_infer_dtype(def, in, roles->filter, IFD_BIT(IFD_F32), err);
+    if (code == IFD_OK && ifd_infer_input(in, roles->bias)) {
+        code = ifd_infer_dtype(def, in, roles->bias, IFD_BIT(IFD_F32), err);
+    }
+    return code;
+}
+
+static enum ifd_code check_scales(const struct ifd_op_def *def, const struct ifd_desc *input,
+                                  const struct ifd_desc *filter, const struct ifd_desc *output,
+                                  enum ifd_contract_rounding rounding, bool is_wide,
+                                  struct ifd_err *err)
+{
+    const double limit = is_wide ? WIDE_SCALE_LIMIT : SCALE_LIMIT;
+    for (uint32_t c = 0; c < filter->quant.count; c++) {
+        const double real = real_scale(input, filter, output, rounding, c);
+        if (!(real < limit)) {
+            return ifd_fail(err, IFD_INVALID,
+                            "%s: channel %u has input scale * filter scale / output scale = %g, "
+                            "which is out of range",
+                            def->name, c, real);
+        }
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code check_quantized(const struct ifd_op_def *def, const struct ifd_infer *in,
+                                     const struct ifd_contract_roles *roles,
+                                     const struct ifd_desc *output, struct ifd_err *err)
+{
+    const struct ifd_desc *input = in->input[roles->input].desc;
+    const struct ifd_desc *filter = in->input[roles->filter].desc;
+    const struct ifd_desc *bias = ifd_infer_input(in, roles->bias);
+    const uint32_t filter_dtype = input->dtype == IFD_U8 ? IFD_BIT(IFD_U8) : IFD_BIT(IFD_S8);
+    const uint32_t bias_dtypes =
+        input->dtype == IFD_S16 ? IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64) : IFD_BIT(IFD_S32);
+
+    enum ifd_code code = ifd_infer_dtype(def, in, roles->filter, filter_dtype, err);
+    if (code == IFD_OK && bias) {
+        code = ifd_infer_dtype(def, in, roles->bias, bias_dtypes, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_infer_per_tensor(def, "the input", input, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_infer_per_tensor(def, "the output", output, err);
+    }
+    if (code == IFD_OK) {
+        code = input->dtype == IFD_U8
+                   ? ifd_infer_per_tensor(def, "the filter", filter, err)
+                   : ifd_infer_per_channel(def, "the filter", filter, roles->filter_axis, err);
+    }
+    if (code == IFD_OK && input->dtype != IFD_U8 && roles->rounding == IFD_CONTRACT_FIXED &&
+        filter->quant.zero_point[0] != 0) {
+        code = ifd_fail(err, IFD_INVALID, "%s: the filter (s8) has zero point %d, expected 0",
+                        def->name, filter->quant.zero_point[0]);
+    }
+    if (code == IFD_OK) {
+        code = check_scales(def, input, filter, output, roles->rounding, has_wide_sums(input, bias),
+                            err);
+    }
+    return code;
+}
+
+enum ifd_code ifd_contract_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
+                                 const struct ifd_contract_roles *roles, int32_t activation,
+                                 const struct ifd_desc *output, struct ifd_err *err)
+{
+    const struct ifd_desc *input = in->input[roles->input].desc;
+    const struct ifd_desc *filter = in->input[roles->filter].desc;
+    const struct ifd_desc *bias = ifd_infer_input(in, roles->bias);
+
+    const uint32_t dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT;
+    enum ifd_code code = ifd_infer_dtype(def, in, roles->input, dtypes, err);
+    if (code == IFD_OK) {
+        code = ifd_infer_output_dtype(def, output, 0, input->dtype, err);
+    }
+    if (code != IFD_OK) {
+        return code;
+    }
+    if (activation > IFD_ACT_RELU6) {
+        return ifd_fail(err, IFD_UNSUPPORTED, "%s: fused activation %d is not supported", def->name,
+                        activation);
+    }
+    const int64_t channels = filter->shape.dim[roles->filter_axis];
+    size_t bias_count = 0;
+    if (bias &&
+        (!ifd_shape_elements(&bias->shape, &bias_count) || bias_count != (size_t)channels)) {
+        return ifd_fail(err, IFD_INVALID, "%s: the bias has shape %s, expected [%lld]", def->name,
+                        ifd_shape_text(&bias->shape).s, (long long)channels);
+    }
+    return input->dtype == IFD_F32 ? check_float(def, in, roles, err)
+                                   : check_quantized(def, in, roles, output, err);
+}
+
+enum ifd_code ifd_contract_scratch(const struct ifd_op_def *def, int64_t channels,
+                                   int64_t window_count, size_t *ret_bytes, struct ifd_err *err)
+{
+    size_t row = 0;
+    size_t window = 0;
+    size_t total = 0;
+    const size_t per_channel = sizeof(struct ifd_contract_scale) + sizeof(int64_t);
+    if (!ifd_size_mul((size_t)channels, per_channel, &row) ||
+        !ifd_size_mul((size_t)window_count, sizeof(int32_t), &window) ||
+        !ifd_size_add(row, window, &total)) {
+        return ifd_fail(err, IFD_TOO_LARGE,
+                        "%s: %lld channels of %lld products need too much memory", def->name,
+                        (long long)channels, (long long)window_count);
+    }
+    *ret_bytes = total;
+    return IFD_OK;
+}
+
+static void begin_quantized(struct ifd_contraction *c, const struct ifd_desc *input,
+                            const struct ifd_desc *filter, const struct ifd_desc *output,
+                            int32_t activation)
+{
+    c->input_zero = ifd_ref_zero_point(input);
+    c->filter_zero = filter->quant.count > 1 ? 0 : ifd_ref_zero_point(filter);
+    c->output_zero = ifd_ref_zero_point(output);
+    ifd_ref_act_range_quant(activation, output, &c->min, &c->max);
+    for (int64_t i = 0; i < c->channels; i++) {
+        const double real = real_scale(input, filter, output, c->rounding, i);
+        struct ifd_contract_scale *scale = &c->scale[i];
+        scale->real = real;
+        ifd_fixed_from_real(real, &scale->multiplier, &scale->shift);
+    }
+}
+
+void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_ref_call *call,
+                        const struct ifd_contract_roles *roles, int64_t channels,
+                        int32_t activation)
+{
+    const struct ifd_desc *input = call->in[roles->input];
+    const struct ifd_desc *filter = call->in[roles->filter];
+    const bool has_bias = roles->bias < call->input_count && call->input[roles->bias];
+    const struct ifd_desc *bias = has_bias ? call->in[roles->bias] : NULL;
+
+    struct ifd_contract_scale *scale = call->scratch;
+    int64_t *sum = (int64_t *)(scale + channels);
+    int32_t *window = (int32_t *)(sum + channels);
+    *contraction = (struct ifd_contraction){
+        .dtype = input->dtype,
+        .filter_dtype = filter->dtype,
+        .rounding = roles->rounding,
+        .is_wide = has_wide_sums(input, bias),
+        .channels = channels,
+        .input = call->input[roles->input],
+        .filter = call->input[roles->filter],
+        .bias = bias ? call->input[roles->bias] : NULL,
+        .bias_dtype = bias ? bias->dtype : IFD_S32,
+        .output = call->output[0],
+        .scale = scale,
+    };
+    if (input->dtype == IFD_F32) {
+        contraction->sum.f32 = (float *)sum;
+        contraction->window.f32 = (float *)window;
+        ifd_ref_act_range_f32(activation, &contraction->min_f32, &contraction->max_f32);
+        return;
+    }
+    contraction->sum.s64 = sum;
+    contraction->window.s32 = window;
+    begin_quantized(contraction, input, filter, call->out[0], activation);
+}
+
+void ifd_contract_load(struct ifd_contraction *contraction, int64_t at, int64_t first,
+                       int64_t count)
+{
+    if (contraction->dtype == IFD_F32) {
+        memcpy(contraction->window.f32 + at, (const float *)contraction->input + first,
+               (size_t)count * sizeof(float));
+        return;
+    }
+    int32_t *to = contraction->window.s32 + at;
+    const int32_t zero = contraction->input_zero;
+    if (contraction->dtype == IFD_U8) {
+        const uint8_t *from = (const uint8_t *)contraction->input + first;
+        for (int64_t i = 0; i < count; i++) {
+            to[i] = from[i] - zero;
+        }
+    } else if (contraction->dtype == IFD_S8) {
+        const int8_t *from = (const int8_t *)contraction->input + first;
+        for (int64_t i = 0; i < count; i++) {
+            to[i] = from[i] - zero;
+        }
+    } else {
+        const int16_t *from = (const int16_t *)contraction->input + first;
+        for (int64_t i = 0; i < count; i++) {
+            to[i] = from[i] - zero;
+        }
+    }
+}
+
+void ifd_contract_pad(struct ifd_contraction *contraction, int64_t at, int64_t count)
+{
+    /* f32 and s32 zeros have the same bytes */
+    memset(contraction->window.s32 + at, 0, (size_t)count * sizeof(int32_t));
+}
+
+void ifd_contract_clear(struct ifd_contraction *contraction)
+{
+    const size_t size = contraction->dtype == IFD_F32 ? sizeof(float) : sizeof(int64_t);
+    memset(contraction->sum.s64, 0, (size_t)contraction->channels * size);
+}
+
+/* Four channels at a time: four independent sums keep the processor busy, while each is added up in order. */
+static void dot_f32(float *sum, int64_t count, const float *x, int64_t n, const float *w,
+                    int64_t stride)
+{
+    int64_t c = 0;
+    for (; c + 4 <= count; c += 4) {
+        const float *w0 = w + c * stride;
+        const float *w1 = w0 + stride;
+        const float *w2 = w1 + stride;
+        const float *w3 = w2 + stride;
+        float s0 = sum[c];
+        float s1 = sum[c + 1];
+        float s2 = sum[c + 2];
+        float s3 = sum[c + 3];
+        for (int64_t i = 0; i < n; i++) {
+            s0 += x[i] * w0[i];
+            s1 += x[i] * w1[i];
+            s2 += x[i] * w2[i];
+            s3 += x[i] * w3[i];
+        }
+        sum[c] = s0;
+        sum[c + 1] = s1;
+        sum[c + 2] = s2;
+        sum[c + 3] = s3;
+    }
+    for (; c < count; c++) {
+        const float *w0 = w + c * stride;
+        float s0 = sum[c];
+        for (int64_t i = 0; i < n; i++) {
+            s0 += x[i] * w0[i];
+        }
+        sum[c] = s0;
+    }
+}
+
+/* Products stay below 2^25: |x| ≤ 65535 only for 8 bits less, |w - zero| ≤ 255. A filter's zero point is taken out of
+ * the finished sum: Σ x (w - zero) = Σ x w - zero Σ x. */
+static void dot_s8(int64_t *sum, int64_t count, const int32_t *x, int64_t n, const int8_t *w,
+                   int64_t stride)
+{
+    for (int64_t c = 0; c < count; c++) {
+        const int8_t *row = w + c * stride;
+        int64_t s = 0;
+        for (int64_t i = 0; i < n; i++) {
+            s += x[i] * row[i];
+        }
+        sum[c] += s;
+    }
+}
+
+static void dot_u8(int64_t *sum, int64_t count, const int32_t *x, int64_t n, const uint8_t *w,
+                   int64_t stride)
+{
+    for (int64_t c = 0; c < count; c++) {
+        const uint8_t *row = w + c * stride;
+        int64_t s = 0;
+        for (int64_t i = 0; i < n; i++) {
+            s += x[i] * row[i];
+        }
+        sum[c] += s;
+    }
+}
+
+void ifd_contract_dot(struct ifd_contraction *contraction, int64_t first, int64_t count, int64_t n,
+                      int64_t filter_first, int64_t stride)
+{
+    if (contraction->dtype == IFD_F32) {
+        dot_f32(contraction->sum.f32 + first, count, contraction->window.f32, n,
+                (const float *)contraction->filter + filter_first, stride);
+        return;
+    }
+    const int32_t *x = contraction->window.s32;
+    int64_t *sum = contraction->sum.s64 + first;
+    if (contraction->filter_dtype == IFD_U8) {
+        dot_u8(sum, count, x, n, (const uint8_t *)contraction->filter + filter_first, stride);
+    } else {
+        dot_s8(sum, count, x, n, (const int8_t *)contraction->filter + filter_first, stride);
+    }
+    if (contraction->filter_zero != 0) {
+        int64_t total = 0;
+        for (int64_t i = 0; i < n; i++) {
+            total += x[i];
+        }
+        for (int64_t c = 0; c < count; c++) {
+            sum[c] -= total * contraction->filter_zero;
+        }
+    }
+}
+
+static void multiply_f32(float *sum, const float *x, const float *w, int64_t n, int64_t multiplier)
+{
+    if (multiplier == 1) {
+        for (int64_t i = 0; i < n; i++) {
+            sum[i] += x[i] * w[i];
+        }
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t m = i * multiplier; m < (i + 1) * multiplier; m++) {
+            sum[m] += x[i] * w[m];
+        }
+    }
+}
+
+void ifd_contract_multiply(struct ifd_contraction *contraction, int64_t n, int64_t multiplier,
+                           int64_t filter_first)
+{
+    if (contraction->dtype == IFD_F32) {
+        multiply_f32(contraction->sum.f32, contraction->window.f32,
+                     (const float *)contraction->filter + filter_first, n, multiplier);
+        return;
+    }
+    const int32_t *x = contraction->window.s32;
+    int64_t *sum = contraction->sum.s64;
+    const int32_t zero = contraction->filter_zero;
+    if (contraction->filter_dtype == IFD_U8) {
+        const uint8_t *w = (const uint8_t *)contraction->filter + filter_first;
+        for (int64_t i = 0; i < n; i++) {
+            for (int64_t m = i * multiplier; m < (i + 1) * multiplier; m++) {
+                sum[m] += x[i] * (w[m] - zero);
+            }
+        }
+    } else {
+        const int8_t *w = (const int8_t *)contraction->filter + filter_first;
+        for (int64_t i = 0; i < n; i++) {
+            for (int64_t m = i * multiplier; m < (i + 1) * multiplier; m++) {
+                sum[m] += x[i] * (w[m] - zero);
+            }
+        }
+    }
+}
+
+static void store_f32(const struct ifd_contraction *contraction, int64_t first)
+{
+    const float *bias = contraction->bias;
+    float *out = (float *)contraction->output + first;
+    for (int64_t c = 0; c < contraction->channels; c++) {
+        const float sum = contraction->sum.f32[c] + (bias ? bias[c] : 0.0f);
+        out[c] = ifd_ref_clamp_f32(sum, contraction->min_f32, contraction->max_f32);
+    }
+}
+
+/* a + b modulo 2^64: what a crafted 64-bit bias cannot overflow. */
+static int64_t add_wrapping(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+/* A 64-bit sum times a multiplier that is first rounded to 15 bits. */
+static int64_t scale_wide(int64_t sum, const struct ifd_contract_scale *scale)
+{
+    const int64_t limited = sum > WIDE_LIMIT ? WIDE_LIMIT : sum < -WIDE_LIMIT ? -WIDE_LIMIT : sum;
+    const int64_t fraction =
+        scale->multiplier < 0x7fff0000 ? (scale->multiplier + (1 << 15)) >> 16 : 0x7fff;
+    const int shift = 15 - scale->shift;
+    return (limited * fraction + (INT64_C(1) << (shift - 1))) >> shift;
+}
+
+static int64_t scale_real(int64_t sum, double scale)
+{
+    const double limit = INT32_MAX;
+    const double real = round((double)sum * scale);
+    return real > limit ? INT32_MAX : real < -limit ? -INT32_MAX : (int64_t)real;
+}
+
+static int64_t scaled(const struct ifd_contraction *contraction, int64_t channel)
+{
+    int64_t sum = contraction->sum.s64[channel];
+    if (contraction->bias) {
+        sum = add_wrapping(sum, contraction->bias_dtype == IFD_S64
+                                    ? ((const int64_t *)contraction->bias)[channel]
+                                    : ((const int32_t *)contraction->bias)[channel]);
+    }
+    if (!contraction->is_wide) {
+        sum = (int32_t)(uint32_t)(uint64_t)sum;
+    }
+    const struct ifd_contract_scale *scale = &contraction->scale[channel];
+    if (contraction->rounding == IFD_CONTRACT_REAL) {
+        return scale_real(sum, scale->real);
+    }
+    return contraction->is_wide
+               ? scale_wide(sum, scale)
+               : ifd_fixed_scale_double((int32_t)sum, scale->multiplier, scale->shift);
+}
+
+void ifd_contract_store(struct ifd_contraction *contraction, int64_t first)
+{
+    if (contraction->dtype == IFD_F32) {
+        store_f32(contraction, first);
+        return;
+    }
+    for (int64_t c = 0; c < contraction->channels; c++) {
+        const int64_t value = scaled(contraction, c) + contraction->output_zero;
+        const int64_t clamped = value < contraction->min   ? contraction->min
+                                : value > contraction->max ? contraction->max
+                                                           : value;
+        ifd_ref_store(contraction->dtype, contraction->output, (size_t)(first + c),
+                      (int32_t)clamped);
+    }
+}
