@@ -8,6 +8,10 @@
 #include "inferd/alloc.h"
 #include "inferd/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct ifd_arena_block;
 
 struct ifd_arena {
@@ -34,4 +38,7 @@ char *ifd_arena_text(struct ifd_arena *arena, const char *text, size_t size) IFD
 /** What ifd_fail() callers say when one of the above gave NULL: NOMEM or TOO_LARGE with the numbers. */
 enum ifd_code ifd_arena_fail(const struct ifd_arena *arena, size_t size, struct ifd_err *err);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
