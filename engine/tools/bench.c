@@ -1,0 +1,216 @@
+/* `inferd bench`: how long a model takes, as a whole and per step. Wall clock around synchronous runs whose inputs are
+ * in place. The JSON line is the contract of the side-by-side harness: times_ms, init_ms, first_ms, rss_mb. */
+#include "engine/tools/args.h"
+#include "engine/tools/session.h"
+
+#include "engine/base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bench_options {
+    const struct ifd_tool_host *host;
+    struct ifd_session_options session;
+    uint32_t warmup, iterations;
+    bool json, layers;
+};
+
+struct bench_result {
+    double *times_ms; /* iterations */
+    double init_ms, first_ms, rss_mb;
+    uint64_t *step_ns; /* per step, summed over the iterations; NULL without --layers */
+    uint32_t step_count;
+};
+
+/* A field of /proc/self/status in MB, 0 if there is none: VmRSS now, VmHWM at its peak. */
+static double memory_mb(const char *name)
+{
+    char line[256];
+    double mb = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof(line), file)) {
+        size_t length = strlen(name);
+        if (strncmp(line, name, length) == 0 && line[length] == ':') {
+            mb = strtod(line + length + 1, NULL) / 1024.0;
+        }
+    }
+    if (file) {
+        (void)fclose(file);
+    }
+    return mb;
+}
+
+static double since_ms(uint64_t start_ns)
+{
+    return (double)(ifd_monotonic_ns() - start_ns) / 1e6;
+}
+
+static enum ifd_code measure(struct ifd_session *session, const struct bench_options *options,
+                             struct bench_result *result, struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 1; code == IFD_OK && i < options->warmup; i++) {
+        code = ifd_session_run(session, err);
+    }
+    ifd_instance_profile(session->instance, options->layers);
+    for (uint32_t i = 0; code == IFD_OK && i < options->iterations; i++) {
+        uint64_t start = ifd_monotonic_ns();
+        code = ifd_session_run(session, err);
+        result->times_ms[i] = since_ms(start);
+    }
+    if (code == IFD_OK && options->layers) {
+        ifd_instance_step_ns(session->instance, result->step_ns, result->step_count);
+    }
+    return code;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Nearest-rank percentile of a sorted list. */
+static double percentile(const double *sorted, uint32_t count, double percent)
+{
+    uint32_t rank = (uint32_t)((double)count * percent / 100.0);
+    return sorted[rank < count ? rank : count - 1];
+}
+
+static void print_json(const struct ifd_session *session, const struct bench_options *options,
+                       const struct bench_result *result, const double *sorted)
+{
+    printf(
+        "{\"model\":\"%s\",\"threads\":%u,\"batch\":%u,\"median_ms\":%.6f,\"p90_ms\":%.6f,\"p99_"
+        "ms\":%.6f,"
+        "\"min_ms\":%.6f,\"init_ms\":%.3f,\"first_ms\":%.3f,\"rss_mb\":%.2f,\"constant_bytes\":%zu,"
+        "\"arena_bytes\":%zu,",
+        options->session.path, options->session.threads ? options->session.threads : 1,
+        session->batch, percentile(sorted, options->iterations, 50),
+        percentile(sorted, options->iterations, 90), percentile(sorted, options->iterations, 99),
+        sorted[0], result->init_ms, result->first_ms, result->rss_mb, session->info->constant_bytes,
+        session->info->arena_bytes);
+    if (options->layers) {
+        printf("\"layers\":[");
+        for (uint32_t i = 0; i < result->step_count; i++) {
+            struct ifd_plan_step step;
+            ifd_model_step(session->model, i, &step);
+            printf("%s{\"name\":\"%s\",\"kernel\":\"%s\",\"backend\":\"%s\",\"macs\":%llu,\"us\":%."
+                   "3f}",
+                   i ? "," : "", step.step.name, step.step.kernel, step.backend,
+                   (unsigned long long)step.step.macs,
+                   (double)result->step_ns[i] / 1e3 / options->iterations);
+        }
+        printf("],");
+    }
+    printf("\"times_ms\":[");
+    for (uint32_t i = 0; i < options->iterations; i++) {
+        printf("%s%.6f", i ? "," : "", result->times_ms[i]);
+    }
+    printf("]}\n");
+}
+
+static void print_text(const struct ifd_session *session, const struct bench_options *options,
+                       const struct bench_result *result, const double *sorted)
+{
+    uint32_t count = options->iterations;
+    printf("median %.3f ms  p90 %.3f  p99 %.3f  min %.3f  (%u runs, %u threads, batch %u)\n",
+           percentile(sorted, count, 50), percentile(sorted, count, 90),
+           percentile(sorted, count, 99), sorted[0], count,
+           options->session.threads ? options->session.threads : 1, session->batch);
+    printf("init %.2f ms  first answer %.2f ms  peak memory %.1f MB (weights %.1f, arena %.1f)\n",
+           result->init_ms, result->first_ms, result->rss_mb,
+           (double)session->info->constant_bytes / 1048576.0,
+           (double)session->info->arena_bytes / 1048576.0);
+    for (uint32_t i = 0; options->layers && i < result->step_count; i++) {
+        struct ifd_plan_step step;
+        ifd_model_step(session->model, i, &step);
+        double us = (double)result->step_ns[i] / 1e3 / count;
+        printf("%4u %9.1f us %8.2f GMAC/s  %-8s %-28s %-28s %s\n", i, us,
+               us > 0 ? (double)step.step.macs / us / 1e3 : 0, step.backend, step.step.name,
+               step.step.kernel, step.step.output);
+    }
+}
+
+static enum ifd_code report(struct ifd_session *session, const struct bench_options *options,
+                            struct bench_result *result, struct ifd_err *err)
+{
+    size_t bytes = options->iterations * sizeof(double);
+    double *sorted = ifd_acquire(session->alloc, bytes);
+    if (!sorted) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for %u times", options->iterations);
+    }
+    memcpy(sorted, result->times_ms, bytes);
+    qsort(sorted, options->iterations, sizeof(double), compare_doubles);
+    if (options->json) {
+        print_json(session, options, result, sorted);
+    } else {
+        print_text(session, options, result, sorted);
+    }
+    ifd_release(session->alloc, sorted, bytes);
+    return IFD_OK;
+}
+
+static enum ifd_code bench(void *arg, struct ifd_err *err)
+{
+    const struct bench_options *options = arg;
+    struct bench_result result = {0};
+    struct ifd_session session;
+    double before_mb = memory_mb("VmRSS");
+    uint64_t start = ifd_monotonic_ns();
+    enum ifd_code code = ifd_session_open(options->host, &options->session, &session, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    result.init_ms = since_ms(start);
+    ifd_session_random_inputs(&session, 1);
+    code = ifd_session_run(&session, err);
+    result.first_ms = since_ms(start);
+
+    result.step_count = ifd_model_step_count(session.model);
+    result.times_ms = ifd_acquire_zeroed(session.alloc, options->iterations, sizeof(double));
+    result.step_ns = ifd_acquire_zeroed(session.alloc, result.step_count, sizeof(uint64_t));
+    if (code == IFD_OK && (!result.times_ms || !result.step_ns)) {
+        code = ifd_fail(err, IFD_NOMEM, "no memory for %u times", options->iterations);
+    }
+    if (code == IFD_OK) {
+        code = measure(&session, options, &result, err);
+    }
+    result.rss_mb = memory_mb("VmHWM") - before_mb;
+    if (code == IFD_OK) {
+        code = report(&session, options, &result, err);
+    }
+    ifd_release(session.alloc, result.times_ms, options->iterations * sizeof(double));
+    ifd_release(session.alloc, result.step_ns, result.step_count * sizeof(uint64_t));
+    ifd_session_close(&session);
+    return code;
+}
+
+int ifd_tool_bench(const struct ifd_tool_host *host, int argc, char **argv)
+{
+    struct bench_options options = {.host = host, .warmup = 5, .iterations = 50};
+    const struct ifd_arg args[] = {
+        {"threads", IFD_ARG_NUMBER, &options.session.threads, 1, 256, "N",
+         "threads of one inference (1)"},
+        {"batch", IFD_ARG_NUMBER, &options.session.batch, 1, IFD_MAX_BATCH, "N",
+         "samples per inference (1)"},
+        {"warmup", IFD_ARG_NUMBER, &options.warmup, 0, 1000000, "N",
+         "runs before the clock counts (5)"},
+        {"iterations", IFD_ARG_NUMBER, &options.iterations, 1, 1000000, "N",
+         "runs that count (50)"},
+        {"backend", IFD_ARG_TEXT, &options.session.backends, 0, 0, "LIST",
+         "backends in order of preference"},
+        {"cpu", IFD_ARG_TEXT, &options.session.cpu_mask, 0, 0, "LIST",
+         "use only these CPU features (none: none)"},
+        {"exact", IFD_ARG_SWITCH, &options.session.exact, 0, 0, NULL,
+         "bit-exact kernels for quantized types"},
+        {"low-precision", IFD_ARG_SWITCH, &options.session.low_precision, 0, 0, NULL,
+         "allow bf16 and fp16 arithmetic"},
+        {"layers", IFD_ARG_SWITCH, &options.layers, 0, 0, NULL, "time every step of the plan"},
+        {"json", IFD_ARG_SWITCH, &options.json, 0, 0, NULL, "one line of JSON instead of text"},
+    };
+    const struct ifd_command command = {"bench", "MODEL", "Measures a model on made-up input.",
+                                        args, sizeof(args) / sizeof(args[0])};
+    return ifd_command_main(&command, argc, argv, &options.session.path, bench, &options);
+}

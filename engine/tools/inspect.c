@@ -1,0 +1,80 @@
+/* `inferd inspect`: what a model is, and how it would run. */
+#include "engine/tools/args.h"
+#include "engine/tools/session.h"
+
+#include "engine/base/cpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct inspect_options {
+    const struct ifd_tool_host *host;
+    struct ifd_session_options session;
+    const char *format;
+};
+
+static void print_piece(void *context, const char *text, size_t size)
+{
+    (void)fwrite(text, 1, size, context);
+}
+
+static void print_backends(const struct ifd_engine *engine)
+{
+    char features[256];
+    const struct ifd_cpu *cpu = ifd_engine_cpu(engine);
+    ifd_cpu_text(cpu->flags, features, sizeof(features));
+    printf("cpu: %u cores, %s\n", cpu->cores, features);
+    for (uint32_t i = 0; i < ifd_engine_backend_count(engine); i++) {
+        struct ifd_backend_info info;
+        ifd_engine_backend_info(engine, i, &info);
+        printf("backend: %s %s%s\n", info.name,
+               info.available ? "available" : "not available: ", info.available ? "" : info.reason);
+    }
+}
+
+static enum ifd_code inspect(void *arg, struct ifd_err *err)
+{
+    const struct inspect_options *options = arg;
+    enum ifd_dump_format format = IFD_DUMP_TEXT;
+    if (options->format && strcmp(options->format, "json") == 0) {
+        format = IFD_DUMP_JSON;
+    } else if (options->format && strcmp(options->format, "dot") == 0) {
+        format = IFD_DUMP_DOT;
+    } else if (options->format && strcmp(options->format, "text") != 0) {
+        return ifd_fail(err, IFD_INVALID, "--format: got \"%s\", expected text, json or dot",
+                        options->format);
+    }
+    struct ifd_session session;
+    enum ifd_code code = ifd_session_open(options->host, &options->session, &session, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    if (format == IFD_DUMP_TEXT) {
+        print_backends(session.engine);
+    }
+    code = ifd_model_dump(session.model, format, print_piece, stdout, err);
+    ifd_session_close(&session);
+    return code;
+}
+
+int ifd_tool_inspect(const struct ifd_tool_host *host, int argc, char **argv)
+{
+    struct inspect_options options = {.host = host};
+    const struct ifd_arg args[] = {
+        {"format", IFD_ARG_TEXT, &options.format, 0, 0, "FORMAT", "text (default), json or dot"},
+        {"backend", IFD_ARG_TEXT, &options.session.backends, 0, 0, "LIST",
+         "backends in order of preference"},
+        {"cpu", IFD_ARG_TEXT, &options.session.cpu_mask, 0, 0, "LIST",
+         "use only these CPU features (none: none)"},
+        {"threads", IFD_ARG_NUMBER, &options.session.threads, 1, 256, "N",
+         "threads of one inference (1)"},
+        {"exact", IFD_ARG_SWITCH, &options.session.exact, 0, 0, NULL,
+         "bit-exact kernels for quantized types"},
+        {"no-optimize", IFD_ARG_SWITCH, &options.session.no_optimize, 0, 0, NULL,
+         "show the graph as the file has it"},
+    };
+    const struct ifd_command command = {"inspect", "MODEL",
+                                        "Prints a model's graph, plan, memory and backends.", args,
+                                        sizeof(args) / sizeof(args[0])};
+    return ifd_command_main(&command, argc, argv, &options.session.path, inspect, &options);
+}

@@ -1,0 +1,99 @@
+/* `inferd run`: a model on files. */
+#include "engine/tools/args.h"
+#include "engine/tools/npy.h"
+#include "engine/tools/session.h"
+
+#include "engine/base/str.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct run_options {
+    const struct ifd_tool_host *host;
+    struct ifd_session_options session;
+    struct ifd_arg_list inputs;
+    const char *output_dir;
+};
+
+static enum ifd_code write_outputs(const struct ifd_session *session, const char *dir,
+                                   struct ifd_err *err)
+{
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
+        return ifd_fail(err, IFD_IO, "cannot create folder \"%s\": %s", dir, strerror(errno));
+    }
+    for (uint32_t i = 0; i < session->info->output_count; i++) {
+        char path[PATH_MAX];
+        if (!ifd_str_format(path, sizeof(path), "%s/out%u.npy", dir, i)) {
+            return ifd_fail(err, IFD_TOO_LARGE, "the path of the output folder is too long");
+        }
+        enum ifd_code code = ifd_npy_write(path, &session->output[i], session->alloc, err);
+        if (code != IFD_OK) {
+            return code;
+        }
+    }
+    return IFD_OK;
+}
+
+static void print_outputs(const struct ifd_session *session)
+{
+    for (uint32_t i = 0; i < session->info->output_count; i++) {
+        const struct ifd_tensor *tensor = &session->output[i];
+        printf("out%u %s %s [", i, session->info->output[i].name, ifd_dtype_name(tensor->dtype));
+        for (uint32_t k = 0; k < tensor->shape.rank; k++) {
+            printf("%s%lld", k ? "," : "", (long long)tensor->shape.dim[k]);
+        }
+        printf("]\n");
+    }
+}
+
+static enum ifd_code run(void *arg, struct ifd_err *err)
+{
+    const struct run_options *options = arg;
+    struct ifd_session session;
+    enum ifd_code code = ifd_session_open(options->host, &options->session, &session, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    code = ifd_session_read_inputs(&session, options->host, options->inputs.item,
+                                   options->inputs.count, err);
+    if (code == IFD_OK) {
+        code = ifd_session_run(&session, err);
+    }
+    if (code == IFD_OK && options->output_dir) {
+        code = write_outputs(&session, options->output_dir, err);
+    }
+    if (code == IFD_OK) {
+        print_outputs(&session);
+    }
+    ifd_session_close(&session);
+    return code;
+}
+
+int ifd_tool_run(const struct ifd_tool_host *host, int argc, char **argv)
+{
+    struct run_options options = {.host = host};
+    const struct ifd_arg args[] = {
+        {"input", IFD_ARG_LIST, &options.inputs, 0, 0, "[NAME=]FILE",
+         "content of an input: .npy, a picture, or raw bytes; once per input"},
+        {"output-dir", IFD_ARG_TEXT, &options.output_dir, 0, 0, "DIR", "write out<i>.npy there"},
+        {"backend", IFD_ARG_TEXT, &options.session.backends, 0, 0, "LIST",
+         "backends in order of preference"},
+        {"cpu", IFD_ARG_TEXT, &options.session.cpu_mask, 0, 0, "LIST",
+         "use only these CPU features (none: none)"},
+        {"threads", IFD_ARG_NUMBER, &options.session.threads, 1, 256, "N",
+         "threads of one inference (1)"},
+        {"batch", IFD_ARG_NUMBER, &options.session.batch, 1, IFD_MAX_BATCH, "N",
+         "samples in the inputs (1)"},
+        {"exact", IFD_ARG_SWITCH, &options.session.exact, 0, 0, NULL,
+         "bit-exact kernels for quantized types"},
+        {"no-optimize", IFD_ARG_SWITCH, &options.session.no_optimize, 0, 0, NULL,
+         "run the graph as the file has it"},
+    };
+    const struct ifd_command command = {"run", "MODEL",
+                                        "Runs a model on files and prints or writes its outputs.",
+                                        args, sizeof(args) / sizeof(args[0])};
+    return ifd_command_main(&command, argc, argv, &options.session.path, run, &options);
+}

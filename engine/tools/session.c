@@ -1,0 +1,310 @@
+/* Loading a model for a command, and getting data into it. */
+#include "engine/tools/session.h"
+
+#include "engine/base/cpu.h"
+#include "engine/base/file.h"
+#include "engine/base/str.h"
+#include "engine/tools/npy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BACKENDS_MAX    16
+#define FILE_BYTES_MAX  ((size_t)2 * 1024 * 1024 * 1024 - 1)
+#define INPUT_BYTES_MAX ((size_t)1024 * 1024 * 1024)
+
+static enum ifd_code parse_mask(const char *text, struct ifd_engine_options *options,
+                                struct ifd_err *err)
+{
+    struct ifd_str rest = ifd_str(text);
+    if (ifd_str_equal(rest, "none")) {
+        options->no_cpu_features = true;
+        return IFD_OK;
+    }
+    while (rest.data) {
+        struct ifd_str name = ifd_str_part(&rest, ',');
+        uint32_t flag = ifd_cpu_flag_by_name(name.data, name.size);
+        if (flag == 0) {
+            return ifd_fail(err, IFD_INVALID, "--cpu: unknown feature \"%.*s\"", (int)name.size,
+                            name.data);
+        }
+        options->cpu_mask |= flag;
+    }
+    return IFD_OK;
+}
+
+/* Splits "A,B" into names in text (a copy that is cut up). */
+static enum ifd_code split_backends(const char *list, char *text, size_t size,
+                                    const char *ret_names[BACKENDS_MAX], uint32_t *ret_count,
+                                    struct ifd_err *err)
+{
+    if (!ifd_str_format(text, size, "%s", list)) {
+        return ifd_fail(err, IFD_INVALID, "--backend: the list is too long");
+    }
+    uint32_t count = 0;
+    for (char *at = text; at; count++) {
+        if (count == BACKENDS_MAX) {
+            return ifd_fail(err, IFD_INVALID, "--backend: more than %d names", BACKENDS_MAX);
+        }
+        ret_names[count] = at;
+        at = strchr(at, ',');
+        if (at) {
+            *at++ = '\0';
+        }
+    }
+    *ret_count = count;
+    return IFD_OK;
+}
+
+static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_host *host,
+                          const struct ifd_session_options *options, struct ifd_err *err)
+{
+    struct ifd_engine_options engine = {.alloc = session->alloc,
+                                        .backends = host->backends,
+                                        .backend_count = host->backend_count,
+                                        .exact = options->exact};
+    struct ifd_model_options model = {.max_threads = options->threads,
+                                      .no_optimize = options->no_optimize,
+                                      .low_precision_allowed = options->low_precision};
+    const char *names[BACKENDS_MAX];
+    char text[256];
+    enum ifd_code code = IFD_OK;
+    if (options->cpu_mask) {
+        code = parse_mask(options->cpu_mask, &engine, err);
+    }
+    if (code == IFD_OK && options->backends) {
+        code =
+            split_backends(options->backends, text, sizeof(text), names, &model.backend_count, err);
+        model.backends = names;
+    }
+    if (code == IFD_OK) {
+        code = ifd_engine_create(&engine, &session->engine, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_model_load(session->engine, session->file, &model, &session->model, err);
+    }
+    if (code == IFD_OK) {
+        session->info = ifd_model_info(session->model);
+        struct ifd_instance_options instance = {.threads = options->threads,
+                                                .max_batch = session->batch};
+        code = ifd_instance_create(session->model, &instance, &session->instance, err);
+    }
+    return code;
+}
+
+/* Type, shape and size of a port at this batch; a dimension that only a request knows is taken as 1. */
+static enum ifd_code size_tensor(const struct ifd_port *port, uint32_t batch,
+                                 struct ifd_tensor *ret, struct ifd_err *err)
+{
+    *ret = (struct ifd_tensor){.dtype = port->desc.dtype,
+                               .shape = port->desc.shape,
+                               .bytes = ifd_dtype_bytes(port->desc.dtype)};
+    if (port->batched && ret->shape.rank > 0) {
+        ret->shape.dim[0] = batch;
+    }
+    for (uint32_t i = 0; i < ret->shape.rank; i++) {
+        ret->shape.dim[i] = ret->shape.dim[i] == IFD_DIM_ANY ? 1 : ret->shape.dim[i];
+        if (!ifd_size_mul(ret->bytes, (size_t)ret->shape.dim[i], &ret->bytes)) {
+            return ifd_fail(err, IFD_TOO_LARGE, "tensor \"%s\": its size overflows", port->name);
+        }
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code make_tensors(struct ifd_session *session, struct ifd_err *err)
+{
+    const struct ifd_model_info *info = session->info;
+    session->input =
+        ifd_acquire_zeroed(session->alloc, info->input_count + 1, sizeof(*session->input));
+    session->output =
+        ifd_acquire_zeroed(session->alloc, info->output_count + 1, sizeof(*session->output));
+    if (!session->input || !session->output) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for the tensors' descriptions");
+    }
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        struct ifd_tensor *tensor = &session->input[i];
+        enum ifd_code code = size_tensor(&info->input[i], session->batch, tensor, err);
+        if (code != IFD_OK) {
+            return code;
+        }
+        tensor->data = ifd_acquire_tensor(session->alloc, tensor->bytes);
+        if (!tensor->data) {
+            return ifd_fail(err, IFD_NOMEM, "no memory for the %zu bytes of input \"%s\"",
+                            tensor->bytes, info->input[i].name);
+        }
+        memset(tensor->data, 0, tensor->bytes);
+        tensor->capacity = tensor->bytes + IFD_TENSOR_PAD;
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_session_open(const struct ifd_tool_host *host,
+                               const struct ifd_session_options *options, struct ifd_session *ret,
+                               struct ifd_err *err)
+{
+    struct ifd_session session = {.alloc = ifd_alloc_system(),
+                                  .batch = options->batch ? options->batch : 1};
+    enum ifd_code code =
+        ifd_file_read(options->path, FILE_BYTES_MAX, session.alloc, &session.file, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    code = load(&session, host, options, err);
+    if (code == IFD_OK) {
+        code = make_tensors(&session, err);
+    }
+    if (code != IFD_OK) {
+        ifd_err_prefix(err, "%s", options->path);
+        ifd_session_close(&session);
+        return code;
+    }
+    *ret = session;
+    return IFD_OK;
+}
+
+void ifd_session_close(struct ifd_session *session)
+{
+    const struct ifd_alloc *alloc = session->alloc;
+    if (session->info && session->input) {
+        for (uint32_t i = 0; i < session->info->input_count; i++) {
+            ifd_release_tensor(alloc, session->input[i].data, session->input[i].bytes);
+        }
+    }
+    if (session->info) {
+        ifd_release(alloc, session->input,
+                    (session->info->input_count + 1) * sizeof(*session->input));
+        ifd_release(alloc, session->output,
+                    (session->info->output_count + 1) * sizeof(*session->output));
+    }
+    ifd_instance_destroy(session->instance);
+    ifd_model_destroy(session->model);
+    ifd_engine_destroy(session->engine);
+    ifd_release_tensor(alloc, (void *)session->file.data, session->file.size);
+    *session = (struct ifd_session){0};
+}
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+    return length >= tail &&
+           ifd_str_equal_nocase((struct ifd_str){text + length - tail, tail}, ending);
+}
+
+static enum ifd_code read_input(const struct ifd_session *session, const struct ifd_tool_host *host,
+                                uint32_t index, const char *path, struct ifd_err *err)
+{
+    const struct ifd_port *port = &session->info->input[index];
+    struct ifd_tensor *tensor = &session->input[index];
+    struct ifd_bytes file = {0};
+    enum ifd_code code = ifd_file_read(path, INPUT_BYTES_MAX, session->alloc, &file, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    struct ifd_tensor content = {
+        .dtype = tensor->dtype, .data = (void *)file.data, .bytes = file.size};
+    bool is_picture =
+        ends_with(path, ".jpg") || ends_with(path, ".jpeg") || ends_with(path, ".png");
+    if (is_picture && !host->decode_image) {
+        code = ifd_fail(err, IFD_UNSUPPORTED, "pictures are not supported in this build");
+    } else if (is_picture) {
+        code = host->decode_image(file, port, tensor->data, tensor->bytes, err);
+    } else {
+        if (ends_with(path, ".npy")) {
+            code = ifd_npy_parse(file, &content, err);
+        }
+        if (code == IFD_OK && (content.dtype != tensor->dtype || content.bytes != tensor->bytes)) {
+            code = ifd_fail(err, IFD_INVALID, "%zu bytes of %s, expected %zu of %s", content.bytes,
+                            ifd_dtype_name(content.dtype), tensor->bytes,
+                            ifd_dtype_name(tensor->dtype));
+        }
+        if (code == IFD_OK && tensor->bytes) {
+            memcpy(tensor->data, content.data, tensor->bytes);
+        }
+    }
+    ifd_release_tensor(session->alloc, (void *)file.data, file.size);
+    if (code != IFD_OK) {
+        ifd_err_prefix(err, "input \"%s\" from %s", port->name, path);
+    }
+    return code;
+}
+
+/* Which input a "name=file" or "file" argument means; *ret_path is the file. */
+static enum ifd_code find_input(const struct ifd_session *session, const char *argument,
+                                uint32_t position, uint32_t *ret_index, const char **ret_path,
+                                struct ifd_err *err)
+{
+    const struct ifd_model_info *info = session->info;
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        size_t length = strlen(info->input[i].name);
+        if (strncmp(argument, info->input[i].name, length) == 0 && argument[length] == '=') {
+            *ret_index = i;
+            *ret_path = argument + length + 1;
+            return IFD_OK;
+        }
+    }
+    if (position >= info->input_count) {
+        return ifd_fail(err, IFD_INVALID, "%u inputs given, the model has %u", position + 1,
+                        info->input_count);
+    }
+    *ret_index = position;
+    *ret_path = argument;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_session_read_inputs(struct ifd_session *session, const struct ifd_tool_host *host,
+                                      const char *const *files, uint32_t count, struct ifd_err *err)
+{
+    if (count != session->info->input_count) {
+        return ifd_fail(err, IFD_INVALID, "%u inputs given (--input), the model has %u", count,
+                        session->info->input_count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index = 0;
+        const char *path = NULL;
+        enum ifd_code code = find_input(session, files[i], i, &index, &path, err);
+        if (code == IFD_OK) {
+            code = read_input(session, host, index, path, err);
+        }
+        if (code != IFD_OK) {
+            return code;
+        }
+    }
+    return IFD_OK;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    /* splitmix64 */
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+void ifd_session_random_inputs(struct ifd_session *session, uint64_t seed)
+{
+    for (uint32_t i = 0; i < session->info->input_count; i++) {
+        struct ifd_tensor *tensor = &session->input[i];
+        if (tensor->dtype == IFD_F32) {
+            float *value = tensor->data;
+            for (size_t k = 0; k < tensor->bytes / sizeof(float); k++) {
+                value[k] = (float)((double)(next_random(&seed) >> 11) / 4503599627370496.0 - 1.0);
+            }
+        } else if (tensor->dtype == IFD_U8 || tensor->dtype == IFD_S8 || tensor->dtype == IFD_S16) {
+            uint8_t *value = tensor->data;
+            for (size_t k = 0; k < tensor->bytes; k++) {
+                value[k] = (uint8_t)next_random(&seed);
+            }
+        }
+    }
+}
+
+enum ifd_code ifd_session_run(struct ifd_session *session, struct ifd_err *err)
+{
+    for (uint32_t i = 0; i < session->info->output_count; i++) {
+        session->output[i].data = NULL;
+    }
+    const struct ifd_io io = {
+        .input = session->input, .output = session->output, .batch = session->batch};
+    return ifd_instance_run(session->instance, &io, 1, err);
+}

@@ -1,0 +1,46 @@
+/** What every command needs: a file loaded into a model with one instance, and tensors for its inputs and outputs. */
+#ifndef INFERD_ENGINE_TOOLS_SESSION_H
+#define INFERD_ENGINE_TOOLS_SESSION_H
+
+#include "engine/tools/tools.h"
+
+struct ifd_session_options {
+    const char *path;
+    const char *backends; /* "CpuAcc,CpuRef"; NULL: the engine's order */
+    const char *cpu_mask; /* "avx2,avx512"; NULL: all that the CPU has, "none": none */
+    uint32_t threads;     /* 0 = 1 */
+    uint32_t batch;       /* 0 = 1 */
+    bool exact, no_optimize, low_precision;
+};
+
+struct ifd_session {
+    const struct ifd_alloc *alloc;
+    struct ifd_bytes file;
+    struct ifd_engine *engine;
+    struct ifd_model *model;
+    struct ifd_instance *instance;
+    const struct ifd_model_info *info;
+    uint32_t batch;
+    struct ifd_tensor *input,
+        *output; /* zeroed memory of ours, per port; output.data NULL: the instance's */
+};
+
+/** Errors are prefixed with the path. On error nothing is left; on success ifd_session_close gives everything back. */
+IFD_NODISCARD enum ifd_code ifd_session_open(const struct ifd_tool_host *host,
+                                             const struct ifd_session_options *options,
+                                             struct ifd_session *ret, struct ifd_err *err);
+void ifd_session_close(struct ifd_session *session);
+
+/** Fills the inputs from files: "file" or "name=file", in the model's order if without name. .npy, pictures (.jpg .jpeg
+ *  .png, for image inputs), anything else raw bytes. Errors name the input and the file. */
+IFD_NODISCARD enum ifd_code ifd_session_read_inputs(struct ifd_session *session,
+                                                    const struct ifd_tool_host *host,
+                                                    const char *const *files, uint32_t count,
+                                                    struct ifd_err *err);
+
+/** Fills the inputs with reproducible numbers: floats in -1 … 1, whole numbers over their range, indexes 0. */
+void ifd_session_random_inputs(struct ifd_session *session, uint64_t seed);
+
+IFD_NODISCARD enum ifd_code ifd_session_run(struct ifd_session *session, struct ifd_err *err);
+
+#endif
