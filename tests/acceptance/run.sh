@@ -1,0 +1,9 @@
+#!/bin/sh
+# run.sh NAME: one module of acceptance tests in the virtual environment that tests/run.sh makes.
+top=$(cd "$(dirname "$0")/../.." && pwd)
+python=$top/.venv/bin/python
+if [ ! -x "$python" ]; then
+    echo "skipped: $top/.venv is not here; tests/run.sh makes it"
+    exit 77
+fi
+exec "$python" "$top/tests/acceptance/run.py" "$1"

@@ -1,0 +1,123 @@
+"""What the acceptance tests share: a running server, plain HTTP, and the files made by others."""
+import contextlib
+import http.client
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+SERVER = pathlib.Path(os.environ.get("INFERD", SOURCE / "build/bin/inferd"))
+SHARED = pathlib.Path(os.environ.get("IFD_SHARED", SOURCE / "../shared"))
+REPOSITORY = SOURCE / "tests/data/repository"
+
+START_SECONDS = 120         # a sanitizer build loads slowly; nothing below measures time
+ANSWER_SECONDS = 300
+
+
+def shared(relative):
+    """A file or folder below the shared folder; skips the test where it is absent."""
+    path = SHARED / relative
+    if not path.exists():
+        raise unittest.SkipTest(f"{path} is not here")
+    return path
+
+
+def add_model(repository, name, model, labels=None, config=None):
+    """Puts a model file into a repository folder, with a config and its labels if given."""
+    folder = pathlib.Path(repository) / name
+    (folder / "1").mkdir(parents=True)
+    shutil.copyfile(model, folder / "1" / f"model{pathlib.Path(model).suffix}")
+    if labels:
+        shutil.copyfile(labels, folder / "labels.txt")
+    if config:
+        (folder / "config.pbtxt").write_text(config)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """inferd serve REPOSITORY on a free port of 127.0.0.1, ready when the constructor returns."""
+
+    def __init__(self, repository, *options):
+        self.port = free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.log = tempfile.TemporaryFile()
+        command = [SERVER, "serve", repository, "--http-port", str(self.port), *options]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
+        try:
+            self._wait()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _wait(self):
+        for _ in range(START_SECONDS * 20):
+            if self.process.poll() is not None:
+                raise RuntimeError(f"the server ended with status {self.process.returncode}:\n{self.log_text()}")
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if self.ask("GET", "/v2/health/ready").status == 200:
+                    return
+            time.sleep(0.05)
+        raise RuntimeError(f"the server is not ready:\n{self.log_text()}")
+
+    def log_text(self):
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")
+
+    def ask(self, method, path, body=None, headers=None):
+        connection = http.client.HTTPConnection(self.address, timeout=ANSWER_SECONDS)
+        try:
+            connection.request(method, path, body or None, headers or {})
+            response = connection.getresponse()
+            response.data = response.read()
+            return response
+        finally:
+            connection.close()
+
+    def stop(self):
+        """Ends the server as an operator would and returns its exit status."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+        return self.process.returncode
+
+
+class ServerCase(unittest.TestCase):
+    """A test class with one server; prepare() fills the repository, options are the command line's."""
+
+    options = ()
+    repository = None       # a folder to serve as it is; otherwise prepare() fills an empty one
+
+    @classmethod
+    def prepare(cls, folder):
+        raise NotImplementedError
+
+    @classmethod
+    def setUpClass(cls):
+        folder = cls.repository
+        if folder is None:
+            folder = tempfile.mkdtemp()
+            cls.addClassCleanup(shutil.rmtree, folder)
+            cls.prepare(folder)
+        cls.server = Server(folder, *cls.options)
+        cls.addClassCleanup(cls._end)
+
+    @classmethod
+    def _end(cls):
+        status = cls.server.stop()
+        if status != 0:
+            raise AssertionError(f"the server ended with status {status}")

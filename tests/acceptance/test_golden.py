@@ -1,0 +1,81 @@
+"""The TFLite cases of ../shared/golden once more, as binary HTTP requests to CpuRef."""
+import json
+import unittest
+
+import numpy as np
+import tritonclient.http as triton
+from tritonclient.utils import np_to_triton_dtype
+
+import support
+
+# Models whose operators come with a later piece of work.
+LATER = ("lstm", "dtln", "hifigan", "dynamic_range", "onnx/")
+
+
+def model_name(path):
+    return path.rsplit("/", 1)[1].rsplit(".", 1)[0]
+
+
+def cases():
+    listed = json.loads(support.shared("golden/cases.json").read_text())
+    return [c for c in listed if not any(part in c["model"] for part in LATER)]
+
+
+class Golden(support.ServerCase):
+    options = ("--backend", "CpuRef")
+
+    @classmethod
+    def prepare(cls, folder):
+        # Batches of several are asked for of every model, so each says that it takes them.
+        batched = {c["model"] for c in cases() if c["case"].startswith("batch")}
+        for model in sorted({c["model"] for c in cases()}):
+            config = "max_batch_size: 8\n" if model in batched else None
+            support.add_model(folder, model_name(model), support.shared("models/" + model), config=config)
+
+    def compare(self, got, want, tolerance, where):
+        self.assertEqual(got.shape, want.shape, where)
+        self.assertEqual(got.dtype, want.dtype, where)
+        if tolerance["kind"] == "lsb":
+            steps = np.abs(got.astype(np.int64) - want.astype(np.int64)).max()
+            self.assertLessEqual(steps, tolerance["reference"], where)
+        else:
+            spread = float(want.max() - want.min()) or 1.0
+            worst = float(np.abs(got.astype(np.float64) - want.astype(np.float64)).max())
+            self.assertLessEqual(worst / spread, tolerance["reference"], where)
+
+    def compare_detections(self, got, want, tolerance, where):
+        """Boxes, classes, scores and count; the order among equal scores is free, so rows are sorted."""
+        def rows(outputs):
+            boxes, classes, scores, count = outputs
+            n = int(count.reshape(-1)[0])
+            table = np.column_stack([scores[0, :n], classes[0, :n], boxes[0, :n]])
+            return table[np.lexsort(np.round(table.T[::-1], 3))]
+
+        ours, theirs = rows(got), rows(want)
+        self.assertEqual(ours.shape, theirs.shape, where)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance["max_abs"], err_msg=where)
+
+    def test_cases(self):
+        client = triton.InferenceServerClient(self.server.address, network_timeout=support.ANSWER_SECONDS)
+        self.addCleanup(client.close)
+        for case in cases():
+            folder = support.shared("golden/" + case["path"])
+            with self.subTest(case["path"]):
+                tensors = []
+                for i, name in enumerate(case["inputs"]):
+                    array = np.load(folder / f"in{i}.npy")
+                    tensor = triton.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
+                    tensor.set_data_from_numpy(array)
+                    tensors.append(tensor)
+                result = client.infer(model_name(case["model"]), tensors)
+                got = [result.as_numpy(name) for name in case["outputs"]]
+                want = [np.load(folder / f"out{i}.npy") for i in range(len(got))]
+                if case["tolerance"]["kind"] == "detections":
+                    self.compare_detections(got, want, case["tolerance"], case["path"])
+                    continue
+                for i, name in enumerate(case["outputs"]):
+                    self.compare(got[i], want[i], case["tolerance"], f"{case['path']} {name}")
+
+
+if __name__ == "__main__":
+    unittest.main()

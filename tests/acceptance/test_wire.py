@@ -1,0 +1,273 @@
+"""Replays what a real Triton was asked, and compares the answers as ../shared/golden/wire/README.md says.
+
+Every record is in exactly one group: compared as it is; compared by a rule of its own (DIFFERENT: where Triton is careless
+and inferd is not); or skipped by name with the reason (LATER). A record in no group fails, so a new one cannot slip by.
+"""
+import base64
+import gzip
+import json
+import re
+import unittest
+import zlib
+
+import numpy as np
+
+import support
+
+LATER = [
+    (r"slow|dynamic batching|queue of two", "dynamic batching and bounded queues per model"),
+    (r"strings|string length", "BYTES tensors in models"),
+    (r"sequence", "sequences"),
+    (r"^load|^unload|after override|after unload", "repository control"),
+    (r"statistics", "statistics"),
+    (r"^(system|cuda) shared memory|^shared memory", "shared memory"),
+    (r"trace setting|logging", "trace and log settings"),
+    (r"^metrics", "metrics"),
+]
+
+# Refusals: what the sentence must name (what, got, wanted).
+NAMES = {
+    "model metadata, no such version": ["simple", "9"],
+    "model metadata, no such model": ["nope"],
+    "model ready, no such model": ["nope"],
+    "model config, no such model": ["nope"],
+    "bad: one input missing": ["INPUT1"],
+    "bad: unknown input": ["INPUT9"],
+    "bad: input twice": ["INPUT0"],
+    "bad: unknown output": ["NOPE"],
+    "bad: datatype": ["INPUT0", "FP32", "INT32"],
+    "bad: unknown datatype": ["INPUT0", "INT33"],
+    "bad: shape": ["INPUT0", "15", "16"],
+    "bad: negative shape": ["INPUT0", "-1"],
+    "bad: batch above maximum": ["9", "8"],
+    "bad: too few elements": ["INPUT0", "15", "16"],
+    "bad: too many elements": ["INPUT0", "16"],
+    "bad: no data": ["INPUT0", "data"],
+    "bad: no datatype": ["datatype"],
+    "bad: no shape": ["shape"],
+    "bad: no name": ["name"],
+    "bad: no inputs": ["inputs"],
+    "bad: string in INT32": ["INPUT0", "INT32"],
+    "bad: float in INT32": ["INPUT0", "INT32"],
+    "bad: INT32 out of range": ["INPUT0", "INT32", "0"],
+    "bad: binary size too small": ["INPUT0", "60", "64"],
+    "bad: binary size beyond body": ["INPUT0", "64"],
+    "bad: header length beyond body": ["99999"],
+    "bad: header length not a number": ["abc"],
+    "bad: header length negative": ["-5"],
+    "bad: gzip garbage": ["gzip"],
+    "bad: reserved parameter": ["triton_x"],
+    "bad: no such model": ["nope"],
+    "bad: no such version": ["simple", "7"],
+}
+
+FREE = object()     # a value that may differ; its type may not
+
+
+def body_of(record):
+    if "body_base64" in record:
+        return base64.b64decode(record["body_base64"])
+    return record["body"].encode()
+
+
+def split(headers, data):
+    """Header names in lower case, the JSON part decoded, and the binary tail."""
+    headers = {k.lower(): v for k, v in headers.items()}
+    encoding = headers.get("content-encoding", "identity")
+    if encoding == "gzip":
+        data = gzip.decompress(data)
+    elif encoding == "deflate":
+        data = zlib.decompress(data)
+    length = int(headers.get("inference-header-content-length", len(data)))
+    text = data[:length]
+    return headers, json.loads(text) if text else None, data[length:]
+
+
+class Wire(support.ServerCase):
+    options = ("--strict-readiness=false",)
+    repository = support.REPOSITORY
+    maxDiff = None
+
+    # ---- rules of comparison
+
+    def same(self, got, want, where="answer"):
+        """The same members with the same types and values; numbers as numbers."""
+        if want is FREE:
+            return
+        if isinstance(want, dict):
+            self.assertIsInstance(got, dict, where)
+            self.assertEqual(set(got), set(want), where)
+            for key, value in want.items():
+                self.same(got[key], value, f"{where}.{key}")
+        elif isinstance(want, list):
+            self.assertIsInstance(got, list, where)
+            self.assertEqual(len(got), len(want), where)
+            for i, value in enumerate(want):
+                self.same(got[i], value, f"{where}[{i}]")
+        elif isinstance(want, float):
+            self.assertIn(type(got), (int, float), where)       # 1 and 1.0 are one number
+            self.assertEqual(np.float32(got), np.float32(want), where)
+        else:
+            self.assertIs(type(got), type(want), where)
+            self.assertEqual(got, want, where)
+
+    def success(self, response, want_record, edit=lambda want: want):
+        self.assertEqual(response.status, want_record["status"], response.data[:500])
+        headers, got, tail = split(dict(response.getheaders()), response.data)
+        want_headers, want, want_tail = split(want_record["headers"], body_of(want_record))
+        for name in ("content-encoding", "content-type"):
+            self.assertEqual(headers.get(name), want_headers.get(name), name)
+        self.assertEqual("inference-header-content-length" in headers, "inference-header-content-length" in want_headers)
+        self.same(got, edit(want))
+        self.assertEqual(tail, want_tail)
+
+    def refusal(self, response, status_class, names=()):
+        self.assertEqual(response.status // 100, status_class, response.data[:500])
+        self.assertEqual(response.getheader("Content-Type"), "application/json")
+        error = json.loads(response.data)["error"]
+        self.assertIsInstance(error, str)
+        self.assertNotEqual(error.strip(), "")
+        for name in names:
+            self.assertIn(name, error)
+        return error
+
+    # ---- where we mean to differ
+
+    def health(self, response, _):
+        self.assertEqual(response.status, 200)
+        self.assertIs(json.loads(response.data)["live"], True)
+
+    def ready(self, response, _):
+        self.assertEqual(response.status, 200)
+        self.assertIs(json.loads(response.data)["ready"], True)
+
+    def head(self, response, _):
+        self.assertEqual(response.status, 200)
+        self.assertEqual(response.data, b"")
+
+    def server_metadata(self, response, want):
+        self.success(response, want, lambda w: dict(w, name=FREE, version=FREE, extensions=FREE))
+        ours, theirs = json.loads(response.data)["extensions"], json.loads(want["body"])["extensions"]
+        self.assertLessEqual({"classification", "model_configuration", "binary_tensor_data", "parameters"}, set(ours))
+        self.assertLessEqual({e for e in ours if not e.startswith("inferd")}, set(theirs))
+
+    def model_metadata(self, response, want):
+        self.success(response, want, lambda w: dict(w, platform=FREE))
+
+    def config(self, response, want):
+        """What clients read is there with Triton's names and types; the fields of its other backends are not ours."""
+        self.assertEqual(response.status, 200)
+        got, theirs = json.loads(response.data), json.loads(want["body"])
+        for key in ("name", "max_batch_size", "version_policy"):
+            self.same(got[key], theirs[key], key)
+        for side in ("input", "output"):
+            self.assertEqual(len(got[side]), len(theirs[side]))
+            for ours, tensor in zip(got[side], theirs[side], strict=True):
+                self.same({k: ours.get(k) for k in tensor if k in ours}, {k: v for k, v in tensor.items() if k in ours})
+                needed = {"name", "data_type", "dims"} | ({"format"} if side == "input" else {"label_filename"})
+                self.assertLessEqual(needed, set(ours))
+        for key in ("platform", "backend", "default_model_filename"):
+            self.assertIsInstance(got[key], str)
+        self.assertEqual(got["instance_group"][0]["kind"], "KIND_CPU")
+
+    def index(self, response, want):
+        self.assertEqual(response.status, 200)
+        mine = {"simple", "classify", "identity"}
+        pick = lambda rows: sorted((r["name"], r["version"], r["state"]) for r in rows if r["name"] in mine)
+        rows = json.loads(response.data)
+        self.assertEqual(pick(rows), pick(json.loads(want["body"])))
+        return rows
+
+    def index_all(self, response, want):
+        broken, = (r for r in self.index(response, want) if r["name"] == "broken")
+        self.assertTrue(broken["reason"])
+
+    def index_ready(self, response, want):
+        self.assertNotIn("broken", [r["name"] for r in self.index(response, want)])
+
+    def wrong_method(self, response, _):
+        self.assertEqual(response.status, 405)
+        self.refusal(response, 4)
+        self.assertTrue(response.getheader("Allow"))
+
+    def options_method(self, response, _):
+        self.assertIn(response.status, (200, 204, 405))
+        self.assertIn("POST", response.getheader("Allow", ""))
+
+    def encoding(self, response, _):
+        self.assertEqual(response.status, 415)
+        self.refusal(response, 4, ["br"])
+        self.assertEqual({e.strip() for e in response.getheader("Accept-Encoding").split(",")}, {"gzip", "deflate"})
+
+    def not_a_number(self, response, _):
+        """Bare NaN is no JSON: strings, or a refusal that says what to do."""
+        if response.status == 200:
+            data = json.loads(response.data, parse_constant=self.fail)["outputs"][0]["data"]
+            self.assertEqual(len(data), 2)
+            self.assertNotIn(float, [type(d) for d in data])
+        else:
+            self.refusal(response, 4, ["binary"])
+
+    def overflow(self, response, _):
+        self.assertEqual(response.status, 400)
+        error = self.refusal(response, 4)
+        self.assertRegex(error, r"overflow|too large|too many|exceed|4611686018427387904")
+
+    def trailing_slash(self, response, _):
+        self.assertIn(response.status, (200, 404))
+
+    def no_classes(self, response, want):
+        """classification 0: as if it had not been asked, like Triton, or refused by name."""
+        if response.status == 200:
+            self.success(response, want)
+        else:
+            self.refusal(response, 4, ["classification"])
+
+    DIFFERENT = {
+        "server metadata": server_metadata,
+        "server metadata, trailing slash": trailing_slash,
+        "live": health, "ready": ready, "model ready": ready, "model ready, version": ready,
+        "live by POST": wrong_method, "DELETE on infer": wrong_method, "GET on infer": wrong_method,
+        "repository index by GET": wrong_method, "HEAD live": head, "OPTIONS": options_method,
+        "model metadata": model_metadata, "model metadata, version": model_metadata, "identity metadata": model_metadata,
+        "model config": config,
+        "repository index": index_all, "repository index, ready only": index_ready,
+        "infer NaN binary, JSON out": not_a_number,
+        "infer unknown content encoding": encoding,
+        "bad: shape overflow": overflow,
+        "bad: classification 0": no_classes,
+    }
+
+    # Answered 200 or 500 by Triton although the request is the client's mistake.
+    MISTAKES = {"bad: INT32 out of range"}
+
+    def test_replay(self):
+        records = json.loads(support.shared("golden/wire/triton_2.51.json").read_text())
+        compared = skipped = 0
+        for record in records:
+            name = record["name"]
+            reason = next((why for pattern, why in LATER if re.search(pattern, name)), None)
+            if reason:
+                print(f"later: {name} ({reason})")
+                skipped += 1
+                continue
+            request, want = record["request"], record["response"]
+            with self.subTest(name):
+                response = self.server.ask(request["method"], request["path"], body_of(request), request["headers"])
+                if name in self.DIFFERENT:
+                    self.DIFFERENT[name](self, response, want)
+                elif name in self.MISTAKES or want["status"] == 500:
+                    self.assertEqual(response.status, 400, response.data[:500])
+                    self.refusal(response, 4, NAMES.get(name, ()))
+                elif want["status"] == 200:
+                    self.success(response, want)
+                else:
+                    self.refusal(response, want["status"] // 100, NAMES.get(name, ()))
+            compared += 1
+        print(f"{compared} compared, {skipped} left for later, of {len(records)}")
+        self.assertEqual(compared + skipped, len(records))
+        self.assertEqual(self.server.ask("GET", "/v2/health/live").status, 200)
+
+
+if __name__ == "__main__":
+    unittest.main()
