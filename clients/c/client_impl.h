@@ -1,6 +1,6 @@
 /** What the parts of the client share; not for users. */
-#ifndef INFERD_CLIENT_IMPL_H
-#define INFERD_CLIENT_IMPL_H
+#ifndef INFERD_CLIENTS_C_CLIENT_IMPL_H
+#define INFERD_CLIENTS_C_CLIENT_IMPL_H
 
 #include "inferd_client.h"
 

@@ -9,8 +9,8 @@
  *             written only on IFD_CLIENT_OK. When the server refused, the sentence is the server's own "error" text.
  *  Threads:   a client is used by one thread at a time; different clients are independent. There is no global state besides
  *             libcurl's own, which libcurl 7.84 and later initialises safely from any thread. */
-#ifndef INFERD_CLIENT_H
-#define INFERD_CLIENT_H
+#ifndef INFERD_CLIENTS_C_INFERD_CLIENT_H
+#define INFERD_CLIENTS_C_INFERD_CLIENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

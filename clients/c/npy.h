@@ -1,6 +1,6 @@
 /** NumPy's .npy files ↔ tensors, for the command line. Little-endian, C order, versions 1 to 3 of the format. */
-#ifndef INFERD_CLIENT_NPY_H
-#define INFERD_CLIENT_NPY_H
+#ifndef INFERD_CLIENTS_C_NPY_H
+#define INFERD_CLIENTS_C_NPY_H
 
 #include "inferd_client.h"
 
