@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { EXCHANGES_MAX = 16, REQUEST_BYTES_MAX = 1 << 20 };
@@ -29,7 +30,7 @@ struct fake_http {
     bool is_stopping;
     size_t connection_count, answer_count, used_count;
     struct exchange exchanges[EXCHANGES_MAX];
-    char url[64];
+    char url[128];
 };
 
 /* Bytes of the body that the headers announce. */
@@ -126,21 +127,36 @@ static void *run(void *context)
     return NULL;
 }
 
-struct fake_http *fake_http_start(void)
+static struct fake_http *start(int family, struct sockaddr *address, socklen_t length)
 {
     struct fake_http *server = calloc(1, sizeof(*server));
     REQUIRE(server != NULL);
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof(address);
     server->connection = -1;
-    server->listener = socket(AF_INET, SOCK_STREAM, 0);
+    server->listener = socket(family, SOCK_STREAM, 0);
     REQUIRE(server->listener >= 0);
-    REQUIRE(bind(server->listener, (struct sockaddr *)&address, sizeof(address)) == 0);
-    REQUIRE(getsockname(server->listener, (struct sockaddr *)&address, &length) == 0);
+    REQUIRE(bind(server->listener, address, length) == 0);
+    REQUIRE(getsockname(server->listener, address, &length) == 0);
     REQUIRE(listen(server->listener, 4) == 0);
-    snprintf(server->url, sizeof(server->url), "http://127.0.0.1:%d", ntohs(address.sin_port));
     REQUIRE(pthread_mutex_init(&server->lock, NULL) == 0);
     REQUIRE(pthread_create(&server->thread, NULL, run, server) == 0);
+    return server;
+}
+
+struct fake_http *fake_http_start(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct fake_http *server = start(AF_INET, (struct sockaddr *)&address, sizeof(address));
+    snprintf(server->url, sizeof(server->url), "http://127.0.0.1:%d", ntohs(address.sin_port));
+    return server;
+}
+
+struct fake_http *fake_http_start_unix(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    REQUIRE(strlen(path) < sizeof(address.sun_path));
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    struct fake_http *server = start(AF_UNIX, (struct sockaddr *)&address, sizeof(address));
+    snprintf(server->url, sizeof(server->url), "unix:%s", path);
     return server;
 }
 

@@ -17,10 +17,12 @@ struct fake_request {
 };
 
 struct fake_http *fake_http_start(void);
+/** The same on a UNIX socket at path, which must not exist yet; the URL is "unix:" and the path. */
+struct fake_http *fake_http_start_unix(const char *path);
 /** Call after the client has closed its connection. */
 void fake_http_stop(struct fake_http *server);
 
-/** "http://127.0.0.1:PORT" */
+/** "http://127.0.0.1:PORT" or "unix:PATH" */
 const char *fake_http_url(const struct fake_http *server);
 
 /** Adds an answer; headers is "" or lines that each end in "\r\n". Content-Length is added. */

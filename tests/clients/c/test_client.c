@@ -3,7 +3,10 @@
 #include "tests/clients/fake_http.h"
 #include "tests/support/test.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A server and a client that speaks to it. */
 struct pair {
@@ -154,6 +157,25 @@ static void slash_at_the_end_of_the_url_does_not_matter(void)
     fake_http_stop(server);
 }
 
+static void unix_socket_is_reached_by_its_path(void)
+{
+    char folder[] = "/tmp/inferd_client_XXXXXX", path[64];
+    REQUIRE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof(path), "%s/socket", folder);
+    struct fake_http *server = fake_http_start_unix(path);
+    fake_http_answer_text(server, 200, "{}");
+    struct ifd_client *client = NULL;
+    struct ifd_client_err err;
+    const struct ifd_client_options options = {.url = fake_http_url(server)};
+    REQUIRE(ifd_client_create(&options, &client, &err) == IFD_CLIENT_OK);
+    EXPECT_INT(ifd_client_live(client, &err), IFD_CLIENT_OK);
+    EXPECT(begins(fake_http_request(server, 0).head, "GET /v2/health/live HTTP/1.1\r\n"));
+    ifd_client_destroy(client);
+    fake_http_stop(server);
+    unlink(path);
+    rmdir(folder);
+}
+
 static void lost_connection_is_a_transport_error(void)
 {
     struct pair p;
@@ -210,6 +232,7 @@ int main(int argc, char **argv)
         T(index_asks_for_ready_models_only_when_told),
         T(calls_share_one_connection),
         T(slash_at_the_end_of_the_url_does_not_matter),
+        T(unix_socket_is_reached_by_its_path),
         T(lost_connection_is_a_transport_error),
         T(answer_above_the_limit_is_refused),
         T(error_text_longer_than_the_buffer_is_cut),
