@@ -141,17 +141,30 @@ static size_t scratch_bytes(const struct ifd_dw_args *args)
     return 0;
 }
 
-/* One block of one call. row[] and step[] are the four input rows being interleaved: a row outside
- * the image has step 0 and stays on the zero point. */
+/* One block of one call. */
 struct job {
     const struct ifd_dw_args *args;
     const struct ifd_packed *header;
     const int8_t *weights;
     const int32_t *tail;
     size_t c0, channels; /* first of the block, and how many of it */
+    const uint8_t *zero; /* 64 bytes of zero point */
+};
+
+/* What a line needs, in locals, because stores through uint8_t may alias everything else. row[] and
+ * step[] are the four input rows being interleaved: one outside the image has step 0 and stays on
+ * the zero point. */
+struct line {
     const uint8_t *row[4];
     size_t step[4];
-    const uint8_t *zero; /* 64 bytes of zero point */
+    int64_t in_w;
+    const int8_t *weights;
+    const int32_t *tail;
+    uint8_t *out;
+    size_t out_pixel, out_line, out_w, channels;
+    int finish;
+    struct bounds bounds;
+    const uint8_t *zero;
 };
 
 INLINE __m512i dot4(__m512i sum, __m512i a, __m512i w)
@@ -160,26 +173,44 @@ INLINE __m512i dot4(__m512i sum, __m512i a, __m512i w)
     return sum;
 }
 
-/* Points row r of the job at input line iy. */
-static void set_row(struct job *job, size_t r, int64_t iy)
+INLINE struct line start_line(const struct job *job, size_t y)
+{
+    const struct ifd_dw_args *args = job->args;
+    return (struct line){.in_w = (int64_t)args->in_w,
+                         .weights = job->weights,
+                         .tail = job->tail,
+                         .out = (uint8_t *)args->out + y * args->out_line_stride + job->c0,
+                         .out_pixel = args->out_pixel_stride,
+                         .out_line = args->out_line_stride,
+                         .out_w = args->out_w,
+                         .channels = job->channels,
+                         .finish = job->header->private_[IFD_PACKED_FINISH],
+                         .bounds = load_bounds(job->header),
+                         .zero = job->zero};
+}
+
+/* Points row r at input line iy. */
+INLINE void set_row(const struct job *job, struct line *line, size_t r, int64_t iy)
 {
     int inside = iy >= 0 && iy < (int64_t)job->args->in_h;
-    job->step[r] = inside ? job->args->in_pixel_stride : 0;
-    job->row[r] =
+    line->step[r] = inside ? job->args->in_pixel_stride : 0;
+    line->row[r] =
         inside ? (const uint8_t *)job->args->in + (size_t)iy * job->args->in_line_stride + job->c0
                : job->zero;
 }
 
-/* `pixels` pixels of row r, from column x on, `spacing` apart: 1, 2 or 4 of 64, 32 or 16 channels. */
-INLINE __m512i load_pixels(const struct job *job, size_t r, int64_t x, const size_t pixels,
-                           const size_t spacing)
+/* The pixels at columns x, x + spacing ... of row r: 1, 2 or 4 of 64, 32 or 16 channels. */
+INLINE __m512i load_pixels(const struct line *line, size_t r, int64_t x, const size_t pixels,
+                           const size_t spacing, const int checked)
 {
-    const int64_t width = (int64_t)job->args->in_w;
     const uint8_t *at[4];
     UNROLL for (size_t i = 0; i < pixels; i++)
     {
         int64_t xi = x + (int64_t)(i * spacing);
-        at[i] = xi >= 0 && xi < width ? job->row[r] + (size_t)xi * job->step[r] : job->zero;
+        at[i] = line->row[r] + xi * (int64_t)line->step[r];
+        if (checked && (xi < 0 || xi >= line->in_w)) {
+            at[i] = line->zero;
+        }
     }
     if (pixels == 1) {
         return _mm512_loadu_si512(at[0]);
@@ -199,18 +230,33 @@ struct column {
     __m512i v[VECTORS];
 };
 
-/* Interleaves the four rows at column x; lane order as pack() has it. */
-INLINE struct column load_column(const struct job *job, int64_t x, const size_t pixels,
-                                 const size_t spacing)
+INLINE struct column interleave(const struct line *line, int64_t x, const size_t pixels,
+                                const size_t spacing, const int checked)
 {
-    __m512i r0 = load_pixels(job, 0, x, pixels, spacing),
-            r1 = load_pixels(job, 1, x, pixels, spacing);
-    __m512i r2 = load_pixels(job, 2, x, pixels, spacing),
-            r3 = load_pixels(job, 3, x, pixels, spacing);
-    __m512i lo01 = _mm512_unpacklo_epi8(r0, r1), hi01 = _mm512_unpackhi_epi8(r0, r1);
-    __m512i lo23 = _mm512_unpacklo_epi8(r2, r3), hi23 = _mm512_unpackhi_epi8(r2, r3);
+    __m512i r[4];
+    UNROLL for (size_t i = 0; i < 4; i++)
+    {
+        r[i] = load_pixels(line, i, x, pixels, spacing, checked);
+    }
+    __m512i lo01 = _mm512_unpacklo_epi8(r[0], r[1]), hi01 = _mm512_unpackhi_epi8(r[0], r[1]);
+    __m512i lo23 = _mm512_unpacklo_epi8(r[2], r[3]), hi23 = _mm512_unpackhi_epi8(r[2], r[3]);
     return (struct column){{_mm512_unpacklo_epi16(lo01, lo23), _mm512_unpackhi_epi16(lo01, lo23),
                             _mm512_unpacklo_epi16(hi01, hi23), _mm512_unpackhi_epi16(hi01, hi23)}};
+}
+
+/* The four rows at column x, interleaved; lane order as pack() has it. */
+INLINE struct column load_column(const struct line *line, int64_t x, const size_t pixels,
+                                 const size_t spacing)
+{
+    int64_t last = x + (int64_t)((pixels - 1) * spacing);
+    if (x >= 0 && last < line->in_w) {
+        return interleave(line, x, pixels, spacing, 0);
+    }
+    if (pixels == 1) {
+        __m512i zero = _mm512_load_si512(line->zero);
+        return (struct column){{zero, zero, zero, zero}};
+    }
+    return interleave(line, x, pixels, spacing, 1);
 }
 
 /* With several pixels a vector, each 128 bits hold 16 channels of one pixel: the weights and tails
@@ -224,152 +270,164 @@ INLINE void add_column(__m512i *sum, const struct column *column, const int8_t *
     }
 }
 
-INLINE void start_sums(const struct job *job, __m512i *sum, const size_t pixels)
+INLINE void start_sums(const struct line *line, __m512i *sum, const size_t pixels)
 {
     UNROLL for (size_t j = 0; j < VECTORS; j++)
     {
-        sum[j] = load_repeated(job->tail + 16 * j, pixels);
+        sum[j] = load_repeated(line->tail + 16 * j, pixels);
     }
 }
 
-/* Scales, packs and stores the sums of pixels x .. x+pixels-1 of output line y. */
-INLINE void store(const struct job *job, __m512i *sum, size_t y, size_t x, const size_t pixels)
+/* Scales the sums of `count` positions. */
+INLINE void scale(const struct line *line, __m512i *sum, const size_t count, const size_t pixels)
 {
-    const struct ifd_dw_args *args = job->args;
-    const struct bounds bounds = load_bounds(job->header);
     UNROLL for (size_t j = 0; j < VECTORS; j++)
     {
-        scale_column(job->header->private_[IFD_PACKED_FINISH], job->tail + 16 * j, BLOCK, pixels,
-                     &sum[j], 1, 1);
+        scale_column(line->finish, line->tail + 16 * j, BLOCK, pixels, &sum[j], count, VECTORS);
     }
-    __m512i bytes =
-        pack_8(pack_16(sum[0], sum[1], &bounds), pack_16(sum[2], sum[3], &bounds), &bounds);
-    uint8_t *out =
-        (uint8_t *)args->out + y * args->out_line_stride + x * args->out_pixel_stride + job->c0;
+}
+
+/* Packs and stores the scaled sums of output pixels x .. x+pixels-1; out is pixel 0 of their line. */
+INLINE void store(const struct line *line, __m512i *sum, uint8_t *out, size_t x,
+                  const size_t pixels)
+{
+    __m512i bytes = pack_8(pack_16(sum[0], sum[1], &line->bounds),
+                           pack_16(sum[2], sum[3], &line->bounds), &line->bounds);
+    const size_t stride = line->out_pixel, channels = line->channels;
+    out += x * stride;
     if (pixels == 1) {
-        if (job->channels == BLOCK) {
+        if (channels == BLOCK) {
             _mm512_storeu_si512(out, bytes);
         } else {
-            _mm512_mask_storeu_epi8(out, (1ull << job->channels) - 1, bytes);
+            _mm512_mask_storeu_epi8(out, (1ull << channels) - 1, bytes);
         }
     } else if (pixels == 2) {
-        store_32(_mm512_castsi512_si256(bytes), job->channels, out);
-        if (x + 1 < args->out_w) {
-            store_32(_mm512_extracti64x4_epi64(bytes, 1), job->channels,
-                     out + args->out_pixel_stride);
+        store_32(_mm512_castsi512_si256(bytes), channels, out);
+        if (x + 1 < line->out_w) {
+            store_32(_mm512_extracti64x4_epi64(bytes, 1), channels, out + stride);
         }
     } else {
-        store_16(_mm512_castsi512_si128(bytes), job->channels, out);
-        if (x + 1 < args->out_w) {
-            store_16(_mm512_extracti32x4_epi32(bytes, 1), job->channels,
-                     out + args->out_pixel_stride);
+        store_16(_mm512_castsi512_si128(bytes), channels, out);
+        if (x + 1 < line->out_w) {
+            store_16(_mm512_extracti32x4_epi32(bytes, 1), channels, out + stride);
         }
-        if (x + 2 < args->out_w) {
-            store_16(_mm512_extracti32x4_epi32(bytes, 2), job->channels,
-                     out + 2 * args->out_pixel_stride);
+        if (x + 2 < line->out_w) {
+            store_16(_mm512_extracti32x4_epi32(bytes, 2), channels, out + 2 * stride);
         }
-        if (x + 3 < args->out_w) {
-            store_16(_mm512_extracti32x4_epi32(bytes, 3), job->channels,
-                     out + 3 * args->out_pixel_stride);
+        if (x + 3 < line->out_w) {
+            store_16(_mm512_extracti32x4_epi32(bytes, 3), channels, out + 3 * stride);
         }
     }
 }
 
-/* One output position of `lines` lines from its three columns. */
-INLINE void output_3x3(const struct job *job, const struct column *a, const struct column *b,
-                       const struct column *c, size_t y, size_t x, const size_t lines,
+/* `count` neighbouring output positions of `lines` lines; position i has the columns from
+ * column[i * shift] on. Each vector of weights is loaded once for all positions of a line. */
+INLINE void output_3x3(const struct line *line, const struct column *column, size_t x,
+                       const size_t count, const size_t shift, const size_t lines,
                        const size_t pixels)
 {
-    UNROLL for (size_t line = 0; line < lines; line++)
+    UNROLL for (size_t i = 0; i < lines; i++)
     {
-        const int8_t *w = job->weights + line * 3 * VECTORS * BLOCK;
-        __m512i sum[VECTORS];
-        start_sums(job, sum, pixels);
-        add_column(sum, a, w, pixels);
-        add_column(sum, b, w + VECTORS * BLOCK, pixels);
-        add_column(sum, c, w + 2 * VECTORS * BLOCK, pixels);
-        store(job, sum, y + line, x, pixels);
+        const int8_t *w = line->weights + i * 3 * VECTORS * BLOCK;
+        __m512i sum[2 * VECTORS];
+        UNROLL for (size_t p = 0; p < count; p++)
+        {
+            start_sums(line, sum + p * VECTORS, pixels);
+        }
+        UNROLL for (size_t kx = 0; kx < 3; kx++)
+        {
+            UNROLL for (size_t j = 0; j < VECTORS; j++)
+            {
+                __m512i wv = load_repeated(w + (kx * VECTORS + j) * BLOCK, pixels);
+                UNROLL for (size_t p = 0; p < count; p++)
+                {
+                    sum[p * VECTORS + j] =
+                        dot4(sum[p * VECTORS + j], column[p * shift + kx].v[j], wv);
+                }
+            }
+        }
+        scale(line, sum, count, pixels);
+        UNROLL for (size_t p = 0; p < count; p++)
+        {
+            store(line, sum + p * VECTORS, line->out + i * line->out_line, x + p * pixels, pixels);
+        }
     }
 }
 
-/* One or two output lines of a 3x3 window: the columns roll through a, b and c. */
-INLINE void line_3x3(struct job *job, size_t y, const size_t lines, const size_t stride,
+/* One or two output lines of a 3x3 window: the columns roll. */
+INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const size_t stride,
                      const size_t pixels)
 {
-    const struct ifd_dw_args *args = job->args;
-    for (size_t r = 0; r < 4; r++) {
-        set_row(job, r, (int64_t)(y * args->stride_y + r) - (int64_t)args->pad_top);
+    struct line line = start_line(job, y);
+    UNROLL for (size_t r = 0; r < 4; r++)
+    {
+        set_row(job, &line, r,
+                (int64_t)(y * job->args->stride_y + r) - (int64_t)job->args->pad_top);
     }
-    int64_t ix = -(int64_t)args->pad_left;
-    struct column a, b, c;
-    if (pixels == 4 || stride == 2) {
-        for (size_t x = 0; x < args->out_w; x += pixels, ix += (int64_t)(stride * pixels)) {
-            /* with stride 2 one column is shared, with more pixels none */
-            a = pixels == 1 && x > 0 ? c : load_column(job, ix, pixels, stride);
-            b = load_column(job, ix + 1, pixels, stride);
-            c = load_column(job, ix + 2, pixels, stride);
-            output_3x3(job, &a, &b, &c, y, x, lines, pixels);
+    int64_t ix = -(int64_t)job->args->pad_left;
+    struct column c[4];
+    size_t x = 0;
+    if (pixels == 1 && stride == 1) {
+        c[0] = load_column(&line, ix, 1, 1);
+        c[1] = load_column(&line, ix + 1, 1, 1);
+        for (; x + 2 <= line.out_w; x += 2, ix += 2) {
+            c[2] = load_column(&line, ix + 2, 1, 1);
+            c[3] = load_column(&line, ix + 3, 1, 1);
+            output_3x3(&line, c, x, 2, 1, lines, 1);
+            c[0] = c[2];
+            c[1] = c[3];
+        }
+        if (x < line.out_w) {
+            c[2] = load_column(&line, ix + 2, 1, 1);
+            output_3x3(&line, c, x, 1, 1, lines, 1);
         }
         return;
     }
-    if (pixels == 2) {
-        a = load_column(job, ix, pixels, stride);
-        for (size_t x = 0; x < args->out_w; x += 2, ix += 2) {
-            b = load_column(job, ix + 1, pixels, stride);
-            c = load_column(job, ix + 2, pixels, stride);
-            output_3x3(job, &a, &b, &c, y, x, lines, pixels);
-            a = c;
-        }
-        return;
-    }
-    a = load_column(job, ix, 1, 1);
-    b = load_column(job, ix + 1, 1, 1);
-    for (size_t x = 0; x < args->out_w; x += 3, ix += 3) {
-        c = load_column(job, ix + 2, 1, 1);
-        output_3x3(job, &a, &b, &c, y, x, lines, 1);
-        if (x + 1 < args->out_w) {
-            a = load_column(job, ix + 3, 1, 1);
-            output_3x3(job, &b, &c, &a, y, x + 1, lines, 1);
-        }
-        if (x + 2 < args->out_w) {
-            b = load_column(job, ix + 4, 1, 1);
-            output_3x3(job, &c, &a, &b, y, x + 2, lines, 1);
-        }
+    for (; x < line.out_w; x += pixels, ix += (int64_t)(stride * pixels)) {
+        /* what one position shares with the next: a column, unless the pixels of a vector are strided */
+        const int shared = (pixels == 1 && stride == 2) || (pixels == 2 && stride == 1);
+        c[0] = shared && x > 0 ? c[2] : load_column(&line, ix, pixels, stride);
+        c[1] = load_column(&line, ix + 1, pixels, stride);
+        c[2] = load_column(&line, ix + 2, pixels, stride);
+        output_3x3(&line, c, x, 1, 1, lines, pixels);
     }
 }
 
 /* Any window: no column is kept. */
-static void line_any(struct job *job, size_t y)
+static void line_any(const struct job *job, size_t y)
 {
     const struct ifd_dw_args *args = job->args;
     const int parts = job->header->private_[PRIVATE_WIDE] ? 2 : 1;
     const size_t kh = (size_t)job->header->private_[IFD_PACKED_KH];
     const size_t kw = (size_t)job->header->private_[IFD_PACKED_KW];
-    for (size_t x = 0; x < args->out_w; x++) {
-        const int8_t *w = job->weights;
+    struct line line = start_line(job, y);
+    for (size_t x = 0; x < line.out_w; x++) {
+        const int8_t *w = line.weights;
         __m512i sum[VECTORS];
-        start_sums(job, sum, 1);
+        start_sums(&line, sum, 1);
         for (size_t kx = 0; kx < kw; kx++) {
             int64_t ix =
                 (int64_t)(x * args->stride_x + kx * args->dilation_x) - (int64_t)args->pad_left;
             for (size_t ky0 = 0; ky0 < kh; ky0 += 4) {
-                for (size_t r = 0; r < 4; r++) {
+                UNROLL for (size_t r = 0; r < 4; r++)
+                {
                     int64_t iy = (int64_t)(y * args->stride_y + (ky0 + r) * args->dilation_y) -
                                  (int64_t)args->pad_top;
-                    set_row(job, r, iy);
+                    set_row(job, &line, r, iy);
                 }
-                struct column column = load_column(job, ix, 1, 1);
+                struct column column = load_column(&line, ix, 1, 1);
                 for (int part = 0; part < parts; part++, w += VECTORS * BLOCK) {
                     add_column(sum, &column, w, 1);
                 }
             }
         }
-        store(job, sum, y, x, 1);
+        scale(&line, sum, 1, 1);
+        store(&line, sum, line.out, x, 1);
     }
 }
 
 #define LINE(lines, stride, pixels)                                                                \
-    static void line_##lines##_s##stride##_p##pixels(struct job *job, size_t y)                    \
+    static void line_##lines##_s##stride##_p##pixels(const struct job *job, size_t y)              \
     {                                                                                              \
         line_3x3(job, y, lines, stride, pixels);                                                   \
     }
@@ -384,7 +442,7 @@ LINE(1, 1, 4)
 LINE(2, 1, 4)
 #undef LINE
 
-static void run_block(struct job *job)
+static void run_block(const struct job *job)
 {
     const struct ifd_dw_args *args = job->args;
     int is_3x3 = job->header->private_[IFD_PACKED_KH] == 3 &&
@@ -392,10 +450,12 @@ static void run_block(struct job *job)
                  !job->header->private_[PRIVATE_WIDE] && args->dilation_x == 1 &&
                  args->dilation_y == 1 && (args->stride_x == 1 || args->stride_x == 2);
     /* by pixels a vector: 1, 2, 4 */
-    static void (*const one[3])(struct job *, size_t) = {line_1_s1_p1, line_1_s1_p2, line_1_s1_p4};
-    static void (*const two[3])(struct job *, size_t) = {line_2_s1_p1, line_2_s1_p2, line_2_s1_p4};
-    static void (*const strided[3])(struct job *, size_t) = {line_1_s2_p1, line_1_s2_p2,
-                                                             line_1_s2_p4};
+    static void (*const one[3])(const struct job *, size_t) = {line_1_s1_p1, line_1_s1_p2,
+                                                               line_1_s1_p4};
+    static void (*const two[3])(const struct job *, size_t) = {line_2_s1_p1, line_2_s1_p2,
+                                                               line_2_s1_p4};
+    static void (*const strided[3])(const struct job *, size_t) = {line_1_s2_p1, line_1_s2_p2,
+                                                                   line_1_s2_p4};
     size_t pick = job->channels > 32 ? 0 : job->channels > 16 ? 1 : 2;
     for (size_t y = args->y_begin; y < args->y_end;) {
         if (!is_3x3) {
