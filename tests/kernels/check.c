@@ -7,13 +7,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include "inferd/backend.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__linux__)
-#include <sys/auxv.h>
-#endif
+#include "engine/base/cpu.h"
 
 enum {
     GUARD = 128,
@@ -108,29 +102,9 @@ int check_end(const char *family)
 
 uint32_t check_cpu(void)
 {
-    uint32_t flags = 0;
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        flags |= IFD_CPU_AVX2;
-    }
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        flags |= IFD_CPU_AVX512;
-    }
-    if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi")) {
-        flags |= IFD_CPU_AVX512_VNNI;
-    }
-#elif defined(__aarch64__)
-    unsigned long hwcap = getauxval(AT_HWCAP), hwcap2 = getauxval(AT_HWCAP2);
-    flags |= IFD_CPU_NEON;
-    flags |= hwcap & (1ul << 20) ? IFD_CPU_DOTPROD : 0;
-    flags |= hwcap & (1ul << 10) ? IFD_CPU_FP16 : 0;
-    flags |= hwcap2 & (1ul << 13) ? IFD_CPU_I8MM : 0;
-#elif defined(__arm__)
-    flags |= getauxval(AT_HWCAP) & (1ul << 12) ? IFD_CPU_NEON : 0;
-#endif
-    return flags;
+    struct ifd_cpu cpu;
+    ifd_cpu_detect(&cpu);
+    return cpu.flags;
 }
 
 bool check_isa(size_t i, struct ifd_kernels_isa *ret_isa, bool *ret_more)
@@ -172,18 +146,21 @@ double check_time(void (*call)(void *), void *arg)
        " %%" s a ",%%" s b ",%%" s "7\n" op " %%" s a ",%%" s b ",%%" s "8\n" op " %%" s a         \
        ",%%" s b ",%%" s "9\n" op " %%" s a ",%%" s b ",%%" s "10\n" op " %%" s a ",%%" s b        \
        ",%%" s "11\n"
-#define LOOP(op, s, a, b)                                                                          \
-    __asm__ volatile("1:\n" TWELVE(op, s, a, b) "dec %0\njnz 1b\n"                                 \
+/* Zeroes first: denormal leftovers would slow the multiplications down. */
+#define LOOP(clear, op, s, a, b)                                                                   \
+    __asm__ volatile("vzeroall\n" clear "1:\n" TWELVE(op, s, a, b) "dec %0\njnz 1b\n"              \
                      : "+r"(count)::"xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",        \
-                       "xmm7", "xmm8", "xmm9", "xmm10", "xmm11")
+                       "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",        \
+                       "xmm15")
+#define CLEAR_512 "vmovaps %%zmm0,%%zmm30\nvmovaps %%zmm0,%%zmm31\n"
 
 static void peak_f32(void *arg)
 {
     long count = 10000;
     if (*(uint32_t *)arg & IFD_CPU_AVX512) {
-        LOOP("vfmadd231ps", "zmm", "30", "31");
+        LOOP(CLEAR_512, "vfmadd231ps", "zmm", "30", "31");
     } else {
-        LOOP("vfmadd231ps", "ymm", "14", "15");
+        LOOP("", "vfmadd231ps", "ymm", "14", "15");
     }
 }
 
@@ -191,9 +168,9 @@ static void peak_q8(void *arg)
 {
     long count = 10000;
     if (*(uint32_t *)arg & IFD_CPU_AVX512_VNNI) {
-        LOOP("vpdpbusd", "zmm", "30", "31");
+        LOOP(CLEAR_512, "vpdpbusd", "zmm", "30", "31");
     } else {
-        LOOP("vpmaddwd", "ymm", "14", "15");
+        LOOP("", "vpmaddwd", "ymm", "14", "15");
     }
 }
 

@@ -1,0 +1,176 @@
+/* f32 matrix product and convolution over the vector vocabulary: tiles of rows x vectors of sums in
+ * registers, weights loaded once for all rows of a tile, inputs broadcast. */
+#include "backends/cpuacc/kernels/pack.h"
+#include "backends/cpuacc/kernels/rows.h"
+#include "backends/cpuacc/kernels/simd.h"
+
+static const struct ifd_pack_layout layout = {.lanes = VF_LANES,
+                                              .quad = VF_LANES,
+                                              .kr = 1,
+                                              .bytes = 4,
+                                              .max_nv = GEMM_MAX_NV,
+                                              .mr = GEMM_ROWS};
+
+/* Rows m0 .. m0+valid-1 of the block's `columns` columns, the first of which is n0. */
+struct job {
+    const struct ifd_gemm_args *args;
+    const float *weights, *bias;
+    size_t m0, valid, n0, columns;
+    const unsigned char *start[12];
+};
+
+INLINE void store(const struct job *job, const size_t mr, const size_t nv, vf sum[][4])
+{
+    const struct ifd_gemm_args *args = job->args;
+    const vf lo = vf_set1(args->min), hi = vf_set1(args->max);
+    const size_t columns = job->columns;
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        if (i < job->valid) {
+            float *out = (float *)args->out + (job->m0 + i) * args->out_stride + job->n0;
+            const float *add = args->add;
+            add = add ? add + (job->m0 + i) * args->add_stride + job->n0 : NULL;
+            UNROLL for (size_t j = 0; j < nv; j++)
+            {
+                const size_t c = j * VF_LANES;
+                vf v = sum[i][j];
+                if (c + VF_LANES <= columns) {
+                    v = add ? vf_add(v, vf_load(add + c)) : v;
+                    vf_store(out + c, vf_min(hi, vf_max(lo, v)));
+                } else if (c < columns) {
+                    v = add ? vf_add(v, vf_load_n(add + c, columns - c)) : v;
+                    vf_store_n(out + c, vf_min(hi, vf_max(lo, v)), columns - c);
+                }
+            }
+        }
+    }
+}
+
+INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
+{
+    const struct ifd_packed *header = job->args->packed;
+    const float *w = job->weights;
+    const size_t depth = header->k;
+    vf sum[12][4];
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            sum[i][j] = vf_load(job->bias + VF_LANES * j);
+        }
+    }
+    for (size_t t = 0; t < header->taps; t++) {
+        const unsigned char *a[12];
+        ifd_rows_tap(job->args, sizeof(float), job->m0, mr, job->valid, t, job->start, a);
+        for (size_t k = 0; k < depth; k++, w += VF_LANES * nv) {
+            vf column[4];
+            UNROLL for (size_t j = 0; j < nv; j++)
+            {
+                column[j] = vf_load(w + VF_LANES * j);
+            }
+            UNROLL for (size_t i = 0; i < mr; i++)
+            {
+                vf x = vf_broadcast((const float *)(const void *)a[i] + k);
+                UNROLL for (size_t j = 0; j < nv; j++)
+                {
+                    sum[i][j] = vf_fma(x, column[j], sum[i][j]);
+                }
+            }
+        }
+    }
+    store(job, mr, nv, sum);
+}
+
+#define TILE(mr, nv)                                                                               \
+    static void tile_##nv##_##mr(const struct job *job)                                            \
+    {                                                                                              \
+        tile(job, mr, nv);                                                                         \
+    }
+#define TALL_TILE(nv)                                                                              \
+    static void tile_##nv##_tall(const struct job *job)                                            \
+    {                                                                                              \
+        tile(job, GEMM_TALL_##nv, nv);                                                             \
+    }
+#define TILES(nv) TALL_TILE(nv) TILE(4, nv) TILE(2, nv) TILE(1, nv)
+#define TILE_ROW(nv)                                                                               \
+    {                                                                                              \
+        {GEMM_TALL_##nv, tile_##nv##_tall}, {4, tile_##nv##_4}, {2, tile_##nv##_2},                \
+        {                                                                                          \
+            1, tile_##nv##_1                                                                       \
+        }                                                                                          \
+    }
+/* clang-format off */
+TILES(1)
+TILES(2)
+#if GEMM_MAX_NV > 2
+TILES(3)
+#endif
+#if GEMM_MAX_NV > 3
+TILES(4)
+#endif
+
+/* By vectors a row: the tiles from tallest to shortest. */
+static const struct {
+    size_t rows;
+    void (*run)(const struct job *);
+} tiles[GEMM_MAX_NV][4] = {
+    TILE_ROW(1),
+    TILE_ROW(2),
+#if GEMM_MAX_NV > 2
+    TILE_ROW(3),
+#endif
+#if GEMM_MAX_NV > 3
+    TILE_ROW(4),
+#endif
+};
+/* clang-format on */
+
+/* All rows of one block: the shortest tile that takes all that is left, or the tallest. */
+static void run_block(struct job *job, size_t nv)
+{
+    struct ifd_row_cursor cursor = {0, 0};
+    for (job->m0 = 0; job->m0 < job->args->m; job->m0 += job->valid) {
+        size_t left = job->args->m - job->m0;
+        size_t pick = 3;
+        while (pick > 0 && tiles[nv - 1][pick].rows < left) {
+            pick--;
+        }
+        size_t rows = tiles[nv - 1][pick].rows;
+        job->valid = left < rows ? left : rows;
+        if (!job->args->rows) {
+            ifd_rows_next(job->args, sizeof(float), rows, job->valid, &cursor, job->start);
+        }
+        tiles[nv - 1][pick].run(job);
+    }
+}
+
+static void run(const struct ifd_gemm_args *args)
+{
+    const struct ifd_packed *header = args->packed;
+    const unsigned char *blocks = (const unsigned char *)args->packed + IFD_PACKED_HEADER;
+    const size_t depth = (size_t)header->taps * header->k;
+    for (size_t n0 = args->n_begin; n0 < args->n_end; n0 += header->nr) {
+        size_t columns = header->n - n0 < header->nr ? header->n - n0 : header->nr;
+        size_t nv = (columns + VF_LANES - 1) / VF_LANES;
+        const float *weights =
+            (const float *)(const void *)(blocks + n0 / header->nr * header->block_bytes);
+        struct job job = {.args = args,
+                          .weights = weights,
+                          .bias = weights + depth * nv * VF_LANES,
+                          .n0 = n0,
+                          .columns = columns};
+        run_block(&job, nv);
+    }
+}
+
+static size_t packed_bytes(size_t n, size_t k, size_t taps)
+{
+    return ifd_pack_gemm_bytes(&layout, n, k, taps, 1);
+}
+
+static void pack(const struct ifd_gemm_weights *weights, const float *bias, void *dst)
+{
+    ifd_pack_gemm_f32(&layout, weights, bias, dst);
+}
+
+const struct ifd_kern_gemm_f32 IFD_TABLE = {packed_bytes, pack, run};

@@ -1,0 +1,38 @@
+/* The vector vocabulary of the templates: one header per instruction set gives the same names.
+ * CMake defines IFD_SIMD_<isa> for the row of isa_list.inc being compiled.
+ *
+ *   vf, vi      VF_LANES floats, as many 32-bit integers; vm, a mask of as many lanes
+ *   load_n      the first n < VF_LANES lanes; the others hold anything finite or not
+ *   store_n     writes exactly n lanes
+ *   broadcast   one value from memory into all lanes
+ *   fma(a,b,c)  a*b + c, fused where the instruction set has it
+ *   vf_max(a,b), vf_min(a,b)  b where either is NaN, on x86; NaN on Arm
+ *   vf_to_vi    nearest, halves to even
+ *   select      lanes of a where the mask is set, else of b
+ */
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_SIMD_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_SIMD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define INLINE static inline __attribute__((always_inline))
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#if defined(IFD_SIMD_scalar)
+#include "backends/cpuacc/kernels/simd_scalar.h"
+#elif defined(IFD_SIMD_avx2)
+#include "backends/cpuacc/kernels/simd_avx2.h"
+#elif defined(IFD_SIMD_avx512) || defined(IFD_SIMD_vnni)
+#include "backends/cpuacc/kernels/simd_avx512.h"
+#elif defined(IFD_SIMD_neon) || defined(IFD_SIMD_dot) || defined(IFD_SIMD_i8mm)
+#include "backends/cpuacc/kernels/simd_neon.h"
+#else
+#error "no instruction set chosen"
+#endif
+
+#endif

@@ -1,0 +1,138 @@
+/* The vector vocabulary of AVX2 with FMA. */
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_SIMD_AVX2_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_SIMD_AVX2_H
+
+#include <immintrin.h>
+
+#define VF_LANES    8
+#define GEMM_MAX_NV 3
+#define GEMM_ROWS                                                                                  \
+    {                                                                                              \
+        12, 6, 4, 0                                                                                \
+    }
+#define GEMM_TALL_1 12
+#define GEMM_TALL_2 6
+#define GEMM_TALL_3 4
+
+typedef __m256 vf;
+typedef __m256i vi;
+typedef __m256 vm;
+
+INLINE __m256i vi_first(size_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+INLINE vf vf_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+INLINE vf vf_load_n(const float *p, size_t n)
+{
+    return _mm256_maskload_ps(p, vi_first(n));
+}
+INLINE void vf_store(float *p, vf v)
+{
+    _mm256_storeu_ps(p, v);
+}
+INLINE void vf_store_n(float *p, vf v, size_t n)
+{
+    _mm256_maskstore_ps(p, vi_first(n), v);
+}
+INLINE vf vf_set1(float x)
+{
+    return _mm256_set1_ps(x);
+}
+INLINE vf vf_broadcast(const float *p)
+{
+    return _mm256_broadcast_ss(p);
+}
+INLINE vf vf_add(vf a, vf b)
+{
+    return _mm256_add_ps(a, b);
+}
+INLINE vf vf_sub(vf a, vf b)
+{
+    return _mm256_sub_ps(a, b);
+}
+INLINE vf vf_mul(vf a, vf b)
+{
+    return _mm256_mul_ps(a, b);
+}
+INLINE vf vf_div(vf a, vf b)
+{
+    return _mm256_div_ps(a, b);
+}
+INLINE vf vf_fma(vf a, vf b, vf c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+INLINE vf vf_min(vf a, vf b)
+{
+    return _mm256_min_ps(a, b);
+}
+INLINE vf vf_max(vf a, vf b)
+{
+    return _mm256_max_ps(a, b);
+}
+INLINE vf vf_sqrt(vf a)
+{
+    return _mm256_sqrt_ps(a);
+}
+INLINE vi vi_set1(int32_t x)
+{
+    return _mm256_set1_epi32(x);
+}
+INLINE vi vi_add(vi a, vi b)
+{
+    return _mm256_add_epi32(a, b);
+}
+INLINE vi vi_shl23(vi a)
+{
+    return _mm256_slli_epi32(a, 23);
+}
+INLINE vi vi_and(vi a, vi b)
+{
+    return _mm256_and_si256(a, b);
+}
+INLINE vi vi_or(vi a, vi b)
+{
+    return _mm256_or_si256(a, b);
+}
+INLINE vf vf_from_bits(vi a)
+{
+    return _mm256_castsi256_ps(a);
+}
+INLINE vi vf_bits(vf a)
+{
+    return _mm256_castps_si256(a);
+}
+INLINE vi vf_to_vi(vf a)
+{
+    return _mm256_cvtps_epi32(a);
+}
+INLINE vf vi_to_vf(vi a)
+{
+    return _mm256_cvtepi32_ps(a);
+}
+INLINE vm vf_lt(vf a, vf b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+INLINE vf vf_select(vm m, vf a, vf b)
+{
+    return _mm256_blendv_ps(b, a, m);
+}
+INLINE float vf_reduce_add(vf a)
+{
+    __m128 x = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+}
+INLINE float vf_reduce_max(vf a)
+{
+    __m128 x = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    x = _mm_max_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* The vector vocabulary of AVX-512 F, BW, DQ, VL. */
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_SIMD_AVX512_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_SIMD_AVX512_H
+
+#include <immintrin.h>
+
+#define VF_LANES    16
+#define GEMM_MAX_NV 4
+#define GEMM_ROWS                                                                                  \
+    {                                                                                              \
+        12, 12, 8, 6                                                                               \
+    }
+#define GEMM_TALL_1 12
+#define GEMM_TALL_2 12
+#define GEMM_TALL_3 8
+#define GEMM_TALL_4 6
+
+typedef __m512 vf;
+typedef __m512i vi;
+typedef __mmask16 vm;
+
+INLINE vm vm_first(size_t n)
+{
+    return (vm)((1u << n) - 1);
+}
+INLINE vf vf_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+INLINE vf vf_load_n(const float *p, size_t n)
+{
+    return _mm512_maskz_loadu_ps(vm_first(n), p);
+}
+INLINE void vf_store(float *p, vf v)
+{
+    _mm512_storeu_ps(p, v);
+}
+INLINE void vf_store_n(float *p, vf v, size_t n)
+{
+    _mm512_mask_storeu_ps(p, vm_first(n), v);
+}
+INLINE vf vf_set1(float x)
+{
+    return _mm512_set1_ps(x);
+}
+/* A load of its own: as a memory operand of the multiply it runs at half rate on some cores. */
+INLINE vf vf_broadcast(const float *p)
+{
+    vf v;
+    __asm__("vbroadcastss %1, %0" : "=v"(v) : "m"(*p));
+    return v;
+}
+INLINE vf vf_add(vf a, vf b)
+{
+    return _mm512_add_ps(a, b);
+}
+INLINE vf vf_sub(vf a, vf b)
+{
+    return _mm512_sub_ps(a, b);
+}
+INLINE vf vf_mul(vf a, vf b)
+{
+    return _mm512_mul_ps(a, b);
+}
+INLINE vf vf_div(vf a, vf b)
+{
+    return _mm512_div_ps(a, b);
+}
+INLINE vf vf_fma(vf a, vf b, vf c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+INLINE vf vf_min(vf a, vf b)
+{
+    return _mm512_min_ps(a, b);
+}
+INLINE vf vf_max(vf a, vf b)
+{
+    return _mm512_max_ps(a, b);
+}
+INLINE vf vf_sqrt(vf a)
+{
+    return _mm512_sqrt_ps(a);
+}
+INLINE vi vi_set1(int32_t x)
+{
+    return _mm512_set1_epi32(x);
+}
+INLINE vi vi_add(vi a, vi b)
+{
+    return _mm512_add_epi32(a, b);
+}
+INLINE vi vi_shl23(vi a)
+{
+    return _mm512_slli_epi32(a, 23);
+}
+INLINE vi vi_and(vi a, vi b)
+{
+    return _mm512_and_si512(a, b);
+}
+INLINE vi vi_or(vi a, vi b)
+{
+    return _mm512_or_si512(a, b);
+}
+INLINE vf vf_from_bits(vi a)
+{
+    return _mm512_castsi512_ps(a);
+}
+INLINE vi vf_bits(vf a)
+{
+    return _mm512_castps_si512(a);
+}
+INLINE vi vf_to_vi(vf a)
+{
+    return _mm512_cvtps_epi32(a);
+}
+INLINE vf vi_to_vf(vi a)
+{
+    return _mm512_cvtepi32_ps(a);
+}
+INLINE vm vf_lt(vf a, vf b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
+}
+INLINE vf vf_select(vm m, vf a, vf b)
+{
+    return _mm512_mask_blend_ps(m, b, a);
+}
+INLINE float vf_reduce_add(vf a)
+{
+    return _mm512_reduce_add_ps(a);
+}
+INLINE float vf_reduce_max(vf a)
+{
+    return _mm512_reduce_max_ps(a);
+}
+
+#endif

@@ -1,0 +1,185 @@
+/* The vector vocabulary of NEON, 32 and 64 bit. */
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_SIMD_NEON_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_SIMD_NEON_H
+
+#include <arm_neon.h>
+
+#define VF_LANES 4
+#if defined(__aarch64__)
+#define GEMM_MAX_NV 3
+#define GEMM_ROWS                                                                                  \
+    {                                                                                              \
+        8, 8, 8, 0                                                                                 \
+    }
+#define GEMM_TALL_1 8
+#define GEMM_TALL_2 8
+#define GEMM_TALL_3 8
+#else
+#define GEMM_MAX_NV 2
+#define GEMM_ROWS                                                                                  \
+    {                                                                                              \
+        8, 4, 0, 0                                                                                 \
+    }
+#define GEMM_TALL_1 8
+#define GEMM_TALL_2 4
+#endif
+
+typedef float32x4_t vf;
+typedef int32x4_t vi;
+typedef uint32x4_t vm;
+
+INLINE vf vf_load(const float *p)
+{
+    return vld1q_f32(p);
+}
+/* Inputs may be over-read, so the lanes past n are whatever lies there. */
+INLINE vf vf_load_n(const float *p, size_t n)
+{
+    (void)n;
+    return vld1q_f32(p);
+}
+INLINE void vf_store(float *p, vf v)
+{
+    vst1q_f32(p, v);
+}
+INLINE void vf_store_n(float *p, vf v, size_t n)
+{
+    if (n & 2) {
+        vst1_f32(p, vget_low_f32(v));
+        p += 2;
+        v = vcombine_f32(vget_high_f32(v), vget_high_f32(v));
+    }
+    if (n & 1) {
+        vst1q_lane_f32(p, v, 0);
+    }
+}
+INLINE vf vf_set1(float x)
+{
+    return vdupq_n_f32(x);
+}
+INLINE vf vf_broadcast(const float *p)
+{
+    return vld1q_dup_f32(p);
+}
+INLINE vf vf_add(vf a, vf b)
+{
+    return vaddq_f32(a, b);
+}
+INLINE vf vf_sub(vf a, vf b)
+{
+    return vsubq_f32(a, b);
+}
+INLINE vf vf_mul(vf a, vf b)
+{
+    return vmulq_f32(a, b);
+}
+#if defined(__aarch64__)
+INLINE vf vf_div(vf a, vf b)
+{
+    return vdivq_f32(a, b);
+}
+INLINE vf vf_fma(vf a, vf b, vf c)
+{
+    return vfmaq_f32(c, a, b);
+}
+INLINE vf vf_sqrt(vf a)
+{
+    return vsqrtq_f32(a);
+}
+INLINE vi vf_to_vi(vf a)
+{
+    return vcvtnq_s32_f32(a);
+}
+INLINE float vf_reduce_add(vf a)
+{
+    return vaddvq_f32(a);
+}
+INLINE float vf_reduce_max(vf a)
+{
+    return vmaxvq_f32(a);
+}
+#else
+INLINE vf vf_div(vf a, vf b)
+{
+    vf r = {
+        vgetq_lane_f32(a, 0) / vgetq_lane_f32(b, 0), vgetq_lane_f32(a, 1) / vgetq_lane_f32(b, 1),
+        vgetq_lane_f32(a, 2) / vgetq_lane_f32(b, 2), vgetq_lane_f32(a, 3) / vgetq_lane_f32(b, 3)};
+    return r;
+}
+INLINE vf vf_fma(vf a, vf b, vf c)
+{
+    return vmlaq_f32(c, a, b);
+}
+INLINE vf vf_sqrt(vf a)
+{
+    vf r = {__builtin_sqrtf(vgetq_lane_f32(a, 0)), __builtin_sqrtf(vgetq_lane_f32(a, 1)),
+            __builtin_sqrtf(vgetq_lane_f32(a, 2)), __builtin_sqrtf(vgetq_lane_f32(a, 3))};
+    return r;
+}
+/* |x| < 2^22: adding 1.5 * 2^23 rounds to nearest even in the low bits. */
+INLINE vi vf_to_vi(vf a)
+{
+    vf magic = vdupq_n_f32(12582912.0f);
+    return vsubq_s32(vreinterpretq_s32_f32(vaddq_f32(a, magic)), vreinterpretq_s32_f32(magic));
+}
+INLINE float vf_reduce_add(vf a)
+{
+    float32x2_t x = vadd_f32(vget_low_f32(a), vget_high_f32(a));
+    return vget_lane_f32(vpadd_f32(x, x), 0);
+}
+INLINE float vf_reduce_max(vf a)
+{
+    float32x2_t x = vmax_f32(vget_low_f32(a), vget_high_f32(a));
+    return vget_lane_f32(vpmax_f32(x, x), 0);
+}
+#endif
+INLINE vf vf_min(vf a, vf b)
+{
+    return vminq_f32(a, b);
+}
+INLINE vf vf_max(vf a, vf b)
+{
+    return vmaxq_f32(a, b);
+}
+INLINE vi vi_set1(int32_t x)
+{
+    return vdupq_n_s32(x);
+}
+INLINE vi vi_add(vi a, vi b)
+{
+    return vaddq_s32(a, b);
+}
+INLINE vi vi_shl23(vi a)
+{
+    return vshlq_n_s32(a, 23);
+}
+INLINE vi vi_and(vi a, vi b)
+{
+    return vandq_s32(a, b);
+}
+INLINE vi vi_or(vi a, vi b)
+{
+    return vorrq_s32(a, b);
+}
+INLINE vf vf_from_bits(vi a)
+{
+    return vreinterpretq_f32_s32(a);
+}
+INLINE vi vf_bits(vf a)
+{
+    return vreinterpretq_s32_f32(a);
+}
+INLINE vf vi_to_vf(vi a)
+{
+    return vcvtq_f32_s32(a);
+}
+INLINE vm vf_lt(vf a, vf b)
+{
+    return vcltq_f32(a, b);
+}
+INLINE vf vf_select(vm m, vf a, vf b)
+{
+    return vbslq_f32(m, a, b);
+}
+
+#endif

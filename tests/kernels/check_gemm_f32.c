@@ -1,0 +1,245 @@
+/* f32 matrix products and convolutions: every table against a naive loop in double. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tests/kernels/check.h"
+
+struct problem {
+    size_t m, n, k, taps;
+    size_t row_len, row_stride, a_stride, tap_stride, out_stride, a_count;
+    bool table, add;
+    float min, max;
+    struct check_buffer a, w, bias, rows, residual;
+};
+
+static const float *input_row(const struct problem *p, size_t i, size_t t)
+{
+    if (p->table) {
+        return ((const float *const *)p->rows.data)[t * p->m + i];
+    }
+    return (const float *)p->a.data + i / p->row_len * p->row_stride +
+           i % p->row_len * p->a_stride + t * p->tap_stride;
+}
+
+static struct check_buffer random_floats(size_t count)
+{
+    struct check_buffer buffer = check_input(count * sizeof(float));
+    for (size_t i = 0; i < count; i++) {
+        ((float *)buffer.data)[i] = check_float(-1.0f, 1.0f);
+    }
+    return buffer;
+}
+
+static struct problem make_problem(size_t m, size_t n, size_t k, size_t taps, int style)
+{
+    struct problem p = {.m = m, .n = n, .k = k, .taps = taps, .row_len = m};
+    p.out_stride = n + (size_t)check_int(0, 1) * 5;
+    p.a_stride = k + (size_t)check_int(0, 3);
+    p.tap_stride = p.a_stride * 2 + 1;
+    if (style == 1) {
+        p.row_len = (size_t)check_int(1, (int)m);
+        p.row_stride = p.row_len * p.a_stride * 2 + 3;
+    }
+    size_t last = (m - 1) / p.row_len * p.row_stride + (p.row_len - 1) * p.a_stride;
+    p.a_count = last + (taps - 1) * p.tap_stride + k;
+    p.a = random_floats(p.a_count);
+    p.w = random_floats(n * taps * k);
+    p.bias = random_floats(n);
+    if (style == 2) {
+        p.rows = check_input(m * taps * sizeof(void *));
+        const void **rows = p.rows.data;
+        for (size_t i = 0; i < m * taps; i++) {
+            rows[i] = (const float *)p.a.data + check_int(0, (int)(p.a_count - k));
+        }
+        p.table = true;
+    }
+    p.add = check_int(0, 2) == 0;
+    p.residual = random_floats((m - 1) * p.out_stride + n);
+    p.min = check_int(0, 1) ? -INFINITY : 0.0f;
+    p.max = check_int(0, 1) ? INFINITY : 0.75f;
+    return p;
+}
+
+static void free_problem(struct problem *p)
+{
+    check_free(&p->a);
+    check_free(&p->w);
+    check_free(&p->bias);
+    check_free(&p->residual);
+    if (p->table) {
+        check_free(&p->rows);
+    }
+}
+
+static struct check_buffer pack_problem(const struct problem *p,
+                                        const struct ifd_kern_gemm_f32 *kern)
+{
+    struct ifd_gemm_weights weights = {p->w.data, p->n, p->k, p->taps, p->taps * p->k, p->k, 1};
+    size_t bytes = kern->packed_bytes(p->n, p->k, p->taps);
+    struct check_buffer packed = check_input((bytes + 63) / 64 * 64);
+    kern->pack(&weights, p->bias.data, packed.data);
+    return packed;
+}
+
+static struct ifd_gemm_args make_args(const struct problem *p, const void *packed, void *out)
+{
+    return (struct ifd_gemm_args){.packed = packed,
+                                  .a = p->a.data,
+                                  .rows = p->table ? p->rows.data : NULL,
+                                  .out = out,
+                                  .m = p->m,
+                                  .n_end = p->n,
+                                  .row_len = p->row_len == p->m ? 0 : p->row_len,
+                                  .row_stride = p->row_stride,
+                                  .a_stride = p->a_stride,
+                                  .tap_stride = p->tap_stride,
+                                  .out_stride = p->out_stride,
+                                  .add = p->add ? p->residual.data : NULL,
+                                  .add_stride = p->out_stride,
+                                  .min = p->min,
+                                  .max = p->max};
+}
+
+static bool is_right(const struct problem *p, size_t i, size_t j, float got)
+{
+    double sum = ((const float *)p->bias.data)[j], magnitude = fabs(sum);
+    for (size_t t = 0; t < p->taps; t++) {
+        const float *a = input_row(p, i, t);
+        for (size_t k = 0; k < p->k; k++) {
+            double product =
+                (double)a[k] * ((const float *)p->w.data)[(j * p->taps + t) * p->k + k];
+            sum += product;
+            magnitude += fabs(product);
+        }
+    }
+    if (p->add) {
+        sum += ((const float *)p->residual.data)[i * p->out_stride + j];
+        magnitude += 1.0;
+    }
+    double want = fmin(p->max, fmax(p->min, sum));
+    return fabs(got - want) <= magnitude * (double)(p->taps * p->k + 3) * 0x1p-24;
+}
+
+static void check_table(const struct problem *p, const char *isa,
+                        const struct ifd_kern_gemm_f32 *kern)
+{
+    struct check_buffer packed = pack_problem(p, kern);
+    struct check_buffer out = check_output(((p->m - 1) * p->out_stride + p->n) * sizeof(float));
+    const struct ifd_packed *header = packed.data;
+    struct ifd_gemm_args args = make_args(p, packed.data, out.data);
+    size_t split = p->n > header->nr ? header->nr : p->n;
+    args.n_end = split;
+    kern->run(&args);
+    args.n_begin = split;
+    args.n_end = p->n;
+    if (split < p->n) {
+        kern->run(&args);
+    }
+    const float *got = out.data;
+    for (size_t i = 0; i < p->m; i++) {
+        for (size_t j = 0; j < p->n; j++) {
+            if (!is_right(p, i, j, got[i * p->out_stride + j])) {
+                check_fail("%s: m %zu n %zu k %zu taps %zu: (%zu, %zu) is %g", isa, p->m, p->n,
+                           p->k, p->taps, i, j, (double)got[i * p->out_stride + j]);
+            }
+        }
+        for (size_t j = p->n; j < p->out_stride && i + 1 < p->m; j++) {
+            if (((const uint32_t *)out.data)[i * p->out_stride + j] != 0xa5a5a5a5u) {
+                check_fail("%s: m %zu n %zu k %zu wrote between rows", isa, p->m, p->n, p->k);
+            }
+        }
+    }
+    if (!check_guards(&out)) {
+        check_fail("%s: m %zu n %zu k %zu wrote outside its output", isa, p->m, p->n, p->k);
+    }
+    check_free(&packed);
+    check_free(&out);
+}
+
+static void check_shapes(void)
+{
+    static const size_t ms[] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 25, 49};
+    static const size_t ns[] = {1,  3,  4,  8,  15, 16, 17,  24,  32, 33,
+                                47, 48, 60, 64, 80, 96, 129, 144, 208};
+    static const size_t ks[] = {1, 2, 3, 4, 7, 8, 9, 16, 24, 27, 65, 130};
+    for (int round = 0; round < 150; round++) {
+        size_t taps = check_int(0, 1) ? 1 : (size_t)check_int(1, 9);
+        struct problem p = make_problem(ms[check_int(0, 12)], ns[check_int(0, 18)],
+                                        ks[check_int(0, 11)], taps, round % 3);
+        bool more = true;
+        for (size_t i = 0; more; i++) {
+            struct ifd_kernels_isa isa;
+            if (check_isa(i, &isa, &more) && isa.kernels.gemm_f32.run) {
+                check_table(&p, isa.name, &isa.kernels.gemm_f32);
+            }
+        }
+        free_problem(&p);
+    }
+}
+
+struct bench {
+    const struct ifd_kern_gemm_f32 *kern;
+    struct ifd_gemm_args args;
+};
+
+static void bench_call(void *arg)
+{
+    struct bench *bench = arg;
+    bench->kern->run(&bench->args);
+}
+
+static void bench_shape(size_t m, size_t k, size_t n, size_t taps)
+{
+    double peak = check_peak_f32();
+    bool more = true;
+    for (size_t i = 0; more; i++) {
+        struct ifd_kernels_isa isa;
+        if (!check_isa(i, &isa, &more) || !isa.kernels.gemm_f32.run) {
+            continue;
+        }
+        struct problem p = make_problem(m + taps, n, k, 1, 0);
+        free_problem(&p);
+        p = (struct problem){.m = m,
+                             .n = n,
+                             .k = k,
+                             .taps = taps,
+                             .row_len = m,
+                             .a_stride = k,
+                             .tap_stride = k,
+                             .out_stride = n,
+                             .max = INFINITY};
+        p.a = random_floats((m + taps) * k);
+        p.w = random_floats(n * k * taps);
+        p.bias = random_floats(n);
+        p.residual = random_floats(1);
+        struct check_buffer packed = pack_problem(&p, &isa.kernels.gemm_f32);
+        struct check_buffer out = check_output(m * n * sizeof(float));
+        struct bench bench = {&isa.kernels.gemm_f32, make_args(&p, packed.data, out.data)};
+        double t = check_time(bench_call, &bench);
+        double rate = (double)(m * n * k * taps) / t * 1e-9;
+        printf("%-7s m %5zu k %4zu n %4zu taps %zu: %8.1f us %6.1f GMAC/s %3.0f%%\n", isa.name, m,
+               k, n, taps, t * 1e6, rate, peak > 0 ? rate / peak * 100 : 0.0);
+        check_free(&packed);
+        check_free(&out);
+        free_problem(&p);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--bench") == 0) {
+        static const size_t shapes[][4] = {
+            {12544, 32, 16, 1}, {12544, 16, 96, 1}, {3136, 96, 24, 1}, {3136, 24, 144, 1},
+            {784, 144, 32, 1},  {784, 32, 192, 1},  {196, 64, 384, 1}, {196, 384, 64, 1},
+            {196, 576, 96, 1},  {49, 160, 960, 1},  {49, 960, 160, 1}, {49, 320, 1280, 1},
+            {1, 1280, 1001, 1}, {12544, 9, 32, 3},  {784, 128, 128, 9}};
+        printf("peak %.0f GMAC/s\n", check_peak_f32());
+        for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+            bench_shape(shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3]);
+        }
+        return 0;
+    }
+    check_shapes();
+    return check_end("gemm_f32");
+}
