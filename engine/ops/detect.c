@@ -1,0 +1,452 @@
+/* detection_postprocess: TFLite_Detection_PostProcess. Decodes boxes that were coded relative to anchors, and keeps the
+ * best that do not overlap, either per class (regular) or by each box's best class (fast). */
+#include "engine/ir/shape.h"
+#include "engine/ops/infer_util.h"
+#include "engine/ops/ref_util.h"
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+extern const struct ifd_op_def ifd_op_detection_postprocess;
+
+/** Boxes and classes at most; indexes of scores fit into 31 bits. */
+#define MAX_COUNT (1 << 24)
+
+enum { BOXES, SCORES, ANCHORS };
+enum { OUT_BOXES, OUT_CLASSES, OUT_SCORES, OUT_COUNT };
+
+static enum ifd_code check_input(const struct ifd_infer *in, uint32_t i, const char *what,
+                                 uint32_t rank, uint32_t dtypes, struct ifd_err *err)
+{
+    const struct ifd_op_def *def = &ifd_op_detection_postprocess;
+    enum ifd_code code = ifd_infer_rank(def, in, i, rank, err);
+    if (code == IFD_OK) {
+        code = ifd_infer_dtype(def, in, i, dtypes, err);
+    }
+    if (code == IFD_OK && in->input[i].desc->dtype == IFD_U8) {
+        code = ifd_infer_per_tensor(def, what, in->input[i].desc, err);
+    }
+    return code;
+}
+
+static enum ifd_code check_shapes(const struct ifd_infer *in, struct ifd_err *err)
+{
+    const struct ifd_detection_attrs *attrs = in->attrs;
+    const struct ifd_shape *boxes = &in->input[BOXES].desc->shape;
+    const struct ifd_shape *scores = &in->input[SCORES].desc->shape;
+    const struct ifd_shape *anchors = &in->input[ANCHORS].desc->shape;
+    const int64_t count = boxes->dim[1];
+    if (boxes->dim[0] != 1 || boxes->dim[2] < 4 || scores->dim[0] != 1 || scores->dim[1] != count ||
+        anchors->dim[0] != count || anchors->dim[1] != 4) {
+        return ifd_fail(err, IFD_INVALID,
+                        "detection_postprocess: boxes %s, scores %s and anchors %s, expected "
+                        "[1,n,4], [1,n,classes] and [n,4]",
+                        ifd_shape_text(boxes).s, ifd_shape_text(scores).s,
+                        ifd_shape_text(anchors).s);
+    }
+    const int64_t classes = scores->dim[2];
+    if (classes != attrs->num_classes && classes != (int64_t)attrs->num_classes + 1) {
+        return ifd_fail(err, IFD_INVALID,
+                        "detection_postprocess: scores of %lld classes, expected %d or one more",
+                        (long long)classes, attrs->num_classes);
+    }
+    if (count > MAX_COUNT || (int64_t)count * classes > INT32_MAX) {
+        return ifd_fail(err, IFD_TOO_LARGE,
+                        "detection_postprocess: %lld boxes of %lld classes are too many",
+                        (long long)count, (long long)classes);
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code detection_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                     struct ifd_err *err)
+{
+    const struct ifd_op_def *def = &ifd_op_detection_postprocess;
+    const struct ifd_detection_attrs *attrs = in->attrs;
+    const uint32_t dtypes = IFD_BIT(IFD_F32) | IFD_BIT(IFD_U8);
+    enum ifd_code code = ifd_infer_begin(def, in, err);
+    if (code == IFD_OK) {
+        code = check_input(in, BOXES, "the boxes", 3, dtypes, err);
+    }
+    if (code == IFD_OK) {
+        code = check_input(in, SCORES, "the scores", 3, dtypes, err);
+    }
+    if (code == IFD_OK) {
+        code =
+            check_input(in, ANCHORS, "the anchors", 2, IFD_BIT(in->input[BOXES].desc->dtype), err);
+    }
+    if (code == IFD_OK) {
+        code = check_shapes(in, err);
+    }
+    const int64_t slots = (int64_t)attrs->max_detections * attrs->max_classes_per_detection;
+    const struct ifd_shape shape[] = {
+        [OUT_BOXES] = {.rank = 3, .dim = {1, slots, 4}},
+        [OUT_CLASSES] = {.rank = 2, .dim = {1, slots}},
+        [OUT_SCORES] = {.rank = 2, .dim = {1, slots}},
+        [OUT_COUNT] = {.rank = 1, .dim = {1}},
+    };
+    for (uint32_t i = 0; code == IFD_OK && i < 4; i++) {
+        code = ifd_infer_output_dtype(def, output, i, IFD_F32, err);
+        if (code == IFD_OK) {
+            code = ifd_infer_output(def, output, i, &shape[i], err);
+        }
+    }
+    return code;
+}
+
+struct box {
+    float ymin, xmin, ymax, xmax;
+};
+
+/* A box with a class that was chosen; index = box * classes + class. */
+struct hit {
+    float score;
+    int32_t index;
+};
+
+/* Scratch, carved up. */
+struct work {
+    struct box *box;    /* count */
+    float *score;       /* count × classes */
+    float *best;        /* count: the scores that suppression looks at */
+    int32_t *order;     /* count: boxes from best to worst */
+    int32_t *merge;     /* count: for sorting */
+    int32_t *selected;  /* count */
+    uint8_t *is_active; /* count */
+    struct hit *hits;   /* max_detections + per_class, regular suppression only */
+    struct hit *merged; /* as many */
+};
+
+static size_t hits_max(const struct ifd_detection_attrs *attrs)
+{
+    const int32_t per_class = attrs->detections_per_class < attrs->max_detections
+                                  ? attrs->detections_per_class
+                                  : attrs->max_detections;
+    return attrs->use_regular_nms ? (size_t)attrs->max_detections + (size_t)per_class : 0;
+}
+
+/* Bytes of one box, of one score, and of one hit in both lists. */
+#define BOX_BYTES (sizeof(struct box) + sizeof(float) + 3 * sizeof(int32_t) + sizeof(uint8_t))
+#define HIT_BYTES (2 * sizeof(struct hit))
+
+static enum ifd_code detection_scratch(const struct ifd_infer *in, const struct ifd_desc *output,
+                                       size_t *ret_bytes, struct ifd_err *err)
+{
+    (void)output;
+    const int64_t *scores = in->input[SCORES].desc->shape.dim;
+    size_t boxes = 0;
+    size_t all_scores = 0;
+    size_t hits = 0;
+    size_t total = 0;
+    if (!ifd_size_mul((size_t)scores[1], BOX_BYTES, &boxes) ||
+        !ifd_size_mul((size_t)(scores[1] * scores[2]), sizeof(float), &all_scores) ||
+        !ifd_size_mul(hits_max(in->attrs), HIT_BYTES, &hits) ||
+        !ifd_size_add(boxes, all_scores, &total) || !ifd_size_add(total, hits, &total)) {
+        return ifd_fail(err, IFD_TOO_LARGE,
+                        "detection_postprocess: %lld boxes of %lld classes need too much memory",
+                        (long long)scores[1], (long long)scores[2]);
+    }
+    *ret_bytes = total;
+    return IFD_OK;
+}
+
+static struct work carve(void *scratch, int64_t count, int64_t classes, size_t hits)
+{
+    struct work work = {.box = scratch};
+    work.score = (float *)(work.box + count);
+    work.best = work.score + count * classes;
+    work.order = (int32_t *)(work.best + count);
+    work.merge = work.order + count;
+    work.selected = work.merge + count;
+    work.hits = (struct hit *)(work.selected + count);
+    work.merged = work.hits + hits;
+    work.is_active = (uint8_t *)(work.merged + hits);
+    return work;
+}
+
+static float real_value(const struct ifd_desc *desc, const void *data, int64_t i)
+{
+    if (desc->dtype == IFD_F32) {
+        return ((const float *)data)[i];
+    }
+    const float stored = ((const uint8_t *)data)[i];
+    return (stored - (float)ifd_ref_zero_point(desc)) * ifd_ref_scale(desc);
+}
+
+/* Centre and size, relative to the anchor's, to corners. */
+static struct box decode(const struct ifd_detection_attrs *attrs, const float code[4],
+                         const float anchor[4])
+{
+    const float y =
+        (float)((double)code[0] / (double)attrs->y_scale * (double)anchor[2] + (double)anchor[0]);
+    const float x =
+        (float)((double)code[1] / (double)attrs->x_scale * (double)anchor[3] + (double)anchor[1]);
+    const float half_h =
+        (float)(0.5 * exp((double)code[2] / (double)attrs->h_scale) * (double)anchor[2]);
+    const float half_w =
+        (float)(0.5 * exp((double)code[3] / (double)attrs->w_scale) * (double)anchor[3]);
+    return (struct box){y - half_h, x - half_w, y + half_h, x + half_w};
+}
+
+static enum ifd_code decode_boxes(const struct ifd_ref_call *call, struct box *box,
+                                  struct ifd_err *err)
+{
+    const struct ifd_desc *boxes = call->in[BOXES];
+    const int64_t count = boxes->shape.dim[1];
+    const int64_t stride = boxes->shape.dim[2];
+    for (int64_t i = 0; i < count; i++) {
+        float code[4];
+        float anchor[4];
+        for (int64_t k = 0; k < 4; k++) {
+            code[k] = real_value(boxes, call->input[BOXES], i * stride + k);
+            anchor[k] = real_value(call->in[ANCHORS], call->input[ANCHORS], i * 4 + k);
+        }
+        box[i] = decode(call->attrs, code, anchor);
+        if (box[i].ymin > box[i].ymax || box[i].xmin > box[i].xmax) {
+            return ifd_fail(err, IFD_INVALID,
+                            "detection_postprocess: box %lld has negative size %g x %g",
+                            (long long)i, (double)(box[i].ymax - box[i].ymin),
+                            (double)(box[i].xmax - box[i].xmin));
+        }
+    }
+    return IFD_OK;
+}
+
+static float area(const struct box *box)
+{
+    return (box->ymax - box->ymin) * (box->xmax - box->xmin);
+}
+
+static float larger(float a, float b)
+{
+    return a < b ? b : a;
+}
+
+static float smaller(float a, float b)
+{
+    return b < a ? b : a;
+}
+
+/* Intersection over union; 0 if one of them is empty. */
+static float overlap(const struct box *a, const struct box *b)
+{
+    const float area_a = area(a);
+    const float area_b = area(b);
+    if (area_a <= 0 || area_b <= 0) {
+        return 0;
+    }
+    const float height = larger(smaller(a->ymax, b->ymax) - larger(a->ymin, b->ymin), 0);
+    const float width = larger(smaller(a->xmax, b->xmax) - larger(a->xmin, b->xmin), 0);
+    const float common = height * width;
+    return common / (area_a + area_b - common);
+}
+
+/* Sorts order by descending score; equal scores keep their order. merge is as long as order. */
+static void sort_by_score(const float *score, int32_t *order, int32_t *merge, int64_t count)
+{
+    for (int64_t width = 1; width < count; width *= 2) {
+        for (int64_t first = 0; first < count; first += 2 * width) {
+            const int64_t middle = first + width < count ? first + width : count;
+            const int64_t end = middle + width < count ? middle + width : count;
+            int64_t a = first;
+            int64_t b = middle;
+            for (int64_t to = first; to < end; to++) {
+                const bool take_b = a == middle || (b < end && score[order[b]] > score[order[a]]);
+                merge[to] = take_b ? order[b++] : order[a++];
+            }
+        }
+        memcpy(order, merge, (size_t)count * sizeof(*order));
+    }
+}
+
+/* Selects up to limit boxes by work->best, best first, dropping what overlaps with a better one. */
+static int64_t suppress(const struct ifd_detection_attrs *attrs, struct work *work, int64_t count,
+                        int64_t limit)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (work->best[i] >= attrs->nms_score_threshold) {
+            work->order[kept++] = (int32_t)i;
+        }
+    }
+    sort_by_score(work->best, work->order, work->merge, kept);
+    memset(work->is_active, 1, (size_t)kept);
+    int64_t selected = 0;
+    for (int64_t i = 0; i < kept && selected < limit; i++) {
+        if (!work->is_active[i]) {
+            continue;
+        }
+        const struct box *winner = &work->box[work->order[i]];
+        work->selected[selected++] = work->order[i];
+        for (int64_t k = i + 1; k < kept; k++) {
+            if (work->is_active[k] &&
+                overlap(winner, &work->box[work->order[k]]) > attrs->nms_iou_threshold) {
+                work->is_active[k] = 0;
+            }
+        }
+    }
+    return selected;
+}
+
+/* Where results go. */
+struct results {
+    struct box *box;
+    float *class_index, *score;
+};
+
+/* Sizes of the problem; label_offset is 1 if class 0 is the background. */
+struct sizes {
+    int64_t count, classes, label_offset;
+};
+
+/* The best class of a box that is below (score, index) in the order of descending score. */
+static int64_t next_class(const float *score, int64_t classes, int64_t previous)
+{
+    int64_t best = -1;
+    for (int64_t c = 0; c < classes; c++) {
+        const bool is_after = previous < 0 || score[c] < score[previous] ||
+                              (score[c] == score[previous] && c > previous);
+        if (is_after && (best < 0 || score[c] > score[best])) {
+            best = c;
+        }
+    }
+    return best;
+}
+
+static int64_t detect_fast(const struct ifd_detection_attrs *attrs, const struct sizes *sizes,
+                           struct work *work, const struct results *results)
+{
+    const int64_t stride = sizes->classes + sizes->label_offset;
+    const int64_t per_box = attrs->max_classes_per_detection;
+    for (int64_t i = 0; i < sizes->count; i++) {
+        const float *score = work->score + i * stride + sizes->label_offset;
+        const int64_t best = next_class(score, sizes->classes, -1);
+        work->best[i] = score[best];
+    }
+    const int64_t selected = suppress(attrs, work, sizes->count, attrs->max_detections);
+    for (int64_t i = 0; i < selected; i++) {
+        const int32_t box = work->selected[i];
+        const float *score = work->score + box * stride + sizes->label_offset;
+        int64_t best = -1;
+        for (int64_t k = 0; k < per_box && k < sizes->classes; k++) {
+            best = next_class(score, sizes->classes, best);
+            if (best < 0) {
+                break; /* the rest is not a number */
+            }
+            results->box[i * per_box + k] = work->box[box];
+            results->class_index[i * per_box + k] = (float)best;
+            results->score[i * per_box + k] = score[best];
+        }
+    }
+    return selected;
+}
+
+/* Merges two runs of hits, both best first, into one of at most limit; on a tie the first run's goes first. */
+static int64_t merge_hits(const struct hit *a, int64_t a_count, const struct hit *b,
+                          int64_t b_count, struct hit *to, int64_t limit)
+{
+    int64_t i = 0;
+    int64_t k = 0;
+    int64_t count = 0;
+    while (count < limit && (i < a_count || k < b_count)) {
+        const bool take_b = i == a_count || (k < b_count && b[k].score > a[i].score);
+        to[count++] = take_b ? b[k++] : a[i++];
+    }
+    return count;
+}
+
+static int64_t detect_regular(const struct ifd_detection_attrs *attrs, const struct sizes *sizes,
+                              struct work *work, const struct results *results)
+{
+    const int64_t stride = sizes->classes + sizes->label_offset;
+    const int64_t limit = attrs->max_detections;
+    const int64_t per_class = (int64_t)hits_max(attrs) - limit;
+    struct hit *hits = work->hits;
+    struct hit *merged = work->merged;
+    int64_t count = 0;
+    for (int64_t c = 0; c < sizes->classes; c++) {
+        for (int64_t i = 0; i < sizes->count; i++) {
+            work->best[i] = work->score[i * stride + sizes->label_offset + c];
+        }
+        const int64_t selected = suppress(attrs, work, sizes->count, per_class);
+        for (int64_t i = 0; i < selected; i++) {
+            const int64_t box = work->selected[i];
+            hits[count + i] = (struct hit){work->best[box], (int32_t)(box * sizes->classes + c)};
+        }
+        count = merge_hits(hits, count, hits + count, selected, merged, limit);
+        struct hit *swap = hits;
+        hits = merged;
+        merged = swap;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        results->box[i] = work->box[hits[i].index / sizes->classes];
+        results->class_index[i] = (float)(hits[i].index % sizes->classes);
+        results->score[i] = hits[i].score;
+    }
+    return count;
+}
+
+static enum ifd_code detection_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    const struct ifd_detection_attrs *attrs = call->attrs;
+    const struct ifd_desc *scores = call->in[SCORES];
+    const struct sizes sizes = {.count = scores->shape.dim[1],
+                                .classes = attrs->num_classes,
+                                .label_offset = scores->shape.dim[2] - attrs->num_classes};
+    struct work work = carve(call->scratch, sizes.count, scores->shape.dim[2], hits_max(attrs));
+    const enum ifd_code code = decode_boxes(call, work.box, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    for (int64_t i = 0; i < sizes.count * scores->shape.dim[2]; i++) {
+        work.score[i] = real_value(scores, call->input[SCORES], i);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        memset(call->output[i], 0, ifd_ref_elements(call->out[i]) * sizeof(float));
+    }
+    const struct results results = {.box = call->output[OUT_BOXES],
+                                    .class_index = call->output[OUT_CLASSES],
+                                    .score = call->output[OUT_SCORES]};
+    const int64_t count = attrs->use_regular_nms ? detect_regular(attrs, &sizes, &work, &results)
+                                                 : detect_fast(attrs, &sizes, &work, &results);
+    *(float *)call->output[OUT_COUNT] = (float)count;
+    return IFD_OK;
+}
+
+#define ATTR(kind, field, default_value, min, max)                                                 \
+    {                                                                                              \
+#field, IFD_ATTR_##kind, offsetof(struct ifd_detection_attrs, field), default_value, min,  \
+            max                                                                                    \
+    }
+
+static const struct ifd_attr_def detection_attrs[] = {
+    ATTR(INT, max_detections, 10, 1, MAX_COUNT),
+    ATTR(INT, max_classes_per_detection, 1, 1, MAX_COUNT),
+    ATTR(INT, detections_per_class, 100, 1, INT32_MAX),
+    ATTR(INT, num_classes, 1, 1, MAX_COUNT),
+    ATTR(BOOL, use_regular_nms, 0, 0, 1),
+    ATTR(F32, nms_score_threshold, 0, -FLT_MAX, FLT_MAX),
+    ATTR(F32, nms_iou_threshold, 0.5, FLT_MIN, 1),
+    ATTR(F32, y_scale, 10, FLT_MIN, FLT_MAX),
+    ATTR(F32, x_scale, 10, FLT_MIN, FLT_MAX),
+    ATTR(F32, h_scale, 5, FLT_MIN, FLT_MAX),
+    ATTR(F32, w_scale, 5, FLT_MIN, FLT_MAX),
+};
+#undef ATTR
+
+const struct ifd_op_def ifd_op_detection_postprocess = {
+    .name = "detection_postprocess",
+    .min_inputs = 3,
+    .max_inputs = 3,
+    .outputs = 4,
+    .attrs = detection_attrs,
+    .attr_count = sizeof(detection_attrs) / sizeof(detection_attrs[0]),
+    .attrs_bytes = sizeof(struct ifd_detection_attrs),
+    .dtypes = IFD_BIT(IFD_F32) | IFD_BIT(IFD_U8),
+    .batch = IFD_BATCH_NEVER,
+    .infer = detection_infer,
+    .scratch = detection_scratch,
+    .ref = detection_ref,
+};

@@ -1,0 +1,364 @@
+/* reduce_mean, reduce_sum, reduce_max over any set of axes. */
+#include "engine/base/fixed.h"
+#include "engine/ir/shape.h"
+#include "engine/ops/infer_util.h"
+#include "engine/ops/ref_util.h"
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+
+extern const struct ifd_op_def ifd_op_reduce_mean;
+extern const struct ifd_op_def ifd_op_reduce_sum;
+extern const struct ifd_op_def ifd_op_reduce_max;
+
+/** Scale of input over scale of output must be smaller: what a left shift by 30 can express. */
+#define SCALE_LIMIT (1 << 30)
+
+/* Which dimensions of shape are reduced, as a set of bits. A scalar has none, whatever the axes say. */
+static enum ifd_code axes_of(const struct ifd_op_def *def, const struct ifd_reduce_attrs *attrs,
+                             const struct ifd_shape *shape, uint32_t *ret_axes, struct ifd_err *err)
+{
+    uint32_t axes = 0;
+    for (uint32_t i = 0; shape->rank > 0 && i < attrs->axes.count; i++) {
+        uint32_t axis = 0;
+        const enum ifd_code code = ifd_infer_axis(def, shape, attrs->axes.value[i], &axis, err);
+        if (code != IFD_OK) {
+            return code;
+        }
+        axes |= IFD_BIT(axis);
+    }
+    *ret_axes = axes;
+    return IFD_OK;
+}
+
+static double scale_ratio(const struct ifd_desc *input, const struct ifd_desc *output)
+{
+    return (double)input->quant.scale[0] / (double)output->quant.scale[0];
+}
+
+static enum ifd_code check_types(const struct ifd_op_def *def, const struct ifd_infer *in,
+                                 const struct ifd_desc *output, struct ifd_err *err)
+{
+    const struct ifd_desc *input = in->input[0].desc;
+    enum ifd_code code = ifd_infer_output_dtype(def, output, 0, input->dtype, err);
+    if (code != IFD_OK || !ifd_dtype_is_quantized(input->dtype)) {
+        return code;
+    }
+    code = ifd_infer_per_tensor(def, "the input", input, err);
+    if (code == IFD_OK) {
+        code = ifd_infer_per_tensor(def, "the output", &output[0], err);
+    }
+    if (code != IFD_OK) {
+        return code;
+    }
+    if (def == &ifd_op_reduce_max ? !ifd_quant_equal(input, &output[0])
+                                  : !(scale_ratio(input, &output[0]) < SCALE_LIMIT)) {
+        return ifd_fail(err, IFD_INVALID, "%s: input scale %g does not go with output scale %g",
+                        def->name, (double)input->quant.scale[0], (double)output[0].quant.scale[0]);
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code reduce_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
+                                  struct ifd_desc *output, struct ifd_err *err)
+{
+    const struct ifd_reduce_attrs *attrs = in->attrs;
+    uint32_t axes = 0;
+    enum ifd_code code = ifd_infer_begin(def, in, err);
+    if (code == IFD_OK) {
+        code = axes_of(def, attrs, &in->input[0].desc->shape, &axes, err);
+    }
+    if (code == IFD_OK) {
+        code = check_types(def, in, output, err);
+    }
+    if (code != IFD_OK) {
+        return code;
+    }
+    const struct ifd_shape *input = &in->input[0].desc->shape;
+    struct ifd_shape shape = {.rank = 0};
+    for (uint32_t d = 0; d < input->rank; d++) {
+        if ((axes & IFD_BIT(d)) == 0) {
+            shape.dim[shape.rank++] = input->dim[d];
+        } else if (attrs->keep_dims) {
+            shape.dim[shape.rank++] = 1;
+        }
+    }
+    return ifd_infer_output(def, output, 0, &shape, err);
+}
+
+static enum ifd_code reduce_mean_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                       struct ifd_err *err)
+{
+    return reduce_infer(&ifd_op_reduce_mean, in, output, err);
+}
+
+static enum ifd_code reduce_sum_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                      struct ifd_err *err)
+{
+    return reduce_infer(&ifd_op_reduce_sum, in, output, err);
+}
+
+static enum ifd_code reduce_max_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                      struct ifd_err *err)
+{
+    return reduce_infer(&ifd_op_reduce_max, in, output, err);
+}
+
+/* A 64-bit number per output element, where f32 uses the output itself. */
+static enum ifd_code reduce_scratch(const struct ifd_infer *in, const struct ifd_desc *output,
+                                    size_t *ret_bytes, struct ifd_err *err)
+{
+    const size_t count = in->input[0].desc->dtype == IFD_F32 ? 0 : ifd_ref_elements(&output[0]);
+    if (!ifd_size_mul(count, sizeof(int64_t), ret_bytes)) {
+        return ifd_fail(err, IFD_TOO_LARGE, "reduction to %zu elements needs too much memory",
+                        count);
+    }
+    return IFD_OK;
+}
+
+/* A walk over the input that knows the output element every input element goes to. */
+static enum ifd_code begin_walk(const struct ifd_ref_call *call, struct ifd_walk *walk,
+                                int64_t *ret_count, struct ifd_err *err)
+{
+    const struct ifd_reduce_attrs *attrs = call->attrs;
+    const struct ifd_shape *input = &call->in[0]->shape;
+    uint32_t axes = 0;
+    const enum ifd_code code = axes_of(&ifd_op_reduce_mean, attrs, input, &axes, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    int64_t stride[IFD_MAX_RANK] = {0};
+    int64_t step = 1;
+    int64_t count = 1;
+    for (uint32_t d = input->rank; d-- > 0;) {
+        if ((axes & IFD_BIT(d)) == 0) {
+            stride[d] = step;
+            step *= input->dim[d];
+        } else {
+            count *= input->dim[d];
+        }
+    }
+    ifd_walk_init(walk, input);
+    ifd_walk_strided(walk, 0, 0, stride);
+    *ret_count = count;
+    return IFD_OK;
+}
+
+static int64_t load(enum ifd_dtype dtype, const void *data, size_t i)
+{
+    return dtype == IFD_S64 ? ((const int64_t *)data)[i] : ifd_ref_load(dtype, data, i);
+}
+
+static void store(enum ifd_dtype dtype, void *data, size_t i, int64_t value)
+{
+    if (dtype == IFD_S64) {
+        ((int64_t *)data)[i] = value;
+    } else {
+        ifd_ref_store(dtype, data, i, (int32_t)value);
+    }
+}
+
+static void sum_f32(const struct ifd_ref_call *call, struct ifd_walk *walk)
+{
+    const float *in = call->input[0];
+    float *out = call->output[0];
+    for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
+        out[i] = 0;
+    }
+    for (; walk->left > 0; ifd_walk_next(walk)) {
+        out[walk->offset[0]] += in[walk->done];
+    }
+}
+
+/* Sums in scratch, modulo 2^64. */
+static void sum_int(const struct ifd_ref_call *call, struct ifd_walk *walk)
+{
+    uint64_t *sum = call->scratch;
+    for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
+        sum[i] = 0;
+    }
+    for (; walk->left > 0; ifd_walk_next(walk)) {
+        sum[walk->offset[0]] += (uint64_t)load(call->in[0]->dtype, call->input[0], walk->done);
+    }
+}
+
+/* Scales sums of count stored numbers to the output. A mean's division by count goes into the multiplier, as far as 31
+ * bits of it stay; sums are taken modulo 2^32, as LiteRT's int32 sums are. */
+static void store_quantized(const struct ifd_ref_call *call, int64_t count, bool is_mean)
+{
+    const struct ifd_desc *input = call->in[0];
+    const struct ifd_desc *output = call->out[0];
+    int32_t multiplier = 0;
+    int shift = 0;
+    ifd_fixed_from_real(scale_ratio(input, output), &multiplier, &shift);
+    if (is_mean) {
+        int bits = 0; /* of count, rounded down: count >> bits is 1 */
+        while (bits < 32 && count >> (bits + 1) != 0) {
+            bits++;
+        }
+        bits = bits < 31 + shift ? bits : 31 + shift;
+        multiplier = (int32_t)(((int64_t)multiplier << bits) / count);
+        shift -= bits;
+    }
+    int32_t min = 0;
+    int32_t max = 0;
+    ifd_dtype_range(output->dtype, &min, &max);
+    const uint64_t *sum = call->scratch;
+    const uint64_t zero_sum = (uint64_t)(ifd_ref_zero_point(input) * count);
+    for (size_t i = 0; i < ifd_ref_elements(output); i++) {
+        const int32_t centred = (int32_t)(uint32_t)(sum[i] - zero_sum);
+        const int64_t value = (int64_t)ifd_fixed_scale_double(centred, multiplier, shift) +
+                              ifd_ref_zero_point(output);
+        ifd_ref_store(output->dtype, call->output[0], i,
+                      (int32_t)(value < min   ? min
+                                : value > max ? max
+                                              : value));
+    }
+}
+
+/* What a mean or sum of nothing is, in LiteRT's words: stored zeros, and NaN for a mean of floats. */
+static void store_empty(const struct ifd_ref_call *call, bool is_mean)
+{
+    for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
+        if (call->out[0]->dtype == IFD_F32) {
+            ((float *)call->output[0])[i] = is_mean ? NAN : 0;
+        } else {
+            store(call->out[0]->dtype, call->output[0], i, 0);
+        }
+    }
+}
+
+static enum ifd_code sum_ref(const struct ifd_ref_call *call, bool is_mean, struct ifd_err *err)
+{
+    struct ifd_walk walk;
+    int64_t count = 0;
+    const enum ifd_code code = begin_walk(call, &walk, &count, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const enum ifd_dtype dtype = call->out[0]->dtype;
+    const size_t outputs = ifd_ref_elements(call->out[0]);
+    if (walk.left == 0) {
+        store_empty(call, is_mean);
+    } else if (dtype == IFD_F32) {
+        sum_f32(call, &walk);
+        for (size_t i = 0; is_mean && i < outputs; i++) {
+            ((float *)call->output[0])[i] /= (float)count;
+        }
+    } else {
+        sum_int(call, &walk);
+        if (ifd_dtype_is_quantized(dtype)) {
+            store_quantized(call, count, is_mean);
+            return IFD_OK;
+        }
+        const int64_t *sum = call->scratch;
+        for (size_t i = 0; i < outputs; i++) {
+            store(dtype, call->output[0], i, is_mean ? sum[i] / count : sum[i]);
+        }
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code reduce_mean_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    return sum_ref(call, true, err);
+}
+
+static enum ifd_code reduce_sum_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    return sum_ref(call, false, err);
+}
+
+static int64_t lowest(enum ifd_dtype dtype)
+{
+    int32_t min = 0;
+    int32_t max = 0;
+    ifd_dtype_range(dtype, &min, &max);
+    return dtype == IFD_S64 ? INT64_MIN : min;
+}
+
+static enum ifd_code reduce_max_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    struct ifd_walk walk;
+    int64_t count = 0;
+    const enum ifd_code code = begin_walk(call, &walk, &count, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const enum ifd_dtype dtype = call->out[0]->dtype;
+    const size_t outputs = ifd_ref_elements(call->out[0]);
+    if (dtype == IFD_F32) {
+        const float *in = call->input[0];
+        float *out = call->output[0];
+        for (size_t i = 0; i < outputs; i++) {
+            out[i] = -FLT_MAX;
+        }
+        for (; walk.left > 0; ifd_walk_next(&walk)) {
+            float *to = &out[walk.offset[0]];
+            *to = in[walk.done] > *to ? in[walk.done] : *to;
+        }
+        return IFD_OK;
+    }
+    for (size_t i = 0; i < outputs; i++) {
+        store(dtype, call->output[0], i, lowest(dtype));
+    }
+    for (; walk.left > 0; ifd_walk_next(&walk)) {
+        const size_t to = (size_t)walk.offset[0];
+        const int64_t value = load(dtype, call->input[0], walk.done);
+        if (value > load(dtype, call->output[0], to)) {
+            store(dtype, call->output[0], to, value);
+        }
+    }
+    return IFD_OK;
+}
+
+static const struct ifd_attr_def reduce_attrs[] = {
+    {"axes", IFD_ATTR_INTS, offsetof(struct ifd_reduce_attrs, axes), 0, -IFD_MAX_RANK,
+     IFD_MAX_RANK - 1},
+    {"keep_dims", IFD_ATTR_BOOL, offsetof(struct ifd_reduce_attrs, keep_dims), 0, 0, 1},
+};
+
+const struct ifd_op_def ifd_op_reduce_mean = {
+    .name = "reduce_mean",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = 1,
+    .attrs = reduce_attrs,
+    .attr_count = sizeof(reduce_attrs) / sizeof(reduce_attrs[0]),
+    .attrs_bytes = sizeof(struct ifd_reduce_attrs),
+    .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT | IFD_DTYPES_INDEX,
+    .batch = IFD_BATCH_AXIS,
+    .infer = reduce_mean_infer,
+    .scratch = reduce_scratch,
+    .ref = reduce_mean_ref,
+};
+
+const struct ifd_op_def ifd_op_reduce_sum = {
+    .name = "reduce_sum",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = 1,
+    .attrs = reduce_attrs,
+    .attr_count = sizeof(reduce_attrs) / sizeof(reduce_attrs[0]),
+    .attrs_bytes = sizeof(struct ifd_reduce_attrs),
+    .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT | IFD_DTYPES_INDEX,
+    .batch = IFD_BATCH_AXIS,
+    .infer = reduce_sum_infer,
+    .scratch = reduce_scratch,
+    .ref = reduce_sum_ref,
+};
+
+const struct ifd_op_def ifd_op_reduce_max = {
+    .name = "reduce_max",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = 1,
+    .attrs = reduce_attrs,
+    .attr_count = sizeof(reduce_attrs) / sizeof(reduce_attrs[0]),
+    .attrs_bytes = sizeof(struct ifd_reduce_attrs),
+    .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT | IFD_DTYPES_INDEX,
+    .batch = IFD_BATCH_AXIS,
+    .infer = reduce_max_infer,
+    .ref = reduce_max_ref,
+};

@@ -1,0 +1,352 @@
+/* softmax along the last dimension. The quantized forms are defined by the fixed-point arithmetic of LiteRT's reference
+ * kernels: u8 and s8 by polynomials of gemmlowp's fixed-point library, s16 by two tables of 513 points. */
+#include "engine/base/fixed.h"
+#include "engine/ir/shape.h"
+#include "engine/ops/infer_util.h"
+#include "engine/ops/ref_util.h"
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+
+extern const struct ifd_op_def ifd_op_softmax;
+
+/** Points of a table over the range of s16, both ends included. */
+#define TABLE_POINTS 513
+
+/** The difference to the largest input is held with 5 bits before the binary point and 26 behind it; sums of
+ *  exponentials with 12 and 19. */
+#define DIFF_FRACTION_BITS 26
+#define SUM_INTEGER_BITS   12
+
+static enum ifd_code check_output_quant(enum ifd_dtype dtype, const struct ifd_quant *quant,
+                                        struct ifd_err *err)
+{
+    const float scale = dtype == IFD_S16 ? 1.0f / 32768 : 1.0f / 256;
+    const int32_t zero_point = dtype == IFD_S8 ? -128 : 0;
+    if (fabsf(quant->scale[0] - scale) > 0.001f * scale || quant->zero_point[0] != zero_point) {
+        return ifd_fail(err, IFD_INVALID,
+                        "softmax: the output has scale %g and zero point %d, expected %g and %d",
+                        (double)quant->scale[0], quant->zero_point[0], (double)scale, zero_point);
+    }
+    return IFD_OK;
+}
+
+/* Factor from a difference of u8 or s8 inputs to the fixed-point argument of exp; cut where exp is 0 anyway. */
+static double byte_factor(float beta, float scale)
+{
+    const double factor = (double)beta * (double)scale * (1 << DIFF_FRACTION_BITS);
+    const double limit = 2147483647.0;
+    return factor < limit ? factor : limit;
+}
+
+/* Factor from a difference of s16 inputs to the argument of the exp table, where -65535 … 0 mean -10 … 0. LiteRT
+ * multiplies scale and beta in single precision. */
+static double word_factor(float beta, float scale)
+{
+    return (double)(scale * beta) / (10.0 / 65535.0);
+}
+
+static enum ifd_code check_quantized(const struct ifd_infer *in, const struct ifd_desc *output,
+                                     struct ifd_err *err)
+{
+    const struct ifd_softmax_attrs *attrs = in->attrs;
+    const struct ifd_desc *input = in->input[0].desc;
+    enum ifd_code code = ifd_infer_per_tensor(&ifd_op_softmax, "the input", input, err);
+    if (code == IFD_OK) {
+        code = ifd_infer_per_tensor(&ifd_op_softmax, "the output", &output[0], err);
+    }
+    if (code == IFD_OK) {
+        code = check_output_quant(input->dtype, &output[0].quant, err);
+    }
+    if (code != IFD_OK) {
+        return code;
+    }
+    const float scale = input->quant.scale[0];
+    const bool is_in_range =
+        input->dtype == IFD_S16
+            ? word_factor(attrs->beta, scale) >= 0 && word_factor(attrs->beta, scale) < (1 << 14)
+            : byte_factor(attrs->beta, scale) > 1;
+    if (!is_in_range) {
+        return ifd_fail(err, IFD_INVALID, "softmax: beta %g with input scale %g is out of range",
+                        (double)attrs->beta, (double)scale);
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code softmax_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                   struct ifd_err *err)
+{
+    const struct ifd_op_def *def = &ifd_op_softmax;
+    enum ifd_code code = ifd_infer_begin(def, in, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const struct ifd_desc *input = in->input[0].desc;
+    if (input->shape.rank == 0) {
+        return ifd_fail(err, IFD_INVALID, "softmax: the input is a scalar");
+    }
+    code = ifd_infer_output_dtype(def, output, 0, input->dtype, err);
+    if (code == IFD_OK && ifd_dtype_is_quantized(input->dtype)) {
+        code = check_quantized(in, output, err);
+    }
+    return code == IFD_OK ? ifd_infer_output(def, output, 0, &input->shape, err) : code;
+}
+
+static enum ifd_code softmax_scratch(const struct ifd_infer *in, const struct ifd_desc *output,
+                                     size_t *ret_bytes, struct ifd_err *err)
+{
+    (void)output;
+    (void)err;
+    *ret_bytes = in->input[0].desc->dtype == IFD_S16 ? 2 * TABLE_POINTS * sizeof(int16_t) : 0;
+    return IFD_OK;
+}
+
+static void row_f32(const float *in, float *out, int64_t depth, float beta)
+{
+    float max = -FLT_MAX;
+    for (int64_t i = 0; i < depth; i++) {
+        max = max < in[i] ? in[i] : max;
+    }
+    float sum = 0;
+    for (int64_t i = 0; i < depth; i++) {
+        out[i] = expf((in[i] - max) * beta);
+        sum += out[i];
+    }
+    for (int64_t i = 0; i < depth; i++) {
+        out[i] /= sum;
+    }
+}
+
+static int32_t saturate(int64_t x)
+{
+    return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : (int32_t)x;
+}
+
+/* exp(a) for a in [-1/4, 0), a and the result with 31 fraction bits: the Taylor series around -1/8 up to x^4. */
+static int32_t exp_last_quarter(int32_t a)
+{
+    const int32_t exp_minus_eighth = 1895147668;
+    const int32_t third = 715827883;
+    const int32_t x = a + (1 << 28);
+    const int32_t x2 = ifd_fixed_mul_high(x, x);
+    const int32_t x3 = ifd_fixed_mul_high(x2, x);
+    const int32_t x4_by_4 = ifd_fixed_shift_right(ifd_fixed_mul_high(x2, x2), 2);
+    const int32_t tail = ifd_fixed_shift_right(ifd_fixed_mul_high(x4_by_4 + x3, third) + x2, 1);
+    return exp_minus_eighth + ifd_fixed_mul_high(exp_minus_eighth, x + tail);
+}
+
+/* exp(a) for a ≤ 0 with 26 fraction bits, as a number with 31: what is beyond the last quarter is taken off in powers
+ * of two, each a factor of its own. */
+static int32_t exp_fixed(int32_t a)
+{
+    static const int32_t factor[] = {/* exp(-2^k), k = -2 … 4 */
+                                     1672461947, 1302514674, 790015084, 290630308,
+                                     39332535,   720401,     242};
+    const int32_t quarter = 1 << (DIFF_FRACTION_BITS - 2);
+    if (a == 0) {
+        return INT32_MAX;
+    }
+    const int32_t last = (a & (quarter - 1)) - quarter;
+    const int32_t rest = last - a;
+    int32_t result = exp_last_quarter(saturate((int64_t)last * 32));
+    for (int k = 0; k < 7; k++) {
+        if ((rest & (quarter << k)) != 0) {
+            result = ifd_fixed_mul_high(result, factor[k]);
+        }
+    }
+    return result;
+}
+
+/* 1 / (1 + a) for a in [0, 1), 31 fraction bits: three Newton-Raphson steps on (1 + a) / 2, with numbers of 29 fraction
+ * bits. */
+static int32_t reciprocal_of_1_plus(int32_t a)
+{
+    const int32_t forty_eight_by_17 = 1515870810;
+    const int32_t minus_thirty_two_by_17 = -1010580540;
+    const int32_t one = 1 << 29;
+    const int32_t half_denominator = (int32_t)(((int64_t)a + INT32_MAX + 1) / 2);
+    int32_t x = forty_eight_by_17 + ifd_fixed_mul_high(half_denominator, minus_thirty_two_by_17);
+    for (int step = 0; step < 3; step++) {
+        const int32_t error = one - ifd_fixed_mul_high(half_denominator, x);
+        x += saturate((int64_t)ifd_fixed_mul_high(x, error) * 4);
+    }
+    return saturate((int64_t)x * 2);
+}
+
+static int leading_zeros(uint32_t x)
+{
+    int count = 0;
+    while (count < 32 && (x & (UINT32_C(1) << 31 >> count)) == 0) {
+        count++;
+    }
+    return count;
+}
+
+/* exp of (value - max) with 31 fraction bits; 0 below min_diff. */
+static int32_t byte_exp(int32_t diff, int32_t min_diff, int32_t multiplier, int shift)
+{
+    return diff < min_diff ? 0 : exp_fixed(ifd_fixed_scale_double(diff, multiplier, shift));
+}
+
+static void row_byte(enum ifd_dtype dtype, const void *in, void *out, size_t first, size_t depth,
+                     double factor)
+{
+    int32_t multiplier = 0;
+    int shift = 0;
+    ifd_fixed_from_real(factor, &multiplier, &shift);
+    /* beyond this, the shifted difference would leave 5 integer bits */
+    const int32_t min_diff =
+        -(int32_t)floor(31.0 * (1 << DIFF_FRACTION_BITS) / (double)(INT64_C(1) << shift));
+
+    int32_t max = ifd_ref_load(dtype, in, first);
+    for (size_t i = 1; i < depth; i++) {
+        const int32_t value = ifd_ref_load(dtype, in, first + i);
+        max = max < value ? value : max;
+    }
+    int64_t sum = 0;
+    for (size_t i = 0; i < depth; i++) {
+        const int32_t diff = ifd_ref_load(dtype, in, first + i) - max;
+        sum += ifd_fixed_shift_right(byte_exp(diff, min_diff, multiplier, shift), SUM_INTEGER_BITS);
+    }
+    const uint32_t limited = (uint32_t)saturate(sum);
+    const int headroom = leading_zeros(limited);
+    const int32_t reciprocal =
+        reciprocal_of_1_plus((int32_t)((limited << headroom) - (UINT32_C(1) << 31)));
+    const int exponent = SUM_INTEGER_BITS - headroom + 31 - 8;
+    const int32_t lowest = dtype == IFD_S8 ? INT8_MIN : 0;
+    for (size_t i = 0; i < depth; i++) {
+        const int32_t diff = ifd_ref_load(dtype, in, first + i) - max;
+        const int32_t exponential = byte_exp(diff, min_diff, multiplier, shift);
+        const int32_t share = ifd_fixed_mul_high(reciprocal, exponential);
+        const int32_t steps = exponent > 31 ? 0 : ifd_fixed_shift_right(share, exponent);
+        ifd_ref_store(dtype, out, first + i, ifd_ref_clamp(steps, 0, 255) + lowest);
+    }
+}
+
+static double exp_of(double x)
+{
+    return exp(x);
+}
+
+static double reciprocal_of(double x)
+{
+    return 1.0 / (1.0 + x);
+}
+
+/* Fills a table of f over min … max, scaled to 32768 for 1. Each point is moved by half the error that straight lines
+ * would have in the middle of its interval. */
+static void fill_table(int16_t *table, double min, double max, double (*f)(double))
+{
+    const int steps = TABLE_POINTS - 1;
+    const double step = (max - min) / steps;
+    const double unit = 65536.0 / (2.0 / 65535.0 * 32767.0 - 2.0 / 65535.0 * -32768.0);
+    for (int i = 0; i < steps; i++) {
+        const double value = round(f(min + i * step) * unit);
+        const double next = f(min + (i + 1) * step) * unit;
+        const double middle = round(f(min + i * step + step / 2) * unit);
+        const double error = round((next + value) / 2) - middle;
+        const double moved = value - round(error / 2);
+        table[i] = (int16_t)fmin(fmax(moved, INT16_MIN), INT16_MAX);
+    }
+    table[steps] = (int16_t)fmin(fmax(round(f(max) * unit), INT16_MIN), INT16_MAX);
+}
+
+/* Value of a table at x, between its points. */
+static int32_t table_at(const int16_t *table, int32_t x)
+{
+    const int32_t limited = ifd_ref_clamp(x, INT16_MIN, INT16_MAX) - INT16_MIN;
+    const int32_t base = table[limited >> 7];
+    const int32_t slope = table[(limited >> 7) + 1] - base;
+    return (int16_t)(base + ((slope * (limited & 127) + 64) >> 7));
+}
+
+/* min … max of a table over the s16 numbers with range / 65535 per step, centred on centre. */
+static void fill_word_table(int16_t *table, double range, int centre, double (*f)(double))
+{
+    const double step = range / 65535.0;
+    fill_table(table, step * (INT16_MIN - centre), step * (INT16_MAX - centre), f);
+}
+
+static void row_word(const int16_t *in, int16_t *out, int64_t depth, double factor,
+                     const int16_t *exp_table, const int16_t *reciprocal_table)
+{
+    int32_t multiplier = 0;
+    int shift = 0;
+    ifd_fixed_from_real(factor, &multiplier, &shift);
+    int32_t max = INT16_MIN;
+    for (int64_t i = 0; i < depth; i++) {
+        max = max < in[i] ? in[i] : max;
+    }
+    int64_t sum = 0;
+    for (int64_t i = 0; i < depth; i++) {
+        const int32_t scaled = ifd_fixed_scale_double(in[i] - max, multiplier, shift);
+        out[i] = (int16_t)table_at(exp_table, saturate((int64_t)scaled + 32767));
+        sum += out[i];
+    }
+    const uint32_t limited = (uint32_t)saturate(sum);
+    const int headroom = leading_zeros(limited);
+    const int64_t shifted = (((int64_t)limited << (headroom - 1)) + (1 << 13)) >> 14;
+    const int64_t reciprocal =
+        table_at(reciprocal_table, (int32_t)(shifted - (1 << 15) - (1 << 16)));
+    const int right = 31 - headroom;
+    const int64_t half = right > 0 ? INT64_C(1) << (right - 1) : 0;
+    for (int64_t i = 0; i < depth; i++) {
+        const int64_t share = (out[i] * reciprocal + half) >> right;
+        out[i] = (int16_t)(share < 0 ? 0 : share > INT16_MAX ? INT16_MAX : share);
+    }
+}
+
+static enum ifd_code softmax_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    const struct ifd_softmax_attrs *attrs = call->attrs;
+    const struct ifd_desc *desc = call->in[0];
+    const int64_t depth = desc->shape.dim[desc->shape.rank - 1];
+    const int64_t rows = ifd_ref_product(&desc->shape, 0, desc->shape.rank - 1);
+    if (depth == 0) {
+        return IFD_OK;
+    }
+    int16_t *exp_table = call->scratch;
+    int16_t *reciprocal_table = NULL;
+    if (desc->dtype == IFD_S16) {
+        reciprocal_table = exp_table + TABLE_POINTS;
+        fill_word_table(exp_table, 10.0, INT16_MAX, exp_of);
+        fill_word_table(reciprocal_table, 1.0, INT16_MIN, reciprocal_of);
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t first = r * depth;
+        if (desc->dtype == IFD_F32) {
+            row_f32((const float *)call->input[0] + first, (float *)call->output[0] + first, depth,
+                    attrs->beta);
+        } else if (desc->dtype == IFD_S16) {
+            row_word((const int16_t *)call->input[0] + first, (int16_t *)call->output[0] + first,
+                     depth, word_factor(attrs->beta, ifd_ref_scale(desc)), exp_table,
+                     reciprocal_table);
+        } else {
+            row_byte(desc->dtype, call->input[0], call->output[0], (size_t)first, (size_t)depth,
+                     byte_factor(attrs->beta, ifd_ref_scale(desc)));
+        }
+    }
+    return IFD_OK;
+}
+
+static const struct ifd_attr_def softmax_attrs[] = {
+    {"beta", IFD_ATTR_F32, offsetof(struct ifd_softmax_attrs, beta), 1, -FLT_MAX, FLT_MAX},
+};
+
+const struct ifd_op_def ifd_op_softmax = {
+    .name = "softmax",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = 1,
+    .attrs = softmax_attrs,
+    .attr_count = sizeof(softmax_attrs) / sizeof(softmax_attrs[0]),
+    .attrs_bytes = sizeof(struct ifd_softmax_attrs),
+    .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT,
+    .batch = IFD_BATCH_AXIS,
+    .can_alias = true,
+    .infer = softmax_infer,
+    .scratch = softmax_scratch,
+    .ref = softmax_ref,
+};
