@@ -217,24 +217,83 @@ enum ifd_code ifd_infer_output(const struct ifd_op_def *def, struct ifd_desc *ou
     return IFD_OK;
 }
 
-enum ifd_code ifd_infer_ints(const struct ifd_op_def *def, const char *what,
-                             const struct ifd_desc *desc, const void *data,
-                             struct ifd_ints *ret_ints, struct ifd_err *err)
+static int64_t load_index(const struct ifd_desc *desc, const void *data, size_t i)
 {
-    size_t count = 0;
-    if (!ifd_shape_elements(&desc->shape, &count) || count > IFD_MAX_RANK) {
-        return ifd_fail(err, IFD_INVALID, "%s: %s has shape %s, expected at most %d numbers",
-                        def->name, what, ifd_shape_text(&desc->shape).s, IFD_MAX_RANK);
+    return desc->dtype == IFD_S32 ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
+}
+
+static enum ifd_code check_index_list(const struct ifd_op_def *def, const char *what,
+                                      const struct ifd_desc *desc, size_t max_count,
+                                      size_t *ret_count, struct ifd_err *err)
+{
+    if (!ifd_shape_elements(&desc->shape, ret_count) || *ret_count > max_count) {
+        return ifd_fail(err, IFD_INVALID, "%s: %s has shape %s, expected at most %zu numbers",
+                        def->name, what, ifd_shape_text(&desc->shape).s, max_count);
     }
     if (desc->dtype != IFD_S32 && desc->dtype != IFD_S64) {
         return ifd_fail(err, IFD_INVALID, "%s: %s has type %s, expected s32 or s64", def->name,
                         what, ifd_dtype_name(desc->dtype));
     }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_infer_ints(const struct ifd_op_def *def, const char *what,
+                             const struct ifd_desc *desc, const void *data,
+                             struct ifd_ints *ret_ints, struct ifd_err *err)
+{
+    size_t count = 0;
+    const enum ifd_code code = check_index_list(def, what, desc, IFD_MAX_RANK, &count, err);
+    if (code != IFD_OK) {
+        return code;
+    }
     struct ifd_ints ints = {.count = (uint32_t)count};
     for (size_t i = 0; i < count; i++) {
-        ints.value[i] =
-            desc->dtype == IFD_S32 ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
+        ints.value[i] = load_index(desc, data, i);
     }
     *ret_ints = ints;
     return IFD_OK;
+}
+
+enum ifd_code ifd_infer_pairs(const struct ifd_op_def *def, const char *what,
+                              const struct ifd_desc *desc, const void *data,
+                              struct ifd_ints *ret_before, struct ifd_ints *ret_after,
+                              struct ifd_err *err)
+{
+    size_t count = 0;
+    const enum ifd_code code =
+        check_index_list(def, what, desc, (size_t)2 * IFD_MAX_RANK, &count, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    if (count % 2 != 0) {
+        return ifd_fail(err, IFD_INVALID, "%s: %s has shape %s, expected [n,2]", def->name, what,
+                        ifd_shape_text(&desc->shape).s);
+    }
+    struct ifd_ints before = {.count = (uint32_t)(count / 2)};
+    struct ifd_ints after = {.count = (uint32_t)(count / 2)};
+    for (size_t i = 0; i < count / 2; i++) {
+        before.value[i] = load_index(desc, data, 2 * i);
+        after.value[i] = load_index(desc, data, 2 * i + 1);
+    }
+    *ret_before = before;
+    *ret_after = after;
+    return IFD_OK;
+}
+
+bool ifd_dim_mul(int64_t a, int64_t b, int64_t *ret)
+{
+    if (a < 0 || b < 0 || (b > 0 && a > INT64_MAX / b)) {
+        return false;
+    }
+    *ret = a * b;
+    return true;
+}
+
+bool ifd_dim_add(int64_t a, int64_t b, int64_t *ret)
+{
+    if (a < 0 || b < 0 || a > INT64_MAX - b) {
+        return false;
+    }
+    *ret = a + b;
+    return true;
 }

@@ -77,4 +77,14 @@ IFD_NODISCARD enum ifd_code ifd_infer_ints(const struct ifd_op_def *def, const c
                                            const struct ifd_desc *desc, const void *data,
                                            struct ifd_ints *ret_ints, struct ifd_err *err);
 
+/** The same for a tensor [n,2] of numbers before and after. */
+IFD_NODISCARD enum ifd_code ifd_infer_pairs(const struct ifd_op_def *def, const char *what,
+                                            const struct ifd_desc *desc, const void *data,
+                                            struct ifd_ints *ret_before, struct ifd_ints *ret_after,
+                                            struct ifd_err *err);
+
+/** Product of non-negative dimensions or factors; false if it does not fit. */
+bool ifd_dim_mul(int64_t a, int64_t b, int64_t *ret) IFD_NODISCARD;
+bool ifd_dim_add(int64_t a, int64_t b, int64_t *ret) IFD_NODISCARD;
+
 #endif

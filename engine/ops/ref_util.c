@@ -5,6 +5,7 @@
 #include "engine/ops/infer_util.h"
 
 #include <math.h>
+#include <string.h>
 
 void ifd_walk_init(struct ifd_walk *walk, const struct ifd_shape *shape)
 {
@@ -63,6 +64,28 @@ int64_t ifd_ref_product(const struct ifd_shape *shape, uint32_t first, uint32_t 
 size_t ifd_ref_elements(const struct ifd_desc *desc)
 {
     return (size_t)ifd_ref_product(&desc->shape, 0, desc->shape.rank);
+}
+
+void ifd_ref_copy(size_t bytes, void *target, size_t to, const void *source, size_t from)
+{
+    ifd_ref_copy_run(bytes, target, to, source, from, 1);
+}
+
+void ifd_ref_copy_run(size_t bytes, void *target, size_t to, const void *source, size_t from,
+                      size_t count)
+{
+    if (count > 0) {
+        memcpy((uint8_t *)target + to * bytes, (const uint8_t *)source + from * bytes,
+               count * bytes);
+    }
+}
+
+void ifd_ref_pad_element(const struct ifd_desc *desc, uint8_t ret_element[16])
+{
+    memset(ret_element, 0, 16);
+    if (ifd_dtype_is_quantized(desc->dtype) && desc->quant.count == 1) {
+        ifd_ref_store(desc->dtype, ret_element, 0, ifd_ref_zero_point(desc));
+    }
 }
 
 void ifd_ref_act_range_f32(int32_t activation, float *ret_min, float *ret_max)

@@ -40,6 +40,16 @@ int64_t ifd_ref_product(const struct ifd_shape *shape, uint32_t first, uint32_t 
 /** Number of elements of a shape that a shape rule accepted. */
 size_t ifd_ref_elements(const struct ifd_desc *desc);
 
+/** Copies element from of source to element to of target; bytes is the size of an element. */
+void ifd_ref_copy(size_t bytes, void *target, size_t to, const void *source, size_t from);
+/** Copies count elements likewise. */
+void ifd_ref_copy_run(size_t bytes, void *target, size_t to, const void *source, size_t from,
+                      size_t count);
+
+/** The element that means "nothing" when a tensor is padded: the zero point of a quantized one, else 0. Written to
+ *  ret_element, 16 bytes. */
+void ifd_ref_pad_element(const struct ifd_desc *desc, uint8_t ret_element[16]);
+
 /** Range to which an activation clamps floats. TANH and SIGN_BIT are no clamps: shape rules refuse them. */
 void ifd_ref_act_range_f32(int32_t activation, float *ret_min, float *ret_max);
 /** The same on stored numbers of a quantized type (TFLite's CalculateActivationRangeQuantized). */

@@ -1,0 +1,333 @@
+/* Tensors put together or taken apart along one axis: concat and split along an existing one, pack and unpack along one
+ * that they add or remove. */
+#include "engine/ops/infer_util.h"
+#include "engine/ops/ref_util.h"
+
+#include <math.h>
+
+extern const struct ifd_op_def ifd_op_concat, ifd_op_pack, ifd_op_split, ifd_op_unpack;
+
+/* --- copying ----------------------------------------------------------------------------------------------------- */
+
+/** Elements of one run along axis and everything after it. */
+static size_t run_of(const struct ifd_shape *shape, uint32_t axis)
+{
+    return (size_t)ifd_ref_product(shape, axis, shape->rank);
+}
+
+/** Axis of the attributes, from the start; rank dimensions. */
+static uint32_t axis_of(int32_t axis, uint32_t rank)
+{
+    return (uint32_t)(axis < 0 ? axis + (int32_t)rank : axis);
+}
+
+/* --- concat ------------------------------------------------------------------------------------------------------ */
+
+/** u8 inputs with another quantization than the output are brought to it; no other type may have one. */
+static enum ifd_code check_concat_quant(const struct ifd_desc *input, const struct ifd_desc *output,
+                                        uint32_t i, struct ifd_err *err)
+{
+    if (!ifd_dtype_is_quantized(input->dtype) || ifd_quant_equal(input, output)) {
+        return IFD_OK;
+    }
+    if (input->dtype != IFD_U8) {
+        return ifd_fail(err, IFD_UNSUPPORTED,
+                        "concat: input %u (%s) is quantized differently from the output", i,
+                        ifd_dtype_name(input->dtype));
+    }
+    const enum ifd_code code = ifd_infer_per_tensor(&ifd_op_concat, "input", input, err);
+    return code == IFD_OK ? ifd_infer_per_tensor(&ifd_op_concat, "output 0", output, err) : code;
+}
+
+static enum ifd_code concat_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                  struct ifd_err *err)
+{
+    const struct ifd_op_def *def = &ifd_op_concat;
+    enum ifd_code code = ifd_infer_begin(def, in, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const struct ifd_desc *first = in->input[0].desc;
+    struct ifd_shape shape = first->shape;
+    uint32_t axis = 0;
+    code =
+        ifd_infer_axis(def, &shape, ((const struct ifd_axis_attrs *)in->attrs)->axis, &axis, err);
+    if (code == IFD_OK) {
+        code = ifd_infer_output_dtype(def, output, 0, first->dtype, err);
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < in->input_count; i++) {
+        const struct ifd_desc *input = in->input[i].desc;
+        code = ifd_infer_dtype(def, in, i, IFD_BIT(first->dtype), err);
+        if (code == IFD_OK && !ifd_shape_equal_except(&shape, &input->shape, axis)) {
+            code = ifd_fail(err, IFD_INVALID,
+                            "concat: input %u has shape %s, expected %s except axis %u", i,
+                            ifd_shape_text(&input->shape).s, ifd_shape_text(&shape).s, axis);
+        }
+        if (code == IFD_OK && i > 0 &&
+            !ifd_dim_add(shape.dim[axis], input->shape.dim[axis], &shape.dim[axis])) {
+            code = ifd_fail(err, IFD_TOO_LARGE, "concat: axis %u overflows", axis);
+        }
+        if (code == IFD_OK) {
+            code = check_concat_quant(input, &output[0], i, err);
+        }
+    }
+    return code == IFD_OK ? ifd_infer_output(def, output, 0, &shape, err) : code;
+}
+
+/** A run of u8 numbers brought to the output's quantization, in floats as LiteRT does it. */
+static void requantize_run(const struct ifd_desc *input, const struct ifd_desc *output,
+                           uint8_t *target, const uint8_t *source, size_t count)
+{
+    const float scale = ifd_ref_scale(input) * (1.0f / ifd_ref_scale(output));
+    const float bias = (float)-ifd_ref_zero_point(input) * scale;
+    for (size_t i = 0; i < count; i++) {
+        const float steps = roundf((float)source[i] * scale + bias);
+        const float stored = steps + (float)ifd_ref_zero_point(output);
+        target[i] = stored >= 255.0f ? 255 : stored > 0.0f ? (uint8_t)stored : 0;
+    }
+}
+
+static enum ifd_code concat_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    const struct ifd_desc *out = call->out[0];
+    const uint32_t axis =
+        axis_of(((const struct ifd_axis_attrs *)call->attrs)->axis, out->shape.rank);
+    const size_t outer = (size_t)ifd_ref_product(&out->shape, 0, axis);
+    const size_t bytes = ifd_dtype_bytes(out->dtype);
+    size_t at = 0;
+    for (size_t o = 0; o < outer; o++) {
+        for (uint32_t i = 0; i < call->input_count; i++) {
+            const struct ifd_desc *in = call->in[i];
+            const size_t run = run_of(&in->shape, axis);
+            if (in->dtype == IFD_U8 && !ifd_quant_equal(in, out)) {
+                requantize_run(in, out, (uint8_t *)call->output[0] + at,
+                               (const uint8_t *)call->input[i] + o * run, run);
+            } else {
+                ifd_ref_copy_run(bytes, call->output[0], at, call->input[i], o * run, run);
+            }
+            at += run;
+        }
+    }
+    return IFD_OK;
+}
+
+/* --- pack -------------------------------------------------------------------------------------------------------- */
+
+static enum ifd_code pack_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                struct ifd_err *err)
+{
+    const struct ifd_op_def *def = &ifd_op_pack;
+    enum ifd_code code = ifd_infer_begin(def, in, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const struct ifd_desc *first = in->input[0].desc;
+    if (first->shape.rank == IFD_MAX_RANK) {
+        return ifd_fail(err, IFD_TOO_LARGE, "pack: inputs have rank %d already", IFD_MAX_RANK);
+    }
+    struct ifd_shape shape = {.rank = first->shape.rank + 1};
+    uint32_t axis = 0;
+    code =
+        ifd_infer_axis(def, &shape, ((const struct ifd_axis_attrs *)in->attrs)->axis, &axis, err);
+    if (code == IFD_OK) {
+        code = ifd_infer_output_dtype(def, output, 0, first->dtype, err);
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < in->input_count; i++) {
+        const struct ifd_desc *input = in->input[i].desc;
+        code = ifd_infer_dtype(def, in, i, IFD_BIT(first->dtype), err);
+        if (code == IFD_OK && !ifd_shape_equal(&first->shape, &input->shape)) {
+            code = ifd_fail(err, IFD_INVALID, "pack: input %u has shape %s, expected %s", i,
+                            ifd_shape_text(&input->shape).s, ifd_shape_text(&first->shape).s);
+        }
+        if (code == IFD_OK && ifd_dtype_is_quantized(first->dtype) &&
+            !ifd_quant_equal(first, input)) {
+            code = ifd_fail(err, IFD_UNSUPPORTED, "pack: inputs 0 and %u are quantized differently",
+                            i);
+        }
+    }
+    for (uint32_t d = 0; code == IFD_OK && d < shape.rank; d++) {
+        shape.dim[d] =
+            d == axis ? (int64_t)in->input_count : first->shape.dim[d < axis ? d : d - 1];
+    }
+    return code == IFD_OK ? ifd_infer_output(def, output, 0, &shape, err) : code;
+}
+
+static enum ifd_code pack_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    const struct ifd_shape *shape = &call->out[0]->shape;
+    const uint32_t axis = axis_of(((const struct ifd_axis_attrs *)call->attrs)->axis, shape->rank);
+    const size_t outer = (size_t)ifd_ref_product(shape, 0, axis);
+    const size_t run = run_of(shape, axis + 1);
+    const size_t bytes = ifd_dtype_bytes(call->out[0]->dtype);
+    for (size_t o = 0; o < outer; o++) {
+        for (uint32_t i = 0; i < call->input_count; i++) {
+            ifd_ref_copy_run(bytes, call->output[0], (o * call->input_count + i) * run,
+                             call->input[i], o * run, run);
+        }
+    }
+    return IFD_OK;
+}
+
+/* --- split ------------------------------------------------------------------------------------------------------- */
+
+/** Size of every output along the axis (dim elements): equal parts, or sizes with one -1 for the rest. */
+static enum ifd_code split_sizes(const struct ifd_ints *sizes, int64_t dim, uint32_t output_count,
+                                 struct ifd_desc *output, uint32_t axis, struct ifd_err *err)
+{
+    if (sizes->count != 0 && sizes->count != output_count) {
+        return ifd_fail(err, IFD_INVALID, "split: %u sizes for %u outputs", sizes->count,
+                        output_count);
+    }
+    int64_t left = dim;
+    uint32_t open = output_count;
+    for (uint32_t i = 0; i < output_count; i++) {
+        const int64_t size = sizes->count == 0 ? dim / output_count : sizes->value[i];
+        if (size > left || size < -1 || (size == -1 && open != output_count)) {
+            return ifd_fail(err, IFD_INVALID,
+                            "split: size %lld of output %u, %lld elements are left",
+                            (long long)size, i, (long long)left);
+        }
+        open = size == -1 ? i : open;
+        left -= size == -1 ? 0 : size;
+        output[i].shape.dim[axis] = size;
+    }
+    if (open != output_count) {
+        output[open].shape.dim[axis] = left;
+        left = 0;
+    }
+    if (left != 0) {
+        return ifd_fail(err, IFD_INVALID,
+                        "split: %lld elements are not divided up among %u outputs", (long long)dim,
+                        output_count);
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code split_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                 struct ifd_err *err)
+{
+    const struct ifd_op_def *def = &ifd_op_split;
+    enum ifd_code code = ifd_infer_begin(def, in, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const struct ifd_split_attrs *attrs = in->attrs;
+    const struct ifd_desc *input = in->input[0].desc;
+    uint32_t axis = 0;
+    code = ifd_infer_axis(def, &input->shape, attrs->axis, &axis, err);
+    for (uint32_t i = 0; code == IFD_OK && i < in->output_count; i++) {
+        code = ifd_infer_output_dtype(def, output, i, input->dtype, err);
+        output[i].shape = input->shape;
+    }
+    return code == IFD_OK ? split_sizes(&attrs->sizes, input->shape.dim[axis], in->output_count,
+                                        output, axis, err)
+                          : code;
+}
+
+static enum ifd_code split_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    const struct ifd_shape *shape = &call->in[0]->shape;
+    const uint32_t axis = axis_of(((const struct ifd_split_attrs *)call->attrs)->axis, shape->rank);
+    const size_t outer = (size_t)ifd_ref_product(shape, 0, axis);
+    const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
+    size_t at = 0;
+    for (size_t o = 0; o < outer; o++) {
+        for (uint32_t i = 0; i < call->output_count; i++) {
+            const size_t run = run_of(&call->out[i]->shape, axis);
+            ifd_ref_copy_run(bytes, call->output[i], o * run, call->input[0], at, run);
+            at += run;
+        }
+    }
+    return IFD_OK;
+}
+
+/* --- unpack ------------------------------------------------------------------------------------------------------ */
+
+static enum ifd_code unpack_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                  struct ifd_err *err)
+{
+    const struct ifd_op_def *def = &ifd_op_unpack;
+    enum ifd_code code = ifd_infer_begin(def, in, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const struct ifd_desc *input = in->input[0].desc;
+    uint32_t axis = 0;
+    code = ifd_infer_axis(def, &input->shape, ((const struct ifd_axis_attrs *)in->attrs)->axis,
+                          &axis, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    if (input->shape.dim[axis] != in->output_count) {
+        return ifd_fail(err, IFD_INVALID, "unpack: axis %u of shape %s into %u outputs", axis,
+                        ifd_shape_text(&input->shape).s, in->output_count);
+    }
+    struct ifd_shape shape = {.rank = input->shape.rank - 1};
+    for (uint32_t d = 0; d < shape.rank; d++) {
+        shape.dim[d] = input->shape.dim[d < axis ? d : d + 1];
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < in->output_count; i++) {
+        code = ifd_infer_output_dtype(def, output, i, input->dtype, err);
+        if (code == IFD_OK) {
+            code = ifd_infer_output(def, output, i, &shape, err);
+        }
+    }
+    return code;
+}
+
+static enum ifd_code unpack_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    const struct ifd_shape *shape = &call->in[0]->shape;
+    const uint32_t axis = axis_of(((const struct ifd_axis_attrs *)call->attrs)->axis, shape->rank);
+    const size_t outer = (size_t)ifd_ref_product(shape, 0, axis);
+    const size_t run = run_of(shape, axis + 1);
+    const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
+    for (size_t o = 0; o < outer; o++) {
+        for (uint32_t i = 0; i < call->output_count; i++) {
+            ifd_ref_copy_run(bytes, call->output[i], o * run, call->input[0],
+                             (o * call->output_count + i) * run, run);
+        }
+    }
+    return IFD_OK;
+}
+
+/* --- definitions ------------------------------------------------------------------------------------------------- */
+
+#define AXIS(type)                                                                                 \
+    {                                                                                              \
+        "axis", IFD_ATTR_INT, offsetof(struct type, axis), 0, -IFD_MAX_RANK, IFD_MAX_RANK - 1      \
+    }
+
+static const struct ifd_attr_def axis_attrs[] = {
+    AXIS(ifd_axis_attrs),
+    /* files have the field; nobody computes one */
+    {"activation", IFD_ATTR_ENUM, offsetof(struct ifd_axis_attrs, activation), IFD_ACT_NONE,
+     IFD_ACT_NONE, IFD_ACT_NONE},
+};
+
+static const struct ifd_attr_def split_attrs[] = {
+    AXIS(ifd_split_attrs),
+    {"sizes", IFD_ATTR_INTS, offsetof(struct ifd_split_attrs, sizes), 0, -1, (double)INT32_MAX},
+};
+
+#define DEFINE(op, most_inputs, output_count, struct_name, table)                                  \
+    const struct ifd_op_def ifd_op_##op = {.name = #op,                                            \
+                                           .min_inputs = 1,                                        \
+                                           .max_inputs = (most_inputs),                            \
+                                           .outputs = (output_count),                              \
+                                           .attrs = (table),                                       \
+                                           .attr_count = sizeof(table) / sizeof((table)[0]),       \
+                                           .attrs_bytes = sizeof(struct struct_name),              \
+                                           .dtypes = IFD_DTYPES_MOVE,                              \
+                                           .batch = IFD_BATCH_AXIS,                                \
+                                           .infer = op##_infer,                                    \
+                                           .ref = op##_ref}
+
+DEFINE(concat, IFD_OP_VARIADIC, 1, ifd_axis_attrs, axis_attrs);
+DEFINE(pack, IFD_OP_VARIADIC, 1, ifd_axis_attrs, axis_attrs);
+DEFINE(split, 1, IFD_OP_VARIADIC, ifd_split_attrs, split_attrs);
+DEFINE(unpack, 1, IFD_OP_VARIADIC, ifd_axis_attrs, axis_attrs);

@@ -1,0 +1,76 @@
+/* Dimensions in another order. */
+#include "engine/ops/infer_util.h"
+#include "engine/ops/ref_util.h"
+
+extern const struct ifd_op_def ifd_op_transpose;
+
+static enum ifd_code transpose_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                     struct ifd_err *err)
+{
+    const struct ifd_op_def *def = &ifd_op_transpose;
+    enum ifd_code code = ifd_infer_begin(def, in, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const struct ifd_shape *shape = &in->input[0].desc->shape;
+    const struct ifd_ints *perm = &((const struct ifd_transpose_attrs *)in->attrs)->perm;
+    if (perm->count != shape->rank) {
+        return ifd_fail(err, IFD_INVALID, "transpose: %u axes for shape %s", perm->count,
+                        ifd_shape_text(shape).s);
+    }
+    struct ifd_shape transposed = {.rank = shape->rank};
+    uint32_t seen = 0;
+    for (uint32_t d = 0; code == IFD_OK && d < shape->rank; d++) {
+        uint32_t axis = 0;
+        code = ifd_infer_axis(def, shape, perm->value[d], &axis, err);
+        if (code == IFD_OK && (seen & 1u << axis) != 0) {
+            code = ifd_fail(err, IFD_INVALID, "transpose: axis %u appears twice", axis);
+        }
+        seen |= 1u << axis;
+        transposed.dim[d] = shape->dim[axis];
+    }
+    if (code == IFD_OK) {
+        code = ifd_infer_output_dtype(def, output, 0, in->input[0].desc->dtype, err);
+    }
+    return code == IFD_OK ? ifd_infer_output(def, output, 0, &transposed, err) : code;
+}
+
+static enum ifd_code transpose_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    const struct ifd_shape *shape = &call->in[0]->shape;
+    const struct ifd_ints *perm = &((const struct ifd_transpose_attrs *)call->attrs)->perm;
+    int64_t stride[IFD_MAX_RANK];
+    ifd_shape_strides(shape, stride);
+    int64_t permuted[IFD_MAX_RANK] = {0};
+    for (uint32_t d = 0; d < shape->rank; d++) {
+        const int64_t axis = perm->value[d];
+        permuted[d] = stride[axis < 0 ? axis + shape->rank : axis];
+    }
+    const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
+    struct ifd_walk walk;
+    ifd_walk_init(&walk, &call->out[0]->shape);
+    for (ifd_walk_strided(&walk, 0, 0, permuted); walk.left > 0; ifd_walk_next(&walk)) {
+        ifd_ref_copy(bytes, call->output[0], walk.done, call->input[0], (size_t)walk.offset[0]);
+    }
+    return IFD_OK;
+}
+
+static const struct ifd_attr_def transpose_attrs[] = {
+    {"perm", IFD_ATTR_INTS, offsetof(struct ifd_transpose_attrs, perm), 0, -IFD_MAX_RANK,
+     IFD_MAX_RANK - 1},
+};
+
+const struct ifd_op_def ifd_op_transpose = {
+    .name = "transpose",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = 1,
+    .attrs = transpose_attrs,
+    .attr_count = 1,
+    .attrs_bytes = sizeof(struct ifd_transpose_attrs),
+    .dtypes = IFD_DTYPES_MOVE,
+    .batch = IFD_BATCH_TRANSPOSE,
+    .infer = transpose_infer,
+    .ref = transpose_ref,
+};
