@@ -16,7 +16,7 @@ for source in sources():
         guard = "INFERD_" + re.sub(r"^ENGINE_INCLUDE_INFERD_", "", guard)
         if f"#ifndef {guard}\n#define {guard}\n" not in text:
             problems.append(f"{path}: guard should be {guard}")
-    if re.search(r"\btypedef\s+(struct|enum|union)\b", text):
+    if re.search(r"\btypedef\s+(struct|enum|union)\s+(\w+\s*)?(\{|\w+\s*;)", text):
         problems.append(f"{path}: typedef of a struct, enum or union")
     if re.search(r"\b\w+_t\s*;\s*$", "\n".join(re.findall(r"typedef.*", text)), re.M):
         problems.append(f"{path}: names in _t belong to POSIX")
