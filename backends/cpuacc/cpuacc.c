@@ -1,0 +1,282 @@
+/* CpuAcc's descriptor: opens the kernels of this CPU, compiles partitions into steps, runs them. */
+#include "backends/cpuacc/cpuacc.h"
+
+#include "backends/cpuacc/lower.h"
+
+#include <stdatomic.h>
+#include <sched.h>
+
+#define ARENA_BYTES_MAX ((size_t)1 << 30)
+
+struct ifd_device {
+    const struct ifd_host *host;
+    struct ifd_kernels kernels;
+};
+
+struct ifd_partition {
+    const struct ifd_alloc *alloc;
+    struct ifd_arena arena; /* steps and their parameters */
+    const struct ifd_acc_step *step;
+    uint32_t step_count;
+    const uint8_t *packed; /* own_packed, or that of the partition this one was compiled like */
+    uint8_t *own_packed;
+    size_t packed_bytes;
+};
+
+/* What the threads of one run share; lies at the start of the run's scratch. */
+struct crew {
+    const struct ifd_partition *partition;
+    const struct ifd_binding *binding;
+    uint8_t *scratch;
+    _Alignas(64) atomic_uint arrived;
+    _Alignas(64) atomic_uint generation;
+};
+
+#define CREW_BYTES 192
+_Static_assert(sizeof(struct crew) <= CREW_BYTES, "room for the crew");
+_Static_assert(CREW_BYTES % IFD_TENSOR_ALIGN == 0, "what follows the crew is aligned");
+
+/* Looks at the barrier this often before it lets others have the core. */
+#define SPIN_COUNT 4000
+
+/* ---- steps ---- */
+
+static const void *resolve(const struct ifd_acc_place *place, const struct ifd_acc_frame *frame)
+{
+    switch (place->where) {
+    case IFD_ACC_CONSTANT:
+        return place->data;
+    case IFD_ACC_INPUT:
+        return (const uint8_t *)frame->binding->input[place->slot] + place->offset;
+    case IFD_ACC_OUTPUT:
+        return (const uint8_t *)frame->binding->output[place->slot] + place->offset;
+    case IFD_ACC_SCRATCH:
+        return frame->scratch + place->offset;
+    case IFD_ACC_ABSENT:
+        break;
+    }
+    return NULL;
+}
+
+const void *ifd_acc_in(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                       uint32_t index)
+{
+    return resolve(&step->in[index], frame);
+}
+
+void *ifd_acc_out(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    return (void *)resolve(&step->out, frame); /* outputs are never constants */
+}
+
+void *ifd_acc_work(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    return frame->scratch + step->work + frame->thread * step->work_stride;
+}
+
+struct ifd_acc_range ifd_acc_share(const struct ifd_acc_frame *frame, size_t count, size_t unit)
+{
+    const size_t units = (count + unit - 1) / unit;
+    size_t begin = units * frame->thread / frame->threads * unit;
+    size_t end = units * (frame->thread + 1) / frame->threads * unit;
+    begin = begin < count ? begin : count;
+    end = end < count ? end : count;
+    return (struct ifd_acc_range){begin, end};
+}
+
+/* ---- run ---- */
+
+static void relax(uint32_t round)
+{
+    if (round >= SPIN_COUNT) {
+        (void)sched_yield();
+        return;
+    }
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void barrier(struct crew *crew, uint32_t count)
+{
+    const unsigned seen = atomic_load_explicit(&crew->generation, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&crew->arrived, 1, memory_order_acq_rel) + 1 == count) {
+        atomic_store_explicit(&crew->arrived, 0, memory_order_relaxed);
+        atomic_store_explicit(&crew->generation, seen + 1, memory_order_release);
+        return;
+    }
+    for (uint32_t i = 0; atomic_load_explicit(&crew->generation, memory_order_acquire) == seen;
+         i++) {
+        relax(i);
+    }
+}
+
+static void run_steps(void *arg, uint32_t index, uint32_t count)
+{
+    struct crew *crew = arg;
+    const struct ifd_partition *partition = crew->partition;
+    const struct ifd_binding *binding = crew->binding;
+    struct ifd_acc_frame frame = {
+        .binding = binding, .packed = partition->packed, .scratch = crew->scratch, .thread = index};
+    uint64_t *step_ns = index == 0 ? binding->step_ns : NULL;
+    uint64_t before = step_ns ? binding->now_ns() : 0;
+    for (uint32_t i = 0; i < partition->step_count; i++) {
+        const struct ifd_acc_step *step = &partition->step[i];
+        frame.threads = count < step->max_threads ? count : step->max_threads;
+        if (index < frame.threads) {
+            step->run(step, &frame);
+        }
+        if (count > 1) {
+            barrier(crew, count);
+        }
+        if (step_ns) {
+            const uint64_t now = binding->now_ns();
+            step_ns[i] += now - before;
+            before = now;
+        }
+    }
+}
+
+static enum ifd_code cpuacc_run(struct ifd_partition *partition, const struct ifd_binding *binding,
+                                struct ifd_err *err)
+{
+    (void)err; /* nothing can fail once compiled */
+    struct crew *crew = binding->scratch;
+    crew->partition = partition;
+    crew->binding = binding;
+    crew->scratch = (uint8_t *)binding->scratch + CREW_BYTES;
+    atomic_init(&crew->arrived, 0);
+    atomic_init(&crew->generation, 0);
+    if (binding->team->count == 1) {
+        run_steps(crew, 0, 1);
+    } else {
+        binding->team->run(binding->team, run_steps, crew);
+    }
+    return IFD_OK;
+}
+
+/* ---- compile ---- */
+
+static void cpuacc_release(struct ifd_partition *partition)
+{
+    if (!partition) {
+        return;
+    }
+    ifd_release_tensor(partition->alloc, partition->own_packed, partition->packed_bytes);
+    ifd_arena_finish(&partition->arena);
+    ifd_release(partition->alloc, partition, sizeof(*partition));
+}
+
+static enum ifd_code pack(struct ifd_partition *partition, const struct ifd_acc_lowering *lowering,
+                          const struct ifd_partition *like, struct ifd_err *err)
+{
+    partition->packed_bytes = lowering->packed_bytes;
+    if (like && like->packed_bytes == lowering->packed_bytes) {
+        partition->packed = like->packed;
+        return IFD_OK;
+    }
+    partition->own_packed = ifd_acquire_tensor(partition->alloc, partition->packed_bytes);
+    if (!partition->own_packed) {
+        return ifd_fail(err, IFD_NOMEM, "CpuAcc: no memory for %zu bytes of packed weights",
+                        partition->packed_bytes);
+    }
+    partition->packed = partition->own_packed;
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < lowering->job_count; i++) {
+        const struct ifd_acc_pack_job *job = &lowering->job[i];
+        code = job->pack(lowering->kernels, partition->alloc, job->params,
+                         partition->own_packed + job->offset, err);
+    }
+    return code;
+}
+
+static enum ifd_code cpuacc_compile(struct ifd_device *device,
+                                    const struct ifd_partition_view *view,
+                                    struct ifd_partition *like,
+                                    struct ifd_partition **ret_partition,
+                                    struct ifd_partition_info *ret_info, struct ifd_err *err)
+{
+    const struct ifd_alloc *alloc = device->host->alloc;
+    struct ifd_partition *partition = ifd_acquire_zeroed(alloc, 1, sizeof(*partition));
+    if (!partition) {
+        return ifd_fail(err, IFD_NOMEM, "CpuAcc: no memory for a partition");
+    }
+    partition->alloc = alloc;
+    ifd_arena_init(&partition->arena, alloc, ARENA_BYTES_MAX);
+    struct ifd_acc_lowering lowering = {.view = view,
+                                        .kernels = &device->kernels,
+                                        .host = device->host,
+                                        .arena = &partition->arena};
+    size_t scratch = 0;
+    enum ifd_code code = ifd_acc_lower(&lowering, &scratch, err);
+    if (code == IFD_OK) {
+        code = pack(partition, &lowering, like, err);
+    }
+    if (code != IFD_OK) {
+        cpuacc_release(partition);
+        return code;
+    }
+    partition->step = lowering.step;
+    partition->step_count = lowering.step_count;
+    *ret_info = (struct ifd_partition_info){
+        .scratch_bytes = CREW_BYTES + scratch,
+        .step_count = lowering.step_count,
+        .constant_bytes = partition->own_packed ? partition->packed_bytes : 0};
+    *ret_partition = partition;
+    return IFD_OK;
+}
+
+static void cpuacc_describe(struct ifd_partition *partition, uint32_t step,
+                            struct ifd_step_info *ret)
+{
+    *ret = partition->step[step].info;
+}
+
+/* ---- device ---- */
+
+static enum ifd_code cpuacc_open(const struct ifd_host *host, struct ifd_device **ret_device,
+                                 struct ifd_err *err)
+{
+    struct ifd_device *device = ifd_acquire_zeroed(host->alloc, 1, sizeof(*device));
+    if (!device) {
+        return ifd_fail(err, IFD_NOMEM, "CpuAcc: no memory for the device");
+    }
+    device->host = host;
+    ifd_kernels_select(host->cpu.flags, &device->kernels);
+    *ret_device = device;
+    return IFD_OK;
+}
+
+static void cpuacc_close(struct ifd_device *device)
+{
+    if (device) {
+        ifd_release(device->host->alloc, device, sizeof(*device));
+    }
+}
+
+static uint32_t cpuacc_cost(struct ifd_device *device, const struct ifd_node_view *node,
+                            struct ifd_err *reason)
+{
+    (void)device;
+    const struct ifd_acc_driver *driver = ifd_acc_driver(node->op);
+    if (!driver) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "no kernel");
+        return 0;
+    }
+    return driver->takes(node, reason) ? 1 : 0;
+}
+
+const struct ifd_backend ifd_backend_cpuacc = {
+    .abi = IFD_BACKEND_ABI,
+    .bytes = sizeof(struct ifd_backend),
+    .name = "CpuAcc",
+    .open = cpuacc_open,
+    .cost = cpuacc_cost,
+    .compile = cpuacc_compile,
+    .run = cpuacc_run,
+    .describe = cpuacc_describe,
+    .release = cpuacc_release,
+    .close = cpuacc_close,
+};

@@ -1,0 +1,133 @@
+/** Compile time: a partition's nodes become steps. The context that every ops/ driver writes through.
+ *
+ *  Quantized 8-bit values inside a partition are stored in the machine's native form (kernels.h, Q8): s8 tensors that
+ *  come in or go out on x86 are flipped by steps of their own at the border.
+ *
+ *  A driver asks for what it needs (where a value lies, packed memory, work memory, a step) and reports errors; the
+ *  context lays out memory when all nodes are lowered. Thread: one at a time. */
+#ifndef INFERD_BACKENDS_CPUACC_LOWER_H
+#define INFERD_BACKENDS_CPUACC_LOWER_H
+
+#include "backends/cpuacc/step.h"
+#include "engine/base/arena.h"
+
+/** A buffer that one or more values live in. */
+struct ifd_acc_storage {
+    struct ifd_acc_place place; /* scratch: offset is written by the layout */
+    size_t bytes;
+    uint32_t first, last; /* steps between which it is alive */
+    uint32_t readers;     /* nodes not lowered yet that read it */
+};
+
+struct ifd_acc_value {
+    const struct ifd_partition_value *view;
+    uint32_t storage;   /* index */
+    uint32_t consumers; /* nodes that read it, plus one if it is an output of the partition */
+    uint32_t reader;    /* one of those nodes */
+};
+
+/** Fills packed memory; run once per model, not again for partitions that share it. Temporary memory from alloc. */
+typedef enum ifd_code (*ifd_acc_pack_fn)(const struct ifd_kernels *kernels,
+                                         const struct ifd_alloc *alloc, const void *params,
+                                         uint8_t *packed, struct ifd_err *err);
+
+struct ifd_acc_pack_job {
+    ifd_acc_pack_fn pack;
+    const void *params;
+    size_t offset, bytes;
+};
+
+struct ifd_acc_lowering {
+    const struct ifd_partition_view *view;
+    const struct ifd_kernels *kernels;
+    const struct ifd_host *host;
+    struct ifd_arena *arena; /* of the partition: parameters of steps live here */
+
+    struct ifd_acc_value *value; /* as many as the view has */
+    bool *node_done;             /* per node: lowered, alone or fused into another */
+    struct ifd_acc_storage *storage;
+    uint32_t storage_count, storage_capacity;
+    struct ifd_acc_step *step;
+    /* per step and operand: the value, or the storage of its work memory; turned into places by the layout */
+    struct ifd_acc_wiring *wiring;
+    uint32_t step_count, step_capacity;
+    struct ifd_acc_pack_job *job;
+    uint32_t job_count, job_capacity;
+    size_t packed_bytes;
+};
+
+/** Which values a step reads and writes; IFD_NO_VALUE where there is none. */
+struct ifd_acc_wiring {
+    uint32_t in[IFD_ACC_STEP_INPUTS];
+    uint32_t out;
+    uint32_t work; /* storage */
+};
+
+/** Adds a step that reads in[0 … count-1] and writes out (values). params from ifd_acc_params. The pointer is valid until
+ *  the next step is added. */
+IFD_NODISCARD enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, ifd_acc_step_fn run,
+                                             const void *params, const uint32_t *in, uint32_t count,
+                                             uint32_t out, struct ifd_acc_step **ret_step,
+                                             struct ifd_err *err);
+
+/** Gives the newest step bytes of work memory per thread. */
+IFD_NODISCARD enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering,
+                                             size_t bytes_per_thread, struct ifd_err *err);
+
+/** Reserves bytes of packed memory that pack will fill; the newest step's packed offset is set to it. */
+IFD_NODISCARD enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, size_t bytes,
+                                             ifd_acc_pack_fn pack, const void *params,
+                                             struct ifd_err *err);
+
+/** Lets out live in the memory of in, which nobody reads behind the node that is being lowered. False, and nothing is
+ *  changed, where that is not so, or the sizes differ, or either is bound outside. Before the step is added. */
+bool ifd_acc_in_place(struct ifd_acc_lowering *lowering, uint32_t in, uint32_t out);
+
+/** True if both are the same memory (a reshape that needs no step). */
+bool ifd_acc_same_storage(const struct ifd_acc_lowering *lowering, uint32_t a, uint32_t b);
+
+/** The node that alone reads a value that is no output, NULL otherwise: a candidate for fusing. Its index through
+ *  ret_node. */
+const struct ifd_partition_node *ifd_acc_sole_reader(const struct ifd_acc_lowering *lowering,
+                                                     uint32_t value, uint32_t *ret_node);
+
+/** Marks a node as taken along by the one that is being lowered. */
+void ifd_acc_fuse_node(struct ifd_acc_lowering *lowering, uint32_t node);
+
+/** Has the value been made by a step, or is it an input or constant? */
+bool ifd_acc_is_ready(const struct ifd_acc_lowering *lowering, uint32_t value);
+
+/** count × size zeroed bytes of the partition's arena, or NULL. */
+void *ifd_acc_params(struct ifd_acc_lowering *lowering, size_t count, size_t size) IFD_NODISCARD;
+
+/** Names the newest step; format as printf's. */
+void ifd_acc_name_step(struct ifd_acc_lowering *lowering, const char *kernel, uint64_t macs,
+                       const char *format, ...) IFD_PRINTF(4, 5);
+
+/** Native zero point of a quantized 8-bit tensor, and the byte that flips between its type and the native form. */
+int32_t ifd_acc_zero(const struct ifd_desc *desc);
+uint8_t ifd_acc_flip(enum ifd_dtype dtype);
+bool ifd_acc_is_q8(enum ifd_dtype dtype);
+
+/** Native clamp bounds that an activation means for an output. False for an activation that is not a clamp. */
+bool ifd_acc_clamp_q8(int32_t activation, const struct ifd_desc *output, int32_t *ret_min,
+                      int32_t *ret_max);
+bool ifd_acc_clamp_f32(int32_t activation, float *ret_min, float *ret_max);
+
+/** A driver: one row per operator in ops/op_list.inc. */
+struct ifd_acc_driver {
+    /** Can it run this node? If not, says why in reason (may be NULL). */
+    bool (*takes)(const struct ifd_node_view *node, struct ifd_err *reason);
+    IFD_NODISCARD enum ifd_code (*lower)(struct ifd_acc_lowering *lowering,
+                                         const struct ifd_partition_node *node,
+                                         struct ifd_err *err);
+};
+
+/** NULL if CpuAcc has no driver for it. */
+const struct ifd_acc_driver *ifd_acc_driver(enum ifd_op op);
+
+/** Lowers all nodes, lays out scratch, resolves places. ret_scratch is what a run needs. */
+IFD_NODISCARD enum ifd_code ifd_acc_lower(struct ifd_acc_lowering *lowering, size_t *ret_scratch,
+                                          struct ifd_err *err);
+
+#endif

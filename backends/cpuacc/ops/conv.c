@@ -1,0 +1,487 @@
+/* conv2d and fully_connected: products of rows of the input with packed weights.
+ *
+ * Three ways to find the rows:
+ *   plain   every output row reads one contiguous input row (1×1 stride 1, fully connected)
+ *   lines   dilation 1: kw pixels of a line are contiguous, so a tap is a line of the window; lines that reach over the
+ *           edge are copied with their padding into work memory first
+ *   rows    dilation: a table of row pointers per tile, padding points to a row of zero points */
+#include "backends/cpuacc/ops/product.h"
+
+#include <string.h>
+
+enum mode { PLAIN, LINES, ROWS };
+
+struct conv_params {
+    struct ifd_acc_product product; /* for packing */
+    enum mode mode;
+    size_t element; /* bytes: 1 or 4 */
+    size_t batch, in_h, in_w, in_c, out_h, out_w, out_c;
+    size_t kh, kw, stride_y, stride_x, dilation_y, dilation_x, pad_top, pad_left;
+    size_t taps, k;    /* as packed */
+    size_t line;       /* LINES: elements of a padded line */
+    size_t tile_rows;  /* output rows (pixels) of one call at most */
+    size_t tile_lines; /* LINES: output lines of one call at most, ≥ 1 */
+    bool has_row_add;  /* weights with a zero point */
+    bool is_padded;    /* LINES: some window reaches over the edge */
+    size_t sums_bytes; /* work memory: row_add and temporary sums, then lines or pointers */
+};
+
+/* ---- packing ---- */
+
+static enum ifd_code pack_weights(const struct ifd_kernels *kernels, const struct ifd_alloc *alloc,
+                                  const void *context, uint8_t *packed, struct ifd_err *err)
+{
+    const struct conv_params *p = context;
+    const void *weights = ifd_acc_product_weights(&p->product, alloc);
+    if (!weights) {
+        return ifd_fail(err, IFD_NOMEM, "no memory to convert %zu bytes of weights",
+                        p->product.weight_bytes);
+    }
+    const struct ifd_gemm_weights gemm = {.w = weights,
+                                          .n = p->out_c,
+                                          .k = p->k,
+                                          .taps = p->taps,
+                                          .stride_n = p->taps * p->k,
+                                          .stride_t = p->k,
+                                          .stride_k = 1};
+    if (p->product.is_q8) {
+        kernels->gemm_q8.pack(&gemm, &p->product.requant, packed);
+    } else {
+        kernels->gemm_f32.pack(&gemm, p->product.bias_f32, packed);
+    }
+    ifd_acc_product_done(&p->product, alloc, weights);
+    return IFD_OK;
+}
+
+/* ---- running ---- */
+
+struct run {
+    const struct ifd_acc_step *step;
+    const struct conv_params *p;
+    const uint8_t *in;
+    uint8_t *out;
+    const uint8_t *add; /* residual, f32 */
+    int32_t *sums;      /* p->tile_rows of row_add, then as many temporary ones */
+    uint8_t *rest;      /* of the work memory */
+    struct ifd_gemm_args args;
+};
+
+static void begin(struct run *run, const struct ifd_acc_step *step,
+                  const struct ifd_acc_frame *frame)
+{
+    const struct conv_params *p = step->params;
+    uint8_t *work = step->work_stride ? ifd_acc_work(step, frame) : NULL;
+    *run = (struct run){
+        .step = step,
+        .p = p,
+        .in = ifd_acc_in(step, frame, 0),
+        .out = ifd_acc_out(step, frame),
+        .add = ifd_acc_in(step, frame, 1),
+        .sums = (int32_t *)(void *)work,
+        .rest = work ? work + p->sums_bytes : NULL,
+        .args = {.packed = frame->packed + step->packed,
+                 .n_begin = 0,
+                 .n_end = p->out_c,
+                 .out_stride = p->out_c,
+                 .add_stride = p->out_c,
+                 .min = p->product.min,
+                 .max = p->product.max},
+    };
+}
+
+/* -weight_zero × the sum of every row's inputs, over all taps. */
+static const int32_t *row_sums(const struct run *run)
+{
+    const struct conv_params *p = run->p;
+    const struct ifd_gemm_args *args = &run->args;
+    const struct ifd_kern_gemm_q8 *gemm = &run->step->kernels->gemm_q8;
+    const int32_t factor = -p->product.requant.weight_zero;
+    int32_t *total = run->sums, *part = run->sums + p->tile_rows;
+    const size_t row_len = args->row_len ? args->row_len : args->m;
+    for (size_t t = 0; t < p->taps; t++) {
+        int32_t *to = t == 0 ? total : part;
+        if (args->rows) {
+            for (size_t i = 0; i < args->m; i++) {
+                gemm->row_sum(args->rows[t * args->m + i], 1, p->k, p->k, factor, &to[i]);
+            }
+        } else {
+            for (size_t i = 0; i < args->m; i += row_len) {
+                const size_t count = args->m - i < row_len ? args->m - i : row_len;
+                gemm->row_sum((const ifd_q8 *)args->a + i / row_len * args->row_stride +
+                                  t * args->tap_stride,
+                              count, p->k, args->a_stride, factor, &to[i]);
+            }
+        }
+        for (size_t i = 0; t > 0 && i < args->m; i++) {
+            total[i] += part[i];
+        }
+    }
+    return total;
+}
+
+/* One call of the kernel; a, rows, m and strides are set. */
+static void call(struct run *run, size_t first_row)
+{
+    const struct conv_params *p = run->p;
+    run->args.out = run->out + first_row * p->out_c * p->element;
+    if (p->product.is_q8) {
+        run->args.row_add = p->has_row_add ? row_sums(run) : NULL;
+        run->step->kernels->gemm_q8.run(&run->args);
+    } else {
+        run->args.add =
+            run->add ? (const float *)(const void *)run->add + first_row * p->out_c : NULL;
+        run->step->kernels->gemm_f32.run(&run->args);
+    }
+}
+
+/* Splits rows over the team, or columns where there are too few rows for all. */
+static struct ifd_acc_range share(struct run *run, const struct ifd_acc_frame *frame, size_t rows,
+                                  size_t unit)
+{
+    const struct ifd_packed *packed = run->args.packed;
+    const size_t tiles = (rows + unit - 1) / unit;
+    if (frame->threads > 1 && tiles < 2 * (size_t)frame->threads) {
+        const struct ifd_acc_range columns = ifd_acc_share(frame, run->p->out_c, packed->nr);
+        run->args.n_begin = columns.begin;
+        run->args.n_end = columns.end;
+        return (struct ifd_acc_range){0, columns.begin < columns.end ? rows : 0};
+    }
+    return ifd_acc_share(frame, rows, unit);
+}
+
+static void run_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    struct run run;
+    begin(&run, step, frame);
+    const struct conv_params *p = run.p;
+    const struct ifd_packed *packed = run.args.packed;
+    const struct ifd_acc_range range =
+        share(&run, frame, p->batch * p->out_h * p->out_w, packed->mr);
+    run.args.a_stride = p->k;
+    for (size_t row = range.begin; row < range.end; row += run.args.m) {
+        run.args.m = range.end - row < p->tile_rows ? range.end - row : p->tile_rows;
+        run.args.a = run.in + row * p->k * p->element;
+        call(&run, row);
+    }
+}
+
+/* Zero, as the input stores it. Floats are 0 in all bytes. */
+static int zero_byte(const struct conv_params *p)
+{
+    return p->product.is_q8 ? (uint8_t)p->product.requant.in_zero : 0;
+}
+
+/* Copies the input lines that output lines y … y+count-1 of an image look at, with their padding, to the work memory. */
+static void copy_lines(const struct run *run, const uint8_t *image, size_t y, size_t count)
+{
+    const struct conv_params *p = run->p;
+    const int zero = zero_byte(p);
+    const size_t line_bytes = p->line * p->element, left = p->pad_left * p->in_c * p->element;
+    const size_t content = p->in_w * p->in_c * p->element;
+    const size_t copied = content < line_bytes - left ? content : line_bytes - left;
+    uint8_t *to = run->rest;
+    for (size_t i = 0; i < (count - 1) * p->stride_y + p->kh; i++, to += line_bytes) {
+        const size_t in_y = y * p->stride_y + i; /* counted from the padding's edge */
+        if (in_y < p->pad_top || in_y - p->pad_top >= p->in_h) {
+            memset(to, zero, line_bytes);
+            continue;
+        }
+        memset(to, zero, left);
+        memcpy(to + left, image + (in_y - p->pad_top) * content, copied);
+        memset(to + left + copied, zero, line_bytes - left - copied);
+    }
+}
+
+static void run_lines(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    struct run run;
+    begin(&run, step, frame);
+    const struct conv_params *p = run.p;
+    const struct ifd_acc_range range = share(&run, frame, p->batch * p->out_h, 1);
+    const size_t in_line = p->in_w * p->in_c;
+    run.args.row_len = p->out_w;
+    run.args.a_stride = p->stride_x * p->in_c;
+    run.args.tap_stride = p->is_padded ? p->line : in_line;
+    run.args.row_stride = p->stride_y * run.args.tap_stride;
+    size_t count = 0;
+    for (size_t line = range.begin; line < range.end; line += count) {
+        const size_t y = line % p->out_h;
+        const uint8_t *image = run.in + line / p->out_h * p->in_h * in_line * p->element;
+        count = range.end - line < p->tile_lines ? range.end - line : p->tile_lines;
+        count = p->out_h - y < count ? p->out_h - y : count;
+        run.args.m = count * p->out_w;
+        if (p->is_padded) {
+            copy_lines(&run, image, y, count);
+            run.args.a = run.rest;
+        } else {
+            run.args.a = image + y * p->stride_y * in_line * p->element;
+        }
+        call(&run, line * p->out_w);
+    }
+}
+
+/* Row pointers of output pixels row … row+m-1, tap by tap. */
+static void point_rows(const struct run *run, const void **rows, const uint8_t *zeros, size_t row)
+{
+    const struct conv_params *p = run->p;
+    for (size_t i = 0; i < run->args.m; i++) {
+        const size_t pixel = (row + i) % (p->out_h * p->out_w);
+        const uint8_t *image =
+            run->in + (row + i) / (p->out_h * p->out_w) * p->in_h * p->in_w * p->in_c * p->element;
+        for (size_t t = 0; t < p->taps; t++) {
+            const size_t y = pixel / p->out_w * p->stride_y + t / p->kw * p->dilation_y;
+            const size_t x = pixel % p->out_w * p->stride_x + t % p->kw * p->dilation_x;
+            const bool inside = y >= p->pad_top && y - p->pad_top < p->in_h && x >= p->pad_left &&
+                                x - p->pad_left < p->in_w;
+            rows[t * run->args.m + i] =
+                inside
+                    ? image + ((y - p->pad_top) * p->in_w + x - p->pad_left) * p->in_c * p->element
+                    : zeros;
+        }
+    }
+}
+
+static void run_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    struct run run;
+    begin(&run, step, frame);
+    const struct conv_params *p = run.p;
+    const struct ifd_packed *packed = run.args.packed;
+    const struct ifd_acc_range range =
+        share(&run, frame, p->batch * p->out_h * p->out_w, packed->mr);
+    const void **rows = (const void **)(void *)run.rest;
+    uint8_t *zeros = run.rest + p->tile_rows * p->taps * sizeof(void *);
+    memset(zeros, zero_byte(p), p->in_c * p->element + IFD_TENSOR_PAD);
+    for (size_t row = range.begin; row < range.end; row += run.args.m) {
+        run.args.m = range.end - row < p->tile_rows ? range.end - row : p->tile_rows;
+        run.args.rows = rows;
+        point_rows(&run, rows, zeros, row);
+        call(&run, row);
+    }
+}
+
+/* ---- compiling ---- */
+
+static size_t max_size(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* How many rows a call takes: their inputs should stay in the second-level cache while the weights go by block by block. */
+static void choose_tiles(struct conv_params *p, const struct ifd_host *host)
+{
+    const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes / 4 : 64 * 1024;
+    if (p->mode == LINES) {
+        const size_t lines = cache / (p->stride_y * p->line * p->element);
+        p->tile_lines = max_size(1, lines > p->kh ? lines - p->kh : 1);
+        p->tile_lines = p->tile_lines < p->out_h ? p->tile_lines : p->out_h;
+        p->tile_rows = p->tile_lines * p->out_w;
+        return;
+    }
+    const size_t row_bytes =
+        p->mode == ROWS ? p->taps * sizeof(void *) + p->in_c * p->element : p->k * p->element;
+    p->tile_rows = max_size(48, cache / max_size(1, row_bytes) / 48 * 48);
+}
+
+static enum ifd_code add_work(struct ifd_acc_lowering *lowering, struct conv_params *p,
+                              struct ifd_err *err)
+{
+    size_t bytes = 0;
+    if (p->has_row_add &&
+        !ifd_size_align(2 * p->tile_rows * sizeof(int32_t), IFD_TENSOR_ALIGN, &p->sums_bytes)) {
+        return ifd_fail(err, IFD_TOO_LARGE, "work memory overflows");
+    }
+    bytes = p->sums_bytes;
+    if (p->mode == LINES && p->is_padded) {
+        bytes += ((p->tile_lines - 1) * p->stride_y + p->kh) * p->line * p->element;
+    } else if (p->mode == ROWS) {
+        bytes += p->tile_rows * p->taps * sizeof(void *) + p->in_c * p->element + IFD_TENSOR_PAD;
+    }
+    return bytes ? ifd_acc_add_work(lowering, bytes, err) : IFD_OK;
+}
+
+/* The add that alone reads a convolution's result and adds a tensor of the same shape that is there already: it can be
+ * done while the sums are stored. */
+static bool find_residual(const struct ifd_acc_lowering *lowering,
+                          const struct ifd_partition_node *node, uint32_t *ret_add,
+                          uint32_t *ret_other, float *ret_min, float *ret_max)
+{
+    const uint32_t made = node->output_value[0];
+    const struct ifd_partition_node *add = ifd_acc_sole_reader(lowering, made, ret_add);
+    if (!add || add->view.op != IFD_OP_ADD) {
+        return false;
+    }
+    const struct ifd_binary_attrs *attrs = add->view.attrs;
+    *ret_other = add->input_value[add->input_value[0] == made ? 1 : 0];
+    const struct ifd_shape *shape = &node->view.output[0].shape;
+    const struct ifd_shape *other = &lowering->value[*ret_other].view->desc.shape;
+    return *ret_other != made && memcmp(shape, other, sizeof(*shape)) == 0 &&
+           ifd_acc_is_ready(lowering, *ret_other) &&
+           ifd_acc_clamp_f32(attrs->activation, ret_min, ret_max);
+}
+
+static enum ifd_code finish(struct ifd_acc_lowering *lowering,
+                            const struct ifd_partition_node *node, struct conv_params *p,
+                            int32_t activation, const char *name, struct ifd_err *err)
+{
+    static const ifd_acc_step_fn run[] = {
+        [PLAIN] = run_plain, [LINES] = run_lines, [ROWS] = run_rows};
+    uint32_t operands[2] = {node->input_value[0], IFD_NO_VALUE}, out = node->output_value[0],
+             add = 0, other = 0;
+    const bool fuses =
+        !p->product.is_q8 && activation == IFD_ACT_NONE &&
+        find_residual(lowering, node, &add, &other, &p->product.min, &p->product.max);
+    if (fuses) {
+        operands[1] = other;
+        out = lowering->view->node[add].output_value[0];
+        ifd_acc_fuse_node(lowering, add);
+        (void)ifd_acc_in_place(lowering, other, out);
+    }
+    choose_tiles(p, lowering->host);
+    struct ifd_acc_step *step = NULL;
+    enum ifd_code code = ifd_acc_add_step(lowering, run[p->mode], p, operands, 2, out, &step, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const struct ifd_kernels *kernels = lowering->kernels;
+    const uint64_t macs = (uint64_t)p->batch * p->out_h * p->out_w * p->out_c * p->taps * p->k;
+    step->max_threads = (uint32_t)(macs / (p->product.is_q8 ? 1000000 : 250000)) + 1;
+    ifd_acc_name_step(lowering, p->product.is_q8 ? "gemm_q8" : "gemm_f32", macs,
+                      "%s %zux%zu/%zu%s%s", name, p->kh, p->kw, p->stride_y,
+                      activation == IFD_ACT_NONE ? "" : "+act", fuses ? "+add" : "");
+    const size_t bytes = p->product.is_q8 ? kernels->gemm_q8.packed_bytes(p->out_c, p->k, p->taps)
+                                          : kernels->gemm_f32.packed_bytes(p->out_c, p->k, p->taps);
+    code = ifd_acc_add_pack(lowering, bytes, pack_weights, p, err);
+    return code == IFD_OK ? add_work(lowering, p, err) : code;
+}
+
+static enum ifd_code no_memory(struct ifd_err *err)
+{
+    return ifd_fail(err, IFD_NOMEM, "no memory for a step");
+}
+
+/* ---- conv2d ---- */
+
+static bool conv2d_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const struct ifd_conv2d_attrs *attrs = node->attrs;
+    if (node->input[0].desc->shape.dim[3] != node->input[1].desc->shape.dim[3]) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "groups");
+        return false;
+    }
+    return ifd_acc_product_takes(node, attrs->activation, reason);
+}
+
+static enum ifd_code conv2d_lower(struct ifd_acc_lowering *lowering,
+                                  const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_conv2d_attrs *attrs = node->view.attrs;
+    const struct ifd_shape *in = &node->view.input[0].desc->shape;
+    const struct ifd_shape *filter = &node->view.input[1].desc->shape;
+    const struct ifd_shape *out = &node->view.output[0].shape;
+    struct ifd_window_size size;
+    struct conv_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    if (!p) {
+        return no_memory(err);
+    }
+    if (!ifd_window_resolve(&attrs->window, filter->dim[1], filter->dim[2], in->dim[1], in->dim[2],
+                            &size)) {
+        return ifd_fail(err, IFD_INTERNAL, "window that infer did not accept");
+    }
+    struct ifd_acc_product product;
+    const enum ifd_code code =
+        ifd_acc_product_init(lowering, &node->view, attrs->activation, (size_t)out->dim[3],
+                             IFD_ROUND_DOUBLE, &product, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    *p = (struct conv_params){
+        .product = product,
+        .element = product.is_q8 ? 1 : sizeof(float),
+        .batch = (size_t)in->dim[0],
+        .in_h = (size_t)in->dim[1],
+        .in_w = (size_t)in->dim[2],
+        .in_c = (size_t)in->dim[3],
+        .out_h = (size_t)out->dim[1],
+        .out_w = (size_t)out->dim[2],
+        .out_c = (size_t)out->dim[3],
+        .kh = (size_t)filter->dim[1],
+        .kw = (size_t)filter->dim[2],
+        .stride_y = (size_t)attrs->window.stride_h,
+        .stride_x = (size_t)attrs->window.stride_w,
+        .dilation_y = (size_t)attrs->window.dilation_h,
+        .dilation_x = (size_t)attrs->window.dilation_w,
+        .pad_top = (size_t)size.pad_top,
+        .pad_left = (size_t)size.pad_left,
+        .has_row_add = product.is_q8 && product.requant.weight_zero != 0,
+        .is_padded = size.pad_top || size.pad_left || size.pad_bottom || size.pad_right,
+    };
+    const bool is_dilated = (p->dilation_y > 1 && p->kh > 1) || (p->dilation_x > 1 && p->kw > 1);
+    p->mode = is_dilated                                                              ? ROWS
+              : p->kh * p->kw == 1 && p->stride_y * p->stride_x == 1 && !p->is_padded ? PLAIN
+                                                                                      : LINES;
+    p->taps = p->mode == ROWS ? p->kh * p->kw : p->mode == LINES ? p->kh : 1;
+    p->k = p->mode == LINES ? p->kw * p->in_c : p->in_c;
+    p->line = ((p->out_w - 1) * p->stride_x + p->kw) * p->in_c;
+    if (!p->is_padded) {
+        p->line = p->in_w * p->in_c;
+    }
+    return finish(lowering, node, p, attrs->activation, "conv2d", err);
+}
+
+const struct ifd_acc_driver ifd_acc_conv2d = {.takes = conv2d_takes, .lower = conv2d_lower};
+
+/* ---- fully_connected ---- */
+
+static bool fully_connected_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const struct ifd_fully_connected_attrs *attrs = node->attrs;
+    return ifd_acc_product_takes(node, attrs->activation, reason);
+}
+
+static enum ifd_code fully_connected_lower(struct ifd_acc_lowering *lowering,
+                                           const struct ifd_partition_node *node,
+                                           struct ifd_err *err)
+{
+    const struct ifd_fully_connected_attrs *attrs = node->view.attrs;
+    const struct ifd_shape *weights = &node->view.input[1].desc->shape;
+    const struct ifd_shape *out = &node->view.output[0].shape;
+    struct conv_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    if (!p) {
+        return no_memory(err);
+    }
+    struct ifd_acc_product product;
+    const enum ifd_code code =
+        ifd_acc_product_init(lowering, &node->view, attrs->activation, (size_t)weights->dim[0],
+                             IFD_ROUND_SINGLE, &product, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    size_t rows = 1;
+    for (uint32_t i = 0; i + 1 < out->rank; i++) {
+        rows *= (size_t)out->dim[i];
+    }
+    *p = (struct conv_params){
+        .product = product,
+        .mode = PLAIN,
+        .element = product.is_q8 ? 1 : sizeof(float),
+        .batch = rows,
+        .in_h = 1,
+        .in_w = 1,
+        .in_c = (size_t)weights->dim[1],
+        .out_h = 1,
+        .out_w = 1,
+        .out_c = (size_t)weights->dim[0],
+        .kh = 1,
+        .kw = 1,
+        .stride_y = 1,
+        .stride_x = 1,
+        .taps = 1,
+        .k = (size_t)weights->dim[1],
+        .has_row_add = product.is_q8 && product.requant.weight_zero != 0,
+    };
+    return finish(lowering, node, p, attrs->activation, "fully_connected", err);
+}
+
+const struct ifd_acc_driver ifd_acc_fully_connected = {.takes = fully_connected_takes,
+                                                       .lower = fully_connected_lower};

@@ -1,0 +1,196 @@
+/* depthwise_conv2d. The kernel knows padding, strides and dilation; a channel multiplier above 1 is brought to 1 by
+ * repeating every input channel in work memory. */
+#include "backends/cpuacc/ops/product.h"
+
+#include <string.h>
+
+struct dw_params {
+    struct ifd_acc_product product; /* for packing */
+    size_t element;
+    size_t batch, in_h, in_w, in_c, out_h, out_w, channels, multiplier;
+    size_t kh, kw;
+    struct ifd_dw_args args; /* what does not change from call to call */
+    size_t wide_bytes;       /* work memory: one image with repeated channels */
+};
+
+static enum ifd_code pack_weights(const struct ifd_kernels *kernels, const struct ifd_alloc *alloc,
+                                  const void *context, uint8_t *packed, struct ifd_err *err)
+{
+    const struct dw_params *p = context;
+    const void *weights = ifd_acc_product_weights(&p->product, alloc);
+    if (!weights) {
+        return ifd_fail(err, IFD_NOMEM, "no memory to convert %zu bytes of weights",
+                        p->product.weight_bytes);
+    }
+    const struct ifd_dw_weights dw = {
+        .w = weights, .channels = p->channels, .kh = p->kh, .kw = p->kw, .stride_tap = p->channels};
+    if (p->product.is_q8) {
+        kernels->dw_q8.pack(&dw, &p->product.requant, packed);
+    } else {
+        kernels->dw_f32.pack(&dw, p->product.bias_f32, packed);
+    }
+    ifd_acc_product_done(&p->product, alloc, weights);
+    return IFD_OK;
+}
+
+static void call(const struct ifd_acc_step *step, const struct dw_params *p,
+                 const struct ifd_dw_args *args)
+{
+    if (p->product.is_q8) {
+        step->kernels->dw_q8.run(args);
+    } else {
+        step->kernels->dw_f32.run(args);
+    }
+}
+
+/* Repeats every channel of one image multiplier times. */
+static void widen(const struct dw_params *p, const uint8_t *image, uint8_t *to)
+{
+    for (size_t i = 0; i < p->in_h * p->in_w * p->in_c; i++) {
+        for (size_t m = 0; m < p->multiplier; m++, to += p->element) {
+            memcpy(to, image + i * p->element, p->element);
+        }
+    }
+}
+
+static void run_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct dw_params *p = step->params;
+    const uint8_t *in = ifd_acc_in(step, frame, 0);
+    uint8_t *out = ifd_acc_out(step, frame);
+    uint8_t *work = step->work_stride ? ifd_acc_work(step, frame) : NULL;
+    struct ifd_dw_args args = p->args;
+    args.packed = frame->packed + step->packed;
+    args.scratch = work ? work + p->wide_bytes : NULL;
+    const struct ifd_packed *packed = args.packed;
+    struct ifd_acc_range lines = {0, p->out_h};
+    if (p->out_h >= 2 * (size_t)frame->threads) {
+        lines = ifd_acc_share(frame, p->out_h, 1);
+    } else {
+        const struct ifd_acc_range channels = ifd_acc_share(frame, p->channels, packed->nr);
+        args.c_begin = channels.begin;
+        args.c_end = channels.end;
+    }
+    if (lines.begin == lines.end || args.c_begin == args.c_end) {
+        return;
+    }
+    args.y_begin = lines.begin;
+    args.y_end = lines.end;
+    for (size_t b = 0; b < p->batch; b++) {
+        const uint8_t *image = in + b * p->in_h * p->in_w * p->in_c * p->element;
+        args.in = image;
+        if (p->multiplier > 1) {
+            widen(p, image, work);
+            args.in = work;
+        }
+        args.out = out + b * p->out_h * p->out_w * p->channels * p->element;
+        call(step, p, &args);
+    }
+}
+
+static bool depthwise_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const struct ifd_conv2d_attrs *attrs = node->attrs;
+    return ifd_acc_product_takes(node, attrs->activation, reason);
+}
+
+static struct ifd_dw_args constant_args(const struct dw_params *p, const struct ifd_window *window,
+                                        const struct ifd_window_size *size)
+{
+    return (struct ifd_dw_args){
+        .in_h = p->in_h,
+        .in_w = p->in_w,
+        .in_pixel_stride = p->channels,
+        .in_line_stride = p->in_w * p->channels,
+        .out_w = p->out_w,
+        .out_pixel_stride = p->channels,
+        .out_line_stride = p->out_w * p->channels,
+        .y_end = p->out_h,
+        .c_end = p->channels,
+        .stride_y = (uint32_t)window->stride_h,
+        .stride_x = (uint32_t)window->stride_w,
+        .dilation_y = (uint32_t)window->dilation_h,
+        .dilation_x = (uint32_t)window->dilation_w,
+        .pad_top = (uint32_t)size->pad_top,
+        .pad_left = (uint32_t)size->pad_left,
+        .min = p->product.min,
+        .max = p->product.max,
+    };
+}
+
+static enum ifd_code finish(struct ifd_acc_lowering *lowering,
+                            const struct ifd_partition_node *node, struct dw_params *p,
+                            struct ifd_err *err)
+{
+    const struct ifd_conv2d_attrs *attrs = node->view.attrs;
+    const struct ifd_kernels *kernels = lowering->kernels;
+    struct ifd_acc_step *step = NULL;
+    enum ifd_code code = ifd_acc_add_step(lowering, run_dw, p, node->input_value, 1,
+                                          node->output_value[0], &step, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const uint64_t macs = (uint64_t)p->batch * p->out_h * p->out_w * p->channels * p->kh * p->kw;
+    step->max_threads = (uint32_t)(macs / 200000) + 1;
+    ifd_acc_name_step(lowering, p->product.is_q8 ? "dw_q8" : "dw_f32", macs,
+                      "depthwise_conv2d %zux%zu/%d%s", p->kh, p->kw, (int)attrs->window.stride_h,
+                      attrs->activation == IFD_ACT_NONE ? "" : "+act");
+    const size_t packed = p->product.is_q8
+                              ? kernels->dw_q8.packed_bytes(p->channels, p->kh, p->kw)
+                              : kernels->dw_f32.packed_bytes(p->channels, p->kh, p->kw);
+    code = ifd_acc_add_pack(lowering, packed, pack_weights, p, err);
+    const size_t kernel_work = p->product.is_q8 ? kernels->dw_q8.scratch_bytes(&p->args)
+                                                : kernels->dw_f32.scratch_bytes(&p->args);
+    if (code == IFD_OK && p->wide_bytes + kernel_work > 0) {
+        code = ifd_acc_add_work(lowering, p->wide_bytes + kernel_work, err);
+    }
+    return code;
+}
+
+static enum ifd_code depthwise_lower(struct ifd_acc_lowering *lowering,
+                                     const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_conv2d_attrs *attrs = node->view.attrs;
+    const struct ifd_shape *in = &node->view.input[0].desc->shape;
+    const struct ifd_shape *filter = &node->view.input[1].desc->shape;
+    const struct ifd_shape *out = &node->view.output[0].shape;
+    struct ifd_window_size size;
+    struct dw_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    if (!p) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a step");
+    }
+    if (!ifd_window_resolve(&attrs->window, filter->dim[1], filter->dim[2], in->dim[1], in->dim[2],
+                            &size)) {
+        return ifd_fail(err, IFD_INTERNAL, "window that infer did not accept");
+    }
+    struct ifd_acc_product product;
+    const enum ifd_code code =
+        ifd_acc_product_init(lowering, &node->view, attrs->activation, (size_t)out->dim[3],
+                             IFD_ROUND_DOUBLE, &product, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    *p = (struct dw_params){
+        .product = product,
+        .element = product.is_q8 ? 1 : sizeof(float),
+        .batch = (size_t)in->dim[0],
+        .in_h = (size_t)in->dim[1],
+        .in_w = (size_t)in->dim[2],
+        .in_c = (size_t)in->dim[3],
+        .out_h = (size_t)out->dim[1],
+        .out_w = (size_t)out->dim[2],
+        .channels = (size_t)out->dim[3],
+        .multiplier = (size_t)(out->dim[3] / in->dim[3]),
+        .kh = (size_t)filter->dim[1],
+        .kw = (size_t)filter->dim[2],
+    };
+    p->args = constant_args(p, &attrs->window, &size);
+    if (p->multiplier > 1) {
+        const size_t image = p->in_h * p->in_w * p->channels * p->element + IFD_TENSOR_PAD;
+        p->wide_bytes = (image + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
+    }
+    return finish(lowering, node, p, err);
+}
+
+const struct ifd_acc_driver ifd_acc_depthwise_conv2d = {.takes = depthwise_takes,
+                                                        .lower = depthwise_lower};

@@ -1,0 +1,166 @@
+/* Weights, bias, scales and activation of a product. */
+#include "backends/cpuacc/ops/product.h"
+
+#include "engine/base/fixed.h"
+
+#include <math.h>
+
+/* Factors that the kernels' requantization can hold (kernels.h): shift at most 7. */
+#define FACTOR_MAX 64.0
+
+bool ifd_acc_clamp_f32(int32_t activation, float *ret_min, float *ret_max)
+{
+    *ret_min = activation == IFD_ACT_NONE           ? -INFINITY
+               : activation == IFD_ACT_RELU_N1_TO_1 ? -1.0f
+                                                    : 0.0f;
+    *ret_max = activation == IFD_ACT_RELU6          ? 6.0f
+               : activation == IFD_ACT_RELU_N1_TO_1 ? 1.0f
+                                                    : INFINITY;
+    return activation != IFD_ACT_TANH && activation != IFD_ACT_SIGN_BIT;
+}
+
+bool ifd_acc_clamp_q8(int32_t activation, const struct ifd_desc *output, int32_t *ret_min,
+                      int32_t *ret_max)
+{
+    float min = 0, max = 0;
+    const bool is_clamp = ifd_acc_clamp_f32(activation, &min, &max);
+    const double scale = (double)output->quant.scale[0];
+    const int32_t zero = ifd_acc_zero(output);
+    *ret_min = IFD_Q8_MIN;
+    *ret_max = IFD_Q8_MAX;
+    if (is_clamp && isfinite(min)) {
+        const double low = zero + round((double)min / scale);
+        *ret_min = low > IFD_Q8_MIN ? low < IFD_Q8_MAX ? (int32_t)low : IFD_Q8_MAX : IFD_Q8_MIN;
+    }
+    if (is_clamp && isfinite(max)) {
+        const double high = zero + round((double)max / scale);
+        *ret_max = high < IFD_Q8_MAX ? high > *ret_min ? (int32_t)high : *ret_min : IFD_Q8_MAX;
+    }
+    return is_clamp;
+}
+
+/* The product of the scales of one channel over the output's, as LiteRT's reference kernels take it: u8 layers but fully
+ * connected ones multiply in single precision first. */
+static double factor(const struct ifd_node_view *node, enum ifd_round round, uint32_t channel)
+{
+    const struct ifd_quant *weights = &node->input[1].desc->quant;
+    const float in = node->input[0].desc->quant.scale[0];
+    const float weight = weights->scale[weights->count > 1 ? channel : 0];
+    const double out = (double)node->output[0].quant.scale[0];
+    if (node->input[0].desc->dtype == IFD_U8 && round == IFD_ROUND_DOUBLE) {
+        return (double)(in * weight) / out;
+    }
+    return (double)in * (double)weight / out;
+}
+
+bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
+                           struct ifd_err *reason)
+{
+    const enum ifd_dtype dtype = node->input[0].desc->dtype;
+    const enum ifd_dtype weights = node->input[1].desc->dtype;
+    const bool has_bias = node->input_count > 2 && node->input[2].desc;
+    float min = 0, max = 0;
+    if (dtype != weights || (dtype != IFD_F32 && !ifd_acc_is_q8(dtype)) ||
+        node->output[0].dtype != dtype) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "types %s × %s", ifd_dtype_name(dtype),
+                 ifd_dtype_name(weights));
+        return false;
+    }
+    if (!node->input[1].data.data || (has_bias && !node->input[2].data.data) ||
+        !ifd_acc_clamp_f32(activation, &min, &max)) {
+        ifd_fail(reason, IFD_UNSUPPORTED,
+                 "weights that are computed, or an activation that is no clamp");
+        return false;
+    }
+    if (ifd_acc_is_q8(dtype)) {
+        const struct ifd_quant *quant = &node->input[1].desc->quant;
+        for (uint32_t i = 0; i < quant->count; i++) {
+            if (!(factor(node, IFD_ROUND_DOUBLE, i) < FACTOR_MAX)) {
+                ifd_fail(reason, IFD_UNSUPPORTED, "scales of channel %u", i);
+                return false;
+            }
+        }
+        if (has_bias && node->input[2].desc->dtype != IFD_S32) {
+            ifd_fail(reason, IFD_UNSUPPORTED, "bias of type %s",
+                     ifd_dtype_name(node->input[2].desc->dtype));
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
+                                  const struct ifd_node_view *node, int32_t activation,
+                                  enum ifd_round round, struct ifd_acc_product *product,
+                                  struct ifd_err *err)
+{
+    const struct ifd_desc *input = node->input[0].desc;
+    const struct ifd_desc *weights = node->input[1].desc;
+    int32_t *multiplier = ifd_acc_params(lowering, product->channels, sizeof(*multiplier));
+    int32_t *shift = ifd_acc_params(lowering, product->channels, sizeof(*shift));
+    if (!multiplier || !shift) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for %zu scales", product->channels);
+    }
+    for (uint32_t i = 0; i < product->channels; i++) {
+        int exponent = 0;
+        ifd_fixed_from_real(factor(node, round, i), &multiplier[i], &exponent);
+        shift[i] = exponent;
+    }
+    struct ifd_requant *requant = &product->requant;
+    *requant = (struct ifd_requant){
+        .bias =
+            node->input_count > 2 ? (const int32_t *)(const void *)node->input[2].data.data : NULL,
+        .multiplier = multiplier,
+        .shift = shift,
+        .in_zero = ifd_acc_zero(input),
+        .out_zero = ifd_acc_zero(&node->output[0]),
+        .weight_zero = weights->quant.zero_point[0] - (weights->dtype == IFD_U8 ? 128 : 0),
+        .round = round,
+    };
+    (void)ifd_acc_clamp_q8(activation, &node->output[0], &requant->out_min, &requant->out_max);
+    return IFD_OK;
+}
+
+enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
+                                   const struct ifd_node_view *node, int32_t activation,
+                                   size_t channels, enum ifd_round round,
+                                   struct ifd_acc_product *ret, struct ifd_err *err)
+{
+    const struct ifd_operand *weights = &node->input[1];
+    *ret = (struct ifd_acc_product){
+        .is_q8 = ifd_acc_is_q8(node->input[0].desc->dtype),
+        .weights = weights->data.data,
+        .weight_bytes = weights->data.size,
+        .flip_weights = weights->desc->dtype == IFD_U8,
+        .channels = channels,
+    };
+    (void)ifd_acc_clamp_f32(activation, &ret->min, &ret->max);
+    if (ret->is_q8) {
+        return init_requant(lowering, node, activation, round, ret, err);
+    }
+    ret->bias_f32 =
+        node->input_count > 2 ? (const float *)(const void *)node->input[2].data.data : NULL;
+    return IFD_OK;
+}
+
+const void *ifd_acc_product_weights(const struct ifd_acc_product *product,
+                                    const struct ifd_alloc *alloc)
+{
+    if (!product->flip_weights) {
+        return product->weights;
+    }
+    const uint8_t *from = product->weights;
+    uint8_t *copy = ifd_acquire_tensor(alloc, product->weight_bytes);
+    for (size_t i = 0; copy && i < product->weight_bytes; i++) {
+        copy[i] = from[i] ^ 0x80;
+    }
+    return copy;
+}
+
+void ifd_acc_product_done(const struct ifd_acc_product *product, const struct ifd_alloc *alloc,
+                          const void *weights)
+{
+    if (product->flip_weights) {
+        ifd_release_tensor(alloc, (void *)weights, product->weight_bytes);
+    }
+}

@@ -1,0 +1,38 @@
+/** Products of activations and constant weights: what conv2d, depthwise_conv2d and fully_connected share at compile
+ *  time. Turns a node's weights, bias, scales and activation into what pack() and run() of a kernel want. */
+#ifndef INFERD_BACKENDS_CPUACC_OPS_PRODUCT_H
+#define INFERD_BACKENDS_CPUACC_OPS_PRODUCT_H
+
+#include "backends/cpuacc/lower.h"
+
+/** Operand numbers are the same for all three: input 0, weights 1, bias 2. */
+struct ifd_acc_product {
+    bool is_q8;
+    const void *weights; /* s8, u8 or f32, as the file has them */
+    size_t weight_bytes;
+    bool flip_weights; /* u8: become s8 by XOR 0x80 */
+    size_t channels;   /* of the output */
+    const float *bias_f32;
+    struct ifd_requant requant; /* q8 */
+    float min, max;             /* f32 */
+};
+
+/** Can the kernels run it? f32 weights with f32 data, s8 or u8 alike; constant weights and bias; an activation that is a
+ *  clamp. weight_axis: dimension of the output channels in the weights. */
+bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
+                           struct ifd_err *reason);
+
+/** round: how quantized sums are brought to 8 bits when results must equal the reference kernels. */
+IFD_NODISCARD enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
+                                                 const struct ifd_node_view *node,
+                                                 int32_t activation, size_t channels,
+                                                 enum ifd_round round, struct ifd_acc_product *ret,
+                                                 struct ifd_err *err);
+
+/** Weights as s8 (or f32): those of the file, or a flipped copy that ifd_acc_product_done gives back. NULL: no memory. */
+const void *ifd_acc_product_weights(const struct ifd_acc_product *product,
+                                    const struct ifd_alloc *alloc);
+void ifd_acc_product_done(const struct ifd_acc_product *product, const struct ifd_alloc *alloc,
+                          const void *weights);
+
+#endif
