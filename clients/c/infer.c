@@ -19,8 +19,7 @@ static size_t element_count(const struct ifd_client_tensor *tensor, bool *ret_ok
     size_t count = 1;
     *ret_ok = true;
     for (size_t i = 0; i < tensor->rank; i++) {
-        if (tensor->shape[i] < 0 ||
-            __builtin_mul_overflow(count, (size_t)tensor->shape[i], &count)) {
+        if (tensor->shape[i] < 0 || __builtin_mul_overflow(count, tensor->shape[i], &count)) {
             *ret_ok = false;
             return 0;
         }

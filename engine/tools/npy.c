@@ -114,7 +114,8 @@ enum ifd_code ifd_npy_parse(struct ifd_bytes file, struct ifd_tensor *ret, struc
     }
     tensor.bytes = ifd_dtype_bytes(tensor.dtype);
     for (uint32_t i = 0; i < tensor.shape.rank; i++) {
-        if (!ifd_size_mul(tensor.bytes, (size_t)tensor.shape.dim[i], &tensor.bytes)) {
+        const uint64_t dim = (uint64_t)tensor.shape.dim[i];
+        if (dim > SIZE_MAX || !ifd_size_mul(tensor.bytes, (size_t)dim, &tensor.bytes)) {
             return ifd_fail(err, IFD_TOO_LARGE, "the shape overflows");
         }
     }

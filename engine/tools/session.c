@@ -104,7 +104,8 @@ static enum ifd_code size_tensor(const struct ifd_port *port, uint32_t batch,
     }
     for (uint32_t i = 0; i < ret->shape.rank; i++) {
         ret->shape.dim[i] = ret->shape.dim[i] == IFD_DIM_ANY ? 1 : ret->shape.dim[i];
-        if (!ifd_size_mul(ret->bytes, (size_t)ret->shape.dim[i], &ret->bytes)) {
+        const uint64_t dim = (uint64_t)ret->shape.dim[i];
+        if (dim > SIZE_MAX || !ifd_size_mul(ret->bytes, (size_t)dim, &ret->bytes)) {
             return ifd_fail(err, IFD_TOO_LARGE, "tensor \"%s\": its size overflows", port->name);
         }
     }
