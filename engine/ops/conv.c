@@ -263,19 +263,44 @@ static bool transpose_window(const struct ifd_transpose_conv2d_attrs *attrs,
            ret->out_h == in[H] && ret->out_w == in[W];
 }
 
+/* The output's size: what input 0 says if it is constant, else what the file declares for the output, which the
+ * reference kernel then compares with what it is handed. */
+static enum ifd_code transpose_output_dims(const struct ifd_infer *in,
+                                           const struct ifd_desc *output, struct ifd_ints *ret_dims,
+                                           struct ifd_err *err)
+{
+    const struct ifd_operand *operand = &in->input[0];
+    size_t count = 0;
+    if (!ifd_shape_elements(&operand->desc->shape, &count) || count != 4) {
+        return ifd_fail(
+            err, IFD_INVALID,
+            "transpose_conv2d: input 0 has shape %s, expected the output's 4 dimensions",
+            ifd_shape_text(&operand->desc->shape).s);
+    }
+    if (operand->data.data) {
+        return ifd_infer_ints(&ifd_op_transpose_conv2d, "input 0", operand->desc,
+                              operand->data.data, ret_dims, err);
+    }
+    if (output->shape.rank != 4) {
+        return ifd_fail(err, IFD_UNSUPPORTED,
+                        "transpose_conv2d: the output's shape is neither constant nor declared");
+    }
+    *ret_dims = (struct ifd_ints){.count = 4};
+    for (uint32_t d = 0; d < 4; d++) {
+        ret_dims->value[d] = output->shape.dim[d];
+    }
+    return IFD_OK;
+}
+
 static enum ifd_code transpose_conv2d_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                             struct ifd_err *err)
 {
     const struct ifd_op_def *def = &ifd_op_transpose_conv2d;
     const struct ifd_transpose_conv2d_attrs *attrs = in->attrs;
-    enum ifd_code code = begin(def, in, 2, err);
     struct ifd_ints dims = {.count = 0};
-    if (code == IFD_OK && !in->input[0].data.data) {
-        code = ifd_fail(err, IFD_INVALID, "transpose_conv2d: the output shape is empty");
-    }
+    enum ifd_code code = begin(def, in, 2, err);
     if (code == IFD_OK) {
-        code = ifd_infer_ints(def, "the output shape", in->input[0].desc, in->input[0].data.data,
-                              &dims, err);
+        code = transpose_output_dims(in, output, &dims, err);
     }
     if (code != IFD_OK) {
         return code;
@@ -283,15 +308,15 @@ static enum ifd_code transpose_conv2d_infer(const struct ifd_infer *in, struct i
     const struct ifd_shape *filter = &in->input[1].desc->shape;
     const struct ifd_shape *input = &in->input[2].desc->shape;
     struct ifd_window_size size;
-    if (dims.count != 4 || dims.value[N] != input->dim[N] || dims.value[C] != filter->dim[N] ||
+    if (dims.value[N] != input->dim[N] || dims.value[C] != filter->dim[N] ||
         filter->dim[C] != input->dim[C] ||
         !transpose_window(attrs, filter, dims.value, input->dim, &size)) {
         return ifd_fail(err, IFD_INVALID,
                         "transpose_conv2d: input %s and filter %s do not give output "
                         "[%lld,%lld,%lld,%lld]",
-                        ifd_shape_text(input).s, ifd_shape_text(filter).s, (long long)dims.value[0],
-                        (long long)dims.value[1], (long long)dims.value[2],
-                        (long long)dims.value[3]);
+                        ifd_shape_text(input).s, ifd_shape_text(filter).s, (long long)dims.value[N],
+                        (long long)dims.value[H], (long long)dims.value[W],
+                        (long long)dims.value[C]);
     }
     code = ifd_contract_infer(def, in, &transpose_roles, attrs->activation, &output[0], err);
     if (code != IFD_OK) {
@@ -358,6 +383,15 @@ static enum ifd_code transpose_conv2d_ref(const struct ifd_ref_call *call, struc
     struct ifd_window_size size;
     if (!transpose_window(attrs, filter, output->dim, input->dim, &size)) {
         return ifd_fail(err, IFD_INTERNAL, "transpose_conv2d: shapes that infer did not accept");
+    }
+    for (uint32_t d = 0; d < 4; d++) {
+        const int64_t wanted = call->in[0]->dtype == IFD_S32 ? ((const int32_t *)call->input[0])[d]
+                                                             : ((const int64_t *)call->input[0])[d];
+        if (wanted != output->dim[d]) {
+            return ifd_fail(err, IFD_INVALID,
+                            "transpose_conv2d: dimension %u of the output is %lld, planned as %lld",
+                            d, (long long)wanted, (long long)output->dim[d]);
+        }
     }
     struct ifd_contraction row;
     ifd_contract_begin(&row, call, &transpose_roles, output->dim[C], attrs->activation);
@@ -426,7 +460,6 @@ const struct ifd_op_def ifd_op_transpose_conv2d = {
     .attrs_bytes = sizeof(struct ifd_transpose_conv2d_attrs),
     .dtypes = IFD_DTYPES_INDEX,
     .batch = IFD_BATCH_NEVER, /* its output shape names the batch */
-    .shape_inputs = IFD_BIT(0),
     .infer = transpose_conv2d_infer,
     .scratch = transpose_conv2d_scratch,
     .ref = transpose_conv2d_ref,

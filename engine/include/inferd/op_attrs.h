@@ -69,7 +69,8 @@ struct ifd_conv2d_attrs {
     int32_t activation; /* enum ifd_activation */
 };
 
-/** transpose_conv2d: inputs output shape (constant s32 [4]), filter [oc,kh,kw,ic], input [n,h,w,ic], optional bias. */
+/** transpose_conv2d: inputs output shape (s32 [4]; if it is not constant, the shape that the file declares for the
+ *  output holds), filter [oc,kh,kw,ic], input [n,h,w,ic], optional bias. */
 struct ifd_transpose_conv2d_attrs {
     struct ifd_window window;
     int32_t activation;
