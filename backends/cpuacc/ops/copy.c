@@ -1,0 +1,170 @@
+/* Strided copies: dimensions are merged as far as both sides allow, then the innermost run is a memcpy, a column of a
+ * transposition, or single elements. */
+#include "backends/cpuacc/ops/copy.h"
+
+#include <string.h>
+
+/* Square tiles of a transposition: a tile's lines on both sides stay in the first-level cache. */
+#define TILE 32
+
+void ifd_acc_byte_strides(const struct ifd_desc *desc, int64_t ret_strides[IFD_MAX_RANK])
+{
+    int64_t stride = (int64_t)ifd_dtype_bytes(desc->dtype);
+    for (uint32_t d = desc->shape.rank; d-- > 0;) {
+        ret_strides[d] = stride;
+        stride *= desc->shape.dim[d];
+    }
+}
+
+/* Drops dimensions of 1 and joins neighbours that are contiguous on both sides. */
+static void merge(struct ifd_acc_copy *copy)
+{
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < copy->rank; d++) {
+        if (copy->dim[d] == 1) {
+            continue;
+        }
+        const uint32_t last = rank - 1;
+        if (rank > 0 && copy->in_stride[last] == copy->in_stride[d] * copy->dim[d] &&
+            copy->out_stride[last] == copy->out_stride[d] * copy->dim[d]) {
+            copy->dim[last] *= copy->dim[d];
+            copy->in_stride[last] = copy->in_stride[d];
+            copy->out_stride[last] = copy->out_stride[d];
+            continue;
+        }
+        copy->dim[rank] = copy->dim[d];
+        copy->in_stride[rank] = copy->in_stride[d];
+        copy->out_stride[rank] = copy->out_stride[d];
+        rank++;
+    }
+    copy->rank = rank;
+}
+
+static void copy_elements(size_t element, const uint8_t *in, int64_t in_stride, uint8_t *out,
+                          int64_t out_stride, int64_t count)
+{
+    switch (element) {
+    case 1:
+        for (int64_t i = 0; i < count; i++) {
+            out[i * out_stride] = in[i * in_stride];
+        }
+        break;
+    case 4:
+        for (int64_t i = 0; i < count; i++) {
+            memcpy(out + i * out_stride, in + i * in_stride, 4);
+        }
+        break;
+    default:
+        for (int64_t i = 0; i < count; i++) {
+            memcpy(out + i * out_stride, in + i * in_stride, element);
+        }
+        break;
+    }
+}
+
+/* The innermost dimension. */
+static void copy_run(const struct ifd_acc_copy *copy, const uint8_t *in, uint8_t *out)
+{
+    const uint32_t d = copy->rank - 1;
+    const int64_t element = (int64_t)copy->element;
+    if (copy->in_stride[d] == element && copy->out_stride[d] == element) {
+        memcpy(out, in, (size_t)(copy->dim[d] * element));
+    } else {
+        copy_elements(copy->element, in, copy->in_stride[d], out, copy->out_stride[d],
+                      copy->dim[d]);
+    }
+}
+
+/* The two innermost dimensions, where the output runs along the last and the input along the one before. */
+static void copy_transposed(const struct ifd_acc_copy *copy, const uint8_t *in, uint8_t *out)
+{
+    const uint32_t x = copy->rank - 1, y = copy->rank - 2;
+    for (int64_t y0 = 0; y0 < copy->dim[y]; y0 += TILE) {
+        const int64_t y1 = copy->dim[y] - y0 < TILE ? copy->dim[y] : y0 + TILE;
+        for (int64_t x0 = 0; x0 < copy->dim[x]; x0 += TILE) {
+            const int64_t count = copy->dim[x] - x0 < TILE ? copy->dim[x] - x0 : TILE;
+            for (int64_t i = y0; i < y1; i++) {
+                copy_elements(copy->element, in + i * copy->in_stride[y] + x0 * copy->in_stride[x],
+                              copy->in_stride[x],
+                              out + i * copy->out_stride[y] + x0 * copy->out_stride[x],
+                              copy->out_stride[x], count);
+            }
+        }
+    }
+}
+
+static bool is_transposed(const struct ifd_acc_copy *copy)
+{
+    return copy->rank >= 2 && copy->in_stride[copy->rank - 2] == (int64_t)copy->element &&
+           copy->out_stride[copy->rank - 1] == (int64_t)copy->element;
+}
+
+/* Outer dimensions are counted like an odometer; the position is computed anew for each inner part, which is cheap beside
+ * the part itself. */
+static void copy_parts(const struct ifd_acc_copy *copy, const uint8_t *in, uint8_t *out,
+                       uint32_t outer, size_t begin, size_t end)
+{
+    const bool transposed = outer + 2 == copy->rank;
+    for (size_t part = begin; part < end; part++) {
+        int64_t rest = (int64_t)part, from = copy->in_offset, to = copy->out_offset;
+        for (uint32_t d = outer; d-- > 0;) {
+            from += rest % copy->dim[d] * copy->in_stride[d];
+            to += rest % copy->dim[d] * copy->out_stride[d];
+            rest /= copy->dim[d];
+        }
+        if (transposed) {
+            copy_transposed(copy, in + from, out + to);
+        } else {
+            copy_run(copy, in + from, out + to);
+        }
+    }
+}
+
+static void fill(const struct ifd_acc_copy *copy, uint8_t *out, struct ifd_acc_range range)
+{
+    for (size_t i = range.begin; i < range.end; i++) {
+        memcpy(out + i * copy->element, copy->fill, copy->element);
+    }
+}
+
+static void run_copy(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct ifd_acc_copy *copy = step->params;
+    const uint8_t *in = ifd_acc_in(step, frame, 0);
+    uint8_t *out = ifd_acc_out(step, frame);
+    if (copy->fills) { /* by one thread: steps that fill have max_threads 1 */
+        fill(copy, out, (struct ifd_acc_range){0, copy->out_bytes / copy->element});
+    }
+    const uint32_t outer = is_transposed(copy) ? copy->rank - 2 : copy->rank - 1;
+    size_t parts = 1;
+    for (uint32_t d = 0; d < outer; d++) {
+        parts *= (size_t)copy->dim[d];
+    }
+    const struct ifd_acc_range range = ifd_acc_share(frame, parts, 1);
+    copy_parts(copy, in, out, outer, range.begin, range.end);
+}
+
+enum ifd_code ifd_acc_add_copy(struct ifd_acc_lowering *lowering, const struct ifd_acc_copy *copy,
+                               uint32_t in, uint32_t out, const char *name, struct ifd_err *err)
+{
+    struct ifd_acc_copy *mine = ifd_acc_params(lowering, 1, sizeof(*mine));
+    struct ifd_acc_step *step = NULL;
+    const enum ifd_code code = ifd_acc_add_step(lowering, run_copy, mine, &in, 1, out, &step, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    *mine = *copy;
+    merge(mine);
+    if (mine->rank == 0) {
+        mine->rank = 1;
+        mine->dim[0] = 1;
+        mine->in_stride[0] = mine->out_stride[0] = (int64_t)mine->element;
+    }
+    size_t bytes = mine->element;
+    for (uint32_t d = 0; d < mine->rank; d++) {
+        bytes *= (size_t)mine->dim[d];
+    }
+    step->max_threads = mine->fills ? 1 : (uint32_t)(bytes / 100000) + 1;
+    ifd_acc_name_step(lowering, is_transposed(mine) ? "copy transposed" : "copy", 0, "%s", name);
+    return IFD_OK;
+}
