@@ -1,0 +1,20 @@
+/** Text through a sink, in pieces: what every dump is written with. Thread: any, on different sinks. */
+#ifndef INFERD_ENGINE_IR_TEXT_H
+#define INFERD_ENGINE_IR_TEXT_H
+
+#include "inferd/engine.h"
+
+struct ifd_writer {
+    ifd_sink_fn sink;
+    void *context;
+};
+
+/** printf of at most IFD_WRITE_BYTES - 1 characters; more is cut. */
+#define IFD_WRITE_BYTES 768
+void ifd_write(const struct ifd_writer *writer, const char *format, ...) IFD_PRINTF(2, 3);
+
+/** Text of any length between double quotes, escaped as in JSON, so that a hostile name cannot forge lines. Bytes outside
+ *  ASCII pass; whether they are UTF-8 is for the reader to judge. */
+void ifd_write_quoted(const struct ifd_writer *writer, const char *text);
+
+#endif

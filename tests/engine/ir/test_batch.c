@@ -1,0 +1,157 @@
+#include "engine/ir/batch.h"
+#include "engine/ir/attrs.h"
+#include "tests/support/graph.h"
+
+struct fixture {
+    struct ifd_arena arena;
+    struct ifd_graph graph;
+};
+
+static void setup(struct fixture *f)
+{
+    ifd_arena_init(&f->arena, ifd_alloc_system(), 0);
+    ifd_graph_init(&f->graph, &f->arena);
+}
+
+static bool is_free(const struct fixture *f, struct ifd_err *why_not)
+{
+    bool input[4], output[4];
+    return ifd_graph_batch_is_free(&f->graph, input, output, why_not);
+}
+
+static const struct ifd_shape *output_shape(const struct fixture *f)
+{
+    return &f->graph.value[f->graph.output[0]].desc.shape;
+}
+
+static void set_attr(struct fixture *f, const char *name, int64_t value)
+{
+    struct ifd_node *node = &f->graph.node[f->graph.node_count - 1];
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_attrs_set_int(ifd_op_def(node->op), (void *)node->attrs, name, value, &err), &err);
+}
+
+static void samples_pass_through_reshape_sum_and_softmax(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    const float bias[] = {1, 2, 3, 4, 5, 6};
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 2, 3));
+    const uint32_t flat = test_graph_reshape(&f.graph, x, SHAPE(1, 6), "flat");
+    const uint32_t sum = test_graph_op2(&f.graph, IFD_OP_ADD, flat, test_graph_constant(&f.graph, "b", SHAPE(6), bias),
+                                        "sum");
+    test_graph_io(&f.graph, x, test_graph_op1(&f.graph, IFD_OP_SOFTMAX, sum, "y"));
+    EXPECT(is_free(&f, &err));
+    REQUIRE_OK(ifd_graph_set_batch(&f.graph, 7, &err), &err);
+    EXPECT_INT(f.graph.value[x].desc.shape.dim[0], 7);
+    EXPECT_INT(output_shape(&f)->dim[0], 7);
+    EXPECT_INT(output_shape(&f)->dim[1], 6);
+    EXPECT(is_free(&f, &err));
+    REQUIRE_OK(ifd_graph_set_batch(&f.graph, 1, &err), &err);
+    EXPECT_INT(output_shape(&f)->dim[0], 1);
+    ifd_arena_finish(&f.arena);
+}
+
+static void a_clone_at_another_batch_leaves_the_original_alone(void)
+{
+    struct fixture f;
+    struct ifd_arena arena;
+    struct ifd_graph clone;
+    struct ifd_err err = {0};
+    setup(&f);
+    ifd_arena_init(&arena, ifd_alloc_system(), 0);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(2, 6));
+    test_graph_io(&f.graph, x, test_graph_reshape(&f.graph, x, SHAPE(2, 3, 2), "y"));
+    REQUIRE_OK(ifd_graph_clone(&f.graph, &arena, &clone, &err), &err);
+    REQUIRE_OK(ifd_graph_set_batch(&clone, 5, &err), &err);
+    EXPECT_INT(clone.value[clone.output[0]].desc.shape.dim[0], 5);
+    EXPECT_INT(output_shape(&f)->dim[0], 2);
+    REQUIRE_OK(ifd_graph_infer_node(&f.graph, 0, &err), &err);
+    EXPECT_INT(output_shape(&f)->dim[0], 2);
+    ifd_arena_finish(&arena);
+    ifd_arena_finish(&f.arena);
+}
+
+static void a_reshape_that_moves_the_batch_is_named(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 6));
+    test_graph_io(&f.graph, x, test_graph_reshape(&f.graph, x, SHAPE(2, 3), "y"));
+    EXPECT(!is_free(&f, &err));
+    EXPECT_HAS(err.text, "reshape");
+    EXPECT_HAS(err.text, "\"y\"");
+    EXPECT_CODE(ifd_graph_set_batch(&f.graph, 2, &err), IFD_UNSUPPORTED, &err);
+    ifd_arena_finish(&f.arena);
+}
+
+static void concat_along_the_batch_is_not_free_but_along_channels_is(void)
+{
+    for (int axis = 0; axis < 2; axis++) {
+        struct fixture f;
+        struct ifd_err err = {0};
+        setup(&f);
+        const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 6));
+        const uint32_t abs = test_graph_op1(&f.graph, IFD_OP_ABS, x, "abs");
+        const uint32_t y = test_graph_op2(&f.graph, IFD_OP_CONCAT, x, abs, "y");
+        set_attr(&f, "axis", axis);
+        REQUIRE_OK(ifd_graph_infer_node(&f.graph, f.graph.node_count - 1, &err), &err);
+        test_graph_io(&f.graph, x, y);
+        EXPECT_INT(is_free(&f, &err), axis == 1);
+        ifd_arena_finish(&f.arena);
+    }
+}
+
+static void a_constant_of_the_batch_size_is_not_free(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    const float bias[] = {1, 2};
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(2, 1));
+    const uint32_t c = test_graph_constant(&f.graph, "c", SHAPE(2, 1), bias);
+    test_graph_io(&f.graph, x, test_graph_op2(&f.graph, IFD_OP_ADD, x, c, "y"));
+    EXPECT(!is_free(&f, &err));
+    EXPECT_HAS(err.text, "add");
+    ifd_arena_finish(&f.arena);
+}
+
+static void softmax_over_the_batch_is_not_free(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(6));
+    test_graph_io(&f.graph, x, test_graph_op1(&f.graph, IFD_OP_SOFTMAX, x, "y"));
+    EXPECT(!is_free(&f, &err));
+    ifd_arena_finish(&f.arena);
+}
+
+static void an_output_without_samples_is_not_free(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 2));
+    const uint32_t c = test_graph_constant(&f.graph, "c", SHAPE(1, 2), (const float[]){1, 2});
+    test_graph_io(&f.graph, x, test_graph_op1(&f.graph, IFD_OP_ABS, c, "y"));
+    EXPECT(!is_free(&f, &err));
+    EXPECT_HAS(err.text, "\"y\"");
+    ifd_arena_finish(&f.arena);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(samples_pass_through_reshape_sum_and_softmax),
+        T(a_clone_at_another_batch_leaves_the_original_alone),
+        T(a_reshape_that_moves_the_batch_is_named),
+        T(concat_along_the_batch_is_not_free_but_along_channels_is),
+        T(a_constant_of_the_batch_size_is_not_free),
+        T(softmax_over_the_batch_is_not_free),
+        T(an_output_without_samples_is_not_free),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
