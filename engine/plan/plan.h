@@ -28,6 +28,7 @@ struct ifd_plan_value {
 /** A group of nodes that one backend computes in one run(). */
 struct ifd_plan_partition {
     uint32_t backend;                /* slot in the registry */
+    const char *op_name;             /* of its first node; static */
     uint32_t first_node, node_count; /* range of ifd_plan.order */
     const uint32_t *input, *output;  /* plan values per binding slot */
     uint32_t input_count, output_count;

@@ -130,6 +130,7 @@ enum ifd_code ifd_plan_views(const struct ifd_graph *graph, const struct ifd_pla
             return code;
         }
         plan->view[p] = b.view;
+        b.partition->op_name = ifd_op_def(b.view.node[0].view.op)->name;
         b.partition->input = b.input;
         b.partition->output = b.output;
         b.partition->input_count = b.view.input_count;

@@ -1,0 +1,117 @@
+/* A model as text: the graph after optimization, what the passes did, the plan, the memory map. */
+#include "engine/engine_impl.h"
+#include "engine/ir/dump.h"
+#include "engine/ir/text.h"
+
+/* ---- text ---- */
+
+static void text_passes(const struct ifd_writer *w, const struct ifd_model *model)
+{
+    for (uint32_t i = 0; i < ifd_pass_count(); i++) {
+        const struct ifd_pass_report *pass = &model->pass[i];
+        if (pass->changes > 0) {
+            ifd_write(w, "pass %s: %u changes, %u nodes to %u\n", pass->name, pass->changes,
+                      pass->nodes_before, pass->nodes_after);
+        }
+    }
+}
+
+static void text_plan(const struct ifd_writer *w, const struct ifd_model *model)
+{
+    const struct ifd_plan *plan = &model->plan[0]->executable.plan;
+    for (uint32_t i = 0; i < model->info.step_count; i++) {
+        struct ifd_plan_step step;
+        ifd_model_step(model, i, &step);
+        ifd_write(w, "step %u partition %u on %s: %s [%s] => ", i, step.partition, step.backend,
+                  step.step.name, step.step.kernel);
+        ifd_write_quoted(w, step.step.output);
+        ifd_write(w, "\n");
+    }
+    for (uint32_t v = 0; v < plan->value_count; v++) {
+        const struct ifd_plan_value *value = &plan->value[v];
+        ifd_write(w, "memory %zu … %zu, partitions %u … %u, buffer %u: ", value->offset,
+                  value->offset + value->bytes, value->first, value->last, value->buffer);
+        ifd_write_quoted(w, value->name);
+        ifd_write(w, "\n");
+    }
+    ifd_write(w, "arena %zu bytes, constants %zu bytes, batch %s\n", plan->arena_bytes,
+              model->info.constant_bytes, model->info.batch_is_free ? "free" : "fixed");
+}
+
+/* ---- JSON ---- */
+
+static void json_passes(const struct ifd_writer *w, const struct ifd_model *model)
+{
+    ifd_write(w, "\"passes\":[");
+    for (uint32_t i = 0; i < ifd_pass_count(); i++) {
+        const struct ifd_pass_report *pass = &model->pass[i];
+        ifd_write(w, "%s{\"name\":\"%s\",\"changes\":%u,\"nodes_before\":%u,\"nodes_after\":%u}",
+                  i > 0 ? ",\n" : "\n", pass->name, pass->changes, pass->nodes_before,
+                  pass->nodes_after);
+    }
+    ifd_write(w, "],\n");
+}
+
+static void json_steps(const struct ifd_writer *w, const struct ifd_model *model)
+{
+    ifd_write(w, "\"steps\":[");
+    for (uint32_t i = 0; i < model->info.step_count; i++) {
+        struct ifd_plan_step step;
+        ifd_model_step(model, i, &step);
+        ifd_write(w, "%s{\"name\":", i > 0 ? ",\n" : "\n");
+        ifd_write_quoted(w, step.step.name);
+        ifd_write(w, ",\"kernel\":");
+        ifd_write_quoted(w, step.step.kernel);
+        ifd_write(w, ",\"output\":");
+        ifd_write_quoted(w, step.step.output);
+        ifd_write(
+            w, ",\"backend\":\"%s\",\"partition\":%u,\"macs\":%llu,\"offset\":%zu,\"bytes\":%zu}",
+            step.backend, step.partition, (unsigned long long)step.step.macs, step.arena_offset,
+            step.arena_bytes);
+    }
+    ifd_write(w, "],\n");
+}
+
+static void json_memory(const struct ifd_writer *w, const struct ifd_model *model)
+{
+    const struct ifd_plan *plan = &model->plan[0]->executable.plan;
+    ifd_write(w, "\"memory\":[");
+    for (uint32_t v = 0; v < plan->value_count; v++) {
+        const struct ifd_plan_value *value = &plan->value[v];
+        ifd_write(w, "%s{\"name\":", v > 0 ? ",\n" : "\n");
+        ifd_write_quoted(w, value->name);
+        ifd_write(w, ",\"offset\":%zu,\"bytes\":%zu,\"first\":%u,\"last\":%u,\"buffer\":%u}",
+                  value->offset, value->bytes, value->first, value->last, value->buffer);
+    }
+    ifd_write(w, "],\n\"arena_bytes\":%zu,\"constant_bytes\":%zu,\"batch_is_free\":%s",
+              plan->arena_bytes, model->info.constant_bytes,
+              model->info.batch_is_free ? "true" : "false");
+}
+
+/* ---- public ---- */
+
+enum ifd_code ifd_model_dump(const struct ifd_model *model, enum ifd_dump_format format,
+                             ifd_sink_fn sink, void *context, struct ifd_err *err)
+{
+    const struct ifd_writer w = {.sink = sink, .context = context};
+    switch (format) {
+    case IFD_DUMP_TEXT:
+        ifd_graph_dump(&model->graph, format, sink, context);
+        text_passes(&w, model);
+        text_plan(&w, model);
+        return IFD_OK;
+    case IFD_DUMP_JSON:
+        ifd_write(&w, "{\"graph\":");
+        ifd_graph_dump(&model->graph, format, sink, context);
+        ifd_write(&w, ",\n");
+        json_passes(&w, model);
+        json_steps(&w, model);
+        json_memory(&w, model);
+        ifd_write(&w, "}\n");
+        return IFD_OK;
+    case IFD_DUMP_DOT:
+        ifd_graph_dump(&model->graph, format, sink, context);
+        return IFD_OK;
+    }
+    return ifd_fail(err, IFD_INVALID, "no dump format %d", (int)format);
+}

@@ -1,0 +1,176 @@
+/* Compiles a plan: partitions, arena, and the tables by which a run finds its pointers. */
+#include "engine/exec/executable.h"
+
+static enum ifd_code compile_part(struct ifd_executable *executable, uint32_t p,
+                                  const struct ifd_executable *like, struct ifd_err *err)
+{
+    struct ifd_executable_part *part = &executable->part[p];
+    struct ifd_backend_slot *slot =
+        &executable->registry->slot[executable->plan.partition[p].backend];
+    const enum ifd_code code = ifd_backend_slot_compile(slot, &executable->plan.view[p],
+                                                        like ? like->part[p].compiled : NULL,
+                                                        &part->compiled, &part->info, err);
+    if (code != IFD_OK) {
+        part->compiled = NULL;
+        ifd_err_prefix(err, "backend %s", slot->backend->name);
+        return code;
+    }
+    part->backend = slot->backend;
+    part->first_step = executable->step_count;
+    executable->step_count += part->info.step_count;
+    executable->constant_bytes += part->info.constant_bytes;
+    return IFD_OK;
+}
+
+static void number_tables(struct ifd_executable *executable)
+{
+    for (uint32_t p = 0; p < executable->plan.partition_count; p++) {
+        const struct ifd_plan_partition *partition = &executable->plan.partition[p];
+        executable->part[p].input_at = executable->table_count;
+        executable->table_count += partition->input_count;
+        executable->part[p].output_at = executable->table_count;
+        executable->table_count += partition->output_count;
+    }
+}
+
+static void fill_table(const struct ifd_plan *plan, uint32_t *table)
+{
+    uint32_t at = 0;
+    for (uint32_t p = 0; p < plan->partition_count; p++) {
+        for (uint32_t i = 0; i < plan->partition[p].input_count; i++) {
+            table[at++] = plan->partition[p].input[i];
+        }
+        for (uint32_t i = 0; i < plan->partition[p].output_count; i++) {
+            table[at++] = plan->partition[p].output[i];
+        }
+    }
+}
+
+/* Sorts the entries of the table by value (counting sort). */
+static void invert_table(const struct ifd_executable *executable, uint32_t *entry, uint32_t *first)
+{
+    const uint32_t values = executable->plan.value_count;
+    for (uint32_t i = 0; i < executable->table_count; i++) {
+        first[executable->table_value[i] + 1]++;
+    }
+    for (uint32_t v = 0; v < values; v++) {
+        first[v + 1] += first[v];
+    }
+    for (uint32_t i = executable->table_count; i-- > 0;) {
+        /* Filled from the back: the end of each range moves to its start, which is the end of the one before. */
+        entry[--first[executable->table_value[i] + 1]] = i;
+    }
+    for (uint32_t v = 0; v < values; v++) {
+        first[v] = first[v + 1];
+    }
+    first[values] = executable->table_count;
+}
+
+static enum ifd_code build_tables(struct ifd_executable *executable, struct ifd_arena *arena,
+                                  struct ifd_err *err)
+{
+    const size_t values = executable->plan.value_count;
+    number_tables(executable);
+    uint32_t *table = ifd_arena_take_array(arena, executable->table_count, sizeof(*table));
+    uint32_t *entry = ifd_arena_take_array(arena, executable->table_count, sizeof(*entry));
+    uint32_t *first = ifd_arena_take_array(arena, values + 1, sizeof(*first));
+    if (!table || !entry || !first) {
+        return ifd_arena_fail(arena, executable->table_count * sizeof(*table), err);
+    }
+    fill_table(&executable->plan, table);
+    executable->table_value = table;
+    invert_table(executable, entry, first);
+    executable->entry = entry;
+    executable->entry_first = first;
+    return IFD_OK;
+}
+
+/* ifd_plan_memory wants the reports side by side. */
+static enum ifd_code lay_out(struct ifd_executable *executable, size_t limit_bytes,
+                             struct ifd_arena *arena, struct ifd_err *err)
+{
+    const uint32_t count = executable->plan.partition_count;
+    struct ifd_partition_info *info = ifd_arena_take_array(arena, count, sizeof(*info));
+    if (!info) {
+        return ifd_arena_fail(arena, count * sizeof(*info), err);
+    }
+    for (uint32_t p = 0; p < count; p++) {
+        info[p] = executable->part[p].info;
+    }
+    return ifd_plan_memory(&executable->plan, info, limit_bytes, arena->alloc, err);
+}
+
+enum ifd_code ifd_executable_init(struct ifd_executable *executable, struct ifd_plan *plan,
+                                  int64_t batch, struct ifd_registry *registry,
+                                  const struct ifd_executable *like, size_t limit_bytes,
+                                  struct ifd_arena *arena, struct ifd_err *err)
+{
+    *executable = (struct ifd_executable){.registry = registry, .batch = batch, .plan = *plan};
+    executable->part =
+        ifd_arena_take_array(arena, plan->partition_count, sizeof(*executable->part));
+    if (!executable->part) {
+        executable->plan.partition_count = 0;
+        return ifd_arena_fail(arena, plan->partition_count * sizeof(*executable->part), err);
+    }
+    enum ifd_code code = IFD_OK;
+    for (uint32_t p = 0; code == IFD_OK && p < plan->partition_count; p++) {
+        code = compile_part(executable, p, like, err);
+    }
+    executable->plan.view = NULL;
+    if (code == IFD_OK) {
+        code = lay_out(executable, limit_bytes, arena, err);
+    }
+    if (code == IFD_OK) {
+        code = build_tables(executable, arena, err);
+    }
+    if (code != IFD_OK) {
+        ifd_executable_finish(executable);
+    }
+    return code;
+}
+
+void ifd_executable_finish(struct ifd_executable *executable)
+{
+    for (uint32_t p = executable->plan.partition_count; p-- > 0;) {
+        if (executable->part[p].compiled) {
+            executable->part[p].backend->release(executable->part[p].compiled);
+        }
+    }
+    *executable = (struct ifd_executable){0};
+}
+
+/* Last partition that starts at or before step. */
+static uint32_t part_of_step(const struct ifd_executable *executable, uint32_t step)
+{
+    uint32_t low = 0, high = executable->plan.partition_count - 1;
+    while (low < high) {
+        const uint32_t middle = low + (high - low + 1) / 2;
+        if (executable->part[middle].first_step <= step) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
+void ifd_executable_step(const struct ifd_executable *executable, uint32_t step,
+                         struct ifd_plan_step *ret)
+{
+    const uint32_t p = part_of_step(executable, step);
+    const struct ifd_executable_part *part = &executable->part[p];
+    const struct ifd_plan_partition *partition = &executable->plan.partition[p];
+    *ret = (struct ifd_plan_step){.step = {.name = partition->op_name, .kernel = "", .output = ""},
+                                  .backend = part->backend->name,
+                                  .partition = p};
+    const bool is_last = step + 1 == part->first_step + part->info.step_count;
+    if (partition->output_count > 0 && is_last) {
+        const struct ifd_plan_value *value = &executable->plan.value[partition->output[0]];
+        ret->step.output = value->name;
+        ret->arena_offset = value->offset;
+        ret->arena_bytes = value->bytes;
+    }
+    if (part->backend->describe) {
+        part->backend->describe(part->compiled, step - part->first_step, &ret->step);
+    }
+}

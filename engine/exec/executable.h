@@ -1,0 +1,56 @@
+/** A plan whose partitions are compiled: what a model runs at one batch size.
+ *
+ *  Immutable once built and shared by all instances of a model. Knows nothing of the graph.
+ *  Thread: one at a time while it is built, any afterwards. */
+#ifndef INFERD_ENGINE_EXEC_EXECUTABLE_H
+#define INFERD_ENGINE_EXEC_EXECUTABLE_H
+
+#include "engine/plan/plan.h"
+#include "inferd/engine.h"
+
+/** Position of a partition in the flat tables. */
+struct ifd_executable_part {
+    struct ifd_partition *compiled;
+    const struct ifd_backend *backend;
+    struct ifd_partition_info info;
+    uint32_t first_step;          /* index of its step 0 among all steps */
+    uint32_t input_at, output_at; /* index of its slot 0 in an instance's pointer table */
+};
+
+struct ifd_executable {
+    struct ifd_registry *registry;
+    int64_t batch; /* samples of one run */
+    struct ifd_plan plan;
+    struct ifd_executable_part *part; /* plan.partition_count */
+    uint32_t step_count;
+    size_t constant_bytes; /* packed by the backends */
+
+    /** An instance keeps one pointer per slot of every partition in a table. */
+    uint32_t table_count;
+    const uint32_t *table_value; /* plan value of every entry */
+    /** Entries that show value v: entry[entry_first[v] … entry_first[v + 1] - 1]. */
+    const uint32_t *entry, *entry_first;
+};
+
+/** Compiles the partitions of a plan and lays out its memory.
+ *
+ *  plan:      from ifd_plan_partition, with its views; taken over.
+ *  like:      NULL, or the executable of the same model at another batch size, which outlives this one: backends share
+ *             packed constants with it.
+ *  arena:     of the executable: holds the plan and what is made here.
+ *  Errors:    what a backend says, prefixed by its name; TOO_LARGE (limit_bytes); NOMEM. Nothing is left on error. */
+IFD_NODISCARD enum ifd_code ifd_executable_init(struct ifd_executable *executable,
+                                                struct ifd_plan *plan, int64_t batch,
+                                                struct ifd_registry *registry,
+                                                const struct ifd_executable *like,
+                                                size_t limit_bytes, struct ifd_arena *arena,
+                                                struct ifd_err *err);
+
+/** Releases the compiled partitions; the arena is the caller's. A zeroed executable is fine. */
+void ifd_executable_finish(struct ifd_executable *executable);
+
+/** Step index of the whole executable, 0 … step_count-1. */
+void ifd_executable_step(const struct ifd_executable *executable, uint32_t step,
+                         struct ifd_plan_step *ret);
+
+#endif

@@ -1,0 +1,261 @@
+#include "engine/plan/plan.h"
+#include "backends/cpuref/cpuref.h"
+#include "backends/null/null.h"
+#include "engine/backend/host.h"
+#include "tests/support/fake_backend.h"
+#include "tests/support/graph.h"
+
+/* A graph, the three backends Null, Fake, CpuRef in this order, and a plan. */
+struct fixture {
+    struct ifd_arena arena, keep, scratch;
+    struct ifd_graph graph;
+    struct ifd_registry registry;
+    struct ifd_plan plan;
+};
+
+#define FAKE   1
+#define CPUREF 2
+
+static void setup(struct fixture *f)
+{
+    static const struct ifd_backend *const backends[] = {&ifd_backend_null, &fake_backend, &ifd_backend_cpuref};
+    struct ifd_err err = {0};
+    *f = (struct fixture){0};
+    ifd_arena_init(&f->arena, ifd_alloc_system(), 0);
+    ifd_arena_init(&f->keep, ifd_alloc_system(), 0);
+    ifd_arena_init(&f->scratch, ifd_alloc_system(), 0);
+    ifd_graph_init(&f->graph, &f->arena);
+    ifd_host_init(&f->registry.host, &(struct ifd_engine_options){.alloc = ifd_alloc_system()});
+    REQUIRE_OK(ifd_registry_init(&f->registry, ifd_alloc_system(), backends, 3, &err), &err);
+}
+
+static void teardown(struct fixture *f)
+{
+    ifd_registry_finish(&f->registry);
+    ifd_arena_finish(&f->scratch);
+    ifd_arena_finish(&f->keep);
+    ifd_arena_finish(&f->arena);
+}
+
+static enum ifd_code plan(struct fixture *f, const uint32_t *preference, uint32_t count, struct ifd_err *err)
+{
+    const struct ifd_plan_options options = {
+        .registry = &f->registry, .preference = preference, .preference_count = count, .max_threads = 1};
+    return ifd_plan_partition(&f->graph, &options, &f->keep, &f->scratch, &f->plan, err);
+}
+
+static void plan_all(struct fixture *f)
+{
+    static const uint32_t all[] = {0, FAKE, CPUREF};
+    struct ifd_err err = {0};
+    REQUIRE_OK(plan(f, all, 3, &err), &err);
+}
+
+/* x → abs → exp → relu → y, and abs + relu → z: exp is for CpuRef alone, and stands between two parts of Fake. */
+static void diamond(struct fixture *f)
+{
+    struct ifd_err err = {0};
+    const uint32_t x = test_graph_f32(&f->graph, "x", SHAPE(1, 4));
+    const uint32_t abs = test_graph_op1(&f->graph, IFD_OP_ABS, x, "abs");
+    const uint32_t exp = test_graph_op1(&f->graph, IFD_OP_EXP, abs, "exp");
+    const uint32_t relu = test_graph_op1(&f->graph, IFD_OP_RELU, exp, "relu");
+    const uint32_t sum = test_graph_op2(&f->graph, IFD_OP_ADD, abs, relu, "sum");
+    REQUIRE_OK(ifd_graph_set_io(&f->graph, &x, 1, (const uint32_t[]){relu, sum}, 2, &err), &err);
+}
+
+static void neighbours_of_one_backend_form_a_partition_without_cycles(void)
+{
+    struct fixture f;
+    setup(&f);
+    diamond(&f);
+    plan_all(&f);
+    REQUIRE(f.plan.partition_count == 3);
+    EXPECT_INT(f.plan.partition[0].backend, FAKE);
+    EXPECT_INT(f.plan.partition[0].node_count, 1);
+    EXPECT_INT(f.plan.partition[1].backend, CPUREF);
+    EXPECT_INT(f.plan.partition[2].backend, FAKE);
+    EXPECT_INT(f.plan.partition[2].node_count, 2);
+    teardown(&f);
+}
+
+static void independent_nodes_of_a_backend_are_gathered_across_others(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
+    const uint32_t a = test_graph_op1(&f.graph, IFD_OP_ABS, x, "a");
+    const uint32_t b = test_graph_op1(&f.graph, IFD_OP_EXP, x, "b");
+    const uint32_t c = test_graph_op1(&f.graph, IFD_OP_RELU, a, "c");
+    REQUIRE_OK(ifd_graph_set_io(&f.graph, &x, 1, (const uint32_t[]){b, c}, 2, &err), &err);
+    plan_all(&f);
+    REQUIRE(f.plan.partition_count == 2);
+    EXPECT_INT(f.plan.partition[0].node_count, 2);
+    EXPECT_INT(f.plan.order[0], 0);
+    EXPECT_INT(f.plan.order[1], 2);
+    EXPECT_INT(f.plan.order[2], 1);
+    teardown(&f);
+}
+
+static void per_node_backends_get_one_partition_per_node(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    diamond(&f);
+    REQUIRE_OK(plan(&f, (const uint32_t[]){CPUREF}, 1, &err), &err);
+    EXPECT_INT(f.plan.partition_count, 4);
+    teardown(&f);
+}
+
+static void values_have_the_roles_that_their_users_give_them(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
+    const uint32_t c = test_graph_constant(&f.graph, "c", SHAPE(4), (const float[]){1, 2, 3, 4});
+    const uint32_t sum = test_graph_op2(&f.graph, IFD_OP_ADD, x, c, "sum");
+    const uint32_t both = test_graph_op1(&f.graph, IFD_OP_ABS, sum, "both");
+    const uint32_t y = test_graph_op1(&f.graph, IFD_OP_RELU, both, "y");
+    test_graph_op1(&f.graph, IFD_OP_TANH, both, "unread");
+    REQUIRE_OK(ifd_graph_set_io(&f.graph, &x, 1, (const uint32_t[]){y, both}, 2, &err), &err);
+    plan_all(&f);
+    REQUIRE(f.plan.partition_count == 1);
+    const struct ifd_partition_view *view = &f.plan.view[0];
+    const enum ifd_value_role wanted[] = {IFD_VALUE_INPUT,  IFD_VALUE_CONSTANT, IFD_VALUE_INTERNAL,
+                                          IFD_VALUE_OUTPUT, IFD_VALUE_OUTPUT,   IFD_VALUE_OUTPUT};
+    REQUIRE(view->value_count == 6);
+    for (uint32_t v = 0; v < 6; v++) {
+        EXPECT_INT(view->value[v].role, wanted[v]);
+    }
+    EXPECT(view->value[1].data.size == 16);
+    EXPECT_INT(view->input_count, 1);
+    EXPECT_INT(view->output_count, 3);
+    EXPECT_INT(view->node[0].input_value[1], 1);
+    EXPECT_TEXT(view->node[3].view.name, "unread");
+    teardown(&f);
+}
+
+static void a_node_that_no_backend_takes_is_named_with_every_reason(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    diamond(&f);
+    f.graph.node[1].source_index = 17;
+    f.graph.node[1].source_name = "EXP";
+    EXPECT_CODE(plan(&f, (const uint32_t[]){0, FAKE}, 2, &err), IFD_UNSUPPORTED, &err);
+    EXPECT_HAS(err.text, "operator exp (EXP), node 17, output \"exp\"");
+    EXPECT_HAS(err.text, "Null: computes nothing");
+    EXPECT_HAS(err.text, "Fake: does not know exp");
+    teardown(&f);
+}
+
+/* ---- memory ---- */
+
+static void lay_out(struct fixture *f, bool can_alias)
+{
+    struct ifd_partition_info info[8] = {0};
+    struct ifd_err err = {0};
+    REQUIRE(f->plan.partition_count <= 8);
+    for (uint32_t p = 0; p < f->plan.partition_count; p++) {
+        info[p].can_alias = can_alias;
+    }
+    REQUIRE_OK(ifd_plan_memory(&f->plan, info, SIZE_MAX, ifd_alloc_system(), &err), &err);
+}
+
+static const struct ifd_plan_value *find(const struct fixture *f, const char *name)
+{
+    for (uint32_t v = 0; v < f->plan.value_count; v++) {
+        if (f->plan.value[v].name[0] == name[0] && f->plan.value[v].name[1] == name[1]) {
+            return &f->plan.value[v];
+        }
+    }
+    REQUIRE(false);
+    return NULL;
+}
+
+/* x → aa → bb → cc → y, each one node of CpuRef. */
+static void chain(struct fixture *f)
+{
+    struct ifd_err err = {0};
+    const uint32_t x = test_graph_f32(&f->graph, "x", SHAPE(1, 100));
+    const uint32_t a = test_graph_op1(&f->graph, IFD_OP_ABS, x, "aa");
+    const uint32_t b = test_graph_op1(&f->graph, IFD_OP_NEG, a, "bb");
+    const uint32_t c = test_graph_op1(&f->graph, IFD_OP_ABS, b, "cc");
+    test_graph_io(&f->graph, x, test_graph_op1(&f->graph, IFD_OP_NEG, c, "y"));
+    REQUIRE_OK(plan(f, (const uint32_t[]){CPUREF}, 1, &err), &err);
+}
+
+static void partitions_that_alias_compute_in_place(void)
+{
+    struct fixture f;
+    setup(&f);
+    chain(&f);
+    lay_out(&f, true);
+    EXPECT_INT(find(&f, "bb")->buffer, find(&f, "aa")->buffer);
+    EXPECT_INT(find(&f, "cc")->buffer, find(&f, "aa")->buffer);
+    EXPECT_INT(find(&f, "y")->buffer, find(&f, "aa")->buffer);
+    EXPECT(find(&f, "x")->buffer != find(&f, "aa")->buffer);
+    EXPECT_INT(f.plan.arena_bytes, 2 * 448 + IFD_TENSOR_PAD);
+    teardown(&f);
+}
+
+static void without_alias_two_buffers_take_turns(void)
+{
+    struct fixture f;
+    setup(&f);
+    chain(&f);
+    lay_out(&f, false);
+    EXPECT(find(&f, "bb")->offset != find(&f, "aa")->offset);
+    EXPECT_INT(f.plan.arena_bytes, 2 * 448 + IFD_TENSOR_PAD);
+    teardown(&f);
+}
+
+static void values_read_later_and_outputs_are_not_overwritten(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
+    const uint32_t a = test_graph_op1(&f.graph, IFD_OP_ABS, x, "aa");
+    const uint32_t b = test_graph_op1(&f.graph, IFD_OP_NEG, a, "bb");
+    const uint32_t c = test_graph_op1(&f.graph, IFD_OP_RELU, b, "cc");
+    const uint32_t d = test_graph_op2(&f.graph, IFD_OP_ADD, a, c, "dd");
+    REQUIRE_OK(ifd_graph_set_io(&f.graph, &x, 1, (const uint32_t[]){b, d}, 2, &err), &err);
+    REQUIRE_OK(plan(&f, (const uint32_t[]){CPUREF}, 1, &err), &err);
+    lay_out(&f, true);
+    EXPECT(find(&f, "bb")->buffer != find(&f, "aa")->buffer);
+    EXPECT(find(&f, "cc")->buffer != find(&f, "bb")->buffer);
+    EXPECT_INT(find(&f, "dd")->buffer, find(&f, "aa")->buffer);
+    teardown(&f);
+}
+
+static void limit_of_the_arena_is_kept(void)
+{
+    struct fixture f;
+    struct ifd_partition_info info[8] = {0};
+    struct ifd_err err = {0};
+    setup(&f);
+    chain(&f);
+    EXPECT_CODE(ifd_plan_memory(&f.plan, info, 500, ifd_alloc_system(), &err), IFD_TOO_LARGE, &err);
+    EXPECT_HAS(err.text, "500");
+    teardown(&f);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(neighbours_of_one_backend_form_a_partition_without_cycles),
+        T(independent_nodes_of_a_backend_are_gathered_across_others),
+        T(per_node_backends_get_one_partition_per_node),
+        T(values_have_the_roles_that_their_users_give_them),
+        T(a_node_that_no_backend_takes_is_named_with_every_reason),
+        T(partitions_that_alias_compute_in_place),
+        T(without_alias_two_buffers_take_turns),
+        T(values_read_later_and_outputs_are_not_overwritten),
+        T(limit_of_the_arena_is_kept),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
