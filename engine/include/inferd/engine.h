@@ -137,9 +137,10 @@ void ifd_instance_destroy(struct ifd_instance *instance); /* NULL is fine */
 /** One caller's share of a run: its tensors, in the model's order, all with the same dimension 0 = batch.
  *
  *  input:  data, bytes, dtype and shape must fit the model's ports.
- *  output: dtype and shape are written. If data is NULL, it is set to memory of the instance that stays until the next
- *          run; else the result is written there (capacity ≥ bytes needed, otherwise TOO_LARGE). Outputs that are not
- *          wanted are neither written nor copied. */
+ *  output: dtype and shape are written. If data is NULL (or what an earlier run of this instance set), it is set to
+ *          memory of the instance that stays until the next run; else the result is written there (capacity ≥ bytes
+ *          needed, otherwise TOO_LARGE). Outputs that are not wanted are neither written nor copied.
+ *  No output may overlap an input or another output. */
 struct ifd_io {
     const struct ifd_tensor *input;
     struct ifd_tensor *output;
@@ -171,8 +172,8 @@ struct ifd_plan_step {
 uint32_t ifd_model_step_count(const struct ifd_model *model);
 void ifd_model_step(const struct ifd_model *model, uint32_t index, struct ifd_plan_step *ret);
 
-/** Nanoseconds spent in every step since the last call with reset; count must be ifd_model_step_count. Needs
- *  ifd_instance_profile(instance, true) before the runs. */
+/** Nanoseconds spent in every step since the last ifd_instance_profile(instance, true), which starts from 0. count must be
+ *  ifd_model_step_count. */
 void ifd_instance_profile(struct ifd_instance *instance, bool on);
 void ifd_instance_step_ns(const struct ifd_instance *instance, uint64_t *ret_ns, uint32_t count);
 
