@@ -129,11 +129,14 @@ static struct sigmoid_scale sigmoid_scale(const struct ifd_desc *input)
     return (struct sigmoid_scale){(int64_t)factor, shift};
 }
 
-/** Entry i of the table: sigmoid(i / 24) in Q16. */
+/** Entry i of the table: sigmoid(i / 24) in Q16, raised by half of the error that a chord between entries makes, so that
+ *  interpolation errs to either side alike. The last entry is the value at infinity. */
 static int64_t sigmoid_entry(int64_t i)
 {
-    const long entry = lround(65536.0 / (1.0 + exp((double)-i / 24.0)));
-    return entry < 65535 ? entry : 65535;
+    const double step = 1.0 / 24.0;
+    const double s = 1.0 / (1.0 + exp((double)-i * step));
+    const double curvature = s * (1.0 - s) * (2.0 * s - 1.0);
+    return i >= 255 ? 65535 : lround(65536.0 * (s + step * step / 16.0 * curvature));
 }
 
 /** sigmoid(|x|) in Q(16 + fraction_bits), x in 1/24 with fraction_bits; saturates beyond the table. */

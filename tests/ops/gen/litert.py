@@ -1,0 +1,119 @@
+"""One-operator TFLite models, and what LiteRT's reference kernels make of them.
+
+Needs ai-edge-litert 2.3.0, flatbuffers and numpy. Only the generators beside this file use it.
+"""
+
+import flatbuffers
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+SOURCE = "LiteRT 2.3.0 BUILTIN_REF"
+
+DTYPES = {
+    "f32": (schema.TensorType.FLOAT32, np.float32),
+    "f16": (schema.TensorType.FLOAT16, np.float16),
+    "s8": (schema.TensorType.INT8, np.int8),
+    "u8": (schema.TensorType.UINT8, np.uint8),
+    "s16": (schema.TensorType.INT16, np.int16),
+    "u16": (schema.TensorType.UINT16, np.uint16),
+    "s32": (schema.TensorType.INT32, np.int32),
+    "u32": (schema.TensorType.UINT32, np.uint32),
+    "s64": (schema.TensorType.INT64, np.int64),
+    "bool": (schema.TensorType.BOOL, np.bool_),
+    "f64": (schema.TensorType.FLOAT64, np.float64),
+}
+
+
+class Tensor:
+    """A tensor of a case: data None for an output; constant puts the data into the model."""
+
+    def __init__(self, dtype, shape=None, data=None, scale=None, zero_point=0, constant=False):
+        self.dtype = dtype
+        self.np = DTYPES[dtype][1]
+        self.data = None if data is None else np.asarray(data).astype(self.np)
+        if self.data is not None and shape is not None:
+            self.data = self.data.reshape(shape)
+        self.shape = list(self.data.shape) if self.data is not None else list(shape or [])
+        self.scale = None if scale is None else [float(np.float32(s)) for s in np.atleast_1d(scale)]
+        self.zero_point = [int(z) for z in np.atleast_1d(zero_point)]
+        self.axis = 0
+        self.constant = constant
+
+    def to_flatbuffer(self, name, buffer):
+        t = schema.TensorT()
+        t.name = name
+        t.type = DTYPES[self.dtype][0]
+        t.shape = self.shape
+        t.buffer = buffer
+        if self.scale is not None:
+            q = schema.QuantizationParametersT()
+            q.scale = self.scale
+            q.zeroPoint = self.zero_point
+            q.quantizedDimension = self.axis
+            t.quantization = q
+        return t
+
+
+def build(builtin, options_type, options, inputs, outputs, version=1):
+    """The bytes of a model with one operator. inputs may hold None (absent) ."""
+    model = schema.ModelT()
+    model.version = 3
+    model.buffers = [schema.BufferT()]
+    graph = schema.SubGraphT()
+    graph.tensors, graph.inputs, graph.outputs = [], [], []
+    op = schema.OperatorT()
+    op.inputs, op.outputs = [], []
+    for i, t in enumerate(inputs):
+        if t is None:
+            op.inputs.append(-1)
+            continue
+        buffer = 0
+        if t.constant:
+            b = schema.BufferT()
+            b.data = np.frombuffer(np.ascontiguousarray(t.data).tobytes(), dtype=np.uint8)
+            model.buffers.append(b)
+            buffer = len(model.buffers) - 1
+        index = len(graph.tensors)
+        graph.tensors.append(t.to_flatbuffer("in%d" % i, buffer))
+        op.inputs.append(index)
+        if not t.constant:
+            graph.inputs.append(index)
+    for i, t in enumerate(outputs):
+        index = len(graph.tensors)
+        graph.tensors.append(t.to_flatbuffer("out%d" % i, 0))
+        op.outputs.append(index)
+        graph.outputs.append(index)
+    if options is not None:
+        op.builtinOptionsType = options_type
+        op.builtinOptions = options
+    graph.operators = [op]
+    model.subgraphs = [graph]
+    code = schema.OperatorCodeT()
+    code.builtinCode = builtin
+    code.deprecatedBuiltinCode = min(builtin, 127)
+    code.version = version
+    model.operatorCodes = [code]
+    b = flatbuffers.Builder(1024)
+    b.Finish(model.Pack(b), file_identifier=b"TFL3")
+    return bytes(b.Output())
+
+
+def run(builtin, options_type, options, inputs, outputs, version=1):
+    """Runs the model; fills outputs[i].data and .shape. Raises if LiteRT refuses it."""
+    content = build(builtin, options_type, options, inputs, outputs, version)
+    interpreter = Interpreter(
+        model_content=content,
+        experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+        num_threads=1,
+    )
+    interpreter.allocate_tensors()
+    details = interpreter.get_input_details()
+    given = [t for t in inputs if t is not None and not t.constant]
+    for d, t in zip(details, given):
+        interpreter.set_tensor(d["index"], t.data)
+    interpreter.invoke()
+    for d, t in zip(interpreter.get_output_details(), outputs):
+        t.data = interpreter.get_tensor(d["index"])
+        t.shape = list(t.data.shape)
+    return outputs
