@@ -1,6 +1,7 @@
 /* softmax along the last dimension. The quantized forms are defined by the fixed-point arithmetic of LiteRT's reference
- * kernels: u8 and s8 by polynomials of gemmlowp's fixed-point library, s16 by two tables of 513 points. */
+ * kernels: u8 and s8 in base/softmax8.h, s16 by two tables of 513 points. */
 #include "engine/base/fixed.h"
+#include "engine/base/softmax8.h"
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
@@ -14,10 +15,8 @@ extern const struct ifd_op_def ifd_op_softmax;
 /** Points of a table over the range of s16, both ends included. */
 #define TABLE_POINTS 513
 
-/** The difference to the largest input is held with 5 bits before the binary point and 26 behind it; sums of
- *  exponentials with 12 and 19. */
-#define DIFF_FRACTION_BITS 26
-#define SUM_INTEGER_BITS   12
+/** The exponent has 26 fraction bits (base/softmax8.h). */
+#define BYTE_FACTOR_MIN (1.0 / (1 << 26))
 
 static enum ifd_code check_output_quant(enum ifd_dtype dtype, const struct ifd_quant *quant,
                                         struct ifd_err *err)
@@ -32,12 +31,10 @@ static enum ifd_code check_output_quant(enum ifd_dtype dtype, const struct ifd_q
     return IFD_OK;
 }
 
-/* Factor from a difference of u8 or s8 inputs to the fixed-point argument of exp; cut where exp is 0 anyway. */
+/* The exponent's step per step of u8 or s8 inputs; what is smaller than its last bit is refused. */
 static double byte_factor(float beta, float scale)
 {
-    const double factor = (double)beta * (double)scale * (1 << DIFF_FRACTION_BITS);
-    const double limit = 2147483647.0;
-    return factor < limit ? factor : limit;
+    return (double)beta * (double)scale;
 }
 
 /* Factor from a difference of s16 inputs to the argument of the exp table, where -65535 … 0 mean -10 … 0. LiteRT
@@ -66,7 +63,7 @@ static enum ifd_code check_quantized(const struct ifd_infer *in, const struct if
     const bool is_in_range =
         input->dtype == IFD_S16
             ? word_factor(attrs->beta, scale) >= 0 && word_factor(attrs->beta, scale) < (1 << 14)
-            : byte_factor(attrs->beta, scale) > 1;
+            : byte_factor(attrs->beta, scale) > BYTE_FACTOR_MIN;
     if (!is_in_range) {
         return ifd_fail(err, IFD_INVALID, "softmax: beta %g with input scale %g is out of range",
                         (double)attrs->beta, (double)scale);
@@ -123,57 +120,6 @@ static int32_t saturate(int64_t x)
     return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : (int32_t)x;
 }
 
-/* exp(a) for a in [-1/4, 0), a and the result with 31 fraction bits: the Taylor series around -1/8 up to x^4. */
-static int32_t exp_last_quarter(int32_t a)
-{
-    const int32_t exp_minus_eighth = 1895147668;
-    const int32_t third = 715827883;
-    const int32_t x = a + (1 << 28);
-    const int32_t x2 = ifd_fixed_mul_high(x, x);
-    const int32_t x3 = ifd_fixed_mul_high(x2, x);
-    const int32_t x4_by_4 = ifd_fixed_shift_right(ifd_fixed_mul_high(x2, x2), 2);
-    const int32_t tail = ifd_fixed_shift_right(ifd_fixed_mul_high(x4_by_4 + x3, third) + x2, 1);
-    return exp_minus_eighth + ifd_fixed_mul_high(exp_minus_eighth, x + tail);
-}
-
-/* exp(a) for a ≤ 0 with 26 fraction bits, as a number with 31: what is beyond the last quarter is taken off in powers
- * of two, each a factor of its own. */
-static int32_t exp_fixed(int32_t a)
-{
-    static const int32_t factor[] = {/* exp(-2^k), k = -2 … 4 */
-                                     1672461947, 1302514674, 790015084, 290630308,
-                                     39332535,   720401,     242};
-    const int32_t quarter = 1 << (DIFF_FRACTION_BITS - 2);
-    if (a == 0) {
-        return INT32_MAX;
-    }
-    const int32_t last = (a & (quarter - 1)) - quarter;
-    const int32_t rest = last - a;
-    int32_t result = exp_last_quarter(saturate((int64_t)last * 32));
-    for (int k = 0; k < 7; k++) {
-        if ((rest & (quarter << k)) != 0) {
-            result = ifd_fixed_mul_high(result, factor[k]);
-        }
-    }
-    return result;
-}
-
-/* 1 / (1 + a) for a in [0, 1), 31 fraction bits: three Newton-Raphson steps on (1 + a) / 2, with numbers of 29 fraction
- * bits. */
-static int32_t reciprocal_of_1_plus(int32_t a)
-{
-    const int32_t forty_eight_by_17 = 1515870810;
-    const int32_t minus_thirty_two_by_17 = -1010580540;
-    const int32_t one = 1 << 29;
-    const int32_t half_denominator = (int32_t)(((int64_t)a + INT32_MAX + 1) / 2);
-    int32_t x = forty_eight_by_17 + ifd_fixed_mul_high(half_denominator, minus_thirty_two_by_17);
-    for (int step = 0; step < 3; step++) {
-        const int32_t error = one - ifd_fixed_mul_high(half_denominator, x);
-        x += saturate((int64_t)ifd_fixed_mul_high(x, error) * 4);
-    }
-    return saturate((int64_t)x * 2);
-}
-
 static int leading_zeros(uint32_t x)
 {
     int count = 0;
@@ -183,22 +129,9 @@ static int leading_zeros(uint32_t x)
     return count;
 }
 
-/* exp of (value - max) with 31 fraction bits; 0 below min_diff. */
-static int32_t byte_exp(int32_t diff, int32_t min_diff, int32_t multiplier, int shift)
-{
-    return diff < min_diff ? 0 : exp_fixed(ifd_fixed_scale_double(diff, multiplier, shift));
-}
-
 static void row_byte(enum ifd_dtype dtype, const void *in, void *out, size_t first, size_t depth,
-                     double factor)
+                     const struct ifd_softmax8 *table)
 {
-    int32_t multiplier = 0;
-    int shift = 0;
-    ifd_fixed_from_real(factor, &multiplier, &shift);
-    /* beyond this, the shifted difference would leave 5 integer bits */
-    const int32_t min_diff =
-        -(int32_t)floor(31.0 * (1 << DIFF_FRACTION_BITS) / (double)(INT64_C(1) << shift));
-
     int32_t max = ifd_ref_load(dtype, in, first);
     for (size_t i = 1; i < depth; i++) {
         const int32_t value = ifd_ref_load(dtype, in, first + i);
@@ -206,21 +139,14 @@ static void row_byte(enum ifd_dtype dtype, const void *in, void *out, size_t fir
     }
     int64_t sum = 0;
     for (size_t i = 0; i < depth; i++) {
-        const int32_t diff = ifd_ref_load(dtype, in, first + i) - max;
-        sum += ifd_fixed_shift_right(byte_exp(diff, min_diff, multiplier, shift), SUM_INTEGER_BITS);
+        sum += table->rounded[max - ifd_ref_load(dtype, in, first + i)];
     }
-    const uint32_t limited = (uint32_t)saturate(sum);
-    const int headroom = leading_zeros(limited);
-    const int32_t reciprocal =
-        reciprocal_of_1_plus((int32_t)((limited << headroom) - (UINT32_C(1) << 31)));
-    const int exponent = SUM_INTEGER_BITS - headroom + 31 - 8;
+    const struct ifd_softmax8_row row = ifd_softmax8_divide(sum);
     const int32_t lowest = dtype == IFD_S8 ? INT8_MIN : 0;
     for (size_t i = 0; i < depth; i++) {
-        const int32_t diff = ifd_ref_load(dtype, in, first + i) - max;
-        const int32_t exponential = byte_exp(diff, min_diff, multiplier, shift);
-        const int32_t share = ifd_fixed_mul_high(reciprocal, exponential);
-        const int32_t steps = exponent > 31 ? 0 : ifd_fixed_shift_right(share, exponent);
-        ifd_ref_store(dtype, out, first + i, ifd_ref_clamp(steps, 0, 255) + lowest);
+        const int32_t distance = max - ifd_ref_load(dtype, in, first + i);
+        const int32_t steps = ifd_softmax8_steps(&row, table->exponential[distance]);
+        ifd_ref_store(dtype, out, first + i, steps + lowest);
     }
 }
 
@@ -314,6 +240,10 @@ static enum ifd_code softmax_ref(const struct ifd_ref_call *call, struct ifd_err
         fill_word_table(exp_table, 10.0, INT16_MAX, exp_of);
         fill_word_table(reciprocal_table, 1.0, INT16_MIN, reciprocal_of);
     }
+    struct ifd_softmax8 byte_table;
+    if (desc->dtype == IFD_U8 || desc->dtype == IFD_S8) {
+        ifd_softmax8_init(&byte_table, byte_factor(attrs->beta, ifd_ref_scale(desc)));
+    }
     for (int64_t r = 0; r < rows; r++) {
         const int64_t first = r * depth;
         if (desc->dtype == IFD_F32) {
@@ -325,7 +255,7 @@ static enum ifd_code softmax_ref(const struct ifd_ref_call *call, struct ifd_err
                      reciprocal_table);
         } else {
             row_byte(desc->dtype, call->input[0], call->output[0], (size_t)first, (size_t)depth,
-                     byte_factor(attrs->beta, ifd_ref_scale(desc)));
+                     &byte_table);
         }
     }
     return IFD_OK;

@@ -1,0 +1,30 @@
+/** Softmax of 8-bit numbers in the fixed-point arithmetic of LiteRT's reference kernels (polynomials of gemmlowp's
+ *  fixed-point library), shared by the reference kernel and the CPU backend so that both give the same bytes.
+ *
+ *  An exponential depends on the distance to the row's largest number alone, of which there are 256; so a row is: its
+ *  largest number, the sum of table.rounded over the distances, and for every distance ifd_softmax8_steps().
+ *  Thread: any, on different tables. */
+#ifndef INFERD_ENGINE_BASE_SOFTMAX8_H
+#define INFERD_ENGINE_BASE_SOFTMAX8_H
+
+#include <stdint.h>
+
+struct ifd_softmax8 {
+    int32_t exponential[256]; /* of -distance * factor, 31 fraction bits */
+    int32_t rounded[256];     /* the same with 19: what is summed */
+};
+
+/** Factor from a distance of stored numbers to the exponent: beta × the input's scale; > 2^-26. */
+void ifd_softmax8_init(struct ifd_softmax8 *table, double factor);
+
+/** Division by a row's sum, prepared. */
+struct ifd_softmax8_row {
+    int32_t reciprocal;
+    int exponent;
+};
+struct ifd_softmax8_row ifd_softmax8_divide(int64_t sum);
+
+/** An exponential's share of the row in steps of 1/256: 0 … 255. */
+int32_t ifd_softmax8_steps(const struct ifd_softmax8_row *row, int32_t exponential);
+
+#endif
