@@ -201,6 +201,162 @@ struct ifd_kern_dw_f32 {
     void (*run)(const struct ifd_dw_args *args);
 };
 
+/* ---- element-wise f32 ----------------------------------------------------------------------- */
+
+enum ifd_binary {
+    IFD_BINARY_ADD,
+    IFD_BINARY_SUB,
+    IFD_BINARY_MUL,
+    IFD_BINARY_DIV,
+    IFD_BINARY_MIN,
+    IFD_BINARY_MAX,
+    IFD_BINARY_SQUARED_DIFFERENCE,
+    IFD_BINARY_COUNT
+};
+
+enum ifd_unary {
+    IFD_UNARY_CLAMP, /* p0 .. p1 */
+    IFD_UNARY_ABS,
+    IFD_UNARY_NEG,
+    IFD_UNARY_SQUARE,
+    IFD_UNARY_SQRT,
+    IFD_UNARY_RSQRT,       /* 1 / sqrt */
+    IFD_UNARY_EXP,         /* 2 ulp; below -87.3 zero */
+    IFD_UNARY_LOGISTIC,    /* 3 ulp */
+    IFD_UNARY_TANH,        /* 3 ulp */
+    IFD_UNARY_HARDSWISH,   /* x * clamp(x + 3, 0, 6) / 6 */
+    IFD_UNARY_HARDSIGMOID, /* clamp(p0*x + p1, 0, 1) */
+    IFD_UNARY_LEAKY_RELU,  /* x < 0 ? p0*x : x */
+    IFD_UNARY_ELU,         /* x < 0 ? p0*(exp(x) - 1) : x; absolute error 2^-23 near 0 */
+    IFD_UNARY_SILU,        /* x * logistic(x) */
+    IFD_UNARY_GELU_TANH,   /* the tanh form */
+    IFD_UNARY_AFFINE,      /* p0*x + p1 */
+    IFD_UNARY_COUNT
+};
+
+/* A block of rows x n. An operand whose step is 0 gives one value a row, one whose row stride is 0
+ * repeats its row; so tensors broadcast along channels, along pixels, or both. out may be a or b
+ * where that operand has step 1 and out's stride. The result is clamped to min .. max. */
+struct ifd_binary_args {
+    size_t rows, n;
+    const float *a, *b;
+    float *out;
+    size_t a_row, b_row, out_row;
+    size_t a_step, b_step; /* 0 or 1 */
+    float min, max;
+};
+
+/* binary, unary: by enum. unary: out may be in. */
+struct ifd_kern_eltwise {
+    void (*binary[IFD_BINARY_COUNT])(const struct ifd_binary_args *args);
+    void (*unary[IFD_UNARY_COUNT])(size_t n, const float *in, float *out, float p0, float p1);
+    /* out = x < 0 ? x * slope[c] : x over rows of n channels. */
+    void (*prelu)(size_t rows, size_t n, const float *in, size_t in_row, const float *slope,
+                  float *out, size_t out_row);
+};
+
+/* ---- element-wise q8 ------------------------------------------------------------------------ */
+
+/* LiteRT's quantised ADD, SUB and MUL, bit for bit (double rounding throughout). Factors as in
+ * struct ifd_requant; ADD and SUB shift their inputs left by 20 first, and the caller negates
+ * nothing: SUB has its own entry. Zero points are native. */
+struct ifd_q8_binary_args {
+    size_t rows, n;
+    const ifd_q8 *a, *b;
+    ifd_q8 *out;
+    size_t a_row, b_row, out_row;
+    size_t a_step, b_step; /* 0 or 1 */
+    int32_t a_zero, b_zero, out_zero;
+    int32_t a_multiplier, b_multiplier, out_multiplier; /* MUL uses the last only */
+    int32_t a_shift, b_shift, out_shift;                /* a, b <= 0 */
+    int32_t out_min, out_max;
+};
+
+struct ifd_kern_quant {
+    /* out may be a or b of step 1 and equal stride. */
+    void (*add_q8)(const struct ifd_q8_binary_args *args);
+    void (*sub_q8)(const struct ifd_q8_binary_args *args);
+    void (*mul_q8)(const struct ifd_q8_binary_args *args);
+    /* out[i] = table[(uint8_t)in[i]]: every unary function of 8 bits, requantization included, and the
+     * XOR that brings a tensor to native form. out may be in. */
+    void (*lut_8)(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *out);
+    /* out = clamp(round(in / scale) + zero), halves away from zero, to IFD_Q8_MIN .. IFD_Q8_MAX. */
+    void (*quantize)(size_t n, const float *in, float scale, int32_t zero, ifd_q8 *out);
+    /* out = (in - zero) * scale. */
+    void (*dequantize)(size_t n, const ifd_q8 *in, float scale, int32_t zero, float *out);
+};
+
+/* ---- reductions ----------------------------------------------------------------------------- */
+
+struct ifd_kern_reduce {
+    /* Softmax of beta*in over each row of n; out may be in. */
+    void (*softmax_f32)(size_t rows, size_t n, const float *in, size_t in_row, float beta,
+                        float *out, size_t out_row);
+    /* The same on q8: exp_table[d] is the exponential of d steps below the row's largest value;
+     * out = clamp(round(share * scale) + zero). Within 1 step of LiteRT's fixed-point form. */
+    void (*softmax_q8)(size_t rows, size_t n, const ifd_q8 *in, size_t in_row,
+                       const float *exp_table, float scale, int32_t zero, ifd_q8 *out,
+                       size_t out_row);
+    /* out[c] = factor * sum over rows of in[r*in_row + c]. */
+    void (*column_sum_f32)(size_t rows, size_t n, const float *in, size_t in_row, float factor,
+                           float *out);
+    void (*column_sum_q8)(size_t rows, size_t n, const ifd_q8 *in, size_t in_row, int32_t *out);
+    float (*sum_f32)(size_t n, const float *in);
+    float (*max_f32)(size_t n, const float *in);
+    /* Sum of (in - mean)^2. */
+    float (*square_sum_f32)(size_t n, const float *in, float mean);
+};
+
+/* ---- pooling -------------------------------------------------------------------------------- */
+
+/* Lines y_begin .. y_end-1 of all channels. Positions outside the image do not take part; at least
+ * one of every window must lie inside.
+ *   min, max           clamp of f32.
+ *   q_min, q_max       clamp of q8, native.
+ *   shift              q8 average: IFD_Q8_SHIFT_S8 or _U8, whichever the model's type is: the mean of
+ *                      the model's own values is rounded, halves away from zero. */
+struct ifd_pool_args {
+    const void *in;
+    void *out;
+    size_t channels;
+    size_t in_h, in_w, in_pixel_stride, in_line_stride;
+    size_t out_w, out_pixel_stride, out_line_stride;
+    size_t y_begin, y_end;
+    uint32_t kh, kw, stride_y, stride_x, pad_top, pad_left;
+    float min, max;
+    int32_t q_min, q_max, shift;
+};
+
+struct ifd_kern_pool {
+    void (*max_f32)(const struct ifd_pool_args *args);
+    void (*average_f32)(const struct ifd_pool_args *args);
+    void (*max_q8)(const struct ifd_pool_args *args);
+    void (*average_q8)(const struct ifd_pool_args *args);
+};
+
+/* ---- moving data ---------------------------------------------------------------------------- */
+
+/* One output line of a bilinear resize: for pixel x and channel c
+ *   mix(mix(top[x0[x]], top[x1[x]], dx[x]), mix(bottom[x0[x]], bottom[x1[x]], dx[x]), dy),
+ * mix(a, b, t) = a + (b - a)*t; x0 and x1 are offsets of pixels in elements. */
+struct ifd_resize_args {
+    const float *top, *bottom;
+    float *out;
+    const uint32_t *x0, *x1;
+    const float *dx;
+    float dy;
+    size_t out_w, channels, out_pixel_stride;
+};
+
+struct ifd_kern_move {
+    /* out[c*out_row + r] = in[r*in_row + c] for r < rows, c < n. */
+    void (*transpose_32)(size_t rows, size_t n, const uint32_t *in, size_t in_row, uint32_t *out,
+                         size_t out_row);
+    void (*transpose_8)(size_t rows, size_t n, const uint8_t *in, size_t in_row, uint8_t *out,
+                        size_t out_row);
+    void (*resize_bilinear_f32)(const struct ifd_resize_args *args);
+};
+
 /* ---- the merged set ------------------------------------------------------------------------- */
 
 struct ifd_kernels {
@@ -208,6 +364,11 @@ struct ifd_kernels {
     struct ifd_kern_gemm_f32 gemm_f32;
     struct ifd_kern_dw_q8 dw_q8;
     struct ifd_kern_dw_f32 dw_f32;
+    struct ifd_kern_eltwise eltwise;
+    struct ifd_kern_quant quant;
+    struct ifd_kern_reduce reduce;
+    struct ifd_kern_pool pool;
+    struct ifd_kern_move move;
 };
 
 /* Fills ret_kernels for a CPU with these enum ifd_cpu_flag bits (inferd/backend.h); clear bits to

@@ -8,18 +8,20 @@
  *   fma(a,b,c)  a*b + c, fused where the instruction set has it
  *   vf_max(a,b), vf_min(a,b)  b where either is NaN, on x86; NaN on Arm
  *   vf_to_vi    nearest, halves to even
+ *   vf_trunc    towards zero
  *   select      lanes of a where the mask is set, else of b
+ *   vi_mul_high upper half of the signed 64-bit product
+ *   q8          native 8-bit values, widened by loads; stores expect them in range
  */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_SIMD_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_SIMD_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include "backends/cpuacc/kernels.h"
 
+#ifndef INLINE
 #define INLINE static inline __attribute__((always_inline))
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 

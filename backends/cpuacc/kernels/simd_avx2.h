@@ -135,4 +135,60 @@ INLINE float vf_reduce_max(vf a)
     return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
 }
 
+/* ---- integers and native 8-bit values ---- */
+INLINE vi vi_sub(vi a, vi b)
+{
+    return _mm256_sub_epi32(a, b);
+}
+INLINE vi vi_mul(vi a, vi b)
+{
+    return _mm256_mullo_epi32(a, b);
+}
+INLINE vi vi_mul_high(vi a, vi b)
+{
+    vi even = _mm256_mul_epi32(a, b);
+    vi odd = _mm256_mul_epi32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
+    return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+}
+INLINE vi vi_shl(vi a, int n)
+{
+    return _mm256_sll_epi32(a, _mm_cvtsi32_si128(n));
+}
+INLINE vi vi_sra(vi a, int n)
+{
+    return _mm256_sra_epi32(a, _mm_cvtsi32_si128(n));
+}
+INLINE vi vi_min(vi a, vi b)
+{
+    return _mm256_min_epi32(a, b);
+}
+INLINE vi vi_max(vi a, vi b)
+{
+    return _mm256_max_epi32(a, b);
+}
+INLINE vi vf_trunc(vf a)
+{
+    return _mm256_cvttps_epi32(a);
+}
+INLINE vi vi_load_q8(const ifd_q8 *p)
+{
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+INLINE __m128i vi_narrow(vi v)
+{
+    __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    return _mm_packus_epi16(words, words);
+}
+INLINE void vi_store_q8(ifd_q8 *p, vi v)
+{
+    _mm_storel_epi64((__m128i *)(void *)p, vi_narrow(v));
+}
+INLINE void vi_store_q8_n(ifd_q8 *p, vi v, size_t n)
+{
+    uint64_t bytes = (uint64_t)_mm_cvtsi128_si64(vi_narrow(v));
+    for (size_t i = 0; i < n; i++, bytes >>= 8) {
+        p[i] = (ifd_q8)bytes;
+    }
+}
+
 #endif

@@ -135,4 +135,52 @@ INLINE float vf_reduce_max(vf a)
     return _mm512_reduce_max_ps(a);
 }
 
+/* ---- integers and native 8-bit values ---- */
+INLINE vi vi_sub(vi a, vi b)
+{
+    return _mm512_sub_epi32(a, b);
+}
+INLINE vi vi_mul(vi a, vi b)
+{
+    return _mm512_mullo_epi32(a, b);
+}
+INLINE vi vi_mul_high(vi a, vi b)
+{
+    vi even = _mm512_mul_epi32(a, b);
+    vi odd = _mm512_mul_epi32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
+    return _mm512_mask_mov_epi32(_mm512_srli_epi64(even, 32), 0xaaaa, odd);
+}
+INLINE vi vi_shl(vi a, int n)
+{
+    return _mm512_sll_epi32(a, _mm_cvtsi32_si128(n));
+}
+INLINE vi vi_sra(vi a, int n)
+{
+    return _mm512_sra_epi32(a, _mm_cvtsi32_si128(n));
+}
+INLINE vi vi_min(vi a, vi b)
+{
+    return _mm512_min_epi32(a, b);
+}
+INLINE vi vi_max(vi a, vi b)
+{
+    return _mm512_max_epi32(a, b);
+}
+INLINE vi vf_trunc(vf a)
+{
+    return _mm512_cvttps_epi32(a);
+}
+INLINE vi vi_load_q8(const ifd_q8 *p)
+{
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+INLINE void vi_store_q8(ifd_q8 *p, vi v)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(v));
+}
+INLINE void vi_store_q8_n(ifd_q8 *p, vi v, size_t n)
+{
+    _mm_mask_storeu_epi8(p, vm_first(n), _mm512_cvtepi32_epi8(v));
+}
+
 #endif

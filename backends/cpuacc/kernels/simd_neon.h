@@ -182,4 +182,58 @@ INLINE vf vf_select(vm m, vf a, vf b)
     return vbslq_f32(m, a, b);
 }
 
+/* ---- integers and native 8-bit values ---- */
+INLINE vi vi_sub(vi a, vi b)
+{
+    return vsubq_s32(a, b);
+}
+INLINE vi vi_mul(vi a, vi b)
+{
+    return vmulq_s32(a, b);
+}
+INLINE vi vi_mul_high(vi a, vi b)
+{
+    int32x2_t lo = vshrn_n_s64(vmull_s32(vget_low_s32(a), vget_low_s32(b)), 32);
+    int32x2_t hi = vshrn_n_s64(vmull_s32(vget_high_s32(a), vget_high_s32(b)), 32);
+    return vcombine_s32(lo, hi);
+}
+INLINE vi vi_shl(vi a, int n)
+{
+    return vshlq_s32(a, vdupq_n_s32(n));
+}
+INLINE vi vi_sra(vi a, int n)
+{
+    return vshlq_s32(a, vdupq_n_s32(-n));
+}
+INLINE vi vi_min(vi a, vi b)
+{
+    return vminq_s32(a, b);
+}
+INLINE vi vi_max(vi a, vi b)
+{
+    return vmaxq_s32(a, b);
+}
+INLINE vi vf_trunc(vf a)
+{
+    return vcvtq_s32_f32(a);
+}
+INLINE vi vi_load_q8(const ifd_q8 *p)
+{
+    return vmovl_s16(vget_low_s16(vmovl_s8(vld1_s8(p))));
+}
+INLINE void vi_store_q8_n(ifd_q8 *p, vi v, size_t n)
+{
+    int16x4_t words = vmovn_s32(v);
+    uint32_t bytes = vget_lane_u32(vreinterpret_u32_s8(vmovn_s16(vcombine_s16(words, words))), 0);
+    for (size_t i = 0; i < n; i++, bytes >>= 8) {
+        p[i] = (ifd_q8)bytes;
+    }
+}
+INLINE void vi_store_q8(ifd_q8 *p, vi v)
+{
+    int16x4_t words = vmovn_s32(v);
+    uint32_t bytes = vget_lane_u32(vreinterpret_u32_s8(vmovn_s16(vcombine_s16(words, words))), 0);
+    __builtin_memcpy(p, &bytes, sizeof(bytes));
+}
+
 #endif

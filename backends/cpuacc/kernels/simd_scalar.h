@@ -140,4 +140,52 @@ INLINE float vf_reduce_max(vf a)
     return a;
 }
 
+/* ---- integers and native 8-bit values ---- */
+INLINE vi vi_sub(vi a, vi b)
+{
+    return (int32_t)((uint32_t)a - (uint32_t)b);
+}
+INLINE vi vi_mul(vi a, vi b)
+{
+    return (int32_t)((uint32_t)a * (uint32_t)b);
+}
+INLINE vi vi_mul_high(vi a, vi b)
+{
+    return (int32_t)(((int64_t)a * b) >> 32);
+}
+INLINE vi vi_shl(vi a, int n)
+{
+    return (int32_t)((uint32_t)a << n);
+}
+INLINE vi vi_sra(vi a, int n)
+{
+    return a >> n;
+}
+INLINE vi vi_min(vi a, vi b)
+{
+    return a < b ? a : b;
+}
+INLINE vi vi_max(vi a, vi b)
+{
+    return a > b ? a : b;
+}
+INLINE vi vf_trunc(vf a)
+{
+    return (int32_t)a;
+}
+INLINE vi vi_load_q8(const ifd_q8 *p)
+{
+    return *p;
+}
+INLINE void vi_store_q8(ifd_q8 *p, vi v)
+{
+    *p = (ifd_q8)v;
+}
+INLINE void vi_store_q8_n(ifd_q8 *p, vi v, size_t n)
+{
+    if (n != 0) {
+        *p = (ifd_q8)v;
+    }
+}
+
 #endif

@@ -1,0 +1,162 @@
+/* Element-wise q8: LiteRT's fixed-point ADD, SUB and MUL, tables of 256 entries, and the way from
+ * and to f32. */
+#include "backends/cpuacc/kernels.h"
+#include "backends/cpuacc/kernels/simd.h"
+
+/* One double-rounded factor, ready for the formula of pack.c:
+ * (floor(x * multiplier / 2^30) + half +- away) >> right. */
+struct factor {
+    vi multiplier;
+    int left, right;
+    vi half, away;
+};
+
+INLINE struct factor make_factor(int32_t multiplier, int32_t shift)
+{
+    int exponent = shift < 0 ? -shift : 0;
+    if (exponent > 29) {
+        /* |x| < 2^29, so everything rounds to zero */
+        exponent = 1;
+        multiplier = 0;
+    }
+    return (struct factor){.multiplier = vi_set1(multiplier),
+                           .left = 2 + (shift > 0 ? shift : 0),
+                           .right = exponent + 1,
+                           .half = vi_set1((int32_t)1 << exponent),
+                           .away = vi_set1(exponent > 0 ? -1 : 0)};
+}
+
+INLINE vi rescale(vi x, const struct factor *factor)
+{
+    vi y = vi_mul_high(vi_shl(x, factor->left), factor->multiplier);
+    vi away = vi_and(vi_or(vi_sra(y, 31), vi_set1(1)), factor->away);
+    return vi_sra(vi_add(vi_add(y, factor->half), away), factor->right);
+}
+
+enum kind { ADD, SUB, MUL };
+
+struct constants {
+    struct factor a, b, out;
+    vi a_zero, b_zero, out_zero, min, max;
+};
+
+INLINE vi compute(enum kind kind, const struct constants *k, vi a, vi b)
+{
+    a = vi_sub(a, k->a_zero);
+    b = vi_sub(b, k->b_zero);
+    vi x;
+    if (kind == MUL) {
+        x = vi_mul(a, b);
+    } else {
+        a = rescale(vi_shl(a, 20), &k->a);
+        b = rescale(vi_shl(b, 20), &k->b);
+        x = kind == ADD ? vi_add(a, b) : vi_sub(a, b);
+    }
+    x = vi_add(rescale(x, &k->out), k->out_zero);
+    return vi_min(k->max, vi_max(k->min, x));
+}
+
+INLINE void row(enum kind kind, const struct constants *k, size_t n, const ifd_q8 *a,
+                const ifd_q8 *b, ifd_q8 *out, const int a_steps, const int b_steps)
+{
+    const vi a1 = vi_set1(*a), b1 = vi_set1(*b);
+    size_t i = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES) {
+        vi v = compute(kind, k, a_steps ? vi_load_q8(a + i) : a1, b_steps ? vi_load_q8(b + i) : b1);
+        vi_store_q8(out + i, v);
+    }
+    if (i < n) {
+        vi v = compute(kind, k, a_steps ? vi_load_q8(a + i) : a1, b_steps ? vi_load_q8(b + i) : b1);
+        vi_store_q8_n(out + i, v, n - i);
+    }
+}
+
+INLINE void binary(enum kind kind, const struct ifd_q8_binary_args *args)
+{
+    const struct constants k = {
+        .a = make_factor(args->a_multiplier, args->a_shift),
+        .b = make_factor(args->b_multiplier, args->b_shift),
+        .out = make_factor(args->out_multiplier, args->out_shift),
+        .a_zero = vi_set1(args->a_zero),
+        .b_zero = vi_set1(args->b_zero),
+        .out_zero = vi_set1(args->out_zero),
+        .min = vi_set1(args->out_min),
+        .max = vi_set1(args->out_max),
+    };
+    const ifd_q8 *a = args->a, *b = args->b;
+    ifd_q8 *out = args->out;
+    for (size_t r = 0; r < args->rows; r++) {
+        if (args->a_step && args->b_step) {
+            row(kind, &k, args->n, a, b, out, 1, 1);
+        } else if (args->a_step) {
+            row(kind, &k, args->n, a, b, out, 1, 0);
+        } else {
+            row(kind, &k, args->n, a, b, out, 0, args->b_step != 0);
+        }
+        a += args->a_row;
+        b += args->b_row;
+        out += args->out_row;
+    }
+}
+
+static void add_q8(const struct ifd_q8_binary_args *args)
+{
+    binary(ADD, args);
+}
+
+static void sub_q8(const struct ifd_q8_binary_args *args)
+{
+    binary(SUB, args);
+}
+
+static void mul_q8(const struct ifd_q8_binary_args *args)
+{
+    binary(MUL, args);
+}
+
+static void lut_8(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        out[i] = table[in[i]];
+    }
+}
+
+/* Adding the number just below a half and truncating rounds halves away from zero, and nothing else
+ * up; beyond the clamp the exact value does not matter. */
+INLINE vi quantize_vector(vf x, vf scale, vi zero)
+{
+    vf v = vf_div(x, scale);
+    v = vf_min(vf_set1(1e6f), vf_max(vf_set1(-1e6f), v));
+    vi sign = vi_and(vf_bits(v), vi_set1(INT32_MIN));
+    vf half = vf_from_bits(vi_or(vf_bits(vf_set1(0x1.fffffep-2f)), sign));
+    vi q = vi_add(vf_trunc(vf_add(v, half)), zero);
+    return vi_min(vi_set1(IFD_Q8_MAX), vi_max(vi_set1(IFD_Q8_MIN), q));
+}
+
+static void quantize(size_t n, const float *in, float scale, int32_t zero, ifd_q8 *out)
+{
+    const vf s = vf_set1(scale);
+    const vi z = vi_set1(zero);
+    size_t i = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES) {
+        vi_store_q8(out + i, quantize_vector(vf_load(in + i), s, z));
+    }
+    if (i < n) {
+        vi_store_q8_n(out + i, quantize_vector(vf_load_n(in + i, n - i), s, z), n - i);
+    }
+}
+
+static void dequantize(size_t n, const ifd_q8 *in, float scale, int32_t zero, float *out)
+{
+    const vf s = vf_set1(scale);
+    const vi z = vi_set1(zero);
+    size_t i = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES) {
+        vf_store(out + i, vf_mul(vi_to_vf(vi_sub(vi_load_q8(in + i), z)), s));
+    }
+    if (i < n) {
+        vf_store_n(out + i, vf_mul(vi_to_vf(vi_sub(vi_load_q8(in + i), z)), s), n - i);
+    }
+}
+
+const struct ifd_kern_quant IFD_TABLE = {add_q8, sub_q8, mul_q8, lut_8, quantize, dequantize};

@@ -1,0 +1,165 @@
+/* Element-wise q8: every table against the fixed-point definitions of engine/base/fixed.h. */
+#include <math.h>
+#include <stdlib.h>
+#include "engine/base/fixed.h"
+#include "tests/kernels/check.h"
+
+enum kind { ADD, SUB, MUL };
+
+static ifd_q8 naive(enum kind kind, const struct ifd_q8_binary_args *p, int a, int b)
+{
+    int32_t x;
+    a -= p->a_zero;
+    b -= p->b_zero;
+    if (kind == MUL) {
+        x = a * b;
+    } else {
+        int32_t sa = ifd_fixed_scale_double(a * (1 << 20), p->a_multiplier, p->a_shift);
+        int32_t sb = ifd_fixed_scale_double(b * (1 << 20), p->b_multiplier, p->b_shift);
+        x = kind == ADD ? sa + sb : sa - sb;
+    }
+    int32_t v = ifd_fixed_scale_double(x, p->out_multiplier, p->out_shift) + p->out_zero;
+    v = v < p->out_min ? p->out_min : v;
+    return (ifd_q8)(v > p->out_max ? p->out_max : v);
+}
+
+static struct check_buffer random_q8(size_t count)
+{
+    struct check_buffer buffer = check_input(count);
+    for (size_t i = 0; i < count; i++) {
+        ((ifd_q8 *)buffer.data)[i] = (ifd_q8)check_int(IFD_Q8_MIN, IFD_Q8_MAX);
+    }
+    return buffer;
+}
+
+/* Factors as LiteRT derives them from the scales of both inputs and the output. */
+static void set_factors(enum kind kind, struct ifd_q8_binary_args *args)
+{
+    double sa = (double)check_float(0.001f, 0.2f), sb = (double)check_float(0.001f, 0.2f);
+    double so = (double)check_float(0.002f, 0.3f), most = 2.0 * fmax(sa, sb);
+    int a_shift, b_shift, out_shift;
+    ifd_fixed_from_real(sa / most, &args->a_multiplier, &a_shift);
+    ifd_fixed_from_real(sb / most, &args->b_multiplier, &b_shift);
+    double out = kind == MUL ? sa * sb / so : most / ((1 << 20) * so);
+    ifd_fixed_from_real(out, &args->out_multiplier, &out_shift);
+    args->a_shift = a_shift;
+    args->b_shift = b_shift;
+    args->out_shift = out_shift;
+}
+
+static void check_binary(const char *isa, const struct ifd_kern_quant *kern, enum kind kind)
+{
+    struct ifd_q8_binary_args args = {.rows = (size_t)check_int(1, 4),
+                                      .n = (size_t)check_int(1, 150)};
+    set_factors(kind, &args);
+    args.a_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
+    args.b_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
+    args.out_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
+    args.out_min = check_int(0, 1) ? IFD_Q8_MIN : args.out_zero;
+    args.out_max = check_int(0, 1) ? IFD_Q8_MAX : check_int(args.out_min, IFD_Q8_MAX);
+    args.a_step = (size_t)check_int(0, 3) != 0;
+    args.b_step = (size_t)check_int(0, 3) != 0;
+    args.a_row = check_int(0, 2) ? (args.a_step ? args.n + 1 : 1) : 0;
+    args.b_row = check_int(0, 2) ? (args.b_step ? args.n : 1) : 0;
+    args.out_row = args.n + (size_t)check_int(0, 3);
+    struct check_buffer a = random_q8((args.rows - 1) * args.a_row + (args.a_step ? args.n : 1));
+    struct check_buffer b = random_q8((args.rows - 1) * args.b_row + (args.b_step ? args.n : 1));
+    size_t count = (args.rows - 1) * args.out_row + args.n;
+    struct check_buffer out = check_output(count);
+    args.a = a.data;
+    args.b = b.data;
+    args.out = out.data;
+    (kind == ADD ? kern->add_q8 : kind == SUB ? kern->sub_q8 : kern->mul_q8)(&args);
+    for (size_t r = 0; r < args.rows; r++) {
+        for (size_t i = 0; i < args.out_row && r * args.out_row + i < count; i++) {
+            ifd_q8 got = args.out[r * args.out_row + i];
+            ifd_q8 want = (ifd_q8)0xa5;
+            if (i < args.n) {
+                want = naive(kind, &args, args.a[r * args.a_row + i * args.a_step],
+                             args.b[r * args.b_row + i * args.b_step]);
+            }
+            if (got != want) {
+                check_fail("%s: kind %d n %zu at %zu is %d, expected %d", isa, (int)kind, args.n, i,
+                           got, want);
+            }
+        }
+    }
+    if (!check_guards(&out)) {
+        check_fail("%s: kind %d wrote outside its output", isa, (int)kind);
+    }
+    check_free(&a);
+    check_free(&b);
+    check_free(&out);
+}
+
+static void check_lut(const char *isa, const struct ifd_kern_quant *kern)
+{
+    size_t n = (size_t)check_int(1, 400);
+    struct check_buffer in = random_q8(n), table = random_q8(256), out = check_output(n);
+    kern->lut_8(n, in.data, table.data, out.data);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t want = ((const uint8_t *)table.data)[((const uint8_t *)in.data)[i]];
+        if (((const uint8_t *)out.data)[i] != want) {
+            check_fail("%s: table look-up differs at %zu of %zu", isa, i, n);
+        }
+    }
+    if (!check_guards(&out)) {
+        check_fail("%s: table look-up wrote outside its output", isa);
+    }
+    check_free(&in);
+    check_free(&table);
+    check_free(&out);
+}
+
+static void check_quantize(const char *isa, const struct ifd_kern_quant *kern)
+{
+    size_t n = (size_t)check_int(1, 200);
+    float scale = check_int(0, 1) ? 0.5f : check_float(0.01f, 0.2f);
+    int zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
+    struct check_buffer in = check_input(n * sizeof(float)), out = check_output(n);
+    struct check_buffer back = check_output(n * sizeof(float));
+    for (size_t i = 0; i < n; i++) {
+        /* many exact ties with a scale of a half */
+        float tie = (float)check_int(-600, 600) * 0.25f;
+        ((float *)in.data)[i] = check_int(0, 9) ? tie : check_float(-1e9f, 1e9f);
+    }
+    kern->quantize(n, in.data, scale, zero, out.data);
+    kern->dequantize(n, out.data, scale, zero, back.data);
+    for (size_t i = 0; i < n; i++) {
+        float v = roundf(((const float *)in.data)[i] / scale) + (float)zero;
+        int want = v < IFD_Q8_MIN ? IFD_Q8_MIN : v > IFD_Q8_MAX ? IFD_Q8_MAX : (int)v;
+        int got = ((const ifd_q8 *)out.data)[i];
+        if (got != want) {
+            check_fail("%s: quantizing %g by %g is %d, expected %d", isa,
+                       (double)((const float *)in.data)[i], (double)scale, got, want);
+        }
+        if (((const float *)back.data)[i] != (float)(got - zero) * scale) {
+            check_fail("%s: dequantizing %d differs", isa, got);
+        }
+    }
+    if (!check_guards(&out) || !check_guards(&back)) {
+        check_fail("%s: quantize or dequantize wrote outside its output", isa);
+    }
+    check_free(&in);
+    check_free(&out);
+    check_free(&back);
+}
+
+int main(void)
+{
+    bool more = true;
+    for (size_t i = 0; more; i++) {
+        struct ifd_kernels_isa isa;
+        if (!check_isa(i, &isa, &more) || !isa.kernels.quant.lut_8) {
+            continue;
+        }
+        for (int round = 0; round < 200; round++) {
+            check_binary(isa.name, &isa.kernels.quant, ADD);
+            check_binary(isa.name, &isa.kernels.quant, SUB);
+            check_binary(isa.name, &isa.kernels.quant, MUL);
+            check_lut(isa.name, &isa.kernels.quant);
+            check_quantize(isa.name, &isa.kernels.quant);
+        }
+    }
+    return check_end("quant");
+}

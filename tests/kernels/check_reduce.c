@@ -1,0 +1,156 @@
+/* Softmax and sums: every table against naive loops in double. */
+#include <math.h>
+#include <stdlib.h>
+#include "tests/kernels/check.h"
+
+static struct check_buffer random_floats(size_t count, float range)
+{
+    struct check_buffer buffer = check_input(count * sizeof(float));
+    for (size_t i = 0; i < count; i++) {
+        ((float *)buffer.data)[i] = check_float(-range, range);
+    }
+    return buffer;
+}
+
+static void check_softmax(const char *isa, const struct ifd_kern_reduce *kern)
+{
+    size_t rows = (size_t)check_int(1, 3), n = (size_t)check_int(1, 120),
+           stride = n + (size_t)check_int(0, 2);
+    float beta = check_int(0, 1) ? 1.0f : 0.7f;
+    struct check_buffer in = random_floats(rows * stride, check_int(0, 1) ? 5.0f : 60.0f);
+    struct check_buffer out = check_output(((rows - 1) * stride + n) * sizeof(float));
+    kern->softmax_f32(rows, n, in.data, stride, beta, out.data, stride);
+    for (size_t r = 0; r < rows; r++) {
+        const float *x = (const float *)in.data + r * stride;
+        double most = -INFINITY, total = 0.0;
+        for (size_t i = 0; i < n; i++) {
+            most = fmax(most, x[i]);
+        }
+        for (size_t i = 0; i < n; i++) {
+            total += exp((double)beta * (x[i] - most));
+        }
+        for (size_t i = 0; i < n; i++) {
+            double want = exp((double)beta * (x[i] - most)) / total;
+            double got = ((const float *)out.data)[r * stride + i];
+            /* the argument of the exponential is rounded: its error grows with its size */
+            double slack =
+                (16.0 + 2.0 * fabs((double)beta * (x[i] - most))) * 0x1p-23 * want + 2e-38;
+            if (!(fabs(got - want) <= slack)) {
+                check_fail("%s: softmax of %zu at %zu is %g, expected %g", isa, n, i, got, want);
+            }
+        }
+    }
+    if (!check_guards(&out)) {
+        check_fail("%s: softmax of %zu wrote outside its output", isa, n);
+    }
+    check_free(&in);
+    check_free(&out);
+}
+
+static void check_softmax_q8(const char *isa, const struct ifd_kern_reduce *kern)
+{
+    size_t n = (size_t)check_int(1, 200);
+    struct check_buffer in = check_input(n), table = check_input(256 * sizeof(float));
+    struct check_buffer out = check_output(n);
+    double step = (double)check_float(0.01f, 0.3f), total = 0.0;
+    int most = IFD_Q8_MIN;
+    for (int d = 0; d < 256; d++) {
+        ((float *)table.data)[d] = (float)exp(-step * d);
+    }
+    for (size_t i = 0; i < n; i++) {
+        int x = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
+        ((ifd_q8 *)in.data)[i] = (ifd_q8)x;
+        most = x > most ? x : most;
+    }
+    for (size_t i = 0; i < n; i++) {
+        total += exp(-step * (most - ((const ifd_q8 *)in.data)[i]));
+    }
+    kern->softmax_q8(1, n, in.data, n, table.data, 256.0f, IFD_Q8_MIN, out.data, n);
+    for (size_t i = 0; i < n; i++) {
+        double share = exp(-step * (most - ((const ifd_q8 *)in.data)[i])) / total;
+        double want = fmin(IFD_Q8_MAX, share * 256.0 + IFD_Q8_MIN);
+        double got = ((const ifd_q8 *)out.data)[i];
+        if (!(fabs(got - want) <= 0.501)) {
+            check_fail("%s: q8 softmax of %zu at %zu is %g, expected %g", isa, n, i, got, want);
+        }
+    }
+    if (!check_guards(&out)) {
+        check_fail("%s: q8 softmax wrote outside its output", isa);
+    }
+    check_free(&in);
+    check_free(&table);
+    check_free(&out);
+}
+
+static void check_columns(const char *isa, const struct ifd_kern_reduce *kern)
+{
+    size_t rows = (size_t)check_int(1, 60), n = (size_t)check_int(1, 70),
+           stride = n + (size_t)check_int(0, 3);
+    struct check_buffer in = random_floats((rows - 1) * stride + n, 1.0f);
+    struct check_buffer in8 = check_input((rows - 1) * stride + n);
+    struct check_buffer out = check_output(n * sizeof(float)),
+                        out8 = check_output(n * sizeof(int32_t));
+    for (size_t i = 0; i < in8.bytes; i++) {
+        ((ifd_q8 *)in8.data)[i] = (ifd_q8)check_int(IFD_Q8_MIN, IFD_Q8_MAX);
+    }
+    kern->column_sum_f32(rows, n, in.data, stride, 0.25f, out.data);
+    kern->column_sum_q8(rows, n, in8.data, stride, out8.data);
+    for (size_t c = 0; c < n; c++) {
+        double want = 0.0;
+        int32_t want8 = 0;
+        for (size_t r = 0; r < rows; r++) {
+            want += 0.25 * ((const float *)in.data)[r * stride + c];
+            want8 += ((const ifd_q8 *)in8.data)[r * stride + c];
+        }
+        if (!(fabs(((const float *)out.data)[c] - want) <= (double)rows * 0.25 * 0x1p-20)) {
+            check_fail("%s: column sum %zu of %zux%zu differs", isa, c, rows, n);
+        }
+        if (((const int32_t *)out8.data)[c] != want8) {
+            check_fail("%s: q8 column sum %zu of %zux%zu differs", isa, c, rows, n);
+        }
+    }
+    if (!check_guards(&out) || !check_guards(&out8)) {
+        check_fail("%s: column sums of %zux%zu wrote outside their output", isa, rows, n);
+    }
+    check_free(&in);
+    check_free(&in8);
+    check_free(&out);
+    check_free(&out8);
+}
+
+static void check_row(const char *isa, const struct ifd_kern_reduce *kern)
+{
+    size_t n = (size_t)check_int(1, 300);
+    struct check_buffer in = random_floats(n, 1.0f);
+    const float *x = in.data;
+    double sum = 0.0, square = 0.0, most = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i];
+        square += ((double)x[i] - 0.125) * ((double)x[i] - 0.125);
+        most = fmax(most, x[i]);
+    }
+    if (kern->max_f32(n, x) != (float)most ||
+        !(fabs(kern->sum_f32(n, x) - sum) <= (double)n * 0x1p-21) ||
+        !(fabs(kern->square_sum_f32(n, x, 0.125f) - square) <= (double)n * 0x1p-20)) {
+        check_fail("%s: sum, square sum or maximum of %zu differs", isa, n);
+    }
+    check_free(&in);
+}
+
+int main(void)
+{
+    bool more = true;
+    for (size_t i = 0; more; i++) {
+        struct ifd_kernels_isa isa;
+        if (!check_isa(i, &isa, &more) || !isa.kernels.reduce.sum_f32) {
+            continue;
+        }
+        for (int round = 0; round < 200; round++) {
+            check_softmax(isa.name, &isa.kernels.reduce);
+            check_softmax_q8(isa.name, &isa.kernels.reduce);
+            check_columns(isa.name, &isa.kernels.reduce);
+            check_row(isa.name, &isa.kernels.reduce);
+        }
+    }
+    return check_end("reduce");
+}
