@@ -245,9 +245,8 @@ enum ifd_code ifd_graph_infer_into(const struct ifd_graph *graph, const struct i
 void ifd_graph_prefix(const struct ifd_graph *graph, uint32_t node, struct ifd_err *err)
 {
     const struct ifd_node *n = &graph->node[node];
-    const struct ifd_op_def *def = ifd_op_def(n->op);
     bool named = n->output_count > 0 && n->output[0] < graph->value_count;
-    ifd_err_prefix(err, "%s (node %u, output \"%s\")", def ? def->name : "?",
+    ifd_err_prefix(err, "%.60s (node %u, output \"%.60s\")", n->source_name,
                    n->source_index == IFD_NONE ? node : n->source_index,
                    named ? graph->value[n->output[0]].name : "");
 }

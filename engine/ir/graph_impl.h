@@ -11,7 +11,7 @@ IFD_NODISCARD enum ifd_code ifd_graph_infer_into(const struct ifd_graph *graph,
                                                  const struct ifd_node *node,
                                                  struct ifd_desc *ret_output, struct ifd_err *err);
 
-/** Puts `conv2d (node 3, output "x"): ` in front of an error. */
+/** Puts `CONV_2D (node 3, output "x"): ` in front of an error, in the file's words where there is a file. */
 void ifd_graph_prefix(const struct ifd_graph *graph, uint32_t node, struct ifd_err *err);
 
 #endif

@@ -1,0 +1,147 @@
+/* Calls a reference kernel on constants. */
+#include "engine/ir/eval.h"
+
+#include "engine/ir/shape.h"
+
+bool ifd_graph_is_computable(const struct ifd_graph *graph, const struct ifd_node *node)
+{
+    if (node->op == IFD_OP_SHAPE) {
+        size_t count = 0;
+        return ifd_shape_elements(&graph->value[node->input[0]].desc.shape, &count);
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (node->input[i] != IFD_NONE && !graph->value[node->input[i]].is_constant) {
+            return false;
+        }
+    }
+    return node->input_count > 0;
+}
+
+/* Everything that one call of a kernel needs, in a scratch arena. */
+struct call {
+    struct ifd_ref_call ref;
+    struct ifd_operand *operand;
+    struct ifd_desc *desc; /* of outputs: a copy, because values may move while memory is taken */
+    const struct ifd_desc **in, **out;
+    const void **input;
+    void **output;
+};
+
+static bool take_call(struct ifd_arena *scratch, const struct ifd_node *node, struct call *call)
+{
+    *call = (struct call){
+        .operand = ifd_arena_take_array(scratch, node->input_count, sizeof(*call->operand)),
+        .desc = ifd_arena_take_array(scratch, node->output_count, sizeof(*call->desc)),
+        .in = ifd_arena_take_array(scratch, node->input_count, sizeof(*call->in)),
+        .out = ifd_arena_take_array(scratch, node->output_count, sizeof(*call->out)),
+        .input = ifd_arena_take_array(scratch, node->input_count, sizeof(*call->input)),
+        .output = ifd_arena_take_array(scratch, node->output_count, sizeof(*call->output)),
+    };
+    return call->operand && call->desc && call->in && call->out && call->input && call->output;
+}
+
+static enum ifd_code fill_call(struct ifd_graph *graph, const struct ifd_node *node,
+                               struct call *call, struct ifd_err *err)
+{
+    ifd_graph_operands(graph, node, call->operand);
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        call->in[i] = call->operand[i].desc;
+        call->input[i] = call->operand[i].data.data;
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        size_t bytes = 0;
+        call->desc[i] = graph->value[node->output[i]].desc;
+        call->out[i] = &call->desc[i];
+        if (!ifd_desc_bytes(&call->desc[i], &bytes)) {
+            return ifd_fail(err, IFD_TOO_LARGE, "output %u has no size", i);
+        }
+        call->output[i] = ifd_arena_take_tensor(graph->arena, bytes);
+        if (!call->output[i]) {
+            return ifd_arena_fail(graph->arena, bytes, err);
+        }
+    }
+    call->ref = (struct ifd_ref_call){.attrs = node->attrs,
+                                      .in = call->in,
+                                      .input = call->input,
+                                      .input_count = node->input_count,
+                                      .out = call->out,
+                                      .output = call->output,
+                                      .output_count = node->output_count};
+    return IFD_OK;
+}
+
+static enum ifd_code take_kernel_scratch(const struct ifd_op_def *def, struct call *call,
+                                         struct ifd_arena *scratch, struct ifd_err *err)
+{
+    if (!def->scratch) {
+        return IFD_OK;
+    }
+    const struct ifd_infer question = {.attrs = call->ref.attrs,
+                                       .input = call->operand,
+                                       .input_count = call->ref.input_count,
+                                       .output_count = call->ref.output_count};
+    size_t bytes = 0;
+    enum ifd_code code = def->scratch(&question, call->desc, &bytes, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    call->ref.scratch = ifd_arena_take_tensor(scratch, bytes);
+    return call->ref.scratch ? IFD_OK : ifd_arena_fail(scratch, bytes, err);
+}
+
+static bool fits(const struct ifd_graph *graph, const struct ifd_node *node, size_t limit_bytes)
+{
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        const struct ifd_desc *desc = &graph->value[node->output[i]].desc;
+        size_t bytes = 0;
+        if (desc->dtype == IFD_STR || !ifd_desc_bytes(desc, &bytes) || bytes > limit_bytes) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum ifd_code compute(struct ifd_graph *graph, const struct ifd_node *node,
+                             struct ifd_arena *scratch, bool *ret_done, struct ifd_err *err)
+{
+    const struct ifd_op_def *def = ifd_op_def(node->op);
+    struct call call;
+    if (!take_call(scratch, node, &call)) {
+        return ifd_arena_fail(scratch, node->input_count * sizeof(*call.operand), err);
+    }
+    enum ifd_code code = fill_call(graph, node, &call, err);
+    if (code == IFD_OK) {
+        code = take_kernel_scratch(def, &call, scratch, err);
+    }
+    if (code != IFD_OK) {
+        return code;
+    }
+    /* A kernel that refuses its data (an index out of range) leaves its node: the run will say so. */
+    bool done = def->ref(&call.ref, NULL) == IFD_OK;
+    for (uint32_t i = 0; done && i < node->output_count; i++) {
+        struct ifd_value *value = &graph->value[node->output[i]];
+        size_t bytes = 0;
+        if (ifd_desc_bytes(&value->desc, &bytes)) {
+            value->data = (struct ifd_bytes){.data = call.output[i], .size = bytes};
+            value->is_constant = true;
+            value->producer = IFD_NONE;
+        }
+    }
+    *ret_done = done;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_graph_compute_node(struct ifd_graph *graph, uint32_t node, size_t limit_bytes,
+                                     bool *ret_done, struct ifd_err *err)
+{
+    const struct ifd_node *n = &graph->node[node];
+    if (!ifd_graph_is_computable(graph, n) || !fits(graph, n, limit_bytes)) {
+        *ret_done = false;
+        return IFD_OK;
+    }
+    struct ifd_arena scratch;
+    ifd_arena_init(&scratch, graph->arena->alloc, graph->arena->cap_bytes);
+    enum ifd_code code = compute(graph, n, &scratch, ret_done, err);
+    ifd_arena_finish(&scratch);
+    return code;
+}

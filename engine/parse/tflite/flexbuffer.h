@@ -1,0 +1,23 @@
+/** A bounded reader of FlexBuffer maps, the form in which custom operators keep their options. Reads the root map's
+ *  numbers and booleans by key; nothing is copied, nothing allocated, nothing trusted. Thread: any. */
+#ifndef INFERD_ENGINE_PARSE_TFLITE_FLEXBUFFER_H
+#define INFERD_ENGINE_PARSE_TFLITE_FLEXBUFFER_H
+
+#include "inferd/types.h"
+
+struct ifd_flex_map {
+    struct ifd_bytes bytes;
+    size_t values;       /* offset of the first value */
+    size_t keys;         /* offset of the first key */
+    uint32_t count;      /* of both */
+    uint8_t value_width; /* 1, 2, 4 or 8 */
+    uint8_t key_width;
+};
+
+/** False if the bytes do not end in a map that lies inside them. The map reads from bytes. */
+bool ifd_flex_open(struct ifd_bytes bytes, struct ifd_flex_map *ret) IFD_NODISCARD;
+
+/** The number (or boolean as 0 and 1) under a key; false if there is none, or it is something else. */
+bool ifd_flex_number(const struct ifd_flex_map *map, const char *key, double *ret) IFD_NODISCARD;
+
+#endif

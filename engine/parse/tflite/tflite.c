@@ -1,0 +1,489 @@
+/* A checked TFLite model → graph: values as operators need them, nodes in the file's order, shapes inferred on the way.
+ * Nodes that only compute shapes from known shapes are computed at once, so that what depends on them is known. */
+#include "engine/parse/tflite/tflite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/ir/eval.h"
+#include "engine/ir/shape.h"
+#include "engine/ir/verify.h"
+#include "engine/parse/tflite/tflite_impl.h"
+
+#define IDENTIFIER        "TFL3"
+#define IDENTIFIER_OFFSET 4
+#define FILE_ALIGN        8
+#define COMPUTE_ELEMENTS  64 /* shape arithmetic is smaller than this */
+
+struct build {
+    const struct ifd_tflite_model *model;
+    struct ifd_bytes file;
+    const struct ifd_limits *limits;
+    struct ifd_graph *graph;
+    uint32_t *value_of; /* per tensor: value, IFD_NONE until something needs it */
+    struct ifd_bytes
+        *aligned; /* per buffer: where its content lies aligned and padded; tensors may share one */
+    size_t
+        copy_bytes_left; /* what copies may add up to: buffers that overlap must not multiply a file */
+    struct ifd_err *err;
+};
+
+bool ifd_tflite_sniff(struct ifd_bytes file)
+{
+    return file.size >= IDENTIFIER_OFFSET + strlen(IDENTIFIER) &&
+           memcmp(file.data + IDENTIFIER_OFFSET, IDENTIFIER, strlen(IDENTIFIER)) == 0;
+}
+
+/* Below this parser INVALID means that somebody handed in nonsense; here it was the file. */
+static enum ifd_code blame_file(enum ifd_code code, struct ifd_err *err)
+{
+    if (code != IFD_INVALID) {
+        return code;
+    }
+    if (err) {
+        err->code = IFD_CORRUPT;
+    }
+    return IFD_CORRUPT;
+}
+
+/* ---- values ---- */
+
+static enum ifd_code check_usable(const struct build *b, const struct ifd_tflite_tensor *t,
+                                  struct ifd_desc *ret)
+{
+    const char *why = NULL;
+    if (t->is_variable) {
+        why = "is a variable (state)";
+    } else if (t->is_sparse) {
+        why = "is sparse";
+    } else if (t->custom_quantization) {
+        why = "has a custom quantization";
+    } else if (!ifd_tflite_shape(&t->shape, &ret->shape)) {
+        why = "has more than 8 dimensions";
+    } else if (!ifd_tflite_dtype(t->type, &ret->dtype)) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED,
+                        "tensor " NAME_FORMAT " has type %d, which is not supported", t->name,
+                        t->type);
+    } else if (ret->dtype == IFD_STR) {
+        why = "has type string";
+    }
+    if (why) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED,
+                        "tensor " NAME_FORMAT " %s, which is not supported", t->name, why);
+    }
+    return IFD_OK;
+}
+
+/* Scales stay in the file; zero points become 32-bit. Floats are not quantized, whatever the file says of them. */
+static enum ifd_code read_quantization(const struct build *b, const struct ifd_tflite_tensor *t,
+                                       struct ifd_desc *desc)
+{
+    if (t->scale_count == 0 || !(IFD_TFLITE_QUANTIZED & IFD_BIT(desc->dtype))) {
+        return IFD_OK;
+    }
+    struct ifd_arena *arena = b->graph->arena;
+    int32_t *zero_point = ifd_arena_take_array(arena, t->scale_count, sizeof(*zero_point));
+    if (!zero_point) {
+        return ifd_arena_fail(arena, t->scale_count * sizeof(*zero_point), b->err);
+    }
+    for (uint32_t i = 0; i < t->scale_count; i++) {
+        zero_point[i] = (int32_t)t->zero_point[i];
+    }
+    desc->quant =
+        (struct ifd_quant){.scale = t->scale, .zero_point = zero_point, .count = t->scale_count};
+    if (t->scale_count > 1) {
+        desc->quant.axis = (uint32_t)t->quantized_dimension;
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code add_value(struct build *b, uint32_t tensor, uint32_t *ret)
+{
+    const struct ifd_tflite_tensor *t = &b->model->main.tensor[tensor];
+    struct ifd_desc desc = {0};
+    enum ifd_code code = check_usable(b, t, &desc);
+    if (code == IFD_OK) {
+        code = read_quantization(b, t, &desc);
+    }
+    if (code == IFD_OK) {
+        code = ifd_graph_add_value(b->graph, t->name, &desc, ret, b->err);
+    }
+    if (code == IFD_OK) {
+        b->value_of[tensor] = *ret;
+    }
+    return code;
+}
+
+/* Content aligned and padded for kernels: in the file if it happens to be, copied once per buffer if not. */
+static enum ifd_code align_content(struct build *b, uint32_t buffer, struct ifd_bytes content,
+                                   struct ifd_bytes *ret)
+{
+    size_t after = (size_t)(b->file.data + b->file.size - (content.data + content.size));
+    if (b->aligned[buffer].data ||
+        ((uintptr_t)content.data % IFD_TENSOR_ALIGN == 0 && after >= IFD_TENSOR_PAD)) {
+        *ret = b->aligned[buffer].data ? b->aligned[buffer] : content;
+        return IFD_OK;
+    }
+    if (content.size > b->copy_bytes_left) {
+        return ifd_fail(b->err, IFD_CORRUPT,
+                        "buffers overlap: constants add up to more than the file");
+    }
+    uint8_t *copy = ifd_arena_take_tensor(b->graph->arena, content.size);
+    if (!copy) {
+        return ifd_arena_fail(b->graph->arena, content.size, b->err);
+    }
+    memcpy(copy, content.data, content.size);
+    b->copy_bytes_left -= content.size;
+    b->aligned[buffer] = (struct ifd_bytes){.data = copy, .size = content.size};
+    *ret = b->aligned[buffer];
+    return IFD_OK;
+}
+
+/* A tensor that no node made and that is no input: check.c has seen that it has content, or no elements. */
+static enum ifd_code add_constant(struct build *b, uint32_t tensor, uint32_t *ret)
+{
+    const struct ifd_tflite_tensor *t = &b->model->main.tensor[tensor];
+    struct ifd_bytes content = {0};
+    enum ifd_code code = add_value(b, tensor, ret);
+    if (code == IFD_OK && t->buffer < b->model->buffer_count &&
+        ifd_tflite_content(&b->model->buffer[t->buffer], b->file, &content) && content.size > 0) {
+        code = align_content(b, t->buffer, content, &content);
+    }
+    return code == IFD_OK ? ifd_graph_set_constant(b->graph, *ret, content, IFD_TENSOR_PAD, b->err)
+                          : code;
+}
+
+static enum ifd_code value_of(struct build *b, int32_t tensor, uint32_t *ret)
+{
+    if (tensor < 0) {
+        *ret = IFD_NONE;
+        return IFD_OK;
+    }
+    *ret = b->value_of[tensor];
+    return *ret == IFD_NONE ? add_constant(b, (uint32_t)tensor, ret) : IFD_OK;
+}
+
+static enum ifd_code check_tensor_bytes(const struct build *b, uint32_t value)
+{
+    const struct ifd_value *v = &b->graph->value[value];
+    size_t bytes = 0;
+    if (!ifd_desc_bytes(&v->desc, &bytes) || bytes > b->limits->tensor_bytes) {
+        return ifd_fail(b->err, IFD_TOO_LARGE,
+                        "tensor " NAME_FORMAT " of %s %s has more than %zu bytes", v->name,
+                        ifd_dtype_name(v->desc.dtype), ifd_shape_text(&v->desc.shape).s,
+                        b->limits->tensor_bytes);
+    }
+    return IFD_OK;
+}
+
+/* ---- nodes ---- */
+
+/* `CONV_2D (version 3, node 5, outputs "x", "y")` */
+struct operator_text {
+    char s[IFD_ERR_TEXT_BYTES];
+};
+
+static struct operator_text operator_text(const struct build *b, uint32_t node)
+{
+    const struct ifd_tflite_operator *op = &b->model->main.op[node];
+    const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
+    const char *name = opcode->custom[0] != '\0' ? opcode->custom : opcode->builtin_name;
+    struct operator_text text;
+    size_t room = sizeof(text.s);
+    size_t used = 0;
+    int size = snprintf(text.s, room, "%.60s (version %d, node %u", name, opcode->version, node);
+    for (uint32_t i = 0; size > 0 && i < op->output.count && used + (size_t)size < room / 2; i++) {
+        used += (size_t)size;
+        size = snprintf(text.s + used, room - used, "%s" NAME_FORMAT, i == 0 ? ", outputs " : ", ",
+                        b->model->main.tensor[op->output.value[i]].name);
+    }
+    used += size > 0 ? (size_t)size : 0;
+    if (used < room - 1) {
+        snprintf(text.s + used, room - used, ")");
+    }
+    return text;
+}
+
+static enum ifd_code find_rule(const struct build *b, uint32_t node,
+                               const struct ifd_tflite_rule **ret)
+{
+    const struct ifd_tflite_operator *op = &b->model->main.op[node];
+    const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
+    const struct ifd_tflite_rule *rule = ifd_tflite_rule(opcode);
+    if (!rule && opcode->builtin_name[0] == '\0') {
+        return ifd_fail(b->err, IFD_UNSUPPORTED, "operator number %d%s is not supported",
+                        opcode->builtin, operator_text(b, node).s);
+    }
+    if (!rule) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED, "operator %s is not supported",
+                        operator_text(b, node).s);
+    }
+    if (opcode->version > rule->max_version) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED,
+                        "operator %s is newer than version %d, the last that is supported",
+                        operator_text(b, node).s, rule->max_version);
+    }
+    *ret = rule;
+    return IFD_OK;
+}
+
+static enum ifd_code check_rule(const struct build *b, const struct ifd_tflite_operator *op,
+                                const struct ifd_tflite_rule *rule)
+{
+    if (rule->options != 0 && op->options_type != 0 && op->options_type != rule->options) {
+        return ifd_fail(b->err, IFD_CORRUPT, "its options are of kind %d, expected %d",
+                        op->options_type, rule->options);
+    }
+    if (op->input.count < rule->min_inputs || op->input.count > rule->max_inputs) {
+        return ifd_fail(b->err, IFD_CORRUPT, "%u inputs, expected %u to %u", op->input.count,
+                        rule->min_inputs, rule->max_inputs);
+    }
+    if (op->output.count == 0) {
+        return ifd_fail(b->err, IFD_CORRUPT, "it has no outputs");
+    }
+    return IFD_OK;
+}
+
+struct operands {
+    uint32_t *input; /* all of the file's */
+    uint32_t *kept;  /* those that are inputs of our operator, in order */
+    uint32_t *output;
+    uint32_t kept_count;
+};
+
+static enum ifd_code take_operands(struct build *b, const struct ifd_tflite_operator *op,
+                                   const struct ifd_tflite_rule *rule, struct ifd_arena *scratch,
+                                   struct operands *ret)
+{
+    struct operands o = {
+        .input = ifd_arena_take_array(scratch, op->input.count, sizeof(*o.input)),
+        .kept = ifd_arena_take_array(scratch, op->input.count, sizeof(*o.kept)),
+        .output = ifd_arena_take_array(scratch, op->output.count, sizeof(*o.output)),
+    };
+    if (!o.input || !o.kept || !o.output) {
+        return ifd_arena_fail(scratch, op->input.count * sizeof(*o.input), b->err);
+    }
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < op->input.count; i++) {
+        code = value_of(b, op->input.value[i], &o.input[i]);
+        if (i >= 32 || (rule->operands & IFD_BIT(i))) {
+            o.kept[o.kept_count++] = o.input[i];
+        }
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < op->output.count; i++) {
+        code = add_value(b, (uint32_t)op->output.value[i], &o.output[i]);
+    }
+    *ret = o;
+    return code;
+}
+
+static enum ifd_code read_attributes(const struct build *b, const struct ifd_tflite_operator *op,
+                                     const struct ifd_tflite_rule *rule,
+                                     const struct operands *operands, struct ifd_node *node)
+{
+    const struct ifd_tflite_call call = {.graph = b->graph,
+                                         .def = ifd_op_def(rule->op),
+                                         .attrs = (void *)node->attrs, /* nobody shares it yet */
+                                         .op = op,
+                                         .input = operands->input,
+                                         .input_count = op->input.count,
+                                         .output_count = op->output.count};
+    return rule->read ? rule->read(&call, b->err) : IFD_OK;
+}
+
+/* Whole numbers of few elements from few elements: what shapes are made of. */
+static bool is_shape_arithmetic(const struct ifd_graph *graph, const struct ifd_node *node)
+{
+    size_t total = 0;
+    for (uint32_t i = 0; i < node->output_count + node->input_count; i++) {
+        bool is_output = i < node->output_count;
+        uint32_t value = is_output ? node->output[i] : node->input[i - node->output_count];
+        if (value == IFD_NONE || (!is_output && node->op == IFD_OP_SHAPE)) {
+            continue;
+        }
+        const struct ifd_desc *desc = &graph->value[value].desc;
+        size_t count = 0;
+        if ((desc->dtype != IFD_S32 && desc->dtype != IFD_S64) ||
+            !ifd_shape_elements(&desc->shape, &count) || count > COMPUTE_ELEMENTS) {
+            return false;
+        }
+        total += count;
+    }
+    return total <= 4 * COMPUTE_ELEMENTS;
+}
+
+static enum ifd_code finish_node(struct build *b, uint32_t node)
+{
+    enum ifd_code code = ifd_graph_infer_node(b->graph, node, b->err);
+    const struct ifd_node *n = &b->graph->node[node];
+    for (uint32_t i = 0; code == IFD_OK && i < n->output_count; i++) {
+        code = check_tensor_bytes(b, n->output[i]);
+    }
+    bool done = false;
+    if (code == IFD_OK && is_shape_arithmetic(b->graph, n)) {
+        code = ifd_graph_compute_node(b->graph, node, COMPUTE_ELEMENTS * sizeof(int64_t), &done,
+                                      b->err);
+    }
+    if (done) {
+        b->graph->node_count--; /* it was the last one */
+    }
+    return code;
+}
+
+static enum ifd_code build_operator(struct build *b, uint32_t index, struct ifd_arena *scratch)
+{
+    const struct ifd_tflite_operator *op = &b->model->main.op[index];
+    const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
+    const struct ifd_tflite_rule *rule = NULL;
+    struct operands operands = {0};
+    struct ifd_node *node = NULL;
+    enum ifd_code code = find_rule(b, index, &rule);
+    if (code != IFD_OK) {
+        return code;
+    }
+    code = check_rule(b, op, rule);
+    if (code == IFD_OK) {
+        code = take_operands(b, op, rule, scratch, &operands);
+    }
+    if (code == IFD_OK) {
+        code = ifd_graph_add_node(b->graph, rule->op, operands.kept, operands.kept_count,
+                                  operands.output, op->output.count, &node, b->err);
+    }
+    if (code == IFD_OK) {
+        node->source_index = index;
+        node->source_name = rule->custom ? rule->custom : opcode->builtin_name;
+        code = read_attributes(b, op, rule, &operands, node);
+    }
+    if (code != IFD_OK) {
+        ifd_err_prefix(b->err, "operator %s", operator_text(b, index).s);
+        return code;
+    }
+    return finish_node(b, b->graph->node_count - 1); /* its errors name the node */
+}
+
+/* ---- inputs and outputs ---- */
+
+static enum ifd_code build_inputs(struct build *b, uint32_t *ret)
+{
+    const struct ifd_tflite_ints *input = &b->model->main.input;
+    for (uint32_t i = 0; i < input->count; i++) {
+        enum ifd_code code = add_value(b, (uint32_t)input->value[i], &ret[i]);
+        if (code != IFD_OK) {
+            return code;
+        }
+        const struct ifd_value *v = &b->graph->value[ret[i]];
+        for (uint32_t d = 0; d < v->desc.shape.rank; d++) {
+            if (v->desc.shape.dim[d] < 0) {
+                return ifd_fail(b->err, IFD_UNSUPPORTED,
+                                "input " NAME_FORMAT " has shape %s: dimension %u is unknown",
+                                v->name, ifd_shape_text(&v->desc.shape).s, d);
+            }
+        }
+        code = check_tensor_bytes(b, ret[i]);
+        if (code != IFD_OK) {
+            return code;
+        }
+        struct ifd_bytes content = {0};
+        const uint32_t buffer = b->model->main.tensor[input->value[i]].buffer;
+        if (buffer < b->model->buffer_count &&
+            ifd_tflite_content(&b->model->buffer[buffer], b->file, &content) && content.size > 0) {
+            return ifd_fail(b->err, IFD_UNSUPPORTED,
+                            "input " NAME_FORMAT " of the model is a constant", v->name);
+        }
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code build_outputs(struct build *b, uint32_t *ret)
+{
+    const struct ifd_tflite_ints *output = &b->model->main.output;
+    enum ifd_code code = IFD_OK;
+    if (output->count == 0) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED, "the model has no outputs");
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < output->count; i++) {
+        code = value_of(b, output->value[i], &ret[i]);
+    }
+    return code;
+}
+
+static enum ifd_code build_graph(struct build *b, struct ifd_arena *scratch)
+{
+    const struct ifd_tflite_subgraph *g = &b->model->main;
+    uint32_t *input = ifd_arena_take_array(scratch, g->input.count, sizeof(*input));
+    uint32_t *output = ifd_arena_take_array(scratch, g->output.count, sizeof(*output));
+    b->value_of = ifd_arena_take_array(scratch, g->tensor_count, sizeof(*b->value_of));
+    b->aligned = ifd_arena_take_array(scratch, b->model->buffer_count, sizeof(*b->aligned));
+    if (!input || !output || !b->value_of || !b->aligned) {
+        return ifd_arena_fail(scratch, g->tensor_count * sizeof(*b->value_of), b->err);
+    }
+    for (uint32_t i = 0; i < g->tensor_count; i++) {
+        b->value_of[i] = IFD_NONE;
+    }
+    struct ifd_arena node_scratch;
+    ifd_arena_init(&node_scratch, scratch->alloc, 0);
+    enum ifd_code code = build_inputs(b, input);
+    for (uint32_t i = 0; code == IFD_OK && i < g->op_count; i++) {
+        code = build_operator(b, i, &node_scratch);
+        ifd_arena_reset(&node_scratch);
+    }
+    ifd_arena_finish(&node_scratch);
+    if (code == IFD_OK) {
+        code = build_outputs(b, output);
+    }
+    if (code == IFD_OK) {
+        code = ifd_graph_set_io(b->graph, input, g->input.count, output, g->output.count, b->err);
+    }
+    return code == IFD_OK ? ifd_graph_verify(b->graph, IFD_INVALID, b->err) : code;
+}
+
+/* FlatBuffers need their numbers aligned. A file that was mapped is; a copy helps whoever has it in odd memory. */
+static enum ifd_code align_file(struct ifd_arena *arena, struct ifd_bytes *file,
+                                struct ifd_err *err)
+{
+    if ((uintptr_t)file->data % FILE_ALIGN == 0) {
+        return IFD_OK;
+    }
+    uint8_t *copy = ifd_arena_take_tensor(arena, file->size);
+    if (!copy) {
+        return ifd_arena_fail(arena, file->size, err);
+    }
+    memcpy(copy, file->data, file->size);
+    file->data = copy;
+    return IFD_OK;
+}
+
+/* What the graph keeps lies in its arena or in the file; the reader's structs go with scratch. */
+static enum ifd_code parse(struct ifd_bytes file, const struct ifd_limits *limits,
+                           struct ifd_graph *graph, struct ifd_arena *scratch,
+                           struct ifd_parsed *ret, struct ifd_err *err)
+{
+    struct ifd_tflite_model model;
+    enum ifd_code code = align_file(graph->arena, &file, err);
+    if (code == IFD_OK) {
+        code = ifd_tflite_read(file, limits, scratch, &model, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_tflite_check(&model, file, limits, scratch, err);
+    }
+    if (code == IFD_OK) {
+        struct build b = {.model = &model,
+                          .file = file,
+                          .limits = limits,
+                          .graph = graph,
+                          .copy_bytes_left = file.size,
+                          .err = err};
+        code = build_graph(&b, scratch);
+    }
+    return code == IFD_OK ? ifd_tflite_ports(&model, file, graph, ret, err) : code;
+}
+
+enum ifd_code ifd_tflite_parse(struct ifd_bytes file, const struct ifd_limits *limits,
+                               struct ifd_graph *graph, struct ifd_parsed *ret, struct ifd_err *err)
+{
+    struct ifd_arena scratch;
+    ifd_arena_init(&scratch, graph->arena->alloc, limits->arena_bytes);
+    enum ifd_code code = blame_file(parse(file, limits, graph, &scratch, ret, err), err);
+    ifd_arena_finish(&scratch);
+    return code;
+}

@@ -1,0 +1,70 @@
+/** What the parts of the TFLite parser share. */
+#ifndef INFERD_ENGINE_PARSE_TFLITE_TFLITE_IMPL_H
+#define INFERD_ENGINE_PARSE_TFLITE_TFLITE_IMPL_H
+
+#include "engine/parse/parse.h"
+#include "engine/parse/tflite/tflite_reader.h"
+
+/** Names and lists in messages: the end of a long name is cut. */
+#define NAME_FORMAT "\"%.60s\""
+
+/* ---- check.c: what the FlatBuffers verifier cannot know ---- */
+
+/** Checks every number of a model against what it names: indexes, buffer ranges, shapes and sizes, quantization vectors,
+ *  producers, order, signatures. After OK, tflite.c may follow any index. What is well formed but not supported passes;
+ *  it is refused where it is used. scratch: for notes.
+ *  Errors: CORRUPT, UNSUPPORTED (format version), TOO_LARGE (one tensor), NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_tflite_check(const struct ifd_tflite_model *model,
+                                             struct ifd_bytes file, const struct ifd_limits *limits,
+                                             struct ifd_arena *scratch, struct ifd_err *err);
+
+/** Content of a buffer, wherever it lies; {NULL, 0} for an empty one. false if it reaches outside the file. */
+bool ifd_tflite_content(const struct ifd_tflite_buffer *buffer, struct ifd_bytes file,
+                        struct ifd_bytes *ret);
+
+/** Element type of the format's number; false for one that inferd does not have. */
+bool ifd_tflite_dtype(int32_t type, enum ifd_dtype *ret);
+
+/** Types whose quantization counts; for others it is ignored, as LiteRT does. */
+#define IFD_TFLITE_QUANTIZED                                                                       \
+    (IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
+
+/** The file's shape as ours: false if its rank is above IFD_MAX_RANK. Dimensions of -1 become IFD_DIM_ANY. */
+bool ifd_tflite_shape(const struct ifd_tflite_ints *ints, struct ifd_shape *ret);
+
+/* ---- ops.c: which operator of the format is which of ours ---- */
+
+/** One operator of the file while its node is being built. */
+struct ifd_tflite_call {
+    const struct ifd_graph *graph;
+    const struct ifd_op_def *def;
+    void *attrs; /* at their defaults; written by the rule */
+    const struct ifd_tflite_operator *op;
+    const uint32_t *input; /* all of the file's inputs as values of the graph; IFD_NONE if absent */
+    uint32_t input_count, output_count;
+};
+
+/** One row: an operator of the format. */
+struct ifd_tflite_rule {
+    int32_t builtin;
+    const char *custom; /* NULL for a builtin */
+    enum ifd_op op;
+    int32_t max_version;
+    int32_t options; /* table that holds its options; 0 if none is read */
+    uint32_t min_inputs, max_inputs;
+    uint32_t operands; /* bit i: input i is an input of our operator, otherwise an attribute */
+    enum ifd_code (*read)(const struct ifd_tflite_call *call,
+                          struct ifd_err *err); /* NULL: no attributes */
+};
+
+/** The row of an operator code, NULL if there is none. Static. */
+const struct ifd_tflite_rule *ifd_tflite_rule(const struct ifd_tflite_opcode *opcode);
+
+/* ---- ports.c: names, labels, normalization ---- */
+
+/** Fills ret's description and ports from tensor names and the metadata. The graph's inputs and outputs are set. */
+IFD_NODISCARD enum ifd_code ifd_tflite_ports(const struct ifd_tflite_model *model,
+                                             struct ifd_bytes file, const struct ifd_graph *graph,
+                                             struct ifd_parsed *ret, struct ifd_err *err);
+
+#endif

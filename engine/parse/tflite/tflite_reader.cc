@@ -1,0 +1,583 @@
+// The only C++ of the engine: FlatBuffers verifier and accessors on one side, tflite_reader.h's structs on the other.
+// No exceptions, no run-time types, no allocation but from the arena.
+#include "engine/parse/tflite/tflite_reader.h"
+
+#include <cstring>
+#include <initializer_list>
+
+#include "metadata_generated.h"
+#include "schema_generated.h"
+
+namespace fb = inferd::tflite;
+namespace fbm = inferd::tflite::metadata;
+
+namespace
+{
+
+// FlatBuffers offsets are 31 bits; the verifier asserts it.
+constexpr size_t kMaxFileBytes = (size_t)INT32_MAX;
+constexpr size_t kMinFileBytes = 8;
+constexpr size_t kReuseFloorBytes = 64 * 1024;
+constexpr size_t kTableBytes = 32; // what one listed table counts for
+
+// Takes memory and keeps account of what was read. The first error stays.
+class Reader
+{
+  public:
+    Reader(size_t file_bytes, struct ifd_arena *arena, struct ifd_err *err)
+        : left_(file_bytes * IFD_TFLITE_REUSE + kReuseFloorBytes), arena_(arena), err_(err)
+    {
+    }
+
+    bool ok() const
+    {
+        return code_ == IFD_OK;
+    }
+    enum ifd_code code() const
+    {
+        return code_;
+    }
+
+    void fail(enum ifd_code code, const char *what, size_t got, size_t limit)
+    {
+        if (ok()) {
+            code_ = ifd_fail(err_, code, "%s: %zu, limit %zu", what, got, limit);
+        }
+    }
+
+    // False once more was read than the file could hold without showing the same bytes again and again.
+    bool account(size_t bytes)
+    {
+        if (ok() && bytes > left_) {
+            code_ =
+                ifd_fail(err_, IFD_TOO_LARGE, "the file lists the same content more than %d times",
+                         IFD_TFLITE_REUSE);
+        }
+        left_ -= ok() ? bytes : 0;
+        return ok();
+    }
+
+    template <typename T> T *take(size_t count)
+    {
+        if (!ok()) {
+            return nullptr;
+        }
+        void *items = ifd_arena_take_array(arena_, count, sizeof(T));
+        if (!items) {
+            code_ = ifd_arena_fail(arena_, count * sizeof(T), err_);
+        }
+        return static_cast<T *>(items);
+    }
+
+    const char *text(const flatbuffers::String *s)
+    {
+        return s && account(s->size()) ? s->c_str() : "";
+    }
+
+    // A vector in place. Its elements must be as wide as their alignment allows: 4 bytes is what a vector has.
+    template <typename T> const T *array(const flatbuffers::Vector<T> *v, uint32_t *ret_count)
+    {
+        static_assert(sizeof(T) <= 4, "wider elements may be misaligned");
+        *ret_count = 0;
+        if (!v || v->size() == 0 || !account(v->size() * sizeof(T))) {
+            return nullptr;
+        }
+        *ret_count = v->size();
+        return reinterpret_cast<const T *>(v->Data());
+    }
+
+    struct ifd_tflite_ints ints(const flatbuffers::Vector<int32_t> *v)
+    {
+        struct ifd_tflite_ints r = {};
+        r.value = array(v, &r.count);
+        return r;
+    }
+
+    // Lays out a vector of tables: one(table) for each. A table that is missing from the vector is an error.
+    template <typename Out, typename Table, typename One>
+    const Out *tables(const flatbuffers::Vector<flatbuffers::Offset<Table>> *v, const char *what,
+                      size_t limit, uint32_t *ret_count, One one)
+    {
+        *ret_count = 0;
+        uint32_t count = v ? v->size() : 0;
+        if (count > limit) {
+            fail(IFD_TOO_LARGE, what, count, limit);
+        }
+        if (count == 0 || !account(count * kTableBytes)) {
+            return nullptr;
+        }
+        Out *out = take<Out>(count);
+        for (uint32_t i = 0; ok() && i < count; i++) {
+            one(v->Get(i), &out[i]);
+        }
+        *ret_count = ok() ? count : 0;
+        return out;
+    }
+
+  private:
+    size_t left_;
+    struct ifd_arena *arena_;
+    struct ifd_err *err_;
+    enum ifd_code code_ = IFD_OK;
+};
+
+// ---- options ----
+
+void read(const fb::Conv2D *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->padding = t->padding();
+    o->stride_h = t->stride_h();
+    o->stride_w = t->stride_w();
+    o->dilation_h = t->dilation_h();
+    o->dilation_w = t->dilation_w();
+    o->activation = t->activation();
+}
+
+void read(const fb::DepthwiseConv2D *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->padding = t->padding();
+    o->stride_h = t->stride_h();
+    o->stride_w = t->stride_w();
+    o->dilation_h = t->dilation_h();
+    o->dilation_w = t->dilation_w();
+    o->activation = t->activation();
+}
+
+void read(const fb::TransposeConv *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->padding = t->padding();
+    o->stride_h = t->stride_h();
+    o->stride_w = t->stride_w();
+    o->dilation_h = 1;
+    o->dilation_w = 1;
+    o->activation = t->activation();
+}
+
+void read(const fb::Pool2D *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->padding = t->padding();
+    o->stride_h = t->stride_h();
+    o->stride_w = t->stride_w();
+    o->dilation_h = 1;
+    o->dilation_w = 1;
+    o->filter_h = t->filter_h();
+    o->filter_w = t->filter_w();
+    o->activation = t->activation();
+}
+
+void read(const fb::FullyConnected *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->activation = t->activation();
+    o->weights_format = t->weights_format();
+    o->keep_dims = t->keep_num_dims();
+    o->asymmetric_quantize_inputs = t->asymmetric_quantize_inputs();
+}
+
+void read(const fb::Softmax *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->beta = t->beta();
+}
+
+void read(const fb::Concatenation *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->axis = t->axis();
+    o->activation = t->activation();
+}
+
+template <typename T> void read_add(const T *t, struct ifd_tflite_options *o)
+{
+    o->activation = t->activation();
+    o->pot_scale_int16 = t->pot_scale_int16();
+}
+
+void read(const fb::Add *t, struct ifd_tflite_options *o, Reader &)
+{
+    read_add(t, o);
+}
+
+void read(const fb::Sub *t, struct ifd_tflite_options *o, Reader &)
+{
+    read_add(t, o);
+}
+
+void read(const fb::Mul *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->activation = t->activation();
+}
+
+void read(const fb::Div *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->activation = t->activation();
+}
+
+template <typename T> void read_resize(const T *t, struct ifd_tflite_options *o)
+{
+    o->align_corners = t->align_corners();
+    o->half_pixel_centers = t->half_pixel_centers();
+}
+
+void read(const fb::ResizeBilinear *t, struct ifd_tflite_options *o, Reader &)
+{
+    read_resize(t, o);
+}
+
+void read(const fb::ResizeNearest *t, struct ifd_tflite_options *o, Reader &)
+{
+    read_resize(t, o);
+}
+
+void read(const fb::Reshape *t, struct ifd_tflite_options *o, Reader &r)
+{
+    o->ints = r.ints(t->new_shape());
+}
+
+void read(const fb::Gather *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->axis = t->axis();
+    o->batch_dims = t->batch_dims();
+}
+
+void read(const fb::Reducer *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->keep_dims = t->keep_dims();
+}
+
+void read(const fb::Squeeze *t, struct ifd_tflite_options *o, Reader &r)
+{
+    o->ints = r.ints(t->squeeze_dims());
+}
+
+void read(const fb::StridedSlice *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->begin_mask = t->begin_mask();
+    o->end_mask = t->end_mask();
+    o->ellipsis_mask = t->ellipsis_mask();
+    o->new_axis_mask = t->new_axis_mask();
+    o->shrink_axis_mask = t->shrink_axis_mask();
+    o->offset = t->offset();
+}
+
+void read(const fb::Split *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->count = t->num_splits();
+}
+
+void read(const fb::SplitV *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->count = t->num_splits();
+}
+
+void read(const fb::Pack *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->count = t->values_count();
+    o->axis = t->axis();
+}
+
+void read(const fb::Unpack *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->count = t->num();
+    o->axis = t->axis();
+}
+
+void read(const fb::LeakyRelu *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->alpha = t->alpha();
+}
+
+template <typename T> bool read_as(const fb::Operator *op, struct ifd_tflite_options *o, Reader &r)
+{
+    const T *t = op->options_as<T>();
+    if (t) {
+        read(t, o, r);
+    }
+    return t;
+}
+
+template <typename... T>
+void read_any(const fb::Operator *op, struct ifd_tflite_options *o, Reader &r)
+{
+    (void)(read_as<T>(op, o, r) || ...);
+}
+
+const struct ifd_tflite_options kNoOptions = {};
+
+const struct ifd_tflite_options *read_options(const fb::Operator *op, Reader &r)
+{
+    if (op->options_type() == fb::Options_NONE || !op->options()) {
+        return &kNoOptions;
+    }
+    auto *o = r.take<struct ifd_tflite_options>(1);
+    if (!o) {
+        return &kNoOptions;
+    }
+    read_any<fb::Conv2D, fb::DepthwiseConv2D, fb::TransposeConv, fb::Pool2D, fb::FullyConnected,
+             fb::Softmax, fb::Concatenation, fb::Add, fb::Sub, fb::Mul, fb::Div, fb::ResizeBilinear,
+             fb::ResizeNearest, fb::Reshape, fb::Gather, fb::Reducer, fb::Squeeze, fb::StridedSlice,
+             fb::Split, fb::SplitV, fb::Pack, fb::Unpack, fb::LeakyRelu>(op, o, r);
+    return o;
+}
+
+// ---- graph ----
+
+void read_operator(const fb::Operator *op, struct ifd_tflite_operator *out, size_t max_operands,
+                   Reader &r)
+{
+    out->opcode_index = op->opcode_index();
+    out->input = r.ints(op->inputs());
+    out->output = r.ints(op->outputs());
+    for (uint32_t count : {out->input.count, out->output.count}) {
+        if (count > max_operands) {
+            r.fail(IFD_TOO_LARGE, "operands of one operator", count, max_operands);
+        }
+    }
+    out->options_type = op->options_type();
+    out->options = read_options(op, r);
+    uint32_t count = 0;
+    out->custom_options.data = r.array(op->custom_options(), &count);
+    out->custom_options.size = count;
+    out->custom_options_format = op->custom_options_format();
+    out->large_custom_options = op->large_custom_options_offset() > 1;
+}
+
+void read_zero_points(const flatbuffers::Vector<int64_t> *v, struct ifd_tflite_tensor *out,
+                      Reader &r)
+{
+    uint32_t count = v ? v->size() : 0;
+    if (count == 0 || !r.account(count * sizeof(int64_t))) {
+        return;
+    }
+    auto *copy = r.take<int64_t>(count);
+    if (copy) {
+        std::memcpy(copy, v->Data(),
+                    count * sizeof(int64_t)); // 8-byte elements may lie on 4-byte addresses
+        out->zero_point = copy;
+        out->zero_point_count = count;
+    }
+}
+
+void read_tensor(const fb::Tensor *t, struct ifd_tflite_tensor *out, Reader &r)
+{
+    out->name = r.text(t->name());
+    out->type = t->type();
+    out->buffer = t->buffer();
+    out->shape = r.ints(t->shape());
+    out->signature = r.ints(t->shape_signature());
+    out->is_variable = t->is_variable();
+    out->is_sparse = t->sparsity() != nullptr;
+    const fb::Quantization *q = t->quantization();
+    if (q) {
+        out->scale = r.array(q->scale(), &out->scale_count);
+        read_zero_points(q->zero_point(), out, r);
+        out->quantized_dimension = q->quantized_dimension();
+        out->custom_quantization = q->details_type() != fb::QuantizationDetails_NONE;
+    }
+}
+
+void read_subgraph(const fb::SubGraph *g, const struct ifd_limits *limits,
+                   struct ifd_tflite_subgraph *out, Reader &r)
+{
+    out->tensor = r.tables<struct ifd_tflite_tensor>(
+        g->tensors(), "tensors", limits->values, &out->tensor_count,
+        [&](const fb::Tensor *t, struct ifd_tflite_tensor *o) { read_tensor(t, o, r); });
+    out->op = r.tables<struct ifd_tflite_operator>(
+        g->operators(), "operators", limits->nodes, &out->op_count,
+        [&](const fb::Operator *t, struct ifd_tflite_operator *o) {
+            read_operator(t, o, limits->node_inputs, r);
+        });
+    out->input = r.ints(g->inputs());
+    out->output = r.ints(g->outputs());
+    for (uint32_t count : {out->input.count, out->output.count}) {
+        if (count > limits->node_inputs) {
+            r.fail(IFD_TOO_LARGE, "inputs or outputs of the model", count, limits->node_inputs);
+        }
+    }
+}
+
+void read_opcode(const fb::OperatorCode *t, struct ifd_tflite_opcode *out, Reader &r)
+{
+    int32_t old = t->deprecated_builtin_code();
+    out->builtin = t->builtin_code() > old ? t->builtin_code() : old;
+    out->builtin_name = fb::EnumNameBuiltin(static_cast<fb::Builtin>(out->builtin));
+    out->custom = out->builtin == fb::Builtin_CUSTOM ? r.text(t->custom_code()) : "";
+    out->version = t->version();
+}
+
+void read_buffer(const fb::Buffer *t, struct ifd_tflite_buffer *out)
+{
+    if (t->data()) {
+        out->data.data = t->data()->Data();
+        out->data.size = t->data()->size();
+    }
+    out->offset = t->offset();
+    out->size = t->size();
+}
+
+void read_map(const fb::TensorMap *t, struct ifd_tflite_map *out, Reader &r)
+{
+    out->name = r.text(t->name());
+    out->tensor = t->tensor_index();
+}
+
+void read_signature(const fb::SignatureDef *t, size_t limit, struct ifd_tflite_signature *out,
+                    Reader &r)
+{
+    auto map = [&](const fb::TensorMap *m, struct ifd_tflite_map *o) { read_map(m, o, r); };
+    out->key = r.text(t->signature_key());
+    out->subgraph = t->subgraph_index();
+    out->input = r.tables<struct ifd_tflite_map>(t->inputs(), "inputs of a signature", limit,
+                                                 &out->input_count, map);
+    out->output = r.tables<struct ifd_tflite_map>(t->outputs(), "outputs of a signature", limit,
+                                                  &out->output_count, map);
+}
+
+void read_model(const fb::Model *m, const struct ifd_limits *limits, struct ifd_tflite_model *out,
+                Reader &r)
+{
+    out->version = m->version();
+    out->description = r.text(m->description());
+    out->opcode = r.tables<struct ifd_tflite_opcode>(
+        m->operator_codes(), "operator codes", limits->nodes, &out->opcode_count,
+        [&](const fb::OperatorCode *t, struct ifd_tflite_opcode *o) { read_opcode(t, o, r); });
+    out->buffer = r.tables<struct ifd_tflite_buffer>(
+        m->buffers(), "buffers", limits->values, &out->buffer_count,
+        [](const fb::Buffer *t, struct ifd_tflite_buffer *o) { read_buffer(t, o); });
+    out->metadata = r.tables<struct ifd_tflite_metadata_entry>(
+        m->metadata(), "metadata entries", limits->nodes, &out->metadata_count,
+        [&](const fb::Metadata *t, struct ifd_tflite_metadata_entry *o) {
+            o->name = r.text(t->name());
+            o->buffer = t->buffer();
+        });
+    out->signature = r.tables<struct ifd_tflite_signature>(
+        m->signature_defs(), "signatures", limits->nodes, &out->signature_count,
+        [&](const fb::SignatureDef *t, struct ifd_tflite_signature *o) {
+            read_signature(t, limits->node_inputs, o, r);
+        });
+    out->subgraph_count = m->subgraphs() ? m->subgraphs()->size() : 0;
+    if (out->subgraph_count > 0) {
+        read_subgraph(m->subgraphs()->Get(0), limits, &out->main, r);
+    }
+}
+
+// ---- metadata ----
+
+const char *label_file(const fbm::TensorMetadata *t, Reader &r)
+{
+    if (!t->associated_files()) {
+        return "";
+    }
+    const char *found = "";
+    for (const fbm::AssociatedFile *file : *t->associated_files()) {
+        bool labels = file->type() == fbm::AssociatedFileType_TENSOR_AXIS_LABELS ||
+                      file->type() == fbm::AssociatedFileType_TENSOR_VALUE_LABELS;
+        bool neutral = !file->locale() || file->locale()->size() == 0;
+        if (!r.account(kTableBytes) || !labels || !file->name()) {
+            continue;
+        }
+        if (neutral) {
+            return r.text(file->name());
+        }
+        if (found[0] == '\0') {
+            found = r.text(file->name()); // a translation is better than nothing
+        }
+    }
+    return found;
+}
+
+void read_port_info(const fbm::TensorMetadata *t, struct ifd_tflite_port_info *out, Reader &r)
+{
+    out->name = r.text(t->name());
+    out->description = r.text(t->description());
+    out->label_file = label_file(t, r);
+    if (!t->process_units()) {
+        return;
+    }
+    for (const fbm::ProcessUnit *unit : *t->process_units()) {
+        const fbm::Normalization *n = unit->options_as<fbm::Normalization>();
+        if (n && r.account(kTableBytes)) {
+            out->mean = r.array(n->mean(), &out->mean_count);
+            out->std = r.array(n->std(), &out->std_count);
+            return;
+        }
+    }
+}
+
+// Verifies root type T; NULL if the bytes are not one.
+template <typename T>
+const T *verified(const uint8_t *data, size_t size, const char *identifier, uint32_t max_tables)
+{
+    flatbuffers::Verifier::Options options;
+    options.max_tables = max_tables;
+    flatbuffers::Verifier verifier(data, size, options);
+    if (!verifier.VerifyBuffer<T>(identifier)) {
+        return nullptr;
+    }
+    return flatbuffers::GetRoot<T>(data);
+}
+
+} // namespace
+
+enum ifd_code ifd_tflite_read(struct ifd_bytes file, const struct ifd_limits *limits,
+                              struct ifd_arena *arena, struct ifd_tflite_model *ret,
+                              struct ifd_err *err)
+{
+    size_t limit = limits->file_bytes < kMaxFileBytes ? limits->file_bytes : kMaxFileBytes;
+    if (file.size > limit) {
+        return ifd_fail(err, IFD_TOO_LARGE, "the file has %zu bytes, limit %zu", file.size, limit);
+    }
+    if (file.size < kMinFileBytes) {
+        return ifd_fail(err, IFD_CORRUPT, "%zu bytes are not a TFLite model", file.size);
+    }
+    // Tensors, their quantization, operators, their options, buffers: each listed table counts.
+    uint64_t tables = 3 * (uint64_t)limits->values + 3 * (uint64_t)limits->nodes + 1024;
+    const fb::Model *model =
+        verified<fb::Model>(file.data, file.size, fb::ModelIdentifier(),
+                            tables < UINT32_MAX ? (uint32_t)tables : UINT32_MAX);
+    if (!model) {
+        return ifd_fail(err, IFD_CORRUPT, "the FlatBuffer of %zu bytes is damaged or cut off",
+                        file.size);
+    }
+    Reader reader(file.size, arena, err);
+    struct ifd_tflite_model out = {};
+    read_model(model, limits, &out, reader);
+    if (reader.ok()) {
+        *ret = out;
+    }
+    return reader.code();
+}
+
+enum ifd_code ifd_tflite_read_info(struct ifd_bytes buffer, struct ifd_arena *arena,
+                                   struct ifd_tflite_info *ret, struct ifd_err *err)
+{
+    if (buffer.size < kMinFileBytes || buffer.size > kMaxFileBytes) {
+        return ifd_fail(err, IFD_CORRUPT, "metadata of %zu bytes", buffer.size);
+    }
+    // A FlatBuffer inside a buffer starts wherever the buffer does.
+    auto *copy = static_cast<uint8_t *>(ifd_arena_take_tensor(arena, buffer.size));
+    if (!copy) {
+        return ifd_arena_fail(arena, buffer.size, err);
+    }
+    std::memcpy(copy, buffer.data, buffer.size);
+    constexpr uint32_t kMaxTables = 100000;
+    const auto *m =
+        verified<fbm::ModelMetadata>(copy, buffer.size, fbm::ModelMetadataIdentifier(), kMaxTables);
+    if (!m) {
+        return ifd_fail(err, IFD_CORRUPT, "the metadata of %zu bytes is damaged", buffer.size);
+    }
+    Reader r(buffer.size, arena, err);
+    struct ifd_tflite_info out = {};
+    out.description = r.text(m->description());
+    if (m->subgraph_metadata() && m->subgraph_metadata()->size() > 0) {
+        const fbm::SubGraphMetadata *g = m->subgraph_metadata()->Get(0);
+        auto one = [&](const fbm::TensorMetadata *t, struct ifd_tflite_port_info *o) {
+            read_port_info(t, o, r);
+        };
+        out.input = r.tables<struct ifd_tflite_port_info>(
+            g->input_tensor_metadata(), "inputs in metadata", kMaxTables, &out.input_count, one);
+        out.output = r.tables<struct ifd_tflite_port_info>(
+            g->output_tensor_metadata(), "outputs in metadata", kMaxTables, &out.output_count, one);
+    }
+    if (r.ok()) {
+        *ret = out;
+    }
+    return r.code();
+}

@@ -1,0 +1,151 @@
+/** The TFLite FlatBuffer as plain C: tflite_reader.cc runs the FlatBuffers verifier and lays the tables out in these
+ *  structs; nothing outside it sees a FlatBuffer.
+ *
+ *  The verifier promises that every pointer and count here stays inside the file and every text ends with NUL. It
+ *  promises nothing about meaning: any index, size, type or option may be any number. tflite.c checks those.
+ *
+ *  Pointers go into the file or the arena. Thread: any. */
+#ifndef INFERD_ENGINE_PARSE_TFLITE_TFLITE_READER_H
+#define INFERD_ENGINE_PARSE_TFLITE_TFLITE_READER_H
+
+#include "engine/base/arena.h"
+#include "inferd/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A vector of 32-bit numbers in the file; {NULL, 0} if the file has none. */
+struct ifd_tflite_ints {
+    const int32_t *value;
+    uint32_t count;
+};
+
+struct ifd_tflite_tensor {
+    const char *name; /* "" if it has none */
+    int32_t type;     /* TensorType of the format */
+    uint32_t buffer;
+    struct ifd_tflite_ints shape;
+    struct ifd_tflite_ints signature; /* shape with -1 for free dimensions; often absent */
+    const float *scale;
+    uint32_t scale_count;
+    const int64_t *zero_point; /* in the arena */
+    uint32_t zero_point_count;
+    int32_t quantized_dimension;
+    bool custom_quantization, is_variable, is_sparse;
+};
+
+/** The options of a builtin operator, of whatever kind: fields that its table does not have are 0. */
+struct ifd_tflite_options {
+    int32_t padding, activation;
+    int32_t stride_h, stride_w, dilation_h, dilation_w, filter_h, filter_w;
+    int32_t weights_format;
+    int32_t axis, batch_dims,
+        count; /* count: parts of a split, inputs of a pack, outputs of an unpack */
+    int32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
+    bool offset, keep_dims, align_corners, half_pixel_centers, pot_scale_int16,
+        asymmetric_quantize_inputs;
+    float alpha, beta;
+    struct ifd_tflite_ints ints; /* new shape, squeezed dimensions */
+};
+
+struct ifd_tflite_operator {
+    uint32_t opcode_index;
+    struct ifd_tflite_ints input, output;
+    int32_t options_type;                     /* Options of the format, 0 if there are none */
+    const struct ifd_tflite_options *options; /* never NULL */
+    struct ifd_bytes custom_options;
+    int32_t custom_options_format;
+    bool large_custom_options;
+};
+
+struct ifd_tflite_opcode {
+    int32_t builtin;
+    const char *builtin_name; /* "CONV_2D"; "" for a number that the format does not have */
+    const char *custom;       /* "" unless builtin is CUSTOM */
+    int32_t version;
+};
+
+struct ifd_tflite_buffer {
+    struct ifd_bytes data;
+    uint64_t offset, size; /* content behind the FlatBuffer if offset > 1: not checked */
+};
+
+struct ifd_tflite_metadata_entry {
+    const char *name;
+    uint32_t buffer;
+};
+
+struct ifd_tflite_map {
+    const char *name;
+    uint32_t tensor;
+};
+
+struct ifd_tflite_signature {
+    const char *key;
+    uint32_t subgraph;
+    const struct ifd_tflite_map *input, *output;
+    uint32_t input_count, output_count;
+};
+
+struct ifd_tflite_subgraph {
+    const struct ifd_tflite_tensor *tensor;
+    uint32_t tensor_count;
+    const struct ifd_tflite_operator *op;
+    uint32_t op_count;
+    struct ifd_tflite_ints input, output;
+};
+
+struct ifd_tflite_model {
+    uint32_t version;
+    const char *description;
+    const struct ifd_tflite_opcode *opcode;
+    uint32_t opcode_count;
+    const struct ifd_tflite_buffer *buffer;
+    uint32_t buffer_count;
+    const struct ifd_tflite_metadata_entry *metadata;
+    uint32_t metadata_count;
+    const struct ifd_tflite_signature *signature;
+    uint32_t signature_count;
+    uint32_t subgraph_count;
+    struct ifd_tflite_subgraph main; /* subgraph 0; empty if there is none */
+};
+
+/** Verifies a file and lays it out.
+ *
+ *  file:    aligned to 8 bytes.
+ *  limits:  nodes, values, node_inputs and file_bytes are enforced here.
+ *  Memory:  from arena. Tables that a crafted file lists many times over are counted each time, and what is read may
+ *           add up to IFD_TFLITE_REUSE times the file, so that a small file cannot ask for much memory.
+ *  Errors:  CORRUPT, TOO_LARGE, NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_tflite_read(struct ifd_bytes file, const struct ifd_limits *limits,
+                                            struct ifd_arena *arena, struct ifd_tflite_model *ret,
+                                            struct ifd_err *err);
+
+#define IFD_TFLITE_REUSE 4
+
+/* ---- metadata (the buffer named TFLITE_METADATA) ---- */
+
+struct ifd_tflite_port_info {
+    const char *name;        /* "" */
+    const char *description; /* "" */
+    const float *mean, *std;
+    uint32_t mean_count, std_count; /* 0: no normalization */
+    const char *label_file;         /* name inside the archive behind the model; "" */
+};
+
+struct ifd_tflite_info {
+    const char *description; /* "" */
+    const struct ifd_tflite_port_info *input, *output;
+    uint32_t input_count,
+        output_count; /* of the first subgraph's entries, whatever the graph has */
+};
+
+/** The same for metadata. buffer: any alignment (copied if need be). */
+IFD_NODISCARD enum ifd_code ifd_tflite_read_info(struct ifd_bytes buffer, struct ifd_arena *arena,
+                                                 struct ifd_tflite_info *ret, struct ifd_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

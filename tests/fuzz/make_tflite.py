@@ -1,0 +1,938 @@
+#!/usr/bin/env python3
+"""Writes the small TFLite models in corpus/tflite: seeds of the fuzzer, and cases of the parser's tests.
+
+good_*: one for every operator that the parser knows, and for every part of the format that it reads. bad_*: one for
+every rule that the FlatBuffers verifier cannot know, each broken in one place. Needs flatc; the schema is the parser's.
+
+usage: make_tflite.py [FOLDER]
+"""
+import copy
+import io
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SCHEMAS = HERE.parent.parent / "engine" / "parse" / "tflite"
+
+
+def flatc(schema, value):
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "x.json"
+        source.write_text(json.dumps(value))
+        subprocess.run(["flatc", "-b", "-o", folder, SCHEMAS / schema, source], check=True)
+        built = [p for p in pathlib.Path(folder).iterdir() if p.suffix != ".json"]
+        return built[0].read_bytes()
+
+
+def f32(*values):
+    return struct.pack(f"<{len(values)}f", *values)
+
+
+def s32(*values):
+    return struct.pack(f"<{len(values)}i", *values)
+
+
+def quant(scale=0.5, zero_point=3):
+    return {"scale": [scale], "zero_point": [zero_point]}
+
+
+def per_channel(count, dimension):
+    return {"scale": [0.01 * (i + 1) for i in range(count)], "zero_point": [0] * count,
+            "quantized_dimension": dimension}
+
+
+class Model:
+    """A model with one subgraph, built up tensor by tensor."""
+
+    def __init__(self):
+        self.value = {"version": 3, "operator_codes": [], "buffers": [{}],
+                      "subgraphs": [{"tensors": [], "inputs": [], "outputs": [], "operators": []}]}
+        self.graph = self.value["subgraphs"][0]
+
+    def tensor(self, name, shape, type="FLOAT32", data=None, quantization=None, **more):
+        tensor = {"name": name, "shape": list(shape), "type": type, "buffer": 0, **more}
+        if data is not None:
+            tensor["buffer"] = len(self.value["buffers"])
+            self.value["buffers"].append({"data": list(data)})
+        if quantization:
+            tensor["quantization"] = quantization
+        self.graph["tensors"].append(tensor)
+        return len(self.graph["tensors"]) - 1
+
+    def input(self, *args, **more):
+        index = self.tensor(*args, **more)
+        self.graph["inputs"].append(index)
+        return index
+
+    def op(self, builtin, inputs, outputs, options_type=None, options=None, version=1, custom=None, custom_options=None):
+        code = {"builtin_code": builtin, "version": version}
+        if builtin not in ("PLACEHOLDER_FOR_GREATER_OP_CODES",):
+            code["deprecated_builtin_code"] = 0
+        if custom:
+            code["custom_code"] = custom
+        self.value["operator_codes"].append(code)
+        operator = {"opcode_index": len(self.value["operator_codes"]) - 1, "inputs": inputs, "outputs": outputs}
+        if options_type:
+            operator["options_type"] = options_type
+            operator["options"] = copy.deepcopy(options or {})
+        if custom_options is not None:
+            operator["custom_options"] = list(custom_options)
+        self.graph["operators"].append(operator)
+        return operator
+
+    def output(self, *indexes):
+        self.graph["outputs"] += indexes
+        return self
+
+    def bytes(self):
+        return flatc("schema.fbs", self.value)
+
+
+# ---- good ----
+
+GOOD = {}
+
+
+def good(function):
+    GOOD[function.__name__] = function
+    return function
+
+
+def unary(builtin, type="FLOAT32", shape=(1, 4, 4, 2), out_type=None, quantization=None, options=(None, None)):
+    m = Model()
+    x = m.input("x", shape, type, quantization=quantization)
+    y = m.tensor("y", shape, out_type or type, quantization=quantization)
+    m.op(builtin, [x], [y], *options)
+    return m.output(y)
+
+
+def binary(builtin, options_type=None, options=None, type="FLOAT32", quantization=None):
+    m = Model()
+    a = m.input("a", [1, 4, 4, 2], type, quantization=quantization)
+    b = m.input("b", [1, 1, 4, 1], type, quantization=quantization)
+    y = m.tensor("y", [1, 4, 4, 2], type, quantization=quantization)
+    m.op(builtin, [a, b], [y], options_type, options)
+    return m.output(y)
+
+
+def with_ints(builtin, *lists, shape=(1, 4, 4, 2), options=(None, None), out=(), data_at=0, version=1):
+    """One data input and constant s32 vectors."""
+    m = Model()
+    x = m.input("x", shape)
+    inputs = [m.tensor(f"ints{i}", [len(v)] if isinstance(v, (list, tuple)) else [], "INT32",
+                       s32(*v) if isinstance(v, (list, tuple)) else s32(v)) for i, v in enumerate(lists)]
+    inputs.insert(data_at, x)
+    y = m.tensor("y", out)
+    m.op(builtin, inputs, [y], *options, version=version)
+    return m.output(y)
+
+
+CONV = {"padding": "SAME", "stride_w": 2, "stride_h": 2, "activation": "RELU6"}
+
+
+@good
+def conv_u8():
+    m = Model()
+    x = m.input("x", [1, 5, 5, 3], "UINT8", quantization=quant(0.02, 128))
+    w = m.tensor("w", [4, 3, 3, 3], "UINT8", bytes(range(108)), quant(0.01, 100))
+    b = m.tensor("b", [4], "INT32", s32(1, -2, 3, -4), quant(0.0002, 0))
+    y = m.tensor("y", [1, 3, 3, 4], "UINT8", quantization=quant(0.05, 10))
+    m.op("CONV_2D", [x, w, b], [y], "Conv2D", CONV)
+    return m.output(y)
+
+
+@good
+def conv_s8_per_channel():
+    m = Model()
+    x = m.input("x", [1, 5, 5, 3], "INT8", quantization=quant(0.02, -1))
+    w = m.tensor("w", [4, 3, 3, 3], "INT8", bytes(range(108)), per_channel(4, 0))
+    b = m.tensor("b", [4], "INT32", s32(1, -2, 3, -4), {"scale": [0.0002, 0.0004, 0.0006, 0.0008],
+                                                        "zero_point": [0] * 4})
+    y = m.tensor("y", [1, 3, 3, 4], "INT8", quantization=quant(0.05, 10))
+    m.op("CONV_2D", [x, w, b], [y], "Conv2D", CONV, version=3)
+    return m.output(y)
+
+
+@good
+def conv_f16_weights():
+    m = Model()
+    x = m.input("x", [1, 4, 4, 1])
+    h = m.tensor("w16", [2, 2, 2, 1], "FLOAT16", struct.pack("<8e", *[0.5 * i for i in range(8)]))
+    w = m.tensor("w", [2, 2, 2, 1])
+    y = m.tensor("y", [1, 3, 3, 2])
+    m.op("DEQUANTIZE", [h], [w], version=2)
+    m.op("CONV_2D", [x, w, -1], [y], "Conv2D", {"padding": "VALID", "stride_w": 1, "stride_h": 1})
+    return m.output(y)
+
+
+@good
+def depthwise_conv():
+    m = Model()
+    x = m.input("x", [1, 5, 5, 2])
+    w = m.tensor("w", [1, 3, 3, 4], data=f32(*range(36)))
+    b = m.tensor("b", [4], data=f32(1, 2, 3, 4))
+    y = m.tensor("y", [1, 3, 3, 4])
+    m.op("DEPTHWISE_CONV_2D", [x, w, b], [y], "DepthwiseConv2D",
+         {"padding": "SAME", "stride_w": 2, "stride_h": 2, "depth_multiplier": 2, "dilation_w": 1, "dilation_h": 1})
+    return m.output(y)
+
+
+@good
+def transpose_conv():
+    m = Model()
+    x = m.input("x", [1, 2, 2, 3])
+    shape = m.tensor("shape", [4], "INT32", s32(1, 4, 4, 2))
+    w = m.tensor("w", [2, 2, 2, 3], data=f32(*range(24)))
+    y = m.tensor("y", [1, 4, 4, 2])
+    m.op("TRANSPOSE_CONV", [shape, w, x], [y], "TransposeConv", {"padding": "SAME", "stride_w": 2, "stride_h": 2})
+    return m.output(y)
+
+
+@good
+def fully_connected_reshape_softmax():
+    m = Model()
+    x = m.input("x", [1, 6], "INT8", quantization=quant(0.1, 0), shape_signature=[-1, 6])
+    w = m.tensor("w", [4, 6], "INT8", bytes(range(24)), quant(0.02, 0))
+    b = m.tensor("b", [4], "INT32", s32(5, 6, 7, 8), quant(0.002, 0))
+    y = m.tensor("y", [1, 4], "INT8", quantization=quant(0.5, 1))
+    shape = m.tensor("shape", [2], "INT32", s32(-1, 4))
+    r = m.tensor("r", [1, 4], "INT8", quantization=quant(0.5, 1))
+    s = m.tensor("s", [1, 4], "INT8", quantization=quant(1 / 256, -128))
+    m.op("FULLY_CONNECTED", [x, w, b], [y], "FullyConnected", {"activation": "RELU"}, version=4)
+    m.op("RESHAPE", [y, shape], [r], "Reshape", {"new_shape": [-1, 4]})
+    m.op("SOFTMAX", [r], [s], "Softmax", {"beta": 1.0}, version=2)
+    m.output(s)
+    m.value["signature_defs"] = [{"inputs": [{"name": "in", "tensor_index": x}], "signature_key": "serve",
+                                  "outputs": [{"name": "out", "tensor_index": s}], "subgraph_index": 0}]
+    return m
+
+
+POOL = {"padding": "VALID", "stride_w": 2, "stride_h": 2, "filter_w": 2, "filter_h": 2}
+
+
+@good
+def average_pool():
+    m = unary("AVERAGE_POOL_2D", options=("Pool2D", POOL))
+    m.graph["tensors"][1]["shape"] = [1, 2, 2, 2]
+    return m
+
+
+@good
+def max_pool():
+    m = unary("MAX_POOL_2D", options=("Pool2D", POOL))
+    m.graph["tensors"][1]["shape"] = [1, 2, 2, 2]
+    return m
+
+
+@good
+def shape_chain():
+    """A reshape whose target is computed from a shape: SHAPE, STRIDED_SLICE, PACK."""
+    m = Model()
+    x = m.input("x", [1, 4, 4, 2])
+    shape = m.tensor("shape", [4], "INT32")
+    begin = m.tensor("begin", [1], "INT32", s32(0))
+    end = m.tensor("end", [1], "INT32", s32(1))
+    one = m.tensor("one", [1], "INT32", s32(1))
+    batch = m.tensor("batch", [], "INT32")
+    rest = m.tensor("rest", [], "INT32", s32(-1))
+    target = m.tensor("target", [2], "INT32")
+    y = m.tensor("y", [1, 1], shape_signature=[-1, -1])
+    m.op("SHAPE", [x], [shape])
+    m.op("STRIDED_SLICE", [shape, begin, end, one], [batch], "StridedSlice", {"shrink_axis_mask": 1})
+    m.op("PACK", [batch, rest], [target], "Pack", {"values_count": 2})
+    m.op("RESHAPE", [x, target], [y])
+    return m.output(y)
+
+
+@good
+def concatenation():
+    m = Model()
+    a = m.input("a", [1, 2, 3])
+    b = m.input("b", [1, 4, 3])
+    c = m.tensor("c", [1, 1, 3], data=f32(1, 2, 3))
+    y = m.tensor("y", [1, 7, 3])
+    m.op("CONCATENATION", [a, b, c], [y], "Concatenation", {"axis": 1})
+    return m.output(y)
+
+
+@good
+def split():
+    m = Model()
+    axis = m.tensor("axis", [], "INT32", s32(1))
+    x = m.input("x", [1, 6])
+    y = [m.tensor(f"y{i}", [1, 2]) for i in range(3)]
+    m.op("SPLIT", [axis, x], y, "Split", {"num_splits": 3})
+    return m.output(*y)
+
+
+@good
+def split_v():
+    m = Model()
+    x = m.input("x", [1, 6])
+    sizes = m.tensor("sizes", [2], "INT32", s32(2, -1))
+    axis = m.tensor("axis", [], "INT32", s32(-1))
+    y = [m.tensor(f"y{i}", [1, 2 + 2 * i]) for i in range(2)]
+    m.op("SPLIT_V", [x, sizes, axis], y, "SplitV", {"num_splits": 2})
+    return m.output(*y)
+
+
+@good
+def pack_unpack():
+    m = Model()
+    a = m.input("a", [3, 2])
+    b = m.input("b", [3, 2])
+    p = m.tensor("p", [3, 2, 2])
+    y = [m.tensor(f"y{i}", [2, 2]) for i in range(3)]
+    m.op("PACK", [a, b], [p], "Pack", {"values_count": 2, "axis": 1})
+    m.op("UNPACK", [p], y, "Unpack", {"num": 3, "axis": 0})
+    return m.output(*y)
+
+
+@good
+def gather():
+    m = Model()
+    x = m.input("x", [1, 5, 2])
+    i = m.tensor("i", [3], "INT32", s32(4, 0, 4))
+    y = m.tensor("y", [1, 3, 2])
+    m.op("GATHER", [x, i], [y], "Gather", {"axis": 1})
+    return m.output(y)
+
+
+@good
+def pad_v2():
+    m = Model()
+    x = m.input("x", [1, 2, 2, 1], "INT8", quantization=quant())
+    paddings = m.tensor("paddings", [4, 2], "INT32", s32(0, 0, 1, 1, 2, 0, 0, 0))
+    value = m.tensor("value", [], "INT8", b"\x07", quant())
+    y = m.tensor("y", [1, 4, 4, 1], "INT8", quantization=quant())
+    m.op("PADV2", [x, paddings, value], [y], version=2)
+    return m.output(y)
+
+
+@good
+def quantize_round_trip():
+    m = Model()
+    x = m.input("x", [1, 4])
+    q = m.tensor("q", [1, 4], "UINT8", quantization=quant(0.1, 128))
+    y = m.tensor("y", [1, 4])
+    m.op("QUANTIZE", [x], [q])
+    m.op("DEQUANTIZE", [q], [y], version=2)
+    return m.output(y)
+
+
+@good
+def rfft():
+    m = Model()
+    x = m.input("x", [1, 1, 8])
+    size = m.tensor("size", [2], "INT32", s32(1, 8))
+    c = m.tensor("c", [1, 1, 5], "COMPLEX64")
+    y = m.tensor("y", [1, 1, 5])
+    m.op("RFFT2D", [x, size], [c])
+    m.op("COMPLEX_ABS", [c], [y])
+    return m.output(y)
+
+
+def flexbuffer(**values):
+    """A FlexBuffer map of 32-bit numbers, as flatbuffers writes it."""
+    keys = sorted(values)
+    data = bytearray()
+    at = {}
+    for key in keys:
+        at[key] = len(data)
+        data += key.encode() + b"\0"
+    while len(data) % 4:
+        data += b"\0"
+    data += struct.pack("<I", len(keys))
+    key_vector = len(data)
+    for key in keys:
+        data += struct.pack("<I", len(data) - at[key])
+    data += struct.pack("<I", len(data) - key_vector) + struct.pack("<II", 4, len(keys))
+    start = len(data)
+    types = bytearray()
+    for key in keys:
+        value = values[key]
+        if isinstance(value, bool):
+            data += struct.pack("<I", value)
+            types.append(26 << 2 | 2)
+        elif isinstance(value, int):
+            data += struct.pack("<i", value)
+            types.append(1 << 2 | 2)
+        else:
+            data += struct.pack("<f", value)
+            types.append(3 << 2 | 2)
+    data += types
+    data += struct.pack("<B", len(data) - start) + bytes([9 << 2 | 2, 1])
+    return bytes(data)
+
+
+DETECTION = dict(max_detections=3, max_classes_per_detection=1, num_classes=2, nms_score_threshold=0.1,
+                 nms_iou_threshold=0.5, y_scale=10.0, x_scale=10.0, h_scale=5.0, w_scale=5.0, use_regular_nms=False)
+
+
+@good
+def detection(options=None):
+    m = Model()
+    boxes = m.input("boxes", [1, 4, 4])
+    scores = m.input("scores", [1, 4, 3])
+    anchors = m.tensor("anchors", [4, 4], data=f32(*[0.5, 0.5, 1.0, 1.0] * 4))
+    y = [m.tensor(name, []) for name in ("boxes_out", "classes", "scores_out", "count")]
+    m.op("CUSTOM", [boxes, scores, anchors], y, custom="TFLite_Detection_PostProcess",
+         custom_options=flexbuffer(**DETECTION) if options is None else options)
+    return m.output(*y)
+
+
+@good
+def empty_tensor():
+    m = Model()
+    x = m.input("x", [0])
+    c = m.input("c", [1])
+    y = m.tensor("y", [0])
+    m.op("ADD", [x, c], [y], "Add")
+    return m.output(y)
+
+
+@good
+def scalar_by_empty_shape():
+    m = Model()
+    x = m.input("x", [1], "INT32")
+    shape = m.tensor("shape", [0], "INT32")
+    y = m.tensor("y", [], "INT32")
+    m.op("RESHAPE", [x, shape], [y])
+    return m.output(y)
+
+
+@good
+def nameless():
+    m = binary("ADD", "Add")
+    for tensor in m.graph["tensors"]:
+        del tensor["name"]
+    return m
+
+
+@good
+def several_subgraphs():
+    m = unary("RELU")
+    m.value["subgraphs"].append(copy.deepcopy(m.graph))
+    return m
+
+
+@good
+def output_is_input():
+    m = unary("RELU")
+    return m.output(0)
+
+
+@good
+def shared_buffer():
+    """Two tensors with one buffer."""
+    m = Model()
+    a = m.tensor("a", [2, 2], data=f32(1, 2, 3, 4))
+    b = m.tensor("b", [4])
+    m.graph["tensors"][b]["buffer"] = 1
+    x = m.input("x", [4])
+    y = m.tensor("y", [4])
+    z = m.tensor("z", [2, 4])
+    m.op("MUL", [x, b], [y], "Mul")
+    m.op("RESHAPE", [a], [z], "Reshape", {"new_shape": [1, 4]})
+    return m.output(y, z)
+
+
+for name, builtin in {"relu": "RELU", "relu6": "RELU6", "relu_n1_to_1": "RELU_N1_TO_1", "relu_0_to_1": "RELU_0_TO_1",
+                      "tanh": "TANH", "logistic": "LOGISTIC", "exp": "EXP", "log": "LOG", "sqrt": "SQRT",
+                      "rsqrt": "RSQRT", "neg": "NEG", "abs": "ABS", "hard_swish": "HARD_SWISH"}.items():
+    GOOD[name] = lambda builtin=builtin: unary(builtin)
+GOOD["leaky_relu"] = lambda: unary("LEAKY_RELU", options=("LeakyRelu", {"alpha": 0.2}))
+GOOD["cast"] = lambda: unary("CAST", out_type="INT32")
+for name, (builtin, options) in {"add": ("ADD", "Add"), "sub": ("SUB", "Sub"), "mul": ("MUL", "Mul"),
+                                 "div": ("DIV", "Div"), "maximum": ("MAXIMUM", None), "minimum": ("MINIMUM", None),
+                                 "squared_difference": ("SQUARED_DIFFERENCE", None)}.items():
+    GOOD[name] = lambda builtin=builtin, options=options: binary(builtin, options)
+GOOD["add_s16"] = lambda: binary("ADD", "Add", {"pot_scale_int16": False}, "INT16", quant(0.5, 0))
+GOOD["mean"] = lambda: with_ints("MEAN", [1, 2], options=("Reducer", {"keep_dims": True}), out=[1, 1, 1, 2])
+GOOD["sum"] = lambda: with_ints("SUM", [-1], options=("Reducer", {}), out=[1, 4, 4])
+GOOD["reduce_max"] = lambda: with_ints("REDUCE_MAX", [0, 1], options=("Reducer", {}), out=[4, 2])
+GOOD["transpose"] = lambda: with_ints("TRANSPOSE", [0, 3, 1, 2], out=[1, 2, 4, 4])
+GOOD["pad"] = lambda: with_ints("PAD", [0, 0, 1, 1, 2, 2, 0, 0], out=[1, 6, 8, 2])
+GOOD["slice"] = lambda: with_ints("SLICE", [0, 1, 0, 0], [-1, 2, 3, 2], out=[1, 2, 3, 2])
+GOOD["strided_slice"] = lambda: with_ints("STRIDED_SLICE", [0, 3, 0, 0], [1, 0, 4, 2], [1, -1, 2, 1],
+                                          options=("StridedSlice", {"end_mask": 2}), out=[1, 4, 2, 2])
+GOOD["squeeze"] = lambda: unary("SQUEEZE", shape=(1, 4, 1, 2), options=("Squeeze", {"squeeze_dims": [0, -2]}))
+GOOD["expand_dims"] = lambda: with_ints("EXPAND_DIMS", -1, out=[1, 4, 4, 2, 1])
+GOOD["space_to_batch"] = lambda: with_ints("SPACE_TO_BATCH_ND", [2, 2], [0, 0, 0, 0], out=[4, 2, 2, 2])
+GOOD["batch_to_space"] = lambda: with_ints("BATCH_TO_SPACE_ND", [2, 2], [0, 0, 1, 0], shape=(4, 2, 2, 2),
+                                           out=[1, 4, 3, 2])
+GOOD["resize_bilinear"] = lambda: with_ints("RESIZE_BILINEAR", [8, 7], out=[1, 8, 7, 2], version=3,
+                                            options=("ResizeBilinear", {"half_pixel_centers": True}))
+GOOD["resize_nearest"] = lambda: with_ints("RESIZE_NEAREST_NEIGHBOR", [2, 9], out=[1, 2, 9, 2],
+                                           options=("ResizeNearest", {"align_corners": True}))
+
+
+def metadata(**more):
+    value = {"name": "small", "description": "a model with everything",
+             "subgraph_metadata": [{
+                 "input_tensor_metadata": [{
+                     "name": "image", "description": "a picture",
+                     "process_units": [{"options_type": "Normalization",
+                                        "options": {"mean": [127.5], "std": [128.0]}}]}],
+                 "output_tensor_metadata": [{
+                     "name": "class", "description": "what it shows",
+                     "associated_files": [
+                         {"name": "labels_de.txt", "type": "TENSOR_AXIS_LABELS", "locale": "de"},
+                         {"name": "labels.txt", "type": "TENSOR_AXIS_LABELS"}]}]}]}
+    value["subgraph_metadata"][0].update(more)
+    return value
+
+
+def with_metadata(value=None, labels="cat\ndog\r\nbird\nfish", compression=zipfile.ZIP_DEFLATED, raw=None):
+    m = GOOD["fully_connected_reshape_softmax"]()
+    m.value["description"] = "fallback"
+    m.value["metadata"] = [{"name": "min_runtime_version", "buffer": 0},
+                           {"name": "TFLITE_METADATA", "buffer": len(m.value["buffers"])}]
+    m.value["buffers"].append({"data": list(flatc("metadata.fbs", value or metadata()) if raw is None else raw)})
+    data = m.bytes()
+    if labels is None:
+        return data
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", compression) as z:
+        for name, text in (("labels_de.txt", "Katze\nHund\n"), ("labels.txt", labels)):
+            z.writestr(zipfile.ZipInfo(name), text, compression)
+    return data + archive.getvalue()
+
+
+RAW = {
+    "good_metadata_deflated": with_metadata,
+    "good_metadata_stored": lambda: with_metadata(compression=zipfile.ZIP_STORED),
+    "good_metadata_without_archive": lambda: with_metadata(labels=None),
+}
+
+
+def large_buffer():
+    """Content behind the FlatBuffer, as files above 2 GiB have it."""
+    m = GOOD["conv_u8"]()
+    buffer = m.value["buffers"][1]
+    content = bytes(buffer.pop("data"))
+    buffer.update(offset=2, size=len(content))
+    size = len(m.bytes())
+    buffer["offset"] = (size + 15) // 16 * 16
+    return m.bytes().ljust(buffer["offset"], b"\0") + content
+
+
+RAW["good_buffer_behind_the_flatbuffer"] = large_buffer
+
+# ---- bad: name → (good model to start from, change) ----
+
+BAD = {}
+
+
+def bad(base):
+    def register(function):
+        BAD[function.__name__] = (base, function)
+        return function
+    return register
+
+
+def tensors(m):
+    return m.graph["tensors"]
+
+
+def options(m, index=0):
+    return m.graph["operators"][index]["options"]
+
+
+@bad("add")
+def format_version(m):
+    m.value["version"] = 4
+
+
+@bad("add")
+def no_subgraph(m):
+    m.value["subgraphs"] = []
+
+
+@bad("add")
+def no_outputs(m):
+    m.graph["outputs"] = []
+
+
+@bad("add")
+def opcode_index(m):
+    m.graph["operators"][0]["opcode_index"] = 7
+
+
+@bad("add")
+def opcode_unknown(m):
+    m.value["operator_codes"][0]["builtin_code"] = "WHILE"
+
+
+@bad("add")
+def opcode_version_new(m):
+    m.value["operator_codes"][0]["version"] = 99
+
+
+@bad("add")
+def opcode_version_negative(m):
+    m.value["operator_codes"][0]["version"] = -1
+
+
+@bad("detection")
+def custom_unknown(m):
+    m.value["operator_codes"][0]["custom_code"] = "Sinh"
+
+
+@bad("detection")
+def custom_options(m):
+    m.graph["operators"][0]["custom_options"] = list(flexbuffer(**DETECTION))[:-1]
+
+
+@bad("detection")
+def custom_options_missing_key(m):
+    m.graph["operators"][0]["custom_options"] = list(flexbuffer(max_detections=3))
+
+
+@bad("add")
+def options_of_another_operator(m):
+    m.graph["operators"][0]["options_type"] = "Reshape"
+
+
+@bad("add")
+def input_index(m):
+    m.graph["operators"][0]["inputs"] = [0, 99]
+
+
+@bad("add")
+def input_index_negative(m):
+    m.graph["operators"][0]["inputs"] = [0, -2]
+
+
+@bad("add")
+def input_absent(m):
+    m.graph["operators"][0]["inputs"] = [0, -1]
+
+
+@bad("add")
+def input_count(m):
+    m.graph["operators"][0]["inputs"] = [0, 1, 1]
+
+
+@bad("add")
+def output_index(m):
+    m.graph["operators"][0]["outputs"] = [-1]
+
+
+@bad("add")
+def output_count(m):
+    m.graph["operators"][0]["outputs"] = []
+    m.graph["outputs"] = [0]
+
+
+@bad("add")
+def output_is_the_input(m):
+    m.graph["operators"][0]["outputs"] = [0]
+
+
+@bad("concatenation")
+def output_is_a_constant(m):
+    m.graph["operators"][0]["outputs"] = [2]
+
+
+@bad("pack_unpack")
+def two_producers(m):
+    m.graph["operators"][1]["outputs"] = [2, 4, 5]
+
+
+@bad("add")
+def cycle(m):
+    m.graph["operators"][0]["inputs"] = [0, 2]
+
+
+@bad("quantize_round_trip")
+def order(m):
+    m.graph["operators"].reverse()
+
+
+@bad("add")
+def graph_input_index(m):
+    m.graph["inputs"] = [0, 99]
+
+
+@bad("add")
+def graph_input_twice(m):
+    m.graph["inputs"] = [0, 1, 0]
+
+
+@bad("concatenation")
+def graph_input_is_a_constant(m):
+    m.graph["inputs"] = [0, 1, 2]
+
+
+@bad("add")
+def graph_output_index(m):
+    m.graph["outputs"] = [99]
+
+
+@bad("add")
+def graph_output_made_by_nothing(m):
+    m.graph["tensors"].append({"name": "z", "shape": [3]})
+    m.graph["outputs"] = [3]
+
+
+@bad("add")
+def two_inputs_of_one_name(m):
+    tensors(m)[1]["name"] = "a"
+
+
+@bad("add")
+def buffer_index(m):
+    tensors(m)[0]["buffer"] = 12
+
+
+@bad("conv_u8")
+def buffer_too_short(m):
+    m.value["buffers"][1]["data"].pop()
+
+
+@bad("conv_u8")
+def buffer_offset(m):
+    m.value["buffers"][1] = {"offset": 1 << 40, "size": 108}
+
+
+@bad("conv_u8")
+def buffer_size(m):
+    m.value["buffers"][1] = {"offset": 64, "size": (1 << 64) - 32}
+
+
+@bad("conv_u8")
+def buffer_in_two_places(m):
+    m.value["buffers"][1].update(offset=64, size=108)
+
+
+@bad("add")
+def dimension_negative(m):
+    tensors(m)[0]["shape"] = [1, -4, 4, 2]
+
+
+@bad("add")
+def dimension_unknown(m):
+    tensors(m)[0]["shape"] = [1, -1, 4, 2]
+
+
+@bad("add")
+def signature_rank(m):
+    tensors(m)[0]["shape_signature"] = [-1, 4]
+
+
+@bad("concatenation")
+def shape_overflow(m):
+    tensors(m)[2]["shape"] = [2147483647, 2147483647, 2147483647, 3]
+
+
+@bad("add")
+def input_too_large(m):
+    tensors(m)[0]["shape"] = [65536, 65536]
+
+
+@bad("add")
+def rank(m):
+    tensors(m)[0]["shape"] = [1] * 9
+
+
+@bad("add")
+def type_unknown(m):
+    tensors(m)[0]["type"] = "RESOURCE"
+
+
+@bad("add")
+def type_string(m):
+    tensors(m)[0]["type"] = "STRING"
+
+
+@bad("add")
+def variable(m):
+    tensors(m)[1]["is_variable"] = True
+
+
+@bad("concatenation")
+def sparse(m):
+    tensors(m)[2]["sparsity"] = {}
+
+
+@bad("conv_u8")
+def scale_zero(m):
+    tensors(m)[1]["quantization"]["scale"] = [0.0]
+
+
+@bad("conv_u8")
+def scale_infinite(m):
+    tensors(m)[0]["quantization"]["scale"] = [1e39]
+
+
+@bad("conv_s8_per_channel")
+def scale_count(m):
+    tensors(m)[1]["quantization"]["scale"].pop()
+    tensors(m)[1]["quantization"]["zero_point"].pop()
+
+
+@bad("conv_s8_per_channel")
+def scale_axis(m):
+    tensors(m)[1]["quantization"]["quantized_dimension"] = 4
+
+
+@bad("conv_s8_per_channel")
+def zero_point_count(m):
+    tensors(m)[1]["quantization"]["zero_point"].pop()
+
+
+@bad("conv_u8")
+def zero_point_range(m):
+    tensors(m)[0]["quantization"]["zero_point"] = [256]
+
+
+@bad("conv_u8")
+def custom_quantization(m):
+    tensors(m)[0]["quantization"].update(details_type="CustomQuantization", details={})
+
+
+@bad("conv_u8")
+def stride_zero(m):
+    options(m)["stride_w"] = 0
+
+
+@bad("conv_u8")
+def dilation_negative(m):
+    options(m)["dilation_h"] = -1
+
+
+@bad("conv_u8")
+def filter_depth(m):
+    tensors(m)[1]["shape"] = [6, 3, 3, 2]
+
+
+@bad("conv_u8")
+def activation(m):
+    options(m)["activation"] = 77
+
+
+@bad("conv_u8")
+def padding(m):
+    options(m)["padding"] = 2
+
+
+@bad("max_pool")
+def filter_zero(m):
+    options(m)["filter_h"] = 0
+
+
+@bad("concatenation")
+def axis(m):
+    options(m)["axis"] = 3
+
+
+@bad("split")
+def split_count(m):
+    options(m)["num_splits"] = 2
+
+
+@bad("pack_unpack")
+def pack_count(m):
+    options(m)["values_count"] = 3
+
+
+@bad("transpose")
+def perm_duplicate(m):
+    m.value["buffers"][1]["data"] = list(s32(0, 1, 1, 2))
+
+
+@bad("pad")
+def pad_negative(m):
+    m.value["buffers"][1]["data"] = list(s32(0, 0, -1, 1, 2, 2, 0, 0))
+
+
+@bad("space_to_batch")
+def block_zero(m):
+    m.value["buffers"][1]["data"] = list(s32(0, 2))
+
+
+@bad("strided_slice")
+def step_zero(m):
+    m.value["buffers"][3]["data"] = list(s32(1, 0, 1, 1))
+
+
+@bad("slice")
+def slice_outside(m):
+    m.value["buffers"][2]["data"] = list(s32(1, 9, 1, 1))
+
+
+@bad("fully_connected_reshape_softmax")
+def reshape_elements(m):
+    m.value["buffers"][3]["data"] = list(s32(3, 3))
+
+
+@bad("fully_connected_reshape_softmax")
+def signature_tensor(m):
+    m.value["signature_defs"][0]["inputs"][0]["tensor_index"] = 99
+
+
+@bad("fully_connected_reshape_softmax")
+def signature_subgraph(m):
+    m.value["signature_defs"][0]["subgraph_index"] = 1
+
+
+@bad("transpose")
+def shape_at_run_time(m):
+    m.graph["inputs"] = [0, 1]
+    tensors(m)[1]["buffer"] = 0
+
+
+@bad("resize_bilinear")
+def resize_to_nothing(m):
+    m.value["buffers"][1]["data"] = list(s32(0, 7))
+
+
+@bad("add")
+def metadata_buffer(m):
+    m.value["metadata"] = [{"name": "TFLITE_METADATA", "buffer": 42}]
+
+
+@bad("concatenation")
+def bool_is_not_0_or_1(m):
+    for tensor in tensors(m):
+        tensor["type"] = "BOOL"
+    m.value["buffers"][1]["data"] = [0, 1, 2]
+
+
+def damaged_archive():
+    data = bytearray(with_metadata(compression=zipfile.ZIP_STORED))
+    at = data.index(b"cat\ndog")
+    data[at] ^= 1
+    return bytes(data)
+
+
+RAW.update({
+    "bad_metadata_damaged": lambda: with_metadata(raw=b"\x18\0\0\0M001" + b"\xff" * 24),
+    "bad_metadata_normalization": lambda: with_metadata(metadata(input_tensor_metadata=[
+        {"process_units": [{"options_type": "Normalization", "options": {"mean": [1.0], "std": [0.0]}}]}])),
+    "bad_archive_checksum": damaged_archive,
+    "bad_archive_labels_are_not_text": lambda: with_metadata(labels=b"\xff\xfe\x00"),
+})
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "corpus" / "tflite"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, build in GOOD.items():
+        (folder / f"good_{name}.tflite").write_bytes(build().bytes())
+    for name, (base, change) in BAD.items():
+        m = GOOD[base]()
+        change(m)
+        (folder / f"bad_{name}.tflite").write_bytes(m.bytes())
+    for name, build in RAW.items():
+        (folder / f"{name}.tflite").write_bytes(build())
+
+
+if __name__ == "__main__":
+    main()
