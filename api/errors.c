@@ -1,0 +1,33 @@
+/* The one table from codes to HTTP. */
+#include "api/errors.h"
+
+static const struct {
+    int status;
+    bool may_retry;
+} table[] = {
+    [IFD_OK] = {200, false},         [IFD_INVALID] = {400, false},
+    [IFD_CORRUPT] = {400, false},    [IFD_UNSUPPORTED] = {501, false},
+    [IFD_NOT_FOUND] = {404, false},  [IFD_EXISTS] = {409, false},
+    [IFD_TOO_LARGE] = {413, false},  [IFD_BUSY] = {503, true},
+    [IFD_UNAVAILABLE] = {503, true}, [IFD_DEADLINE] = {503, true},
+    [IFD_CANCELLED] = {503, false},  [IFD_NOMEM] = {503, true},
+    [IFD_IO] = {500, false},         [IFD_INTERNAL] = {500, false},
+};
+
+_Static_assert(sizeof(table) / sizeof(table[0]) == IFD_CODE_COUNT, "a code has no HTTP status");
+_Static_assert(IFD_CODE_COUNT == 14, "give the new code a row above, then count it here");
+
+static enum ifd_code known(enum ifd_code code)
+{
+    return (unsigned)code < IFD_CODE_COUNT ? code : IFD_INTERNAL;
+}
+
+int ifd_http_status(enum ifd_code code)
+{
+    return table[known(code)].status;
+}
+
+bool ifd_http_may_retry(enum ifd_code code)
+{
+    return table[known(code)].may_retry;
+}

@@ -1,0 +1,64 @@
+/** Inside api/infer_*.c: one inference from bytes to bytes. Thread: loop only. */
+#ifndef INFERD_API_INFER_IMPL_H
+#define INFERD_API_INFER_IMPL_H
+
+#include "api/api_impl.h"
+
+/** How the client wants an output. */
+struct ifd_output_choice {
+    bool is_wanted;
+    bool has_binary, binary; /* the request's default holds where has_binary is false */
+    uint64_t top;            /* classification: the best so many; 0 = the tensor itself */
+};
+
+/** A picture on its way into a sample of an input. */
+struct ifd_picture {
+    struct ifd_bytes image;
+    const struct ifd_tensor_info *input;
+    struct ifd_tensor sample;
+};
+
+struct ifd_infer {
+    struct ifd_call *call;
+    const struct ifd_model_desc *desc;
+    struct ifd_infer_request request;
+    struct ifd_str id;
+    bool *has_input;                  /* by the model's inputs */
+    struct ifd_output_choice *choice; /* by the model's outputs */
+    bool binary_default;
+
+    struct ifd_picture *picture;
+    size_t picture_count, picture_capacity;
+    size_t decoding_count; /* the service's, plus one while they are being started */
+    enum ifd_code decode_code;
+    struct ifd_err decode_err;
+
+    bool is_submitted; /* done() will come */
+    bool has_outputs;  /* release_outputs() is due */
+};
+
+/** Fills infer->request from the call's body. Errors: as an HTTP client should see them. */
+IFD_NODISCARD enum ifd_code ifd_infer_parse(struct ifd_infer *infer, struct ifd_err *err);
+
+/* ---- used by the parsers of the three kinds of body (infer_request.c, infer_picture.c) ---- */
+
+/** Index of the model's input of this name; -1. */
+int ifd_infer_find_input(const struct ifd_model_desc *desc, struct ifd_str name);
+/** All required inputs are there and agree on a batch size, which is set. */
+IFD_NODISCARD enum ifd_code ifd_infer_check(struct ifd_infer *infer, struct ifd_err *err);
+/** "[-1,16]" into text of at least 200 bytes; batched: with the batch dimension in front. */
+const char *ifd_shape_text(const struct ifd_shape *shape, bool batched, char *text, size_t size);
+
+/** The whole body is one picture for the model's one picture input. Labelled outputs are answered as the best five. */
+IFD_NODISCARD enum ifd_code ifd_infer_parse_picture(struct ifd_infer *infer, struct ifd_err *err);
+/** Whether strings sent to this input may be pictures (as OpenVINO Model Server takes them). */
+bool ifd_input_takes_pictures(const struct ifd_tensor_info *input);
+/** Input index gets count pictures, one for each sample. */
+IFD_NODISCARD enum ifd_code ifd_infer_add_pictures(struct ifd_infer *infer, int index,
+                                                   const struct ifd_str *image, size_t count,
+                                                   struct ifd_err *err);
+
+/** Fills the answer from the outputs. */
+IFD_NODISCARD enum ifd_code ifd_infer_encode(struct ifd_infer *infer, struct ifd_err *err);
+
+#endif

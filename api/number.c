@@ -1,0 +1,427 @@
+/* Decimal text and binary numbers.
+ *
+ * Reading: up to 19 digits are gathered in an integer; where it and the power of ten are exact doubles, one multiplication or
+ * division rounds correctly (Clinger). A float is read through a double that may be off by two of its last places, which
+ * changes nothing unless it lies that close to the middle of two floats. What remains goes to the C library.
+ *
+ * Printing: all decimals between the middles to the neighbour floats read back to the same float; the one with the fewest
+ * digits is searched among 9-digit integers. */
+#include "api/number.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(FLT_EVAL_METHOD == 0, "float and double must be computed in their own precision");
+
+#define EXACT_POWER_MAX 22
+static const double power_of_ten[EXACT_POWER_MAX + 1] = {
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+#define SIGNIFICANT_MAX 19
+#define EXPONENT_MAX    100000 /* beyond it every number is zero or infinite */
+
+static bool is_digit(char c)
+{
+    return (unsigned char)(c - '0') <= 9;
+}
+
+/* Adds the digits from at on; is_fraction: they stand behind the point. */
+static const char *scan_digits(const char *at, const char *end, bool is_fraction,
+                               struct ifd_number *number, int *significant)
+{
+    int32_t shift = 0;
+    for (; at < end && is_digit(*at); at++) {
+        unsigned digit = (unsigned)(*at - '0');
+        if (*significant < SIGNIFICANT_MAX) {
+            number->digits = number->digits * 10 + digit;
+            *significant += number->digits != 0;
+            shift -= is_fraction;
+        } else {
+            number->is_cut = true;
+            shift += !is_fraction;
+        }
+        if (shift > EXPONENT_MAX || shift < -EXPONENT_MAX) {
+            /* keeps the sum in range; such numbers are left to the C library */
+            number->is_cut = true;
+            shift = 0;
+        }
+    }
+    number->exponent += shift;
+    return at;
+}
+
+static const char *scan_exponent(const char *at, const char *end, struct ifd_number *number)
+{
+    bool negative = at < end && *at == '-';
+    if (at < end && (*at == '-' || *at == '+')) {
+        at++;
+    }
+    if (at >= end || !is_digit(*at)) {
+        return NULL;
+    }
+    int32_t value = 0;
+    for (; at < end && is_digit(*at); at++) {
+        value = value < EXPONENT_MAX ? value * 10 + (*at - '0') : value;
+    }
+    number->exponent += negative ? -value : value;
+    return at;
+}
+
+size_t ifd_number_scan(const char *text, const char *end, struct ifd_number *ret)
+{
+    struct ifd_number number = {.text = text, .is_integer = true};
+    int significant = 0;
+    const char *at = text;
+    if (at < end && *at == '-') {
+        number.negative = true;
+        at++;
+    }
+    const char *first = at;
+    at = scan_digits(at, end, false, &number, &significant);
+    if (at == first || (*first == '0' && at > first + 1)) {
+        return 0;
+    }
+    if (at < end && *at == '.') {
+        number.is_integer = false;
+        first = at + 1;
+        at = scan_digits(first, end, true, &number, &significant);
+        if (at == first) {
+            return 0;
+        }
+    }
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        number.is_integer = false;
+        at = scan_exponent(at + 1, end, &number);
+        if (!at) {
+            return 0;
+        }
+    }
+    number.size = (size_t)(at - text);
+    *ret = number;
+    return number.size;
+}
+
+bool ifd_number_u64(const struct ifd_number *number, uint64_t *ret)
+{
+    uint64_t value = 0;
+    if (!number->is_integer || (number->negative && number->digits != 0)) {
+        return false;
+    }
+    if (!number->is_cut) {
+        *ret = number->digits;
+        return true;
+    }
+    for (size_t i = number->negative; i < number->size; i++) {
+        if (__builtin_mul_overflow(value, 10u, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(number->text[i] - '0'), &value)) {
+            return false;
+        }
+    }
+    *ret = value;
+    return true;
+}
+
+bool ifd_number_s64(const struct ifd_number *number, int64_t *ret)
+{
+    /* 19 digits hold every int64: a longer number cannot fit */
+    uint64_t limit = (uint64_t)INT64_MAX + number->negative;
+    if (!number->is_integer || number->is_cut || number->digits > limit) {
+        return false;
+    }
+    *ret = (int64_t)(number->negative ? 0 - number->digits : number->digits);
+    return true;
+}
+
+double ifd_number_f64(const struct ifd_number *number)
+{
+    int32_t exponent = number->exponent;
+    if (number->is_cut || number->digits > (UINT64_C(1) << 53) || exponent > EXACT_POWER_MAX ||
+        exponent < -EXACT_POWER_MAX) {
+        return strtod(number->text, NULL);
+    }
+    double value = (double)number->digits;
+    value = exponent >= 0 ? value * power_of_ten[exponent] : value / power_of_ten[-exponent];
+    return number->negative ? -value : value;
+}
+
+float ifd_number_f32(const struct ifd_number *number)
+{
+    int32_t exponent = number->exponent;
+    if (number->is_cut || exponent > EXACT_POWER_MAX || exponent < -EXACT_POWER_MAX) {
+        return strtof(number->text, NULL);
+    }
+    double value = (double)number->digits;
+    value = exponent >= 0 ? value * power_of_ten[exponent] : value / power_of_ten[-exponent];
+    if (number->digits != 0) {
+        uint64_t bits = 0;
+        memcpy(&bits, &value, sizeof(bits));
+        const uint64_t rest = bits & 0x1fffffff; /* what a float drops */
+        const uint64_t middle = 0x10000000, doubt = 4;
+        if ((rest > middle - doubt && rest < middle + doubt) || value < (double)FLT_MIN) {
+            return strtof(number->text, NULL);
+        }
+    }
+    return (float)(number->negative ? -value : value);
+}
+
+/* ---- printing ---- */
+
+static const char digit_pairs[] =
+    "00010203040506070809101112131415161718192021222324252627282930313233"
+    "34353637383940414243444546474849505152535455565758596061626364656667"
+    "68697071727374757677787980818283848586878889909192939495969798"
+    "99";
+
+size_t ifd_print_u64(char *text, uint64_t value)
+{
+    char reverse[20];
+    size_t at = sizeof(reverse);
+    while (value >= 100) {
+        size_t pair = (size_t)(value % 100) * 2;
+        value /= 100;
+        at -= 2;
+        memcpy(reverse + at, digit_pairs + pair, 2);
+    }
+    if (value >= 10) {
+        at -= 2;
+        memcpy(reverse + at, digit_pairs + value * 2, 2);
+    } else {
+        reverse[--at] = (char)('0' + value);
+    }
+    size_t size = sizeof(reverse) - at;
+    memcpy(text, reverse + at, size);
+    return size;
+}
+
+size_t ifd_print_s64(char *text, int64_t value)
+{
+    if (value >= 0) {
+        return ifd_print_u64(text, (uint64_t)value);
+    }
+    *text = '-';
+    return 1 + ifd_print_u64(text + 1, 0 - (uint64_t)value);
+}
+
+/* Values from 1e-5 up to 1e16 are written without an exponent. */
+#define PLAIN_LOW  -5
+#define PLAIN_HIGH 16
+
+/* Writes digits × 10^exponent as a JSON float; digits > 0. */
+static size_t print_decimal(char *text, uint64_t digits, int exponent)
+{
+    char plain[20];
+    while (digits % 10 == 0) {
+        digits /= 10;
+        exponent++;
+    }
+    int count = (int)ifd_print_u64(plain, digits);
+    int point = count + exponent; /* digits in front of the point */
+    char *at = text;
+    if (point <= PLAIN_LOW + 1 || point > PLAIN_HIGH) {
+        *at++ = plain[0];
+        if (count > 1) {
+            *at++ = '.';
+            memcpy(at, plain + 1, (size_t)count - 1);
+            at += count - 1;
+        }
+        *at++ = 'e';
+        at += ifd_print_s64(at, point - 1);
+    } else if (point <= 0) {
+        *at++ = '0';
+        *at++ = '.';
+        memset(at, '0', (size_t)-point);
+        at += -point;
+        memcpy(at, plain, (size_t)count);
+        at += count;
+    } else if (point >= count) {
+        memcpy(at, plain, (size_t)count);
+        at += count;
+        memset(at, '0', (size_t)(point - count));
+        at += point - count;
+        *at++ = '.';
+        *at++ = '0';
+    } else {
+        memcpy(at, plain, (size_t)point);
+        at += point;
+        *at++ = '.';
+        memcpy(at, plain + point, (size_t)(count - point));
+        at += count - point;
+    }
+    return (size_t)(at - text);
+}
+
+static size_t print_special(char *text, double value)
+{
+    const char *name = isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
+    size_t size = strlen(name);
+    memcpy(text, name, size);
+    return size;
+}
+
+/* The fewest digits that read back, by the C library. Decimals of so few digits that two of them never share a value are
+ * tried as one: their zeros fall off in print_decimal(). */
+static size_t print_by_trial(char *text, double value, bool is_float)
+{
+    const bool is_normal = value >= (is_float ? (double)FLT_MIN : DBL_MIN);
+    const int most = is_float ? 9 : 17;
+    const int least = !is_normal ? 1 : is_float ? FLT_DIG : DBL_DIG;
+    char trial[40];
+    uint64_t digits = 0;
+    int exponent = 0;
+    for (int count = least; count <= most; count++) {
+        (void)snprintf(trial, sizeof(trial), "%.*e", count - 1, value);
+        if (count == most ||
+            (is_float ? strtof(trial, NULL) == (float)value : strtod(trial, NULL) == value)) {
+            break;
+        }
+    }
+    const char *at = trial;
+    for (; *at != 'e'; at++) {
+        if (is_digit(*at)) {
+            digits = digits * 10 + (uint64_t)(*at - '0');
+            exponent -= 1;
+        }
+    }
+    exponent += 1 + (int)strtol(at + 1, NULL, 10);
+    return print_decimal(text, digits, exponent);
+}
+
+/* floor(log10(value)) of a normal value > 0, or one less or more. */
+static int ten_exponent(double value)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof(bits));
+    int two_exponent = (int)(bits >> 52) - 1023;
+    return (two_exponent * 1233) >> 12; /* log10(2) = 0.30103 */
+}
+
+static double scale_by_ten(double value, int exponent)
+{
+    return exponent >= 0 ? value * power_of_ten[exponent] : value / power_of_ten[-exponent];
+}
+
+/* All digits of 9-digit integers in (low, high); 0 if rounding leaves a doubt. */
+static uint32_t shortest_between(double middle, double low, double high, bool is_exact,
+                                 bool is_closed, int *ret_dropped)
+{
+    const double doubt = 1e-6; /* two roundings of values below 2e9, generously */
+    double first = ceil(low), last = floor(high);
+    if (is_exact) {
+        first += first == low && !is_closed;
+        last -= last == high && !is_closed;
+    } else if (fabs(low - rint(low)) < doubt || fabs(high - rint(high)) < doubt) {
+        return 0;
+    }
+    uint32_t from = (uint32_t)first, to = (uint32_t)last, unit = 1;
+    uint32_t best = (uint32_t)(middle + 0.5);
+    if (best < from || best > to) {
+        return 0;
+    }
+    int dropped = 0;
+    while (dropped < 9) {
+        uint32_t wider = unit * 10;
+        uint32_t below = (uint32_t)middle / wider * wider;
+        uint32_t above = below + wider;
+        bool is_below = below >= from, is_above = above <= to;
+        if (!is_below && !is_above) {
+            break;
+        }
+        bool below_is_near = middle - (double)below <= (double)above - middle;
+        best = is_below && (below_is_near || !is_above) ? below : above;
+        unit = wider;
+        dropped++;
+    }
+    *ret_dropped = dropped;
+    return best / unit;
+}
+
+static size_t print_positive_f32(char *text, float value)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, &value, sizeof(bits));
+    if (value < 16777216.0f && value == (float)(uint32_t)value) {
+        size_t size = ifd_print_u64(text, (uint32_t)value);
+        text[size] = '.';
+        text[size + 1] = '0';
+        return size + 2;
+    }
+    double middle = (double)value;
+    if (value >= 1e-13f && value < 1e29f) {
+        uint32_t below_bits = bits - 1, above_bits = bits + 1;
+        float below = 0, above = 0;
+        memcpy(&below, &below_bits, sizeof(below));
+        memcpy(&above, &above_bits, sizeof(above));
+        int exponent = ten_exponent(middle);
+        double scaled = scale_by_ten(middle, 8 - exponent);
+        if (scaled >= 1e9) {
+            exponent++;
+        } else if (scaled < 1e8) {
+            exponent--;
+        }
+        int scale = 8 - exponent, dropped = 0;
+        scaled = scale_by_ten(middle, scale);
+        double low = scale_by_ten((middle + (double)below) / 2, scale);
+        double high = scale_by_ten((middle + (double)above) / 2, scale);
+        /* integers times a small power of ten are exact, and so are their ties */
+        bool is_exact = value >= 16777216.0f && scale >= 0;
+        uint32_t digits = shortest_between(scaled, low, high, is_exact, (bits & 1) == 0, &dropped);
+        if (digits != 0) {
+            return print_decimal(text, digits, dropped - scale);
+        }
+    }
+    return print_by_trial(text, middle, true);
+}
+
+size_t ifd_print_f32(char *text, float value)
+{
+    if (!isfinite(value)) {
+        return print_special(text, (double)value);
+    }
+    size_t size = 0;
+    if (signbit(value)) {
+        text[size++] = '-';
+        value = -value;
+    }
+    return size + print_positive_f32(text + size, value);
+}
+
+static size_t print_positive_f64(char *text, double value)
+{
+    if (value < 9007199254740992.0 && value == (double)(uint64_t)value) {
+        size_t size = ifd_print_u64(text, (uint64_t)value);
+        text[size] = '.';
+        text[size + 1] = '0';
+        return size + 2;
+    }
+    if (value >= 1e-7 && value < 1e22) {
+        /* two decimals of at most 15 digits never share a double: if one reads back it is the shortest */
+        int scale = 14 - ten_exponent(value);
+        double scaled = scale_by_ten(value, scale);
+        if (scaled >= 1e15) {
+            scale--;
+            scaled = scale_by_ten(value, scale);
+        }
+        uint64_t digits = (uint64_t)(scaled + 0.5);
+        if (scale_by_ten((double)digits, -scale) == value) {
+            return print_decimal(text, digits, -scale);
+        }
+    }
+    return print_by_trial(text, value, false);
+}
+
+size_t ifd_print_f64(char *text, double value)
+{
+    if (!isfinite(value)) {
+        return print_special(text, value);
+    }
+    size_t size = 0;
+    if (signbit(value)) {
+        text[size++] = '-';
+        value = -value;
+    }
+    return size + print_positive_f64(text + size, value);
+}

@@ -1,0 +1,42 @@
+/** Numbers as JSON writes them: read exactly, printed as short as possible. No locale, no allocation. Thread: any. */
+#ifndef INFERD_API_NUMBER_H
+#define INFERD_API_NUMBER_H
+
+#include "inferd/types.h"
+
+/** A number's text and its digits: value = ± digits × 10^exponent, unless digits were dropped. */
+struct ifd_number {
+    const char *text;
+    size_t size;
+    uint64_t digits;
+    int32_t exponent;
+    bool negative;
+    bool is_integer; /* written without point and exponent */
+    bool is_cut;     /* more than 19 significant digits: digits holds the first ones */
+};
+
+/** Reads the longest JSON number (strict grammar: no leading zeros, no plus sign) between text and end. Returns its length,
+ *  0 if there is none. */
+size_t ifd_number_scan(const char *text, const char *end, struct ifd_number *ret);
+
+/** Exact values; false if the number is no integer or does not fit. */
+bool ifd_number_s64(const struct ifd_number *number, int64_t *ret) IFD_NODISCARD;
+bool ifd_number_u64(const struct ifd_number *number, uint64_t *ret) IFD_NODISCARD;
+
+/** Nearest value, ties to even; infinite if it is beyond the largest finite one. The byte behind the number's text must be
+ *  readable and not be able to continue a number (in a JSON text it is a comma, a bracket or a blank). */
+double ifd_number_f64(const struct ifd_number *number);
+float ifd_number_f32(const struct ifd_number *number);
+
+/** Bytes that one of the printers below writes at most; none writes a NUL. */
+#define IFD_NUMBER_TEXT_BYTES 28
+
+size_t ifd_print_u64(char *text, uint64_t value);
+size_t ifd_print_s64(char *text, int64_t value);
+/** The shortest digits that read back to the same value, with a point or an exponent so that the text stays a float
+ *  ("1.0", "0.1", "3e38"). NaN and infinities, which JSON lacks, become "NaN", "Infinity" and "-Infinity" *with* quotes, as in
+ *  the JSON mapping of protocol buffers. */
+size_t ifd_print_f32(char *text, float value);
+size_t ifd_print_f64(char *text, double value);
+
+#endif

@@ -1,0 +1,287 @@
+/* The repository: its index, load and unload. */
+#include "api/api_impl.h"
+
+#include "api/json_read.h"
+#include "api/tensor_binary.h"
+#include "engine/base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Files that one load request may bring. */
+#define LOAD_FILES_MAX 64
+
+static struct ifd_str body_text(const struct ifd_call *call)
+{
+    return (struct ifd_str){.data = (const char *)call->body.data, .size = call->body.size};
+}
+
+/* ---- index ---- */
+
+static const char *state_name(enum ifd_model_state state)
+{
+    switch (state) {
+    case IFD_MODEL_UNKNOWN:
+        break;
+    case IFD_MODEL_READY:
+        return "READY";
+    case IFD_MODEL_UNAVAILABLE:
+        return "UNAVAILABLE";
+    case IFD_MODEL_LOADING:
+        return "LOADING";
+    case IFD_MODEL_UNLOADING:
+        return "UNLOADING";
+    }
+    return "UNKNOWN";
+}
+
+static void put_row(void *arg, const struct ifd_index_row *row)
+{
+    struct ifd_json_out *out = arg;
+    char version[24];
+    ifd_json_begin(out, '{');
+    ifd_json_member_text(out, "name", row->name);
+    if (row->version > 0) {
+        (void)snprintf(version, sizeof(version), "%lld", (long long)row->version);
+        ifd_json_member_text(out, "version", version);
+    }
+    if (row->state != IFD_MODEL_UNKNOWN) {
+        ifd_json_member_text(out, "state", state_name(row->state));
+    }
+    if (row->reason && row->reason[0]) {
+        ifd_json_member_text(out, "reason", row->reason);
+    }
+    ifd_json_end(out, '}');
+}
+
+/* {"ready": true}, or nothing at all. */
+static bool read_index_request(struct ifd_json_in *in, bool *ret_only_ready)
+{
+    struct ifd_str key;
+    if (!ifd_json_open(in, '{')) {
+        return false;
+    }
+    while (ifd_json_member(in, &key)) {
+        if (ifd_str_equal(key, "ready")) {
+            ifd_json_bool(in, ret_only_ready);
+        } else {
+            ifd_json_skip(in);
+        }
+    }
+    return ifd_json_finish(in);
+}
+
+void ifd_handle_repository_index(struct ifd_call *call)
+{
+    struct ifd_err err = {0};
+    struct ifd_json_in in;
+    struct ifd_json_out out;
+    bool only_ready = false;
+    ifd_json_in_init(&in, body_text(call), call->exchange->arena, &err);
+    if (call->body.size > 0 && !read_index_request(&in, &only_ready)) {
+        ifd_call_fail(call, in.code, &err);
+        return;
+    }
+    ifd_json_out_init(&out, call->exchange->arena);
+    ifd_json_begin(&out, '[');
+    ifd_call_ops(call)->index(ifd_call_service(call), only_ready, put_row, &out);
+    ifd_json_end(&out, ']');
+    ifd_call_json(call, 200, &out);
+}
+
+/* ---- load and unload ---- */
+
+static void on_control(void *arg, enum ifd_code code, const struct ifd_err *err)
+{
+    struct ifd_call *call = arg;
+    call->is_waiting = false;
+    if (code == IFD_OK) {
+        ifd_call_empty(call);
+    } else {
+        ifd_call_fail(call, code, err);
+    }
+}
+
+static void refuse(struct ifd_call *call)
+{
+    struct ifd_err err = {0};
+    (void)ifd_fail(&err, IFD_UNAVAILABLE,
+                   "explicit model load / unload is not allowed: start the server with "
+                   "--model-control-mode explicit");
+    ifd_call_fail(call, IFD_UNAVAILABLE, &err);
+}
+
+static int base64_value(char c)
+{
+    return c >= 'A' && c <= 'Z'   ? c - 'A'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 26
+           : c >= '0' && c <= '9' ? c - '0' + 52
+           : c == '+'             ? 62
+           : c == '/'             ? 63
+                                  : -1;
+}
+
+/* Standard alphabet, padding wanted. */
+static bool decode_base64(struct ifd_str text, uint8_t *to, size_t *ret_size)
+{
+    size_t size = 0, padding = 0;
+    if (text.size % 4 != 0) {
+        return false;
+    }
+    while (padding < 2 && padding < text.size && text.data[text.size - 1 - padding] == '=') {
+        padding++;
+    }
+    for (size_t i = 0; i < text.size; i += 4) {
+        uint32_t group = 0;
+        for (size_t k = 0; k < 4; k++) {
+            int value = i + k >= text.size - padding ? 0 : base64_value(text.data[i + k]);
+            if (value < 0) {
+                return false;
+            }
+            group = group << 6 | (uint32_t)value;
+        }
+        to[size++] = (uint8_t)(group >> 16);
+        to[size++] = (uint8_t)(group >> 8);
+        to[size++] = (uint8_t)group;
+    }
+    *ret_size = size - padding;
+    return true;
+}
+
+static bool read_file(struct ifd_json_in *in, struct ifd_str key, struct ifd_load_request *load,
+                      struct ifd_load_file *file)
+{
+    struct ifd_str text;
+    if (load->file_count == LOAD_FILES_MAX) {
+        return ifd_json_fail(in, IFD_INVALID, "more than %d files", LOAD_FILES_MAX);
+    }
+    if (!ifd_json_text(in, &text)) {
+        return false;
+    }
+    size_t bytes = text.size / 4 * 3, size = 0;
+    uint8_t *content = ifd_arena_take_tensor(in->arena, bytes);
+    if (!content) {
+        in->failed = true;
+        in->code = ifd_arena_fail(in->arena, bytes, in->err);
+        return false;
+    }
+    if (!decode_base64(text, content, &size)) {
+        return ifd_json_fail(in, IFD_INVALID, "parameter '%.*s' is not base64",
+                             key.size > 64 ? 64 : (int)key.size, key.data);
+    }
+    file[load->file_count++] =
+        (struct ifd_load_file){.path = {.data = key.data + 5, .size = key.size - 5},
+                               .content = {.data = content, .size = size}};
+    return true;
+}
+
+static bool read_load_parameters(struct ifd_json_in *in, struct ifd_load_request *load,
+                                 struct ifd_load_file *file)
+{
+    struct ifd_str key;
+    if (!ifd_json_open(in, '{')) {
+        return false;
+    }
+    while (ifd_json_member(in, &key)) {
+        if (ifd_str_equal(key, "config")) {
+            ifd_json_text(in, &load->config);
+        } else if (ifd_str_starts(key, "file:") && key.size > 5) {
+            read_file(in, key, load, file);
+        } else {
+            ifd_json_fail(in, IFD_INVALID, "unknown load parameter '%.*s'",
+                          key.size > 64 ? 64 : (int)key.size, key.data);
+        }
+    }
+    return !in->failed;
+}
+
+static bool read_load_request(struct ifd_json_in *in, struct ifd_load_request *load,
+                              struct ifd_load_file *file)
+{
+    struct ifd_str key;
+    if (!ifd_json_open(in, '{')) {
+        return false;
+    }
+    while (ifd_json_member(in, &key)) {
+        if (ifd_str_equal(key, "parameters")) {
+            read_load_parameters(in, load, file);
+        } else {
+            ifd_json_skip(in);
+        }
+    }
+    if (!in->failed && load->file_count > 0 && !load->config.data) {
+        return ifd_json_fail(in, IFD_INVALID, "files are given without parameter 'config'");
+    }
+    return ifd_json_finish(in);
+}
+
+void ifd_handle_repository_load(struct ifd_call *call)
+{
+    struct ifd_err err = {0};
+    struct ifd_json_in in;
+    struct ifd_arena *arena = call->exchange->arena;
+    struct ifd_load_request *load = ifd_arena_take(arena, sizeof(*load));
+    struct ifd_load_file *file = ifd_arena_take_array(arena, LOAD_FILES_MAX, sizeof(*file));
+    if (!ifd_call_ops(call)->load) {
+        refuse(call);
+        return;
+    }
+    if (!load || !file) {
+        ifd_call_fail(call, IFD_NOMEM, NULL);
+        return;
+    }
+    load->model = call->match.model;
+    load->file = file;
+    ifd_json_in_init(&in, body_text(call), arena, &err);
+    if (call->body.size > 0 && !read_load_request(&in, load, file)) {
+        ifd_call_fail(call, in.code, &err);
+        return;
+    }
+    call->is_waiting = true;
+    ifd_call_ops(call)->load(ifd_call_service(call), load, on_control, call);
+}
+
+static bool read_unload_request(struct ifd_json_in *in, bool *ret_dependents)
+{
+    struct ifd_str key;
+    if (!ifd_json_open(in, '{')) {
+        return false;
+    }
+    while (ifd_json_member(in, &key)) {
+        if (!ifd_str_equal(key, "parameters")) {
+            ifd_json_skip(in);
+            continue;
+        }
+        if (!ifd_json_open(in, '{')) {
+            return false;
+        }
+        while (ifd_json_member(in, &key)) {
+            if (ifd_str_equal(key, "unload_dependents")) {
+                ifd_json_bool(in, ret_dependents);
+            } else {
+                ifd_json_fail(in, IFD_INVALID, "unknown unload parameter '%.*s'",
+                              key.size > 64 ? 64 : (int)key.size, key.data);
+            }
+        }
+    }
+    return ifd_json_finish(in);
+}
+
+void ifd_handle_repository_unload(struct ifd_call *call)
+{
+    struct ifd_err err = {0};
+    struct ifd_json_in in;
+    bool dependents = false;
+    if (!ifd_call_ops(call)->unload) {
+        refuse(call);
+        return;
+    }
+    ifd_json_in_init(&in, body_text(call), call->exchange->arena, &err);
+    if (call->body.size > 0 && !read_unload_request(&in, &dependents)) {
+        ifd_call_fail(call, in.code, &err);
+        return;
+    }
+    call->is_waiting = true;
+    ifd_call_ops(call)->unload(ifd_call_service(call), call->match.model, dependents, on_control,
+                               call);
+}

@@ -1,0 +1,308 @@
+/* The recorded requests of Triton 2.51 against our API: same status, same members, same values, same bytes, except where the
+ * recording's README says that Triton is wrong. The models of the recording stand in tests/support/fake_service.c. */
+#include "tests/support/loopback.h"
+#include "tests/support/test.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#define RECORDS "golden/wire/triton_2.51.json"
+
+/* Records that are compared elsewhere or belong to what is not here; by the beginning of their name. */
+static const struct {
+    const char *name, *why;
+} skipped[] = {
+    {"server metadata", "names the server"},
+    {"model config", "names the backend; tests/api/test_model_meta.c has its members"},
+    {"config after override", "needs a server"},
+    {"infer NaN binary, JSON out", "quoted, since bare NaN is not JSON; test_infer.c"},
+    {"sequence", "sequence batching is not here"},
+    {"repository index", "lists the models; test_repository.c"},
+    {"index after unload", "lists the models; test_repository.c"},
+    {"statistics", "counts; test_stats.c"},
+    {"trace setting", "tracing is not here"},
+    {"logging", "log settings are not here"},
+    {"queue of two", "needs a queue"},
+    {"metrics", "needs a server"},
+};
+
+/* Where we answer with another status, as the recording's README asks. */
+static const struct {
+    const char *name;
+    int status;
+} better[] = {
+    {"HEAD live", 200},
+    {"bad: INT32 out of range", 400},
+    {"infer unknown content encoding", 415},
+    {"load, no such model", 400},
+    {"load, broken config", 400},
+    {"load, override is not JSON", 200}, /* judged by the server, not by the fake */
+    {"unload, no such model", 404},
+    {"shared memory register, no such region", 501},
+    {"model metadata, version not a number", 404},
+};
+
+/* Success with Triton, of which only the status is compared: our body says more. */
+static const char *const said_more[] = {"live", "ready", "model ready", "model ready, version"};
+
+static json_t *load_records(void)
+{
+    json_error_t error;
+    json_t *records = json_load_file(test_shared(RECORDS), JSON_ALLOW_NUL, &error);
+    REQUIRE(json_is_array(records));
+    return records;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static size_t decode_base64(const char *text, uint8_t *to)
+{
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t size = 0;
+    uint32_t bits = 0, count = 0;
+    for (; *text && *text != '='; text++) {
+        const char *at = strchr(alphabet, *text);
+        REQUIRE(at != NULL);
+        bits = bits << 6 | (uint32_t)(at - alphabet);
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            to[size++] = (uint8_t)(bits >> count);
+        }
+    }
+    return size;
+}
+
+/* Body of a request or an answer; static buffers, two at a time. */
+static struct ifd_bytes body_of(const json_t *message)
+{
+    static uint8_t buffers[2][65536];
+    static unsigned next;
+    uint8_t *to = buffers[next++ % 2];
+    const json_t *plain = json_object_get(message, "body");
+    if (!plain) {
+        const char *text = text_of(message, "body_base64");
+        REQUIRE(strlen(text) < 65536);
+        return (struct ifd_bytes){.data = to, .size = decode_base64(text, to)};
+    }
+    size_t size = json_string_length(plain);
+    REQUIRE(size < 65536);
+    memcpy(to, json_string_value(plain), size);
+    return (struct ifd_bytes){.data = to, .size = size};
+}
+
+static const char *header_of(const json_t *message, const char *name)
+{
+    return json_string_value(json_object_get(json_object_get(message, "headers"), name));
+}
+
+static bool same_number(const json_t *got, const json_t *want)
+{
+    double a = json_number_value(got), b = json_number_value(want);
+    /* FP32 values: Triton prints the double next to them, we the shortest text */
+    return json_typeof(got) == json_typeof(want) && (a == b || (float)a == (float)b);
+}
+
+static bool same_json(const json_t *got, const json_t *want)
+{
+    if (json_is_number(want)) {
+        return same_number(got, want);
+    }
+    if (json_is_array(want)) {
+        bool same = json_is_array(got) && json_array_size(got) == json_array_size(want);
+        for (size_t i = 0; same && i < json_array_size(want); i++) {
+            same = same_json(json_array_get(got, i), json_array_get(want, i));
+        }
+        return same;
+    }
+    if (json_is_object(want)) {
+        bool same = json_is_object(got) && json_object_size(got) == json_object_size(want);
+        const char *key;
+        json_t *value;
+        json_object_foreach((json_t *)want, key, value)
+        {
+            /* "platform" names the server's own kind of model */
+            same = same &&
+                   (strcmp(key, "platform") == 0 ? json_is_string(json_object_get(got, key))
+                                                 : same_json(json_object_get(got, key), value));
+        }
+        return same;
+    }
+    return json_equal(got, want);
+}
+
+/* zlib or gzip, found by the stream itself. */
+static struct ifd_bytes inflate_all(struct ifd_bytes body, uint8_t *to, size_t room)
+{
+    z_stream stream = {.next_in = (z_const Bytef *)body.data, .avail_in = (uInt)body.size};
+    stream.next_out = to;
+    stream.avail_out = (uInt)room;
+    REQUIRE(inflateInit2(&stream, 15 + 32) == Z_OK);
+    EXPECT_INT(inflate(&stream, Z_FINISH), Z_STREAM_END);
+    size_t size = stream.total_out;
+    (void)inflateEnd(&stream);
+    return (struct ifd_bytes){.data = to, .size = size};
+}
+
+static void compare_bodies(struct ifd_bytes got, struct ifd_bytes want, size_t got_json,
+                           size_t want_json)
+{
+    json_error_t error;
+    if (want_json == 0) {
+        EXPECT_INT(got_json, 0);
+        return;
+    }
+    json_t *a = json_loadb((const char *)got.data, got_json, JSON_DECODE_ANY, &error);
+    json_t *b = json_loadb((const char *)want.data, want_json, JSON_DECODE_ANY, &error);
+    bool same = a && b && same_json(a, b);
+    if (!same) {
+        fprintf(stderr, "    got    %.*s\n    wanted %.*s\n", (int)got_json, got.data,
+                (int)want_json, want.data);
+    }
+    EXPECT(same);
+    EXPECT_INT(got.size - got_json, want.size - want_json);
+    if (got.size - got_json == want.size - want_json) {
+        EXPECT_BYTES(got.data + got_json, want.data + want_json, got.size - got_json);
+    }
+    json_decref(a);
+    json_decref(b);
+}
+
+static void compare_success(const char *name, const struct loopback_answer *answer,
+                            const json_t *response)
+{
+    static uint8_t plain_got[65536], plain_want[65536];
+    struct ifd_bytes got = {.data = answer->body.data, .size = answer->body.size};
+    struct ifd_bytes want = body_of(response);
+    const char *coding = header_of(response, "Content-Encoding");
+    for (size_t i = 0; i < sizeof(said_more) / sizeof(said_more[0]); i++) {
+        if (strcmp(name, said_more[i]) == 0) {
+            return;
+        }
+    }
+    if (coding) {
+        EXPECT_TEXT(loopback_header(answer, "Content-Encoding"), coding);
+        got = inflate_all(got, plain_got, sizeof(plain_got));
+        want = inflate_all(want, plain_want, sizeof(plain_want));
+    } else {
+        EXPECT(!loopback_header(answer, "Content-Encoding"));
+    }
+    EXPECT_TEXT(loopback_header(answer, "Content-Type"), header_of(response, "Content-Type"));
+    const char *want_length = header_of(response, "Inference-Header-Content-Length");
+    const char *got_length = loopback_header(answer, "Inference-Header-Content-Length");
+    EXPECT(!want_length == !got_length);
+    size_t got_json = got_length ? strtoul(got_length, NULL, 10) : got.size;
+    size_t want_json = want_length ? strtoul(want_length, NULL, 10) : want.size;
+    REQUIRE(got_json <= got.size && want_json <= want.size);
+    compare_bodies(got, want, got_json, want_json);
+}
+
+static void compare_refusal(const struct loopback_answer *answer, bool is_head)
+{
+    json_error_t error;
+    EXPECT_TEXT(loopback_header(answer, "Content-Type"), "application/json");
+    json_t *body = json_loadb((const char *)answer->body.data, answer->body.size, 0, &error);
+    const char *text = json_string_value(json_object_get(body, "error"));
+    EXPECT(is_head || (text && text[0]));
+    json_decref(body);
+}
+
+static int wanted_status(const char *name, int recorded)
+{
+    for (size_t i = 0; i < sizeof(better) / sizeof(better[0]); i++) {
+        if (strcmp(name, better[i].name) == 0) {
+            return better[i].status;
+        }
+    }
+    /* the client's mistakes are 400, whatever Triton says */
+    return strncmp(name, "bad: ", 5) == 0 && recorded == 500 ? 400 : recorded;
+}
+
+static const char *why_skipped(const char *name)
+{
+    for (size_t i = 0; i < sizeof(skipped) / sizeof(skipped[0]); i++) {
+        size_t size = strlen(skipped[i].name);
+        /* "statistics, no such model" is compared: a prefix must be the whole first part */
+        if (strncmp(name, skipped[i].name, size) == 0 &&
+            strcmp(name, "statistics, no such model") != 0 &&
+            strcmp(name, "server metadata, trailing slash") != 0 &&
+            strcmp(name, "model config, no such model") != 0 &&
+            strcmp(name, "repository index by GET") != 0) {
+            return skipped[i].why;
+        }
+    }
+    return NULL;
+}
+
+static void replay(struct loopback *loop, const json_t *record)
+{
+    const char *headers[32] = {NULL};
+    const char *name = text_of(record, "name");
+    const json_t *request = json_object_get(record, "request");
+    const json_t *response = json_object_get(record, "response");
+    struct loopback_answer answer;
+    size_t count = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(request, "headers"), key, value)
+    {
+        headers[count++] = key;
+        headers[count++] = json_string_value(value);
+    }
+    struct ifd_bytes body = body_of(request);
+    const char *method = text_of(request, "method");
+    loopback_ask(loop, method, text_of(request, "path"), headers, body.data, body.size, &answer);
+    int recorded = (int)json_integer_value(json_object_get(response, "status"));
+    int want = wanted_status(name, recorded);
+    if (answer.status != want) {
+        fprintf(stderr, "    record \"%s\": status %d, wanted %d: %s\n", name, answer.status, want,
+                answer.body.data);
+    }
+    EXPECT_INT(answer.status, want);
+    if (answer.status == 200 && recorded == 200 && want == 200) {
+        compare_success(name, &answer, response);
+    } else if (answer.status >= 400) {
+        compare_refusal(&answer, strcmp(method, "HEAD") == 0);
+    }
+    loopback_forget(&answer);
+}
+
+static void recorded_requests_get_the_recorded_answers(void)
+{
+    struct loopback loop;
+    json_t *records = load_records();
+    size_t compared = 0, i = 0;
+    json_t *record;
+    loopback_init(&loop, ifd_alloc_system());
+    json_array_foreach(records, i, record)
+    {
+        const char *name = text_of(record, "name");
+        const char *why = why_skipped(name);
+        if (why) {
+            printf("left out: %s (%s)\n", name, why);
+            continue;
+        }
+        replay(&loop, record);
+        compared++;
+    }
+    printf("%zu of %zu records compared\n", compared, json_array_size(records));
+    EXPECT(compared >= 95);
+    loopback_finish(&loop);
+    json_decref(records);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(recorded_requests_get_the_recorded_answers),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}

@@ -1,0 +1,470 @@
+/* Models in a few lines. */
+#include "tests/support/fake_service.h"
+
+#include "engine/base/str.h"
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROW(...)                                                                                   \
+    {                                                                                              \
+        .rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .dim = { __VA_ARGS__ }         \
+    }
+
+static const char *const digit_labels[] = {"zero", "one", "two",   "three", "four",
+                                           "five", "six", "seven", "eight", "nine"};
+static const char *const one_version[] = {"1"}, *const two_versions[] = {"1", "3"};
+
+static const struct ifd_tensor_info simple_inputs[] = {
+    {.name = "INPUT0", .dtype = IFD_S32, .shape = ROW(16)},
+    {.name = "INPUT1", .dtype = IFD_S32, .shape = ROW(16)}};
+static const struct ifd_tensor_info simple_outputs[] = {
+    {.name = "OUTPUT0", .dtype = IFD_S32, .shape = ROW(16), .label_filename = ""},
+    {.name = "OUTPUT1", .dtype = IFD_S32, .shape = ROW(16), .label_filename = ""}};
+static const struct ifd_tensor_info classify_inputs[] = {
+    {.name = "DATA", .dtype = IFD_F32, .shape = ROW(10)}};
+static const struct ifd_tensor_info classify_outputs[] = {{.name = "PROB",
+                                                           .dtype = IFD_F32,
+                                                           .shape = ROW(10),
+                                                           .labels = digit_labels,
+                                                           .label_count = 10,
+                                                           .label_filename = "labels.txt"}};
+static const struct ifd_tensor_info strings_inputs[] = {
+    {.name = "IN", .dtype = IFD_STR, .shape = ROW(IFD_DIM_ANY)},
+    {.name = "FLAG", .dtype = IFD_BOOL, .shape = ROW(1), .optional = true}};
+static const struct ifd_tensor_info strings_outputs[] = {
+    {.name = "OUT", .dtype = IFD_STR, .shape = ROW(IFD_DIM_ANY)}};
+static const struct ifd_tensor_info picture_inputs[] = {
+    {.name = "IMAGE",
+     .dtype = IFD_U8,
+     .shape = ROW(2, 2, 3),
+     .format = IFD_FORMAT_NHWC,
+     .image = {.has_image = true, .height = 2, .width = 2, .channels = 3}}};
+static const struct ifd_tensor_info picture_outputs[] = {{.name = "SCORES",
+                                                          .dtype = IFD_U8,
+                                                          .shape = ROW(12),
+                                                          .labels = digit_labels,
+                                                          .label_count = 10,
+                                                          .label_filename = "labels.txt"}};
+static const struct ifd_instance_group_info group = {
+    .name = "group_0", .kind = "KIND_CPU", .count = 1};
+static const struct ifd_parameter_info parameter = {.key = "threads", .value = "2"};
+static const int32_t preferred[] = {4};
+
+/* One table of infos for the identity models: id_FP32 … */
+static struct ifd_tensor_info identity_info(enum ifd_dtype dtype, const char *name)
+{
+    return (struct ifd_tensor_info){.name = name, .dtype = dtype, .shape = ROW(IFD_DIM_ANY)};
+}
+
+static struct ifd_model_desc *add(struct ifd_service *fake, const char *name, int64_t version)
+{
+    REQUIRE(fake->model_count < FAKE_MODELS_MAX);
+    struct ifd_model_ref *model = &fake->model[fake->model_count++];
+    model->is_ready = true;
+    model->desc = (struct ifd_model_desc){.name = name,
+                                          .version = version,
+                                          .version_text = version == 3 ? "3" : "1",
+                                          .platform = "fake_inferd",
+                                          .backend = "fake",
+                                          .versions = one_version,
+                                          .version_count = 1,
+                                          .default_model_filename = "model.fake",
+                                          .policy_latest_count = 1,
+                                          .instance_group = &group,
+                                          .instance_group_count = 1,
+                                          .parameter = &parameter,
+                                          .parameter_count = 1};
+    return &model->desc;
+}
+
+static void set_io(struct ifd_model_desc *desc, int32_t batch, const struct ifd_tensor_info *input,
+                   uint32_t input_count, const struct ifd_tensor_info *output,
+                   uint32_t output_count)
+{
+    desc->max_batch_size = batch;
+    desc->input = input;
+    desc->input_count = input_count;
+    desc->output = output;
+    desc->output_count = output_count;
+}
+
+void fake_service_init(struct ifd_service *fake, const struct ifd_alloc *alloc)
+{
+    static const char *const names[] = {
+#define NAME(id, text, bytes, wire) "id_" wire,
+        IFD_DTYPES(NAME)
+#undef NAME
+    };
+    /* filled once with constants: the same for every fake */
+    static struct ifd_tensor_info in[IFD_DTYPE_COUNT], out[IFD_DTYPE_COUNT];
+    *fake = (struct ifd_service){.alloc = alloc};
+    for (int64_t version = 1; version <= 3; version += 2) {
+        struct ifd_model_desc *simple = add(fake, "simple", version);
+        set_io(simple, 8, simple_inputs, 2, simple_outputs, 2);
+        simple->version_policy = IFD_POLICY_ALL;
+        simple->versions = two_versions;
+        simple->version_count = 2;
+    }
+    struct ifd_model_desc *classify = add(fake, "classify", 1);
+    set_io(classify, 8, classify_inputs, 1, classify_outputs, 1);
+    classify->dynamic_batching = true;
+    classify->preferred_batch_size = preferred;
+    classify->preferred_batch_size_count = 1;
+    classify->max_queue_delay_us = 1000;
+    classify->queue_policy.reject = true;
+    classify->queue_policy.default_timeout_us = 200000;
+    classify->queue_policy.max_queue_size = 2;
+    set_io(add(fake, "strings", 1), 0, strings_inputs, 2, strings_outputs, 1);
+    set_io(add(fake, "picture", 1), 4, picture_inputs, 1, picture_outputs, 1);
+    for (int i = 0; i < IFD_DTYPE_COUNT; i++) {
+        in[i] = identity_info((enum ifd_dtype)i, "INPUT0");
+        out[i] = identity_info((enum ifd_dtype)i, "OUTPUT0");
+        set_io(add(fake, names[i], 1), 0, &in[i], 1, &out[i], 1);
+    }
+    set_io(add(fake, "identity", 1), 0, &in[IFD_F32], 1, &out[IFD_F32], 1);
+}
+
+void fake_service_finish(struct ifd_service *fake)
+{
+    EXPECT_INT(fake->held_refs, 0);
+    EXPECT_INT(fake->held_outputs, 0);
+    EXPECT_INT(fake->job_count, 0);
+}
+
+/* ---- the table ---- */
+
+static const struct ifd_server_info *info(struct ifd_service *fake)
+{
+    static const char *const extensions[] = {"classification", "binary_tensor_data"};
+    static const struct ifd_server_info it = {
+        .name = "fake", .version = "1.2.3", .extensions = extensions, .extension_count = 2};
+    (void)fake;
+    return &it;
+}
+
+static bool is_live(struct ifd_service *fake)
+{
+    (void)fake;
+    return true;
+}
+
+static enum ifd_code is_ready(struct ifd_service *fake, struct ifd_err *why_not)
+{
+    return fake->is_not_ready ? ifd_fail(why_not, IFD_UNAVAILABLE, "Server exiting") : IFD_OK;
+}
+
+static enum ifd_code acquire(struct ifd_service *fake, struct ifd_str name, int64_t version,
+                             struct ifd_model_ref **ret_ref, struct ifd_err *err)
+{
+    struct ifd_model_ref *found = NULL;
+    bool is_known = false;
+    for (uint32_t i = 0; i < fake->model_count; i++) {
+        struct ifd_model_ref *model = &fake->model[i];
+        if (!ifd_str_equal(name, model->desc.name)) {
+            continue;
+        }
+        is_known = true;
+        if (model->is_ready && (version == 0 || version == model->desc.version)) {
+            found = model; /* the last one is the latest */
+        }
+    }
+    if (found) {
+        fake->held_refs++;
+        *ret_ref = found;
+        return IFD_OK;
+    }
+    int size = (int)name.size;
+    if (!is_known) {
+        return ifd_fail(err, IFD_NOT_FOUND, "Request for unknown model: '%.*s' is not found", size,
+                        name.data);
+    }
+    if (version == 0) {
+        return ifd_fail(err, IFD_NOT_FOUND,
+                        "Request for unknown model: '%.*s' has no available versions", size,
+                        name.data);
+    }
+    return ifd_fail(err, IFD_NOT_FOUND,
+                    "Request for unknown model: '%.*s' version %lld is not found", size, name.data,
+                    (long long)version);
+}
+
+static void release(struct ifd_service *fake, struct ifd_model_ref *ref)
+{
+    (void)ref;
+    fake->held_refs--;
+}
+
+static const struct ifd_model_desc *describe(const struct ifd_model_ref *ref)
+{
+    return &ref->desc;
+}
+
+static void add_job(struct ifd_service *fake, struct fake_job job)
+{
+    REQUIRE(fake->job_count < FAKE_JOBS_MAX);
+    fake->job[fake->job_count++] = job;
+}
+
+static bool lies_in(const struct ifd_service *fake, const void *data)
+{
+    const uint8_t *at = data;
+    return fake->body && at >= fake->body && at < fake->body + fake->body_size;
+}
+
+static enum ifd_code submit(struct ifd_service *fake, struct ifd_infer_request *request,
+                            struct ifd_err *err)
+{
+    if (fake->refuse_submit != IFD_OK) {
+        return ifd_fail(err, fake->refuse_submit, "Exceeds maximum queue size");
+    }
+    (void)snprintf(fake->last_id, sizeof(fake->last_id), "%s", request->id);
+    fake->last_priority = request->priority;
+    fake->last_timeout_us = request->timeout_us;
+    fake->last_in_place = lies_in(fake, request->input[0].data) &&
+                          (uintptr_t)request->input[0].data % IFD_TENSOR_ALIGN == 0 &&
+                          request->input[0].capacity >= request->input[0].bytes + IFD_TENSOR_PAD;
+    add_job(fake, (struct fake_job){.request = request});
+    return IFD_OK;
+}
+
+static bool cancel(struct ifd_service *fake, struct ifd_infer_request *request)
+{
+    if (fake->cancel_waits) {
+        return false;
+    }
+    for (uint32_t i = 0; i < fake->job_count; i++) {
+        if (fake->job[i].request == request) {
+            fake->job[i] = fake->job[--fake->job_count];
+        }
+    }
+    return true;
+}
+
+static bool make_output(struct ifd_service *fake, const struct ifd_tensor *like,
+                        struct ifd_tensor *output)
+{
+    *output = *like;
+    output->data = ifd_acquire_tensor(fake->alloc, like->bytes);
+    if (!output->data) {
+        return false;
+    }
+    if (like->bytes > 0) {
+        memcpy(output->data, like->data, like->bytes);
+    }
+    fake->held_outputs++;
+    return true;
+}
+
+static void release_outputs(struct ifd_service *fake, struct ifd_infer_request *request)
+{
+    for (uint32_t i = 0; i < request->model->desc.output_count; i++) {
+        if (request->output[i].data) {
+            ifd_release_tensor(fake->alloc, request->output[i].data, request->output[i].bytes);
+            request->output[i].data = NULL;
+            fake->held_outputs--;
+        }
+    }
+}
+
+static enum ifd_code compute(struct ifd_service *fake, struct ifd_infer_request *request,
+                             struct ifd_err *err)
+{
+    const struct ifd_model_desc *desc = &request->model->desc;
+    const bool is_simple = strcmp(desc->name, "simple") == 0;
+    for (uint32_t i = 0; i < desc->output_count; i++) {
+        if (!request->wanted[i]) {
+            continue;
+        }
+        if (!make_output(fake, &request->input[0], &request->output[i])) {
+            return ifd_fail(err, IFD_NOMEM, "no memory for output %u", i);
+        }
+        int32_t *data = request->output[i].data;
+        const int32_t *other = is_simple ? request->input[1].data : NULL;
+        for (size_t k = 0; other && k < request->output[i].bytes / sizeof(*data); k++) {
+            data[k] = i == 0 ? data[k] + other[k] : data[k] - other[k];
+        }
+    }
+    if (strcmp(desc->name, "picture") == 0) {
+        request->output[0].shape = (struct ifd_shape){.rank = 2, .dim = {request->batch, 12}};
+    }
+    return IFD_OK;
+}
+
+static void finish(struct ifd_service *fake, struct ifd_infer_request *request)
+{
+    struct ifd_err err = {0};
+    enum ifd_code code = fake->fail_run;
+    if (code != IFD_OK) {
+        (void)ifd_fail(&err, code, "the run failed");
+    } else {
+        code = compute(fake, request, &err);
+        if (code != IFD_OK) {
+            release_outputs(fake, request);
+        }
+    }
+    request->done(request, code, &err);
+}
+
+void fake_service_run(struct ifd_service *fake)
+{
+    while (fake->job_count > 0) {
+        struct fake_job job = fake->job[0];
+        fake->job_count--;
+        for (uint32_t i = 0; i < fake->job_count; i++) {
+            fake->job[i] = fake->job[i + 1];
+        }
+        struct ifd_err err = {0};
+        if (job.request) {
+            finish(fake, job.request);
+        } else {
+            if (job.code != IFD_OK) {
+                (void)ifd_fail(&err, job.code, "%s", job.reason);
+            }
+            job.done(job.arg, job.code, &err);
+        }
+    }
+}
+
+static void list(struct ifd_service *fake, bool only_ready, ifd_index_fn fn, void *arg)
+{
+    if (!only_ready) {
+        fn(arg, &(struct ifd_index_row){.name = "broken",
+                                        .state = IFD_MODEL_UNAVAILABLE,
+                                        .reason = "config.pbtxt:1: expected a number"});
+    }
+    for (uint32_t i = 0; i < fake->model_count; i++) {
+        const struct ifd_model_ref *model = &fake->model[i];
+        if (model->is_ready || !only_ready) {
+            fn(arg, &(struct ifd_index_row){.name = model->desc.name,
+                                            .version = model->desc.version,
+                                            .state = model->is_ready ? IFD_MODEL_READY
+                                                                     : IFD_MODEL_UNAVAILABLE,
+                                            .reason = model->is_ready ? "" : "unloaded"});
+        }
+    }
+}
+
+static struct ifd_model_ref *find(struct ifd_service *fake, struct ifd_str name)
+{
+    for (uint32_t i = 0; i < fake->model_count; i++) {
+        if (ifd_str_equal(name, fake->model[i].desc.name)) {
+            return &fake->model[i];
+        }
+    }
+    return NULL;
+}
+
+static void load(struct ifd_service *fake, const struct ifd_load_request *request,
+                 ifd_control_fn done, void *arg)
+{
+    struct ifd_model_ref *model = find(fake, request->model);
+    (void)snprintf(fake->last_config, sizeof(fake->last_config), "%.*s", (int)request->config.size,
+                   request->config.data ? request->config.data : "");
+    fake->last_file_count = request->file_count;
+    if (request->file_count > 0 && request->file[0].content.size <= sizeof(fake->last_file)) {
+        memcpy(fake->last_file, request->file[0].content.data, request->file[0].content.size);
+    }
+    if (model) {
+        model->is_ready = true;
+    }
+    add_job(fake, (struct fake_job){.done = done,
+                                    .arg = arg,
+                                    .code = model ? IFD_OK : IFD_INVALID,
+                                    .reason = "failed to load: config.pbtxt:1: expected a number"});
+}
+
+static void unload(struct ifd_service *fake, struct ifd_str name, bool dependents,
+                   ifd_control_fn done, void *arg)
+{
+    struct ifd_model_ref *model = find(fake, name);
+    fake->last_dependents = dependents;
+    if (model) {
+        model->is_ready = false;
+    }
+    add_job(fake, (struct fake_job){.done = done,
+                                    .arg = arg,
+                                    .code = model ? IFD_OK : IFD_NOT_FOUND,
+                                    .reason = "no such model to unload"});
+}
+
+static enum ifd_code stats(struct ifd_service *fake, struct ifd_str name, int64_t version,
+                           ifd_stats_fn fn, void *arg, struct ifd_err *err)
+{
+    if (name.data && !find(fake, name)) {
+        return ifd_fail(err, IFD_NOT_FOUND, "requested model '%.*s' is not available",
+                        (int)name.size, name.data);
+    }
+    for (uint32_t i = 0; i < fake->model_count; i++) {
+        const struct ifd_model_desc *desc = &fake->model[i].desc;
+        if ((!name.data || ifd_str_equal(name, desc->name)) &&
+            (version == 0 || version == desc->version)) {
+            fn(arg, &(struct ifd_model_stats){
+                        .name = desc->name,
+                        .version_text = desc->version_text,
+                        .inference_count = 7,
+                        .execution_count = 5,
+                        .success = {.count = 5, .ns = 12345},
+                        .batch = {{.batch_size = 1, .compute_infer = {.count = 5, .ns = 99}}},
+                        .batch_count = 1});
+        }
+    }
+    return IFD_OK;
+}
+
+static void decode_image(struct ifd_service *fake, struct ifd_bytes image,
+                         const struct ifd_tensor_info *input, struct ifd_tensor *tensor,
+                         ifd_control_fn done, void *arg)
+{
+    struct ifd_err err = {0};
+    (void)input;
+    if (image.size != 5 || memcmp(image.data, "FAKE", 4) != 0) {
+        (void)ifd_fail(&err, IFD_CORRUPT, "picture: neither JPEG nor PNG");
+        done(arg, IFD_CORRUPT, &err); /* at once, as for what needs no worker */
+        return;
+    }
+    memset(tensor->data, image.data[4], tensor->bytes);
+    add_job(fake, (struct fake_job){.done = done, .arg = arg});
+}
+
+static const struct ifd_service_ops ops = {
+    .info = info,
+    .is_live = is_live,
+    .is_ready = is_ready,
+    .acquire = acquire,
+    .release = release,
+    .describe = describe,
+    .submit = submit,
+    .cancel = cancel,
+    .release_outputs = release_outputs,
+    .index = list,
+    .load = load,
+    .unload = unload,
+    .stats = stats,
+    .decode_image = decode_image,
+};
+
+static const struct ifd_service_ops ops_without_control = {
+    .info = info,
+    .is_live = is_live,
+    .is_ready = is_ready,
+    .acquire = acquire,
+    .release = release,
+    .describe = describe,
+    .submit = submit,
+    .cancel = cancel,
+    .release_outputs = release_outputs,
+    .index = list,
+    .decode_image = decode_image,
+};
+
+const struct ifd_service_ops *fake_service_ops(void)
+{
+    return &ops;
+}
+
+const struct ifd_service_ops *fake_service_ops_without_control(void)
+{
+    return &ops_without_control;
+}

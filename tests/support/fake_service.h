@@ -1,0 +1,63 @@
+/** A service without engine and threads, for tests of api/: models that compute in a line or two, answers that come when the
+ *  test says so.
+ *
+ *  Models: simple (versions 1 and 3: sum and difference of INT32 [-1,16], batch ≤ 8), classify (FP32 [-1,10] with labels
+ *  zero … nine, batch ≤ 8), identity (FP32 [-1]), strings (BYTES [-1], optional BOOL FLAG), id_<TYPE> (identity of every data
+ *  type, [-1], as id_INT8), picture (UINT8 [2,2,3] with labels, batch ≤ 4; takes pictures), broken (never loads).
+ *  A "picture" is "FAKE" and one byte, which fills the tensor. Thread: one at a time. */
+#ifndef INFERD_TESTS_SUPPORT_FAKE_SERVICE_H
+#define INFERD_TESTS_SUPPORT_FAKE_SERVICE_H
+
+#include "api/service.h"
+
+#define FAKE_MODELS_MAX 32
+#define FAKE_JOBS_MAX   32
+
+struct ifd_model_ref {
+    struct ifd_model_desc desc;
+    bool is_ready;
+};
+
+struct fake_job {
+    struct ifd_infer_request *request; /* an inference, or … */
+    ifd_control_fn done;               /* … a control call or a picture */
+    void *arg;
+    enum ifd_code code;
+    const char *reason;
+};
+
+struct ifd_service {
+    const struct ifd_alloc *alloc; /* of outputs */
+    struct ifd_model_ref model[FAKE_MODELS_MAX];
+    uint32_t model_count;
+    struct fake_job job[FAKE_JOBS_MAX];
+    uint32_t job_count;
+    int held_refs, held_outputs; /* must be 0 at the end */
+
+    /* what the test wants */
+    enum ifd_code refuse_submit; /* not OK: submit() answers this */
+    enum ifd_code fail_run;      /* not OK: done() is called with this */
+    bool is_not_ready;
+    bool cancel_waits; /* cancel() answers false */
+
+    /* what the test may look at */
+    char last_id[64], last_config[256];
+    uint64_t last_priority, last_timeout_us;
+    uint32_t last_file_count;
+    uint8_t last_file[16];
+    bool last_dependents;
+    bool last_in_place;  /* the first input was used where the body was received */
+    const uint8_t *body; /* set by the loopback */
+    size_t body_size;
+};
+
+void fake_service_init(struct ifd_service *fake, const struct ifd_alloc *alloc);
+/** Expects that everything was given back. */
+void fake_service_finish(struct ifd_service *fake);
+const struct ifd_service_ops *fake_service_ops(void);
+/** The same without load, unload and stats. */
+const struct ifd_service_ops *fake_service_ops_without_control(void);
+/** Ends everything that waits. */
+void fake_service_run(struct ifd_service *fake);
+
+#endif
