@@ -28,7 +28,8 @@ static void set_attr(struct fixture *f, const char *name, int64_t value)
 {
     struct ifd_node *node = &f->graph.node[f->graph.node_count - 1];
     struct ifd_err err = {0};
-    REQUIRE_OK(ifd_attrs_set_int(ifd_op_def(node->op), (void *)node->attrs, name, value, &err), &err);
+    REQUIRE_OK(ifd_attrs_set_int(ifd_op_def(node->op), (void *)node->attrs, name, value, &err),
+               &err);
 }
 
 static void samples_pass_through_reshape_sum_and_softmax(void)
@@ -39,8 +40,8 @@ static void samples_pass_through_reshape_sum_and_softmax(void)
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 2, 3));
     const uint32_t flat = test_graph_reshape(&f.graph, x, SHAPE(1, 6), "flat");
-    const uint32_t sum = test_graph_op2(&f.graph, IFD_OP_ADD, flat, test_graph_constant(&f.graph, "b", SHAPE(6), bias),
-                                        "sum");
+    const uint32_t sum = test_graph_op2(&f.graph, IFD_OP_ADD, flat,
+                                        test_graph_constant(&f.graph, "b", SHAPE(6), bias), "sum");
     test_graph_io(&f.graph, x, test_graph_op1(&f.graph, IFD_OP_SOFTMAX, sum, "y"));
     EXPECT(is_free(&f, &err));
     REQUIRE_OK(ifd_graph_set_batch(&f.graph, 7, &err), &err);

@@ -18,7 +18,8 @@ struct fixture {
 
 static void setup(struct fixture *f)
 {
-    static const struct ifd_backend *const backends[] = {&ifd_backend_null, &fake_backend, &ifd_backend_cpuref};
+    static const struct ifd_backend *const backends[] = {&ifd_backend_null, &fake_backend,
+                                                         &ifd_backend_cpuref};
     struct ifd_err err = {0};
     *f = (struct fixture){0};
     ifd_arena_init(&f->arena, ifd_alloc_system(), 0);
@@ -37,10 +38,13 @@ static void teardown(struct fixture *f)
     ifd_arena_finish(&f->arena);
 }
 
-static enum ifd_code plan(struct fixture *f, const uint32_t *preference, uint32_t count, struct ifd_err *err)
+static enum ifd_code plan(struct fixture *f, const uint32_t *preference, uint32_t count,
+                          struct ifd_err *err)
 {
-    const struct ifd_plan_options options = {
-        .registry = &f->registry, .preference = preference, .preference_count = count, .max_threads = 1};
+    const struct ifd_plan_options options = {.registry = &f->registry,
+                                             .preference = preference,
+                                             .preference_count = count,
+                                             .max_threads = 1};
     return ifd_plan_partition(&f->graph, &options, &f->keep, &f->scratch, &f->plan, err);
 }
 

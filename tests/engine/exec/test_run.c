@@ -1,0 +1,451 @@
+#include "tests/support/fail_alloc.h"
+#include "tests/support/model.h"
+
+#include <string.h>
+
+#define CHANNELS 5
+
+struct fixture {
+    struct fail_alloc fail;
+    struct ifd_engine *engine;
+    struct ifd_model *model;
+    struct ifd_instance *instance;
+};
+
+static void begin(struct fixture *f, bool with_fake)
+{
+    struct ifd_err err = {0};
+    *f = (struct fixture){0};
+    fail_alloc_init(&f->fail, 0);
+    REQUIRE_OK(test_engine(&f->fail.alloc, with_fake, &f->engine, &err), &err);
+    REQUIRE_OK(
+        ifd_model_create(f->engine, &(struct ifd_model_options){.max_threads = 2}, &f->model, &err),
+        &err);
+}
+
+static void build(struct fixture *f, uint32_t max_batch)
+{
+    struct ifd_err err = {0};
+    REQUIRE_OK(test_model_build(f->model, &err), &err);
+    REQUIRE_OK(ifd_instance_create(f->model, &(struct ifd_instance_options){.max_batch = max_batch},
+                                   &f->instance, &err),
+               &err);
+}
+
+static void end(struct fixture *f)
+{
+    ifd_instance_destroy(f->instance);
+    ifd_model_destroy(f->model);
+    ifd_engine_destroy(f->engine);
+    fail_alloc_finish(&f->fail);
+}
+
+/* y = |x| + 1, z = exp(-|x|): free batch, two outputs. */
+static void two_outputs(struct fixture *f, int64_t batch)
+{
+    struct ifd_graph *g = &f->model->graph;
+    struct ifd_err err = {0};
+    const float one[CHANNELS] = {1, 1, 1, 1, 1};
+    const uint32_t x = test_graph_f32(g, "x", SHAPE(batch, CHANNELS));
+    const uint32_t abs = test_graph_op1(g, IFD_OP_ABS, x, "abs");
+    const uint32_t y = test_graph_op2(g, IFD_OP_ADD, abs,
+                                      test_graph_constant(g, "one", SHAPE(CHANNELS), one), "y");
+    const uint32_t z =
+        test_graph_op1(g, IFD_OP_EXP, test_graph_op1(g, IFD_OP_NEG, abs, "neg"), "z");
+    REQUIRE_OK(ifd_graph_set_io(g, &x, 1, (const uint32_t[]){y, z}, 2, &err), &err);
+}
+
+/* Not free: softmax over a dimension that is the batch after a transpose-like reshape; ports begin with 1. */
+static void one_by_one(struct fixture *f)
+{
+    struct ifd_graph *g = &f->model->graph;
+    const uint32_t x = test_graph_f32(g, "x", SHAPE(1, CHANNELS));
+    const uint32_t flat = test_graph_reshape(g, x, SHAPE(CHANNELS), "flat");
+    const uint32_t soft = test_graph_op1(g, IFD_OP_SOFTMAX, flat, "soft");
+    test_graph_io(g, x, test_graph_reshape(g, soft, SHAPE(1, CHANNELS), "y"));
+}
+
+static void fill(struct ifd_tensor *tensor, float first)
+{
+    float *data = tensor->data;
+    for (size_t i = 0; i < tensor->bytes / sizeof(float); i++) {
+        data[i] = first - (float)i;
+    }
+}
+
+static void release(struct ifd_tensor *tensor, size_t bytes)
+{
+    ifd_release_tensor(ifd_alloc_system(), tensor->data, bytes);
+}
+
+static float at(const struct ifd_tensor *tensor, size_t i)
+{
+    return ((const float *)tensor->data)[i];
+}
+
+static float magnitude(float x)
+{
+    return x < 0 ? -x : x;
+}
+
+static void a_run_computes_and_leaves_results_in_the_instance(void)
+{
+    for (int with_fake = 0; with_fake < 2; with_fake++) {
+        struct fixture f;
+        struct ifd_err err = {0};
+        begin(&f, with_fake == 1);
+        two_outputs(&f, 1);
+        build(&f, 1);
+        struct ifd_tensor x = test_tensor_f32(SHAPE(1, CHANNELS)), out[2] = {0};
+        fill(&x, 2);
+        const struct ifd_io io = {.input = &x, .output = out, .batch = 1};
+        for (int again = 0; again < 3; again++) {
+            REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+            EXPECT_INT(out[0].bytes, CHANNELS * sizeof(float));
+            EXPECT_INT(out[0].shape.rank, 2);
+            EXPECT_INT(out[1].dtype, IFD_F32);
+            for (size_t i = 0; i < CHANNELS; i++) {
+                EXPECT_CLOSE(at(&out[0], i), magnitude(at(&x, i)) + 1, 0);
+            }
+            EXPECT_CLOSE(at(&out[1], 2), 1, 0);
+        }
+        release(&x, x.bytes);
+        end(&f);
+    }
+}
+
+static void results_go_to_the_callers_memory_aligned_or_not(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin(&f, true);
+    two_outputs(&f, 1);
+    build(&f, 1);
+    float odd_in[CHANNELS + 1], odd_out[CHANNELS + 1];
+    struct ifd_tensor x = test_tensor_f32(SHAPE(1, CHANNELS)),
+                      direct = test_tensor_f32(SHAPE(1, CHANNELS));
+    fill(&x, 3);
+    memcpy(odd_in + 1, x.data, x.bytes);
+    struct ifd_tensor odd = x;
+    odd.data = odd_in + 1;
+    odd.capacity = odd.bytes;
+    struct ifd_tensor out[2] = {{.data = odd_out + 1, .capacity = x.bytes}, direct};
+    const struct ifd_io io = {.input = &odd, .output = out, .batch = 1};
+    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+    EXPECT(out[0].data == odd_out + 1 && out[1].data == direct.data);
+    EXPECT_CLOSE(odd_out[1], 4, 0);
+    EXPECT_CLOSE(at(&direct, 3), 1, 0);
+    release(&x, x.bytes);
+    release(&direct, direct.bytes);
+    end(&f);
+}
+
+/* Runs a batch that is split over callers as counts says and checks every element. */
+static void check_batch(struct fixture *f, const int64_t *counts, uint32_t callers,
+                        bool bring_memory)
+{
+    struct ifd_tensor x[8], out[8][2];
+    struct ifd_io io[8];
+    struct ifd_err err = {0};
+    REQUIRE(callers <= 8);
+    for (uint32_t k = 0; k < callers; k++) {
+        x[k] = test_tensor_f32(SHAPE(counts[k], CHANNELS));
+        fill(&x[k], (float)k * 7);
+        memset(out[k], 0, sizeof(out[k]));
+        if (bring_memory) {
+            out[k][0] = test_tensor_f32(SHAPE(counts[k], CHANNELS));
+        }
+        io[k] = (struct ifd_io){.input = &x[k], .output = out[k], .batch = counts[k]};
+    }
+    REQUIRE_OK(ifd_instance_run(f->instance, io, callers, &err), &err);
+    for (uint32_t k = 0; k < callers; k++) {
+        EXPECT_INT(out[k][0].shape.dim[0], counts[k]);
+        for (size_t i = 0; i < (size_t)counts[k] * CHANNELS; i++) {
+            EXPECT_CLOSE(at(&out[k][0], i), magnitude(at(&x[k], i)) + 1, 0);
+            EXPECT((at(&out[k][1], i) == 1.0f) == (at(&x[k], i) == 0));
+        }
+        if (bring_memory) {
+            release(&out[k][0], out[k][0].bytes);
+        }
+        release(&x[k], x[k].bytes);
+    }
+}
+
+static void one_model_runs_at_every_batch_size(void)
+{
+    for (int64_t file_batch = 1; file_batch <= 3; file_batch += 2) {
+        struct fixture f;
+        begin(&f, true);
+        two_outputs(&f, file_batch);
+        build(&f, 70);
+        EXPECT(ifd_model_info(f.model)->batch_is_free);
+        EXPECT_INT(ifd_model_info(f.model)->input[0].desc.shape.dim[0], file_batch);
+        for (int64_t batch = 1; batch <= 70; batch++) {
+            check_batch(&f, &batch, 1, batch % 2 == 0);
+        }
+        end(&f);
+    }
+}
+
+static void requests_share_a_run(void)
+{
+    struct fixture f;
+    begin(&f, true);
+    two_outputs(&f, 1);
+    build(&f, 40);
+    check_batch(&f, (const int64_t[]){1, 2, 3}, 3, false);
+    check_batch(&f, (const int64_t[]){1, 2, 3}, 3, true);
+    check_batch(&f, (const int64_t[]){10, 1, 20, 5}, 4, false);
+    check_batch(&f, (const int64_t[]){10, 1, 20, 5}, 4, true);
+    check_batch(&f, (const int64_t[]){1, 1, 1, 1, 1, 1, 1, 33}, 8, true);
+    end(&f);
+}
+
+static void plans_of_larger_batches_share_constants(void)
+{
+    struct fixture f;
+    begin(&f, true);
+    two_outputs(&f, 1);
+    build(&f, 4);
+    size_t packed = 0;
+    for (int i = 0; i < 4; i++) {
+        packed += f.model->plan[i]->executable.constant_bytes;
+    }
+    EXPECT_INT(packed, f.model->plan[0]->executable.constant_bytes);
+    EXPECT(packed > 0);
+    EXPECT(f.model->plan[4] == NULL);
+    end(&f);
+}
+
+static void samples_of_other_models_run_one_by_one(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin(&f, false);
+    one_by_one(&f);
+    build(&f, 3);
+    const struct ifd_model_info *info = ifd_model_info(f.model);
+    EXPECT(!info->batch_is_free);
+    EXPECT(info->input[0].batched && info->output[0].batched);
+    struct ifd_tensor x = test_tensor_f32(SHAPE(3, CHANNELS)), out = {0};
+    fill(&x, 0);
+    struct ifd_io io[2] = {{.input = &x, .output = &out, .batch = 3}};
+    REQUIRE_OK(ifd_instance_run(f.instance, io, 1, &err), &err);
+    EXPECT_INT(out.shape.dim[0], 3);
+    for (size_t s = 0; s < 3; s++) {
+        float sum = 0;
+        for (size_t i = 0; i < CHANNELS; i++) {
+            sum += at(&out, s * CHANNELS + i);
+        }
+        EXPECT_CLOSE(sum, 1, 1e-5);
+        EXPECT_CLOSE(at(&out, s * CHANNELS), at(&out, 0), 1e-6);
+    }
+    io[1] = io[0];
+    EXPECT_CODE(ifd_instance_run(f.instance, io, 2, &err), IFD_INVALID, &err);
+    EXPECT_HAS(err.text, "2 requests in one run");
+    release(&x, x.bytes);
+    end(&f);
+}
+
+static void a_run_allocates_nothing(void)
+{
+    struct fixture f;
+    begin(&f, true);
+    two_outputs(&f, 1);
+    build(&f, 40);
+    f.fail.fail_at = -1;
+    check_batch(&f, (const int64_t[]){1}, 1, false);
+    check_batch(&f, (const int64_t[]){10, 1, 20, 5}, 4, true);
+    EXPECT(!f.fail.failed);
+    EXPECT(ifd_acquire(&f.fail.alloc, 1) == NULL);
+    f.fail.fail_at = 0;
+    end(&f);
+}
+
+static void unwanted_outputs_are_left_alone(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin(&f, true);
+    two_outputs(&f, 1);
+    build(&f, 1);
+    struct ifd_tensor x = test_tensor_f32(SHAPE(1, CHANNELS)), out[2] = {0};
+    fill(&x, 1);
+    const bool wanted[] = {false, true};
+    const struct ifd_io io = {.input = &x, .output = out, .output_wanted = wanted, .batch = 1};
+    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+    EXPECT(out[0].data == NULL && out[0].bytes == 0);
+    EXPECT(out[1].data != NULL);
+    release(&x, x.bytes);
+    end(&f);
+}
+
+static void wrong_tensors_are_refused_by_name(void)
+{
+    struct fixture f;
+    begin(&f, true);
+    two_outputs(&f, 1);
+    build(&f, 2);
+    struct ifd_tensor good = test_tensor_f32(SHAPE(1, CHANNELS)), out[2] = {0}, x = good;
+    const struct ifd_io io = {.input = &x, .output = out, .batch = 1};
+    struct {
+        struct ifd_tensor tensor;
+        int64_t batch;
+        const char *text;
+    } cases[] = {
+        {.tensor = good, .batch = 0, .text = "a batch of 0 after 0, expected 1 to 2 in all"},
+        {.tensor = good, .batch = 3, .text = "a batch of 3"},
+        {.tensor = good,
+         .batch = 2,
+         .text = "input \"x\": shape [1,5], expected [-1,5] with a batch of 2"},
+        {.tensor = good, .batch = 1, .text = "type s8, expected f32"},
+        {.tensor = good, .batch = 1, .text = "12 bytes (capacity 84), expected 20"},
+        {.tensor = good, .batch = 1, .text = "data is missing"},
+        {.tensor = good, .batch = 1, .text = "not aligned"},
+    };
+    cases[3].tensor.dtype = IFD_S8;
+    cases[4].tensor.bytes = 12;
+    cases[5].tensor.data = NULL;
+    cases[6].tensor.data = (char *)good.data + 1;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ifd_io wrong = io;
+        struct ifd_err err = {0};
+        x = cases[i].tensor;
+        wrong.batch = cases[i].batch;
+        EXPECT_CODE(ifd_instance_run(f.instance, &wrong, 1, &err), IFD_INVALID, &err);
+        EXPECT_HAS(err.text, cases[i].text);
+        EXPECT(out[0].data == NULL);
+    }
+    struct ifd_err err = {0};
+    float small[2];
+    x = good;
+    out[1] = (struct ifd_tensor){.data = small, .capacity = sizeof(small)};
+    EXPECT_CODE(ifd_instance_run(f.instance, &io, 1, &err), IFD_TOO_LARGE, &err);
+    EXPECT_HAS(err.text, "output \"z\": 20 bytes");
+    release(&good, good.bytes);
+    end(&f);
+}
+
+static void results_of_a_run_cannot_be_the_next_input_in_place(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin(&f, true);
+    two_outputs(&f, 1);
+    build(&f, 1);
+    struct ifd_tensor x = test_tensor_f32(SHAPE(1, CHANNELS)), out[2] = {0};
+    fill(&x, 1);
+    struct ifd_io io = {.input = &x, .output = out, .batch = 1};
+    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+    io.input = &out[0];
+    EXPECT_CODE(ifd_instance_run(f.instance, &io, 1, &err), IFD_INVALID, &err);
+    EXPECT_HAS(err.text, "instance's own memory");
+    release(&x, x.bytes);
+    end(&f);
+}
+
+static void inputs_constants_and_twins_may_be_outputs(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin(&f, true);
+    struct ifd_graph *g = &f.model->graph;
+    const float data[CHANNELS] = {5, 4, 3, 2, 1};
+    const uint32_t x = test_graph_f32(g, "x", SHAPE(1, CHANNELS));
+    const uint32_t c = test_graph_constant(g, "c", SHAPE(1, CHANNELS), data);
+    const uint32_t y = test_graph_op1(g, IFD_OP_ABS, x, "y");
+    REQUIRE_OK(ifd_graph_set_io(g, &x, 1, (const uint32_t[]){x, y, c, y}, 4, &err), &err);
+    build(&f, 1);
+    struct ifd_tensor in = test_tensor_f32(SHAPE(1, CHANNELS)), out[4] = {0};
+    fill(&in, 2);
+    const struct ifd_io io = {.input = &in, .output = out, .batch = 1};
+    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+    EXPECT(out[0].data != in.data && out[1].data != out[3].data);
+    EXPECT_BYTES(out[0].data, in.data, in.bytes);
+    EXPECT_BYTES(out[2].data, data, sizeof(data));
+    EXPECT_BYTES(out[3].data, out[1].data, out[1].bytes);
+    EXPECT_CLOSE(at(&out[1], 4), 2, 0);
+    release(&in, in.bytes);
+    end(&f);
+}
+
+static void profile_counts_every_step(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin(&f, true);
+    two_outputs(&f, 1);
+    build(&f, 2);
+    struct ifd_tensor x = test_tensor_f32(SHAPE(1, CHANNELS)), out[2] = {0};
+    fill(&x, 1);
+    const struct ifd_io io = {.input = &x, .output = out, .batch = 1};
+    uint64_t ns[16] = {0};
+    const uint32_t steps = ifd_model_step_count(f.model);
+    REQUIRE(steps == 4);
+    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+    ifd_instance_profile(f.instance, true);
+    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+    ifd_instance_step_ns(f.instance, ns, steps);
+    for (uint32_t i = 0; i < steps; i++) {
+        struct ifd_plan_step step;
+        ifd_model_step(f.model, i, &step);
+        if (step.backend[0] == 'F') {
+            EXPECT_INT(ns[i], 2); /* Fake counts its runs */
+        }
+    }
+    ifd_instance_profile(f.instance, true);
+    ifd_instance_step_ns(f.instance, ns, steps);
+    EXPECT_INT(ns[0], 0);
+    release(&x, x.bytes);
+    end(&f);
+}
+
+static void random_graphs_run_as_the_interpreter_says(void)
+{
+    struct test_random random = {.state = 4711};
+    for (int round = 0; round < 100; round++) {
+        struct fixture f;
+        struct ifd_err err = {0};
+        begin(&f, round % 2 == 0);
+        test_graph_random(&f.model->graph, &random, 2, CHANNELS,
+                          (uint32_t)test_random_int(&random, 1, 30));
+        struct ifd_tensor x[2] = {test_tensor_f32(SHAPE(2, CHANNELS)),
+                                  test_tensor_f32(SHAPE(2, CHANNELS))};
+        float want[3][2 * CHANNELS];
+        fill(&x[0], test_random_f32(&random, -4, 9));
+        fill(&x[1], test_random_f32(&random, -4, 9));
+        test_graph_interpret(&f.model->graph, (const void *[]){x[0].data, x[1].data},
+                             (void *[]){want[0], want[1], want[2]});
+        build(&f, 2);
+        struct ifd_tensor out[3] = {0};
+        const struct ifd_io io = {.input = x, .output = out, .batch = 2};
+        REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+        for (uint32_t i = 0; i < ifd_model_info(f.model)->output_count; i++) {
+            EXPECT_BYTES(out[i].data, want[i], sizeof(want[i]));
+        }
+        release(&x[0], x[0].bytes);
+        release(&x[1], x[1].bytes);
+        end(&f);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(a_run_computes_and_leaves_results_in_the_instance),
+        T(results_go_to_the_callers_memory_aligned_or_not),
+        T(one_model_runs_at_every_batch_size),
+        T(requests_share_a_run),
+        T(plans_of_larger_batches_share_constants),
+        T(samples_of_other_models_run_one_by_one),
+        T(a_run_allocates_nothing),
+        T(unwanted_outputs_are_left_alone),
+        T(wrong_tensors_are_refused_by_name),
+        T(results_of_a_run_cannot_be_the_next_input_in_place),
+        T(inputs_constants_and_twins_may_be_outputs),
+        T(profile_counts_every_step),
+        T(random_graphs_run_as_the_interpreter_says),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
