@@ -1,0 +1,599 @@
+/* Runs models on inputs made by others and compares with what other engines answer.
+ *
+ *      golden_run [--backend A,B] [--fast] [--exact] [--threads N] [--model A,B] SHARED
+ *      golden_run --seanet [--backend A,B] [--exact] SHARED
+ *
+ * SHARED is the folder with golden/cases.json and models/. --model selects the folders of cases; --fast
+ * applies the tolerance of fast kernels instead of that of the reference kernels; --seanet runs the one-operator models
+ * of golden/seanet_int16 and expects every number to be equal. Prints the largest difference of every case. Exit status:
+ * 0 all within tolerance, 1 not, 77 nothing to run (the folder is absent). */
+#include <dirent.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/builtin.h"
+#include "engine/base/file.h"
+#include "engine/tools/npy.h"
+#include "inferd/engine.h"
+
+#define NAMES_MAX 16
+#define PORTS_MAX 64
+
+struct options {
+    const char *shared;
+    const char *backend[NAMES_MAX];
+    uint32_t backend_count;
+    const char *model[NAMES_MAX];
+    uint32_t model_count;
+    uint32_t threads;
+    bool is_fast, is_exact, is_seanet;
+};
+
+struct loaded {
+    struct ifd_bytes file;
+    struct ifd_engine *engine;
+    struct ifd_model *model;
+    struct ifd_instance *instance;
+    const struct ifd_model_info *info;
+};
+
+/* ---- files ---- */
+
+static enum ifd_code read_file(const char *path, struct ifd_bytes *ret, struct ifd_err *err)
+{
+    return ifd_file_read(path, INT32_MAX, ifd_alloc_system(), ret, err);
+}
+
+static void free_file(struct ifd_bytes file)
+{
+    ifd_release_tensor(ifd_alloc_system(), (void *)file.data, file.size);
+}
+
+static bool exists(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file) {
+        fclose(file);
+    }
+    return file != NULL;
+}
+
+/* ---- models ---- */
+
+static void unload(struct loaded *l)
+{
+    ifd_instance_destroy(l->instance);
+    ifd_model_destroy(l->model);
+    ifd_engine_destroy(l->engine);
+    free_file(l->file);
+    *l = (struct loaded){0};
+}
+
+static enum ifd_code load(const struct options *options, const char *path, struct loaded *l,
+                          struct ifd_err *err)
+{
+    struct ifd_engine_options engine = {.exact = options->is_exact};
+    const struct ifd_model_options model = {
+        .backends = options->backend_count > 0 ? options->backend : NULL,
+        .backend_count = options->backend_count,
+        .max_threads = options->threads};
+    engine.backends = ifd_backends_builtin(&engine.backend_count);
+    *l = (struct loaded){0};
+    enum ifd_code code = read_file(path, &l->file, err);
+    if (code == IFD_OK) {
+        code = ifd_engine_create(&engine, &l->engine, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_model_load(l->engine, l->file, &model, &l->model, err);
+    }
+    if (code == IFD_OK) {
+        l->info = ifd_model_info(l->model);
+        if (l->info->input_count > PORTS_MAX || l->info->output_count > PORTS_MAX) {
+            code = ifd_fail(err, IFD_UNSUPPORTED, "more than %d inputs or outputs", PORTS_MAX);
+        }
+    }
+    return code;
+}
+
+static enum ifd_code instantiate(const struct options *options, struct loaded *l, int64_t batch,
+                                 struct ifd_err *err)
+{
+    ifd_instance_destroy(l->instance);
+    l->instance = NULL;
+    return ifd_instance_create(
+        l->model,
+        &(struct ifd_instance_options){.threads = options->threads, .max_batch = (uint32_t)batch},
+        &l->instance, err);
+}
+
+/* ---- comparing ---- */
+
+static double number(const struct ifd_tensor *tensor, size_t i)
+{
+    switch (tensor->dtype) {
+    case IFD_F32:
+        return (double)((const float *)tensor->data)[i];
+    case IFD_S8:
+        return ((const int8_t *)tensor->data)[i];
+    case IFD_U8:
+    case IFD_BOOL:
+        return ((const uint8_t *)tensor->data)[i];
+    case IFD_S16:
+        return ((const int16_t *)tensor->data)[i];
+    case IFD_S32:
+        return ((const int32_t *)tensor->data)[i];
+    case IFD_S64:
+        return (double)((const int64_t *)tensor->data)[i];
+    case IFD_F64:
+        return ((const double *)tensor->data)[i];
+    default:
+        return NAN;
+    }
+}
+
+static size_t count_of(const struct ifd_tensor *tensor)
+{
+    return tensor->bytes / ifd_dtype_bytes(tensor->dtype);
+}
+
+static bool same_kind(const struct ifd_tensor *got, const struct ifd_tensor *want)
+{
+    return got->dtype == want->dtype && got->shape.rank == want->shape.rank &&
+           got->bytes == want->bytes &&
+           memcmp(got->shape.dim, want->shape.dim, got->shape.rank * sizeof(got->shape.dim[0])) ==
+               0;
+}
+
+/* Largest difference; of the expected tensor's range if relative. NaN matches NaN only. */
+static double difference(const struct ifd_tensor *got, const struct ifd_tensor *want, bool of_range)
+{
+    double largest = 0, low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < count_of(want); i++) {
+        const double w = number(want, i), g = number(got, i);
+        if (isnan(w) != isnan(g)) {
+            return INFINITY;
+        }
+        low = w < low ? w : low;
+        high = w > high ? w : high;
+        const double d = fabs(g - w);
+        largest = d > largest ? d : largest;
+    }
+    if (!of_range || largest == 0) {
+        return largest;
+    }
+    return high > low ? largest / (high - low) : largest;
+}
+
+/* Outputs boxes [1,k,4], classes [1,k], scores [1,k], count [1]: every expected detection must have one of its own. */
+static double detection_difference(const struct ifd_tensor *got, const struct ifd_tensor *want,
+                                   double max_abs)
+{
+    const size_t k = count_of(&want[1]);
+    bool used[1024] = {false};
+    double largest = difference(&got[3], &want[3], false);
+    if (k > 1024) {
+        return INFINITY;
+    }
+    for (size_t i = 0; i < k; i++) {
+        double best = INFINITY;
+        size_t best_at = 0;
+        for (size_t j = 0; j < k; j++) {
+            double d = fabs(number(&got[1], j) - number(&want[1], i));
+            d = fmax(d, fabs(number(&got[2], j) - number(&want[2], i)));
+            for (size_t c = 0; c < 4; c++) {
+                d = fmax(d, fabs(number(&got[0], j * 4 + c) - number(&want[0], i * 4 + c)));
+            }
+            if (!used[j] && d < best) {
+                best = d;
+                best_at = j;
+            }
+        }
+        used[best_at] = true;
+        /* In order, or among scores that are as good as equal. */
+        const double moved = fabs(number(&want[2], best_at) - number(&want[2], i));
+        largest = fmax(largest, fmax(best, moved > max_abs ? INFINITY : 0));
+    }
+    return largest;
+}
+
+/* ---- cases ---- */
+
+struct tensors {
+    struct ifd_bytes file[PORTS_MAX];
+    struct ifd_tensor tensor[PORTS_MAX];
+    uint32_t count;
+};
+
+static void free_tensors(struct tensors *t)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        free_file(t->file[i]);
+    }
+    t->count = 0;
+}
+
+/* The data of a .npy is not aligned to its element: it is moved to the start of the file's memory, which is. */
+static enum ifd_code read_tensors(const char *folder, const char *stem, uint32_t count,
+                                  struct tensors *ret, struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    ret->count = 0;
+    for (uint32_t i = 0; code == IFD_OK && i < count; i++) {
+        char path[1024];
+        snprintf(path, sizeof(path), "%s/%s%u.npy", folder, stem, i);
+        code = read_file(path, &ret->file[i], err);
+        if (code != IFD_OK) {
+            break;
+        }
+        ret->count = i + 1;
+        struct ifd_tensor *tensor = &ret->tensor[i];
+        code = ifd_npy_parse(ret->file[i], tensor, err);
+        if (code == IFD_OK) {
+            memmove((void *)ret->file[i].data, tensor->data, tensor->bytes);
+            tensor->data = (void *)ret->file[i].data;
+            tensor->capacity = ret->file[i].size;
+        }
+    }
+    return code;
+}
+
+struct tolerance {
+    const char *kind;
+    double limit;
+};
+
+static bool judge(const struct loaded *l, const struct ifd_tensor *got, const struct tensors *want,
+                  const struct tolerance *tolerance, double *ret_largest)
+{
+    for (uint32_t i = 0; i < want->count; i++) {
+        if (!same_kind(&got[i], &want->tensor[i])) {
+            printf("  output \"%s\": %s of %zu bytes, expected %s of %zu bytes\n",
+                   l->info->output[i].name, ifd_dtype_name(got[i].dtype), got[i].bytes,
+                   ifd_dtype_name(want->tensor[i].dtype), want->tensor[i].bytes);
+            *ret_largest = INFINITY;
+            return false;
+        }
+    }
+    if (strcmp(tolerance->kind, "detections") == 0) {
+        if (want->count != 4) {
+            return false;
+        }
+        *ret_largest =
+            fmax(*ret_largest, detection_difference(got, want->tensor, tolerance->limit));
+        return *ret_largest <= tolerance->limit;
+    }
+    for (uint32_t i = 0; i < want->count; i++) {
+        const bool of_range = strcmp(tolerance->kind, "of_range") == 0;
+        *ret_largest = fmax(*ret_largest, difference(&got[i], &want->tensor[i], of_range));
+    }
+    return *ret_largest <= tolerance->limit;
+}
+
+/* One set of inputs; a batch of its own size if the model's batch dimension is not the file's. */
+static enum ifd_code run_step(const struct options *options, struct loaded *l, const char *folder,
+                              const struct tolerance *tolerance, bool *ret_ok, double *ret_largest,
+                              struct ifd_err *err)
+{
+    struct tensors in = {0}, want = {0};
+    struct ifd_tensor got[PORTS_MAX] = {0};
+    enum ifd_code code = read_tensors(folder, "in", l->info->input_count, &in, err);
+    if (code == IFD_OK) {
+        code = read_tensors(folder, "out", l->info->output_count, &want, err);
+    }
+    struct ifd_io io = {.input = in.tensor, .output = got, .batch = 1};
+    if (code == IFD_OK && l->info->input_count > 0 && l->info->input[0].batched) {
+        io.batch = in.tensor[0].shape.dim[0];
+    }
+    if (code == IFD_OK) {
+        code = instantiate(options, l, io.batch, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_instance_run(l->instance, &io, 1, err);
+    }
+    if (code == IFD_OK) {
+        *ret_ok = judge(l, got, &want, tolerance, ret_largest);
+    }
+    free_tensors(&in);
+    free_tensors(&want);
+    return code;
+}
+
+static bool read_tolerance(const struct options *options, json_t *json, struct tolerance *ret)
+{
+    ret->kind = json_string_value(json_object_get(json, "kind"));
+    const char *field = options->is_fast && !options->is_exact ? "fast" : "reference";
+    if (ret->kind && strcmp(ret->kind, "detections") == 0) {
+        field = "max_abs";
+    }
+    json_t *limit = json_object_get(json, field);
+    ret->limit = json_number_value(limit);
+    return ret->kind && json_is_number(limit);
+}
+
+static bool run_case(const struct options *options, json_t *json)
+{
+    const char *name = json_string_value(json_object_get(json, "path"));
+    const char *model = json_string_value(json_object_get(json, "model"));
+    const long long steps = json_integer_value(json_object_get(json, "steps"));
+    struct tolerance tolerance = {0};
+    struct loaded l = {0};
+    struct ifd_err err = {0};
+    char path[1024];
+    if (!name || !model ||
+        !read_tolerance(options, json_object_get(json, "tolerance"), &tolerance)) {
+        printf("FAIL %s: the case has no tolerance that a number can be held to\n",
+               name ? name : "?");
+        return false;
+    }
+    snprintf(path, sizeof(path), "%s/models/%s", options->shared, model);
+    enum ifd_code code = load(options, path, &l, &err);
+    bool ok = true;
+    double largest = 0;
+    for (long long step = 0; code == IFD_OK && step < steps; step++) {
+        bool step_ok = false;
+        snprintf(path, sizeof(path), "%s/golden/%s", options->shared, name);
+        if (steps > 1) {
+            snprintf(path, sizeof(path), "%s/golden/%s/step%lld", options->shared, name, step);
+        }
+        code = run_step(options, &l, path, &tolerance, &step_ok, &largest, &err);
+        ok &= step_ok;
+    }
+    unload(&l);
+    if (code != IFD_OK) {
+        printf("FAIL %s: %s\n", name, err.text);
+        return false;
+    }
+    printf("%s %s: largest difference %g, limit %g (%s)\n", ok ? "ok  " : "FAIL", name, largest,
+           tolerance.limit, tolerance.kind);
+    return ok;
+}
+
+static bool is_selected(const struct options *options, const char *path)
+{
+    for (uint32_t i = 0; i < options->model_count; i++) {
+        const size_t size = strlen(options->model[i]);
+        if (path && strncmp(path, options->model[i], size) == 0 && path[size] == '/') {
+            return true;
+        }
+    }
+    return options->model_count == 0;
+}
+
+static int run_cases(const struct options *options)
+{
+    char path[1024];
+    json_error_t error;
+    snprintf(path, sizeof(path), "%s/golden/cases.json", options->shared);
+    if (!exists(path)) {
+        printf("skipped: there is no %s\n", path);
+        return 77;
+    }
+    json_t *cases = json_load_file(path, 0, &error);
+    if (!json_is_array(cases)) {
+        printf("%s: %s\n", path, cases ? "not a list" : error.text);
+        json_decref(cases);
+        return 1;
+    }
+    uint32_t run = 0, failed = 0;
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        json_t *json = json_array_get(cases, i);
+        if (is_selected(options, json_string_value(json_object_get(json, "path")))) {
+            run++;
+            failed += run_case(options, json) ? 0 : 1;
+            fflush(stdout);
+        }
+    }
+    json_decref(cases);
+    printf("%u cases, %u failed\n", run, failed);
+    return run == 0 || failed > 0 ? 1 : 0;
+}
+
+/* ---- one-operator models with numbers in text ---- */
+
+/* Comma-separated whole numbers; false if there are more or fewer than count. */
+static bool read_numbers(const char *path, int64_t *ret_numbers, size_t count)
+{
+    FILE *file = fopen(path, "r");
+    size_t found = 0;
+    while (file && found <= count) {
+        char text[32];
+        size_t size = 0;
+        int c = fgetc(file);
+        for (; c != EOF && c != ',' && size + 1 < sizeof(text); c = fgetc(file)) {
+            text[size++] = (char)c;
+        }
+        text[size] = '\0';
+        char *end = NULL;
+        const long long n = strtoll(text, &end, 10);
+        if (end != text && found < count) {
+            ret_numbers[found] = n;
+        }
+        found += end != text ? 1 : 0;
+        if (c == EOF) {
+            break;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+    return file && found == count;
+}
+
+static size_t element_count(const struct ifd_port *port)
+{
+    size_t count = 1;
+    for (uint32_t i = 0; i < port->desc.shape.rank; i++) {
+        count *= (size_t)port->desc.shape.dim[i];
+    }
+    return count;
+}
+
+static void store(struct ifd_tensor *tensor, size_t i, int64_t value)
+{
+    if (tensor->dtype == IFD_S16) {
+        ((int16_t *)tensor->data)[i] = (int16_t)value;
+    } else if (tensor->dtype == IFD_S32) {
+        ((int32_t *)tensor->data)[i] = (int32_t)value;
+    } else {
+        ((int8_t *)tensor->data)[i] = (int8_t)value;
+    }
+}
+
+static const char *type_of(const struct ifd_port *port)
+{
+    return port->desc.dtype == IFD_S32 ? "int32" : "int16";
+}
+
+static bool read_csv_input(const char *stem, uint32_t i, const struct ifd_port *port,
+                           struct ifd_tensor *ret)
+{
+    char path[1200];
+    const size_t count = element_count(port);
+    int64_t *numbers = calloc(count + 1, sizeof(*numbers));
+    snprintf(path, sizeof(path), "%s_input%u_%s.csv", stem, i, type_of(port));
+    *ret = (struct ifd_tensor){.dtype = port->desc.dtype,
+                               .shape = port->desc.shape,
+                               .bytes = count * ifd_dtype_bytes(port->desc.dtype)};
+    ret->capacity = ret->bytes;
+    ret->data = calloc(count + 1, ifd_dtype_bytes(port->desc.dtype));
+    const bool ok = numbers && ret->data && read_numbers(path, numbers, count);
+    for (size_t k = 0; ok && k < count; k++) {
+        store(ret, k, numbers[k]);
+    }
+    free(numbers);
+    return ok;
+}
+
+static bool equals_csv(const char *stem, const struct ifd_port *port, const struct ifd_tensor *got)
+{
+    char path[1200];
+    const size_t count = element_count(port);
+    int64_t *numbers = calloc(count + 1, sizeof(*numbers));
+    snprintf(path, sizeof(path), "%s_golden_%s.csv", stem, type_of(port));
+    bool ok = numbers && read_numbers(path, numbers, count) && count_of(got) == count;
+    for (size_t k = 0; ok && k < count; k++) {
+        ok = number(got, k) == (double)numbers[k];
+    }
+    free(numbers);
+    return ok;
+}
+
+static bool run_seanet_model(const struct options *options, const char *stem, struct ifd_err *err)
+{
+    char path[1200];
+    struct loaded l = {0};
+    struct ifd_tensor in[PORTS_MAX] = {0}, out[PORTS_MAX] = {0};
+    snprintf(path, sizeof(path), "%s.tflite", stem);
+    bool ok = load(options, path, &l, err) == IFD_OK && instantiate(options, &l, 1, err) == IFD_OK;
+    const uint32_t inputs = ok ? l.info->input_count : 0;
+    for (uint32_t i = 0; ok && i < inputs; i++) {
+        ok = read_csv_input(stem, i, &l.info->input[i], &in[i]);
+    }
+    const struct ifd_io io = {.input = in, .output = out, .batch = 1};
+    ok = ok && ifd_instance_run(l.instance, &io, 1, err) == IFD_OK &&
+         equals_csv(stem, &l.info->output[0], &out[0]);
+    for (uint32_t i = 0; i < inputs; i++) {
+        free(in[i].data);
+    }
+    unload(&l);
+    return ok;
+}
+
+static void run_seanet_folder(const struct options *options, const char *folder, uint32_t *run,
+                              uint32_t *failed)
+{
+    char path[1024], stem[1100];
+    snprintf(path, sizeof(path), "%s/golden/seanet_int16/%s", options->shared, folder);
+    DIR *dir = opendir(path);
+    for (struct dirent *entry = dir ? readdir(dir) : NULL; entry; entry = readdir(dir)) {
+        const char *dot = strrchr(entry->d_name, '.');
+        if (!dot || strcmp(dot, ".tflite") != 0) {
+            continue;
+        }
+        struct ifd_err err = {0};
+        snprintf(stem, sizeof(stem), "%s/%.*s", path, (int)(dot - entry->d_name), entry->d_name);
+        (*run)++;
+        if (!run_seanet_model(options, stem, &err)) {
+            (*failed)++;
+            printf("FAIL %s: %s\n", entry->d_name,
+                   err.text[0] != '\0' ? err.text : "numbers differ");
+        }
+    }
+    if (dir) {
+        closedir(dir);
+    }
+}
+
+static int run_seanet(const struct options *options)
+{
+    static const char *const folders[] = {
+        "add", "conv", "leaky_relu", "pad", "quantize", "strided_slice", "sub", "transpose_conv"};
+    uint32_t run = 0, failed = 0;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        run_seanet_folder(options, folders[i], &run, &failed);
+    }
+    if (run == 0) {
+        printf("skipped: there is no %s/golden/seanet_int16\n", options->shared);
+        return 77;
+    }
+    printf("seanet_int16: %u of %u models equal in every number\n", run - failed, run);
+    return failed > 0 ? 1 : 0;
+}
+
+/* ---- command line ---- */
+
+static bool split(char *list, const char **names, uint32_t *count)
+{
+    for (char *at = list; at; (*count)++) {
+        if (*count == NAMES_MAX) {
+            return false;
+        }
+        names[*count] = at;
+        at = strchr(at, ',');
+        if (at) {
+            *at++ = '\0';
+        }
+    }
+    return true;
+}
+
+static bool parse(int argc, char **argv, struct options *ret)
+{
+    *ret = (struct options){.threads = 1};
+    bool ok = true;
+    for (int i = 1; ok && i < argc; i++) {
+        const bool has_value = i + 1 < argc;
+        if (strcmp(argv[i], "--backend") == 0 && has_value) {
+            ok = split(argv[++i], ret->backend, &ret->backend_count);
+        } else if (strcmp(argv[i], "--model") == 0 && has_value) {
+            ok = split(argv[++i], ret->model, &ret->model_count);
+        } else if (strcmp(argv[i], "--threads") == 0 && has_value) {
+            ret->threads = (uint32_t)strtoul(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--fast") == 0) {
+            ret->is_fast = true;
+        } else if (strcmp(argv[i], "--exact") == 0) {
+            ret->is_exact = true;
+        } else if (strcmp(argv[i], "--seanet") == 0) {
+            ret->is_seanet = true;
+        } else {
+            ok = argv[i][0] != '-' && !ret->shared;
+            ret->shared = argv[i];
+        }
+    }
+    return ok && ret->shared;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    if (!parse(argc, argv, &options)) {
+        fputs("usage: golden_run [--seanet] [--backend A,B] [--fast] [--exact] [--threads N] "
+              "[--model A,B] SHARED\n",
+              stderr);
+        return 2;
+    }
+    return options.is_seanet ? run_seanet(&options) : run_cases(&options);
+}
