@@ -183,7 +183,7 @@ static enum ifd_code read_member(struct ifd_bytes file, const struct directory *
         return ifd_fail(err, IFD_UNSUPPORTED, "archive: method %u, flags %u", member->method,
                         member->flags);
     }
-    struct ifd_bytes packed;
+    struct ifd_bytes packed = {0};
     enum ifd_code code = locate(file, directory, member, &packed, err);
     if (code != IFD_OK) {
         return code;
@@ -203,7 +203,7 @@ enum ifd_code ifd_archive_read(struct ifd_bytes file, const char *name, size_t l
                                struct ifd_arena *arena, struct ifd_bytes *ret, struct ifd_err *err)
 {
     size_t end = 0;
-    struct directory directory;
+    struct directory directory = {0};
     struct member member;
     if (!find_end(file, &end)) {
         *ret = (struct ifd_bytes){0};
