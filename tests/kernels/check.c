@@ -96,7 +96,14 @@ void check_fail(const char *format, ...)
 
 int check_end(const char *family)
 {
-    printf("%s: %d failures\n", family, failures);
+    printf("%s on", family);
+    struct ifd_kernels_isa isa;
+    bool more = true;
+    for (size_t i = 0; more; i++) {
+        printf("%s%s", check_isa(i, &isa, &more) ? " " : "",
+               more && check_isa(i, &isa, &more) ? isa.name : "");
+    }
+    printf(": %d failures\n", failures);
     return failures != 0;
 }
 
