@@ -1,0 +1,270 @@
+/* add, sub, mul, div, minimum, maximum, squared_difference: f32, and add, sub, mul on 8 bits. Broadcasting is brought to
+ * blocks of rows × n, in which each operand repeats a row, a value per row, or neither; further dimensions are counted
+ * outside. */
+#include "backends/cpuacc/lower.h"
+
+#include "engine/base/fixed.h"
+
+#include <string.h>
+
+/* Operands: two inputs and the output. */
+enum { A, B, Y, OPERANDS };
+
+/* Merged dimensions, the innermost last; strides in elements, 0 where an operand repeats. */
+struct blocks {
+    uint32_t rank; /* ≥ 2 */
+    size_t dim[IFD_MAX_RANK];
+    size_t stride[OPERANDS][IFD_MAX_RANK];
+};
+
+struct binary_params {
+    struct blocks blocks;
+    enum ifd_op op;
+    float min, max;
+    struct ifd_q8_binary_args q8; /* what does not change from block to block */
+    bool is_q8;
+};
+
+/* ---- dimensions ---- */
+
+/* Strides of an operand over the output's dimensions. */
+static void strides_over(const struct ifd_shape *shape, const struct ifd_shape *out,
+                         size_t ret[IFD_MAX_RANK])
+{
+    const uint32_t skip = out->rank - shape->rank;
+    size_t stride = 1;
+    for (uint32_t d = out->rank; d-- > 0;) {
+        const int64_t dim = d >= skip ? shape->dim[d - skip] : 1;
+        ret[d] = dim == 1 ? 0 : stride;
+        stride *= (size_t)dim;
+    }
+}
+
+static bool joins(const struct blocks *b, uint32_t outer, const size_t inner[OPERANDS],
+                  size_t inner_dim)
+{
+    for (int i = 0; i < OPERANDS; i++) {
+        if (b->stride[i][outer] != inner[i] * inner_dim) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void make_blocks(const struct ifd_shape *a, const struct ifd_shape *b,
+                        const struct ifd_shape *y, struct blocks *ret)
+{
+    size_t stride[OPERANDS][IFD_MAX_RANK] = {{0}};
+    strides_over(a, y, stride[A]);
+    strides_over(b, y, stride[B]);
+    strides_over(y, y, stride[Y]);
+    *ret = (struct blocks){.rank = 0};
+    for (uint32_t d = 0; d < y->rank; d++) {
+        const size_t dim = (size_t)y->dim[d];
+        const size_t inner[OPERANDS] = {stride[A][d], stride[B][d], stride[Y][d]};
+        if (dim == 1) {
+            continue;
+        }
+        uint32_t to = ret->rank;
+        if (to > 0 && joins(ret, to - 1, inner, dim)) {
+            to--;
+            ret->dim[to] *= dim;
+        } else {
+            ret->dim[to] = dim;
+            ret->rank++;
+        }
+        for (int i = 0; i < OPERANDS; i++) {
+            ret->stride[i][to] = inner[i];
+        }
+    }
+    while (ret->rank < 2) { /* a block has two dimensions; the new one is outside */
+        memmove(&ret->dim[1], &ret->dim[0], ret->rank * sizeof(ret->dim[0]));
+        for (int i = 0; i < OPERANDS; i++) {
+            memmove(&ret->stride[i][1], &ret->stride[i][0], ret->rank * sizeof(ret->stride[i][0]));
+            ret->stride[i][0] = 0;
+        }
+        ret->dim[0] = 1;
+        ret->rank++;
+    }
+    if (ret->dim[ret->rank - 1] == 0 || y->rank == 0) {
+        ret->dim[ret->rank - 1] = y->rank == 0 ? 1 : 0;
+    }
+}
+
+/* ---- running ---- */
+
+static void call(const struct ifd_acc_step *step, const struct binary_params *p,
+                 const uint8_t *base[OPERANDS], const size_t offset[OPERANDS], size_t rows,
+                 size_t first, size_t n)
+{
+    const struct blocks *b = &p->blocks;
+    const uint32_t row = b->rank - 2, column = b->rank - 1;
+    if (p->is_q8) {
+        struct ifd_q8_binary_args args = p->q8;
+        args.rows = rows;
+        args.n = n;
+        args.a = (const ifd_q8 *)base[A] + offset[A] + first * b->stride[A][column];
+        args.b = (const ifd_q8 *)base[B] + offset[B] + first * b->stride[B][column];
+        args.out = (ifd_q8 *)(uintptr_t)base[Y] + offset[Y] + first;
+        args.a_row = b->stride[A][row];
+        args.b_row = b->stride[B][row];
+        args.out_row = b->stride[Y][row];
+        args.a_step = b->stride[A][column];
+        args.b_step = b->stride[B][column];
+        const struct ifd_kern_quant *quant = &step->kernels->quant;
+        (p->op == IFD_OP_ADD   ? quant->add_q8
+         : p->op == IFD_OP_SUB ? quant->sub_q8
+                               : quant->mul_q8)(&args);
+        return;
+    }
+    static const enum ifd_binary kernel[IFD_OP_COUNT] = {
+        [IFD_OP_ADD] = IFD_BINARY_ADD,
+        [IFD_OP_SUB] = IFD_BINARY_SUB,
+        [IFD_OP_MUL] = IFD_BINARY_MUL,
+        [IFD_OP_DIV] = IFD_BINARY_DIV,
+        [IFD_OP_MINIMUM] = IFD_BINARY_MIN,
+        [IFD_OP_MAXIMUM] = IFD_BINARY_MAX,
+        [IFD_OP_SQUARED_DIFFERENCE] = IFD_BINARY_SQUARED_DIFFERENCE,
+    };
+    const struct ifd_binary_args args = {
+        .rows = rows,
+        .n = n,
+        .a = (const float *)(const void *)base[A] + offset[A] + first * b->stride[A][column],
+        .b = (const float *)(const void *)base[B] + offset[B] + first * b->stride[B][column],
+        .out = (float *)(uintptr_t)base[Y] + offset[Y] + first,
+        .a_row = b->stride[A][row],
+        .b_row = b->stride[B][row],
+        .out_row = b->stride[Y][row],
+        .a_step = b->stride[A][column],
+        .b_step = b->stride[B][column],
+        .min = p->min,
+        .max = p->max,
+    };
+    step->kernels->eltwise.binary[kernel[p->op]](&args);
+}
+
+/* All outer positions; the rows (or, where there is but one, the columns) of each block are shared by the team. */
+static void run_binary(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct binary_params *p = step->params;
+    const struct blocks *b = &p->blocks;
+    const uint32_t outer = b->rank - 2;
+    const uint8_t *base[OPERANDS] = {ifd_acc_in(step, frame, 0), ifd_acc_in(step, frame, 1),
+                                     ifd_acc_out(step, frame)};
+    const size_t rows = b->dim[outer], n = b->dim[outer + 1];
+    const struct ifd_acc_range r =
+        rows > 1 ? ifd_acc_share(frame, rows, 1) : (struct ifd_acc_range){0, 1};
+    const struct ifd_acc_range c =
+        rows > 1 ? (struct ifd_acc_range){0, n} : ifd_acc_share(frame, n, 64);
+    size_t parts = 1;
+    for (uint32_t d = 0; d < outer; d++) {
+        parts *= b->dim[d];
+    }
+    for (size_t part = 0; part < parts && r.begin < r.end && c.begin < c.end; part++) {
+        size_t rest = part, offset[OPERANDS] = {0};
+        for (uint32_t d = outer; d-- > 0;) {
+            for (int i = 0; i < OPERANDS; i++) {
+                offset[i] += rest % b->dim[d] * b->stride[i][d];
+            }
+            rest /= b->dim[d];
+        }
+        for (int i = 0; i < OPERANDS; i++) {
+            offset[i] += r.begin * b->stride[i][outer];
+        }
+        call(step, p, base, offset, r.end - r.begin, c.begin, c.end - c.begin);
+    }
+}
+
+/* ---- compiling ---- */
+
+static bool binary_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const struct ifd_binary_attrs *attrs = node->attrs;
+    const enum ifd_dtype dtype = node->input[0].desc->dtype;
+    const bool has_q8 = node->op == IFD_OP_ADD || node->op == IFD_OP_SUB || node->op == IFD_OP_MUL;
+    float min = 0, max = 0;
+    if ((dtype != IFD_F32 && !(has_q8 && ifd_acc_is_q8(dtype))) || node->output[0].dtype != dtype ||
+        !ifd_acc_clamp_f32(attrs->activation, &min, &max)) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "type %s, or an activation that is no clamp",
+                 ifd_dtype_name(dtype));
+        return false;
+    }
+    return true;
+}
+
+static void set_factor(double real, int32_t *ret_multiplier, int32_t *ret_shift)
+{
+    int shift = 0;
+    ifd_fixed_from_real(real, ret_multiplier, &shift);
+    *ret_shift = shift;
+}
+
+/* Factors as LiteRT's reference kernels have them: sums with 20 more bits in twice the larger scale, products in single
+ * precision. */
+static void init_q8(const struct ifd_node_view *node, struct binary_params *p)
+{
+    const struct ifd_binary_attrs *attrs = node->attrs;
+    const struct ifd_desc *a = node->input[0].desc, *b = node->input[1].desc, *y = &node->output[0];
+    const float a_scale = a->quant.scale[0], b_scale = b->quant.scale[0],
+                y_scale = y->quant.scale[0];
+    struct ifd_q8_binary_args *q8 = &p->q8;
+    q8->a_zero = ifd_acc_zero(a);
+    q8->b_zero = ifd_acc_zero(b);
+    q8->out_zero = ifd_acc_zero(y);
+    (void)ifd_acc_clamp_q8(attrs->activation, y, &q8->out_min, &q8->out_max);
+    if (node->op == IFD_OP_MUL) {
+        set_factor((double)(a_scale * b_scale / y_scale), &q8->out_multiplier, &q8->out_shift);
+        return;
+    }
+    const double common = 2.0 * (double)(a_scale > b_scale ? a_scale : b_scale);
+    set_factor((double)a_scale / common, &q8->a_multiplier, &q8->a_shift);
+    set_factor((double)b_scale / common, &q8->b_multiplier, &q8->b_shift);
+    set_factor(common / ((double)y_scale * 1048576.0), &q8->out_multiplier, &q8->out_shift);
+}
+
+static enum ifd_code binary_lower(struct ifd_acc_lowering *lowering,
+                                  const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_binary_attrs *attrs = node->view.attrs;
+    const struct ifd_shape *y = &node->view.output[0].shape;
+    const uint32_t out = node->output_value[0];
+    struct binary_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    if (!p) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a step");
+    }
+    p->op = node->view.op;
+    p->is_q8 = ifd_acc_is_q8(node->view.output[0].dtype);
+    (void)ifd_acc_clamp_f32(attrs->activation, &p->min, &p->max);
+    make_blocks(&node->view.input[0].desc->shape, &node->view.input[1].desc->shape, y, &p->blocks);
+    if (p->is_q8) {
+        init_q8(&node->view, p);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct ifd_shape *shape = &node->view.input[i].desc->shape;
+        if (memcmp(shape, y, sizeof(*y)) == 0 &&
+            ifd_acc_in_place(lowering, node->input_value[i], out)) {
+            break;
+        }
+    }
+    struct ifd_acc_step *step = NULL;
+    const enum ifd_code code =
+        ifd_acc_add_step(lowering, run_binary, p, node->input_value, 2, out, &step, err);
+    if (code == IFD_OK) {
+        step->max_threads =
+            (uint32_t)(lowering->storage[lowering->value[out].storage].bytes / 50000) + 1;
+        ifd_acc_name_step(lowering, p->is_q8 ? "binary_q8" : "binary_f32", 0, "%s",
+                          ifd_op_def(p->op)->name);
+    }
+    return code;
+}
+
+#define BINARY(symbol)                                                                             \
+    const struct ifd_acc_driver ifd_acc_##symbol = {.takes = binary_takes, .lower = binary_lower}
+
+BINARY(add);
+BINARY(sub);
+BINARY(mul);
+BINARY(div);
+BINARY(minimum);
+BINARY(maximum);
+BINARY(squared_difference);

@@ -1,0 +1,235 @@
+/* softmax along the last dimension; reduce_mean and reduce_sum over neighbouring dimensions. */
+#include "backends/cpuacc/lower.h"
+
+#include "engine/base/fixed.h"
+#include "engine/base/softmax8.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- softmax ---- */
+
+struct softmax_params {
+    size_t rows, n;
+    float beta;
+    struct ifd_softmax8 table; /* 8 bits */
+};
+
+static void run_softmax_f32(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct softmax_params *p = step->params;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->rows, 1);
+    const float *in = ifd_acc_in(step, frame, 0);
+    float *out = ifd_acc_out(step, frame);
+    if (range.begin < range.end) {
+        step->kernels->reduce.softmax_f32(range.end - range.begin, p->n, in + range.begin * p->n,
+                                          p->n, p->beta, out + range.begin * p->n, p->n);
+    }
+}
+
+/* Results go through a table: they depend on the distance to the row's largest number alone. */
+static void softmax_row(const struct ifd_acc_step *step, const struct softmax_params *p,
+                        const ifd_q8 *in, ifd_q8 *out)
+{
+    ifd_q8 max = in[0];
+    for (size_t i = 1; i < p->n; i++) {
+        max = max < in[i] ? in[i] : max;
+    }
+    int64_t sum = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        sum += p->table.rounded[max - in[i]];
+    }
+    const struct ifd_softmax8_row row = ifd_softmax8_divide(sum);
+    uint8_t result[256] = {0};
+    for (int distance = 0; max - distance >= IFD_Q8_MIN; distance++) {
+        const int32_t steps = ifd_softmax8_steps(&row, p->table.exponential[distance]);
+        result[(uint8_t)(max - distance)] = (uint8_t)(steps + IFD_Q8_MIN);
+    }
+    step->kernels->quant.lut_8(p->n, (const uint8_t *)in, result, (uint8_t *)out);
+}
+
+static void run_softmax_q8(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct softmax_params *p = step->params;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->rows, 1);
+    const ifd_q8 *in = ifd_acc_in(step, frame, 0);
+    ifd_q8 *out = ifd_acc_out(step, frame);
+    for (size_t r = range.begin; r < range.end; r++) {
+        softmax_row(step, p, in + r * p->n, out + r * p->n);
+    }
+}
+
+static bool softmax_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const struct ifd_desc *in = node->input[0].desc;
+    const bool fits =
+        (in->dtype == IFD_F32 || ifd_acc_is_q8(in->dtype)) && in->shape.dim[in->shape.rank - 1] > 0;
+    if (!fits) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "type %s", ifd_dtype_name(in->dtype));
+    }
+    return fits;
+}
+
+static enum ifd_code softmax_lower(struct ifd_acc_lowering *lowering,
+                                   const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_softmax_attrs *attrs = node->view.attrs;
+    const struct ifd_desc *in = node->view.input[0].desc;
+    const bool is_q8 = ifd_acc_is_q8(in->dtype);
+    const uint32_t out = node->output_value[0];
+    struct softmax_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    struct ifd_acc_step *step = NULL;
+    (void)ifd_acc_in_place(lowering, node->input_value[0], out);
+    const enum ifd_code code = ifd_acc_add_step(lowering, is_q8 ? run_softmax_q8 : run_softmax_f32,
+                                                p, node->input_value, 1, out, &step, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const size_t count =
+        lowering->storage[lowering->value[out].storage].bytes / ifd_dtype_bytes(in->dtype);
+    p->n = (size_t)in->shape.dim[in->shape.rank - 1];
+    p->rows = count / p->n;
+    p->beta = attrs->beta;
+    if (is_q8) {
+        ifd_softmax8_init(&p->table, (double)attrs->beta * (double)in->quant.scale[0]);
+    }
+    step->max_threads = (uint32_t)(count / 4000) + 1;
+    ifd_acc_name_step(lowering, is_q8 ? "softmax_q8" : "softmax_f32", 0, "softmax");
+    return IFD_OK;
+}
+
+const struct ifd_acc_driver ifd_acc_softmax = {.takes = softmax_takes, .lower = softmax_lower};
+
+/* ---- reduce_mean, reduce_sum: outer × reduced × inner ---- */
+
+struct reduce_params {
+    size_t outer, reduced, inner;
+    float factor;                           /* f32 */
+    int32_t zero_sum, out_zero, multiplier; /* q8: fixed point of scale and count, rounded twice */
+    int shift;
+};
+
+/* Splits the shape at the reduced dimensions, which must be neighbours. */
+static bool split_shape(const struct ifd_node_view *node, struct reduce_params *ret)
+{
+    const struct ifd_reduce_attrs *attrs = node->attrs;
+    const struct ifd_shape *shape = &node->input[0].desc->shape;
+    bool is_reduced[IFD_MAX_RANK] = {false};
+    for (uint32_t i = 0; i < attrs->axes.count; i++) {
+        const int64_t axis = attrs->axes.value[i];
+        is_reduced[axis < 0 ? axis + (int64_t)shape->rank : axis] = true;
+    }
+    *ret = (struct reduce_params){.outer = 1, .reduced = 1, .inner = 1};
+    enum { OUTER, REDUCED, INNER } part = OUTER;
+    for (uint32_t d = 0; d < shape->rank; d++) {
+        const size_t dim = (size_t)shape->dim[d];
+        if (dim == 1) {
+            continue;
+        }
+        if (is_reduced[d] && part == INNER) {
+            return false;
+        }
+        part = is_reduced[d] ? REDUCED : part == OUTER ? OUTER : INNER;
+        *(part == OUTER ? &ret->outer : part == REDUCED ? &ret->reduced : &ret->inner) *= dim;
+    }
+    return ret->outer * ret->reduced * ret->inner > 0;
+}
+
+static void run_reduce_f32(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct reduce_params *p = step->params;
+    const struct ifd_kern_reduce *reduce = &step->kernels->reduce;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->outer, 1);
+    const float *in = ifd_acc_in(step, frame, 0);
+    float *out = ifd_acc_out(step, frame);
+    for (size_t o = range.begin; o < range.end; o++) {
+        if (p->inner == 1) {
+            out[o] = reduce->sum_f32(p->reduced, in + o * p->reduced) * p->factor;
+        } else {
+            reduce->column_sum_f32(p->reduced, p->inner, in + o * p->reduced * p->inner, p->inner,
+                                   p->factor, out + o * p->inner);
+        }
+    }
+}
+
+static void run_reduce_q8(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct reduce_params *p = step->params;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->outer, 1);
+    const ifd_q8 *in = ifd_acc_in(step, frame, 0);
+    ifd_q8 *out = ifd_acc_out(step, frame);
+    int32_t *sum = ifd_acc_work(step, frame);
+    for (size_t o = range.begin; o < range.end; o++) {
+        step->kernels->reduce.column_sum_q8(p->reduced, p->inner, in + o * p->reduced * p->inner,
+                                            p->inner, sum);
+        for (size_t c = 0; c < p->inner; c++) {
+            const int32_t value =
+                ifd_fixed_scale_double(sum[c] - p->zero_sum, p->multiplier, p->shift) + p->out_zero;
+            out[o * p->inner + c] = (ifd_q8)(value < IFD_Q8_MIN   ? IFD_Q8_MIN
+                                             : value > IFD_Q8_MAX ? IFD_Q8_MAX
+                                                                  : value);
+        }
+    }
+}
+
+/* As LiteRT's reference kernel: the division by the count goes into the multiplier as far as 31 bits of it stay. */
+static void init_mean_q8(const struct ifd_node_view *node, struct reduce_params *p)
+{
+    const struct ifd_desc *in = node->input[0].desc, *out = &node->output[0];
+    ifd_fixed_from_real((double)in->quant.scale[0] / (double)out->quant.scale[0], &p->multiplier,
+                        &p->shift);
+    if (node->op == IFD_OP_REDUCE_MEAN) {
+        int bits = 0; /* of the count, rounded down */
+        while (bits < 32 && p->reduced >> (bits + 1) != 0) {
+            bits++;
+        }
+        bits = bits < 31 + p->shift ? bits : 31 + p->shift;
+        p->multiplier = (int32_t)(((int64_t)p->multiplier << bits) / (int64_t)p->reduced);
+        p->shift -= bits;
+    }
+    p->zero_sum = ifd_acc_zero(in) * (int32_t)p->reduced;
+    p->out_zero = ifd_acc_zero(out);
+}
+
+static bool reduce_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    struct reduce_params split;
+    const enum ifd_dtype dtype = node->input[0].desc->dtype;
+    if ((dtype != IFD_F32 && !ifd_acc_is_q8(dtype)) || node->output[0].dtype != dtype ||
+        !split_shape(node, &split) ||
+        split.reduced > 8000000) { /* sums of 8 bits stay below 2^31 */
+        ifd_fail(reason, IFD_UNSUPPORTED, "type %s, or axes that are no neighbours",
+                 ifd_dtype_name(dtype));
+        return false;
+    }
+    return true;
+}
+
+static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
+                                  const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const bool is_q8 = ifd_acc_is_q8(node->view.output[0].dtype);
+    struct reduce_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    struct ifd_acc_step *step = NULL;
+    enum ifd_code code = ifd_acc_add_step(lowering, is_q8 ? run_reduce_q8 : run_reduce_f32, p,
+                                          node->input_value, 1, node->output_value[0], &step, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    if (!split_shape(&node->view, p)) {
+        return ifd_fail(err, IFD_INTERNAL, "axes that were not taken");
+    }
+    p->factor = node->view.op == IFD_OP_REDUCE_MEAN ? 1.0f / (float)p->reduced : 1.0f;
+    if (is_q8) {
+        init_mean_q8(&node->view, p);
+        code = ifd_acc_add_work(lowering, p->inner * sizeof(int32_t), err);
+    }
+    lowering->step[lowering->step_count - 1].max_threads =
+        (uint32_t)(p->outer * p->reduced * p->inner / 50000) + 1;
+    ifd_acc_name_step(lowering, is_q8 ? "column_sum_q8" : "column_sum_f32", 0, "%s",
+                      ifd_op_def(node->view.op)->name);
+    return code;
+}
+
+const struct ifd_acc_driver ifd_acc_reduce_mean = {.takes = reduce_takes, .lower = reduce_lower};
+const struct ifd_acc_driver ifd_acc_reduce_sum = {.takes = reduce_takes, .lower = reduce_lower};

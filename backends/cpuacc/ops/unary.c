@@ -1,0 +1,262 @@
+/* Functions of one element. On 8 bits every one of them, requantization included, is a table of 256 results that the
+ * operator's reference kernel itself fills at compile time. */
+#include "backends/cpuacc/lower.h"
+
+#include <math.h>
+#include <string.h>
+
+struct unary_params {
+    enum ifd_unary kernel; /* f32 */
+    float p0, p1;
+    size_t count;
+    uint8_t table[256]; /* 8 bits */
+};
+
+static void run_f32(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct unary_params *p = step->params;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->count, 64);
+    const float *in = ifd_acc_in(step, frame, 0);
+    float *out = ifd_acc_out(step, frame);
+    step->kernels->eltwise.unary[p->kernel](range.end - range.begin, in + range.begin,
+                                            out + range.begin, p->p0, p->p1);
+}
+
+static void run_table(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct unary_params *p = step->params;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->count, 64);
+    const uint8_t *in = ifd_acc_in(step, frame, 0);
+    uint8_t *out = ifd_acc_out(step, frame);
+    step->kernels->quant.lut_8(range.end - range.begin, in + range.begin, p->table,
+                               out + range.begin);
+}
+
+/* ---- f32 ---- */
+
+struct f32_row {
+    bool exists;
+    enum ifd_unary kernel;
+    float p0, p1;
+};
+
+static struct f32_row f32_row(const struct ifd_node_view *node)
+{
+    const struct ifd_clamp_attrs *clamp = node->attrs;
+    const struct ifd_leaky_relu_attrs *leaky = node->attrs;
+    switch (node->op) {
+    case IFD_OP_RELU:
+        return (struct f32_row){true, IFD_UNARY_CLAMP, 0, INFINITY};
+    case IFD_OP_RELU6:
+        return (struct f32_row){true, IFD_UNARY_CLAMP, 0, 6};
+    case IFD_OP_RELU_N1_TO_1:
+        return (struct f32_row){true, IFD_UNARY_CLAMP, -1, 1};
+    case IFD_OP_CLAMP:
+        return (struct f32_row){true, IFD_UNARY_CLAMP, clamp->min, clamp->max};
+    case IFD_OP_LEAKY_RELU:
+        return (struct f32_row){true, IFD_UNARY_LEAKY_RELU, leaky->alpha, 0};
+    case IFD_OP_ABS:
+        return (struct f32_row){true, IFD_UNARY_ABS, 0, 0};
+    case IFD_OP_NEG:
+        return (struct f32_row){true, IFD_UNARY_NEG, 0, 0};
+    case IFD_OP_SQRT:
+        return (struct f32_row){true, IFD_UNARY_SQRT, 0, 0};
+    case IFD_OP_RSQRT:
+        return (struct f32_row){true, IFD_UNARY_RSQRT, 0, 0};
+    case IFD_OP_EXP:
+        return (struct f32_row){true, IFD_UNARY_EXP, 0, 0};
+    case IFD_OP_LOGISTIC:
+        return (struct f32_row){true, IFD_UNARY_LOGISTIC, 0, 0};
+    case IFD_OP_TANH:
+        return (struct f32_row){true, IFD_UNARY_TANH, 0, 0};
+    case IFD_OP_HARD_SWISH:
+        return (struct f32_row){true, IFD_UNARY_HARDSWISH, 0, 0};
+    default:
+        return (struct f32_row){false, IFD_UNARY_COUNT, 0, 0};
+    }
+}
+
+/* ---- 8 bits ---- */
+
+/* table[native input] = native output, as the reference kernel has it. */
+static enum ifd_code fill_table(const struct ifd_node_view *node, uint8_t *table,
+                                struct ifd_err *err)
+{
+    const struct ifd_shape all = {.rank = 1, .dim = {256}};
+    struct ifd_desc in = *node->input[0].desc, out = node->output[0];
+    in.shape = out.shape = all;
+    const uint8_t in_flip = ifd_acc_flip(in.dtype), out_flip = ifd_acc_flip(out.dtype);
+    uint8_t input[256], output[256];
+    for (unsigned i = 0; i < 256; i++) {
+        input[i] = (uint8_t)(i ^ in_flip);
+    }
+    const struct ifd_desc *const ins[] = {&in}, *const outs[] = {&out};
+    const void *const inputs[] = {input};
+    void *const outputs[] = {output};
+    const struct ifd_ref_call call = {.attrs = node->attrs,
+                                      .in = ins,
+                                      .input = inputs,
+                                      .input_count = 1,
+                                      .out = outs,
+                                      .output = outputs,
+                                      .output_count = 1};
+    const enum ifd_code code = ifd_op_def(node->op)->ref(&call, err);
+    for (unsigned i = 0; i < 256; i++) {
+        table[i] = output[i] ^ out_flip;
+    }
+    return code;
+}
+
+/* ---- both ---- */
+
+static bool unary_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const enum ifd_dtype in = node->input[0].desc->dtype, out = node->output[0].dtype;
+    const bool is_table = ifd_acc_is_q8(in) && ifd_acc_is_q8(out) && !ifd_op_def(node->op)->scratch;
+    if (!is_table && !(in == IFD_F32 && out == IFD_F32 && f32_row(node).exists)) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "types %s to %s", ifd_dtype_name(in),
+                 ifd_dtype_name(out));
+        return false;
+    }
+    return true;
+}
+
+static enum ifd_code unary_lower(struct ifd_acc_lowering *lowering,
+                                 const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct f32_row row = f32_row(&node->view);
+    const bool is_table = ifd_acc_is_q8(node->view.output[0].dtype);
+    const uint32_t out = node->output_value[0];
+    struct unary_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    enum ifd_code code = p ? IFD_OK : ifd_fail(err, IFD_NOMEM, "no memory for a step");
+    if (code == IFD_OK && is_table) {
+        code = fill_table(&node->view, p->table, err);
+    }
+    if (code != IFD_OK) {
+        return code;
+    }
+    const size_t bytes = lowering->storage[lowering->value[out].storage].bytes;
+    p->kernel = row.kernel;
+    p->p0 = row.p0;
+    p->p1 = row.p1;
+    p->count = bytes / ifd_dtype_bytes(node->view.output[0].dtype);
+    (void)ifd_acc_in_place(lowering, node->input_value[0], out);
+    struct ifd_acc_step *step = NULL;
+    code = ifd_acc_add_step(lowering, is_table ? run_table : run_f32, p, node->input_value, 1, out,
+                            &step, err);
+    if (code == IFD_OK) {
+        step->max_threads = (uint32_t)(p->count / 20000) + 1;
+        ifd_acc_name_step(lowering, is_table ? "lut_8" : "unary_f32", 0, "%s",
+                          ifd_op_def(node->view.op)->name);
+    }
+    return code;
+}
+
+#define UNARY(symbol)                                                                              \
+    const struct ifd_acc_driver ifd_acc_##symbol = {.takes = unary_takes, .lower = unary_lower}
+
+UNARY(abs);
+UNARY(neg);
+UNARY(exp);
+UNARY(log);
+UNARY(sqrt);
+UNARY(rsqrt);
+UNARY(relu);
+UNARY(relu6);
+UNARY(relu_n1_to_1);
+UNARY(clamp);
+UNARY(leaky_relu);
+UNARY(hard_swish);
+UNARY(logistic);
+UNARY(tanh);
+
+/* ---- quantize and dequantize: between f32 and 8 bits; quantize of 8 bits is a table ---- */
+
+struct quant_params {
+    size_t count;
+    float scale;
+    int32_t zero;
+};
+
+static void run_quantize(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct quant_params *p = step->params;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->count, 64);
+    const float *in = ifd_acc_in(step, frame, 0);
+    ifd_q8 *out = ifd_acc_out(step, frame);
+    step->kernels->quant.quantize(range.end - range.begin, in + range.begin, p->scale, p->zero,
+                                  out + range.begin);
+}
+
+static void run_dequantize(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct quant_params *p = step->params;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->count, 64);
+    const ifd_q8 *in = ifd_acc_in(step, frame, 0);
+    float *out = ifd_acc_out(step, frame);
+    step->kernels->quant.dequantize(range.end - range.begin, in + range.begin, p->scale, p->zero,
+                                    out + range.begin);
+}
+
+static bool quantize_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const enum ifd_dtype in = node->input[0].desc->dtype, out = node->output[0].dtype;
+    const bool fits =
+        (ifd_acc_is_q8(in) && ifd_acc_is_q8(out)) || (in == IFD_F32 && ifd_acc_is_q8(out));
+    if (!fits || node->output[0].quant.count != 1) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "types %s to %s", ifd_dtype_name(in),
+                 ifd_dtype_name(out));
+        return false;
+    }
+    return true;
+}
+
+static bool dequantize_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const struct ifd_desc *in = node->input[0].desc;
+    if (!ifd_acc_is_q8(in->dtype) || node->output[0].dtype != IFD_F32 || in->quant.count != 1) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "type %s", ifd_dtype_name(in->dtype));
+        return false;
+    }
+    return true;
+}
+
+static enum ifd_code add_quant(struct ifd_acc_lowering *lowering,
+                               const struct ifd_partition_node *node, ifd_acc_step_fn run,
+                               const struct ifd_desc *quantized, const char *kernel,
+                               struct ifd_err *err)
+{
+    struct quant_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    struct ifd_acc_step *step = NULL;
+    const enum ifd_code code =
+        ifd_acc_add_step(lowering, run, p, node->input_value, 1, node->output_value[0], &step, err);
+    if (code == IFD_OK) {
+        const size_t bytes =
+            lowering->storage[lowering->value[node->output_value[0]].storage].bytes;
+        p->count = bytes / ifd_dtype_bytes(node->view.output[0].dtype);
+        p->scale = quantized->quant.scale[0];
+        p->zero = ifd_acc_zero(quantized);
+        step->max_threads = (uint32_t)(p->count / 50000) + 1;
+        ifd_acc_name_step(lowering, kernel, 0, "%s", ifd_op_def(node->view.op)->name);
+    }
+    return code;
+}
+
+static enum ifd_code quantize_lower(struct ifd_acc_lowering *lowering,
+                                    const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    if (node->view.input[0].desc->dtype != IFD_F32) {
+        return unary_lower(lowering, node, err);
+    }
+    return add_quant(lowering, node, run_quantize, &node->view.output[0], "quantize", err);
+}
+
+static enum ifd_code dequantize_lower(struct ifd_acc_lowering *lowering,
+                                      const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    return add_quant(lowering, node, run_dequantize, node->view.input[0].desc, "dequantize", err);
+}
+
+const struct ifd_acc_driver ifd_acc_quantize = {.takes = quantize_takes, .lower = quantize_lower};
+const struct ifd_acc_driver ifd_acc_dequantize = {.takes = dequantize_takes,
+                                                  .lower = dequantize_lower};
