@@ -1,0 +1,333 @@
+/* The settings table: parser, help, manual page. */
+#include "server/config.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "engine/base/str.h"
+
+enum type { U32, U64, BOOL, TEXT, LIST, CHOICE };
+
+struct setting {
+    const char *section, *flag, *unit, *text, *fallback, *choices;
+    enum type type;
+    size_t offset;
+    uint64_t min, max;
+};
+
+/* Numbers, words and nothing at all share a column of the table; these sort them out by the type of the row. */
+#define NUMBER_U32(x)      (x)
+#define NUMBER_U64(x)      (x)
+#define NUMBER_BOOL(x)     (x)
+#define NUMBER_TEXT(x)     0
+#define NUMBER_LIST(x)     0
+#define NUMBER_CHOICE(x)   0
+#define WORDS_U32(x)       NULL
+#define WORDS_U64(x)       NULL
+#define WORDS_BOOL(x)      NULL
+#define WORDS_TEXT(x)      NULL
+#define WORDS_LIST(x)      NULL
+#define WORDS_CHOICE(x)    (x)
+#define FALLBACK_U32(x)    #x
+#define FALLBACK_U64(x)    #x
+#define FALLBACK_BOOL(x)   #x
+#define FALLBACK_TEXT(x)   (x)
+#define FALLBACK_LIST(x)   (x)
+#define FALLBACK_CHOICE(x) (x)
+
+static const struct setting settings[] = {
+#define SETTING(section_, member_, flag_, type_, default_, min_, max_, unit_, text_)               \
+    {.section = section_,                                                                          \
+     .flag = flag_,                                                                                \
+     .unit = unit_,                                                                                \
+     .text = text_,                                                                                \
+     .fallback = FALLBACK_##type_(default_),                                                       \
+     .choices = WORDS_##type_(min_),                                                               \
+     .type = type_,                                                                                \
+     .offset = offsetof(struct ifd_config, member_),                                               \
+     .min = NUMBER_##type_(min_),                                                                  \
+     .max = NUMBER_##type_(max_)},
+#include "server/config_list.inc"
+#undef SETTING
+};
+#define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
+
+/* ---- the nearest flag ---- */
+
+/* Edits that turn a into b: insert, delete, replace. Long names are compared by their first 47 characters. */
+static unsigned distance(const char *a, const char *b)
+{
+    unsigned row[48];
+    size_t columns = strlen(b) < 47 ? strlen(b) : 47;
+    for (size_t k = 0; k <= columns; k++) {
+        row[k] = (unsigned)k;
+    }
+    for (size_t i = 0; a[i] != '\0' && a[i] != '='; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i + 1;
+        for (size_t k = 1; k <= columns; k++) {
+            unsigned above = row[k];
+            unsigned best = diagonal + (a[i] == b[k - 1] ? 0 : 1);
+            best = above + 1 < best ? above + 1 : best;
+            best = row[k - 1] + 1 < best ? row[k - 1] + 1 : best;
+            diagonal = above;
+            row[k] = best;
+        }
+    }
+    return row[columns];
+}
+
+static enum ifd_code fail_unknown(const char *flag, struct ifd_err *err)
+{
+    const struct setting *nearest = &settings[0];
+    for (size_t i = 1; i < SETTING_COUNT; i++) {
+        if (distance(flag, settings[i].flag) < distance(flag, nearest->flag)) {
+            nearest = &settings[i];
+        }
+    }
+    return ifd_fail(err, IFD_INVALID, "unknown option \"--%s\"; did you mean \"--%s\"?", flag,
+                    nearest->flag);
+}
+
+/* ---- values ---- */
+
+static enum ifd_code set_number(const struct setting *s, const char *value, void *at,
+                                struct ifd_err *err)
+{
+    uint64_t number = 0;
+    if (!ifd_str_u64(ifd_str(value), &number) || number < s->min || number > s->max) {
+        return ifd_fail(err, IFD_INVALID, "--%s: \"%s\" is not a number between %llu and %llu",
+                        s->flag, value, (unsigned long long)s->min, (unsigned long long)s->max);
+    }
+    if (s->type == U32) {
+        *(uint32_t *)at = (uint32_t)number;
+    } else {
+        *(uint64_t *)at = number;
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code set_bool(const struct setting *s, const char *value, void *at,
+                              struct ifd_err *err)
+{
+    bool is_true = strcmp(value, "true") == 0 || strcmp(value, "1") == 0;
+    if (!is_true && strcmp(value, "false") != 0 && strcmp(value, "0") != 0) {
+        return ifd_fail(err, IFD_INVALID, "--%s: \"%s\" is neither true nor false", s->flag, value);
+    }
+    *(bool *)at = is_true;
+    return IFD_OK;
+}
+
+static enum ifd_code set_choice(const struct setting *s, const char *value, void *at,
+                                struct ifd_err *err)
+{
+    struct ifd_str rest = ifd_str(s->choices);
+    while (rest.data) {
+        if (ifd_str_equal(ifd_str_part(&rest, '|'), value)) {
+            *(const char **)at = value;
+            return IFD_OK;
+        }
+    }
+    return ifd_fail(err, IFD_INVALID, "--%s: \"%s\" is none of %s", s->flag, value, s->choices);
+}
+
+static enum ifd_code add_items(struct ifd_config *config, const struct setting *s,
+                               const char *value, struct ifd_config_list *list, struct ifd_err *err)
+{
+    struct ifd_str rest = ifd_str(value);
+    while (rest.size > 0) {
+        struct ifd_str part = ifd_str_trim(ifd_str_part(&rest, ','));
+        if (part.size == 0) {
+            continue;
+        }
+        if (list->count == IFD_CONFIG_LIST_MAX ||
+            part.size >= sizeof(config->list_text) - config->list_text_used) {
+            return ifd_fail(err, IFD_TOO_LARGE, "--%s: more than %d values", s->flag,
+                            IFD_CONFIG_LIST_MAX);
+        }
+        char *copy = config->list_text + config->list_text_used;
+        memcpy(copy, part.data, part.size);
+        copy[part.size] = '\0';
+        config->list_text_used += part.size + 1;
+        list->item[list->count++] = copy;
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code set(struct ifd_config *config, const struct setting *s, const char *value,
+                         struct ifd_err *err)
+{
+    void *at = (char *)config + s->offset;
+    switch (s->type) {
+    case U32:
+    case U64:
+        return set_number(s, value, at, err);
+    case BOOL:
+        return set_bool(s, value, at, err);
+    case CHOICE:
+        return set_choice(s, value, at, err);
+    case TEXT:
+        *(const char **)at = value;
+        return IFD_OK;
+    case LIST:
+        return add_items(config, s, value, at, err);
+    }
+    return ifd_fail(err, IFD_INTERNAL, "setting \"%s\" has no type", s->flag);
+}
+
+/* ---- the command line ---- */
+
+static const struct setting *find(const char *name, size_t size)
+{
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        if (ifd_str_equal((struct ifd_str){.data = name, .size = size}, settings[i].flag)) {
+            return &settings[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_bool_word(const char *text)
+{
+    return strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
+}
+
+static enum ifd_code parse_flag(int argc, char **argv, int *at, struct ifd_config *config,
+                                struct ifd_err *err)
+{
+    const char *flag = argv[*at] + 2;
+    size_t size = strcspn(flag, "=");
+    const struct setting *s = find(flag, size);
+    if (!s) {
+        return fail_unknown(flag, err);
+    }
+    const char *value = NULL;
+    if (flag[size] == '=') {
+        value = flag + size + 1;
+    } else if (s->type == BOOL && (*at + 1 >= argc || !is_bool_word(argv[*at + 1]))) {
+        value = "true";
+    } else if (*at + 1 < argc) {
+        value = argv[++*at];
+    } else {
+        return ifd_fail(err, IFD_INVALID, "--%s needs a value (%s)", s->flag, s->unit);
+    }
+    return set(config, s, value, err);
+}
+
+enum ifd_code ifd_config_parse(int argc, char **argv, struct ifd_config *ret, struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    *ret = (struct ifd_config){0};
+    for (size_t i = 0; i < SETTING_COUNT && !code; i++) {
+        code = set(ret, &settings[i], settings[i].fallback, err);
+    }
+    for (int i = 0; i < argc && !code; i++) {
+        if (strncmp(argv[i], "--", 2) == 0) {
+            code = parse_flag(argc, argv, &i, ret, err);
+        } else if (argv[i][0] == '-') {
+            code = ifd_fail(err, IFD_INVALID, "unknown option \"%s\"; options begin with \"--\"",
+                            argv[i]);
+        } else {
+            code = set(ret, find("model-repository", strlen("model-repository")), argv[i], err);
+        }
+    }
+    return code;
+}
+
+/* ---- texts ---- */
+
+/* text in lines of at most width characters, each after indent blanks. */
+static void print_wrapped(FILE *out, const char *text, int indent, int width)
+{
+    while (*text != '\0') {
+        int size = (int)strlen(text);
+        if (size > width) {
+            for (size = width; size > 0 && text[size] != ' '; size--) {
+            }
+            size = size > 0 ? size : width;
+        }
+        (void)fprintf(out, "%*s%.*s\n", indent, "", size, text);
+        text += size;
+        text += *text == ' ';
+    }
+}
+
+static void print_default(FILE *out, const struct setting *s)
+{
+    if (s->fallback[0] != '\0') {
+        (void)fprintf(out, " (default %s)", s->fallback);
+    }
+}
+
+void ifd_config_help(FILE *out)
+{
+    const char *section = "";
+    (void)fprintf(out,
+                  "usage: inferd serve [DIR] [options]\n\n"
+                  "Serves the models of a folder over HTTP (Open Inference Protocol, as Triton "
+                  "speaks it).\n");
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const struct setting *s = &settings[i];
+        if (strcmp(section, s->section) != 0) {
+            section = s->section;
+            (void)fprintf(out, "\n%s\n", section);
+        }
+        (void)fprintf(out, "  --%s=%s", s->flag, s->unit);
+        print_default(out, s);
+        (void)fprintf(out, "\n");
+        print_wrapped(out, s->text, 6, 90);
+    }
+    (void)fprintf(out, "\nSIGTERM and SIGINT answer what was accepted, then end the program.\n");
+}
+
+/* Text for troff: '-' and '\' are special, a '.' or '\'' at the start of a line as well. */
+static void print_troff(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '\\') {
+            (void)fputs("\\e", out);
+        } else if (*text == '-') {
+            (void)fputs("\\-", out);
+        } else {
+            (void)fputc(*text, out);
+        }
+    }
+}
+
+static void print_man_setting(FILE *out, const struct setting *s)
+{
+    (void)fputs(".TP\n.BR \\-\\-", out);
+    print_troff(out, s->flag);
+    (void)fprintf(out, "=\\fI%s\\fR", s->unit);
+    print_default(out, s);
+    (void)fputs("\n\\&", out);
+    print_troff(out, s->text);
+    (void)fputc('\n', out);
+}
+
+void ifd_config_man(FILE *out)
+{
+    static const char head[] =
+        ".TH INFERD 1 \"\" \"inferd\" \"User Commands\"\n"
+        ".SH NAME\ninferd \\- inference server for TFLite models\n"
+        ".SH SYNOPSIS\n.B inferd serve\n[\\fIDIR\\fR] [\\fIoptions\\fR]\n.br\n"
+        ".B inferd run | inspect | compare | bench\n\\fIarguments\\fR\n"
+        ".SH DESCRIPTION\n.B inferd serve\nserves the models of a folder over HTTP in the dialect "
+        "of the Open Inference Protocol that Triton speaks.\n"
+        "The other commands work on model files; each explains itself with\n.BR \\-\\-help .\n";
+    static const char tail[] =
+        ".SH SIGNALS\nSIGTERM and SIGINT: no new connection is accepted, accepted requests are "
+        "answered, then the program ends.\n"
+        ".SH EXIT STATUS\n0 after a signal, 1 if the server could not start or a model could not "
+        "be loaded with\n.BR \\-\\-exit\\-on\\-error ,\n2 for a wrong command line.\n";
+    const char *section = "";
+    (void)fputs(head, out);
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        if (strcmp(section, settings[i].section) != 0) {
+            section = settings[i].section;
+            (void)fprintf(out, ".SH OPTIONS: %s\n", section);
+        }
+        print_man_setting(out, &settings[i]);
+    }
+    (void)fputs(tail, out);
+}

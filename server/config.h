@@ -1,0 +1,42 @@
+/** Settings: the table in config_list.inc as a struct, filled from the command line. Thread: any. */
+#ifndef INFERD_SERVER_CONFIG_H
+#define INFERD_SERVER_CONFIG_H
+
+#include <stdio.h>
+
+#include "inferd/status.h"
+
+/** Values of a LIST setting at most. */
+#define IFD_CONFIG_LIST_MAX   32
+#define IFD_CONFIG_TEXT_BYTES 4096
+
+struct ifd_config_list {
+    const char *item[IFD_CONFIG_LIST_MAX];
+    uint32_t count;
+};
+
+/** Texts point into argv or to memory of the struct. */
+struct ifd_config {
+    struct ifd_config_list repositories, load_models, backends;
+    const char *model_control_mode, *http_address, *http_socket, *id;
+    bool strict_readiness, exit_on_error, exact;
+    uint32_t model_load_threads, threads, http_port, max_connections, max_connections_per_address,
+        idle_timeout_secs, receive_timeout_secs, max_queue_size, image_threads, exit_timeout_secs,
+        log_verbose;
+    uint64_t max_model_bytes, http_max_input_size, image_max_pixels;
+
+    char list_text[IFD_CONFIG_TEXT_BYTES]; /* copies of list items that had to be cut at commas */
+    size_t list_text_used;
+};
+
+/** Defaults, then argv[0 … argc-1] (without program and sub-command): --flag value, --flag=value, or a bare folder.
+ *  Errors: INVALID (unknown flag, with the nearest one that exists; value out of range), TOO_LARGE. */
+IFD_NODISCARD enum ifd_code ifd_config_parse(int argc, char **argv, struct ifd_config *ret,
+                                             struct ifd_err *err);
+
+/** What `inferd serve --help` prints. */
+void ifd_config_help(FILE *out);
+/** The manual page inferd(1), as troff. */
+void ifd_config_man(FILE *out);
+
+#endif

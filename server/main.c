@@ -1,0 +1,111 @@
+/* The program: picks the sub-command, and for "serve" makes a server of the arguments. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "backends/builtin.h"
+#include "engine/tools/tools.h"
+#include "server/config.h"
+#include "server/obs/log_stderr.h"
+#include "server/picture.h"
+#include "server/server.h"
+
+static const char usage[] =
+    "usage: inferd COMMAND [arguments]\n\n"
+    "  serve [DIR] [options]   answer requests for the models of a folder over HTTP\n"
+    "  run MODEL …             run a model on files\n"
+    "  inspect MODEL …         show a model's graph, plan and memory\n"
+    "  compare MODEL …         compare backends with each other or with expected outputs\n"
+    "  bench MODEL …           measure a model\n\n"
+    "inferd COMMAND --help explains a command; inferd --version, inferd --man.\n";
+
+static void on_ready(void *context, const char *url, uint32_t ready, uint32_t all)
+{
+    (void)context;
+    (void)printf("inferd " IFD_VERSION " ready at %s (%u of %u models)\n", url, ready, all);
+    (void)fflush(stdout);
+}
+
+static int fail(int status, const struct ifd_err *err)
+{
+    (void)fprintf(stderr, "inferd: %s\n", err->text);
+    return status;
+}
+
+/* Every connection is a descriptor: take as many as the system allows. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int serve(const struct ifd_tool_host *host, int argc, char **argv)
+{
+    struct ifd_config config;
+    struct ifd_err err = {0};
+    struct ifd_server *server = NULL;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            ifd_config_help(stdout);
+            return 0;
+        }
+    }
+    if (ifd_config_parse(argc - 1, argv + 1, &config, &err)) {
+        return fail(2, &err);
+    }
+    struct ifd_log log =
+        ifd_log_to_fd(STDERR_FILENO, config.log_verbose > 0 ? IFD_LOG_DEBUG : IFD_LOG_INFO);
+    const struct ifd_server_options options = {.alloc = ifd_alloc_system(),
+                                               .config = &config,
+                                               .log = &log,
+                                               .program_version = IFD_VERSION,
+                                               .backends = host->backends,
+                                               .backend_count = host->backend_count,
+                                               .handles_signals = true,
+                                               .on_ready = on_ready};
+    (void)signal(SIGPIPE, SIG_IGN);
+    raise_descriptors();
+    enum ifd_code code = ifd_server_create(&options, &server, &err);
+    if (!code) {
+        code = ifd_server_run(server, &err);
+    }
+    ifd_server_destroy(server);
+    return code ? fail(1, &err) : 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(const struct ifd_tool_host *host, int argc, char **argv);
+    } commands[] = {{"serve", serve},
+                    {"run", ifd_tool_run},
+                    {"inspect", ifd_tool_inspect},
+                    {"compare", ifd_tool_compare},
+                    {"bench", ifd_tool_bench}};
+    struct ifd_tool_host host = {.decode_image = ifd_picture_for_port};
+    host.backends = ifd_backends_builtin(&host.backend_count);
+    const char *name = argc > 1 ? argv[1] : "--help";
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (strcmp(name, commands[i].name) == 0) {
+            return commands[i].run(&host, argc - 1, argv + 1);
+        }
+    }
+    if (strcmp(name, "--man") == 0) {
+        ifd_config_man(stdout);
+    } else if (strcmp(name, "--version") == 0) {
+        (void)puts("inferd " IFD_VERSION);
+    } else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        (void)fputs(usage, argc > 1 ? stdout : stderr);
+        return argc > 1 ? 0 : 2;
+    } else {
+        (void)fprintf(stderr, "inferd: unknown command \"%s\"\n\n%s", name, usage);
+        return 2;
+    }
+    return 0;
+}

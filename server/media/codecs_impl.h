@@ -1,0 +1,27 @@
+/** The decoders behind image.c: each checks limits on the header and fills ret, whose memory it takes from alloc. */
+#ifndef INFERD_SERVER_MEDIA_CODECS_IMPL_H
+#define INFERD_SERVER_MEDIA_CODECS_IMPL_H
+
+#include "server/media/image.h"
+
+struct ifd_codec_request {
+    struct ifd_bytes picture;
+    const struct ifd_image_target *target;
+    const struct ifd_image_limits *limits;
+    const struct ifd_alloc *alloc;
+    struct ifd_pixels *ret;
+    struct ifd_err *err;
+};
+
+IFD_NODISCARD enum ifd_code ifd_jpeg_decode(const struct ifd_codec_request *request);
+IFD_NODISCARD enum ifd_code ifd_png_decode(const struct ifd_codec_request *request);
+IFD_NODISCARD enum ifd_code ifd_bmp_decode(const struct ifd_codec_request *request);
+
+/** Checks width × height and takes the memory. Errors: CORRUPT (empty), TOO_LARGE, NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_pixels_take(const struct ifd_codec_request *request, uint32_t width,
+                                            uint32_t height, uint32_t channels);
+/** The check alone. */
+IFD_NODISCARD enum ifd_code ifd_pixels_check(const struct ifd_codec_request *request,
+                                             uint32_t width, uint32_t height);
+
+#endif

@@ -1,0 +1,91 @@
+/* Header checks in front of the HTTP library. */
+#include "server/net/gate.h"
+
+#include "engine/base/str.h"
+
+#include <string.h>
+
+/* A token of RFC 9110: what a field name is made of. */
+static bool is_token(struct ifd_str text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!is_alnum && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c))) {
+            return false;
+        }
+    }
+    return text.size > 0;
+}
+
+static bool has_control(struct ifd_str text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void ifd_gate_field(struct ifd_gate *gate, struct ifd_str name, struct ifd_str value)
+{
+    gate->fields++;
+    if (!is_token(name) || has_control(value)) {
+        gate->is_malformed = true;
+    }
+    if (ifd_str_equal_nocase(name, "content-length")) {
+        gate->content_length++;
+        gate->content_length_value = value;
+    } else if (ifd_str_equal_nocase(name, "transfer-encoding")) {
+        gate->transfer_encoding++;
+        gate->is_chunked = ifd_str_equal_nocase(ifd_str_trim(value), "chunked");
+    } else if (ifd_str_equal_nocase(name, "host")) {
+        gate->host++;
+    } else if (ifd_str_equal_nocase(name, "content-type")) {
+        gate->content_type++;
+    } else if (ifd_str_equal_nocase(name, "inference-header-content-length")) {
+        gate->header_length++;
+    } else if (ifd_str_equal_nocase(name, "expect")) {
+        gate->expect++;
+        gate->expect_is_continue = ifd_str_equal_nocase(ifd_str_trim(value), "100-continue");
+    }
+}
+
+const char *ifd_gate_check(const struct ifd_gate *gate, bool is_http_1_1, int *ret_status)
+{
+    uint64_t length = 0;
+    *ret_status = 400;
+    if (gate->fields > IFD_GATE_FIELDS_MAX) {
+        *ret_status = 431;
+        return "more than 64 header fields";
+    }
+    if (gate->is_malformed) {
+        return "a header field has a character that is not allowed";
+    }
+    if (gate->content_length > 1 || gate->transfer_encoding > 1) {
+        return "Content-Length or Transfer-Encoding given more than once";
+    }
+    if (gate->content_length > 0 && gate->transfer_encoding > 0) {
+        return "both Content-Length and Transfer-Encoding given";
+    }
+    if (gate->content_length > 0 && !ifd_str_u64(gate->content_length_value, &length)) {
+        return "Content-Length is not a number";
+    }
+    if (gate->transfer_encoding > 0 && !gate->is_chunked) {
+        *ret_status = 501;
+        return "only the transfer encoding \"chunked\" is supported";
+    }
+    if (gate->host > 1 || (is_http_1_1 && gate->host == 0)) {
+        return "exactly one Host header is needed";
+    }
+    if (gate->content_type > 1 || gate->header_length > 1) {
+        return "Content-Type or Inference-Header-Content-Length given more than once";
+    }
+    if (gate->expect > 0 && (gate->expect > 1 || !gate->expect_is_continue)) {
+        *ret_status = 417;
+        return "only \"Expect: 100-continue\" is supported";
+    }
+    return NULL;
+}

@@ -1,0 +1,45 @@
+/** HTTP/1.1 over sockets: bytes on one side, struct ifd_http_exchange on the other. http_mhd.c implements it with
+ *  libmicrohttpd, whose own event set is polled inside our loop; nothing else knows that library.
+ *
+ *  A connection whose answer is not there yet is suspended: it costs nothing, and a client that goes away meanwhile is
+ *  noticed by a sweep. Thread: loop only. */
+#ifndef INFERD_SERVER_NET_HTTP_H
+#define INFERD_SERVER_NET_HTTP_H
+
+#include "api/api.h"
+#include "engine/base/log.h"
+#include "server/net/loop.h"
+
+struct ifd_http;
+
+struct ifd_http_options {
+    const struct ifd_alloc *alloc;
+    struct ifd_loop *loop;
+    struct ifd_api *api;
+    const struct ifd_log *log;
+    uint32_t max_connections;             /* per listener */
+    uint32_t max_connections_per_address; /* 0: no bound */
+    uint32_t idle_timeout_secs;           /* no byte moves on a connection */
+    uint32_t receive_timeout_secs;        /* from the request line to the last byte of the body */
+};
+
+IFD_NODISCARD enum ifd_code ifd_http_create(const struct ifd_http_options *options,
+                                            struct ifd_http **ret_http, struct ifd_err *err);
+/** No exchange may be waiting for its answer any more. Connections are closed. NULL is fine. */
+void ifd_http_destroy(struct ifd_http *http);
+
+/** Serves connections of a listening socket, which is owned from here on, also on error.
+ *  is_local_admin: see struct ifd_http_exchange. */
+IFD_NODISCARD enum ifd_code ifd_http_serve(struct ifd_http *http, int fd, bool is_local_admin,
+                                           struct ifd_err *err);
+
+/** Accepts no further connection; answers from now on end theirs. on_idle is called when the last exchange that is open
+ *  now has been answered (at once if there is none). */
+void ifd_http_drain(struct ifd_http *http, ifd_loop_fn on_idle, void *arg);
+
+/** Requests whose answer was not fully sent yet. */
+uint32_t ifd_http_open_count(const struct ifd_http *http);
+/** Of these, how many wait for the API: their connections are suspended. */
+uint32_t ifd_http_waiting_count(const struct ifd_http *http);
+
+#endif

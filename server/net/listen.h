@@ -1,0 +1,16 @@
+/** Listening sockets, with errors that say what to do. Thread: any. */
+#ifndef INFERD_SERVER_NET_LISTEN_H
+#define INFERD_SERVER_NET_LISTEN_H
+
+#include "inferd/status.h"
+
+/** A non-blocking TCP socket that listens on address ("127.0.0.1", "::", a host name) and port; port 0 lets the system
+ *  choose, ret_port tells what it chose. Errors: INVALID (no such address), EXISTS (port in use), IO. */
+IFD_NODISCARD enum ifd_code ifd_listen_tcp(const char *address, uint16_t port, int *ret_fd,
+                                           uint16_t *ret_port, struct ifd_err *err);
+
+/** A non-blocking UNIX socket at path, readable and writable by owner and group. A socket file that nobody answers is
+ *  replaced; anything else at that path is left alone. Errors: INVALID (path too long), EXISTS, IO. */
+IFD_NODISCARD enum ifd_code ifd_listen_unix(const char *path, int *ret_fd, struct ifd_err *err);
+
+#endif

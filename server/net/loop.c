@@ -1,0 +1,249 @@
+/* libuv behind our names. */
+#include "server/net/loop.h"
+
+#include <uv.h>
+
+struct callback {
+    ifd_loop_fn fn;
+    void *arg;
+};
+
+struct signal_slot {
+    uv_signal_t handle;
+    ifd_signal_fn fn;
+    void *arg;
+};
+
+struct ifd_loop {
+    const struct ifd_alloc *alloc;
+    uv_loop_t uv;
+    uv_async_t async;
+    uv_prepare_t prepare;
+    struct callback on_wake, before_wait;
+    struct signal_slot signal[IFD_LOOP_SIGNALS];
+    uint32_t signal_count;
+};
+
+struct ifd_timer {
+    uv_timer_t handle;
+    struct ifd_loop *loop;
+    struct callback call;
+};
+
+struct ifd_watch {
+    uv_poll_t handle;
+    struct ifd_loop *loop;
+    struct callback call;
+};
+
+static void call(const struct callback *callback)
+{
+    if (callback->fn) {
+        callback->fn(callback->arg);
+    }
+}
+
+static void on_async(uv_async_t *handle)
+{
+    call(&((struct ifd_loop *)handle->data)->on_wake);
+}
+
+static void on_prepare(uv_prepare_t *handle)
+{
+    call(&((struct ifd_loop *)handle->data)->before_wait);
+}
+
+enum ifd_code ifd_loop_create(const struct ifd_alloc *alloc, struct ifd_loop **ret_loop,
+                              struct ifd_err *err)
+{
+    struct ifd_loop *loop = ifd_acquire_zeroed(alloc, 1, sizeof(*loop));
+    if (!loop) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for the event loop");
+    }
+    loop->alloc = alloc;
+    int failed = uv_loop_init(&loop->uv);
+    if (failed) {
+        ifd_release(alloc, loop, sizeof(*loop));
+        return ifd_fail(err, IFD_UNAVAILABLE, "cannot start the event loop: %s",
+                        uv_strerror(failed));
+    }
+    failed = uv_async_init(&loop->uv, &loop->async, on_async);
+    if (failed) {
+        (void)uv_loop_close(&loop->uv);
+        ifd_release(alloc, loop, sizeof(*loop));
+        return ifd_fail(err, IFD_UNAVAILABLE, "cannot start the event loop: %s",
+                        uv_strerror(failed));
+    }
+    loop->async.data = loop;
+    (void)uv_prepare_init(&loop->uv, &loop->prepare); /* these two cannot fail */
+    (void)uv_prepare_start(&loop->prepare, on_prepare);
+    loop->prepare.data = loop;
+    *ret_loop = loop;
+    return IFD_OK;
+}
+
+void ifd_loop_destroy(struct ifd_loop *loop)
+{
+    if (!loop) {
+        return;
+    }
+    loop->before_wait.fn = NULL;
+    uv_close((uv_handle_t *)&loop->async, NULL);
+    uv_close((uv_handle_t *)&loop->prepare, NULL);
+    for (uint32_t i = 0; i < loop->signal_count; i++) {
+        uv_close((uv_handle_t *)&loop->signal[i].handle, NULL);
+    }
+    (void)uv_run(&loop->uv, UV_RUN_DEFAULT); /* lets every close finish */
+    (void)uv_loop_close(&loop->uv);
+    ifd_release(loop->alloc, loop, sizeof(*loop));
+}
+
+void ifd_loop_run(struct ifd_loop *loop)
+{
+    (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+}
+
+void ifd_loop_stop(struct ifd_loop *loop)
+{
+    uv_stop(&loop->uv);
+}
+
+void ifd_loop_on_wake(struct ifd_loop *loop, ifd_loop_fn fn, void *arg)
+{
+    loop->on_wake = (struct callback){.fn = fn, .arg = arg};
+}
+
+void ifd_loop_wake(void *loop)
+{
+    (void)uv_async_send(&((struct ifd_loop *)loop)->async);
+}
+
+void ifd_loop_before_wait(struct ifd_loop *loop, ifd_loop_fn fn, void *arg)
+{
+    loop->before_wait = (struct callback){.fn = fn, .arg = arg};
+}
+
+static void on_signal(uv_signal_t *handle, int signal)
+{
+    struct signal_slot *slot = handle->data;
+    slot->fn(slot->arg, signal);
+}
+
+enum ifd_code ifd_loop_on_signal(struct ifd_loop *loop, int signal, ifd_signal_fn fn, void *arg,
+                                 struct ifd_err *err)
+{
+    if (loop->signal_count == IFD_LOOP_SIGNALS) {
+        return ifd_fail(err, IFD_TOO_LARGE, "more than %d signals watched", IFD_LOOP_SIGNALS);
+    }
+    struct signal_slot *slot = &loop->signal[loop->signal_count];
+    int failed = uv_signal_init(&loop->uv, &slot->handle);
+    if (failed) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "cannot watch signal %d: %s", signal,
+                        uv_strerror(failed));
+    }
+    loop->signal_count++;
+    slot->fn = fn;
+    slot->arg = arg;
+    slot->handle.data = slot;
+    failed = uv_signal_start(&slot->handle, on_signal, signal);
+    if (failed) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "cannot watch signal %d: %s", signal,
+                        uv_strerror(failed));
+    }
+    return IFD_OK;
+}
+
+static void on_timer(uv_timer_t *handle)
+{
+    call(&((struct ifd_timer *)handle->data)->call);
+}
+
+enum ifd_code ifd_timer_create(struct ifd_loop *loop, ifd_loop_fn fn, void *arg,
+                               struct ifd_timer **ret_timer, struct ifd_err *err)
+{
+    struct ifd_timer *timer = ifd_acquire_zeroed(loop->alloc, 1, sizeof(*timer));
+    if (!timer) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a timer");
+    }
+    (void)uv_timer_init(&loop->uv, &timer->handle); /* cannot fail */
+    timer->handle.data = timer;
+    timer->loop = loop;
+    timer->call = (struct callback){.fn = fn, .arg = arg};
+    *ret_timer = timer;
+    return IFD_OK;
+}
+
+void ifd_timer_start(struct ifd_timer *timer, uint64_t delay_ms, uint64_t repeat_ms)
+{
+    (void)uv_timer_start(&timer->handle, on_timer, delay_ms, repeat_ms);
+}
+
+void ifd_timer_stop(struct ifd_timer *timer)
+{
+    (void)uv_timer_stop(&timer->handle);
+}
+
+bool ifd_timer_is_active(const struct ifd_timer *timer)
+{
+    return uv_is_active((const uv_handle_t *)&timer->handle);
+}
+
+static void free_timer(uv_handle_t *handle)
+{
+    struct ifd_timer *timer = handle->data;
+    ifd_release(timer->loop->alloc, timer, sizeof(*timer));
+}
+
+void ifd_timer_destroy(struct ifd_timer *timer)
+{
+    if (timer) {
+        uv_close((uv_handle_t *)&timer->handle, free_timer);
+    }
+}
+
+static void on_readable(uv_poll_t *handle, int status, int events)
+{
+    (void)status;
+    (void)events;
+    call(&((struct ifd_watch *)handle->data)->call);
+}
+
+enum ifd_code ifd_watch_create(struct ifd_loop *loop, int fd, ifd_loop_fn fn, void *arg,
+                               struct ifd_watch **ret_watch, struct ifd_err *err)
+{
+    struct ifd_watch *watch = ifd_acquire_zeroed(loop->alloc, 1, sizeof(*watch));
+    if (!watch) {
+        return ifd_fail(err, IFD_NOMEM, "no memory to watch a descriptor");
+    }
+    int failed = uv_poll_init(&loop->uv, &watch->handle, fd);
+    if (failed) {
+        ifd_release(loop->alloc, watch, sizeof(*watch));
+        return ifd_fail(err, IFD_UNAVAILABLE, "cannot watch descriptor %d: %s", fd,
+                        uv_strerror(failed));
+    }
+    watch->handle.data = watch;
+    watch->loop = loop;
+    watch->call = (struct callback){.fn = fn, .arg = arg};
+    (void)uv_poll_start(&watch->handle, UV_READABLE, on_readable);
+    *ret_watch = watch;
+    return IFD_OK;
+}
+
+static void free_watch(uv_handle_t *handle)
+{
+    struct ifd_watch *watch = handle->data;
+    ifd_release(watch->loop->alloc, watch, sizeof(*watch));
+}
+
+void ifd_watch_destroy(struct ifd_watch *watch)
+{
+    if (watch) {
+        (void)uv_poll_stop(&watch->handle);
+        uv_close((uv_handle_t *)&watch->handle, free_watch);
+    }
+}
+
+uint64_t ifd_loop_now_ms(const struct ifd_loop *loop)
+{
+    return uv_now(&loop->uv);
+}

@@ -1,0 +1,195 @@
+/* Config against file. */
+#include "server/repo/complete.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct side {
+    const char *word; /* "input", "output" */
+    const struct ifd_port *port;
+    uint32_t port_count;
+    struct ifd_manifest_tensor **tensor;
+    uint32_t *count;
+};
+
+struct text {
+    char s[200];
+};
+
+/* "[1,224,224,3]" */
+static struct text shape_text(const struct ifd_shape *shape)
+{
+    struct text text = {.s = "["};
+    size_t used = 1;
+    for (uint32_t d = 0; d < shape->rank; d++) {
+        used += (size_t)snprintf(text.s + used, sizeof(text.s) - used, "%s%lld", d ? "," : "",
+                                 (long long)shape->dim[d]);
+    }
+    (void)snprintf(text.s + used, sizeof(text.s) - used, "]");
+    return text;
+}
+
+/* The port's shape as the config should have it. */
+static struct ifd_shape port_dims(const struct ifd_port *port, bool has_batch)
+{
+    struct ifd_shape dims = port->desc.shape;
+    if (has_batch) {
+        dims = (struct ifd_shape){.rank = dims.rank - 1};
+        for (uint32_t d = 0; d < dims.rank; d++) {
+            dims.dim[d] = port->desc.shape.dim[d + 1];
+        }
+    }
+    return dims;
+}
+
+/* Dimension 0 of a port whose batch is free may be fixed or left open by a config without max_batch_size. */
+static bool dims_agree(const struct ifd_shape *config, const struct ifd_shape *file,
+                       bool first_is_free)
+{
+    if (config->rank != file->rank) {
+        return false;
+    }
+    for (uint32_t d = 0; d < file->rank; d++) {
+        bool is_free = file->dim[d] == IFD_DIM_ANY || (d == 0 && first_is_free);
+        if (!is_free && config->dim[d] != file->dim[d]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const struct ifd_manifest_tensor *find(const struct ifd_manifest_tensor *tensor,
+                                              uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(tensor[i].name, name) == 0) {
+            return &tensor[i];
+        }
+    }
+    return NULL;
+}
+
+static enum ifd_code check_names(const struct side *side, struct ifd_err *err)
+{
+    for (uint32_t i = 0; i < *side->count; i++) {
+        const char *name = (*side->tensor)[i].name;
+        uint32_t k = 0;
+        while (k < side->port_count && strcmp(side->port[k].name, name) != 0) {
+            k++;
+        }
+        if (k == side->port_count) {
+            return ifd_fail(err, IFD_INVALID,
+                            "config line %u: the model has no %s \"%s\"; its first %s is \"%s\"",
+                            (*side->tensor)[i].line, side->word, name, side->word,
+                            side->port_count > 0 ? side->port[0].name : "");
+        }
+        if (find(*side->tensor, i, name)) {
+            return ifd_fail(err, IFD_INVALID, "config line %u: %s \"%s\" is listed twice",
+                            (*side->tensor)[i].line, side->word, name);
+        }
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code complete_tensor(const struct side *side, const struct ifd_port *port,
+                                     bool has_batch, struct ifd_manifest_tensor *tensor,
+                                     struct ifd_err *err)
+{
+    struct ifd_shape dims = port_dims(port, has_batch);
+    if (tensor->has_dtype && tensor->dtype != port->desc.dtype) {
+        return ifd_fail(err, IFD_INVALID, "config line %u: %s \"%s\" has type %s, the file says %s",
+                        tensor->line, side->word, port->name, ifd_dtype_wire_name(tensor->dtype),
+                        ifd_dtype_wire_name(port->desc.dtype));
+    }
+    bool first_is_free = !has_batch && port->batched;
+    if (tensor->has_dims && !dims_agree(&tensor->dims, &dims, first_is_free)) {
+        return ifd_fail(err, IFD_INVALID,
+                        "config line %u: %s \"%s\" has dims %s, the file says %s%s", tensor->line,
+                        side->word, port->name, shape_text(&tensor->dims).s, shape_text(&dims).s,
+                        has_batch ? " behind the batch dimension" : "");
+    }
+    tensor->name = port->name;
+    tensor->dtype = port->desc.dtype;
+    tensor->dims = tensor->has_dims ? tensor->dims : dims;
+    tensor->has_dtype = tensor->has_dims = true;
+    return IFD_OK;
+}
+
+static enum ifd_code complete_side(const struct side *side, bool has_batch, struct ifd_arena *arena,
+                                   struct ifd_err *err)
+{
+    enum ifd_code code = check_names(side, err);
+    struct ifd_manifest_tensor *all = ifd_arena_take_array(arena, side->port_count, sizeof(*all));
+    if (!code && !all) {
+        code = ifd_arena_fail(arena, side->port_count * sizeof(*all), err);
+    }
+    for (uint32_t i = 0; i < side->port_count && !code; i++) {
+        const struct ifd_port *port = &side->port[i];
+        const struct ifd_manifest_tensor *given = find(*side->tensor, *side->count, port->name);
+        all[i] = given ? *given : (struct ifd_manifest_tensor){.label_filename = ""};
+        if (has_batch && !port->batched) {
+            return ifd_fail(err, IFD_INVALID,
+                            "max_batch_size needs a batch dimension in every tensor; %s \"%s\" %s "
+                            "has none",
+                            side->word, port->name, shape_text(&port->desc.shape).s);
+        }
+        code = complete_tensor(side, port, has_batch, &all[i], err);
+    }
+    if (!code) {
+        *side->tensor = all;
+        *side->count = side->port_count;
+    }
+    return code;
+}
+
+enum ifd_code ifd_manifest_complete(struct ifd_manifest *manifest,
+                                    const struct ifd_model_info *info, struct ifd_arena *arena,
+                                    struct ifd_err *err)
+{
+    const struct side input = {"input", info->input, info->input_count, &manifest->input,
+                               &manifest->input_count};
+    const struct side output = {"output", info->output, info->output_count, &manifest->output,
+                                &manifest->output_count};
+    bool has_batch = manifest->max_batch_size > 0;
+    if (manifest->max_batch_size > IFD_MAX_BATCH) {
+        return ifd_fail(err, IFD_TOO_LARGE, "max_batch_size %d is more than %d",
+                        manifest->max_batch_size, IFD_MAX_BATCH);
+    }
+    enum ifd_code code = complete_side(&input, has_batch, arena, err);
+    return code ? code : complete_side(&output, has_batch, arena, err);
+}
+
+static enum ifd_code check_described(const struct ifd_manifest_tensor *tensor, const char *word,
+                                     struct ifd_err *err)
+{
+    if (!tensor->has_dtype || !tensor->has_dims) {
+        return ifd_fail(err, IFD_INVALID, "config line %u: %s \"%s\" needs data_type and dims",
+                        tensor->line, word, tensor->name);
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_manifest_complete_identity(struct ifd_manifest *manifest, struct ifd_err *err)
+{
+    if (manifest->input_count == 0 || manifest->output_count == 0 ||
+        manifest->output_count > manifest->input_count) {
+        return ifd_fail(err, IFD_INVALID,
+                        "backend \"identity\" needs a config with at least one output and as many "
+                        "inputs; it has %u inputs and %u outputs",
+                        manifest->input_count, manifest->output_count);
+    }
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; i < manifest->input_count && !code; i++) {
+        code = check_described(&manifest->input[i], "input", err);
+    }
+    for (uint32_t i = 0; i < manifest->output_count && !code; i++) {
+        const struct ifd_manifest_tensor *in = &manifest->input[i], *out = &manifest->output[i];
+        code = check_described(out, "output", err);
+        if (!code && (in->dtype != out->dtype || !dims_agree(&out->dims, &in->dims, false))) {
+            code = ifd_fail(err, IFD_INVALID, "output \"%s\" %s %s is not like input \"%s\" %s %s",
+                            out->name, ifd_dtype_wire_name(out->dtype), shape_text(&out->dims).s,
+                            in->name, ifd_dtype_wire_name(in->dtype), shape_text(&in->dims).s);
+        }
+    }
+    return code;
+}

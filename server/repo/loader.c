@@ -1,0 +1,184 @@
+/* From a folder to a version that runs. */
+#include "server/repo/loader.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/file.h"
+#include "engine/base/str.h"
+#include "server/repo/complete.h"
+#include "server/repo/layout.h"
+#include "server/repo/text.h"
+
+#define BACKENDS_MAX 8
+
+struct warn_context {
+    const struct ifd_repo_options *options;
+    const char *name;
+};
+
+static void log_warning(void *context, const char *text)
+{
+    const struct warn_context *c = context;
+    char quoted[400];
+    ifd_log_warn(c->options->log, "model config", "name=%s text=%s", c->name,
+                 ifd_log_quote(text, quoted, sizeof(quoted)));
+}
+
+static enum ifd_code read_config(const struct ifd_repo_options *options, const char *path,
+                                 const char *file_name, const char *name, struct ifd_arena *arena,
+                                 struct ifd_manifest *ret, struct ifd_err *err)
+{
+    struct ifd_bytes file = {0};
+    enum ifd_code code = ifd_file_read(path, IFD_TEXT_BYTES_MAX, options->alloc, &file, err);
+    if (code) {
+        return code;
+    }
+    struct warn_context context = {.options = options, .name = name};
+    const struct ifd_manifest_warnings warnings = {.warn = log_warning, .context = &context};
+    const struct ifd_str text = {.data = (const char *)file.data, .size = file.size};
+    code = ifd_manifest_read(text, file_name, arena, &warnings, ret, err);
+    ifd_release_tensor(options->alloc, (void *)(uintptr_t)file.data, file.size);
+    return code;
+}
+
+bool ifd_manifest_is_identity(const struct ifd_manifest *manifest)
+{
+    return strcmp(manifest->backend, "identity") == 0;
+}
+
+/* Backends of Triton whose models are not for this engine are refused by name, instead of failing somewhere inside. */
+static enum ifd_code check_backend(const struct ifd_manifest *m, struct ifd_err *err)
+{
+    static const char *const known[] = {"", "tflite", "armnn_tflite", "tensorflow_lite",
+                                        "identity"};
+    static const char *const platforms[] = {"", "tflite", "tflite_inferd"};
+    bool is_known = false, is_platform = false;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        is_known = is_known || strcmp(m->backend, known[i]) == 0;
+    }
+    for (size_t i = 0; i < sizeof(platforms) / sizeof(platforms[0]); i++) {
+        is_platform = is_platform || strcmp(m->platform, platforms[i]) == 0;
+    }
+    if (!is_known) {
+        return ifd_fail(err, IFD_UNSUPPORTED,
+                        "backend \"%.80s\" is not supported; \"tflite\" and \"identity\" are",
+                        m->backend);
+    }
+    if (!is_platform && m->backend[0] == '\0') {
+        return ifd_fail(err, IFD_UNSUPPORTED, "platform \"%.80s\" is not supported", m->platform);
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_load_manifest(const struct ifd_repo_options *options, const char *dir,
+                                const char *name, struct ifd_arena *arena, struct ifd_manifest *ret,
+                                struct ifd_err *err)
+{
+    static const char *const file_names[] = {"config.pbtxt", "config.json"};
+    struct ifd_manifest manifest;
+    ifd_manifest_init(&manifest);
+    enum ifd_code code = IFD_NOT_FOUND;
+    for (size_t i = 0; i < 2 && code == IFD_NOT_FOUND; i++) {
+        const char *path = ifd_layout_join(arena, dir, file_names[i]);
+        code = path ? read_config(options, path, file_names[i], name, arena, &manifest, err)
+                    : ifd_arena_fail(arena, strlen(dir), err);
+    }
+    if (code == IFD_NOT_FOUND) {
+        code = IFD_OK; /* no config: the file says everything */
+    }
+    if (!code && manifest.name[0] != '\0' && strcmp(manifest.name, name) != 0) {
+        code = ifd_fail(err, IFD_INVALID, "config says name \"%.80s\", the folder is \"%.80s\"",
+                        manifest.name, name);
+    }
+    if (!code) {
+        code = check_backend(&manifest, err);
+    }
+    if (!code) {
+        manifest.name = name;
+        *ret = manifest;
+    }
+    return code;
+}
+
+/* The config's parameter "backends" ("CpuAcc,CpuRef"), else the server's list. */
+static enum ifd_code preference(const struct ifd_repo_options *options, struct ifd_version *version,
+                                struct ifd_model_options *model, const char **list,
+                                struct ifd_err *err)
+{
+    const char *text = ifd_manifest_parameter(&version->manifest, "backends");
+    if (!text) {
+        model->backends = options->backends;
+        model->backend_count = options->backend_count;
+        return IFD_OK;
+    }
+    struct ifd_str rest = ifd_str(text);
+    while (rest.data) {
+        struct ifd_str part = ifd_str_trim(ifd_str_part(&rest, ','));
+        if (model->backend_count == BACKENDS_MAX) {
+            return ifd_fail(err, IFD_TOO_LARGE, "parameter \"backends\" names more than %d",
+                            BACKENDS_MAX);
+        }
+        const char *copy = ifd_arena_text(&version->arena, part.data, part.size);
+        if (!copy) {
+            return ifd_arena_fail(&version->arena, part.size, err);
+        }
+        list[model->backend_count++] = copy;
+    }
+    model->backends = list;
+    return IFD_OK;
+}
+
+static enum ifd_code load_file(const struct ifd_repo_options *options, struct ifd_version *version,
+                               struct ifd_err *err)
+{
+    struct ifd_arena *arena = &version->arena;
+    const char *list[BACKENDS_MAX], *path = NULL;
+    struct ifd_model_options model = {.max_threads = options->max_threads};
+    const char *dir = ifd_layout_join(arena, version->dir, version->number_text);
+    if (!dir) {
+        return ifd_arena_fail(arena, strlen(version->dir), err);
+    }
+    enum ifd_code code =
+        ifd_layout_file(dir, version->manifest.default_model_filename, arena, &path, err);
+    if (!code) {
+        code = ifd_file_read(path, options->max_model_bytes, options->alloc, &version->file, err);
+    }
+    if (!code) {
+        code = preference(options, version, &model, list, err);
+    }
+    if (!code) {
+        code = ifd_model_load(options->engine, version->file, &model, &version->engine, err);
+    }
+    if (!code) {
+        code =
+            ifd_manifest_complete(&version->manifest, ifd_model_info(version->engine), arena, err);
+    }
+    if (!code) {
+        const char *file_name = strrchr(path, '/') + 1;
+        version->manifest.default_model_filename = file_name;
+        version->manifest.backend = "tflite";
+    }
+    return code;
+}
+
+enum ifd_code ifd_load_version(const struct ifd_repo_options *options, struct ifd_version *version,
+                               struct ifd_err *err)
+{
+    enum ifd_code code = ifd_manifest_is_identity(&version->manifest)
+                             ? ifd_manifest_complete_identity(&version->manifest, err)
+                             : load_file(options, version, err);
+    return code ? code : options->host.start(options->host.context, version, err);
+}
+
+void ifd_unload_version(const struct ifd_repo_options *options, struct ifd_version *version)
+{
+    if (version->served) {
+        options->host.stop(options->host.context, version);
+        version->served = NULL;
+    }
+    ifd_model_destroy(version->engine);
+    version->engine = NULL;
+    ifd_release_tensor(options->alloc, (void *)(uintptr_t)version->file.data, version->file.size);
+    version->file = (struct ifd_bytes){0};
+}

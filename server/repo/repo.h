@@ -1,0 +1,68 @@
+/** The models of one or several repository folders: which exist, which are ready, which version answers.
+ *
+ *  Reading and planning happen on other threads; everything declared here is called on the loop thread. A model that cannot
+ *  be loaded is listed with the reason and hurts no other. */
+#ifndef INFERD_SERVER_REPO_REPO_H
+#define INFERD_SERVER_REPO_REPO_H
+
+#include "engine/base/log.h"
+#include "server/repo/model.h"
+
+struct ifd_repo;
+
+/** What the repository needs of the server that holds it. */
+struct ifd_repo_host {
+    void *context;
+    /** Runs work(arg) on another thread, then done(arg) on the loop thread. */
+    enum ifd_code (*run_off_loop)(void *context, void (*work)(void *arg), void (*done)(void *arg),
+                                  void *arg, struct ifd_err *err);
+    /** Makes a loaded version runnable (instances, threads): sets version->served. On the loader's thread. */
+    enum ifd_code (*start)(void *context, struct ifd_version *version, struct ifd_err *err);
+    /** Undoes start; nobody holds the version. */
+    void (*stop)(void *context, struct ifd_version *version);
+    /** A model was loaded, or failed to. */
+    void (*changed)(void *context);
+};
+
+struct ifd_repo_options {
+    const struct ifd_alloc *alloc;
+    const struct ifd_log *log;
+    struct ifd_engine *engine;
+    struct ifd_repo_host host;
+    const char *const *dir;
+    uint32_t dir_count;
+    const char *const *backends; /* preference of models whose config names none; may be NULL */
+    uint32_t backend_count;
+    uint32_t max_threads; /* of one instance */
+    size_t max_model_bytes;
+};
+
+IFD_NODISCARD enum ifd_code ifd_repo_create(const struct ifd_repo_options *options,
+                                            struct ifd_repo **ret_repo, struct ifd_err *err);
+/** Nobody holds a version, nothing is being loaded. NULL is fine. */
+void ifd_repo_destroy(struct ifd_repo *repo);
+
+/** Lists the folders and begins to load: every model, or those whose names are in only (count > 0; "*" means all).
+ *  Errors: a folder that cannot be read; a name in only that no folder has; NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_repo_load_all(struct ifd_repo *repo, const char *const *only,
+                                              uint32_t only_count, struct ifd_err *err);
+
+/** Models that are still being loaded. */
+uint32_t ifd_repo_loading_count(const struct ifd_repo *repo);
+
+/** Sorted by name. */
+uint32_t ifd_repo_model_count(const struct ifd_repo *repo);
+const struct ifd_repo_model *ifd_repo_model_at(const struct ifd_repo *repo, uint32_t index);
+/** NULL if there is none. */
+const struct ifd_repo_model *ifd_repo_find(const struct ifd_repo *repo, struct ifd_str name);
+
+/** Pins a version; number 0: the highest that is ready. Errors and texts: see acquire in api/service.h. */
+IFD_NODISCARD enum ifd_code ifd_repo_acquire(struct ifd_repo *repo, struct ifd_str name,
+                                             int64_t number, struct ifd_version **ret_version,
+                                             struct ifd_err *err);
+void ifd_repo_release(struct ifd_repo *repo, struct ifd_version *version);
+
+/** OK, or UNAVAILABLE naming the first model that should serve and does not. */
+IFD_NODISCARD enum ifd_code ifd_repo_check(const struct ifd_repo *repo, struct ifd_err *err);
+
+#endif

@@ -1,0 +1,41 @@
+/* The batching decision. */
+#include "server/sched/batch.h"
+
+static bool is_preferred(const struct ifd_batch_rules *rules, int64_t total)
+{
+    for (uint32_t i = 0; i < rules->preferred_count; i++) {
+        if (rules->preferred[i] == total) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct ifd_batch_choice ifd_batch_choose(const struct ifd_batch_rules *rules,
+                                         const struct ifd_batch_item *item, uint32_t count,
+                                         uint64_t now_ns, bool is_closed)
+{
+    if (!rules->is_dynamic) {
+        return (struct ifd_batch_choice){.take = 1};
+    }
+    int64_t total = 0;
+    uint32_t take = 0, take_preferred = 0;
+    while (take < count && item[take].fits_first &&
+           (take == 0 || item[take].batch <= rules->max_batch - total)) {
+        total += item[take].batch;
+        take++;
+        if (is_preferred(rules, total)) {
+            take_preferred = take;
+        }
+    }
+    /* A batch that cannot grow any more leaves as it is; so does one that was followed by a request that does not fit. */
+    bool is_final = take < count || total >= rules->max_batch || count == IFD_BATCH_ITEMS_MAX;
+    uint64_t until_ns = item[0].queued_ns + rules->max_delay_ns;
+    if (is_final || is_closed || rules->max_delay_ns == 0 || now_ns >= until_ns) {
+        return (struct ifd_batch_choice){.take = take};
+    }
+    if (take_preferred > 0) {
+        return (struct ifd_batch_choice){.take = take_preferred};
+    }
+    return (struct ifd_batch_choice){.wait_until_ns = until_ns};
+}

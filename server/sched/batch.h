@@ -1,0 +1,40 @@
+/** Which of the waiting requests run together, and when: a pure function of the queue and the time.
+ *
+ *  The rules are those of Triton's dynamic batcher: as many as fit into max_batch; with a delay, wait until the batch is
+ *  full, a preferred size is reached, or the oldest request has waited long enough; a request is never split; a request of
+ *  another shape ends the batch, since requests run in order. Thread: any. */
+#ifndef INFERD_SERVER_SCHED_BATCH_H
+#define INFERD_SERVER_SCHED_BATCH_H
+
+#include "inferd/types.h"
+
+struct ifd_batch_rules {
+    bool is_dynamic; /* false: every request runs alone, at once */
+    int64_t max_batch;
+    const int32_t *preferred; /* ascending */
+    uint32_t preferred_count;
+    uint64_t max_delay_ns;
+};
+
+/** A waiting request, oldest first. */
+struct ifd_batch_item {
+    int64_t batch;
+    uint64_t queued_ns;
+    bool fits_first; /* same shapes as item 0, the batch dimension aside (true for item 0) */
+};
+
+/** take > 0: run that many from the front now. take 0: decide again at wait_until_ns or when the queue grows. */
+struct ifd_batch_choice {
+    uint32_t take;
+    uint64_t wait_until_ns;
+};
+
+/** count ≥ 1. is_closed: nothing more will come, so waiting has no use. */
+struct ifd_batch_choice ifd_batch_choose(const struct ifd_batch_rules *rules,
+                                         const struct ifd_batch_item *item, uint32_t count,
+                                         uint64_t now_ns, bool is_closed);
+
+/** Items that ifd_batch_choose needs to see at most. */
+#define IFD_BATCH_ITEMS_MAX 256
+
+#endif

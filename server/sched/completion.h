@@ -1,0 +1,30 @@
+/** Results on their way from workers to the loop: a lock-free stack and one wake-up.
+ *
+ *  A worker pushes; the first push after a drain wakes the loop; the loop takes everything and calls back in the order of
+ *  pushing. Items are embedded in what they complete, so nothing is allocated. */
+#ifndef INFERD_SERVER_SCHED_COMPLETION_H
+#define INFERD_SERVER_SCHED_COMPLETION_H
+
+#include <stdatomic.h>
+
+#include "inferd/types.h"
+
+struct ifd_completion {
+    struct ifd_completion *next;
+    void (*fn)(
+        struct ifd_completion *self); /* called on the loop thread; may free what self is part of */
+};
+
+struct ifd_completions {
+    _Atomic(struct ifd_completion *) head;
+    void (*wake)(void *arg); /* callable from any thread */
+    void *wake_arg;
+};
+
+void ifd_completions_init(struct ifd_completions *queue, void (*wake)(void *arg), void *wake_arg);
+/** Thread: any. */
+void ifd_completions_push(struct ifd_completions *queue, struct ifd_completion *item);
+/** Calls every item that was pushed before. Thread: loop. */
+void ifd_completions_drain(struct ifd_completions *queue);
+
+#endif

@@ -1,0 +1,208 @@
+/* Bounded queue with priority levels; what leaves together is decided in batch.c. */
+#include "server/sched/queue.h"
+
+#include <string.h>
+
+void ifd_queue_init(struct ifd_queue *queue, const struct ifd_batch_rules *rules, uint32_t capacity,
+                    const struct ifd_clock *clock)
+{
+    *queue = (struct ifd_queue){
+        .rules = *rules, .capacity = capacity, .clock = clock, .earliest_deadline_ns = UINT64_MAX};
+    ifd_mutex_init(&queue->mutex);
+    ifd_cond_init(&queue->changed);
+}
+
+void ifd_queue_finish(struct ifd_queue *queue)
+{
+    ifd_cond_finish(&queue->changed);
+    ifd_mutex_finish(&queue->mutex);
+}
+
+static struct ifd_queue_list *list_of(struct ifd_queue *queue, const struct ifd_job *job)
+{
+    return &queue->level[job->level <= IFD_QUEUE_LEVELS ? job->level : IFD_QUEUE_LEVELS];
+}
+
+static void append(struct ifd_queue *queue, struct ifd_job *job)
+{
+    struct ifd_queue_list *list = list_of(queue, job);
+    job->next = NULL;
+    job->previous = list->last;
+    *(list->last ? &list->last->next : &list->first) = job;
+    list->last = job;
+    job->is_queued = true;
+    queue->count++;
+}
+
+static void unlink_job(struct ifd_queue *queue, struct ifd_job *job)
+{
+    struct ifd_queue_list *list = list_of(queue, job);
+    *(job->previous ? &job->previous->next : &list->first) = job->next;
+    *(job->next ? &job->next->previous : &list->last) = job->previous;
+    job->previous = job->next = NULL;
+    job->is_queued = false;
+    queue->count--;
+}
+
+enum ifd_code ifd_queue_push(struct ifd_queue *queue, struct ifd_job *job, struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    ifd_mutex_lock(&queue->mutex);
+    if (queue->is_closed) {
+        code = ifd_fail(err, IFD_UNAVAILABLE, "the model is being unloaded");
+    } else if (queue->count >= queue->capacity) {
+        code = ifd_fail(err, IFD_BUSY, "the model's queue is full: %u requests wait, its maximum",
+                        queue->count);
+    } else {
+        job->queued_ns = ifd_now_ns(queue->clock);
+        if (job->deadline_ns && job->deadline_ns < queue->earliest_deadline_ns) {
+            queue->earliest_deadline_ns = job->deadline_ns;
+        }
+        append(queue, job);
+        if (queue->sleepers > 0) {
+            ifd_cond_signal(&queue->changed);
+        }
+    }
+    ifd_mutex_unlock(&queue->mutex);
+    return code;
+}
+
+bool ifd_queue_remove(struct ifd_queue *queue, struct ifd_job *job)
+{
+    ifd_mutex_lock(&queue->mutex);
+    bool is_queued = job->is_queued;
+    if (is_queued) {
+        unlink_job(queue, job);
+    }
+    ifd_mutex_unlock(&queue->mutex);
+    return is_queued;
+}
+
+/* Moves late jobs to the last level or out; the lock is held. */
+static struct ifd_job *expire(struct ifd_queue *queue, uint64_t now_ns)
+{
+    struct ifd_job *expired = NULL, **end = &expired;
+    if (now_ns < queue->earliest_deadline_ns) {
+        return NULL;
+    }
+    queue->earliest_deadline_ns = UINT64_MAX;
+    for (uint32_t level = 0; level < IFD_QUEUE_LEVELS; level++) {
+        struct ifd_job *next = NULL;
+        for (struct ifd_job *job = queue->level[level].first; job; job = next) {
+            next = job->next;
+            if (job->deadline_ns && now_ns >= job->deadline_ns) {
+                unlink_job(queue, job);
+                if (job->lower_at_deadline) {
+                    job->level = IFD_QUEUE_LEVELS;
+                    append(queue, job);
+                } else {
+                    *end = job;
+                    end = &job->next;
+                }
+            } else if (job->deadline_ns && job->deadline_ns < queue->earliest_deadline_ns) {
+                queue->earliest_deadline_ns = job->deadline_ns;
+            }
+        }
+    }
+    return expired;
+}
+
+struct ifd_job *ifd_queue_expire(struct ifd_queue *queue)
+{
+    ifd_mutex_lock(&queue->mutex);
+    struct ifd_job *expired = expire(queue, ifd_now_ns(queue->clock));
+    if (queue->is_closed) {
+        ifd_cond_broadcast(&queue->changed);
+    }
+    ifd_mutex_unlock(&queue->mutex);
+    return expired;
+}
+
+void ifd_queue_close(struct ifd_queue *queue)
+{
+    ifd_mutex_lock(&queue->mutex);
+    queue->is_closed = true;
+    ifd_cond_broadcast(&queue->changed);
+    ifd_mutex_unlock(&queue->mutex);
+}
+
+struct ifd_job *ifd_queue_clear(struct ifd_queue *queue)
+{
+    struct ifd_job *all = NULL, **end = &all;
+    ifd_mutex_lock(&queue->mutex);
+    for (uint32_t level = 0; level <= IFD_QUEUE_LEVELS; level++) {
+        while (queue->level[level].first) {
+            struct ifd_job *job = queue->level[level].first;
+            unlink_job(queue, job);
+            *end = job;
+            end = &job->next;
+        }
+    }
+    ifd_cond_broadcast(&queue->changed); /* a worker may wait for the queue to become empty */
+    ifd_mutex_unlock(&queue->mutex);
+    return all;
+}
+
+uint32_t ifd_queue_count(struct ifd_queue *queue)
+{
+    ifd_mutex_lock(&queue->mutex);
+    uint32_t count = queue->count;
+    ifd_mutex_unlock(&queue->mutex);
+    return count;
+}
+
+/* The front of the queue in the order of running; the lock is held. A job past its deadline that must not run is passed
+ * over: the loop takes it out. */
+static uint32_t look(struct ifd_queue *queue, uint64_t now_ns, struct ifd_job **job,
+                     struct ifd_batch_item *item)
+{
+    uint32_t count = 0;
+    uint32_t limit = queue->rules.is_dynamic ? IFD_BATCH_ITEMS_MAX : 1;
+    for (uint32_t level = 0; level <= IFD_QUEUE_LEVELS; level++) {
+        for (struct ifd_job *at = queue->level[level].first; at && count < limit; at = at->next) {
+            bool is_late = at->deadline_ns && now_ns >= at->deadline_ns && !at->lower_at_deadline;
+            if (is_late) {
+                continue;
+            }
+            job[count] = at;
+            item[count] = (struct ifd_batch_item){
+                .batch = at->batch,
+                .queued_ns = at->queued_ns,
+                .fits_first = count == 0 || ifd_job_fits(job[0], at),
+            };
+            count++;
+        }
+    }
+    return count;
+}
+
+uint32_t ifd_queue_take(struct ifd_queue *queue, struct ifd_job **job)
+{
+    struct ifd_batch_item item[IFD_BATCH_ITEMS_MAX];
+    uint32_t take = 0;
+    ifd_mutex_lock(&queue->mutex);
+    for (;;) {
+        uint64_t now_ns = ifd_now_ns(queue->clock);
+        uint32_t count = queue->count > 0 ? look(queue, now_ns, job, item) : 0;
+        struct ifd_batch_choice choice = {0};
+        if (count > 0) {
+            choice = ifd_batch_choose(&queue->rules, item, count, now_ns, queue->is_closed);
+            take = choice.take;
+        }
+        if (take > 0 || (queue->is_closed && queue->count == 0)) {
+            break;
+        }
+        queue->sleepers++;
+        if (choice.wait_until_ns) {
+            (void)ifd_cond_wait_until(&queue->changed, &queue->mutex, choice.wait_until_ns);
+        } else {
+            ifd_cond_wait(&queue->changed, &queue->mutex);
+        }
+        queue->sleepers--;
+    }
+    for (uint32_t i = 0; i < take; i++) {
+        unlink_job(queue, job[i]);
+    }
+    ifd_mutex_unlock(&queue->mutex);
+    return take;
+}

@@ -1,0 +1,52 @@
+/** The waiting requests of one model version: bounded, by priority level, then first come first served.
+ *
+ *  push, remove and expire are called on the loop thread; take by workers. One mutex guards everything. */
+#ifndef INFERD_SERVER_SCHED_QUEUE_H
+#define INFERD_SERVER_SCHED_QUEUE_H
+
+#include "engine/base/clock.h"
+#include "engine/base/thread.h"
+#include "server/sched/batch.h"
+#include "server/sched/job.h"
+
+#define IFD_QUEUE_LEVELS 8
+
+struct ifd_queue_list {
+    struct ifd_job *first, *last;
+};
+
+struct ifd_queue {
+    struct ifd_mutex mutex;
+    struct ifd_cond changed;
+    const struct ifd_clock *clock;
+    struct ifd_batch_rules rules;
+    struct ifd_queue_list
+        level[IFD_QUEUE_LEVELS + 1]; /* the last: jobs past their deadline that run all the same */
+    uint32_t count, capacity, sleepers;
+    uint64_t earliest_deadline_ns; /* no waiting job's deadline is before it; UINT64_MAX: none */
+    bool is_closed;
+};
+
+/** rules.preferred must outlive the queue. capacity ≥ 1. */
+void ifd_queue_init(struct ifd_queue *queue, const struct ifd_batch_rules *rules, uint32_t capacity,
+                    const struct ifd_clock *clock);
+void ifd_queue_finish(struct ifd_queue *queue); /* must be empty */
+
+/** Errors: BUSY (full, with the numbers), UNAVAILABLE (closed). */
+IFD_NODISCARD enum ifd_code ifd_queue_push(struct ifd_queue *queue, struct ifd_job *job,
+                                           struct ifd_err *err);
+/** Takes a job out that still waits; false if a worker has it (or had it). */
+bool ifd_queue_remove(struct ifd_queue *queue, struct ifd_job *job);
+/** Takes out jobs whose deadline has passed and that are not to be run late, as a list by next; NULL if there are none. */
+struct ifd_job *ifd_queue_expire(struct ifd_queue *queue);
+/** No more pushes; take gives what is left, then 0. */
+void ifd_queue_close(struct ifd_queue *queue);
+/** Takes everything out, as a list by next. */
+struct ifd_job *ifd_queue_clear(struct ifd_queue *queue);
+uint32_t ifd_queue_count(struct ifd_queue *queue);
+
+/** Waits for work, then takes the jobs of one run: job[0 … result-1]; 0 when the queue is closed and empty.
+ *  job has room for IFD_BATCH_ITEMS_MAX. Thread: workers. */
+uint32_t ifd_queue_take(struct ifd_queue *queue, struct ifd_job **job);
+
+#endif

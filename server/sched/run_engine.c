@@ -1,0 +1,165 @@
+/* Jobs on an instance of the engine. */
+#include <string.h>
+
+#include "server/sched/runners.h"
+
+struct engine_runner {
+    struct ifd_runner base;
+    const struct ifd_alloc *alloc;
+    const struct ifd_clock *clock;
+    const struct ifd_model_info *info;
+    struct ifd_instance *instance;
+    struct ifd_io io[IFD_BATCH_ITEMS_MAX];
+};
+
+static int64_t batch_of(const struct engine_runner *runner, const struct ifd_job *job)
+{
+    for (uint32_t i = 0; i < runner->info->input_count; i++) {
+        if (runner->info->input[i].batched && job->input[i].shape.rank > 0) {
+            return job->input[i].shape.dim[0];
+        }
+    }
+    return 1;
+}
+
+/* Bytes of output port for batch, or 0 if only the run will tell. */
+static size_t known_bytes(const struct ifd_port *port, int64_t batch)
+{
+    size_t bytes = ifd_dtype_bytes(port->desc.dtype);
+    for (uint32_t d = 0; d < port->desc.shape.rank; d++) {
+        int64_t dim = d == 0 && port->batched ? batch : port->desc.shape.dim[d];
+        if (dim < 0 || !ifd_size_mul(bytes, (size_t)dim, &bytes)) {
+            return 0;
+        }
+    }
+    return bytes;
+}
+
+static size_t slot_bytes(size_t bytes)
+{
+    return (bytes + IFD_TENSOR_PAD + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
+}
+
+/* Lets the engine write straight into the job's memory, if all sizes are known before. */
+static enum ifd_code place_outputs(struct engine_runner *runner, struct ifd_job *job, int64_t batch,
+                                   struct ifd_err *err)
+{
+    size_t total = 0;
+    bool is_known = true;
+    for (uint32_t i = 0; i < job->output_count; i++) {
+        job->output[i] = (struct ifd_tensor){0};
+        if (job->wanted[i]) {
+            size_t bytes = known_bytes(&runner->info->output[i], batch);
+            is_known = is_known && bytes > 0;
+            total += slot_bytes(bytes);
+        }
+    }
+    if (!is_known || total == 0) {
+        return IFD_OK;
+    }
+    uint8_t *memory = ifd_job_memory(job, total, runner->alloc);
+    if (!memory) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for %zu bytes of outputs", total);
+    }
+    for (uint32_t i = 0; i < job->output_count; i++) {
+        if (job->wanted[i]) {
+            size_t slot = slot_bytes(known_bytes(&runner->info->output[i], batch));
+            job->output[i].data = memory;
+            job->output[i].capacity = slot;
+            memory += slot;
+        }
+    }
+    return IFD_OK;
+}
+
+/* Outputs that lie in the instance's memory must leave it before the next run. */
+static enum ifd_code keep_outputs(struct engine_runner *runner, struct ifd_job *job,
+                                  struct ifd_err *err)
+{
+    size_t total = 0;
+    for (uint32_t i = 0; i < job->output_count; i++) {
+        total += job->wanted[i] ? slot_bytes(job->output[i].bytes) : 0;
+    }
+    uint8_t *memory = ifd_job_memory(job, total, runner->alloc);
+    if (!memory) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for %zu bytes of outputs", total);
+    }
+    for (uint32_t i = 0; i < job->output_count; i++) {
+        if (job->wanted[i]) {
+            size_t bytes = job->output[i].bytes;
+            if (bytes > 0) {
+                memcpy(memory, job->output[i].data, bytes);
+            }
+            job->output[i].data = memory;
+            job->output[i].capacity = slot_bytes(bytes);
+            memory += slot_bytes(bytes);
+        }
+    }
+    return IFD_OK;
+}
+
+static bool is_in_job(const struct ifd_job *job)
+{
+    for (uint32_t i = 0; i < job->output_count; i++) {
+        const uint8_t *data = job->output[i].data;
+        if (job->wanted[i] &&
+            !(job->memory && data >= job->memory && data < job->memory + job->memory_bytes)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum ifd_code run(struct ifd_runner *self, struct ifd_job *const *job, uint32_t count,
+                         struct ifd_err *err)
+{
+    struct engine_runner *runner = (struct engine_runner *)self;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t batch = batch_of(runner, job[i]);
+        enum ifd_code code = place_outputs(runner, job[i], batch, err);
+        if (code) {
+            return code;
+        }
+        runner->io[i] = (struct ifd_io){.input = job[i]->input,
+                                        .output = job[i]->output,
+                                        .output_wanted = job[i]->wanted,
+                                        .batch = batch};
+    }
+    enum ifd_code code = ifd_instance_run(runner->instance, runner->io, count, err);
+    job[0]->computed_ns = ifd_now_ns(runner->clock);
+    for (uint32_t i = 0; i < count && !code; i++) {
+        if (!is_in_job(job[i])) {
+            code = keep_outputs(runner, job[i], err);
+        }
+    }
+    return code;
+}
+
+static void destroy(struct ifd_runner *self)
+{
+    struct engine_runner *runner = (struct engine_runner *)self;
+    ifd_instance_destroy(runner->instance);
+    ifd_release(runner->alloc, runner, sizeof(*runner));
+}
+
+enum ifd_code ifd_runner_engine(struct ifd_model *model, uint32_t threads, uint32_t max_batch,
+                                const struct ifd_alloc *alloc, struct ifd_runner **ret_runner,
+                                struct ifd_err *err)
+{
+    struct engine_runner *runner = ifd_acquire_zeroed(alloc, 1, sizeof(*runner));
+    if (!runner) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for an instance");
+    }
+    *runner = (struct engine_runner){.base = {.run = run, .destroy = destroy},
+                                     .alloc = alloc,
+                                     .clock = ifd_clock_system(),
+                                     .info = ifd_model_info(model)};
+    const struct ifd_instance_options options = {.threads = threads, .max_batch = max_batch};
+    enum ifd_code code = ifd_instance_create(model, &options, &runner->instance, err);
+    if (code) {
+        ifd_release(alloc, runner, sizeof(*runner));
+        return code;
+    }
+    *ret_runner = &runner->base;
+    return IFD_OK;
+}

@@ -1,0 +1,54 @@
+/* Outputs are inputs. */
+#include <errno.h>
+#include <time.h>
+
+#include "server/sched/runners.h"
+
+struct identity {
+    struct ifd_runner base;
+    const struct ifd_alloc *alloc;
+    uint32_t delay_ms;
+};
+
+static void delay(uint32_t delay_ms)
+{
+    struct timespec left = {.tv_sec = delay_ms / 1000,
+                            .tv_nsec = (long)(delay_ms % 1000) * 1000000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+}
+
+static enum ifd_code run(struct ifd_runner *self, struct ifd_job *const *job, uint32_t count,
+                         struct ifd_err *err)
+{
+    const struct identity *identity = (const struct identity *)self;
+    (void)err;
+    if (identity->delay_ms > 0) {
+        delay(identity->delay_ms);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < job[i]->output_count; k++) {
+            job[i]->output[k] = job[i]->input[k];
+        }
+    }
+    return IFD_OK;
+}
+
+static void destroy(struct ifd_runner *self)
+{
+    struct identity *identity = (struct identity *)self;
+    ifd_release(identity->alloc, identity, sizeof(*identity));
+}
+
+enum ifd_code ifd_runner_identity(uint32_t delay_ms, const struct ifd_alloc *alloc,
+                                  struct ifd_runner **ret_runner, struct ifd_err *err)
+{
+    struct identity *identity = ifd_acquire_zeroed(alloc, 1, sizeof(*identity));
+    if (!identity) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for an instance");
+    }
+    *identity = (struct identity){
+        .base = {.run = run, .destroy = destroy}, .alloc = alloc, .delay_ms = delay_ms};
+    *ret_runner = &identity->base;
+    return IFD_OK;
+}

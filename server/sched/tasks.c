@@ -1,0 +1,119 @@
+/* A small thread pool with one list. */
+#include "server/sched/tasks.h"
+
+#include "engine/base/thread.h"
+
+struct ifd_tasks {
+    const struct ifd_alloc *alloc;
+    const char *name;
+    struct ifd_completions *completions;
+    struct ifd_mutex mutex; /* guards the list, waiting and is_stopping */
+    struct ifd_cond changed;
+    struct ifd_task *first, *last;
+    uint32_t waiting, capacity;
+    bool is_stopping;
+    struct ifd_thread *thread;
+    uint32_t thread_count, started;
+};
+
+static void finish_task(struct ifd_completion *completion)
+{
+    struct ifd_task *task = (struct ifd_task *)completion; /* its first member */
+    task->done(task);
+}
+
+static struct ifd_task *take(struct ifd_tasks *tasks)
+{
+    ifd_mutex_lock(&tasks->mutex);
+    while (!tasks->first && !tasks->is_stopping) {
+        ifd_cond_wait(&tasks->changed, &tasks->mutex);
+    }
+    struct ifd_task *task = tasks->first;
+    if (task) {
+        tasks->first = task->next;
+        if (!tasks->first) {
+            tasks->last = NULL;
+        }
+        tasks->waiting--;
+    }
+    ifd_mutex_unlock(&tasks->mutex);
+    return task;
+}
+
+static void run(void *arg)
+{
+    struct ifd_tasks *tasks = arg;
+    for (struct ifd_task *task = take(tasks); task; task = take(tasks)) {
+        task->work(task);
+        task->completion.fn = finish_task;
+        ifd_completions_push(tasks->completions, &task->completion);
+    }
+}
+
+enum ifd_code ifd_tasks_create(const char *name, uint32_t threads, uint32_t capacity,
+                               struct ifd_completions *completions, const struct ifd_alloc *alloc,
+                               struct ifd_tasks **ret_tasks, struct ifd_err *err)
+{
+    struct ifd_tasks *tasks = ifd_acquire_zeroed(alloc, 1, sizeof(*tasks));
+    if (!tasks) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a thread pool");
+    }
+    tasks->alloc = alloc;
+    tasks->name = name;
+    tasks->completions = completions;
+    tasks->capacity = capacity;
+    tasks->thread_count = threads;
+    ifd_mutex_init(&tasks->mutex);
+    ifd_cond_init(&tasks->changed);
+    tasks->thread = ifd_acquire_zeroed(alloc, threads, sizeof(*tasks->thread));
+    enum ifd_code code = IFD_OK;
+    if (!tasks->thread) {
+        code = ifd_fail(err, IFD_NOMEM, "no memory for %u threads", threads);
+    }
+    while (!code && tasks->started < threads) {
+        code = ifd_thread_start(&tasks->thread[tasks->started], name, run, tasks, alloc, err);
+        tasks->started += code ? 0 : 1;
+    }
+    if (code) {
+        ifd_tasks_destroy(tasks);
+        return code;
+    }
+    *ret_tasks = tasks;
+    return IFD_OK;
+}
+
+void ifd_tasks_destroy(struct ifd_tasks *tasks)
+{
+    if (!tasks) {
+        return;
+    }
+    ifd_mutex_lock(&tasks->mutex);
+    tasks->is_stopping = true;
+    ifd_cond_broadcast(&tasks->changed);
+    ifd_mutex_unlock(&tasks->mutex);
+    for (uint32_t i = 0; i < tasks->started; i++) {
+        ifd_thread_join(&tasks->thread[i]);
+    }
+    ifd_cond_finish(&tasks->changed);
+    ifd_mutex_finish(&tasks->mutex);
+    ifd_release(tasks->alloc, tasks->thread, tasks->thread_count * sizeof(*tasks->thread));
+    ifd_release(tasks->alloc, tasks, sizeof(*tasks));
+}
+
+enum ifd_code ifd_tasks_submit(struct ifd_tasks *tasks, struct ifd_task *task, struct ifd_err *err)
+{
+    ifd_mutex_lock(&tasks->mutex);
+    bool is_full = tasks->waiting == tasks->capacity;
+    if (!is_full) {
+        task->next = NULL;
+        *(tasks->last ? &tasks->last->next : &tasks->first) = task;
+        tasks->last = task;
+        tasks->waiting++;
+        ifd_cond_signal(&tasks->changed);
+    }
+    ifd_mutex_unlock(&tasks->mutex);
+    if (is_full) {
+        return ifd_fail(err, IFD_BUSY, "%u %s tasks wait already", tasks->capacity, tasks->name);
+    }
+    return IFD_OK;
+}

@@ -1,0 +1,31 @@
+/** A few threads for work that is not inference: loading models, decoding pictures. First come, first served; bounded. */
+#ifndef INFERD_SERVER_SCHED_TASKS_H
+#define INFERD_SERVER_SCHED_TASKS_H
+
+#include "inferd/alloc.h"
+#include "inferd/status.h"
+#include "server/sched/completion.h"
+
+struct ifd_tasks;
+
+/** Embedded in what the work is about; the caller's until done was called. */
+struct ifd_task {
+    struct ifd_completion completion;    /* the pool's */
+    struct ifd_task *next;               /* the pool's */
+    void (*work)(struct ifd_task *self); /* on a thread of the pool */
+    void (*done)(struct ifd_task *self); /* on the loop thread, afterwards */
+};
+
+/** name: shown by ps. Errors: NOMEM, UNAVAILABLE. */
+IFD_NODISCARD enum ifd_code ifd_tasks_create(const char *name, uint32_t threads, uint32_t capacity,
+                                             struct ifd_completions *completions,
+                                             const struct ifd_alloc *alloc,
+                                             struct ifd_tasks **ret_tasks, struct ifd_err *err);
+/** Finishes what was submitted (its done calls still have to be drained), then ends the threads. NULL is fine. */
+void ifd_tasks_destroy(struct ifd_tasks *tasks);
+
+/** Errors: BUSY (capacity tasks wait already). Thread: any. */
+IFD_NODISCARD enum ifd_code ifd_tasks_submit(struct ifd_tasks *tasks, struct ifd_task *task,
+                                             struct ifd_err *err);
+
+#endif

@@ -1,0 +1,121 @@
+/* Worker threads. */
+#include "server/sched/worker.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct worker {
+    struct ifd_workers *all;
+    struct ifd_runner *runner;
+    struct ifd_thread thread;
+    bool is_started;
+};
+
+struct ifd_workers {
+    const struct ifd_alloc *alloc;
+    struct ifd_queue *queue;
+    struct ifd_completions *completions;
+    uint32_t count;
+    struct worker worker[];
+};
+
+static void run_jobs(struct worker *worker, struct ifd_job *const *job, uint32_t count)
+{
+    const struct ifd_clock *clock = worker->all->queue->clock;
+    struct ifd_err err = {0};
+    int64_t batch = 0;
+    uint64_t started_ns = ifd_now_ns(clock);
+    for (uint32_t i = 0; i < count; i++) {
+        job[i]->started_ns = started_ns;
+        job[i]->computed_ns = 0;
+        batch += job[i]->batch;
+    }
+    enum ifd_code code = worker->runner->run(worker->runner, job, count, &err);
+    uint64_t finished_ns = ifd_now_ns(clock);
+    for (uint32_t i = 0; i < count; i++) {
+        job[i]->code = code;
+        job[i]->err = err;
+        job[i]->computed_ns = job[0]->computed_ns ? job[0]->computed_ns : finished_ns;
+        job[i]->finished_ns = finished_ns;
+        job[i]->run_jobs = count;
+        job[i]->run_batch = batch;
+        job[i]->is_run_leader = i == 0;
+    }
+}
+
+/* A batch that fails may fail because of one member: the others deserve their own run. */
+static void run_batch(struct worker *worker, struct ifd_job *const *job, uint32_t count)
+{
+    run_jobs(worker, job, count);
+    if (count > 1 && job[0]->code) {
+        for (uint32_t i = 0; i < count; i++) {
+            run_jobs(worker, &job[i], 1);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        ifd_completions_push(worker->all->completions, &job[i]->completion);
+    }
+}
+
+static void work(void *arg)
+{
+    struct worker *worker = arg;
+    struct ifd_job *job[IFD_BATCH_ITEMS_MAX];
+    uint32_t count = 0;
+    while ((count = ifd_queue_take(worker->all->queue, job)) > 0) {
+        run_batch(worker, job, count);
+    }
+}
+
+enum ifd_code ifd_workers_create(struct ifd_queue *queue, struct ifd_runner *const *runner,
+                                 uint32_t count, struct ifd_completions *completions,
+                                 const struct ifd_alloc *alloc, struct ifd_workers **ret_workers,
+                                 struct ifd_err *err)
+{
+    struct ifd_workers *workers =
+        ifd_acquire_zeroed(alloc, 1, sizeof(*workers) + count * sizeof(struct worker));
+    if (!workers) {
+        for (uint32_t i = 0; i < count; i++) {
+            runner[i]->destroy(runner[i]);
+        }
+        return ifd_fail(err, IFD_NOMEM, "no memory for %u workers", count);
+    }
+    workers->alloc = alloc;
+    workers->queue = queue;
+    workers->completions = completions;
+    workers->count = count;
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        char name[24];
+        struct worker *worker = &workers->worker[i];
+        worker->all = workers;
+        worker->runner = runner[i];
+        (void)snprintf(name, sizeof(name), "infer-%u", i);
+        if (!code) {
+            code = ifd_thread_start(&worker->thread, name, work, worker, alloc, err);
+            worker->is_started = !code;
+        }
+    }
+    if (code) {
+        ifd_queue_close(queue);
+        ifd_workers_destroy(workers);
+        return code;
+    }
+    *ret_workers = workers;
+    return IFD_OK;
+}
+
+void ifd_workers_destroy(struct ifd_workers *workers)
+{
+    if (!workers) {
+        return;
+    }
+    for (uint32_t i = 0; i < workers->count; i++) {
+        struct worker *worker = &workers->worker[i];
+        if (worker->is_started) {
+            ifd_thread_join(&worker->thread);
+        }
+        worker->runner->destroy(worker->runner);
+    }
+    ifd_release(workers->alloc, workers, sizeof(*workers) + workers->count * sizeof(struct worker));
+}

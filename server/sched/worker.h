@@ -1,0 +1,30 @@
+/** Threads that own model instances and run what a queue hands them. Nothing else runs inference. */
+#ifndef INFERD_SERVER_SCHED_WORKER_H
+#define INFERD_SERVER_SCHED_WORKER_H
+
+#include "server/sched/queue.h"
+
+/** Something that runs jobs: an instance of a model, or the identity. One thread at a time uses it. */
+struct ifd_runner {
+    /** Runs count jobs as one batch and fills their outputs (where wanted), at memory that stays with the job. started_ns
+     *  and computed_ns of the first job may be set to split preparation, computing and output copies. On error no output
+     *  is defined. */
+    enum ifd_code (*run)(struct ifd_runner *self, struct ifd_job *const *job, uint32_t count,
+                         struct ifd_err *err);
+    void (*destroy)(struct ifd_runner *self);
+};
+
+struct ifd_workers;
+
+/** One thread for each of count runners, which are owned from here on, also on error. completions gets every job that a
+ *  thread took. Errors: NOMEM, UNAVAILABLE. */
+IFD_NODISCARD enum ifd_code ifd_workers_create(struct ifd_queue *queue,
+                                               struct ifd_runner *const *runner, uint32_t count,
+                                               struct ifd_completions *completions,
+                                               const struct ifd_alloc *alloc,
+                                               struct ifd_workers **ret_workers,
+                                               struct ifd_err *err);
+/** The queue must be closed: finishes what is left in it, ends the threads, destroys the runners. NULL is fine. */
+void ifd_workers_destroy(struct ifd_workers *workers);
+
+#endif

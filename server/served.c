@@ -1,0 +1,145 @@
+/* From a loaded version to one that answers. */
+#include "server/served.h"
+
+#include "engine/base/str.h"
+#include "server/sched/runners.h"
+
+#define INSTANCES_MAX 64
+/* A model whose config sets no max_batch_size but whose tensors leave dimension 0 open takes batches as large as fit into
+ * this much instance memory. */
+#define OPEN_BATCH_BYTES ((size_t)16 << 20)
+
+static enum ifd_code number_parameter(const struct ifd_manifest *m, const char *key, uint32_t most,
+                                      uint32_t *value, struct ifd_err *err)
+{
+    const char *text = ifd_manifest_parameter(m, key);
+    uint64_t number = 0;
+    if (!text) {
+        return IFD_OK;
+    }
+    if (!ifd_str_u64(ifd_str(text), &number) || number > most) {
+        return ifd_fail(err, IFD_INVALID,
+                        "parameter \"%s\": \"%.40s\" is not a number between 0 and %u", key, text,
+                        most);
+    }
+    *value = (uint32_t)number;
+    return IFD_OK;
+}
+
+static uint32_t instance_batch(const struct ifd_version *version)
+{
+    const struct ifd_model_info *info = ifd_model_info(version->engine);
+    bool is_open = false;
+    if (version->manifest.max_batch_size > 0) {
+        return (uint32_t)version->manifest.max_batch_size;
+    }
+    for (uint32_t i = 0; i < version->manifest.input_count; i++) {
+        const struct ifd_shape *dims = &version->manifest.input[i].dims;
+        is_open = is_open || (dims->rank > 0 && dims->dim[0] == IFD_DIM_ANY);
+    }
+    if (!is_open) {
+        return 1;
+    }
+    size_t fits = OPEN_BATCH_BYTES / (info->arena_bytes > 0 ? info->arena_bytes : 1);
+    return fits < 1 ? 1 : fits > IFD_MAX_BATCH ? IFD_MAX_BATCH : (uint32_t)fits;
+}
+
+static enum ifd_code make_runner(const struct ifd_served_options *options,
+                                 const struct ifd_version *version, struct ifd_runner **ret,
+                                 struct ifd_err *err)
+{
+    const struct ifd_manifest *m = &version->manifest;
+    uint32_t delay_ms = 0, threads = options->threads;
+    enum ifd_code code = number_parameter(m, "execute_delay_ms", 3600000, &delay_ms, err);
+    if (!code) {
+        code = number_parameter(m, "threads", options->max_threads, &threads, err);
+    }
+    if (code) {
+        return code;
+    }
+    threads = threads > 0 ? threads : options->threads;
+    return version->engine ? ifd_runner_engine(version->engine, threads, instance_batch(version),
+                                               options->alloc, ret, err)
+                           : ifd_runner_identity(delay_ms, options->alloc, ret, err);
+}
+
+static uint32_t instance_count(const struct ifd_manifest *m)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < m->group_count; i++) {
+        count += (uint32_t)m->group[i].count;
+    }
+    return count == 0 ? 1 : count < INSTANCES_MAX ? count : INSTANCES_MAX;
+}
+
+static void init_queue(const struct ifd_served_options *options, const struct ifd_version *version,
+                       struct ifd_queue *queue)
+{
+    const struct ifd_manifest *m = &version->manifest;
+    /* A model whose graph does not treat samples independently runs every request alone. */
+    bool can_share = m->max_batch_size > 1 &&
+                     (!version->engine || ifd_model_info(version->engine)->batch_is_free);
+    const struct ifd_batch_rules rules = {
+        .is_dynamic = m->dynamic_batching && can_share,
+        .max_batch = m->max_batch_size,
+        .preferred = m->preferred_batch_size,
+        .preferred_count = m->preferred_count,
+        .max_delay_ns = m->max_queue_delay_us * 1000,
+    };
+    ifd_queue_init(queue, &rules,
+                   m->max_queue_size > 0 ? m->max_queue_size : options->max_queue_size,
+                   ifd_clock_system());
+}
+
+static enum ifd_code start_workers(const struct ifd_served_options *options,
+                                   struct ifd_version *version, struct ifd_served *served,
+                                   struct ifd_err *err)
+{
+    struct ifd_runner *runner[INSTANCES_MAX];
+    uint32_t count = instance_count(&version->manifest), made = 0;
+    enum ifd_code code = IFD_OK;
+    while (made < count && !code) {
+        code = make_runner(options, version, &runner[made], err);
+        made += code ? 0 : 1;
+    }
+    if (code) {
+        for (uint32_t i = 0; i < made; i++) {
+            runner[i]->destroy(runner[i]);
+        }
+        return code;
+    }
+    return ifd_workers_create(&served->queue, runner, count, options->completions, options->alloc,
+                              &served->workers, err);
+}
+
+enum ifd_code ifd_served_start(const struct ifd_served_options *options,
+                               struct ifd_version *version, struct ifd_err *err)
+{
+    struct ifd_served *served = ifd_arena_take(&version->arena, sizeof(*served));
+    if (!served) {
+        return ifd_arena_fail(&version->arena, sizeof(*served), err);
+    }
+    enum ifd_code code = ifd_describe(version, &served->desc, err);
+    if (code) {
+        return code;
+    }
+    served->stats =
+        (struct ifd_model_stats){.name = version->name, .version_text = version->number_text};
+    init_queue(options, version, &served->queue);
+    code = start_workers(options, version, served, err);
+    if (code) {
+        ifd_queue_finish(&served->queue);
+        return code;
+    }
+    version->served = served;
+    return IFD_OK;
+}
+
+void ifd_served_stop(const struct ifd_served_options *options, struct ifd_version *version)
+{
+    struct ifd_served *served = version->served;
+    (void)options;
+    ifd_queue_close(&served->queue);
+    ifd_workers_destroy(served->workers);
+    ifd_queue_finish(&served->queue);
+}

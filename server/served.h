@@ -1,0 +1,37 @@
+/** A model version that runs: its description for the API, its queue, its workers, its counters. */
+#ifndef INFERD_SERVER_SERVED_H
+#define INFERD_SERVER_SERVED_H
+
+#include "api/service.h"
+#include "server/repo/model.h"
+#include "server/sched/queue.h"
+#include "server/sched/worker.h"
+
+struct ifd_served {
+    struct ifd_model_desc
+        desc; /* immutable but for the list of versions, which the loop thread fills once */
+    struct ifd_model_stats stats; /* loop thread */
+    struct ifd_queue queue;
+    struct ifd_workers *workers;
+};
+
+struct ifd_served_options {
+    const struct ifd_alloc *alloc;
+    struct ifd_completions *completions;
+    uint32_t threads; /* of one instance, unless the config's parameter "threads" says otherwise */
+    uint32_t max_threads;
+    uint32_t max_queue_size; /* unless the config sets one */
+};
+
+/** Makes instances and starts workers; version->served is set. Errors: INVALID (a parameter), NOMEM, UNAVAILABLE.
+ *  Thread: loader. */
+IFD_NODISCARD enum ifd_code ifd_served_start(const struct ifd_served_options *options,
+                                             struct ifd_version *version, struct ifd_err *err);
+/** Nobody holds the version; its queue is empty. */
+void ifd_served_stop(const struct ifd_served_options *options, struct ifd_version *version);
+
+/** Fills desc from a complete manifest. Memory of the version's arena. Errors: INVALID, NOT_FOUND (label file), NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_describe(struct ifd_version *version, struct ifd_model_desc *ret,
+                                         struct ifd_err *err);
+
+#endif

@@ -1,0 +1,443 @@
+/* Composition root: creates everything, owns the order of start and stop. */
+#include "server/server.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/thread.h"
+#include "inferd/engine.h"
+#include "server/net/http.h"
+#include "server/net/listen.h"
+#include "server/served.h"
+#include "server/service.h"
+
+#define THREADS_DEFAULT_MAX 4
+#define THREADS_MAX         64
+#define LOAD_TASKS_MAX      1000000
+#define IMAGE_TASKS_MAX     256
+#define STOP_POLL_MS        20
+/* After the deadline has cancelled what waited: time for answers to leave. */
+#define LAST_ANSWERS_MS 2000
+
+struct ifd_server {
+    struct ifd_server_options options;
+    struct ifd_completions completions;
+    struct ifd_loop *loop;
+    struct ifd_engine *engine;
+    struct ifd_tasks *load_tasks, *image_tasks;
+    struct ifd_repo *repo;
+    struct ifd_service *service;
+    struct ifd_api *api;
+    struct ifd_http *http;
+    struct ifd_timer *stop_timer;
+    struct ifd_served_options served;
+    uint16_t port;
+    uint64_t cancelled_ms; /* when the deadline passed */
+    bool is_stopping, is_cancelled;
+    atomic_bool stop_asked, is_loaded;
+    enum ifd_code result;
+    struct ifd_err result_err;
+};
+
+/* ---- stopping ---- */
+
+static void on_idle(void *arg)
+{
+    struct ifd_server *server = arg;
+    ifd_loop_stop(server->loop);
+}
+
+static void on_stop_timer(void *arg)
+{
+    struct ifd_server *server = arg;
+    uint64_t now_ms = ifd_loop_now_ms(server->loop);
+    if (!server->is_cancelled) {
+        ifd_log_warn(server->options.log, "exit timeout passed, cancelling waiting requests",
+                     "open=%u", ifd_http_open_count(server->http));
+        server->is_cancelled = true;
+        server->cancelled_ms = now_ms;
+        ifd_service_cancel_all(server->service);
+        ifd_timer_start(server->stop_timer, STOP_POLL_MS, STOP_POLL_MS);
+        return;
+    }
+    /* What runs already cannot be stopped, only waited for. */
+    if (now_ms - server->cancelled_ms > LAST_ANSWERS_MS &&
+        ifd_http_waiting_count(server->http) == 0) {
+        ifd_loop_stop(server->loop);
+    }
+}
+
+static void begin_stop(struct ifd_server *server)
+{
+    if (server->is_stopping) {
+        return; /* a second signal changes nothing */
+    }
+    server->is_stopping = true;
+    ifd_log_info(server->options.log, "stopping", "open=%u", ifd_http_open_count(server->http));
+    ifd_service_stopping(server->service);
+    ifd_timer_start(server->stop_timer, (uint64_t)server->options.config->exit_timeout_secs * 1000,
+                    0);
+    ifd_http_drain(server->http, on_idle, server);
+}
+
+static void on_signal(void *arg, int signal)
+{
+    (void)signal;
+    begin_stop(arg);
+}
+
+void ifd_server_stop(struct ifd_server *server)
+{
+    atomic_store(&server->stop_asked, true);
+    ifd_loop_wake(server->loop);
+}
+
+static void on_wake(void *arg)
+{
+    struct ifd_server *server = arg;
+    ifd_completions_drain(&server->completions);
+    if (atomic_load(&server->stop_asked)) {
+        begin_stop(server);
+    }
+}
+
+/* ---- the repository's host ---- */
+
+struct off_loop {
+    struct ifd_task task;
+    struct ifd_server *server;
+    void (*work)(void *arg);
+    void (*done)(void *arg);
+    void *arg;
+};
+
+static void off_loop_work(struct ifd_task *task)
+{
+    struct off_loop *o = (struct off_loop *)task; /* its first member */
+    o->work(o->arg);
+}
+
+static void off_loop_done(struct ifd_task *task)
+{
+    struct off_loop *o = (struct off_loop *)task;
+    void (*done)(void *arg) = o->done;
+    void *arg = o->arg;
+    ifd_release(o->server->options.alloc, o, sizeof(*o));
+    done(arg);
+}
+
+static enum ifd_code run_off_loop(void *context, void (*work)(void *arg), void (*done)(void *arg),
+                                  void *arg, struct ifd_err *err)
+{
+    struct ifd_server *server = context;
+    struct off_loop *o = ifd_acquire_zeroed(server->options.alloc, 1, sizeof(*o));
+    if (!o) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a task");
+    }
+    *o = (struct off_loop){.task = {.work = off_loop_work, .done = off_loop_done},
+                           .server = server,
+                           .work = work,
+                           .done = done,
+                           .arg = arg};
+    enum ifd_code code = ifd_tasks_submit(server->load_tasks, &o->task, err);
+    if (code) {
+        ifd_release(server->options.alloc, o, sizeof(*o));
+    }
+    return code;
+}
+
+static enum ifd_code start_version(void *context, struct ifd_version *version, struct ifd_err *err)
+{
+    return ifd_served_start(&((struct ifd_server *)context)->served, version, err);
+}
+
+static void stop_version(void *context, struct ifd_version *version)
+{
+    ifd_served_stop(&((struct ifd_server *)context)->served, version);
+}
+
+static uint32_t ready_models(const struct ifd_repo *repo)
+{
+    uint32_t ready = 0;
+    for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
+        const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
+        for (uint32_t k = 0; k < model->version_count; k++) {
+            if (model->version[k]->state == IFD_VERSION_READY) {
+                ready++;
+                break;
+            }
+        }
+    }
+    return ready;
+}
+
+/* Every model was tried. */
+static void finish_start(struct ifd_server *server)
+{
+    const struct ifd_config *config = server->options.config;
+    struct ifd_err err = {0};
+    char url[300];
+    const char *host = config->http_address;
+    bool is_v6 = strchr(host, ':') != NULL;
+    if (ifd_repo_check(server->repo, &err) && config->exit_on_error) {
+        server->result = err.code;
+        server->result_err = err;
+        begin_stop(server);
+        return;
+    }
+    if (ifd_repo_model_count(server->repo) == 0) {
+        ifd_log_warn(server->options.log, "no model in any repository", "repositories=%u",
+                     config->repositories.count);
+    }
+    atomic_store(&server->is_loaded, true);
+    (void)snprintf(url, sizeof(url), "http://%s%s%s:%u", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
+                   server->port);
+    if (server->options.on_ready) {
+        server->options.on_ready(server->options.context, url, ready_models(server->repo),
+                                 ifd_repo_model_count(server->repo));
+    }
+}
+
+static void models_changed(void *context)
+{
+    struct ifd_server *server = context;
+    ifd_service_models_changed(server->service);
+    if (ifd_repo_loading_count(server->repo) == 0 && !server->is_stopping) {
+        finish_start(server);
+    }
+}
+
+/* ---- creation, in order ---- */
+
+static enum ifd_code create_engine(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_server_options *o = &server->options;
+    const struct ifd_engine_options engine = {.alloc = o->alloc,
+                                              .backends = o->backends,
+                                              .backend_count = o->backend_count,
+                                              .exact = o->config->exact};
+    enum ifd_code code = ifd_engine_create(&engine, &server->engine, err);
+    if (code) {
+        return code;
+    }
+    const struct ifd_cpu *cpu = ifd_engine_cpu(server->engine);
+    uint32_t cores = cpu->cores > 0 ? cpu->cores : 1;
+    uint32_t threads = cores < THREADS_DEFAULT_MAX ? cores : THREADS_DEFAULT_MAX;
+    server->served = (struct ifd_served_options){
+        .alloc = o->alloc,
+        .completions = &server->completions,
+        .threads = o->config->threads > 0 ? o->config->threads : threads,
+        .max_threads = THREADS_MAX,
+        .max_queue_size = o->config->max_queue_size,
+    };
+    return IFD_OK;
+}
+
+static enum ifd_code create_repo(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_server_options *o = &server->options;
+    const struct ifd_config *config = o->config;
+    const struct ifd_repo_options repo = {
+        .alloc = o->alloc,
+        .log = o->log,
+        .engine = server->engine,
+        .host = {.context = server,
+                 .run_off_loop = run_off_loop,
+                 .start = start_version,
+                 .stop = stop_version,
+                 .changed = models_changed},
+        .dir = config->repositories.item,
+        .dir_count = config->repositories.count,
+        .backends = config->backends.count > 0 ? config->backends.item : NULL,
+        .backend_count = config->backends.count,
+        .max_threads = THREADS_MAX,
+        .max_model_bytes = (size_t)config->max_model_bytes,
+    };
+    return ifd_repo_create(&repo, &server->repo, err);
+}
+
+static enum ifd_code create_tasks(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_server_options *o = &server->options;
+    enum ifd_code code = ifd_tasks_create("load", o->config->model_load_threads, LOAD_TASKS_MAX,
+                                          &server->completions, o->alloc, &server->load_tasks, err);
+    return code ? code
+                : ifd_tasks_create("image", o->config->image_threads, IMAGE_TASKS_MAX,
+                                   &server->completions, o->alloc, &server->image_tasks, err);
+}
+
+static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_server_options *o = &server->options;
+    const struct ifd_service_options service = {.alloc = o->alloc,
+                                                .loop = server->loop,
+                                                .config = o->config,
+                                                .program_version = o->program_version,
+                                                .completions = &server->completions,
+                                                .image_tasks = server->image_tasks,
+                                                .repo = server->repo};
+    enum ifd_code code = ifd_service_create(&service, &server->service, err);
+    if (code) {
+        return code;
+    }
+    const struct ifd_api_options api = {.alloc = o->alloc,
+                                        .ops = ifd_service_ops(),
+                                        .service = server->service,
+                                        .max_input_bytes = (size_t)o->config->http_max_input_size};
+    code = ifd_api_create(&api, &server->api, err);
+    if (code) {
+        return code;
+    }
+    const struct ifd_http_options http = {
+        .alloc = o->alloc,
+        .loop = server->loop,
+        .api = server->api,
+        .log = o->log,
+        .max_connections = o->config->max_connections,
+        .max_connections_per_address = o->config->max_connections_per_address,
+        .idle_timeout_secs = o->config->idle_timeout_secs,
+        .receive_timeout_secs = o->config->receive_timeout_secs,
+    };
+    return ifd_http_create(&http, &server->http, err);
+}
+
+static enum ifd_code listen_all(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_config *config = server->options.config;
+    int fd = -1;
+    enum ifd_code code =
+        ifd_listen_tcp(config->http_address, (uint16_t)config->http_port, &fd, &server->port, err);
+    if (!code) {
+        code = ifd_http_serve(server->http, fd, false, err);
+    }
+    if (!code && config->http_socket[0] != '\0') {
+        code = ifd_listen_unix(config->http_socket, &fd, err);
+        if (!code) {
+            code = ifd_http_serve(server->http, fd, false, err);
+        }
+    }
+    return code;
+}
+
+static enum ifd_code watch_signals(struct ifd_server *server, struct ifd_err *err)
+{
+    if (!server->options.handles_signals) {
+        return IFD_OK;
+    }
+    enum ifd_code code = ifd_loop_on_signal(server->loop, SIGTERM, on_signal, server, err);
+    return code ? code : ifd_loop_on_signal(server->loop, SIGINT, on_signal, server, err);
+}
+
+static enum ifd_code begin_loading(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_config *config = server->options.config;
+    bool is_explicit = strcmp(config->model_control_mode, "explicit") == 0;
+    if (config->repositories.count == 0) {
+        return ifd_fail(err, IFD_INVALID,
+                        "no model repository given: inferd serve DIR, or --model-repository=DIR");
+    }
+    if (!is_explicit && config->load_models.count > 0) {
+        return ifd_fail(err, IFD_INVALID, "--load-model needs --model-control-mode=explicit");
+    }
+    if (is_explicit && config->load_models.count == 0) {
+        return IFD_OK;
+    }
+    return ifd_repo_load_all(server->repo, config->load_models.item, config->load_models.count,
+                             err);
+}
+
+static enum ifd_code create_all(struct ifd_server *server, struct ifd_err *err)
+{
+    enum ifd_code code = ifd_loop_create(server->options.alloc, &server->loop, err);
+    if (!code) {
+        ifd_completions_init(&server->completions, ifd_loop_wake, server->loop);
+        ifd_loop_on_wake(server->loop, on_wake, server);
+        code = ifd_timer_create(server->loop, on_stop_timer, server, &server->stop_timer, err);
+    }
+    if (!code) {
+        code = create_engine(server, err);
+    }
+    if (!code) {
+        code = create_tasks(server, err);
+    }
+    if (!code) {
+        code = create_repo(server, err);
+    }
+    if (!code) {
+        code = create_front(server, err);
+    }
+    if (!code) {
+        code = listen_all(server, err);
+    }
+    if (!code) {
+        code = watch_signals(server, err);
+    }
+    return code ? code : begin_loading(server, err);
+}
+
+enum ifd_code ifd_server_create(const struct ifd_server_options *options,
+                                struct ifd_server **ret_server, struct ifd_err *err)
+{
+    struct ifd_server *server = ifd_acquire_zeroed(options->alloc, 1, sizeof(*server));
+    if (!server) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for the server");
+    }
+    server->options = *options;
+    enum ifd_code code = create_all(server, err);
+    if (code) {
+        ifd_server_destroy(server);
+        return code;
+    }
+    *ret_server = server;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_server_run(struct ifd_server *server, struct ifd_err *err)
+{
+    if (ifd_repo_loading_count(server->repo) == 0) {
+        finish_start(server);
+    }
+    ifd_loop_run(server->loop);
+    if (server->result && err) {
+        *err = server->result_err;
+    }
+    return server->result;
+}
+
+void ifd_server_destroy(struct ifd_server *server)
+{
+    if (!server) {
+        return;
+    }
+    const struct ifd_config *config = server->options.config;
+    ifd_http_destroy(server->http);
+    ifd_api_destroy(server->api);
+    if (server->http && config->http_socket[0] != '\0') {
+        (void)unlink(config->http_socket);
+    }
+    server->is_stopping = true;
+    ifd_tasks_destroy(server->image_tasks);
+    ifd_tasks_destroy(server->load_tasks);
+    if (server->loop) {
+        ifd_completions_drain(&server->completions);
+    }
+    ifd_repo_destroy(server->repo);
+    ifd_service_destroy(server->service);
+    ifd_engine_destroy(server->engine);
+    ifd_timer_destroy(server->stop_timer);
+    ifd_loop_destroy(server->loop);
+    ifd_release(server->options.alloc, server, sizeof(*server));
+}
+
+uint16_t ifd_server_port(const struct ifd_server *server)
+{
+    return server->port;
+}
+
+bool ifd_server_is_loaded(const struct ifd_server *server)
+{
+    return atomic_load(&server->is_loaded);
+}

@@ -1,0 +1,40 @@
+/** The server: everything composed, started and stopped in one place.
+ *
+ *  Order of stopping: stop accepting → let accepted requests finish, or cancel what waits after --exit-timeout-secs → every
+ *  connection has its answer → close connections → stop workers → unload models. */
+#ifndef INFERD_SERVER_SERVER_H
+#define INFERD_SERVER_SERVER_H
+
+#include "engine/base/log.h"
+#include "inferd/backend.h"
+#include "server/config.h"
+
+struct ifd_server;
+
+struct ifd_server_options {
+    const struct ifd_alloc *alloc;
+    const struct ifd_config *config; /* stays until destroy */
+    struct ifd_log *log;
+    const char *program_version;
+    const struct ifd_backend *const *backends;
+    uint32_t backend_count;
+    bool handles_signals; /* SIGTERM and SIGINT stop the server */
+    /** Every model was tried; the server answers at url. May be NULL. Loop thread. */
+    void (*on_ready)(void *context, const char *url, uint32_t ready_models, uint32_t all_models);
+    void *context;
+};
+
+/** Listens and begins to load. Errors: all that can be wrong with the settings, each with its words. */
+IFD_NODISCARD enum ifd_code ifd_server_create(const struct ifd_server_options *options,
+                                              struct ifd_server **ret_server, struct ifd_err *err);
+/** Serves until a signal or ifd_server_stop. Not OK: --exit-on-error and a model that could not be loaded. */
+IFD_NODISCARD enum ifd_code ifd_server_run(struct ifd_server *server, struct ifd_err *err);
+/** Asks the server to drain and end. Thread: any. */
+void ifd_server_stop(struct ifd_server *server);
+void ifd_server_destroy(struct ifd_server *server); /* NULL is fine */
+
+uint16_t ifd_server_port(const struct ifd_server *server);
+/** False while models are still being loaded. Thread: any. */
+bool ifd_server_is_loaded(const struct ifd_server *server);
+
+#endif

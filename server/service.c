@@ -1,0 +1,575 @@
+/* What the API asks for, done by repository, queues and workers. */
+#include "server/service.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "engine/base/str.h"
+#include "server/picture.h"
+#include "server/served.h"
+
+#define EXPIRE_MS      5
+#define SPARE_JOBS     256
+#define JOB_KEEP_BYTES ((size_t)1 << 16)
+
+struct service_job {
+    struct ifd_job job; /* first: the queue gives its address back */
+    struct ifd_service *service;
+    struct ifd_infer_request *request;
+    struct ifd_version *version;
+    bool is_cancelled;
+    struct service_job *spare;
+};
+
+struct picture_task {
+    struct ifd_task task;
+    struct ifd_service *service;
+    struct ifd_bytes picture;
+    struct ifd_image_target target;
+    struct ifd_tensor *tensor;
+    ifd_control_fn done;
+    void *arg;
+    enum ifd_code code;
+    struct ifd_err err;
+};
+
+struct ifd_service {
+    struct ifd_service_options options;
+    struct ifd_server_info info;
+    struct service_job *spare;
+    uint32_t spare_count, deadline_jobs;
+    struct ifd_timer *expire;
+    bool is_stopping, is_cancelling;
+};
+
+/* ---- jobs ---- */
+
+static struct service_job *take_job(struct ifd_service *service)
+{
+    struct service_job *job = service->spare;
+    if (job) {
+        service->spare = job->spare;
+        service->spare_count--;
+        return job;
+    }
+    job = ifd_acquire_zeroed(service->options.alloc, 1, sizeof(*job));
+    if (job) {
+        job->service = service;
+    }
+    return job;
+}
+
+static void give_job(struct service_job *job)
+{
+    struct ifd_service *service = job->service;
+    const struct ifd_alloc *alloc = service->options.alloc;
+    if (job->job.memory_bytes > JOB_KEEP_BYTES || service->spare_count >= SPARE_JOBS) {
+        ifd_release_tensor(alloc, job->job.memory, job->job.memory_bytes);
+        job->job.memory = NULL;
+        job->job.memory_bytes = 0;
+    }
+    if (service->spare_count >= SPARE_JOBS) {
+        ifd_release(alloc, job, sizeof(*job));
+        return;
+    }
+    job->request = NULL;
+    job->spare = service->spare;
+    service->spare = job;
+    service->spare_count++;
+}
+
+static void add(struct ifd_duration_stat *stat, uint64_t from_ns, uint64_t to_ns)
+{
+    stat->count++;
+    stat->ns += to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+static uint64_t wall_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* One execution of a batch; the table keeps the first sizes that came. */
+static void count_batch(struct ifd_model_stats *stats, const struct ifd_job *job)
+{
+    uint32_t i = 0;
+    while (i < stats->batch_count && stats->batch[i].batch_size != (uint64_t)job->run_batch) {
+        i++;
+    }
+    if (i == sizeof(stats->batch) / sizeof(stats->batch[0])) {
+        return;
+    }
+    if (i == stats->batch_count) {
+        stats->batch_count++;
+        stats->batch[i].batch_size = (uint64_t)job->run_batch;
+    }
+    add(&stats->batch[i].compute_input, job->started_ns, job->started_ns);
+    add(&stats->batch[i].compute_infer, job->started_ns, job->computed_ns);
+    add(&stats->batch[i].compute_output, job->computed_ns, job->finished_ns);
+}
+
+static void count(struct service_job *job)
+{
+    struct ifd_model_stats *stats = &((struct ifd_served *)job->version->served)->stats;
+    const struct ifd_job *j = &job->job;
+    uint64_t received_ns = job->request->received_ns;
+    if (j->code) {
+        add(&stats->fail, received_ns, ifd_monotonic_ns());
+        return;
+    }
+    stats->last_inference_ms = wall_ms();
+    stats->inference_count += (uint64_t)j->batch;
+    add(&stats->success, received_ns, j->finished_ns);
+    add(&stats->queue, j->queued_ns, j->started_ns);
+    add(&stats->compute_input, j->started_ns, j->started_ns);
+    add(&stats->compute_infer, j->started_ns, j->computed_ns);
+    add(&stats->compute_output, j->computed_ns, j->finished_ns);
+    if (j->is_run_leader) {
+        stats->execution_count++;
+        count_batch(stats, j);
+    }
+}
+
+static void finish(struct ifd_completion *completion)
+{
+    struct service_job *job = (struct service_job *)completion; /* first member of the first */
+    struct ifd_infer_request *request = job->request;
+    count(job);
+    job->service->deadline_jobs -= job->job.deadline_ns > 0;
+    if (!job->is_cancelled && job->job.code == IFD_OK) {
+        request->done(request, IFD_OK, NULL);
+        return; /* the job stays with the request: it holds the outputs */
+    }
+    struct ifd_err err = job->job.err;
+    enum ifd_code code = job->job.code;
+    if (job->is_cancelled) {
+        code = ifd_fail(&err, IFD_CANCELLED, "the client went away");
+    }
+    request->service_private = NULL;
+    give_job(job);
+    request->done(request, code, &err);
+}
+
+/* Answers a list of jobs that never ran. */
+static void fail_list(struct ifd_job *list, enum ifd_code code, const char *text)
+{
+    while (list) {
+        struct ifd_job *next = list->next;
+        list->next = NULL;
+        list->code = ifd_fail(&list->err, code, "%s", text);
+        finish(&list->completion);
+        list = next;
+    }
+}
+
+/* Calls fn for the queue of every version that runs. */
+static void each_queue(struct ifd_service *service,
+                       void (*fn)(struct ifd_service *service, struct ifd_queue *queue))
+{
+    const struct ifd_repo *repo = service->options.repo;
+    for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
+        const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
+        for (uint32_t k = 0; k < model->version_count; k++) {
+            struct ifd_served *served = model->version[k]->served;
+            if (served) {
+                fn(service, &served->queue);
+            }
+        }
+    }
+}
+
+static void expire_queue(struct ifd_service *service, struct ifd_queue *queue)
+{
+    (void)service;
+    fail_list(ifd_queue_expire(queue), IFD_DEADLINE, "Request timeout expired");
+}
+
+static void cancel_queue(struct ifd_service *service, struct ifd_queue *queue)
+{
+    (void)service;
+    ifd_queue_close(queue);
+    fail_list(ifd_queue_clear(queue), IFD_UNAVAILABLE,
+              "Server is stopping, the request was not run");
+}
+
+static void expire(void *arg)
+{
+    struct ifd_service *service = arg;
+    each_queue(service, expire_queue);
+    if (service->deadline_jobs == 0) {
+        ifd_timer_stop(service->expire);
+    }
+}
+
+/* ---- inference ---- */
+
+/* When the request must have begun, by the model's policy and the client's wish; 0: never too late. */
+static uint64_t deadline_of(const struct ifd_model_desc *desc,
+                            const struct ifd_infer_request *request)
+{
+    uint64_t timeout_us = desc->queue_policy.default_timeout_us;
+    /* A model without dynamic_batching has no policy that could forbid the client's own limit. */
+    bool may_shorten = !desc->dynamic_batching || desc->queue_policy.allow_timeout_override;
+    if (may_shorten && request->timeout_us > 0 &&
+        (timeout_us == 0 || request->timeout_us < timeout_us)) {
+        timeout_us = request->timeout_us;
+    }
+    if (timeout_us == 0 || timeout_us > UINT64_MAX / 2000) {
+        return 0;
+    }
+    return ifd_monotonic_ns() + timeout_us * 1000;
+}
+
+static enum ifd_code level_of(const struct ifd_model_desc *desc, uint64_t priority,
+                              uint32_t *ret_level, struct ifd_err *err)
+{
+    if (desc->priority_levels == 0) {
+        *ret_level = 0;
+        return IFD_OK;
+    }
+    if (priority > desc->priority_levels) {
+        return ifd_fail(err, IFD_INVALID, "priority %llu is not between 1 and %u",
+                        (unsigned long long)priority, desc->priority_levels);
+    }
+    uint64_t level = priority > 0 ? priority : desc->default_priority_level;
+    level = level > 0 ? level - 1 : 0;
+    *ret_level = (uint32_t)(level < IFD_QUEUE_LEVELS ? level : IFD_QUEUE_LEVELS - 1);
+    return IFD_OK;
+}
+
+static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_request *request,
+                            struct ifd_err *err)
+{
+    struct ifd_version *version = (struct ifd_version *)request->model;
+    struct ifd_served *served = version->served;
+    uint32_t level = 0;
+    if (service->is_cancelling) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "Server is stopping, the request was not run");
+    }
+    enum ifd_code code = level_of(&served->desc, request->priority, &level, err);
+    if (code) {
+        return code;
+    }
+    struct service_job *job = take_job(service);
+    if (!job) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a request");
+    }
+    job->request = request;
+    job->version = version;
+    job->is_cancelled = false;
+    job->job = (struct ifd_job){
+        .completion = {.fn = finish},
+        .input = request->input,
+        .output = request->output,
+        .wanted = request->wanted,
+        .input_count = served->desc.input_count,
+        .output_count = served->desc.output_count,
+        .batch = request->batch,
+        .level = level,
+        .deadline_ns = deadline_of(&served->desc, request),
+        .lower_at_deadline = !served->desc.queue_policy.reject,
+        .memory = job->job.memory,
+        .memory_bytes = job->job.memory_bytes,
+    };
+    /* set before the push: a worker may be done with it before push returns */
+    request->service_private = job;
+    service->deadline_jobs += job->job.deadline_ns > 0;
+    code = ifd_queue_push(&served->queue, &job->job, err);
+    if (code) {
+        request->service_private = NULL;
+        service->deadline_jobs -= job->job.deadline_ns > 0;
+        give_job(job);
+    } else if (service->deadline_jobs > 0 && !ifd_timer_is_active(service->expire)) {
+        ifd_timer_start(service->expire, EXPIRE_MS, EXPIRE_MS);
+    }
+    return code;
+}
+
+static bool cancel(struct ifd_service *service, struct ifd_infer_request *request)
+{
+    struct service_job *job = request->service_private;
+    (void)service;
+    if (!job) {
+        return true;
+    }
+    struct ifd_served *served = job->version->served;
+    if (!ifd_queue_remove(&served->queue, &job->job)) {
+        job->is_cancelled = true;
+        return false;
+    }
+    job->service->deadline_jobs -= job->job.deadline_ns > 0;
+    add(&served->stats.fail, request->received_ns, ifd_monotonic_ns());
+    request->service_private = NULL;
+    give_job(job);
+    return true;
+}
+
+static void release_outputs(struct ifd_service *service, struct ifd_infer_request *request)
+{
+    (void)service;
+    if (request->service_private) {
+        give_job(request->service_private);
+        request->service_private = NULL;
+    }
+}
+
+/* ---- models ---- */
+
+static const struct ifd_server_info *info(struct ifd_service *service)
+{
+    return &service->info;
+}
+
+static bool is_live(struct ifd_service *service)
+{
+    (void)service;
+    return true;
+}
+
+static enum ifd_code is_ready(struct ifd_service *service, struct ifd_err *why_not)
+{
+    const struct ifd_repo *repo = service->options.repo;
+    if (service->is_stopping) {
+        return ifd_fail(why_not, IFD_UNAVAILABLE, "Server exiting");
+    }
+    if (ifd_repo_loading_count(repo) > 0) {
+        return ifd_fail(why_not, IFD_UNAVAILABLE, "Server not ready: %u models are being loaded",
+                        ifd_repo_loading_count(repo));
+    }
+    return service->options.config->strict_readiness ? ifd_repo_check(repo, why_not) : IFD_OK;
+}
+
+static enum ifd_code acquire(struct ifd_service *service, struct ifd_str name, int64_t version,
+                             struct ifd_model_ref **ret_ref, struct ifd_err *err)
+{
+    struct ifd_version *found = NULL;
+    enum ifd_code code = ifd_repo_acquire(service->options.repo, name, version, &found, err);
+    if (!code) {
+        *ret_ref = (struct ifd_model_ref *)found; /* the API's name for a pinned version */
+    }
+    return code;
+}
+
+static void release(struct ifd_service *service, struct ifd_model_ref *ref)
+{
+    ifd_repo_release(service->options.repo, (struct ifd_version *)ref);
+}
+
+static const struct ifd_model_desc *describe(const struct ifd_model_ref *ref)
+{
+    const struct ifd_version *version = (const struct ifd_version *)ref;
+    return &((const struct ifd_served *)version->served)->desc;
+}
+
+static void index_model(const struct ifd_repo_model *model, bool only_ready, ifd_index_fn fn,
+                        void *arg)
+{
+    static const enum ifd_model_state states[] = {IFD_MODEL_LOADING, IFD_MODEL_READY,
+                                                  IFD_MODEL_UNAVAILABLE, IFD_MODEL_UNLOADING};
+    if (model->version_count == 0 && !only_ready) {
+        fn(arg, &(struct ifd_index_row){.name = model->name,
+                                        .state = model->is_loading ? IFD_MODEL_LOADING
+                                                                   : IFD_MODEL_UNAVAILABLE,
+                                        .reason = model->reason});
+    }
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        const struct ifd_version *version = model->version[i];
+        if (!only_ready || version->state == IFD_VERSION_READY) {
+            fn(arg, &(struct ifd_index_row){.name = model->name,
+                                            .version = version->number,
+                                            .state = states[version->state],
+                                            .reason = version->reason});
+        }
+    }
+}
+
+static void list_models(struct ifd_service *service, bool only_ready, ifd_index_fn fn, void *arg)
+{
+    const struct ifd_repo *repo = service->options.repo;
+    for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
+        index_model(ifd_repo_model_at(repo, i), only_ready, fn, arg);
+    }
+}
+
+static uint32_t model_stats(const struct ifd_repo_model *model, int64_t number, ifd_stats_fn fn,
+                            void *arg)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        const struct ifd_version *version = model->version[i];
+        const struct ifd_served *served = version->served;
+        if (served && (number == 0 || version->number == number)) {
+            fn(arg, &served->stats);
+            found++;
+        }
+    }
+    return found;
+}
+
+static enum ifd_code stats(struct ifd_service *service, struct ifd_str name, int64_t version,
+                           ifd_stats_fn fn, void *arg, struct ifd_err *err)
+{
+    const struct ifd_repo *repo = service->options.repo;
+    if (!name.data) {
+        for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
+            (void)model_stats(ifd_repo_model_at(repo, i), 0, fn, arg);
+        }
+        return IFD_OK;
+    }
+    const struct ifd_repo_model *model = ifd_repo_find(repo, name);
+    if (!model || model_stats(model, version, fn, arg) == 0) {
+        return ifd_fail(err, IFD_INVALID, "requested model '%.*s' is not available",
+                        (int)(name.size < 100 ? name.size : 100), name.data);
+    }
+    return IFD_OK;
+}
+
+/* ---- pictures ---- */
+
+static void decode_picture(struct ifd_task *task)
+{
+    struct picture_task *p = (struct picture_task *)task; /* its first member */
+    const struct ifd_service_options *options = &p->service->options;
+    const struct ifd_image_limits limits = {.max_pixels = options->config->image_max_pixels};
+    p->code = ifd_image_to_tensor(p->picture, &p->target, &limits, p->tensor->dtype,
+                                  p->tensor->data, p->tensor->bytes, options->alloc, &p->err);
+}
+
+static void picture_done(struct ifd_task *task)
+{
+    struct picture_task *p = (struct picture_task *)task;
+    ifd_control_fn done = p->done;
+    void *arg = p->arg;
+    enum ifd_code code = p->code;
+    struct ifd_err err = p->err;
+    ifd_release(p->service->options.alloc, p, sizeof(*p));
+    done(arg, code, &err);
+}
+
+static void decode_image(struct ifd_service *service, struct ifd_bytes image,
+                         const struct ifd_tensor_info *input, struct ifd_tensor *tensor,
+                         ifd_control_fn done, void *arg)
+{
+    struct ifd_err err = {0};
+    struct picture_task *p = ifd_acquire_zeroed(service->options.alloc, 1, sizeof(*p));
+    if (!p) {
+        done(arg, ifd_fail(&err, IFD_NOMEM, "no memory for a picture"), &err);
+        return;
+    }
+    *p = (struct picture_task){
+        .task = {.work = decode_picture, .done = picture_done},
+        .service = service,
+        .picture = image,
+        .target = ifd_picture_target(&input->image, input->scale, input->zero_point),
+        .tensor = tensor,
+        .done = done,
+        .arg = arg,
+    };
+    enum ifd_code code = ifd_tasks_submit(service->options.image_tasks, &p->task, &err);
+    if (code) {
+        ifd_release(service->options.alloc, p, sizeof(*p));
+        done(arg, code, &err);
+    }
+}
+
+/* ---- life ---- */
+
+const struct ifd_service_ops *ifd_service_ops(void)
+{
+    static const struct ifd_service_ops ops = {
+        .info = info,
+        .is_live = is_live,
+        .is_ready = is_ready,
+        .acquire = acquire,
+        .release = release,
+        .describe = describe,
+        .submit = submit,
+        .cancel = cancel,
+        .release_outputs = release_outputs,
+        .index = list_models,
+        .stats = stats,
+        .decode_image = decode_image,
+    };
+    return &ops;
+}
+
+enum ifd_code ifd_service_create(const struct ifd_service_options *options,
+                                 struct ifd_service **ret_service, struct ifd_err *err)
+{
+    /* Names by which clients find out what they may use: those of Triton that hold here. */
+    static const char *const extensions[] = {"classification",  "model_configuration",
+                                             "schedule_policy", "binary_tensor_data",
+                                             "parameters",      "statistics"};
+    struct ifd_service *service = ifd_acquire_zeroed(options->alloc, 1, sizeof(*service));
+    if (!service) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for the service");
+    }
+    service->options = *options;
+    service->info = (struct ifd_server_info){
+        .name = options->config->id,
+        .version = options->program_version,
+        .extensions = extensions,
+        .extension_count = sizeof(extensions) / sizeof(extensions[0]),
+    };
+    enum ifd_code code = ifd_timer_create(options->loop, expire, service, &service->expire, err);
+    if (code) {
+        ifd_release(options->alloc, service, sizeof(*service));
+        return code;
+    }
+    *ret_service = service;
+    return IFD_OK;
+}
+
+void ifd_service_destroy(struct ifd_service *service)
+{
+    if (!service) {
+        return;
+    }
+    while (service->spare) {
+        struct service_job *job = service->spare;
+        service->spare = job->spare;
+        ifd_release_tensor(service->options.alloc, job->job.memory, job->job.memory_bytes);
+        ifd_release(service->options.alloc, job, sizeof(*job));
+    }
+    ifd_timer_destroy(service->expire);
+    ifd_release(service->options.alloc, service, sizeof(*service));
+}
+
+static void list_versions(const struct ifd_repo_model *model, struct ifd_version *version)
+{
+    struct ifd_served *served = version->served;
+    if (!served || served->desc.version_count > 0) {
+        return;
+    }
+    const char **text = ifd_arena_take_array(&version->arena, model->version_count, sizeof(*text));
+    for (uint32_t i = 0; i < model->version_count && text; i++) {
+        if (model->version[i]->state == IFD_VERSION_READY) {
+            text[served->desc.version_count++] = model->version[i]->number_text;
+        }
+    }
+    served->desc.versions = text;
+}
+
+void ifd_service_models_changed(struct ifd_service *service)
+{
+    const struct ifd_repo *repo = service->options.repo;
+    for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
+        const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
+        for (uint32_t k = 0; k < model->version_count; k++) {
+            list_versions(model, model->version[k]);
+        }
+    }
+}
+
+void ifd_service_stopping(struct ifd_service *service)
+{
+    service->is_stopping = true;
+}
+
+void ifd_service_cancel_all(struct ifd_service *service)
+{
+    service->is_stopping = service->is_cancelling = true;
+    each_queue(service, cancel_queue);
+}

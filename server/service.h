@@ -1,0 +1,37 @@
+/** The API's service on top of repository and scheduler. Thread: loop only. */
+#ifndef INFERD_SERVER_SERVICE_H
+#define INFERD_SERVER_SERVICE_H
+
+#include "api/service.h"
+#include "server/config.h"
+#include "server/net/loop.h"
+#include "server/repo/repo.h"
+#include "server/sched/tasks.h"
+
+struct ifd_service_options {
+    const struct ifd_alloc *alloc;
+    struct ifd_loop *loop;
+    const struct ifd_config *config;
+    const char *program_version;
+    struct ifd_completions *completions;
+    struct ifd_tasks *image_tasks;
+    struct ifd_repo *repo;
+};
+
+IFD_NODISCARD enum ifd_code ifd_service_create(const struct ifd_service_options *options,
+                                               struct ifd_service **ret_service,
+                                               struct ifd_err *err);
+/** No request is open. NULL is fine. */
+void ifd_service_destroy(struct ifd_service *service);
+
+const struct ifd_service_ops *ifd_service_ops(void);
+
+/** A model came or failed: descriptions learn which versions there are. */
+void ifd_service_models_changed(struct ifd_service *service);
+
+/** Says no to readiness from now on; requests are still taken. */
+void ifd_service_stopping(struct ifd_service *service);
+/** Answers every waiting request with UNAVAILABLE and takes no more; what runs already ends by itself. */
+void ifd_service_cancel_all(struct ifd_service *service);
+
+#endif
