@@ -47,7 +47,7 @@ int ifd_infer_find_input(const struct ifd_model_desc *desc, struct ifd_str name)
 /** All required inputs are there and agree on a batch size, which is set. */
 IFD_NODISCARD enum ifd_code ifd_infer_check(struct ifd_infer *infer, struct ifd_err *err);
 /** "[-1,16]" into text of at least 200 bytes; batched: with the batch dimension in front. */
-const char *ifd_shape_text(const struct ifd_shape *shape, bool batched, char *text, size_t size);
+const char *ifd_dims_text(const struct ifd_shape *shape, bool batched, char *text, size_t size);
 
 /** The whole body is one picture for the model's one picture input. Labelled outputs are answered as the best five. */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_picture(struct ifd_infer *infer, struct ifd_err *err);

@@ -38,7 +38,7 @@ struct parser {
     struct ifd_bytes tail; /* behind the JSON */
 };
 
-const char *ifd_shape_text(const struct ifd_shape *shape, bool batched, char *text, size_t size)
+const char *ifd_dims_text(const struct ifd_shape *shape, bool batched, char *text, size_t size)
 {
     size_t at = (size_t)snprintf(text, size, batched ? "[-1" : "[");
     for (uint32_t i = 0; i < shape->rank && at < size; i++) {
@@ -100,8 +100,8 @@ static bool fail_shape(struct parser *parser, const struct given *given)
     char want[200], got[200];
     const struct ifd_tensor_info *input = &parser->desc->input[given->index];
     bool batched = parser->desc->max_batch_size > 0;
-    ifd_shape_text(&input->shape, batched, want, sizeof(want));
-    ifd_shape_text(&given->shape, false, got, sizeof(got));
+    ifd_dims_text(&input->shape, batched, want, sizeof(want));
+    ifd_dims_text(&given->shape, false, got, sizeof(got));
     return ifd_json_fail(&parser->in, IFD_INVALID,
                          "unexpected shape for input '%s' for model '%s'. Expected %s, got %s%s",
                          input->name, parser->desc->name, want, got,
