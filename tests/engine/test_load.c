@@ -1,0 +1,195 @@
+#include "backends/builtin.h"
+#include "engine/base/file.h"
+#include "inferd/engine.h"
+#include "tests/support/fail_alloc.h"
+#include "tests/support/test.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PORTS 16
+
+static struct ifd_bytes read_file(const char *path)
+{
+    struct ifd_bytes file = {0};
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_file_read(path, INT32_MAX, ifd_alloc_system(), &file, &err), &err);
+    return file;
+}
+
+static void free_file(struct ifd_bytes file)
+{
+    ifd_release_tensor(ifd_alloc_system(), (void *)file.data, file.size);
+}
+
+static size_t bytes_of(const struct ifd_port *port, int64_t batch)
+{
+    size_t bytes = ifd_dtype_bytes(port->desc.dtype);
+    for (uint32_t i = 0; i < port->desc.shape.rank; i++) {
+        bytes *= (size_t)(port->batched && i == 0 ? batch : port->desc.shape.dim[i]);
+    }
+    return bytes;
+}
+
+static struct ifd_tensor make_input(const struct ifd_port *port, int64_t batch,
+                                    struct test_random *random)
+{
+    struct ifd_tensor tensor = {
+        .dtype = port->desc.dtype, .shape = port->desc.shape, .bytes = bytes_of(port, batch)};
+    if (port->batched) {
+        tensor.shape.dim[0] = batch;
+    }
+    tensor.capacity = tensor.bytes;
+    tensor.data = calloc(tensor.bytes + 1, 1);
+    REQUIRE(tensor.data != NULL);
+    for (size_t i = 0; random && i < tensor.bytes; i++) {
+        ((uint8_t *)tensor.data)[i] = (uint8_t)test_random_u64(random);
+    }
+    return tensor;
+}
+
+/* Loads a file, makes an instance for two samples where that is possible, runs zeros. */
+static enum ifd_code load_and_run(struct ifd_bytes file, const struct ifd_alloc *alloc,
+                                  struct ifd_err *err)
+{
+    struct ifd_engine_options options = {.alloc = alloc};
+    struct ifd_engine *engine = NULL;
+    struct ifd_model *model = NULL;
+    struct ifd_instance *instance = NULL;
+    options.backends = ifd_backends_builtin(&options.backend_count);
+    enum ifd_code code = ifd_engine_create(&options, &engine, err);
+    if (code == IFD_OK) {
+        code = ifd_model_load(engine, file, &(struct ifd_model_options){0}, &model, err);
+    }
+    const struct ifd_model_info *info = model ? ifd_model_info(model) : NULL;
+    const int64_t batch = info && info->input_count > 0 && info->input[0].batched ? 2 : 1;
+    if (code == IFD_OK && (info->input_count > PORTS || info->output_count > PORTS)) {
+        code = ifd_fail(err, IFD_UNSUPPORTED, "too many ports for this test");
+    }
+    if (code == IFD_OK) {
+        code = ifd_instance_create(
+            model, &(struct ifd_instance_options){.max_batch = (uint32_t)batch}, &instance, err);
+    }
+    if (code == IFD_OK) {
+        struct ifd_tensor in[PORTS] = {0}, out[PORTS] = {0};
+        for (uint32_t i = 0; i < info->input_count; i++) {
+            in[i] = make_input(&info->input[i], batch, NULL);
+        }
+        code = ifd_instance_run(
+            instance, &(struct ifd_io){.input = in, .output = out, .batch = batch}, 1, err);
+        for (uint32_t i = 0; i < info->input_count; i++) {
+            free(in[i].data);
+        }
+    }
+    ifd_instance_destroy(instance);
+    ifd_model_destroy(model);
+    ifd_engine_destroy(engine);
+    return code;
+}
+
+static void every_failing_allocation_of_a_load_is_reported(void)
+{
+    const struct ifd_bytes file = read_file(test_source("models/digits/1/model.tflite"));
+    for (long k = 1;; k += 1 + k / 40) {
+        struct fail_alloc fail;
+        struct ifd_err err = {0};
+        fail_alloc_init(&fail, k);
+        const enum ifd_code code = load_and_run(file, &fail.alloc, &err);
+        fail_alloc_finish(&fail);
+        if (!fail.failed) {
+            EXPECT_CODE(code, IFD_OK, &err);
+            break;
+        }
+        EXPECT_CODE(code, IFD_NOMEM, &err);
+    }
+    free_file(file);
+}
+
+/* Every size up to 20: sizes with a plan of their own, and sizes that are put together. */
+static void a_batch_gives_what_its_samples_give(void)
+{
+    const struct ifd_bytes file = read_file(test_source("models/digits/1/model.tflite"));
+    struct ifd_engine_options options = {0};
+    struct ifd_engine *engine = NULL;
+    struct ifd_model *model = NULL;
+    struct ifd_instance *instance = NULL;
+    struct ifd_err err = {0};
+    struct test_random random = {.state = 3};
+    options.backends = ifd_backends_builtin(&options.backend_count);
+    REQUIRE_OK(ifd_engine_create(&options, &engine, &err), &err);
+    REQUIRE_OK(ifd_model_load(engine, file, &(struct ifd_model_options){0}, &model, &err), &err);
+    REQUIRE_OK(ifd_instance_create(model, &(struct ifd_instance_options){.max_batch = 20},
+                                   &instance, &err),
+               &err);
+    const struct ifd_model_info *info = ifd_model_info(model);
+    EXPECT(info->batch_is_free);
+    const size_t in_bytes = bytes_of(&info->input[0], 1), out_bytes = bytes_of(&info->output[0], 1);
+    for (int64_t batch = 1; batch <= 20; batch++) {
+        struct ifd_tensor in = make_input(&info->input[0], batch, &random), out = {0};
+        uint8_t *want = calloc((size_t)batch, out_bytes);
+        REQUIRE(want != NULL);
+        for (int64_t s = 0; s < batch; s++) {
+            struct ifd_tensor one = make_input(&info->input[0], 1, NULL), result = {0};
+            memcpy(one.data, (uint8_t *)in.data + (size_t)s * in_bytes, in_bytes);
+            REQUIRE_OK(ifd_instance_run(
+                           instance, &(struct ifd_io){.input = &one, .output = &result, .batch = 1},
+                           1, &err),
+                       &err);
+            memcpy(want + (size_t)s * out_bytes, result.data, out_bytes);
+            free(one.data);
+        }
+        REQUIRE_OK(ifd_instance_run(instance,
+                                    &(struct ifd_io){.input = &in, .output = &out, .batch = batch},
+                                    1, &err),
+                   &err);
+        EXPECT_BYTES(out.data, want, (size_t)batch * out_bytes);
+        free(want);
+        free(in.data);
+    }
+    ifd_instance_destroy(instance);
+    ifd_model_destroy(model);
+    ifd_engine_destroy(engine);
+    free_file(file);
+}
+
+static void odd_files_run_or_are_refused_in_one_line(void)
+{
+    const char *folder = test_shared("models/odd_tflite");
+    DIR *dir = opendir(folder);
+    uint32_t files = 0;
+    REQUIRE(dir != NULL);
+    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+        const char *dot = strrchr(entry->d_name, '.');
+        char path[1024];
+        struct ifd_err err = {0};
+        if (!dot || strcmp(dot, ".tflite") != 0) {
+            continue;
+        }
+        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        const struct ifd_bytes file = read_file(path);
+        const enum ifd_code code = load_and_run(file, ifd_alloc_system(), &err);
+        free_file(file);
+        files++;
+        if (code == IFD_OK) {
+            printf("     runs     %s\n", entry->d_name);
+            continue;
+        }
+        printf("     refused  %s: %s: %s\n", entry->d_name, ifd_code_name(code), err.text);
+        EXPECT(err.text[0] != '\0' && !strchr(err.text, '\n'));
+        EXPECT(code != IFD_INTERNAL && code != IFD_NOMEM);
+    }
+    closedir(dir);
+    EXPECT(files > 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(every_failing_allocation_of_a_load_is_reported),
+        T(a_batch_gives_what_its_samples_give),
+        T(odd_files_run_or_are_refused_in_one_line),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
