@@ -1,5 +1,5 @@
-# Cross build for armv7 with Debian's compilers; tests run under user-mode QEMU. The engine needs headers only from the
-# host's packages, so the server is left out: cmake --toolchain deploy/cmake/toolchain-armv7.cmake -DIFD_SERVER=OFF …
+# Cross build for armv7 with Debian's compilers; tests run under user-mode QEMU. The engine alone, since the server's libraries
+# are installed for this machine only: cmake --toolchain deploy/cmake/toolchain-armv7.cmake -DIFD_SERVER=OFF …
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR armv7)
 set(CMAKE_C_COMPILER arm-linux-gnueabihf-gcc)
@@ -7,6 +7,4 @@ set(CMAKE_CXX_COMPILER arm-linux-gnueabihf-g++)
 set(CMAKE_C_FLAGS_INIT "-mfpu=neon -mfloat-abi=hard -march=armv7-a")
 set(CMAKE_CXX_FLAGS_INIT "-mfpu=neon -mfloat-abi=hard -march=armv7-a")
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-arm -L /usr/arm-linux-gnueabihf)
-set(CMAKE_FIND_ROOT_PATH /usr/arm-linux-gnueabihf)
-set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_LIBRARY_ARCHITECTURE arm-linux-gnueabihf) # Debian's multiarch: libraries of arm-linux-gnueabihf lie in /usr/lib/arm-linux-gnueabihf

@@ -60,7 +60,7 @@ static void expect_same_value(const char *text)
     if (memcmp(&want, &got, sizeof(got)) != 0 || memcmp(&want_f, &got_f, sizeof(got_f)) != 0) {
         fprintf(stderr, "    text %s: got %a %a, wanted %a %a\n", text, got, (double)got_f, want,
                 (double)want_f);
-        EXPECT(!"same value");
+        EXPECT(false && "same value");
     }
 }
 

@@ -30,7 +30,7 @@ static enum ifd_dtype dtype_of(const char *name)
             return (enum ifd_dtype)i;
         }
     }
-    REQUIRE(!"a known dtype");
+    REQUIRE(false && "a known dtype");
     return IFD_F32;
 }
 
@@ -148,7 +148,7 @@ static enum ifd_op op_of(const char *name)
             return (enum ifd_op)i;
         }
     }
-    REQUIRE(!"a known operator");
+    REQUIRE(false && "a known operator");
     return IFD_OP_COUNT;
 }
 
