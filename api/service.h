@@ -53,6 +53,8 @@ struct ifd_parameter_info {
     const char *key, *value;
 };
 
+enum ifd_version_policy { IFD_POLICY_LATEST, IFD_POLICY_ALL, IFD_POLICY_SPECIFIC };
+
 /** Everything that metadata and config print; filled from the model's config completed by what the file says. */
 struct ifd_model_desc {
     const char *name;
@@ -69,7 +71,7 @@ struct ifd_model_desc {
 
     /* config's other fields, defaults filled in */
     const char *default_model_filename;
-    enum { IFD_POLICY_LATEST, IFD_POLICY_ALL, IFD_POLICY_SPECIFIC } version_policy;
+    enum ifd_version_policy version_policy;
     uint32_t policy_latest_count;
     const int64_t *policy_versions;
     uint32_t policy_version_count;

@@ -156,7 +156,8 @@ enum ifd_code ifd_describe(struct ifd_version *version, struct ifd_model_desc *r
         .max_batch_size = m->max_batch_size,
         .default_model_filename = m->default_model_filename,
     };
-    static const int policies[] = {IFD_POLICY_LATEST, IFD_POLICY_ALL, IFD_POLICY_SPECIFIC};
+    static const enum ifd_version_policy policies[] = {IFD_POLICY_LATEST, IFD_POLICY_ALL,
+                                                       IFD_POLICY_SPECIFIC};
     desc.version_policy = policies[m->policy];
     describe_batching(m, &desc);
     enum ifd_code code = describe_tensors(version, &desc, err);
