@@ -64,7 +64,7 @@ enum ifd_code ifd_model_create(struct ifd_engine *engine, const struct ifd_model
     model->max_threads = options->max_threads > 0 ? options->max_threads : 1;
     model->no_optimize = options->no_optimize;
     model->low_precision_allowed = options->low_precision_allowed;
-    ifd_arena_init(&model->arena, engine->alloc, model->limits.arena_bytes);
+    ifd_arena_init(&model->arena, engine->alloc, 0);
     ifd_graph_init(&model->graph, &model->arena);
     ifd_mutex_init(&model->lock);
     const enum ifd_code code = take_preference(model, options, err);
@@ -282,6 +282,21 @@ enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *
     return IFD_OK;
 }
 
+/* What a file may make us keep: copies of its constants, and what folding makes of them (8-bit weights as floats are
+ * four times as large). A small file cannot cost more than a fixed sum. */
+#define KEEP_FILE_TIMES 8
+#define KEEP_MORE_BYTES ((size_t)64 << 20)
+
+static size_t keep_limit(size_t file_bytes)
+{
+    size_t limit = 0;
+    if (!ifd_size_mul(file_bytes, KEEP_FILE_TIMES, &limit) ||
+        !ifd_size_add(limit, KEEP_MORE_BYTES, &limit)) {
+        return SIZE_MAX;
+    }
+    return limit;
+}
+
 enum ifd_code ifd_model_load(struct ifd_engine *engine, struct ifd_bytes file,
                              const struct ifd_model_options *options, struct ifd_model **ret_model,
                              struct ifd_err *err)
@@ -292,6 +307,7 @@ enum ifd_code ifd_model_load(struct ifd_engine *engine, struct ifd_bytes file,
     if (code != IFD_OK) {
         return code;
     }
+    model->arena.cap_bytes = keep_limit(file.size);
     code = ifd_parse(file, &model->limits, &model->graph, &parsed, err);
     if (code == IFD_OK) {
         code = ifd_model_build(model, &parsed, err);

@@ -55,7 +55,8 @@ const struct ifd_cpu *ifd_engine_cpu(const struct ifd_engine *engine);
 
 /* ---- model ---- */
 
-/** What a hostile file may cost. Each has a default, and the error names the limit. */
+/** What a hostile file may cost. Each has a default, and the error names the limit. What a loaded model keeps besides the
+ *  file (copied and folded constants) is at most 8 times the file and 64 MiB. */
 struct ifd_limits {
     size_t file_bytes;    /* 2 GiB - 1 */
     uint32_t nodes;       /* 100,000 */
