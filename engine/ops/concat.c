@@ -15,6 +15,12 @@ static size_t run_of(const struct ifd_shape *shape, uint32_t axis)
     return (size_t)ifd_ref_product(shape, axis, shape->rank);
 }
 
+/** Runs before the axis. None if the tensor is empty: its other dimensions may be huge. */
+static size_t outer_of(const struct ifd_desc *desc, uint32_t axis)
+{
+    return ifd_ref_elements(desc) > 0 ? (size_t)ifd_ref_product(&desc->shape, 0, axis) : 0;
+}
+
 /** Axis of the attributes, from the start; rank dimensions. */
 static uint32_t axis_of(int32_t axis, uint32_t rank)
 {
@@ -93,7 +99,7 @@ static enum ifd_code concat_ref(const struct ifd_ref_call *call, struct ifd_err 
     const struct ifd_desc *out = call->out[0];
     const uint32_t axis =
         axis_of(((const struct ifd_axis_attrs *)call->attrs)->axis, out->shape.rank);
-    const size_t outer = (size_t)ifd_ref_product(&out->shape, 0, axis);
+    const size_t outer = outer_of(out, axis);
     const size_t bytes = ifd_dtype_bytes(out->dtype);
     size_t at = 0;
     for (size_t o = 0; o < outer; o++) {
@@ -158,7 +164,7 @@ static enum ifd_code pack_ref(const struct ifd_ref_call *call, struct ifd_err *e
     (void)err;
     const struct ifd_shape *shape = &call->out[0]->shape;
     const uint32_t axis = axis_of(((const struct ifd_axis_attrs *)call->attrs)->axis, shape->rank);
-    const size_t outer = (size_t)ifd_ref_product(shape, 0, axis);
+    const size_t outer = outer_of(call->out[0], axis);
     const size_t run = run_of(shape, axis + 1);
     const size_t bytes = ifd_dtype_bytes(call->out[0]->dtype);
     for (size_t o = 0; o < outer; o++) {
@@ -231,7 +237,7 @@ static enum ifd_code split_ref(const struct ifd_ref_call *call, struct ifd_err *
     (void)err;
     const struct ifd_shape *shape = &call->in[0]->shape;
     const uint32_t axis = axis_of(((const struct ifd_split_attrs *)call->attrs)->axis, shape->rank);
-    const size_t outer = (size_t)ifd_ref_product(shape, 0, axis);
+    const size_t outer = outer_of(call->in[0], axis);
     const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
     size_t at = 0;
     for (size_t o = 0; o < outer; o++) {
@@ -283,7 +289,7 @@ static enum ifd_code unpack_ref(const struct ifd_ref_call *call, struct ifd_err 
     (void)err;
     const struct ifd_shape *shape = &call->in[0]->shape;
     const uint32_t axis = axis_of(((const struct ifd_axis_attrs *)call->attrs)->axis, shape->rank);
-    const size_t outer = (size_t)ifd_ref_product(shape, 0, axis);
+    const size_t outer = outer_of(call->in[0], axis);
     const size_t run = run_of(shape, axis + 1);
     const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
     for (size_t o = 0; o < outer; o++) {

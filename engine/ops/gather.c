@@ -69,7 +69,9 @@ static enum ifd_code gather_ref(const struct ifd_ref_call *call, struct ifd_err 
     const uint32_t batch_dims = (uint32_t)attrs->batch_dims;
     const uint32_t axis =
         (uint32_t)(attrs->axis < 0 ? attrs->axis + (int32_t)data->rank : attrs->axis);
-    const int64_t batches = ifd_ref_product(data, 0, batch_dims);
+    /* nothing to do for an empty output, whose other dimensions may be huge */
+    const int64_t batches =
+        ifd_ref_elements(call->out[0]) > 0 ? ifd_ref_product(data, 0, batch_dims) : 0;
     const int64_t outer = ifd_ref_product(data, batch_dims, axis);
     const int64_t choices = data->dim[axis];
     const int64_t inner = ifd_ref_product(data, axis + 1, data->rank);

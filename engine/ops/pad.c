@@ -99,9 +99,9 @@ static enum ifd_code pad_ref(const struct ifd_ref_call *call, struct ifd_err *er
 {
     struct ifd_ints before;
     struct ifd_ints after;
-    const bool by_input = call->input_count > 1 && call->input[1];
-    const enum ifd_code code = pad_amounts(call->attrs, by_input ? call->in[1] : NULL,
-                                           by_input ? call->input[1] : NULL, &before, &after, err);
+    const bool has_input = call->input_count > 1;
+    const enum ifd_code code = pad_amounts(call->attrs, has_input ? call->in[1] : NULL,
+                                           has_input ? call->input[1] : NULL, &before, &after, err);
     if (code != IFD_OK) {
         return code;
     }

@@ -46,7 +46,7 @@ static const void *infer_data(const struct ifd_infer *in, uint32_t i)
 
 static const struct ifd_desc *call_desc(const struct ifd_ref_call *call, uint32_t i)
 {
-    return i < call->input_count && call->input[i] ? call->in[i] : NULL;
+    return i < call->input_count ? call->in[i] : NULL;
 }
 
 static const void *call_data(const struct ifd_ref_call *call, uint32_t i)

@@ -153,7 +153,7 @@ static enum ifd_code move(const struct ifd_op_def *def, const struct ifd_ref_cal
     const struct ifd_desc *desc[3] = {NULL};
     const void *data[3] = {NULL};
     for (uint32_t i = 1; i < 3 && i < call->input_count; i++) {
-        desc[i] = call->input[i] ? call->in[i] : NULL;
+        desc[i] = call->in[i];
         data[i] = call->input[i];
     }
     struct ifd_space_batch_attrs attrs;

@@ -504,7 +504,7 @@ static int32_t mul_high_rounding_s16(int32_t a, int32_t b)
 static int32_t hard_sigmoid_s16(int32_t x, struct multiplier16 gate)
 {
     const int32_t left = gate.exponent > 0 ? gate.exponent : 0;
-    int32_t y = left > 0 ? saturate_s16((int64_t)x << (left - 1)) : x;
+    int32_t y = left > 0 ? saturate_s16(x * ((int64_t)1 << (left - 1))) : x;
     y = mul_high_rounding_s16(y, gate.fraction);
     y = left > 0 ? saturate_s16((int64_t)y * 2) : y;
     y = gate.exponent < 0 ? ifd_fixed_shift_right(y, -gate.exponent) : y;

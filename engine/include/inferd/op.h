@@ -75,7 +75,8 @@ struct ifd_infer {
  *
  *  input[i]:  content of input i, NULL if absent; output[i]: where output i goes. No output overlaps an input, except
  *             that output 0 may be input 0 itself where the definition says can_alias.
- *  in/out:    their descriptions, all dimensions known.
+ *  in/out:    their descriptions, all dimensions known; in[i] is NULL if input i is absent (the content of an empty
+ *             tensor may be NULL too).
  *  scratch:   scratch_bytes as the definition's scratch() asked for, aligned to IFD_TENSOR_ALIGN; content undefined. */
 struct ifd_ref_call {
     const void *attrs;

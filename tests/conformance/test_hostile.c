@@ -1,0 +1,447 @@
+/* Every operator against random nonsense, and against golden cases with random damage: a shape rule may refuse anything,
+ * but what it accepts must be safe to compute. Worth most under AddressSanitizer: buffers end where their content ends. */
+#include "engine/ir/attrs.h"
+#include "engine/ir/shape.h"
+#include "tests/conformance/golden.h"
+#include "tests/support/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_OPERANDS GOLDEN_OPERANDS
+#define MAX_BYTES    (1u << 15) /* larger tensors are inferred but not computed */
+#define ROUNDS       1500       /* per operator */
+#define DAMAGES      40         /* per golden case */
+
+static struct test_random rng = {.state = 88172645463325252ull};
+
+static bool chance(int percent)
+{
+    return test_random_int(&rng, 1, 100) <= percent;
+}
+
+static int64_t pick(const int64_t *from, size_t count)
+{
+    return from[test_random_int(&rng, 0, (long long)count - 1)];
+}
+
+/** Random operands of one call, and the memory that they point to. */
+struct mess {
+    struct ifd_desc in[MAX_OPERANDS], out[MAX_OPERANDS];
+    float scale[2 * MAX_OPERANDS][8];
+    int32_t zero_point[2 * MAX_OPERANDS][8];
+    struct ifd_operand operand[MAX_OPERANDS];
+    void *data[MAX_OPERANDS];
+    size_t bytes[MAX_OPERANDS];
+    uint32_t input_count, output_count;
+    _Alignas(16) char attrs[1024];
+};
+
+static int64_t random_dim(void)
+{
+    static const int64_t odd[] = {0,         IFD_DIM_ANY,      INT64_MAX,       INT64_MIN,
+                                  INT32_MAX, (int64_t)1 << 32, (int64_t)1 << 61};
+    return chance(2) ? pick(odd, sizeof(odd) / sizeof(odd[0]))
+                     : test_random_int(&rng, chance(5) ? 0 : 1, 6);
+}
+
+static struct ifd_shape random_shape(void)
+{
+    static const int64_t ranks[] = {0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 4, 4, 5, 8};
+    struct ifd_shape shape = {.rank = (uint32_t)pick(ranks, sizeof(ranks) / sizeof(ranks[0]))};
+    for (uint32_t d = 0; d < shape.rank; d++) {
+        shape.dim[d] = random_dim();
+    }
+    if (chance(1)) {
+        shape.rank = (uint32_t)test_random_int(&rng, 9, UINT32_MAX);
+    }
+    return shape;
+}
+
+static enum ifd_dtype random_dtype(uint32_t dtypes)
+{
+    for (int tries = 0; tries < 100 && !chance(2); tries++) {
+        const enum ifd_dtype dtype = (enum ifd_dtype)test_random_int(&rng, 0, IFD_DTYPE_COUNT - 1);
+        if ((dtypes & IFD_BIT(dtype)) != 0) {
+            return dtype;
+        }
+    }
+    return (enum ifd_dtype)test_random_int(&rng, 0, chance(5) ? 1000 : IFD_DTYPE_COUNT - 1);
+}
+
+static void random_quant(struct ifd_desc *desc, float scale[8], int32_t zero_point[8])
+{
+    static const float odd[] = {0.0f, -1.0f, NAN, INFINITY, 1e-45f, 1e-38f, 3e38f};
+    const bool is_integer =
+        desc->dtype != IFD_F32 && desc->dtype != IFD_S64 && desc->dtype != IFD_BOOL;
+    desc->quant = (struct ifd_quant){.scale = scale, .zero_point = zero_point};
+    if (!is_integer || chance(5)) {
+        return;
+    }
+    desc->quant.count = chance(80) ? 1 : (uint32_t)test_random_int(&rng, 1, 8);
+    desc->quant.axis =
+        (uint32_t)(chance(90) ? test_random_int(&rng, 0, 3) : test_random_int(&rng, 0, UINT32_MAX));
+    const bool is_symmetric =
+        desc->dtype == IFD_S16 || desc->dtype == IFD_S32 || desc->quant.count > 1;
+    for (int c = 0; c < 8; c++) {
+        scale[c] = chance(1)    ? odd[test_random_int(&rng, 0, 6)]
+                   : chance(50) ? ldexpf(1.0f, (int)test_random_int(&rng, -15, -7))
+                                : test_random_f32(&rng, 0.001f, 1.0f);
+        zero_point[c] = chance(1)      ? (int32_t)test_random_int(&rng, INT32_MIN, INT32_MAX)
+                        : is_symmetric ? 0
+                                       : (int32_t)test_random_int(&rng, 0, 100);
+    }
+}
+
+/** Content that shape rules and kernels may look at: small numbers, with some that are not. */
+static void random_content(enum ifd_dtype dtype, void *data, size_t bytes)
+{
+    const size_t element = ifd_dtype_bytes(dtype);
+    for (size_t i = 0; i < bytes / element; i++) {
+        const float real = chance(97) ? test_random_f32(&rng, -8, 8) : chance(50) ? NAN : 1e38f;
+        const int64_t integer =
+            chance(99) ? test_random_int(&rng, 0, 4) : (int64_t)test_random_u64(&rng);
+        const int64_t number =
+            dtype == IFD_S32 || dtype == IFD_S64 ? integer : (int64_t)test_random_u64(&rng);
+        const void *from = dtype == IFD_F32 ? (const void *)&real : (const void *)&number;
+        memcpy((char *)data + i * element, from,
+               element < sizeof(number) && dtype != IFD_F32 ? element : sizeof(real));
+    }
+}
+
+static void drop(struct mess *mess, uint32_t i)
+{
+    ifd_release(ifd_alloc_system(), mess->data[i], mess->bytes[i] > 0 ? mess->bytes[i] : 1);
+    mess->data[i] = NULL;
+    mess->operand[i].data = (struct ifd_bytes){NULL, 0};
+}
+
+/** New random content of the size that input i has now; none if that is too large or unknown. */
+static void refill(struct mess *mess, uint32_t i)
+{
+    const struct ifd_desc *desc = &mess->in[i];
+    drop(mess, i);
+    mess->bytes[i] = 0;
+    if (ifd_desc_bytes(desc, &mess->bytes[i]) && mess->bytes[i] <= MAX_BYTES) {
+        mess->data[i] =
+            ifd_acquire_zeroed(ifd_alloc_system(), mess->bytes[i] > 0 ? mess->bytes[i] : 1, 1);
+        REQUIRE(mess->data[i]);
+        random_content(desc->dtype, mess->data[i], mess->bytes[i]);
+    }
+}
+
+static void random_input(struct mess *mess, const struct ifd_op_def *def, uint32_t i)
+{
+    struct ifd_desc *desc = &mess->in[i];
+    const bool decides_shape = i > 0 && (def->shape_inputs & 1u << i) != 0;
+    desc->shape = i > 0 && chance(50) && !decides_shape ? mess->in[0].shape : random_shape();
+    desc->dtype = random_dtype(def->dtypes);
+    if (i > 0) {
+        static const int64_t others[] = {IFD_S32, IFD_S8, IFD_S64, IFD_F32, IFD_U8};
+        desc->dtype = chance(60) ? mess->in[0].dtype : (enum ifd_dtype)pick(others, 5);
+    }
+    if (decides_shape) {
+        const uint32_t rank = mess->in[0].shape.rank;
+        desc->dtype = chance(90) ? IFD_S32 : IFD_S64;
+        desc->shape =
+            (struct ifd_shape){.rank = 1, .dim = {chance(80) ? rank : test_random_int(&rng, 0, 9)}};
+        if (chance(40)) {
+            desc->shape = (struct ifd_shape){.rank = 2, .dim = {desc->shape.dim[0], 2}};
+        }
+    }
+    random_quant(desc, mess->scale[i], mess->zero_point[i]);
+    mess->operand[i].desc = i > 0 && chance(10) ? NULL : desc;
+    refill(mess, i);
+    if (mess->data[i] && mess->operand[i].desc && chance(decides_shape ? 97 : 20)) {
+        mess->operand[i].data =
+            (struct ifd_bytes){mess->data[i], chance(99) ? mess->bytes[i] : mess->bytes[i] / 2};
+    }
+}
+
+static int64_t random_number(const struct ifd_attr_def *attr)
+{
+    const double least = fmax(attr->min, -3);
+    const double greatest = fmin(attr->max, 6);
+    if (chance(96) && least <= greatest) {
+        return test_random_int(&rng, (long long)least, (long long)greatest);
+    }
+    static const int64_t odd[] = {-1,        INT32_MIN,        INT32_MAX, INT64_MIN,
+                                  INT64_MAX, 9007199254740991, 100};
+    return pick(odd, sizeof(odd) / sizeof(odd[0]));
+}
+
+static void random_ints(const struct ifd_attr_def *attr, const struct mess *mess,
+                        struct ifd_ints *ints)
+{
+    const uint32_t rank = mess->in[0].shape.rank;
+    ints->count = chance(60) ? rank : chance(95) ? (uint32_t)test_random_int(&rng, 0, 8) : 1000000;
+    for (int i = 0; i < IFD_MAX_RANK; i++) {
+        ints->value[i] = chance(30) ? i : random_number(attr);
+    }
+    if (chance(30)) { /* a permutation, a whole window */
+        for (int i = 0; i < IFD_MAX_RANK; i++) {
+            ints->value[i] = chance(50) ? i : mess->in[0].shape.dim[i];
+        }
+    }
+}
+
+static void random_attr(struct mess *mess, const struct ifd_attr_def *attr)
+{
+    void *field = mess->attrs + attr->offset;
+    switch (attr->kind) {
+    case IFD_ATTR_INTS:
+        random_ints(attr, mess, field);
+        break;
+    case IFD_ATTR_F32:
+        *(float *)field = chance(95) ? test_random_f32(&rng, 0, 2) : chance(50) ? NAN : -INFINITY;
+        break;
+    case IFD_ATTR_BOOL:
+        *(bool *)field = chance(50);
+        break;
+    case IFD_ATTR_INT:
+    case IFD_ATTR_ENUM:
+        *(int32_t *)field = (int32_t)random_number(attr);
+        break;
+    }
+}
+
+static void random_attrs(struct mess *mess, const struct ifd_op_def *def)
+{
+    REQUIRE(def->attrs_bytes <= sizeof(mess->attrs));
+    ifd_attrs_defaults(def, mess->attrs);
+    for (uint32_t i = 0; i < def->attr_count; i++) {
+        if (def->attrs[i].kind == IFD_ATTR_INTS || chance(50)) {
+            random_attr(mess, &def->attrs[i]);
+        }
+    }
+}
+
+static void random_outputs(struct mess *mess, const struct ifd_op_def *def)
+{
+    mess->output_count =
+        def->outputs == IFD_OP_VARIADIC ? (uint32_t)test_random_int(&rng, 1, 4) : def->outputs;
+    if (chance(1)) {
+        mess->output_count = (uint32_t)test_random_int(&rng, 0, 6);
+    }
+    for (uint32_t i = 0; i < MAX_OPERANDS; i++) {
+        static const int64_t others[] = {IFD_F32, IFD_S8, IFD_S32, IFD_C64, IFD_U8, IFD_S16};
+        mess->out[i].dtype = chance(70) ? mess->in[0].dtype : (enum ifd_dtype)pick(others, 6);
+        random_quant(&mess->out[i], mess->scale[MAX_OPERANDS + i],
+                     mess->zero_point[MAX_OPERANDS + i]);
+        if (chance(60)) {
+            mess->out[i].quant = mess->in[0].quant;
+        }
+    }
+}
+
+/** Computes what was accepted, into buffers of exactly the inferred size. */
+static void compute(const struct mess *mess, const struct ifd_op_def *def,
+                    const struct ifd_infer *in)
+{
+    const struct ifd_desc *in_desc[MAX_OPERANDS];
+    const struct ifd_desc *out_desc[MAX_OPERANDS];
+    const void *input[MAX_OPERANDS];
+    void *output[MAX_OPERANDS];
+    size_t out_bytes[MAX_OPERANDS];
+    struct ifd_err err = {0};
+    for (uint32_t i = 0; i < mess->input_count; i++) {
+        in_desc[i] = mess->operand[i].desc;
+        input[i] = in_desc[i] ? mess->data[i] : NULL;
+        if (in_desc[i] && !mess->data[i]) {
+            return; /* too large to hold */
+        }
+    }
+    for (uint32_t i = 0; i < mess->output_count; i++) {
+        out_desc[i] = &mess->out[i];
+        REQUIRE(ifd_desc_bytes(out_desc[i], &out_bytes[i]));
+        if (out_bytes[i] > MAX_BYTES) {
+            return;
+        }
+    }
+    size_t scratch_bytes = 0;
+    if (def->scratch && (def->scratch(in, mess->out, &scratch_bytes, &err) != IFD_OK ||
+                         scratch_bytes > MAX_BYTES)) {
+        return;
+    }
+    for (uint32_t i = 0; i < mess->output_count; i++) {
+        output[i] = ifd_acquire_zeroed(ifd_alloc_system(), out_bytes[i] > 0 ? out_bytes[i] : 1, 1);
+        REQUIRE(output[i]);
+    }
+    void *scratch = ifd_acquire_tensor(ifd_alloc_system(), scratch_bytes);
+    REQUIRE(scratch);
+    const struct ifd_ref_call call = {.attrs = mess->attrs,
+                                      .in = in_desc,
+                                      .input = input,
+                                      .input_count = mess->input_count,
+                                      .out = out_desc,
+                                      .output = output,
+                                      .output_count = mess->output_count,
+                                      .scratch = scratch};
+    const enum ifd_code code = def->ref(&call, &err);
+    EXPECT(code == IFD_OK || code == IFD_INVALID);
+    ifd_release_tensor(ifd_alloc_system(), scratch, scratch_bytes);
+    for (uint32_t i = 0; i < mess->output_count; i++) {
+        ifd_release(ifd_alloc_system(), output[i], out_bytes[i] > 0 ? out_bytes[i] : 1);
+    }
+}
+
+/** Asks the shape rule and computes if it accepts; frees the content. */
+static bool judge(struct mess *mess, const struct ifd_op_def *def)
+{
+    const struct ifd_infer in = {.attrs = mess->attrs,
+                                 .input = mess->operand,
+                                 .input_count = mess->input_count,
+                                 .output_count = mess->output_count};
+    struct ifd_err err = {0};
+    const enum ifd_code code = def->infer(&in, mess->out, &err);
+    EXPECT(code == IFD_OK || err.text[0] != '\0');
+    if (code == IFD_OK) {
+        compute(mess, def, &in);
+    }
+    for (uint32_t i = 0; i < MAX_OPERANDS; i++) {
+        drop(mess, i);
+    }
+    return code == IFD_OK;
+}
+
+static void random_calls_are_safe_if_accepted(void)
+{
+    struct mess mess;
+    for (int op = 0; op < IFD_OP_COUNT; op++) {
+        const struct ifd_op_def *def = ifd_op_def((enum ifd_op)op);
+        const uint32_t most = def->max_inputs < 6 ? def->max_inputs : 6;
+        for (int round = 0; round < ROUNDS; round++) {
+            memset(&mess, 0, sizeof(mess));
+            mess.input_count =
+                (uint32_t)test_random_int(&rng, chance(2) ? 0 : def->min_inputs, most);
+            for (uint32_t i = 0; i < mess.input_count; i++) {
+                random_input(&mess, def, i);
+            }
+            random_outputs(&mess, def);
+            random_attrs(&mess, def);
+            (void)judge(&mess, def);
+        }
+    }
+}
+
+/* --- golden cases with damage ------------------------------------------------------------------------------------ */
+
+static void copy_golden(struct mess *mess, const struct golden_case *golden)
+{
+    memset(mess, 0, sizeof(*mess));
+    mess->input_count = golden->input_count;
+    mess->output_count = golden->output_count;
+    memcpy(mess->attrs, golden->attrs, ifd_op_def(golden->op)->attrs_bytes);
+    for (uint32_t i = 0; i < golden->output_count; i++) {
+        mess->out[i] = golden->output[i].desc;
+    }
+    for (uint32_t i = 0; i < golden->input_count; i++) {
+        const struct golden_tensor *tensor = &golden->input[i];
+        if (tensor->is_absent) {
+            continue;
+        }
+        mess->in[i] = tensor->desc;
+        mess->operand[i].desc = &mess->in[i];
+        refill(mess, i);
+        REQUIRE(mess->data[i]);
+        memcpy(mess->data[i], tensor->data, tensor->bytes);
+        if (tensor->is_constant) {
+            mess->operand[i].data = (struct ifd_bytes){mess->data[i], mess->bytes[i]};
+        }
+    }
+}
+
+static void damage_input(struct mess *mess, uint32_t i)
+{
+    struct ifd_desc *desc = &mess->in[i];
+    const bool was_constant = mess->operand[i].data.data != NULL;
+    switch (test_random_int(&rng, 0, 7)) {
+    case 0:
+        desc->shape = random_shape();
+        break;
+    case 1:
+    case 2:
+    case 3:
+        desc->shape.dim[test_random_int(&rng, 0, IFD_MAX_RANK - 1) %
+                        (desc->shape.rank > 0 ? desc->shape.rank : 1)] = random_dim();
+        break;
+    case 4:
+        desc->dtype = random_dtype(UINT32_MAX);
+        break;
+    case 5:
+        random_quant(desc, mess->scale[i], mess->zero_point[i]);
+        return;
+    case 6:
+        mess->operand[i] =
+            (struct ifd_operand){chance(50) ? NULL : mess->operand[i].desc, {NULL, 0}};
+        return;
+    default:
+        if (mess->data[i]) {
+            random_content(desc->dtype, mess->data[i], mess->bytes[i]);
+        }
+        return;
+    }
+    refill(mess, i);
+    if (was_constant && mess->data[i]) {
+        mess->operand[i].data = (struct ifd_bytes){mess->data[i], mess->bytes[i]};
+    }
+}
+
+static void damage(struct mess *mess, const struct ifd_op_def *def)
+{
+    const uint32_t i = (uint32_t)test_random_int(&rng, 0, mess->input_count - 1);
+    const uint32_t o = (uint32_t)test_random_int(&rng, 0, mess->output_count - 1);
+    switch (test_random_int(&rng, 0, 5)) {
+    case 0:
+        mess->out[o].dtype = random_dtype(UINT32_MAX);
+        break;
+    case 1:
+        random_quant(&mess->out[o], mess->scale[MAX_OPERANDS + o],
+                     mess->zero_point[MAX_OPERANDS + o]);
+        break;
+    case 2:
+        if (def->attr_count > 0) {
+            random_attr(mess, &def->attrs[test_random_int(&rng, 0, def->attr_count - 1)]);
+        }
+        break;
+    default:
+        if (mess->operand[i].desc) {
+            damage_input(mess, i);
+        }
+        break;
+    }
+}
+
+static void damage_case(struct golden_case *golden, void *context)
+{
+    const struct ifd_op_def *def = ifd_op_def(golden->op);
+    static struct mess mess; /* large */
+    for (int round = 0; round < DAMAGES; round++) {
+        copy_golden(&mess, golden);
+        for (int64_t times = test_random_int(&rng, 0, 3); times > 0; times--) {
+            damage(&mess, def);
+        }
+        *(size_t *)context += judge(&mess, def);
+    }
+}
+
+static void damaged_golden_calls_are_safe_if_accepted(void)
+{
+    const char *path = test_arg(0);
+    size_t accepted = 0;
+    if (!path) {
+        test_skip("needs a file of golden cases");
+    }
+    EXPECT(golden_for_each(path, damage_case, &accepted) > 0);
+    EXPECT(accepted > 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(random_calls_are_safe_if_accepted),
+        T(damaged_golden_calls_are_safe_if_accepted),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
