@@ -186,10 +186,10 @@ static enum coding preferred(struct ifd_str accept)
     unsigned best_weight = 0;
     while (accept.data) {
         struct ifd_str item = ifd_str_part(&accept, ',');
-        struct ifd_str name = ifd_str_part(&item, ';');
+        struct ifd_str name = ifd_str_trim(ifd_str_part(&item, ';'));
         enum coding coding = coding_by_name(name);
         unsigned item_weight = weight(item);
-        if (coding != CODING_UNKNOWN && item_weight > best_weight) {
+        if (name.size > 0 && coding != CODING_UNKNOWN && item_weight > best_weight) {
             best = coding;
             best_weight = item_weight;
         }

@@ -1,5 +1,6 @@
 /* A backend for tests: runs partitions of several nodes. */
 #include "tests/support/fake_backend.h"
+#include "tests/support/test.h"
 
 #define MAX_NODES  256
 #define MAX_VALUES 512
@@ -25,7 +26,8 @@ struct node {
 
 struct ifd_partition {
     const struct ifd_alloc *alloc;
-    const struct ifd_partition *like;
+    struct ifd_partition *like;
+    uint32_t followers; /* partitions that are like this one and not released yet */
     struct value value[MAX_VALUES];
     struct node node[MAX_NODES];
     uint32_t value_count, node_count;
@@ -119,6 +121,9 @@ static enum ifd_code fake_compile(struct ifd_device *device, const struct ifd_pa
     }
     partition->alloc = device->host->alloc;
     partition->like = like;
+    if (like) {
+        like->followers++;
+    }
     keep_view(partition, view);
     *ret_info = (struct ifd_partition_info){.scratch_bytes = partition->scratch_bytes,
                                             .step_count = partition->node_count,
@@ -202,6 +207,10 @@ static enum ifd_code fake_run(struct ifd_partition *partition, const struct ifd_
 static void fake_release(struct ifd_partition *partition)
 {
     if (partition) {
+        REQUIRE(partition->followers == 0);
+        if (partition->like) {
+            partition->like->followers--;
+        }
         ifd_release(partition->alloc, partition, sizeof(*partition));
     }
 }

@@ -163,6 +163,22 @@ void loopback_ask(struct loopback *loop, const char *method, const char *path,
     loopback_end(&exchange, answer);
 }
 
+void loopback_get(struct loopback *loop, const char *path, struct loopback_answer *answer)
+{
+    loopback_ask(loop, "GET", path, NULL, "", 0, answer);
+}
+
+void loopback_post(struct loopback *loop, const char *path, const char *body,
+                   struct loopback_answer *answer)
+{
+    loopback_ask(loop, "POST", path, NULL, body, strlen(body), answer);
+}
+
+const char *loopback_text(const struct loopback_answer *answer)
+{
+    return (const char *)answer->body.data;
+}
+
 void loopback_forget(struct loopback_answer *answer)
 {
     ifd_buf_finish(&answer->headers);

@@ -53,7 +53,13 @@ void loopback_finish(struct loopback *loop);
 void loopback_ask(struct loopback *loop, const char *method, const char *path,
                   const char *const *headers, const void *body, size_t size,
                   struct loopback_answer *answer);
+/** Without headers; post: body is text. */
+void loopback_get(struct loopback *loop, const char *path, struct loopback_answer *answer);
+void loopback_post(struct loopback *loop, const char *path, const char *body,
+                   struct loopback_answer *answer);
 void loopback_forget(struct loopback_answer *answer);
+/** The body as text. */
+const char *loopback_text(const struct loopback_answer *answer);
 /** Value of an answer's header, NULL if it has none. Static buffer. */
 const char *loopback_header(const struct loopback_answer *answer, const char *name);
 

@@ -140,6 +140,30 @@ static void results_go_to_the_callers_memory_aligned_or_not(void)
     end(&f);
 }
 
+static void only_padded_memory_is_worked_on_directly(void)
+{
+    for (int is_padded = 0; is_padded < 2; is_padded++) {
+        struct fixture f;
+        struct ifd_err err = {0};
+        begin(&f, true);
+        two_outputs(&f, 1);
+        build(&f, 1);
+        struct ifd_tensor x = test_tensor_f32(SHAPE(1, CHANNELS)),
+                          y = test_tensor_f32(SHAPE(1, CHANNELS));
+        fill(&x, 1);
+        x.capacity = y.capacity = x.bytes + (is_padded ? IFD_TENSOR_PAD : IFD_TENSOR_PAD - 1);
+        struct ifd_tensor out[2] = {y};
+        const struct ifd_io io = {.input = &x, .output = out, .batch = 1};
+        REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+        EXPECT_INT(f.instance->input[0] == x.data, is_padded);
+        EXPECT_INT(f.instance->output[0] == y.data, is_padded);
+        EXPECT_CLOSE(at(&y, 4), 4, 0);
+        release(&x, x.bytes);
+        release(&y, x.bytes);
+        end(&f);
+    }
+}
+
 /* Runs a batch that is split over callers as counts says and checks every element. */
 static void check_batch(struct fixture *f, const int64_t *counts, uint32_t callers,
                         bool bring_memory)
@@ -198,6 +222,30 @@ static void requests_share_a_run(void)
     check_batch(&f, (const int64_t[]){10, 1, 20, 5}, 4, false);
     check_batch(&f, (const int64_t[]){10, 1, 20, 5}, 4, true);
     check_batch(&f, (const int64_t[]){1, 1, 1, 1, 1, 1, 1, 33}, 8, true);
+    end(&f);
+}
+
+/* The tensors still point to what the run before gave, where another batch size keeps something else. */
+static void output_tensors_may_be_used_again(void)
+{
+    static const int64_t batches[] = {2, 16, 1, 40, 33, 2, 20};
+    struct fixture f;
+    struct ifd_err err = {0};
+    struct ifd_tensor out[2] = {0};
+    begin(&f, true);
+    two_outputs(&f, 1);
+    build(&f, 40);
+    for (size_t b = 0; b < sizeof(batches) / sizeof(batches[0]); b++) {
+        struct ifd_tensor x = test_tensor_f32(SHAPE(batches[b], CHANNELS));
+        fill(&x, 4);
+        const struct ifd_io io = {.input = &x, .output = out, .batch = batches[b]};
+        REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+        for (size_t i = 0; i < (size_t)batches[b] * CHANNELS; i++) {
+            EXPECT_CLOSE(at(&out[0], i), magnitude(at(&x, i)) + 1, 0);
+            EXPECT((at(&out[1], i) == 1.0f) == (at(&x, i) == 0));
+        }
+        release(&x, x.bytes);
+    }
     end(&f);
 }
 
@@ -435,8 +483,10 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(a_run_computes_and_leaves_results_in_the_instance),
         T(results_go_to_the_callers_memory_aligned_or_not),
+        T(only_padded_memory_is_worked_on_directly),
         T(one_model_runs_at_every_batch_size),
         T(requests_share_a_run),
+        T(output_tensors_may_be_used_again),
         T(plans_of_larger_batches_share_constants),
         T(samples_of_other_models_run_one_by_one),
         T(a_run_allocates_nothing),

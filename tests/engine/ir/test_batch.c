@@ -130,6 +130,69 @@ static void softmax_over_the_batch_is_not_free(void)
     ifd_arena_finish(&f.arena);
 }
 
+static void set_ints(struct fixture *f, const char *name, const int64_t *value, size_t count)
+{
+    struct ifd_node *node = &f->graph.node[f->graph.node_count - 1];
+    struct ifd_err err = {0};
+    REQUIRE_OK(
+        ifd_attrs_set_ints(ifd_op_def(node->op), (void *)node->attrs, name, value, count, &err),
+        &err);
+}
+
+/* A node whose attributes are set before its shape is inferred. */
+static uint32_t add_raw(struct fixture *f, enum ifd_op op, uint32_t input)
+{
+    uint32_t output = test_graph_f32(&f->graph, "y", SHAPE(0));
+    struct ifd_node *node = NULL;
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_graph_add_node(&f->graph, op, &input, 1, &output, 1, &node, &err), &err);
+    return output;
+}
+
+static void a_transpose_is_free_if_the_batch_stays_first(void)
+{
+    static const int64_t perm[2][3] = {{0, 2, 1}, {1, 0, 2}};
+    for (int moved = 0; moved < 2; moved++) {
+        struct fixture f;
+        struct ifd_err err = {0};
+        setup(&f);
+        const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 1, 4));
+        const uint32_t y = add_raw(&f, IFD_OP_TRANSPOSE, x);
+        set_ints(&f, "perm", perm[moved], 3);
+        REQUIRE_OK(ifd_graph_infer_node(&f.graph, 0, &err), &err);
+        test_graph_io(&f.graph, x, y);
+        EXPECT_INT(output_shape(&f)->dim[0], 1);
+        EXPECT_INT(is_free(&f, &err), moved == 0);
+        ifd_arena_finish(&f.arena);
+    }
+}
+
+static void a_slice_is_free_if_it_takes_every_sample(void)
+{
+    static const int64_t begin[2][2] = {
+        {0, 1}, {-1, 1}}; /* all samples, the last sample: alike at batch 1 */
+    for (int last = 0; last < 2; last++) {
+        struct fixture f;
+        struct ifd_err err = {0};
+        setup(&f);
+        const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
+        const uint32_t y = add_raw(&f, IFD_OP_STRIDED_SLICE, x);
+        set_ints(&f, "begin", begin[last], 2);
+        set_ints(&f, "end", (const int64_t[]){1, 3}, 2);
+        set_ints(&f, "strides", (const int64_t[]){1, 1}, 2);
+        REQUIRE_OK(ifd_graph_infer_node(&f.graph, 0, &err), &err);
+        test_graph_io(&f.graph, x, y);
+        EXPECT_INT(output_shape(&f)->dim[0], 1);
+        EXPECT_INT(is_free(&f, &err), last == 0);
+        if (last == 0) {
+            REQUIRE_OK(ifd_graph_set_batch(&f.graph, 3, &err), &err);
+            EXPECT_INT(output_shape(&f)->dim[0], 3);
+            EXPECT_INT(output_shape(&f)->dim[1], 2);
+        }
+        ifd_arena_finish(&f.arena);
+    }
+}
+
 static void an_output_without_samples_is_not_free(void)
 {
     struct fixture f;
@@ -152,6 +215,8 @@ int main(int argc, char **argv)
         T(concat_along_the_batch_is_not_free_but_along_channels_is),
         T(a_constant_of_the_batch_size_is_not_free),
         T(softmax_over_the_batch_is_not_free),
+        T(a_transpose_is_free_if_the_batch_stays_first),
+        T(a_slice_is_free_if_it_takes_every_sample),
         T(an_output_without_samples_is_not_free),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -158,6 +158,22 @@ static void an_identity_between_input_and_output_stays(void)
     ifd_arena_finish(&f.arena);
 }
 
+static void an_identity_between_two_outputs_stays(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 6));
+    const uint32_t a = test_graph_op1(&f.graph, IFD_OP_ABS, x, "a");
+    const uint32_t b = test_graph_reshape(&f.graph, a, SHAPE(1, 6), "b");
+    REQUIRE_OK(ifd_graph_set_io(&f.graph, &x, 1, (const uint32_t[]){a, b}, 2, &err), &err);
+    optimize(&f, IFD_PASS_FUSE);
+    EXPECT_INT(f.graph.node_count, 2);
+    EXPECT_TEXT(f.graph.value[f.graph.output[0]].name, "a");
+    EXPECT_TEXT(f.graph.value[f.graph.output[1]].name, "b");
+    ifd_arena_finish(&f.arena);
+}
+
 static void required_level_keeps_identities(void)
 {
     struct fixture f;
@@ -255,6 +271,7 @@ int main(int argc, char **argv)
         T(reshapes_to_the_same_shape_are_dropped),
         T(reshapes_to_another_shape_stay),
         T(an_identity_between_input_and_output_stays),
+        T(an_identity_between_two_outputs_stays),
         T(required_level_keeps_identities),
         T(report_says_what_each_pass_did),
         T(random_graphs_compute_the_same_with_no_more_nodes),
