@@ -55,7 +55,7 @@ static const struct setting settings[] = {
 /* ---- the nearest flag ---- */
 
 /* Edits that turn a into b: insert, delete, replace. Long names are compared by their first 47 characters. */
-static unsigned distance(const char *a, const char *b)
+static unsigned edits(const char *a, const char *b)
 {
     unsigned row[48];
     size_t columns = strlen(b) < 47 ? strlen(b) : 47;
@@ -75,6 +75,12 @@ static unsigned distance(const char *a, const char *b)
         }
     }
     return row[columns];
+}
+
+/* A part of a name ("port") is nearer than any name that is spelt similarly. */
+static unsigned distance(const char *flag, const char *known)
+{
+    return flag[0] != '\0' && strstr(known, flag) ? 0 : 1 + edits(flag, known);
 }
 
 static enum ifd_code fail_unknown(const char *flag, struct ifd_err *err)

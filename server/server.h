@@ -6,9 +6,9 @@
 #define INFERD_SERVER_SERVER_H
 
 #include "engine/base/log.h"
-#include "inferd/backend.h"
 #include "server/config.h"
 
+struct ifd_backend; /* inferd/backend.h */
 struct ifd_server;
 
 struct ifd_server_options {

@@ -76,12 +76,12 @@ void ifd_repo_destroy(struct ifd_repo *repo)
 
 /* ---- loading one model ---- */
 
-/* Keeps in all those that the policy wants; all is ascending. */
-static uint32_t apply_policy(const struct ifd_manifest *m, int64_t *all, uint32_t count)
+/* Keeps those that the policy wants; all is ascending. */
+static uint32_t apply_policy(const struct ifd_manifest *m, int64_t **all, uint32_t count)
 {
     uint32_t kept = 0;
     if (m->policy == IFD_MANIFEST_LATEST && count > m->latest_count) {
-        memmove(all, all + (count - m->latest_count), m->latest_count * sizeof(*all));
+        *all += count - m->latest_count;
         return m->latest_count;
     }
     if (m->policy != IFD_MANIFEST_SPECIFIC) {
@@ -89,8 +89,8 @@ static uint32_t apply_policy(const struct ifd_manifest *m, int64_t *all, uint32_
     }
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < m->version_count; k++) {
-            if (m->version[k] == all[i]) {
-                all[kept++] = all[i];
+            if (m->version[k] == (*all)[i]) {
+                (*all)[kept++] = (*all)[i];
                 break;
             }
         }
@@ -164,7 +164,7 @@ static enum ifd_code choose_versions(struct load *load, int64_t **ret_number, ui
         return ifd_fail(&load->err, IFD_NOT_FOUND,
                         "no version: \"%.120s\" has no folder whose name is a number", model->dir);
     }
-    *ret_count = apply_policy(&manifest, *ret_number, *ret_count);
+    *ret_count = apply_policy(&manifest, ret_number, *ret_count);
     if (*ret_count == 0) {
         return ifd_fail(&load->err, IFD_NOT_FOUND,
                         "no version: version_policy names none that is there");

@@ -1,7 +1,4 @@
 /* Outputs are inputs. */
-#include <errno.h>
-#include <time.h>
-
 #include "server/sched/runners.h"
 
 struct identity {
@@ -10,12 +7,20 @@ struct identity {
     uint32_t delay_ms;
 };
 
+/* Nobody ever signals: the time alone ends the wait. */
 static void delay(uint32_t delay_ms)
 {
-    struct timespec left = {.tv_sec = delay_ms / 1000,
-                            .tv_nsec = (long)(delay_ms % 1000) * 1000000};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    struct ifd_mutex mutex;
+    struct ifd_cond never;
+    uint64_t until_ns = ifd_monotonic_ns() + (uint64_t)delay_ms * 1000000;
+    ifd_mutex_init(&mutex);
+    ifd_cond_init(&never);
+    ifd_mutex_lock(&mutex);
+    while (ifd_cond_wait_until(&never, &mutex, until_ns)) {
     }
+    ifd_mutex_unlock(&mutex);
+    ifd_cond_finish(&never);
+    ifd_mutex_finish(&mutex);
 }
 
 static enum ifd_code run(struct ifd_runner *self, struct ifd_job *const *job, uint32_t count,

@@ -1,0 +1,346 @@
+#include "server/media/image.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#include <spng.h>
+
+#include "tests/support/fail_alloc.h"
+#include "tests/support/test.h"
+
+static const struct ifd_image_limits limits = {.max_pixels = 1 << 20};
+
+static struct ifd_image_target target_of(uint32_t height, uint32_t width, uint32_t channels)
+{
+    return (struct ifd_image_target){
+        .height = height, .width = width, .channels = channels, .std = {1, 1, 1, 1}};
+}
+
+/* ---- pictures to read: written by the libraries, never by the code under test ---- */
+
+static struct ifd_bytes make_png(const uint8_t *pixel, uint32_t width, uint32_t height,
+                                 enum spng_color_type type)
+{
+    struct spng_ihdr head = {.width = width, .height = height, .bit_depth = 8, .color_type = type};
+    uint32_t channels = type == SPNG_COLOR_TYPE_GRAYSCALE   ? 1
+                        : type == SPNG_COLOR_TYPE_TRUECOLOR ? 3
+                                                            : 4;
+    spng_ctx *png = spng_ctx_new(SPNG_CTX_ENCODER);
+    int failed = 0;
+    size_t size = 0;
+    spng_set_option(png, SPNG_ENCODE_TO_BUFFER, 1);
+    spng_set_ihdr(png, &head);
+    failed = spng_encode_image(png, pixel, (size_t)width * height * channels, SPNG_FMT_PNG,
+                               SPNG_ENCODE_FINALIZE);
+    REQUIRE(failed == 0);
+    uint8_t *data = spng_get_png_buffer(png, &size, &failed);
+    spng_ctx_free(png);
+    return (struct ifd_bytes){.data = data, .size = size};
+}
+
+static struct ifd_bytes make_jpeg(const uint8_t *pixel, uint32_t width, uint32_t height,
+                                  bool is_progressive)
+{
+    struct jpeg_compress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    unsigned char *data = NULL;
+    unsigned long size = 0;
+    jpeg.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&jpeg);
+    jpeg_mem_dest(&jpeg, &data, &size);
+    jpeg.image_width = width;
+    jpeg.image_height = height;
+    jpeg.input_components = 3;
+    jpeg.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&jpeg);
+    jpeg_set_quality(&jpeg, 100, TRUE);
+    if (is_progressive) {
+        jpeg_simple_progression(&jpeg);
+    }
+    jpeg_start_compress(&jpeg, TRUE);
+    while (jpeg.next_scanline < height) {
+        JSAMPROW row = (JSAMPROW)(uintptr_t)(pixel + (size_t)jpeg.next_scanline * width * 3);
+        (void)jpeg_write_scanlines(&jpeg, &row, 1);
+    }
+    jpeg_finish_compress(&jpeg);
+    jpeg_destroy_compress(&jpeg);
+    return (struct ifd_bytes){.data = data, .size = size};
+}
+
+static void free_bytes(struct ifd_bytes bytes)
+{
+    free((void *)(uintptr_t)bytes.data);
+}
+
+static enum ifd_code to_f32(struct ifd_bytes picture, const struct ifd_image_target *target,
+                            float *data, struct ifd_err *err)
+{
+    size_t bytes = (size_t)target->height * target->width * target->channels * sizeof(float);
+    return ifd_image_to_tensor(picture, target, &limits, IFD_F32, data, bytes, ifd_alloc_system(),
+                               err);
+}
+
+/* ---- decoding ---- */
+
+static void png_of_the_same_size_is_returned_exactly(void)
+{
+    static const uint8_t pixel[] = {0, 1, 2, 255, 254, 253, 7, 8, 9, 100, 101, 102};
+    struct ifd_err err = {0};
+    float got[12];
+    struct ifd_image_target target = target_of(2, 2, 3);
+    struct ifd_bytes png = make_png(pixel, 2, 2, SPNG_COLOR_TYPE_TRUECOLOR);
+    REQUIRE_OK(to_f32(png, &target, got, &err), &err);
+    for (int i = 0; i < 12; i++) {
+        EXPECT_CLOSE(got[i], pixel[i], 0);
+    }
+    free_bytes(png);
+}
+
+static void grey_and_alpha_become_three_channels(void)
+{
+    static const uint8_t grey[] = {10, 200}, rgba[] = {1, 2, 3, 0, 4, 5, 6, 255};
+    struct ifd_err err = {0};
+    float got[6];
+    struct ifd_image_target target = target_of(1, 2, 3);
+    struct ifd_bytes png = make_png(grey, 2, 1, SPNG_COLOR_TYPE_GRAYSCALE);
+    REQUIRE_OK(to_f32(png, &target, got, &err), &err);
+    EXPECT_CLOSE(got[2], 10, 0);
+    EXPECT_CLOSE(got[3], 200, 0);
+    free_bytes(png);
+    png = make_png(rgba, 2, 1, SPNG_COLOR_TYPE_TRUECOLOR_ALPHA);
+    REQUIRE_OK(to_f32(png, &target, got, &err), &err);
+    EXPECT_CLOSE(got[0], 1, 0);
+    EXPECT_CLOSE(got[5], 6, 0);
+    free_bytes(png);
+}
+
+static void colour_becomes_grey_by_its_weights(void)
+{
+    static const uint8_t pixel[] = {100, 50, 200};
+    struct ifd_err err = {0};
+    float got = 0;
+    struct ifd_image_target target = target_of(1, 1, 1);
+    struct ifd_bytes png = make_png(pixel, 1, 1, SPNG_COLOR_TYPE_TRUECOLOR);
+    REQUIRE_OK(to_f32(png, &target, &got, &err), &err);
+    EXPECT_CLOSE(got, 0.299 * 100 + 0.587 * 50 + 0.114 * 200, 0.001);
+    free_bytes(png);
+}
+
+static void jpeg_is_close_to_what_was_written(void)
+{
+    static uint8_t pixel[16 * 16 * 3];
+    struct ifd_err err = {0};
+    float got[16 * 16 * 3];
+    struct ifd_image_target target = target_of(16, 16, 3);
+    for (int i = 0; i < 16 * 16; i++) {
+        pixel[3 * i] = (uint8_t)(8 * (i % 16));
+        pixel[3 * i + 1] = (uint8_t)(8 * (i / 16));
+        pixel[3 * i + 2] = 90;
+    }
+    for (int progressive = 0; progressive < 2; progressive++) {
+        struct ifd_bytes jpeg = make_jpeg(pixel, 16, 16, progressive == 1);
+        REQUIRE_OK(to_f32(jpeg, &target, got, &err), &err);
+        for (int i = 0; i < 16 * 16; i++) {
+            EXPECT_CLOSE(got[3 * i], pixel[3 * i], 12);
+        }
+        free_bytes(jpeg);
+    }
+}
+
+static void large_jpeg_is_reduced_while_decoding_but_not_below_the_target(void)
+{
+    static uint8_t pixel[256 * 128 * 3];
+    struct ifd_err err = {0};
+    struct ifd_pixels pixels = {0};
+    struct ifd_image_target target = target_of(30, 30, 3);
+    memset(pixel, 77, sizeof(pixel));
+    struct ifd_bytes jpeg = make_jpeg(pixel, 256, 128, false);
+    REQUIRE_OK(ifd_image_decode(jpeg, &target, &limits, ifd_alloc_system(), &pixels, &err), &err);
+    EXPECT_INT(pixels.height, 32); /* 2/8 of 128; 1/8 would be 16 < 30 */
+    EXPECT_INT(pixels.width, 64);
+    EXPECT_INT(pixels.data[0], 77);
+    ifd_pixels_free(&pixels, ifd_alloc_system());
+    free_bytes(jpeg);
+}
+
+/* ---- resizing and storing ---- */
+
+static void resizing_follows_half_pixel_centres(void)
+{
+    static const uint8_t row[] = {0, 100, 200, 40};
+    const struct ifd_pixels pixels = {
+        .data = (uint8_t *)(uintptr_t)row, .width = 4, .height = 1, .channels = 1};
+    float two[2], eight[8];
+    struct ifd_image_target target = target_of(1, 2, 1);
+    struct ifd_err err = {0};
+    REQUIRE_OK(
+        ifd_image_fill(&pixels, &target, IFD_F32, two, sizeof(two), ifd_alloc_system(), &err),
+        &err);
+    EXPECT_CLOSE(two[0], 50, 1e-4);  /* at 0.5: between 0 and 100 */
+    EXPECT_CLOSE(two[1], 120, 1e-4); /* at 2.5: between 200 and 40 */
+    target.width = 8;
+    REQUIRE_OK(
+        ifd_image_fill(&pixels, &target, IFD_F32, eight, sizeof(eight), ifd_alloc_system(), &err),
+        &err);
+    static const float want[] = {0, 25, 75, 125, 175, 160, 80, 40}; /* at -.25 .25 .75 1.25 … */
+    for (int i = 0; i < 8; i++) {
+        EXPECT_CLOSE(eight[i], want[i], 1e-4);
+    }
+}
+
+static void normalised_values_are_stored_in_the_inputs_type(void)
+{
+    static const uint8_t pixel[] = {0, 128, 255};
+    const struct ifd_pixels pixels = {
+        .data = (uint8_t *)(uintptr_t)pixel, .width = 1, .height = 1, .channels = 3};
+    struct ifd_image_target target = target_of(1, 1, 3);
+    struct ifd_err err = {0};
+    float real[3];
+    int8_t stored[3];
+    for (int c = 0; c < 3; c++) {
+        target.mean[c] = 127.5f;
+        target.std[c] = 127.5f;
+    }
+    REQUIRE_OK(
+        ifd_image_fill(&pixels, &target, IFD_F32, real, sizeof(real), ifd_alloc_system(), &err),
+        &err);
+    EXPECT_CLOSE(real[0], -1, 1e-6);
+    EXPECT_CLOSE(real[2], 1, 1e-6);
+    target.scale = 1.0f / 128;
+    target.zero_point = -1;
+    REQUIRE_OK(
+        ifd_image_fill(&pixels, &target, IFD_S8, stored, sizeof(stored), ifd_alloc_system(), &err),
+        &err);
+    EXPECT_INT(stored[0], -128); /* -128 - 1 is below the type */
+    EXPECT_INT(stored[1], 0);    /* 0.0039 * 128 rounds to 1, minus 1 */
+    EXPECT_INT(stored[2], 127);
+}
+
+static void channels_first_is_stored_by_planes(void)
+{
+    static const uint8_t pixel[] = {1, 2, 3, 4, 5, 6};
+    const struct ifd_pixels pixels = {
+        .data = (uint8_t *)(uintptr_t)pixel, .width = 2, .height = 1, .channels = 3};
+    struct ifd_image_target target = target_of(1, 2, 3);
+    uint8_t got[6];
+    target.channels_first = true;
+    REQUIRE_OK(ifd_image_fill(&pixels, &target, IFD_U8, got, sizeof(got), ifd_alloc_system(), NULL),
+               NULL);
+    static const uint8_t want[] = {1, 4, 2, 5, 3, 6};
+    EXPECT_BYTES(got, want, 6);
+}
+
+/* ---- refusals ---- */
+
+static void expect_refused(struct ifd_bytes picture, enum ifd_code want, const char *part)
+{
+    float got[3];
+    struct ifd_err err = {0};
+    struct ifd_image_target target = target_of(1, 1, 3);
+    EXPECT_CODE(to_f32(picture, &target, got, &err), want, &err);
+    EXPECT_HAS(err.text, part);
+}
+
+/* Headers alone; nothing may be allocated for what they claim. */
+static void giant_headers_are_refused_before_memory_is_taken(void)
+{
+    static const uint8_t jpeg[] = {0xff, 0xd8, 0xff, 0xc0, 0,    17, 8, 0x75, 0x30, 0x75, 0x30, 3,
+                                   1,    0x11, 0,    2,    0x11, 0,  3, 0x11, 0,    0xff, 0xda, 0,
+                                   12,   3,    1,    0,    2,    0,  3, 0,    0,    63,   0};
+    expect_refused((struct ifd_bytes){jpeg, sizeof(jpeg)}, IFD_TOO_LARGE, "30000×30000");
+    uint8_t png[] = {0x89, 'P',  'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0, 0,
+                     13,   'I',  'H', 'D', 'R',  0,    0,    0x75, 0x30, 0, 0,
+                     0x75, 0x30, 8,   2,   0,    0,    0,    0,    0,    0, 0};
+    uint32_t crc = 0xffffffffu;
+    for (size_t i = 12; i < 29; i++) {
+        crc ^= png[i];
+        for (int b = 0; b < 8; b++) {
+            crc = (crc >> 1) ^ (0xedb88320u & (0u - (crc & 1)));
+        }
+    }
+    crc = ~crc;
+    for (int i = 0; i < 4; i++) {
+        png[29 + i] = (uint8_t)(crc >> (24 - 8 * i));
+    }
+    expect_refused((struct ifd_bytes){png, sizeof(png)}, IFD_TOO_LARGE, "30000×30000");
+    uint8_t bmp[54] = {'B', 'M'};
+    bmp[18] = bmp[22] = 0x30;
+    bmp[19] = bmp[23] = 0x75;
+    bmp[28] = 24;
+    expect_refused((struct ifd_bytes){bmp, sizeof(bmp)}, IFD_TOO_LARGE, "30000×30000");
+}
+
+static void truncated_pictures_are_refused(void)
+{
+    static uint8_t pixel[64 * 64 * 3];
+    for (size_t i = 0; i < sizeof(pixel); i++) {
+        pixel[i] = (uint8_t)(i * 37);
+    }
+    struct ifd_bytes jpeg = make_jpeg(pixel, 64, 64, false);
+    struct ifd_bytes png = make_png(pixel, 64, 64, SPNG_COLOR_TYPE_TRUECOLOR);
+    expect_refused((struct ifd_bytes){jpeg.data, jpeg.size / 2}, IFD_CORRUPT, "JPEG");
+    expect_refused((struct ifd_bytes){jpeg.data, 20}, IFD_CORRUPT, "JPEG");
+    expect_refused((struct ifd_bytes){png.data, png.size / 2}, IFD_CORRUPT, "PNG");
+    free_bytes(jpeg);
+    free_bytes(png);
+}
+
+static void other_content_is_refused(void)
+{
+    expect_refused((struct ifd_bytes){(const uint8_t *)"GIF89a", 6}, IFD_UNSUPPORTED, "neither");
+    expect_refused((struct ifd_bytes){NULL, 0}, IFD_UNSUPPORTED, "0 bytes");
+}
+
+static void wrong_tensor_sizes_and_types_are_refused(void)
+{
+    uint8_t got[12] = {0};
+    struct ifd_image_target target = target_of(2, 2, 3);
+    const struct ifd_pixels pixels = {.data = got, .width = 1, .height = 1, .channels = 1};
+    const struct ifd_alloc *alloc = ifd_alloc_system();
+    EXPECT_INT(ifd_image_fill(&pixels, &target, IFD_U8, got, 11, alloc, NULL), IFD_INVALID);
+    EXPECT_INT(ifd_image_fill(&pixels, &target, IFD_S64, got, 96, alloc, NULL), IFD_UNSUPPORTED);
+}
+
+static void missing_memory_leaks_nothing(void)
+{
+    static uint8_t pixel[8 * 8 * 3];
+    float got[12];
+    struct ifd_image_target target = target_of(2, 2, 3);
+    struct ifd_bytes picture[] = {make_jpeg(pixel, 8, 8, false),
+                                  make_png(pixel, 8, 8, SPNG_COLOR_TYPE_TRUECOLOR)};
+    for (int p = 0; p < 2; p++) {
+        bool was_failed = true;
+        for (long k = 1; was_failed; k++) {
+            struct fail_alloc fail;
+            fail_alloc_init(&fail, k);
+            enum ifd_code code = ifd_image_to_tensor(picture[p], &target, &limits, IFD_F32, got,
+                                                     sizeof(got), &fail.alloc, NULL);
+            was_failed = fail.failed;
+            EXPECT_INT(code, was_failed ? IFD_NOMEM : IFD_OK);
+            fail_alloc_finish(&fail);
+        }
+        free_bytes(picture[p]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(png_of_the_same_size_is_returned_exactly),
+        T(grey_and_alpha_become_three_channels),
+        T(colour_becomes_grey_by_its_weights),
+        T(jpeg_is_close_to_what_was_written),
+        T(large_jpeg_is_reduced_while_decoding_but_not_below_the_target),
+        T(resizing_follows_half_pixel_centres),
+        T(normalised_values_are_stored_in_the_inputs_type),
+        T(channels_first_is_stored_by_planes),
+        T(giant_headers_are_refused_before_memory_is_taken),
+        T(truncated_pictures_are_refused),
+        T(other_content_is_refused),
+        T(wrong_tensor_sizes_and_types_are_refused),
+        T(missing_memory_leaks_nothing),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}

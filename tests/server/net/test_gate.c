@@ -1,0 +1,97 @@
+#include "server/net/gate.h"
+
+#include "engine/base/str.h"
+#include "tests/support/test.h"
+
+/* Status of a request with these fields ("name", "value", …, NULL); 0: it passes. */
+static int status_of(const char *const *field)
+{
+    struct ifd_gate gate = {0};
+    int status = 0;
+    for (; *field; field += 2) {
+        ifd_gate_field(&gate, ifd_str(field[0]), ifd_str(field[1]));
+    }
+    return ifd_gate_check(&gate, true, &status) ? status : 0;
+}
+
+#define STATUS(...) status_of((const char *const[]){__VA_ARGS__, NULL})
+#define HOST        "Host", "a"
+
+static void ordinary_requests_pass(void)
+{
+    EXPECT_INT(STATUS(HOST), 0);
+    EXPECT_INT(STATUS(HOST, "content-length", "12", "Expect", "100-Continue"), 0);
+    EXPECT_INT(STATUS(HOST, "Transfer-Encoding", "chunked"), 0);
+    EXPECT_INT(STATUS(HOST, "Accept", "a/b;q=0.5, */*\twith tab"), 0);
+}
+
+static void two_lengths_are_refused(void)
+{
+    EXPECT_INT(STATUS(HOST, "Content-Length", "3", "content-length", "3"), 400);
+    EXPECT_INT(STATUS(HOST, "Content-Length", "3", "Transfer-Encoding", "chunked"), 400);
+    EXPECT_INT(STATUS(HOST, "Transfer-Encoding", "chunked", "Transfer-Encoding", "chunked"), 400);
+}
+
+static void odd_lengths_are_refused(void)
+{
+    EXPECT_INT(STATUS(HOST, "Content-Length", "+3"), 400);
+    EXPECT_INT(STATUS(HOST, "Content-Length", "3, 3"), 400);
+    EXPECT_INT(STATUS(HOST, "Content-Length", ""), 400);
+    EXPECT_INT(STATUS(HOST, "Content-Length", "99999999999999999999"), 400);
+    EXPECT_INT(STATUS(HOST, "Transfer-Encoding", "gzip, chunked"), 501);
+}
+
+static void exactly_one_host_is_needed(void)
+{
+    struct ifd_gate none = {0};
+    int status = 0;
+    EXPECT_INT(STATUS("Accept", "x"), 400);
+    EXPECT_INT(STATUS(HOST, "HOST", "b"), 400);
+    EXPECT(ifd_gate_check(&none, false, &status) == NULL); /* HTTP/1.0 knows no Host */
+}
+
+static void control_characters_are_refused(void)
+{
+    struct ifd_gate gate = {0};
+    int status = 0;
+    EXPECT_INT(STATUS(HOST, "X", "a\rb"), 400);
+    EXPECT_INT(STATUS(HOST, "X", "a\x7f"), 400);
+    EXPECT_INT(STATUS(HOST, "X Y", "a"), 400);
+    EXPECT_INT(STATUS(HOST, "Content-Length ", "3"), 400);
+    EXPECT_INT(STATUS(HOST, "", "a"), 400);
+    ifd_gate_field(&gate, ifd_str("Host"), (struct ifd_str){.data = "a\0b", .size = 3});
+    EXPECT(ifd_gate_check(&gate, true, &status) != NULL);
+}
+
+static void only_continue_may_be_expected(void)
+{
+    EXPECT_INT(STATUS(HOST, "Expect", "a pony"), 417);
+    EXPECT_INT(STATUS(HOST, "Expect", "100-continue", "Expect", "100-continue"), 417);
+}
+
+static void fields_are_counted(void)
+{
+    const char *field[2 * (IFD_GATE_FIELDS_MAX + 1) + 1] = {HOST};
+    for (int i = 1; i < IFD_GATE_FIELDS_MAX; i++) {
+        field[2 * i] = "X";
+        field[2 * i + 1] = "y";
+    }
+    EXPECT_INT(status_of(field), 0);
+    field[2 * IFD_GATE_FIELDS_MAX] = "X";
+    field[2 * IFD_GATE_FIELDS_MAX + 1] = "y";
+    EXPECT_INT(status_of(field), 431);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(ordinary_requests_pass),
+        T(two_lengths_are_refused),
+        T(odd_lengths_are_refused),
+        T(exactly_one_host_is_needed),
+        T(control_characters_are_refused),
+        T(only_continue_may_be_expected),
+        T(fields_are_counted),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}

@@ -1,0 +1,315 @@
+#include "server/repo/manifest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/str.h"
+#include "server/repo/complete.h"
+#include "server/repo/text.h"
+#include "tests/support/fail_alloc.h"
+#include "tests/support/test.h"
+
+static struct ifd_arena arena;
+static char heard[2000];
+
+static void hear(void *context, const char *text)
+{
+    (void)context;
+    size_t used = strlen(heard);
+    (void)snprintf(heard + used, sizeof(heard) - used, "%s\n", text);
+}
+
+static enum ifd_code read_text(const char *text, struct ifd_manifest *ret, struct ifd_err *err)
+{
+    static const struct ifd_manifest_warnings warnings = {.warn = hear};
+    ifd_arena_finish(&arena);
+    ifd_arena_init(&arena, ifd_alloc_system(), (size_t)16 << 20);
+    heard[0] = '\0';
+    return ifd_manifest_read(ifd_str(text), "config.pbtxt", &arena, &warnings, ret, err);
+}
+
+static void usual_config_is_read(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(
+        read_text("# a comment\n"
+                  "name: \"densenet\"\n"
+                  "platform: 'tflite' max_batch_size: 8;\n"
+                  "input [\n"
+                  "  { name: \"data_0\" data_type: TYPE_FP32 format: FORMAT_NCHW\n"
+                  "    dims: [ 3, 224, -1 ] },\n"
+                  "  { name: \"b\", data_type: TYPE_STRING, dims: 1, dims: 2, optional: true }\n"
+                  "]\n"
+                  "output { name: \"fc\\x36_1\" data_type: TYPE_INT8 dims: [ 1000 ]\n"
+                  "  label_filename: \"labels.txt\" }\n"
+                  "instance_group [ { count: 2 kind: KIND_CPU } ]\n"
+                  "version_policy: { specific { versions: [ 1, 3 ] } }\n"
+                  "dynamic_batching { preferred_batch_size: [ 8, 4 ]\n"
+                  "  max_queue_delay_microseconds: 100\n"
+                  "  default_queue_policy { timeout_action: DELAY max_queue_size: 5 } }\n"
+                  "parameters { key: \"threads\" value { string_value: \"3\" } }\n",
+                  &m, &err),
+        &err);
+    EXPECT_TEXT(m.name, "densenet");
+    EXPECT_INT(m.max_batch_size, 8);
+    EXPECT_INT(m.input_count, 2);
+    EXPECT_INT(m.input[0].dtype, IFD_F32);
+    EXPECT_INT(m.input[0].format, IFD_MANIFEST_NCHW);
+    EXPECT_INT(m.input[0].dims.rank, 3);
+    EXPECT_INT(m.input[0].dims.dim[2], IFD_DIM_ANY);
+    EXPECT_INT(m.input[1].dtype, IFD_STR);
+    EXPECT_INT(m.input[1].dims.dim[1], 2);
+    EXPECT(m.input[1].is_optional);
+    EXPECT_TEXT(m.output[0].name, "fc6_1");
+    EXPECT_TEXT(m.output[0].label_filename, "labels.txt");
+    EXPECT_INT(m.group[0].count, 2);
+    EXPECT_INT(m.policy, IFD_MANIFEST_SPECIFIC);
+    EXPECT_INT(m.version_count, 2);
+    EXPECT_INT(m.version[1], 3);
+    EXPECT(m.dynamic_batching && !m.timeout_rejects);
+    EXPECT_INT(m.preferred_batch_size[0], 4);
+    EXPECT_INT(m.max_queue_size, 5);
+    EXPECT_TEXT(ifd_manifest_parameter(&m, "threads"), "3");
+    EXPECT_TEXT(heard, "");
+}
+
+static void json_means_the_same(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(read_text("{ \"name\": \"m\", \"max_batch_size\": \"16\",\n"
+                         "  \"input\": [{\"name\": \"x\", \"data_type\": \"TYPE_UINT8\","
+                         " \"dims\": [\"3\", 4]}],\n"
+                         "  \"version_policy\": {\"all\": {}},\n"
+                         "  \"parameters\": {\"threads\": {\"string_value\": \"2\"}, \"k\": "
+                         "{\"string_value\": \"caf\\u00e9\"}} }",
+                         &m, &err),
+               &err);
+    EXPECT_INT(m.max_batch_size, 16);
+    EXPECT_INT(m.input[0].dims.dim[0], 3);
+    EXPECT_INT(m.policy, IFD_MANIFEST_ALL);
+    EXPECT_TEXT(ifd_manifest_parameter(&m, "threads"), "2");
+    EXPECT_TEXT(ifd_manifest_parameter(&m, "k"), "caf\xc3\xa9");
+    EXPECT(ifd_manifest_parameter(&m, "none") == NULL);
+}
+
+static void unknown_and_idle_fields_are_named(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(read_text("max_batch_sise: 3\noptimization { graph { level: 1 } }\n"
+                         "input { name: \"x\" colour: \"red\" }\n",
+                         &m, &err),
+               &err);
+    EXPECT_HAS(heard, "config.pbtxt:1: field \"max_batch_sise\" is unknown");
+    EXPECT_HAS(heard, "config.pbtxt:2: field \"optimization\" has no effect here");
+    EXPECT_HAS(heard, "config.pbtxt:3: field \"colour\" is unknown");
+}
+
+static void expect_refused(const char *text, enum ifd_code want, const char *part)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    EXPECT_CODE(read_text(text, &m, &err), want, &err);
+    EXPECT_HAS(err.text, part);
+}
+
+static void broken_text_is_refused_with_the_line(void)
+{
+    expect_refused("name: \"x\"\nmax_batch_size: many [\n", IFD_CORRUPT, "config.pbtxt:");
+    expect_refused("name: \"x\n\"", IFD_CORRUPT, "config.pbtxt:1: ");
+    expect_refused("name \"x\"", IFD_CORRUPT, "expected \":\"");
+    expect_refused("input {\n name: \"x\"\n", IFD_CORRUPT, "config.pbtxt:3: text ends");
+    expect_refused("a: 1 }", IFD_CORRUPT, "found \"}\"");
+    expect_refused("{ \"a\": 1 ", IFD_CORRUPT, "text ends");
+    expect_refused("a: [1, 2", IFD_CORRUPT, "text ends");
+    expect_refused("a: \"\\q\"", IFD_CORRUPT, "an escape");
+    expect_refused("a: \"\\000\"", IFD_CORRUPT, "an escape");
+    expect_refused("a: @", IFD_CORRUPT, "a value");
+}
+
+static void wrong_values_are_refused_with_the_line(void)
+{
+    expect_refused("\nmax_batch_size: many", IFD_INVALID, "config.pbtxt:2: max_batch_size");
+    expect_refused("max_batch_size: -1", IFD_INVALID, "\"-1\"");
+    expect_refused("input { name: \"x\" data_type: TYPE_FLOAT }", IFD_INVALID, "TYPE_FLOAT");
+    expect_refused("input { name: \"x\" dims: 0 }", IFD_INVALID, "a dimension");
+    expect_refused("input { dims: 1 }", IFD_INVALID, "has no name");
+    expect_refused("input { name: \"x\" dims: [1,1,1,1,1,1,1,1,1] }", IFD_TOO_LARGE, "dimensions");
+    expect_refused("instance_group { count: 0 }", IFD_INVALID, "between 1 and 64");
+    expect_refused("version_policy { latest { num_versions: 0 } }", IFD_INVALID, "1 version");
+}
+
+static void what_would_change_meaning_is_refused(void)
+{
+    expect_refused("sequence_batching { }", IFD_UNSUPPORTED, "sequence_batching");
+    expect_refused("ensemble_scheduling { }", IFD_UNSUPPORTED, "ensemble_scheduling");
+    expect_refused("input { name: \"x\" reshape { shape: [] } }", IFD_UNSUPPORTED, "reshape");
+    expect_refused("model_transaction_policy { decoupled: true }", IFD_UNSUPPORTED, "decoupled");
+}
+
+static void nesting_and_fields_are_bounded(void)
+{
+    static char text[300000];
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    memset(text, '\0', sizeof(text));
+    for (int i = 0; i < 100; i++) {
+        (void)strncat(text, "a{", sizeof(text) - strlen(text) - 1);
+    }
+    EXPECT_INT(read_text(text, &m, &err), IFD_TOO_LARGE);
+    EXPECT_HAS(err.text, "nested deeper");
+    for (size_t i = 0; i + 5 < sizeof(text); i += 4) {
+        memcpy(text + i, "a:1 ", 4);
+    }
+    EXPECT_INT(read_text(text, &m, &err), IFD_TOO_LARGE);
+    EXPECT_HAS(err.text, "fields");
+}
+
+static void missing_memory_is_an_error_at_every_step(void)
+{
+    static const char text[] = "name: \"m\" input { name: \"x\" dims: [1,2] } "
+                               "parameters { key: \"a\" value { string_value: \"b\" } }";
+    for (long k = 1;; k++) {
+        struct fail_alloc fail;
+        struct ifd_arena torture;
+        struct ifd_manifest m;
+        fail_alloc_init(&fail, k);
+        ifd_arena_init(&torture, &fail.alloc, (size_t)1 << 20);
+        enum ifd_code code = ifd_manifest_read(ifd_str(text), "c", &torture, NULL, &m, NULL);
+        ifd_arena_finish(&torture);
+        bool was_failed = fail.failed;
+        fail_alloc_finish(&fail);
+        EXPECT_INT(code, was_failed ? IFD_NOMEM : IFD_OK);
+        if (!was_failed) {
+            break;
+        }
+    }
+}
+
+/* ---- against a model ---- */
+
+static const struct ifd_port image_port = {
+    .name = "image",
+    .desc = {.dtype = IFD_U8, .shape = {.rank = 4, .dim = {1, 32, 32, 3}}},
+    .batched = true};
+static const struct ifd_port score_port = {
+    .name = "score",
+    .desc = {.dtype = IFD_F32, .shape = {.rank = 2, .dim = {1, 10}}},
+    .batched = true};
+static const struct ifd_model_info model_info = {
+    .input = &image_port, .input_count = 1, .output = &score_port, .output_count = 1};
+
+static enum ifd_code complete(const char *text, struct ifd_manifest *m, struct ifd_err *err)
+{
+    REQUIRE_OK(read_text(text, m, err), err);
+    return ifd_manifest_complete(m, &model_info, &arena, err);
+}
+
+static void empty_config_takes_everything_from_the_file(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(complete("", &m, &err), &err);
+    EXPECT_INT(m.max_batch_size, 0);
+    EXPECT_INT(m.input_count, 1);
+    EXPECT_TEXT(m.input[0].name, "image");
+    EXPECT_INT(m.input[0].dims.rank, 4);
+    EXPECT_INT(m.input[0].dims.dim[0], 1);
+    EXPECT_INT(m.output[0].dtype, IFD_F32);
+}
+
+static void batch_dimension_is_taken_off_when_there_is_a_max_batch_size(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(
+        complete("max_batch_size: 4 output { name: \"score\" label_filename: \"l\" }", &m, &err),
+        &err);
+    EXPECT_INT(m.input[0].dims.rank, 3);
+    EXPECT_INT(m.input[0].dims.dim[0], 32);
+    EXPECT_INT(m.output[0].dims.rank, 1);
+    EXPECT_TEXT(m.output[0].label_filename, "l");
+}
+
+static void first_dimension_may_be_left_open(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(complete("input { name: \"image\" dims: [-1,32,32,3] }", &m, &err), &err);
+    EXPECT_INT(m.input[0].dims.dim[0], IFD_DIM_ANY);
+}
+
+static void contradictions_are_refused_with_both_sides(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    EXPECT_INT(complete("input { name: \"picture\" }", &m, &err), IFD_INVALID);
+    EXPECT_HAS(err.text, "no input \"picture\"");
+    EXPECT_HAS(err.text, "\"image\"");
+    EXPECT_INT(complete("input { name: \"image\" data_type: TYPE_FP32 }", &m, &err), IFD_INVALID);
+    EXPECT_HAS(err.text, "FP32");
+    EXPECT_HAS(err.text, "UINT8");
+    EXPECT_INT(complete("input { name: \"image\" dims: [1,33,32,3] }", &m, &err), IFD_INVALID);
+    EXPECT_HAS(err.text, "[1,33,32,3]");
+    EXPECT_HAS(err.text, "[1,32,32,3]");
+    EXPECT_INT(complete("output { name: \"score\" } output { name: \"score\" }", &m, &err),
+               IFD_INVALID);
+    EXPECT_HAS(err.text, "twice");
+}
+
+static void max_batch_size_needs_a_batch_dimension(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    struct ifd_port fixed = image_port;
+    fixed.batched = false;
+    struct ifd_model_info info = model_info;
+    info.input = &fixed;
+    REQUIRE_OK(read_text("max_batch_size: 2", &m, &err), &err);
+    EXPECT_INT(ifd_manifest_complete(&m, &info, &arena, &err), IFD_INVALID);
+    EXPECT_HAS(err.text, "\"image\"");
+}
+
+static void identity_needs_like_inputs_and_outputs(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(read_text("input { name: \"a\" data_type: TYPE_FP32 dims: 3 }"
+                         "output { name: \"b\" data_type: TYPE_FP32 dims: 3 }",
+                         &m, &err),
+               &err);
+    REQUIRE_OK(ifd_manifest_complete_identity(&m, &err), &err);
+    REQUIRE_OK(read_text("input { name: \"a\" data_type: TYPE_FP32 dims: 3 }"
+                         "output { name: \"b\" data_type: TYPE_FP32 dims: 4 }",
+                         &m, &err),
+               &err);
+    EXPECT_INT(ifd_manifest_complete_identity(&m, &err), IFD_INVALID);
+    EXPECT_HAS(err.text, "[4]");
+    REQUIRE_OK(read_text("", &m, &err), &err);
+    EXPECT_INT(ifd_manifest_complete_identity(&m, &err), IFD_INVALID);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(usual_config_is_read),
+        T(json_means_the_same),
+        T(unknown_and_idle_fields_are_named),
+        T(broken_text_is_refused_with_the_line),
+        T(wrong_values_are_refused_with_the_line),
+        T(what_would_change_meaning_is_refused),
+        T(nesting_and_fields_are_bounded),
+        T(missing_memory_is_an_error_at_every_step),
+        T(empty_config_takes_everything_from_the_file),
+        T(batch_dimension_is_taken_off_when_there_is_a_max_batch_size),
+        T(first_dimension_may_be_left_open),
+        T(contradictions_are_refused_with_both_sides),
+        T(max_batch_size_needs_a_batch_dimension),
+        T(identity_needs_like_inputs_and_outputs),
+    };
+    int result = test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+    ifd_arena_finish(&arena);
+    return result;
+}

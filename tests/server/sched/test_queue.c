@@ -1,0 +1,279 @@
+#include "server/sched/queue.h"
+
+#include "server/sched/runners.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/test.h"
+
+#define CAPACITY 4
+
+struct fixture {
+    struct fake_clock clock;
+    struct ifd_queue queue;
+    struct ifd_job job[CAPACITY + 1];
+};
+
+static void begin(struct fixture *f, const struct ifd_batch_rules *rules)
+{
+    *f = (struct fixture){0};
+    fake_clock_init(&f->clock, 1000);
+    ifd_queue_init(&f->queue, rules, CAPACITY, &f->clock.clock);
+    for (int i = 0; i <= CAPACITY; i++) {
+        f->job[i].batch = 1;
+    }
+}
+
+static const struct ifd_batch_rules alone = {.max_batch = 1};
+static const struct ifd_batch_rules together = {.is_dynamic = true, .max_batch = 8};
+
+static void full_queue_refuses_with_the_number(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin(&f, &alone);
+    for (int i = 0; i < CAPACITY; i++) {
+        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], &err), &err);
+    }
+    EXPECT_INT(ifd_queue_push(&f.queue, &f.job[CAPACITY], &err), IFD_BUSY);
+    EXPECT_HAS(err.text, "4 requests");
+    EXPECT(ifd_queue_clear(&f.queue) == &f.job[0]);
+    ifd_queue_finish(&f.queue);
+}
+
+static void requests_leave_in_order_of_level_then_arrival(void)
+{
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    begin(&f, &alone);
+    f.job[0].level = 1;
+    f.job[2].level = 1;
+    for (int i = 0; i < CAPACITY; i++) {
+        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], NULL), NULL);
+    }
+    static const int want[] = {1, 3, 0, 2};
+    for (int i = 0; i < CAPACITY; i++) {
+        EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+        EXPECT(taken[0] == &f.job[want[i]]);
+    }
+    EXPECT_INT(ifd_queue_count(&f.queue), 0);
+    ifd_queue_finish(&f.queue);
+}
+
+static void waiting_requests_leave_together(void)
+{
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    begin(&f, &together);
+    for (int i = 0; i < 3; i++) {
+        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], NULL), NULL);
+    }
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 3);
+    EXPECT(taken[0] == &f.job[0] && taken[2] == &f.job[2]);
+    ifd_queue_finish(&f.queue);
+}
+
+static void requests_of_other_shapes_do_not_share(void)
+{
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    char byte = 0;
+    struct ifd_tensor tensor[3] = {0};
+    begin(&f, &together);
+    for (int i = 0; i < 3; i++) {
+        tensor[i] = (struct ifd_tensor){
+            .dtype = IFD_F32, .shape = {.rank = 2, .dim = {i + 1, 16}}, .data = &byte};
+        f.job[i].input = &tensor[i];
+        f.job[i].input_count = 1;
+    }
+    tensor[2].shape.dim[1] = 17;
+    for (int i = 0; i < 3; i++) {
+        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], NULL), NULL);
+    }
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    EXPECT(taken[0] == &f.job[2]);
+    ifd_queue_finish(&f.queue);
+}
+
+static void removed_request_never_runs(void)
+{
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    begin(&f, &alone);
+    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
+    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[1], NULL), NULL);
+    EXPECT(ifd_queue_remove(&f.queue, &f.job[0]));
+    EXPECT(!ifd_queue_remove(&f.queue, &f.job[0]));
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    EXPECT(taken[0] == &f.job[1]);
+    EXPECT(!ifd_queue_remove(&f.queue, &f.job[1]));
+    ifd_queue_finish(&f.queue);
+}
+
+static void late_request_expires(void)
+{
+    struct fixture f;
+    begin(&f, &alone);
+    f.job[0].deadline_ns = 5000;
+    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
+    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[1], NULL), NULL);
+    EXPECT(ifd_queue_expire(&f.queue) == NULL);
+    fake_clock_advance(&f.clock, 4000);
+    struct ifd_job *expired = ifd_queue_expire(&f.queue);
+    EXPECT(expired == &f.job[0] && expired->next == NULL);
+    EXPECT_INT(ifd_queue_count(&f.queue), 1);
+    (void)ifd_queue_clear(&f.queue);
+    ifd_queue_finish(&f.queue);
+}
+
+static void late_request_is_not_run_before_it_expires(void)
+{
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    begin(&f, &alone);
+    f.job[0].deadline_ns = 5000;
+    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
+    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[1], NULL), NULL);
+    fake_clock_advance(&f.clock, 4000);
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    EXPECT(taken[0] == &f.job[1]);
+    (void)ifd_queue_clear(&f.queue);
+    ifd_queue_finish(&f.queue);
+}
+
+static void delayed_request_runs_after_all_others(void)
+{
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    begin(&f, &alone);
+    f.job[0].deadline_ns = 5000;
+    f.job[0].lower_at_deadline = true;
+    f.job[1].level = 3;
+    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
+    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[1], NULL), NULL);
+    fake_clock_advance(&f.clock, 4000);
+    EXPECT(ifd_queue_expire(&f.queue) == NULL);
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    EXPECT(taken[0] == &f.job[1]);
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    EXPECT(taken[0] == &f.job[0]);
+    ifd_queue_finish(&f.queue);
+}
+
+static void closed_queue_refuses_and_ends_its_takers(void)
+{
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    begin(&f, &alone);
+    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
+    ifd_queue_close(&f.queue);
+    EXPECT_INT(ifd_queue_push(&f.queue, &f.job[1], NULL), IFD_UNAVAILABLE);
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 0);
+    ifd_queue_finish(&f.queue);
+}
+
+/* ---- with workers ---- */
+
+struct failing {
+    struct ifd_runner base;
+    uint32_t runs;
+};
+
+/* Fails every batch that holds a job of batch 7. */
+static enum ifd_code fail_sevens(struct ifd_runner *self, struct ifd_job *const *job,
+                                 uint32_t count, struct ifd_err *err)
+{
+    ((struct failing *)self)->runs++;
+    for (uint32_t i = 0; i < count; i++) {
+        if (job[i]->batch == 7) {
+            return ifd_fail(err, IFD_INVALID, "a seven");
+        }
+    }
+    return IFD_OK;
+}
+
+static void keep(struct ifd_runner *self)
+{
+    (void)self;
+}
+
+static void no_wake(void *arg)
+{
+    (void)arg;
+}
+
+static int finished;
+
+static void count_finished(struct ifd_completion *completion)
+{
+    (void)completion;
+    finished++;
+}
+
+static void failed_batch_fails_only_its_own_member(void)
+{
+    struct ifd_queue queue;
+    struct ifd_completions completions;
+    struct ifd_workers *workers = NULL;
+    struct ifd_err err = {0};
+    const struct ifd_batch_rules rules = {.is_dynamic = true, .max_batch = 100};
+    struct failing failing = {.base = {.run = fail_sevens, .destroy = keep}};
+    struct ifd_runner *runner[] = {&failing.base};
+    struct ifd_job job[3] = {{.batch = 1}, {.batch = 7}, {.batch = 2}};
+    ifd_queue_init(&queue, &rules, 10, ifd_clock_system());
+    ifd_completions_init(&completions, no_wake, NULL);
+    for (int i = 0; i < 3; i++) {
+        job[i].completion.fn = count_finished;
+        REQUIRE_OK(ifd_queue_push(&queue, &job[i], &err), &err);
+    }
+    REQUIRE_OK(
+        ifd_workers_create(&queue, runner, 1, &completions, ifd_alloc_system(), &workers, &err),
+        &err);
+    ifd_queue_close(&queue);
+    ifd_workers_destroy(workers);
+    finished = 0;
+    ifd_completions_drain(&completions);
+    EXPECT_INT(finished, 3);
+    EXPECT_INT(job[0].code, IFD_OK);
+    EXPECT_INT(job[1].code, IFD_INVALID);
+    EXPECT_TEXT(job[1].err.text, "a seven");
+    EXPECT_INT(job[2].code, IFD_OK);
+    EXPECT_INT(failing.runs, 4);
+    ifd_queue_finish(&queue);
+}
+
+static void identity_returns_its_inputs(void)
+{
+    struct ifd_runner *runner = NULL;
+    float values[3] = {1, 2, 3};
+    const struct ifd_tensor in = {.dtype = IFD_F32,
+                                  .shape = {.rank = 1, .dim = {3}},
+                                  .data = values,
+                                  .bytes = sizeof(values)};
+    struct ifd_tensor out = {0};
+    struct ifd_job job = {.input = &in, .output = &out, .input_count = 1, .output_count = 1};
+    struct ifd_job *jobs[] = {&job};
+    REQUIRE_OK(ifd_runner_identity(0, ifd_alloc_system(), &runner, NULL), NULL);
+    REQUIRE_OK(runner->run(runner, jobs, 1, NULL), NULL);
+    EXPECT(out.data == values);
+    EXPECT_INT(out.bytes, sizeof(values));
+    runner->destroy(runner);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(full_queue_refuses_with_the_number),
+        T(requests_leave_in_order_of_level_then_arrival),
+        T(waiting_requests_leave_together),
+        T(requests_of_other_shapes_do_not_share),
+        T(removed_request_never_runs),
+        T(late_request_expires),
+        T(late_request_is_not_run_before_it_expires),
+        T(delayed_request_runs_after_all_others),
+        T(closed_queue_refuses_and_ends_its_takers),
+        T(failed_batch_fails_only_its_own_member),
+        T(identity_returns_its_inputs),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
