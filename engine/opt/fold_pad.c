@@ -1,0 +1,88 @@
+/* Lets windows reach over the edge instead of padding in a step of their own: pad → conv2d or depthwise_conv2d becomes
+ * the convolution with explicit padding. Pools do not count padding, so theirs stays. */
+#include "engine/opt/pass_impl.h"
+
+/* Zero, in the tensor's own terms. */
+static bool pads_with_zero(const struct ifd_pad_attrs *attrs, const struct ifd_desc *desc)
+{
+    if (!attrs->has_value) {
+        return true;
+    }
+    const float zero = desc->quant.count == 1 ? (float)desc->quant.zero_point[0] : 0.0f;
+    return attrs->value == zero;
+}
+
+/* Nothing but height and width of [n,h,w,c] is padded, and nothing is cut. */
+static bool pads_image(const struct ifd_pad_attrs *attrs)
+{
+    if (attrs->before.count != 4 || attrs->after.count != 4) {
+        return false;
+    }
+    for (uint32_t d = 0; d < 4; d++) {
+        const int64_t before = attrs->before.value[d], after = attrs->after.value[d];
+        if (before < 0 || after < 0 || before > INT16_MAX || after > INT16_MAX ||
+            ((d == 0 || d == 3) && before + after > 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The convolution's window over the tensor before the pad. */
+static bool widen(const struct ifd_graph *graph, const struct ifd_node *conv,
+                  const struct ifd_pad_attrs *pad, struct ifd_window *window)
+{
+    const struct ifd_shape *in = &graph->value[conv->input[0]].desc.shape;
+    const struct ifd_shape *filter = &graph->value[conv->input[1]].desc.shape;
+    struct ifd_window_size size;
+    if (!ifd_window_resolve(window, filter->dim[1], filter->dim[2], in->dim[1], in->dim[2],
+                            &size)) {
+        return false;
+    }
+    window->padding = IFD_PAD_EXPLICIT;
+    window->pad_top = (int32_t)(size.pad_top + pad->before.value[1]);
+    window->pad_bottom = (int32_t)(size.pad_bottom + pad->after.value[1]);
+    window->pad_left = (int32_t)(size.pad_left + pad->before.value[2]);
+    window->pad_right = (int32_t)(size.pad_right + pad->after.value[2]);
+    return true;
+}
+
+static enum ifd_code fold(struct ifd_graph *graph, struct ifd_node *conv, uint32_t *ret_changes,
+                          struct ifd_err *err)
+{
+    const uint32_t producer = graph->value[conv->input[0]].producer;
+    const struct ifd_node *pad = producer == IFD_NONE ? NULL : &graph->node[producer];
+    if (!pad || pad->op != IFD_OP_PAD || pad->input_count != 1) {
+        return IFD_OK;
+    }
+    const struct ifd_pad_attrs *pads = pad->attrs;
+    struct ifd_conv2d_attrs attrs = *(const struct ifd_conv2d_attrs *)conv->attrs;
+    if (!pads_image(pads) || !pads_with_zero(pads, &graph->value[pad->input[0]].desc) ||
+        !widen(graph, conv, pads, &attrs.window)) {
+        return IFD_OK;
+    }
+    struct ifd_conv2d_attrs *folded = ifd_arena_take(graph->arena, sizeof(*folded));
+    if (!folded) {
+        return ifd_arena_fail(graph->arena, sizeof(*folded), err);
+    }
+    *folded = attrs;
+    conv->attrs = folded;
+    conv->input[0] = pad->input[0];
+    (*ret_changes)++;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_pass_fold_pad(struct ifd_graph *graph, struct ifd_arena *scratch,
+                                uint32_t *ret_changes, struct ifd_err *err)
+{
+    (void)scratch;
+    *ret_changes = 0;
+    enum ifd_code code = IFD_OK;
+    for (uint32_t n = 0; code == IFD_OK && n < graph->node_count; n++) {
+        struct ifd_node *node = &graph->node[n];
+        if (node->op == IFD_OP_CONV2D || node->op == IFD_OP_DEPTHWISE_CONV2D) {
+            code = fold(graph, node, ret_changes, err);
+        }
+    }
+    return code;
+}

@@ -1,0 +1,434 @@
+/* Layout propagation: transpositions are moved behind the operators that do not care for the order of dimensions, where
+ * they meet their inverse and vanish. A graph that was made for channels-first ends up channels-last throughout.
+ *
+ * The graph is rebuilt: beside every value that is a transposition of another ("v is w, transposed by perm"), operators
+ * compute on w, and a transposition back to v is put behind; who reads v through another transposition reads w. What
+ * nobody reads falls away. The result is taken only if it has fewer nodes, so the pass comes to an end. */
+#include "engine/opt/pass_impl.h"
+
+#include "engine/ir/shape.h"
+
+#include <string.h>
+
+struct perm {
+    uint32_t rank;
+    uint8_t axis[IFD_MAX_RANK]; /* dimension i of v is dimension axis[i] of w */
+};
+
+/* What is known of a value. */
+struct fact {
+    uint32_t same;  /* the value to read instead; itself if none */
+    uint32_t other; /* w, IFD_NONE if there is none */
+    struct perm perm;
+};
+
+struct mover {
+    const struct ifd_graph *from;
+    struct ifd_graph to;
+    struct fact *fact;
+    uint32_t fact_count;
+    bool *is_output;
+    struct ifd_arena *scratch;
+    struct ifd_err *err;
+};
+
+/* ---- permutations ---- */
+
+static bool perm_equal(const struct perm *a, const struct perm *b)
+{
+    return a->rank == b->rank && memcmp(a->axis, b->axis, a->rank) == 0;
+}
+
+static bool perm_is_identity(const struct perm *perm)
+{
+    for (uint32_t i = 0; i < perm->rank; i++) {
+        if (perm->axis[i] != i) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct perm perm_inverse(const struct perm *perm)
+{
+    struct perm inverse = {.rank = perm->rank};
+    for (uint8_t i = 0; i < perm->rank; i++) {
+        inverse.axis[perm->axis[i]] = i;
+    }
+    return inverse;
+}
+
+/* First a, then b. */
+static struct perm perm_chain(const struct perm *a, const struct perm *b)
+{
+    struct perm chain = {.rank = a->rank};
+    for (uint32_t i = 0; i < a->rank; i++) {
+        chain.axis[i] = a->axis[b->axis[i]];
+    }
+    return chain;
+}
+
+static bool perm_of(const struct ifd_node *node, struct perm *ret)
+{
+    const struct ifd_transpose_attrs *attrs = node->attrs;
+    ret->rank = attrs->perm.count;
+    for (uint32_t i = 0; i < ret->rank; i++) {
+        const int64_t axis = attrs->perm.value[i];
+        ret->axis[i] = (uint8_t)(axis < 0 ? axis + (int64_t)ret->rank : axis);
+    }
+    return node->input_count == 1 && ret->rank > 0;
+}
+
+/* ---- building ---- */
+
+static uint32_t resolve(const struct mover *m, uint32_t value)
+{
+    return value == IFD_NONE ? value : m->fact[value].same;
+}
+
+static const struct fact *fact_of(const struct mover *m, uint32_t value)
+{
+    return &m->fact[m->fact[value].same];
+}
+
+/* A new value: v's description with the dimensions of w. */
+static enum ifd_code add_twin(struct mover *m, uint32_t v, const struct perm *perm, uint32_t *ret)
+{
+    const struct ifd_value *value = &m->to.value[v];
+    struct ifd_desc desc = value->desc;
+    for (uint32_t i = 0; i < perm->rank; i++) {
+        desc.shape.dim[perm->axis[i]] = value->desc.shape.dim[i];
+    }
+    const enum ifd_code code = ifd_graph_add_value(&m->to, value->name, &desc, ret, m->err);
+    if (code == IFD_OK && *ret < m->fact_count) {
+        m->fact[*ret] = (struct fact){.same = *ret, .other = IFD_NONE};
+    }
+    return code;
+}
+
+static enum ifd_code add_node(struct mover *m, const struct ifd_node *like, const void *attrs,
+                              const uint32_t *input, const uint32_t *output)
+{
+    struct ifd_node *node = NULL;
+    const enum ifd_code code = ifd_graph_add_node(&m->to, like->op, input, like->input_count,
+                                                  output, like->output_count, &node, m->err);
+    if (code == IFD_OK) {
+        node->attrs = attrs;
+        node->source_index = like->source_index;
+        node->source_name = like->source_name;
+    }
+    return code;
+}
+
+static enum ifd_code add_transpose(struct mover *m, uint32_t input, const struct perm *perm,
+                                   uint32_t output)
+{
+    struct ifd_node *node = NULL;
+    const enum ifd_code code =
+        ifd_graph_add_node(&m->to, IFD_OP_TRANSPOSE, &input, 1, &output, 1, &node, m->err);
+    if (code == IFD_OK) {
+        struct ifd_transpose_attrs *attrs = (struct ifd_transpose_attrs *)(uintptr_t)node->attrs;
+        attrs->perm.count = perm->rank;
+        for (uint32_t i = 0; i < perm->rank; i++) {
+            attrs->perm.value[i] = perm->axis[i];
+        }
+    }
+    return code;
+}
+
+/* A node as it is, on resolved inputs. */
+static enum ifd_code keep(struct mover *m, const struct ifd_node *node)
+{
+    uint32_t *input = ifd_arena_take_array(m->scratch, node->input_count, sizeof(*input));
+    if (!input) {
+        return ifd_arena_fail(m->scratch, node->input_count * sizeof(*input), m->err);
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        input[i] = resolve(m, node->input[i]);
+    }
+    return add_node(m, node, node->attrs, input, node->output);
+}
+
+/* A transposition: of w rather than of v; none if that comes out as w itself. */
+static enum ifd_code transpose(struct mover *m, const struct ifd_node *node)
+{
+    const uint32_t out = node->output[0];
+    uint32_t base = resolve(m, node->input[0]);
+    struct perm perm;
+    if (!perm_of(node, &perm)) {
+        return keep(m, node);
+    }
+    const struct fact *fact = &m->fact[base];
+    if (fact->other != IFD_NONE) {
+        perm = perm_chain(&fact->perm, &perm);
+        base = fact->other;
+    }
+    if (perm_is_identity(&perm) && !m->is_output[out]) {
+        m->fact[out].same = base;
+        return IFD_OK;
+    }
+    m->fact[out].other = base;
+    m->fact[out].perm = perm;
+    return add_transpose(m, base, &perm, out);
+}
+
+/* ---- operators that do not care ---- */
+
+static void permute_ints(struct ifd_ints *ints, const struct perm *perm)
+{
+    const struct ifd_ints before = *ints;
+    for (uint32_t i = 0; i < perm->rank && i < before.count; i++) {
+        ints->value[perm->axis[i]] = before.value[i];
+    }
+}
+
+static int32_t permute_mask(int32_t mask, const struct perm *perm)
+{
+    int32_t result = 0;
+    for (uint32_t i = 0; i < perm->rank; i++) {
+        result |= (mask >> i & 1) << perm->axis[i];
+    }
+    return result;
+}
+
+static int32_t permute_axis(int32_t axis, const struct perm *perm)
+{
+    return perm->axis[axis < 0 ? axis + (int32_t)perm->rank : axis];
+}
+
+/* Rewrites the attributes for w. False: this operator cares, or these attributes do. */
+static bool permute_attrs(enum ifd_op op, void *attrs, const struct perm *perm)
+{
+    switch (op) {
+    case IFD_OP_ADD:
+    case IFD_OP_SUB:
+    case IFD_OP_MUL:
+    case IFD_OP_DIV:
+    case IFD_OP_MINIMUM:
+    case IFD_OP_MAXIMUM:
+    case IFD_OP_SQUARED_DIFFERENCE:
+    case IFD_OP_ABS:
+    case IFD_OP_NEG:
+    case IFD_OP_EXP:
+    case IFD_OP_LOG:
+    case IFD_OP_SQRT:
+    case IFD_OP_RSQRT:
+    case IFD_OP_RELU:
+    case IFD_OP_RELU6:
+    case IFD_OP_RELU_N1_TO_1:
+    case IFD_OP_CLAMP:
+    case IFD_OP_LEAKY_RELU:
+    case IFD_OP_HARD_SWISH:
+    case IFD_OP_LOGISTIC:
+    case IFD_OP_TANH:
+    case IFD_OP_CAST:
+    case IFD_OP_QUANTIZE:
+    case IFD_OP_DEQUANTIZE:
+        return true;
+    case IFD_OP_CONCAT:
+    case IFD_OP_SPLIT: /* the axis is the first field of both */
+        *(int32_t *)attrs = permute_axis(*(const int32_t *)attrs, perm);
+        return true;
+    case IFD_OP_PAD: {
+        struct ifd_pad_attrs *pad = attrs;
+        permute_ints(&pad->before, perm);
+        permute_ints(&pad->after, perm);
+        return pad->before.count == perm->rank && pad->after.count == perm->rank;
+    }
+    case IFD_OP_SLICE: {
+        struct ifd_slice_attrs *slice = attrs;
+        permute_ints(&slice->begin, perm);
+        permute_ints(&slice->size, perm);
+        return slice->begin.count == perm->rank && slice->size.count == perm->rank;
+    }
+    case IFD_OP_STRIDED_SLICE: {
+        struct ifd_strided_slice_attrs *slice = attrs;
+        permute_ints(&slice->begin, perm);
+        permute_ints(&slice->end, perm);
+        permute_ints(&slice->strides, perm);
+        slice->begin_mask = permute_mask(slice->begin_mask, perm);
+        slice->end_mask = permute_mask(slice->end_mask, perm);
+        return slice->begin.count == perm->rank && slice->end.count == perm->rank &&
+               slice->strides.count == perm->rank &&
+               (slice->ellipsis_mask | slice->new_axis_mask | slice->shrink_axis_mask) == 0;
+    }
+    case IFD_OP_REDUCE_MEAN:
+    case IFD_OP_REDUCE_SUM:
+    case IFD_OP_REDUCE_MAX: {
+        struct ifd_reduce_attrs *reduce = attrs;
+        for (uint32_t i = 0; i < reduce->axes.count; i++) {
+            reduce->axes.value[i] = permute_axis((int32_t)reduce->axes.value[i], perm);
+        }
+        return reduce->keep_dims;
+    }
+    case IFD_OP_SOFTMAX: /* along the last dimension */
+        return perm->axis[perm->rank - 1] == perm->rank - 1;
+    default:
+        return false;
+    }
+}
+
+/* The permutation that all moved inputs of a node share. False if none is moved, or they differ, or another input cannot
+ * follow: one that is computed, or a constant of another rank that is not a single number. */
+static bool common_perm(const struct mover *m, const struct ifd_node *node, struct perm *ret)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const struct fact *fact = node->input[i] == IFD_NONE ? NULL : fact_of(m, node->input[i]);
+        if (!fact || fact->other == IFD_NONE) {
+            continue;
+        }
+        if (found && !perm_equal(ret, &fact->perm)) {
+            return false;
+        }
+        *ret = fact->perm;
+        found = true;
+    }
+    for (uint32_t i = 0; found && i < node->input_count; i++) {
+        if (node->input[i] == IFD_NONE) {
+            return false;
+        }
+        const struct ifd_value *value = &m->to.value[resolve(m, node->input[i])];
+        size_t elements = 0;
+        const bool is_single = value->is_constant &&
+                               ifd_shape_elements(&value->desc.shape, &elements) && elements == 1;
+        const bool follows = value->is_constant && value->desc.shape.rank == ret->rank &&
+                             value->desc.quant.count <= 1;
+        found = fact_of(m, node->input[i])->other != IFD_NONE || is_single || follows;
+    }
+    for (uint32_t i = 0; found && i < node->output_count; i++) {
+        const struct ifd_desc *desc = &m->to.value[node->output[i]].desc;
+        found = desc->shape.rank == ret->rank && desc->quant.count <= 1;
+    }
+    return found;
+}
+
+/* The input on w's side: w itself, a single number, or a constant turned around (which folding computes). */
+static enum ifd_code moved_input(struct mover *m, uint32_t value, const struct perm *perm,
+                                 uint32_t *ret)
+{
+    const uint32_t v = resolve(m, value);
+    size_t elements = 0;
+    if (m->fact[v].other != IFD_NONE) {
+        *ret = m->fact[v].other;
+        return IFD_OK;
+    }
+    *ret = v;
+    if (ifd_shape_elements(&m->to.value[v].desc.shape, &elements) && elements == 1) {
+        return IFD_OK;
+    }
+    const struct perm inverse = perm_inverse(perm);
+    const enum ifd_code code = add_twin(m, v, perm, ret);
+    return code == IFD_OK ? add_transpose(m, v, &inverse, *ret) : code;
+}
+
+static enum ifd_code move(struct mover *m, const struct ifd_node *node, const struct perm *perm,
+                          const void *attrs)
+{
+    uint32_t *input = ifd_arena_take_array(m->scratch, node->input_count, sizeof(*input));
+    uint32_t *output = ifd_arena_take_array(m->scratch, node->output_count, sizeof(*output));
+    if (!input || !output) {
+        return ifd_arena_fail(m->scratch, node->input_count * sizeof(*input), m->err);
+    }
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < node->input_count; i++) {
+        code = moved_input(m, node->input[i], perm, &input[i]);
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < node->output_count; i++) {
+        code = add_twin(m, node->output[i], perm, &output[i]);
+    }
+    if (code == IFD_OK) {
+        code = add_node(m, node, attrs, input, output);
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < node->output_count; i++) {
+        m->fact[node->output[i]].other = output[i];
+        m->fact[node->output[i]].perm = *perm;
+        code = add_transpose(m, output[i], perm, node->output[i]);
+    }
+    return code;
+}
+
+static enum ifd_code rebuild_node(struct mover *m, const struct ifd_node *node)
+{
+    struct perm perm = {0};
+    if (node->op == IFD_OP_TRANSPOSE) {
+        return transpose(m, node);
+    }
+    if (!common_perm(m, node, &perm)) {
+        return keep(m, node);
+    }
+    const size_t bytes = ifd_op_def(node->op)->attrs_bytes;
+    void *attrs = ifd_arena_take(m->to.arena, bytes);
+    if (!attrs) {
+        return ifd_arena_fail(m->to.arena, bytes, m->err);
+    }
+    if (bytes) {
+        memcpy(attrs, node->attrs, bytes);
+    }
+    return permute_attrs(node->op, attrs, &perm) ? move(m, node, &perm, attrs) : keep(m, node);
+}
+
+/* ---- the pass ---- */
+
+static bool has_transpose(const struct ifd_graph *graph)
+{
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (graph->node[n].op == IFD_OP_TRANSPOSE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum ifd_code begin(struct mover *m)
+{
+    enum ifd_code code = ifd_graph_clone(m->from, m->from->arena, &m->to, m->err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    /* Every node adds a twin per output and one per constant input at most. */
+    m->fact_count = m->from->value_count;
+    for (uint32_t n = 0; n < m->from->node_count; n++) {
+        m->fact_count += m->from->node[n].output_count + m->from->node[n].input_count;
+    }
+    m->fact = ifd_arena_take_array(m->scratch, m->fact_count, sizeof(*m->fact));
+    m->is_output = ifd_arena_take_array(m->scratch, m->from->value_count, sizeof(*m->is_output));
+    if (!m->fact || !m->is_output) {
+        return ifd_arena_fail(m->scratch, m->fact_count * sizeof(*m->fact), m->err);
+    }
+    m->to.node_count = 0;
+    for (uint32_t v = 0; v < m->from->value_count; v++) {
+        m->fact[v] = (struct fact){.same = v, .other = IFD_NONE};
+        m->to.value[v].producer = IFD_NONE;
+    }
+    for (uint32_t i = 0; i < m->from->output_count; i++) {
+        m->is_output[m->from->output[i]] = true;
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_pass_move_transposes(struct ifd_graph *graph, struct ifd_arena *scratch,
+                                       uint32_t *ret_changes, struct ifd_err *err)
+{
+    struct mover m = {.from = graph, .scratch = scratch, .err = err};
+    *ret_changes = 0;
+    if (!has_transpose(graph)) {
+        return IFD_OK;
+    }
+    enum ifd_code code = begin(&m);
+    for (uint32_t n = 0; code == IFD_OK && n < graph->node_count; n++) {
+        code = rebuild_node(&m, &graph->node[n]);
+    }
+    uint32_t unused = 0;
+    if (code == IFD_OK) {
+        code = ifd_pass_fold_constants(&m.to, scratch, &unused, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_pass_drop_dead(&m.to, scratch, &unused, err);
+    }
+    if (code == IFD_OK && m.to.node_count < graph->node_count) {
+        *ret_changes = graph->node_count - m.to.node_count;
+        *graph = m.to;
+    }
+    return code;
+}
