@@ -5,6 +5,7 @@
 #include "api/errors.h"
 #include "engine/base/str.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define DEFAULT_MAX_INPUT_BYTES ((size_t)64 << 20)
@@ -75,10 +76,14 @@ static bool check_head(struct ifd_call *call)
                                  "start the server with --admin-on-http"));
         return false;
     }
-    if (code == IFD_OK && !ifd_coding_is_known(exchange->header(exchange, "Content-Encoding"))) {
-        ifd_answer_error(exchange, 415,
-                         ifd_str("Unsupported compression type: Content-Encoding "
-                                 "may be identity, gzip or deflate"));
+    const struct ifd_str coding = exchange->header(exchange, "Content-Encoding");
+    if (code == IFD_OK && !ifd_coding_is_known(coding)) {
+        char text[128];
+        snprintf(text, sizeof(text),
+                 "Unsupported compression type: Content-Encoding may be identity, gzip or deflate, "
+                 "not '%.*s'",
+                 coding.size > 20 ? 20 : (int)coding.size, coding.data);
+        ifd_answer_error(exchange, 415, ifd_str(text));
         ifd_answer_header(&exchange->response, "Accept-Encoding", "gzip, deflate");
         return false;
     }

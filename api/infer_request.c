@@ -188,7 +188,8 @@ static bool read_data(struct parser *parser, struct given *given)
     return ifd_tensor_json_read(in, name, tensor->dtype, given->count, tensor->data);
 }
 
-static bool read_shape(struct ifd_json_in *in, struct ifd_shape *ret)
+/* name may be empty: members come in any order. */
+static bool read_shape(struct ifd_json_in *in, struct ifd_str name, struct ifd_shape *ret)
 {
     struct ifd_shape shape = {0};
     if (!ifd_json_open(in, '[')) {
@@ -201,6 +202,8 @@ static bool read_shape(struct ifd_json_in *in, struct ifd_shape *ret)
                                  IFD_MAX_RANK);
         }
         if (!ifd_json_u64(in, &dim)) {
+            ifd_err_prefix(in->err, "'shape' of input '%.*s'", shown(name),
+                           name.data ? name.data : "");
             return false;
         }
         if (dim > INT64_MAX) {
@@ -250,7 +253,7 @@ static bool read_input_member(struct parser *parser, struct ifd_str key, struct 
         return once(in, &given->has_datatype, "datatype") && ifd_json_text(in, &given->datatype);
     }
     if (ifd_str_equal(key, "shape")) {
-        return once(in, &given->has_shape, "shape") && read_shape(in, &given->shape);
+        return once(in, &given->has_shape, "shape") && read_shape(in, given->name, &given->shape);
     }
     if (ifd_str_equal(key, "parameters")) {
         return read_input_parameters(in, given);
@@ -296,8 +299,9 @@ static bool require_members(struct ifd_json_in *in, const struct given *given)
         return ifd_json_fail(in, IFD_INVALID,
                              "Input must set only one of the following fields: 'data', "
                              "'binary_data_size' in 'parameters', 'shared_memory_region' in "
-                             "'parameters'. But %s set",
-                             ways == 0 ? "no field is" : "several are");
+                             "'parameters'. But %s set for input '%.*s'",
+                             ways == 0 ? "no field is" : "several are", shown(given->name),
+                             given->name.data);
     }
     if (given->has_region) {
         return ifd_json_fail(in, IFD_NOT_FOUND,

@@ -34,7 +34,7 @@ struct ifd_image_limits {
 };
 
 /** Decodes picture for target: pixels are at least as large as the target where the source is. Give back with
- *  ifd_pixels_free. Errors: CORRUPT, UNSUPPORTED (another format, CMYK), TOO_LARGE (with the numbers), NOMEM. */
+ *  ifd_pixels_free. Errors: INVALID (another format), CORRUPT, UNSUPPORTED (CMYK), TOO_LARGE (with the numbers), NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_image_decode(struct ifd_bytes picture,
                                              const struct ifd_image_target *target,
                                              const struct ifd_image_limits *limits,

@@ -1,10 +1,9 @@
 """What the acceptance tests share: a running server, plain HTTP, and the files made by others."""
-import contextlib
 import http.client
 import os
 import pathlib
+import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -38,20 +37,12 @@ def add_model(repository, name, model, labels=None, config=None):
         (folder / "config.pbtxt").write_text(config)
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 class Server:
-    """inferd serve REPOSITORY on a free port of 127.0.0.1, ready when the constructor returns."""
+    """inferd serve REPOSITORY on a port of the kernel's choice; what can be loaded is when the constructor returns."""
 
     def __init__(self, repository, *options):
-        self.port = free_port()
-        self.address = f"127.0.0.1:{self.port}"
         self.log = tempfile.TemporaryFile()
-        command = [SERVER, "serve", repository, "--http-port", str(self.port), *options]
+        command = [SERVER, "serve", repository, "--http-port", "0", *options]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
         try:
             self._wait()
@@ -63,15 +54,16 @@ class Server:
         for _ in range(START_SECONDS * 20):
             if self.process.poll() is not None:
                 raise RuntimeError(f"the server ended with status {self.process.returncode}:\n{self.log_text()}")
-            with contextlib.suppress(OSError, http.client.HTTPException):
-                if self.ask("GET", "/v2/health/ready").status == 200:
-                    return
+            ready = re.search(r"ready at http://(127\.0\.0\.1:\d+)", self.log_text())
+            if ready:
+                self.address = ready[1]
+                return
             time.sleep(0.05)
         raise RuntimeError(f"the server is not ready:\n{self.log_text()}")
 
     def log_text(self):
-        self.log.seek(0)
-        return self.log.read().decode(errors="replace")
+        # pread: the server writes through the same open file, whose position must stay its own
+        return os.pread(self.log.fileno(), 1 << 20, 0).decode(errors="replace")
 
     def ask(self, method, path, body=None, headers=None):
         connection = http.client.HTTPConnection(self.address, timeout=ANSWER_SECONDS)

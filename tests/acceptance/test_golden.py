@@ -8,8 +8,8 @@ from tritonclient.utils import np_to_triton_dtype
 
 import support
 
-# Models whose operators come with a later piece of work.
-LATER = ("lstm", "dtln", "hifigan", "dynamic_range", "onnx/")
+# Left for later: recurrent and vocoder operators, float networks with 8-bit weights, ONNX.
+LATER = ("lstm", "dtln", "hifigan", "dynamic_range", "kws_ref_model_float32", "onnx/")
 
 
 def model_name(path):
@@ -58,6 +58,8 @@ class Golden(support.ServerCase):
     def test_cases(self):
         client = triton.InferenceServerClient(self.server.address, network_timeout=support.ANSWER_SECONDS)
         self.addCleanup(client.close)
+        print(f"{len(cases())} cases")
+        self.assertGreater(len(cases()), 0)
         for case in cases():
             folder = support.shared("golden/" + case["path"])
             with self.subTest(case["path"]):

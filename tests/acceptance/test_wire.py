@@ -51,7 +51,7 @@ NAMES = {
     "bad: float in INT32": ["INPUT0", "INT32"],
     "bad: INT32 out of range": ["INPUT0", "INT32", "0"],
     "bad: binary size too small": ["INPUT0", "60", "64"],
-    "bad: binary size beyond body": ["INPUT0", "64"],
+    "bad: binary size beyond body": ["INPUT0", "54"],
     "bad: header length beyond body": ["99999"],
     "bad: header length not a number": ["abc"],
     "bad: header length negative": ["-5"],
