@@ -8,6 +8,7 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
 #elif defined(__aarch64__) || defined(__arm__)
 #include <sys/auxv.h>
 #endif
@@ -46,6 +47,16 @@ static bool os_saves(uint64_t bits)
     return (((uint64_t)high << 32 | low) & bits) == bits;
 }
 
+/* Linux lends the AMX tile registers only to a process that asks; asking again is harmless. */
+static bool may_use_tiles(void)
+{
+    enum {
+        REQUEST_PERMISSION = 0x1023, /* ARCH_REQ_XCOMP_PERM */
+        TILE_DATA = 18
+    };
+    return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+
 static uint32_t detect_flags(void)
 {
     uint32_t a = 0, b = 0, c = 0, d = 0, a1 = 0, b1 = 0, c1 = 0, d1 = 0, flags = 0;
@@ -72,7 +83,7 @@ static uint32_t detect_flags(void)
     if ((flags & IFD_CPU_AVX2) && (a71 & (1u << 4))) {
         flags |= IFD_CPU_AVX_VNNI;
     }
-    if ((flags & IFD_CPU_AVX512) && os_saves(0x60000)) {
+    if ((flags & IFD_CPU_AVX512) && os_saves(0x60000) && may_use_tiles()) {
         flags |= (d & (1u << 25)) ? (uint32_t)IFD_CPU_AMX_INT8 : 0;
         flags |= (d & (1u << 22)) ? (uint32_t)IFD_CPU_AMX_BF16 : 0;
     }

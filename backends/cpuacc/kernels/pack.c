@@ -42,10 +42,25 @@ size_t ifd_pack_column(const struct ifd_pack_layout *layout, size_t nv, size_t j
     return l / quad * quad * nv + j * quad + l % quad;
 }
 
+/* Long sums go in full steps: even ones would pad them by more than may be over-read. */
+size_t ifd_pack_step(const struct ifd_pack_layout *layout, size_t k)
+{
+    if (layout->k_tile == 0) {
+        return layout->kr;
+    }
+    size_t steps = (k + layout->k_tile - 1) / layout->k_tile;
+    return steps > 15 ? layout->k_tile : round_up((k + steps - 1) / steps, layout->kr);
+}
+
+size_t ifd_pack_depth(const struct ifd_pack_layout *layout, size_t k)
+{
+    return round_up(k, ifd_pack_step(layout, k));
+}
+
 static size_t block_bytes(const struct ifd_pack_layout *layout, size_t width, size_t k, size_t taps,
                           size_t tail_rows)
 {
-    return width * (taps * round_up(k, layout->kr) * layout->bytes + tail_rows * 4);
+    return width * (taps * ifd_pack_depth(layout, k) * layout->bytes + tail_rows * 4);
 }
 
 size_t ifd_pack_gemm_bytes(const struct ifd_pack_layout *layout, size_t n, size_t k, size_t taps,
@@ -149,6 +164,7 @@ static void start_header(const struct ifd_pack_layout *layout,
     header->mr = layout->mr[width / layout->lanes - 1];
     header->block_bytes = (uint32_t)full;
     header->private_[IFD_PACKED_TAIL_OFFSET] = (int32_t)(full - tail_rows * 4 * width);
+    header->private_[IFD_PACKED_DEPTH] = (int32_t)ifd_pack_depth(layout, weights->k);
 }
 
 static void put_weight(const struct ifd_gemm_weights *weights, size_t bytes, size_t offset,
@@ -167,7 +183,7 @@ static void put_weight(const struct ifd_gemm_weights *weights, size_t bytes, siz
 static void pack_block(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
                        size_t n0, size_t nv, unsigned char *dst)
 {
-    size_t groups = round_up(weights->k, layout->kr) / layout->kr;
+    size_t groups = ifd_pack_depth(layout, weights->k) / layout->kr;
     size_t step = (size_t)layout->kr * layout->bytes;
     for (size_t j = 0; j < nv; j++) {
         for (size_t l = 0; l < layout->lanes; l++) {

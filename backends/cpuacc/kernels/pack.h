@@ -13,11 +13,13 @@
  *            l holds column (l / quad)*quad*nv + j*quad + l % quad of the block, so that in-register
  *            packing yields natural order. quad == lanes is the natural order itself.
  *   kr       inputs a lane; k is padded with zero weights to a multiple of it.
+ *   k_tile   0, or the inputs a tile register takes: k is padded until it falls into equal steps of
+ *            at most k_tile inputs, a multiple of kr each (ifd_pack_step).
  *   bytes    1: s8 weights; 2: the same widened; 4: float.
  *   max_nv   widest block, in vectors; 1..4.
  *   mr       rows a tile by width: mr[nv - 1]. */
 struct ifd_pack_layout {
-    uint8_t lanes, quad, kr, bytes, max_nv;
+    uint8_t lanes, quad, kr, bytes, max_nv, k_tile;
     uint8_t mr[4];
 };
 
@@ -35,7 +37,8 @@ enum ifd_packed_private {
     IFD_PACKED_IN_ZERO,
     IFD_PACKED_TAIL_OFFSET, /* from a block's start to its tail, of full blocks */
     IFD_PACKED_KH,          /* depthwise: the window */
-    IFD_PACKED_KW
+    IFD_PACKED_KW,
+    IFD_PACKED_DEPTH = IFD_PACKED_KH /* products: padded inputs a tap */
 };
 
 /* The tail of a q8 block: ROWS arrays of nr values in the order of the block's lanes. */
@@ -53,6 +56,9 @@ enum ifd_tail {
 /* First block, right after the header. */
 #define IFD_PACKED_HEADER 64
 
+/* Inputs of one step, and of one tap in all steps, padding included. */
+size_t ifd_pack_step(const struct ifd_pack_layout *layout, size_t k);
+size_t ifd_pack_depth(const struct ifd_pack_layout *layout, size_t k);
 /* Columns of a full block for n columns. */
 size_t ifd_pack_width(const struct ifd_pack_layout *layout, size_t n);
 size_t ifd_pack_gemm_bytes(const struct ifd_pack_layout *layout, size_t n, size_t k, size_t taps,

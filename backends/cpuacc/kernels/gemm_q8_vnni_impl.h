@@ -1,0 +1,204 @@
+/* The q8 matrix product with vpdpbusd: 4 inputs x 16 columns an instruction. The whole of the VNNI
+ * table, and the small cases of the AMX table.
+ *
+ * Tiles keep 24 sums (12 for one vector) in registers; weights are loaded once for all rows of a
+ * tile and inputs are broadcast by plain loads, because a broadcast memory operand halves the rate
+ * on some cores. The column order of pack.h makes packs and packus yield natural order. */
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_Q8_VNNI_IMPL_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_Q8_VNNI_IMPL_H
+
+#include "backends/cpuacc/kernels/finish_avx512.h"
+#include "backends/cpuacc/kernels/rows.h"
+
+/* Rows m0 .. m0+valid-1 of the block's `columns` columns; out is the first of them. */
+struct job {
+    const struct ifd_gemm_args *args;
+    const int8_t *weights;
+    const int32_t *tail;
+    size_t m0, valid, columns;
+    uint8_t *out;
+    const unsigned char *start[12];
+};
+
+/* One instruction by hand: with the intrinsic gcc 12 spills the sums. */
+INLINE __m512i dot4(__m512i sum, __m512i a, __m512i w)
+{
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(w));
+    return sum;
+}
+
+INLINE uint8_t *row_out(const struct job *job, size_t i)
+{
+    return job->out + (i < job->valid ? i : job->valid - 1) * job->args->out_stride;
+}
+
+/* Rows past the valid ones repeat the last, which then is stored again with the same bytes. */
+INLINE void store(const struct job *job, const size_t mr, const size_t nv, __m512i sum[][4])
+{
+    const struct bounds bounds = load_bounds(job->args->packed);
+    if (nv == 4 || nv == 3) {
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            if (nv == 4) {
+                store_row_4(sum[i], job->columns, &bounds, row_out(job, i));
+            } else {
+                store_row_3(sum[i], job->columns, &bounds, row_out(job, i));
+            }
+        }
+    } else if (nv == 2) {
+        UNROLL for (size_t i = 0; i < mr; i += 2)
+        {
+            const size_t i1 = i + 1 < mr ? i + 1 : i;
+            store_rows_2(sum[i], sum[i1], job->columns, &bounds, row_out(job, i), row_out(job, i1));
+        }
+    } else {
+        UNROLL for (size_t i = 0; i < mr; i += 4)
+        {
+            const size_t i1 = i + 1 < mr ? i + 1 : i, i2 = i + 2 < mr ? i + 2 : i;
+            const size_t i3 = i + 3 < mr ? i + 3 : i;
+            uint8_t *const out[4] = {row_out(job, i), row_out(job, i1), row_out(job, i2),
+                                     row_out(job, i3)};
+            store_rows_1(sum[i][0], sum[i1][0], sum[i2][0], sum[i3][0], job->columns, &bounds, out);
+        }
+    }
+}
+
+INLINE void finish(const struct job *job, const size_t mr, const size_t nv, __m512i sum[][4])
+{
+    const struct ifd_packed *header = job->args->packed;
+    UNROLL for (size_t j = 0; j < nv; j++)
+    {
+        scale_column(header->private_[IFD_PACKED_FINISH], job->tail + 16 * j, 16 * nv, 1,
+                     &sum[0][j], mr, 4);
+    }
+    store(job, mr, nv, sum);
+}
+
+INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
+{
+    const struct ifd_packed *header = job->args->packed;
+    const size_t k_bytes = (size_t)header->private_[IFD_PACKED_DEPTH];
+    const int8_t *w = job->weights;
+    __m512i sum[12][4];
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        __m512i add = _mm512_setzero_si512();
+        if (job->args->row_add) {
+            add = _mm512_set1_epi32(
+                job->args->row_add[job->m0 + (i < job->valid ? i : job->valid - 1)]);
+        }
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            sum[i][j] = _mm512_add_epi32(add, _mm512_load_si512(job->tail + 16 * j));
+        }
+    }
+    for (size_t t = 0; t < header->taps; t++) {
+        const unsigned char *a[12];
+        ifd_rows_tap(job->args, 1, job->m0, mr, job->valid, t, job->start, a);
+        for (size_t k = 0; k < k_bytes; k += 4, w += 64 * nv) {
+            __m512i column[4];
+            UNROLL for (size_t j = 0; j < nv; j++)
+            {
+                column[j] = _mm512_load_si512(w + 64 * j);
+            }
+            UNROLL for (size_t i = 0; i < mr; i++)
+            {
+                __m512i x = _mm512_set1_epi32(*(const int32_t *)(const void *)(a[i] + k));
+                UNROLL for (size_t j = 0; j < nv; j++)
+                {
+                    sum[i][j] = dot4(sum[i][j], x, column[j]);
+                }
+            }
+        }
+    }
+    finish(job, mr, nv, sum);
+}
+
+#define TILE(mr, nv)                                                                               \
+    static void tile_##mr##x##nv(const struct job *job)                                            \
+    {                                                                                              \
+        tile(job, mr, nv);                                                                         \
+    }
+TILE(12, 1)
+TILE(4, 1)
+TILE(1, 1)
+TILE(12, 2)
+TILE(6, 2)
+TILE(2, 2)
+TILE(1, 2)
+TILE(8, 3)
+TILE(4, 3)
+TILE(2, 3)
+TILE(1, 3)
+TILE(6, 4)
+TILE(4, 4)
+TILE(2, 4)
+TILE(1, 4)
+#undef TILE
+
+/* By width: the tiles from tallest to shortest. */
+static const struct {
+    size_t rows;
+    void (*run)(const struct job *);
+} tiles[4][4] = {
+    {{12, tile_12x1}, {4, tile_4x1}, {4, tile_4x1}, {1, tile_1x1}},
+    {{12, tile_12x2}, {6, tile_6x2}, {2, tile_2x2}, {1, tile_1x2}},
+    {{8, tile_8x3}, {4, tile_4x3}, {2, tile_2x3}, {1, tile_1x3}},
+    {{6, tile_6x4}, {4, tile_4x4}, {2, tile_2x4}, {1, tile_1x4}},
+};
+
+/* All rows of one block: the shortest tile that takes all that is left, or the tallest. */
+static void run_block(struct job *job, size_t nv)
+{
+    struct ifd_row_cursor cursor = {0, 0};
+    uint8_t *out = job->out;
+    for (job->m0 = 0; job->m0 < job->args->m;) {
+        size_t left = job->args->m - job->m0;
+        size_t pick = 3;
+        while (pick > 0 && tiles[nv - 1][pick].rows < left) {
+            pick--;
+        }
+        size_t rows = tiles[nv - 1][pick].rows;
+        job->valid = left < rows ? left : rows;
+        job->out = out + job->m0 * job->args->out_stride;
+        if (!job->args->rows) {
+            ifd_rows_next(job->args, 1, rows, job->valid, &cursor, job->start);
+        }
+        tiles[nv - 1][pick].run(job);
+        job->m0 += job->valid;
+    }
+}
+
+static void run(const struct ifd_gemm_args *args)
+{
+    const struct ifd_packed *header = args->packed;
+    const int8_t *blocks = (const int8_t *)args->packed + IFD_PACKED_HEADER;
+    size_t k_bytes = (size_t)header->taps * (size_t)header->private_[IFD_PACKED_DEPTH];
+    for (size_t n0 = args->n_begin; n0 < args->n_end; n0 += header->nr) {
+        size_t columns = header->n - n0 < header->nr ? header->n - n0 : header->nr;
+        size_t nv = (columns + 15) / 16;
+        const int8_t *weights = blocks + n0 / header->nr * header->block_bytes;
+        struct job job = {.args = args,
+                          .weights = weights,
+                          .tail = (const int32_t *)(const void *)(weights + k_bytes * nv * 16),
+                          .columns = columns,
+                          .out = (uint8_t *)args->out + n0};
+        run_block(&job, nv);
+    }
+}
+
+static void row_sum(const uint8_t *a, size_t m, size_t k, size_t a_stride, int32_t factor,
+                    int32_t *ret_sum)
+{
+    for (size_t i = 0; i < m; i++, a += a_stride) {
+        __m512i sum = _mm512_setzero_si512();
+        for (size_t j = 0; j < k; j += 64) {
+            __mmask64 mask = k - j >= 64 ? ~0ull : (1ull << (k - j)) - 1;
+            __m512i x = _mm512_maskz_loadu_epi8(mask, a + j);
+            sum = _mm512_add_epi64(sum, _mm512_sad_epu8(x, _mm512_setzero_si512()));
+        }
+        ret_sum[i] = factor * (int32_t)_mm512_reduce_add_epi64(sum);
+    }
+}
+
+#endif
