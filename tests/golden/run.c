@@ -1,6 +1,6 @@
 /* Runs models on inputs made by others and compares with what other engines answer.
  *
- *      golden_run [--backend A,B] [--fast] [--exact] [--threads N] [--model A,B] SHARED
+ *      golden_run [--backend A,B] [--fast] [--exact] [--no-optimize] [--threads N] [--model A,B] SHARED
  *      golden_run --seanet [--backend A,B] [--exact] SHARED
  *
  * SHARED is the folder with golden/cases.json and models/. --model selects the folders of cases; --fast
@@ -29,7 +29,7 @@ struct options {
     const char *model[NAMES_MAX];
     uint32_t model_count;
     uint32_t threads;
-    bool is_fast, is_exact, is_seanet;
+    bool is_fast, is_exact, is_seanet, no_optimize;
 };
 
 struct loaded {
@@ -79,7 +79,8 @@ static enum ifd_code load(const struct options *options, const char *path, struc
     const struct ifd_model_options model = {
         .backends = options->backend_count > 0 ? options->backend : NULL,
         .backend_count = options->backend_count,
-        .max_threads = options->threads};
+        .max_threads = options->threads,
+        .no_optimize = options->no_optimize};
     engine.backends = ifd_backends_builtin(&engine.backend_count);
     *l = (struct loaded){0};
     enum ifd_code code = read_file(path, &l->file, err);
@@ -576,6 +577,8 @@ static bool parse(int argc, char **argv, struct options *ret)
             ret->is_fast = true;
         } else if (strcmp(argv[i], "--exact") == 0) {
             ret->is_exact = true;
+        } else if (strcmp(argv[i], "--no-optimize") == 0) {
+            ret->no_optimize = true;
         } else if (strcmp(argv[i], "--seanet") == 0) {
             ret->is_seanet = true;
         } else {
@@ -590,7 +593,7 @@ int main(int argc, char **argv)
 {
     struct options options;
     if (!parse(argc, argv, &options)) {
-        fputs("usage: golden_run [--seanet] [--backend A,B] [--fast] [--exact] [--threads N] "
+        fputs("usage: golden_run [--seanet] [--backend A,B] [--fast] [--exact] [--no-optimize] [--threads N] "
               "[--model A,B] SHARED\n",
               stderr);
         return 2;
