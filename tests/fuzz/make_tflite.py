@@ -905,6 +905,74 @@ def bool_is_not_0_or_1(m):
     m.value["buffers"][1]["data"] = [0, 1, 2]
 
 
+def buffers_overlap(count=24, size=512):
+    """Many tensors whose buffers are one range behind the FlatBuffer."""
+    m = Model()
+    x = m.input("x", [1, size], "UINT8")
+    y = m.tensor("y", [count + 1, size], "UINT8")
+    parts = [m.tensor("c", [1, size], "UINT8", b"") for _ in range(count)]
+    m.op("CONCATENATION", [x, *parts], [y], "Concatenation", {"axis": 0})
+    m.output(y)
+    end = 16
+    for _ in range(2):  # where the FlatBuffer ends is known once it is written
+        m.value["buffers"][1:] = [{"offset": end, "size": size}] * count
+        end = len(m.bytes())
+    return m.bytes() + bytes(size)
+
+
+class Writer:
+    """A FlatBuffer written front to back, by hand: for what flatc never writes."""
+
+    def __init__(self):
+        self.data = bytearray()
+
+    def table(self, **fields):
+        """Fields by id: bytes, or None for an offset to be linked. Returns where the fields are, by id."""
+        ids = {int(key[1:]): value for key, value in fields.items()}
+        offsets, at = {}, 4
+        for key, value in ids.items():
+            offsets[key] = at
+            at += 4
+        vtable = struct.pack("<HH", 4 + 2 * (max(ids) + 1), at)
+        vtable += b"".join(struct.pack("<H", offsets.get(i, 0)) for i in range(max(ids) + 1))
+        self.data += b"\0" * (-(len(self.data) + len(vtable)) % 4) + vtable
+        start = len(self.data)
+        self.data += struct.pack("<i", len(vtable)) + b"".join((v or b"").ljust(4, b"\0") for v in ids.values())
+        return {key: start + offset for key, offset in offsets.items()} | {"start": start}
+
+    def vector(self, count, content=None, pad=0):
+        self.data += b"\0" * (-(len(self.data) + pad) % 4)
+        start = len(self.data)
+        self.data += struct.pack("<I", count) + (content if content is not None else b"\0" * 4 * count)
+        return start
+
+    def link(self, slot, target):
+        self.data[slot:slot + 4] = struct.pack("<I", target - slot)
+
+
+def one_tensor_listed_often(times=300, channels=100):
+    """300 tensors that are one table, with 100 scales and zero points: a small file that asks for much memory."""
+    w = Writer()
+    w.data += b"\0\0\0\0TFL3"
+    model = w.table(f0=struct.pack("<I", 3), f2=None)
+    w.link(0, model["start"])
+    subgraphs = w.vector(1)
+    w.link(model[2], subgraphs)
+    graph = w.table(f0=None)
+    w.link(subgraphs + 4, graph["start"])
+    tensors = w.vector(times)
+    w.link(graph[0], tensors)
+    tensor = w.table(f0=None, f4=None)
+    for i in range(times):
+        w.link(tensors + 4 + 4 * i, tensor["start"])
+    w.link(tensor[0], w.vector(1, s32(channels)))
+    quantization = w.table(f2=None, f3=None)
+    w.link(tensor[4], quantization["start"])
+    w.link(quantization[2], w.vector(channels, f32(*[1.0] * channels)))
+    w.link(quantization[3], w.vector(channels, b"\0" * 8 * channels))
+    return bytes(w.data) + b"\0" * 8
+
+
 def damaged_archive():
     data = bytearray(with_metadata(compression=zipfile.ZIP_STORED))
     at = data.index(b"cat\ndog")
@@ -916,6 +984,8 @@ RAW.update({
     "bad_metadata_damaged": lambda: with_metadata(raw=b"\x18\0\0\0M001" + b"\xff" * 24),
     "bad_metadata_normalization": lambda: with_metadata(metadata(input_tensor_metadata=[
         {"process_units": [{"options_type": "Normalization", "options": {"mean": [1.0], "std": [0.0]}}]}])),
+    "bad_buffers_overlap": buffers_overlap,
+    "bad_one_tensor_listed_often": one_tensor_listed_often,
     "bad_archive_checksum": damaged_archive,
     "bad_archive_labels_are_not_text": lambda: with_metadata(labels=b"\xff\xfe\x00"),
 })

@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-/* Square tiles of a transposition: a tile's lines on both sides stay in the first-level cache. */
-#define TILE 32
-
 void ifd_acc_byte_strides(const struct ifd_desc *desc, int64_t ret_strides[IFD_MAX_RANK])
 {
     int64_t stride = (int64_t)ifd_dtype_bytes(desc->dtype);
@@ -76,34 +73,35 @@ static void copy_run(const struct ifd_acc_copy *copy, const uint8_t *in, uint8_t
 }
 
 /* The two innermost dimensions, where the output runs along the last and the input along the one before. */
-static void copy_transposed(const struct ifd_acc_copy *copy, const uint8_t *in, uint8_t *out)
+static void copy_transposed(const struct ifd_kern_move *move, const struct ifd_acc_copy *copy,
+                            const uint8_t *in, uint8_t *out)
 {
     const uint32_t x = copy->rank - 1, y = copy->rank - 2;
-    for (int64_t y0 = 0; y0 < copy->dim[y]; y0 += TILE) {
-        const int64_t y1 = copy->dim[y] - y0 < TILE ? copy->dim[y] : y0 + TILE;
-        for (int64_t x0 = 0; x0 < copy->dim[x]; x0 += TILE) {
-            const int64_t count = copy->dim[x] - x0 < TILE ? copy->dim[x] - x0 : TILE;
-            for (int64_t i = y0; i < y1; i++) {
-                copy_elements(copy->element, in + i * copy->in_stride[y] + x0 * copy->in_stride[x],
-                              copy->in_stride[x],
-                              out + i * copy->out_stride[y] + x0 * copy->out_stride[x],
-                              copy->out_stride[x], count);
-            }
-        }
+    const size_t rows = (size_t)copy->dim[x], n = (size_t)copy->dim[y];
+    const size_t in_row = (size_t)copy->in_stride[x] / copy->element;
+    const size_t out_row = (size_t)copy->out_stride[y] / copy->element;
+    if (copy->element == 1) {
+        move->transpose_8(rows, n, in, in_row, out, out_row);
+    } else {
+        move->transpose_32(rows, n, (const uint32_t *)(const void *)in, in_row,
+                           (uint32_t *)(void *)out, out_row);
     }
 }
 
 static bool is_transposed(const struct ifd_acc_copy *copy)
 {
-    return copy->rank >= 2 && copy->in_stride[copy->rank - 2] == (int64_t)copy->element &&
-           copy->out_stride[copy->rank - 1] == (int64_t)copy->element;
+    return copy->rank >= 2 && (copy->element == 1 || copy->element == 4) &&
+           copy->in_stride[copy->rank - 2] == (int64_t)copy->element &&
+           copy->out_stride[copy->rank - 1] == (int64_t)copy->element &&
+           copy->in_stride[copy->rank - 1] > 0 && copy->out_stride[copy->rank - 2] > 0;
 }
 
 /* Outer dimensions are counted like an odometer; the position is computed anew for each inner part, which is cheap beside
  * the part itself. */
-static void copy_parts(const struct ifd_acc_copy *copy, const uint8_t *in, uint8_t *out,
+static void copy_parts(const struct ifd_acc_step *step, const uint8_t *in, uint8_t *out,
                        uint32_t outer, size_t begin, size_t end)
 {
+    const struct ifd_acc_copy *copy = step->params;
     const bool transposed = outer + 2 == copy->rank;
     for (size_t part = begin; part < end; part++) {
         int64_t rest = (int64_t)part, from = copy->in_offset, to = copy->out_offset;
@@ -113,17 +111,26 @@ static void copy_parts(const struct ifd_acc_copy *copy, const uint8_t *in, uint8
             rest /= copy->dim[d];
         }
         if (transposed) {
-            copy_transposed(copy, in + from, out + to);
+            copy_transposed(&step->kernels->move, copy, in + from, out + to);
         } else {
             copy_run(copy, in + from, out + to);
         }
     }
 }
 
-static void fill(const struct ifd_acc_copy *copy, uint8_t *out, struct ifd_acc_range range)
+/* All of the output, the part that is copied afterwards included. */
+static void fill(const struct ifd_acc_copy *copy, uint8_t *out)
 {
-    for (size_t i = range.begin; i < range.end; i++) {
-        memcpy(out + i * copy->element, copy->fill, copy->element);
+    bool is_byte = true;
+    for (size_t i = 1; i < copy->element; i++) {
+        is_byte = is_byte && copy->fill[i] == copy->fill[0];
+    }
+    if (is_byte) {
+        memset(out, copy->fill[0], copy->out_bytes);
+        return;
+    }
+    for (size_t i = 0; i < copy->out_bytes; i += copy->element) {
+        memcpy(out + i, copy->fill, copy->element);
     }
 }
 
@@ -133,7 +140,7 @@ static void run_copy(const struct ifd_acc_step *step, const struct ifd_acc_frame
     const uint8_t *in = ifd_acc_in(step, frame, 0);
     uint8_t *out = ifd_acc_out(step, frame);
     if (copy->fills) { /* by one thread: steps that fill have max_threads 1 */
-        fill(copy, out, (struct ifd_acc_range){0, copy->out_bytes / copy->element});
+        fill(copy, out);
     }
     const uint32_t outer = is_transposed(copy) ? copy->rank - 2 : copy->rank - 1;
     size_t parts = 1;
@@ -141,7 +148,7 @@ static void run_copy(const struct ifd_acc_step *step, const struct ifd_acc_frame
         parts *= (size_t)copy->dim[d];
     }
     const struct ifd_acc_range range = ifd_acc_share(frame, parts, 1);
-    copy_parts(copy, in, out, outer, range.begin, range.end);
+    copy_parts(step, in, out, outer, range.begin, range.end);
 }
 
 enum ifd_code ifd_acc_add_copy(struct ifd_acc_lowering *lowering, const struct ifd_acc_copy *copy,

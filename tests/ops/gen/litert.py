@@ -22,6 +22,7 @@ DTYPES = {
     "s64": (schema.TensorType.INT64, np.int64),
     "bool": (schema.TensorType.BOOL, np.bool_),
     "f64": (schema.TensorType.FLOAT64, np.float64),
+    "c64": (schema.TensorType.COMPLEX64, np.complex64),
 }
 
 
@@ -55,8 +56,9 @@ class Tensor:
         return t
 
 
-def build(builtin, options_type, options, inputs, outputs, version=1):
-    """The bytes of a model with one operator. inputs may hold None (absent) ."""
+def build(builtin, options_type, options, inputs, outputs, version=1, custom=None):
+    """The bytes of a model with one operator. inputs may hold None (absent). custom: name of a custom operator, whose
+    options are bytes then."""
     model = schema.ModelT()
     model.version = 3
     model.buffers = [schema.BufferT()]
@@ -84,7 +86,9 @@ def build(builtin, options_type, options, inputs, outputs, version=1):
         graph.tensors.append(t.to_flatbuffer("out%d" % i, 0))
         op.outputs.append(index)
         graph.outputs.append(index)
-    if options is not None:
+    if custom is not None:
+        op.customOptions = np.frombuffer(options, dtype=np.uint8)
+    elif options is not None:
         op.builtinOptionsType = options_type
         op.builtinOptions = options
     graph.operators = [op]
@@ -93,15 +97,16 @@ def build(builtin, options_type, options, inputs, outputs, version=1):
     code.builtinCode = builtin
     code.deprecatedBuiltinCode = min(builtin, 127)
     code.version = version
+    code.customCode = custom
     model.operatorCodes = [code]
     b = flatbuffers.Builder(1024)
     b.Finish(model.Pack(b), file_identifier=b"TFL3")
     return bytes(b.Output())
 
 
-def run(builtin, options_type, options, inputs, outputs, version=1):
+def run(builtin, options_type, options, inputs, outputs, version=1, custom=None):
     """Runs the model; fills outputs[i].data and .shape. Raises if LiteRT refuses it."""
-    content = build(builtin, options_type, options, inputs, outputs, version)
+    content = build(builtin, options_type, options, inputs, outputs, version, custom)
     interpreter = Interpreter(
         model_content=content,
         experimental_op_resolver_type=OpResolverType.BUILTIN_REF,

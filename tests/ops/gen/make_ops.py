@@ -40,7 +40,8 @@ def number(x):
 def tensor_json(t):
     if t is None:
         return None
-    data = t.data.view(np.uint16) if t.dtype == "f16" else t.data
+    parts = {"f16": np.uint16, "c64": np.float32}
+    data = np.ascontiguousarray(t.data).view(parts.get(t.dtype, t.data.dtype))
     out = {"dtype": t.dtype, "shape": [int(d) for d in t.shape]}
     if t.scale is not None:
         out["scale"] = t.scale

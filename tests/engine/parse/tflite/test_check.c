@@ -1,0 +1,146 @@
+/* Every rule of the semantic check, and of the rows of operators, by a small model that breaks it in one place
+ * (tests/fuzz/make_tflite.py wrote them). The FlatBuffers verifier accepts each. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/parse_file.h"
+#include "tests/support/test.h"
+
+#define CORPUS "tests/fuzz/corpus/tflite"
+
+static const struct expectation {
+    const char *name;
+    enum ifd_code code;
+    const char *part;
+} expectations[] = {
+    {"activation", IFD_CORRUPT, "attribute \"activation\" is 77"},
+    {"archive_checksum", IFD_CORRUPT, "metadata of \"s\": \"labels.txt\": archive: wrong checksum"},
+    {"archive_labels_are_not_text", IFD_CORRUPT, "label file \"labels.txt\" is not text in UTF-8"},
+    {"axis", IFD_CORRUPT, "axis 3 does not exist in shape [1,2,3]"},
+    {"block_zero", IFD_CORRUPT, "attribute \"block\" is 0"},
+    {"bool_is_not_0_or_1", IFD_CORRUPT, "tensor 2 \"c\": bool 2 is 2"},
+    {"buffer_in_two_places", IFD_CORRUPT, "buffer 1: 108 bytes at 64 of a file"},
+    {"buffer_index", IFD_CORRUPT, "tensor 0 \"a\": buffer 12 of 1"},
+    {"buffer_offset", IFD_CORRUPT, "buffer 1: 108 bytes at 1099511627776 of a file"},
+    {"buffer_size", IFD_CORRUPT, "buffer 1: 18446744073709551584 bytes at 64 of a file"},
+    {"buffers_overlap", IFD_CORRUPT, "buffers overlap: constants add up to more than the file"},
+    {"buffer_too_short", IFD_CORRUPT, "tensor 1 \"w\": 107 bytes of content for u8 [4,3,3,3]"},
+    {"custom_options", IFD_CORRUPT, "bytes of options are no FlexBuffer map"},
+    {"custom_options_missing_key", IFD_CORRUPT, "option \"max_classes_per_detection\" is missing"},
+    {"custom_quantization", IFD_UNSUPPORTED, "tensor \"x\" has a custom quantization"},
+    {"custom_unknown", IFD_UNSUPPORTED,
+     "operator Sinh (version 1, node 0, outputs \"boxes_out\", \"classes\", "},
+    {"cycle", IFD_CORRUPT, "node 0 (ADD): input 1 \"y\" is made by no operator before it"},
+    {"dilation_negative", IFD_CORRUPT, "attribute \"dilation_h\" is -1"},
+    {"dimension_negative", IFD_CORRUPT, "tensor 0 \"a\": dimension 1 is -4"},
+    {"dimension_unknown", IFD_UNSUPPORTED,
+     "input \"a\" has shape [1,-1,4,2]: dimension 1 is unknown"},
+    {"filter_depth", IFD_CORRUPT, "CONV_2D (node 0, output \"y\"): conv2d: filter [6,3,3,2]"},
+    {"filter_zero", IFD_CORRUPT, "attribute \"filter_h\" is 0"},
+    {"format_version", IFD_UNSUPPORTED, "TFLite format version 4, expected 3"},
+    {"graph_input_index", IFD_CORRUPT, "input 1 of the model is tensor 99 of 3"},
+    {"graph_input_is_a_constant", IFD_UNSUPPORTED, "input \"c\" of the model is a constant"},
+    {"graph_input_twice", IFD_CORRUPT, "input 2 \"a\" of the model is listed twice"},
+    {"graph_output_index", IFD_CORRUPT, "output 0 of the model is tensor 99 of 3"},
+    {"graph_output_made_by_nothing", IFD_CORRUPT,
+     "output 0 \"z\" of the model is made by no operator"},
+    {"input_absent", IFD_CORRUPT, "input 1 is missing"},
+    {"input_count", IFD_CORRUPT, "3 inputs, expected 2 to 2"},
+    {"input_index", IFD_CORRUPT, "node 0 (ADD): input 1 is tensor 99 of 3"},
+    {"input_index_negative", IFD_CORRUPT, "node 0 (ADD): input 1 is tensor -2 of 3"},
+    {"input_too_large", IFD_TOO_LARGE,
+     "tensor \"a\" of f32 [65536,65536] has more than 2147483647 bytes"},
+    {"metadata_buffer", IFD_CORRUPT, "metadata \"TFLITE_METADATA\": buffer 42 of 1"},
+    {"metadata_damaged", IFD_CORRUPT, "the metadata of 32 bytes is damaged"},
+    {"metadata_normalization", IFD_CORRUPT, "metadata of \"x\": mean 1, deviation 0"},
+    {"no_outputs", IFD_UNSUPPORTED, "the model has no outputs"},
+    {"no_subgraph", IFD_CORRUPT, "the model has no subgraph"},
+    {"one_tensor_listed_often", IFD_TOO_LARGE, "lists the same content more than 4 times"},
+    {"opcode_index", IFD_CORRUPT, "node 0 has operator code 7 of 1"},
+    {"opcode_unknown", IFD_UNSUPPORTED,
+     "operator WHILE (version 1, node 0, outputs \"y\") is not supported"},
+    {"opcode_version_negative", IFD_CORRUPT, "operator code 0: operator 0, version -1"},
+    {"opcode_version_new", IFD_UNSUPPORTED,
+     "operator ADD (version 99, node 0, outputs \"y\") is newer than version 5"},
+    {"options_of_another_operator", IFD_CORRUPT, "its options are of kind 17, expected 11"},
+    {"order", IFD_CORRUPT, "node 0 (DEQUANTIZE): input 0 \"q\" is made by no operator before it"},
+    {"output_count", IFD_CORRUPT, "it has no outputs"},
+    {"output_index", IFD_CORRUPT, "node 0 (ADD): output 0 is tensor -1 of 3"},
+    {"output_is_a_constant", IFD_CORRUPT, "output 0 \"c\" is a constant"},
+    {"output_is_the_input", IFD_CORRUPT, "output 0 \"a\" is an input of the model"},
+    {"pack_count", IFD_CORRUPT, "2 inputs, its options say 3"},
+    {"pad_negative", IFD_CORRUPT, "attribute \"before\" is -1"},
+    {"padding", IFD_CORRUPT, "padding is 2"},
+    {"perm_duplicate", IFD_CORRUPT, "axis 1 appears twice"},
+    {"rank", IFD_UNSUPPORTED, "tensor \"a\" has more than 8 dimensions"},
+    {"reshape_elements", IFD_CORRUPT, "RESHAPE (node 1, output \"r\")"},
+    {"resize_to_nothing", IFD_CORRUPT, "attribute \"height\" is 0"},
+    {"scale_axis", IFD_CORRUPT, "tensor 1 \"w\": 4 scales along dimension 4 of 4"},
+    {"scale_count", IFD_CORRUPT, "tensor 1 \"w\": 3 scales along dimension 0 of 4"},
+    {"scale_infinite", IFD_CORRUPT, "tensor 0 \"x\": scale 0 is inf"},
+    {"scale_zero", IFD_CORRUPT, "tensor 1 \"w\": scale 0 is 0"},
+    {"shape_at_run_time", IFD_UNSUPPORTED,
+     "operator TRANSPOSE (version 1, node 0, outputs \"y\"): input 1"},
+    {"shape_overflow", IFD_CORRUPT,
+     "12 bytes of content for f32 [2147483647,2147483647,2147483647,3]"},
+    {"signature_rank", IFD_CORRUPT, "tensor 0 \"a\": shape has 4 dimensions, its signature 2"},
+    {"signature_subgraph", IFD_CORRUPT, "signature 0 \"serve\": subgraph 1 of 1"},
+    {"signature_tensor", IFD_CORRUPT, "signature 0: \"in\" is tensor 99 of 7"},
+    {"slice_outside", IFD_CORRUPT, "SLICE (node 0, output \"y\")"},
+    {"sparse", IFD_UNSUPPORTED, "tensor \"c\" is sparse"},
+    {"split_count", IFD_CORRUPT, "3 outputs, its options say 2"},
+    {"step_zero", IFD_CORRUPT, "STRIDED_SLICE (node 0, output \"y\")"},
+    {"stride_zero", IFD_CORRUPT, "attribute \"stride_w\" is 0"},
+    {"two_inputs_of_one_name", IFD_UNSUPPORTED, "inputs 0 and 1 of the model have one name, \"a\""},
+    {"two_producers", IFD_CORRUPT, "node 1 (UNPACK): output 0 \"p\" is another operator's output"},
+    {"type_string", IFD_UNSUPPORTED, "tensor \"a\" has type string"},
+    {"type_unknown", IFD_UNSUPPORTED, "tensor \"a\" has type 13"},
+    {"variable", IFD_UNSUPPORTED, "tensor \"b\" is a variable (state)"},
+    {"zero_point_count", IFD_CORRUPT, "tensor 1 \"w\": 4 scales and 3 zero points"},
+    {"zero_point_range", IFD_CORRUPT, "tensor 0 \"x\": zero point 0 is 256"},
+};
+
+static void check_bad(const char *path, const char *name)
+{
+    for (size_t i = 0; i < sizeof(expectations) / sizeof(expectations[0]); i++) {
+        const struct expectation *e = &expectations[i];
+        if (strncmp(name + strlen("bad_"), e->name, strlen(e->name)) != 0 ||
+            strcmp(name + strlen("bad_") + strlen(e->name), ".tflite") != 0) {
+            continue;
+        }
+        struct parse_file f;
+        parse_file_open(&f, path);
+        EXPECT_CODE(f.code, e->code, &f.err);
+        EXPECT_INT(f.err.code, e->code);
+        EXPECT_HAS(f.err.text, e->part);
+        parse_file_close(&f);
+        return;
+    }
+    printf("     %s\n", name);
+    EXPECT(!"no expectation for this file");
+}
+
+static void broken_models_are_refused_with_what_is_broken(void)
+{
+    parse_each_file(test_source(CORPUS), "bad_", check_bad);
+}
+
+static void every_expectation_has_its_model(void)
+{
+    for (size_t i = 0; i < sizeof(expectations) / sizeof(expectations[0]); i++) {
+        char path[256];
+        struct parse_file f;
+        snprintf(path, sizeof(path), CORPUS "/bad_%s.tflite", expectations[i].name);
+        parse_file_open(&f, test_source(path));
+        parse_file_close(&f);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(broken_models_are_refused_with_what_is_broken),
+        T(every_expectation_has_its_model),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
