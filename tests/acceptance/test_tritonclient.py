@@ -75,7 +75,8 @@ class TritonClient(support.ServerCase):
     def test_repository_index_lists_every_model_and_why_one_failed(self):
         index = self.client.get_model_repository_index()
         ready = {(m["name"], m["version"]) for m in index if m.get("state") == "READY"}
-        self.assertEqual(ready, {("simple", "1"), ("simple", "3"), ("classify", "1"), ("identity", "1")})
+        self.assertEqual(ready, {("simple", "1"), ("simple", "3"), ("classify", "1"), ("identity", "1"),
+                                 ("strings", "1"), ("slow", "1")})
         broken, = (m for m in index if m["name"] == "broken")
         self.assertTrue(broken.get("reason"))
 
@@ -170,6 +171,25 @@ class TritonClient(support.ServerCase):
                 rows = [(v.decode() if isinstance(v, bytes) else v).split(":") for v in row]
                 self.assertEqual([r[1:] for r in rows], [["1", "one"], ["6", "six"], ["0", "zero"]])
                 self.assertEqual([float(r[0]) for r in rows], [.9, .5, .1])
+
+    def test_strings_go_through_json_and_binary(self):
+        values = np.array(["ab", "", "gr\u00fc\u00df"], np.object_)
+        for binary_in in (True, False):
+            for binary_out in (True, False):
+                tensor = triton.InferInput("IN", [3], "BYTES")
+                tensor.set_data_from_numpy(values, binary_data=binary_in)
+                output = triton.InferRequestedOutput("OUT", binary_data=binary_out)
+                got = self.client.infer("strings", [tensor], outputs=[output]).as_numpy("OUT")
+                self.assertEqual([v.decode() if isinstance(v, bytes) else v for v in got], list(values))
+
+    def test_statistics_count_every_inference(self):
+        def count():
+            stats, = self.client.get_inference_statistics("simple", "1")["model_stats"]
+            return stats["inference_count"], stats["inference_stats"]["success"]["count"]
+
+        inferences, requests = count()
+        self.client.infer("simple", inputs(np.ones((5, 16), np.int32), np.ones((5, 16), np.int32)), model_version="1")
+        self.assertEqual(count(), (inferences + 5, requests + 1))
 
     # ---- refusals
 
