@@ -62,7 +62,7 @@ static enum ifd_code parse(const struct ifd_command *command, int argc, char **a
                            const char **ret_positional, bool *ret_help, struct ifd_err *err)
 {
     const char *positional = NULL;
-    for (int i = 0; i < argc; i++) {
+    for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help(command);
             *ret_help = true;

@@ -32,7 +32,7 @@ struct ifd_command {
     uint32_t arg_count;
 };
 
-/** Parses argv[0 … argc-1] (behind the command's name), then calls body(arg, err). Exactly one positional word is
+/** Parses argv[1 … argc-1] (argv[0] is the command), then calls body(arg, err). Exactly one positional word is
  *  wanted; --help prints the help instead. An error is printed to stderr in one line. Returns the exit status: 0 done,
  *  1 body failed, 2 wrong usage. */
 typedef enum ifd_code (*ifd_command_fn)(void *arg, struct ifd_err *err);

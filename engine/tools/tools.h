@@ -1,4 +1,4 @@
-/** The engine's commands: `inferd run | inspect | compare | bench`. Each takes the arguments behind its name, prints to
+/** The engine's commands: `inferd run | inspect | compare | bench`. Each takes its name and arguments, prints to
  *  stdout, complains to stderr in one line, and returns an exit status: 0 done, 1 failed, 2 wrong usage.
  *
  *  They use inferd/engine.h only; what else they need is handed in. Thread: one at a time. */
