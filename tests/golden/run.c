@@ -19,7 +19,7 @@
 #include "engine/tools/npy.h"
 #include "inferd/engine.h"
 
-#define NAMES_MAX 16
+#define NAMES_MAX 64
 #define PORTS_MAX 64
 
 struct options {
