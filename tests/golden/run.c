@@ -593,7 +593,8 @@ int main(int argc, char **argv)
 {
     struct options options;
     if (!parse(argc, argv, &options)) {
-        fputs("usage: golden_run [--seanet] [--backend A,B] [--fast] [--exact] [--no-optimize] [--threads N] "
+        fputs("usage: golden_run [--seanet] [--backend A,B] [--fast] [--exact] [--no-optimize] "
+              "[--threads N] "
               "[--model A,B] SHARED\n",
               stderr);
         return 2;
