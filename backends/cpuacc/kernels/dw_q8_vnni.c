@@ -279,11 +279,23 @@ INLINE void start_sums(const struct line *line, __m512i *sum, const size_t pixel
 }
 
 /* Scales the sums of `count` positions. */
-INLINE void scale(const struct line *line, __m512i *sum, const size_t count, const size_t pixels)
+INLINE void scale_all(const struct line *line, const int finish, __m512i *sum, const size_t count,
+                      const size_t pixels)
 {
     UNROLL for (size_t j = 0; j < VECTORS; j++)
     {
-        scale_column(line->finish, line->tail + 16 * j, BLOCK, pixels, &sum[j], count, VECTORS);
+        scale_column(finish, line->tail + 16 * j, BLOCK, pixels, &sum[j], count, VECTORS);
+    }
+}
+
+INLINE void scale(const struct line *line, __m512i *sum, const size_t count, const size_t pixels)
+{
+    if (line->finish == IFD_FINISH_FAST) {
+        scale_all(line, IFD_FINISH_FAST, sum, count, pixels);
+    } else if (line->finish == IFD_FINISH_EXACT) {
+        scale_all(line, IFD_FINISH_EXACT, sum, count, pixels);
+    } else {
+        scale_all(line, IFD_FINISH_EXACT_SIGN, sum, count, pixels);
     }
 }
 

@@ -11,7 +11,8 @@
 
 enum {
     PIECE = 16,
-    ROWS_MIN = 4 /* shorter pieces are faster with VNNI */
+    ROWS_MIN = 4,  /* shorter pieces, */
+    DEPTH_MIN = 28 /* and shorter sums, are faster with VNNI */
 };
 
 static const struct ifd_pack_layout layout = {
@@ -212,14 +213,14 @@ static void run_amx(const struct ifd_gemm_args *args)
     const struct ifd_packed *header = args->packed;
     const size_t len = args->row_len != 0 && args->row_len < args->m ? args->row_len : args->m;
     const size_t rows = len < PIECE ? len : PIECE;
-    if (args->rows || rows < ROWS_MIN) {
+    const size_t depth = (size_t)header->taps * (size_t)header->private_[IFD_PACKED_DEPTH];
+    if (args->rows || rows < ROWS_MIN || depth < DEPTH_MIN) {
         run(args);
         return;
     }
     struct ifd_gemm_args whole = *args;
     whole.m = args->m / len * len;
     configure(rows, ifd_pack_step(&layout, header->k));
-    const size_t depth = (size_t)header->taps * (size_t)header->private_[IFD_PACKED_DEPTH];
     for (size_t n0 = args->n_begin; n0 < args->n_end; n0 += header->nr) {
         size_t columns = header->n - n0 < header->nr ? header->n - n0 : header->nr;
         size_t nv = (columns + 15) / 16;

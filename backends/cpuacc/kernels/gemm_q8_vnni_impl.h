@@ -27,51 +27,88 @@ INLINE __m512i dot4(__m512i sum, __m512i a, __m512i w)
     return sum;
 }
 
-INLINE uint8_t *row_out(const struct job *job, size_t i)
-{
-    return job->out + (i < job->valid ? i : job->valid - 1) * job->args->out_stride;
-}
-
 /* Rows past the valid ones repeat the last, which then is stored again with the same bytes. */
 INLINE void store(const struct job *job, const size_t mr, const size_t nv, __m512i sum[][4])
 {
     const struct bounds bounds = load_bounds(job->args->packed);
-    if (nv == 4 || nv == 3) {
+    const size_t columns = job->columns, valid = job->valid, stride = job->args->out_stride;
+    uint8_t *out[12] = {job->out};
+    UNROLL for (size_t i = 1; i < 12; i++)
+    {
+        out[i] = out[i - 1] + (i < valid ? stride : 0);
+    }
+    if (nv == 4) {
         UNROLL for (size_t i = 0; i < mr; i++)
         {
-            if (nv == 4) {
-                store_row_4(sum[i], job->columns, &bounds, row_out(job, i));
-            } else {
-                store_row_3(sum[i], job->columns, &bounds, row_out(job, i));
-            }
+            store_row_4(sum[i], columns, &bounds, out[i]);
+        }
+    } else if (nv == 3) {
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            store_row_3(sum[i], columns, &bounds, out[i]);
         }
     } else if (nv == 2) {
         UNROLL for (size_t i = 0; i < mr; i += 2)
         {
             const size_t i1 = i + 1 < mr ? i + 1 : i;
-            store_rows_2(sum[i], sum[i1], job->columns, &bounds, row_out(job, i), row_out(job, i1));
+            store_rows_2(sum[i], sum[i1], columns, &bounds, out[i], out[i1]);
         }
     } else {
         UNROLL for (size_t i = 0; i < mr; i += 4)
         {
             const size_t i1 = i + 1 < mr ? i + 1 : i, i2 = i + 2 < mr ? i + 2 : i;
             const size_t i3 = i + 3 < mr ? i + 3 : i;
-            uint8_t *const out[4] = {row_out(job, i), row_out(job, i1), row_out(job, i2),
-                                     row_out(job, i3)};
-            store_rows_1(sum[i][0], sum[i1][0], sum[i2][0], sum[i3][0], job->columns, &bounds, out);
+            uint8_t *const four[4] = {out[i], out[i1], out[i2], out[i3]};
+            store_rows_1(sum[i][0], sum[i1][0], sum[i2][0], sum[i3][0], columns, &bounds, four);
         }
+    }
+}
+
+INLINE void scale(const struct job *job, const int finish, const size_t mr, const size_t nv,
+                  __m512i sum[][4])
+{
+    UNROLL for (size_t j = 0; j < nv; j++)
+    {
+        scale_column(finish, job->tail + 16 * j, 16 * nv, 1, &sum[0][j], mr, 4);
     }
 }
 
 INLINE void finish(const struct job *job, const size_t mr, const size_t nv, __m512i sum[][4])
 {
     const struct ifd_packed *header = job->args->packed;
-    UNROLL for (size_t j = 0; j < nv; j++)
-    {
-        scale_column(header->private_[IFD_PACKED_FINISH], job->tail + 16 * j, 16 * nv, 1,
-                     &sum[0][j], mr, 4);
+    const int finish = header->private_[IFD_PACKED_FINISH];
+    if (finish == IFD_FINISH_FAST) {
+        scale(job, IFD_FINISH_FAST, mr, nv, sum);
+    } else if (finish == IFD_FINISH_EXACT) {
+        scale(job, IFD_FINISH_EXACT, mr, nv, sum);
+    } else {
+        scale(job, IFD_FINISH_EXACT_SIGN, mr, nv, sum);
     }
     store(job, mr, nv, sum);
+}
+
+/* Bias, and the row's own addend where there is one. */
+INLINE void start_sums(const struct job *job, const size_t mr, const size_t nv, __m512i sum[][4])
+{
+    const int32_t *row_add = job->args->row_add;
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            sum[i][j] = _mm512_load_si512(job->tail + 16 * j);
+        }
+    }
+    if (row_add) {
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            __m512i add =
+                _mm512_set1_epi32(row_add[job->m0 + (i < job->valid ? i : job->valid - 1)]);
+            UNROLL for (size_t j = 0; j < nv; j++)
+            {
+                sum[i][j] = _mm512_add_epi32(sum[i][j], add);
+            }
+        }
+    }
 }
 
 INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
@@ -80,18 +117,7 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
     const size_t k_bytes = (size_t)header->private_[IFD_PACKED_DEPTH];
     const int8_t *w = job->weights;
     __m512i sum[12][4];
-    UNROLL for (size_t i = 0; i < mr; i++)
-    {
-        __m512i add = _mm512_setzero_si512();
-        if (job->args->row_add) {
-            add = _mm512_set1_epi32(
-                job->args->row_add[job->m0 + (i < job->valid ? i : job->valid - 1)]);
-        }
-        UNROLL for (size_t j = 0; j < nv; j++)
-        {
-            sum[i][j] = _mm512_add_epi32(add, _mm512_load_si512(job->tail + 16 * j));
-        }
-    }
+    start_sums(job, mr, nv, sum);
     for (size_t t = 0; t < header->taps; t++) {
         const unsigned char *a[12];
         ifd_rows_tap(job->args, 1, job->m0, mr, job->valid, t, job->start, a);

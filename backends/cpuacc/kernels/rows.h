@@ -35,10 +35,14 @@ static inline void ifd_rows_tap(const struct ifd_gemm_args *args, size_t element
                                 size_t mr, size_t valid, size_t t,
                                 const unsigned char *const *start, const unsigned char **ret_row)
 {
+    if (!args->rows) {
+        for (size_t i = 0; i < mr; i++) {
+            ret_row[i] = start[i] + t * args->tap_stride * element;
+        }
+        return;
+    }
     for (size_t i = 0; i < mr; i++) {
-        size_t row = m0 + (i < valid ? i : valid - 1);
-        ret_row[i] =
-            args->rows ? args->rows[t * args->m + row] : start[i] + t * args->tap_stride * element;
+        ret_row[i] = args->rows[t * args->m + m0 + (i < valid ? i : valid - 1)];
     }
 }
 
