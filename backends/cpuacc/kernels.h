@@ -171,7 +171,8 @@ struct ifd_dw_weights {
  *   pads        rows and columns outside the input count as the input's zero point (0 in f32).
  *   c_begin     a multiple of packed.nr; c_end a multiple of nr or n.
  *   out         pixel (0, 0), channel 0.
- *   scratch     scratch_bytes() of this call, 64-aligned, private to the thread.
+ *   scratch     scratch_bytes() of this call, 64-aligned, private to the thread. It depends on packed,
+ *               out_w, the strides and the dilations, which must be set before asking.
  *   min, max    f32 only. */
 struct ifd_dw_args {
     const void *packed;

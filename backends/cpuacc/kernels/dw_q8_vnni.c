@@ -3,8 +3,8 @@
  *
  * 3x3 windows roll: each column of the input is interleaved once and used by three output pixels,
  * and with stride 1 by two output lines (the second line's weights sit one byte further). Other
- * windows take ceil(kh / 4) interleaved columns for each of their kw columns. Columns and rows outside the
- * image are the zero point, so there is no padding copy and no table of addresses.
+ * windows interleave the columns of a line into the scratch first, ceil(kh / 4) for each. Columns and
+ * rows outside the image are the zero point, so there is no padding copy and no table of addresses.
  *
  * A block with fewer channels left packs 2 or 4 neighbouring pixels into the 64 lanes instead. */
 #include "backends/cpuacc/kernels/finish_avx512.h"
@@ -135,12 +135,6 @@ static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant 
     }
 }
 
-static size_t scratch_bytes(const struct ifd_dw_args *args)
-{
-    (void)args;
-    return 0;
-}
-
 /* One block of one call. */
 struct job {
     const struct ifd_dw_args *args;
@@ -261,15 +255,6 @@ INLINE struct column load_column(const struct line *line, int64_t x, const size_
 
 /* With several pixels a vector, each 128 bits hold 16 channels of one pixel: the weights and tails
  * of those channels are the first 128 (or 256) bits of the block's, repeated. */
-INLINE void add_column(__m512i *sum, const struct column *column, const int8_t *w,
-                       const size_t pixels)
-{
-    UNROLL for (size_t j = 0; j < VECTORS; j++)
-    {
-        sum[j] = dot4(sum[j], column->v[j], load_repeated(w + j * BLOCK, pixels));
-    }
-}
-
 INLINE void start_sums(const struct line *line, __m512i *sum, const size_t pixels)
 {
     UNROLL for (size_t j = 0; j < VECTORS; j++)
@@ -405,36 +390,79 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
     }
 }
 
-/* Any window: no column is kept. */
-static void line_any(const struct job *job, size_t y)
+/* Input columns that one output line of a block touches. */
+static size_t column_count(const struct ifd_dw_args *args, size_t kw)
+{
+    return (args->out_w - 1) * args->stride_x + (kw - 1) * args->dilation_x + 1;
+}
+
+/* Any window: a line's columns are interleaved into the scratch once, then every position takes
+ * those it needs. Two positions at a time share the loads of the weights. */
+INLINE void positions_any(const struct job *job, const struct line *line, size_t x,
+                          const size_t count)
 {
     const struct ifd_dw_args *args = job->args;
-    const int parts = job->header->private_[PRIVATE_WIDE] ? 2 : 1;
-    const size_t kh = (size_t)job->header->private_[IFD_PACKED_KH];
+    const size_t parts = job->header->private_[PRIVATE_WIDE] ? 2 : 1;
     const size_t kw = (size_t)job->header->private_[IFD_PACKED_KW];
-    struct line line = start_line(job, y);
-    for (size_t x = 0; x < line.out_w; x++) {
-        const int8_t *w = line.weights;
-        __m512i sum[VECTORS];
-        start_sums(&line, sum, 1);
-        for (size_t kx = 0; kx < kw; kx++) {
-            int64_t ix =
-                (int64_t)(x * args->stride_x + kx * args->dilation_x) - (int64_t)args->pad_left;
-            for (size_t ky0 = 0; ky0 < kh; ky0 += 4) {
-                UNROLL for (size_t r = 0; r < 4; r++)
+    const size_t groups = ((size_t)job->header->private_[IFD_PACKED_KH] + 3) / 4;
+    const size_t apart = args->stride_x * groups * VECTORS;
+    const int8_t *w = line->weights;
+    __m512i sum[2 * VECTORS];
+    UNROLL for (size_t p = 0; p < count; p++)
+    {
+        start_sums(line, sum + p * VECTORS, 1);
+    }
+    for (size_t kx = 0; kx < kw; kx++) {
+        const __m512i *v = (const __m512i *)args->scratch +
+                           (x * args->stride_x + kx * args->dilation_x) * groups * VECTORS;
+        for (size_t g = 0; g < groups; g++, v += VECTORS) {
+            for (size_t part = 0; part < parts; part++, w += VECTORS * BLOCK) {
+                UNROLL for (size_t j = 0; j < VECTORS; j++)
                 {
-                    int64_t iy = (int64_t)(y * args->stride_y + (ky0 + r) * args->dilation_y) -
-                                 (int64_t)args->pad_top;
-                    set_row(job, &line, r, iy);
-                }
-                struct column column = load_column(&line, ix, 1, 1);
-                for (int part = 0; part < parts; part++, w += VECTORS * BLOCK) {
-                    add_column(sum, &column, w, 1);
+                    const __m512i wv = _mm512_load_si512(w + j * BLOCK);
+                    UNROLL for (size_t p = 0; p < count; p++)
+                    {
+                        sum[p * VECTORS + j] = dot4(sum[p * VECTORS + j], v[p * apart + j], wv);
+                    }
                 }
             }
         }
-        scale(&line, sum, 1, 1);
-        store(&line, sum, line.out, x, 1);
+    }
+    scale(line, sum, count, 1);
+    UNROLL for (size_t p = 0; p < count; p++)
+    {
+        store(line, sum + p * VECTORS, line->out, x + p, 1);
+    }
+}
+
+static void line_any(const struct job *job, size_t y)
+{
+    const struct ifd_dw_args *args = job->args;
+    const size_t kh = (size_t)job->header->private_[IFD_PACKED_KH];
+    const size_t columns = column_count(args, (size_t)job->header->private_[IFD_PACKED_KW]);
+    const size_t groups = (kh + 3) / 4;
+    __m512i *scratch = args->scratch;
+    struct line line = start_line(job, y);
+    for (size_t g = 0; g < groups; g++) {
+        UNROLL for (size_t r = 0; r < 4; r++)
+        {
+            int64_t iy = (int64_t)(y * args->stride_y + (4 * g + r) * args->dilation_y);
+            set_row(job, &line, r, iy - (int64_t)args->pad_top);
+        }
+        for (size_t x = 0; x < columns; x++) {
+            struct column column = load_column(&line, (int64_t)x - (int64_t)args->pad_left, 1, 1);
+            UNROLL for (size_t j = 0; j < VECTORS; j++)
+            {
+                scratch[(x * groups + g) * VECTORS + j] = column.v[j];
+            }
+        }
+    }
+    size_t x = 0;
+    for (; x + 2 <= line.out_w; x += 2) {
+        positions_any(job, &line, x, 2);
+    }
+    if (x < line.out_w) {
+        positions_any(job, &line, x, 1);
     }
 }
 
@@ -481,6 +509,13 @@ static void run_block(const struct job *job)
             one[pick](job, y++);
         }
     }
+}
+
+static size_t scratch_bytes(const struct ifd_dw_args *args)
+{
+    const struct ifd_packed *header = args->packed;
+    size_t groups = ((size_t)header->private_[IFD_PACKED_KH] + 3) / 4;
+    return column_count(args, (size_t)header->private_[IFD_PACKED_KW]) * groups * VECTORS * BLOCK;
 }
 
 static void run(const struct ifd_dw_args *args)
