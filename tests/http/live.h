@@ -1,0 +1,50 @@
+/** A real server in this process, on a free port of the loopback, and clients that speak raw bytes to it. */
+#ifndef INFERD_TESTS_HTTP_LIVE_H
+#define INFERD_TESTS_HTTP_LIVE_H
+
+#include "engine/base/thread.h"
+#include "server/server.h"
+
+struct live {
+    struct ifd_config config;
+    struct ifd_server *server;
+    struct ifd_thread thread;
+    struct ifd_log log;
+    enum ifd_code code;
+    struct ifd_err err;
+    char dir[64];
+    uint16_t port;
+};
+
+/** The repository that live_start serves: identity models of one FP32 [-1] input each.
+ *  "echo"; "slow" (every run takes 300 ms); "narrow" (800 ms, a queue of 1); "hasty" (800 ms, requests wait 200 ms at most). */
+void live_start(struct live *live,
+                const char *const *options); /* of the command line, ended by NULL; may be NULL */
+/** Waits for the end. */
+void live_join(struct live *live);
+/** Stops and waits. */
+void live_stop(struct live *live);
+
+/** A connected socket; -1 if refused. */
+int client_connect(const struct live *live);
+/** All of it, or the test fails. */
+void client_send(int fd, const void *data, size_t size);
+void client_send_text(int fd, const char *text);
+
+struct answer {
+    int status; /* 0: the connection ended without one */
+    char head[2048];
+    char body[16384]; /* ended by NUL; what does not fit is read and dropped */
+    size_t body_size;
+};
+/** One answer with a Content-Length. Interim 100 answers are passed over. */
+struct answer client_read(int fd);
+/** Bytes until the end of the stream; true if there was nothing but the end. */
+bool client_is_closed(int fd);
+
+/** A whole exchange on a connection of its own. */
+struct answer client_get(const struct live *live, const char *path);
+/** The request text of an inference of one number on a model. */
+const char *client_infer_text(const char *model, int number);
+
+#endif

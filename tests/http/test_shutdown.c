@@ -1,0 +1,120 @@
+/* Stopping: every accepted request is answered. */
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/http/live.h"
+#include "tests/support/test.h"
+
+static void idle_server_stops_at_once(void)
+{
+    struct live live;
+    live_start(&live, NULL);
+    live_stop(&live);
+}
+
+static void accepted_requests_are_answered_before_the_end(void)
+{
+    struct live live;
+    int fd[3];
+    live_start(&live, NULL);
+    for (int i = 0; i < 3; i++) {
+        fd[i] = client_connect(&live);
+        REQUIRE(fd[i] >= 0);
+        client_send_text(fd[i], client_infer_text("slow", i));
+    }
+    (void)usleep(100000);
+    ifd_server_stop(live.server);
+    for (int i = 0; i < 3; i++) {
+        struct answer answer = client_read(fd[i]);
+        EXPECT_INT(answer.status, 200);
+        EXPECT_HAS(answer.head, "Connection: close");
+        EXPECT(client_is_closed(fd[i]));
+        (void)close(fd[i]);
+    }
+    live_join(&live);
+}
+
+static void request_that_arrives_slowly_is_still_answered(void)
+{
+    struct live live;
+    live_start(&live, NULL);
+    const char *text = client_infer_text("echo", 4);
+    size_t half = strlen(text) - 20;
+    int fd = client_connect(&live);
+    REQUIRE(fd >= 0);
+    client_send(fd, text, half);
+    (void)usleep(100000);
+    ifd_server_stop(live.server);
+    (void)usleep(50000);
+    client_send_text(fd, text + half);
+    EXPECT_INT(client_read(fd).status, 200);
+    (void)close(fd);
+    live_join(&live);
+}
+
+static void new_connections_are_refused_while_stopping(void)
+{
+    struct live live;
+    live_start(&live, NULL);
+    int fd = client_connect(&live);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, client_infer_text("slow", 1));
+    (void)usleep(100000);
+    ifd_server_stop(live.server);
+    (void)usleep(50000);
+    EXPECT_INT(client_connect(&live), -1);
+    EXPECT_INT(client_read(fd).status, 200);
+    (void)close(fd);
+    live_join(&live);
+}
+
+static void waiting_requests_are_refused_when_time_is_up(void)
+{
+    struct live live;
+    int fd[4], served = 0, refused = 0;
+    live_start(&live, (const char *const[]){"--exit-timeout-secs=0", NULL});
+    for (int i = 0; i < 4; i++) {
+        fd[i] = client_connect(&live);
+        REQUIRE(fd[i] >= 0);
+        client_send_text(fd[i], client_infer_text("slow", i));
+    }
+    (void)usleep(100000);
+    ifd_server_stop(live.server);
+    for (int i = 0; i < 4; i++) {
+        int status = client_read(fd[i]).status;
+        served += status == 200;
+        refused += status == 503;
+        (void)close(fd[i]);
+    }
+    EXPECT_INT(served, 1); /* the one that ran */
+    EXPECT_INT(refused, 3);
+    live_join(&live);
+}
+
+static void client_that_left_does_not_hold_up_the_end(void)
+{
+    struct live live;
+    live_start(&live, NULL);
+    for (int i = 0; i < 3; i++) {
+        int fd = client_connect(&live);
+        REQUIRE(fd >= 0);
+        client_send_text(fd, client_infer_text("slow", i));
+        (void)usleep(20000);
+        (void)close(fd);
+    }
+    live_stop(&live);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(idle_server_stops_at_once),
+        T(accepted_requests_are_answered_before_the_end),
+        T(request_that_arrives_slowly_is_still_answered),
+        T(new_connections_are_refused_while_stopping),
+        T(waiting_requests_are_refused_when_time_is_up),
+        T(client_that_left_does_not_hold_up_the_end),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
