@@ -36,10 +36,32 @@ static bool has_wide_sums(const struct ifd_desc *input, const struct ifd_desc *b
     return input->dtype == IFD_S16 && !(bias && bias->dtype == IFD_S32);
 }
 
+static enum ifd_code check_symmetric_filter(const struct ifd_op_def *def,
+                                            const struct ifd_desc *filter, uint32_t axis,
+                                            struct ifd_err *err)
+{
+    const enum ifd_code code = ifd_infer_per_channel(def, "the filter", filter, axis, err);
+    if (code == IFD_OK && filter->quant.zero_point[0] != 0) {
+        return ifd_fail(err, IFD_INVALID, "%s: the filter (s8) has zero point %d, expected 0",
+                        def->name, filter->quant.zero_point[0]);
+    }
+    return code;
+}
+
+static bool is_dynamic(const struct ifd_desc *input, const struct ifd_desc *filter)
+{
+    return input->dtype == IFD_F32 && filter->dtype == IFD_S8;
+}
+
 static enum ifd_code check_float(const struct ifd_op_def *def, const struct ifd_infer *in,
                                  const struct ifd_contract_roles *roles, struct ifd_err *err)
 {
-    enum ifd_code code = ifd_infer_dtype(def, in, roles->filter, IFD_BIT(IFD_F32), err);
+    const struct ifd_desc *filter = in->input[roles->filter].desc;
+    const uint32_t dtypes = IFD_BIT(IFD_F32) | (roles->may_be_dynamic ? IFD_BIT(IFD_S8) : 0);
+    enum ifd_code code = ifd_infer_dtype(def, in, roles->filter, dtypes, err);
+    if (code == IFD_OK && filter->dtype == IFD_S8) {
+        code = check_symmetric_filter(def, filter, roles->filter_axis, err);
+    }
     if (code == IFD_OK && ifd_infer_input(in, roles->bias)) {
         code = ifd_infer_dtype(def, in, roles->bias, IFD_BIT(IFD_F32), err);
     }
@@ -85,15 +107,12 @@ static enum ifd_code check_quantized(const struct ifd_op_def *def, const struct 
     if (code == IFD_OK) {
         code = ifd_infer_per_tensor(def, "the output", output, err);
     }
-    if (code == IFD_OK) {
-        code = input->dtype == IFD_U8
-                   ? ifd_infer_per_tensor(def, "the filter", filter, err)
-                   : ifd_infer_per_channel(def, "the filter", filter, roles->filter_axis, err);
-    }
-    if (code == IFD_OK && input->dtype != IFD_U8 && roles->rounding == IFD_CONTRACT_FIXED &&
-        filter->quant.zero_point[0] != 0) {
-        code = ifd_fail(err, IFD_INVALID, "%s: the filter (s8) has zero point %d, expected 0",
-                        def->name, filter->quant.zero_point[0]);
+    if (code == IFD_OK && input->dtype == IFD_U8) {
+        code = ifd_infer_per_tensor(def, "the filter", filter, err);
+    } else if (code == IFD_OK && roles->rounding == IFD_CONTRACT_REAL) {
+        code = ifd_infer_per_channel(def, "the filter", filter, roles->filter_axis, err);
+    } else if (code == IFD_OK) {
+        code = check_symmetric_filter(def, filter, roles->filter_axis, err);
     }
     if (code == IFD_OK) {
         code = check_scales(def, input, filter, output, roles->rounding, has_wide_sums(input, bias),
@@ -133,19 +152,23 @@ enum ifd_code ifd_contract_infer(const struct ifd_op_def *def, const struct ifd_
                                    : check_quantized(def, in, roles, output, err);
 }
 
-enum ifd_code ifd_contract_scratch(const struct ifd_op_def *def, int64_t channels,
-                                   int64_t window_count, size_t *ret_bytes, struct ifd_err *err)
+enum ifd_code ifd_contract_scratch(const struct ifd_op_def *def, const struct ifd_infer *in,
+                                   const struct ifd_contract_roles *roles,
+                                   const struct ifd_contract_sizes *sizes, size_t *ret_bytes,
+                                   struct ifd_err *err)
 {
+    const size_t per_channel = sizeof(struct ifd_contract_scale) + sizeof(int64_t);
+    const bool has_image = is_dynamic(in->input[roles->input].desc, in->input[roles->filter].desc);
     size_t row = 0;
     size_t window = 0;
     size_t total = 0;
-    const size_t per_channel = sizeof(struct ifd_contract_scale) + sizeof(int64_t);
-    if (!ifd_size_mul((size_t)channels, per_channel, &row) ||
-        !ifd_size_mul((size_t)window_count, sizeof(int32_t), &window) ||
-        !ifd_size_add(row, window, &total)) {
+    if (!ifd_size_mul((size_t)sizes->channels, per_channel, &row) ||
+        !ifd_size_mul((size_t)sizes->window, sizeof(int32_t), &window) ||
+        !ifd_size_add(row, window, &total) ||
+        !ifd_size_add(total, has_image ? (size_t)sizes->image : 0, &total)) {
         return ifd_fail(err, IFD_TOO_LARGE,
                         "%s: %lld channels of %lld products need too much memory", def->name,
-                        (long long)channels, (long long)window_count);
+                        (long long)sizes->channels, (long long)sizes->window);
     }
     *ret_bytes = total;
     return IFD_OK;
@@ -167,9 +190,20 @@ static void begin_quantized(struct ifd_contraction *c, const struct ifd_desc *in
     }
 }
 
+static void begin_dynamic(struct ifd_contraction *c, const struct ifd_desc *filter)
+{
+    for (int64_t i = 0; i < c->channels; i++) {
+        c->scale[i].real = (double)filter->quant.scale[filter->quant.count > 1 ? i : 0];
+    }
+    c->scales_differ = false;
+    for (int64_t i = 1; i < c->channels; i++) {
+        c->scales_differ = c->scales_differ || c->scale[i].real != c->scale[0].real;
+    }
+}
+
 void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_ref_call *call,
-                        const struct ifd_contract_roles *roles, int64_t channels,
-                        int32_t activation)
+                        const struct ifd_contract_roles *roles,
+                        const struct ifd_contract_sizes *sizes, int32_t activation)
 {
     const struct ifd_desc *input = call->in[roles->input];
     const struct ifd_desc *filter = call->in[roles->filter];
@@ -177,43 +211,116 @@ void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_re
     const struct ifd_desc *bias = has_bias ? call->in[roles->bias] : NULL;
 
     struct ifd_contract_scale *scale = call->scratch;
-    int64_t *sum = (int64_t *)(scale + channels);
-    int32_t *window = (int32_t *)(sum + channels);
+    int64_t *sum = (int64_t *)(scale + sizes->channels);
+    int32_t *window = (int32_t *)(sum + sizes->channels);
     *contraction = (struct ifd_contraction){
         .dtype = input->dtype,
+        .is_float = input->dtype == IFD_F32 && !is_dynamic(input, filter),
+        .is_dynamic = is_dynamic(input, filter),
         .filter_dtype = filter->dtype,
         .rounding = roles->rounding,
         .is_wide = has_wide_sums(input, bias),
-        .channels = channels,
+        .channels = sizes->channels,
         .input = call->input[roles->input],
         .filter = call->input[roles->filter],
         .bias = bias ? call->input[roles->bias] : NULL,
         .bias_dtype = bias ? bias->dtype : IFD_S32,
         .output = call->output[0],
         .scale = scale,
+        .image = (int8_t *)(window + sizes->window),
     };
-    if (input->dtype == IFD_F32) {
+    if (contraction->is_float) {
         contraction->sum.f32 = (float *)sum;
         contraction->window.f32 = (float *)window;
+    } else {
+        contraction->sum.s64 = sum;
+        contraction->window.s32 = window;
+    }
+    if (input->dtype == IFD_F32) {
         ifd_ref_act_range_f32(activation, &contraction->min_f32, &contraction->max_f32);
+    } else {
+        begin_quantized(contraction, input, filter, call->out[0], activation);
+    }
+    if (contraction->is_dynamic) {
+        begin_dynamic(contraction, filter);
+        contraction->scales_first = !contraction->scales_differ || roles->filter_axis != 0;
+    }
+}
+
+/* The stored number nearest to x steps from zero, -limit … 127; the zero for what is not a number. */
+static int8_t nearest_s8(float x, int32_t zero, int32_t limit)
+{
+    const float steps = roundf(x) + (float)zero;
+    return (int8_t)(isnan(steps) ? (float)zero : ifd_ref_clamp_f32(steps, (float)-limit, 127));
+}
+
+/* -max … max of the numbers to -127 … 127. */
+static void quantize_symmetric(struct ifd_contraction *c, const float *x, int64_t count, float max)
+{
+    c->input_zero = 0;
+    c->image_scale = max / 127;
+    const float inverse = 127 / max;
+    for (int64_t i = 0; i < count; i++) {
+        c->image[i] = nearest_s8(x[i] * inverse, 0, 127);
+    }
+}
+
+/* min … max of the numbers, and 0 with them, to -128 … 127. The zero is taken from the end that rounds less. */
+static void quantize_asymmetric(struct ifd_contraction *c, const float *x, int64_t count, float min,
+                                float max)
+{
+    c->image_scale = (max - min) / 255;
+    const float low = min / c->image_scale;
+    const float high = max / c->image_scale;
+    const float zero = 128 + fabsf(low) < 127 + fabsf(high) ? -128 - low : 127 - high;
+    c->input_zero = zero >= 127 ? 127 : zero > -128 ? (int32_t)roundf(zero) : -128;
+    const float inverse = 1.0f / c->image_scale;
+    for (int64_t i = 0; i < count; i++) {
+        c->image[i] = nearest_s8(x[i] * inverse, c->input_zero, 128);
+    }
+}
+
+void ifd_contract_image(struct ifd_contraction *contraction, int64_t first, int64_t count,
+                        bool is_asymmetric)
+{
+    if (!contraction->is_dynamic) {
         return;
     }
-    contraction->sum.s64 = sum;
-    contraction->window.s32 = window;
-    begin_quantized(contraction, input, filter, call->out[0], activation);
+    const float *x = (const float *)contraction->input + first;
+    float min = 0;
+    float max = 0;
+    for (int64_t i = 0; i < count; i++) {
+        min = x[i] < min ? x[i] : min;
+        max = x[i] > max ? x[i] : max;
+    }
+    contraction->image_first = first;
+    if (min == max) {
+        contraction->input_zero = 0;
+        contraction->image_scale = 1;
+        memset(contraction->image, 0, (size_t)count);
+    } else if (is_asymmetric || contraction->scales_differ) {
+        quantize_asymmetric(contraction, x, count, min, max);
+    } else {
+        quantize_symmetric(contraction, x, count, max > -min ? max : -min);
+    }
 }
 
 void ifd_contract_load(struct ifd_contraction *contraction, int64_t at, int64_t first,
                        int64_t count)
 {
-    if (contraction->dtype == IFD_F32) {
+    if (contraction->is_float) {
         memcpy(contraction->window.f32 + at, (const float *)contraction->input + first,
                (size_t)count * sizeof(float));
         return;
     }
     int32_t *to = contraction->window.s32 + at;
     const int32_t zero = contraction->input_zero;
-    if (contraction->dtype == IFD_U8) {
+    if (contraction->is_dynamic) {
+        const int8_t *from = contraction->image + (first - contraction->image_first);
+        for (int64_t i = 0; i < count; i++) {
+            to[i] = from[i] - zero;
+        }
+    } else if (contraction->dtype == IFD_U8) {
         const uint8_t *from = (const uint8_t *)contraction->input + first;
         for (int64_t i = 0; i < count; i++) {
             to[i] = from[i] - zero;
@@ -239,7 +346,7 @@ void ifd_contract_pad(struct ifd_contraction *contraction, int64_t at, int64_t c
 
 void ifd_contract_clear(struct ifd_contraction *contraction)
 {
-    const size_t size = contraction->dtype == IFD_F32 ? sizeof(float) : sizeof(int64_t);
+    const size_t size = contraction->is_float ? sizeof(float) : sizeof(int64_t);
     memset(contraction->sum.s64, 0, (size_t)contraction->channels * size);
 }
 
@@ -309,7 +416,7 @@ static void dot_u8(int64_t *sum, int64_t count, const int32_t *x, int64_t n, con
 void ifd_contract_dot(struct ifd_contraction *contraction, int64_t first, int64_t count, int64_t n,
                       int64_t filter_first, int64_t stride)
 {
-    if (contraction->dtype == IFD_F32) {
+    if (contraction->is_float) {
         dot_f32(contraction->sum.f32 + first, count, contraction->window.f32, n,
                 (const float *)contraction->filter + filter_first, stride);
         return;
@@ -350,7 +457,7 @@ static void multiply_f32(float *sum, const float *x, const float *w, int64_t n, 
 void ifd_contract_multiply(struct ifd_contraction *contraction, int64_t n, int64_t multiplier,
                            int64_t filter_first)
 {
-    if (contraction->dtype == IFD_F32) {
+    if (contraction->is_float) {
         multiply_f32(contraction->sum.f32, contraction->window.f32,
                      (const float *)contraction->filter + filter_first, n, multiplier);
         return;
@@ -375,13 +482,24 @@ void ifd_contract_multiply(struct ifd_contraction *contraction, int64_t n, int64
     }
 }
 
+/* The sum of a dynamic layer as a real number; the order of the two products is LiteRT's. */
+static float dynamic_sum(const struct ifd_contraction *contraction, int64_t channel)
+{
+    const float sum = (float)contraction->sum.s64[channel];
+    const float scale = (float)contraction->scale[channel].real;
+    return contraction->scales_first ? sum * (scale * contraction->image_scale)
+                                     : sum * scale * contraction->image_scale;
+}
+
 static void store_f32(const struct ifd_contraction *contraction, int64_t first)
 {
     const float *bias = contraction->bias;
     float *out = (float *)contraction->output + first;
     for (int64_t c = 0; c < contraction->channels; c++) {
-        const float sum = contraction->sum.f32[c] + (bias ? bias[c] : 0.0f);
-        out[c] = ifd_ref_clamp_f32(sum, contraction->min_f32, contraction->max_f32);
+        const float sum =
+            contraction->is_float ? contraction->sum.f32[c] : dynamic_sum(contraction, c);
+        out[c] = ifd_ref_clamp_f32(sum + (bias ? bias[c] : 0.0f), contraction->min_f32,
+                                   contraction->max_f32);
     }
 }
 

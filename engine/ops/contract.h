@@ -1,7 +1,8 @@
 /** What convolutions and fully connected layers share: rows of output channels that are sums of products of an input
  *  with a filter, plus a bias, scaled to the output's quantization and clamped by an activation.
  *
- *  Types: f32; u8 with a u8 filter; s8 and s16 with an s8 filter (per channel or per tensor). Sums of quantized numbers
+ *  Types: f32; u8 with a u8 filter; s8 and s16 with an s8 filter (per channel or per tensor); and f32 with an s8 filter
+ *  ("dynamic range"): every image is then quantized by its own range before its numbers are multiplied. Sums of quantized numbers
  *  are exact (64 bits) and then taken modulo 2^32, which is what the int32 accumulators of LiteRT's reference kernels
  *  give; s16 with a 64-bit bias, or none, keeps 64 bits. f32 sums run in f32 in the order of the filter's elements.
  *
@@ -24,6 +25,7 @@ struct ifd_contract_roles {
     uint32_t input, filter, bias; /* indexes of inputs; the bias may be absent */
     uint32_t filter_axis;
     enum ifd_contract_rounding rounding;
+    bool may_be_dynamic; /* takes f32 with an s8 filter, and calls ifd_contract_image */
 };
 
 /** Checks types, quantization, bias and activation of such a node against each other. The caller has checked that input
@@ -34,10 +36,19 @@ IFD_NODISCARD enum ifd_code ifd_contract_infer(const struct ifd_op_def *def,
                                                int32_t activation, const struct ifd_desc *output,
                                                struct ifd_err *err);
 
-/** Bytes of scratch for a row of channels and a window of window_count input numbers. TOO_LARGE if they overflow. */
-IFD_NODISCARD enum ifd_code ifd_contract_scratch(const struct ifd_op_def *def, int64_t channels,
-                                                 int64_t window_count, size_t *ret_bytes,
-                                                 struct ifd_err *err);
+/** Sizes of the memory that a contraction works in. */
+struct ifd_contract_sizes {
+    int64_t channels; /* of the output */
+    int64_t window;   /* input numbers multiplied at a time */
+    int64_t image;    /* input numbers of one image; 0 if the layer may not be dynamic */
+};
+
+/** Bytes of scratch. TOO_LARGE if they overflow. */
+IFD_NODISCARD enum ifd_code ifd_contract_scratch(const struct ifd_op_def *def,
+                                                 const struct ifd_infer *in,
+                                                 const struct ifd_contract_roles *roles,
+                                                 const struct ifd_contract_sizes *sizes,
+                                                 size_t *ret_bytes, struct ifd_err *err);
 
 /** The scale of one output channel in the two forms that rounding may want. */
 struct ifd_contract_scale {
@@ -49,6 +60,10 @@ struct ifd_contract_scale {
 /** A contraction that is running. Fields are for contract.c, except window. */
 struct ifd_contraction {
     enum ifd_dtype dtype; /* of input and output */
+    bool is_float;        /* sums and window hold floats */
+    bool is_dynamic;      /* f32 by s8 */
+    bool scales_differ;   /* is_dynamic: from channel to channel */
+    bool scales_first; /* is_dynamic: filter scale and image scale are multiplied before the sum */
     enum ifd_dtype filter_dtype;
     enum ifd_contract_rounding rounding;
     bool is_wide; /* 64-bit sums */
@@ -59,7 +74,10 @@ struct ifd_contraction {
     int32_t input_zero, filter_zero, output_zero;
     int32_t min, max;
     float min_f32, max_f32;
-    struct ifd_contract_scale *scale; /* channels, quantized types only */
+    struct ifd_contract_scale *scale; /* channels, where sums are integers */
+    float image_scale;   /* is_dynamic: of the current image, whose zero is input_zero */
+    int64_t image_first; /* its first element in the input */
+    int8_t *image;       /* its quantized numbers */
     union {
         float *f32;
         int64_t *s64;
@@ -71,8 +89,13 @@ struct ifd_contraction {
 };
 
 void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_ref_call *call,
-                        const struct ifd_contract_roles *roles, int64_t channels,
-                        int32_t activation);
+                        const struct ifd_contract_roles *roles,
+                        const struct ifd_contract_sizes *sizes, int32_t activation);
+
+/** The next numbers come from the image of count elements from element first on. Dynamic layers quantize it: around 0
+ *  if one scale serves all of the filter and is_asymmetric is false, else around a zero of its own. */
+void ifd_contract_image(struct ifd_contraction *contraction, int64_t first, int64_t count,
+                        bool is_asymmetric);
 
 /** Copies count input numbers from element first on to position at of the window; pad fills in "nothing" instead. */
 void ifd_contract_load(struct ifd_contraction *contraction, int64_t at, int64_t first,

@@ -13,10 +13,18 @@ extern const struct ifd_op_def ifd_op_transpose_conv2d;
 /* Dimensions of input [n,h,w,c], filter and output [n,h,w,c]. */
 enum { N, H, W, C };
 
-static const struct ifd_contract_roles conv_roles = {
-    .input = 0, .filter = 1, .bias = 2, .filter_axis = 0, .rounding = IFD_CONTRACT_FIXED};
-static const struct ifd_contract_roles depthwise_roles = {
-    .input = 0, .filter = 1, .bias = 2, .filter_axis = 3, .rounding = IFD_CONTRACT_FIXED};
+static const struct ifd_contract_roles conv_roles = {.input = 0,
+                                                     .filter = 1,
+                                                     .bias = 2,
+                                                     .filter_axis = 0,
+                                                     .rounding = IFD_CONTRACT_FIXED,
+                                                     .may_be_dynamic = true};
+static const struct ifd_contract_roles depthwise_roles = {.input = 0,
+                                                          .filter = 1,
+                                                          .bias = 2,
+                                                          .filter_axis = 3,
+                                                          .rounding = IFD_CONTRACT_FIXED,
+                                                          .may_be_dynamic = true};
 static const struct ifd_contract_roles transpose_roles = {
     .input = 2, .filter = 1, .bias = 3, .filter_axis = 0, .rounding = IFD_CONTRACT_FIXED};
 
@@ -87,8 +95,11 @@ static enum ifd_code conv2d_scratch(const struct ifd_infer *in, const struct ifd
                                     size_t *ret_bytes, struct ifd_err *err)
 {
     const struct ifd_shape *filter = &in->input[1].desc->shape;
-    return ifd_contract_scratch(&ifd_op_conv2d, output[0].shape.dim[C],
-                                ifd_ref_product(filter, 1, 4), ret_bytes, err);
+    const struct ifd_contract_sizes sizes = {.channels = output[0].shape.dim[C],
+                                             .window = ifd_ref_product(filter, 1, 4),
+                                             .image =
+                                                 ifd_ref_product(&in->input[0].desc->shape, 1, 4)};
+    return ifd_contract_scratch(&ifd_op_conv2d, in, &conv_roles, &sizes, ret_bytes, err);
 }
 
 /* A convolution over one image size, as the loops want it. */
@@ -160,10 +171,13 @@ static enum ifd_code conv2d_ref(const struct ifd_ref_call *call, struct ifd_err 
     const int64_t group_c = s.out_c / groups;
     const int64_t taps = s.filter_h * s.filter_w * s.filter_c;
     struct ifd_contraction row;
-    ifd_contract_begin(&row, call, &conv_roles, s.out_c, attrs->activation);
+    const struct ifd_contract_sizes sizes = {
+        .channels = s.out_c, .window = taps, .image = s.in_h * s.in_w * s.in_c};
+    ifd_contract_begin(&row, call, &conv_roles, &sizes, attrs->activation);
 
     int64_t first = 0;
     for (int64_t n = 0; n < s.batches; n++) {
+        ifd_contract_image(&row, n * sizes.image, sizes.image, groups > 1);
         for (int64_t y = 0; y < s.size.out_h; y++) {
             for (int64_t x = 0; x < s.size.out_w; x++, first += s.out_c) {
                 ifd_contract_clear(&row);
@@ -201,8 +215,12 @@ static enum ifd_code depthwise_conv2d_scratch(const struct ifd_infer *in,
                                               const struct ifd_desc *output, size_t *ret_bytes,
                                               struct ifd_err *err)
 {
-    return ifd_contract_scratch(&ifd_op_depthwise_conv2d, output[0].shape.dim[C],
-                                in->input[0].desc->shape.dim[C], ret_bytes, err);
+    const struct ifd_shape *input = &in->input[0].desc->shape;
+    const struct ifd_contract_sizes sizes = {.channels = output[0].shape.dim[C],
+                                             .window = input->dim[C],
+                                             .image = ifd_ref_product(input, 1, 4)};
+    return ifd_contract_scratch(&ifd_op_depthwise_conv2d, in, &depthwise_roles, &sizes, ret_bytes,
+                                err);
 }
 
 /* Adds up one output pixel whose window has its corner at (y, x). */
@@ -236,10 +254,13 @@ static enum ifd_code depthwise_conv2d_ref(const struct ifd_ref_call *call, struc
         return code;
     }
     struct ifd_contraction row;
-    ifd_contract_begin(&row, call, &depthwise_roles, s.out_c, attrs->activation);
+    const struct ifd_contract_sizes sizes = {
+        .channels = s.out_c, .window = s.in_c, .image = s.in_h * s.in_w * s.in_c};
+    ifd_contract_begin(&row, call, &depthwise_roles, &sizes, attrs->activation);
 
     int64_t first = 0;
     for (int64_t n = 0; n < s.batches; n++) {
+        ifd_contract_image(&row, n * sizes.image, sizes.image, true);
         for (int64_t y = 0; y < s.size.out_h; y++) {
             for (int64_t x = 0; x < s.size.out_w; x++, first += s.out_c) {
                 ifd_contract_clear(&row);
@@ -331,8 +352,10 @@ static enum ifd_code transpose_conv2d_scratch(const struct ifd_infer *in,
                                               const struct ifd_desc *output, size_t *ret_bytes,
                                               struct ifd_err *err)
 {
-    return ifd_contract_scratch(&ifd_op_transpose_conv2d, output[0].shape.dim[C],
-                                in->input[2].desc->shape.dim[C], ret_bytes, err);
+    const struct ifd_contract_sizes sizes = {.channels = output[0].shape.dim[C],
+                                             .window = in->input[2].desc->shape.dim[C]};
+    return ifd_contract_scratch(&ifd_op_transpose_conv2d, in, &transpose_roles, &sizes, ret_bytes,
+                                err);
 }
 
 /* First input index whose window reaches output position at (padding included). */
@@ -394,7 +417,8 @@ static enum ifd_code transpose_conv2d_ref(const struct ifd_ref_call *call, struc
         }
     }
     struct ifd_contraction row;
-    ifd_contract_begin(&row, call, &transpose_roles, output->dim[C], attrs->activation);
+    const struct ifd_contract_sizes sizes = {.channels = output->dim[C], .window = input->dim[C]};
+    ifd_contract_begin(&row, call, &transpose_roles, &sizes, attrs->activation);
 
     int64_t first = 0;
     for (int64_t n = 0; n < output->dim[N]; n++) {

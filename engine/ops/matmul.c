@@ -52,8 +52,9 @@ static enum ifd_code fully_connected_scratch(const struct ifd_infer *in,
 {
     (void)output;
     const struct ifd_shape *weights = &in->input[1].desc->shape;
-    return ifd_contract_scratch(&ifd_op_fully_connected, weights->dim[0], weights->dim[1],
-                                ret_bytes, err);
+    const struct ifd_contract_sizes sizes = {.channels = weights->dim[0],
+                                             .window = weights->dim[1]};
+    return ifd_contract_scratch(&ifd_op_fully_connected, in, &roles, &sizes, ret_bytes, err);
 }
 
 static enum ifd_code fully_connected_ref(const struct ifd_ref_call *call, struct ifd_err *err)
@@ -64,7 +65,8 @@ static enum ifd_code fully_connected_ref(const struct ifd_ref_call *call, struct
     const int64_t depth = call->in[1]->shape.dim[1];
     const int64_t rows = (int64_t)ifd_ref_elements(call->in[0]) / depth;
     struct ifd_contraction row;
-    ifd_contract_begin(&row, call, &roles, units, attrs->activation);
+    const struct ifd_contract_sizes sizes = {.channels = units, .window = depth};
+    ifd_contract_begin(&row, call, &roles, &sizes, attrs->activation);
     for (int64_t r = 0; r < rows; r++) {
         ifd_contract_load(&row, 0, r * depth, depth);
         ifd_contract_clear(&row);

@@ -79,6 +79,17 @@ def layer(rng, dtype, input_shape, filter_shape, axis, bias=None, per_channel=Fa
     return x, w, b, output(dtype, activation_quant(rng, dtype, float(np.float32(real))))
 
 
+def dynamic_layer(rng, input_shape, filter_shape, axis, per_channel):
+    """Input, filter, bias and output of a layer of floats with an s8 filter."""
+    channels = filter_shape[axis]
+    x = tensor(rng, "f32", input_shape)
+    # -128 is no weight: TFLite's format says so, and LiteRT's kernels for such layers count on it
+    data = np.maximum(numbers(rng, "s8", filter_shape), -127)
+    w = tensor(rng, "s8", filter_shape, filter_quant(rng, "s8", channels, per_channel), True, data)
+    w.axis = axis
+    return x, w, tensor(rng, "f32", [channels], constant=True), output("f32")
+
+
 def bias_type(b):
     return schema.TensorType.INT32 if b is not None and b.dtype == "s32" else schema.TensorType.INT64
 
@@ -119,6 +130,14 @@ def conv2d(rng, cases):
             o.quantizedBiasType = bias_type(b)
             litert.run(Op.CONV_2D, Options.Conv2DOptions, o, [x, w, b], [out], 5)
             cases.add("conv2d", window_attrs(o, dilation), [x, w, b], [out])
+    for k, (shape, weights, padding, stride, dilation, activation) in enumerate(windows):
+        x, w, b, out = dynamic_layer(rng, shape, weights, 0, per_channel=k % 2 == 1 or weights[3] != shape[3])
+        o = schema.Conv2DOptionsT()
+        o.padding, o.strideH, o.strideW = padding, stride[0], stride[1]
+        o.dilationHFactor, o.dilationWFactor = dilation
+        o.fusedActivationFunction = ACTIVATIONS[activation]
+        litert.run(Op.CONV_2D, Options.Conv2DOptions, o, [x, w, b], [out], 5)
+        cases.add("conv2d", window_attrs(o, dilation), [x, w, b], [out])
 
 
 def window_attrs(o, dilation=None):
@@ -148,6 +167,15 @@ def depthwise_conv2d(rng, cases):
             o.fusedActivationFunction = ACTIVATIONS[activation]
             litert.run(Op.DEPTHWISE_CONV_2D, Options.DepthwiseConv2DOptions, o, [x, w, b], [out], 6)
             cases.add("depthwise_conv2d", window_attrs(o, dilation), [x, w, b], [out])
+    for shape, weights, padding, stride, dilation, activation in windows:
+        x, w, b, out = dynamic_layer(rng, shape, weights, 3, per_channel=True)
+        o = schema.DepthwiseConv2DOptionsT()
+        o.padding, o.strideH, o.strideW = padding, stride[0], stride[1]
+        o.dilationHFactor, o.dilationWFactor = dilation
+        o.depthMultiplier = weights[3] // shape[3]
+        o.fusedActivationFunction = ACTIVATIONS[activation]
+        litert.run(Op.DEPTHWISE_CONV_2D, Options.DepthwiseConv2DOptions, o, [x, w, b], [out], 6)
+        cases.add("depthwise_conv2d", window_attrs(o, dilation), [x, w, b], [out])
 
 
 def transpose_conv2d(rng, cases):
