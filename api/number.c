@@ -148,24 +148,146 @@ double ifd_number_f64(const struct ifd_number *number)
     return number->negative ? -value : value;
 }
 
+/* A float from digits × 10^exponent; false where the double in between leaves a doubt. A float's middle to its neighbour is
+ * 0x10000000 in the bits that it drops; the double is within 3 of its last places of the true value. */
+static bool nearest_f32(uint64_t digits, int32_t exponent, float *ret)
+{
+    static const double inverse[EXACT_POWER_MAX + 1] = {
+        1e0,   1e-1,  1e-2,  1e-3,  1e-4,  1e-5,  1e-6,  1e-7,  1e-8,  1e-9,  1e-10, 1e-11,
+        1e-12, 1e-13, 1e-14, 1e-15, 1e-16, 1e-17, 1e-18, 1e-19, 1e-20, 1e-21, 1e-22};
+    const double value =
+        (double)digits * (exponent >= 0 ? power_of_ten[exponent] : inverse[-exponent]);
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof(bits));
+    const uint64_t doubt = 4, middle = 0x10000000;
+    *ret = (float)value;
+    return ((bits & 0x1fffffff) - (middle - doubt) > 2 * doubt && value >= (double)FLT_MIN) ||
+           digits == 0;
+}
+
 float ifd_number_f32(const struct ifd_number *number)
 {
-    int32_t exponent = number->exponent;
-    if (number->is_cut || exponent > EXACT_POWER_MAX || exponent < -EXACT_POWER_MAX) {
+    const int32_t exponent = number->exponent;
+    float value = 0;
+    if (number->is_cut || exponent > EXACT_POWER_MAX || exponent < -EXACT_POWER_MAX ||
+        !nearest_f32(number->digits, exponent, &value)) {
         return strtof(number->text, NULL);
     }
-    double value = (double)number->digits;
-    value = exponent >= 0 ? value * power_of_ten[exponent] : value / power_of_ten[-exponent];
-    if (number->digits != 0) {
-        uint64_t bits = 0;
-        memcpy(&bits, &value, sizeof(bits));
-        const uint64_t rest = bits & 0x1fffffff; /* what a float drops */
-        const uint64_t middle = 0x10000000, doubt = 4;
-        if ((rest > middle - doubt && rest < middle + doubt) || value < (double)FLT_MIN) {
-            return strtof(number->text, NULL);
+    return number->negative ? -value : value;
+}
+
+/* ---- runs ---- */
+
+/* Eight characters at once: all digits? their value (low byte first). */
+static bool are_digits(uint64_t text)
+{
+    return ((text & 0xf0f0f0f0f0f0f0f0) |
+            ((text + 0x0606060606060606) & 0xf0f0f0f0f0f0f0f0) >> 4) == 0x3333333333333333;
+}
+
+static uint32_t value_of_digits(uint64_t text)
+{
+    const uint64_t low = 0x0f0f0f0f0f0f0f0f;
+    text = (text & low) * 2561 >> 8;
+    text = (text & 0x00ff00ff00ff00ff) * 6553601 >> 16;
+    return (uint32_t)((text & 0x0000ffff0000ffff) * 42949672960001 >> 32);
+}
+
+static inline const char *gather(const char *at, const char *end, uint64_t *digits)
+{
+    uint64_t value = *digits, text = 0;
+    while (end - at >= 8) {
+        memcpy(&text, at, sizeof(text));
+        if (!are_digits(text)) {
+            break;
+        }
+        value = value * 100000000 + value_of_digits(text);
+        at += 8;
+    }
+    for (; at < end && is_digit(*at); at++) {
+        value = value * 10 + (uint64_t)(*at - '0');
+    }
+    *digits = value;
+    return at;
+}
+
+/* -?digits[.digits], and the comma; NULL if it is anything else, or longer than 19 digits. */
+static inline const char *scan_plain(const char *at, const char *end, uint64_t *ret_digits,
+                                     int32_t *ret_exponent, bool *ret_negative)
+{
+    uint64_t digits = 0;
+    *ret_negative = at < end && *at == '-';
+    at += *ret_negative;
+    const char *first = at;
+    at = gather(at, end, &digits);
+    ptrdiff_t count = at - first, fraction = 0;
+    if (count == 0 || (count > 1 && *first == '0')) {
+        return NULL;
+    }
+    if (at < end && *at == '.') {
+        const char *point = at + 1;
+        at = gather(point, end, &digits);
+        fraction = at - point;
+        count += fraction;
+        if (fraction == 0) {
+            return NULL;
         }
     }
-    return (float)(number->negative ? -value : value);
+    if (at >= end || *at != ',' || count > SIGNIFICANT_MAX) {
+        return NULL;
+    }
+    *ret_digits = digits;
+    *ret_exponent = (int32_t)-fraction;
+    return at + 1;
+}
+
+static inline const char *skip_spaces(const char *at, const char *end)
+{
+    while (at < end && *at == ' ') {
+        at++;
+    }
+    return at;
+}
+
+size_t ifd_number_run_f32(const char **at, const char *end, float *to, size_t count)
+{
+    size_t i = 0;
+    for (; i < count; i++) {
+        uint64_t digits = 0;
+        int32_t exponent = 0;
+        bool negative = false;
+        float value = 0;
+        const char *next = scan_plain(*at, end, &digits, &exponent, &negative);
+        if (!next || !nearest_f32(digits, exponent, &value)) {
+            break;
+        }
+        to[i] = negative ? -value : value;
+        *at = skip_spaces(next, end);
+    }
+    return i;
+}
+
+size_t ifd_number_run_integers(const char **at, const char *end, int64_t low, int64_t high,
+                               size_t bytes, void *to, size_t count)
+{
+    size_t i = 0;
+    for (; i < count; i++) {
+        uint64_t digits = 0;
+        int32_t exponent = 0;
+        bool negative = false;
+        const char *next = scan_plain(*at, end, &digits, &exponent, &negative);
+        if (!next || exponent != 0 || digits > INT64_MAX) {
+            break;
+        }
+        const int64_t value = negative ? -(int64_t)digits : (int64_t)digits;
+        if (value < low || value > high) {
+            break;
+        }
+        /* the low bytes are the value: machines are little-endian, as tensors on the wire */
+        memcpy((uint8_t *)to + i * bytes, &value, bytes);
+        *at = skip_spaces(next, end);
+    }
+    return i;
 }
 
 /* ---- printing ---- */
@@ -176,25 +298,45 @@ static const char digit_pairs[] =
     "68697071727374757677787980818283848586878889909192939495969798"
     "99";
 
-size_t ifd_print_u64(char *text, uint64_t value)
+static int count_digits(uint64_t value)
 {
-    char reverse[20];
-    size_t at = sizeof(reverse);
+    for (int count = 1;; count += 4, value /= 10000) {
+        if (value < 10) {
+            return count;
+        }
+        if (value < 100) {
+            return count + 1;
+        }
+        if (value < 1000) {
+            return count + 2;
+        }
+        if (value < 10000) {
+            return count + 3;
+        }
+    }
+}
+
+static void put_digits(char *text, uint64_t value, int count)
+{
+    char *at = text + count;
     while (value >= 100) {
-        size_t pair = (size_t)(value % 100) * 2;
+        const size_t pair = (size_t)(value % 100) * 2;
         value /= 100;
         at -= 2;
-        memcpy(reverse + at, digit_pairs + pair, 2);
+        memcpy(at, digit_pairs + pair, 2);
     }
     if (value >= 10) {
-        at -= 2;
-        memcpy(reverse + at, digit_pairs + value * 2, 2);
+        memcpy(at - 2, digit_pairs + value * 2, 2);
     } else {
-        reverse[--at] = (char)('0' + value);
+        at[-1] = (char)('0' + value);
     }
-    size_t size = sizeof(reverse) - at;
-    memcpy(text, reverse + at, size);
-    return size;
+}
+
+size_t ifd_print_u64(char *text, uint64_t value)
+{
+    const int count = count_digits(value);
+    put_digits(text, value, count);
+    return (size_t)count;
 }
 
 size_t ifd_print_s64(char *text, int64_t value)
@@ -210,48 +352,48 @@ size_t ifd_print_s64(char *text, int64_t value)
 #define PLAIN_LOW  -5
 #define PLAIN_HIGH 16
 
-/* Writes digits × 10^exponent as a JSON float; digits > 0. */
+/* Writes digits × 10^exponent as a JSON float; digits > 0, without zeros at their end. */
 static size_t print_decimal(char *text, uint64_t digits, int exponent)
 {
-    char plain[20];
+    const int count = count_digits(digits);
+    const int point = count + exponent; /* digits in front of the point */
+    if (point <= PLAIN_LOW + 1 || point > PLAIN_HIGH) {
+        put_digits(text + 1, digits, count);
+        text[0] = text[1];
+        text[1] = '.';
+        char *at = text + (count > 1 ? count + 1 : 1);
+        *at++ = 'e';
+        at += ifd_print_s64(at, point - 1);
+        return (size_t)(at - text);
+    }
+    if (point <= 0) {
+        memcpy(text, "0.000000", 8);
+        put_digits(text + 2 - point, digits, count);
+        return (size_t)(2 - point + count);
+    }
+    if (point >= count) {
+        put_digits(text, digits, count);
+        for (int i = count; i < point; i++) {
+            text[i] = '0';
+        }
+        memcpy(text + point, ".0", 2);
+        return (size_t)point + 2;
+    }
+    put_digits(text + 1, digits, count);
+    for (int i = 0; i < point; i++) {
+        text[i] = text[i + 1];
+    }
+    text[point] = '.';
+    return (size_t)count + 1;
+}
+
+static size_t print_trimmed(char *text, uint64_t digits, int exponent)
+{
     while (digits % 10 == 0) {
         digits /= 10;
         exponent++;
     }
-    int count = (int)ifd_print_u64(plain, digits);
-    int point = count + exponent; /* digits in front of the point */
-    char *at = text;
-    if (point <= PLAIN_LOW + 1 || point > PLAIN_HIGH) {
-        *at++ = plain[0];
-        if (count > 1) {
-            *at++ = '.';
-            memcpy(at, plain + 1, (size_t)count - 1);
-            at += count - 1;
-        }
-        *at++ = 'e';
-        at += ifd_print_s64(at, point - 1);
-    } else if (point <= 0) {
-        *at++ = '0';
-        *at++ = '.';
-        memset(at, '0', (size_t)-point);
-        at += -point;
-        memcpy(at, plain, (size_t)count);
-        at += count;
-    } else if (point >= count) {
-        memcpy(at, plain, (size_t)count);
-        at += count;
-        memset(at, '0', (size_t)(point - count));
-        at += point - count;
-        *at++ = '.';
-        *at++ = '0';
-    } else {
-        memcpy(at, plain, (size_t)point);
-        at += point;
-        *at++ = '.';
-        memcpy(at, plain + point, (size_t)(count - point));
-        at += count - point;
-    }
-    return (size_t)(at - text);
+    return print_decimal(text, digits, exponent);
 }
 
 static size_t print_special(char *text, double value)
@@ -263,7 +405,7 @@ static size_t print_special(char *text, double value)
 }
 
 /* The fewest digits that read back, by the C library. Decimals of so few digits that two of them never share a value are
- * tried as one: their zeros fall off in print_decimal(). */
+ * tried as one: their zeros fall off. */
 static size_t print_by_trial(char *text, double value, bool is_float)
 {
     const bool is_normal = value >= (is_float ? (double)FLT_MIN : DBL_MIN);
@@ -287,7 +429,7 @@ static size_t print_by_trial(char *text, double value, bool is_float)
         }
     }
     exponent += 1 + (int)strtol(at + 1, NULL, 10);
-    return print_decimal(text, digits, exponent);
+    return print_trimmed(text, digits, exponent);
 }
 
 /* floor(log10(value)) of a normal value > 0, or one less or more. */
@@ -304,39 +446,43 @@ static double scale_by_ten(double value, int exponent)
     return exponent >= 0 ? value * power_of_ten[exponent] : value / power_of_ten[-exponent];
 }
 
-/* All digits of 9-digit integers in (low, high); 0 if rounding leaves a doubt. */
+/* Whether an integer lies so near that rounding may have moved value across it. */
+static bool is_doubtful(double value)
+{
+    const double doubt = 1e-6; /* two roundings of values below 2e9, generously */
+    const double rest = value - (double)(int64_t)value;
+    return rest < doubt || rest > 1 - doubt;
+}
+
+/* The integer with the most zeros at its end between low and high, nearest to middle; 0 if rounding leaves a doubt. The
+ * zeros are dropped and counted. Values are below 2e9. */
 static uint32_t shortest_between(double middle, double low, double high, bool is_exact,
                                  bool is_closed, int *ret_dropped)
 {
-    const double doubt = 1e-6; /* two roundings of values below 2e9, generously */
-    double first = ceil(low), last = floor(high);
+    uint32_t from = (uint32_t)low + 1, to = (uint32_t)high, best = (uint32_t)middle;
     if (is_exact) {
-        first += first == low && !is_closed;
-        last -= last == high && !is_closed;
-    } else if (fabs(low - rint(low)) < doubt || fabs(high - rint(high)) < doubt) {
+        from -= low == (double)(uint32_t)low && is_closed;
+        to -= high == (double)to && !is_closed;
+    } else if (is_doubtful(low) || is_doubtful(high)) {
         return 0;
     }
-    uint32_t from = (uint32_t)first, to = (uint32_t)last, unit = 1;
-    uint32_t best = (uint32_t)(middle + 0.5);
-    if (best < from || best > to) {
-        return 0;
-    }
+    /* what was cut off from best: its last digit, and whether anything is below that */
+    double fraction = middle - (double)best;
+    uint32_t digit = fraction >= 0.5 ? 5 : 0;
+    bool has_rest = fraction > 0 && fraction != 0.5;
     int dropped = 0;
-    while (dropped < 9) {
-        uint32_t wider = unit * 10;
-        uint32_t below = (uint32_t)middle / wider * wider;
-        uint32_t above = below + wider;
-        bool is_below = below >= from, is_above = above <= to;
-        if (!is_below && !is_above) {
-            break;
-        }
-        bool below_is_near = middle - (double)below <= (double)above - middle;
-        best = is_below && (below_is_near || !is_above) ? below : above;
-        unit = wider;
+    while (to / 10 > (from - 1) / 10) {
+        has_rest |= digit != 0;
+        digit = best % 10;
+        best /= 10;
+        to /= 10;
+        from = (from + 9) / 10;
         dropped++;
     }
+    bool is_up = digit > 5 || (digit == 5 && (has_rest || (best & 1) != 0));
+    best += (is_up && best < to) || best < from;
     *ret_dropped = dropped;
-    return best / unit;
+    return best;
 }
 
 static size_t print_positive_f32(char *text, float value)
@@ -407,7 +553,7 @@ static size_t print_positive_f64(char *text, double value)
         }
         uint64_t digits = (uint64_t)(scaled + 0.5);
         if (scale_by_ten((double)digits, -scale) == value) {
-            return print_decimal(text, digits, -scale);
+            return print_trimmed(text, digits, -scale);
         }
     }
     return print_by_trial(text, value, false);

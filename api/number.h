@@ -28,7 +28,14 @@ bool ifd_number_u64(const struct ifd_number *number, uint64_t *ret) IFD_NODISCAR
 double ifd_number_f64(const struct ifd_number *number);
 float ifd_number_f32(const struct ifd_number *number);
 
-/** Bytes that one of the printers below writes at most; none writes a NUL. */
+/** The fast path for arrays: reads "number,number," from *at on, up to count numbers without an exponent that fit, each with
+ *  its comma and the blanks behind it; stops in front of anything else. Returns how many; *at is behind the last one taken.
+ *  Integers are stored in bytes (1, 2, 4 or 8) each. */
+size_t ifd_number_run_f32(const char **at, const char *end, float *to, size_t count);
+size_t ifd_number_run_integers(const char **at, const char *end, int64_t low, int64_t high,
+                               size_t bytes, void *to, size_t count);
+
+/** Bytes that one of the printers below writes at most, scratch behind the text included; none writes a NUL. */
 #define IFD_NUMBER_TEXT_BYTES 28
 
 size_t ifd_print_u64(char *text, uint64_t value);

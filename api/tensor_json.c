@@ -189,43 +189,19 @@ static bool read_element(struct ifd_json_in *in, const char *name, enum ifd_dtyp
                                   : read_float(in, name, dtype, data, index);
 }
 
-/* The fast path: as many plain "number," as come, up to count elements; stops in front of a value. */
+/* The fast path: as many plain "number," as come, up to count elements in all; stops in front of a value. */
 static size_t read_run(struct ifd_json_in *in, enum ifd_dtype dtype, void *data, size_t index,
                        size_t count)
 {
-    const bool is_integer = is_integer_type(dtype) && dtype != IFD_U64;
     const struct range range = range_of(dtype);
-    const char *at = in->at;
-    if (!is_integer && dtype != IFD_F32 && dtype != IFD_F64) {
-        return index;
+    const size_t bytes = ifd_dtype_bytes(dtype);
+    if (dtype == IFD_F32) {
+        return index + ifd_number_run_f32(&in->at, in->end, (float *)data + index, count - index);
     }
-    while (index < count) {
-        struct ifd_number number;
-        size_t size = ifd_number_scan(at, in->end, &number);
-        if (size == 0 || (size_t)(in->end - at) <= size || at[size] != ',') {
-            break;
-        }
-        if (is_integer) {
-            int64_t value = 0;
-            if (!ifd_number_s64(&number, &value) || value < range.low || value > range.high) {
-                break;
-            }
-            store_integer(dtype, data, index, (uint64_t)value);
-        } else {
-            double value =
-                dtype == IFD_F32 ? (double)ifd_number_f32(&number) : ifd_number_f64(&number);
-            if (isinf(value)) {
-                break;
-            }
-            store_float(dtype, data, index, value);
-        }
-        at += size + 1;
-        while (at < in->end && *at == ' ') {
-            at++;
-        }
-        index++;
+    if (is_integer_type(dtype) && dtype != IFD_U64) {
+        return index + ifd_number_run_integers(&in->at, in->end, range.low, range.high, bytes,
+                                               (uint8_t *)data + index * bytes, count - index);
     }
-    in->at = at;
     return index;
 }
 
