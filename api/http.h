@@ -60,7 +60,8 @@ struct ifd_http_exchange {
     /** Value of a request header (name in any case), {NULL,0} if absent. A header that came twice where that is not
      *  allowed never gets here. */
     struct ifd_str (*header)(const struct ifd_http_exchange *exchange, const char *name);
-    /** Sends exchange->response; from ifd_api_handle or any time later, on the loop thread, exactly once. */
+    /** Sends exchange->response; from ifd_api_handle or any time later, on the loop thread, exactly once. The answer to a
+     *  HEAD is that to a GET: the transport sends its length and keeps its body. */
     void (*respond)(struct ifd_http_exchange *exchange);
     bool is_local_admin;  /* came in through the admin socket */
     uint64_t received_ns; /* when the headers were complete */

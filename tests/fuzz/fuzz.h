@@ -8,4 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/** A property that must hold for every input: stops the process at once, so that the fuzzer keeps the input. */
+#define MUST(condition) ((condition) ? (void)0 : __builtin_trap())
+
 #endif

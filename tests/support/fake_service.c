@@ -280,8 +280,8 @@ static enum ifd_code compute(struct ifd_service *fake, struct ifd_infer_request 
         if (!make_output(fake, &request->input[0], &request->output[i])) {
             return ifd_fail(err, IFD_NOMEM, "no memory for output %u", i);
         }
-        int32_t *data = request->output[i].data;
-        const int32_t *other = is_simple ? request->input[1].data : NULL;
+        uint32_t *data = request->output[i].data; /* wraps, as the machine does */
+        const uint32_t *other = is_simple ? request->input[1].data : NULL;
         for (size_t k = 0; other && k < request->output[i].bytes / sizeof(*data); k++) {
             data[k] = i == 0 ? data[k] + other[k] : data[k] - other[k];
         }
