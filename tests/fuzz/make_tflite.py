@@ -687,6 +687,16 @@ def two_inputs_of_one_name(m):
 
 
 @bad("add")
+def name_of_two_lines(m):
+    tensors(m)[2]["name"] = "y\nerror: forged"
+
+
+@bad("detection")
+def custom_name_of_two_lines(m):
+    m.value["operator_codes"][0]["custom_code"] = "op\n"
+
+
+@bad("add")
 def buffer_index(m):
     tensors(m)[0]["buffer"] = 12
 
@@ -973,6 +983,12 @@ def one_tensor_listed_often(times=300, channels=100):
     return bytes(w.data) + b"\0" * 8
 
 
+def name_that_is_not_utf8():
+    m = GOOD["add"]()
+    m.graph["tensors"][0]["name"] = "not utf8"
+    return m.bytes().replace(b"not utf8", b"not \xff\xfe\xfd8")
+
+
 def damaged_archive():
     data = bytearray(with_metadata(compression=zipfile.ZIP_STORED))
     at = data.index(b"cat\ndog")
@@ -986,6 +1002,7 @@ RAW.update({
         {"process_units": [{"options_type": "Normalization", "options": {"mean": [1.0], "std": [0.0]}}]}])),
     "bad_buffers_overlap": buffers_overlap,
     "bad_one_tensor_listed_often": one_tensor_listed_often,
+    "bad_name_not_utf8": name_that_is_not_utf8,
     "bad_archive_checksum": damaged_archive,
     "bad_archive_labels_are_not_text": lambda: with_metadata(labels=b"\xff\xfe\x00"),
 })

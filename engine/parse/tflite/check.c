@@ -19,6 +19,16 @@ struct check {
     struct ifd_err *err;
 };
 
+bool ifd_tflite_is_plain(const char *name)
+{
+    for (const char *p = name; *p != '\0'; p++) {
+        if ((unsigned char)*p < 0x20 || *p == 0x7f) {
+            return false;
+        }
+    }
+    return ifd_str_is_utf8(ifd_str(name));
+}
+
 bool ifd_tflite_dtype(int32_t type, enum ifd_dtype *ret)
 {
     /* By the format's numbers; IFD_DTYPE_COUNT where we have no such type (complex128, resource, variant, int4). */
@@ -83,6 +93,9 @@ static enum ifd_code check_opcodes(const struct check *c)
         if (opcode->builtin < 0 || opcode->version < 1) {
             return ifd_fail(c->err, IFD_CORRUPT, "operator code %u: operator %d, version %d", i,
                             opcode->builtin, opcode->version);
+        }
+        if (!ifd_tflite_is_plain(opcode->custom)) {
+            return ifd_fail(c->err, IFD_CORRUPT, "operator code %u: its name is not plain text", i);
         }
     }
     return IFD_OK;
@@ -195,8 +208,8 @@ static enum ifd_code check_constant(const struct check *c, uint32_t index, struc
 static enum ifd_code check_tensor(const struct check *c, uint32_t index)
 {
     const struct ifd_tflite_tensor *t = &c->model->main.tensor[index];
-    if (!ifd_str_is_utf8(ifd_str(t->name))) {
-        return ifd_fail(c->err, IFD_CORRUPT, "tensor %u: its name is not UTF-8", index);
+    if (!ifd_tflite_is_plain(t->name)) {
+        return ifd_fail(c->err, IFD_CORRUPT, "tensor %u: its name is not plain text", index);
     }
     if (t->buffer >= c->model->buffer_count && t->buffer != 0) {
         return ifd_fail(c->err, IFD_CORRUPT, "tensor %u " NAME_FORMAT ": buffer %u of %u", index,
@@ -327,6 +340,10 @@ static enum ifd_code check_maps(const struct check *c, uint32_t signature,
                                 const struct ifd_tflite_map *map, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
+        if (!ifd_tflite_is_plain(map[i].name)) {
+            return ifd_fail(c->err, IFD_CORRUPT, "signature %u: name %u is not plain text",
+                            signature, i);
+        }
         if (map[i].tensor >= c->model->main.tensor_count) {
             return ifd_fail(c->err, IFD_CORRUPT, "signature %u: " NAME_FORMAT " is tensor %u of %u",
                             signature, map[i].name, map[i].tensor, c->model->main.tensor_count);
@@ -340,6 +357,9 @@ static enum ifd_code check_signatures(const struct check *c)
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < c->model->signature_count; i++) {
         const struct ifd_tflite_signature *s = &c->model->signature[i];
+        if (!ifd_tflite_is_plain(s->key)) {
+            return ifd_fail(c->err, IFD_CORRUPT, "signature %u: its name is not plain text", i);
+        }
         if (s->subgraph >= c->model->subgraph_count) {
             return ifd_fail(c->err, IFD_CORRUPT, "signature %u " NAME_FORMAT ": subgraph %u of %u",
                             i, s->key, s->subgraph, c->model->subgraph_count);
@@ -358,6 +378,9 @@ static enum ifd_code check_metadata(const struct check *c)
 {
     for (uint32_t i = 0; i < c->model->metadata_count; i++) {
         const struct ifd_tflite_metadata_entry *entry = &c->model->metadata[i];
+        if (!ifd_tflite_is_plain(entry->name)) {
+            return ifd_fail(c->err, IFD_CORRUPT, "metadata %u: its name is not plain text", i);
+        }
         if (entry->buffer >= c->model->buffer_count) {
             return ifd_fail(c->err, IFD_CORRUPT, "metadata " NAME_FORMAT ": buffer %u of %u",
                             entry->name, entry->buffer, c->model->buffer_count);

@@ -90,6 +90,19 @@ static enum ifd_code read_normalization(const struct ports *p,
     return IFD_OK;
 }
 
+/* A text for people, which may have lines. NULL if there is none. */
+static enum ifd_code read_text(const struct ports *p, const char *text, const char **ret)
+{
+    if (text[0] == '\0') {
+        return IFD_OK;
+    }
+    if (!ifd_str_is_utf8(ifd_str(text))) {
+        return ifd_fail(p->err, IFD_CORRUPT, "a description is not UTF-8");
+    }
+    *ret = text;
+    return IFD_OK;
+}
+
 /* Lines of a file, in place: every line break becomes a NUL. The last line may lack its break. */
 static enum ifd_code split_lines(const struct ports *p, struct ifd_bytes text,
                                  struct ifd_port *port)
@@ -132,6 +145,9 @@ static enum ifd_code read_labels(struct ports *p, const struct ifd_tflite_port_i
     if (info->label_file[0] == '\0') {
         return IFD_OK;
     }
+    if (!ifd_tflite_is_plain(info->label_file)) {
+        return ifd_fail(p->err, IFD_CORRUPT, "the label file's name is not plain text");
+    }
     size_t limit = LABEL_FILE_BYTES < p->label_bytes_left ? LABEL_FILE_BYTES : p->label_bytes_left;
     enum ifd_code code =
         ifd_archive_read(p->file, info->label_file, limit, p->graph->arena, &text, p->err);
@@ -153,11 +169,11 @@ static enum ifd_code describe(struct ports *p, const struct ifd_tflite_port_info
 {
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < count && i < info_count; i++) {
-        if (info[i].description[0] != '\0') {
-            port[i].description = info[i].description;
+        code = read_text(p, info[i].description, &port[i].description);
+        if (code == IFD_OK) {
+            code = is_input ? read_normalization(p, &info[i], &port[i])
+                            : read_labels(p, &info[i], &port[i]);
         }
-        code = is_input ? read_normalization(p, &info[i], &port[i])
-                        : read_labels(p, &info[i], &port[i]);
         if (code != IFD_OK) {
             ifd_err_prefix(p->err, "metadata of " NAME_FORMAT, port[i].name);
         }
@@ -177,8 +193,9 @@ static enum ifd_code read_metadata(struct ports *p, const struct ifd_tflite_buff
     if (code != IFD_OK) {
         return code;
     }
-    if (info.description[0] != '\0') {
-        parsed->description = info.description;
+    code = read_text(p, info.description, &parsed->description);
+    if (code != IFD_OK) {
+        return code;
     }
     code = describe(p, info.input, info.input_count, parsed->input, p->graph->input_count, true);
     if (code == IFD_OK) {
@@ -198,8 +215,11 @@ enum ifd_code ifd_tflite_ports(const struct ifd_tflite_model *model, struct ifd_
                       .label_bytes_left = LABEL_TOTAL_BYTES,
                       .err = err};
     struct ifd_parsed parsed = {
-        .format = "tflite", .format_version = model->version, .description = model->description};
-    enum ifd_code code = name_ports(&p, graph->input, graph->input_count, "input", &parsed.input);
+        .format = "tflite", .format_version = model->version, .description = ""};
+    enum ifd_code code = read_text(&p, model->description, &parsed.description);
+    if (code == IFD_OK) {
+        code = name_ports(&p, graph->input, graph->input_count, "input", &parsed.input);
+    }
     if (code == IFD_OK) {
         code = name_ports(&p, graph->output, graph->output_count, "output", &parsed.output);
     }
