@@ -23,8 +23,6 @@ static const struct expectation refused_models[] = {
     {"hifigan_float16.tflite", IFD_UNSUPPORTED, "operator FLOOR_MOD (version 1, node 49, "},
     {"keras_lstm_mnist_ptq.tflite", IFD_UNSUPPORTED,
      "operator UNIDIRECTIONAL_SEQUENCE_LSTM (version 1, node 1, "},
-    {"kws_ref_model_float32.tflite", IFD_UNSUPPORTED,
-     "input 1 of type s8 is not supported"}, /* float x int8 */
     {"mnist_lstm_float.tflite", IFD_UNSUPPORTED,
      "operator UNIDIRECTIONAL_SEQUENCE_LSTM (version 1, node 0, "},
     {"mnist_lstm_int8.tflite", IFD_UNSUPPORTED,
@@ -32,8 +30,6 @@ static const struct expectation refused_models[] = {
     {"selfie_segmentation.tflite", IFD_UNSUPPORTED,
      "operator Convolution2DTransposeBias (version 1, node 244, outputs \"segment\") is not "
      "supported"},
-    {"yolox_nano_dynamic_range.tflite", IFD_UNSUPPORTED,
-     "input 1 of type s8 is not supported"}, /* float x int8 */
 };
 
 static const struct expectation odd_models[] = {
