@@ -385,8 +385,8 @@ static void dot_f32(float *sum, int64_t count, const float *x, int64_t n, const 
     }
 }
 
-/* Products stay below 2^25: |x| ≤ 65535 only for 8 bits less, |w - zero| ≤ 255. A filter's zero point is taken out of
- * the finished sum: Σ x (w - zero) = Σ x w - zero Σ x. */
+/* Products fit 32 bits: |x| ≤ 2^15 and |w| ≤ 2^8. The filter's zero point is taken out of the finished sum:
+ * Σ x (w - zero) = Σ x w - zero Σ x. */
 static void dot_s8(int64_t *sum, int64_t count, const int32_t *x, int64_t n, const int8_t *w,
                    int64_t stride)
 {

@@ -2,9 +2,11 @@
  *  with a filter, plus a bias, scaled to the output's quantization and clamped by an activation.
  *
  *  Types: f32; u8 with a u8 filter; s8 and s16 with an s8 filter (per channel or per tensor); and f32 with an s8 filter
- *  ("dynamic range"): every image is then quantized by its own range before its numbers are multiplied. Sums of quantized numbers
- *  are exact (64 bits) and then taken modulo 2^32, which is what the int32 accumulators of LiteRT's reference kernels
- *  give; s16 with a 64-bit bias, or none, keeps 64 bits. f32 sums run in f32 in the order of the filter's elements.
+ *  ("dynamic range"): every image is then quantized by its own range before its numbers are multiplied.
+ *
+ *  f32 sums run in f32 in the order of the filter's elements. Sums of quantized numbers are exact (64 bits) and then
+ *  taken modulo 2^32, which is what the int32 accumulators of LiteRT's reference kernels give; s16 with a 64-bit bias,
+ *  or none, keeps 64 bits.
  *
  *  A reference kernel begins a contraction, and per output row clears it, adds products, and stores it. Nothing here
  *  allocates; after a shape rule said OK, nothing can fail. Thread: any, on different contractions. */

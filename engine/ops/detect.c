@@ -301,7 +301,8 @@ struct sizes {
     int64_t count, classes, label_offset;
 };
 
-/* The best class of a box that is below (score, index) in the order of descending score. */
+/* The class that follows previous in the order of descending score, equal scores by index; the first if previous is
+ * negative; -1 if none follows. */
 static int64_t next_class(const float *score, int64_t classes, int64_t previous)
 {
     int64_t best = -1;
