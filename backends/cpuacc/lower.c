@@ -192,6 +192,29 @@ static void touch(struct ifd_acc_lowering *lowering, uint32_t storage, uint32_t 
     s->last = step;
 }
 
+/* A constant that a step reads as it reads activations: a copy in native form takes its place. Constants that are only
+ * packed (filters) never get here. */
+static enum ifd_code native_constant(struct ifd_acc_lowering *lowering, uint32_t value,
+                                     struct ifd_err *err)
+{
+    struct ifd_acc_storage *storage = &lowering->storage[lowering->value[value].storage];
+    const uint8_t mask = ifd_acc_flip(lowering->value[value].view->desc.dtype);
+    if (storage->place.where != IFD_ACC_CONSTANT || mask == 0 || storage->is_native) {
+        return IFD_OK;
+    }
+    uint8_t *copy = ifd_arena_take_tensor(lowering->arena, storage->bytes);
+    if (!copy) {
+        return no_memory(lowering, err);
+    }
+    const uint8_t *data = storage->place.data;
+    for (size_t i = 0; i < storage->bytes; i++) {
+        copy[i] = data[i] ^ mask;
+    }
+    storage->place.data = copy;
+    storage->is_native = true;
+    return IFD_OK;
+}
+
 enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, ifd_acc_step_fn run,
                                const void *params, const uint32_t *in, uint32_t count, uint32_t out,
                                struct ifd_acc_step **ret_step, struct ifd_err *err)
@@ -209,11 +232,16 @@ enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, ifd_acc_step_f
     const uint32_t index = lowering->step_count++;
     struct ifd_acc_wiring *wires = &lowering->wiring[index];
     *wires = (struct ifd_acc_wiring){.out = out, .work = IFD_NO_VALUE};
-    for (uint32_t i = 0; i < IFD_ACC_STEP_INPUTS; i++) {
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < IFD_ACC_STEP_INPUTS; i++) {
         wires->in[i] = i < count ? in[i] : IFD_NO_VALUE;
         if (wires->in[i] != IFD_NO_VALUE) {
             touch(lowering, lowering->value[wires->in[i]].storage, index);
+            code = native_constant(lowering, wires->in[i], err);
         }
+    }
+    if (code != IFD_OK) {
+        return code;
     }
     touch(lowering, lowering->value[out].storage, index);
     lowering->step[index] = (struct ifd_acc_step){.run = run,

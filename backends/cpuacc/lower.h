@@ -17,6 +17,7 @@ struct ifd_acc_storage {
     size_t bytes;
     uint32_t first, last; /* steps between which it is alive */
     uint32_t readers;     /* nodes not lowered yet that read it */
+    bool is_native;       /* a constant that was copied into native form */
 };
 
 struct ifd_acc_value {
