@@ -115,6 +115,19 @@ bool ifd_acc_clamp_q8(int32_t activation, const struct ifd_desc *output, int32_t
                       int32_t *ret_max);
 bool ifd_acc_clamp_f32(int32_t activation, float *ret_min, float *ret_max);
 
+/** A function of one element that follows a value and can be applied while it is still in the cache: one unary operator
+ *  that alone reads it, or x * logistic(x). f32 only. */
+struct ifd_acc_tail {
+    bool exists;
+    enum ifd_unary kernel;
+    float p0, p1;
+    uint32_t out; /* the value that takes the place of the one that was made */
+    const char *name;
+};
+
+/** Finds such a function behind a value and marks its nodes as taken along. In ops/unary.c. */
+struct ifd_acc_tail ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_t value);
+
 /** A driver: one row per operator in ops/op_list.inc. */
 struct ifd_acc_driver {
     /** Can it run this node? If not, says why in reason (may be NULL). */

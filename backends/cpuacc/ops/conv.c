@@ -17,13 +17,14 @@ struct conv_params {
     size_t element; /* bytes: 1 or 4 */
     size_t batch, in_h, in_w, in_c, out_h, out_w, out_c;
     size_t kh, kw, stride_y, stride_x, dilation_y, dilation_x, pad_top, pad_left;
-    size_t taps, k;    /* as packed */
-    size_t line;       /* LINES: elements of a padded line */
-    size_t tile_rows;  /* output rows (pixels) of one call at most */
-    size_t tile_lines; /* LINES: output lines of one call at most, ≥ 1 */
-    bool has_row_add;  /* weights with a zero point */
-    bool is_padded;    /* LINES: some window reaches over the edge */
-    size_t sums_bytes; /* work memory: row_add and temporary sums, then lines or pointers */
+    size_t taps, k;           /* as packed */
+    size_t line;              /* LINES: elements of a padded line */
+    size_t tile_rows;         /* output rows (pixels) of one call at most */
+    size_t tile_lines;        /* LINES: output lines of one call at most, ≥ 1 */
+    struct ifd_acc_tail tail; /* f32: applied to every tile while it is in the cache */
+    bool has_row_add;         /* weights with a zero point */
+    bool is_padded;           /* LINES: some window reaches over the edge */
+    size_t sums_bytes;        /* work memory: row_add and temporary sums, then lines or pointers */
 };
 
 /* ---- packing ---- */
@@ -119,6 +120,23 @@ static const int32_t *row_sums(const struct run *run)
     return total;
 }
 
+static void apply_tail(const struct run *run)
+{
+    const struct conv_params *p = run->p;
+    const struct ifd_gemm_args *args = &run->args;
+    void (*kernel)(size_t, const float *, float *, float, float) =
+        run->step->kernels->eltwise.unary[p->tail.kernel];
+    float *out = (float *)args->out + args->n_begin;
+    const size_t columns = args->n_end - args->n_begin;
+    if (columns == p->out_c) {
+        kernel(args->m * columns, out, out, p->tail.p0, p->tail.p1);
+        return;
+    }
+    for (size_t i = 0; i < args->m; i++, out += p->out_c) {
+        kernel(columns, out, out, p->tail.p0, p->tail.p1);
+    }
+}
+
 /* One call of the kernel; a, rows, m and strides are set. */
 static void call(struct run *run, size_t first_row)
 {
@@ -131,6 +149,9 @@ static void call(struct run *run, size_t first_row)
         run->args.add =
             run->add ? (const float *)(const void *)run->add + first_row * p->out_c : NULL;
         run->step->kernels->gemm_f32.run(&run->args);
+        if (p->tail.exists) {
+            apply_tail(run);
+        }
     }
 }
 
@@ -337,6 +358,10 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
         ifd_acc_fuse_node(lowering, add);
         (void)ifd_acc_in_place(lowering, other, out);
     }
+    if (!p->product.is_q8 && !fuses && activation == IFD_ACT_NONE) {
+        p->tail = ifd_acc_take_tail(lowering, out);
+        out = p->tail.exists ? p->tail.out : out;
+    }
     choose_tiles(p, lowering->host);
     struct ifd_acc_step *step = NULL;
     enum ifd_code code = ifd_acc_add_step(lowering, run[p->mode], p, operands, 2, out, &step, err);
@@ -347,8 +372,9 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     const uint64_t macs = (uint64_t)p->batch * p->out_h * p->out_w * p->out_c * p->taps * p->k;
     step->max_threads = (uint32_t)(macs / (p->product.is_q8 ? 1000000 : 250000)) + 1;
     ifd_acc_name_step(lowering, p->product.is_q8 ? "gemm_q8" : "gemm_f32", macs,
-                      "%s %zux%zu/%zu%s%s", name, p->kh, p->kw, p->stride_y,
-                      activation == IFD_ACT_NONE ? "" : "+act", fuses ? "+add" : "");
+                      "%s %zux%zu/%zu%s%s%s%s", name, p->kh, p->kw, p->stride_y,
+                      activation == IFD_ACT_NONE ? "" : "+act", fuses ? "+add" : "",
+                      p->tail.exists ? "+" : "", p->tail.exists ? p->tail.name : "");
     const size_t bytes = p->product.is_q8 ? kernels->gemm_q8.packed_bytes(p->out_c, p->k, p->taps)
                                           : kernels->gemm_f32.packed_bytes(p->out_c, p->k, p->taps);
     code = ifd_acc_add_pack(lowering, bytes, pack_weights, p, err);

@@ -76,6 +76,61 @@ static struct f32_row f32_row(const struct ifd_node_view *node)
     }
 }
 
+/* x * logistic(x): the multiplication that reads x and the logistic of x, which nobody else reads. */
+static const struct ifd_partition_node *silu_of(const struct ifd_acc_lowering *lowering, uint32_t x,
+                                                uint32_t logistic, uint32_t *ret_node)
+{
+    const struct ifd_partition_node *mul = ifd_acc_sole_reader(lowering, logistic, ret_node);
+    if (!mul || mul->view.op != IFD_OP_MUL ||
+        ((const struct ifd_binary_attrs *)mul->view.attrs)->activation != IFD_ACT_NONE) {
+        return NULL;
+    }
+    return (mul->input_value[0] == x) != (mul->input_value[1] == x) ? mul : NULL;
+}
+
+/* The logistic among the readers of x, where x is read twice and lives inside. */
+static const struct ifd_partition_node *logistic_of(const struct ifd_acc_lowering *lowering,
+                                                    uint32_t x, uint32_t *ret_node)
+{
+    if (lowering->value[x].consumers != 2 || lowering->value[x].view->role != IFD_VALUE_INTERNAL) {
+        return NULL;
+    }
+    for (uint32_t n = 0; n <= lowering->value[x].reader; n++) {
+        const struct ifd_partition_node *node = &lowering->view->node[n];
+        if (node->view.op == IFD_OP_LOGISTIC && node->input_value[0] == x &&
+            !lowering->node_done[n]) {
+            *ret_node = n;
+            return node;
+        }
+    }
+    return NULL;
+}
+
+struct ifd_acc_tail ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_t value)
+{
+    uint32_t first = 0, second = 0;
+    const struct ifd_partition_node *node = ifd_acc_sole_reader(lowering, value, &first);
+    if (node && node->view.output_count == 1 && f32_row(&node->view).exists) {
+        const struct f32_row row = f32_row(&node->view);
+        ifd_acc_fuse_node(lowering, first);
+        return (struct ifd_acc_tail){true,
+                                     row.kernel,
+                                     row.p0,
+                                     row.p1,
+                                     node->output_value[0],
+                                     ifd_op_def(node->view.op)->name};
+    }
+    node = logistic_of(lowering, value, &first);
+    const struct ifd_partition_node *mul =
+        node ? silu_of(lowering, value, node->output_value[0], &second) : NULL;
+    if (!mul) {
+        return (struct ifd_acc_tail){.exists = false};
+    }
+    ifd_acc_fuse_node(lowering, first);
+    ifd_acc_fuse_node(lowering, second);
+    return (struct ifd_acc_tail){true, IFD_UNARY_SILU, 0, 0, mul->output_value[0], "silu"};
+}
+
 /* ---- 8 bits ---- */
 
 /* table[native input] = native output, as the reference kernel has it. */
@@ -124,9 +179,20 @@ static bool unary_takes(const struct ifd_node_view *node, struct ifd_err *reason
 static enum ifd_code unary_lower(struct ifd_acc_lowering *lowering,
                                  const struct ifd_partition_node *node, struct ifd_err *err)
 {
-    const struct f32_row row = f32_row(&node->view);
+    struct f32_row row = f32_row(&node->view);
     const bool is_table = ifd_acc_is_q8(node->view.output[0].dtype);
-    const uint32_t out = node->output_value[0];
+    const char *name = ifd_op_def(node->view.op)->name;
+    uint32_t out = node->output_value[0], second = 0;
+    const struct ifd_partition_node *mul =
+        node->view.op == IFD_OP_LOGISTIC && !is_table
+            ? silu_of(lowering, node->input_value[0], out, &second)
+            : NULL;
+    if (mul) {
+        ifd_acc_fuse_node(lowering, second);
+        row.kernel = IFD_UNARY_SILU;
+        name = "silu";
+        out = mul->output_value[0];
+    }
     struct unary_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
     enum ifd_code code = p ? IFD_OK : ifd_fail(err, IFD_NOMEM, "no memory for a step");
     if (code == IFD_OK && is_table) {
@@ -146,8 +212,7 @@ static enum ifd_code unary_lower(struct ifd_acc_lowering *lowering,
                             &step, err);
     if (code == IFD_OK) {
         step->max_threads = (uint32_t)(p->count / 20000) + 1;
-        ifd_acc_name_step(lowering, is_table ? "lut_8" : "unary_f32", 0, "%s",
-                          ifd_op_def(node->view.op)->name);
+        ifd_acc_name_step(lowering, is_table ? "lut_8" : "unary_f32", 0, "%s", name);
     }
     return code;
 }
