@@ -171,8 +171,8 @@ struct ifd_dw_weights {
  *   pads        rows and columns outside the input count as the input's zero point (0 in f32).
  *   c_begin     a multiple of packed.nr; c_end a multiple of nr or n.
  *   out         pixel (0, 0), channel 0.
- *   scratch     scratch_bytes() of this call, 64-aligned, private to the thread. It depends on packed,
- *               out_w, the strides and the dilations, which must be set before asking.
+ *   scratch     scratch_bytes() of this call, 64-aligned, private to the thread. It depends on out_w,
+ *               the strides and the dilations, which must be set before asking.
  *   min, max    f32 only. */
 struct ifd_dw_args {
     const void *packed;
@@ -191,14 +191,14 @@ struct ifd_kern_dw_q8 {
     /* requant->weight_zero is honoured: w - weight_zero may have nine bits. */
     void (*pack)(const struct ifd_dw_weights *weights, const struct ifd_requant *requant,
                  void *dst);
-    size_t (*scratch_bytes)(const struct ifd_dw_args *args);
+    size_t (*scratch_bytes)(const struct ifd_dw_args *args, size_t kh, size_t kw);
     void (*run)(const struct ifd_dw_args *args);
 };
 
 struct ifd_kern_dw_f32 {
     size_t (*packed_bytes)(size_t channels, size_t kh, size_t kw);
     void (*pack)(const struct ifd_dw_weights *weights, const float *bias, void *dst);
-    size_t (*scratch_bytes)(const struct ifd_dw_args *args);
+    size_t (*scratch_bytes)(const struct ifd_dw_args *args, size_t kh, size_t kw);
     void (*run)(const struct ifd_dw_args *args);
 };
 

@@ -166,7 +166,7 @@ static void check_table(struct problem *p, const char *isa, const struct ifd_ker
     a->out = out.data;
     a->c_begin = 0;
     a->c_end = p->channels;
-    struct check_buffer scratch = check_output(kern->scratch_bytes(a));
+    struct check_buffer scratch = check_output(kern->scratch_bytes(a, p->kh, p->kw));
     a->scratch = scratch.data;
     /* two ranges of lines, the second in two ranges of channels */
     size_t y_split = p->out_h / 2, c_split = p->channels > header->nr ? header->nr : p->channels;
@@ -263,7 +263,8 @@ static void bench_shape(size_t size, size_t channels, size_t window, size_t stri
             struct check_buffer buffer = check_output(out * out * channels);
             p.args.packed = packed.data;
             p.args.out = buffer.data;
-            struct check_buffer scratch = check_output(isa.kernels.dw_q8.scratch_bytes(&p.args));
+            struct check_buffer scratch =
+                check_output(isa.kernels.dw_q8.scratch_bytes(&p.args, p.kh, p.kw));
             p.args.scratch = scratch.data;
             struct bench bench = {&isa.kernels.dw_q8, p.args};
             double t = check_time(bench_call, &bench);

@@ -48,9 +48,11 @@ static void pack(const struct ifd_dw_weights *weights, const float *bias, void *
     }
 }
 
-static size_t scratch_bytes(const struct ifd_dw_args *args)
+static size_t scratch_bytes(const struct ifd_dw_args *args, size_t kh, size_t kw)
 {
     (void)args;
+    (void)kh;
+    (void)kw;
     return 0;
 }
 

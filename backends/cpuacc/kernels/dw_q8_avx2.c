@@ -113,9 +113,11 @@ static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant 
     }
 }
 
-static size_t scratch_bytes(const struct ifd_dw_args *args)
+static size_t scratch_bytes(const struct ifd_dw_args *args, size_t kh, size_t kw)
 {
     (void)args;
+    (void)kh;
+    (void)kw;
     return 0;
 }
 

@@ -511,11 +511,9 @@ static void run_block(const struct job *job)
     }
 }
 
-static size_t scratch_bytes(const struct ifd_dw_args *args)
+static size_t scratch_bytes(const struct ifd_dw_args *args, size_t kh, size_t kw)
 {
-    const struct ifd_packed *header = args->packed;
-    size_t groups = ((size_t)header->private_[IFD_PACKED_KH] + 3) / 4;
-    return column_count(args, (size_t)header->private_[IFD_PACKED_KW]) * groups * VECTORS * BLOCK;
+    return column_count(args, kw) * ((kh + 3) / 4) * VECTORS * BLOCK;
 }
 
 static void run(const struct ifd_dw_args *args)

@@ -139,8 +139,9 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                               ? kernels->dw_q8.packed_bytes(p->channels, p->kh, p->kw)
                               : kernels->dw_f32.packed_bytes(p->channels, p->kh, p->kw);
     code = ifd_acc_add_pack(lowering, packed, pack_weights, p, err);
-    const size_t kernel_work = p->product.is_q8 ? kernels->dw_q8.scratch_bytes(&p->args)
-                                                : kernels->dw_f32.scratch_bytes(&p->args);
+    const size_t kernel_work = p->product.is_q8
+                                   ? kernels->dw_q8.scratch_bytes(&p->args, p->kh, p->kw)
+                                   : kernels->dw_f32.scratch_bytes(&p->args, p->kh, p->kw);
     if (code == IFD_OK && p->wide_bytes + kernel_work > 0) {
         code = ifd_acc_add_work(lowering, p->wide_bytes + kernel_work, err);
     }
