@@ -23,7 +23,8 @@ static struct ifd_image_target target_of(uint32_t height, uint32_t width, uint32
 static struct ifd_bytes make_png(const uint8_t *pixel, uint32_t width, uint32_t height,
                                  enum spng_color_type type)
 {
-    struct spng_ihdr head = {.width = width, .height = height, .bit_depth = 8, .color_type = type};
+    struct spng_ihdr head = {
+        .width = width, .height = height, .bit_depth = 8, .color_type = (uint8_t)type};
     uint32_t channels = type == SPNG_COLOR_TYPE_GRAYSCALE   ? 1
                         : type == SPNG_COLOR_TYPE_TRUECOLOR ? 3
                                                             : 4;
