@@ -58,6 +58,11 @@ IFD_NODISCARD enum ifd_code ifd_infer_add_pictures(struct ifd_infer *infer, int 
                                                    const struct ifd_str *image, size_t count,
                                                    struct ifd_err *err);
 
+/** The same for pictures that came as JSON strings, which hold base64 since pictures are no text. */
+IFD_NODISCARD enum ifd_code ifd_infer_add_base64_pictures(struct ifd_infer *infer, int index,
+                                                          const struct ifd_str *text, size_t count,
+                                                          struct ifd_err *err);
+
 /** Fills the answer from the outputs. */
 IFD_NODISCARD enum ifd_code ifd_infer_encode(struct ifd_infer *infer, struct ifd_err *err);
 

@@ -1,8 +1,8 @@
 /* Pictures as inputs: a body that is one, or strings that are some. */
 #include "api/infer_impl.h"
 
+#include "api/base64.h"
 #include "api/tensor_binary.h"
-#include "engine/base/str.h"
 
 /* What a client of a plain picture gets of a labelled output. */
 #define PICTURE_TOP 5
@@ -131,6 +131,38 @@ enum ifd_code ifd_infer_add_pictures(struct ifd_infer *infer, int index,
     return IFD_OK;
 }
 
+enum ifd_code ifd_infer_add_base64_pictures(struct ifd_infer *infer, int index,
+                                            const struct ifd_str *text, size_t count,
+                                            struct ifd_err *err)
+{
+    struct ifd_arena *arena = infer->call->exchange->arena;
+    struct ifd_str *image = ifd_arena_take_array(arena, count, sizeof(*image));
+    if (!image) {
+        return ifd_arena_fail(arena, count * sizeof(*image), err);
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t bytes = IFD_BASE64_BYTES(text[i].size), size = 0;
+        uint8_t *data = ifd_arena_take(arena, bytes);
+        if (!data) {
+            return ifd_arena_fail(arena, bytes, err);
+        }
+        if (!ifd_base64_decode(text[i], data, &size)) {
+            return ifd_fail(err, IFD_INVALID, "input '%s': element %zu is no picture in base64",
+                            infer->desc->input[index].name, i);
+        }
+        image[i] = (struct ifd_str){.data = (const char *)data, .size = size};
+    }
+    return ifd_infer_add_pictures(infer, index, image, count, err);
+}
+
+/* Whether an output has one score for each label, give or take the background. */
+static bool is_scores(const struct ifd_tensor_info *output)
+{
+    size_t count = 0;
+    return output->label_count > 0 && ifd_shape_count(&output->shape, &count) &&
+           count + 1 >= output->label_count && count <= (size_t)output->label_count + 1;
+}
+
 enum ifd_code ifd_infer_parse_picture(struct ifd_infer *infer, struct ifd_err *err)
 {
     const struct ifd_model_desc *desc = infer->desc;
@@ -157,7 +189,7 @@ enum ifd_code ifd_infer_parse_picture(struct ifd_infer *infer, struct ifd_err *e
     }
     infer->has_input[index] = true;
     for (uint32_t i = 0; i < desc->output_count; i++) {
-        infer->choice[i].top = desc->output[i].label_count > 0 ? PICTURE_TOP : 0;
+        infer->choice[i].top = is_scores(&desc->output[i]) ? PICTURE_TOP : 0;
     }
     return ifd_infer_check(infer, err);
 }

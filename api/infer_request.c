@@ -337,7 +337,7 @@ static bool read_input(struct parser *parser)
             .index = given.index, .bytes = given.binary_bytes, .count = given.count};
     } else if (tensor->dtype != parser->desc->input[given.index].dtype) {
         enum ifd_code code =
-            ifd_infer_add_pictures(infer, given.index, tensor->data, given.count, in->err);
+            ifd_infer_add_base64_pictures(infer, given.index, tensor->data, given.count, in->err);
         in->failed = code != IFD_OK;
         in->code = code;
     }

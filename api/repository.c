@@ -1,12 +1,11 @@
 /* The repository: its index, load and unload. */
 #include "api/api_impl.h"
 
+#include "api/base64.h"
 #include "api/json_read.h"
-#include "api/tensor_binary.h"
 #include "engine/base/str.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Files that one load request may bring. */
 #define LOAD_FILES_MAX 64
@@ -111,43 +110,6 @@ static void refuse(struct ifd_call *call)
     ifd_call_fail(call, IFD_UNAVAILABLE, &err);
 }
 
-static int base64_value(char c)
-{
-    return c >= 'A' && c <= 'Z'   ? c - 'A'
-           : c >= 'a' && c <= 'z' ? c - 'a' + 26
-           : c >= '0' && c <= '9' ? c - '0' + 52
-           : c == '+'             ? 62
-           : c == '/'             ? 63
-                                  : -1;
-}
-
-/* Standard alphabet, padding wanted. */
-static bool decode_base64(struct ifd_str text, uint8_t *to, size_t *ret_size)
-{
-    size_t size = 0, padding = 0;
-    if (text.size % 4 != 0) {
-        return false;
-    }
-    while (padding < 2 && padding < text.size && text.data[text.size - 1 - padding] == '=') {
-        padding++;
-    }
-    for (size_t i = 0; i < text.size; i += 4) {
-        uint32_t group = 0;
-        for (size_t k = 0; k < 4; k++) {
-            int value = i + k >= text.size - padding ? 0 : base64_value(text.data[i + k]);
-            if (value < 0) {
-                return false;
-            }
-            group = group << 6 | (uint32_t)value;
-        }
-        to[size++] = (uint8_t)(group >> 16);
-        to[size++] = (uint8_t)(group >> 8);
-        to[size++] = (uint8_t)group;
-    }
-    *ret_size = size - padding;
-    return true;
-}
-
 static bool read_file(struct ifd_json_in *in, struct ifd_str key, struct ifd_load_request *load,
                       struct ifd_load_file *file)
 {
@@ -158,14 +120,14 @@ static bool read_file(struct ifd_json_in *in, struct ifd_str key, struct ifd_loa
     if (!ifd_json_text(in, &text)) {
         return false;
     }
-    size_t bytes = text.size / 4 * 3, size = 0;
+    size_t bytes = IFD_BASE64_BYTES(text.size), size = 0;
     uint8_t *content = ifd_arena_take_tensor(in->arena, bytes);
     if (!content) {
         in->failed = true;
         in->code = ifd_arena_fail(in->arena, bytes, in->err);
         return false;
     }
-    if (!decode_base64(text, content, &size)) {
+    if (!ifd_base64_decode(text, content, &size)) {
         return ifd_json_fail(in, IFD_INVALID, "parameter '%.*s' is not base64",
                              key.size > 64 ? 64 : (int)key.size, key.data);
     }

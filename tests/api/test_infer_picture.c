@@ -96,6 +96,26 @@ static void strings_sent_to_a_picture_input_are_pictures(void)
     end();
 }
 
+static void pictures_in_json_are_base64(void)
+{
+    begin();
+    loopback_post(&loop, "/v2/models/picture/infer",
+                  "{\"inputs\":[{\"name\":\"IMAGE\",\"datatype\":\"BYTES\",\"shape\":[2],\"data\":["
+                  "\"RkFLRQc=\",\"RkFLRQg=\"]}]}",
+                  &answer);
+    EXPECT_INT(answer.status, 200);
+    EXPECT_HAS(loopback_text(&answer),
+               "\"data\":[7,7,7,7,7,7,7,7,7,7,7,7,8,8,8,8,8,8,8,8,8,8,8,8]");
+    loopback_forget(&answer);
+    loopback_post(&loop, "/v2/models/picture/infer",
+                  "{\"inputs\":[{\"name\":\"IMAGE\",\"datatype\":\"BYTES\",\"shape\":[1],\"data\":["
+                  "\"FAKE\\u0007\"]}]}",
+                  &answer);
+    EXPECT_INT(answer.status, 400);
+    EXPECT_HAS(loopback_text(&answer), "input 'IMAGE': element 0 is no picture in base64");
+    end();
+}
+
 static void an_abandoned_picture_is_waited_for_and_not_run(void)
 {
     struct loopback_exchange exchange;
@@ -117,6 +137,7 @@ int main(int argc, char **argv)
         T(a_body_that_is_no_picture_is_refused),
         T(models_without_a_picture_input_refuse_pictures),
         T(strings_sent_to_a_picture_input_are_pictures),
+        T(pictures_in_json_are_base64),
         T(an_abandoned_picture_is_waited_for_and_not_run),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -12,8 +12,8 @@
         .rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .dim = { __VA_ARGS__ }         \
     }
 
-static const char *const digit_labels[] = {"zero", "one", "two",   "three", "four",
-                                           "five", "six", "seven", "eight", "nine"};
+static const char *const digit_labels[] = {"zero", "one",   "two",   "three", "four", "five",
+                                           "six",  "seven", "eight", "nine",  "ten",  "eleven"};
 static const char *const one_version[] = {"1"}, *const two_versions[] = {"1", "3"};
 
 static const struct ifd_tensor_info simple_inputs[] = {
@@ -45,7 +45,7 @@ static const struct ifd_tensor_info picture_outputs[] = {{.name = "SCORES",
                                                           .dtype = IFD_U8,
                                                           .shape = ROW(12),
                                                           .labels = digit_labels,
-                                                          .label_count = 10,
+                                                          .label_count = 12,
                                                           .label_filename = "labels.txt"}};
 static const struct ifd_instance_group_info group = {
     .name = "group_0", .kind = "KIND_CPU", .count = 1};
