@@ -68,9 +68,13 @@ struct four_rows {
 INLINE struct four_rows load_rows(const struct line *line, int64_t x)
 {
     int8x16_t r[4];
+    if (x < 0 || x >= line->in_w) {
+        const int8x16_t zero = vcombine_s8(line->zero, line->zero);
+        return (struct four_rows){{zero, zero}};
+    }
     UNROLL for (size_t i = 0; i < 4; i++)
     {
-        r[i] = vcombine_s8(load_pixel(line, i, x), vdup_n_s8(0));
+        r[i] = vcombine_s8(vld1_s8(line->row[i] + x * (int64_t)line->step[i]), vdup_n_s8(0));
     }
     int16x8_t top = vreinterpretq_s16_s8(vzip1q_s8(r[0], r[1]));
     int16x8_t bottom = vreinterpretq_s16_s8(vzip1q_s8(r[2], r[3]));
@@ -79,9 +83,9 @@ INLINE struct four_rows load_rows(const struct line *line, int64_t x)
 }
 
 /* One position of `lines` lines from its three columns; w[line*6 + kx*2 + half]. */
-INLINE void output_3x3(const struct line *line, const struct four_rows *a,
-                       const struct four_rows *b, const struct four_rows *c, const int8x16_t *w,
-                       size_t x, const size_t lines)
+INLINE void output_3x3(const struct line *line, const struct four_rows *a, const struct four_rows *b,
+                       const struct four_rows *c, const int8x16_t *w, size_t x, const size_t lines,
+                       const int finish)
 {
     UNROLL for (size_t i = 0; i < lines; i++)
     {
@@ -93,12 +97,13 @@ INLINE void output_3x3(const struct line *line, const struct four_rows *a,
             sum[j] = vdotq_s32(sum[j], b->v[j], w[i * 6 + 2 + j]);
             sum[j] = vdotq_s32(sum[j], c->v[j], w[i * 6 + 4 + j]);
         }
-        store(line, sum, i, x);
+        store(line, finish, sum, i, x);
     }
 }
 
 /* stride 1 and 2 share columns between positions; 0 stands for any stride and dilation. */
-INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const size_t stride)
+INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const size_t stride,
+                     const int finish)
 {
     const struct ifd_dw_args *args = job->args;
     const int64_t apart = stride == 0 ? (int64_t)args->dilation_x : 1;
@@ -124,30 +129,38 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
             b = load_rows(&line, ix + apart);
         }
         c = load_rows(&line, ix + 2 * apart);
-        output_3x3(&line, &a, &b, &c, w, x, lines);
+        output_3x3(&line, &a, &b, &c, w, x, lines, finish);
         a = stride == 1 ? b : c;
         b = c;
     }
 }
 
+/* The common case, once for each way to finish. */
 static void line_two(const struct job *job, size_t y)
 {
-    line_3x3(job, y, 2, 1);
+    const int finish = job->header->private_[IFD_PACKED_FINISH];
+    if (finish == IFD_FINISH_FAST) {
+        line_3x3(job, y, 2, 1, IFD_FINISH_FAST);
+    } else if (finish == IFD_FINISH_EXACT) {
+        line_3x3(job, y, 2, 1, IFD_FINISH_EXACT);
+    } else {
+        line_3x3(job, y, 2, 1, IFD_FINISH_EXACT_SIGN);
+    }
 }
 
 static void line_one(const struct job *job, size_t y)
 {
-    line_3x3(job, y, 1, 1);
+    line_3x3(job, y, 1, 1, job->header->private_[IFD_PACKED_FINISH]);
 }
 
 static void line_strided(const struct job *job, size_t y)
 {
-    line_3x3(job, y, 1, 2);
+    line_3x3(job, y, 1, 2, job->header->private_[IFD_PACKED_FINISH]);
 }
 
 static void line_any(const struct job *job, size_t y)
 {
-    line_3x3(job, y, 1, 0);
+    line_3x3(job, y, 1, 0, job->header->private_[IFD_PACKED_FINISH]);
 }
 
 static void run_block(const struct job *job)

@@ -102,7 +102,8 @@ struct line {
     const int8_t *row[4];
     size_t step[4];
     int64_t in_w;
-    const int32_t *tail;
+    int32x4_t bias[2];
+    struct factors factors[2];
     int8_t *out;
     size_t out_pixel, out_line, out_w, channels;
     int finish;
@@ -113,14 +114,17 @@ struct line {
 INLINE struct line start_line(const struct job *job, size_t y)
 {
     const struct ifd_dw_args *args = job->args;
+    const int finish = job->header->private_[IFD_PACKED_FINISH];
     return (struct line){.in_w = (int64_t)args->in_w,
-                         .tail = job->tail,
+                         .bias = {vld1q_s32(job->tail), vld1q_s32(job->tail + 4)},
+                         .factors = {load_factors(finish, job->tail, BLOCK),
+                                     load_factors(finish, job->tail + 4, BLOCK)},
                          .out = (int8_t *)args->out + y * args->out_line_stride + job->c0,
                          .out_pixel = args->out_pixel_stride,
                          .out_line = args->out_line_stride,
                          .out_w = args->out_w,
                          .channels = job->channels,
-                         .finish = job->header->private_[IFD_PACKED_FINISH],
+                         .finish = finish,
                          .bounds = load_bounds(job->header),
                          .zero = vdup_n_s8((int8_t)job->header->private_[IFD_PACKED_IN_ZERO])};
 }
@@ -143,19 +147,20 @@ INLINE int8x8_t load_pixel(const struct line *line, size_t r, int64_t x)
     return vld1_s8(line->row[r] + x * (int64_t)line->step[r]);
 }
 
-/* Scales, packs and stores the 8 sums of one position of line i. */
-INLINE void store(const struct line *line, int32x4_t *sum, size_t i, size_t x)
+/* Scales, packs and stores the 8 sums of one position of line i; finish is line->finish, a constant
+ * where it pays. */
+INLINE void store(const struct line *line, const int finish, int32x4_t *sum, size_t i, size_t x)
 {
-    scale_column(line->finish, line->tail, BLOCK, &sum[0], 1, 1);
-    scale_column(line->finish, line->tail + 4, BLOCK, &sum[1], 1, 1);
+    sum[0] = scale_sums(finish, &line->factors[0], sum[0]);
+    sum[1] = scale_sums(finish, &line->factors[1], sum[1]);
     int8_t *out = line->out + i * line->out_line + x * line->out_pixel;
     store_8(pack_8(sum[0], sum[1], &line->bounds), line->channels, out);
 }
 
 INLINE void start_sum(const struct line *line, int32x4_t *sum)
 {
-    sum[0] = vld1q_s32(line->tail);
-    sum[1] = vld1q_s32(line->tail + 4);
+    sum[0] = line->bias[0];
+    sum[1] = line->bias[1];
 }
 
 INLINE void add_tap(int32x4_t *sum, int16x8_t a, int16x8_t w)
@@ -172,9 +177,16 @@ struct column {
 INLINE struct column load_column(const struct line *line, int64_t x, const size_t rows)
 {
     struct column column;
+    const int inside = x >= 0 && x < line->in_w;
     UNROLL for (size_t r = 0; r < rows; r++)
     {
-        column.v[r] = vmovl_s8(load_pixel(line, r, x));
+        column.v[r] = vmovl_s8(line->zero);
+    }
+    if (inside) {
+        UNROLL for (size_t r = 0; r < rows; r++)
+        {
+            column.v[r] = vmovl_s8(vld1_s8(line->row[r] + x * (int64_t)line->step[r]));
+        }
     }
     return column;
 }
@@ -236,7 +248,7 @@ INLINE void wide_line_3x3(const struct job *job, size_t y, const size_t lines, c
         add_column(next, &c, w, 0, lines);
         UNROLL for (size_t i = 0; i < lines; i++)
         {
-            store(&line, a[i], i, x);
+            store(&line, line.finish, a[i], i, x);
             UNROLL for (size_t j = 0; j < 2; j++)
             {
                 a[i][j] = stride == 1 ? b[i][j] : next[i][j];
@@ -279,7 +291,7 @@ static void wide_line_any(const struct job *job, size_t y)
                 add_tap(sum, vmovl_s8(load_pixel(&line, 0, ix)), vld1q_s16(w));
             }
         }
-        store(&line, sum, 0, x);
+        store(&line, line.finish, sum, 0, x);
     }
 }
 

@@ -380,13 +380,19 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
         }
         return;
     }
+    /* what one position shares with the next: a column, unless the pixels of a vector are strided */
+    const int shared = (pixels == 1 && stride == 2) || (pixels == 2 && stride == 1);
+    if (shared) {
+        c[0] = load_column(&line, ix, pixels, stride);
+    }
     for (; x < line.out_w; x += pixels, ix += (int64_t)(stride * pixels)) {
-        /* what one position shares with the next: a column, unless the pixels of a vector are strided */
-        const int shared = (pixels == 1 && stride == 2) || (pixels == 2 && stride == 1);
-        c[0] = shared && x > 0 ? c[2] : load_column(&line, ix, pixels, stride);
+        if (!shared) {
+            c[0] = load_column(&line, ix, pixels, stride);
+        }
         c[1] = load_column(&line, ix + 1, pixels, stride);
         c[2] = load_column(&line, ix + 2, pixels, stride);
         output_3x3(&line, c, x, 1, 1, lines, pixels);
+        c[0] = c[2];
     }
 }
 

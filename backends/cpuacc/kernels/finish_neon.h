@@ -9,31 +9,46 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* Scales rows vectors of sums of one column vector in place, step apart: tail points at that
- * vector's columns, width is the block's. */
+/* What scales one vector of sums; plus and minus are not set for FAST. */
+struct factors {
+    int32x4_t multiplier, left, right, plus, minus;
+};
+
+/* tail points at the vector's columns, width is the block's. */
+INLINE struct factors load_factors(int finish, const int32_t *tail, size_t width)
+{
+    struct factors f;
+    f.multiplier = vld1q_s32(tail + IFD_TAIL_MULTIPLIER * width);
+    /* the doubling multiply supplies one of the left shifts */
+    f.left = vsubq_s32(vld1q_s32(tail + IFD_TAIL_LEFT * width), vdupq_n_s32(1));
+    f.right = vnegq_s32(vld1q_s32(tail + IFD_TAIL_RIGHT * width));
+    if (finish != IFD_FINISH_FAST) {
+        f.plus = vld1q_s32(tail + IFD_TAIL_PLUS * width);
+        f.minus = finish == IFD_FINISH_EXACT ? f.plus : vld1q_s32(tail + IFD_TAIL_PLUS_NEG * width);
+    } else {
+        f.plus = f.minus = vdupq_n_s32(0);
+    }
+    return f;
+}
+
+INLINE int32x4_t scale_sums(int finish, const struct factors *f, int32x4_t sum)
+{
+    int32x4_t y = vqdmulhq_s32(vshlq_s32(sum, f->left), f->multiplier);
+    if (finish == IFD_FINISH_FAST) {
+        return vrshlq_s32(y, f->right);
+    }
+    int32x4_t round = vbslq_s32(vcltq_s32(y, vdupq_n_s32(0)), f->minus, f->plus);
+    return vshlq_s32(vaddq_s32(y, round), f->right);
+}
+
+/* Scales rows vectors of sums of one column vector in place, step apart. */
 INLINE void scale_column(int finish, const int32_t *tail, size_t width, int32x4_t *sum,
                          const size_t rows, const size_t step)
 {
-    const int32x4_t multiplier = vld1q_s32(tail + IFD_TAIL_MULTIPLIER * width);
-    /* the doubling multiply supplies one of the left shifts */
-    const int32x4_t left = vsubq_s32(vld1q_s32(tail + IFD_TAIL_LEFT * width), vdupq_n_s32(1));
-    const int32x4_t right = vnegq_s32(vld1q_s32(tail + IFD_TAIL_RIGHT * width));
-    if (finish == IFD_FINISH_FAST) {
-        UNROLL for (size_t i = 0; i < rows; i++)
-        {
-            int32x4_t y = vqdmulhq_s32(vshlq_s32(sum[i * step], left), multiplier);
-            sum[i * step] = vrshlq_s32(y, right);
-        }
-        return;
-    }
-    const int32x4_t plus = vld1q_s32(tail + IFD_TAIL_PLUS * width);
-    const int32x4_t minus =
-        finish == IFD_FINISH_EXACT ? plus : vld1q_s32(tail + IFD_TAIL_PLUS_NEG * width);
+    const struct factors f = load_factors(finish, tail, width);
     UNROLL for (size_t i = 0; i < rows; i++)
     {
-        int32x4_t y = vqdmulhq_s32(vshlq_s32(sum[i * step], left), multiplier);
-        int32x4_t round = vbslq_s32(vcltq_s32(y, vdupq_n_s32(0)), minus, plus);
-        sum[i * step] = vshlq_s32(vaddq_s32(y, round), right);
+        sum[i * step] = scale_sums(finish, &f, sum[i * step]);
     }
 }
 

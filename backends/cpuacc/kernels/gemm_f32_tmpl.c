@@ -62,7 +62,28 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
     for (size_t t = 0; t < header->taps; t++) {
         const unsigned char *a[12];
         ifd_rows_tap(job->args, sizeof(float), job->m0, mr, job->valid, t, job->start, a);
-        for (size_t k = 0; k < depth; k++, w += VF_LANES * nv) {
+        size_t k = 0;
+#if defined(VF_HAS_LANE_FMA)
+        for (; k + VF_LANES <= depth; k += VF_LANES) {
+            vf x[12];
+            UNROLL for (size_t i = 0; i < mr; i++)
+            {
+                x[i] = vf_load((const float *)(const void *)a[i] + k);
+            }
+            UNROLL for (int lane = 0; lane < VF_LANES; lane++, w += VF_LANES * nv)
+            {
+                UNROLL for (size_t j = 0; j < nv; j++)
+                {
+                    const vf column = vf_load(w + VF_LANES * j);
+                    UNROLL for (size_t i = 0; i < mr; i++)
+                    {
+                        sum[i][j] = vf_fma_lane(column, x[i], lane, sum[i][j]);
+                    }
+                }
+            }
+        }
+#endif
+        for (; k < depth; k++, w += VF_LANES * nv) {
             vf column[4];
             UNROLL for (size_t j = 0; j < nv; j++)
             {
