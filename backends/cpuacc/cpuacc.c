@@ -183,13 +183,17 @@ static enum ifd_code pack(struct ifd_partition *partition, const struct ifd_acc_
                         partition->packed_bytes);
     }
     partition->packed = partition->own_packed;
-    enum ifd_code code = IFD_OK;
-    for (uint32_t i = 0; code == IFD_OK && i < lowering->job_count; i++) {
-        const struct ifd_acc_pack_job *job = &lowering->job[i];
-        code = job->pack(lowering->kernels, partition->alloc, job->params,
-                         partition->own_packed + job->offset, err);
+    uint8_t *workspace = ifd_acquire_tensor(partition->alloc, lowering->workspace_bytes);
+    if (!workspace) {
+        return ifd_fail(err, IFD_NOMEM, "CpuAcc: no memory for %zu bytes to pack with",
+                        lowering->workspace_bytes);
     }
-    return code;
+    for (uint32_t i = 0; i < lowering->job_count; i++) {
+        const struct ifd_acc_pack_job *job = &lowering->job[i];
+        job->pack(lowering->kernels, job->params, workspace, partition->own_packed + job->offset);
+    }
+    ifd_release_tensor(partition->alloc, workspace, lowering->workspace_bytes);
+    return IFD_OK;
 }
 
 static enum ifd_code cpuacc_compile(struct ifd_device *device,

@@ -271,7 +271,8 @@ enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering, size_t bytes_p
 }
 
 enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, size_t bytes,
-                               ifd_acc_pack_fn pack, const void *params, struct ifd_err *err)
+                               size_t workspace_bytes, ifd_acc_pack_fn pack, const void *params,
+                               struct ifd_err *err)
 {
     void *jobs = grow(lowering, lowering->job, lowering->job_count, &lowering->job_capacity,
                       sizeof(*lowering->job));
@@ -289,6 +290,8 @@ enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, size_t bytes,
         .pack = pack, .params = params, .offset = lowering->packed_bytes, .bytes = bytes};
     lowering->step[lowering->step_count - 1].packed = lowering->packed_bytes;
     lowering->packed_bytes = end;
+    lowering->workspace_bytes =
+        lowering->workspace_bytes > workspace_bytes ? lowering->workspace_bytes : workspace_bytes;
     return IFD_OK;
 }
 

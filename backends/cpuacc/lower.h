@@ -27,10 +27,10 @@ struct ifd_acc_value {
     uint32_t reader;    /* one of those nodes */
 };
 
-/** Fills packed memory; run once per model, not again for partitions that share it. Temporary memory from alloc. */
-typedef enum ifd_code (*ifd_acc_pack_fn)(const struct ifd_kernels *kernels,
-                                         const struct ifd_alloc *alloc, const void *params,
-                                         uint8_t *packed, struct ifd_err *err);
+/** Fills packed memory; run once per model, not again for partitions that share it. workspace: temporary memory of the
+ *  size that the job asked for. */
+typedef void (*ifd_acc_pack_fn)(const struct ifd_kernels *kernels, const void *params,
+                                uint8_t *workspace, uint8_t *packed);
 
 struct ifd_acc_pack_job {
     ifd_acc_pack_fn pack;
@@ -55,6 +55,7 @@ struct ifd_acc_lowering {
     struct ifd_acc_pack_job *job;
     uint32_t job_count, job_capacity;
     size_t packed_bytes;
+    size_t workspace_bytes; /* the largest that a pack job wants */
 };
 
 /** Which values a step reads and writes; IFD_NO_VALUE where there is none. */
@@ -75,10 +76,11 @@ IFD_NODISCARD enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, 
 IFD_NODISCARD enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering,
                                              size_t bytes_per_thread, struct ifd_err *err);
 
-/** Reserves bytes of packed memory that pack will fill; the newest step's packed offset is set to it. */
+/** Reserves bytes of packed memory that pack will fill, with workspace_bytes of temporary memory; the newest step's packed
+ *  offset is set to it. */
 IFD_NODISCARD enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, size_t bytes,
-                                             ifd_acc_pack_fn pack, const void *params,
-                                             struct ifd_err *err);
+                                             size_t workspace_bytes, ifd_acc_pack_fn pack,
+                                             const void *params, struct ifd_err *err);
 
 /** Lets out live in the memory of in, which nobody reads behind the node that is being lowered. False, and nothing is
  *  changed, where that is not so, or the sizes differ, or either is bound outside. Before the step is added. */

@@ -29,15 +29,11 @@ struct conv_params {
 
 /* ---- packing ---- */
 
-static enum ifd_code pack_weights(const struct ifd_kernels *kernels, const struct ifd_alloc *alloc,
-                                  const void *context, uint8_t *packed, struct ifd_err *err)
+static void pack_weights(const struct ifd_kernels *kernels, const void *context, uint8_t *workspace,
+                         uint8_t *packed)
 {
     const struct conv_params *p = context;
-    const void *weights = ifd_acc_product_weights(&p->product, alloc);
-    if (!weights) {
-        return ifd_fail(err, IFD_NOMEM, "no memory to convert %zu bytes of weights",
-                        p->product.weight_bytes);
-    }
+    const void *weights = ifd_acc_product_weights(&p->product, workspace);
     const struct ifd_gemm_weights gemm = {.w = weights,
                                           .n = p->out_c,
                                           .k = p->k,
@@ -50,8 +46,6 @@ static enum ifd_code pack_weights(const struct ifd_kernels *kernels, const struc
     } else {
         kernels->gemm_f32.pack(&gemm, p->product.bias_f32, packed);
     }
-    ifd_acc_product_done(&p->product, alloc, weights);
-    return IFD_OK;
 }
 
 /* ---- running ---- */
@@ -377,7 +371,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                       p->tail.exists ? "+" : "", p->tail.exists ? p->tail.name : "");
     const size_t bytes = p->product.is_q8 ? kernels->gemm_q8.packed_bytes(p->out_c, p->k, p->taps)
                                           : kernels->gemm_f32.packed_bytes(p->out_c, p->k, p->taps);
-    code = ifd_acc_add_pack(lowering, bytes, pack_weights, p, err);
+    code = ifd_acc_add_pack(lowering, bytes, ifd_acc_product_workspace(&p->product), pack_weights,
+                            p, err);
     return code == IFD_OK ? add_work(lowering, p, err) : code;
 }
 

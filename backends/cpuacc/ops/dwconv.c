@@ -13,15 +13,11 @@ struct dw_params {
     size_t wide_bytes;       /* work memory: one image with repeated channels */
 };
 
-static enum ifd_code pack_weights(const struct ifd_kernels *kernels, const struct ifd_alloc *alloc,
-                                  const void *context, uint8_t *packed, struct ifd_err *err)
+static void pack_weights(const struct ifd_kernels *kernels, const void *context, uint8_t *workspace,
+                         uint8_t *packed)
 {
     const struct dw_params *p = context;
-    const void *weights = ifd_acc_product_weights(&p->product, alloc);
-    if (!weights) {
-        return ifd_fail(err, IFD_NOMEM, "no memory to convert %zu bytes of weights",
-                        p->product.weight_bytes);
-    }
+    const void *weights = ifd_acc_product_weights(&p->product, workspace);
     const struct ifd_dw_weights dw = {
         .w = weights, .channels = p->channels, .kh = p->kh, .kw = p->kw, .stride_tap = p->channels};
     if (p->product.is_q8) {
@@ -29,8 +25,6 @@ static enum ifd_code pack_weights(const struct ifd_kernels *kernels, const struc
     } else {
         kernels->dw_f32.pack(&dw, p->product.bias_f32, packed);
     }
-    ifd_acc_product_done(&p->product, alloc, weights);
-    return IFD_OK;
 }
 
 static void call(const struct ifd_acc_step *step, const struct dw_params *p,
@@ -138,7 +132,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     const size_t packed = p->product.is_q8
                               ? kernels->dw_q8.packed_bytes(p->channels, p->kh, p->kw)
                               : kernels->dw_f32.packed_bytes(p->channels, p->kh, p->kw);
-    code = ifd_acc_add_pack(lowering, packed, pack_weights, p, err);
+    code = ifd_acc_add_pack(lowering, packed, ifd_acc_product_workspace(&p->product), pack_weights,
+                            p, err);
     const size_t kernel_work = p->product.is_q8
                                    ? kernels->dw_q8.scratch_bytes(&p->args, p->kh, p->kw)
                                    : kernels->dw_f32.scratch_bytes(&p->args, p->kh, p->kw);

@@ -143,24 +143,19 @@ enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
     return IFD_OK;
 }
 
-const void *ifd_acc_product_weights(const struct ifd_acc_product *product,
-                                    const struct ifd_alloc *alloc)
+size_t ifd_acc_product_workspace(const struct ifd_acc_product *product)
+{
+    return product->flip_weights ? product->weight_bytes : 0;
+}
+
+const void *ifd_acc_product_weights(const struct ifd_acc_product *product, uint8_t *workspace)
 {
     if (!product->flip_weights) {
         return product->weights;
     }
     const uint8_t *from = product->weights;
-    uint8_t *copy = ifd_acquire_tensor(alloc, product->weight_bytes);
-    for (size_t i = 0; copy && i < product->weight_bytes; i++) {
-        copy[i] = from[i] ^ 0x80;
+    for (size_t i = 0; i < product->weight_bytes; i++) {
+        workspace[i] = from[i] ^ 0x80;
     }
-    return copy;
-}
-
-void ifd_acc_product_done(const struct ifd_acc_product *product, const struct ifd_alloc *alloc,
-                          const void *weights)
-{
-    if (product->flip_weights) {
-        ifd_release_tensor(alloc, (void *)weights, product->weight_bytes);
-    }
+    return workspace;
 }

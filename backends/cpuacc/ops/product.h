@@ -29,10 +29,10 @@ IFD_NODISCARD enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *loweri
                                                  enum ifd_round round, struct ifd_acc_product *ret,
                                                  struct ifd_err *err);
 
-/** Weights as s8 (or f32): those of the file, or a flipped copy that ifd_acc_product_done gives back. NULL: no memory. */
-const void *ifd_acc_product_weights(const struct ifd_acc_product *product,
-                                    const struct ifd_alloc *alloc);
-void ifd_acc_product_done(const struct ifd_acc_product *product, const struct ifd_alloc *alloc,
-                          const void *weights);
+/** Temporary memory that ifd_acc_product_weights wants. */
+size_t ifd_acc_product_workspace(const struct ifd_acc_product *product);
+
+/** Weights as s8 (or f32): those of the file, or a flipped copy in workspace. */
+const void *ifd_acc_product_weights(const struct ifd_acc_product *product, uint8_t *workspace);
 
 #endif
