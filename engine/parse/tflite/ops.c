@@ -276,6 +276,11 @@ static enum ifd_code read_split_v(const struct ifd_tflite_call *call, struct ifd
     return code == IFD_OK ? set_int(call, "axis", axis, err) : code;
 }
 
+static enum ifd_code read_tile(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    return constant_attr(call, 1, "repeats", err);
+}
+
 static enum ifd_code read_gather(const struct ifd_tflite_call *call, struct ifd_err *err)
 {
     const struct setting settings[] = {
@@ -602,6 +607,7 @@ static const struct ifd_tflite_rule rules[] = {
     {60, NULL, IFD_OP_PAD, 4, NO_OPTIONS, 3, 3, 1, read_pad_v2},
     {65, NULL, IFD_OP_SLICE, 6, NO_OPTIONS, 3, 3, 1, read_slice},
     {67, NULL, IFD_OP_TRANSPOSE_CONV2D, 5, TRANSPOSE_CONV, 3, 4, 15, read_window},
+    {69, NULL, IFD_OP_TILE, 3, NO_OPTIONS, 2, 2, 1, read_tile},
     {70, NULL, IFD_OP_RESHAPE, 1, NO_OPTIONS, 2, 2, 1, read_expand_dims},
     {73, NULL, IFD_OP_LOG, 2, NO_OPTIONS, 1, 1, 1, NULL},
     {74, NULL, IFD_OP_REDUCE_SUM, 2, REDUCER, 2, 2, 1, read_reducer},
@@ -611,6 +617,7 @@ static const struct ifd_tflite_rule rules[] = {
     {82, NULL, IFD_OP_REDUCE_MAX, 3, REDUCER, 2, 2, 1, read_reducer},
     {83, NULL, IFD_OP_PACK, 4, PACK, 1, ANY, ANY, read_pack},
     {88, NULL, IFD_OP_UNPACK, 4, UNPACK, 1, 1, 1, read_unpack},
+    {95, NULL, IFD_OP_FLOOR_MOD, 2, NO_OPTIONS, 2, 2, 3, NULL},
     {97, NULL, IFD_OP_RESIZE_NEAREST, 4, RESIZE_NEAREST, 2, 2, 1, read_resize},
     {98, NULL, IFD_OP_LEAKY_RELU, 2, LEAKY_RELU, 1, 1, 1, read_leaky_relu},
     {99, NULL, IFD_OP_SQUARED_DIFFERENCE, 3, NO_OPTIONS, 2, 2, 3, NULL},

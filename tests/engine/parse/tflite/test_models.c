@@ -20,7 +20,6 @@ static const struct expectation refused_models[] = {
      "operator UNIDIRECTIONAL_SEQUENCE_LSTM (version 1, node 0, outputs "
      "\"tfl.unidirectional_sequence_lstm\") is not "
      "supported"},
-    {"hifigan_float16.tflite", IFD_UNSUPPORTED, "operator FLOOR_MOD (version 1, node 49, "},
     {"keras_lstm_mnist_ptq.tflite", IFD_UNSUPPORTED,
      "operator UNIDIRECTIONAL_SEQUENCE_LSTM (version 1, node 1, "},
     {"mnist_lstm_float.tflite", IFD_UNSUPPORTED,
