@@ -178,9 +178,8 @@ void ifd_acc_fuse_node(struct ifd_acc_lowering *lowering, uint32_t node)
 
 bool ifd_acc_is_ready(const struct ifd_acc_lowering *lowering, uint32_t value)
 {
-    const struct ifd_acc_storage *storage = &lowering->storage[lowering->value[value].storage];
     const enum ifd_value_role role = lowering->value[value].view->role;
-    return role == IFD_VALUE_CONSTANT || role == IFD_VALUE_INPUT || storage->first != UINT32_MAX;
+    return role == IFD_VALUE_CONSTANT || role == IFD_VALUE_INPUT || lowering->value[value].is_made;
 }
 
 /* ---- steps ---- */
@@ -409,6 +408,9 @@ static enum ifd_code lower_node(struct ifd_acc_lowering *lowering, uint32_t n, s
         if (node->input_value[i] != IFD_NO_VALUE) {
             lowering->storage[lowering->value[node->input_value[i]].storage].readers--;
         }
+    }
+    for (uint32_t i = 0; i < node->view.output_count; i++) {
+        lowering->value[node->output_value[i]].is_made = true;
     }
     for (uint32_t i = before; i < lowering->step_count; i++) {
         lowering->step[i].info.output =

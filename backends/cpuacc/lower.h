@@ -25,6 +25,7 @@ struct ifd_acc_value {
     uint32_t storage;   /* index */
     uint32_t consumers; /* nodes that read it, plus one if it is an output of the partition */
     uint32_t reader;    /* one of those nodes */
+    bool is_made;       /* by a node that is lowered */
 };
 
 /** Fills packed memory; run once per model, not again for partitions that share it. workspace: temporary memory of the
@@ -116,6 +117,17 @@ bool ifd_acc_is_q8(enum ifd_dtype dtype);
 bool ifd_acc_clamp_q8(int32_t activation, const struct ifd_desc *output, int32_t *ret_min,
                       int32_t *ret_max);
 bool ifd_acc_clamp_f32(int32_t activation, float *ret_min, float *ret_max);
+
+/** Where the rows of a value may be written when its only reader joins it with others along the last dimension: a slice of
+ *  that concatenation, without a copy. */
+struct ifd_acc_slice {
+    bool exists;
+    size_t stride, offset; /* elements: from row to row, and of the first one */
+};
+
+/** Lets value live inside of the concatenation that alone reads it, if there is one that allows it. Before the step that
+ *  makes it is added. In ops/move.c. */
+struct ifd_acc_slice ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint32_t value);
 
 /** A function of one element that follows a value and can be applied while it is still in the cache: one unary operator
  *  that alone reads it, or x * logistic(x). f32 only. */

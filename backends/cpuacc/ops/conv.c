@@ -17,14 +17,15 @@ struct conv_params {
     size_t element; /* bytes: 1 or 4 */
     size_t batch, in_h, in_w, in_c, out_h, out_w, out_c;
     size_t kh, kw, stride_y, stride_x, dilation_y, dilation_x, pad_top, pad_left;
-    size_t taps, k;           /* as packed */
-    size_t line;              /* LINES: elements of a padded line */
-    size_t tile_rows;         /* output rows (pixels) of one call at most */
-    size_t tile_lines;        /* LINES: output lines of one call at most, ≥ 1 */
-    struct ifd_acc_tail tail; /* f32: applied to every tile while it is in the cache */
-    bool has_row_add;         /* weights with a zero point */
-    bool is_padded;           /* LINES: some window reaches over the edge */
-    size_t sums_bytes;        /* work memory: row_add and temporary sums, then lines or pointers */
+    size_t taps, k;                /* as packed */
+    size_t line;                   /* LINES: elements of a padded line */
+    size_t tile_rows;              /* output rows (pixels) of one call at most */
+    size_t tile_lines;             /* LINES: output lines of one call at most, ≥ 1 */
+    size_t out_stride, out_offset; /* elements: more than out_c apart inside of a concatenation */
+    struct ifd_acc_tail tail;      /* f32: applied to every tile while it is in the cache */
+    bool has_row_add;              /* weights with a zero point */
+    bool is_padded;                /* LINES: some window reaches over the edge */
+    size_t sums_bytes; /* work memory: row_add and temporary sums, then lines or pointers */
 };
 
 /* ---- packing ---- */
@@ -77,7 +78,7 @@ static void begin(struct run *run, const struct ifd_acc_step *step,
         .args = {.packed = frame->packed + step->packed,
                  .n_begin = 0,
                  .n_end = p->out_c,
-                 .out_stride = p->out_c,
+                 .out_stride = p->out_stride,
                  .add_stride = p->out_c,
                  .min = p->product.min,
                  .max = p->product.max},
@@ -122,11 +123,11 @@ static void apply_tail(const struct run *run)
         run->step->kernels->eltwise.unary[p->tail.kernel];
     float *out = (float *)args->out + args->n_begin;
     const size_t columns = args->n_end - args->n_begin;
-    if (columns == p->out_c) {
+    if (columns == p->out_stride) {
         kernel(args->m * columns, out, out, p->tail.p0, p->tail.p1);
         return;
     }
-    for (size_t i = 0; i < args->m; i++, out += p->out_c) {
+    for (size_t i = 0; i < args->m; i++, out += p->out_stride) {
         kernel(columns, out, out, p->tail.p0, p->tail.p1);
     }
 }
@@ -135,7 +136,7 @@ static void apply_tail(const struct run *run)
 static void call(struct run *run, size_t first_row)
 {
     const struct conv_params *p = run->p;
-    run->args.out = run->out + first_row * p->out_c * p->element;
+    run->args.out = run->out + (first_row * p->out_stride + p->out_offset) * p->element;
     if (p->product.is_q8) {
         run->args.row_add = p->has_row_add ? row_sums(run) : NULL;
         run->step->kernels->gemm_q8.run(&run->args);
@@ -356,6 +357,9 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
         p->tail = ifd_acc_take_tail(lowering, out);
         out = p->tail.exists ? p->tail.out : out;
     }
+    const struct ifd_acc_slice slice = ifd_acc_take_slice(lowering, out);
+    p->out_stride = slice.exists ? slice.stride : p->out_c;
+    p->out_offset = slice.offset;
     choose_tiles(p, lowering->host);
     struct ifd_acc_step *step = NULL;
     enum ifd_code code = ifd_acc_add_step(lowering, run[p->mode], p, operands, 2, out, &step, err);

@@ -87,10 +87,40 @@ static enum ifd_code concat_lower(struct ifd_acc_lowering *lowering,
         struct ifd_acc_copy copy = whole(in, out, &in->shape);
         copy.out_offset = at * copy.out_stride[axis];
         at += in->shape.dim[axis];
-        code = ifd_acc_add_copy(lowering, &copy, node->input_value[i], node->output_value[0],
-                                "concat", err);
+        if (!ifd_acc_same_storage(lowering, node->input_value[i], node->output_value[0])) {
+            code = ifd_acc_add_copy(lowering, &copy, node->input_value[i], node->output_value[0],
+                                    "concat", err);
+        }
     }
     return code;
+}
+
+struct ifd_acc_slice ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint32_t value)
+{
+    const struct ifd_acc_slice none = {.exists = false};
+    uint32_t index = 0;
+    const struct ifd_partition_node *node = ifd_acc_sole_reader(lowering, value, &index);
+    if (!node || node->view.op != IFD_OP_CONCAT) {
+        return none;
+    }
+    const struct ifd_axis_attrs *attrs = node->view.attrs;
+    const struct ifd_shape *shape = &node->view.output[0].shape;
+    const uint32_t last = shape->rank - 1;
+    if (attrs->axis != -1 && attrs->axis != (int32_t)last) {
+        return none;
+    }
+    size_t offset = 0;
+    for (uint32_t i = 0; node->input_value[i] != value; i++) {
+        offset += (size_t)node->view.input[i].desc->shape.dim[last];
+    }
+    struct ifd_acc_value *mine = &lowering->value[value];
+    if (lowering->storage[mine->storage].readers != 1) { /* a reshape of it is read as well */
+        return none;
+    }
+    mine->storage = lowering->value[node->output_value[0]].storage;
+    lowering->storage[mine->storage].readers++;
+    return (struct ifd_acc_slice){
+        .exists = true, .stride = (size_t)shape->dim[last], .offset = offset};
 }
 
 const struct ifd_acc_driver ifd_acc_concat = {.takes = concat_takes, .lower = concat_lower};
