@@ -34,8 +34,9 @@ static void text_plan(const struct ifd_writer *w, const struct ifd_model *model)
         ifd_write_quoted(w, value->name);
         ifd_write(w, "\n");
     }
-    ifd_write(w, "arena %zu bytes, constants %zu bytes, batch %s\n", plan->arena_bytes,
-              model->info.constant_bytes, model->info.batch_is_free ? "free" : "fixed");
+    ifd_write(w, "arena %zu bytes, constants %zu bytes, batch %s%s\n", plan->arena_bytes,
+              model->info.constant_bytes,
+              model->info.batch_is_free ? "free" : "fixed: ", model->batch_why_not.text);
 }
 
 /* ---- JSON ---- */
@@ -86,6 +87,8 @@ static void json_memory(const struct ifd_writer *w, const struct ifd_model *mode
     ifd_write(w, "],\n\"arena_bytes\":%zu,\"constant_bytes\":%zu,\"batch_is_free\":%s",
               plan->arena_bytes, model->info.constant_bytes,
               model->info.batch_is_free ? "true" : "false");
+    ifd_write(w, ",\"batch_why_not\":");
+    ifd_write_quoted(w, model->batch_why_not.text);
 }
 
 /* ---- public ---- */

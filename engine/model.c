@@ -209,12 +209,12 @@ static enum ifd_code find_batch(struct ifd_model *model, struct ifd_port *input,
     if (!batched) {
         return ifd_arena_fail(&model->arena, info->input_count, err);
     }
-    struct ifd_err why_not = {0};
+    struct ifd_err *why_not = &model->batch_why_not;
     info->batch_is_free =
-        ifd_graph_batch_is_free(&model->graph, batched, batched + info->input_count, &why_not) &&
-        try_batch(model, &why_not) == IFD_OK;
-    if (why_not.code == IFD_NOMEM) {
-        return ifd_fail(err, IFD_NOMEM, "%s", why_not.text);
+        ifd_graph_batch_is_free(&model->graph, batched, batched + info->input_count, why_not) &&
+        try_batch(model, why_not) == IFD_OK;
+    if (why_not->code == IFD_NOMEM) {
+        return ifd_fail(err, IFD_NOMEM, "%s", why_not->text);
     }
     const bool one_by_one =
         all_begin_with_1(input, info->input_count) && all_begin_with_1(output, info->output_count);

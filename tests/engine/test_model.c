@@ -208,6 +208,20 @@ static void instances_of_one_model_run_at_the_same_time(void)
     destroy(b);
 }
 
+struct text {
+    char s[8192];
+    size_t size;
+};
+
+static void append(void *context, const char *piece, size_t size)
+{
+    struct text *text = context;
+    REQUIRE(text->size + size < sizeof(text->s));
+    memcpy(text->s + text->size, piece, size);
+    text->size += size;
+    text->s[text->size] = '\0';
+}
+
 /* ---- options and limits ---- */
 
 static void unknown_backends_threads_and_batches_are_refused(void)
@@ -243,6 +257,9 @@ static void models_without_batch_dimension_run_at_batch_1_only(void)
     test_graph_io(&model->graph, x, test_graph_op1(&model->graph, IFD_OP_SOFTMAX, x, "y"));
     REQUIRE_OK(test_model_build(model, &err), &err);
     EXPECT(!ifd_model_info(model)->input[0].batched);
+    struct text text = {0};
+    REQUIRE_OK(ifd_model_dump(model, IFD_DUMP_TEXT, append, &text, &err), &err);
+    EXPECT_HAS(text.s, "batch fixed: node 0 (softmax) \"y\" does not treat samples one by one");
     EXPECT_CODE(
         ifd_instance_create(model, &(struct ifd_instance_options){.max_batch = 2}, &instance, &err),
         IFD_INVALID, &err);
@@ -307,20 +324,6 @@ static void info_names_ports_steps_and_memory(void)
     destroy(b);
 }
 
-struct text {
-    char s[8192];
-    size_t size;
-};
-
-static void append(void *context, const char *piece, size_t size)
-{
-    struct text *text = context;
-    REQUIRE(text->size + size < sizeof(text->s));
-    memcpy(text->s + text->size, piece, size);
-    text->size += size;
-    text->s[text->size] = '\0';
-}
-
 static void dumps_show_graph_passes_plan_and_memory(void)
 {
     struct built b = build(ifd_alloc_system());
@@ -333,7 +336,7 @@ static void dumps_show_graph_passes_plan_and_memory(void)
     EXPECT_HAS(text.s, "\narena ");
     REQUIRE_OK(ifd_model_dump(b.model, IFD_DUMP_JSON, append, &json, &err), &err);
     EXPECT_HAS(json.s, "\"backend\":\"Fake\"");
-    EXPECT_HAS(json.s, "\"batch_is_free\":true}");
+    EXPECT_HAS(json.s, "\"batch_is_free\":true,\"batch_why_not\":\"\"}");
     REQUIRE_OK(ifd_model_dump(b.model, IFD_DUMP_DOT, append, &dot, &err), &err);
     EXPECT_HAS(dot.s, "digraph");
     EXPECT_CODE(ifd_model_dump(b.model, (enum ifd_dump_format)9, append, &dot, &err), IFD_INVALID,
