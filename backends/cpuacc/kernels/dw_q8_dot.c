@@ -83,9 +83,9 @@ INLINE struct four_rows load_rows(const struct line *line, int64_t x)
 }
 
 /* One position of `lines` lines from its three columns; w[line*6 + kx*2 + half]. */
-INLINE void output_3x3(const struct line *line, const struct four_rows *a, const struct four_rows *b,
-                       const struct four_rows *c, const int8x16_t *w, size_t x, const size_t lines,
-                       const int finish)
+INLINE void output_3x3(const struct line *line, const struct four_rows *a,
+                       const struct four_rows *b, const struct four_rows *c, const int8x16_t *w,
+                       size_t x, const size_t lines, const int finish)
 {
     UNROLL for (size_t i = 0; i < lines; i++)
     {

@@ -290,8 +290,8 @@ static void truncated_pictures_are_refused(void)
 
 static void other_content_is_refused(void)
 {
-    expect_refused((struct ifd_bytes){(const uint8_t *)"GIF89a", 6}, IFD_UNSUPPORTED, "neither");
-    expect_refused((struct ifd_bytes){NULL, 0}, IFD_UNSUPPORTED, "0 bytes");
+    expect_refused((struct ifd_bytes){(const uint8_t *)"GIF89a", 6}, IFD_INVALID, "neither");
+    expect_refused((struct ifd_bytes){NULL, 0}, IFD_INVALID, "0 bytes");
 }
 
 static void wrong_tensor_sizes_and_types_are_refused(void)
