@@ -38,3 +38,21 @@ packages_install() {
         return 1
     fi
 }
+
+# packages_unpack ARCH FOLDER PACKAGE …: unpacks Debian packages of another processor into FOLDER. Touches nothing of this
+# system and needs no root: its package lists are kept in FOLDER too.
+packages_unpack() {
+    local arch=$1 folder=$2
+    shift 2
+    [ ! -e "$folder/complete" ] || return 0
+    mkdir -p "$folder/apt/lists/partial" "$folder/deb"
+    local options=(-q -o "APT::Architecture=$arch" -o "APT::Architectures=$arch" -o "Dir::State::Lists=$PWD/$folder/apt/lists"
+        -o "Dir::Cache::pkgcache=" -o "Dir::Cache::srcpkgcache=" -o "APT::Sandbox::User=$(id -un)")
+    apt-get "${options[@]}" update || true       # one list out of date is no reason to stop: the download tells
+    (cd "$folder/deb" && apt-get "${options[@]}" download "$@")
+    local package
+    for package in "$folder"/deb/*.deb; do
+        dpkg -x "$package" "$folder"
+    done
+    touch "$folder/complete"
+}

@@ -85,8 +85,12 @@ step build-gcc configure_and_build build/gcc -DCMAKE_BUILD_TYPE=Release
 if ! $quick; then
     step build-clang configure_and_build build/clang "${clang[@]}" -DCMAKE_BUILD_TYPE=Debug
     for target in aarch64 armv7; do
+        case $target in aarch64) arch=arm64 ;; armv7) arch=armhf ;; esac
+        step "packages-$target" packages_unpack "$arch" "build/sysroot-$target" \
+            libjansson4 libjansson-dev zlib1g zlib1g-dev
         step "build-$target" configure_and_build "build/$target" -DCMAKE_BUILD_TYPE=Release \
-            -DCMAKE_TOOLCHAIN_FILE="$PWD/deploy/cmake/toolchain-$target.cmake" -DIFD_SERVER=OFF
+            -DCMAKE_TOOLCHAIN_FILE="$PWD/deploy/cmake/toolchain-$target.cmake" \
+            -DIFD_SYSROOT="$PWD/build/sysroot-$target" -DIFD_SERVER=OFF
         step "test-$target" run_ctest "build/$target" -E "^lint\\."
     done
 fi

@@ -5,4 +5,13 @@ set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu)
-set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu) # Debian's multiarch: libraries of aarch64-linux-gnu lie in /usr/lib/aarch64-linux-gnu
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+
+# IFD_SYSROOT: a folder with unpacked Debian packages of that processor (tests/run.sh makes one). Without it only what
+# Debian's multiarch has installed is found, never the libraries of this machine.
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES IFD_SYSROOT)
+set(ENV{PKG_CONFIG_LIBDIR} ${IFD_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} "${IFD_SYSROOT}")
+if(IFD_SYSROOT)
+    list(APPEND CMAKE_PREFIX_PATH ${IFD_SYSROOT}/usr)
+endif()

@@ -7,4 +7,13 @@ set(CMAKE_CXX_COMPILER arm-linux-gnueabihf-g++)
 set(CMAKE_C_FLAGS_INIT "-mfpu=neon -mfloat-abi=hard -march=armv7-a")
 set(CMAKE_CXX_FLAGS_INIT "-mfpu=neon -mfloat-abi=hard -march=armv7-a")
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-arm -L /usr/arm-linux-gnueabihf)
-set(CMAKE_LIBRARY_ARCHITECTURE arm-linux-gnueabihf) # Debian's multiarch: libraries of arm-linux-gnueabihf lie in /usr/lib/arm-linux-gnueabihf
+set(CMAKE_LIBRARY_ARCHITECTURE arm-linux-gnueabihf)
+
+# IFD_SYSROOT: a folder with unpacked Debian packages of that processor (tests/run.sh makes one). Without it only what
+# Debian's multiarch has installed is found, never the libraries of this machine.
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES IFD_SYSROOT)
+set(ENV{PKG_CONFIG_LIBDIR} ${IFD_SYSROOT}/usr/lib/arm-linux-gnueabihf/pkgconfig)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} "${IFD_SYSROOT}")
+if(IFD_SYSROOT)
+    list(APPEND CMAKE_PREFIX_PATH ${IFD_SYSROOT}/usr)
+endif()
