@@ -2,9 +2,7 @@
 #include "engine/parse/tflite/archive.h"
 
 #include <string.h>
-#if IFD_HAVE_ZLIB
 #include <zlib.h>
-#endif
 
 #define END_BYTES         22u /* end of central directory, without its comment */
 #define END_COMMENT_BYTES 65535u
@@ -119,7 +117,6 @@ static enum ifd_code locate(struct ifd_bytes file, const struct directory *direc
     return IFD_OK;
 }
 
-#if IFD_HAVE_ZLIB
 static voidpf zlib_take(voidpf scratch, uInt count, uInt size)
 {
     return ifd_arena_take_array(scratch, count, size);
@@ -156,34 +153,6 @@ static enum ifd_code inflate_all(struct ifd_bytes packed, uint8_t *content, size
     return IFD_OK;
 }
 
-static uint32_t checksum(const uint8_t *content, size_t bytes)
-{
-    return (uint32_t)crc32(0, content, (uInt)bytes);
-}
-#else
-static enum ifd_code inflate_all(struct ifd_bytes packed, uint8_t *content, size_t bytes,
-                                 struct ifd_arena *scratch, struct ifd_err *err)
-{
-    (void)packed;
-    (void)content;
-    (void)bytes;
-    (void)scratch;
-    return ifd_fail(err, IFD_UNSUPPORTED, "archive: deflated, and this build has no zlib");
-}
-
-static uint32_t checksum(const uint8_t *content, size_t bytes)
-{
-    uint32_t sum = UINT32_MAX;
-    for (size_t i = 0; i < bytes; i++) {
-        sum ^= content[i];
-        for (int bit = 0; bit < 8; bit++) {
-            sum = sum >> 1 ^ (sum & 1 ? 0xedb88320u : 0);
-        }
-    }
-    return ~sum;
-}
-#endif
-
 static enum ifd_code unpack(const struct member *member, struct ifd_bytes packed, uint8_t *content,
                             const struct ifd_alloc *alloc, struct ifd_err *err)
 {
@@ -199,7 +168,7 @@ static enum ifd_code unpack(const struct member *member, struct ifd_bytes packed
     } else {
         memcpy(content, packed.data, packed.size);
     }
-    if (code == IFD_OK && checksum(content, member->bytes) != member->crc) {
+    if (code == IFD_OK && crc32(0, content, (uInt)member->bytes) != member->crc) {
         code = ifd_fail(err, IFD_CORRUPT, "archive: wrong checksum");
     }
     return code;
