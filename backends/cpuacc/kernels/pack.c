@@ -167,15 +167,35 @@ static void start_header(const struct ifd_pack_layout *layout,
     header->private_[IFD_PACKED_DEPTH] = (int32_t)ifd_pack_depth(layout, weights->k);
 }
 
-static void put_weight(const struct ifd_gemm_weights *weights, size_t bytes, size_t offset,
-                       unsigned char *dst)
+/* One channel of one tap: runs of kr inputs go to dst, then stride bytes on. */
+static void pack_run(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
+                     size_t offset, unsigned char *dst, size_t stride)
 {
-    if (bytes == 1) {
-        *(int8_t *)dst = ((const int8_t *)weights->w)[offset];
-    } else if (bytes == 2) {
-        *(int16_t *)(void *)dst = ((const int8_t *)weights->w)[offset];
-    } else {
-        *(float *)(void *)dst = ((const float *)weights->w)[offset];
+    const size_t kr = layout->kr, whole = weights->stride_k == 1 ? weights->k / kr * kr : 0;
+    const int8_t *bytes = (const int8_t *)weights->w + offset;
+    const float *floats = (const float *)weights->w + offset;
+    size_t k = 0;
+    if (layout->bytes == 1 && kr == 4) {
+        for (; k < whole; k += 4, dst += stride) {
+            __builtin_memcpy(dst, bytes + k, 4);
+        }
+    } else if (layout->bytes == 4 && kr == 1) {
+        for (; k < whole; k++, dst += stride) {
+            __builtin_memcpy(dst, floats + k, 4);
+        }
+    }
+    for (; k < weights->k; k += kr, dst += stride) {
+        const size_t count = min_size(kr, weights->k - k);
+        for (size_t i = 0; i < count; i++) {
+            const size_t at = (k + i) * weights->stride_k;
+            if (layout->bytes == 1) {
+                ((int8_t *)dst)[i] = bytes[at];
+            } else if (layout->bytes == 2) {
+                ((int16_t *)(void *)dst)[i] = bytes[at];
+            } else {
+                ((float *)(void *)dst)[i] = floats[at];
+            }
+        }
     }
 }
 
@@ -183,23 +203,14 @@ static void put_weight(const struct ifd_gemm_weights *weights, size_t bytes, siz
 static void pack_block(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
                        size_t n0, size_t nv, unsigned char *dst)
 {
-    size_t groups = ifd_pack_depth(layout, weights->k) / layout->kr;
-    size_t step = (size_t)layout->kr * layout->bytes;
+    const size_t groups = ifd_pack_depth(layout, weights->k) / layout->kr;
+    const size_t step = (size_t)layout->kr * layout->bytes, stride = nv * layout->lanes * step;
     for (size_t j = 0; j < nv; j++) {
         for (size_t l = 0; l < layout->lanes; l++) {
-            size_t c = n0 + ifd_pack_column(layout, nv, j, l);
-            if (c >= weights->n) {
-                continue;
-            }
-            for (size_t t = 0; t < weights->taps; t++) {
-                for (size_t k = 0; k < weights->k; k++) {
-                    size_t group = t * groups + k / layout->kr;
-                    size_t at = ((group * nv + j) * layout->lanes + l) * step;
-                    put_weight(weights, layout->bytes,
-                               c * weights->stride_n + t * weights->stride_t +
-                                   k * weights->stride_k,
-                               dst + at + k % layout->kr * layout->bytes);
-                }
+            const size_t c = n0 + ifd_pack_column(layout, nv, j, l);
+            for (size_t t = 0; t < weights->taps && c < weights->n; t++) {
+                pack_run(layout, weights, c * weights->stride_n + t * weights->stride_t,
+                         dst + t * groups * stride + (j * layout->lanes + l) * step, stride);
             }
         }
     }
