@@ -111,6 +111,14 @@ INLINE void start_sums(const struct job *job, const size_t mr, const size_t nv, 
     }
 }
 
+/* Four bytes from anywhere. */
+INLINE int32_t load_4(const unsigned char *p)
+{
+    int32_t x;
+    __builtin_memcpy(&x, p, sizeof(x));
+    return x;
+}
+
 INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
 {
     const struct ifd_packed *header = job->args->packed;
@@ -129,7 +137,7 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
             }
             UNROLL for (size_t i = 0; i < mr; i++)
             {
-                __m512i x = _mm512_set1_epi32(*(const int32_t *)(const void *)(a[i] + k));
+                __m512i x = _mm512_set1_epi32(load_4(a[i] + k));
                 UNROLL for (size_t j = 0; j < nv; j++)
                 {
                     sum[i][j] = dot4(sum[i][j], x, column[j]);
