@@ -25,7 +25,7 @@ class Reader
 {
   public:
     Reader(size_t file_bytes, struct ifd_arena *arena, struct ifd_err *err)
-        : left_(file_bytes * IFD_TFLITE_REUSE + kReuseFloorBytes), arena_(arena), err_(err)
+        : left_((uint64_t)file_bytes * IFD_TFLITE_REUSE + kReuseFloorBytes), arena_(arena), err_(err)
     {
     }
 
@@ -115,7 +115,7 @@ class Reader
     }
 
   private:
-    size_t left_;
+    uint64_t left_; // 4 times a large file does not fit 32 bits
     struct ifd_arena *arena_;
     struct ifd_err *err_;
     enum ifd_code code_ = IFD_OK;
