@@ -25,7 +25,8 @@ class Reader
 {
   public:
     Reader(size_t file_bytes, struct ifd_arena *arena, struct ifd_err *err)
-        : left_((uint64_t)file_bytes * IFD_TFLITE_REUSE + kReuseFloorBytes), arena_(arena), err_(err)
+        : left_((uint64_t)file_bytes * IFD_TFLITE_REUSE + kReuseFloorBytes), arena_(arena),
+          err_(err)
     {
     }
 
