@@ -31,7 +31,8 @@ struct ifd_model {
     bool no_optimize, low_precision_allowed;
 
     struct ifd_model_info info;
-    struct ifd_err batch_why_not; /* if the batch is not free: the first thing that stands in the way */
+    struct ifd_err
+        batch_why_not;     /* if the batch is not free: the first thing that stands in the way */
     struct ifd_mutex lock; /* plan[]: filled by ifd_instance_create, entries never change */
     /** plan[0] is the one for batch 1 (or the file's, if the batch is not free); the others are made when an instance
      *  first wants batches of ifd_batch_size(i). */
