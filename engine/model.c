@@ -101,6 +101,17 @@ static enum ifd_code graph_for(struct ifd_model *model, int64_t batch, struct if
     return code;
 }
 
+/* Does the model end in a decision, which single steps of rounding before it would tip? */
+static bool decides(const struct ifd_graph *graph)
+{
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (graph->node[n].op == IFD_OP_DETECTION_POSTPROCESS) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum ifd_code build_plan(struct ifd_model *model, int64_t batch,
                                 const struct ifd_executable *like, struct ifd_model_plan *ret_plan,
                                 struct ifd_err *err)
@@ -110,6 +121,8 @@ static enum ifd_code build_plan(struct ifd_model *model, int64_t batch,
                                              .preference = model->preference,
                                              .preference_count = model->preference_count,
                                              .max_threads = model->max_threads,
+                                             .exact = engine->registry.host.exact ||
+                                                      decides(&model->graph),
                                              .low_precision_allowed = model->low_precision_allowed,
                                              .like = like ? &like->plan : NULL};
     struct ifd_arena scratch;

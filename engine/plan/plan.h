@@ -74,6 +74,7 @@ struct ifd_plan_options {
         preference; /* slots of the registry; a node goes to the first that is available and takes it */
     uint32_t preference_count;
     uint32_t max_threads;
+    bool exact;
     bool low_precision_allowed;
     /** NULL, or the plan of the same nodes at another batch size: order and partitions are taken from it. */
     const struct ifd_plan *like;

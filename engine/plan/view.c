@@ -123,6 +123,7 @@ enum ifd_code ifd_plan_views(const struct ifd_graph *graph, const struct ifd_pla
                             .local = local,
                             .partition = &plan->partition[p],
                             .view = {.max_threads = options->max_threads,
+                                     .exact = options->exact,
                                      .low_precision_allowed = options->low_precision_allowed}};
         const enum ifd_code code =
             build(&b, &plan->order[b.partition->first_node], keep, scratch, err);

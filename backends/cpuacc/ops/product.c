@@ -39,6 +39,34 @@ bool ifd_acc_clamp_q8(int32_t activation, const struct ifd_desc *output, int32_t
     return is_clamp;
 }
 
+/* Sums up to here are safe whatever the weights are; longer ones are counted. */
+#define SAFE_SUM_LENGTH 16000
+#define SUM_MAX         ((int64_t)1 << 29)
+
+/* Do the kernels' sums stay below 2^29 in every channel? */
+static bool sums_fit(const struct ifd_node_view *node)
+{
+    const struct ifd_desc *weights = node->input[1].desc;
+    const struct ifd_bytes data = node->input[1].data;
+    if (node->op == IFD_OP_DEPTHWISE_CONV2D) { /* height × width of the window */
+        return weights->shape.dim[1] * weights->shape.dim[2] <= SAFE_SUM_LENGTH;
+    }
+    const size_t channels = (size_t)weights->shape.dim[0],
+                 length = data.size / (channels ? channels : 1);
+    const int32_t zero = weights->quant.zero_point[0];
+    for (size_t c = 0; length > SAFE_SUM_LENGTH && c < channels; c++) {
+        int64_t sum = 0;
+        for (size_t i = c * length; i < (c + 1) * length; i++) {
+            const int32_t w = weights->dtype == IFD_U8 ? data.data[i] : (int8_t)data.data[i];
+            sum += w < zero ? zero - w : w - zero;
+        }
+        if (sum * 255 >= SUM_MAX) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The product of the scales of one channel over the output's, as LiteRT's reference kernels take it: u8 layers but fully
  * connected ones multiply in single precision first. */
 static double factor(const struct ifd_node_view *node, enum ifd_round round, uint32_t channel)
@@ -80,6 +108,10 @@ bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
                 return false;
             }
         }
+        if (!sums_fit(node)) {
+            ifd_fail(reason, IFD_UNSUPPORTED, "sums beyond 29 bits");
+            return false;
+        }
         if (has_bias && node->input[2].desc->dtype != IFD_S32) {
             ifd_fail(reason, IFD_UNSUPPORTED, "bias of type %s",
                      ifd_dtype_name(node->input[2].desc->dtype));
@@ -115,7 +147,7 @@ static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
         .in_zero = ifd_acc_zero(input),
         .out_zero = ifd_acc_zero(&node->output[0]),
         .weight_zero = weights->quant.zero_point[0] - (weights->dtype == IFD_U8 ? 128 : 0),
-        .round = round,
+        .round = lowering->view->exact ? round : IFD_ROUND_FAST,
     };
     (void)ifd_acc_clamp_q8(activation, &node->output[0], &requant->out_min, &requant->out_max);
     return IFD_OK;

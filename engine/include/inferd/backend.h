@@ -113,7 +113,10 @@ struct ifd_partition_view {
     const struct ifd_partition_value *value;
     uint32_t value_count;
     uint32_t input_count, output_count; /* slots */
-    uint32_t max_threads;       /* largest team that will run it: scratch must do for that many */
+    uint32_t max_threads; /* largest team that will run it: scratch must do for that many */
+    /** Bit-exact kernels for quantized types: the host's wish, or the model ends in a decision (which boxes overlap) that
+     *  turns single steps into other results. */
+    bool exact;
     bool low_precision_allowed; /* the model's owner opted in to bf16/fp16 arithmetic */
 };
 
