@@ -30,7 +30,7 @@ struct setting {
 #define WORDS_CHOICE(x)    (x)
 #define FALLBACK_U32(x)    #x
 #define FALLBACK_U64(x)    #x
-#define FALLBACK_BOOL(x)   #x
+#define FALLBACK_BOOL(x)   (x)
 #define FALLBACK_TEXT(x)   (x)
 #define FALLBACK_LIST(x)   (x)
 #define FALLBACK_CHOICE(x) (x)
@@ -302,9 +302,9 @@ static void print_troff(FILE *out, const char *text)
 
 static void print_man_setting(FILE *out, const struct setting *s)
 {
-    (void)fputs(".TP\n.BR \\-\\-", out);
+    (void)fputs(".TP\n\\fB\\-\\-", out);
     print_troff(out, s->flag);
-    (void)fprintf(out, "=\\fI%s\\fR", s->unit);
+    (void)fprintf(out, "\\fR=\\fI%s\\fR", s->unit);
     print_default(out, s);
     (void)fputs("\n\\&", out);
     print_troff(out, s->text);

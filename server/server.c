@@ -212,6 +212,27 @@ static void models_changed(void *context)
 
 /* ---- creation, in order ---- */
 
+/* A name that no backend has is an error at once, not with the first model that would use it. */
+static enum ifd_code check_backends(const struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_config_list *list = &server->options.config->backends;
+    for (uint32_t i = 0; i < list->count; i++) {
+        uint32_t k = 0, count = ifd_engine_backend_count(server->engine);
+        struct ifd_backend_info info = {0};
+        for (; k < count; k++) {
+            ifd_engine_backend_info(server->engine, k, &info);
+            if (strcmp(info.name, list->item[i]) == 0) {
+                break;
+            }
+        }
+        if (k == count) {
+            return ifd_fail(err, IFD_INVALID, "--backend: there is no \"%.60s\"; \"%s\" exists",
+                            list->item[i], info.name);
+        }
+    }
+    return IFD_OK;
+}
+
 static enum ifd_code create_engine(struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_server_options *o = &server->options;
@@ -233,7 +254,7 @@ static enum ifd_code create_engine(struct ifd_server *server, struct ifd_err *er
         .max_threads = THREADS_MAX,
         .max_queue_size = o->config->max_queue_size,
     };
-    return IFD_OK;
+    return check_backends(server, err);
 }
 
 static enum ifd_code create_repo(struct ifd_server *server, struct ifd_err *err)

@@ -112,6 +112,7 @@ static void help_and_manual_show_every_setting(void)
     (void)fclose(out);
     EXPECT_HAS(text, "--model-repository=DIR");
     EXPECT_HAS(text, "--http-port=PORT (default 8000)");
+    EXPECT_HAS(text, "--strict-readiness=BOOL (default true)");
     int flags = 0;
     for (const char *at = strstr(text, "  --"); at; at = strstr(at + 1, "\n  --")) {
         flags++;

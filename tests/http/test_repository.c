@@ -1,0 +1,186 @@
+/* Repositories that are not as they should be: what is wrong is said, what is right is served. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backends/builtin.h"
+#include "tests/http/live.h"
+#include "tests/support/test.h"
+
+static char extra[64], option[100];
+
+static void add_file(const char *path, const char *text)
+{
+    char full[200];
+    (void)snprintf(full, sizeof(full), "%s/%s", extra, path);
+    FILE *out = fopen(full, "w");
+    REQUIRE(out != NULL);
+    (void)fputs(text, out);
+    (void)fclose(out);
+}
+
+static void add_folder(const char *path)
+{
+    char full[200];
+    (void)snprintf(full, sizeof(full), "%s/%s", extra, path);
+    REQUIRE(mkdir(full, 0700) == 0);
+}
+
+/* A second repository beside that of live_start. */
+static void begin(void)
+{
+    (void)snprintf(extra, sizeof(extra), "/tmp/ifd_extra_XXXXXX");
+    REQUIRE(mkdtemp(extra) != NULL);
+    (void)snprintf(option, sizeof(option), "--model-repository=%s", extra);
+}
+
+static void remove_all(const char *const *path)
+{
+    for (; *path; path++) {
+        char full[200];
+        (void)snprintf(full, sizeof(full), "%s/%s", extra, *path);
+        EXPECT(remove(full) == 0);
+    }
+    EXPECT(rmdir(extra) == 0);
+}
+
+#define REMOVE(...) remove_all((const char *const[]){__VA_ARGS__, NULL})
+
+/* Errors at load are what these cases want; the log says them too. */
+static void start(struct live *live, const char *more)
+{
+    live_start(live, (const char *const[]){option, more, NULL});
+}
+
+static void config_with_a_typo_makes_only_its_model_unavailable(void)
+{
+    struct live live;
+    begin();
+    add_folder("typo");
+    add_file("typo/config.pbtxt", "backend: \"identity\"\nmax_batch_size: many\n");
+    start(&live, NULL);
+    struct answer answer = client_get(&live, "/v2/models/typo");
+    EXPECT_INT(answer.status, 404);
+    EXPECT_HAS(answer.body, "config.pbtxt:2: max_batch_size");
+    EXPECT_INT(client_get(&live, "/v2/models/echo/ready").status, 200);
+    answer = client_get(&live, "/v2/health/ready");
+    EXPECT(answer.status != 200);
+    EXPECT_HAS(answer.body, "typo");
+    live_stop(&live);
+    REMOVE("typo/config.pbtxt", "typo");
+}
+
+static void readiness_can_overlook_failed_models(void)
+{
+    struct live live;
+    begin();
+    add_folder("typo");
+    add_file("typo/config.pbtxt", "max_batch_size: many\n");
+    start(&live, "--strict-readiness=false");
+    EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
+    live_stop(&live);
+    REMOVE("typo/config.pbtxt", "typo");
+}
+
+static void model_in_two_repositories_is_served_from_neither(void)
+{
+    struct live live;
+    begin();
+    add_folder("echo");
+    add_file("echo/config.pbtxt", "backend: \"identity\"");
+    start(&live, NULL);
+    struct answer answer = client_get(&live, "/v2/models/echo");
+    EXPECT_INT(answer.status, 404);
+    EXPECT_HAS(answer.body, "two repositories");
+    EXPECT_INT(client_get(&live, "/v2/models/slow").status, 200);
+    live_stop(&live);
+    REMOVE("echo/config.pbtxt", "echo");
+}
+
+static void damaged_model_file_is_named_and_harms_nobody(void)
+{
+    struct live live;
+    begin();
+    add_folder("torn");
+    add_folder("torn/1");
+    add_file("torn/1/model.tflite", "this is no model");
+    start(&live, NULL);
+    EXPECT_INT(client_get(&live, "/v2/models/torn").status, 404);
+    EXPECT_INT(client_get(&live, "/v2/models/echo").status, 200);
+    live_stop(&live);
+    REMOVE("torn/1/model.tflite", "torn/1", "torn");
+}
+
+static void folders_that_are_no_models_are_passed_over(void)
+{
+    struct live live;
+    begin();
+    add_folder("notes");
+    add_file("notes/README.md", "nothing to serve");
+    add_file("stray.txt", "nor this");
+    start(&live, NULL);
+    EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
+    EXPECT_INT(client_get(&live, "/v2/models/notes").status, 404);
+    live_stop(&live);
+    REMOVE("notes/README.md", "notes", "stray.txt");
+}
+
+static void ignore(void *context, enum ifd_log_level level, const char *sentence,
+                   const char *fields)
+{
+    (void)context;
+    (void)level;
+    (void)sentence;
+    (void)fields;
+}
+
+/* A server that must not start; the reason has part in it. */
+static void expect_no_start(int argc, const char *const *argv, enum ifd_code want, const char *part)
+{
+    struct ifd_log log = {.level = IFD_LOG_ERROR, .write = ignore};
+    struct ifd_config config;
+    struct ifd_err err = {0};
+    struct ifd_server *server = NULL;
+    uint32_t count = 0;
+    REQUIRE_OK(ifd_config_parse(argc, (char **)(uintptr_t)argv, &config, &err), &err);
+    const struct ifd_server_options options = {.alloc = ifd_alloc_system(),
+                                               .config = &config,
+                                               .log = &log,
+                                               .program_version = "0",
+                                               .backends = ifd_backends_builtin(&count),
+                                               .backend_count = 1};
+    EXPECT_CODE(ifd_server_create(&options, &server, &err), want, &err);
+    EXPECT_HAS(err.text, part);
+}
+
+static void what_cannot_start_says_why(void)
+{
+    struct live live;
+    char port[32];
+    begin();
+    start(&live, NULL);
+    (void)snprintf(port, sizeof(port), "--http-port=%u", live.port);
+    expect_no_start(2, (const char *const[]){extra, port}, IFD_EXISTS, "already in use");
+    live_stop(&live);
+    expect_no_start(1, (const char *const[]){"--http-port=0"}, IFD_INVALID, "no model repository");
+    expect_no_start(2, (const char *const[]){"--http-port=0", "/nowhere/at/all"}, IFD_NOT_FOUND,
+                    "/nowhere/at/all");
+    expect_no_start(3, (const char *const[]){"--http-port=0", extra, "--backend=CpuAbacus"},
+                    IFD_INVALID, "CpuAbacus");
+    EXPECT(rmdir(extra) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(config_with_a_typo_makes_only_its_model_unavailable),
+        T(readiness_can_overlook_failed_models),
+        T(model_in_two_repositories_is_served_from_neither),
+        T(damaged_model_file_is_named_and_harms_nobody),
+        T(folders_that_are_no_models_are_passed_over),
+        T(what_cannot_start_says_why),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
