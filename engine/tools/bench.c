@@ -1,6 +1,5 @@
 /* `inferd bench`: how long a model takes, as a whole and per step. Wall clock around synchronous runs whose inputs are
  * in place. The JSON line is the contract of the side-by-side harness: times_ms, init_ms, first_ms, rss_mb. */
-#include "engine/tools/args.h"
 #include "engine/tools/session.h"
 
 #include "engine/base/clock.h"
@@ -191,20 +190,13 @@ int ifd_tool_bench(const struct ifd_tool_host *host, int argc, char **argv)
 {
     struct bench_options options = {.host = host, .warmup = 5, .iterations = 50};
     const struct ifd_arg args[] = {
-        {"threads", IFD_ARG_NUMBER, &options.session.threads, 1, 256, "N",
-         "threads of one inference (1)"},
+        IFD_SESSION_ARGS(options.session),
         {"batch", IFD_ARG_NUMBER, &options.session.batch, 1, IFD_MAX_BATCH, "N",
          "samples per inference (1)"},
         {"warmup", IFD_ARG_NUMBER, &options.warmup, 0, 1000000, "N",
          "runs before the clock counts (5)"},
         {"iterations", IFD_ARG_NUMBER, &options.iterations, 1, 1000000, "N",
          "runs that count (50)"},
-        {"backend", IFD_ARG_TEXT, &options.session.backends, 0, 0, "LIST",
-         "backends in order of preference"},
-        {"cpu", IFD_ARG_TEXT, &options.session.cpu_mask, 0, 0, "LIST",
-         "use only these CPU features (none: none)"},
-        {"exact", IFD_ARG_SWITCH, &options.session.exact, 0, 0, NULL,
-         "bit-exact kernels for quantized types"},
         {"low-precision", IFD_ARG_SWITCH, &options.session.low_precision, 0, 0, NULL,
          "allow bf16 and fp16 arithmetic"},
         {"layers", IFD_ARG_SWITCH, &options.layers, 0, 0, NULL, "time every step of the plan"},

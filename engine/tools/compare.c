@@ -1,5 +1,4 @@
 /* `inferd compare`: how far two backends, or a backend and golden files, are apart. */
-#include "engine/tools/args.h"
 #include "engine/tools/npy.h"
 #include "engine/tools/session.h"
 
@@ -195,6 +194,7 @@ int ifd_tool_compare(const struct ifd_tool_host *host, int argc, char **argv)
 {
     struct compare_options options = {.host = host};
     const struct ifd_arg args[] = {
+        IFD_SESSION_ARGS(options.session),
         {"with", IFD_ARG_TEXT, &options.with, 0, 0, "LIST",
          "the other backends: errors are got - theirs"},
         {"golden", IFD_ARG_LIST, &options.golden, 0, 0, "FILE",
@@ -202,16 +202,8 @@ int ifd_tool_compare(const struct ifd_tool_host *host, int argc, char **argv)
         {"input", IFD_ARG_LIST, &options.inputs, 0, 0, "[NAME=]FILE",
          "inputs; random ones without"},
         {"runs", IFD_ARG_NUMBER, &options.runs, 1, 1000000, "N", "runs on random inputs (1)"},
-        {"backend", IFD_ARG_TEXT, &options.session.backends, 0, 0, "LIST",
-         "backends in order of preference"},
-        {"cpu", IFD_ARG_TEXT, &options.session.cpu_mask, 0, 0, "LIST",
-         "use only these CPU features (none: none)"},
-        {"threads", IFD_ARG_NUMBER, &options.session.threads, 1, 256, "N",
-         "threads of one inference (1)"},
         {"batch", IFD_ARG_NUMBER, &options.session.batch, 1, IFD_MAX_BATCH, "N",
          "samples in the inputs (1)"},
-        {"exact", IFD_ARG_SWITCH, &options.session.exact, 0, 0, NULL,
-         "bit-exact kernels for quantized types"},
         {"with-exact", IFD_ARG_SWITCH, &options.with_exact, 0, 0, NULL,
          "the same for the other backends"},
     };

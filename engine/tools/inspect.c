@@ -1,5 +1,4 @@
 /* `inferd inspect`: what a model is, and how it would run. */
-#include "engine/tools/args.h"
 #include "engine/tools/session.h"
 
 #include "engine/base/cpu.h"
@@ -61,15 +60,8 @@ int ifd_tool_inspect(const struct ifd_tool_host *host, int argc, char **argv)
 {
     struct inspect_options options = {.host = host};
     const struct ifd_arg args[] = {
+        IFD_SESSION_ARGS(options.session),
         {"format", IFD_ARG_TEXT, &options.format, 0, 0, "FORMAT", "text (default), json or dot"},
-        {"backend", IFD_ARG_TEXT, &options.session.backends, 0, 0, "LIST",
-         "backends in order of preference"},
-        {"cpu", IFD_ARG_TEXT, &options.session.cpu_mask, 0, 0, "LIST",
-         "use only these CPU features (none: none)"},
-        {"threads", IFD_ARG_NUMBER, &options.session.threads, 1, 256, "N",
-         "threads of one inference (1)"},
-        {"exact", IFD_ARG_SWITCH, &options.session.exact, 0, 0, NULL,
-         "bit-exact kernels for quantized types"},
         {"no-optimize", IFD_ARG_SWITCH, &options.session.no_optimize, 0, 0, NULL,
          "show the graph as the file has it"},
     };

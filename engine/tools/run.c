@@ -1,5 +1,4 @@
 /* `inferd run`: a model on files. */
-#include "engine/tools/args.h"
 #include "engine/tools/npy.h"
 #include "engine/tools/session.h"
 
@@ -76,19 +75,12 @@ int ifd_tool_run(const struct ifd_tool_host *host, int argc, char **argv)
 {
     struct run_options options = {.host = host};
     const struct ifd_arg args[] = {
+        IFD_SESSION_ARGS(options.session),
         {"input", IFD_ARG_LIST, &options.inputs, 0, 0, "[NAME=]FILE",
          "content of an input: .npy, a picture, or raw bytes; once per input"},
         {"output-dir", IFD_ARG_TEXT, &options.output_dir, 0, 0, "DIR", "write out<i>.npy there"},
-        {"backend", IFD_ARG_TEXT, &options.session.backends, 0, 0, "LIST",
-         "backends in order of preference"},
-        {"cpu", IFD_ARG_TEXT, &options.session.cpu_mask, 0, 0, "LIST",
-         "use only these CPU features (none: none)"},
-        {"threads", IFD_ARG_NUMBER, &options.session.threads, 1, 256, "N",
-         "threads of one inference (1)"},
         {"batch", IFD_ARG_NUMBER, &options.session.batch, 1, IFD_MAX_BATCH, "N",
          "samples in the inputs (1)"},
-        {"exact", IFD_ARG_SWITCH, &options.session.exact, 0, 0, NULL,
-         "bit-exact kernels for quantized types"},
         {"no-optimize", IFD_ARG_SWITCH, &options.session.no_optimize, 0, 0, NULL,
          "run the graph as the file has it"},
     };

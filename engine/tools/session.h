@@ -2,6 +2,7 @@
 #ifndef INFERD_ENGINE_TOOLS_SESSION_H
 #define INFERD_ENGINE_TOOLS_SESSION_H
 
+#include "engine/tools/args.h"
 #include "engine/tools/tools.h"
 
 struct ifd_session_options {
@@ -12,6 +13,35 @@ struct ifd_session_options {
     uint32_t batch;       /* 0 = 1 */
     bool exact, no_optimize, low_precision;
 };
+
+/** Rows of a command's table (args.h) that every command has: how the model is to run. */
+#define IFD_SESSION_ARGS(options)                                                                  \
+    {                                                                                              \
+        "backend",                                                                                 \
+        IFD_ARG_TEXT,                                                                              \
+        &(options).backends,                                                                       \
+        0,                                                                                         \
+        0,                                                                                         \
+        "LIST",                                                                                    \
+        "backends in order of preference"},                                                        \
+        {"cpu",                                                                                    \
+         IFD_ARG_TEXT,                                                                             \
+         &(options).cpu_mask,                                                                      \
+         0,                                                                                        \
+         0,                                                                                        \
+         "LIST",                                                                                   \
+         "use only these CPU features (none: none)"},                                              \
+        {"threads",                                                                                \
+         IFD_ARG_NUMBER,                                                                           \
+         &(options).threads,                                                                       \
+         1,                                                                                        \
+         256,                                                                                      \
+         "N",                                                                                      \
+         "threads of one inference (1)"},                                                          \
+    {                                                                                              \
+        "exact", IFD_ARG_SWITCH, &(options).exact, 0, 0, NULL,                                     \
+            "bit-exact kernels for quantized types"                                                \
+    }
 
 struct ifd_session {
     const struct ifd_alloc *alloc;
