@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/str.h"
 #include "server/picture.h"
 #include "server/repo/labels.h"
-#include "server/repo/layout.h"
 #include "server/served.h"
 
 static enum ifd_code load_labels(struct ifd_version *version,
@@ -17,15 +17,12 @@ static enum ifd_code load_labels(struct ifd_version *version,
         info->label_count = port ? port->label_count : 0;
         return IFD_OK;
     }
-    if (!ifd_layout_is_inside(tensor->label_filename)) {
+    if (!ifd_folder_is_inside(ifd_str(tensor->label_filename))) {
         return ifd_fail(err, IFD_INVALID, "label_filename \"%.100s\" leaves the model's folder",
                         tensor->label_filename);
     }
-    const char *path = ifd_layout_join(&version->arena, version->dir, tensor->label_filename);
-    if (!path) {
-        return ifd_arena_fail(&version->arena, strlen(version->dir), err);
-    }
-    return ifd_labels_read(path, &version->arena, &info->labels, &info->label_count, err);
+    return ifd_labels_read(version->source, tensor->label_filename, &version->arena, &info->labels,
+                           &info->label_count, err);
 }
 
 static struct ifd_tensor_info plain_info(const struct ifd_manifest_tensor *tensor,

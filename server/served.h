@@ -9,7 +9,7 @@
 
 struct ifd_served {
     struct ifd_model_desc
-        desc; /* immutable but for the list of versions, which the loop thread fills once */
+        desc; /* immutable but for the list of versions, which the loop thread keeps up to date */
     struct ifd_model_stats stats; /* loop thread */
     struct ifd_queue queue;
     struct ifd_workers *workers;

@@ -19,6 +19,7 @@
 #define LOAD_TASKS_MAX      1000000
 #define IMAGE_TASKS_MAX     256
 #define STOP_POLL_MS        20
+#define SECOND_NS           ((uint64_t)1000000000)
 /* After the deadline has cancelled what waited: time for answers to leave. */
 #define LAST_ANSWERS_MS 2000
 
@@ -32,7 +33,7 @@ struct ifd_server {
     struct ifd_service *service;
     struct ifd_api *api;
     struct ifd_http *http;
-    struct ifd_timer *stop_timer;
+    struct ifd_timer *stop_timer, *poll_timer;
     struct ifd_served_options served;
     uint16_t port;
     uint64_t cancelled_ms; /* when the deadline passed */
@@ -78,6 +79,8 @@ static void begin_stop(struct ifd_server *server)
     server->is_stopping = true;
     ifd_log_info(server->options.log, "stopping", "open=%u", ifd_http_open_count(server->http));
     ifd_service_stopping(server->service);
+    ifd_repo_stop(server->repo);
+    ifd_timer_stop(server->poll_timer);
     ifd_timer_start(server->stop_timer, (uint64_t)server->options.config->exit_timeout_secs * 1000,
                     0);
     ifd_http_drain(server->http, on_idle, server);
@@ -205,9 +208,23 @@ static void models_changed(void *context)
 {
     struct ifd_server *server = context;
     ifd_service_models_changed(server->service);
-    if (ifd_repo_loading_count(server->repo) == 0 && !server->is_stopping) {
+    if (ifd_repo_loading_count(server->repo) == 0 && !server->is_stopping &&
+        !atomic_load(&server->is_loaded)) {
         finish_start(server);
     }
+}
+
+static void polled(void *context, uint64_t wait_ms)
+{
+    struct ifd_server *server = context;
+    if (!server->is_stopping) {
+        ifd_timer_start(server->poll_timer, wait_ms, 0);
+    }
+}
+
+static void on_poll_timer(void *arg)
+{
+    ifd_repo_poll(((struct ifd_server *)arg)->repo);
 }
 
 /* ---- creation, in order ---- */
@@ -231,6 +248,11 @@ static enum ifd_code check_backends(const struct ifd_server *server, struct ifd_
         }
     }
     return IFD_OK;
+}
+
+static bool is_explicit(const struct ifd_server *server)
+{
+    return strcmp(server->options.config->model_control_mode, "explicit") == 0;
 }
 
 static enum ifd_code create_engine(struct ifd_server *server, struct ifd_err *err)
@@ -261,6 +283,7 @@ static enum ifd_code create_repo(struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_server_options *o = &server->options;
     const struct ifd_config *config = o->config;
+    bool is_poll = strcmp(config->model_control_mode, "poll") == 0;
     const struct ifd_repo_options repo = {
         .alloc = o->alloc,
         .log = o->log,
@@ -269,13 +292,18 @@ static enum ifd_code create_repo(struct ifd_server *server, struct ifd_err *err)
                  .run_off_loop = run_off_loop,
                  .start = start_version,
                  .stop = stop_version,
-                 .changed = models_changed},
+                 .changed = models_changed,
+                 .polled = polled},
         .dir = config->repositories.item,
         .dir_count = config->repositories.count,
         .backends = config->backends.count > 0 ? config->backends.item : NULL,
         .backend_count = config->backends.count,
         .max_threads = THREADS_MAX,
         .max_model_bytes = (size_t)config->max_model_bytes,
+        .clock = ifd_clock_system(),
+        .poll_ns = is_poll ? config->poll_secs * SECOND_NS : 0,
+        .settle_ns = config->settle_ms * (SECOND_NS / 1000),
+        .dwell_ns = config->dwell_secs * SECOND_NS,
     };
     return ifd_repo_create(&repo, &server->repo, err);
 }
@@ -305,7 +333,8 @@ static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err
         return code;
     }
     const struct ifd_api_options api = {.alloc = o->alloc,
-                                        .ops = ifd_service_ops(),
+                                        .ops = ifd_service_ops(is_explicit(server)),
+                                        .admin_on_http = o->config->admin_on_http,
                                         .service = server->service,
                                         .max_input_bytes = (size_t)o->config->http_max_input_size};
     code = ifd_api_create(&api, &server->api, err);
@@ -335,9 +364,15 @@ static enum ifd_code listen_all(struct ifd_server *server, struct ifd_err *err)
         code = ifd_http_serve(server->http, fd, false, err);
     }
     if (!code && config->http_socket[0] != '\0') {
-        code = ifd_listen_unix(config->http_socket, &fd, err);
+        code = ifd_listen_unix(config->http_socket, 0660, &fd, err);
         if (!code) {
             code = ifd_http_serve(server->http, fd, false, err);
+        }
+    }
+    if (!code && config->admin_socket[0] != '\0') {
+        code = ifd_listen_unix(config->admin_socket, 0600, &fd, err);
+        if (!code) {
+            code = ifd_http_serve(server->http, fd, true, err);
         }
     }
     return code;
@@ -355,19 +390,18 @@ static enum ifd_code watch_signals(struct ifd_server *server, struct ifd_err *er
 static enum ifd_code begin_loading(struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_config *config = server->options.config;
-    bool is_explicit = strcmp(config->model_control_mode, "explicit") == 0;
     if (config->repositories.count == 0) {
         return ifd_fail(err, IFD_INVALID,
                         "no model repository given: inferd serve DIR, or --model-repository=DIR");
     }
-    if (!is_explicit && config->load_models.count > 0) {
+    if (!is_explicit(server) && config->load_models.count > 0) {
         return ifd_fail(err, IFD_INVALID, "--load-model needs --model-control-mode=explicit");
     }
-    if (is_explicit && config->load_models.count == 0) {
-        return IFD_OK;
+    if (strcmp(config->model_control_mode, "poll") == 0) {
+        ifd_timer_start(server->poll_timer, (uint64_t)config->poll_secs * 1000, 0);
     }
     return ifd_repo_load_all(server->repo, config->load_models.item, config->load_models.count,
-                             err);
+                             is_explicit(server), err);
 }
 
 static enum ifd_code create_all(struct ifd_server *server, struct ifd_err *err)
@@ -377,6 +411,9 @@ static enum ifd_code create_all(struct ifd_server *server, struct ifd_err *err)
         ifd_completions_init(&server->completions, ifd_loop_wake, server->loop);
         ifd_loop_on_wake(server->loop, on_wake, server);
         code = ifd_timer_create(server->loop, on_stop_timer, server, &server->stop_timer, err);
+    }
+    if (!code) {
+        code = ifd_timer_create(server->loop, on_poll_timer, server, &server->poll_timer, err);
     }
     if (!code) {
         code = create_engine(server, err);
@@ -439,6 +476,9 @@ void ifd_server_destroy(struct ifd_server *server)
     if (server->http && config->http_socket[0] != '\0') {
         (void)unlink(config->http_socket);
     }
+    if (server->http && config->admin_socket[0] != '\0') {
+        (void)unlink(config->admin_socket);
+    }
     server->is_stopping = true;
     ifd_tasks_destroy(server->image_tasks);
     ifd_tasks_destroy(server->load_tasks);
@@ -449,6 +489,7 @@ void ifd_server_destroy(struct ifd_server *server)
     ifd_service_destroy(server->service);
     ifd_engine_destroy(server->engine);
     ifd_timer_destroy(server->stop_timer);
+    ifd_timer_destroy(server->poll_timer);
     ifd_loop_destroy(server->loop);
     ifd_release(server->options.alloc, server, sizeof(*server));
 }

@@ -178,6 +178,9 @@ static void each_queue(struct ifd_service *service,
             }
         }
     }
+    for (const struct ifd_version *v = ifd_repo_draining(repo); v; v = v->next) {
+        fn(service, &((struct ifd_served *)v->served)->queue);
+    }
 }
 
 static void expire_queue(struct ifd_service *service, struct ifd_queue *queue)
@@ -363,25 +366,50 @@ static const struct ifd_model_desc *describe(const struct ifd_model_ref *ref)
     return &((const struct ifd_served *)version->served)->desc;
 }
 
-static void index_model(const struct ifd_repo_model *model, bool only_ready, ifd_index_fn fn,
-                        void *arg)
+static void index_version(const struct ifd_repo *repo, const struct ifd_repo_model *model,
+                          const struct ifd_version *version, ifd_index_fn fn, void *arg)
 {
     static const enum ifd_model_state states[] = {IFD_MODEL_LOADING, IFD_MODEL_READY,
                                                   IFD_MODEL_UNAVAILABLE, IFD_MODEL_UNLOADING};
+    struct ifd_index_row row = {.name = model->name,
+                                .version = version->number,
+                                .state = states[version->state],
+                                .reason = version->reason};
+    if (version->number == model->failed_number) {
+        row.reason = model->failed_reason; /* of newer content under the same number */
+    }
+    for (const struct ifd_version *v = ifd_repo_draining(repo); v && !version->served;
+         v = v->next) {
+        if (v->number == version->number && strcmp(v->name, model->name) == 0) {
+            row.state = IFD_MODEL_UNLOADING;
+        }
+    }
+    fn(arg, &row);
+}
+
+static void index_model(const struct ifd_repo *repo, const struct ifd_repo_model *model,
+                        bool only_ready, ifd_index_fn fn, void *arg)
+{
+    bool is_failure_told = model->failed_reason[0] == '\0';
     if (model->version_count == 0 && !only_ready) {
         fn(arg, &(struct ifd_index_row){.name = model->name,
-                                        .state = model->is_loading ? IFD_MODEL_LOADING
-                                                                   : IFD_MODEL_UNAVAILABLE,
+                                        .state = model->is_loading  ? IFD_MODEL_LOADING
+                                                 : model->reason[0] ? IFD_MODEL_UNAVAILABLE
+                                                                    : IFD_MODEL_UNKNOWN,
                                         .reason = model->reason});
     }
     for (uint32_t i = 0; i < model->version_count; i++) {
         const struct ifd_version *version = model->version[i];
+        is_failure_told = is_failure_told || version->number == model->failed_number;
         if (!only_ready || version->state == IFD_VERSION_READY) {
-            fn(arg, &(struct ifd_index_row){.name = model->name,
-                                            .version = version->number,
-                                            .state = states[version->state],
-                                            .reason = version->reason});
+            index_version(repo, model, version, fn, arg);
         }
+    }
+    if (!is_failure_told && !only_ready) { /* newer content that is not served */
+        fn(arg, &(struct ifd_index_row){.name = model->name,
+                                        .version = model->failed_number,
+                                        .state = IFD_MODEL_UNAVAILABLE,
+                                        .reason = model->failed_reason});
     }
 }
 
@@ -389,7 +417,7 @@ static void list_models(struct ifd_service *service, bool only_ready, ifd_index_
 {
     const struct ifd_repo *repo = service->options.repo;
     for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
-        index_model(ifd_repo_model_at(repo, i), only_ready, fn, arg);
+        index_model(repo, ifd_repo_model_at(repo, i), only_ready, fn, arg);
     }
 }
 
@@ -424,6 +452,83 @@ static enum ifd_code stats(struct ifd_service *service, struct ifd_str name, int
                         (int)(name.size < 100 ? name.size : 100), name.data);
     }
     return IFD_OK;
+}
+
+/* ---- control ---- */
+
+/* The API's files as the repository knows them. */
+struct load_call {
+    struct ifd_service *service;
+    struct ifd_source_file *file;
+    uint32_t file_count;
+    ifd_control_fn done;
+    void *arg;
+};
+
+static void load_done(void *arg, enum ifd_code code, const struct ifd_err *err)
+{
+    struct load_call *call = arg;
+    const struct ifd_alloc *alloc = call->service->options.alloc;
+    ifd_control_fn done = call->done;
+    void *done_arg = call->arg;
+    ifd_release(alloc, call->file, call->file_count * sizeof(*call->file));
+    ifd_release(alloc, call, sizeof(*call));
+    done(done_arg, code, err);
+}
+
+static enum ifd_code check_files(const struct ifd_load_request *request, struct ifd_err *err)
+{
+    for (uint32_t i = 0; i < request->file_count; i++) {
+        struct ifd_str path = request->file[i].path;
+        if (!ifd_folder_is_inside(path)) {
+            return ifd_fail(err, IFD_INVALID,
+                            "failed to load '%.*s', file \"%.*s\" is not a path in its folder",
+                            (int)(request->model.size < 100 ? request->model.size : 100),
+                            request->model.data, (int)(path.size < 100 ? path.size : 100),
+                            path.data);
+        }
+    }
+    return IFD_OK;
+}
+
+static void load(struct ifd_service *service, const struct ifd_load_request *request,
+                 ifd_control_fn done, void *arg)
+{
+    const struct ifd_alloc *alloc = service->options.alloc;
+    struct ifd_err err = {0};
+    enum ifd_code code = check_files(request, &err);
+    struct load_call *call = code ? NULL : ifd_acquire_zeroed(alloc, 1, sizeof(*call));
+    struct ifd_source_file *file =
+        code ? NULL : ifd_acquire_zeroed(alloc, request->file_count, sizeof(*file));
+    if (!code && (!call || (!file && request->file_count > 0))) {
+        code = ifd_fail(&err, IFD_NOMEM, "no memory to load a model");
+    }
+    if (code) {
+        ifd_release(alloc, file, request->file_count * sizeof(*file));
+        ifd_release(alloc, call, sizeof(*call));
+        done(arg, code, &err);
+        return;
+    }
+    for (uint32_t i = 0; i < request->file_count; i++) {
+        file[i] = (struct ifd_source_file){.path = request->file[i].path,
+                                           .content = request->file[i].content};
+    }
+    *call = (struct load_call){.service = service,
+                               .file = file,
+                               .file_count = request->file_count,
+                               .done = done,
+                               .arg = arg};
+    const struct ifd_source source = {
+        .file = file, .file_count = request->file_count, .config = request->config};
+    ifd_repo_load(service->options.repo, request->model, &source, load_done, call);
+}
+
+/* No model here has dependents: there are no ensembles. */
+static void unload(struct ifd_service *service, struct ifd_str model, bool dependents,
+                   ifd_control_fn done, void *arg)
+{
+    (void)dependents;
+    ifd_repo_unload(service->options.repo, model, done, arg);
 }
 
 /* ---- pictures ---- */
@@ -476,32 +581,29 @@ static void decode_image(struct ifd_service *service, struct ifd_bytes image,
 
 /* ---- life ---- */
 
-const struct ifd_service_ops *ifd_service_ops(void)
+const struct ifd_service_ops *ifd_service_ops(bool has_control)
 {
-    static const struct ifd_service_ops ops = {
-        .info = info,
-        .is_live = is_live,
-        .is_ready = is_ready,
-        .acquire = acquire,
-        .release = release,
-        .describe = describe,
-        .submit = submit,
-        .cancel = cancel,
-        .release_outputs = release_outputs,
-        .index = list_models,
-        .stats = stats,
-        .decode_image = decode_image,
-    };
-    return &ops;
+#define OPS(load_, unload_)                                                                        \
+    {                                                                                              \
+        .info = info, .is_live = is_live, .is_ready = is_ready, .acquire = acquire,                \
+        .release = release, .describe = describe, .submit = submit, .cancel = cancel,              \
+        .release_outputs = release_outputs, .index = list_models, .load = load_,                   \
+        .unload = unload_, .stats = stats, .decode_image = decode_image,                           \
+    }
+    static const struct ifd_service_ops ops[] = {OPS(NULL, NULL), OPS(load, unload)};
+#undef OPS
+    return &ops[has_control];
 }
 
 enum ifd_code ifd_service_create(const struct ifd_service_options *options,
                                  struct ifd_service **ret_service, struct ifd_err *err)
 {
     /* Names by which clients find out what they may use: those of Triton that hold here. */
-    static const char *const extensions[] = {"classification",  "model_configuration",
-                                             "schedule_policy", "binary_tensor_data",
-                                             "parameters",      "statistics"};
+    static const char *const extensions[] = {
+        "classification",   "model_configuration",
+        "schedule_policy",  "binary_tensor_data",
+        "parameters",       "statistics",
+        "model_repository", "model_repository(unload_dependents)"};
     struct ifd_service *service = ifd_acquire_zeroed(options->alloc, 1, sizeof(*service));
     if (!service) {
         return ifd_fail(err, IFD_NOMEM, "no memory for the service");
@@ -537,29 +639,24 @@ void ifd_service_destroy(struct ifd_service *service)
     ifd_release(service->options.alloc, service, sizeof(*service));
 }
 
-static void list_versions(const struct ifd_repo_model *model, struct ifd_version *version)
-{
-    struct ifd_served *served = version->served;
-    if (!served || served->desc.version_count > 0) {
-        return;
-    }
-    const char **text = ifd_arena_take_array(&version->arena, model->version_count, sizeof(*text));
-    for (uint32_t i = 0; i < model->version_count && text; i++) {
-        if (model->version[i]->state == IFD_VERSION_READY) {
-            text[served->desc.version_count++] = model->version[i]->number_text;
-        }
-    }
-    served->desc.versions = text;
-}
-
 void ifd_service_models_changed(struct ifd_service *service)
 {
     const struct ifd_repo *repo = service->options.repo;
     for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
         const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
         for (uint32_t k = 0; k < model->version_count; k++) {
-            list_versions(model, model->version[k]);
+            struct ifd_served *served = model->version[k]->served;
+            if (served) {
+                served->desc.versions = model->ready;
+                served->desc.version_count = model->ready_count;
+            }
         }
+    }
+    /* Those that drain must not point to what is gone. */
+    for (const struct ifd_version *v = ifd_repo_draining(repo); v; v = v->next) {
+        struct ifd_model_desc *desc = &((struct ifd_served *)v->served)->desc;
+        desc->versions = &desc->version_text;
+        desc->version_count = 1;
     }
 }
 

@@ -24,9 +24,10 @@ IFD_NODISCARD enum ifd_code ifd_service_create(const struct ifd_service_options 
 /** No request is open. NULL is fine. */
 void ifd_service_destroy(struct ifd_service *service);
 
-const struct ifd_service_ops *ifd_service_ops(void);
+/** has_control: models may be loaded and unloaded through the API. */
+const struct ifd_service_ops *ifd_service_ops(bool has_control);
 
-/** A model came or failed: descriptions learn which versions there are. */
+/** Versions came or went: descriptions learn which there are. */
 void ifd_service_models_changed(struct ifd_service *service);
 
 /** Says no to readiness from now on; requests are still taken. */

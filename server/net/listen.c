@@ -96,7 +96,7 @@ static void remove_stale(const struct sockaddr_un *at)
     (void)close(fd);
 }
 
-enum ifd_code ifd_listen_unix(const char *path, int *ret_fd, struct ifd_err *err)
+enum ifd_code ifd_listen_unix(const char *path, unsigned mode, int *ret_fd, struct ifd_err *err)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof(at.sun_path)) {
@@ -109,8 +109,9 @@ enum ifd_code ifd_listen_unix(const char *path, int *ret_fd, struct ifd_err *err
     if (fd < 0) {
         return fail_bind(path, err);
     }
-    if (bind(fd, (const struct sockaddr *)&at, sizeof(at)) != 0 || chmod(path, 0660) != 0 ||
-        listen(fd, BACKLOG) != 0) {
+    /* The file gets the socket's mode: nobody can connect before chmod sets what the umask took away. */
+    if (fchmod(fd, mode) != 0 || bind(fd, (const struct sockaddr *)&at, sizeof(at)) != 0 ||
+        chmod(path, mode) != 0 || listen(fd, BACKLOG) != 0) {
         enum ifd_code code = fail_bind(path, err);
         (void)close(fd);
         return code;

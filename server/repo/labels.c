@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "engine/base/file.h"
 #include "engine/base/str.h"
 
 static uint32_t count_lines(struct ifd_str text)
@@ -45,12 +44,13 @@ static enum ifd_code split(struct ifd_str text, const char *path, struct ifd_are
     return IFD_OK;
 }
 
-enum ifd_code ifd_labels_read(const char *path, struct ifd_arena *arena,
-                              const char *const **ret_label, uint32_t *ret_count,
-                              struct ifd_err *err)
+enum ifd_code ifd_labels_read(const struct ifd_source *source, const char *path,
+                              struct ifd_arena *arena, const char *const **ret_label,
+                              uint32_t *ret_count, struct ifd_err *err)
 {
     struct ifd_bytes file = {0};
-    enum ifd_code code = ifd_file_read(path, IFD_LABELS_BYTES_MAX, arena->alloc, &file, err);
+    enum ifd_code code =
+        ifd_source_read(source, path, IFD_LABELS_BYTES_MAX, arena->alloc, &file, err);
     if (code) {
         return code;
     }

@@ -1,4 +1,4 @@
-/** What lies in a repository folder: models, their versions, their files. Reads names only; nothing is opened but folders.
+/** What lies in a model's folder: versions and their files. Reads names only.
  *
  *      DIR/NAME/config.pbtxt | config.json      optional
  *      DIR/NAME/VERSION/model.tflite            VERSION: a number without leading zeros
@@ -7,35 +7,24 @@
 #ifndef INFERD_SERVER_REPO_LAYOUT_H
 #define INFERD_SERVER_REPO_LAYOUT_H
 
-#include "engine/base/arena.h"
+#include "server/repo/source.h"
 
-/** Models of one repository at most; versions of one model at most. */
-#define IFD_LAYOUT_NAMES_MAX 4096
+/** Names of the folders below root that may be models, sorted. Errors: as ifd_folder_list. */
+IFD_NODISCARD enum ifd_code ifd_layout_models(int root, struct ifd_arena *arena,
+                                              struct ifd_folder_names *ret, struct ifd_err *err);
 
-struct ifd_layout_names {
-    const char **name;
-    uint32_t count;
-};
+/** Version numbers of a model, ascending. Errors: as above. */
+IFD_NODISCARD enum ifd_code ifd_layout_versions(const struct ifd_source *source,
+                                                struct ifd_arena *arena, int64_t **ret_version,
+                                                uint32_t *ret_count, struct ifd_err *err);
 
-/** Names of the folders in dir that may be models, sorted. Errors: NOT_FOUND, IO, TOO_LARGE, NOMEM. */
-IFD_NODISCARD enum ifd_code ifd_layout_models(const char *dir, struct ifd_arena *arena,
-                                              struct ifd_layout_names *ret, struct ifd_err *err);
-
-/** Version numbers of the model in dir, ascending. Errors: as above. */
-IFD_NODISCARD enum ifd_code ifd_layout_versions(const char *dir, struct ifd_arena *arena,
-                                                int64_t **ret_version, uint32_t *ret_count,
-                                                struct ifd_err *err);
-
-/** Path of the model file in a version's folder: file_name, or if that is "" model.tflite, or else the only *.tflite.
+/** Path of the model file in version's folder: file_name, or if that is "" model.tflite, or else the only *.tflite.
  *  Errors: NOT_FOUND (says what was looked for and what is there), UNSUPPORTED (only other formats are there). */
-IFD_NODISCARD enum ifd_code ifd_layout_file(const char *dir, const char *file_name,
-                                            struct ifd_arena *arena, const char **ret_path,
-                                            struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_layout_file(const struct ifd_source *source, const char *version,
+                                            const char *file_name, struct ifd_arena *arena,
+                                            const char **ret_path, struct ifd_err *err);
 
-/** "dir/name" in the arena; NULL without memory. */
-const char *ifd_layout_join(struct ifd_arena *arena, const char *dir, const char *name);
-
-/** May name be part of a path inside a model's folder: relative, without "..", not empty? */
-bool ifd_layout_is_inside(const char *name);
+/** Is name that of a version's folder? */
+bool ifd_layout_is_version(const char *name, int64_t *ret_number);
 
 #endif

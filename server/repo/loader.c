@@ -4,9 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/base/file.h"
 #include "engine/base/str.h"
 #include "server/repo/complete.h"
+#include "server/repo/digest.h"
+#include "server/repo/labels.h"
 #include "server/repo/layout.h"
 #include "server/repo/text.h"
 
@@ -25,19 +26,31 @@ static void log_warning(void *context, const char *text)
                  ifd_log_quote(text, quoted, sizeof(quoted)));
 }
 
-static enum ifd_code read_config(const struct ifd_repo_options *options, const char *path,
+static enum ifd_code read_config(const struct ifd_repo_options *options, struct ifd_str text,
                                  const char *file_name, const char *name, struct ifd_arena *arena,
-                                 struct ifd_manifest *ret, struct ifd_err *err)
+                                 uint64_t *digest, struct ifd_manifest *ret, struct ifd_err *err)
+{
+    struct warn_context context = {.options = options, .name = name};
+    const struct ifd_manifest_warnings warnings = {.warn = log_warning, .context = &context};
+    if (digest) {
+        *digest = ifd_digest_bytes(*digest, text.data, text.size);
+    }
+    return ifd_manifest_read(text, file_name, arena, &warnings, ret, err);
+}
+
+static enum ifd_code read_config_file(const struct ifd_repo_options *options,
+                                      const struct ifd_source *source, const char *file_name,
+                                      const char *name, struct ifd_arena *arena, uint64_t *digest,
+                                      struct ifd_manifest *ret, struct ifd_err *err)
 {
     struct ifd_bytes file = {0};
-    enum ifd_code code = ifd_file_read(path, IFD_TEXT_BYTES_MAX, options->alloc, &file, err);
+    enum ifd_code code =
+        ifd_source_read(source, file_name, IFD_TEXT_BYTES_MAX, options->alloc, &file, err);
     if (code) {
         return code;
     }
-    struct warn_context context = {.options = options, .name = name};
-    const struct ifd_manifest_warnings warnings = {.warn = log_warning, .context = &context};
     const struct ifd_str text = {.data = (const char *)file.data, .size = file.size};
-    code = ifd_manifest_read(text, file_name, arena, &warnings, ret, err);
+    code = read_config(options, text, file_name, name, arena, digest, ret, err);
     ifd_release_tensor(options->alloc, (void *)(uintptr_t)file.data, file.size);
     return code;
 }
@@ -71,18 +84,21 @@ static enum ifd_code check_backend(const struct ifd_manifest *m, struct ifd_err 
     return IFD_OK;
 }
 
-enum ifd_code ifd_load_manifest(const struct ifd_repo_options *options, const char *dir,
-                                const char *name, struct ifd_arena *arena, struct ifd_manifest *ret,
+enum ifd_code ifd_load_manifest(const struct ifd_repo_options *options,
+                                const struct ifd_source *source, const char *name,
+                                struct ifd_arena *arena, uint64_t *digest, struct ifd_manifest *ret,
                                 struct ifd_err *err)
 {
     static const char *const file_names[] = {"config.pbtxt", "config.json"};
     struct ifd_manifest manifest;
     ifd_manifest_init(&manifest);
     enum ifd_code code = IFD_NOT_FOUND;
+    if (source->config.data) {
+        code = read_config(options, source->config, "config", name, arena, digest, &manifest, err);
+    }
     for (size_t i = 0; i < 2 && code == IFD_NOT_FOUND; i++) {
-        const char *path = ifd_layout_join(arena, dir, file_names[i]);
-        code = path ? read_config(options, path, file_names[i], name, arena, &manifest, err)
-                    : ifd_arena_fail(arena, strlen(dir), err);
+        code =
+            read_config_file(options, source, file_names[i], name, arena, digest, &manifest, err);
     }
     if (code == IFD_NOT_FOUND) {
         code = IFD_OK; /* no config: the file says everything */
@@ -129,45 +145,80 @@ static enum ifd_code preference(const struct ifd_repo_options *options, struct i
     return IFD_OK;
 }
 
-static enum ifd_code load_file(const struct ifd_repo_options *options, struct ifd_version *version,
+static enum ifd_code read_file(const struct ifd_repo_options *options, struct ifd_version *version,
                                struct ifd_err *err)
 {
-    struct ifd_arena *arena = &version->arena;
-    const char *list[BACKENDS_MAX], *path = NULL;
-    struct ifd_model_options model = {.max_threads = options->max_threads};
-    const char *dir = ifd_layout_join(arena, version->dir, version->number_text);
-    if (!dir) {
-        return ifd_arena_fail(arena, strlen(version->dir), err);
-    }
+    const char *path = NULL;
     enum ifd_code code =
-        ifd_layout_file(dir, version->manifest.default_model_filename, arena, &path, err);
+        ifd_layout_file(version->source, version->number_text,
+                        version->manifest.default_model_filename, &version->arena, &path, err);
     if (!code) {
-        code = ifd_file_read(path, options->max_model_bytes, options->alloc, &version->file, err);
+        code = ifd_source_read(version->source, path, options->max_model_bytes, options->alloc,
+                               &version->file, err);
     }
     if (!code) {
-        code = preference(options, version, &model, list, err);
+        version->manifest.default_model_filename = strchr(path, '/') + 1;
+        version->digest = ifd_digest_bytes(version->digest, version->file.data, version->file.size);
     }
+    return code;
+}
+
+/* Label files that cannot be read change nothing here: ifd_describe will say what is wrong. */
+static void digest_labels(const struct ifd_repo_options *options, struct ifd_version *version)
+{
+    for (uint32_t i = 0; i < version->manifest.output_count; i++) {
+        const char *name = version->manifest.output[i].label_filename;
+        struct ifd_bytes file = {0};
+        if (name[0] == '\0' || !ifd_folder_is_inside(ifd_str(name)) ||
+            ifd_source_read(version->source, name, IFD_LABELS_BYTES_MAX, options->alloc, &file,
+                            NULL)) {
+            continue;
+        }
+        version->digest = ifd_digest_bytes(version->digest, file.data, file.size);
+        ifd_release_tensor(options->alloc, (void *)(uintptr_t)file.data, file.size);
+    }
+}
+
+enum ifd_code ifd_load_read(const struct ifd_repo_options *options, struct ifd_version *version,
+                            struct ifd_err *err)
+{
+    version->digest = IFD_DIGEST_START;
+    enum ifd_code code = ifd_load_manifest(options, version->source, version->name, &version->arena,
+                                           &version->digest, &version->manifest, err);
+    if (!code && !ifd_manifest_is_identity(&version->manifest)) {
+        code = read_file(options, version, err);
+    }
+    if (!code) {
+        digest_labels(options, version);
+    }
+    return code;
+}
+
+static enum ifd_code load_engine(const struct ifd_repo_options *options,
+                                 struct ifd_version *version, struct ifd_err *err)
+{
+    const char *list[BACKENDS_MAX];
+    struct ifd_model_options model = {.max_threads = options->max_threads};
+    enum ifd_code code = preference(options, version, &model, list, err);
     if (!code) {
         code = ifd_model_load(options->engine, version->file, &model, &version->engine, err);
     }
     if (!code) {
-        code =
-            ifd_manifest_complete(&version->manifest, ifd_model_info(version->engine), arena, err);
+        code = ifd_manifest_complete(&version->manifest, ifd_model_info(version->engine),
+                                     &version->arena, err);
     }
     if (!code) {
-        const char *file_name = strrchr(path, '/') + 1;
-        version->manifest.default_model_filename = file_name;
         version->manifest.backend = "tflite";
     }
     return code;
 }
 
-enum ifd_code ifd_load_version(const struct ifd_repo_options *options, struct ifd_version *version,
-                               struct ifd_err *err)
+enum ifd_code ifd_load_start(const struct ifd_repo_options *options, struct ifd_version *version,
+                             struct ifd_err *err)
 {
     enum ifd_code code = ifd_manifest_is_identity(&version->manifest)
                              ? ifd_manifest_complete_identity(&version->manifest, err)
-                             : load_file(options, version, err);
+                             : load_engine(options, version, err);
     return code ? code : options->host.start(options->host.context, version, err);
 }
 

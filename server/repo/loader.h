@@ -4,17 +4,20 @@
 
 #include "server/repo/repo.h"
 
-/** Reads the config of the model in dir, if there is one (config.pbtxt, else config.json), into arena.
- *  Errors: what the reader says; INVALID if its name is another than the folder's. */
+/** Reads the config of a model, if there is one (config.pbtxt, else config.json, or what the source has instead), into arena.
+ *  digest, if not NULL, goes on over its bytes. Errors: what the reader says; INVALID if its name is another than name. */
 IFD_NODISCARD enum ifd_code ifd_load_manifest(const struct ifd_repo_options *options,
-                                              const char *dir, const char *name,
-                                              struct ifd_arena *arena, struct ifd_manifest *ret,
-                                              struct ifd_err *err);
+                                              const struct ifd_source *source, const char *name,
+                                              struct ifd_arena *arena, uint64_t *digest,
+                                              struct ifd_manifest *ret, struct ifd_err *err);
 
-/** Makes the version that its manifest, name, number and dir describe: reads its file and starts it.
- *  On error what was made is given back by ifd_unload_version. */
-IFD_NODISCARD enum ifd_code ifd_load_version(const struct ifd_repo_options *options,
-                                             struct ifd_version *version, struct ifd_err *err);
+/** Reads what a version consists of: config, model file; version->digest tells whether it is the same as another.
+ *  On error, what was made is given back by ifd_unload_version. */
+IFD_NODISCARD enum ifd_code ifd_load_read(const struct ifd_repo_options *options,
+                                          struct ifd_version *version, struct ifd_err *err);
+/** Makes what was read runnable. On error as above. */
+IFD_NODISCARD enum ifd_code ifd_load_start(const struct ifd_repo_options *options,
+                                           struct ifd_version *version, struct ifd_err *err);
 void ifd_unload_version(const struct ifd_repo_options *options, struct ifd_version *version);
 
 /** Backend "identity": no file, no engine. */

@@ -5,6 +5,7 @@
 
 #include "inferd/engine.h"
 #include "server/repo/manifest.h"
+#include "server/repo/source.h"
 
 enum ifd_version_state {
     IFD_VERSION_LOADING,
@@ -22,20 +23,34 @@ struct ifd_version {
     char reason[IFD_ERR_TEXT_BYTES];
     uint32_t refs; /* requests that hold it; the only reference count of the product */
 
-    struct ifd_arena arena; /* manifest, labels, and what the server adds */
+    struct ifd_arena arena; /* name, manifest, labels, and what the server adds */
     struct ifd_manifest manifest;
-    const char *dir;          /* of the model */
-    struct ifd_bytes file;    /* size 0: a model without a file */
-    struct ifd_model *engine; /* NULL: identity */
-    void *served;             /* the server's own: how the version runs */
+    const struct ifd_source *source; /* while it is being loaded; NULL afterwards */
+    uint64_t digest;                 /* of config, model file and labels */
+    struct ifd_bytes file;           /* size 0: a model without a file */
+    struct ifd_model *engine;        /* NULL: identity */
+    void *served;                    /* the server's own: how the version runs; NULL: it does not */
+    struct ifd_version *next;        /* of those that drain */
 };
 
+struct ifd_repo_op; /* repo.c: a load or unload that waits */
+
 struct ifd_repo_model {
-    const char *name, *dir;
-    struct ifd_version **version; /* ascending */
-    uint32_t version_count;
+    const char *name;
+    struct ifd_version **version; /* ascending; one per number */
+    uint32_t version_count, version_capacity;
+    const char **ready; /* numbers of those that are READY, as text, ascending */
+    uint32_t ready_count;
     bool is_loading;
-    char reason[IFD_ERR_TEXT_BYTES]; /* why there is no version at all; "" otherwise */
+    bool is_listed; /* a repository had it at the start */
+    bool
+        is_wanted; /* should serve: it was loaded at the start, or later with success, and not unloaded since */
+    char reason
+        [IFD_ERR_TEXT_BYTES]; /* why there is no version at all; "" if nobody tried to load it */
+    /* Why newer content is not served although older still is; "" otherwise. failed_number 0: no version in particular. */
+    char failed_reason[IFD_ERR_TEXT_BYTES];
+    int64_t failed_number;
+    struct ifd_repo_op *first_op, *last_op; /* the first runs */
 };
 
 #endif

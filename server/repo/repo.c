@@ -1,4 +1,4 @@
-/* The index of models. */
+/* The index of models, and what is done to it. */
 #include "server/repo/repo.h"
 
 #include <inttypes.h>
@@ -6,30 +6,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/clock.h"
 #include "engine/base/str.h"
 #include "server/repo/layout.h"
-#include "server/repo/loader.h"
+#include "server/repo/load.h"
+#include "server/repo/watcher.h"
 
-#define REPO_ARENA_BYTES    ((size_t)64 << 20)
-#define VERSION_ARENA_BYTES ((size_t)128 << 20)
+#define SCAN_ARENA_BYTES ((size_t)64 << 20)
+#define ABSENT_SCANS     2
 
 struct ifd_repo {
     struct ifd_repo_options options;
-    struct ifd_arena arena; /* names and paths */
-    struct ifd_repo_model *model;
-    uint32_t model_count, loading;
+    struct ifd_repo_model **model; /* sorted by name */
+    uint32_t model_count, capacity, starting;
+    struct ifd_version *draining;
+    struct ifd_watcher *watch; /* NULL: not in mode poll */
+    struct poll *poll;         /* the scan that runs */
+    bool is_stopping;
 };
 
-/* One model on its way through the loader's thread. */
-struct load {
+enum op_kind { OP_LOAD, OP_UNLOAD, OP_REMOVE };
+
+/* A load or unload of one model; the first of its model's list is the one that runs. */
+struct ifd_repo_op {
+    struct ifd_repo_op *next;
     struct ifd_repo *repo;
     struct ifd_repo_model *model;
-    struct ifd_arena arena; /* manifest of the model, listing */
-    struct ifd_version **version;
-    uint32_t version_count;
-    struct ifd_err err; /* why there is no version at all */
+    struct ifd_load load;
+    enum op_kind kind;
+    bool is_start;         /* the server is not ready before it ends */
+    ifd_repo_done_fn done; /* may be NULL */
+    void *arg;
 };
+
+struct poll {
+    struct ifd_repo *repo;
+    struct ifd_arena arena;
+    struct ifd_scan scan;
+};
+
+static void begin_op(struct ifd_repo_op *op);
+
+/* ---- life ---- */
 
 enum ifd_code ifd_repo_create(const struct ifd_repo_options *options, struct ifd_repo **ret_repo,
                               struct ifd_err *err)
@@ -39,27 +56,37 @@ enum ifd_code ifd_repo_create(const struct ifd_repo_options *options, struct ifd
         return ifd_fail(err, IFD_NOMEM, "no memory for the repository");
     }
     repo->options = *options;
-    ifd_arena_init(&repo->arena, options->alloc, REPO_ARENA_BYTES);
+    const struct ifd_watcher_options watch = {.alloc = options->alloc,
+                                              .poll_ns = options->poll_ns,
+                                              .settle_ns = options->settle_ns,
+                                              .dwell_ns = options->dwell_ns,
+                                              .absent_scans = ABSENT_SCANS};
+    enum ifd_code code =
+        options->poll_ns > 0 ? ifd_watcher_create(&watch, &repo->watch, err) : IFD_OK;
+    if (code) {
+        ifd_release(options->alloc, repo, sizeof(*repo));
+        return code;
+    }
     *ret_repo = repo;
     return IFD_OK;
 }
 
-static void destroy_version(const struct ifd_repo_options *options, struct ifd_version *version)
+static void free_lists(const struct ifd_alloc *alloc, struct ifd_version **version,
+                       const char **ready, uint32_t capacity)
 {
-    ifd_unload_version(options, version);
-    ifd_arena_finish(&version->arena);
-    ifd_release(options->alloc, version, sizeof(*version));
+    ifd_release(alloc, version, capacity * sizeof(struct ifd_version *));
+    ifd_release(alloc, (void *)(uintptr_t)ready, capacity * sizeof(const char *));
 }
 
-static void free_versions(const struct ifd_repo_options *options, struct ifd_version **version,
-                          uint32_t count)
+static void free_model(struct ifd_repo *repo, struct ifd_repo_model *model)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (version[i]) {
-            destroy_version(options, version[i]);
-        }
+    const struct ifd_alloc *alloc = repo->options.alloc;
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        ifd_load_destroy_version(&repo->options, model->version[i]);
     }
-    ifd_release(options->alloc, version, count * sizeof(struct ifd_version *));
+    free_lists(alloc, model->version, model->ready, model->version_capacity);
+    ifd_release(alloc, (void *)(uintptr_t)model->name, strlen(model->name) + 1);
+    ifd_release(alloc, model, sizeof(*model));
 }
 
 void ifd_repo_destroy(struct ifd_repo *repo)
@@ -67,183 +94,478 @@ void ifd_repo_destroy(struct ifd_repo *repo)
     if (!repo) {
         return;
     }
+    const struct ifd_alloc *alloc = repo->options.alloc;
     for (uint32_t i = 0; i < repo->model_count; i++) {
-        free_versions(&repo->options, repo->model[i].version, repo->model[i].version_count);
+        free_model(repo, repo->model[i]);
     }
-    ifd_arena_finish(&repo->arena);
-    ifd_release(repo->options.alloc, repo, sizeof(*repo));
+    while (repo->draining) {
+        struct ifd_version *version = repo->draining;
+        repo->draining = version->next;
+        ifd_load_destroy_version(&repo->options, version);
+    }
+    ifd_watcher_destroy(repo->watch);
+    ifd_release(alloc, repo->model, repo->capacity * sizeof(struct ifd_repo_model *));
+    ifd_release(alloc, repo, sizeof(*repo));
 }
 
-/* ---- loading one model ---- */
+/* ---- versions that go ---- */
 
-/* Keeps those that the policy wants; all is ascending. */
-static uint32_t apply_policy(const struct ifd_manifest *m, int64_t **all, uint32_t count)
+static void destroy_off_loop(void *arg)
 {
-    uint32_t kept = 0;
-    if (m->policy == IFD_MANIFEST_LATEST && count > m->latest_count) {
-        *all += count - m->latest_count;
-        return m->latest_count;
-    }
-    if (m->policy != IFD_MANIFEST_SPECIFIC) {
-        return count;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t k = 0; k < m->version_count; k++) {
-            if (m->version[k] == (*all)[i]) {
-                (*all)[kept++] = (*all)[i];
-                break;
-            }
-        }
-    }
-    return kept;
+    struct ifd_version *version = arg;
+    const struct ifd_repo *repo = (const struct ifd_repo *)(void *)version->next;
+    ifd_load_destroy_version(&repo->options, version);
 }
 
-static struct ifd_version *new_version(const struct load *load, int64_t number)
+static void destroyed(void *arg)
 {
-    const struct ifd_alloc *alloc = load->repo->options.alloc;
-    struct ifd_version *version = ifd_acquire_zeroed(alloc, 1, sizeof(*version));
-    if (version) {
-        version->name = load->model->name;
-        version->dir = load->model->dir;
-        version->number = number;
-        (void)snprintf(version->number_text, sizeof(version->number_text), "%" PRId64, number);
-        ifd_arena_init(&version->arena, alloc, VERSION_ARENA_BYTES);
-    }
-    return version;
+    (void)arg; /* it is gone */
 }
 
-/* Each version reads the config anew, so that it owns what it points to. */
-static void load_one(struct load *load, struct ifd_version *version)
+/* Nobody holds the version and nobody finds it any more. Its threads are joined and its memory given back elsewhere. */
+static void dispose(struct ifd_repo *repo, struct ifd_version *version)
 {
-    const struct ifd_repo_options *options = &load->repo->options;
-    struct ifd_err err = {0};
-    uint64_t begun_ns = ifd_monotonic_ns();
-    enum ifd_code code = ifd_load_manifest(options, version->dir, version->name, &version->arena,
-                                           &version->manifest, &err);
-    if (!code) {
-        code = ifd_load_version(options, version, &err);
+    const struct ifd_repo_host *host = &repo->options.host;
+    ifd_log_info(repo->options.log, "version unloaded", "name=%s version=%s", version->name,
+                 version->number_text);
+    version->next =
+        (struct ifd_version *)(void *)repo; /* not in a list any more: remembers whose it was */
+    if (host->run_off_loop(host->context, destroy_off_loop, destroyed, version, NULL)) {
+        ifd_load_destroy_version(&repo->options, version);
     }
-    char quoted[400];
-    if (code) {
-        ifd_unload_version(options, version);
-        (void)snprintf(version->reason, sizeof(version->reason), "%s", err.text);
-        version->state = IFD_VERSION_UNAVAILABLE;
-        ifd_log_error(options->log, "model not loaded", "name=%s version=%s reason=%s",
-                      version->name, version->number_text,
-                      ifd_log_quote(err.text, quoted, sizeof(quoted)));
+}
+
+static void retire(struct ifd_repo *repo, struct ifd_version *version)
+{
+    if (!version->served) {
+        ifd_load_destroy_version(&repo->options, version);
         return;
     }
-    version->state = IFD_VERSION_READY;
-    ifd_log_info(options->log, "model loaded", "name=%s version=%s backend=%s took_ms=%llu",
-                 version->name, version->number_text, version->manifest.backend,
-                 (unsigned long long)((ifd_monotonic_ns() - begun_ns) / 1000000));
+    version->state = IFD_VERSION_UNLOADING;
+    if (version->refs == 0) {
+        dispose(repo, version);
+        return;
+    }
+    version->next = repo->draining;
+    repo->draining = version;
 }
 
-/* The versions to load. A model without a file needs no folder: it is version 1. */
-static enum ifd_code choose_versions(struct load *load, int64_t **ret_number, uint32_t *ret_count)
+void ifd_repo_release(struct ifd_repo *repo, struct ifd_version *version)
 {
-    const struct ifd_repo_model *model = load->model;
-    struct ifd_manifest manifest;
-    enum ifd_code code = ifd_load_manifest(&load->repo->options, model->dir, model->name,
-                                           &load->arena, &manifest, &load->err);
-    if (!code) {
-        code = ifd_layout_versions(model->dir, &load->arena, ret_number, ret_count, &load->err);
+    version->refs--;
+    if (version->refs > 0 || version->state != IFD_VERSION_UNLOADING) {
+        return;
+    }
+    struct ifd_version **at = &repo->draining;
+    while (*at != version) {
+        at = &(*at)->next;
+    }
+    *at = version->next;
+    dispose(repo, version);
+}
+
+/* ---- models ---- */
+
+/* Where name is, or where it would be. */
+static uint32_t place_of(const struct ifd_repo *repo, struct ifd_str name)
+{
+    uint32_t low = 0, high = repo->model_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const char *other = repo->model[middle]->name;
+        int order = strncmp(name.data, other, name.size);
+        if (order > 0) {
+            low = middle + 1;
+        } else { /* equal so far: other is name, or longer and so behind it */
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static struct ifd_repo_model *find(const struct ifd_repo *repo, struct ifd_str name)
+{
+    uint32_t at = name.size > 0 ? place_of(repo, name) : repo->model_count;
+    return at < repo->model_count && ifd_str_equal(name, repo->model[at]->name) ? repo->model[at]
+                                                                                : NULL;
+}
+
+static bool grow(struct ifd_repo *repo)
+{
+    const struct ifd_alloc *alloc = repo->options.alloc;
+    if (repo->model_count < repo->capacity) {
+        return true;
+    }
+    uint32_t more = repo->capacity > 0 ? repo->capacity * 2 : 16;
+    struct ifd_repo_model **grown = ifd_acquire_zeroed(alloc, more, sizeof(*grown));
+    if (!grown) {
+        return false;
+    }
+    for (uint32_t i = 0; i < repo->model_count; i++) {
+        grown[i] = repo->model[i];
+    }
+    ifd_release(alloc, repo->model, repo->capacity * sizeof(struct ifd_repo_model *));
+    repo->model = grown;
+    repo->capacity = more;
+    return true;
+}
+
+/* NULL without memory. */
+static struct ifd_repo_model *find_or_add(struct ifd_repo *repo, struct ifd_str name)
+{
+    const struct ifd_alloc *alloc = repo->options.alloc;
+    struct ifd_repo_model *model = find(repo, name);
+    if (model || !grow(repo)) {
+        return model;
+    }
+    model = ifd_acquire_zeroed(alloc, 1, sizeof(*model));
+    char *copy = ifd_acquire_zeroed(alloc, name.size + 1, 1);
+    if (!model || !copy) {
+        ifd_release(alloc, model, sizeof(*model));
+        ifd_release(alloc, copy, name.size + 1);
+        return NULL;
+    }
+    memcpy(copy, name.data, name.size);
+    model->name = copy;
+    uint32_t at = place_of(repo, name);
+    for (uint32_t i = repo->model_count; i > at; i--) {
+        repo->model[i] = repo->model[i - 1];
+    }
+    repo->model[at] = model;
+    repo->model_count++;
+    return model;
+}
+
+/* A model without versions, operations and reason is nothing. */
+static void forget(struct ifd_repo *repo, struct ifd_repo_model *model)
+{
+    uint32_t at = place_of(repo, ifd_str(model->name));
+    for (uint32_t i = at; i + 1 < repo->model_count; i++) {
+        repo->model[i] = repo->model[i + 1];
+    }
+    repo->model_count--;
+    free_model(repo, model);
+}
+
+static void list_ready(struct ifd_repo_model *model)
+{
+    model->ready_count = 0;
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        if (model->version[i]->state == IFD_VERSION_READY) {
+            model->ready[model->ready_count++] = model->version[i]->number_text;
+        }
+    }
+}
+
+static void retire_all(struct ifd_repo *repo, struct ifd_repo_model *model)
+{
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        retire(repo, model->version[i]);
+    }
+    model->version_count = 0;
+    list_ready(model);
+}
+
+/* ---- operations ---- */
+
+static void answer(const struct ifd_repo_op *op, enum ifd_code code, const char *verb,
+                   const struct ifd_err *err)
+{
+    struct ifd_err told = {0};
+    if (!op->done) {
+        return;
     }
     if (code) {
-        return code;
+        (void)ifd_fail(&told, code, "failed to %s '%s', %s", verb, op->model->name, err->text);
     }
-    if (*ret_count == 0 && ifd_manifest_is_identity(&manifest)) {
-        *ret_number = ifd_arena_take_array(&load->arena, 1, sizeof(int64_t));
-        if (!*ret_number) {
-            return ifd_arena_fail(&load->arena, sizeof(int64_t), &load->err);
+    op->done(op->arg, code, &told);
+}
+
+/* A client's mistake is INVALID whatever part of the loader found it. */
+static enum ifd_code told_code(enum ifd_code code)
+{
+    return code == IFD_CORRUPT || code == IFD_UNSUPPORTED || code == IFD_TOO_LARGE ||
+                   code == IFD_NOT_FOUND || code == IFD_EXISTS
+               ? IFD_INVALID
+               : code;
+}
+
+/* The running operation is over: the next one's turn. */
+static void end_op(struct ifd_repo_op *op)
+{
+    struct ifd_repo *repo = op->repo;
+    struct ifd_repo_model *model = op->model;
+    const struct ifd_alloc *alloc = repo->options.alloc;
+    model->first_op = op->next;
+    model->last_op = op->next ? model->last_op : NULL;
+    repo->starting -= op->is_start;
+    ifd_release(alloc, op->load.version, op->load.version_capacity * sizeof(*op->load.version));
+    ifd_release(alloc, (void *)(uintptr_t)op->load.live,
+                op->load.live_count * sizeof(*op->load.live));
+    ifd_release(alloc, op, sizeof(*op));
+    if (model->first_op) {
+        begin_op(model->first_op);
+    } else if (model->version_count == 0 && model->reason[0] == '\0' && !model->is_listed) {
+        forget(repo, model);
+    }
+}
+
+static void drop_loaded(struct ifd_repo *repo, const struct ifd_load *load)
+{
+    for (uint32_t i = 0; i < load->version_count; i++) {
+        if (load->version[i].version) {
+            retire(repo, load->version[i].version);
         }
-        (*ret_number)[0] = 1;
-        *ret_count = 1;
     }
-    if (*ret_count == 0) {
-        return ifd_fail(&load->err, IFD_NOT_FOUND,
-                        "no version: \"%.120s\" has no folder whose name is a number", model->dir);
+}
+
+static struct ifd_version *live_version(const struct ifd_repo_model *model, int64_t number)
+{
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        if (model->version[i]->number == number) {
+            return model->version[i];
+        }
     }
-    *ret_count = apply_policy(&manifest, ret_number, *ret_count);
-    if (*ret_count == 0) {
-        return ifd_fail(&load->err, IFD_NOT_FOUND,
-                        "no version: version_policy names none that is there");
+    return NULL;
+}
+
+/* Takes over what the load made; what it did not keep is retired. False: no memory, nothing changed. */
+static bool take_loaded(struct ifd_repo *repo, struct ifd_repo_model *model,
+                        const struct ifd_load *load)
+{
+    const struct ifd_alloc *alloc = repo->options.alloc;
+    uint32_t count = load->version_count, capacity = count > 0 ? count : 1;
+    struct ifd_version **version = ifd_acquire_zeroed(alloc, capacity, sizeof(*version));
+    const char **ready = ifd_acquire_zeroed(alloc, capacity, sizeof(*ready));
+    if (!version || !ready) {
+        free_lists(alloc, version, ready, capacity);
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        version[i] = load->version[i].version ? load->version[i].version
+                                              : live_version(model, load->version[i].number);
+    }
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        bool stays = false;
+        for (uint32_t k = 0; k < count; k++) {
+            stays = stays || version[k] == model->version[i];
+        }
+        if (!stays) {
+            retire(repo, model->version[i]);
+        }
+    }
+    free_lists(alloc, model->version, model->ready, model->version_capacity);
+    model->version = version;
+    model->ready = ready;
+    model->version_count = count;
+    model->version_capacity = capacity;
+    list_ready(model);
+    return true;
+}
+
+/* Old versions stay: what is wrong with the new content is kept beside them. */
+static void keep_serving(struct ifd_repo *repo, struct ifd_repo_model *model,
+                         const struct ifd_load *load)
+{
+    drop_loaded(repo, load);
+    model->failed_number = load->failed_number;
+    (void)snprintf(model->failed_reason, sizeof(model->failed_reason), "%s", load->err.text);
+}
+
+static void load_done(void *arg)
+{
+    struct ifd_repo_op *op = arg;
+    struct ifd_repo *repo = op->repo;
+    struct ifd_repo_model *model = op->model;
+    struct ifd_load *load = &op->load;
+    model->is_loading = false;
+    model->failed_reason[0] = '\0';
+    model->failed_number = 0;
+    if (load->code && model->ready_count > 0) {
+        keep_serving(repo, model, load);
+    } else if (load->version_count > 0 || model->version_count > 0) {
+        if (!take_loaded(repo, model, load)) {
+            load->code =
+                ifd_fail(&load->err, IFD_NOMEM, "no memory for %u versions", load->version_count);
+            keep_serving(repo, model, load);
+        }
+    }
+    if (model->ready_count == 0 && !load->is_unknown) {
+        (void)snprintf(model->reason, sizeof(model->reason), "%s", load->err.text);
+    } else if (!load->code) {
+        model->reason[0] = '\0';
+    }
+    model->is_wanted = model->is_wanted || op->is_start || !load->code;
+    if (repo->watch) {
+        ifd_watcher_loaded(repo->watch, model->name, load->fingerprint, load->code,
+                           ifd_now_ns(repo->options.clock));
+    }
+    answer(op, load->is_unknown ? IFD_NOT_FOUND : told_code(load->code), "load", &load->err);
+    end_op(op);
+    repo->options.host.changed(repo->options.host.context);
+}
+
+static void load_work(void *arg)
+{
+    ifd_load_model(&((struct ifd_repo_op *)arg)->load);
+}
+
+static enum ifd_code list_live(struct ifd_repo_op *op, struct ifd_err *err)
+{
+    const struct ifd_repo_model *model = op->model;
+    uint32_t count = model->ready_count;
+    struct ifd_load_live *live = ifd_acquire_zeroed(op->repo->options.alloc, count, sizeof(*live));
+    if (!live && count > 0) {
+        return ifd_fail(err, IFD_NOMEM, "no memory");
+    }
+    op->load.live = live;
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        const struct ifd_version *version = model->version[i];
+        if (version->state == IFD_VERSION_READY) {
+            live[op->load.live_count++] =
+                (struct ifd_load_live){.number = version->number, .digest = version->digest};
+        }
     }
     return IFD_OK;
 }
 
-static void load_model(void *arg)
+static void begin_load(struct ifd_repo_op *op)
 {
-    struct load *load = arg;
-    const struct ifd_repo_options *options = &load->repo->options;
-    int64_t *number = NULL;
-    uint32_t count = 0;
-    char quoted[400];
-    enum ifd_code code = choose_versions(load, &number, &count);
+    struct ifd_repo *repo = op->repo;
+    const struct ifd_repo_host *host = &repo->options.host;
+    op->model->is_loading = true;
+    op->load.options = &repo->options;
+    op->load.name = op->model->name;
+    enum ifd_code code = list_live(op, &op->load.err);
     if (!code) {
-        load->version = ifd_acquire_zeroed(options->alloc, count, sizeof(*load->version));
-        code = load->version ? IFD_OK
-                             : ifd_fail(&load->err, IFD_NOMEM, "no memory for %u versions", count);
-    }
-    for (uint32_t i = 0; i < count && !code; i++) {
-        load->version[i] = new_version(load, number[i]);
-        if (!load->version[i]) {
-            code = ifd_fail(&load->err, IFD_NOMEM, "no memory for a version");
-            free_versions(options, load->version, count);
-            load->version = NULL;
-            break;
-        }
-        load_one(load, load->version[i]);
+        code = host->run_off_loop(host->context, load_work, load_done, op, &op->load.err);
     }
     if (code) {
-        ifd_log_error(options->log, "model not loaded", "name=%s reason=%s", load->model->name,
-                      ifd_log_quote(load->err.text, quoted, sizeof(quoted)));
+        op->load.code = code;
+        load_done(op);
+    }
+}
+
+/* What the index shows after an unload: the number, and why there is nothing behind it. */
+static struct ifd_version *new_husk(struct ifd_repo *repo, const struct ifd_version *version)
+{
+    struct ifd_version *husk = ifd_acquire_zeroed(repo->options.alloc, 1, sizeof(*husk));
+    if (husk) {
+        husk->number = version->number;
+        memcpy(husk->number_text, version->number_text, sizeof(husk->number_text));
+        husk->state = IFD_VERSION_UNAVAILABLE;
+        (void)snprintf(husk->reason, sizeof(husk->reason), "unloaded");
+    }
+    return husk;
+}
+
+static void unload(struct ifd_repo *repo, struct ifd_repo_model *model)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        struct ifd_version *husk = new_husk(repo, model->version[i]);
+        retire(repo, model->version[i]);
+        if (husk) { /* without memory the index has a row less */
+            model->version[count++] = husk;
+        }
+    }
+    model->version_count = count;
+    list_ready(model);
+    model->is_wanted = false;
+    model->failed_number = 0;
+    model->failed_reason[0] = '\0';
+    (void)snprintf(model->reason, sizeof(model->reason), "unloaded");
+}
+
+/* The folder is gone: so is the model. */
+static void remove_model(struct ifd_repo *repo, struct ifd_repo_model *model)
+{
+    ifd_log_info(repo->options.log, "model removed from the repository", "name=%s", model->name);
+    retire_all(repo, model);
+    model->is_wanted = model->is_listed = false;
+    model->reason[0] = model->failed_reason[0] = '\0';
+}
+
+static void begin_op(struct ifd_repo_op *op)
+{
+    struct ifd_repo *repo = op->repo;
+    struct ifd_err err = {0};
+    if (repo->is_stopping) {
+        answer(op, ifd_fail(&err, IFD_UNAVAILABLE, "the server is stopping"),
+               op->kind == OP_LOAD ? "load" : "unload", &err);
+        end_op(op);
         return;
     }
-    load->version_count = count;
-}
-
-static void finish_load(struct ifd_repo *repo, struct load *load)
-{
-    struct ifd_repo_model *model = load->model;
-    model->version = load->version;
-    model->version_count = load->version_count;
-    (void)snprintf(model->reason, sizeof(model->reason), "%s", load->err.text);
-    model->is_loading = false;
-    repo->loading--;
-    ifd_arena_finish(&load->arena);
-    ifd_release(repo->options.alloc, load, sizeof(*load));
-}
-
-static void model_loaded(void *arg)
-{
-    struct ifd_repo *repo = ((struct load *)arg)->repo;
-    finish_load(repo, arg);
+    if (op->kind == OP_LOAD) {
+        begin_load(op);
+        return;
+    }
+    if (op->kind == OP_UNLOAD) {
+        unload(repo, op->model);
+    } else {
+        remove_model(repo, op->model);
+    }
+    answer(op, IFD_OK, "unload", NULL);
+    end_op(op);
     repo->options.host.changed(repo->options.host.context);
 }
 
-static enum ifd_code begin_load(struct ifd_repo *repo, struct ifd_repo_model *model,
-                                struct ifd_err *err)
+/* Puts an operation at the end of its model's list. Errors: NOMEM. */
+static enum ifd_code add_op(struct ifd_repo *repo, struct ifd_repo_model *model,
+                            const struct ifd_repo_op *what, struct ifd_err *err)
 {
-    struct load *load = ifd_acquire_zeroed(repo->options.alloc, 1, sizeof(*load));
-    if (!load) {
-        return ifd_fail(err, IFD_NOMEM, "no memory to load model \"%s\"", model->name);
+    struct ifd_repo_op *op = ifd_acquire_zeroed(repo->options.alloc, 1, sizeof(*op));
+    if (!op) {
+        return ifd_fail(err, IFD_NOMEM, "no memory to load or unload model \"%s\"", model->name);
     }
-    load->repo = repo;
-    load->model = model;
-    ifd_arena_init(&load->arena, repo->options.alloc, REPO_ARENA_BYTES);
-    model->is_loading = true;
-    repo->loading++;
-    enum ifd_code code = repo->options.host.run_off_loop(repo->options.host.context, load_model,
-                                                         model_loaded, load, err);
-    if (code) {
-        load->err = *err;
-        finish_load(repo, load);
+    *op = *what;
+    op->repo = repo;
+    op->model = model;
+    repo->starting += op->is_start;
+    bool is_first = !model->first_op;
+    *(is_first ? &model->first_op : &model->last_op->next) = op;
+    model->last_op = op;
+    if (is_first) {
+        begin_op(op);
     }
-    return code;
+    return IFD_OK;
 }
 
-/* ---- listing ---- */
+void ifd_repo_load(struct ifd_repo *repo, struct ifd_str name, const struct ifd_source *request,
+                   ifd_repo_done_fn done, void *arg)
+{
+    struct ifd_err err = {0};
+    const struct ifd_repo_op what = {
+        .kind = OP_LOAD, .load.request = *request, .done = done, .arg = arg};
+    struct ifd_repo_model *model = find_or_add(repo, name);
+    enum ifd_code code = model ? add_op(repo, model, &what, &err)
+                               : ifd_fail(&err, IFD_NOMEM, "failed to load '%.*s', no memory",
+                                          name.size < 100 ? (int)name.size : 100, name.data);
+    if (code) {
+        done(arg, code, &err);
+    }
+}
+
+void ifd_repo_unload(struct ifd_repo *repo, struct ifd_str name, ifd_repo_done_fn done, void *arg)
+{
+    struct ifd_err err = {0};
+    const struct ifd_repo_op what = {.kind = OP_UNLOAD, .done = done, .arg = arg};
+    struct ifd_repo_model *model = find(repo, name);
+    enum ifd_code code =
+        model ? add_op(repo, model, &what, &err)
+              : ifd_fail(&err, IFD_NOT_FOUND, "failed to unload '%.*s', there is no such model",
+                         name.size < 100 ? (int)name.size : 100, name.data);
+    if (code) {
+        done(arg, code, &err);
+    }
+}
+
+void ifd_repo_stop(struct ifd_repo *repo)
+{
+    repo->is_stopping = true;
+}
+
+/* ---- the start ---- */
 
 static bool is_wanted(const char *name, const char *const *only, uint32_t only_count)
 {
@@ -252,95 +574,129 @@ static bool is_wanted(const char *name, const char *const *only, uint32_t only_c
             return true;
         }
     }
-    return only_count == 0;
+    return false;
 }
 
-static enum ifd_code add_model(struct ifd_repo *repo, const char *dir, const char *name,
-                               uint32_t capacity, struct ifd_err *err)
+static enum ifd_code list_all(struct ifd_repo *repo, struct ifd_err *err)
 {
-    struct ifd_repo_model *twin = NULL;
-    for (uint32_t i = 0; i < repo->model_count; i++) {
-        if (strcmp(repo->model[i].name, name) == 0) {
-            twin = &repo->model[i];
+    struct ifd_arena arena;
+    enum ifd_code code = IFD_OK;
+    ifd_arena_init(&arena, repo->options.alloc, SCAN_ARENA_BYTES);
+    for (uint32_t d = 0; d < repo->options.dir_count && !code; d++) {
+        int root = -1;
+        struct ifd_folder_names names = {0};
+        code = ifd_folder_open(repo->options.dir[d], &root, err);
+        if (code) {
+            break;
         }
-    }
-    if (twin) {
-        (void)ifd_str_format(twin->reason, sizeof(twin->reason),
-                             "model is in two repositories: \"%.90s\" and \"%.90s/%.40s\"",
-                             twin->dir, dir, name);
-        return IFD_OK;
-    }
-    const char *path = ifd_layout_join(&repo->arena, dir, name);
-    if (!path || repo->model_count == capacity) {
-        return ifd_arena_fail(&repo->arena, strlen(dir), err);
-    }
-    repo->model[repo->model_count++] = (struct ifd_repo_model){.name = name, .dir = path};
-    return IFD_OK;
-}
-
-static int compare_models(const void *a, const void *b)
-{
-    return strcmp(((const struct ifd_repo_model *)a)->name,
-                  ((const struct ifd_repo_model *)b)->name);
-}
-
-static enum ifd_code list_models(struct ifd_repo *repo, const char *const *only,
-                                 uint32_t only_count, struct ifd_err *err)
-{
-    uint32_t dirs = repo->options.dir_count, capacity = 0;
-    struct ifd_layout_names *names = ifd_arena_take_array(&repo->arena, dirs, sizeof(*names));
-    enum ifd_code code = names ? IFD_OK : ifd_arena_fail(&repo->arena, dirs, err);
-    for (uint32_t d = 0; d < dirs && !code; d++) {
-        code = ifd_layout_models(repo->options.dir[d], &repo->arena, &names[d], err);
-        capacity += code ? 0 : names[d].count;
-    }
-    if (code) {
-        return code;
-    }
-    repo->model = ifd_arena_take_array(&repo->arena, capacity, sizeof(*repo->model));
-    if (!repo->model) {
-        return ifd_arena_fail(&repo->arena, capacity * sizeof(*repo->model), err);
-    }
-    for (uint32_t d = 0; d < dirs && !code; d++) {
-        for (uint32_t i = 0; i < names[d].count && !code; i++) {
-            if (is_wanted(names[d].name[i], only, only_count)) {
-                code = add_model(repo, repo->options.dir[d], names[d].name[i], capacity, err);
+        code = ifd_layout_models(root, &arena, &names, err);
+        ifd_folder_close(root);
+        for (uint32_t i = 0; i < names.count && !code; i++) {
+            struct ifd_repo_model *model = find_or_add(repo, ifd_str(names.name[i]));
+            if (model) {
+                model->is_listed = true;
+            } else {
+                code = ifd_fail(err, IFD_NOMEM, "no memory for the list of models");
             }
         }
     }
-    if (repo->model_count > 0) {
-        qsort(repo->model, repo->model_count, sizeof(*repo->model), compare_models);
-    }
+    ifd_arena_finish(&arena);
     return code;
 }
 
 enum ifd_code ifd_repo_load_all(struct ifd_repo *repo, const char *const *only, uint32_t only_count,
-                                struct ifd_err *err)
+                                bool is_explicit, struct ifd_err *err)
 {
-    enum ifd_code code = list_models(repo, only, only_count, err);
+    const struct ifd_repo_op what = {.kind = OP_LOAD, .is_start = true};
+    enum ifd_code code = list_all(repo, err);
     for (uint32_t i = 0; i < only_count && !code; i++) {
         if (strcmp(only[i], "*") != 0 && !ifd_repo_find(repo, ifd_str(only[i]))) {
             code = ifd_fail(err, IFD_NOT_FOUND, "no repository has a model \"%s\"", only[i]);
         }
     }
     for (uint32_t i = 0; i < repo->model_count && !code; i++) {
-        struct ifd_repo_model *model = &repo->model[i];
-        if (model->reason[0] != '\0') {
-            char quoted[400];
-            ifd_log_error(repo->options.log, "model not loaded", "name=%s reason=%s", model->name,
-                          ifd_log_quote(model->reason, quoted, sizeof(quoted)));
-            continue;
+        struct ifd_repo_model *model = repo->model[i];
+        if (!is_explicit || is_wanted(model->name, only, only_count)) {
+            code = add_op(repo, model, &what, err);
         }
-        code = begin_load(repo, model, err);
     }
     return code;
+}
+
+/* ---- polling ---- */
+
+static void act(struct ifd_repo *repo, const struct ifd_watcher_action *action)
+{
+    struct ifd_err err = {0};
+    bool is_load = action->act == IFD_WATCHER_LOAD;
+    const struct ifd_repo_op what = {.kind = is_load ? OP_LOAD : OP_REMOVE};
+    struct ifd_repo_model *model =
+        is_load ? find_or_add(repo, ifd_str(action->name)) : find(repo, ifd_str(action->name));
+    enum ifd_code code = model     ? add_op(repo, model, &what, &err)
+                         : is_load ? ifd_fail(&err, IFD_NOMEM, "no memory for a model")
+                                   : IFD_OK;
+    if (code) { /* the watch tries again later */
+        ifd_log_error(repo->options.log, "change not taken", "name=%s reason=%s", action->name,
+                      err.text);
+        ifd_watcher_loaded(repo->watch, action->name, 0, code, ifd_now_ns(repo->options.clock));
+    }
+}
+
+static void poll_work(void *arg)
+{
+    struct poll *poll = arg;
+    const struct ifd_repo_options *options = &poll->repo->options;
+    ifd_scan_all(options->dir, options->dir_count, &poll->arena, &poll->scan);
+}
+
+static void poll_done(void *arg)
+{
+    struct poll *poll = arg;
+    struct ifd_repo *repo = poll->repo;
+    struct ifd_err err = poll->scan.err;
+    struct ifd_watcher_action action;
+    uint64_t now_ns = ifd_now_ns(repo->options.clock);
+    char quoted[400];
+    enum ifd_code code = ifd_watcher_scanned(repo->watch, &poll->scan, now_ns, &err);
+    if (code || !poll->scan.is_complete) {
+        ifd_log_warn(repo->options.log, "repository not listed, models stay", "reason=%s",
+                     ifd_log_quote(err.text, quoted, sizeof(quoted)));
+    }
+    ifd_arena_finish(&poll->arena);
+    ifd_release(repo->options.alloc, poll, sizeof(*poll));
+    repo->poll = NULL;
+    while (!repo->is_stopping && ifd_watcher_next(repo->watch, now_ns, &action)) {
+        act(repo, &action);
+    }
+    repo->options.host.polled(repo->options.host.context,
+                              ifd_watcher_wait_ns(repo->watch, now_ns) / 1000000 + 1);
+}
+
+void ifd_repo_poll(struct ifd_repo *repo)
+{
+    const struct ifd_repo_host *host = &repo->options.host;
+    if (repo->poll || repo->is_stopping) {
+        return;
+    }
+    struct poll *poll = ifd_acquire_zeroed(repo->options.alloc, 1, sizeof(*poll));
+    if (poll) {
+        poll->repo = repo;
+        ifd_arena_init(&poll->arena, repo->options.alloc, SCAN_ARENA_BYTES);
+        if (!host->run_off_loop(host->context, poll_work, poll_done, poll, NULL)) {
+            repo->poll = poll;
+            return;
+        }
+        ifd_release(repo->options.alloc, poll, sizeof(*poll));
+    }
+    ifd_log_warn(repo->options.log, "repository not polled", "reason=\"no memory\"");
+    host->polled(host->context, repo->options.poll_ns / 1000000);
 }
 
 /* ---- asking ---- */
 
 uint32_t ifd_repo_loading_count(const struct ifd_repo *repo)
 {
-    return repo->loading;
+    return repo->starting;
 }
 
 uint32_t ifd_repo_model_count(const struct ifd_repo *repo)
@@ -350,31 +706,17 @@ uint32_t ifd_repo_model_count(const struct ifd_repo *repo)
 
 const struct ifd_repo_model *ifd_repo_model_at(const struct ifd_repo *repo, uint32_t index)
 {
-    return &repo->model[index];
-}
-
-static int compare_name(struct ifd_str a, const char *b)
-{
-    int order = strncmp(a.data, b, a.size);
-    return order != 0 ? order : (b[a.size] == '\0' ? 0 : -1);
+    return repo->model[index];
 }
 
 const struct ifd_repo_model *ifd_repo_find(const struct ifd_repo *repo, struct ifd_str name)
 {
-    uint32_t low = 0, high = repo->model_count;
-    while (low < high && name.size > 0) {
-        uint32_t middle = low + (high - low) / 2;
-        int order = compare_name(name, repo->model[middle].name);
-        if (order == 0) {
-            return &repo->model[middle];
-        }
-        if (order < 0) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return NULL;
+    return find(repo, name);
+}
+
+const struct ifd_version *ifd_repo_draining(const struct ifd_repo *repo)
+{
+    return repo->draining;
 }
 
 static struct ifd_version *find_version(const struct ifd_repo_model *model, int64_t number)
@@ -432,16 +774,13 @@ enum ifd_code ifd_repo_acquire(struct ifd_repo *repo, struct ifd_str name, int64
     return IFD_OK;
 }
 
-void ifd_repo_release(struct ifd_repo *repo, struct ifd_version *version)
-{
-    (void)repo;
-    version->refs--;
-}
-
 enum ifd_code ifd_repo_check(const struct ifd_repo *repo, struct ifd_err *err)
 {
     for (uint32_t i = 0; i < repo->model_count; i++) {
-        const struct ifd_repo_model *model = &repo->model[i];
+        const struct ifd_repo_model *model = repo->model[i];
+        if (!model->is_wanted) {
+            continue;
+        }
         if (model->version_count == 0) {
             return ifd_fail(err, IFD_UNAVAILABLE, "model \"%s\" is not ready: %s", model->name,
                             model->is_loading ? "being loaded" : model->reason);

@@ -1,10 +1,13 @@
 /** The models of one or several repository folders: which exist, which are ready, which version answers.
  *
  *  Reading and planning happen on other threads; everything declared here is called on the loop thread. A model that cannot
- *  be loaded is listed with the reason and hurts no other. */
+ *  be loaded is listed with the reason and hurts no other. A load replaces versions only when all that it brings run: until
+ *  then, and if anything fails, those that serve go on. Replaced versions drain: they end when the last request that
+ *  pinned them is answered. */
 #ifndef INFERD_SERVER_REPO_REPO_H
 #define INFERD_SERVER_REPO_REPO_H
 
+#include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "server/repo/model.h"
 
@@ -20,8 +23,10 @@ struct ifd_repo_host {
     enum ifd_code (*start)(void *context, struct ifd_version *version, struct ifd_err *err);
     /** Undoes start; nobody holds the version. */
     void (*stop)(void *context, struct ifd_version *version);
-    /** A model was loaded, or failed to. */
+    /** Versions came or went, or a load failed. */
     void (*changed)(void *context);
+    /** A poll ended; the next should follow after wait_ms. */
+    void (*polled)(void *context, uint64_t wait_ms);
 };
 
 struct ifd_repo_options {
@@ -35,6 +40,8 @@ struct ifd_repo_options {
     uint32_t backend_count;
     uint32_t max_threads; /* of one instance */
     size_t max_model_bytes;
+    const struct ifd_clock *clock;
+    uint64_t poll_ns, settle_ns, dwell_ns; /* poll_ns 0: changes are not watched; see watcher.h */
 };
 
 IFD_NODISCARD enum ifd_code ifd_repo_create(const struct ifd_repo_options *options,
@@ -43,12 +50,33 @@ IFD_NODISCARD enum ifd_code ifd_repo_create(const struct ifd_repo_options *optio
 void ifd_repo_destroy(struct ifd_repo *repo);
 
 /** Lists the folders and begins to load: every model, or those whose names are in only (count > 0; "*" means all).
- *  Errors: a folder that cannot be read; a name in only that no folder has; NOMEM. */
+ *  is_explicit: none but those in only. Errors: a folder that cannot be read; a name in only that no folder has; NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_repo_load_all(struct ifd_repo *repo, const char *const *only,
-                                              uint32_t only_count, struct ifd_err *err);
+                                              uint32_t only_count, bool is_explicit,
+                                              struct ifd_err *err);
 
-/** Models that are still being loaded. */
+/** Models of the start that are still being loaded. */
 uint32_t ifd_repo_loading_count(const struct ifd_repo *repo);
+
+typedef void (*ifd_repo_done_fn)(void *arg, enum ifd_code code, const struct ifd_err *err);
+
+/** Loads a model, or loads it anew: versions whose content did not change stay as they are. One at a time for each model,
+ *  in the order of the calls. config and files of the request stay the caller's until done, which is called once, maybe at
+ *  once. Errors: NOT_FOUND (no such model), INVALID (config, files, content), NOMEM, IO, UNAVAILABLE (files changed while
+ *  they were read); the text begins with "failed to load". */
+void ifd_repo_load(struct ifd_repo *repo, struct ifd_str name, const struct ifd_source *request,
+                   ifd_repo_done_fn done, void *arg);
+/** Takes a model's versions from service; done comes as soon as they answer no new request. Errors: NOT_FOUND, NOMEM. */
+void ifd_repo_unload(struct ifd_repo *repo, struct ifd_str name, ifd_repo_done_fn done, void *arg);
+
+/** Scans the folders off the loop and acts on what changed; host.polled follows. poll_ns must not be 0. */
+void ifd_repo_poll(struct ifd_repo *repo);
+
+/** Answers loads and unloads that wait with UNAVAILABLE and begins none any more; what runs ends by itself. */
+void ifd_repo_stop(struct ifd_repo *repo);
+
+/** Versions that no longer answer new requests but still hold some; linked by next. */
+const struct ifd_version *ifd_repo_draining(const struct ifd_repo *repo);
 
 /** Sorted by name. */
 uint32_t ifd_repo_model_count(const struct ifd_repo *repo);

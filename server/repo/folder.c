@@ -1,0 +1,236 @@
+/* Opening beneath a root. */
+#include "server/repo/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/base/file.h"
+#include "engine/base/str.h"
+
+#define NAME_BYTES_MAX 128
+
+const char *ifd_folder_join(struct ifd_arena *arena, const char *dir, const char *name)
+{
+    size_t size = strlen(dir) + strlen(name) + 2;
+    char *path = ifd_arena_take(arena, size);
+    if (path) {
+        (void)snprintf(path, size, "%s/%s", dir, name);
+    }
+    return path;
+}
+
+bool ifd_folder_is_inside(struct ifd_str path)
+{
+    if (path.size == 0 || memchr(path.data, '\0', path.size)) {
+        return false;
+    }
+    while (path.data) {
+        struct ifd_str part = ifd_str_part(&path, '/');
+        if (part.size == 0 || ifd_str_equal(part, "..") || ifd_str_equal(part, ".")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool ifd_folder_is_name(struct ifd_str name)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789._-+";
+    if (name.size == 0 || name.size > NAME_BYTES_MAX || name.data[0] == '.') {
+        return false;
+    }
+    for (size_t i = 0; i < name.size; i++) {
+        if (!memchr(allowed, name.data[i], sizeof(allowed) - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- opening ---- */
+
+/* Part by part, no link followed: what can be done where openat2 is missing. */
+static int open_by_parts(int root, const char *path, int flags)
+{
+    char part[NAME_MAX + 1];
+    int at = root;
+    for (const char *rest = path;;) {
+        size_t size = strcspn(rest, "/");
+        if (size > NAME_MAX) {
+            errno = ENAMETOOLONG;
+        } else {
+            memcpy(part, rest, size);
+            part[size] = '\0';
+        }
+        bool is_last = rest[size] == '\0';
+        int next = size > NAME_MAX
+                       ? -1
+                       : openat(at, part,
+                                O_NOFOLLOW | O_CLOEXEC | (is_last ? flags : O_PATH | O_DIRECTORY));
+        int saved = errno;
+        if (at != root) {
+            (void)close(at);
+        }
+        errno = saved;
+        if (next < 0 || is_last) {
+            return next;
+        }
+        at = next;
+        rest += size + 1;
+    }
+}
+
+/* A descriptor, or -1 with errno. */
+static int open_beneath(int root, const char *path, int flags)
+{
+    if (!ifd_folder_is_inside(ifd_str(path)) && strcmp(path, ".") != 0) {
+        errno = EXDEV;
+        return -1;
+    }
+    struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC),
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+    for (int tries = 0; fd < 0 && errno == EAGAIN && tries < 100; tries++) {
+        fd = syscall(SYS_openat2, root, path, &how, sizeof(how)); /* a rename raced with it */
+    }
+    if (fd < 0 &&
+        (errno == ENOSYS || errno == EPERM)) { /* EPERM: a seccomp filter's way to say so */
+        return open_by_parts(root, path, flags);
+    }
+    return (int)fd;
+}
+
+static enum ifd_code fail_open(const char *what, const char *path, struct ifd_err *err)
+{
+    if (errno == EXDEV || errno == ELOOP) {
+        return ifd_fail(err, IFD_INVALID, "%s \"%s\" leads out of the repository", what, path);
+    }
+    enum ifd_code code = errno == ENOENT || errno == ENOTDIR ? IFD_NOT_FOUND : IFD_IO;
+    return ifd_fail(err, code, "cannot read %s \"%s\": %s", what, path, strerror(errno));
+}
+
+enum ifd_code ifd_folder_open(const char *path, int *ret_root, struct ifd_err *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return fail_open("folder", path, err);
+    }
+    *ret_root = fd;
+    return IFD_OK;
+}
+
+void ifd_folder_close(int root)
+{
+    (void)close(root);
+}
+
+enum ifd_code ifd_folder_read(int root, const char *path, size_t limit_bytes,
+                              const struct ifd_alloc *alloc, struct ifd_bytes *ret,
+                              struct ifd_err *err)
+{
+    /* O_NONBLOCK: a FIFO in the place of a model must not hang the reader. */
+    int fd = open_beneath(root, path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0) {
+        return fail_open("file", path, err);
+    }
+    enum ifd_code code = ifd_file_read_fd(fd, path, limit_bytes, alloc, ret, err);
+    (void)close(fd);
+    return code;
+}
+
+bool ifd_folder_stat(int root, const char *path, struct stat *ret)
+{
+    int fd = open_beneath(root, path, O_PATH);
+    if (fd < 0) {
+        return false;
+    }
+    bool ok = fstat(fd, ret) == 0;
+    int saved = errno;
+    (void)close(fd);
+    errno = saved;
+    return ok;
+}
+
+bool ifd_folder_is_folder(int root, const char *path)
+{
+    struct stat info;
+    return ifd_folder_stat(root, path, &info) && S_ISDIR(info.st_mode);
+}
+
+/* ---- listing ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static enum ifd_code add_name(struct ifd_folder_names *names, uint32_t *capacity,
+                              struct ifd_arena *arena, const char *name, struct ifd_err *err)
+{
+    if (names->count == *capacity) {
+        uint32_t more = *capacity > 0 ? *capacity * 2 : 16;
+        const char **grown = ifd_arena_take_array(arena, more, sizeof(*grown));
+        if (!grown) {
+            return ifd_arena_fail(arena, more * sizeof(*grown), err);
+        }
+        if (names->count > 0) {
+            memcpy(grown, names->name, names->count * sizeof(*grown));
+        }
+        names->name = grown;
+        *capacity = more;
+    }
+    const char *copy = ifd_arena_text(arena, name, strlen(name));
+    if (!copy) {
+        return ifd_arena_fail(arena, strlen(name), err);
+    }
+    names->name[names->count++] = copy;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_folder_list(int root, const char *path, struct ifd_arena *arena,
+                              struct ifd_folder_names *ret, struct ifd_err *err)
+{
+    int fd = open_beneath(root, path, O_RDONLY | O_DIRECTORY);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    if (!folder) {
+        enum ifd_code code = fail_open("folder", path, err);
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return code;
+    }
+    enum ifd_code code = IFD_OK;
+    struct ifd_folder_names names = {0};
+    uint32_t capacity = 0;
+    errno = 0;
+    for (struct dirent *entry = readdir(folder); entry && !code; entry = readdir(folder)) {
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        code = names.count == IFD_FOLDER_NAMES_MAX
+                   ? ifd_fail(err, IFD_TOO_LARGE, "folder \"%s\" has more than %d entries", path,
+                              IFD_FOLDER_NAMES_MAX)
+                   : add_name(&names, &capacity, arena, entry->d_name, err);
+        errno = 0;
+    }
+    if (!code && errno != 0) { /* half a listing must not look like a short one */
+        code = fail_open("folder", path, err);
+    }
+    (void)closedir(folder);
+    if (code) {
+        return code;
+    }
+    if (names.count > 0) {
+        qsort(names.name, names.count, sizeof(*names.name), compare_names);
+    }
+    *ret = names;
+    return IFD_OK;
+}

@@ -1,0 +1,47 @@
+/** The one place where names in a repository become files.
+ *
+ *  Everything is opened beneath a repository's root: openat2(RESOLVE_BENEATH). A symbolic link may point anywhere inside
+ *  the same repository (as Kubernetes' "..data" does); one that is absolute or leads out is refused, and so are "..", devices
+ *  and FIFOs. Kernels without openat2 (before Linux 5.6) follow no link at all. Thread: any. */
+#ifndef INFERD_SERVER_REPO_FOLDER_H
+#define INFERD_SERVER_REPO_FOLDER_H
+
+#include <sys/stat.h>
+
+#include "engine/base/arena.h"
+
+/** Entries of one folder at most. */
+#define IFD_FOLDER_NAMES_MAX 4096
+
+struct ifd_folder_names {
+    const char **name;
+    uint32_t count;
+};
+
+/** Opens a repository's folder. Errors: NOT_FOUND, IO. */
+IFD_NODISCARD enum ifd_code ifd_folder_open(const char *path, int *ret_root, struct ifd_err *err);
+void ifd_folder_close(int root);
+
+/** Reads a regular file into memory of its own, once: what happens to the file afterwards changes nothing. Give back with
+ *  ifd_release_tensor. Errors: NOT_FOUND, IO (also: it shrank meanwhile, it leads out of the repository), TOO_LARGE, NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_folder_read(int root, const char *path, size_t limit_bytes,
+                                            const struct ifd_alloc *alloc, struct ifd_bytes *ret,
+                                            struct ifd_err *err);
+
+/** Names in a folder, sorted, without those that begin with '.'. Errors: NOT_FOUND, IO, TOO_LARGE, NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_folder_list(int root, const char *path, struct ifd_arena *arena,
+                                            struct ifd_folder_names *ret, struct ifd_err *err);
+
+/** What path is, links followed. False with errno. */
+bool ifd_folder_stat(int root, const char *path, struct stat *ret);
+bool ifd_folder_is_folder(int root, const char *path);
+
+/** May path lie below some folder: relative, no empty part, no "." or ".."? */
+bool ifd_folder_is_inside(struct ifd_str path);
+/** May a model have this name: 1 … 128 letters, digits or . _ - +, no dot in front? */
+bool ifd_folder_is_name(struct ifd_str name);
+
+/** "dir/name" in the arena; NULL without memory. */
+const char *ifd_folder_join(struct ifd_arena *arena, const char *dir, const char *name);
+
+#endif

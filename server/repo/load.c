@@ -1,0 +1,312 @@
+/* From a name to versions that run. */
+#include "server/repo/load.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+#include "engine/base/str.h"
+#include "server/repo/layout.h"
+#include "server/repo/loader.h"
+#include "server/repo/scan.h"
+
+#define LOAD_ARENA_BYTES    ((size_t)64 << 20)
+#define VERSION_ARENA_BYTES ((size_t)128 << 20)
+
+void ifd_load_destroy_version(const struct ifd_repo_options *options, struct ifd_version *version)
+{
+    ifd_unload_version(options, version);
+    ifd_arena_finish(&version->arena);
+    ifd_release(options->alloc, version, sizeof(*version));
+}
+
+/* ---- finding the folder ---- */
+
+/* Opens the one repository that has the model. fingerprint: of all that have it, as ifd_scan_all sums them. */
+static enum ifd_code find_folder(const struct ifd_load *load, struct ifd_arena *arena,
+                                 int *ret_root, uint64_t *fingerprint, struct ifd_err *err)
+{
+    const struct ifd_repo_options *options = load->options;
+    int found = -1;
+    uint32_t count = 0;
+    const char *dir[2] = {"", ""};
+    enum ifd_code code = IFD_OK;
+    for (uint32_t d = 0; d < options->dir_count && !code; d++) {
+        int root = -1;
+        struct stat info;
+        struct ifd_scan_model model = {0};
+        code = ifd_folder_open(options->dir[d], &root, err);
+        if (code) {
+            break;
+        }
+        if (!ifd_folder_stat(root, load->name, &info) && errno == ENOENT) {
+            ifd_folder_close(root);
+            continue;
+        }
+        code = ifd_scan_one(root, load->name, arena, &model, err);
+        *fingerprint += model.fingerprint;
+        dir[count < 2 ? count : 1] = options->dir[d];
+        count++;
+        if (code || found >= 0) {
+            ifd_folder_close(root);
+        } else {
+            found = root;
+        }
+    }
+    if (!code && count == 0) {
+        code = ifd_fail(err, IFD_NOT_FOUND, "no repository has a model of this name");
+    } else if (!code && count > 1) {
+        code = ifd_fail(err, IFD_INVALID, "model is in two repositories: \"%.100s\" and \"%.100s\"",
+                        dir[0], dir[1]);
+    }
+    if (code && found >= 0) {
+        ifd_folder_close(found);
+    }
+    if (!code) {
+        *ret_root = found;
+    }
+    return code;
+}
+
+/* What was read is one state of the folder only if nothing changed meanwhile. */
+static enum ifd_code check_unchanged(const struct ifd_load *load, int root, struct ifd_arena *arena,
+                                     struct ifd_err *err)
+{
+    struct ifd_scan_model now = {0};
+    enum ifd_code code = ifd_scan_one(root, load->name, arena, &now, err);
+    return code ? code
+           : now.fingerprint == load->fingerprint
+               ? IFD_OK
+               : ifd_fail(err, IFD_UNAVAILABLE, "files changed while they were read");
+}
+
+/* ---- which versions ---- */
+
+/* Keeps those that the policy wants; all is ascending. */
+static uint32_t apply_policy(const struct ifd_manifest *m, int64_t **all, uint32_t count)
+{
+    uint32_t kept = 0;
+    if (m->policy == IFD_MANIFEST_LATEST && count > m->latest_count) {
+        *all += count - m->latest_count;
+        return m->latest_count;
+    }
+    if (m->policy != IFD_MANIFEST_SPECIFIC) {
+        return count;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < m->version_count; k++) {
+            if (m->version[k] == (*all)[i]) {
+                (*all)[kept++] = (*all)[i];
+                break;
+            }
+        }
+    }
+    return kept;
+}
+
+/* The versions to load. A model without a file needs no folder: it is version 1. */
+static enum ifd_code choose_versions(struct ifd_load *load, const struct ifd_source *source,
+                                     struct ifd_arena *arena, int64_t **ret_number,
+                                     uint32_t *ret_count)
+{
+    struct ifd_manifest manifest;
+    enum ifd_code code =
+        ifd_load_manifest(load->options, source, load->name, arena, NULL, &manifest, &load->err);
+    if (!code) {
+        code = ifd_layout_versions(source, arena, ret_number, ret_count, &load->err);
+    }
+    if (code) {
+        return code;
+    }
+    if (*ret_count == 0 && ifd_manifest_is_identity(&manifest)) {
+        *ret_number = ifd_arena_take_array(arena, 1, sizeof(int64_t));
+        if (!*ret_number) {
+            return ifd_arena_fail(arena, sizeof(int64_t), &load->err);
+        }
+        (*ret_number)[0] = 1;
+        *ret_count = 1;
+    }
+    if (*ret_count == 0) {
+        return ifd_fail(&load->err, IFD_NOT_FOUND,
+                        "no version: the model has no folder whose name is a number");
+    }
+    *ret_count = apply_policy(&manifest, ret_number, *ret_count);
+    if (*ret_count == 0) {
+        return ifd_fail(&load->err, IFD_NOT_FOUND,
+                        "no version: version_policy names none that is there");
+    }
+    return IFD_OK;
+}
+
+/* ---- one version ---- */
+
+static struct ifd_version *new_version(const struct ifd_load *load, int64_t number)
+{
+    const struct ifd_alloc *alloc = load->options->alloc;
+    struct ifd_version *version = ifd_acquire_zeroed(alloc, 1, sizeof(*version));
+    if (!version) {
+        return NULL;
+    }
+    ifd_arena_init(&version->arena, alloc, VERSION_ARENA_BYTES);
+    version->name = ifd_arena_text(&version->arena, load->name, strlen(load->name));
+    version->number = number;
+    (void)snprintf(version->number_text, sizeof(version->number_text), "%" PRId64, number);
+    if (!version->name) {
+        ifd_load_destroy_version(load->options, version);
+        return NULL;
+    }
+    return version;
+}
+
+static bool is_live(const struct ifd_load *load, const struct ifd_version *version)
+{
+    for (uint32_t i = 0; i < load->live_count; i++) {
+        if (load->live[i].number == version->number && load->live[i].digest == version->digest) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void note_failure(struct ifd_load *load, int64_t number, enum ifd_code code,
+                         const struct ifd_err *err)
+{
+    if (!load->code) {
+        load->code = code;
+        load->err = *err;
+        load->failed_number = number;
+    }
+}
+
+static void log_failure(const struct ifd_load *load, const char *number, const struct ifd_err *err)
+{
+    char quoted[400];
+    ifd_log_error(load->options->log, "model not loaded", "name=%s version=%s reason=%s",
+                  load->name, number, ifd_log_quote(err->text, quoted, sizeof(quoted)));
+}
+
+/* Reading: the only look at the folder. */
+static void read_one(struct ifd_load *load, const struct ifd_source *source, int64_t number)
+{
+    struct ifd_err err = {0};
+    struct ifd_version *version = new_version(load, number);
+    enum ifd_code code = IFD_OK;
+    if (!version) {
+        code = ifd_fail(&err, IFD_NOMEM, "no memory for version %" PRId64, number);
+        note_failure(load, number, code, &err);
+        return;
+    }
+    version->source = source;
+    code = ifd_load_read(load->options, version, &err);
+    if (code) {
+        ifd_unload_version(load->options, version);
+        version->state = IFD_VERSION_UNAVAILABLE;
+        (void)snprintf(version->reason, sizeof(version->reason), "%s", err.text);
+        note_failure(load, number, code, &err);
+        log_failure(load, version->number_text, &err);
+    } else if (is_live(load, version)) {
+        ifd_load_destroy_version(load->options, version);
+        version = NULL;
+    }
+    load->version[load->version_count++] =
+        (struct ifd_load_version){.number = number, .version = version};
+}
+
+static void start_one(struct ifd_load *load, struct ifd_version *version)
+{
+    struct ifd_err err = {0};
+    uint64_t begun_ns = ifd_monotonic_ns();
+    enum ifd_code code = ifd_load_start(load->options, version, &err);
+    if (code) {
+        ifd_unload_version(load->options, version);
+        version->state = IFD_VERSION_UNAVAILABLE;
+        (void)snprintf(version->reason, sizeof(version->reason), "%s", err.text);
+        note_failure(load, version->number, code, &err);
+        log_failure(load, version->number_text, &err);
+        return;
+    }
+    version->state = IFD_VERSION_READY;
+    ifd_log_info(load->options->log, "model loaded", "name=%s version=%s backend=%s took_ms=%llu",
+                 version->name, version->number_text, version->manifest.backend,
+                 (unsigned long long)((ifd_monotonic_ns() - begun_ns) / 1000000));
+}
+
+static void drop_versions(struct ifd_load *load)
+{
+    for (uint32_t i = 0; i < load->version_count; i++) {
+        if (load->version[i].version) {
+            ifd_load_destroy_version(load->options, load->version[i].version);
+        }
+    }
+    load->version_count = 0;
+}
+
+static enum ifd_code load_from(struct ifd_load *load, const struct ifd_source *source,
+                               struct ifd_arena *arena)
+{
+    int64_t *number = NULL;
+    uint32_t count = 0;
+    enum ifd_code code = choose_versions(load, source, arena, &number, &count);
+    if (code) {
+        return code;
+    }
+    load->version = ifd_acquire_zeroed(load->options->alloc, count, sizeof(*load->version));
+    if (!load->version) {
+        return ifd_fail(&load->err, IFD_NOMEM, "no memory for %u versions", count);
+    }
+    load->version_capacity = count;
+    for (uint32_t i = 0; i < count; i++) {
+        read_one(load, source, number[i]);
+    }
+    /* One failure beside versions that serve changes nothing: the rest need not be started at all. */
+    for (uint32_t i = 0; i < load->version_count; i++) {
+        struct ifd_version *version = load->version[i].version;
+        if (version && version->state != IFD_VERSION_UNAVAILABLE &&
+            (!load->code || load->live_count == 0)) {
+            start_one(load, version);
+        }
+        if (version) {
+            version->source = NULL;
+        }
+    }
+    struct ifd_err err = {0};
+    code = source->file_count > 0 ? IFD_OK : check_unchanged(load, source->root, arena, &err);
+    if (code) {
+        drop_versions(load);
+        load->err = err;
+        load->failed_number = 0;
+        return code;
+    }
+    return load->code;
+}
+
+void ifd_load_model(struct ifd_load *load)
+{
+    struct ifd_arena arena;
+    struct ifd_source source = load->request;
+    int root = -1;
+    ifd_arena_init(&arena, load->options->alloc, LOAD_ARENA_BYTES);
+    source.name = load->name;
+    enum ifd_code code = IFD_OK;
+    if (!ifd_folder_is_name(ifd_str(load->name))) {
+        code = ifd_fail(&load->err, IFD_INVALID,
+                        "the name of a model has 1 to 128 letters, digits or . _ - +");
+    } else if (source.file_count == 0) {
+        code = find_folder(load, &arena, &root, &load->fingerprint, &load->err);
+        load->is_unknown = code == IFD_NOT_FOUND;
+    }
+    if (!code) {
+        source.root = root;
+        code = load_from(load, &source, &arena);
+    }
+    if (code && load->version_count == 0) {
+        log_failure(load, "-", &load->err);
+    }
+    load->code = code;
+    if (root >= 0) {
+        ifd_folder_close(root);
+    }
+    ifd_arena_finish(&arena);
+}

@@ -1,0 +1,43 @@
+/** Loading one model, all versions that its policy wants, off the loop: everything here may take long.
+ *  Thread: any but the loop; the struct belongs to the load until it is over. */
+#ifndef INFERD_SERVER_REPO_LOAD_H
+#define INFERD_SERVER_REPO_LOAD_H
+
+#include "server/repo/repo.h"
+
+/** A version that serves already, as the loop thread knew it when the load began. */
+struct ifd_load_live {
+    int64_t number;
+    uint64_t digest;
+};
+
+struct ifd_load_version {
+    int64_t number;
+    struct ifd_version *version; /* NULL: the one that serves has the same content and stays */
+};
+
+struct ifd_load {
+    /* set before */
+    const struct ifd_repo_options *options;
+    const char *name;
+    struct ifd_source
+        request; /* config and files that the request brought; root and name are set here */
+    const struct ifd_load_live *live;
+    uint32_t live_count;
+
+    /* the result */
+    struct ifd_load_version *version; /* ascending; ifd_release'd by the caller */
+    uint32_t version_count, version_capacity;
+    bool is_unknown;      /* no repository has this model */
+    uint64_t fingerprint; /* of the folder, before anything was read */
+    enum ifd_code
+        code; /* the first failure; versions that did not load are UNAVAILABLE with the reason */
+    struct ifd_err err;
+    int64_t failed_number; /* the version it was about; 0: all */
+};
+
+void ifd_load_model(struct ifd_load *load);
+/** Gives back a version that nobody holds. */
+void ifd_load_destroy_version(const struct ifd_repo_options *options, struct ifd_version *version);
+
+#endif

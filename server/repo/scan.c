@@ -1,0 +1,148 @@
+/* Walking folders. */
+#include "server/repo/scan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/repo/digest.h"
+#include "server/repo/layout.h"
+
+#define DEPTH_MAX 8
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), tail = strlen(end);
+    return size >= tail && strcmp(text + size - tail, end) == 0;
+}
+
+bool ifd_scan_is_temporary(const char *name)
+{
+    static const char *const ends[] = {"~", ".swp", ".tmp", ".part", ".filepart", ".crdownload"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        if (ends_with(name, ends[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint64_t time_ns(struct timespec at)
+{
+    return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
+}
+
+static enum ifd_code walk(int root, const char *path, unsigned depth, struct ifd_arena *arena,
+                          struct ifd_scan_model *model, struct ifd_err *err)
+{
+    struct ifd_folder_names names = {0};
+    enum ifd_code code = ifd_folder_list(root, path, arena, &names, err);
+    for (uint32_t i = 0; i < names.count && !code; i++) {
+        struct stat info = {0};
+        const char *name = names.name[i];
+        const char *inside = ifd_folder_join(arena, path, name);
+        if (!inside) {
+            return ifd_arena_fail(arena, strlen(path), err);
+        }
+        if (ifd_scan_is_temporary(name)) {
+            model->is_unfinished = model->is_unfinished || depth > 0;
+            continue;
+        }
+        uint64_t digest = ifd_digest_bytes(model->fingerprint, inside, strlen(inside));
+        if (!ifd_folder_stat(root, inside, &info)) {
+            model->fingerprint = ifd_digest_u64(digest, (uint64_t)errno); /* gone, or a bad link */
+            continue;
+        }
+        digest = ifd_digest_u64(ifd_digest_u64(digest, info.st_mode & S_IFMT), info.st_dev);
+        digest = ifd_digest_u64(digest, info.st_ino);
+        model->fingerprint = digest;
+        if (!S_ISDIR(info.st_mode)) { /* of a folder only what lies in it counts */
+            digest = ifd_digest_u64(digest, (uint64_t)info.st_size);
+            digest = ifd_digest_u64(digest, time_ns(info.st_mtim));
+            model->fingerprint = ifd_digest_u64(digest, time_ns(info.st_ctim));
+        } else if (depth < DEPTH_MAX) {
+            code = walk(root, inside, depth + 1, arena, model, err);
+        }
+    }
+    return code;
+}
+
+enum ifd_code ifd_scan_one(int root, const char *name, struct ifd_arena *arena,
+                           struct ifd_scan_model *ret, struct ifd_err *err)
+{
+    struct ifd_scan_model model = {.name = name, .fingerprint = IFD_DIGEST_START};
+    enum ifd_code code = walk(root, name, 0, arena, &model, err);
+    if (!code) {
+        *ret = model;
+    }
+    return code;
+}
+
+static int compare_models(const void *a, const void *b)
+{
+    return strcmp(((const struct ifd_scan_model *)a)->name,
+                  ((const struct ifd_scan_model *)b)->name);
+}
+
+static enum ifd_code scan_root(const char *dir, struct ifd_arena *arena, struct ifd_scan *scan,
+                               struct ifd_err *err)
+{
+    int root = -1;
+    struct ifd_folder_names names = {0};
+    enum ifd_code code = ifd_folder_open(dir, &root, err);
+    if (code) {
+        return code;
+    }
+    code = ifd_layout_models(root, arena, &names, err);
+    struct ifd_scan_model *grown =
+        code ? NULL : ifd_arena_take_array(arena, scan->count + names.count, sizeof(*grown));
+    if (!code && !grown) {
+        code = ifd_arena_fail(arena, names.count * sizeof(*grown), err);
+    }
+    if (!code && scan->count > 0) {
+        memcpy(grown, scan->model, scan->count * sizeof(*grown));
+    }
+    scan->model = grown ? grown : scan->model;
+    for (uint32_t i = 0; i < names.count && !code; i++) {
+        struct ifd_scan_model *model = &scan->model[scan->count++];
+        if (ifd_scan_one(root, names.name[i], arena, model, NULL)) {
+            /* Not readable now; a load would say why, and a change of that is a change. */
+            *model = (struct ifd_scan_model){.name = names.name[i], .fingerprint = 1};
+        }
+    }
+    ifd_folder_close(root);
+    return code;
+}
+
+/* Neighbours of one name become one model. */
+static void merge_twins(struct ifd_scan *scan)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < scan->count; i++) {
+        struct ifd_scan_model *last = kept > 0 ? &scan->model[kept - 1] : NULL;
+        if (last && strcmp(last->name, scan->model[i].name) == 0) {
+            last->fingerprint += scan->model[i].fingerprint; /* in whatever order they come */
+            last->is_unfinished = last->is_unfinished || scan->model[i].is_unfinished;
+        } else {
+            scan->model[kept++] = scan->model[i];
+        }
+    }
+    scan->count = kept;
+}
+
+void ifd_scan_all(const char *const *dir, uint32_t dir_count, struct ifd_arena *arena,
+                  struct ifd_scan *ret)
+{
+    *ret = (struct ifd_scan){.is_complete = true};
+    for (uint32_t d = 0; d < dir_count; d++) {
+        struct ifd_err err = {0};
+        if (scan_root(dir[d], arena, ret, &err)) {
+            ret->err = ret->is_complete ? err : ret->err;
+            ret->is_complete = false;
+        }
+    }
+    if (ret->count > 0) {
+        qsort(ret->model, ret->count, sizeof(*ret->model), compare_models);
+    }
+    merge_twins(ret);
+}

@@ -1,0 +1,35 @@
+/** What the repositories look like from outside: for each model a fingerprint of its files' names, sizes, times and inodes.
+ *  Opens folders, never files: cheap enough to be done every few seconds. Thread: any but the loop. */
+#ifndef INFERD_SERVER_REPO_SCAN_H
+#define INFERD_SERVER_REPO_SCAN_H
+
+#include "server/repo/folder.h"
+
+/** A model's folder as a scan saw it. Equal fingerprints: nothing was written, renamed or replaced in between. */
+struct ifd_scan_model {
+    const char *name;
+    uint64_t fingerprint;
+    bool
+        is_unfinished; /* a version's folder has a file that an upload leaves only while it runs (*.part, *.tmp) */
+};
+
+struct ifd_scan {
+    struct ifd_scan_model *model; /* sorted by name; a name in two repositories is one model, its
+                                  * fingerprint their sum */
+    uint32_t count;
+    bool is_complete;   /* false: a repository could not be listed, so that absence means nothing */
+    struct ifd_err err; /* the first reason */
+};
+
+/** Every model of the repositories; memory of the arena. */
+void ifd_scan_all(const char *const *dir, uint32_t dir_count, struct ifd_arena *arena,
+                  struct ifd_scan *ret);
+
+/** One model's folder. Errors: as ifd_folder_list. */
+IFD_NODISCARD enum ifd_code ifd_scan_one(int root, const char *name, struct ifd_arena *arena,
+                                         struct ifd_scan_model *ret, struct ifd_err *err);
+
+/** A name that editors and uploads use for what is not the file yet: "x~", "x.swp", "x.tmp", "x.part". */
+bool ifd_scan_is_temporary(const char *name);
+
+#endif

@@ -1,0 +1,228 @@
+/* Fingerprints in, loads and unloads out. */
+#include "server/repo/watcher.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_FIRST_NS ((uint64_t)1000000000)
+#define RETRY_LAST_NS  ((uint64_t)60 * 1000000000)
+#define NAME_BYTES     (sizeof(((struct entry *)NULL)->name))
+
+struct entry {
+    char name[256];
+    bool is_present, is_unfinished, is_loading, was_tried, will_retry;
+    uint64_t seen, seen_since_ns; /* the fingerprint of the last scans */
+    uint32_t seen_scans;          /* how many in a row had it */
+    uint64_t tried;               /* the fingerprint that serves, or that failed */
+    uint64_t earliest_ns;         /* of the next load: dwell after a swap, or the retry's time */
+    uint32_t attempts, absent_scans;
+};
+
+struct ifd_watcher {
+    struct ifd_watcher_options options;
+    struct entry **entry;
+    uint32_t count, capacity;
+};
+
+bool ifd_watcher_is_transient(enum ifd_code code)
+{
+    return code == IFD_IO || code == IFD_NOMEM || code == IFD_UNAVAILABLE || code == IFD_BUSY ||
+           code == IFD_CANCELLED;
+}
+
+enum ifd_code ifd_watcher_create(const struct ifd_watcher_options *options,
+                                 struct ifd_watcher **ret_watch, struct ifd_err *err)
+{
+    struct ifd_watcher *watch = ifd_acquire_zeroed(options->alloc, 1, sizeof(*watch));
+    if (!watch) {
+        return ifd_fail(err, IFD_NOMEM, "no memory to watch the repositories");
+    }
+    watch->options = *options;
+    *ret_watch = watch;
+    return IFD_OK;
+}
+
+void ifd_watcher_destroy(struct ifd_watcher *watch)
+{
+    if (!watch) {
+        return;
+    }
+    const struct ifd_alloc *alloc = watch->options.alloc;
+    for (uint32_t i = 0; i < watch->count; i++) {
+        ifd_release(alloc, watch->entry[i], sizeof(*watch->entry[i]));
+    }
+    ifd_release(alloc, watch->entry, watch->capacity * sizeof(*watch->entry));
+    ifd_release(alloc, watch, sizeof(*watch));
+}
+
+static struct entry *find(const struct ifd_watcher *watch, const char *name)
+{
+    for (uint32_t i = 0; i < watch->count; i++) {
+        if (strcmp(watch->entry[i]->name, name) == 0) {
+            return watch->entry[i];
+        }
+    }
+    return NULL;
+}
+
+static struct entry *find_or_add(struct ifd_watcher *watch, const char *name)
+{
+    const struct ifd_alloc *alloc = watch->options.alloc;
+    struct entry *entry = find(watch, name);
+    if (entry || strlen(name) >= NAME_BYTES) {
+        return entry;
+    }
+    if (watch->count == watch->capacity) {
+        uint32_t more = watch->capacity > 0 ? watch->capacity * 2 : 16;
+        struct entry **grown = ifd_acquire_zeroed(alloc, more, sizeof(*grown));
+        if (!grown) {
+            return NULL;
+        }
+        if (watch->count > 0) {
+            memcpy(grown, watch->entry, watch->count * sizeof(*grown));
+        }
+        ifd_release(alloc, watch->entry, watch->capacity * sizeof(*grown));
+        watch->entry = grown;
+        watch->capacity = more;
+    }
+    entry = ifd_acquire_zeroed(alloc, 1, sizeof(*entry));
+    if (entry) {
+        memcpy(entry->name, name, strlen(name) + 1);
+        watch->entry[watch->count++] = entry;
+    }
+    return entry;
+}
+
+static void see(struct entry *entry, const struct ifd_scan_model *model, uint64_t now_ns)
+{
+    if (!entry->is_present || entry->seen != model->fingerprint) {
+        entry->seen = model->fingerprint;
+        entry->seen_since_ns = now_ns;
+        entry->seen_scans = 0;
+    }
+    entry->seen_scans++;
+    entry->is_present = true;
+    entry->is_unfinished = model->is_unfinished;
+    entry->absent_scans = 0;
+}
+
+/* Those that are not there any more; what nobody needs is dropped, so that names may come and go for years. */
+static void forget_absent(struct ifd_watcher *watch)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < watch->count; i++) {
+        struct entry *entry = watch->entry[i];
+        if (entry->absent_scans > 0) {
+            entry->is_present = false;
+            entry->seen_scans = 0;
+        }
+        if (!entry->is_present && !entry->was_tried && !entry->is_loading) {
+            ifd_release(watch->options.alloc, entry, sizeof(*entry));
+        } else {
+            watch->entry[kept++] = entry;
+        }
+    }
+    watch->count = kept;
+}
+
+enum ifd_code ifd_watcher_scanned(struct ifd_watcher *watch, const struct ifd_scan *scan,
+                                  uint64_t now_ns, struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    /* A mount that went away looks like an empty folder. */
+    bool tells_absence = scan->is_complete && scan->count > 0;
+    for (uint32_t i = 0; i < watch->count && tells_absence; i++) {
+        watch->entry[i]->absent_scans++;
+    }
+    for (uint32_t i = 0; i < scan->count; i++) {
+        struct entry *entry = find_or_add(watch, scan->model[i].name);
+        if (entry) {
+            see(entry, &scan->model[i], now_ns);
+        } else if (strlen(scan->model[i].name) < NAME_BYTES) {
+            code = ifd_fail(err, IFD_NOMEM, "no memory to watch model \"%s\"", scan->model[i].name);
+        }
+    }
+    forget_absent(watch);
+    return code;
+}
+
+static bool is_changed(const struct entry *entry)
+{
+    return entry->is_present && (!entry->was_tried || entry->seen != entry->tried);
+}
+
+static bool is_settled(const struct ifd_watcher *watch, const struct entry *entry, uint64_t now_ns)
+{
+    return entry->seen_scans >= 2 && !entry->is_unfinished &&
+           now_ns - entry->seen_since_ns >= watch->options.settle_ns;
+}
+
+bool ifd_watcher_next(struct ifd_watcher *watch, uint64_t now_ns, struct ifd_watcher_action *ret)
+{
+    for (uint32_t i = 0; i < watch->count; i++) {
+        struct entry *entry = watch->entry[i];
+        if (entry->is_loading) {
+            continue;
+        }
+        if (entry->absent_scans >= watch->options.absent_scans && entry->was_tried) {
+            entry->was_tried = entry->will_retry = false;
+            entry->earliest_ns = 0;
+            *ret = (struct ifd_watcher_action){.act = IFD_WATCHER_UNLOAD, .name = entry->name};
+            return true;
+        }
+        bool is_due = is_changed(entry) ? is_settled(watch, entry, now_ns)
+                                        : entry->is_present && entry->will_retry;
+        if (is_due && now_ns >= entry->earliest_ns) {
+            entry->is_loading = true;
+            *ret = (struct ifd_watcher_action){.act = IFD_WATCHER_LOAD, .name = entry->name};
+            return true;
+        }
+    }
+    return false;
+}
+
+void ifd_watcher_loaded(struct ifd_watcher *watch, const char *name, uint64_t fingerprint,
+                        enum ifd_code code, uint64_t now_ns)
+{
+    struct entry *entry = find_or_add(watch, name);
+    if (!entry) {
+        return;
+    }
+    entry->is_loading = false;
+    entry->was_tried = true;
+    entry->will_retry = code && ifd_watcher_is_transient(code);
+    if (entry->tried != fingerprint || !code) {
+        entry->attempts = 0;
+    }
+    entry->tried = fingerprint;
+    entry->earliest_ns = 0;
+    if (!code) {
+        entry->earliest_ns = now_ns + watch->options.dwell_ns;
+    } else if (entry->will_retry) {
+        uint32_t doublings = entry->attempts < 6 ? entry->attempts : 6;
+        uint64_t wait_ns = RETRY_FIRST_NS << doublings;
+        entry->earliest_ns = now_ns + (wait_ns < RETRY_LAST_NS ? wait_ns : RETRY_LAST_NS);
+        entry->attempts++;
+    }
+}
+
+uint64_t ifd_watcher_wait_ns(const struct ifd_watcher *watch, uint64_t now_ns)
+{
+    uint64_t wait_ns = watch->options.poll_ns;
+    for (uint32_t i = 0; i < watch->count; i++) {
+        const struct entry *entry = watch->entry[i];
+        uint64_t need_ns = wait_ns;
+        if (entry->is_loading) {
+            continue;
+        }
+        if (is_changed(entry) && !entry->is_unfinished) {
+            need_ns = watch->options.settle_ns;
+        } else if (entry->is_present && entry->will_retry) {
+            need_ns = 0;
+        }
+        uint64_t held_ns = entry->earliest_ns > now_ns ? entry->earliest_ns - now_ns : 0;
+        need_ns = need_ns > held_ns ? need_ns : held_ns;
+        wait_ns = need_ns < wait_ns ? need_ns : wait_ns;
+    }
+    return wait_ns;
+}

@@ -1,0 +1,271 @@
+/* When changes are taken: the state machine on a clock of the test, with scans that the test makes up. */
+#include "server/repo/watcher.h"
+
+#include <string.h>
+
+#include "tests/support/test.h"
+
+#define SECOND ((uint64_t)1000000000)
+
+struct world {
+    struct ifd_watcher *watcher;
+    uint64_t now_ns;
+    struct ifd_scan_model model[4];
+    uint32_t count;
+    bool is_broken; /* the repository cannot be listed */
+};
+
+static void begin(struct world *world)
+{
+    const struct ifd_watcher_options options = {.alloc = ifd_alloc_system(),
+                                                .poll_ns = 15 * SECOND,
+                                                .settle_ns = 2 * SECOND,
+                                                .dwell_ns = 10 * SECOND,
+                                                .absent_scans = 2};
+    struct ifd_err err = {0};
+    *world = (struct world){.now_ns = 1000 * SECOND};
+    REQUIRE_OK(ifd_watcher_create(&options, &world->watcher, &err), &err);
+}
+
+static void set(struct world *world, const char *name, uint64_t fingerprint)
+{
+    world->model[0] = (struct ifd_scan_model){.name = name, .fingerprint = fingerprint};
+    world->count = 1;
+}
+
+/* Time passes, then a scan: 'L', 'U' or '-' for what is to be done. */
+static char scan_after(struct world *world, uint64_t ns)
+{
+    struct ifd_err err = {0};
+    struct ifd_watcher_action action = {0}, more;
+    const struct ifd_scan scan = {
+        .model = world->model, .count = world->count, .is_complete = !world->is_broken};
+    world->now_ns += ns;
+    REQUIRE_OK(ifd_watcher_scanned(world->watcher, &scan, world->now_ns, &err), &err);
+    if (!ifd_watcher_next(world->watcher, world->now_ns, &action)) {
+        return '-';
+    }
+    EXPECT(!ifd_watcher_next(world->watcher, world->now_ns, &more));
+    return action.act == IFD_WATCHER_LOAD ? 'L' : 'U';
+}
+
+static void loaded(struct world *world, uint64_t fingerprint, enum ifd_code code)
+{
+    ifd_watcher_loaded(world->watcher, "m", fingerprint, code, world->now_ns);
+}
+
+/* A model that serves content 1 and may be replaced. */
+static void begin_serving(struct world *world)
+{
+    begin(world);
+    set(world, "m", 1);
+    loaded(world, 1, IFD_OK);
+    world->now_ns += 100 * SECOND;
+    EXPECT_INT(scan_after(world, 0), '-');
+}
+
+static void change_is_taken_after_it_settled(void)
+{
+    struct world w;
+    begin_serving(&w);
+    set(&w, "m", 2);
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    EXPECT_INT((long)(ifd_watcher_wait_ns(w.watcher, w.now_ns) / SECOND), 2);
+    EXPECT_INT(scan_after(&w, 2 * SECOND), 'L');
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void change_is_not_taken_while_files_grow(void)
+{
+    struct world w;
+    begin_serving(&w);
+    for (uint64_t fingerprint = 2; fingerprint < 50; fingerprint++) {
+        set(&w, "m", fingerprint);
+        EXPECT_INT(scan_after(&w, 3 * SECOND), '-');
+    }
+    EXPECT_INT(scan_after(&w, SECOND), '-'); /* still, but not for long enough */
+    EXPECT_INT(scan_after(&w, SECOND), 'L');
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void one_scan_settles_nothing_however_late_it_is(void)
+{
+    struct world w;
+    begin_serving(&w);
+    set(&w, "m", 2);
+    EXPECT_INT(scan_after(&w, 1000 * SECOND), '-');
+    EXPECT_INT(scan_after(&w, 0), '-'); /* two scans at one moment neither */
+    EXPECT_INT(scan_after(&w, 2 * SECOND), 'L');
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void unfinished_upload_is_left_alone(void)
+{
+    struct world w;
+    begin_serving(&w);
+    set(&w, "m", 2);
+    w.model[0].is_unfinished = true;
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    w.model[0].is_unfinished = false;
+    EXPECT_INT(scan_after(&w, 15 * SECOND), 'L');
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void same_content_is_loaded_once(void)
+{
+    struct world w;
+    begin_serving(&w);
+    set(&w, "m", 2);
+    (void)scan_after(&w, 15 * SECOND);
+    EXPECT_INT(scan_after(&w, 15 * SECOND), 'L');
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-'); /* it is being loaded */
+    loaded(&w, 2, IFD_OK);
+    for (int i = 0; i < 10; i++) {
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    }
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void content_that_failed_is_tried_again_only_when_it_changes(void)
+{
+    struct world w;
+    begin_serving(&w);
+    set(&w, "m", 2);
+    (void)scan_after(&w, 15 * SECOND);
+    EXPECT_INT(scan_after(&w, 15 * SECOND), 'L');
+    loaded(&w, 2, IFD_CORRUPT);
+    for (int i = 0; i < 100; i++) {
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    }
+    set(&w, "m", 3);
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    EXPECT_INT(scan_after(&w, 2 * SECOND), 'L');
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void input_output_errors_are_retried_without_end_and_more_and_more_slowly(void)
+{
+    struct world w;
+    uint64_t wait_ns[12];
+    begin_serving(&w);
+    set(&w, "m", 2);
+    (void)scan_after(&w, 15 * SECOND);
+    EXPECT_INT(scan_after(&w, 15 * SECOND), 'L');
+    for (size_t i = 0; i < 12; i++) {
+        loaded(&w, 2, IFD_IO);
+        wait_ns[i] = SECOND << (i < 6 ? i : 6);
+        wait_ns[i] = wait_ns[i] < 60 * SECOND ? wait_ns[i] : 60 * SECOND;
+        EXPECT_INT(scan_after(&w, wait_ns[i] - 1), '-');
+        EXPECT_INT(scan_after(&w, 1), 'L');
+    }
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void change_during_a_load_is_taken_after_it(void)
+{
+    struct world w;
+    begin_serving(&w);
+    set(&w, "m", 2);
+    (void)scan_after(&w, 15 * SECOND);
+    EXPECT_INT(scan_after(&w, 15 * SECOND), 'L');
+    set(&w, "m", 3);
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    loaded(&w, 2, IFD_UNAVAILABLE); /* files changed while they were read */
+    EXPECT_INT(scan_after(&w, SECOND), 'L');
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void flapping_folder_is_held_back(void)
+{
+    struct world w;
+    uint32_t loads = 0;
+    begin_serving(&w);
+    for (uint64_t second = 0; second < 600; second++) {
+        set(&w, "m", 2 + second / 3 % 2); /* other content every 3 s */
+        if (scan_after(&w, SECOND) == 'L') {
+            loads++;
+            loaded(&w, w.model[0].fingerprint, IFD_OK);
+        }
+    }
+    EXPECT(loads > 0);
+    EXPECT(loads <= 60);
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void model_is_unloaded_after_two_listings_without_it(void)
+{
+    struct world w;
+    begin_serving(&w);
+    set(&w, "other", 9);
+    w.model[0].is_unfinished = true; /* never loaded */
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    EXPECT_INT(scan_after(&w, 15 * SECOND), 'U');
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void model_that_is_missing_once_stays(void)
+{
+    struct world w;
+    begin_serving(&w);
+    for (int i = 0; i < 10; i++) {
+        set(&w, "other", 9);
+        w.model[0].is_unfinished = true;
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+        set(&w, "m", 1);
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    }
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void unreadable_or_empty_repository_unloads_nothing(void)
+{
+    struct world w;
+    begin_serving(&w);
+    w.count = 0;
+    for (int i = 0; i < 10; i++) {
+        w.is_broken = i % 2 == 0;
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    }
+    set(&w, "m", 1);
+    w.is_broken = false;
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-'); /* the same content is back: nothing to do */
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void model_that_came_back_is_loaded(void)
+{
+    struct world w;
+    begin_serving(&w);
+    set(&w, "other", 9);
+    w.model[0].is_unfinished = true;
+    (void)scan_after(&w, 15 * SECOND);
+    EXPECT_INT(scan_after(&w, 15 * SECOND), 'U');
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    set(&w, "m", 1);
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    EXPECT_INT(scan_after(&w, 2 * SECOND), 'L');
+    ifd_watcher_destroy(w.watcher);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(change_is_taken_after_it_settled),
+        T(change_is_not_taken_while_files_grow),
+        T(one_scan_settles_nothing_however_late_it_is),
+        T(unfinished_upload_is_left_alone),
+        T(same_content_is_loaded_once),
+        T(content_that_failed_is_tried_again_only_when_it_changes),
+        T(input_output_errors_are_retried_without_end_and_more_and_more_slowly),
+        T(change_during_a_load_is_taken_after_it),
+        T(flapping_folder_is_held_back),
+        T(model_is_unloaded_after_two_listings_without_it),
+        T(model_that_is_missing_once_stays),
+        T(unreadable_or_empty_repository_unloads_nothing),
+        T(model_that_came_back_is_loaded),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
