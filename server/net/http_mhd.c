@@ -20,9 +20,9 @@
 #include "server/net/gate.h"
 #include "server/obs/access_log.h"
 
-/* Per connection, for the request line and headers; the rest buffers body bytes between two reads. Untouched pages cost
- * nothing. */
-#define CONNECTION_MEMORY_BYTES ((size_t)1 << 16)
+/* Per connection, for the request line and headers; the rest buffers body bytes between two reads. The library clears all
+ * of it after every request, so more costs time. */
+#define CONNECTION_MEMORY_BYTES ((size_t)16384)
 /* What a request may hold beside its body: decoded JSON tensors are the largest part. */
 #define ARENA_CAP_BYTES ((size_t)1 << 30)
 /* A request that held more gives it back; the memory of smaller ones serves the next request. */

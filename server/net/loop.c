@@ -1,6 +1,9 @@
 /* libuv behind our names. */
 #include "server/net/loop.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <uv.h>
 
 struct callback {
@@ -17,7 +20,9 @@ struct signal_slot {
 struct ifd_loop {
     const struct ifd_alloc *alloc;
     uv_loop_t uv;
-    uv_async_t async;
+    /* An event descriptor instead of uv_async_t, whose receiver spins while a sender that lost its core is half done. */
+    int wake_fd;
+    uv_poll_t wake;
     uv_prepare_t prepare;
     struct callback on_wake, before_wait;
     struct signal_slot signal[IFD_LOOP_SIGNALS];
@@ -43,14 +48,46 @@ static void call(const struct callback *callback)
     }
 }
 
-static void on_async(uv_async_t *handle)
+static void on_wake_fd(uv_poll_t *handle, int status, int events)
 {
-    call(&((struct ifd_loop *)handle->data)->on_wake);
+    struct ifd_loop *loop = handle->data;
+    uint64_t wakes = 0;
+    (void)status;
+    (void)events;
+    /* Emptied before the call: what is pushed during it wakes anew. Nothing to read is as good. */
+    ssize_t got = read(loop->wake_fd, &wakes, sizeof(wakes));
+    (void)got;
+    call(&loop->on_wake);
 }
 
 static void on_prepare(uv_prepare_t *handle)
 {
     call(&((struct ifd_loop *)handle->data)->before_wait);
+}
+
+static enum ifd_code start(struct ifd_loop *loop, struct ifd_err *err)
+{
+    int failed = uv_loop_init(&loop->uv);
+    if (failed) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "cannot start the event loop: %s",
+                        uv_strerror(failed));
+    }
+    loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    failed = loop->wake_fd < 0 ? UV_EMFILE : uv_poll_init(&loop->uv, &loop->wake, loop->wake_fd);
+    if (failed) {
+        if (loop->wake_fd >= 0) {
+            (void)close(loop->wake_fd);
+        }
+        (void)uv_loop_close(&loop->uv);
+        return ifd_fail(err, IFD_UNAVAILABLE, "cannot make an event descriptor: %s",
+                        uv_strerror(failed));
+    }
+    loop->wake.data = loop;
+    (void)uv_poll_start(&loop->wake, UV_READABLE, on_wake_fd); /* these cannot fail */
+    (void)uv_prepare_init(&loop->uv, &loop->prepare);
+    (void)uv_prepare_start(&loop->prepare, on_prepare);
+    loop->prepare.data = loop;
+    return IFD_OK;
 }
 
 enum ifd_code ifd_loop_create(const struct ifd_alloc *alloc, struct ifd_loop **ret_loop,
@@ -61,23 +98,11 @@ enum ifd_code ifd_loop_create(const struct ifd_alloc *alloc, struct ifd_loop **r
         return ifd_fail(err, IFD_NOMEM, "no memory for the event loop");
     }
     loop->alloc = alloc;
-    int failed = uv_loop_init(&loop->uv);
-    if (failed) {
+    enum ifd_code code = start(loop, err);
+    if (code) {
         ifd_release(alloc, loop, sizeof(*loop));
-        return ifd_fail(err, IFD_UNAVAILABLE, "cannot start the event loop: %s",
-                        uv_strerror(failed));
+        return code;
     }
-    failed = uv_async_init(&loop->uv, &loop->async, on_async);
-    if (failed) {
-        (void)uv_loop_close(&loop->uv);
-        ifd_release(alloc, loop, sizeof(*loop));
-        return ifd_fail(err, IFD_UNAVAILABLE, "cannot start the event loop: %s",
-                        uv_strerror(failed));
-    }
-    loop->async.data = loop;
-    (void)uv_prepare_init(&loop->uv, &loop->prepare); /* these two cannot fail */
-    (void)uv_prepare_start(&loop->prepare, on_prepare);
-    loop->prepare.data = loop;
     *ret_loop = loop;
     return IFD_OK;
 }
@@ -88,13 +113,14 @@ void ifd_loop_destroy(struct ifd_loop *loop)
         return;
     }
     loop->before_wait.fn = NULL;
-    uv_close((uv_handle_t *)&loop->async, NULL);
+    uv_close((uv_handle_t *)&loop->wake, NULL);
     uv_close((uv_handle_t *)&loop->prepare, NULL);
     for (uint32_t i = 0; i < loop->signal_count; i++) {
         uv_close((uv_handle_t *)&loop->signal[i].handle, NULL);
     }
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT); /* lets every close finish */
     (void)uv_loop_close(&loop->uv);
+    (void)close(loop->wake_fd);
     ifd_release(loop->alloc, loop, sizeof(*loop));
 }
 
@@ -115,7 +141,10 @@ void ifd_loop_on_wake(struct ifd_loop *loop, ifd_loop_fn fn, void *arg)
 
 void ifd_loop_wake(void *loop)
 {
-    (void)uv_async_send(&((struct ifd_loop *)loop)->async);
+    const uint64_t one = 1;
+    /* It can only fail with the counter full, and then the loop is awake already. */
+    ssize_t put = write(((struct ifd_loop *)loop)->wake_fd, &one, sizeof(one));
+    (void)put;
 }
 
 void ifd_loop_before_wait(struct ifd_loop *loop, ifd_loop_fn fn, void *arg)
