@@ -119,7 +119,8 @@ struct ifd_infer_request {
     struct ifd_arena *arena; /* of the HTTP request; workers do not touch it */
 
     /** In the model's order of inputs; data == NULL for an optional input that is absent. Shapes include the batch
-     *  dimension. The memory stays until done(). dtype, shape and bytes were checked against the description. */
+     *  dimension. The memory stays until done(), and after done() with OK until release_outputs(): outputs may lie in it
+     *  (identity). dtype, shape and bytes were checked against the description. */
     struct ifd_tensor *input;
 
     /** In the model's order of outputs. wanted[i] false: not returned. The service fills output[i] before done(): memory

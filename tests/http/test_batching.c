@@ -1,0 +1,149 @@
+/* Requests of many clients in shared runs of a real model: every client gets its own numbers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/file.h"
+#include "tests/http/live.h"
+#include "tests/support/test.h"
+
+#define CLIENTS 48
+
+/* OUTPUT0 = INPUT0 + INPUT1, OUTPUT1 = INPUT0 - INPUT1; see tests/data/README.md. */
+static const char config[] = "max_batch_size: 8\n"
+                             "dynamic_batching { max_queue_delay_microseconds: 200000 }\n";
+
+static char dir[64];
+
+static void path_of(char *ret, size_t size, const char *name)
+{
+    (void)snprintf(ret, size, "%s/%s", dir, name);
+}
+
+static void make_repository(void)
+{
+    char path[200];
+    struct ifd_bytes file = {0};
+    struct ifd_err err = {0};
+    (void)snprintf(dir, sizeof(dir), "/tmp/ifd_batch_XXXXXX");
+    REQUIRE(mkdtemp(dir) != NULL);
+    path_of(path, sizeof(path), "sum");
+    REQUIRE(mkdir(path, 0700) == 0);
+    path_of(path, sizeof(path), "sum/1");
+    REQUIRE(mkdir(path, 0700) == 0);
+    REQUIRE_OK(ifd_file_read(test_source("tests/data/repository/simple/1/model.tflite"), 1 << 20,
+                             ifd_alloc_system(), &file, &err),
+               &err);
+    path_of(path, sizeof(path), "sum/1/model.tflite");
+    REQUIRE_OK(ifd_file_write(path, file, &err), &err);
+    ifd_release_tensor(ifd_alloc_system(), (void *)(uintptr_t)file.data, file.size);
+    path_of(path, sizeof(path), "sum/config.pbtxt");
+    REQUIRE_OK(
+        ifd_file_write(path, (struct ifd_bytes){(const uint8_t *)config, sizeof(config) - 1}, &err),
+        &err);
+}
+
+static void remove_repository(void)
+{
+    static const char *const names[] = {"sum/config.pbtxt", "sum/1/model.tflite", "sum/1", "sum",
+                                        ""};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char path[200];
+        path_of(path, sizeof(path), names[i]);
+        EXPECT(remove(path) == 0);
+    }
+}
+
+/* batch × 16 numbers counting up from first, as JSON. */
+static void add_numbers(char *text, size_t size, int first, int batch)
+{
+    for (int i = 0; i < 16 * batch; i++) {
+        size_t used = strlen(text);
+        (void)snprintf(text + used, size - used, "%s%d", i > 0 ? "," : "", first + i);
+    }
+}
+
+static void send_request(int fd, int client, int batch)
+{
+    static char body[8192], head[256];
+    (void)snprintf(body, sizeof(body),
+                   "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[%d,16],\"datatype\":\"INT32\","
+                   "\"data\":[",
+                   batch);
+    add_numbers(body, sizeof(body), 1000 * client, batch);
+    size_t used = strlen(body);
+    (void)snprintf(body + used, sizeof(body) - used,
+                   "]},{\"name\":\"INPUT1\",\"shape\":[%d,16],\"datatype\":\"INT32\",\"data\":[",
+                   batch);
+    add_numbers(body, sizeof(body), client, batch);
+    used = strlen(body);
+    (void)snprintf(body + used, sizeof(body) - used, "]}]}");
+    (void)snprintf(head, sizeof(head),
+                   "POST /v2/models/sum/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n",
+                   strlen(body));
+    client_send_text(fd, head);
+    client_send_text(fd, body);
+}
+
+static void expect_answer(int fd, int client, int batch)
+{
+    static struct answer answer;
+    answer = client_read(fd);
+    EXPECT_INT(answer.status, 200);
+    const char *difference = strstr(answer.body, "\"name\":\"OUTPUT1\"");
+    REQUIRE(difference != NULL);
+    const char *at = strstr(difference, "\"data\":[");
+    REQUIRE(at != NULL);
+    at += strlen("\"data\":[");
+    for (int i = 0; i < 16 * batch; i++) {
+        char *end = NULL;
+        REQUIRE(strtol(at, &end, 10) == 999L * client);
+        at = end + 1;
+    }
+    at = strstr(strstr(answer.body, "\"name\":\"OUTPUT0\""), "\"data\":[") + strlen("\"data\":[");
+    for (int i = 0; i < 16 * batch; i++) {
+        char *end = NULL;
+        REQUIRE(strtol(at, &end, 10) == 1001L * client + 2 * i);
+        at = end + 1;
+    }
+}
+
+static void clients_share_runs_and_get_their_own_numbers(void)
+{
+    struct live live;
+    char option[100];
+    int fd[CLIENTS];
+    make_repository();
+    (void)snprintf(option, sizeof(option), "--model-repository=%s", dir);
+    live_start(&live, (const char *const[]){option, NULL});
+    for (int i = 0; i < CLIENTS; i++) {
+        fd[i] = client_connect(&live);
+        REQUIRE(fd[i] >= 0);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        send_request(fd[i], i, 1 + i % 3);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        expect_answer(fd[i], i, 1 + i % 3);
+        (void)close(fd[i]);
+    }
+    struct answer stats = client_get(&live, "/v2/models/sum/stats");
+    const char *inferences = strstr(stats.body, "\"inference_count\":");
+    const char *executions = strstr(stats.body, "\"execution_count\":");
+    REQUIRE(inferences && executions);
+    EXPECT_INT(strtol(inferences + 18, NULL, 10), 2 * CLIENTS); /* 1 + 2 + 3 of every three */
+    EXPECT(strtol(executions + 18, NULL, 10) < CLIENTS);
+    EXPECT(strtol(executions + 18, NULL, 10) >= 2 * CLIENTS / 8);
+    live_stop(&live);
+    remove_repository();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(clients_share_runs_and_get_their_own_numbers),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
