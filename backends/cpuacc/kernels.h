@@ -155,6 +155,8 @@ struct ifd_kern_gemm_f32 {
     /* bias: n values or NULL. */
     void (*pack)(const struct ifd_gemm_weights *weights, const float *bias, void *dst);
     void (*run)(const struct ifd_gemm_args *args);
+    /* Columns a vector: narrower products leave the rest unused. */
+    size_t (*lanes)(void);
 };
 
 /* ---- depthwise convolutions ----------------------------------------------------------------- */

@@ -1,8 +1,9 @@
 /* f32 depthwise convolution over the vector vocabulary: a vector of channels at a time.
  *
  * 3x3 windows keep their nine weights in registers, and with stride 1 compute two output lines at
- * once; columns roll, so that every input is loaded once for both lines and three positions. Other windows
- * sum tap by tap over two positions. Rows and columns outside the image contribute nothing. */
+ * once; columns roll, so that every input is loaded once for both lines and three positions. Dilated
+ * ones and those of five or seven columns are summed a line at a time over strips of positions. Rows and
+ * columns outside the image contribute nothing. */
 #include "backends/cpuacc/kernels/pack.h"
 #include "backends/cpuacc/kernels/simd.h"
 
@@ -221,71 +222,159 @@ static void line_3x3_strided(const struct job *job, size_t y)
     }
 }
 
-/* Any window: a line at a time, `count` positions at once so that their sums overlap in time. All
- * columns of these positions lie inside the image unless checked. */
-INLINE void positions_any(const struct job *job, struct line *line, size_t y, size_t x,
-                          const size_t count, const int checked)
+/* `count` output positions of one line, dilation_x apart from each other so that their windows share
+ * columns: each is loaded once for all of them. checked: some may lie outside the image. */
+INLINE void strip(const struct job *job, struct line *line, size_t y, size_t x, const size_t kw,
+                  const size_t stride, const size_t count, const int checked)
 {
     const struct ifd_dw_args *args = job->args;
-    const float *w = job->packed + VF_LANES;
-    vf sum[4] = {line->bias, line->bias, line->bias, line->bias};
-    for (size_t ky = 0; ky < job->kh; ky++, w += job->kw * VF_LANES) {
+    const float *packed = job->packed + VF_LANES;
+    const int64_t first = (int64_t)(x * stride) - (int64_t)args->pad_left;
+    const int64_t apart = (int64_t)args->dilation_x;
+    vf sum[8];
+    UNROLL for (size_t p = 0; p < count; p++)
+    {
+        sum[p] = line->bias;
+    }
+    for (size_t ky = 0; ky < job->kh; ky++, packed += kw * VF_LANES) {
         int64_t iy = (int64_t)(y * args->stride_y + ky * args->dilation_y) - (int64_t)args->pad_top;
         if (iy < 0 || iy >= (int64_t)args->in_h) {
             continue;
         }
         set_row(job, line, 0, iy);
-        for (size_t kx = 0; kx < job->kw; kx++) {
-            vf wv = vf_load(w + kx * VF_LANES);
+        const int64_t pixel = (int64_t)line->step[0];
+        const float *row = line->row[0] + first * pixel;
+        vf w[7];
+        UNROLL for (size_t kx = 0; kx < kw; kx++)
+        {
+            w[kx] = vf_load(packed + kx * VF_LANES);
+        }
+        UNROLL for (size_t c = 0; c < (count - 1) * stride + kw; c++, row += apart * pixel)
+        {
+            if (checked && (uint64_t)(first + (int64_t)c * apart) >= (uint64_t)line->in_w) {
+                continue;
+            }
+            const vf v = vf_load(row);
             UNROLL for (size_t p = 0; p < count; p++)
             {
-                int64_t ix = (int64_t)((x + p) * args->stride_x + kx * args->dilation_x) -
-                             (int64_t)args->pad_left;
-                if (!checked || (ix >= 0 && ix < line->in_w)) {
-                    vf v = vf_load(line->row[0] + ix * (int64_t)line->step[0]);
-                    sum[p] = vf_fma(v, wv, sum[p]);
+                if (c >= p * stride && c < p * stride + kw) {
+                    sum[p] = vf_fma(v, w[c - p * stride], sum[p]);
                 }
             }
         }
     }
     UNROLL for (size_t p = 0; p < count; p++)
     {
-        store(line, sum[p], 0, x + p);
+        store(line, sum[p], 0, x + p * args->dilation_x);
     }
 }
 
+/* Positions x, x + dilation_x, ... of a line. */
+INLINE void strips(const struct job *job, struct line *line, size_t y, size_t x, const size_t kw,
+                   const size_t stride, const size_t most)
+{
+    const struct ifd_dw_args *args = job->args;
+    const size_t apart = args->dilation_x;
+    while (x < line->out_w) {
+        const size_t left = (line->out_w - x + apart - 1) / apart;
+        const size_t count = left >= most ? most : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        const int64_t first = (int64_t)(x * stride) - (int64_t)args->pad_left;
+        const int64_t last = first + (int64_t)(((count - 1) * stride + kw - 1) * apart);
+        if (count == most && first >= 0 && last < line->in_w) {
+            strip(job, line, y, x, kw, stride, most, 0);
+        } else if (count == most) {
+            strip(job, line, y, x, kw, stride, most, 1);
+        } else if (count == 4) {
+            strip(job, line, y, x, kw, stride, 4, 1);
+        } else if (count == 2) {
+            strip(job, line, y, x, kw, stride, 2, 1);
+        } else {
+            strip(job, line, y, x, kw, stride, 1, 1);
+        }
+        x += count * apart;
+    }
+}
+
+INLINE void line_strips(const struct job *job, size_t y, const size_t kw, const size_t stride,
+                        const size_t most)
+{
+    struct line line = start_line(job, y);
+    for (size_t phase = 0; phase < job->args->dilation_x; phase++) {
+        strips(job, &line, y, phase, kw, stride, most);
+    }
+}
+
+static void line_3(const struct job *job, size_t y)
+{
+    line_strips(job, y, 3, 1, 8);
+}
+
+static void line_5(const struct job *job, size_t y)
+{
+    line_strips(job, y, 5, 1, 8);
+}
+
+static void line_7(const struct job *job, size_t y)
+{
+    line_strips(job, y, 7, 1, 4);
+}
+
+static void line_5_strided(const struct job *job, size_t y)
+{
+    line_strips(job, y, 5, 2, 4);
+}
+
+/* Any other window: one position at a time. */
 static void line_any(const struct job *job, size_t y)
 {
     const struct ifd_dw_args *args = job->args;
     struct line line = start_line(job, y);
-    const size_t span = (job->kw - 1) * args->dilation_x;
-    for (size_t x = 0; x < line.out_w;) {
-        int64_t first = (int64_t)(x * args->stride_x) - (int64_t)args->pad_left;
-        int64_t last = first + (int64_t)(3 * args->stride_x + span);
-        if (x + 4 <= line.out_w && first >= 0 && last < line.in_w) {
-            positions_any(job, &line, y, x, 4, 0);
-            x += 4;
-        } else {
-            positions_any(job, &line, y, x, 1, 1);
-            x++;
+    for (size_t x = 0; x < line.out_w; x++) {
+        const float *w = job->packed + VF_LANES;
+        vf sum = line.bias;
+        for (size_t ky = 0; ky < job->kh; ky++, w += job->kw * VF_LANES) {
+            set_row(job, &line, 0,
+                    (int64_t)(y * args->stride_y + ky * args->dilation_y) - (int64_t)args->pad_top);
+            for (size_t kx = 0; kx < job->kw; kx++) {
+                int64_t ix =
+                    (int64_t)(x * args->stride_x + kx * args->dilation_x) - (int64_t)args->pad_left;
+                if (ix >= 0 && ix < line.in_w) {
+                    vf v = vf_load(line.row[0] + ix * (int64_t)line.step[0]);
+                    sum = vf_fma(v, vf_load(w + kx * VF_LANES), sum);
+                }
+            }
         }
+        store(&line, sum, 0, x);
     }
+}
+
+/* The fastest way to do a line, other than two at once. */
+static void (*choose_line(const struct job *job))(const struct job *job, size_t y)
+{
+    const struct ifd_dw_args *args = job->args;
+    const int is_dense = args->dilation_x == 1 && args->dilation_y == 1;
+    if (job->kw == 3 && job->kh == 3 && is_dense && args->stride_x <= 2) {
+        return args->stride_x == 1 ? line_3x3_one : line_3x3_strided;
+    }
+    if (job->kw == 5 && args->stride_x == 2 && args->dilation_x == 1) {
+        return line_5_strided;
+    }
+    if (args->stride_x == 1) {
+        return job->kw == 3 ? line_3 : job->kw == 5 ? line_5 : job->kw == 7 ? line_7 : line_any;
+    }
+    return line_any;
 }
 
 static void run_block(const struct job *job)
 {
     const struct ifd_dw_args *args = job->args;
-    int rolls = job->kh == 3 && job->kw == 3 && args->dilation_x == 1 && args->dilation_y == 1;
+    void (*const line)(const struct job *, size_t) = choose_line(job);
     for (size_t y = args->y_begin; y < args->y_end;) {
-        if (rolls && args->stride_x == 1 && args->stride_y == 1 && y + 1 < args->y_end) {
+        if (line == line_3x3_one && args->stride_y == 1 && y + 1 < args->y_end) {
             line_3x3_two(job, y);
             y += 2;
-        } else if (rolls && args->stride_x == 1) {
-            line_3x3_one(job, y++);
-        } else if (rolls && args->stride_x == 2) {
-            line_3x3_strided(job, y++);
         } else {
-            line_any(job, y++);
+            line(job, y++);
         }
     }
 }

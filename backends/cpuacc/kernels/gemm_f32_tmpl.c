@@ -194,4 +194,9 @@ static void pack(const struct ifd_gemm_weights *weights, const float *bias, void
     ifd_pack_gemm_f32(&layout, weights, bias, dst);
 }
 
-const struct ifd_kern_gemm_f32 IFD_TABLE = {packed_bytes, pack, run};
+static size_t lanes(void)
+{
+    return VF_LANES;
+}
+
+const struct ifd_kern_gemm_f32 IFD_TABLE = {packed_bytes, pack, run, lanes};

@@ -4,7 +4,11 @@
  *   plain   every output row reads one contiguous input row (1×1 stride 1, fully connected)
  *   lines   dilation 1: kw pixels of a line are contiguous, so a tap is a line of the window; lines that reach over the
  *           edge are copied with their padding into work memory first
- *   rows    dilation: a table of row pointers per tile, padding points to a row of zero points */
+ *   rows    dilation: a table of row pointers per tile, padding points to a row of zero points
+ *
+ * f32 layers with fewer channels than a vector holds compute a group of neighbouring pixels as one row (plain and lines):
+ * the same convolution with `group` times the channels and the step, whose weights repeat once a pixel, shifted along
+ * the line, with zeros round them. */
 #include "backends/cpuacc/ops/product.h"
 
 #include <string.h>
@@ -22,19 +26,49 @@ struct conv_params {
     size_t tile_rows;              /* output rows (pixels) of one call at most */
     size_t tile_lines;             /* LINES: output lines of one call at most, ≥ 1 */
     size_t out_stride, out_offset; /* elements: more than out_c apart inside of a concatenation */
-    struct ifd_acc_tail tail;      /* f32: applied to every tile while it is in the cache */
-    bool has_row_add;              /* weights with a zero point */
-    bool is_padded;                /* LINES: some window reaches over the edge */
+    size_t group;                  /* pixels a row; what follows is of one of them: */
+    size_t pixel_n, pixel_k, pixel_step; /* channels, inputs a tap, inputs to the next pixel */
+    struct ifd_acc_tail tail;            /* f32: applied to every tile while it is in the cache */
+    bool has_row_add;                    /* weights with a zero point */
+    bool is_padded;                      /* LINES: some window reaches over the edge */
     size_t sums_bytes; /* work memory: row_add and temporary sums, then lines or pointers */
 };
 
 /* ---- packing ---- */
 
+/* Weights and bias of a group: those of one pixel, repeated and shifted; returns the bias, or NULL for none. */
+static const float *group_weights(const struct conv_params *p, float *to)
+{
+    const float *from = p->product.weights, *bias = p->product.bias_f32;
+    memset(to, 0, p->out_c * p->taps * p->k * sizeof(*to));
+    for (size_t n = 0; n < p->out_c; n++) {
+        const float *w = from + n % p->pixel_n * p->taps * p->pixel_k;
+        for (size_t t = 0; t < p->taps; t++, to += p->k, w += p->pixel_k) {
+            memcpy(to + n / p->pixel_n * p->pixel_step, w, p->pixel_k * sizeof(*to));
+        }
+    }
+    for (size_t n = 0; bias && n < p->out_c; n++) {
+        to[n] = bias[n % p->pixel_n];
+    }
+    return bias ? to : NULL;
+}
+
+static size_t workspace_bytes(const struct conv_params *p)
+{
+    return p->group > 1 ? (p->out_c * p->taps * p->k + p->out_c) * sizeof(float)
+                        : ifd_acc_product_workspace(&p->product);
+}
+
 static void pack_weights(const struct ifd_kernels *kernels, const void *context, uint8_t *workspace,
                          uint8_t *packed)
 {
     const struct conv_params *p = context;
-    const void *weights = ifd_acc_product_weights(&p->product, workspace);
+    const float *bias = p->product.bias_f32;
+    if (p->group > 1) {
+        bias = group_weights(p, (float *)(void *)workspace);
+    }
+    const void *weights =
+        p->group > 1 ? workspace : ifd_acc_product_weights(&p->product, workspace);
     const struct ifd_gemm_weights gemm = {.w = weights,
                                           .n = p->out_c,
                                           .k = p->k,
@@ -45,7 +79,7 @@ static void pack_weights(const struct ifd_kernels *kernels, const void *context,
     if (p->product.is_q8) {
         kernels->gemm_q8.pack(&gemm, &p->product.requant, packed);
     } else {
-        kernels->gemm_f32.pack(&gemm, p->product.bias_f32, packed);
+        kernels->gemm_f32.pack(&gemm, bias, packed);
     }
 }
 
@@ -283,6 +317,52 @@ static size_t max_size(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* What a group of pixels costs, in vector operations a pixel: sums, and a handful for what comes after them, twice where
+ * the last vector is stored in part. */
+static double group_cost(const struct conv_params *p, size_t group, size_t lanes)
+{
+    const size_t columns = group * p->pixel_n, vectors = (columns + lanes - 1) / lanes;
+    const size_t k = p->pixel_k + (group - 1) * p->pixel_step;
+    const size_t stores = 4 * (vectors + (columns % lanes != 0));
+    return (double)(vectors * p->taps * k + stores) / (double)group;
+}
+
+/* Weights of a group stay in a part of L1. */
+#define GROUP_BYTES_MAX ((size_t)32 * 1024)
+
+/* The number of pixels to compute as one row: a power of two by which lines (or, where lines do not matter, all pixels)
+ * can be divided. */
+static size_t choose_group(const struct conv_params *p, size_t lanes)
+{
+    const size_t pixels = p->mode == PLAIN ? p->batch * p->out_h * p->out_w : p->out_w;
+    size_t best = 1;
+    for (size_t group = 2; p->pixel_n < lanes && group <= lanes && pixels % group == 0;
+         group *= 2) {
+        const size_t weights = p->taps * (p->pixel_k + (group - 1) * p->pixel_step);
+        if (weights * group * p->pixel_n * sizeof(float) <= GROUP_BYTES_MAX &&
+            group_cost(p, group, lanes) < group_cost(p, best, lanes)) {
+            best = group;
+        }
+    }
+    return best;
+}
+
+/* Rewrites the layer as one of fewer pixels with more channels. */
+static void group_pixels(struct conv_params *p, size_t group)
+{
+    p->group = group;
+    p->out_c *= group;
+    p->out_stride *= group;
+    p->k += (group - 1) * p->pixel_step;
+    if (p->mode == PLAIN) {
+        p->out_w = p->batch * p->out_h * p->out_w / group;
+        p->batch = p->out_h = 1;
+    } else {
+        p->out_w /= group;
+        p->stride_x *= group;
+    }
+}
+
 /* How many rows a call takes: their inputs should stay in the second-level cache while the weights go by block by block. */
 static void choose_tiles(struct conv_params *p, const struct ifd_host *host)
 {
@@ -360,14 +440,20 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     const struct ifd_acc_slice slice = ifd_acc_take_slice(lowering, out);
     p->out_stride = slice.exists ? slice.stride : p->out_c;
     p->out_offset = slice.offset;
+    const struct ifd_kernels *kernels = lowering->kernels;
+    const uint64_t macs = (uint64_t)p->batch * p->out_h * p->out_w * p->out_c * p->taps * p->k;
+    p->pixel_n = p->out_c;
+    p->pixel_k = p->k;
+    p->pixel_step = p->stride_x * p->in_c;
+    group_pixels(p, p->product.is_q8 || slice.exists || p->mode == ROWS
+                        ? 1
+                        : choose_group(p, kernels->gemm_f32.lanes()));
     choose_tiles(p, lowering->host);
     struct ifd_acc_step *step = NULL;
     enum ifd_code code = ifd_acc_add_step(lowering, run[p->mode], p, operands, 2, out, &step, err);
     if (code != IFD_OK) {
         return code;
     }
-    const struct ifd_kernels *kernels = lowering->kernels;
-    const uint64_t macs = (uint64_t)p->batch * p->out_h * p->out_w * p->out_c * p->taps * p->k;
     step->max_threads = (uint32_t)(macs / (p->product.is_q8 ? 1000000 : 250000)) + 1;
     ifd_acc_name_step(lowering, p->product.is_q8 ? "gemm_q8" : "gemm_f32", macs,
                       "%s %zux%zu/%zu%s%s%s%s", name, p->kh, p->kw, p->stride_y,
@@ -375,8 +461,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                       p->tail.exists ? "+" : "", p->tail.exists ? p->tail.name : "");
     const size_t bytes = p->product.is_q8 ? kernels->gemm_q8.packed_bytes(p->out_c, p->k, p->taps)
                                           : kernels->gemm_f32.packed_bytes(p->out_c, p->k, p->taps);
-    code = ifd_acc_add_pack(lowering, bytes, ifd_acc_product_workspace(&p->product), pack_weights,
-                            p, err);
+    code = ifd_acc_add_pack(lowering, bytes, workspace_bytes(p), pack_weights, p, err);
     return code == IFD_OK ? add_work(lowering, p, err) : code;
 }
 

@@ -10,6 +10,7 @@ struct dw_params {
     size_t batch, in_h, in_w, in_c, out_h, out_w, channels, multiplier;
     size_t kh, kw;
     struct ifd_dw_args args; /* what does not change from call to call */
+    size_t tile_lines;       /* output lines of one call at most */
     size_t wide_bytes;       /* work memory: one image with repeated channels */
 };
 
@@ -68,8 +69,6 @@ static void run_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *
     if (lines.begin == lines.end || args.c_begin == args.c_end) {
         return;
     }
-    args.y_begin = lines.begin;
-    args.y_end = lines.end;
     for (size_t b = 0; b < p->batch; b++) {
         const uint8_t *image = in + b * p->in_h * p->in_w * p->in_c * p->element;
         args.in = image;
@@ -78,8 +77,22 @@ static void run_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *
             args.in = work;
         }
         args.out = out + b * p->out_h * p->out_w * p->channels * p->element;
-        call(step, p, &args);
+        for (args.y_begin = lines.begin; args.y_begin < lines.end; args.y_begin = args.y_end) {
+            const size_t left = lines.end - args.y_begin;
+            args.y_end = args.y_begin + (left < p->tile_lines ? left : p->tile_lines);
+            call(step, p, &args);
+        }
     }
+}
+
+/* The kernels go over their lines once for every vector of channels, so the lines of a call should stay in a part of the
+ * second-level cache: an even number of them, because some are done in pairs. */
+static size_t choose_tile_lines(const struct dw_params *p, const struct ifd_host *host)
+{
+    const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes / 16 : 32 * 1024;
+    const size_t in = p->args.stride_y * p->args.in_line_stride, out = p->args.out_line_stride;
+    const size_t lines = cache / ((in + out) * p->element + 1);
+    return lines < 2 ? 2 : lines / 2 * 2;
 }
 
 static bool depthwise_takes(const struct ifd_node_view *node, struct ifd_err *reason)
@@ -181,6 +194,7 @@ static enum ifd_code depthwise_lower(struct ifd_acc_lowering *lowering,
         .kw = (size_t)filter->dim[2],
     };
     p->args = constant_args(p, &attrs->window, &size);
+    p->tile_lines = choose_tile_lines(p, lowering->host);
     if (p->multiplier > 1) {
         const size_t image = p->in_h * p->in_w * p->channels * p->element + IFD_TENSOR_PAD;
         p->wide_bytes = (image + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
