@@ -80,7 +80,7 @@ enum ifd_code ifd_graph_set_constant(struct ifd_graph *graph, uint32_t value, st
         return ifd_fail(err, IFD_INVALID, "constant \"%s\" is made by node %u", v->name,
                         v->producer);
     }
-    bool aligned = data.data && (uintptr_t)data.data % IFD_TENSOR_ALIGN == 0;
+    bool aligned = data.data && (uintptr_t)data.data % ifd_dtype_bytes(v->desc.dtype) == 0;
     if (!aligned || readable_after < IFD_TENSOR_PAD) {
         uint8_t *copy = ifd_arena_take_tensor(graph->arena, data.size);
         if (!copy) {

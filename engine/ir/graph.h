@@ -19,7 +19,7 @@ struct ifd_value {
     const char *name; /* as in the file, "" if it has none */
     struct ifd_desc desc;
     struct ifd_bytes
-        data; /* constant: content, aligned and padded (copied if the file's is not); else {NULL, 0} */
+        data; /* constant: content, aligned to its elements and padded (copied if the file's is not); else {NULL, 0} */
     uint32_t producer; /* node, IFD_NONE for inputs and constants */
     bool is_constant;  /* also true for a constant of zero elements */
 };
@@ -58,7 +58,7 @@ IFD_NODISCARD enum ifd_code ifd_graph_add_value(struct ifd_graph *graph, const c
                                                 struct ifd_err *err);
 
 /** Makes a value constant. data must have exactly the bytes that desc says. It is used in place if it is aligned to
- *  IFD_TENSOR_ALIGN and readable_after ≥ IFD_TENSOR_PAD, and copied into the arena otherwise. */
+ *  the element's size and readable_after ≥ IFD_TENSOR_PAD, and copied into the arena otherwise. */
 IFD_NODISCARD enum ifd_code ifd_graph_set_constant(struct ifd_graph *graph, uint32_t value,
                                                    struct ifd_bytes data, size_t readable_after,
                                                    struct ifd_err *err);

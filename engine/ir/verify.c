@@ -53,7 +53,7 @@ static enum ifd_code check_value(const struct ifd_graph *graph, uint32_t index, 
                             v->name, v->data.size, ifd_dtype_name(v->desc.dtype),
                             ifd_shape_text(&v->desc.shape).s);
         }
-        if (!v->data.data || (uintptr_t)v->data.data % IFD_TENSOR_ALIGN != 0) {
+        if (!v->data.data || (uintptr_t)v->data.data % ifd_dtype_bytes(v->desc.dtype) != 0) {
             return ifd_fail(err, code, "constant %u \"%s\" is not aligned", index, v->name);
         }
     } else if (v->data.size != 0) {

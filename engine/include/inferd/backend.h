@@ -93,7 +93,7 @@ enum ifd_value_role {
 struct ifd_partition_value {
     struct ifd_desc desc;
     struct ifd_bytes
-        data; /* CONSTANT only: aligned, padded, valid until release() of every partition of this model */
+        data; /* CONSTANT only: aligned to the element's size, padded, valid until release() of every partition of this model */
     enum ifd_value_role role;
     uint32_t slot; /* INPUT, OUTPUT: position in ifd_binding.input / .output */
 };

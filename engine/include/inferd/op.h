@@ -57,7 +57,7 @@ struct ifd_attr_def {
 };
 
 /** An operand as the shape rule and the backends see it. desc is NULL for an optional input that is absent. data is the
- *  content if it is constant, else {NULL, 0}; constant memory is aligned and padded like every tensor. */
+ *  content if it is constant, else {NULL, 0}; constant memory is padded, but aligned to its element's size only: it is used where the file has it. */
 struct ifd_operand {
     const struct ifd_desc *desc;
     struct ifd_bytes data;

@@ -114,13 +114,13 @@ static enum ifd_code add_value(struct build *b, uint32_t tensor, uint32_t *ret)
     return code;
 }
 
-/* Content aligned and padded for kernels: in the file if it happens to be, copied once per buffer if not. */
-static enum ifd_code align_content(struct build *b, uint32_t buffer, struct ifd_bytes content,
-                                   struct ifd_bytes *ret)
+/* Content aligned to its elements and padded: in the file if it happens to be, copied once per buffer if not. */
+static enum ifd_code align_content(struct build *b, uint32_t buffer, size_t element,
+                                   struct ifd_bytes content, struct ifd_bytes *ret)
 {
     size_t after = (size_t)(b->file.data + b->file.size - (content.data + content.size));
     if (b->aligned[buffer].data ||
-        ((uintptr_t)content.data % IFD_TENSOR_ALIGN == 0 && after >= IFD_TENSOR_PAD)) {
+        ((uintptr_t)content.data % element == 0 && after >= IFD_TENSOR_PAD)) {
         *ret = b->aligned[buffer].data ? b->aligned[buffer] : content;
         return IFD_OK;
     }
@@ -147,7 +147,8 @@ static enum ifd_code add_constant(struct build *b, uint32_t tensor, uint32_t *re
     enum ifd_code code = add_value(b, tensor, ret);
     if (code == IFD_OK && t->buffer < b->model->buffer_count &&
         ifd_tflite_content(&b->model->buffer[t->buffer], b->file, &content) && content.size > 0) {
-        code = align_content(b, t->buffer, content, &content);
+        const size_t element = ifd_dtype_bytes(b->graph->value[*ret].desc.dtype);
+        code = align_content(b, t->buffer, element, content, &content);
     }
     return code == IFD_OK ? ifd_graph_set_constant(b->graph, *ret, content, IFD_TENSOR_PAD, b->err)
                           : code;
