@@ -64,8 +64,7 @@ static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_hos
                                         .backend_count = host->backend_count,
                                         .exact = options->exact};
     struct ifd_model_options model = {.max_threads = options->threads,
-                                      .no_optimize = options->no_optimize,
-                                      .low_precision_allowed = options->low_precision};
+                                      .no_optimize = options->no_optimize};
     const char *names[BACKENDS_MAX];
     char text[256];
     enum ifd_code code = IFD_OK;

@@ -11,7 +11,7 @@ struct ifd_session_options {
     const char *cpu_mask; /* "avx2,avx512"; NULL: all that the CPU has, "none": none */
     uint32_t threads;     /* 0 = 1 */
     uint32_t batch;       /* 0 = 1 */
-    bool exact, no_optimize, low_precision;
+    bool exact, no_optimize;
 };
 
 /** Rows of a command's table (args.h) that every command has: how the model is to run. */
