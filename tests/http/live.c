@@ -73,6 +73,11 @@ static void run(void *arg)
 
 void live_start(struct live *live, const char *const *options)
 {
+    live_start_in(live, options, ifd_alloc_system());
+}
+
+void live_start_in(struct live *live, const char *const *options, const struct ifd_alloc *alloc)
+{
     *live = (struct live){.log = {.level = IFD_LOG_ERROR, .write = quiet}};
     struct rlimit limit = {0};
     (void)signal(SIGPIPE, SIG_IGN);
@@ -87,10 +92,8 @@ void live_start(struct live *live, const char *const *options)
         argv[argc++] = (char *)(uintptr_t)*options;
     }
     REQUIRE_OK(ifd_config_parse(argc, argv, &live->config, &live->err), &live->err);
-    struct ifd_server_options server = {.alloc = ifd_alloc_system(),
-                                        .config = &live->config,
-                                        .log = &live->log,
-                                        .program_version = "0"};
+    struct ifd_server_options server = {
+        .alloc = alloc, .config = &live->config, .log = &live->log, .program_version = "0"};
     server.backends = ifd_backends_builtin(&server.backend_count);
     REQUIRE_OK(ifd_server_create(&server, &live->server, &live->err), &live->err);
     live->port = ifd_server_port(live->server);

@@ -20,6 +20,8 @@ struct live {
  *  "echo"; "slow" (every run takes 300 ms); "narrow" (800 ms, a queue of 1); "hasty" (800 ms, requests wait 200 ms at most). */
 void live_start(struct live *live,
                 const char *const *options); /* of the command line, ended by NULL; may be NULL */
+/** The same with an allocator of the caller's. */
+void live_start_in(struct live *live, const char *const *options, const struct ifd_alloc *alloc);
 /** Waits for the end. */
 void live_join(struct live *live);
 /** Stops and waits. */
