@@ -5,15 +5,18 @@
  *   lines   dilation 1: kw pixels of a line are contiguous, so a tap is a line of the window; lines that reach over the
  *           edge are copied with their padding into work memory first
  *   rows    dilation: a table of row pointers per tile, padding points to a row of zero points
+ * and, unless exact results are asked for, Winograd's algorithm for f32 3×3 windows of enough channels:
+ *   tiles   whole lines of tiles at a time are transformed to work memory, multiplied matrix by matrix, transformed back
  *
  * f32 layers with fewer channels than a vector holds compute a group of neighbouring pixels as one row (plain and lines):
  * the same convolution with `group` times the channels and the step, whose weights repeat once a pixel, shifted along
  * the line, with zeros round them. */
 #include "backends/cpuacc/ops/product.h"
 
+#include <math.h>
 #include <string.h>
 
-enum mode { PLAIN, LINES, ROWS };
+enum mode { PLAIN, LINES, ROWS, TILES };
 
 struct conv_params {
     struct ifd_acc_product product; /* for packing */
@@ -26,6 +29,7 @@ struct conv_params {
     size_t tile_rows;              /* output rows (pixels) of one call at most */
     size_t tile_lines;             /* LINES: output lines of one call at most, ≥ 1 */
     size_t out_stride, out_offset; /* elements: more than out_c apart inside of a concatenation */
+    uint32_t tile_size;            /* TILES: outputs of a tile along one side, 4 or 2 */
     size_t group;                  /* pixels a row; what follows is of one of them: */
     size_t pixel_n, pixel_k, pixel_step; /* channels, inputs a tap, inputs to the next pixel */
     struct ifd_acc_tail tail;            /* f32: applied to every tile while it is in the cache */
@@ -80,6 +84,39 @@ static void pack_weights(const struct ifd_kernels *kernels, const void *context,
         kernels->gemm_q8.pack(&gemm, &p->product.requant, packed);
     } else {
         kernels->gemm_f32.pack(&gemm, bias, packed);
+    }
+}
+
+/* TILES: matrices, and the bytes of one when packed. */
+static size_t tile_matrices(const struct conv_params *p)
+{
+    return (p->tile_size + 2) * (p->tile_size + 2);
+}
+
+static void pack_tiles(const struct ifd_kernels *kernels, const void *context, uint8_t *workspace,
+                       uint8_t *packed)
+{
+    const struct conv_params *p = context;
+    const size_t bytes = kernels->gemm_f32.packed_bytes(p->out_c, p->in_c, 1);
+    float *matrix = (float *)(void *)workspace;
+    kernels->wino.weights(p->tile_size,
+                          &(struct ifd_gemm_weights){.w = p->product.weights,
+                                                     .n = p->out_c,
+                                                     .k = p->in_c,
+                                                     .taps = 9,
+                                                     .stride_n = 9 * p->in_c,
+                                                     .stride_t = p->in_c,
+                                                     .stride_k = 1},
+                          matrix);
+    for (size_t t = 0; t < tile_matrices(p); t++, matrix += p->out_c * p->in_c, packed += bytes) {
+        const struct ifd_gemm_weights gemm = {.w = matrix,
+                                              .n = p->out_c,
+                                              .k = p->in_c,
+                                              .taps = 1,
+                                              .stride_n = p->in_c,
+                                              .stride_t = p->in_c,
+                                              .stride_k = 1};
+        kernels->gemm_f32.pack(&gemm, NULL, packed);
     }
 }
 
@@ -310,6 +347,85 @@ static void run_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame
     }
 }
 
+/* One call of the transforms: lines of tiles from the first tile line y of an image on. */
+static void call_tiles(struct run *run, const uint8_t *image, size_t y, size_t count,
+                       size_t first_row)
+{
+    const struct conv_params *p = run->p;
+    const struct ifd_kernels *kernels = run->step->kernels;
+    const size_t tiles_x = (p->out_w + p->tile_size - 1) / p->tile_size, tiles = count * tiles_x;
+    float *inputs = (float *)(void *)run->rest, *sums = inputs + tile_matrices(p) * tiles * p->in_c;
+    const struct ifd_packed *packed = run->args.packed;
+    struct ifd_wino_args args = {.size = p->tile_size,
+                                 .channels = p->in_c,
+                                 .tiles_x = tiles_x,
+                                 .tile_begin = y * tiles_x,
+                                 .tile_count = tiles,
+                                 .image = (float *)(uintptr_t)image,
+                                 .height = p->in_h,
+                                 .width = p->in_w,
+                                 .pixel_stride = p->in_c,
+                                 .line_stride = p->in_w * p->in_c,
+                                 .pad_top = (uint32_t)p->pad_top,
+                                 .pad_left = (uint32_t)p->pad_left,
+                                 .matrices = inputs,
+                                 .matrix_stride = tiles * p->in_c,
+                                 .row_stride = p->in_c};
+    kernels->wino.input(&args);
+    for (size_t t = 0; t < tile_matrices(p); t++) {
+        kernels->gemm_f32.run(&(struct ifd_gemm_args){
+            .packed = packed,
+            .a = inputs + t * args.matrix_stride,
+            .out = sums + t * tiles * p->out_c,
+            .m = tiles,
+            .n_end = p->out_c,
+            .a_stride = p->in_c,
+            .out_stride = p->out_c,
+            .min = -INFINITY,
+            .max = INFINITY,
+        });
+        packed = (const struct ifd_packed *)(const void *)((const uint8_t *)packed + packed->bytes);
+    }
+    float *out = (float *)(void *)run->out + p->out_offset + first_row * p->out_stride;
+    args.channels = p->out_c;
+    args.image = out;
+    args.height = p->out_h;
+    args.width = p->out_w;
+    args.pixel_stride = p->out_stride;
+    args.line_stride = p->out_w * p->out_stride;
+    args.matrices = sums;
+    args.matrix_stride = tiles * p->out_c;
+    args.row_stride = p->out_c;
+    args.bias = p->product.bias_f32;
+    args.add = run->add ? (const float *)(const void *)run->add + first_row * p->out_c : NULL;
+    args.min = p->product.min;
+    args.max = p->product.max;
+    kernels->wino.output(&args);
+    if (p->tail.exists) {
+        const size_t lines = p->out_h - y * p->tile_size;
+        run->args.out = out + y * p->tile_size * args.line_stride;
+        run->args.m = (count * p->tile_size < lines ? count * p->tile_size : lines) * p->out_w;
+        apply_tail(run);
+    }
+}
+
+static void run_tiles(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    struct run run;
+    begin(&run, step, frame);
+    const struct conv_params *p = run.p;
+    const size_t tiles_y = (p->out_h + p->tile_size - 1) / p->tile_size;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->batch * tiles_y, 1);
+    size_t count = 0;
+    for (size_t line = range.begin; line < range.end; line += count) {
+        const size_t y = line % tiles_y, b = line / tiles_y;
+        count = range.end - line < p->tile_lines ? range.end - line : p->tile_lines;
+        count = tiles_y - y < count ? tiles_y - y : count;
+        call_tiles(&run, run.in + b * p->in_h * p->in_w * p->in_c * p->element, y, count,
+                   b * p->out_h * p->out_w);
+    }
+}
+
 /* ---- compiling ---- */
 
 static size_t max_size(size_t a, size_t b)
@@ -363,10 +479,40 @@ static void group_pixels(struct conv_params *p, size_t group)
     }
 }
 
+/* Winograd's algorithm pays where products outweigh transforms (channels), tiles are rows enough for the matrix product
+ * and few of their outputs lie outside. 0: it does not. */
+static uint32_t choose_tile_size(const struct conv_params *p)
+{
+    if (p->mode != LINES || p->kh * p->kw != 9 || p->kh != 3 || p->stride_x * p->stride_y != 1 ||
+        p->in_c < 32 || p->out_c < 32) {
+        return 0;
+    }
+    for (size_t size = 4; size >= 2; size -= 2) {
+        const size_t tiles = ((p->out_h + size - 1) / size) * ((p->out_w + size - 1) / size);
+        const size_t products = tiles * (size + 2) * (size + 2);
+        if (tiles >= 48 / size && 9 * p->out_h * p->out_w >= 2 * products) {
+            return (uint32_t)size;
+        }
+    }
+    return 0;
+}
+
 /* How many rows a call takes: their inputs should stay in the second-level cache while the weights go by block by block. */
 static void choose_tiles(struct conv_params *p, const struct ifd_host *host)
 {
     const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes / 4 : 64 * 1024;
+    if (p->mode == TILES) {
+        /* matrices in a part of the cache, but enough rows that streaming the weights does not outweigh the products */
+        const size_t line = (p->out_w + p->tile_size - 1) / p->tile_size;
+        const size_t row_bytes = tile_matrices(p) * (p->in_c + p->out_c) * p->element;
+        const size_t rows =
+            max_size(2 * cache / row_bytes, p->in_c * p->out_c / (p->in_c + p->out_c));
+        const size_t tiles_y = (p->out_h + p->tile_size - 1) / p->tile_size;
+        const size_t calls = (tiles_y * line + rows - 1) / rows;
+        p->tile_lines = (tiles_y + calls - 1) / calls;
+        p->tile_rows = p->tile_lines * line;
+        return;
+    }
     if (p->mode == LINES) {
         const size_t lines = cache / (p->stride_y * p->line * p->element);
         p->tile_lines = max_size(1, lines > p->kh ? lines - p->kh : 1);
@@ -390,6 +536,9 @@ static enum ifd_code add_work(struct ifd_acc_lowering *lowering, struct conv_par
     bytes = p->sums_bytes;
     if (p->mode == LINES && p->is_padded) {
         bytes += ((p->tile_lines - 1) * p->stride_y + p->kh) * p->line * p->element;
+    } else if (p->mode == TILES) {
+        bytes +=
+            p->tile_rows * tile_matrices(p) * (p->in_c + p->out_c) * p->element + IFD_TENSOR_PAD;
     } else if (p->mode == ROWS) {
         bytes += p->tile_rows * p->taps * sizeof(void *) + p->in_c * p->element + IFD_TENSOR_PAD;
     }
@@ -421,7 +570,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                             int32_t activation, const char *name, struct ifd_err *err)
 {
     static const ifd_acc_step_fn run[] = {
-        [PLAIN] = run_plain, [LINES] = run_lines, [ROWS] = run_rows};
+        [PLAIN] = run_plain, [LINES] = run_lines, [ROWS] = run_rows, [TILES] = run_tiles};
     uint32_t operands[2] = {node->input_value[0], IFD_NO_VALUE}, out = node->output_value[0],
              add = 0, other = 0;
     const bool fuses =
@@ -442,10 +591,14 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     p->out_offset = slice.offset;
     const struct ifd_kernels *kernels = lowering->kernels;
     const uint64_t macs = (uint64_t)p->batch * p->out_h * p->out_w * p->out_c * p->taps * p->k;
+    if (!p->product.is_q8 && !lowering->view->exact && !(fuses && slice.exists)) {
+        p->tile_size = choose_tile_size(p);
+        p->mode = p->tile_size ? TILES : p->mode;
+    }
     p->pixel_n = p->out_c;
     p->pixel_k = p->k;
     p->pixel_step = p->stride_x * p->in_c;
-    group_pixels(p, p->product.is_q8 || slice.exists || p->mode == ROWS
+    group_pixels(p, p->product.is_q8 || slice.exists || p->mode >= ROWS
                         ? 1
                         : choose_group(p, kernels->gemm_f32.lanes()));
     choose_tiles(p, lowering->host);
@@ -455,13 +608,22 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
         return code;
     }
     step->max_threads = (uint32_t)(macs / (p->product.is_q8 ? 1000000 : 250000)) + 1;
-    ifd_acc_name_step(lowering, p->product.is_q8 ? "gemm_q8" : "gemm_f32", macs,
-                      "%s %zux%zu/%zu%s%s%s%s", name, p->kh, p->kw, p->stride_y,
+    ifd_acc_name_step(lowering,
+                      p->product.is_q8   ? "gemm_q8"
+                      : p->mode == TILES ? "wino"
+                                         : "gemm_f32",
+                      macs, "%s %zux%zu/%zu%s%s%s%s", name, p->kh, p->kw, p->stride_y,
                       activation == IFD_ACT_NONE ? "" : "+act", fuses ? "+add" : "",
                       p->tail.exists ? "+" : "", p->tail.exists ? p->tail.name : "");
-    const size_t bytes = p->product.is_q8 ? kernels->gemm_q8.packed_bytes(p->out_c, p->k, p->taps)
-                                          : kernels->gemm_f32.packed_bytes(p->out_c, p->k, p->taps);
-    code = ifd_acc_add_pack(lowering, bytes, workspace_bytes(p), pack_weights, p, err);
+    size_t bytes = p->product.is_q8 ? kernels->gemm_q8.packed_bytes(p->out_c, p->k, p->taps)
+                                    : kernels->gemm_f32.packed_bytes(p->out_c, p->k, p->taps);
+    size_t workspace = workspace_bytes(p);
+    if (p->mode == TILES) {
+        bytes = tile_matrices(p) * kernels->gemm_f32.packed_bytes(p->out_c, p->in_c, 1);
+        workspace = tile_matrices(p) * p->out_c * p->in_c * sizeof(float);
+    }
+    code = ifd_acc_add_pack(lowering, bytes, workspace,
+                            p->mode == TILES ? pack_tiles : pack_weights, p, err);
     return code == IFD_OK ? add_work(lowering, p, err) : code;
 }
 
