@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MAX_OPERANDS GOLDEN_OPERANDS
-#define MAX_BYTES    (1u << 15) /* larger tensors are inferred but not computed */
+#define MAX_BYTES    (1u << 16) /* larger tensors are inferred but not computed */
 #define ROUNDS       1500       /* per operator */
 #define DAMAGES      40         /* per golden case */
 

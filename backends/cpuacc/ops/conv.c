@@ -479,6 +479,9 @@ static void group_pixels(struct conv_params *p, size_t group)
     }
 }
 
+/* Weights of small tiles that are not too many to be read once for a small image. */
+#define TILE_BYTES_MAX ((size_t)4 << 20)
+
 /* Winograd's algorithm pays where products outweigh transforms (channels), tiles are rows enough for the matrix product
  * and few of their outputs lie outside. 0: it does not. */
 static uint32_t choose_tile_size(const struct conv_params *p)
@@ -490,7 +493,9 @@ static uint32_t choose_tile_size(const struct conv_params *p)
     for (size_t size = 4; size >= 2; size -= 2) {
         const size_t tiles = ((p->out_h + size - 1) / size) * ((p->out_w + size - 1) / size);
         const size_t products = tiles * (size + 2) * (size + 2);
-        if (tiles >= 48 / size && 9 * p->out_h * p->out_w >= 2 * products) {
+        const size_t bytes = p->in_c * p->out_c * (size + 2) * (size + 2) * p->element;
+        if (tiles >= 12 && (size == 4 || bytes <= TILE_BYTES_MAX) &&
+            9 * p->out_h * p->out_w >= 2 * products) {
             return (uint32_t)size;
         }
     }

@@ -138,6 +138,24 @@ def conv2d(rng, cases):
         o.fusedActivationFunction = ACTIVATIONS[activation]
         litert.run(Op.CONV_2D, Options.Conv2DOptions, o, [x, w, b], [out], 5)
         cases.add("conv2d", window_attrs(o, dilation), [x, w, b], [out])
+    # wide and narrow layers, which backends may run by other algorithms; coarse numbers, to keep the file small
+    special = [
+        ([1, 11, 14, 32], [33, 3, 3, 32], SAME, 1, "relu"),
+        ([1, 9, 11, 35], [32, 3, 3, 35], VALID, 1, "none"),
+        ([2, 5, 32, 3], [1, 3, 3, 3], SAME, 1, "none"),
+        ([1, 6, 12, 3], [6, 3, 3, 3], SAME, 2, "relu6"),
+        ([2, 3, 8, 5], [8, 1, 1, 5], VALID, 1, "relu"),
+    ]
+    for shape, weights, padding, stride, activation in special:
+        x = tensor(rng, "f32", shape, data=rng.integers(-16, 16, size=shape) / np.float32(4))
+        w = tensor(rng, "f32", weights, None, True, rng.integers(-16, 16, size=weights) / np.float32(8))
+        b, out = tensor(rng, "f32", [weights[0]], constant=True), output("f32")
+        o = schema.Conv2DOptionsT()
+        o.padding, o.strideH, o.strideW = padding, stride, stride
+        o.dilationHFactor, o.dilationWFactor = 1, 1
+        o.fusedActivationFunction = ACTIVATIONS[activation]
+        litert.run(Op.CONV_2D, Options.Conv2DOptions, o, [x, w, b], [out], 5)
+        cases.add("conv2d", window_attrs(o, (1, 1)), [x, w, b], [out])
 
 
 def window_attrs(o, dilation=None):
