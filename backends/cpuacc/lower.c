@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SCRATCH_BYTES_MAX ((size_t)8 << 30)
+#define SCRATCH_BYTES_MAX ((size_t)2 << 30) /* fits where a size has 32 bits */
 
 void *ifd_acc_params(struct ifd_acc_lowering *lowering, size_t count, size_t size)
 {

@@ -12,7 +12,8 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 add_library(ifd_warnings INTERFACE)
-target_compile_definitions(ifd_warnings INTERFACE _GNU_SOURCE)
+# 64-bit file offsets also on 32-bit systems: without them folders and files can be unreadable there.
+target_compile_definitions(ifd_warnings INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64)
 target_compile_options(ifd_warnings INTERFACE
     -Wall -Wextra -Wshadow -Wvla
     $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes -Wconversion>
