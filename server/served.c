@@ -26,22 +26,45 @@ static enum ifd_code number_parameter(const struct ifd_manifest *m, const char *
     return IFD_OK;
 }
 
+/* Without max_batch_size dimension 0 belongs to the request. The engine may still see a batch in it; a request of more than
+ * this many samples is then run in parts (run_engine.c). */
 static uint32_t instance_batch(const struct ifd_version *version)
 {
     const struct ifd_model_info *info = ifd_model_info(version->engine);
     bool is_open = false;
+    int64_t most = 1;
     if (version->manifest.max_batch_size > 0) {
         return (uint32_t)version->manifest.max_batch_size;
     }
     for (uint32_t i = 0; i < version->manifest.input_count; i++) {
         const struct ifd_shape *dims = &version->manifest.input[i].dims;
         is_open = is_open || (dims->rank > 0 && dims->dim[0] == IFD_DIM_ANY);
+        most = info->input[i].batched && dims->dim[0] > most ? dims->dim[0] : most;
     }
-    if (!is_open) {
-        return 1;
+    if (!is_open && most <= IFD_MAX_BATCH) {
+        return (uint32_t)most;
     }
     size_t fits = OPEN_BATCH_BYTES / (info->arena_bytes > 0 ? info->arena_bytes : 1);
     return fits < 1 ? 1 : fits > IFD_MAX_BATCH ? IFD_MAX_BATCH : (uint32_t)fits;
+}
+
+static uint32_t instance_count(const struct ifd_manifest *m)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < m->group_count; i++) {
+        count += (uint32_t)m->group[i].count;
+    }
+    return count == 0 ? 1 : count < INSTANCES_MAX ? count : INSTANCES_MAX;
+}
+
+/* Threads that compute at the same time need a core each: instances share the cores, and an instance has one thread at
+ * least. */
+static uint32_t fit_threads(const struct ifd_served_options *options,
+                            const struct ifd_version *version, uint32_t threads)
+{
+    uint32_t share = options->cores / instance_count(&version->manifest);
+    share = share > 0 ? share : 1;
+    return threads < share ? threads : share;
 }
 
 static enum ifd_code make_runner(const struct ifd_served_options *options,
@@ -57,19 +80,10 @@ static enum ifd_code make_runner(const struct ifd_served_options *options,
     if (code) {
         return code;
     }
-    threads = threads > 0 ? threads : options->threads;
+    threads = fit_threads(options, version, threads > 0 ? threads : options->threads);
     return version->engine ? ifd_runner_engine(version->engine, threads, instance_batch(version),
                                                options->alloc, ret, err)
                            : ifd_runner_identity(delay_ms, options->alloc, ret, err);
-}
-
-static uint32_t instance_count(const struct ifd_manifest *m)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < m->group_count; i++) {
-        count += (uint32_t)m->group[i].count;
-    }
-    return count == 0 ? 1 : count < INSTANCES_MAX ? count : INSTANCES_MAX;
 }
 
 static void init_queue(const struct ifd_served_options *options, const struct ifd_version *version,
@@ -91,13 +105,29 @@ static void init_queue(const struct ifd_served_options *options, const struct if
                    ifd_clock_system());
 }
 
+/* The operator asked for a number and gets another: that must be said. */
+static enum ifd_code warn_of_threads(const struct ifd_served_options *options,
+                                     const struct ifd_version *version, struct ifd_err *err)
+{
+    uint32_t asked = 0;
+    enum ifd_code code =
+        number_parameter(&version->manifest, "threads", options->max_threads, &asked, err);
+    uint32_t given = fit_threads(options, version, asked);
+    if (!code && given < asked) {
+        ifd_log_warn(options->log, "fewer threads than asked for: instances share the cores",
+                     "name=%s asked=%u given=%u instances=%u cores=%u", version->name, asked, given,
+                     instance_count(&version->manifest), options->cores);
+    }
+    return code;
+}
+
 static enum ifd_code start_workers(const struct ifd_served_options *options,
                                    struct ifd_version *version, struct ifd_served *served,
                                    struct ifd_err *err)
 {
     struct ifd_runner *runner[INSTANCES_MAX];
     uint32_t count = instance_count(&version->manifest), made = 0;
-    enum ifd_code code = IFD_OK;
+    enum ifd_code code = warn_of_threads(options, version, err);
     while (made < count && !code) {
         code = make_runner(options, version, &runner[made], err);
         made += code ? 0 : 1;
@@ -108,8 +138,8 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
         }
         return code;
     }
-    return ifd_workers_create(&served->queue, runner, count, options->completions, options->alloc,
-                              &served->workers, err);
+    return ifd_workers_create(&served->queue, runner, count, version->manifest.preserve_ordering,
+                              options->completions, options->alloc, &served->workers, err);
 }
 
 enum ifd_code ifd_served_start(const struct ifd_served_options *options,

@@ -3,14 +3,22 @@
 #define INFERD_SERVER_SERVED_H
 
 #include "api/service.h"
+#include "engine/base/log.h"
 #include "server/repo/model.h"
 #include "server/sched/queue.h"
 #include "server/sched/worker.h"
 
+/** Requests that ended without a run. What ran is in ifd_model_stats: executions, their batch sizes, failures (of which
+ *  these are part). */
+struct ifd_served_losses {
+    uint64_t queue_full, queue_timeout, cancelled; /* cancelled: the client left while it waited */
+};
+
 struct ifd_served {
     struct ifd_model_desc
         desc; /* immutable but for the list of versions, which the loop thread keeps up to date */
-    struct ifd_model_stats stats; /* loop thread */
+    struct ifd_model_stats stats;    /* loop thread */
+    struct ifd_served_losses losses; /* loop thread */
     struct ifd_queue queue;
     struct ifd_workers *workers;
 };
@@ -18,6 +26,9 @@ struct ifd_served {
 struct ifd_served_options {
     const struct ifd_alloc *alloc;
     struct ifd_completions *completions;
+    const struct ifd_log *log;
+    uint32_t
+        cores; /* the threads of all instances of a model together are no more, but for one each */
     uint32_t threads; /* of one instance, unless the config's parameter "threads" says otherwise */
     uint32_t max_threads;
     uint32_t max_queue_size; /* unless the config sets one */

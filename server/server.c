@@ -272,6 +272,8 @@ static enum ifd_code create_engine(struct ifd_server *server, struct ifd_err *er
     server->served = (struct ifd_served_options){
         .alloc = o->alloc,
         .completions = &server->completions,
+        .log = o->log,
+        .cores = cores,
         .threads = o->config->threads > 0 ? o->config->threads : threads,
         .max_threads = THREADS_MAX,
         .max_queue_size = o->config->max_queue_size,

@@ -116,6 +116,8 @@ static void count(struct service_job *job)
     const struct ifd_job *j = &job->job;
     uint64_t received_ns = job->request->received_ns;
     if (j->code) {
+        ((struct ifd_served *)job->version->served)->losses.queue_timeout +=
+            j->code == IFD_DEADLINE;
         add(&stats->fail, received_ns, ifd_monotonic_ns());
         return;
     }
@@ -237,8 +239,7 @@ static enum ifd_code level_of(const struct ifd_model_desc *desc, uint64_t priori
                         (unsigned long long)priority, desc->priority_levels);
     }
     uint64_t level = priority > 0 ? priority : desc->default_priority_level;
-    level = level > 0 ? level - 1 : 0;
-    *ret_level = (uint32_t)(level < IFD_QUEUE_LEVELS ? level : IFD_QUEUE_LEVELS - 1);
+    *ret_level = (uint32_t)(level > 0 ? level - 1 : 0);
     return IFD_OK;
 }
 
@@ -283,6 +284,8 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     if (code) {
         request->service_private = NULL;
         service->deadline_jobs -= job->job.deadline_ns > 0;
+        served->losses.queue_full += code == IFD_BUSY;
+        add(&served->stats.fail, request->received_ns, ifd_monotonic_ns());
         give_job(job);
     } else if (service->deadline_jobs > 0 && !ifd_timer_is_active(service->expire)) {
         ifd_timer_start(service->expire, EXPIRE_MS, EXPIRE_MS);
@@ -303,6 +306,7 @@ static bool cancel(struct ifd_service *service, struct ifd_infer_request *reques
         return false;
     }
     job->service->deadline_jobs -= job->job.deadline_ns > 0;
+    served->losses.cancelled++;
     add(&served->stats.fail, request->received_ns, ifd_monotonic_ns());
     request->service_private = NULL;
     give_job(job);

@@ -20,9 +20,11 @@ struct ifd_batch_choice ifd_batch_choose(const struct ifd_batch_rules *rules,
     }
     int64_t total = 0;
     uint32_t take = 0, take_preferred = 0;
+    uint64_t oldest_ns = item[0].queued_ns; /* not always item 0: priorities come before age */
     while (take < count && item[take].fits_first &&
            (take == 0 || item[take].batch <= rules->max_batch - total)) {
         total += item[take].batch;
+        oldest_ns = item[take].queued_ns < oldest_ns ? item[take].queued_ns : oldest_ns;
         take++;
         if (is_preferred(rules, total)) {
             take_preferred = take;
@@ -30,12 +32,13 @@ struct ifd_batch_choice ifd_batch_choose(const struct ifd_batch_rules *rules,
     }
     /* A batch that cannot grow any more leaves as it is; so does one that was followed by a request that does not fit. */
     bool is_final = take < count || total >= rules->max_batch || count == IFD_BATCH_ITEMS_MAX;
-    uint64_t until_ns = item[0].queued_ns + rules->max_delay_ns;
-    if (is_final || is_closed || rules->max_delay_ns == 0 || now_ns >= until_ns) {
-        return (struct ifd_batch_choice){.take = take};
-    }
-    if (take_preferred > 0) {
+    uint64_t until_ns = oldest_ns + rules->max_delay_ns;
+    bool is_overdue = rules->max_delay_ns > 0 && now_ns >= until_ns;
+    if (take_preferred > 0 && !is_overdue && !is_closed) {
         return (struct ifd_batch_choice){.take = take_preferred};
+    }
+    if (is_final || is_closed || is_overdue || rules->max_delay_ns == 0) {
+        return (struct ifd_batch_choice){.take = take};
     }
     return (struct ifd_batch_choice){.wait_until_ns = until_ns};
 }

@@ -1,8 +1,9 @@
 /** Which of the waiting requests run together, and when: a pure function of the queue and the time.
  *
- *  The rules are those of Triton's dynamic batcher: as many as fit into max_batch; with a delay, wait until the batch is
- *  full, a preferred size is reached, or the oldest request has waited long enough; a request is never split; a request of
- *  another shape ends the batch, since requests run in order. Thread: any. */
+ *  The rules are those of Triton's dynamic batcher: the largest preferred size that can be reached leaves at once; else as
+ *  many as fit into max_batch leave when the batch cannot grow, when there is no delay, or when the oldest of them has
+ *  waited that long (then whatever the preferred sizes are). A request is never split; a request of another shape ends the
+ *  batch, since requests run in order. Thread: any. */
 #ifndef INFERD_SERVER_SCHED_BATCH_H
 #define INFERD_SERVER_SCHED_BATCH_H
 
@@ -16,7 +17,7 @@ struct ifd_batch_rules {
     uint64_t max_delay_ns;
 };
 
-/** A waiting request, oldest first. */
+/** A waiting request, in the order of running: by priority, then oldest first. */
 struct ifd_batch_item {
     int64_t batch;
     uint64_t queued_ns;

@@ -24,6 +24,7 @@ struct ifd_job {
 
     /* set by queue and worker */
     bool is_queued;
+    uint64_t ticket; /* counts the jobs that left the queue for a worker: their order */
     uint64_t queued_ns, started_ns, computed_ns, finished_ns;
     uint32_t run_jobs;  /* jobs that shared the run */
     int64_t run_batch;  /* their batches together */

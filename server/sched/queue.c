@@ -18,27 +18,26 @@ void ifd_queue_finish(struct ifd_queue *queue)
     ifd_mutex_finish(&queue->mutex);
 }
 
-static struct ifd_queue_list *list_of(struct ifd_queue *queue, const struct ifd_job *job)
+/* Behind all that are as urgent. The walk is past those that are less so: none, as a rule. */
+static void insert(struct ifd_queue *queue, struct ifd_job *job)
 {
-    return &queue->level[job->level <= IFD_QUEUE_LEVELS ? job->level : IFD_QUEUE_LEVELS];
-}
-
-static void append(struct ifd_queue *queue, struct ifd_job *job)
-{
-    struct ifd_queue_list *list = list_of(queue, job);
-    job->next = NULL;
-    job->previous = list->last;
-    *(list->last ? &list->last->next : &list->first) = job;
-    list->last = job;
+    struct ifd_job *before = queue->last;
+    while (before && before->level > job->level) {
+        before = before->previous;
+    }
+    struct ifd_job *after = before ? before->next : queue->first;
+    job->previous = before;
+    job->next = after;
+    *(before ? &before->next : &queue->first) = job;
+    *(after ? &after->previous : &queue->last) = job;
     job->is_queued = true;
     queue->count++;
 }
 
 static void unlink_job(struct ifd_queue *queue, struct ifd_job *job)
 {
-    struct ifd_queue_list *list = list_of(queue, job);
-    *(job->previous ? &job->previous->next : &list->first) = job->next;
-    *(job->next ? &job->next->previous : &list->last) = job->previous;
+    *(job->previous ? &job->previous->next : &queue->first) = job->next;
+    *(job->next ? &job->next->previous : &queue->last) = job->previous;
     job->previous = job->next = NULL;
     job->is_queued = false;
     queue->count--;
@@ -58,7 +57,7 @@ enum ifd_code ifd_queue_push(struct ifd_queue *queue, struct ifd_job *job, struc
         if (job->deadline_ns && job->deadline_ns < queue->earliest_deadline_ns) {
             queue->earliest_deadline_ns = job->deadline_ns;
         }
-        append(queue, job);
+        insert(queue, job);
         if (queue->sleepers > 0) {
             ifd_cond_signal(&queue->changed);
         }
@@ -78,7 +77,7 @@ bool ifd_queue_remove(struct ifd_queue *queue, struct ifd_job *job)
     return is_queued;
 }
 
-/* Moves late jobs to the last level or out; the lock is held. */
+/* Moves late jobs to the end or out; the lock is held. */
 static struct ifd_job *expire(struct ifd_queue *queue, uint64_t now_ns)
 {
     struct ifd_job *expired = NULL, **end = &expired;
@@ -86,22 +85,20 @@ static struct ifd_job *expire(struct ifd_queue *queue, uint64_t now_ns)
         return NULL;
     }
     queue->earliest_deadline_ns = UINT64_MAX;
-    for (uint32_t level = 0; level < IFD_QUEUE_LEVELS; level++) {
-        struct ifd_job *next = NULL;
-        for (struct ifd_job *job = queue->level[level].first; job; job = next) {
-            next = job->next;
-            if (job->deadline_ns && now_ns >= job->deadline_ns) {
-                unlink_job(queue, job);
-                if (job->lower_at_deadline) {
-                    job->level = IFD_QUEUE_LEVELS;
-                    append(queue, job);
-                } else {
-                    *end = job;
-                    end = &job->next;
-                }
-            } else if (job->deadline_ns && job->deadline_ns < queue->earliest_deadline_ns) {
-                queue->earliest_deadline_ns = job->deadline_ns;
+    struct ifd_job *next = NULL;
+    for (struct ifd_job *job = queue->first; job && job->level != IFD_QUEUE_LATE; job = next) {
+        next = job->next;
+        if (job->deadline_ns && now_ns >= job->deadline_ns) {
+            unlink_job(queue, job);
+            if (job->lower_at_deadline) {
+                job->level = IFD_QUEUE_LATE;
+                insert(queue, job);
+            } else {
+                *end = job;
+                end = &job->next;
             }
+        } else if (job->deadline_ns && job->deadline_ns < queue->earliest_deadline_ns) {
+            queue->earliest_deadline_ns = job->deadline_ns;
         }
     }
     return expired;
@@ -130,13 +127,11 @@ struct ifd_job *ifd_queue_clear(struct ifd_queue *queue)
 {
     struct ifd_job *all = NULL, **end = &all;
     ifd_mutex_lock(&queue->mutex);
-    for (uint32_t level = 0; level <= IFD_QUEUE_LEVELS; level++) {
-        while (queue->level[level].first) {
-            struct ifd_job *job = queue->level[level].first;
-            unlink_job(queue, job);
-            *end = job;
-            end = &job->next;
-        }
+    while (queue->first) {
+        struct ifd_job *job = queue->first;
+        unlink_job(queue, job);
+        *end = job;
+        end = &job->next;
     }
     ifd_cond_broadcast(&queue->changed); /* a worker may wait for the queue to become empty */
     ifd_mutex_unlock(&queue->mutex);
@@ -158,20 +153,18 @@ static uint32_t look(struct ifd_queue *queue, uint64_t now_ns, struct ifd_job **
 {
     uint32_t count = 0;
     uint32_t limit = queue->rules.is_dynamic ? IFD_BATCH_ITEMS_MAX : 1;
-    for (uint32_t level = 0; level <= IFD_QUEUE_LEVELS; level++) {
-        for (struct ifd_job *at = queue->level[level].first; at && count < limit; at = at->next) {
-            bool is_late = at->deadline_ns && now_ns >= at->deadline_ns && !at->lower_at_deadline;
-            if (is_late) {
-                continue;
-            }
-            job[count] = at;
-            item[count] = (struct ifd_batch_item){
-                .batch = at->batch,
-                .queued_ns = at->queued_ns,
-                .fits_first = count == 0 || ifd_job_fits(job[0], at),
-            };
-            count++;
+    for (struct ifd_job *at = queue->first; at && count < limit; at = at->next) {
+        bool is_late = at->deadline_ns && now_ns >= at->deadline_ns && !at->lower_at_deadline;
+        if (is_late) {
+            continue;
         }
+        job[count] = at;
+        item[count] = (struct ifd_batch_item){
+            .batch = at->batch,
+            .queued_ns = at->queued_ns,
+            .fits_first = count == 0 || ifd_job_fits(job[0], at),
+        };
+        count++;
     }
     return count;
 }
@@ -202,6 +195,10 @@ uint32_t ifd_queue_take(struct ifd_queue *queue, struct ifd_job **job)
     }
     for (uint32_t i = 0; i < take; i++) {
         unlink_job(queue, job[i]);
+        job[i]->ticket = queue->tickets++;
+    }
+    if (queue->count > 0 && queue->sleepers > 0) {
+        ifd_cond_signal(&queue->changed); /* what is left may be a run for another worker */
     }
     ifd_mutex_unlock(&queue->mutex);
     return take;

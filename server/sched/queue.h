@@ -9,20 +9,17 @@
 #include "server/sched/batch.h"
 #include "server/sched/job.h"
 
-#define IFD_QUEUE_LEVELS 8
-
-struct ifd_queue_list {
-    struct ifd_job *first, *last;
-};
+/* Level of jobs past their deadline that run all the same: after all others. */
+#define IFD_QUEUE_LATE UINT32_MAX
 
 struct ifd_queue {
     struct ifd_mutex mutex;
     struct ifd_cond changed;
     const struct ifd_clock *clock;
     struct ifd_batch_rules rules;
-    struct ifd_queue_list
-        level[IFD_QUEUE_LEVELS + 1]; /* the last: jobs past their deadline that run all the same */
+    struct ifd_job *first, *last; /* ascending by level */
     uint32_t count, capacity, sleepers;
+    uint64_t tickets;              /* given out by take */
     uint64_t earliest_deadline_ns; /* no waiting job's deadline is before it; UINT64_MAX: none */
     bool is_closed;
 };

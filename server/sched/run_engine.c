@@ -9,6 +9,8 @@ struct engine_runner {
     const struct ifd_clock *clock;
     const struct ifd_model_info *info;
     struct ifd_instance *instance;
+    int64_t max_batch;
+    struct ifd_tensor *part; /* inputs, then outputs, of a part of a job */
     struct ifd_io io[IFD_BATCH_ITEMS_MAX];
 };
 
@@ -110,10 +112,69 @@ static bool is_in_job(const struct ifd_job *job)
     return true;
 }
 
+/* The samples [first, first + count) of a tensor. */
+static struct ifd_tensor part_of(const struct ifd_tensor *whole, size_t sample_bytes, int64_t first,
+                                 int64_t count)
+{
+    struct ifd_tensor part = *whole;
+    size_t skipped = sample_bytes * (size_t)first;
+    if (part.data) {
+        part.data = (uint8_t *)part.data + skipped;
+        part.capacity -= skipped;
+    }
+    part.shape.dim[0] = count;
+    part.bytes = sample_bytes * (size_t)count;
+    return part;
+}
+
+static enum ifd_code run_part(struct engine_runner *runner, struct ifd_job *job, int64_t first,
+                              int64_t count, struct ifd_err *err)
+{
+    struct ifd_tensor *input = runner->part, *output = runner->part + job->input_count;
+    for (uint32_t i = 0; i < job->input_count; i++) {
+        input[i] = part_of(&job->input[i], known_bytes(&runner->info->input[i], 1), first, count);
+    }
+    for (uint32_t i = 0; i < job->output_count; i++) {
+        output[i] =
+            part_of(&job->output[i], known_bytes(&runner->info->output[i], 1), first, count);
+    }
+    const struct ifd_io io = {
+        .input = input, .output = output, .output_wanted = job->wanted, .batch = count};
+    return ifd_instance_run(runner->instance, &io, 1, err);
+}
+
+/* A job of more samples than the instance has memory for: samples are independent wherever dimension 0 is a batch. */
+static enum ifd_code run_in_parts(struct engine_runner *runner, struct ifd_job *job, int64_t batch,
+                                  struct ifd_err *err)
+{
+    enum ifd_code code = place_outputs(runner, job, batch, err);
+    for (int64_t first = 0; first < batch && !code; first += runner->max_batch) {
+        int64_t left = batch - first;
+        code =
+            run_part(runner, job, first, left < runner->max_batch ? left : runner->max_batch, err);
+    }
+    job->computed_ns = ifd_now_ns(runner->clock);
+    for (uint32_t i = 0; i < job->output_count && !code; i++) {
+        const struct ifd_port *port = &runner->info->output[i];
+        job->output[i].dtype = port->desc.dtype;
+        job->output[i].shape = port->desc.shape;
+        job->output[i].shape.dim[0] = batch;
+        job->output[i].bytes = known_bytes(port, batch);
+        if (job->wanted[i] && !job->output[i].data) {
+            code = ifd_fail(err, IFD_UNSUPPORTED, "output \"%s\": a batch of %lld, more than %lld",
+                            port->name, (long long)batch, (long long)runner->max_batch);
+        }
+    }
+    return code;
+}
+
 static enum ifd_code run(struct ifd_runner *self, struct ifd_job *const *job, uint32_t count,
                          struct ifd_err *err)
 {
     struct engine_runner *runner = (struct engine_runner *)self;
+    if (count == 1 && batch_of(runner, job[0]) > runner->max_batch) {
+        return run_in_parts(runner, job[0], batch_of(runner, job[0]), err);
+    }
     for (uint32_t i = 0; i < count; i++) {
         int64_t batch = batch_of(runner, job[i]);
         enum ifd_code code = place_outputs(runner, job[i], batch, err);
@@ -135,10 +196,16 @@ static enum ifd_code run(struct ifd_runner *self, struct ifd_job *const *job, ui
     return code;
 }
 
+static size_t part_bytes(const struct ifd_model_info *info)
+{
+    return ((size_t)info->input_count + info->output_count) * sizeof(struct ifd_tensor);
+}
+
 static void destroy(struct ifd_runner *self)
 {
     struct engine_runner *runner = (struct engine_runner *)self;
     ifd_instance_destroy(runner->instance);
+    ifd_release(runner->alloc, runner->part, part_bytes(runner->info));
     ifd_release(runner->alloc, runner, sizeof(*runner));
 }
 
@@ -153,11 +220,17 @@ enum ifd_code ifd_runner_engine(struct ifd_model *model, uint32_t threads, uint3
     *runner = (struct engine_runner){.base = {.run = run, .destroy = destroy},
                                      .alloc = alloc,
                                      .clock = ifd_clock_system(),
-                                     .info = ifd_model_info(model)};
+                                     .info = ifd_model_info(model),
+                                     .max_batch = max_batch};
+    runner->part = ifd_acquire_zeroed(alloc, 1, part_bytes(runner->info));
+    if (!runner->part) {
+        ifd_release(alloc, runner, sizeof(*runner));
+        return ifd_fail(err, IFD_NOMEM, "no memory for an instance");
+    }
     const struct ifd_instance_options options = {.threads = threads, .max_batch = max_batch};
     enum ifd_code code = ifd_instance_create(model, &options, &runner->instance, err);
     if (code) {
-        ifd_release(alloc, runner, sizeof(*runner));
+        destroy(&runner->base);
         return code;
     }
     *ret_runner = &runner->base;

@@ -15,6 +15,10 @@ struct ifd_workers {
     const struct ifd_alloc *alloc;
     struct ifd_queue *queue;
     struct ifd_completions *completions;
+    bool in_order;
+    struct ifd_mutex order; /* guards done and next_ticket */
+    struct ifd_job *done;   /* in_order: wait for an earlier job, ascending by ticket */
+    uint64_t next_ticket;
     uint32_t count;
     struct worker worker[];
 };
@@ -43,6 +47,29 @@ static void run_jobs(struct worker *worker, struct ifd_job *const *job, uint32_t
     }
 }
 
+/* Keeps the jobs, then lets go what has no earlier job before it any more. Pushing happens under the lock: two workers
+ * must not overtake each other. */
+static void complete_in_order(struct ifd_workers *all, struct ifd_job *const *job, uint32_t count)
+{
+    ifd_mutex_lock(&all->order);
+    struct ifd_job **at = &all->done;
+    for (uint32_t i = 0; i < count; i++) {
+        while (*at && (*at)->ticket < job[i]->ticket) {
+            at = &(*at)->next;
+        }
+        job[i]->next = *at;
+        *at = job[i];
+    }
+    while (all->done && all->done->ticket == all->next_ticket) {
+        struct ifd_job *first = all->done;
+        all->done = first->next;
+        first->next = NULL;
+        all->next_ticket++;
+        ifd_completions_push(all->completions, &first->completion);
+    }
+    ifd_mutex_unlock(&all->order);
+}
+
 /* A batch that fails may fail because of one member: the others deserve their own run. */
 static void run_batch(struct worker *worker, struct ifd_job *const *job, uint32_t count)
 {
@@ -51,6 +78,10 @@ static void run_batch(struct worker *worker, struct ifd_job *const *job, uint32_
         for (uint32_t i = 0; i < count; i++) {
             run_jobs(worker, &job[i], 1);
         }
+    }
+    if (worker->all->in_order) {
+        complete_in_order(worker->all, job, count);
+        return;
     }
     for (uint32_t i = 0; i < count; i++) {
         ifd_completions_push(worker->all->completions, &job[i]->completion);
@@ -68,7 +99,7 @@ static void work(void *arg)
 }
 
 enum ifd_code ifd_workers_create(struct ifd_queue *queue, struct ifd_runner *const *runner,
-                                 uint32_t count, struct ifd_completions *completions,
+                                 uint32_t count, bool in_order, struct ifd_completions *completions,
                                  const struct ifd_alloc *alloc, struct ifd_workers **ret_workers,
                                  struct ifd_err *err)
 {
@@ -84,6 +115,8 @@ enum ifd_code ifd_workers_create(struct ifd_queue *queue, struct ifd_runner *con
     workers->queue = queue;
     workers->completions = completions;
     workers->count = count;
+    workers->in_order = in_order;
+    ifd_mutex_init(&workers->order);
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; i < count; i++) {
         char name[24];
@@ -117,5 +150,6 @@ void ifd_workers_destroy(struct ifd_workers *workers)
         }
         worker->runner->destroy(worker->runner);
     }
+    ifd_mutex_finish(&workers->order);
     ifd_release(workers->alloc, workers, sizeof(*workers) + workers->count * sizeof(struct worker));
 }

@@ -17,10 +17,10 @@ struct ifd_runner {
 struct ifd_workers;
 
 /** One thread for each of count runners, which are owned from here on, also on error. completions gets every job that a
- *  thread took. Errors: NOMEM, UNAVAILABLE. */
+ *  thread took: as soon as it is done, or in_order: in the order in which the queue gave them. Errors: NOMEM, UNAVAILABLE. */
 IFD_NODISCARD enum ifd_code ifd_workers_create(struct ifd_queue *queue,
                                                struct ifd_runner *const *runner, uint32_t count,
-                                               struct ifd_completions *completions,
+                                               bool in_order, struct ifd_completions *completions,
                                                const struct ifd_alloc *alloc,
                                                struct ifd_workers **ret_workers,
                                                struct ifd_err *err);

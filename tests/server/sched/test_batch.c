@@ -77,6 +77,38 @@ static void preferred_size_does_not_wait(void)
     EXPECT_INT(ifd_batch_choose(&rules, items, 3, 200 * US, false).take, 3); /* delay over: all */
 }
 
+static void preferred_size_comes_before_a_fuller_batch(void)
+{
+    static const int32_t preferred[] = {2, 4};
+    struct ifd_batch_rules rules = greedy;
+    rules.preferred = preferred;
+    rules.preferred_count = 2;
+    const struct ifd_batch_item items[] = {item(1, 0), item(1, 0), item(1, 0),
+                                           item(1, 0), item(1, 0), item(1, 0)};
+    EXPECT_INT(ifd_batch_choose(&rules, items, 6, 0, false).take, 4);
+    EXPECT_INT(ifd_batch_choose(&rules, items, 3, 0, false).take, 2);
+    EXPECT_INT(ifd_batch_choose(&rules, items, 1, 0, false).take, 1); /* no delay: what there is */
+}
+
+static void preferred_size_that_large_requests_jump_over_is_not_waited_for(void)
+{
+    static const int32_t preferred[] = {4};
+    struct ifd_batch_rules rules = patient;
+    rules.preferred = preferred;
+    rules.preferred_count = 1;
+    const struct ifd_batch_item items[] = {item(3, 0), item(3, 0), item(3, 0)};
+    EXPECT_INT(ifd_batch_choose(&rules, items, 2, 0, false).take, 0);
+    EXPECT_INT(ifd_batch_choose(&rules, items, 3, 0, false).take, 2); /* cannot grow: 9 > 8 */
+}
+
+static void oldest_need_not_be_first(void)
+{
+    const struct ifd_batch_item items[] = {item(1, 50), item(1, 10)}; /* the first is more urgent */
+    struct ifd_batch_choice choice = ifd_batch_choose(&patient, items, 2, 100 * US, false);
+    EXPECT_INT(choice.take, 0);
+    EXPECT_INT(choice.wait_until_ns, 110 * US);
+}
+
 static void closed_queue_does_not_wait(void)
 {
     const struct ifd_batch_item items[] = {item(1, 0)};
@@ -94,6 +126,9 @@ int main(int argc, char **argv)
         T(delay_counts_from_the_oldest),
         T(full_batch_does_not_wait),
         T(preferred_size_does_not_wait),
+        T(preferred_size_comes_before_a_fuller_batch),
+        T(preferred_size_that_large_requests_jump_over_is_not_waited_for),
+        T(oldest_need_not_be_first),
         T(closed_queue_does_not_wait),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

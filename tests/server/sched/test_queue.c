@@ -1,5 +1,7 @@
 #include "server/sched/queue.h"
 
+#include <sched.h>
+
 #include "server/sched/runners.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/test.h"
@@ -54,6 +56,74 @@ static void requests_leave_in_order_of_level_then_arrival(void)
         EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
         EXPECT(taken[0] == &f.job[want[i]]);
     }
+    EXPECT_INT(ifd_queue_count(&f.queue), 0);
+    ifd_queue_finish(&f.queue);
+}
+
+static void many_levels_are_kept_apart(void)
+{
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    static const uint32_t level[CAPACITY] = {4000000000u, 20, 21, 20};
+    static const int want[] = {1, 3, 2, 0};
+    begin(&f, &alone);
+    for (int i = 0; i < CAPACITY; i++) {
+        f.job[i].level = level[i];
+        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], NULL), NULL);
+    }
+    for (int i = 0; i < CAPACITY; i++) {
+        EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+        EXPECT(taken[0] == &f.job[want[i]]);
+        EXPECT_INT(taken[0]->ticket, i);
+    }
+    ifd_queue_finish(&f.queue);
+}
+
+static void urgent_requests_lead_the_batch(void)
+{
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    const struct ifd_batch_rules pairs = {.is_dynamic = true, .max_batch = 2};
+    begin(&f, &pairs);
+    f.job[0].level = f.job[1].level = 1;
+    for (int i = 0; i < CAPACITY; i++) {
+        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], NULL), NULL);
+    }
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
+    EXPECT(taken[0] == &f.job[2] && taken[1] == &f.job[3]);
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
+    EXPECT(taken[0] == &f.job[0] && taken[1] == &f.job[1]);
+    ifd_queue_finish(&f.queue);
+}
+
+static void patient_queue_gives_what_it_has_when_the_delay_is_over(void)
+{
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    const struct ifd_batch_rules patient = {
+        .is_dynamic = true, .max_batch = 8, .max_delay_ns = 500};
+    begin(&f, &patient);
+    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
+    fake_clock_advance(&f.clock, 499);
+    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[1], NULL), NULL);
+    fake_clock_advance(&f.clock, 1);
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
+    ifd_queue_finish(&f.queue);
+}
+
+static void late_request_does_not_join_a_batch(void)
+{
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    begin(&f, &together);
+    f.job[1].deadline_ns = 5000;
+    for (int i = 0; i < 3; i++) {
+        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], NULL), NULL);
+    }
+    fake_clock_advance(&f.clock, 4000);
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
+    EXPECT(taken[0] == &f.job[0] && taken[1] == &f.job[2]);
+    EXPECT(ifd_queue_expire(&f.queue) == &f.job[1]);
     EXPECT_INT(ifd_queue_count(&f.queue), 0);
     ifd_queue_finish(&f.queue);
 }
@@ -226,9 +296,9 @@ static void failed_batch_fails_only_its_own_member(void)
         job[i].completion.fn = count_finished;
         REQUIRE_OK(ifd_queue_push(&queue, &job[i], &err), &err);
     }
-    REQUIRE_OK(
-        ifd_workers_create(&queue, runner, 1, &completions, ifd_alloc_system(), &workers, &err),
-        &err);
+    REQUIRE_OK(ifd_workers_create(&queue, runner, 1, false, &completions, ifd_alloc_system(),
+                                  &workers, &err),
+               &err);
     ifd_queue_close(&queue);
     ifd_workers_destroy(workers);
     finished = 0;
@@ -239,6 +309,81 @@ static void failed_batch_fails_only_its_own_member(void)
     EXPECT_TEXT(job[1].err.text, "a seven");
     EXPECT_INT(job[2].code, IFD_OK);
     EXPECT_INT(failing.runs, 4);
+    ifd_queue_finish(&queue);
+}
+
+#define ORDERED 20
+
+/* Two workers: whoever has job 0 is done only after the other has run nearly all the rest. */
+struct slow_first {
+    struct ifd_runner base;
+    atomic_int *others;
+    const struct ifd_job *first;
+};
+
+static enum ifd_code run_first_last(struct ifd_runner *self, struct ifd_job *const *job,
+                                    uint32_t count, struct ifd_err *err)
+{
+    struct slow_first *slow = (struct slow_first *)self;
+    (void)count;
+    (void)err;
+    if (job[0] != slow->first) {
+        atomic_fetch_add(slow->others, 1);
+        return IFD_OK;
+    }
+    while (atomic_load(slow->others) < ORDERED - 1) {
+        (void)sched_yield();
+    }
+    return IFD_OK;
+}
+
+struct ordered_job {
+    struct ifd_job job;
+    int number;
+};
+
+static int order_seen[ORDERED];
+
+static void note_order(struct ifd_completion *completion)
+{
+    order_seen[finished++] = ((struct ordered_job *)completion)->number;
+}
+
+static void answers_keep_their_order_across_workers(void)
+{
+    struct ifd_queue queue;
+    struct ifd_completions completions;
+    struct ifd_workers *workers = NULL;
+    struct ifd_err err = {0};
+    atomic_int others = 0;
+    struct ordered_job job[ORDERED] = {0};
+    struct slow_first slow[2];
+    struct ifd_runner *runner[2];
+    ifd_queue_init(&queue, &alone, ORDERED, ifd_clock_system());
+    ifd_completions_init(&completions, no_wake, NULL);
+    for (int i = 0; i < 2; i++) {
+        slow[i] = (struct slow_first){.base = {.run = run_first_last, .destroy = keep},
+                                      .others = &others,
+                                      .first = &job[0].job};
+        runner[i] = &slow[i].base;
+    }
+    for (int i = 0; i < ORDERED; i++) {
+        job[i].number = i;
+        job[i].job.batch = 1;
+        job[i].job.completion.fn = note_order;
+        REQUIRE_OK(ifd_queue_push(&queue, &job[i].job, &err), &err);
+    }
+    REQUIRE_OK(ifd_workers_create(&queue, runner, 2, true, &completions, ifd_alloc_system(),
+                                  &workers, &err),
+               &err);
+    ifd_queue_close(&queue);
+    ifd_workers_destroy(workers);
+    finished = 0;
+    ifd_completions_drain(&completions);
+    REQUIRE(finished == ORDERED);
+    for (int i = 0; i < ORDERED; i++) {
+        EXPECT_INT(order_seen[i], i);
+    }
     ifd_queue_finish(&queue);
 }
 
@@ -265,6 +410,10 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(full_queue_refuses_with_the_number),
         T(requests_leave_in_order_of_level_then_arrival),
+        T(many_levels_are_kept_apart),
+        T(urgent_requests_lead_the_batch),
+        T(patient_queue_gives_what_it_has_when_the_delay_is_over),
+        T(late_request_does_not_join_a_batch),
         T(waiting_requests_leave_together),
         T(requests_of_other_shapes_do_not_share),
         T(removed_request_never_runs),
@@ -273,6 +422,7 @@ int main(int argc, char **argv)
         T(delayed_request_runs_after_all_others),
         T(closed_queue_refuses_and_ends_its_takers),
         T(failed_batch_fails_only_its_own_member),
+        T(answers_keep_their_order_across_workers),
         T(identity_returns_its_inputs),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
