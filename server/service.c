@@ -112,12 +112,12 @@ static void count_batch(struct ifd_model_stats *stats, const struct ifd_job *job
 
 static void count(struct service_job *job)
 {
-    struct ifd_model_stats *stats = &((struct ifd_served *)job->version->served)->stats;
+    struct ifd_served *served = job->version->served;
+    struct ifd_model_stats *stats = &served->stats;
     const struct ifd_job *j = &job->job;
     uint64_t received_ns = job->request->received_ns;
     if (j->code) {
-        ((struct ifd_served *)job->version->served)->losses.queue_timeout +=
-            j->code == IFD_DEADLINE;
+        served->losses.queue_timeout += j->code == IFD_DEADLINE;
         add(&stats->fail, received_ns, ifd_monotonic_ns());
         return;
     }
