@@ -197,7 +197,6 @@ int ifd_tool_bench(const struct ifd_tool_host *host, int argc, char **argv)
          "runs before the clock counts (5)"},
         {"iterations", IFD_ARG_NUMBER, &options.iterations, 1, 1000000, "N",
          "runs that count (50)"},
-         "allow bf16 and fp16 arithmetic"},
         {"layers", IFD_ARG_SWITCH, &options.layers, 0, 0, NULL, "time every step of the plan"},
         {"json", IFD_ARG_SWITCH, &options.json, 0, 0, NULL, "one line of JSON instead of text"},
     };
