@@ -42,6 +42,7 @@ void ifd_answer_fail(struct ifd_http_exchange *exchange, enum ifd_code code,
 {
     const char *text = err && err->text[0] ? err->text : ifd_code_name(code);
     ifd_answer_error(exchange, ifd_http_status(code), ifd_str(text));
+    exchange->response.code = code;
     if (ifd_http_may_retry(code)) {
         ifd_answer_header(&exchange->response, "Retry-After", "1");
     }

@@ -3,6 +3,7 @@
 
 #include "api/encoding.h"
 #include "api/errors.h"
+#include "engine/base/clock.h"
 #include "engine/base/str.h"
 
 #include <stdio.h>
@@ -89,6 +90,9 @@ static bool check_head(struct ifd_call *call)
     }
     if (code == IFD_OK && call->match.route->handler == ifd_handle_infer) {
         code = ifd_call_acquire(call, &call->ref, &err);
+        if (code == IFD_OK && ifd_call_ops(call)->begun) {
+            ifd_call_ops(call)->begun(ifd_call_service(call), call->ref);
+        }
     }
     if (code != IFD_OK) {
         ifd_answer_fail(exchange, code, &err);
@@ -158,6 +162,7 @@ void ifd_api_handle(struct ifd_api *api, struct ifd_http_exchange *exchange)
 {
     struct ifd_call *call = exchange->api;
     struct ifd_err err = {0};
+    call->end.handled_ns = ifd_monotonic_ns();
     if (call->is_refused) {
         exchange->respond(exchange);
         return;
@@ -196,6 +201,12 @@ void ifd_api_close(struct ifd_api *api, struct ifd_http_exchange *exchange)
     }
     if (call->infer) {
         ifd_infer_close(call);
+    }
+    if (call->ref && ifd_call_ops(call)->ended) {
+        call->end.outcome = exchange->outcome;
+        call->end.received_ns = exchange->received_ns;
+        call->end.ended_ns = exchange->ended_ns;
+        ifd_call_ops(call)->ended(ifd_call_service(call), call->ref, &call->end);
     }
     if (call->ref) {
         api->options.ops->release(api->options.service, call->ref);

@@ -24,6 +24,7 @@ struct ifd_call {
     bool is_refused; /* the answer was made from the headers, and waits for the body to be read */
     bool is_waiting; /* the service holds memory of this exchange and will call back */
     bool is_abandoned;
+    struct ifd_request_end end; /* of an inference: its moments, for statistics */
 };
 
 static inline const struct ifd_service_ops *ifd_call_ops(const struct ifd_call *call)

@@ -1,6 +1,8 @@
 /* The one table from codes to HTTP. */
 #include "api/errors.h"
 
+#include "api/api.h"
+
 static const struct {
     int status;
     bool may_retry;
@@ -25,6 +27,22 @@ static enum ifd_code known(enum ifd_code code)
 int ifd_http_status(enum ifd_code code)
 {
     return table[known(code)].status;
+}
+
+enum ifd_outcome ifd_api_outcome(const struct ifd_http_response *response)
+{
+    int status = response->status;
+    if (status == 408 || response->code == IFD_DEADLINE) {
+        return IFD_OUTCOME_TIMEOUT;
+    }
+    if (status == 503) {
+        return IFD_OUTCOME_SHED;
+    }
+    /* 501: the request asked for something that no server of this kind does */
+    if ((status >= 400 && status < 500) || status == 501 || status == 505) {
+        return IFD_OUTCOME_CLIENT_ERROR;
+    }
+    return status >= 500 ? IFD_OUTCOME_FAILED : IFD_OUTCOME_OK;
 }
 
 bool ifd_http_may_retry(enum ifd_code code)

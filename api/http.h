@@ -13,6 +13,7 @@
 #define INFERD_API_HTTP_H
 
 #include "engine/base/arena.h"
+#include "inferd/status.h"
 #include "inferd/types.h"
 
 enum ifd_http_method {
@@ -21,6 +22,17 @@ enum ifd_http_method {
     IFD_HTTP_POST,
     IFD_HTTP_OPTIONS,
     IFD_HTTP_OTHER
+};
+
+/** How a request ended, for statistics. */
+enum ifd_outcome {
+    IFD_OUTCOME_OK,
+    IFD_OUTCOME_CLIENT_ERROR, /* the request was wrong, or asked for what is not here */
+    IFD_OUTCOME_SHED,         /* refused: too much load, not ready, stopping, no memory */
+    IFD_OUTCOME_TIMEOUT,      /* its time ran out before it was received or before it ran */
+    IFD_OUTCOME_FAILED,       /* the server's fault */
+    IFD_OUTCOME_ABORTED,      /* the client left before it had its answer */
+    IFD_OUTCOME_COUNT
 };
 
 /** Headers of an answer at most (a fixed array: no allocation, no surprise). */
@@ -41,6 +53,7 @@ struct ifd_http_piece {
 /** An answer. pieces may point into tensors: nothing is copied on the way to the socket. */
 struct ifd_http_response {
     int status;
+    enum ifd_code code; /* of the error that the answer tells, if one made it */
     struct ifd_http_header header[IFD_HTTP_HEADERS_MAX];
     uint32_t header_count;
     struct ifd_http_piece piece[IFD_HTTP_PIECES_MAX];
@@ -74,6 +87,10 @@ struct ifd_http_exchange {
     /* filled by the API */
     struct ifd_http_response response;
     void *api; /* the API's own */
+
+    /* filled by the transport before ifd_api_close, for statistics */
+    enum ifd_outcome outcome;
+    uint64_t ended_ns; /* monotonic */
 
     void *transport; /* the transport's own */
 };

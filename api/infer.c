@@ -3,6 +3,7 @@
 
 #include "api/encoding.h"
 #include "api/tensor_json.h"
+#include "engine/base/clock.h"
 
 static void fail(struct ifd_infer *infer, enum ifd_code code, const struct ifd_err *err)
 {
@@ -16,6 +17,7 @@ static void on_done(struct ifd_infer_request *request, enum ifd_code code,
     struct ifd_http_exchange *exchange = infer->call->exchange;
     struct ifd_err own = {0};
     infer->is_submitted = false;
+    infer->call->end.done_ns = ifd_monotonic_ns();
     if (code == IFD_OK) {
         infer->has_outputs = true;
         code = infer->call->is_abandoned ? IFD_CANCELLED : ifd_infer_encode(infer, &own);
@@ -27,6 +29,7 @@ static void on_done(struct ifd_infer_request *request, enum ifd_code code,
     }
     ifd_compress(exchange->header(exchange, "Accept-Encoding"), exchange->arena,
                  &exchange->response);
+    infer->call->end.encoded_ns = ifd_monotonic_ns();
     infer->call->is_waiting = false;
     exchange->respond(exchange);
 }
@@ -36,6 +39,7 @@ static void submit(struct ifd_infer *infer)
     struct ifd_call *call = infer->call;
     struct ifd_err err = {0};
     infer->is_submitted = true;
+    call->end.decoded_ns = ifd_monotonic_ns();
     enum ifd_code code = ifd_call_ops(call)->submit(ifd_call_service(call), &infer->request, &err);
     if (code != IFD_OK) {
         infer->is_submitted = false;

@@ -6,6 +6,7 @@
 #ifndef INFERD_API_SERVICE_H
 #define INFERD_API_SERVICE_H
 
+#include "api/http.h"
 #include "engine/base/arena.h"
 #include "inferd/status.h"
 #include "inferd/types.h"
@@ -141,6 +142,17 @@ struct ifd_infer_request {
     void *service_private; /* the service's own */
 };
 
+/** An inference that is over, with the moments that it passed (monotonic; 0: not reached). */
+struct ifd_request_end {
+    enum ifd_outcome outcome;
+    uint64_t received_ns; /* headers complete */
+    uint64_t handled_ns;  /* body complete */
+    uint64_t decoded_ns;  /* ready to be queued */
+    uint64_t done_ns;     /* the result came back */
+    uint64_t encoded_ns;  /* the answer was ready to be sent */
+    uint64_t ended_ns;    /* it was sent, or given up */
+};
+
 /* ---- control ---- */
 
 /** A file that a load request brings along: "file:1/model.tflite". */
@@ -197,6 +209,12 @@ struct ifd_service_ops {
                              struct ifd_model_ref **ret_ref, struct ifd_err *err);
     void (*release)(struct ifd_service *service, struct ifd_model_ref *ref);
     const struct ifd_model_desc *(*describe)(const struct ifd_model_ref *ref);
+
+    /** An inference request that names a pinned version begins; ends, sent or not, exactly once. For statistics; may be
+     *  NULL. */
+    void (*begun)(struct ifd_service *service, struct ifd_model_ref *ref);
+    void (*ended)(struct ifd_service *service, struct ifd_model_ref *ref,
+                  const struct ifd_request_end *end);
 
     /** Queues a request. Not OK (BUSY: queue full; UNAVAILABLE: shutting down; TOO_LARGE; INVALID) means that done() will
      *  not be called. */

@@ -69,7 +69,7 @@ start_server() {
     if port_is_open; then
         die "port $port is in use by another program; choose one: deploy/quickstart.sh --port 8080"
     fi
-    nohup "$program" serve models --http-port "$port" >"$log_file" 2>&1 </dev/null &
+    nohup "$program" serve models --http-port "$port" --metrics-port 0 >"$log_file" 2>&1 </dev/null &
     pid=$!
     echo "$pid" >"$pid_file"
     echo "$port" >"$port_file"

@@ -290,6 +290,7 @@ enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *
     }
     const struct ifd_executable *executable = &model->plan[0]->executable;
     model->info.constant_bytes += executable->constant_bytes;
+    model->info.packed_bytes = executable->constant_bytes;
     model->info.arena_bytes = executable->plan.arena_bytes;
     model->info.step_count = executable->step_count;
     return IFD_OK;

@@ -21,10 +21,12 @@ static const char usage[] =
     "  bench MODEL …           measure a model\n\n"
     "inferd COMMAND --help explains a command; inferd --version, inferd --man.\n";
 
-static void on_ready(void *context, const char *url, uint32_t ready, uint32_t all)
+static void on_ready(void *context, const struct ifd_server_ready *ready)
 {
     (void)context;
-    (void)printf("inferd " IFD_VERSION " ready at %s (%u of %u models)\n", url, ready, all);
+    (void)printf("inferd " IFD_VERSION " ready at %s (%u of %u models)%s%s\n", ready->url,
+                 ready->ready_models, ready->all_models,
+                 ready->metrics_url[0] != '\0' ? ", metrics at " : "", ready->metrics_url);
     (void)fflush(stdout);
 }
 

@@ -121,15 +121,27 @@ static enum ifd_code warn_of_threads(const struct ifd_served_options *options,
     return code;
 }
 
+/* Gauges that nothing else changes: they may be set on the loader's thread. */
+static void count_memory(const struct ifd_version *version, struct ifd_metric_set *metrics,
+                         size_t instance_bytes)
+{
+    size_t packed_bytes = version->engine ? ifd_model_info(version->engine)->packed_bytes : 0;
+    ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_FILE, version->file.size);
+    ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_PACKED, packed_bytes);
+    ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_ARENA, instance_bytes);
+}
+
 static enum ifd_code start_workers(const struct ifd_served_options *options,
                                    struct ifd_version *version, struct ifd_served *served,
                                    struct ifd_err *err)
 {
     struct ifd_runner *runner[INSTANCES_MAX];
     uint32_t count = instance_count(&version->manifest), made = 0;
+    size_t bytes = 0;
     enum ifd_code code = warn_of_threads(options, version, err);
     while (made < count && !code) {
         code = make_runner(options, version, &runner[made], err);
+        bytes += code ? 0 : runner[made]->bytes;
         made += code ? 0 : 1;
     }
     if (code) {
@@ -138,6 +150,7 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
         }
         return code;
     }
+    count_memory(version, served->metrics, bytes);
     return ifd_workers_create(&served->queue, runner, count, version->manifest.preserve_ordering,
                               options->completions, options->alloc, &served->workers, err);
 }
@@ -155,9 +168,15 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
     }
     served->stats =
         (struct ifd_model_stats){.name = version->name, .version_text = version->number_text};
+    code = ifd_metrics_take_model(options->metrics, version->name, version->number_text,
+                                  &served->metrics, err);
+    if (code) {
+        return code;
+    }
     init_queue(options, version, &served->queue);
     code = start_workers(options, version, served, err);
     if (code) {
+        ifd_metrics_give_model(options->metrics, served->metrics);
         ifd_queue_finish(&served->queue);
         return code;
     }
@@ -168,8 +187,8 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
 void ifd_served_stop(const struct ifd_served_options *options, struct ifd_version *version)
 {
     struct ifd_served *served = version->served;
-    (void)options;
     ifd_queue_close(&served->queue);
     ifd_workers_destroy(served->workers);
     ifd_queue_finish(&served->queue);
+    ifd_metrics_give_model(options->metrics, served->metrics);
 }

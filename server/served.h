@@ -4,6 +4,7 @@
 
 #include "api/service.h"
 #include "engine/base/log.h"
+#include "server/obs/metrics.h"
 #include "server/repo/model.h"
 #include "server/sched/queue.h"
 #include "server/sched/worker.h"
@@ -21,6 +22,7 @@ struct ifd_served {
     struct ifd_served_losses losses; /* loop thread */
     struct ifd_queue queue;
     struct ifd_workers *workers;
+    struct ifd_metric_set *metrics;
 };
 
 struct ifd_served_options {
@@ -31,7 +33,8 @@ struct ifd_served_options {
         cores; /* the threads of all instances of a model together are no more, but for one each */
     uint32_t threads; /* of one instance, unless the config's parameter "threads" says otherwise */
     uint32_t max_threads;
-    uint32_t max_queue_size; /* unless the config sets one */
+    struct ifd_metrics *metrics; /* may be NULL */
+    uint32_t max_queue_size;     /* unless the config sets one */
 };
 
 /** Makes instances and starts workers; version->served is set. Errors: INVALID (a parameter), NOMEM, UNAVAILABLE.

@@ -11,6 +11,7 @@
 #include "inferd/engine.h"
 #include "server/net/http.h"
 #include "server/net/listen.h"
+#include "server/scrape.h"
 #include "server/served.h"
 #include "server/service.h"
 
@@ -35,7 +36,9 @@ struct ifd_server {
     struct ifd_http *http;
     struct ifd_timer *stop_timer, *poll_timer;
     struct ifd_served_options served;
-    uint16_t port;
+    struct ifd_metrics *metrics;
+    struct ifd_scrape scrape;
+    uint16_t port, metrics_port;
     uint64_t cancelled_ms; /* when the deadline passed */
     bool is_stopping, is_cancelled;
     atomic_bool stop_asked, is_loaded;
@@ -177,14 +180,24 @@ static uint32_t ready_models(const struct ifd_repo *repo)
     return ready;
 }
 
+static const char *metrics_address(const struct ifd_config *config)
+{
+    return config->metrics_address[0] != '\0' ? config->metrics_address : config->http_address;
+}
+
+static void format_url(char *url, size_t size, const char *host, uint16_t port, const char *path)
+{
+    bool is_v6 = strchr(host, ':') != NULL;
+    (void)snprintf(url, size, "http://%s%s%s:%u%s", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port,
+                   path);
+}
+
 /* Every model was tried. */
 static void finish_start(struct ifd_server *server)
 {
     const struct ifd_config *config = server->options.config;
     struct ifd_err err = {0};
-    char url[300];
-    const char *host = config->http_address;
-    bool is_v6 = strchr(host, ':') != NULL;
+    char url[300], metrics_url[300] = "";
     if (ifd_repo_check(server->repo, &err) && config->exit_on_error) {
         server->result = err.code;
         server->result_err = err;
@@ -196,11 +209,18 @@ static void finish_start(struct ifd_server *server)
                      config->repositories.count);
     }
     atomic_store(&server->is_loaded, true);
-    (void)snprintf(url, sizeof(url), "http://%s%s%s:%u", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
-                   server->port);
+    format_url(url, sizeof(url), config->http_address, server->port, "");
+    if (server->metrics_port > 0) {
+        format_url(metrics_url, sizeof(metrics_url), metrics_address(config), server->metrics_port,
+                   "/metrics");
+    }
     if (server->options.on_ready) {
-        server->options.on_ready(server->options.context, url, ready_models(server->repo),
-                                 ifd_repo_model_count(server->repo));
+        server->options.on_ready(
+            server->options.context,
+            &(struct ifd_server_ready){.url = url,
+                                       .metrics_url = metrics_url,
+                                       .ready_models = ready_models(server->repo),
+                                       .all_models = ifd_repo_model_count(server->repo)});
     }
 }
 
@@ -276,6 +296,7 @@ static enum ifd_code create_engine(struct ifd_server *server, struct ifd_err *er
         .cores = cores,
         .threads = o->config->threads > 0 ? o->config->threads : threads,
         .max_threads = THREADS_MAX,
+        .metrics = server->metrics,
         .max_queue_size = o->config->max_queue_size,
     };
     return check_backends(server, err);
@@ -306,6 +327,7 @@ static enum ifd_code create_repo(struct ifd_server *server, struct ifd_err *err)
         .poll_ns = is_poll ? config->poll_secs * SECOND_NS : 0,
         .settle_ns = config->settle_ms * (SECOND_NS / 1000),
         .dwell_ns = config->dwell_secs * SECOND_NS,
+        .metrics = ifd_metrics_server(server->metrics),
     };
     return ifd_repo_create(&repo, &server->repo, err);
 }
@@ -329,7 +351,8 @@ static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err
                                                 .program_version = o->program_version,
                                                 .completions = &server->completions,
                                                 .image_tasks = server->image_tasks,
-                                                .repo = server->repo};
+                                                .repo = server->repo,
+                                                .metrics = ifd_metrics_server(server->metrics)};
     enum ifd_code code = ifd_service_create(&service, &server->service, err);
     if (code) {
         return code;
@@ -348,6 +371,7 @@ static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err
         .loop = server->loop,
         .api = server->api,
         .log = o->log,
+        .metrics = ifd_metrics_server(server->metrics),
         .max_connections = o->config->max_connections,
         .max_connections_per_address = o->config->max_connections_per_address,
         .idle_timeout_secs = o->config->idle_timeout_secs,
@@ -378,6 +402,33 @@ static enum ifd_code listen_all(struct ifd_server *server, struct ifd_err *err)
         }
     }
     return code;
+}
+
+static enum ifd_code listen_metrics(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_config *config = server->options.config;
+    int fd = -1;
+    if (!config->allow_metrics) {
+        return IFD_OK;
+    }
+    enum ifd_code code = ifd_listen_tcp(metrics_address(config), (uint16_t)config->metrics_port,
+                                        &fd, &server->metrics_port, err);
+    if (code) {
+        ifd_err_prefix(err, "metrics (--metrics-port, --allow-metrics): ");
+        return code;
+    }
+    server->scrape = (struct ifd_scrape){
+        .alloc = server->options.alloc, .metrics = server->metrics, .repo = server->repo};
+    return ifd_http_serve_page(server->http, fd, ifd_scrape_page, &server->scrape, err);
+}
+
+static enum ifd_code create_metrics(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_metrics_options metrics = {.alloc = server->options.alloc,
+                                                .version = server->options.program_version,
+                                                .triton_names =
+                                                    server->options.config->metrics_triton_names};
+    return ifd_metrics_create(&metrics, &server->metrics, err);
 }
 
 static enum ifd_code watch_signals(struct ifd_server *server, struct ifd_err *err)
@@ -418,6 +469,9 @@ static enum ifd_code create_all(struct ifd_server *server, struct ifd_err *err)
         code = ifd_timer_create(server->loop, on_poll_timer, server, &server->poll_timer, err);
     }
     if (!code) {
+        code = create_metrics(server, err);
+    }
+    if (!code) {
         code = create_engine(server, err);
     }
     if (!code) {
@@ -431,6 +485,9 @@ static enum ifd_code create_all(struct ifd_server *server, struct ifd_err *err)
     }
     if (!code) {
         code = listen_all(server, err);
+    }
+    if (!code) {
+        code = listen_metrics(server, err);
     }
     if (!code) {
         code = watch_signals(server, err);
@@ -490,6 +547,7 @@ void ifd_server_destroy(struct ifd_server *server)
     ifd_repo_destroy(server->repo);
     ifd_service_destroy(server->service);
     ifd_engine_destroy(server->engine);
+    ifd_metrics_destroy(server->metrics);
     ifd_timer_destroy(server->stop_timer);
     ifd_timer_destroy(server->poll_timer);
     ifd_loop_destroy(server->loop);
@@ -499,6 +557,11 @@ void ifd_server_destroy(struct ifd_server *server)
 uint16_t ifd_server_port(const struct ifd_server *server)
 {
     return server->port;
+}
+
+uint16_t ifd_server_metrics_port(const struct ifd_server *server)
+{
+    return server->metrics_port;
 }
 
 bool ifd_server_is_loaded(const struct ifd_server *server)

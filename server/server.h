@@ -11,6 +11,11 @@
 struct ifd_backend; /* inferd/backend.h */
 struct ifd_server;
 
+struct ifd_server_ready {
+    const char *url, *metrics_url; /* metrics_url: "" if there is none */
+    uint32_t ready_models, all_models;
+};
+
 struct ifd_server_options {
     const struct ifd_alloc *alloc;
     const struct ifd_config *config; /* stays until destroy */
@@ -19,8 +24,8 @@ struct ifd_server_options {
     const struct ifd_backend *const *backends;
     uint32_t backend_count;
     bool handles_signals; /* SIGTERM and SIGINT stop the server */
-    /** Every model was tried; the server answers at url. May be NULL. Loop thread. */
-    void (*on_ready)(void *context, const char *url, uint32_t ready_models, uint32_t all_models);
+    /** Every model was tried; the server answers. May be NULL. Loop thread. */
+    void (*on_ready)(void *context, const struct ifd_server_ready *ready);
     void *context;
 };
 
@@ -34,6 +39,7 @@ void ifd_server_stop(struct ifd_server *server);
 void ifd_server_destroy(struct ifd_server *server); /* NULL is fine */
 
 uint16_t ifd_server_port(const struct ifd_server *server);
+uint16_t ifd_server_metrics_port(const struct ifd_server *server); /* 0: there is none */
 /** False while models are still being loaded. Thread: any. */
 bool ifd_server_is_loaded(const struct ifd_server *server);
 

@@ -110,11 +110,31 @@ static void count_batch(struct ifd_model_stats *stats, const struct ifd_job *job
     add(&stats->batch[i].compute_output, job->computed_ns, job->finished_ns);
 }
 
+/* The stages of a job that ran, well or not. */
+static void count_stages(struct ifd_metric_set *metrics, const struct ifd_job *job)
+{
+    if (job->finished_ns == 0) {
+        return;
+    }
+    ifd_metric_observe(metrics, IFD_METRIC_STAGE_SECONDS, IFD_STAGE_QUEUE,
+                       job->started_ns - job->queued_ns);
+    ifd_metric_observe(metrics, IFD_METRIC_STAGE_SECONDS, IFD_STAGE_COMPUTE,
+                       job->finished_ns - job->started_ns);
+    if (job->is_run_leader && job->code == IFD_OK) {
+        ifd_metric_observe(metrics, IFD_METRIC_BATCH_SIZE, 0, (uint64_t)job->run_batch);
+    }
+}
+
 static void count(struct service_job *job)
 {
     struct ifd_served *served = job->version->served;
     struct ifd_model_stats *stats = &served->stats;
     const struct ifd_job *j = &job->job;
+    count_stages(served->metrics, j);
+    if (j->code == IFD_DEADLINE) {
+        ifd_metric_add(job->service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE_TIME,
+                       1);
+    }
     uint64_t received_ns = job->request->received_ns;
     if (j->code) {
         served->losses.queue_timeout += j->code == IFD_DEADLINE;
@@ -287,6 +307,8 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
         served->losses.queue_full += code == IFD_BUSY;
         add(&served->stats.fail, request->received_ns, ifd_monotonic_ns());
         give_job(job);
+        ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE,
+                       code == IFD_BUSY);
     } else if (service->deadline_jobs > 0 && !ifd_timer_is_active(service->expire)) {
         ifd_timer_start(service->expire, EXPIRE_MS, EXPIRE_MS);
     }
@@ -319,6 +341,36 @@ static void release_outputs(struct ifd_service *service, struct ifd_infer_reques
     if (request->service_private) {
         give_job(request->service_private);
         request->service_private = NULL;
+    }
+}
+
+_Static_assert((int)IFD_OUTCOME_COUNT == IFD_METRIC_OUTCOMES, "obs names every outcome");
+
+static void begun(struct ifd_service *service, struct ifd_model_ref *ref)
+{
+    struct ifd_metric_set *metrics =
+        ((struct ifd_served *)((struct ifd_version *)ref)->served)->metrics;
+    (void)service;
+    ifd_metric_add(metrics, IFD_METRIC_ACCEPTED, 0, 1);
+    ifd_metric_add(metrics, IFD_METRIC_INFLIGHT, 0, 1);
+}
+
+static void ended(struct ifd_service *service, struct ifd_model_ref *ref,
+                  const struct ifd_request_end *end)
+{
+    struct ifd_metric_set *metrics =
+        ((struct ifd_served *)((struct ifd_version *)ref)->served)->metrics;
+    (void)service;
+    ifd_metric_add(metrics, IFD_METRIC_INFLIGHT, 0, (uint64_t)-1);
+    ifd_metric_add(metrics, IFD_METRIC_REQUESTS, (uint32_t)end->outcome, 1);
+    ifd_metric_observe(metrics, IFD_METRIC_REQUEST_SECONDS, 0, end->ended_ns - end->received_ns);
+    if (end->decoded_ns > 0) {
+        ifd_metric_observe(metrics, IFD_METRIC_STAGE_SECONDS, IFD_STAGE_DECODE,
+                           end->decoded_ns - end->handled_ns);
+    }
+    if (end->encoded_ns > 0) {
+        ifd_metric_observe(metrics, IFD_METRIC_STAGE_SECONDS, IFD_STAGE_ENCODE,
+                           end->encoded_ns - end->done_ns);
     }
 }
 
@@ -590,9 +642,10 @@ const struct ifd_service_ops *ifd_service_ops(bool has_control)
 #define OPS(load_, unload_)                                                                        \
     {                                                                                              \
         .info = info, .is_live = is_live, .is_ready = is_ready, .acquire = acquire,                \
-        .release = release, .describe = describe, .submit = submit, .cancel = cancel,              \
-        .release_outputs = release_outputs, .index = list_models, .load = load_,                   \
-        .unload = unload_, .stats = stats, .decode_image = decode_image,                           \
+        .release = release, .describe = describe, .begun = begun, .ended = ended,                  \
+        .submit = submit, .cancel = cancel, .release_outputs = release_outputs,                    \
+        .index = list_models, .load = load_, .unload = unload_, .stats = stats,                    \
+        .decode_image = decode_image,                                                              \
     }
     static const struct ifd_service_ops ops[] = {OPS(NULL, NULL), OPS(load, unload)};
 #undef OPS

@@ -5,6 +5,7 @@
 #include "api/service.h"
 #include "server/config.h"
 #include "server/net/loop.h"
+#include "server/obs/metrics.h"
 #include "server/repo/repo.h"
 #include "server/sched/tasks.h"
 
@@ -16,6 +17,7 @@ struct ifd_service_options {
     struct ifd_completions *completions;
     struct ifd_tasks *image_tasks;
     struct ifd_repo *repo;
+    struct ifd_metric_set *metrics; /* the server's; may be NULL */
 };
 
 IFD_NODISCARD enum ifd_code ifd_service_create(const struct ifd_service_options *options,

@@ -9,6 +9,7 @@
 #include "api/api.h"
 #include "engine/base/log.h"
 #include "server/net/loop.h"
+#include "server/obs/metrics.h"
 
 struct ifd_http;
 
@@ -17,6 +18,7 @@ struct ifd_http_options {
     struct ifd_loop *loop;
     struct ifd_api *api;
     const struct ifd_log *log;
+    struct ifd_metric_set *metrics;       /* the server's; may be NULL */
     uint32_t max_connections;             /* per listener */
     uint32_t max_connections_per_address; /* 0: no bound */
     uint32_t idle_timeout_secs;           /* no byte moves on a connection */
@@ -32,6 +34,14 @@ void ifd_http_destroy(struct ifd_http *http);
  *  is_local_admin: see struct ifd_http_exchange. */
 IFD_NODISCARD enum ifd_code ifd_http_serve(struct ifd_http *http, int fd, bool is_local_admin,
                                            struct ifd_err *err);
+
+/** Answers a request at once, from its headers alone: fills exchange->response. */
+typedef void (*ifd_http_page_fn)(void *arg, struct ifd_http_exchange *exchange);
+
+/** The same for a socket whose every request fn answers, not the API: neither counted in metrics nor closed by a drain, so
+ *  that metrics can be read until the end. */
+IFD_NODISCARD enum ifd_code ifd_http_serve_page(struct ifd_http *http, int fd, ifd_http_page_fn fn,
+                                                void *arg, struct ifd_err *err);
 
 /** Accepts no further connection; answers from now on end theirs. on_idle is called when the last exchange that is open
  *  now has been answered (at once if there is none). */

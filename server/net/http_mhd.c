@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ struct transfer {
     struct ifd_body body;
     size_t swallowed_bytes, answer_bytes;
     enum state state;
-    bool has_headers, is_open, is_in_handler, is_suspended, is_abandoned;
+    bool has_headers, is_open, is_in_handler, is_suspended, is_abandoned, is_late;
     struct transfer *previous, *next; /* in http->receiving or http->suspended, oldest first */
     struct list *list;
 };
@@ -64,6 +65,9 @@ struct listener {
     struct ifd_timer *timer;
     uint64_t due_ms; /* of the timer, while it is active */
     bool needs_run, is_local_admin;
+    ifd_http_page_fn page; /* answers instead of the API; NULL: the API */
+    void *page_arg;
+    struct ifd_metric_set *metrics; /* NULL: nothing is counted */
 };
 
 struct ifd_http {
@@ -331,6 +335,8 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
     }
     t->connection = connection;
     t->state = RECEIVING;
+    ifd_metric_add(t->listener->metrics, IFD_METRIC_HTTP_ACCEPTED, 0, 1);
+    ifd_metric_add(t->listener->metrics, IFD_METRIC_HTTP_INFLIGHT, 0, 1);
     t->exchange = (struct ifd_http_exchange){
         .arena = &t->arena,
         .header = header_value,
@@ -383,6 +389,12 @@ static enum MHD_Result gate_field(void *cls, enum MHD_ValueKind kind, const char
     return MHD_YES;
 }
 
+static void count_body_limit(const struct transfer *t, enum ifd_code code)
+{
+    ifd_metric_add(t->listener->metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_BODY,
+                   code == IFD_TOO_LARGE);
+}
+
 static enum MHD_Result on_headers(struct transfer *t, const char *method, const char *version)
 {
     struct ifd_gate gate = {0};
@@ -400,6 +412,10 @@ static enum MHD_Result on_headers(struct transfer *t, const char *method, const 
     if (!t->exchange.path.data) {
         return refuse(t, &gate, 503, "no memory for the request");
     }
+    if (t->listener->page) {
+        t->listener->page(t->listener->page_arg, &t->exchange);
+        return answer_early(t, &gate);
+    }
     struct ifd_http_body_plan plan = {0};
     ifd_api_open(t->listener->http->options.api, &t->exchange, &plan);
     t->is_open = true;
@@ -412,6 +428,7 @@ static enum MHD_Result on_headers(struct transfer *t, const char *method, const 
     enum ifd_code code =
         ifd_body_start(&t->body, (size_t)length, plan.cap_bytes, plan.align_at, &err);
     if (code) {
+        count_body_limit(t, code);
         return refuse(t, &gate, code == IFD_TOO_LARGE ? 413 : 503, err.text);
     }
     return MHD_YES;
@@ -427,6 +444,7 @@ static enum MHD_Result on_body(struct transfer *t, const char *data, size_t size
     }
     enum ifd_code code = ifd_body_add(&t->body, data, size, &err);
     if (code) {
+        count_body_limit(t, code);
         ifd_api_error(&t->exchange, code == IFD_TOO_LARGE ? 413 : 503, err.text);
         t->exchange.response.close_connection = true;
         t->state = SWALLOWING;
@@ -495,6 +513,31 @@ static const char *method_name(enum ifd_http_method method)
     return names[method];
 }
 
+/* How it ended, for statistics. A request that the library itself refuses never gets to ANSWERED. */
+static enum ifd_outcome outcome_of(const struct transfer *t, enum MHD_RequestTerminationCode why)
+{
+    if (t->is_late) {
+        return IFD_OUTCOME_TIMEOUT;
+    }
+    if (why != MHD_REQUEST_TERMINATED_COMPLETED_OK || t->state == GONE) {
+        return IFD_OUTCOME_ABORTED;
+    }
+    return t->state == ANSWERED ? ifd_api_outcome(&t->exchange.response) : IFD_OUTCOME_CLIENT_ERROR;
+}
+
+static void count_end(const struct transfer *t, bool was_sent)
+{
+    struct ifd_metric_set *metrics = t->listener->metrics;
+    ifd_metric_add(metrics, IFD_METRIC_HTTP_INFLIGHT, 0, (uint64_t)-1);
+    ifd_metric_add(metrics, IFD_METRIC_HTTP_REQUESTS, (uint32_t)t->exchange.outcome, 1);
+    ifd_metric_add(metrics, IFD_METRIC_HTTP_BODY_IN, 0, t->body.size);
+    if (was_sent) {
+        ifd_metric_add(metrics, IFD_METRIC_HTTP_BODY_OUT, 0, t->answer_bytes);
+        ifd_metric_add(metrics, IFD_METRIC_HTTP_RESPONSES,
+                       ifd_metric_status(t->exchange.response.status), 1);
+    }
+}
+
 static void on_completed(void *cls, struct MHD_Connection *connection, void **context,
                          enum MHD_RequestTerminationCode why)
 {
@@ -507,6 +550,9 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     *context = NULL;
     unlist(t);
     bool was_sent = t->state == ANSWERED && why == MHD_REQUEST_TERMINATED_COMPLETED_OK;
+    t->exchange.outcome = outcome_of(t, why);
+    t->exchange.ended_ns = ifd_monotonic_ns();
+    count_end(t, was_sent);
     ifd_access_log(l->http->options.log,
                    &(struct ifd_access){
                        .method = method_name(t->exchange.method),
@@ -514,12 +560,23 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
                        .status = was_sent ? t->exchange.response.status : 0,
                        .body_bytes = t->body.size,
                        .answer_bytes = t->answer_bytes,
-                       .took_ns = ifd_monotonic_ns() - t->exchange.received_ns,
+                       .took_ns = t->exchange.ended_ns - t->exchange.received_ns,
                    });
     if (t->is_open) {
         ifd_api_close(l->http->options.api, &t->exchange);
     }
     recycle(t);
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct ifd_metric_set *metrics = ((const struct listener *)cls)->metrics;
+    bool is_new = what == MHD_CONNECTION_NOTIFY_STARTED;
+    (void)connection;
+    (void)context;
+    ifd_metric_add(metrics, IFD_METRIC_CONNECTIONS_ACCEPTED, 0, is_new);
+    ifd_metric_add(metrics, IFD_METRIC_CONNECTIONS_OPEN, 0, is_new ? 1 : (uint64_t)-1);
 }
 
 /* ---- sweep: clients that left while they waited, clients that never finish their request ---- */
@@ -542,9 +599,27 @@ static void abandon(struct transfer *t)
     }
 }
 
-static void sweep_suspended(struct ifd_http *http, uint64_t now_ns)
+static void end_receiving(struct transfer *t)
 {
-    struct transfer *t = http->suspended.first;
+    unlist(t);
+    (void)shutdown(socket_of(t), SHUT_RDWR); /* the library sees the end and completes it */
+    t->listener->needs_run = true;
+}
+
+/* The client has closed in the middle of a request. The library misses that when data and end arrive together, because it
+ * waits for another edge. */
+static void end_if_cut_off(struct transfer *t)
+{
+    int unread = 0;
+    if (ioctl(socket_of(t), FIONREAD, &unread) == 0 && unread == 0) {
+        end_receiving(t);
+    }
+}
+
+/* Calls fn for those whose client has closed. */
+static void sweep_closed(struct list *list, uint64_t now_ns, void (*fn)(struct transfer *t))
+{
+    struct transfer *t = list->first;
     while (t) {
         struct pollfd fds[SWEEP_FDS];
         struct transfer *of[SWEEP_FDS];
@@ -561,24 +636,23 @@ static void sweep_suspended(struct ifd_http *http, uint64_t now_ns)
         }
         for (nfds_t i = 0; i < count; i++) {
             if (fds[i].revents) {
-                abandon(of[i]);
+                fn(of[i]);
             }
         }
     }
 }
 
-static void sweep_receiving(struct ifd_http *http, uint64_t now_ns)
+static void sweep_late(struct ifd_http *http, uint64_t now_ns)
 {
     uint64_t limit_ns = (uint64_t)http->options.receive_timeout_secs * 1000000000u;
     struct transfer *next = NULL;
     for (struct transfer *t = http->receiving.first; t; t = next) {
         next = t->next;
-        if (now_ns - t->exchange.received_ns < limit_ns) {
-            continue;
+        if (now_ns - t->exchange.received_ns >= limit_ns) {
+            t->is_late = true;
+            ifd_metric_add(t->listener->metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_RECEIVE, 1);
+            end_receiving(t);
         }
-        unlist(t);
-        (void)shutdown(socket_of(t), SHUT_RDWR); /* the library sees the end and completes it */
-        t->listener->needs_run = true;
     }
 }
 
@@ -586,8 +660,9 @@ static void sweep(void *arg)
 {
     struct ifd_http *http = arg;
     uint64_t now_ns = ifd_monotonic_ns();
-    sweep_suspended(http, now_ns);
-    sweep_receiving(http, now_ns);
+    sweep_closed(&http->suspended, now_ns, abandon);
+    sweep_closed(&http->receiving, now_ns, end_if_cut_off);
+    sweep_late(http, now_ns);
     if (!http->suspended.first && !http->receiving.first) {
         ifd_timer_stop(http->sweep);
     }
@@ -628,22 +703,24 @@ static struct MHD_Daemon *start_daemon(struct listener *l, int fd)
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, l,
         MHD_OPTION_EXTERNAL_LOGGER, library_log, (void *)(uintptr_t)o->log,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed, l,
-        MHD_OPTION_URI_LOG_CALLBACK, on_request_line, l, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
-        NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY_BYTES,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)o->max_connections,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned int)o->max_connections_per_address,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)o->idle_timeout_secs, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_URI_LOG_CALLBACK,
+        on_request_line, l, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY_BYTES, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned int)o->max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned int)o->max_connections_per_address, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned int)o->idle_timeout_secs, MHD_OPTION_END);
 }
 
-enum ifd_code ifd_http_serve(struct ifd_http *http, int fd, bool is_local_admin,
-                             struct ifd_err *err)
+/* as: what the listener is. */
+static enum ifd_code serve(struct ifd_http *http, int fd, const struct listener *as,
+                           struct ifd_err *err)
 {
     if (http->listener_count == LISTENERS_MAX) {
         (void)close(fd);
         return ifd_fail(err, IFD_TOO_LARGE, "more than %d listening sockets", LISTENERS_MAX);
     }
     struct listener *l = &http->listener[http->listener_count];
-    *l = (struct listener){.http = http, .is_local_admin = is_local_admin};
+    *l = *as;
     l->daemon = start_daemon(l, fd);
     if (!l->daemon) {
         (void)close(fd);
@@ -659,10 +736,28 @@ enum ifd_code ifd_http_serve(struct ifd_http *http, int fd, bool is_local_admin,
     return code;
 }
 
+enum ifd_code ifd_http_serve(struct ifd_http *http, int fd, bool is_local_admin,
+                             struct ifd_err *err)
+{
+    const struct listener as = {
+        .http = http, .is_local_admin = is_local_admin, .metrics = http->options.metrics};
+    return serve(http, fd, &as, err);
+}
+
+enum ifd_code ifd_http_serve_page(struct ifd_http *http, int fd, ifd_http_page_fn fn, void *arg,
+                                  struct ifd_err *err)
+{
+    const struct listener as = {.http = http, .page = fn, .page_arg = arg};
+    return serve(http, fd, &as, err);
+}
+
 void ifd_http_drain(struct ifd_http *http, ifd_loop_fn on_idle, void *arg)
 {
     http->is_draining = true;
     for (uint32_t i = 0; i < http->listener_count; i++) {
+        if (http->listener[i].page) {
+            continue;
+        }
         MHD_socket fd = MHD_quiesce_daemon(http->listener[i].daemon);
         if (fd != MHD_INVALID_SOCKET) {
             (void)close(fd);

@@ -378,6 +378,7 @@ static void load_done(void *arg)
     struct ifd_repo *repo = op->repo;
     struct ifd_repo_model *model = op->model;
     struct ifd_load *load = &op->load;
+    ifd_metric_add(repo->options.metrics, IFD_METRIC_LOADS, (uint32_t)load->code, 1);
     model->is_loading = false;
     model->failed_reason[0] = '\0';
     model->failed_number = 0;

@@ -9,6 +9,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
+#include "server/obs/metrics.h"
 #include "server/repo/model.h"
 
 struct ifd_repo;
@@ -42,6 +43,7 @@ struct ifd_repo_options {
     size_t max_model_bytes;
     const struct ifd_clock *clock;
     uint64_t poll_ns, settle_ns, dwell_ns; /* poll_ns 0: changes are not watched; see watcher.h */
+    struct ifd_metric_set *metrics;        /* the server's, counts loads; may be NULL */
 };
 
 IFD_NODISCARD enum ifd_code ifd_repo_create(const struct ifd_repo_options *options,

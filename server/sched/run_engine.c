@@ -233,6 +233,7 @@ enum ifd_code ifd_runner_engine(struct ifd_model *model, uint32_t threads, uint3
         destroy(&runner->base);
         return code;
     }
+    runner->base.bytes = ifd_instance_bytes(runner->instance);
     *ret_runner = &runner->base;
     return IFD_OK;
 }

@@ -12,6 +12,7 @@ struct ifd_runner {
     enum ifd_code (*run)(struct ifd_runner *self, struct ifd_job *const *job, uint32_t count,
                          struct ifd_err *err);
     void (*destroy)(struct ifd_runner *self);
+    size_t bytes; /* memory that it holds */
 };
 
 struct ifd_workers;

@@ -42,7 +42,7 @@ class Server:
 
     def __init__(self, repository, *options):
         self.log = tempfile.TemporaryFile()
-        command = [SERVER, "serve", repository, "--http-port", "0", *options]
+        command = [SERVER, "serve", repository, "--http-port", "0", "--metrics-port", "0", *options]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
         try:
             self._wait()

@@ -85,8 +85,9 @@ void live_start_in(struct live *live, const char *const *options, const struct i
     limit.rlim_cur = limit.rlim_max;
     REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     write_models(live);
-    char *argv[16] = {live->dir, (char *)(uintptr_t) "--http-port=0"};
-    int argc = 2;
+    char *argv[16] = {live->dir, (char *)(uintptr_t) "--http-port=0",
+                      (char *)(uintptr_t) "--metrics-port=0"};
+    int argc = 3;
     for (; options && *options; options++) {
         REQUIRE(argc < 16);
         argv[argc++] = (char *)(uintptr_t)*options;
@@ -97,6 +98,7 @@ void live_start_in(struct live *live, const char *const *options, const struct i
     server.backends = ifd_backends_builtin(&server.backend_count);
     REQUIRE_OK(ifd_server_create(&server, &live->server, &live->err), &live->err);
     live->port = ifd_server_port(live->server);
+    live->metrics_port = ifd_server_metrics_port(live->server);
     REQUIRE_OK(ifd_thread_start(&live->thread, "live", run, live, ifd_alloc_system(), &live->err),
                &live->err);
     while (!ifd_server_is_loaded(live->server)) {

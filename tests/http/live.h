@@ -13,7 +13,7 @@ struct live {
     enum ifd_code code;
     struct ifd_err err;
     char dir[64];
-    uint16_t port;
+    uint16_t port, metrics_port;
 };
 
 /** The repository that live_start serves: identity models of one FP32 [-1] input each.

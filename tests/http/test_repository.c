@@ -162,13 +162,17 @@ static void what_cannot_start_says_why(void)
     begin();
     start(&live, NULL);
     (void)snprintf(port, sizeof(port), "--http-port=%u", live.port);
-    expect_no_start(2, (const char *const[]){extra, port}, IFD_EXISTS, "already in use");
+    expect_no_start(3, (const char *const[]){extra, port, "--metrics-port=0"}, IFD_EXISTS,
+                    "already in use");
     live_stop(&live);
-    expect_no_start(1, (const char *const[]){"--http-port=0"}, IFD_INVALID, "no model repository");
-    expect_no_start(2, (const char *const[]){"--http-port=0", "/nowhere/at/all"}, IFD_NOT_FOUND,
-                    "/nowhere/at/all");
-    expect_no_start(3, (const char *const[]){"--http-port=0", extra, "--backend=CpuAbacus"},
-                    IFD_INVALID, "CpuAbacus");
+    expect_no_start(2, (const char *const[]){"--http-port=0", "--metrics-port=0"}, IFD_INVALID,
+                    "no model repository");
+    expect_no_start(3,
+                    (const char *const[]){"--http-port=0", "--metrics-port=0", "/nowhere/at/all"},
+                    IFD_NOT_FOUND, "/nowhere/at/all");
+    expect_no_start(
+        4, (const char *const[]){"--http-port=0", "--metrics-port=0", extra, "--backend=CpuAbacus"},
+        IFD_INVALID, "CpuAbacus");
     EXPECT(rmdir(extra) == 0);
 }
 

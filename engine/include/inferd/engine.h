@@ -113,6 +113,7 @@ struct ifd_model_info {
      *  Otherwise a run of batch n is n runs of batch 1 inside one call. */
     bool batch_is_free;
     size_t constant_bytes; /* weights in the file and packed ones */
+    size_t packed_bytes;   /* of these, the packed ones: memory beside the file */
     size_t arena_bytes;    /* per instance at batch 1 */
     uint32_t node_count, step_count;
 };

@@ -1,0 +1,128 @@
+/* The metrics page. */
+#include "server/scrape.h"
+
+#include <string.h>
+
+#include "engine/base/str.h"
+#include "server/obs/process.h"
+#include "server/served.h"
+
+#define TEXT_MAX_BYTES ((size_t)256 << 20)
+
+/* ---- sampling ---- */
+
+static void sample_process(struct ifd_metric_set *set)
+{
+    struct ifd_process process;
+    ifd_process_read(&process);
+    ifd_metric_put(set, IFD_METRIC_PROCESS_CPU, 0, process.cpu_ns);
+    ifd_metric_put(set, IFD_METRIC_PROCESS_OPEN_FDS, 0, process.open_fds);
+    ifd_metric_put(set, IFD_METRIC_PROCESS_MAX_FDS, 0, process.max_fds);
+    ifd_metric_put(set, IFD_METRIC_PROCESS_VIRTUAL, 0, process.virtual_bytes);
+    ifd_metric_put(set, IFD_METRIC_PROCESS_RESIDENT, 0, process.resident_bytes);
+    ifd_metric_put(set, IFD_METRIC_PROCESS_THREADS, 0, process.threads);
+    ifd_metric_put(set, IFD_METRIC_PROCESS_START, 0, process.start_ns);
+}
+
+static uint64_t ended(const struct ifd_metric_set *set, enum ifd_outcome outcome)
+{
+    return ifd_metric_get(set, IFD_METRIC_REQUESTS, (uint32_t)outcome);
+}
+
+/* Triton's names for what the statistics of a version hold. */
+static void sample_triton(struct ifd_metric_set *set, const struct ifd_model_stats *stats)
+{
+    ifd_metric_put(set, IFD_METRIC_NV_SUCCESS, 0, stats->success.count);
+    ifd_metric_put(set, IFD_METRIC_NV_FAILURE, IFD_NV_REJECTED,
+                   ended(set, IFD_OUTCOME_SHED) + ended(set, IFD_OUTCOME_TIMEOUT));
+    ifd_metric_put(set, IFD_METRIC_NV_FAILURE, IFD_NV_CANCELED, ended(set, IFD_OUTCOME_ABORTED));
+    ifd_metric_put(set, IFD_METRIC_NV_FAILURE, IFD_NV_BACKEND, ended(set, IFD_OUTCOME_FAILED));
+    ifd_metric_put(set, IFD_METRIC_NV_COUNT, 0, stats->inference_count);
+    ifd_metric_put(set, IFD_METRIC_NV_EXEC_COUNT, 0, stats->execution_count);
+    ifd_metric_put(set, IFD_METRIC_NV_REQUEST, 0, stats->success.ns);
+    ifd_metric_put(set, IFD_METRIC_NV_QUEUE, 0, stats->queue.ns);
+    ifd_metric_put(set, IFD_METRIC_NV_INPUT, 0, stats->compute_input.ns);
+    ifd_metric_put(set, IFD_METRIC_NV_INFER, 0, stats->compute_infer.ns);
+    ifd_metric_put(set, IFD_METRIC_NV_OUTPUT, 0, stats->compute_output.ns);
+}
+
+static void sample_version(struct ifd_served *served)
+{
+    uint64_t queued = ifd_queue_count(&served->queue);
+    ifd_metric_put(served->metrics, IFD_METRIC_QUEUED, 0, queued);
+    ifd_metric_put(served->metrics, IFD_METRIC_QUEUE_LIMIT, 0, served->queue.capacity);
+    ifd_metric_put(served->metrics, IFD_METRIC_INFERENCES, 0, served->stats.inference_count);
+    ifd_metric_put(served->metrics, IFD_METRIC_EXECUTIONS, 0, served->stats.execution_count);
+    ifd_metric_put(served->metrics, IFD_METRIC_NV_PENDING, 0, queued);
+    sample_triton(served->metrics, &served->stats);
+}
+
+_Static_assert(IFD_VERSION_UNLOADING + 1 == IFD_METRIC_STATES, "obs names every state");
+
+static void sample_models(const struct ifd_repo *repo, struct ifd_metric_set *set)
+{
+    uint64_t state[IFD_METRIC_STATES] = {0}, outdated = 0;
+    for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
+        const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
+        state[IFD_VERSION_LOADING] += model->is_loading;
+        outdated += model->failed_reason[0] != '\0';
+        for (uint32_t k = 0; k < model->version_count; k++) {
+            state[model->version[k]->state]++;
+            if (model->version[k]->served) {
+                sample_version(model->version[k]->served);
+            }
+        }
+    }
+    for (const struct ifd_version *v = ifd_repo_draining(repo); v; v = v->next) {
+        state[v->state]++;
+    }
+    ifd_metric_put(set, IFD_METRIC_OUTDATED, 0, outdated);
+    for (uint32_t i = 0; i < IFD_METRIC_STATES; i++) {
+        ifd_metric_put(set, IFD_METRIC_VERSIONS, i, state[i]);
+    }
+}
+
+/* ---- the page ---- */
+
+static void answer(struct ifd_http_exchange *exchange, int status, const char *type,
+                   const char *text, size_t size)
+{
+    exchange->response = (struct ifd_http_response){
+        .status = status,
+        .header = {{"Content-Type", type}, {"Allow", "GET, HEAD"}},
+        .header_count = status == 405 ? 2 : 1,
+        .piece = {{.data = text, .size = size}},
+        .piece_count = 1,
+    };
+}
+
+static void answer_text(struct ifd_http_exchange *exchange, int status, const char *text)
+{
+    answer(exchange, status, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+void ifd_scrape_page(void *arg, struct ifd_http_exchange *exchange)
+{
+    const struct ifd_scrape *scrape = arg;
+    struct ifd_buf buf;
+    if (!ifd_str_equal(exchange->path, "/metrics")) {
+        answer_text(exchange, 404, "metrics are at /metrics\n");
+        return;
+    }
+    if (exchange->method != IFD_HTTP_GET && exchange->method != IFD_HTTP_HEAD) {
+        answer_text(exchange, 405, "metrics can only be read\n");
+        return;
+    }
+    sample_process(ifd_metrics_server(scrape->metrics));
+    sample_models(scrape->repo, ifd_metrics_server(scrape->metrics));
+    ifd_buf_init(&buf, scrape->alloc, TEXT_MAX_BYTES);
+    ifd_metrics_write(scrape->metrics, &buf);
+    char *text =
+        buf.failed ? NULL : ifd_arena_text(exchange->arena, (const char *)buf.data, buf.size);
+    if (text) {
+        answer(exchange, 200, IFD_METRICS_CONTENT_TYPE, text, buf.size);
+    } else {
+        answer_text(exchange, 503, "no memory for the metrics\n");
+    }
+    ifd_buf_finish(&buf);
+}
