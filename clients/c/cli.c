@@ -20,7 +20,7 @@ enum {
 };
 
 static const char usage[] =
-    "usage: inferctl [--url URL] [--timeout SECONDS] COMMAND\n"
+    "usage: inferctl [--url URL | --admin-socket PATH] [--timeout SECONDS] COMMAND\n"
     "\n"
     "  live                       is the server alive?\n"
     "  ready [MODEL]              is the server, or a model, ready?\n"
@@ -29,9 +29,13 @@ static const char usage[] =
     "  config MODEL               how a model is set up\n"
     "  infer MODEL --input [NAME=]FILE …\n"
     "                             run a model on .npy files, or on one .jpg or .png picture\n"
+    "  load MODEL [--config FILE] load a model, or load it anew if its files changed\n"
+    "  unload MODEL               take a model from service\n"
     "\n"
     "options\n"
     "  --url URL                  http://HOST:PORT or unix:/path (default http://127.0.0.1:8000)\n"
+    "  --admin-socket PATH        the server's admin socket: load and unload are taken there\n"
+    "  --config FILE              JSON in the place of the model's config file\n"
     "  --timeout SECONDS          give up after so long (default: never)\n"
     "  --version V                this version of the model (default: the server's choice)\n"
     "  --input [NAME=]FILE        an input; NAME may be left out if the model has one input\n"
@@ -43,7 +47,7 @@ static const char usage[] =
     "exit status: 0 done, 1 the server refused, 2 wrong usage or files, 3 no answer\n";
 
 struct arguments {
-    const char *url, *version, *output_dir, *command, *model;
+    const char *url, *admin_socket, *config, *version, *output_dir, *command, *model;
     const char *inputs[INPUTS_MAX];
     size_t input_count;
     long timeout_ms;
@@ -412,6 +416,38 @@ static enum ifd_client_code command_config(struct ifd_client *client, const stru
     return code;
 }
 
+static enum ifd_client_code command_load(struct ifd_client *client, const struct arguments *args,
+                                         struct ifd_client_err *err)
+{
+    void *config = NULL;
+    size_t bytes = 0;
+    enum ifd_client_code code = IFD_CLIENT_OK;
+    if (args->config) {
+        code = read_file(args->config, &config, &bytes, err);
+    }
+    if (config) {
+        ((char *)config)[bytes] = '\0'; /* read_file leaves room for it */
+    }
+    if (code == IFD_CLIENT_OK) {
+        code = ifd_client_load(client, args->model, config, err);
+    }
+    if (code == IFD_CLIENT_OK) {
+        printf("loaded\n");
+    }
+    free(config);
+    return code;
+}
+
+static enum ifd_client_code command_unload(struct ifd_client *client, const struct arguments *args,
+                                           struct ifd_client_err *err)
+{
+    enum ifd_client_code code = ifd_client_unload(client, args->model, err);
+    if (code == IFD_CLIENT_OK) {
+        printf("unloaded\n");
+    }
+    return code;
+}
+
 enum model_argument { MODEL_NONE, MODEL_OPTIONAL, MODEL_NEEDED };
 
 static const struct command {
@@ -423,6 +459,7 @@ static const struct command {
     {"live", MODEL_NONE, command_live},       {"ready", MODEL_OPTIONAL, command_ready},
     {"index", MODEL_NONE, command_index},     {"metadata", MODEL_OPTIONAL, command_metadata},
     {"config", MODEL_NEEDED, command_config}, {"infer", MODEL_NEEDED, command_infer},
+    {"load", MODEL_NEEDED, command_load},     {"unload", MODEL_NEEDED, command_unload},
 };
 
 /* A decimal number from 1 to max; false for anything else. */
@@ -444,6 +481,12 @@ static bool apply_option(int option, const char *value, struct arguments *args)
     switch (option) {
     case 'u':
         args->url = value;
+        return true;
+    case 'a':
+        args->admin_socket = value;
+        return true;
+    case 'c':
+        args->config = value;
         return true;
     case 'v':
         args->version = value;
@@ -494,7 +537,16 @@ static int run(const struct command *command, const struct arguments *args)
 {
     struct ifd_client_err err = {0};
     struct ifd_client *client = NULL;
-    const struct ifd_client_options options = {.url = args->url, .timeout_ms = args->timeout_ms};
+    char url[256];
+    if (args->admin_socket) {
+        int size = snprintf(url, sizeof(url), "unix:%s", args->admin_socket);
+        if (size < 0 || (size_t)size >= sizeof(url)) {
+            fprintf(stderr, "inferctl: the path of the admin socket is too long\n");
+            return EXIT_USAGE;
+        }
+    }
+    const struct ifd_client_options options = {.url = args->admin_socket ? url : args->url,
+                                               .timeout_ms = args->timeout_ms};
     enum ifd_client_code code = ifd_client_create(&options, &client, &err);
     if (code == IFD_CLIENT_OK) {
         code = command->run(client, args, &err);
@@ -510,6 +562,8 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = {
         {"url", required_argument, NULL, 'u'},
+        {"admin-socket", required_argument, NULL, 'a'},
+        {"config", required_argument, NULL, 'c'},
         {"version", required_argument, NULL, 'v'},
         {"input", required_argument, NULL, 'i'},
         {"output-dir", required_argument, NULL, 'o'},

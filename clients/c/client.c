@@ -313,9 +313,9 @@ out:
     return code;
 }
 
-enum ifd_client_code ifd_client_model_path(struct ifd_client *client, const char *model,
-                                           const char *version, const char *tail, char **ret_path,
-                                           struct ifd_client_err *err)
+enum ifd_client_code ifd_client_model_path(struct ifd_client *client, const char *root,
+                                           const char *model, const char *version, const char *tail,
+                                           char **ret_path, struct ifd_client_err *err)
 {
     if (model[0] == '\0' || (version && version[0] == '\0')) {
         return ifd_client_fail(err, IFD_CLIENT_INVALID, "the name of a model or version is empty");
@@ -325,10 +325,10 @@ enum ifd_client_code ifd_client_model_path(struct ifd_client *client, const char
     char *path = NULL;
     if (name && number) {
         size_t bytes =
-            strlen(name) + strlen(number) + strlen(tail) + sizeof("/v2/models//versions/");
+            strlen(root) + strlen(name) + strlen(number) + strlen(tail) + sizeof("/versions/");
         path = malloc(bytes);
         if (path) {
-            snprintf(path, bytes, "/v2/models/%s%s%s%s", name, version ? "/versions/" : "", number,
+            snprintf(path, bytes, "%s%s%s%s%s", root, name, version ? "/versions/" : "", number,
                      tail);
         }
     }
@@ -361,7 +361,8 @@ static enum ifd_client_code get_of_model(struct ifd_client *client, const char *
                                          struct ifd_client_err *err)
 {
     char *path = NULL;
-    enum ifd_client_code code = ifd_client_model_path(client, model, version, tail, &path, err);
+    enum ifd_client_code code =
+        ifd_client_model_path(client, "/v2/models/", model, version, tail, &path, err);
     if (code == IFD_CLIENT_OK) {
         code = send_for_text(client, &(struct ifd_client_call){.path = path}, ret_text, err);
     }
@@ -412,4 +413,44 @@ enum ifd_client_code ifd_client_index(struct ifd_client *client, bool ready_only
         call.body_bytes = sizeof(only_ready) - 1;
     }
     return send_for_text(client, &call, ret_json, err);
+}
+
+static enum ifd_client_code control(struct ifd_client *client, const char *model, const char *tail,
+                                    const char *body, struct ifd_client_err *err)
+{
+    char *path = NULL;
+    enum ifd_client_code code =
+        ifd_client_model_path(client, "/v2/repository/models/", model, NULL, tail, &path, err);
+    if (code == IFD_CLIENT_OK) {
+        const struct ifd_client_call call = {.post = true,
+                                             .path = path,
+                                             .content_type = body ? "application/json" : NULL,
+                                             .body = body,
+                                             .body_bytes = body ? strlen(body) : 0};
+        code = send_for_text(client, &call, NULL, err);
+    }
+    free(path);
+    return code;
+}
+
+enum ifd_client_code ifd_client_load(struct ifd_client *client, const char *model,
+                                     const char *config, struct ifd_client_err *err)
+{
+    if (!config) {
+        return control(client, model, "/load", NULL, err);
+    }
+    json_t *root = json_pack("{s:{s:s}}", "parameters", "config", config);
+    char *body = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    enum ifd_client_code code =
+        body ? control(client, model, "/load", body, err)
+             : ifd_client_fail(err, IFD_CLIENT_INVALID, "the config is no text in UTF-8");
+    free(body);
+    json_decref(root);
+    return code;
+}
+
+enum ifd_client_code ifd_client_unload(struct ifd_client *client, const char *model,
+                                       struct ifd_client_err *err)
+{
+    return control(client, model, "/unload", NULL, err);
 }

@@ -39,9 +39,9 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_send(struct ifd_client *cli
                                                           struct ifd_client_answer *ret_answer,
                                                           struct ifd_client_err *err);
 
-/** "/v2/models/NAME[/versions/V]" and tail, with the names escaped. Freed with ifd_client_text_free. */
+/** root ("/v2/models/"), NAME[/versions/V] and tail, with the names escaped. Freed with ifd_client_text_free. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_model_path(struct ifd_client *client,
-                                                                const char *model,
+                                                                const char *root, const char *model,
                                                                 const char *version,
                                                                 const char *tail, char **ret_path,
                                                                 struct ifd_client_err *err);

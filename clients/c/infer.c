@@ -324,7 +324,8 @@ static enum ifd_client_code exchange(struct ifd_client *client, const char *mode
 {
     char *path = NULL;
     struct ifd_client_answer answer = {0};
-    enum ifd_client_code code = ifd_client_model_path(client, model, version, "/infer", &path, err);
+    enum ifd_client_code code =
+        ifd_client_model_path(client, "/v2/models/", model, version, "/infer", &path, err);
     if (code == IFD_CLIENT_OK) {
         call->post = true;
         call->path = path;

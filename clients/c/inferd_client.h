@@ -89,6 +89,16 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_index(struct ifd_client *cl
                                                            bool ready_only, char **ret_json,
                                                            struct ifd_client_err *err);
 
+/** Loads a model, or loads it anew if its files changed; returns when it serves. config: JSON in the place of the model's
+ *  config file, or NULL. Servers take this on their admin socket ("unix:/path") unless told otherwise. */
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_load(struct ifd_client *client,
+                                                          const char *model, const char *config,
+                                                          struct ifd_client_err *err);
+/** Takes a model from service; requests that it accepted are still answered. */
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_unload(struct ifd_client *client,
+                                                            const char *model,
+                                                            struct ifd_client_err *err);
+
 /** A tensor: row-major, little-endian, without padding. BYTES elements are each a 32-bit little-endian length and that many
  *  bytes (ifd_client_bytes_next walks over them). */
 struct ifd_client_tensor {

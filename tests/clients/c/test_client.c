@@ -126,6 +126,26 @@ static void index_asks_for_ready_models_only_when_told(void)
     close_pair(&p);
 }
 
+static void load_and_unload_name_the_model_and_carry_the_config(void)
+{
+    struct pair p;
+    open_pair(&p, 0);
+    for (int i = 0; i < 3; i++) {
+        fake_http_answer_text(p.server, 200, "");
+    }
+    EXPECT_INT(ifd_client_load(p.client, "a b", NULL, &p.err), IFD_CLIENT_OK);
+    EXPECT_INT(ifd_client_load(p.client, "m", "{\"max_batch_size\": 2}", &p.err), IFD_CLIENT_OK);
+    EXPECT_INT(ifd_client_unload(p.client, "m", &p.err), IFD_CLIENT_OK);
+    EXPECT(begins(fake_http_request(p.server, 0).head,
+                  "POST /v2/repository/models/a%20b/load HTTP/1.1\r\n"));
+    EXPECT_INT(fake_http_request(p.server, 0).body_bytes, 0);
+    EXPECT_TEXT(fake_http_request(p.server, 1).body,
+                "{\"parameters\":{\"config\":\"{\\\"max_batch_size\\\": 2}\"}}");
+    EXPECT(begins(fake_http_request(p.server, 2).head,
+                  "POST /v2/repository/models/m/unload HTTP/1.1\r\n"));
+    close_pair(&p);
+}
+
 static void calls_share_one_connection(void)
 {
     struct pair p;
@@ -230,6 +250,7 @@ int main(int argc, char **argv)
         T(empty_model_name_is_refused_before_sending),
         T(metadata_of_server_and_model_are_different_routes),
         T(index_asks_for_ready_models_only_when_told),
+        T(load_and_unload_name_the_model_and_carry_the_config),
         T(calls_share_one_connection),
         T(slash_at_the_end_of_the_url_does_not_matter),
         T(unix_socket_is_reached_by_its_path),

@@ -1,0 +1,170 @@
+"""Loading and unloading while the server runs: tritonclient, inferctl, and a server that is killed in between."""
+import base64
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+import unittest
+
+import numpy as np
+import tritonclient.http as triton
+from tritonclient.utils import InferenceServerException
+
+import support
+
+INFERCTL = os.environ.get("INFERCTL", support.SOURCE / "build/bin/inferctl")
+SIMPLE = support.REPOSITORY / "simple"
+MODEL = (SIMPLE / "1/model.tflite").read_bytes()
+# The same model with its two outputs renamed: OUTPUT0 is the difference.
+SWAPPED = MODEL.replace(b"OUTPUT0", b"OUTPUTx").replace(b"OUTPUT1", b"OUTPUT0").replace(b"OUTPUTx", b"OUTPUT1")
+
+
+def infer(client, a=7, b=3):
+    """OUTPUT0's first element."""
+    tensors = [triton.InferInput(name, [1, 16], "INT32") for name in ("INPUT0", "INPUT1")]
+    for tensor, value in zip(tensors, (a, b), strict=True):
+        tensor.set_data_from_numpy(np.full((1, 16), value, np.int32))
+    return int(client.infer("simple", tensors).as_numpy("OUTPUT0")[0][0])
+
+
+class ModelControl(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.repository = self.folder / "models"
+        shutil.copytree(support.REPOSITORY, self.repository)
+        self.socket = self.folder / "admin"
+
+    def serve(self, *options):
+        server = support.Server(self.repository, "--strict-readiness=false", *options)
+        self.addCleanup(server.stop)
+        client = triton.InferenceServerClient(server.address)
+        self.addCleanup(client.close)
+        return server, client
+
+    def refused(self, call, *arguments, text, **keywords):
+        with self.assertRaises(InferenceServerException) as caught:
+            call(*arguments, **keywords)
+        self.assertIn(text, caught.exception.message())
+
+    def test_tritonclient_loads_and_unloads(self):
+        _, client = self.serve("--model-control-mode=explicit", "--admin-on-http")
+        self.assertFalse(client.is_model_ready("simple"))
+        client.load_model("simple")
+        self.assertTrue(client.is_model_ready("simple", "3"))
+        self.assertEqual(infer(client), 10)
+        rows = [r for r in client.get_model_repository_index() if r["name"] == "simple"]
+        self.assertEqual([(r["version"], r["state"]) for r in rows], [("1", "READY"), ("3", "READY")])
+        client.unload_model("simple")
+        self.assertFalse(client.is_model_ready("simple"))
+        client.unload_model("simple", unload_dependents=True)
+        self.refused(client.load_model, "wrong_model_name", text="failed to load 'wrong_model_name', ")
+        self.refused(client.unload_model, "wrong_model_name", text="wrong_model_name")
+
+    def test_config_override_counts_until_the_next_load_without_it(self):
+        _, client = self.serve("--model-control-mode=explicit", "--load-model=simple", "--admin-on-http")
+        client.load_model("simple", config='{"max_batch_size":"4"}')       # a number as a string, as protobuf's JSON has it
+        self.assertEqual(client.get_model_config("simple")["max_batch_size"], 4)
+        self.assertEqual(infer(client), 10)
+        self.refused(client.load_model, "simple", config='{"max_batch_size"', text="failed to load 'simple', config:1")
+        self.refused(client.load_model, "simple", config='{"backend": "python"}', text="python")
+        self.assertEqual(client.get_model_config("simple")["max_batch_size"], 4)
+        client.load_model("simple")
+        self.assertEqual(client.get_model_config("simple")["max_batch_size"], 8)
+
+    def test_file_override_replaces_the_whole_folder(self):
+        _, client = self.serve("--model-control-mode=explicit", "--load-model=simple", "--admin-on-http")
+        config = (SIMPLE / "config.pbtxt").read_text()
+        override = {"config": json.dumps({"max_batch_size": 8}), "files": {"file:7/model.tflite": SWAPPED}}
+        client.load_model("simple", **override)
+        self.assertEqual(client.get_model_metadata("simple")["versions"], ["7"])
+        self.assertEqual(infer(client), 4)
+        self.refused(client.load_model, "simple", files={"file:1/model.tflite": MODEL}, text="config")
+        self.refused(client.load_model, "simple", config="{}", files={"file:../../x": MODEL}, text="../../x")
+        self.refused(client.load_model, "simple", config="{}", files={"file:1/model.tflite": MODEL[:300]},
+                     text="failed to load 'simple', ")
+        self.assertEqual(infer(client), 4)                                  # what served still does
+        client.load_model("simple")
+        self.assertEqual(client.get_model_metadata("simple")["versions"], ["1", "3"])
+        self.assertEqual((SIMPLE / "config.pbtxt").read_text(), config)
+        self.assertFalse((self.folder / "x").exists())
+
+    def test_files_must_be_base64(self):
+        server, _ = self.serve("--model-control-mode=explicit", "--admin-on-http")
+        body = {"parameters": {"config": "{}", "file:1/model.tflite": "?" + base64.b64encode(MODEL).decode()}}
+        answer = server.ask("POST", "/v2/repository/models/simple/load", json.dumps(body))
+        self.assertEqual(answer.status, 400)
+        self.assertIn("base64", json.loads(answer.data)["error"])
+
+    def test_control_needs_the_admin_socket_or_leave(self):
+        server, client = self.serve("--model-control-mode=explicit", "--load-model=simple",
+                                    f"--admin-socket={self.socket}")
+        self.refused(client.unload_model, "simple", text="--admin-on-http")
+        self.assertEqual(stat.S_IMODE(self.socket.stat().st_mode), 0o600)
+        ctl = lambda *a: subprocess.run([INFERCTL, "--admin-socket", self.socket, *a], capture_output=True, text=True)
+        self.assertEqual(ctl("unload", "simple").returncode, 0)
+        self.assertFalse(client.is_model_ready("simple"))
+        self.assertEqual(ctl("load", "simple").stdout, "loaded\n")
+        self.assertTrue(client.is_model_ready("simple"))
+        config = self.folder / "config.json"
+        config.write_text('{"max_batch_size": 2}')
+        self.assertEqual(ctl("load", "simple", "--config", config).returncode, 0)
+        self.assertEqual(client.get_model_config("simple")["max_batch_size"], 2)
+        self.assertIn("simple\t3\tREADY", ctl("index").stdout)
+        refusal = ctl("load", "broken")
+        self.assertEqual(refusal.returncode, 1)
+        self.assertIn("failed to load 'broken', config.pbtxt:2", refusal.stderr)
+        server.stop()
+        self.assertFalse(self.socket.exists())
+
+    def test_control_is_refused_in_other_modes(self):
+        for mode in ("none", "poll"):
+            with self.subTest(mode):
+                _, client = self.serve(f"--model-control-mode={mode}", "--admin-on-http")
+                self.refused(client.load_model, "simple", text="explicit model load / unload is not allowed")
+                self.refused(client.unload_model, "simple", text="explicit model load / unload is not allowed")
+
+    def test_links_are_followed_inside_the_repository_only(self):
+        data = self.repository / ".data"
+        data.mkdir()
+        shutil.move(self.repository / "simple", data / "simple")
+        (self.repository / "simple").symlink_to(".data/simple")             # as Kubernetes does
+        (self.repository / "outside").symlink_to(SIMPLE)
+        _, client = self.serve("--model-control-mode=none")
+        self.assertEqual(infer(client), 10)
+        row, = (r for r in client.get_model_repository_index() if r["name"] == "outside")
+        self.assertIn("leads out of the repository", row["reason"])
+
+    def test_killed_server_converges_after_restart(self):
+        """Killed anywhere between two contents, the next server serves one of them whole, and then the last one."""
+        options = ("--model-control-mode=poll", "--repository-poll-secs=1", "--repository-settle-ms=50",
+                   "--repository-dwell-secs=0")
+        chance = random.Random(1)
+        target = self.repository / "simple/3/model.tflite"
+        before = sorted(p.name for p in self.folder.rglob("*"))
+        for turn in range(6):
+            server, client = self.serve(*options)
+            content, answer = ((SWAPPED, 4), (MODEL, 10))[turn % 2]
+            with open(target, "r+b") as file:                               # in place, in pieces
+                file.truncate(0)
+                for at in range(0, len(content), 128):
+                    file.write(content[at:at + 128])
+                    file.flush()
+                    time.sleep(0.02)
+                    self.assertIn(infer(client), (4, 10))
+            time.sleep(chance.uniform(0, 1.5))
+            server.process.send_signal(signal.SIGKILL)
+            server.process.wait()
+            _, client = self.serve(*options)
+            self.assertEqual(infer(client), answer)
+        self.assertEqual(sorted(p.name for p in self.folder.rglob("*")), before)    # no litter
+
+
+if __name__ == "__main__":
+    unittest.main()
