@@ -19,6 +19,21 @@ struct job {
     const unsigned char *start[12];
 };
 
+/* A tile that lies inside the matrix, with nothing to add: the usual one. */
+INLINE void store_full(const struct job *job, const size_t mr, const size_t nv, vf sum[][4])
+{
+    const struct ifd_gemm_args *args = job->args;
+    const vf lo = vf_set1(args->min), hi = vf_set1(args->max);
+    float *out = (float *)args->out + job->m0 * args->out_stride + job->n0;
+    UNROLL for (size_t i = 0; i < mr; i++, out += args->out_stride)
+    {
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            vf_store(out + j * VF_LANES, vf_min(hi, vf_max(lo, sum[i][j])));
+        }
+    }
+}
+
 INLINE void store(const struct job *job, const size_t mr, const size_t nv, vf sum[][4])
 {
     const struct ifd_gemm_args *args = job->args;
@@ -99,7 +114,11 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
             }
         }
     }
-    store(job, mr, nv, sum);
+    if (job->valid == mr && job->columns == nv * VF_LANES && !job->args->add) {
+        store_full(job, mr, nv, sum);
+    } else {
+        store(job, mr, nv, sum);
+    }
 }
 
 #define TILE(mr, nv)                                                                               \

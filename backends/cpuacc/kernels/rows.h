@@ -17,6 +17,16 @@ static inline void ifd_rows_next(const struct ifd_gemm_args *args, size_t elemen
 {
     size_t len = args->row_len != 0 ? args->row_len : args->m;
     const unsigned char *row = args->a;
+    if (valid == mr && at->x + mr <= len) { /* nearly always: all on one line */
+        row += (at->y * args->row_stride + at->x * args->a_stride) * element;
+        for (size_t i = 0; i < mr; i++, row += args->a_stride * element) {
+            ret_row[i] = row;
+        }
+        at->x += mr;
+        at->y += at->x == len;
+        at->x = at->x == len ? 0 : at->x;
+        return;
+    }
     for (size_t i = 0; i < mr; i++) {
         if (i < valid) {
             row = (const unsigned char *)args->a +
