@@ -4,6 +4,7 @@
 #include "engine/base/str.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* A token of RFC 9110: what a field name is made of. */
 static bool is_token(struct ifd_str text)
@@ -29,9 +30,78 @@ static bool has_control(struct ifd_str text)
     return false;
 }
 
+/* Visible ASCII only, and no fragment: what follows a '#' never leaves a client. */
+static bool is_target(struct ifd_str text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        if (c <= 0x20 || c >= 0x7f || c == '#') {
+            return false;
+        }
+    }
+    return text.size > 0;
+}
+
+struct ifd_str ifd_gate_origin(struct ifd_str target)
+{
+    const struct ifd_str scheme = ifd_str("http://");
+    if (target.size <= scheme.size || strncasecmp(target.data, scheme.data, scheme.size) != 0) {
+        return target;
+    }
+    struct ifd_str rest = {.data = target.data + scheme.size, .size = target.size - scheme.size};
+    const char *slash = memchr(rest.data, '/', rest.size);
+    size_t authority = slash ? (size_t)(slash - rest.data) : 0;
+    if (!is_target((struct ifd_str){.data = rest.data, .size = authority})) {
+        return target;
+    }
+    return (struct ifd_str){.data = slash, .size = rest.size - authority};
+}
+
+const char *ifd_gate_request_line(struct ifd_gate *gate, const char *method, struct ifd_str url,
+                                  struct ifd_str origin, const char *version, int *ret_status)
+{
+    gate->is_torn = method + strlen(method) + 1 != url.data || url.data + url.size + 1 != version;
+    gate->next = version + strlen(version) + 2;
+    *ret_status = 400;
+    if (!is_token(ifd_str(method))) {
+        return "the method has a character that is not allowed";
+    }
+    if (!is_target(origin)) {
+        return "the request target has a character that is not allowed";
+    }
+    /* The other forms are for proxies (authority) and for the server as a whole (*). */
+    if (origin.data[0] != '/') {
+        return "the request target must start with a slash";
+    }
+    if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0) {
+        *ret_status = 505;
+        return "only HTTP/1.1 and HTTP/1.0 are supported";
+    }
+    return NULL;
+}
+
+/* Between a name and its value: one separator and blanks. */
+static bool is_adjacent(struct ifd_str name, struct ifd_str value)
+{
+    const char *at = name.data + name.size + 1;
+    while (at < value.data && (*at == ' ' || *at == '\t')) {
+        at++;
+    }
+    return at == value.data;
+}
+
+void ifd_gate_end(struct ifd_gate *gate, const char *end)
+{
+    gate->is_torn = gate->is_torn || gate->next + 2 != end;
+}
+
 void ifd_gate_field(struct ifd_gate *gate, struct ifd_str name, struct ifd_str value)
 {
     gate->fields++;
+    if (gate->next) {
+        gate->is_torn = gate->is_torn || name.data != gate->next || !is_adjacent(name, value);
+        gate->next = value.data + value.size + 2;
+    }
     if (!is_token(name) || has_control(value)) {
         gate->is_malformed = true;
     }
@@ -63,6 +133,10 @@ const char *ifd_gate_check(const struct ifd_gate *gate, bool is_http_1_1, int *r
     }
     if (gate->is_malformed) {
         return "a header field has a character that is not allowed";
+    }
+    if (gate->is_torn) {
+        return "the header has a line that does not end with CR LF, continues the one before, or "
+               "holds a NUL";
     }
     if (gate->content_length > 1 || gate->transfer_encoding > 1) {
         return "Content-Length or Transfer-Encoding given more than once";

@@ -47,9 +47,9 @@ struct transfer {
     struct MHD_Connection *connection;
     struct ifd_arena arena;
     struct ifd_body body;
-    size_t swallowed_bytes, answer_bytes;
+    size_t url_bytes, swallowed_bytes, answer_bytes;
     enum state state;
-    bool has_headers, is_open, is_in_handler, is_suspended, is_abandoned, is_late;
+    bool has_headers, is_chunked, is_open, is_in_handler, is_suspended, is_abandoned, is_late;
     struct transfer *previous, *next; /* in http->receiving or http->suspended, oldest first */
     struct list *list;
 };
@@ -291,7 +291,9 @@ static enum MHD_Result send_answer(struct transfer *t)
     for (uint32_t i = 0; i < r->header_count; i++) {
         ok = ok && MHD_add_response_header(response, r->header[i].name, r->header[i].value);
     }
-    if (r->close_connection || t->listener->http->is_draining) {
+    /* The library reads chunks more freely than others do (line ends, trailers): whatever it took for the end of the body,
+     * nothing behind it is read as a request. */
+    if (r->close_connection || t->is_chunked || t->listener->http->is_draining) {
         ok = ok && MHD_add_response_header(response, "Connection", "close");
     }
     enum MHD_Result result =
@@ -346,9 +348,10 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
         .transport = t,
     };
     enlist(&t->listener->http->receiving, t);
+    t->url_bytes = strlen(uri);
     const char *copy = ifd_arena_text(&t->arena, uri, strlen(uri));
     if (copy) {
-        struct ifd_str rest = ifd_str(copy);
+        struct ifd_str rest = ifd_gate_origin(ifd_str(copy));
         t->exchange.path = ifd_str_part(&rest, '?');
         t->exchange.query = rest.data ? rest : ifd_str("");
     }
@@ -395,7 +398,25 @@ static void count_body_limit(const struct transfer *t, enum ifd_code code)
                    code == IFD_TOO_LARGE);
 }
 
-static enum MHD_Result on_headers(struct transfer *t, const char *method, const char *version)
+static const char *check_header(const struct transfer *t, struct ifd_gate *gate, const char *url,
+                                const char *method, const char *version, int *ret_status)
+{
+    /* The method is the first byte of the header as it lies in the library's buffer. */
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(t->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    /* The path's text goes on with the query. */
+    const char *why =
+        ifd_gate_request_line(gate, method, (struct ifd_str){.data = url, .size = t->url_bytes},
+                              ifd_str(t->exchange.path.data), version, ret_status);
+    (void)MHD_get_connection_values_n(t->connection, MHD_HEADER_KIND, gate_field, gate);
+    if (info) {
+        ifd_gate_end(gate, method + info->header_size);
+    }
+    return why ? why : ifd_gate_check(gate, strcmp(version, "HTTP/1.1") == 0, ret_status);
+}
+
+static enum MHD_Result on_headers(struct transfer *t, const char *url, const char *method,
+                                  const char *version)
 {
     struct ifd_gate gate = {0};
     struct ifd_err err = {0};
@@ -404,13 +425,16 @@ static enum MHD_Result on_headers(struct transfer *t, const char *method, const 
     t->has_headers = true;
     t->exchange.method = method_of(method);
     t->exchange.received_ns = ifd_monotonic_ns();
-    (void)MHD_get_connection_values_n(t->connection, MHD_HEADER_KIND, gate_field, &gate);
-    const char *why = ifd_gate_check(&gate, strcmp(version, "HTTP/1.1") == 0, &status);
+    const char *why = NULL;
+    if (!t->exchange.path.data) {
+        why = "no memory for the request";
+        status = 503;
+    } else {
+        why = check_header(t, &gate, url, method, version, &status);
+    }
+    t->is_chunked = gate.transfer_encoding > 0;
     if (why) {
         return refuse(t, &gate, status, why);
-    }
-    if (!t->exchange.path.data) {
-        return refuse(t, &gate, 503, "no memory for the request");
     }
     if (t->listener->page) {
         t->listener->page(t->listener->page_arg, &t->exchange);
@@ -481,13 +505,12 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *connection, c
 {
     (void)cls;
     (void)connection;
-    (void)url;
     struct transfer *t = *context;
     if (!t) {
         return MHD_NO; /* no memory for the transfer */
     }
     if (!t->has_headers) {
-        return on_headers(t, method, version);
+        return on_headers(t, url, method, version);
     }
     if (*size > 0) {
         size_t taken = *size;

@@ -3,6 +3,8 @@
 #include "engine/base/str.h"
 #include "tests/support/test.h"
 
+#include <string.h>
+
 /* Status of a request with these fields ("name", "value", …, NULL); 0: it passes. */
 static int status_of(const char *const *field)
 {
@@ -82,6 +84,42 @@ static void fields_are_counted(void)
     EXPECT_INT(status_of(field), 431);
 }
 
+/* Status of a GET whose buffer holds these bytes where separators were overwritten with NUL; url_size: of "/x". */
+static int status_in_place(const char *bytes, size_t size, size_t url_size)
+{
+    struct ifd_gate gate = {0};
+    int status = 0;
+    const char *url = bytes + strlen(bytes) + 1, *version = url + strlen(url) + 1;
+    const char *name = version + strlen(version) + 2, *value = name + strlen(name) + 1;
+    const struct ifd_str target = {.data = url, .size = url_size};
+    const char *why = ifd_gate_request_line(&gate, bytes, target, ifd_str("/x"), version, &status);
+    ifd_gate_field(&gate, ifd_str(name), ifd_str(value));
+    ifd_gate_end(&gate, bytes + size);
+    return why || ifd_gate_check(&gate, true, &status) ? status : 0;
+}
+
+#define IN_PLACE(bytes) status_in_place(bytes, sizeof(bytes) - 1, 2)
+
+static void fields_must_lie_one_behind_the_other(void)
+{
+    EXPECT_INT(IN_PLACE("GET\0/x\0HTTP/1.1\0\0Host\0a\0\0\0\0"), 0);
+    EXPECT_INT(IN_PLACE("GET\0/x\0HTTP/1.1\0\0Host\0a\0\0\0"), 400); /* one LF alone */
+    EXPECT_INT(IN_PLACE("GET\0/x\0HTTP/1.1\0\0Host\0a\0\0\0\0\0"), 400);
+    EXPECT_INT(IN_PLACE("GET\0/x\0HTTP/1.1\0\0Host\0a\0\0X\0\0\0"), 400);
+    EXPECT_INT(IN_PLACE("GET\0/x\0HTTP/1.2\0\0Host\0a\0\0\0\0"), 505);
+    EXPECT_INT(IN_PLACE("G(T\0/x\0HTTP/1.1\0\0Host\0a\0\0\0\0"), 400);
+    EXPECT_INT(status_in_place("GET\0/x\0HTTP/1.1\0\0Host\0a\0\0\0\0", 27, 3), 400);
+}
+
+static void absolute_form_loses_its_authority(void)
+{
+    EXPECT_INT(ifd_str_equal(ifd_gate_origin(ifd_str("http://a:1/x?y")), "/x?y"), 1);
+    EXPECT_INT(ifd_str_equal(ifd_gate_origin(ifd_str("/http://a/x")), "/http://a/x"), 1);
+    EXPECT_INT(ifd_str_equal(ifd_gate_origin(ifd_str("http:///x")), "http:///x"), 1);
+    EXPECT_INT(ifd_str_equal(ifd_gate_origin(ifd_str("http://a b/x")), "http://a b/x"), 1);
+    EXPECT_INT(ifd_str_equal(ifd_gate_origin(ifd_str("http://a")), "http://a"), 1);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -92,6 +130,8 @@ int main(int argc, char **argv)
         T(control_characters_are_refused),
         T(only_continue_may_be_expected),
         T(fields_are_counted),
+        T(fields_must_lie_one_behind_the_other),
+        T(absolute_form_loses_its_authority),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

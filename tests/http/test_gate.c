@@ -1,0 +1,331 @@
+/* The front door as bytes: every row is sent as it stands, on a connection of its own, and LAST in the same breath, which
+ * asks for the end of the connection. What comes back is all that the server said before it closed: the statuses in order,
+ * so that a payload that is read as two requests shows as two, and a connection that was left open shows as one more. The rows come from RFC 9112, from what servers and proxies were found to disagree about, and from
+ * what libmicrohttpd 0.9.75 was found to accept. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "tests/http/live.h"
+#include "tests/support/test.h"
+
+/* Longer than any answer here takes; reaching it is a failure, not a result. */
+#define GIVE_UP_SECS 10
+
+#define LIVE   "GET /v2/health/live HTTP/1.1\r\n"
+#define HOST   "Host: a\r\n"
+#define INFER  "POST /v2/models/echo/infer HTTP/1.1\r\n"
+#define JSON   "{\"inputs\":[{\"name\":\"IN\",\"shape\":[1],\"datatype\":\"FP32\",\"data\":[7]}]}"
+#define LENGTH "Content-Length: 67\r\n" /* of JSON */
+#define CHUNK  "43\r\n" JSON "\r\n0\r\n\r\n"
+#define NEXT   LIVE HOST "\r\n" /* what a smuggler hides */
+#define LAST   LIVE HOST "Connection: close\r\n\r\n"
+#define TE     "Transfer-Encoding: chunked\r\n"
+
+_Static_assert(sizeof(JSON) - 1 == 67, "LENGTH and CHUNK say how long JSON is");
+
+struct payload {
+    const char *what, *bytes;
+    size_t size;
+    const char *statuses; /* in order, each after a blank; "": closed without a word */
+    bool is_cut;          /* ends the stream where LAST would be */
+};
+
+#define P(what, bytes, statuses)                                                                   \
+    {                                                                                              \
+        what, bytes, sizeof(bytes) - 1, statuses, false                                            \
+    }
+#define CUT(what, bytes)                                                                           \
+    {                                                                                              \
+        what, bytes, sizeof(bytes) - 1, "", true                                                   \
+    }
+
+static const struct payload good[] = {
+    P("plain GET", LIVE HOST "\r\n", " 200 200"),
+    P("plain POST", INFER HOST LENGTH "\r\n" JSON, " 200 200"),
+    P("chunked POST", INFER HOST TE "\r\n" CHUNK, " 200"),
+    P("chunk size with leading zeros", INFER HOST TE "\r\n00043\r\n" JSON "\r\n000\r\n\r\n",
+      " 200"),
+    P("chunk extension", INFER HOST TE "\r\n43;a=b\r\n" JSON "\r\n0\r\n\r\n", " 200"),
+    P("trailer field", INFER HOST TE "\r\n43\r\n" JSON "\r\n0\r\nX: y\r\n\r\n", " 200"),
+    P("chunked in capitals", INFER HOST "Transfer-Encoding: CHUNKED\r\n\r\n" CHUNK, " 200"),
+    P("blanks around a value", LIVE "Host: \t a \t \r\n\r\n", " 200 200"),
+    P("no blank before a value", LIVE "Host:a\r\n\r\n", " 200 200"),
+    P("empty value", LIVE HOST "X:\r\nY: \r\n\r\n", " 200 200"),
+    P("bytes above 127 in a value", LIVE HOST "X: \xc3\xa4\r\n\r\n", " 200 200"),
+    P("empty lines before the request", "\r\n\r\n" LIVE HOST "\r\n", " 200 200"),
+    P("HTTP/1.0 without Host", "GET /v2/health/live HTTP/1.0\r\n\r\n", " 200"),
+    P("absolute form", "GET http://a/v2/health/live HTTP/1.1\r\n" HOST "\r\n", " 200 200"),
+    P("absolute form in capitals", "GET HTTP://a:80/v2/health/live HTTP/1.1\r\n" HOST "\r\n",
+      " 200 200"),
+    P("query", "GET /v2/health/live?a=b&c=%00 HTTP/1.1\r\n" HOST "\r\n", " 200 200"),
+    P("percent-encoded letter", "GET /v2/health/liv%65 HTTP/1.1\r\n" HOST "\r\n", " 200 200"),
+    P("cookies", LIVE HOST "Cookie: a=b; c=d\r\nX: y\r\n\r\n", " 200 200"),
+    P("two in a pipeline", LIVE HOST "\r\n" NEXT, " 200 200 200"),
+    P("pipeline behind a body", INFER HOST LENGTH "\r\n" JSON NEXT, " 200 200 200"),
+    P("pipeline behind close", LIVE HOST "Connection: close\r\n\r\n" NEXT, " 200"),
+    P("pipeline behind chunks is not read", INFER HOST TE "\r\n" CHUNK NEXT, " 200"),
+    P("body of a GET is no request", LIVE HOST LENGTH "\r\n" JSON NEXT, " 200 200 200"),
+};
+
+static const struct payload bad_lengths[] = {
+    P("two equal lengths", INFER HOST LENGTH LENGTH "\r\n" JSON NEXT, " 400"),
+    P("two lengths", INFER HOST "Content-Length: 2\r\n" LENGTH "\r\n" JSON NEXT, " 400"),
+    P("list of lengths", INFER HOST "Content-Length: 67, 67\r\n\r\n" JSON NEXT, " 400"),
+    P("length with a sign", INFER HOST "Content-Length: +67\r\n\r\n" JSON NEXT, " 400"),
+    P("negative length", INFER HOST "Content-Length: -1\r\n\r\n" JSON NEXT, " 400"),
+    P("hexadecimal length", INFER HOST "Content-Length: 0x43\r\n\r\n" JSON NEXT, " 400"),
+    P("length with a letter", INFER HOST "Content-Length: 66a\r\n\r\n" JSON NEXT, " 400"),
+    P("length in two words", INFER HOST "Content-Length: 6 6\r\n\r\n" JSON NEXT, " 400"),
+    P("empty length", INFER HOST "Content-Length: \r\n\r\n" JSON NEXT, " 400"),
+    P("length of 2^64", INFER HOST "Content-Length: 18446744073709551616\r\n\r\n" JSON, " 413"),
+    P("length of 2^63", INFER HOST "Content-Length: 9223372036854775808\r\n\r\n" JSON, " 413"),
+    P("length and chunks", INFER HOST LENGTH TE "\r\n" CHUNK NEXT, " 400"),
+    P("chunks and length", INFER HOST TE LENGTH "\r\n" CHUNK NEXT, " 400"),
+    P("length 0 and chunks", INFER HOST "Content-Length: 0\r\n" TE "\r\n" CHUNK NEXT, " 400"),
+    P("chunked twice", INFER HOST TE TE "\r\n" CHUNK NEXT, " 400"),
+    P("gzip, chunked", INFER HOST "Transfer-Encoding: gzip, chunked\r\n\r\n" CHUNK NEXT, " 501"),
+    P("xchunked", INFER HOST "Transfer-Encoding: xchunked\r\n\r\n" CHUNK NEXT, " 501"),
+    P("quoted chunked", INFER HOST "Transfer-Encoding: \"chunked\"\r\n\r\n" CHUNK NEXT, " 501"),
+    P("identity", INFER HOST "Transfer-Encoding: identity\r\n" LENGTH "\r\n" JSON NEXT, " 400"),
+    P("empty encoding", INFER HOST "Transfer-Encoding:\r\n\r\n" CHUNK NEXT, " 501"),
+    P("chunked behind a vertical tab", INFER HOST "Transfer-Encoding: \vchunked\r\n\r\n" CHUNK NEXT,
+      " 400"),
+    P("blank before the colon", INFER HOST "Transfer-Encoding : chunked\r\n" LENGTH "\r\n" CHUNK,
+      " 400"),
+    P("chunk size with 0x", INFER HOST TE "\r\n0x42\r\n" JSON "\r\n0\r\n\r\n" NEXT, " 400"),
+    P("negative chunk size", INFER HOST TE "\r\n-2\r\n" JSON "\r\n0\r\n\r\n" NEXT, " 400"),
+    P("empty chunk size", INFER HOST TE "\r\n\r\n" JSON "\r\n0\r\n\r\n" NEXT, " 400"),
+    P("chunk size of 2^64", INFER HOST TE "\r\n10000000000000000\r\n" JSON "\r\n0\r\n\r\n", " 413"),
+    P("chunk longer than its size", INFER HOST TE "\r\n40\r\n" JSON "\r\n0\r\n\r\n" NEXT, " 400"),
+    P("bare LF between chunks hides nothing", INFER HOST TE "\r\n43\n" JSON "\n0\n\n" NEXT, " 200"),
+    P("chunk extension with CR hides nothing",
+      INFER HOST TE "\r\n43;\r\r\n" JSON "\r\n0\r\n\r\n" NEXT, " 200"),
+};
+
+static const struct payload bad_fields[] = {
+    P("no Host", LIVE "\r\n" NEXT, " 400"),
+    P("two Hosts", LIVE HOST "Host: b\r\n\r\n" NEXT, " 400"),
+    P("two equal Hosts", LIVE HOST HOST "\r\n" NEXT, " 400"),
+    P("name with a blank", LIVE HOST "X Y: z\r\n\r\n" NEXT, " 400"),
+    P("name with a tab", LIVE HOST "X\t: z\r\n\r\n" NEXT, " 400"),
+    P("no name", LIVE HOST ": z\r\n\r\n" NEXT, " 400"),
+    P("no colon", LIVE HOST "X\r\n\r\n" NEXT, " 400"),
+    P("name with a byte above 127", LIVE HOST "X\xc3\xa4: z\r\n\r\n" NEXT, " 400"),
+    P("name with brackets", LIVE HOST "X(y): z\r\n\r\n" NEXT, " 400"),
+    P("first line continues", LIVE " Host: a\r\n\r\n" NEXT, " 400"),
+    P("obs-fold", LIVE HOST "X: y\r\n z\r\nZ: 1\r\n\r\n" NEXT, " 400"),
+    P("obs-fold with a tab", LIVE HOST "X: y\r\n\tz\r\nZ: 1\r\n\r\n" NEXT, " 400"),
+    P("obs-fold at the end", LIVE HOST "X: y\r\n z\r\n\r\n" NEXT, " 400"),
+    P("obs-fold of nothing", LIVE HOST "X: y\r\n \r\n\r\n" NEXT, " 400"),
+    P("obs-fold of a length", INFER HOST "Content-Length: 6\r\n 6\r\n\r\n" JSON NEXT, " 400"),
+    P("NUL in a value", LIVE HOST "X: a\0b\r\nY: z\r\n\r\n" NEXT, " 400"),
+    P("NUL in the last value", LIVE HOST "X: a\0b\r\n\r\n" NEXT, " 400"),
+    P("NUL ends the last value", LIVE HOST "X: a\0\r\n\r\n" NEXT, " 400"),
+    P("NUL in a name", LIVE HOST "X\0Y: a\r\n\r\n" NEXT, " 400"),
+    P("NUL hides a length", INFER HOST "X: a\0\r\nContent-Length: 67\r\n\r\n" JSON NEXT, " 400"),
+    P("line that starts with NUL", INFER HOST "\0X: y\r\n" LENGTH "\r\n" JSON NEXT, " 400"),
+    P("line of one NUL", INFER HOST "\0\r\n" LENGTH "\r\n" JSON NEXT, " 400"),
+    P("CR in a value", LIVE HOST "X: a\rb\r\n\r\n" NEXT, " 400"),
+    P("CR hides a field", LIVE HOST "X: a\rHost: b\r\n\r\n" NEXT, " 400"),
+    P("CR CR LF", LIVE HOST "X: a\r\r\n\r\n" NEXT, " 400"),
+    P("escape in a value", LIVE HOST "X: a\x1b[0m\r\n\r\n" NEXT, " 400"),
+    P("DEL in a value", LIVE HOST "X: a\x7f\r\n\r\n" NEXT, " 400"),
+    P("bare LF behind the request line", "GET /v2/health/live HTTP/1.1\n" HOST "\r\n" NEXT, " 400"),
+    P("bare LF behind a field", LIVE "Host: a\n\r\n" NEXT, " 400"),
+    P("bare LF between fields", LIVE HOST "X: y\nZ: 1\r\n\r\n" NEXT, " 400"),
+    P("bare LF as the empty line", LIVE HOST "\n" NEXT, " 400"),
+    P("bare LF everywhere", "GET /v2/health/live HTTP/1.1\nHost: a\n\n" NEXT, " 400"),
+    P("two Content-Types",
+      INFER HOST "Content-Type: a/b\r\nContent-Type: a/c\r\n" LENGTH "\r\n" JSON, " 400"),
+    P("unknown expectation", INFER HOST "Expect: wonder\r\n" LENGTH "\r\n" JSON NEXT, " 417"),
+};
+
+static const struct payload bad_request_lines[] = {
+    CUT("nothing", ""),
+    CUT("half a request line", "GET /v2/hea"),
+    CUT("half a header", LIVE "Host: a\r\nX: y"),
+    CUT("half a body", INFER HOST LENGTH "\r\n{\"in"),
+    P("one word", "GET\r\n\r\n" NEXT, ""),
+    P("no version", "GET /v2/health/live\r\n\r\n" NEXT, " 400"),
+    P("HTTP/0.9", "GET /v2/health/live HTTP/0.9\r\n" HOST "\r\n" NEXT, " 505"),
+    P("HTTP/1.2", "GET /v2/health/live HTTP/1.2\r\n" HOST "\r\n" NEXT, " 505"),
+    P("HTTP/2.0", "GET /v2/health/live HTTP/2.0\r\n" HOST "\r\n" NEXT, " 505"),
+    P("HTTP/11.1", "GET /v2/health/live HTTP/11.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("http/1.1", "GET /v2/health/live http/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("HTTX/1.1", "GET /v2/health/live HTTX/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", " 505"),
+    P("blank behind the version", "GET /v2/health/live HTTP/1.1 \r\n" HOST "\r\n" NEXT, " 400"),
+    P("two blanks", "GET  /v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("two blanks before the version", "GET /v2/health/live  HTTP/1.1\r\n" HOST "\r\n" NEXT,
+      " 400"),
+    P("tabs for blanks", "GET\t/v2/health/live\tHTTP/1.1\r\n" HOST "\r\n" NEXT, ""),
+    P("blank in front", " GET /v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, ""),
+    P("blank in the target", "GET /v2/health/live x HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("blank in the query", "GET /v2/health/live?x y HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("NUL in the target", "GET /v2/health/live\0x HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("CR in the target", "GET /v2/health/live\rx HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("byte above 127 in the target", "GET /v2/\xc3\xa4 HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("fragment", "GET /v2/health/live#x HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("no slash", "GET v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("authority form", "CONNECT a:80 HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("asterisk form", "OPTIONS * HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("other scheme", "GET ftp://a/v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("no authority", "GET http:///v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("method with brackets", "G(T /v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+    P("method with NUL", "G\0T /v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
+};
+
+/* A refusal of the route leaves the connection usable: the next request is its own. */
+static const struct payload bad_paths[] = {
+    P("unknown method", "BREW /v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, " 405 200 200"),
+    P("method in small letters", "get /v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT,
+      " 405 200 200"),
+    P("encoded slash in a name", "GET /v2/models/a%2Fready HTTP/1.1\r\n" HOST "\r\n" NEXT,
+      " 400 200 200"),
+    P("encoded NUL", "GET /v2/models/echo%00 HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400 200 200"),
+    P("half an escape", "GET /v2/models/echo%2 HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400 200 200"),
+    P("escape of no digits", "GET /v2/models/%zz HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400 200 200"),
+    P("dots", "GET /v2/models/../health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, " 404 200 200"),
+    P("encoded dots", "GET /v2/models/%2e%2e HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400 200 200"),
+    P("escape of an escape", "GET /v2/models/%252e HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400 200 200"),
+    P("overlong UTF-8", "GET /v2/models/%c0%ae HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400 200 200"),
+    P("two slashes", "GET //v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, " 404 200 200"),
+};
+
+/* Statuses until the end of the stream, or until an answer that ends the connection: what follows that is nobody's. (To a
+ * Content-Length that it cannot read, libmicrohttpd 0.9.75 writes the head of its 400 twice.) */
+static void read_statuses(int fd, char *ret, size_t size)
+{
+    size_t used = 0;
+    const struct timeval limit = {.tv_sec = GIVE_UP_SECS};
+    REQUIRE(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0);
+    ret[0] = '\0';
+    while (used + 5 < size) {
+        struct answer answer = client_read(fd);
+        if (answer.status == 0) {
+            return;
+        }
+        used += (size_t)snprintf(ret + used, size - used, " %d", answer.status);
+        if (strcasestr(answer.head, "\r\nconnection: close")) {
+            break;
+        }
+    }
+    while (!client_is_closed(fd)) {
+    }
+}
+
+static void expect_payload(const struct live *live, const struct payload *p)
+{
+    char text[2048];
+    char statuses[64], got[200], want[200];
+    int fd = client_connect(live);
+    REQUIRE(fd >= 0);
+    REQUIRE(p->size + sizeof(LAST) < sizeof(text));
+    memcpy(text, p->bytes, p->size);
+    memcpy(text + p->size, LAST, sizeof(LAST) - 1);
+    client_send(fd, text, p->size + (p->is_cut ? 0 : sizeof(LAST) - 1));
+    if (p->is_cut) {
+        (void)shutdown(fd, SHUT_WR);
+    }
+    read_statuses(fd, statuses, sizeof(statuses));
+    (void)snprintf(got, sizeof(got), "%s:%s", p->what, statuses);
+    (void)snprintf(want, sizeof(want), "%s:%s", p->what, p->statuses);
+    EXPECT_TEXT(got, want);
+    (void)close(fd);
+}
+
+static void expect_table(const struct payload *table, size_t count)
+{
+    struct live live;
+    live_start(&live, (const char *const[]){"--http-idle-timeout-secs=2",
+                                            "--http-receive-timeout-secs=1", NULL});
+    for (size_t i = 0; i < count; i++) {
+        expect_payload(&live, &table[i]);
+    }
+    EXPECT_INT(client_get(&live, "/v2/health/live").status, 200);
+    live_stop(&live);
+}
+
+#define TABLE(name) expect_table(name, sizeof(name) / sizeof((name)[0]))
+
+static void good_payloads_are_answered(void)
+{
+    TABLE(good);
+}
+
+static void bodies_that_can_be_read_two_ways_are_refused(void)
+{
+    TABLE(bad_lengths);
+}
+
+static void fields_that_can_be_read_two_ways_are_refused(void)
+{
+    TABLE(bad_fields);
+}
+
+static void malformed_request_lines_are_refused(void)
+{
+    TABLE(bad_request_lines);
+}
+
+static void odd_paths_name_nothing(void)
+{
+    TABLE(bad_paths);
+}
+
+/* The library's buffer grows meanwhile; what it holds must still be found in one piece. */
+static void large_header_in_pieces_is_answered(void)
+{
+    struct live live;
+    char field[520];
+    live_start(&live, NULL);
+    int fd = client_connect(&live);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, LIVE HOST);
+    (void)snprintf(field, sizeof(field), "X: %0500d\r\n", 1);
+    for (int i = 0; i < 20; i++) {
+        client_send(fd, field, 100);
+        (void)usleep(200);
+        client_send_text(fd, field + 100);
+    }
+    client_send_text(fd, "\r\n");
+    EXPECT_INT(client_read(fd).status, 200);
+    (void)close(fd);
+    live_stop(&live);
+}
+
+static void giant_header_is_refused(void)
+{
+    static char text[1 << 17];
+    struct live live;
+    live_start(&live, NULL);
+    for (int is_path = 0; is_path < 2; is_path++) {
+        int used = snprintf(text, sizeof(text), is_path ? "GET /" : LIVE HOST "X: ");
+        memset(text + used, 'x', sizeof(text) - (size_t)used);
+        int fd = client_connect(&live);
+        REQUIRE(fd >= 0);
+        /* just more than the connection's memory, so that all of it is read before the end */
+        client_send(fd, text, 65536);
+        EXPECT_INT(client_read(fd).status, is_path ? 414 : 431);
+        (void)close(fd);
+    }
+    live_stop(&live);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(good_payloads_are_answered),
+        T(bodies_that_can_be_read_two_ways_are_refused),
+        T(fields_that_can_be_read_two_ways_are_refused),
+        T(malformed_request_lines_are_refused),
+        T(odd_paths_name_nothing),
+        T(large_header_in_pieces_is_answered),
+        T(giant_header_is_refused),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
