@@ -375,6 +375,35 @@ static void truncated_model_is_never_served(void)
     end(&world);
 }
 
+static void truncated_new_version_leaves_the_old_one_alone(void)
+{
+    static struct world world;
+    static struct content digits;
+    FILE *in = fopen(test_source("models/digits/1/model.tflite"), "rb");
+    REQUIRE(in != NULL);
+    digits.size = fread(digits.data, 1, sizeof(digits.data), in);
+    (void)fclose(in);
+    REQUIRE(digits.size > 30 * 1024 && digits.size < sizeof(digits.data));
+    begin(&world, (const char *const[]){EXPLICIT, NULL});
+    REQUIRE(mkdir(path_of(&world, "sum/2"), 0700) == 0);
+    for (size_t size = 0; size < digits.size; size += 1024) {
+        put(path_of(&world, "sum/2/model.tflite"), digits.data, size);
+        struct answer answer = load(&world);
+        EXPECT_INT(answer.status, 400);
+        EXPECT_HAS(answer.body, "failed to load 'sum', ");
+        EXPECT_INT(content_now(&world), 0);
+    }
+    struct answer index = post_once(&world, "/v2/repository/index", "");
+    EXPECT_HAS(index.body, "{\"name\":\"sum\",\"version\":\"1\",\"state\":\"READY\"}");
+    EXPECT_HAS(index.body, "{\"name\":\"sum\",\"version\":\"2\",\"state\":\"UNAVAILABLE\",");
+    put(path_of(&world, "sum/2/model.tflite"), digits.data, digits.size);
+    EXPECT_INT(load(&world).status, 200);
+    EXPECT_HAS(client_get(&world.live, "/v2/models/sum").body, "\"versions\":[\"2\"]");
+    REQUIRE(unlink(path_of(&world, "sum/2/model.tflite")) == 0);
+    REQUIRE(rmdir(path_of(&world, "sum/2")) == 0);
+    end(&world);
+}
+
 static void concurrent_loads_and_unloads_of_one_model_take_turns(void)
 {
     static struct world world;
@@ -549,6 +578,7 @@ int main(int argc, char **argv)
         T(reloads_under_load_lose_nothing),
         T(same_content_is_not_loaded_again),
         T(truncated_model_is_never_served),
+        T(truncated_new_version_leaves_the_old_one_alone),
         T(concurrent_loads_and_unloads_of_one_model_take_turns),
         T(unloaded_model_answers_what_it_accepted),
         T(control_is_closed_in_other_modes_and_without_leave),

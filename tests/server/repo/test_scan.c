@@ -1,0 +1,168 @@
+/* Which changes of a folder a fingerprint tells. */
+#include "server/repo/scan.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/test.h"
+
+static char dir[64];
+
+static const char *at(const char *name)
+{
+    static char path[4][200];
+    static unsigned turn;
+    char *text = path[turn++ % 4];
+    (void)snprintf(text, sizeof(path[0]), "%s/%s", dir, name);
+    return text;
+}
+
+static void put(const char *name, const char *text)
+{
+    FILE *out = fopen(at(name), "w");
+    REQUIRE(out != NULL);
+    (void)fputs(text, out);
+    (void)fclose(out);
+}
+
+static void begin(void)
+{
+    (void)snprintf(dir, sizeof(dir), "/tmp/ifd_scan_XXXXXX");
+    REQUIRE(mkdtemp(dir) != NULL);
+    REQUIRE(mkdir(at("m"), 0700) == 0);
+    REQUIRE(mkdir(at("m/1"), 0700) == 0);
+    put("m/1/model.tflite", "old");
+}
+
+static void end(void)
+{
+    EXPECT(unlink(at("m/1/model.tflite")) == 0);
+    EXPECT(rmdir(at("m/1")) == 0);
+    EXPECT(rmdir(at("m")) == 0);
+    EXPECT(rmdir(dir) == 0);
+}
+
+static struct ifd_scan_model look(void)
+{
+    struct ifd_arena arena;
+    struct ifd_scan scan;
+    const char *const dirs[] = {dir};
+    ifd_arena_init(&arena, ifd_alloc_system(), 0);
+    ifd_scan_all(dirs, 1, &arena, &scan);
+    REQUIRE(scan.is_complete && scan.count == 1);
+    struct ifd_scan_model model = scan.model[0];
+    EXPECT_TEXT(model.name, "m");
+    model.name = NULL;
+    ifd_arena_finish(&arena);
+    return model;
+}
+
+/* Later than a tick of the clock that stamps files. */
+static void tick(void)
+{
+    (void)usleep(20000);
+}
+
+static void untouched_folder_keeps_its_fingerprint(void)
+{
+    begin();
+    uint64_t first = look().fingerprint;
+    char byte = 0;
+    int fd = open(at("m/1/model.tflite"), O_RDONLY);
+    REQUIRE(fd >= 0);
+    EXPECT(read(fd, &byte, 1) == 1);
+    (void)close(fd);
+    EXPECT(look().fingerprint == first);
+    end();
+}
+
+static void every_way_to_replace_a_file_is_seen(void)
+{
+    begin();
+    uint64_t last = look().fingerprint, now = 0;
+    tick();
+    put("m/1/model.tflite", "new"); /* in place, of the same size */
+    now = look().fingerprint;
+    EXPECT(now != last);
+    last = now;
+    put("m/1/.new", "new"); /* by renaming */
+    EXPECT(look().fingerprint == last);
+    REQUIRE(rename(at("m/1/.new"), at("m/1/model.tflite")) == 0);
+    now = look().fingerprint;
+    EXPECT(now != last);
+    last = now;
+    tick();
+    REQUIRE(truncate(at("m/1/model.tflite"), 1) == 0);
+    now = look().fingerprint;
+    EXPECT(now != last);
+    last = now;
+    tick(); /* with its old times put back */
+    struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    REQUIRE(utimensat(AT_FDCWD, at("m/1/model.tflite"), times, 0) == 0);
+    EXPECT(look().fingerprint != last);
+    end();
+}
+
+static void new_and_missing_names_are_seen(void)
+{
+    begin();
+    uint64_t first = look().fingerprint;
+    put("m/config.pbtxt", "");
+    uint64_t second = look().fingerprint;
+    EXPECT(second != first);
+    REQUIRE(mkdir(at("m/2"), 0700) == 0);
+    EXPECT(look().fingerprint != second);
+    REQUIRE(rmdir(at("m/2")) == 0);
+    EXPECT(look().fingerprint == second);
+    REQUIRE(unlink(at("m/config.pbtxt")) == 0);
+    EXPECT(look().fingerprint == first);
+    end();
+}
+
+static void editors_and_uploads_are_no_change(void)
+{
+    static const char *const names[] = {"m/config.pbtxt~", "m/.config.pbtxt.swp", "m/x.tmp"};
+    begin();
+    uint64_t first = look().fingerprint;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        put(names[i], "x");
+        EXPECT(look().fingerprint == first);
+        EXPECT(!look().is_unfinished);
+        REQUIRE(unlink(at(names[i])) == 0);
+    }
+    put("m/1/model.tflite.part", "x");
+    EXPECT(look().fingerprint == first);
+    EXPECT(look().is_unfinished);
+    REQUIRE(unlink(at("m/1/model.tflite.part")) == 0);
+    end();
+}
+
+static void missing_repository_is_told_from_an_empty_one(void)
+{
+    struct ifd_arena arena;
+    struct ifd_scan scan;
+    begin();
+    const char *const dirs[] = {dir, "/nonexistent"};
+    ifd_arena_init(&arena, ifd_alloc_system(), 0);
+    ifd_scan_all(dirs, 2, &arena, &scan);
+    EXPECT(!scan.is_complete);
+    EXPECT_INT(scan.count, 1);
+    EXPECT_HAS(scan.err.text, "/nonexistent");
+    ifd_arena_finish(&arena);
+    end();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(untouched_folder_keeps_its_fingerprint),
+        T(every_way_to_replace_a_file_is_seen),
+        T(new_and_missing_names_are_seen),
+        T(editors_and_uploads_are_no_change),
+        T(missing_repository_is_told_from_an_empty_one),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
