@@ -20,7 +20,8 @@ struct ifd_config {
     struct ifd_config_list repositories, load_models, backends;
     const char *model_control_mode, *http_address, *http_socket, *admin_socket, *id,
         *metrics_address;
-    bool admin_on_http, strict_readiness, exit_on_error, exact, allow_metrics, metrics_triton_names;
+    bool admin_on_http, warms_up, strict_readiness, exit_on_error, exact, allow_metrics,
+        metrics_triton_names;
     uint32_t model_load_threads, poll_secs, settle_ms, dwell_secs, threads, http_port, metrics_port,
         max_connections, max_connections_per_address, idle_timeout_secs, receive_timeout_secs,
         max_queue_size, image_threads, exit_timeout_secs, log_verbose;

@@ -3,6 +3,7 @@
 
 #include "engine/base/str.h"
 #include "server/sched/runners.h"
+#include "server/warm_up.h"
 
 #define INSTANCES_MAX 64
 /* A model whose config sets no max_batch_size but whose tensors leave dimension 0 open takes batches as large as fit into
@@ -143,6 +144,9 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
         code = make_runner(options, version, &runner[made], err);
         bytes += code ? 0 : runner[made]->bytes;
         made += code ? 0 : 1;
+        if (!code && options->warms_up) {
+            code = ifd_warm_up(runner[made - 1], version, options->alloc, err);
+        }
     }
     if (code) {
         for (uint32_t i = 0; i < made; i++) {

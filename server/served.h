@@ -34,6 +34,7 @@ struct ifd_served_options {
     uint32_t threads; /* of one instance, unless the config's parameter "threads" says otherwise */
     uint32_t max_threads;
     struct ifd_metrics *metrics; /* may be NULL */
+    bool warms_up;               /* one run of each instance before the version serves */
     uint32_t max_queue_size;     /* unless the config sets one */
 };
 

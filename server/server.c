@@ -297,6 +297,7 @@ static enum ifd_code create_engine(struct ifd_server *server, struct ifd_err *er
         .threads = o->config->threads > 0 ? o->config->threads : threads,
         .max_threads = THREADS_MAX,
         .metrics = server->metrics,
+        .warms_up = o->config->warms_up,
         .max_queue_size = o->config->max_queue_size,
     };
     return check_backends(server, err);
