@@ -37,6 +37,7 @@ struct ifd_server {
     struct ifd_timer *stop_timer, *poll_timer;
     struct ifd_served_options served;
     struct ifd_metrics *metrics;
+    struct ifd_access_log *access_log;
     struct ifd_scrape scrape;
     uint16_t port, metrics_port;
     uint64_t cancelled_ms; /* when the deadline passed */
@@ -373,6 +374,7 @@ static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err
         .api = server->api,
         .log = o->log,
         .metrics = ifd_metrics_server(server->metrics),
+        .access_log = server->access_log,
         .max_connections = o->config->max_connections,
         .max_connections_per_address = o->config->max_connections_per_address,
         .idle_timeout_secs = o->config->idle_timeout_secs,
@@ -432,6 +434,20 @@ static enum ifd_code create_metrics(struct ifd_server *server, struct ifd_err *e
     return ifd_metrics_create(&metrics, &server->metrics, err);
 }
 
+static enum ifd_code create_access_log(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_config *config = server->options.config;
+    int fd = -1;
+    if (config->access_log[0] == '\0') {
+        return IFD_OK;
+    }
+    enum ifd_code code = ifd_access_log_open(config->access_log, &fd, err);
+    return code ? code
+                : ifd_access_log_create(fd, strcmp(config->access_log_format, "json") == 0,
+                                        ifd_metrics_server(server->metrics), server->options.alloc,
+                                        &server->access_log, err);
+}
+
 static enum ifd_code watch_signals(struct ifd_server *server, struct ifd_err *err)
 {
     if (!server->options.handles_signals) {
@@ -471,6 +487,9 @@ static enum ifd_code create_all(struct ifd_server *server, struct ifd_err *err)
     }
     if (!code) {
         code = create_metrics(server, err);
+    }
+    if (!code) {
+        code = create_access_log(server, err);
     }
     if (!code) {
         code = create_engine(server, err);
@@ -532,6 +551,7 @@ void ifd_server_destroy(struct ifd_server *server)
     }
     const struct ifd_config *config = server->options.config;
     ifd_http_destroy(server->http);
+    ifd_access_log_destroy(server->access_log);
     ifd_api_destroy(server->api);
     if (server->http && config->http_socket[0] != '\0') {
         (void)unlink(config->http_socket);

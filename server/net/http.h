@@ -9,6 +9,7 @@
 #include "api/api.h"
 #include "engine/base/log.h"
 #include "server/net/loop.h"
+#include "server/obs/access_log.h"
 #include "server/obs/metrics.h"
 
 struct ifd_http;
@@ -19,6 +20,7 @@ struct ifd_http_options {
     struct ifd_api *api;
     const struct ifd_log *log;
     struct ifd_metric_set *metrics;       /* the server's; may be NULL */
+    struct ifd_access_log *access_log;    /* may be NULL */
     uint32_t max_connections;             /* per listener */
     uint32_t max_connections_per_address; /* 0: no bound */
     uint32_t idle_timeout_secs;           /* no byte moves on a connection */

@@ -19,7 +19,6 @@
 #include "engine/base/str.h"
 #include "server/net/body.h"
 #include "server/net/gate.h"
-#include "server/obs/access_log.h"
 
 /* Per connection, for the request line and headers; the rest buffers body bytes between two reads. The library clears all
  * of it after every request, so more costs time. */
@@ -561,6 +560,27 @@ static void count_end(const struct transfer *t, bool was_sent)
     }
 }
 
+static void log_end(const struct transfer *t, bool was_sent)
+{
+    const struct ifd_http_options *options = &t->listener->http->options;
+    const union MHD_ConnectionInfo *client =
+        MHD_get_connection_info(t->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct ifd_access access = {
+        .method = method_name(t->exchange.method),
+        .outcome = ifd_metric_outcome((uint32_t)t->exchange.outcome),
+        .path = t->exchange.path,
+        .client = client ? client->client_addr : NULL,
+        .status = was_sent ? t->exchange.response.status : 0,
+        .body_bytes = t->body.size,
+        .answer_bytes = t->answer_bytes,
+        .took_ns = t->exchange.ended_ns - t->exchange.received_ns,
+    };
+    ifd_access_debug(options->log, &access);
+    if (!t->listener->page) {
+        ifd_access_log_add(options->access_log, &access);
+    }
+}
+
 static void on_completed(void *cls, struct MHD_Connection *connection, void **context,
                          enum MHD_RequestTerminationCode why)
 {
@@ -576,15 +596,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     t->exchange.outcome = outcome_of(t, why);
     t->exchange.ended_ns = ifd_monotonic_ns();
     count_end(t, was_sent);
-    ifd_access_log(l->http->options.log,
-                   &(struct ifd_access){
-                       .method = method_name(t->exchange.method),
-                       .path = t->exchange.path,
-                       .status = was_sent ? t->exchange.response.status : 0,
-                       .body_bytes = t->body.size,
-                       .answer_bytes = t->answer_bytes,
-                       .took_ns = t->exchange.ended_ns - t->exchange.received_ns,
-                   });
+    log_end(t, was_sent);
     if (t->is_open) {
         ifd_api_close(l->http->options.api, &t->exchange);
     }

@@ -1,9 +1,223 @@
-/* Access lines. */
+/* A ring with one producer, the loop, and one consumer, the writer's thread. */
 #include "server/obs/access_log.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-void ifd_access_log(const struct ifd_log *log, const struct ifd_access *access)
+#include "engine/base/clock.h"
+#include "engine/base/thread.h"
+
+#define RING_RECORDS 4096 /* a power of two */
+#define PATH_BYTES   128
+#define LINE_BYTES   1280 /* every byte of a path may become six */
+/* After a wake-up more is collected for this long, so that a busy server wakes the writer at most 50 times a second. */
+#define COLLECT_NS   UINT64_C(20000000)
+#define LAST_WAIT_MS 1000
+
+struct record {
+    const char *method, *outcome;
+    struct timespec at;
+    uint64_t took_ns;
+    size_t body_bytes, answer_bytes;
+    int status;
+    sa_family_t family;
+    uint8_t address[16];
+    char path[PATH_BYTES];
+};
+
+struct ifd_access_log {
+    const struct ifd_alloc *alloc;
+    struct ifd_metric_set *metrics;
+    int fd;
+    bool is_json, has_given_up; /* the writer's: at the end, nobody reads any more */
+    struct ifd_thread thread;
+    struct ifd_mutex mutex; /* for the two conditions only */
+    struct ifd_cond filled, stopped;
+    atomic_bool is_stopping, is_asleep;
+    _Atomic size_t head, tail; /* records written by the loop, by the writer */
+    struct record ring[RING_RECORDS];
+};
+
+/* ---- lines ---- */
+
+/* text in quotes; both formats take JSON's escapes. Bytes outside ASCII are escaped too: they may be no UTF-8. */
+static void add_quoted(struct ifd_buf *buf, const char *text)
+{
+    ifd_buf_add(buf, "\"", 1);
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\') {
+            ifd_buf_add(buf, "\\", 1);
+        }
+        if (c < 0x20 || c >= 0x7f) {
+            ifd_buf_addf(buf, "\\u%04x", c);
+        } else {
+            ifd_buf_add(buf, text, 1);
+        }
+    }
+    ifd_buf_add(buf, "\"", 1);
+}
+
+static void format_time(const struct timespec *at, char *text, size_t size)
+{
+    struct tm utc = {0};
+    (void)gmtime_r(&at->tv_sec, &utc);
+    size_t used = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &utc);
+    (void)snprintf(text + used, size - used, ".%03ldZ", at->tv_nsec / 1000000);
+}
+
+static void add_line(struct ifd_buf *buf, const struct record *r, bool is_json)
+{
+    char at[48], client[INET6_ADDRSTRLEN] = "-";
+    format_time(&r->at, at, sizeof(at));
+    if (r->family == AF_INET || r->family == AF_INET6) {
+        (void)inet_ntop(r->family, r->address, client, sizeof(client));
+    } else if (r->family == AF_UNIX) {
+        (void)snprintf(client, sizeof(client), "unix");
+    }
+    ifd_buf_addf(buf,
+                 is_json ? "{\"time\":\"%s\",\"client\":\"%s\",\"method\":\"%s\",\"path\":"
+                         : "time=%s client=%s method=%s path=",
+                 at, client, r->method);
+    add_quoted(buf, r->path);
+    ifd_buf_addf(buf,
+                 is_json ? ",\"status\":%d,\"outcome\":\"%s\",\"bytes_in\":%zu,\"bytes_out\":%zu,"
+                           "\"took_us\":%llu}\n"
+                         : " status=%d outcome=%s bytes_in=%zu bytes_out=%zu took_us=%llu\n",
+                 r->status, r->outcome, r->body_bytes, r->answer_bytes,
+                 (unsigned long long)(r->took_ns / 1000));
+}
+
+/* ---- writing ---- */
+
+/* Pieces of at most PIPE_BUF after a poll never block, so that a reader who stopped reading cannot hold up the end. */
+static bool write_all(struct ifd_access_log *log, const uint8_t *data, size_t size)
+{
+    while (size > 0 && !log->has_given_up) {
+        struct pollfd ready = {.fd = log->fd, .events = POLLOUT};
+        bool was_stopping = atomic_load(&log->is_stopping);
+        int count = poll(&ready, 1, LAST_WAIT_MS);
+        log->has_given_up = count == 0 && was_stopping;
+        if (count <= 0) {
+            continue;
+        }
+        ssize_t written = write(log->fd, data, size < PIPE_BUF ? size : PIPE_BUF);
+        if (written < 0 && errno != EINTR) {
+            return false;
+        }
+        data += written > 0 ? written : 0;
+        size -= written > 0 ? (size_t)written : 0;
+    }
+    return size == 0;
+}
+
+/* Everything that is in the ring now. */
+static void drain(struct ifd_access_log *log, struct ifd_buf *buf)
+{
+    size_t tail = atomic_load_explicit(&log->tail, memory_order_relaxed);
+    size_t head = atomic_load(&log->head);
+    while (tail != head) {
+        size_t lines = 0;
+        buf->size = 0;
+        for (; tail != head && buf->size + LINE_BYTES <= PIPE_BUF; lines++) {
+            add_line(buf, &log->ring[tail++ % RING_RECORDS], log->is_json);
+        }
+        atomic_store(&log->tail, tail);
+        if (buf->failed || !write_all(log, buf->data, buf->size)) {
+            ifd_metric_add_shared(log->metrics, IFD_METRIC_ACCESS_LOG_DROPPED, 0, lines);
+        }
+    }
+}
+
+static bool is_empty(struct ifd_access_log *log)
+{
+    return atomic_load(&log->head) == atomic_load(&log->tail);
+}
+
+static void wait_for_records(struct ifd_access_log *log)
+{
+    ifd_mutex_lock(&log->mutex);
+    atomic_store(&log->is_asleep, true);
+    while (is_empty(log) && !atomic_load(&log->is_stopping)) {
+        ifd_cond_wait(&log->filled, &log->mutex);
+    }
+    atomic_store(&log->is_asleep, false);
+    uint64_t until_ns = ifd_monotonic_ns() + COLLECT_NS;
+    while (!atomic_load(&log->is_stopping) &&
+           ifd_cond_wait_until(&log->stopped, &log->mutex, until_ns)) {
+    }
+    ifd_mutex_unlock(&log->mutex);
+}
+
+static void write_lines(void *arg)
+{
+    struct ifd_access_log *log = arg;
+    struct ifd_buf buf;
+    ifd_buf_init(&buf, log->alloc, PIPE_BUF);
+    while (!atomic_load(&log->is_stopping)) {
+        wait_for_records(log);
+        drain(log, &buf);
+    }
+    drain(log, &buf); /* what came before the stop was seen */
+    ifd_buf_finish(&buf);
+}
+
+/* ---- the loop's side ---- */
+
+static void copy_address(struct record *record, const struct sockaddr *client)
+{
+    record->family = client ? client->sa_family : AF_UNSPEC;
+    if (record->family == AF_INET) {
+        const struct sockaddr_in *at = (const struct sockaddr_in *)(const void *)client;
+        memcpy(record->address, &at->sin_addr, sizeof(at->sin_addr));
+    } else if (record->family == AF_INET6) {
+        const struct sockaddr_in6 *at = (const struct sockaddr_in6 *)(const void *)client;
+        memcpy(record->address, &at->sin6_addr, sizeof(at->sin6_addr));
+    }
+}
+
+void ifd_access_log_add(struct ifd_access_log *log, const struct ifd_access *access)
+{
+    if (!log) {
+        return;
+    }
+    size_t head = atomic_load_explicit(&log->head, memory_order_relaxed);
+    if (head - atomic_load(&log->tail) == RING_RECORDS) {
+        ifd_metric_add_shared(log->metrics, IFD_METRIC_ACCESS_LOG_DROPPED, 0, 1);
+        return;
+    }
+    struct record *record = &log->ring[head % RING_RECORDS];
+    size_t size = access->path.size < PATH_BYTES - 1 ? access->path.size : PATH_BYTES - 1;
+    record->method = access->method;
+    record->outcome = access->outcome;
+    record->status = access->status;
+    record->took_ns = access->took_ns;
+    record->body_bytes = access->body_bytes;
+    record->answer_bytes = access->answer_bytes;
+    (void)clock_gettime(CLOCK_REALTIME, &record->at);
+    copy_address(record, access->client);
+    if (size > 0) {
+        memcpy(record->path, access->path.data, size);
+    }
+    record->path[size] = '\0';
+    atomic_store(&log->head, head + 1);
+    if (atomic_load(&log->is_asleep)) {
+        ifd_mutex_lock(&log->mutex);
+        ifd_cond_signal(&log->filled);
+        ifd_mutex_unlock(&log->mutex);
+    }
+}
+
+void ifd_access_debug(const struct ifd_log *log, const struct ifd_access *access)
 {
     if (!log || log->level < IFD_LOG_DEBUG) {
         return;
@@ -11,8 +225,70 @@ void ifd_access_log(const struct ifd_log *log, const struct ifd_access *access)
     char path[256], quoted[320];
     (void)snprintf(path, sizeof(path), "%.*s", (int)access->path.size, access->path.data);
     ifd_log_debug(log, "request answered",
-                  "method=%s path=%s status=%d body_bytes=%zu answer_bytes=%zu took_us=%llu",
+                  "method=%s path=%s status=%d outcome=%s body_bytes=%zu answer_bytes=%zu "
+                  "took_us=%llu",
                   access->method, ifd_log_quote(path, quoted, sizeof(quoted)), access->status,
-                  access->body_bytes, access->answer_bytes,
+                  access->outcome, access->body_bytes, access->answer_bytes,
                   (unsigned long long)(access->took_ns / 1000));
+}
+
+/* ---- life ---- */
+
+enum ifd_code ifd_access_log_open(const char *path, int *ret_fd, struct ifd_err *err)
+{
+    int fd = strcmp(path, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+                                    : open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+    if (fd < 0) {
+        return ifd_fail(err, IFD_IO, "cannot write the access log \"%s\": %s", path,
+                        strerror(errno));
+    }
+    *ret_fd = fd;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_access_log_create(int fd, bool is_json, struct ifd_metric_set *metrics,
+                                    const struct ifd_alloc *alloc, struct ifd_access_log **ret_log,
+                                    struct ifd_err *err)
+{
+    struct ifd_access_log *log = ifd_acquire_zeroed(alloc, 1, sizeof(*log));
+    if (!log) {
+        (void)close(fd);
+        return ifd_fail(err, IFD_NOMEM, "no memory for the access log");
+    }
+    log->alloc = alloc;
+    log->metrics = metrics;
+    log->fd = fd;
+    log->is_json = is_json;
+    ifd_mutex_init(&log->mutex);
+    ifd_cond_init(&log->filled);
+    ifd_cond_init(&log->stopped);
+    enum ifd_code code = ifd_thread_start(&log->thread, "access-log", write_lines, log, alloc, err);
+    if (code) {
+        ifd_cond_finish(&log->stopped);
+        ifd_cond_finish(&log->filled);
+        ifd_mutex_finish(&log->mutex);
+        (void)close(fd);
+        ifd_release(alloc, log, sizeof(*log));
+        return code;
+    }
+    *ret_log = log;
+    return IFD_OK;
+}
+
+void ifd_access_log_destroy(struct ifd_access_log *log)
+{
+    if (!log) {
+        return;
+    }
+    ifd_mutex_lock(&log->mutex);
+    atomic_store(&log->is_stopping, true);
+    ifd_cond_signal(&log->filled);
+    ifd_cond_signal(&log->stopped);
+    ifd_mutex_unlock(&log->mutex);
+    ifd_thread_join(&log->thread);
+    ifd_cond_finish(&log->stopped);
+    ifd_cond_finish(&log->filled);
+    ifd_mutex_finish(&log->mutex);
+    (void)close(log->fd);
+    ifd_release(log->alloc, log, sizeof(*log));
 }

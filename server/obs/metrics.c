@@ -53,9 +53,12 @@ static const struct bound size_bounds[] = {SIZE_BOUNDS(X)};
 
 static const char *const labels_NONE[] = {""};
 static const char *const labels_VERSION[] = {"version"}; /* the value is the program's */
-static const char *const labels_OUTCOME[] = {"outcome=\"ok\"",     "outcome=\"client_error\"",
-                                             "outcome=\"shed\"",   "outcome=\"timeout\"",
-                                             "outcome=\"failed\"", "outcome=\"aborted\""};
+#define OUTCOMES(X) X("ok") X("client_error") X("shed") X("timeout") X("failed") X("aborted")
+static const char *const labels_OUTCOME[] = {
+#define X(name) "outcome=\"" name "\"",
+    OUTCOMES(X)
+#undef X
+};
 static const char *const labels_LIMIT[] = {
 #define X(id, name) "limit=\"" name "\"",
     IFD_LIMITS(X)
@@ -250,6 +253,16 @@ void ifd_metric_observe(struct ifd_metric_set *set, enum ifd_metric metric, uint
     }
     raise_cell(&cell[i], 1);
     raise_cell(&cell[count + 1], value);
+}
+
+const char *ifd_metric_outcome(uint32_t outcome)
+{
+    static const char *const names[] = {
+#define X(name) name,
+        OUTCOMES(X)
+#undef X
+    };
+    return outcome < COUNT_OF(names) ? names[outcome] : "?";
 }
 
 uint32_t ifd_metric_status(int status)

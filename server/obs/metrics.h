@@ -25,6 +25,7 @@ enum ifd_metric {
 
 /** OUTCOME: as enum ifd_outcome of api/http.h, in its order. */
 #define IFD_METRIC_OUTCOMES 6
+const char *ifd_metric_outcome(uint32_t outcome); /* "ok" …; static */
 
 /** LIMIT: X(id, name of the setting). */
 #define IFD_LIMITS(X)                                                                              \
