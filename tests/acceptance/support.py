@@ -57,6 +57,7 @@ class Server:
             ready = re.search(r"ready at http://(127\.0\.0\.1:\d+)", self.log_text())
             if ready:
                 self.address = ready[1]
+                self.metrics_address = re.search(r"metrics at http://([^/]*)/metrics", self.log_text())[1]
                 return
             time.sleep(0.05)
         raise RuntimeError(f"the server is not ready:\n{self.log_text()}")
@@ -65,8 +66,8 @@ class Server:
         # pread: the server writes through the same open file, whose position must stay its own
         return os.pread(self.log.fileno(), 1 << 20, 0).decode(errors="replace")
 
-    def ask(self, method, path, body=None, headers=None):
-        connection = http.client.HTTPConnection(self.address, timeout=ANSWER_SECONDS)
+    def ask(self, method, path, body=None, headers=None, address=None):
+        connection = http.client.HTTPConnection(address or self.address, timeout=ANSWER_SECONDS)
         try:
             connection.request(method, path, body or None, headers or {})
             response = connection.getresponse()

@@ -18,7 +18,6 @@ import support
 LATER = [
     (r"sequence", "sequences"),
     (r"trace setting|logging", "trace and log settings"),
-    (r"^metrics", "metrics"),
 ]
 
 # Refusals: what the sentence must name (what, got, wanted).
@@ -219,6 +218,22 @@ class Wire(support.ServerCase):
             for batch in row["batch_stats"]:
                 self.assertLessEqual({"batch_size", "compute_input", "compute_infer", "compute_output"}, set(batch))
 
+    def metrics(self, response, want):
+        """Triton's inference metrics: the same words about each, and the same labels of the models that both serve."""
+        def families(text):
+            return {line for line in text.splitlines() if re.match(r"# \w+ nv_inference", line)}
+
+        def series(text):
+            lines = re.findall(r"^(nv_inference\w+)\{(.*)\} ", text, re.M)
+            every = {(name, frozenset(labels.split(","))) for name, labels in lines}
+            return {(name, labels) for name, labels in every if not labels & {'model="sequence"', 'model="classify"'}}
+
+        self.assertEqual(response.status, 200)
+        self.assertEqual(response.getheader("Content-Type"), "text/plain; version=0.0.4; charset=utf-8")
+        ours, theirs = response.data.decode(), want["body"]
+        self.assertLessEqual(families(theirs), families(ours))
+        self.assertEqual(series(ours), series(theirs))
+
     def nothing(self, response, want):
         """Nothing to say: Triton's empty body."""
         self.assertEqual(response.status, 200)
@@ -274,7 +289,7 @@ class Wire(support.ServerCase):
         "repository index by GET": wrong_method, "HEAD live": head, "OPTIONS": options_method,
         "model metadata": model_metadata, "model metadata, version": model_metadata, "identity metadata": model_metadata,
         "model config": config, "model config, dynamic batching": config, "strings metadata": model_metadata,
-        "statistics": statistics, "statistics of all": statistics,
+        "statistics": statistics, "statistics of all": statistics, "metrics": metrics,
         "shared memory unregister": nothing, "shared memory unregister all": nothing,
         "shared memory register, no such region": no_region,
         "config after override": config, "index after unload": index_after_unload,
@@ -304,7 +319,8 @@ class Wire(support.ServerCase):
                 continue
             request, want = record["request"], record["response"]
             with self.subTest(name):
-                response = self.server.ask(request["method"], request["path"], body_of(request), request["headers"])
+                address = self.server.metrics_address if request.get("port") == "metrics" else None
+                response = self.server.ask(request["method"], request["path"], body_of(request), request["headers"], address)
                 if name in self.DIFFERENT:
                     self.DIFFERENT[name](self, response, want)
                 elif name in self.MISTAKES or want["status"] == 500:
