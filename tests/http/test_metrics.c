@@ -99,7 +99,7 @@ static void scrape_idle(const struct live *live, struct page *page)
         }
         (void)usleep(10000);
     }
-    EXPECT(!"idle");
+    EXPECT(false); /* never idle */
 }
 
 static int infer(const struct live *live, const char *model)
