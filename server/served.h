@@ -9,17 +9,10 @@
 #include "server/sched/queue.h"
 #include "server/sched/worker.h"
 
-/** Requests that ended without a run. What ran is in ifd_model_stats: executions, their batch sizes, failures (of which
- *  these are part). */
-struct ifd_served_losses {
-    uint64_t queue_full, queue_timeout, cancelled; /* cancelled: the client left while it waited */
-};
-
 struct ifd_served {
     struct ifd_model_desc
         desc; /* immutable but for the list of versions, which the loop thread keeps up to date */
-    struct ifd_model_stats stats;    /* loop thread */
-    struct ifd_served_losses losses; /* loop thread */
+    struct ifd_model_stats stats; /* loop thread */
     struct ifd_queue queue;
     struct ifd_workers *workers;
     struct ifd_metric_set *metrics;

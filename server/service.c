@@ -137,7 +137,6 @@ static void count(struct service_job *job)
     }
     uint64_t received_ns = job->request->received_ns;
     if (j->code) {
-        served->losses.queue_timeout += j->code == IFD_DEADLINE;
         add(&stats->fail, received_ns, ifd_monotonic_ns());
         return;
     }
@@ -304,7 +303,6 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     if (code) {
         request->service_private = NULL;
         service->deadline_jobs -= job->job.deadline_ns > 0;
-        served->losses.queue_full += code == IFD_BUSY;
         add(&served->stats.fail, request->received_ns, ifd_monotonic_ns());
         give_job(job);
         ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE,
@@ -328,7 +326,6 @@ static bool cancel(struct ifd_service *service, struct ifd_infer_request *reques
         return false;
     }
     job->service->deadline_jobs -= job->job.deadline_ns > 0;
-    served->losses.cancelled++;
     add(&served->stats.fail, request->received_ns, ifd_monotonic_ns());
     request->service_private = NULL;
     give_job(job);
@@ -605,6 +602,8 @@ static void picture_done(struct ifd_task *task)
     void *arg = p->arg;
     enum ifd_code code = p->code;
     struct ifd_err err = p->err;
+    ifd_metric_add(p->service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_IMAGE,
+                   code == IFD_TOO_LARGE);
     ifd_release(p->service->options.alloc, p, sizeof(*p));
     done(arg, code, &err);
 }

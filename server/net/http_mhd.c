@@ -67,6 +67,7 @@ struct listener {
     ifd_http_page_fn page; /* answers instead of the API; NULL: the API */
     void *page_arg;
     struct ifd_metric_set *metrics; /* NULL: nothing is counted */
+    uint32_t connections;
 };
 
 struct ifd_http {
@@ -538,7 +539,7 @@ static const char *method_name(enum ifd_http_method method)
 /* How it ended, for statistics. A request that the library itself refuses never gets to ANSWERED. */
 static enum ifd_outcome outcome_of(const struct transfer *t, enum MHD_RequestTerminationCode why)
 {
-    if (t->is_late) {
+    if (t->is_late || why == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED) {
         return IFD_OUTCOME_TIMEOUT;
     }
     if (why != MHD_REQUEST_TERMINATED_COMPLETED_OK || t->state == GONE) {
@@ -596,6 +597,8 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     t->exchange.outcome = outcome_of(t, why);
     t->exchange.ended_ns = ifd_monotonic_ns();
     count_end(t, was_sent);
+    ifd_metric_add(l->metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_IDLE,
+                   why == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED);
     log_end(t, was_sent);
     if (t->is_open) {
         ifd_api_close(l->http->options.api, &t->exchange);
@@ -606,8 +609,12 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode what)
 {
-    struct ifd_metric_set *metrics = ((const struct listener *)cls)->metrics;
+    struct listener *l = cls;
+    struct ifd_metric_set *metrics = l->metrics;
     bool is_new = what == MHD_CONNECTION_NOTIFY_STARTED;
+    l->connections += is_new ? 1 : (uint32_t)-1;
+    ifd_metric_add(metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_CONNECTIONS,
+                   is_new && l->connections == l->http->options.max_connections);
     (void)connection;
     (void)context;
     ifd_metric_add(metrics, IFD_METRIC_CONNECTIONS_ACCEPTED, 0, is_new);
@@ -723,12 +730,25 @@ enum ifd_code ifd_http_create(const struct ifd_http_options *options, struct ifd
     return IFD_OK;
 }
 
+/* The library closes a connection above the bound of its address without a callback: this is how it tells. (At the bound of
+ * all connections it does not accept at all.) */
+static void count_refusal(const struct listener *l, const char *text)
+{
+    if (strncmp(text, "Server reached connection limit", 31) == 0) {
+        ifd_metric_add(l->metrics, IFD_METRIC_CONNECTIONS_REFUSED, IFD_REFUSAL_ADDRESS, 1);
+        ifd_metric_add(l->metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_ADDRESS, 1);
+    }
+}
+
 static void library_log(void *cls, const char *format, va_list args)
 {
+    const struct listener *l = cls;
     char text[256], quoted[300];
     (void)vsnprintf(text, sizeof(text), format, args);
     text[strcspn(text, "\n")] = '\0';
-    ifd_log_debug(cls, "http library", "text=%s", ifd_log_quote(text, quoted, sizeof(quoted)));
+    count_refusal(l, text);
+    ifd_log_debug(l->http->options.log, "http library", "text=%s",
+                  ifd_log_quote(text, quoted, sizeof(quoted)));
 }
 
 static struct MHD_Daemon *start_daemon(struct listener *l, int fd)
@@ -736,14 +756,13 @@ static struct MHD_Daemon *start_daemon(struct listener *l, int fd)
     const struct ifd_http_options *o = &l->http->options;
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, l,
-        MHD_OPTION_EXTERNAL_LOGGER, library_log, (void *)(uintptr_t)o->log,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed, l,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_URI_LOG_CALLBACK,
-        on_request_line, l, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY_BYTES, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned int)o->max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned int)o->max_connections_per_address, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned int)o->idle_timeout_secs, MHD_OPTION_END);
+        MHD_OPTION_EXTERNAL_LOGGER, library_log, l, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, l, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+        l, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, l, MHD_OPTION_UNESCAPE_CALLBACK,
+        keep_escapes, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY_BYTES,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)o->max_connections,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned int)o->max_connections_per_address,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)o->idle_timeout_secs, MHD_OPTION_END);
 }
 
 /* as: what the listener is. */

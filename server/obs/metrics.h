@@ -32,9 +32,11 @@ const char *ifd_metric_outcome(uint32_t outcome); /* "ok" …; static */
     X(BODY, "http-max-input-size")                                                                 \
     X(CONNECTIONS, "http-max-connections")                                                         \
     X(ADDRESS, "http-max-connections-per-address")                                                 \
+    X(IDLE, "http-idle-timeout-secs")                                                              \
     X(RECEIVE, "http-receive-timeout-secs")                                                        \
     X(QUEUE, "default-max-queue-size")                                                             \
-    X(QUEUE_TIME, "default_timeout_microseconds")
+    X(QUEUE_TIME, "default_timeout_microseconds")                                                  \
+    X(IMAGE, "image-max-pixels")
 
 enum ifd_limit {
 #define X(id, name) IFD_LIMIT_##id,
@@ -45,8 +47,8 @@ enum ifd_limit {
 /** STAGE: parsing and pictures; waiting; running with its copies; writing the answer. */
 enum ifd_stage { IFD_STAGE_DECODE, IFD_STAGE_QUEUE, IFD_STAGE_COMPUTE, IFD_STAGE_ENCODE };
 
-/** REFUSAL of a connection: one of its address's too many; one too many in all. */
-enum ifd_refusal { IFD_REFUSAL_ADDRESS, IFD_REFUSAL_CONNECTIONS };
+/** REFUSAL of a connection: its address has too many. */
+enum ifd_refusal { IFD_REFUSAL_ADDRESS };
 
 /** MEMORY: the model's file; weights packed for kernels, beside the file; what its instances work in. */
 enum ifd_memory_kind { IFD_MEMORY_FILE, IFD_MEMORY_PACKED, IFD_MEMORY_ARENA };

@@ -193,6 +193,82 @@ static void requests_are_counted_by_outcome(void)
     live_stop(&live);
 }
 
+static void refused_connections_are_counted(void)
+{
+    static struct page page;
+    struct live live;
+    live_start(&live, (const char *const[]){"--http-max-connections-per-address=2", NULL});
+    int fd[2] = {client_connect(&live), client_connect(&live)};
+    for (int i = 0; i < 2; i++) {
+        REQUIRE(fd[i] >= 0);
+        client_send_text(fd[i], client_infer_text("echo", 1));
+        EXPECT_INT(client_read(fd[i]).status, 200);
+    }
+    int third = client_connect(&live);
+    REQUIRE(third >= 0);
+    EXPECT(client_is_closed(third));
+    (void)close(third);
+    scrape(&live, &page);
+    EXPECT_INT(value(&page, "inferd_http_connections_refused_total{reason=\"address\"}"), 1);
+    EXPECT_INT(value(&page, "inferd_limit_hits_total{limit=\"http-max-connections-per-address\"}"),
+               1);
+    EXPECT_INT(value(&page, "inferd_http_connections_accepted_total"), 2);
+    EXPECT_INT(value(&page, "inferd_http_connections_open"), 2);
+    (void)close(fd[0]);
+    (void)close(fd[1]);
+    live_stop(&live);
+}
+
+static void reaching_the_most_connections_is_counted(void)
+{
+    static struct page page;
+    struct live live;
+    live_start(&live, (const char *const[]){"--http-max-connections=1", NULL});
+    EXPECT_INT(infer(&live, "echo"), 200);
+    scrape(&live, &page); /* its port has connections of its own */
+    EXPECT_INT(value(&page, "inferd_limit_hits_total{limit=\"http-max-connections\"}"), 1);
+    live_stop(&live);
+}
+
+static void slow_requests_are_timeouts(void)
+{
+    static struct page page;
+    struct live live;
+    live_start(&live, (const char *const[]){"--http-receive-timeout-secs=1", NULL});
+    int fd = client_connect(&live);
+    REQUIRE(fd >= 0);
+    client_send_text(
+        fd, "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{");
+    EXPECT(client_is_closed(fd));
+    (void)close(fd);
+    scrape_idle(&live, &page);
+    check_law(&page);
+    EXPECT_INT(ended(&page, "echo", "timeout"), 1);
+    EXPECT_INT(value(&page, "inferd_limit_hits_total{limit=\"http-receive-timeout-secs\"}"), 1);
+    live_stop(&live);
+}
+
+static void requests_are_logged_when_they_are_over(void)
+{
+    struct live live;
+    char path[] = "/tmp/ifd_access_XXXXXX", option[64], text[1024] = "";
+    int made = mkstemp(path);
+    REQUIRE(made >= 0);
+    (void)snprintf(option, sizeof(option), "--access-log=%s", path);
+    live_start(&live, (const char *const[]){option, NULL});
+    EXPECT_INT(infer(&live, "echo"), 200);
+    EXPECT_INT(client_get(&live, "/nowhere").status, 404);
+    live_stop(&live);
+    ssize_t got = read(made, text, sizeof(text) - 1);
+    EXPECT(got > 0);
+    EXPECT_HAS(
+        text,
+        " client=127.0.0.1 method=POST path=\"/v2/models/echo/infer\" status=200 outcome=ok ");
+    EXPECT_HAS(text, " method=GET path=\"/nowhere\" status=404 outcome=client_error bytes_in=0 ");
+    (void)close(made);
+    (void)unlink(path);
+}
+
 /* ---- the law under load ---- */
 
 struct load {
@@ -333,8 +409,10 @@ static void metrics_are_served_while_stopping(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(page_is_served_on_its_own_port_only), T(metrics_can_be_switched_off),
-        T(requests_are_counted_by_outcome),     T(counters_add_up_at_every_scrape_under_load),
+        T(page_is_served_on_its_own_port_only),      T(metrics_can_be_switched_off),
+        T(requests_are_counted_by_outcome),          T(refused_connections_are_counted),
+        T(reaching_the_most_connections_is_counted), T(slow_requests_are_timeouts),
+        T(requests_are_logged_when_they_are_over),   T(counters_add_up_at_every_scrape_under_load),
         T(metrics_are_served_while_stopping),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
