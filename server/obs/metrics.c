@@ -469,37 +469,45 @@ static void put_value(struct ifd_buf *buf, const struct row *row, uint64_t value
     ifd_buf_add(buf, "\n", 1);
 }
 
-/* Name, suffix and labels of one line. */
-static void put_name(const struct ifd_metrics *metrics, const struct ifd_metric_set *set,
-                     const struct row *row, const char *suffix, uint32_t label, const char *le,
-                     struct ifd_buf *buf)
+/* Name and labels of a line, without the bracket that ends them. True: there are labels. */
+static bool put_head(const struct ifd_metrics *metrics, const struct ifd_metric_set *set,
+                     const struct row *row, const char *suffix, uint32_t label, struct ifd_buf *buf)
 {
-    bool is_version = row->labels == labels_VERSION;
-    const char *part[3] = {set->text, row->labels[label], le};
-    const char *before = "{";
+    const char *own = row->labels[label];
     ifd_buf_add_text(buf, row->name);
     ifd_buf_add_text(buf, suffix);
-    for (size_t i = 0; i < COUNT_OF(part); i++) {
-        if (part[i][0] == '\0') {
-            continue;
-        }
-        ifd_buf_add_text(buf, before);
-        before = ",";
-        if (i == 2) {
-            ifd_buf_add_text(buf, "le=\"");
-        }
-        ifd_buf_add_text(buf, part[i]);
-        if (i == 1 && is_version) {
-            ifd_buf_add_text(buf, "=\"");
-            add_escaped(buf, metrics->options.version);
-        }
-        if (i == 2 || (i == 1 && is_version)) {
-            ifd_buf_add(buf, "\"", 1);
-        }
+    if (set->text[0] == '\0' && own[0] == '\0') {
+        return false;
     }
-    ifd_buf_add_text(buf, before[0] == ',' ? "} " : " ");
+    ifd_buf_add(buf, "{", 1);
+    ifd_buf_add_text(buf, set->text);
+    ifd_buf_add_text(buf, set->text[0] != '\0' && own[0] != '\0' ? "," : "");
+    ifd_buf_add_text(buf, own);
+    if (row->labels == labels_VERSION) {
+        ifd_buf_add_text(buf, "=\"");
+        add_escaped(buf, metrics->options.version);
+        ifd_buf_add(buf, "\"", 1);
+    }
+    return true;
 }
 
+static void put_name(const struct ifd_metrics *metrics, const struct ifd_metric_set *set,
+                     const struct row *row, const char *suffix, uint32_t label, struct ifd_buf *buf)
+{
+    bool has_labels = put_head(metrics, set, row, suffix, label, buf);
+    ifd_buf_add_text(buf, has_labels ? "} " : " ");
+}
+
+/* What stands at at once more. */
+static void put_again(struct ifd_buf *buf, size_t at, size_t size)
+{
+    uint8_t *place = ifd_buf_grow(buf, size);
+    if (place) {
+        memcpy(place, buf->data + at, size);
+    }
+}
+
+/* Buckets are most of a page, so the part that all lines of one have in common is made once. */
 static void put_histogram(const struct ifd_metrics *metrics, const struct ifd_metric_set *set,
                           const struct row *row, uint32_t label, const _Atomic uint64_t *cell,
                           struct ifd_buf *buf)
@@ -507,15 +515,23 @@ static void put_histogram(const struct ifd_metrics *metrics, const struct ifd_me
     uint32_t count = 0;
     uint64_t total = 0;
     const struct bound *bounds = bounds_of(row->type, &count);
+    size_t at = buf->size;
+    bool has_labels = put_head(metrics, set, row, "_bucket", label, buf);
+    ifd_buf_add_text(buf, has_labels ? ",le=\"" : "{le=\"");
+    size_t head = buf->size - at;
     for (uint32_t i = 0; i <= count; i++) {
+        if (i > 0) {
+            put_again(buf, at, head);
+        }
         total += read_cell(&cell[i]);
-        put_name(metrics, set, row, "_bucket", label, i < count ? bounds[i].text : "+Inf", buf);
+        ifd_buf_add_text(buf, i < count ? bounds[i].text : "+Inf");
+        ifd_buf_add(buf, "\"} ", 3);
         put_u64(buf, total);
         ifd_buf_add(buf, "\n", 1);
     }
-    put_name(metrics, set, row, "_sum", label, "", buf);
+    put_name(metrics, set, row, "_sum", label, buf);
     put_value(buf, row, read_cell(&cell[count + 1]));
-    put_name(metrics, set, row, "_count", label, "", buf);
+    put_name(metrics, set, row, "_count", label, buf);
     put_u64(buf, total);
     ifd_buf_add(buf, "\n", 1);
 }
@@ -528,7 +544,7 @@ static void put_set(const struct ifd_metrics *metrics, const struct ifd_metric_s
         if (row->type == SECONDS_HISTOGRAM || row->type == SIZE_HISTOGRAM) {
             put_histogram(metrics, set, row, label, cell, buf);
         } else {
-            put_name(metrics, set, row, "", label, "", buf);
+            put_name(metrics, set, row, "", label, buf);
             put_value(buf, row, read_cell(cell));
         }
     }
