@@ -38,6 +38,7 @@ typedef int8_t ifd_q8;
 #define IFD_Q8_FLIP_U8  0x80
 #define IFD_Q8_SHIFT_S8 0
 #define IFD_Q8_SHIFT_U8 (-128)
+#define IFD_Q8_EXACT    1 /* two rounding instructions: nothing to gain by another rounding */
 #else
 typedef uint8_t ifd_q8;
 #define IFD_Q8_MIN      0
@@ -46,6 +47,7 @@ typedef uint8_t ifd_q8;
 #define IFD_Q8_FLIP_U8  0x00
 #define IFD_Q8_SHIFT_S8 128
 #define IFD_Q8_SHIFT_U8 0
+#define IFD_Q8_EXACT    0
 #endif
 
 #define IFD_KERN_ALIGN 64

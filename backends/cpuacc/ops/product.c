@@ -147,7 +147,7 @@ static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
         .in_zero = ifd_acc_zero(input),
         .out_zero = ifd_acc_zero(&node->output[0]),
         .weight_zero = weights->quant.zero_point[0] - (weights->dtype == IFD_U8 ? 128 : 0),
-        .round = lowering->view->exact ? round : IFD_ROUND_FAST,
+        .round = lowering->view->exact || IFD_Q8_EXACT ? round : IFD_ROUND_FAST,
     };
     (void)ifd_acc_clamp_q8(activation, &node->output[0], &requant->out_min, &requant->out_max);
     return IFD_OK;

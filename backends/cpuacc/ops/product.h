@@ -22,8 +22,8 @@ struct ifd_acc_product {
 bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
                            struct ifd_err *reason);
 
-/** round: how the reference kernel brings quantized sums to 8 bits; taken if bit-exact results were asked for, the
- *  cheapest rounding of the processor otherwise. */
+/** round: how the reference kernel brings quantized sums to 8 bits; taken if bit-exact results were asked for or
+ *  cost nothing here, the cheapest rounding otherwise. */
 IFD_NODISCARD enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
                                                  const struct ifd_node_view *node,
                                                  int32_t activation, size_t channels,
