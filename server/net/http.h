@@ -1,4 +1,4 @@
-/** HTTP/1.1 over sockets: bytes on one side, struct ifd_http_exchange on the other. http_mhd.c implements it with
+/** HTTP/1.1 over sockets: bytes on one side, struct ifd_http_exchange on the other. http_mhd.c does it with
  *  libmicrohttpd, whose own event set is polled inside our loop; nothing else knows that library.
  *
  *  A connection whose answer is not there yet is suspended: it costs nothing, and a client that goes away meanwhile is

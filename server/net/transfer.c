@@ -1,0 +1,206 @@
+/* Requests as objects: memory that the next one reuses, lists, how they ended. */
+#include "server/net/http_impl.h"
+
+#include <string.h>
+
+#include "engine/base/clock.h"
+#include "engine/base/str.h"
+
+/* What a request may hold beside its body: decoded JSON tensors are the largest part. */
+#define ARENA_CAP_BYTES ((size_t)1 << 30)
+/* A request that held more gives it back; the memory of smaller ones serves the next request. */
+#define ARENA_KEEP_BYTES ((size_t)1 << 16)
+#define SPARE_TRANSFERS  128
+
+/* ---- lists ---- */
+
+void ifd_transfer_unlist(struct ifd_transfer *t)
+{
+    if (!t->list) {
+        return;
+    }
+    *(t->previous ? &t->previous->next : &t->list->first) = t->next;
+    *(t->next ? &t->next->previous : &t->list->last) = t->previous;
+    t->list = NULL;
+    t->previous = t->next = NULL;
+}
+
+void ifd_transfer_enlist(struct ifd_transfer_list *list, struct ifd_transfer *t)
+{
+    ifd_transfer_unlist(t);
+    t->list = list;
+    t->previous = list->last;
+    *(list->last ? &list->last->next : &list->first) = t;
+    list->last = t;
+    struct ifd_http *http = t->listener->http;
+    if (!ifd_timer_is_active(http->sweep)) {
+        ifd_timer_start(http->sweep, IFD_SWEEP_MS, IFD_SWEEP_MS);
+    }
+}
+
+/* ---- memory ---- */
+
+static struct ifd_transfer *take(struct ifd_listener *l)
+{
+    struct ifd_http *http = l->http;
+    struct ifd_transfer *t = http->spare;
+    if (t) {
+        http->spare = t->next;
+        http->spare_count--;
+    } else {
+        t = ifd_acquire_zeroed(http->options.alloc, 1, sizeof(*t));
+        if (!t) {
+            return NULL;
+        }
+        ifd_arena_init(&t->arena, http->options.alloc, ARENA_CAP_BYTES);
+        ifd_body_init(&t->body, http->options.alloc);
+    }
+    t->listener = l;
+    t->next = NULL;
+    http->open_count++;
+    return t;
+}
+
+static void release(struct ifd_http *http, struct ifd_transfer *t)
+{
+    ifd_body_finish(&t->body);
+    ifd_arena_finish(&t->arena);
+    ifd_release(http->options.alloc, t, sizeof(*t));
+}
+
+static void recycle(struct ifd_transfer *t)
+{
+    struct ifd_http *http = t->listener->http;
+    ifd_body_release(&t->body);
+    if (t->arena.used_bytes > ARENA_KEEP_BYTES) {
+        ifd_arena_finish(&t->arena);
+        ifd_arena_init(&t->arena, http->options.alloc, ARENA_CAP_BYTES);
+    } else {
+        ifd_arena_reset(&t->arena);
+    }
+    *t = (struct ifd_transfer){.arena = t->arena, .body = t->body};
+    if (http->spare_count < SPARE_TRANSFERS) {
+        t->next = http->spare;
+        http->spare = t;
+        http->spare_count++;
+    } else {
+        release(http, t);
+    }
+    http->open_count--;
+    if (http->is_draining && http->open_count == 0 && http->on_idle) {
+        http->on_idle(http->on_idle_arg);
+    }
+}
+
+void ifd_transfer_free_spare(struct ifd_http *http)
+{
+    while (http->spare) {
+        struct ifd_transfer *t = http->spare;
+        http->spare = t->next;
+        release(http, t);
+    }
+}
+
+/* ---- begin ---- */
+
+struct ifd_transfer *ifd_transfer_begin(struct ifd_listener *listener, void *connection, int fd,
+                                        const char *uri)
+{
+    struct ifd_transfer *t = take(listener);
+    if (!t) {
+        return NULL;
+    }
+    t->connection = connection;
+    t->fd = fd;
+    t->state = IFD_TRANSFER_RECEIVING;
+    ifd_metric_add(listener->metrics, IFD_METRIC_HTTP_ACCEPTED, 0, 1);
+    ifd_metric_add(listener->metrics, IFD_METRIC_HTTP_INFLIGHT, 0, 1);
+    t->exchange = (struct ifd_http_exchange){
+        .arena = &t->arena,
+        .header = ifd_mhd_header,
+        .respond = ifd_request_respond,
+        .is_local_admin = listener->is_local_admin,
+        .received_ns = ifd_monotonic_ns(),
+        .transport = t,
+    };
+    ifd_transfer_enlist(&listener->http->receiving, t);
+    t->url_bytes = strlen(uri);
+    const char *copy = ifd_arena_text(&t->arena, uri, t->url_bytes);
+    if (copy) {
+        struct ifd_str rest = ifd_gate_origin(ifd_str(copy));
+        t->exchange.path = ifd_str_part(&rest, '?');
+        t->exchange.query = rest.data ? rest : ifd_str("");
+    }
+    return t;
+}
+
+/* ---- end ---- */
+
+static const char *method_name(enum ifd_http_method method)
+{
+    static const char *const names[] = {"GET", "HEAD", "POST", "OPTIONS", "OTHER"};
+    return names[method];
+}
+
+/* For statistics. A request that the library itself refuses never gets to ANSWERED. */
+static enum ifd_outcome outcome_of(const struct ifd_transfer *t, enum ifd_transfer_end how)
+{
+    if (t->is_late || how == IFD_TRANSFER_TIMED_OUT) {
+        return IFD_OUTCOME_TIMEOUT;
+    }
+    if (how != IFD_TRANSFER_SENT || t->state == IFD_TRANSFER_GONE) {
+        return IFD_OUTCOME_ABORTED;
+    }
+    return t->state == IFD_TRANSFER_ANSWERED ? ifd_api_outcome(&t->exchange.response)
+                                             : IFD_OUTCOME_CLIENT_ERROR;
+}
+
+static void count_end(const struct ifd_transfer *t, bool was_sent)
+{
+    struct ifd_metric_set *metrics = t->listener->metrics;
+    ifd_metric_add(metrics, IFD_METRIC_HTTP_INFLIGHT, 0, (uint64_t)-1);
+    ifd_metric_add(metrics, IFD_METRIC_HTTP_REQUESTS, (uint32_t)t->exchange.outcome, 1);
+    ifd_metric_add(metrics, IFD_METRIC_HTTP_BODY_IN, 0, t->body.size);
+    if (was_sent) {
+        ifd_metric_add(metrics, IFD_METRIC_HTTP_BODY_OUT, 0, t->answer_bytes);
+        ifd_metric_add(metrics, IFD_METRIC_HTTP_RESPONSES,
+                       ifd_metric_status(t->exchange.response.status), 1);
+    }
+}
+
+static void log_end(const struct ifd_transfer *t, bool was_sent, const struct sockaddr *client)
+{
+    const struct ifd_http_options *options = &t->listener->http->options;
+    const struct ifd_access access = {
+        .method = method_name(t->exchange.method),
+        .outcome = ifd_metric_outcome((uint32_t)t->exchange.outcome),
+        .path = t->exchange.path,
+        .client = client,
+        .status = was_sent ? t->exchange.response.status : 0,
+        .body_bytes = t->body.size,
+        .answer_bytes = t->answer_bytes,
+        .took_ns = t->exchange.ended_ns - t->exchange.received_ns,
+    };
+    ifd_access_debug(options->log, &access);
+    if (!t->listener->page) {
+        ifd_access_log_add(options->access_log, &access);
+    }
+}
+
+void ifd_transfer_end(struct ifd_transfer *t, enum ifd_transfer_end how,
+                      const struct sockaddr *client)
+{
+    struct ifd_listener *l = t->listener;
+    ifd_transfer_unlist(t);
+    bool was_sent = t->state == IFD_TRANSFER_ANSWERED && how == IFD_TRANSFER_SENT;
+    t->exchange.outcome = outcome_of(t, how);
+    t->exchange.ended_ns = ifd_monotonic_ns();
+    count_end(t, was_sent);
+    ifd_metric_add(l->metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_IDLE,
+                   how == IFD_TRANSFER_TIMED_OUT);
+    log_end(t, was_sent, client);
+    if (t->is_open) {
+        ifd_api_close(l->http->options.api, &t->exchange);
+    }
+    recycle(t);
+}
