@@ -4,12 +4,31 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+/* Files, weights and arenas are read from end to end and written once: in large pages they cost a fault per 2 MiB in place
+ * of 512, and fewer misses of the translation cache. Only whole large pages are asked for, so nothing is rounded up; a
+ * system that has none to give ignores it. */
+static void *huge_acquire(size_t size)
+{
+    void *ptr = NULL;
+    if (posix_memalign(&ptr, HUGE_PAGE_BYTES, size) != 0) {
+        return NULL;
+    }
+    (void)madvise(ptr, size / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_HUGEPAGE);
+    return ptr;
+}
 
 static void *system_acquire(void *context, size_t size, size_t align)
 {
     (void)context;
     if (align <= _Alignof(max_align_t)) {
         return malloc(size);
+    }
+    if (size >= HUGE_PAGE_BYTES && align <= HUGE_PAGE_BYTES) {
+        return huge_acquire(size);
     }
     void *ptr = NULL;
     return posix_memalign(&ptr, align, size) == 0 ? ptr : NULL;

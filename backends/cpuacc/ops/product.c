@@ -4,6 +4,7 @@
 #include "engine/base/fixed.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Factors that the kernels' requantization can hold (kernels.h): shift at most 7. */
 #define FACTOR_MAX 64.0
@@ -186,7 +187,14 @@ const void *ifd_acc_product_weights(const struct ifd_acc_product *product, uint8
         return product->weights;
     }
     const uint8_t *from = product->weights;
-    for (size_t i = 0; i < product->weight_bytes; i++) {
+    size_t i = 0;
+    for (; i + 8 <= product->weight_bytes; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, from + i, 8);
+        word ^= 0x8080808080808080u;
+        memcpy(workspace + i, &word, 8);
+    }
+    for (; i < product->weight_bytes; i++) {
         workspace[i] = from[i] ^ 0x80;
     }
     return workspace;
