@@ -1,8 +1,11 @@
 /* The settings table: parser, help, manual page. */
 #include "server/config.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/base/str.h"
 
@@ -13,6 +16,7 @@ struct setting {
     enum type type;
     size_t offset;
     uint64_t min, max;
+    bool is_live;
 };
 
 /* Numbers, words and nothing at all share a column of the table; these sort them out by the type of the row. */
@@ -34,9 +38,13 @@ struct setting {
 #define FALLBACK_TEXT(x)   (x)
 #define FALLBACK_LIST(x)   (x)
 #define FALLBACK_CHOICE(x) (x)
+/* Texts would point into memory of the settings that are dropped. */
+#define LIVE_U32  true
+#define LIVE_U64  true
+#define LIVE_BOOL true
 
 static const struct setting settings[] = {
-#define SETTING(section_, member_, flag_, type_, default_, min_, max_, unit_, text_)               \
+#define ROW(section_, member_, flag_, type_, default_, min_, max_, unit_, text_, live_)            \
     {.section = section_,                                                                          \
      .flag = flag_,                                                                                \
      .unit = unit_,                                                                                \
@@ -46,9 +54,16 @@ static const struct setting settings[] = {
      .type = type_,                                                                                \
      .offset = offsetof(struct ifd_config, member_),                                               \
      .min = NUMBER_##type_(min_),                                                                  \
-     .max = NUMBER_##type_(max_)},
+     .max = NUMBER_##type_(max_),                                                                  \
+     .is_live = live_},
+#define SETTING(section_, member_, flag_, type_, default_, min_, max_, unit_, text_)               \
+    ROW(section_, member_, flag_, type_, default_, min_, max_, unit_, text_, false)
+#define LIVE(section_, member_, flag_, type_, default_, min_, max_, unit_, text_)                  \
+    ROW(section_, member_, flag_, type_, default_, min_, max_, unit_, text_, LIVE_##type_)
 #include "server/config_list.inc"
+#undef LIVE
 #undef SETTING
+#undef ROW
 };
 #define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
 
@@ -220,12 +235,97 @@ static enum ifd_code parse_flag(int argc, char **argv, int *at, struct ifd_confi
     return set(config, s, value, err);
 }
 
+/* ---- the file ---- */
+
+static enum ifd_code read_text(const char *path, char *text, size_t size, struct ifd_err *err)
+{
+    FILE *in = fopen(path, "re");
+    size_t used = in ? fread(text, 1, size, in) : 0;
+    bool is_read = in && !ferror(in);
+    enum ifd_code code = IFD_OK;
+    if (!is_read) {
+        code = ifd_fail(err, IFD_IO, "cannot read \"%s\": %s", path, strerror(errno));
+    } else if (used == size) {
+        code = ifd_fail(err, IFD_TOO_LARGE, "\"%s\" has more than %zu bytes", path, size - 1);
+    } else if (memchr(text, '\0', used)) {
+        code = ifd_fail(err, IFD_INVALID, "\"%s\" is no text", path);
+    } else {
+        text[used] = '\0';
+    }
+    if (in) {
+        (void)fclose(in);
+    }
+    return code;
+}
+
+/* "name = value" or "name value"; text lies in ret->file_text, which ends with a NUL. */
+static enum ifd_code parse_line(struct ifd_str line, struct ifd_config *ret, struct ifd_err *err)
+{
+    size_t name = 0, gap = 0;
+    while (name < line.size && !strchr(" \t=", line.data[name])) {
+        name++;
+    }
+    while (name + gap < line.size && strchr(" \t=", line.data[name + gap])) {
+        gap++;
+    }
+    const struct setting *s = find(line.data, name);
+    char *value = ret->file_text + (line.data - ret->file_text) + name + gap;
+    value[line.size - name - gap] = '\0';
+    if (!s) {
+        char unknown[80];
+        (void)ifd_str_format(unknown, sizeof(unknown), "%.*s", (int)name, line.data);
+        return fail_unknown(unknown, err);
+    }
+    if (strcmp(s->flag, "config") == 0) {
+        return ifd_fail(err, IFD_INVALID, "a file cannot name another one");
+    }
+    return set(ret, s, gap == 0 && s->type == BOOL ? "true" : value, err);
+}
+
+static enum ifd_code parse_file(const char *path, struct ifd_config *ret, struct ifd_err *err)
+{
+    enum ifd_code code = read_text(path, ret->file_text, sizeof(ret->file_text), err);
+    struct ifd_str rest = ifd_str(ret->file_text);
+    for (unsigned number = 1; rest.data && !code; number++) {
+        struct ifd_str line = ifd_str_part(&rest, '\n');
+        line.size -= line.size > 0 && line.data[line.size - 1] == '\r';
+        line = ifd_str_trim(line);
+        code = line.size > 0 && line.data[0] != '#' ? parse_line(line, ret, err) : IFD_OK;
+        if (code) {
+            ifd_err_prefix(err, "%s:%u", path, number);
+        }
+    }
+    return code;
+}
+
+/* The last --config of the command line; "" if there is none. */
+static enum ifd_code find_file(int argc, char **argv, const char **ret_path, struct ifd_err *err)
+{
+    *ret_path = "";
+    for (int i = 0; i < argc; i++) {
+        bool is_flag = strncmp(argv[i], "--config", 8) == 0;
+        if (is_flag && argv[i][8] == '=') {
+            *ret_path = argv[i] + 9;
+        } else if (is_flag && argv[i][8] == '\0') {
+            if (i + 1 == argc) {
+                return ifd_fail(err, IFD_INVALID, "--config needs a value (FILE)");
+            }
+            *ret_path = argv[++i];
+        }
+    }
+    return IFD_OK;
+}
+
 enum ifd_code ifd_config_parse(int argc, char **argv, struct ifd_config *ret, struct ifd_err *err)
 {
-    enum ifd_code code = IFD_OK;
+    const char *file = "";
     *ret = (struct ifd_config){0};
+    enum ifd_code code = find_file(argc, argv, &file, err);
     for (size_t i = 0; i < SETTING_COUNT && !code; i++) {
         code = set(ret, &settings[i], settings[i].fallback, err);
+    }
+    if (!code && file[0] != '\0') {
+        code = parse_file(file, ret, err);
     }
     for (int i = 0; i < argc && !code; i++) {
         if (strncmp(argv[i], "--", 2) == 0) {
@@ -238,6 +338,69 @@ enum ifd_code ifd_config_parse(int argc, char **argv, struct ifd_config *ret, st
         }
     }
     return code;
+}
+
+/* ---- changes ---- */
+
+static bool is_same_list(const struct ifd_config_list *a, const struct ifd_config_list *b)
+{
+    bool is_same = a->count == b->count;
+    for (uint32_t i = 0; i < a->count && is_same; i++) {
+        is_same = strcmp(a->item[i], b->item[i]) == 0;
+    }
+    return is_same;
+}
+
+static size_t value_bytes(const struct setting *s)
+{
+    return s->type == U32 ? sizeof(uint32_t) : s->type == U64 ? sizeof(uint64_t) : sizeof(bool);
+}
+
+static bool is_same(const struct setting *s, const struct ifd_config *a, const struct ifd_config *b)
+{
+    const void *at = (const char *)a + s->offset, *other = (const char *)b + s->offset;
+    switch (s->type) {
+    case U32:
+    case U64:
+    case BOOL:
+        return memcmp(at, other, value_bytes(s)) == 0;
+    case TEXT:
+    case CHOICE:
+        return strcmp(*(const char *const *)at, *(const char *const *)other) == 0;
+    case LIST:
+        return is_same_list(at, other);
+    }
+    return true;
+}
+
+void ifd_config_update(struct ifd_config *config, const struct ifd_config *next,
+                       void (*changed)(void *arg, const char *flag, bool is_live), void *arg)
+{
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const struct setting *s = &settings[i];
+        if (is_same(s, config, next)) {
+            continue;
+        }
+        if (s->is_live) {
+            memcpy((char *)config + s->offset, (const char *)next + s->offset, value_bytes(s));
+        }
+        changed(arg, s->flag, s->is_live);
+    }
+}
+
+/* ---- the environment ---- */
+
+struct ifd_environment ifd_config_environment(void)
+{
+    struct ifd_environment all = {.notify_socket = getenv("NOTIFY_SOCKET"),
+                                  .journal_stream = getenv("JOURNAL_STREAM")};
+    const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    uint64_t own = 0;
+    bool is_ours = !pid || (ifd_str_u64(ifd_str(pid), &own) && own == (uint64_t)getpid());
+    if (!usec || !is_ours || !ifd_str_u64(ifd_str(usec), &all.watchdog_us)) {
+        all.watchdog_us = 0;
+    }
+    return all;
 }
 
 /* ---- texts ---- */
@@ -280,10 +443,13 @@ void ifd_config_help(FILE *out)
         }
         (void)fprintf(out, "  --%s=%s", s->flag, s->unit);
         print_default(out, s);
-        (void)fprintf(out, "\n");
+        (void)fprintf(out, s->is_live ? ", live\n" : "\n");
         print_wrapped(out, s->text, 6, 90);
     }
-    (void)fprintf(out, "\nSIGTERM and SIGINT answer what was accepted, then end the program.\n");
+    (void)fprintf(
+        out, "\nSIGTERM and SIGINT answer what was accepted, then end the program.\n"
+             "SIGHUP reads --config again (options marked \"live\" change), opens the access log "
+             "anew, and with\n--model-control-mode=poll looks at the folders at once.\n");
 }
 
 /* Text for troff: '-' and '\' are special, a '.' or '\'' at the start of a line as well. */
@@ -306,7 +472,7 @@ static void print_man_setting(FILE *out, const struct setting *s)
     print_troff(out, s->flag);
     (void)fprintf(out, "\\fR=\\fI%s\\fR", s->unit);
     print_default(out, s);
-    (void)fputs("\n\\&", out);
+    (void)fputs(s->is_live ? ", live\n\\&" : "\n\\&", out);
     print_troff(out, s->text);
     (void)fputc('\n', out);
 }
@@ -323,7 +489,10 @@ void ifd_config_man(FILE *out)
         "The other commands work on model files; each explains itself with\n.BR \\-\\-help .\n";
     static const char tail[] =
         ".SH SIGNALS\nSIGTERM and SIGINT: no new connection is accepted, accepted requests are "
-        "answered, then the program ends.\n"
+        "answered, then the program ends.\n.PP\n"
+        "SIGHUP: the file of\n.B \\-\\-config\nis read again and options marked live change; the "
+        "access log is opened anew; with\n.B \\-\\-model\\-control\\-mode=poll\nthe folders are "
+        "looked at. What is wrong with the file is logged, and everything stays as it is.\n"
         ".SH EXIT STATUS\n0 after a signal, 1 if the server could not start or a model could not "
         "be loaded with\n.BR \\-\\-exit\\-on\\-error ,\n2 for a wrong command line.\n";
     const char *section = "";

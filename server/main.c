@@ -10,6 +10,7 @@
 #include "server/config.h"
 #include "server/obs/log_stderr.h"
 #include "server/picture.h"
+#include "server/reread.h"
 #include "server/server.h"
 
 static const char usage[] =
@@ -60,15 +61,24 @@ static int serve(const struct ifd_tool_host *host, int argc, char **argv)
     if (ifd_config_parse(argc - 1, argv + 1, &config, &err)) {
         return fail(2, &err);
     }
-    struct ifd_log log =
-        ifd_log_to_fd(STDERR_FILENO, config.log_verbose > 0 ? IFD_LOG_DEBUG : IFD_LOG_INFO);
+    const struct ifd_environment environment = ifd_config_environment();
+    bool is_journal = ifd_log_is_journal(STDERR_FILENO, environment.journal_stream);
+    struct ifd_log log = ifd_log_to_fd(STDERR_FILENO,
+                                       strcmp(config.log_format, "json") == 0 ? IFD_LOG_JSON
+                                       : is_journal                           ? IFD_LOG_JOURNAL
+                                                                              : IFD_LOG_TEXT,
+                                       ifd_reread_log_levels(&config));
     const struct ifd_server_options options = {.alloc = ifd_alloc_system(),
                                                .config = &config,
+                                               .argc = argc - 1,
+                                               .argv = argv + 1,
                                                .log = &log,
                                                .program_version = IFD_VERSION,
                                                .backends = host->backends,
                                                .backend_count = host->backend_count,
                                                .handles_signals = true,
+                                               .notify_socket = environment.notify_socket,
+                                               .watchdog_us = environment.watchdog_us,
                                                .on_ready = on_ready};
     (void)signal(SIGPIPE, SIG_IGN);
     raise_descriptors();

@@ -11,9 +11,11 @@
 #include "inferd/engine.h"
 #include "server/net/http.h"
 #include "server/net/listen.h"
+#include "server/reread.h"
 #include "server/scrape.h"
 #include "server/served.h"
 #include "server/service.h"
+#include "server/watchdog.h"
 
 #define THREADS_DEFAULT_MAX 4
 #define THREADS_MAX         64
@@ -39,13 +41,31 @@ struct ifd_server {
     struct ifd_metrics *metrics;
     struct ifd_access_log *access_log;
     struct ifd_scrape scrape;
+    struct ifd_reread reread;
+    struct ifd_notify notify;
+    struct ifd_watchdog *watchdog;
     uint16_t port, metrics_port;
     uint64_t cancelled_ms; /* when the deadline passed */
     bool is_stopping, is_cancelled;
-    atomic_bool stop_asked, is_loaded;
+    atomic_bool stop_asked, reread_asked, is_loaded;
     enum ifd_code result;
     struct ifd_err result_err;
 };
+
+static uint32_t ready_models(const struct ifd_repo *repo)
+{
+    uint32_t ready = 0;
+    for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
+        const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
+        for (uint32_t k = 0; k < model->version_count; k++) {
+            if (model->version[k]->state == IFD_VERSION_READY) {
+                ready++;
+                break;
+            }
+        }
+    }
+    return ready;
+}
 
 /* ---- stopping ---- */
 
@@ -82,6 +102,7 @@ static void begin_stop(struct ifd_server *server)
     }
     server->is_stopping = true;
     ifd_log_info(server->options.log, "stopping", "open=%u", ifd_http_open_count(server->http));
+    ifd_notify_send(&server->notify, "STOPPING=1\nSTATUS=stopping");
     ifd_service_stopping(server->service);
     ifd_repo_stop(server->repo);
     ifd_timer_stop(server->poll_timer);
@@ -90,10 +111,51 @@ static void begin_stop(struct ifd_server *server)
     ifd_http_drain(server->http, on_idle, server);
 }
 
+/* ---- the service manager ---- */
+
+static uint64_t monotonic_us(void)
+{
+    return ifd_monotonic_ns() / 1000;
+}
+
+static void tell_state(struct ifd_server *server, const char *state)
+{
+    ifd_notify_send(&server->notify, "%sSTATUS=%u of %u models ready", state,
+                    ready_models(server->repo), ifd_repo_model_count(server->repo));
+}
+
+static void begin_reread(struct ifd_server *server)
+{
+    if (!server->is_stopping) {
+        ifd_notify_send(&server->notify, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                        (unsigned long long)monotonic_us());
+        ifd_reread_begin(&server->reread);
+    }
+}
+
+static void settings_applied(void *context)
+{
+    struct ifd_server *server = context;
+    if (strcmp(server->options.config->model_control_mode, "poll") == 0 && !server->is_stopping) {
+        ifd_repo_poll(server->repo);
+    }
+}
+
+static void reread_ended(void *context)
+{
+    struct ifd_server *server = context;
+    if (!server->is_stopping && atomic_load(&server->is_loaded)) {
+        tell_state(server, "READY=1\n");
+    }
+}
+
 static void on_signal(void *arg, int signal)
 {
-    (void)signal;
-    begin_stop(arg);
+    if (signal == SIGHUP) {
+        begin_reread(arg);
+    } else {
+        begin_stop(arg);
+    }
 }
 
 void ifd_server_stop(struct ifd_server *server)
@@ -102,10 +164,19 @@ void ifd_server_stop(struct ifd_server *server)
     ifd_loop_wake(server->loop);
 }
 
+void ifd_server_reread(struct ifd_server *server)
+{
+    atomic_store(&server->reread_asked, true);
+    ifd_loop_wake(server->loop);
+}
+
 static void on_wake(void *arg)
 {
     struct ifd_server *server = arg;
     ifd_completions_drain(&server->completions);
+    if (atomic_exchange(&server->reread_asked, false)) {
+        begin_reread(server);
+    }
     if (atomic_load(&server->stop_asked)) {
         begin_stop(server);
     }
@@ -166,21 +237,6 @@ static void stop_version(void *context, struct ifd_version *version)
     ifd_served_stop(&((struct ifd_server *)context)->served, version);
 }
 
-static uint32_t ready_models(const struct ifd_repo *repo)
-{
-    uint32_t ready = 0;
-    for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
-        const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
-        for (uint32_t k = 0; k < model->version_count; k++) {
-            if (model->version[k]->state == IFD_VERSION_READY) {
-                ready++;
-                break;
-            }
-        }
-    }
-    return ready;
-}
-
 static const char *metrics_address(const struct ifd_config *config)
 {
     return config->metrics_address[0] != '\0' ? config->metrics_address : config->http_address;
@@ -210,6 +266,7 @@ static void finish_start(struct ifd_server *server)
                      config->repositories.count);
     }
     atomic_store(&server->is_loaded, true);
+    tell_state(server, "READY=1\n");
     format_url(url, sizeof(url), config->http_address, server->port, "");
     if (server->metrics_port > 0) {
         format_url(metrics_url, sizeof(metrics_url), metrics_address(config), server->metrics_port,
@@ -229,6 +286,9 @@ static void models_changed(void *context)
 {
     struct ifd_server *server = context;
     ifd_service_models_changed(server->service);
+    if (atomic_load(&server->is_loaded) && !server->is_stopping) {
+        tell_state(server, "");
+    }
     if (ifd_repo_loading_count(server->repo) == 0 && !server->is_stopping &&
         !atomic_load(&server->is_loaded)) {
         finish_start(server);
@@ -453,8 +513,43 @@ static enum ifd_code watch_signals(struct ifd_server *server, struct ifd_err *er
     if (!server->options.handles_signals) {
         return IFD_OK;
     }
-    enum ifd_code code = ifd_loop_on_signal(server->loop, SIGTERM, on_signal, server, err);
-    return code ? code : ifd_loop_on_signal(server->loop, SIGINT, on_signal, server, err);
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+    enum ifd_code code = IFD_OK;
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]) && !code; i++) {
+        code = ifd_loop_on_signal(server->loop, signals[i], on_signal, server, err);
+    }
+    return code;
+}
+
+static void init_reread(struct ifd_server *server)
+{
+    const struct ifd_server_options *o = &server->options;
+    server->reread = (struct ifd_reread){.alloc = o->alloc,
+                                         .log = o->log,
+                                         .config = o->config,
+                                         .argc = o->argc,
+                                         .argv = o->argv,
+                                         .access_log = server->access_log,
+                                         .run_off_loop = run_off_loop,
+                                         .applied = settings_applied,
+                                         .ended = reread_ended,
+                                         .context = server};
+}
+
+static enum ifd_code create_watchdog(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_watchdog_options dog = {.alloc = server->options.alloc,
+                                             .loop = server->loop,
+                                             .completions = &server->completions,
+                                             .repo = server->repo,
+                                             .log = server->options.log,
+                                             .notify = &server->notify,
+                                             .period_us = server->options.watchdog_us};
+    if (!ifd_notify_open(&server->notify, server->options.notify_socket)) {
+        ifd_log_warn(server->options.log, "service manager cannot be told anything", "socket=%s",
+                     server->options.notify_socket);
+    }
+    return dog.period_us > 0 ? ifd_watchdog_create(&dog, &server->watchdog, err) : IFD_OK;
 }
 
 static enum ifd_code begin_loading(struct ifd_server *server, struct ifd_err *err)
@@ -510,7 +605,11 @@ static enum ifd_code create_all(struct ifd_server *server, struct ifd_err *err)
         code = listen_metrics(server, err);
     }
     if (!code) {
+        init_reread(server);
         code = watch_signals(server, err);
+    }
+    if (!code) {
+        code = create_watchdog(server, err);
     }
     return code ? code : begin_loading(server, err);
 }
@@ -523,6 +622,7 @@ enum ifd_code ifd_server_create(const struct ifd_server_options *options,
         return ifd_fail(err, IFD_NOMEM, "no memory for the server");
     }
     server->options = *options;
+    server->notify.fd = -1;
     enum ifd_code code = create_all(server, err);
     if (code) {
         ifd_server_destroy(server);
@@ -559,13 +659,18 @@ void ifd_server_destroy(struct ifd_server *server)
     if (server->http && config->admin_socket[0] != '\0') {
         (void)unlink(config->admin_socket);
     }
-    server->is_stopping = true;
+    server->is_stopping = server->reread.is_over = true;
     ifd_tasks_destroy(server->image_tasks);
     ifd_tasks_destroy(server->load_tasks);
     if (server->loop) {
         ifd_completions_drain(&server->completions);
     }
     ifd_repo_destroy(server->repo);
+    if (server->loop) {
+        ifd_completions_drain(&server->completions); /* the watchdog's probes */
+    }
+    ifd_watchdog_destroy(server->watchdog);
+    ifd_notify_close(&server->notify);
     ifd_service_destroy(server->service);
     ifd_engine_destroy(server->engine);
     ifd_metrics_destroy(server->metrics);

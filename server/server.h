@@ -18,12 +18,18 @@ struct ifd_server_ready {
 
 struct ifd_server_options {
     const struct ifd_alloc *alloc;
-    const struct ifd_config *config; /* stays until destroy */
+    struct ifd_config
+        *config; /* stays until destroy; ifd_server_reread changes its live settings */
+    int argc;    /* what it was made of, as ifd_config_parse takes it */
+    char **argv;
     struct ifd_log *log;
     const char *program_version;
     const struct ifd_backend *const *backends;
     uint32_t backend_count;
-    bool handles_signals; /* SIGTERM and SIGINT stop the server */
+    bool
+        handles_signals; /* SIGTERM and SIGINT stop the server, SIGHUP has it read its settings again */
+    const char *notify_socket; /* of a service manager; NULL: none */
+    uint64_t watchdog_us;      /* its patience; 0: it wants no pings */
     /** Every model was tried; the server answers. May be NULL. Loop thread. */
     void (*on_ready)(void *context, const struct ifd_server_ready *ready);
     void *context;
@@ -36,6 +42,8 @@ IFD_NODISCARD enum ifd_code ifd_server_create(const struct ifd_server_options *o
 IFD_NODISCARD enum ifd_code ifd_server_run(struct ifd_server *server, struct ifd_err *err);
 /** Asks the server to drain and end. Thread: any. */
 void ifd_server_stop(struct ifd_server *server);
+/** What SIGHUP does. Thread: any. */
+void ifd_server_reread(struct ifd_server *server);
 void ifd_server_destroy(struct ifd_server *server); /* NULL is fine */
 
 uint16_t ifd_server_port(const struct ifd_server *server);

@@ -7,7 +7,7 @@
 static void IFD_PRINTF(4, 0) emit(const struct ifd_log *log, enum ifd_log_level level,
                                   const char *sentence, const char *format, va_list args)
 {
-    if (!log || level > log->level) {
+    if (!ifd_log_takes(log, level)) {
         return;
     }
     char fields[1024];

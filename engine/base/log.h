@@ -6,12 +6,17 @@
 #ifndef INFERD_ENGINE_BASE_LOG_H
 #define INFERD_ENGINE_BASE_LOG_H
 
+#include <stdatomic.h>
+
 #include "inferd/types.h"
 
 enum ifd_log_level { IFD_LOG_ERROR, IFD_LOG_WARN, IFD_LOG_INFO, IFD_LOG_DEBUG };
 
+/** The set of a level and all graver ones. */
+#define IFD_LOG_UP_TO(level) ((2u << (level)) - 1)
+
 struct ifd_log {
-    enum ifd_log_level level; /* highest that is written; may be changed at any time */
+    atomic_uint levels; /* a bit for each that is written; may be changed at any time */
     void *context;
     /** sentence: without a full stop; fields: "key=value key=value" or "". */
     void (*write)(void *context, enum ifd_log_level level, const char *sentence,
@@ -26,6 +31,12 @@ void ifd_log_info(const struct ifd_log *log, const char *sentence, const char *f
     IFD_PRINTF(3, 4);
 void ifd_log_debug(const struct ifd_log *log, const char *sentence, const char *fields_format, ...)
     IFD_PRINTF(3, 4);
+
+/** Is a line of this level written? NULL: no. */
+static inline bool ifd_log_takes(const struct ifd_log *log, enum ifd_log_level level)
+{
+    return log && (log->levels & (1u << level)) != 0;
+}
 
 /** "error", "warn", "info", "debug". Static. */
 const char *ifd_log_level_name(enum ifd_log_level level);

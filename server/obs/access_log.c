@@ -43,6 +43,7 @@ struct ifd_access_log {
     struct ifd_mutex mutex; /* for the two conditions only */
     struct ifd_cond filled, stopped;
     atomic_bool is_stopping, is_asleep;
+    atomic_int next_fd;        /* to be used from now on; -1: none */
     _Atomic size_t head, tail; /* records written by the loop, by the writer */
     struct record ring[RING_RECORDS];
 };
@@ -120,9 +121,19 @@ static bool write_all(struct ifd_access_log *log, const uint8_t *data, size_t si
     return size == 0;
 }
 
+static void take_next_fd(struct ifd_access_log *log)
+{
+    int fd = atomic_exchange(&log->next_fd, -1);
+    if (fd >= 0) {
+        (void)close(log->fd);
+        log->fd = fd;
+    }
+}
+
 /* Everything that is in the ring now. */
 static void drain(struct ifd_access_log *log, struct ifd_buf *buf)
 {
+    take_next_fd(log);
     size_t tail = atomic_load_explicit(&log->tail, memory_order_relaxed);
     size_t head = atomic_load(&log->head);
     while (tail != head) {
@@ -147,7 +158,7 @@ static void wait_for_records(struct ifd_access_log *log)
 {
     ifd_mutex_lock(&log->mutex);
     atomic_store(&log->is_asleep, true);
-    while (is_empty(log) && !atomic_load(&log->is_stopping)) {
+    while (is_empty(log) && atomic_load(&log->next_fd) < 0 && !atomic_load(&log->is_stopping)) {
         ifd_cond_wait(&log->filled, &log->mutex);
     }
     atomic_store(&log->is_asleep, false);
@@ -185,6 +196,22 @@ static void copy_address(struct record *record, const struct sockaddr *client)
     }
 }
 
+static void wake_writer(struct ifd_access_log *log)
+{
+    ifd_mutex_lock(&log->mutex);
+    ifd_cond_signal(&log->filled);
+    ifd_mutex_unlock(&log->mutex);
+}
+
+void ifd_access_log_reopen(struct ifd_access_log *log, int fd)
+{
+    int unused = atomic_exchange(&log->next_fd, fd);
+    if (unused >= 0) {
+        (void)close(unused);
+    }
+    wake_writer(log);
+}
+
 void ifd_access_log_add(struct ifd_access_log *log, const struct ifd_access *access)
 {
     if (!log) {
@@ -211,15 +238,13 @@ void ifd_access_log_add(struct ifd_access_log *log, const struct ifd_access *acc
     record->path[size] = '\0';
     atomic_store(&log->head, head + 1);
     if (atomic_load(&log->is_asleep)) {
-        ifd_mutex_lock(&log->mutex);
-        ifd_cond_signal(&log->filled);
-        ifd_mutex_unlock(&log->mutex);
+        wake_writer(log);
     }
 }
 
 void ifd_access_debug(const struct ifd_log *log, const struct ifd_access *access)
 {
-    if (!log || log->level < IFD_LOG_DEBUG) {
+    if (!ifd_log_takes(log, IFD_LOG_DEBUG)) {
         return;
     }
     char path[256], quoted[320];
@@ -258,6 +283,7 @@ enum ifd_code ifd_access_log_create(int fd, bool is_json, struct ifd_metric_set 
     log->alloc = alloc;
     log->metrics = metrics;
     log->fd = fd;
+    atomic_store(&log->next_fd, -1);
     log->is_json = is_json;
     ifd_mutex_init(&log->mutex);
     ifd_cond_init(&log->filled);
@@ -289,6 +315,7 @@ void ifd_access_log_destroy(struct ifd_access_log *log)
     ifd_cond_finish(&log->stopped);
     ifd_cond_finish(&log->filled);
     ifd_mutex_finish(&log->mutex);
+    take_next_fd(log);
     (void)close(log->fd);
     ifd_release(log->alloc, log, sizeof(*log));
 }

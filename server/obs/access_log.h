@@ -35,6 +35,8 @@ IFD_NODISCARD enum ifd_code ifd_access_log_create(int fd, bool is_json,
                                                   const struct ifd_alloc *alloc,
                                                   struct ifd_access_log **ret_log,
                                                   struct ifd_err *err);
+/** Lines from now on go to fd, which is owned from here on; the old one is closed. Thread: the loop. */
+void ifd_access_log_reopen(struct ifd_access_log *log, int fd);
 /** Writes what is left, as far as the file takes it within a second. NULL is fine. */
 void ifd_access_log_destroy(struct ifd_access_log *log);
 

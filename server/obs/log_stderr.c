@@ -1,29 +1,197 @@
 /* Log lines to a descriptor. */
 #include "server/obs/log_stderr.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-static void write_line(void *context, enum ifd_log_level level, const char *sentence,
-                       const char *fields)
+#include "engine/base/str.h"
+
+/* Fields have at most 1,023 bytes, and no byte becomes more than six. */
+#define LINE_BYTES 8192
+
+struct line {
+    char text[LINE_BYTES];
+    size_t used;
+};
+
+static void add(struct line *line, const char *text, size_t size)
 {
-    char line[1500], stamp[32];
+    size_t room = LINE_BYTES - 1 - line->used; /* the line's end fits always */
+    size = size < room ? size : room;
+    memcpy(line->text + line->used, text, size);
+    line->used += size;
+}
+
+static void add_text(struct line *line, const char *text)
+{
+    add(line, text, strlen(text));
+}
+
+static void add_time(struct line *line)
+{
+    char stamp[32], all[48];
     struct timespec now = {0};
     struct tm utc = {0};
     (void)clock_gettime(CLOCK_REALTIME, &now);
     (void)gmtime_r(&now.tv_sec, &utc);
     (void)strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &utc);
-    int size = snprintf(line, sizeof(line) - 1, "%s.%03ldZ %s %s%s%s", stamp, now.tv_nsec / 1000000,
-                        ifd_log_level_name(level), sentence, *fields ? " " : "", fields);
-    size_t used = (size_t)size < sizeof(line) - 2 ? (size_t)size : sizeof(line) - 2;
-    line[used++] = '\n';
+    (void)snprintf(all, sizeof(all), "%s.%03ldZ", stamp, now.tv_nsec / 1000000);
+    add_text(line, all);
+}
+
+/* ---- JSON ---- */
+
+/* size bytes as a string. What is no UTF-8, as a name that was cut, becomes '?'. */
+static void add_string(struct line *line, const char *text, size_t size)
+{
+    bool is_utf8 = ifd_str_is_utf8((struct ifd_str){.data = text, .size = size});
+    add_text(line, "\"");
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        char escaped[8];
+        if (c < 0x20) {
+            (void)snprintf(escaped, sizeof(escaped), "\\u%04x", c);
+            add_text(line, escaped);
+        } else if (c == '"' || c == '\\') {
+            add_text(line, c == '"' ? "\\\"" : "\\\\");
+        } else {
+            add(line, c >= 0x80 && !is_utf8 ? "?" : text + i, 1);
+        }
+    }
+    add_text(line, "\"");
+}
+
+/* A value in quotes, as ifd_log_quote wrote it, without them and without its escapes. Returns where it ends. */
+static const char *unquote(const char *at, char *plain, size_t *ret_size)
+{
+    size_t size = 0;
+    unsigned byte = 0;
+    for (at++; *at != '\0' && *at != '"'; size++) {
+        if (at[0] == '\\' && at[1] == 'x' && at[2] != '\0' && at[3] != '\0') {
+            const char digits[3] = {at[2], at[3], '\0'};
+            uint64_t value = 0;
+            static const char hex[] = "0123456789abcdef";
+            for (int i = 0; i < 2; i++) {
+                const char *digit = strchr(hex, digits[i]);
+                value = value * 16 + (uint64_t)(digit ? digit - hex : 0);
+            }
+            byte = (unsigned)value;
+            at += 4;
+        } else {
+            at += at[0] == '\\' && at[1] != '\0';
+            byte = (unsigned char)*at++;
+        }
+        plain[size] = (char)byte;
+    }
+    *ret_size = size;
+    return *at == '"' ? at + 1 : at;
+}
+
+static bool is_number(struct ifd_str text)
+{
+    int64_t value = 0;
+    bool is_plain = text.size == 1 || (text.size > 0 && text.data[0] != '0' && text.data[0] != '+');
+    return is_plain && ifd_str_s64(text, &value);
+}
+
+/* "key=value key=\"value\"" as members. */
+static void add_members(struct line *line, const char *fields)
+{
+    char plain[1100];
+    while (*fields != '\0') {
+        size_t key = strcspn(fields, "= ");
+        add_text(line, ",");
+        add_string(line, fields, key);
+        add_text(line, ":");
+        fields += key;
+        fields += *fields == '=';
+        struct ifd_str value = {.data = fields, .size = strcspn(fields, " ")};
+        if (*fields == '"') {
+            fields = unquote(fields, plain, &value.size);
+            add_string(line, plain, value.size);
+        } else {
+            fields += value.size;
+            if (is_number(value)) {
+                add(line, value.data, value.size);
+            } else {
+                add_string(line, value.data, value.size);
+            }
+        }
+        fields += strspn(fields, " ");
+    }
+}
+
+static void format_json(struct line *line, enum ifd_log_level level, const char *sentence,
+                        const char *fields)
+{
+    add_text(line, "{\"time\":\"");
+    add_time(line);
+    add_text(line, "\",\"level\":\"");
+    add_text(line, ifd_log_level_name(level));
+    add_text(line, "\",\"event\":");
+    add_string(line, sentence, strlen(sentence));
+    add_members(line, fields);
+    add_text(line, "}");
+}
+
+/* ---- text ---- */
+
+static void format_text(struct line *line, bool is_journal, enum ifd_log_level level,
+                        const char *sentence, const char *fields)
+{
+    static const char *const priority[] = {"<3>", "<4>", "<6>", "<7>"}; /* as syslog counts */
+    if (is_journal) {
+        add_text(line, priority[level]);
+    } else {
+        add_time(line);
+        add_text(line, " ");
+        add_text(line, ifd_log_level_name(level));
+        add_text(line, " ");
+    }
+    add_text(line, sentence);
+    if (*fields != '\0') {
+        add_text(line, " ");
+        add_text(line, fields);
+    }
+}
+
+/* ---- the sink: its context is descriptor + 256 * format ---- */
+
+static void write_line(void *context, enum ifd_log_level level, const char *sentence,
+                       const char *fields)
+{
+    struct line line;
+    line.used = 0;
+    enum ifd_log_format format = (enum ifd_log_format)((uintptr_t)context / 256);
+    if (format == IFD_LOG_JSON) {
+        format_json(&line, level, sentence, fields);
+    } else {
+        format_text(&line, format == IFD_LOG_JOURNAL, level, sentence, fields);
+    }
+    line.text[line.used++] = '\n';
     /* A log that cannot be written must not stop the server: the result is of no use. */
-    ssize_t written = write((int)(intptr_t)context, line, used);
+    ssize_t written = write((int)((uintptr_t)context % 256), line.text, line.used);
     (void)written;
 }
 
-struct ifd_log ifd_log_to_fd(int fd, enum ifd_log_level level)
+struct ifd_log ifd_log_to_fd(int fd, enum ifd_log_format format, unsigned levels)
 {
-    return (struct ifd_log){.level = level, .context = (void *)(intptr_t)fd, .write = write_line};
+    return (struct ifd_log){.levels = levels,
+                            .context = (void *)((uintptr_t)fd + 256 * (uintptr_t)format),
+                            .write = write_line};
+}
+
+bool ifd_log_is_journal(int fd, const char *journal_stream)
+{
+    struct stat info;
+    char own[64];
+    if (!journal_stream || fstat(fd, &info) != 0) {
+        return false;
+    }
+    (void)snprintf(own, sizeof(own), "%ju:%ju", (uintmax_t)info.st_dev, (uintmax_t)info.st_ino);
+    return strcmp(own, journal_stream) == 0;
 }

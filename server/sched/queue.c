@@ -169,12 +169,31 @@ static uint32_t look(struct ifd_queue *queue, uint64_t now_ns, struct ifd_job **
     return count;
 }
 
+void ifd_queue_probe(struct ifd_queue *queue)
+{
+    ifd_mutex_lock(&queue->mutex);
+    queue->probes++;
+    ifd_cond_broadcast(&queue->changed);
+    ifd_mutex_unlock(&queue->mutex);
+}
+
 uint32_t ifd_queue_take(struct ifd_queue *queue, struct ifd_job **job)
+{
+    uint64_t never = UINT64_MAX;
+    return ifd_queue_take_or_probe(queue, job, &never);
+}
+
+uint32_t ifd_queue_take_or_probe(struct ifd_queue *queue, struct ifd_job **job, uint64_t *seen)
 {
     struct ifd_batch_item item[IFD_BATCH_ITEMS_MAX];
     uint32_t take = 0;
     ifd_mutex_lock(&queue->mutex);
     for (;;) {
+        if (*seen < queue->probes) {
+            (*seen)++;
+            ifd_mutex_unlock(&queue->mutex);
+            return IFD_QUEUE_PROBE;
+        }
         uint64_t now_ns = ifd_now_ns(queue->clock);
         uint32_t count = queue->count > 0 ? look(queue, now_ns, job, item) : 0;
         struct ifd_batch_choice choice = {0};

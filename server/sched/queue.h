@@ -20,6 +20,7 @@ struct ifd_queue {
     struct ifd_job *first, *last; /* ascending by level */
     uint32_t count, capacity, sleepers;
     uint64_t tickets;              /* given out by take */
+    uint64_t probes;               /* that were asked for */
     uint64_t earliest_deadline_ns; /* no waiting job's deadline is before it; UINT64_MAX: none */
     bool is_closed;
 };
@@ -45,5 +46,12 @@ uint32_t ifd_queue_count(struct ifd_queue *queue);
 /** Waits for work, then takes the jobs of one run: job[0 … result-1]; 0 when the queue is closed and empty.
  *  job has room for IFD_BATCH_ITEMS_MAX. Thread: workers. */
 uint32_t ifd_queue_take(struct ifd_queue *queue, struct ifd_job **job);
+
+/** The same for one of several workers, each with a *seen of its own that begins at 0: IFD_QUEUE_PROBE once for every call
+ *  of ifd_queue_probe, before anything else. */
+#define IFD_QUEUE_PROBE UINT32_MAX
+uint32_t ifd_queue_take_or_probe(struct ifd_queue *queue, struct ifd_job **job, uint64_t *seen);
+/** The queue must not be closed. Thread: loop. */
+void ifd_queue_probe(struct ifd_queue *queue);
 
 #endif

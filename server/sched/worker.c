@@ -1,6 +1,7 @@
 /* Worker threads. */
 #include "server/sched/worker.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,8 @@ struct ifd_workers {
     struct ifd_mutex order; /* guards done and next_ticket */
     struct ifd_job *done;   /* in_order: wait for an earlier job, ascending by ticket */
     uint64_t next_ticket;
+    struct ifd_completion *probe;
+    atomic_uint probe_away; /* threads that it did not see yet */
     uint32_t count;
     struct worker worker[];
 };
@@ -88,14 +91,34 @@ static void run_batch(struct worker *worker, struct ifd_job *const *job, uint32_
     }
 }
 
+static void pass_probe(struct ifd_workers *all)
+{
+    struct ifd_completion *probe = all->probe;
+    if (atomic_fetch_sub(&all->probe_away, 1) == 1) {
+        ifd_completions_push(all->completions, probe);
+    }
+}
+
 static void work(void *arg)
 {
     struct worker *worker = arg;
     struct ifd_job *job[IFD_BATCH_ITEMS_MAX];
     uint32_t count = 0;
-    while ((count = ifd_queue_take(worker->all->queue, job)) > 0) {
-        run_batch(worker, job, count);
+    uint64_t seen = 0;
+    while ((count = ifd_queue_take_or_probe(worker->all->queue, job, &seen)) > 0) {
+        if (count == IFD_QUEUE_PROBE) {
+            pass_probe(worker->all);
+        } else {
+            run_batch(worker, job, count);
+        }
     }
+}
+
+void ifd_workers_probe(struct ifd_workers *workers, struct ifd_completion *probe)
+{
+    workers->probe = probe;
+    atomic_store(&workers->probe_away, workers->count);
+    ifd_queue_probe(workers->queue); /* its lock hands both over */
 }
 
 enum ifd_code ifd_workers_create(struct ifd_queue *queue, struct ifd_runner *const *runner,

@@ -25,6 +25,9 @@ IFD_NODISCARD enum ifd_code ifd_workers_create(struct ifd_queue *queue,
                                                const struct ifd_alloc *alloc,
                                                struct ifd_workers **ret_workers,
                                                struct ifd_err *err);
+/** Gives probe to completions when every thread has come to take from the queue since this call. One probe at a time; the
+ *  queue is open, but may be closed before it is back. Thread: loop. */
+void ifd_workers_probe(struct ifd_workers *workers, struct ifd_completion *probe);
 /** The queue must be closed: finishes what is left in it, ends the threads, destroys the runners. NULL is fine. */
 void ifd_workers_destroy(struct ifd_workers *workers);
 

@@ -78,23 +78,41 @@ void live_start(struct live *live, const char *const *options)
 
 void live_start_in(struct live *live, const char *const *options, const struct ifd_alloc *alloc)
 {
-    *live = (struct live){.log = {.level = IFD_LOG_ERROR, .write = quiet}};
+    live_start_as(live, options, &(struct live_options){.alloc = alloc});
+}
+
+static void parse(struct live *live, const char *const *options)
+{
+    const size_t room = sizeof(live->argv) / sizeof(live->argv[0]);
+    live->argv[live->argc++] = live->dir;
+    live->argv[live->argc++] = (char *)(uintptr_t) "--http-port=0";
+    live->argv[live->argc++] = (char *)(uintptr_t) "--metrics-port=0";
+    for (; options && *options; options++) {
+        REQUIRE((size_t)live->argc < room);
+        live->argv[live->argc++] = (char *)(uintptr_t)*options;
+    }
+    REQUIRE_OK(ifd_config_parse(live->argc, live->argv, &live->config, &live->err), &live->err);
+}
+
+void live_start_as(struct live *live, const char *const *options, const struct live_options *as)
+{
+    *live = (struct live){.log = {.levels = IFD_LOG_UP_TO(IFD_LOG_ERROR), .write = quiet}};
     struct rlimit limit = {0};
     (void)signal(SIGPIPE, SIG_IGN);
     REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     limit.rlim_cur = limit.rlim_max;
     REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     write_models(live);
-    char *argv[16] = {live->dir, (char *)(uintptr_t) "--http-port=0",
-                      (char *)(uintptr_t) "--metrics-port=0"};
-    int argc = 3;
-    for (; options && *options; options++) {
-        REQUIRE(argc < 16);
-        argv[argc++] = (char *)(uintptr_t)*options;
-    }
-    REQUIRE_OK(ifd_config_parse(argc, argv, &live->config, &live->err), &live->err);
-    struct ifd_server_options server = {
-        .alloc = alloc, .config = &live->config, .log = &live->log, .program_version = "0"};
+    parse(live, options);
+    struct ifd_server_options server = {.alloc = as->alloc ? as->alloc : ifd_alloc_system(),
+                                        .config = &live->config,
+                                        .argc = live->argc,
+                                        .argv = live->argv,
+                                        .log = &live->log,
+                                        .program_version = "0",
+                                        .notify_socket = as->notify_socket,
+                                        .watchdog_us = as->watchdog_us,
+                                        .handles_signals = as->handles_signals};
     server.backends = ifd_backends_builtin(&server.backend_count);
     REQUIRE_OK(ifd_server_create(&server, &live->server, &live->err), &live->err);
     live->port = ifd_server_port(live->server);

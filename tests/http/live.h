@@ -14,6 +14,16 @@ struct live {
     struct ifd_err err;
     char dir[64];
     uint16_t port, metrics_port;
+    char *argv[20];
+    int argc;
+};
+
+/** What live_start leaves at nothing. */
+struct live_options {
+    const struct ifd_alloc *alloc; /* NULL: the system's */
+    const char *notify_socket;
+    uint64_t watchdog_us;
+    bool handles_signals;
 };
 
 /** The repository that live_start serves: identity models of one FP32 [-1] input each.
@@ -22,6 +32,7 @@ void live_start(struct live *live,
                 const char *const *options); /* of the command line, ended by NULL; may be NULL */
 /** The same with an allocator of the caller's. */
 void live_start_in(struct live *live, const char *const *options, const struct ifd_alloc *alloc);
+void live_start_as(struct live *live, const char *const *options, const struct live_options *as);
 /** Waits for the end. */
 void live_join(struct live *live);
 /** Stops and waits. */

@@ -139,7 +139,7 @@ static void ignore(void *context, enum ifd_log_level level, const char *sentence
 /* A server that must not start; the reason has part in it. */
 static void expect_no_start(int argc, const char *const *argv, enum ifd_code want, const char *part)
 {
-    struct ifd_log log = {.level = IFD_LOG_ERROR, .write = ignore};
+    struct ifd_log log = {.levels = IFD_LOG_UP_TO(IFD_LOG_ERROR), .write = ignore};
     struct ifd_config config;
     struct ifd_err err = {0};
     struct ifd_server *server = NULL;

@@ -14,7 +14,7 @@ static void sink(void *context, enum ifd_log_level level, const char *sentence, 
 
 static void levels_above_the_set_one_are_dropped(void)
 {
-    struct ifd_log log = {.level = IFD_LOG_WARN, .write = sink};
+    struct ifd_log log = {.levels = IFD_LOG_UP_TO(IFD_LOG_WARN), .write = sink};
     ifd_log_info(&log, "unseen", "a=%d", 1);
     EXPECT_TEXT(last, "");
     ifd_log_warn(&log, "queue full", "model=%s", "m");

@@ -387,6 +387,73 @@ static void answers_keep_their_order_across_workers(void)
     ifd_queue_finish(&queue);
 }
 
+/* Stays in its run until it is let go. */
+struct stuck {
+    struct ifd_runner base;
+    atomic_bool has_begun, may_end;
+};
+
+static enum ifd_code run_until_let_go(struct ifd_runner *self, struct ifd_job *const *job,
+                                      uint32_t count, struct ifd_err *err)
+{
+    struct stuck *stuck = (struct stuck *)self;
+    (void)job;
+    (void)count;
+    (void)err;
+    atomic_store(&stuck->has_begun, true);
+    while (!atomic_load(&stuck->may_end)) {
+        (void)sched_yield();
+    }
+    return IFD_OK;
+}
+
+static void probe_comes_back_only_when_every_worker_has_seen_it(void)
+{
+    struct ifd_queue queue;
+    struct ifd_completions completions;
+    struct ifd_workers *workers = NULL;
+    struct ifd_err err = {0};
+    struct stuck stuck = {.base = {.run = run_until_let_go, .destroy = keep}};
+    struct ifd_runner *runner[] = {&stuck.base, &stuck.base, &stuck.base};
+    struct ifd_job job = {.batch = 1, .completion = {.fn = count_finished}};
+    struct ifd_completion probe = {.fn = count_finished};
+    ifd_queue_init(&queue, &alone, 10, ifd_clock_system());
+    ifd_completions_init(&completions, no_wake, NULL);
+    REQUIRE_OK(ifd_workers_create(&queue, runner, 3, false, &completions, ifd_alloc_system(),
+                                  &workers, &err),
+               &err);
+    finished = 0;
+    for (int round = 1; round <= 3; round++) { /* idle workers */
+        ifd_workers_probe(workers, &probe);
+        while (finished < round) {
+            ifd_completions_drain(&completions);
+            (void)sched_yield();
+        }
+    }
+    REQUIRE_OK(ifd_queue_push(&queue, &job, &err), &err);
+    while (!atomic_load(&stuck.has_begun)) {
+        (void)sched_yield();
+    }
+    finished = 0;
+    ifd_workers_probe(workers, &probe);
+    for (int i = 0; i < 1000; i++) { /* two of three have seen it soon, and that is not enough */
+        ifd_completions_drain(&completions);
+        (void)sched_yield();
+    }
+    EXPECT_INT(finished, 0);
+    atomic_store(&stuck.may_end, true);
+    while (finished < 2) { /* the job and the probe */
+        ifd_completions_drain(&completions);
+        (void)sched_yield();
+    }
+    ifd_workers_probe(workers, &probe); /* the queue closes while it is away */
+    ifd_queue_close(&queue);
+    ifd_workers_destroy(workers);
+    ifd_completions_drain(&completions);
+    EXPECT_INT(finished, 3);
+    ifd_queue_finish(&queue);
+}
+
 static void identity_returns_its_inputs(void)
 {
     struct ifd_runner *runner = NULL;
@@ -423,6 +490,7 @@ int main(int argc, char **argv)
         T(closed_queue_refuses_and_ends_its_takers),
         T(failed_batch_fails_only_its_own_member),
         T(answers_keep_their_order_across_workers),
+        T(probe_comes_back_only_when_every_worker_has_seen_it),
         T(identity_returns_its_inputs),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -1,0 +1,268 @@
+/* What an operator's tools rely on: SIGHUP, rotation of the access log, and what a service manager hears. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tests/http/live.h"
+#include "tests/support/test.h"
+
+#define CLIENTS     3
+#define HANGUPS     300
+#define PATIENCE_MS 60000
+
+/* ---- a folder for files ---- */
+
+static char folder[64];
+
+static void make_folder(void)
+{
+    (void)snprintf(folder, sizeof(folder), "/tmp/ifd_operation_XXXXXX");
+    REQUIRE(mkdtemp(folder) != NULL);
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[8][128];
+    static unsigned turn;
+    char *at = path[turn++ % 8];
+    (void)snprintf(at, sizeof(path[0]), "%s/%s", folder, name);
+    return at;
+}
+
+static void put(const char *name, const char *text)
+{
+    FILE *out = fopen(in_folder(name), "we");
+    REQUIRE(out != NULL);
+    REQUIRE(fputs(text, out) >= 0);
+    REQUIRE(fclose(out) == 0);
+}
+
+static long count_lines(const char *name)
+{
+    FILE *in = fopen(in_folder(name), "re");
+    long lines = 0;
+    REQUIRE(in != NULL);
+    for (int c = fgetc(in); c != EOF; c = fgetc(in)) {
+        lines += c == '\n';
+    }
+    (void)fclose(in);
+    return lines;
+}
+
+static void remove_file(const char *name)
+{
+    EXPECT(unlink(in_folder(name)) == 0);
+}
+
+/* ---- clients that count ---- */
+
+struct client {
+    const struct live *live;
+    struct ifd_thread thread;
+    atomic_bool *stop;
+    long sent, right;
+};
+
+static void keep_asking(void *arg)
+{
+    struct client *client = arg;
+    int fd = client_connect(client->live);
+    REQUIRE(fd >= 0);
+    while (!atomic_load(client->stop)) {
+        char want[32];
+        (void)snprintf(want, sizeof(want), "\"data\":[%ld.0]", 1000 + client->sent % 9000);
+        char body[256], text[1024];
+        (void)snprintf(body, sizeof(body),
+                       "{\"inputs\":[{\"name\":\"IN\",\"shape\":[1],\"datatype\":\"FP32\",\"data\":"
+                       "[%ld]}]}",
+                       1000 + client->sent % 9000);
+        (void)snprintf(text, sizeof(text),
+                       "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                       "%zu\r\n\r\n%s",
+                       strlen(body), body);
+        client_send_text(fd, text);
+        struct answer answer = client_read(fd);
+        client->sent++;
+        client->right += answer.status == 200 && strstr(answer.body, want) != NULL;
+    }
+    (void)close(fd);
+}
+
+/* ---- a service manager ---- */
+
+static int manager;
+
+static const char *listen_as_manager(void)
+{
+    static struct sockaddr_un at = {.sun_family = AF_UNIX};
+    (void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", in_folder("notify"));
+    manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    REQUIRE(manager >= 0);
+    REQUIRE(bind(manager, (const struct sockaddr *)&at, sizeof(at)) == 0);
+    return at.sun_path;
+}
+
+/* The next message that begins so; NULL if none comes. */
+static const char *heard(const char *start)
+{
+    static char message[600];
+    struct pollfd ready = {.fd = manager, .events = POLLIN};
+    while (poll(&ready, 1, PATIENCE_MS) == 1) {
+        ssize_t size = recv(manager, message, sizeof(message) - 1, 0);
+        REQUIRE(size >= 0);
+        message[size] = '\0';
+        if (strncmp(message, start, strlen(start)) == 0) {
+            return message;
+        }
+    }
+    return NULL;
+}
+
+static void service_manager_hears_ready_pings_reload_and_stop(void)
+{
+    struct live live;
+    make_folder();
+    const char *path = listen_as_manager();
+    live_start_as(&live, NULL, &(struct live_options){.notify_socket = path, .watchdog_us = 40000});
+    const char *ready = heard("READY=1\n");
+    REQUIRE(ready != NULL);
+    EXPECT_HAS(ready, "STATUS=4 of 4 models ready");
+    for (int i = 0; i < 5; i++) {
+        EXPECT(heard("WATCHDOG=1") != NULL);
+    }
+    ifd_server_reread(live.server);
+    const char *reloading = heard("RELOADING=1\nMONOTONIC_USEC=");
+    REQUIRE(reloading != NULL);
+    EXPECT(strtoull(reloading + 27, NULL, 10) > 0);
+    EXPECT(heard("READY=1\n") != NULL);
+    ifd_server_stop(live.server);
+    EXPECT(heard("STOPPING=1\n") != NULL);
+    live_join(&live);
+    (void)close(manager);
+    remove_file("notify");
+    EXPECT(rmdir(folder) == 0);
+}
+
+static void manager_that_is_gone_hurts_nobody(void)
+{
+    struct live live;
+    make_folder();
+    const char *path = listen_as_manager();
+    (void)close(manager);
+    live_start_as(&live, NULL, &(struct live_options){.notify_socket = path, .watchdog_us = 4000});
+    EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
+    live_stop(&live);
+    remove_file("notify");
+    EXPECT(rmdir(folder) == 0);
+}
+
+/* ---- SIGHUP ---- */
+
+static void storm_of_hangups_loses_no_request_and_no_line(void)
+{
+    struct live live;
+    struct client client[CLIENTS];
+    struct ifd_err err = {0};
+    atomic_bool stop = false;
+    char log_option[160], config_option[160];
+    long sent = 0, lines = 0;
+    make_folder();
+    put("inferd.conf", "exit-timeout-secs = 20\n");
+    (void)snprintf(log_option, sizeof(log_option), "--access-log=%s", in_folder("log"));
+    (void)snprintf(config_option, sizeof(config_option), "--config=%s", in_folder("inferd.conf"));
+    live_start_as(&live, (const char *const[]){log_option, config_option, NULL},
+                  &(struct live_options){.handles_signals = true});
+    for (int i = 0; i < CLIENTS; i++) {
+        client[i] = (struct client){.live = &live, .stop = &stop};
+        REQUIRE_OK(ifd_thread_start(&client[i].thread, "client", keep_asking, &client[i],
+                                    ifd_alloc_system(), &err),
+                   &err);
+    }
+    for (int i = 0; i < HANGUPS; i++) {
+        if (i % 100 == 50) { /* as logrotate does */
+            char old[16];
+            (void)snprintf(old, sizeof(old), "log.%d", i / 100);
+            REQUIRE(rename(in_folder("log"), in_folder(old)) == 0);
+        }
+        REQUIRE(kill(getpid(), SIGHUP) == 0);
+        while (i % 100 == 50 && access(in_folder("log"), F_OK) != 0) {
+            (void)usleep(1000);
+        }
+        (void)usleep(500);
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < CLIENTS; i++) {
+        ifd_thread_join(&client[i].thread);
+        EXPECT_INT(client[i].right, client[i].sent);
+        sent += client[i].sent;
+    }
+    live_stop(&live);
+    lines = count_lines("log") + count_lines("log.0") + count_lines("log.1") + count_lines("log.2");
+    (void)printf("%d hangups, %ld requests\n", HANGUPS, sent);
+    EXPECT(sent > 0);
+    EXPECT_INT(lines, sent);
+    static const char *const files[] = {"log", "log.0", "log.1", "log.2", "inferd.conf"};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        remove_file(files[i]);
+    }
+    EXPECT(rmdir(folder) == 0);
+}
+
+static bool verbose_becomes(const struct live *live, bool is_verbose)
+{
+    for (int waited = 0; waited < PATIENCE_MS; waited += 5) {
+        if (ifd_log_takes(&live->log, IFD_LOG_DEBUG) == is_verbose) {
+            return true;
+        }
+        (void)usleep(5000);
+    }
+    return false;
+}
+
+static void hangup_takes_live_settings_and_keeps_all_when_the_file_is_wrong(void)
+{
+    struct live live;
+    char option[160];
+    make_folder();
+    const char *path = listen_as_manager();
+    put("inferd.conf", "log-verbose = 0\n");
+    (void)snprintf(option, sizeof(option), "--config=%s", in_folder("inferd.conf"));
+    live_start_as(&live, (const char *const[]){option, NULL},
+                  &(struct live_options){.notify_socket = path});
+    REQUIRE(heard("READY=1\n") != NULL);
+    put("inferd.conf", "log-verbose = 1\nhttp-port = 1\n");
+    ifd_server_reread(live.server);
+    EXPECT(verbose_becomes(&live, true));
+    EXPECT(heard("READY=1\n") != NULL);
+    put("inferd.conf", "log-verbose = 0\nexit-timeout-secs = soon\n");
+    ifd_server_reread(live.server);
+    EXPECT(heard("RELOADING=1\n") != NULL);
+    EXPECT(heard("READY=1\n") != NULL); /* it is over */
+    EXPECT(ifd_log_takes(&live.log, IFD_LOG_DEBUG));
+    EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
+    put("inferd.conf", "log-verbose = 0\n");
+    ifd_server_reread(live.server);
+    EXPECT(verbose_becomes(&live, false));
+    live_stop(&live);
+    (void)close(manager);
+    remove_file("inferd.conf");
+    remove_file("notify");
+    EXPECT(rmdir(folder) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(service_manager_hears_ready_pings_reload_and_stop),
+        T(manager_that_is_gone_hurts_nobody),
+        T(storm_of_hangups_loses_no_request_and_no_line),
+        T(hangup_takes_live_settings_and_keeps_all_when_the_file_is_wrong),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
