@@ -6,6 +6,7 @@
 #include "engine/ir/graph.h"
 #include "engine/opt/opt.h"
 #include "engine/parse/parse.h"
+#include "engine/weights.h"
 
 struct ifd_engine {
     const struct ifd_alloc *alloc;
@@ -28,7 +29,8 @@ struct ifd_model {
     uint32_t *preference; /* slots of the registry */
     uint32_t preference_count;
     uint32_t max_threads;
-    bool no_optimize, low_precision_allowed;
+    bool no_optimize, low_precision_allowed, releases_weights;
+    struct ifd_weights weights; /* releases_weights */
 
     struct ifd_model_info info;
     struct ifd_err

@@ -64,6 +64,7 @@ enum ifd_code ifd_model_create(struct ifd_engine *engine, const struct ifd_model
     model->max_threads = options->max_threads > 0 ? options->max_threads : 1;
     model->no_optimize = options->no_optimize;
     model->low_precision_allowed = options->low_precision_allowed;
+    model->releases_weights = options->releases_weights;
     ifd_arena_init(&model->arena, engine->alloc, 0);
     ifd_graph_init(&model->graph, &model->arena);
     ifd_mutex_init(&model->lock);
@@ -117,17 +118,21 @@ static enum ifd_code build_plan(struct ifd_model *model, int64_t batch,
                                 struct ifd_err *err)
 {
     struct ifd_engine *engine = model->engine;
-    const struct ifd_plan_options options = {.registry = &engine->registry,
-                                             .preference = model->preference,
-                                             .preference_count = model->preference_count,
-                                             .max_threads = model->max_threads,
-                                             .exact = engine->registry.host.exact ||
-                                                      decides(&model->graph),
-                                             .low_precision_allowed = model->low_precision_allowed,
-                                             .like = like ? &like->plan : NULL};
+    struct ifd_plan_options options = {.registry = &engine->registry,
+                                       .preference = model->preference,
+                                       .preference_count = model->preference_count,
+                                       .max_threads = model->max_threads,
+                                       .exact =
+                                           engine->registry.host.exact || decides(&model->graph),
+                                       .low_precision_allowed = model->low_precision_allowed,
+                                       .like = like ? &like->plan : NULL};
     struct ifd_arena scratch;
     struct ifd_graph graph;
     struct ifd_plan plan;
+    if (model->releases_weights) {
+        options.forget = ifd_weights_forget;
+        options.forget_context = &model->weights;
+    }
     ifd_arena_init(&scratch, engine->alloc, 0);
     enum ifd_code code = graph_for(model, batch, &ret_plan->arena, &graph, err);
     if (code == IFD_OK) {
@@ -282,6 +287,9 @@ enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *
     if (code == IFD_OK) {
         code = describe_model(model, parsed, err);
     }
+    if (code == IFD_OK && model->releases_weights) {
+        code = ifd_weights_init(&model->weights, &model->graph, &model->arena, err);
+    }
     if (code == IFD_OK) {
         code = add_plan(model, 0, model->info.batch_is_free ? 1 : 0, err);
     }
@@ -289,7 +297,8 @@ enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *
         return code;
     }
     const struct ifd_executable *executable = &model->plan[0]->executable;
-    model->info.constant_bytes += executable->constant_bytes;
+    model->info.constant_bytes += executable->constant_bytes - model->weights.released_bytes;
+    model->info.released_bytes = model->weights.released_bytes;
     model->info.packed_bytes = executable->constant_bytes;
     model->info.arena_bytes = executable->plan.arena_bytes;
     model->info.step_count = executable->step_count;
@@ -367,7 +376,8 @@ void ifd_model_step(const struct ifd_model *model, uint32_t index, struct ifd_pl
 
 /* ---- instances ---- */
 
-/* Makes the plans for batches up to max_batch that no instance has asked for before. */
+/* Makes the plans for batches up to max_batch that no instance has asked for before. Where a backend cannot make one any
+ * more, smaller ones do. */
 static enum ifd_code complete_plans(struct ifd_model *model, uint32_t max_batch,
                                     uint32_t *ret_count, struct ifd_err *err)
 {
@@ -378,6 +388,10 @@ static enum ifd_code complete_plans(struct ifd_model *model, uint32_t max_batch,
            ifd_batch_size(count) <= max_batch) {
         if (!model->plan[count]) {
             code = add_plan(model, count, ifd_batch_size(count), err);
+        }
+        if (code == IFD_UNSUPPORTED && model->releases_weights) {
+            code = IFD_OK;
+            break;
         }
         if (code != IFD_OK) {
             break;

@@ -127,7 +127,10 @@ static void count_memory(const struct ifd_version *version, struct ifd_metric_se
                          size_t instance_bytes)
 {
     size_t packed_bytes = version->engine ? ifd_model_info(version->engine)->packed_bytes : 0;
-    ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_FILE, version->file.size);
+    size_t released_bytes = version->engine ? ifd_model_info(version->engine)->released_bytes : 0;
+    size_t file_bytes =
+        version->file.size > released_bytes ? version->file.size - released_bytes : 0;
+    ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_FILE, file_bytes);
     ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_PACKED, packed_bytes);
     ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_ARENA, instance_bytes);
 }

@@ -18,9 +18,11 @@ struct ifd_partition {
     struct ifd_arena arena; /* steps and their parameters */
     const struct ifd_acc_step *step;
     uint32_t step_count;
-    const uint8_t *packed; /* own_packed, or that of the partition this one was compiled like */
-    uint8_t *own_packed;
+    const struct ifd_acc_pack_job *job; /* step[job->step] says where each one's content is */
+    uint32_t job_count;
+    uint8_t *packed; /* what the partition that this one was compiled like does not have */
     size_t packed_bytes;
+    bool forgets; /* the sources of its jobs are gone */
 };
 
 /* What the threads of one run share; lies at the start of the run's scratch. */
@@ -118,12 +120,12 @@ static void run_steps(void *arg, uint32_t index, uint32_t count)
     struct crew *crew = arg;
     const struct ifd_partition *partition = crew->partition;
     const struct ifd_binding *binding = crew->binding;
-    struct ifd_acc_frame frame = {
-        .binding = binding, .packed = partition->packed, .scratch = crew->scratch, .thread = index};
+    struct ifd_acc_frame frame = {.binding = binding, .scratch = crew->scratch, .thread = index};
     uint64_t *step_ns = index == 0 ? binding->step_ns : NULL;
     uint64_t before = step_ns ? binding->now_ns() : 0;
     for (uint32_t i = 0; i < partition->step_count; i++) {
         const struct ifd_acc_step *step = &partition->step[i];
+        frame.packed = step->block;
         frame.threads = count < step->max_threads ? count : step->max_threads;
         if (index < frame.threads) {
             step->run(step, &frame);
@@ -164,25 +166,62 @@ static void cpuacc_release(struct ifd_partition *partition)
     if (!partition) {
         return;
     }
-    ifd_release_tensor(partition->alloc, partition->own_packed, partition->packed_bytes);
+    ifd_release_tensor(partition->alloc, partition->packed, partition->packed_bytes);
     ifd_arena_finish(&partition->arena);
     ifd_release(partition->alloc, partition, sizeof(*partition));
 }
 
-static enum ifd_code pack(struct ifd_partition *partition, const struct ifd_acc_lowering *lowering,
-                          const struct ifd_partition *like, struct ifd_err *err)
+/* The job of an older partition that made the same content, or NULL. Nodes come in the same order, so the search is short. */
+static const struct ifd_acc_pack_job *find_made(const struct ifd_partition *like,
+                                                const struct ifd_acc_pack_job *job, uint32_t first)
 {
-    partition->packed_bytes = lowering->packed_bytes;
-    if (like && like->packed_bytes == lowering->packed_bytes) {
-        partition->packed = like->packed;
-        return IFD_OK;
+    for (uint32_t i = 0; like && i < like->job_count; i++) {
+        const struct ifd_acc_pack_job *made = &like->job[(first + i) % like->job_count];
+        if (made->pack == job->pack && made->source == job->source && made->bytes == job->bytes) {
+            return made;
+        }
     }
-    partition->own_packed = ifd_acquire_tensor(partition->alloc, partition->packed_bytes);
-    if (!partition->own_packed) {
+    return NULL;
+}
+
+/* Steps whose content like has already point to it; the jobs that are left get new offsets, one behind the other. */
+static enum ifd_code share(const struct ifd_partition *like, struct ifd_acc_lowering *lowering,
+                           struct ifd_err *err)
+{
+    uint32_t left = 0;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < lowering->job_count; i++) {
+        struct ifd_acc_pack_job *job = &lowering->job[i];
+        const struct ifd_acc_pack_job *made = find_made(like, job, i);
+        if (made) {
+            lowering->step[job->step].block = like->step[made->step].block;
+            lowering->step[job->step].packed = like->step[made->step].packed;
+            continue;
+        }
+        if (like && like->forgets) {
+            return ifd_fail(err, IFD_UNSUPPORTED,
+                            "CpuAcc: step %u packs weights anew, but they are gone", job->step);
+        }
+        job->offset = bytes;
+        lowering->step[job->step].packed = bytes;
+        bytes += job->bytes;
+        lowering->job[left++] = *job;
+    }
+    lowering->job_count = left;
+    lowering->packed_bytes = bytes;
+    return IFD_OK;
+}
+
+static enum ifd_code pack(struct ifd_partition *partition, const struct ifd_acc_lowering *lowering,
+                          struct ifd_err *err)
+{
+    const struct ifd_partition_view *view = lowering->view;
+    partition->packed = ifd_acquire_tensor(partition->alloc, lowering->packed_bytes);
+    if (!partition->packed) {
         return ifd_fail(err, IFD_NOMEM, "CpuAcc: no memory for %zu bytes of packed weights",
-                        partition->packed_bytes);
+                        lowering->packed_bytes);
     }
-    partition->packed = partition->own_packed;
+    partition->packed_bytes = lowering->packed_bytes;
     uint8_t *workspace = ifd_acquire_tensor(partition->alloc, lowering->workspace_bytes);
     if (!workspace) {
         return ifd_fail(err, IFD_NOMEM, "CpuAcc: no memory for %zu bytes to pack with",
@@ -190,7 +229,11 @@ static enum ifd_code pack(struct ifd_partition *partition, const struct ifd_acc_
     }
     for (uint32_t i = 0; i < lowering->job_count; i++) {
         const struct ifd_acc_pack_job *job = &lowering->job[i];
-        job->pack(lowering->kernels, job->params, workspace, partition->own_packed + job->offset);
+        job->pack(lowering->kernels, job->params, workspace, partition->packed + job->offset);
+        lowering->step[job->step].block = partition->packed;
+        if (view->forget) {
+            view->forget(view->forget_context, job->source);
+        }
     }
     ifd_release_tensor(partition->alloc, workspace, lowering->workspace_bytes);
     return IFD_OK;
@@ -216,7 +259,10 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
     size_t scratch = 0;
     enum ifd_code code = ifd_acc_lower(&lowering, &scratch, err);
     if (code == IFD_OK) {
-        code = pack(partition, &lowering, like, err);
+        code = share(like, &lowering, err);
+    }
+    if (code == IFD_OK && lowering.packed_bytes > 0) {
+        code = pack(partition, &lowering, err);
     }
     if (code != IFD_OK) {
         cpuacc_release(partition);
@@ -224,10 +270,12 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
     }
     partition->step = lowering.step;
     partition->step_count = lowering.step_count;
-    *ret_info = (struct ifd_partition_info){
-        .scratch_bytes = CREW_BYTES + scratch,
-        .step_count = lowering.step_count,
-        .constant_bytes = partition->own_packed ? partition->packed_bytes : 0};
+    partition->job = lowering.job;
+    partition->job_count = lowering.job_count;
+    partition->forgets = view->forget != NULL;
+    *ret_info = (struct ifd_partition_info){.scratch_bytes = CREW_BYTES + scratch,
+                                            .step_count = lowering.step_count,
+                                            .constant_bytes = partition->packed_bytes};
     *ret_partition = partition;
     return IFD_OK;
 }

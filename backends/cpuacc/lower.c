@@ -269,7 +269,7 @@ enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering, size_t bytes_p
     return add_storage(lowering, &storage, &lowering->wiring[index].work, err);
 }
 
-enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, size_t bytes,
+enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, const void *source, size_t bytes,
                                size_t workspace_bytes, ifd_acc_pack_fn pack, const void *params,
                                struct ifd_err *err)
 {
@@ -285,8 +285,13 @@ enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, size_t bytes,
         return ifd_fail(err, IFD_TOO_LARGE, "packed weights of %zu bytes overflow", bytes);
     }
     lowering->job = jobs;
-    lowering->job[lowering->job_count++] = (struct ifd_acc_pack_job){
-        .pack = pack, .params = params, .offset = lowering->packed_bytes, .bytes = bytes};
+    lowering->job[lowering->job_count++] =
+        (struct ifd_acc_pack_job){.pack = pack,
+                                  .params = params,
+                                  .source = source,
+                                  .offset = lowering->packed_bytes,
+                                  .bytes = size,
+                                  .step = lowering->step_count - 1};
     lowering->step[lowering->step_count - 1].packed = lowering->packed_bytes;
     lowering->packed_bytes = end;
     lowering->workspace_bytes =

@@ -36,7 +36,9 @@ typedef void (*ifd_acc_pack_fn)(const struct ifd_kernels *kernels, const void *p
 struct ifd_acc_pack_job {
     ifd_acc_pack_fn pack;
     const void *params;
+    const void *source; /* see ifd_acc_add_pack */
     size_t offset, bytes;
+    uint32_t step;
 };
 
 struct ifd_acc_lowering {
@@ -78,10 +80,15 @@ IFD_NODISCARD enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering,
                                              size_t bytes_per_thread, struct ifd_err *err);
 
 /** Reserves bytes of packed memory that pack will fill, with workspace_bytes of temporary memory; the newest step's packed
- *  offset is set to it. */
-IFD_NODISCARD enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, size_t bytes,
-                                             size_t workspace_bytes, ifd_acc_pack_fn pack,
-                                             const void *params, struct ifd_err *err);
+ *  offset is set to it.
+ *
+ *  source: the content of the constant that is packed. Nothing but pack may read it: its memory may be gone when the
+ *  partition runs. Two jobs of the same pack, source and bytes yield the same content: partitions for several batch sizes
+ *  share it, so what is packed should not depend on the batch. */
+IFD_NODISCARD enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, const void *source,
+                                             size_t bytes, size_t workspace_bytes,
+                                             ifd_acc_pack_fn pack, const void *params,
+                                             struct ifd_err *err);
 
 /** Lets out live in the memory of in, which nobody reads behind the node that is being lowered. False, and nothing is
  *  changed, where that is not so, or the sizes differ, or either is bound outside. Before the step is added. */

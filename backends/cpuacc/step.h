@@ -30,7 +30,7 @@ struct ifd_acc_place {
 /** One thread's view of a run. */
 struct ifd_acc_frame {
     const struct ifd_binding *binding;
-    const uint8_t *packed; /* the partition's packed constants */
+    const uint8_t *packed; /* the block that holds the step's packed constants */
     uint8_t *scratch;
     uint32_t thread, threads; /* of this step: thread < threads */
 };
@@ -44,7 +44,9 @@ struct ifd_acc_step {
     const struct ifd_kernels *kernels;
     struct ifd_acc_place in[IFD_ACC_STEP_INPUTS];
     struct ifd_acc_place out;
-    size_t packed;            /* offset of this step's packed constants */
+    const uint8_t
+        *block; /* that holds this step's packed constants: the partition's own or an older one's */
+    size_t packed;            /* their offset in it */
     size_t work, work_stride; /* scratch of the step: offset, bytes per thread */
     uint32_t max_threads;     /* more than this many threads do not pay */
     struct ifd_step_info info;

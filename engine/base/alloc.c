@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
@@ -90,6 +91,16 @@ void ifd_release_tensor(const struct ifd_alloc *alloc, void *ptr, size_t size)
     if (ptr) {
         alloc->release(alloc->context, ptr, size + IFD_TENSOR_PAD);
     }
+}
+
+size_t ifd_discard_pages(void *ptr, size_t size)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)ptr;
+    const uintptr_t first = (begin + page - 1) / page * page, last = (begin + size) / page * page;
+    if (first >= last || madvise((uint8_t *)ptr + (first - begin), last - first, MADV_DONTNEED)) {
+        return 0;
+    }
+    return last - first;
 }
 
 bool ifd_size_mul(size_t a, size_t b, size_t *ret)

@@ -82,7 +82,11 @@ static void dump_text(const struct writer *w)
         if (g->value[i].is_constant) {
             ifd_write(&w->out, "const ");
             text_value(w, i);
-            ifd_write(&w->out, " hash %08" PRIx32 "\n", hash(g->value[i].data));
+            if (g->value[i].is_released) {
+                ifd_write(&w->out, " released\n");
+            } else {
+                ifd_write(&w->out, " hash %08" PRIx32 "\n", hash(g->value[i].data));
+            }
         }
     }
     for (uint32_t i = 0; i < g->node_count; i++) {
@@ -133,8 +137,10 @@ static void json_value(const struct writer *w, const struct ifd_value *v)
         json_quant(w, &v->desc.quant);
     }
     if (v->is_constant) {
-        ifd_write(&w->out, ",\"bytes\":%zu,\"hash\":\"%08" PRIx32 "\"", v->data.size,
-                  hash(v->data));
+        ifd_write(&w->out, ",\"bytes\":%zu", v->data.size);
+    }
+    if (v->is_constant && !v->is_released) {
+        ifd_write(&w->out, ",\"hash\":\"%08" PRIx32 "\"", hash(v->data));
     }
     ifd_write(&w->out, "}");
 }

@@ -22,6 +22,8 @@ struct ifd_value {
         data; /* constant: content, aligned to its elements and padded (copied if the file's is not); else {NULL, 0} */
     uint32_t producer; /* node, IFD_NONE for inputs and constants */
     bool is_constant;  /* also true for a constant of zero elements */
+    bool
+        is_released; /* a constant whose content is gone: it lives on in what a backend packed of it */
 };
 
 struct ifd_node {

@@ -76,6 +76,8 @@ struct ifd_plan_options {
     uint32_t max_threads;
     bool exact;
     bool low_precision_allowed;
+    void (*forget)(void *context, const void *data); /* for the views */
+    void *forget_context;
     /** NULL, or the plan of the same nodes at another batch size: order and partitions are taken from it. */
     const struct ifd_plan *like;
 };

@@ -64,7 +64,8 @@ static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_hos
                                         .backend_count = host->backend_count,
                                         .exact = options->exact};
     struct ifd_model_options model = {.max_threads = options->threads,
-                                      .no_optimize = options->no_optimize};
+                                      .no_optimize = options->no_optimize,
+                                      .releases_weights = !options->keeps_weights};
     const char *names[BACKENDS_MAX];
     char text[256];
     enum ifd_code code = IFD_OK;

@@ -12,6 +12,7 @@ struct ifd_session_options {
     uint32_t threads;     /* 0 = 1 */
     uint32_t batch;       /* 0 = 1 */
     bool exact, no_optimize;
+    bool keeps_weights; /* also those that are packed: for looking at them */
 };
 
 /** Rows of a command's table (args.h) that every command has: how the model is to run. */

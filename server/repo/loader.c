@@ -198,7 +198,8 @@ static enum ifd_code load_engine(const struct ifd_repo_options *options,
                                  struct ifd_version *version, struct ifd_err *err)
 {
     const char *list[BACKENDS_MAX];
-    struct ifd_model_options model = {.max_threads = options->max_threads};
+    struct ifd_model_options model = {.max_threads = options->max_threads,
+                                      .releases_weights = true};
     enum ifd_code code = preference(options, version, &model, list, err);
     if (!code) {
         code = ifd_model_load(options->engine, version->file, &model, &version->engine, err);

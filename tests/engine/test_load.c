@@ -171,6 +171,63 @@ static void a_batch_gives_what_its_samples_give(void)
     free_file(file);
 }
 
+/* Runs a batch of random samples and returns what the first output holds; the file is read afresh. */
+static uint8_t *run_random(const char *path, bool releases_weights, int64_t batch, size_t *ret_size,
+                           size_t *ret_released)
+{
+    const struct ifd_bytes file = read_file(path);
+    struct ifd_engine_options options = {0};
+    struct ifd_engine *engine = NULL;
+    struct ifd_model *model = NULL;
+    struct ifd_instance *instance = NULL;
+    struct ifd_err err = {0};
+    struct test_random random = {.state = 5};
+    const struct ifd_model_options wish = {.releases_weights = releases_weights};
+    const struct ifd_instance_options many = {.max_batch = (uint32_t)batch};
+    options.backends = ifd_backends_builtin(&options.backend_count);
+    REQUIRE_OK(ifd_engine_create(&options, &engine, &err), &err);
+    REQUIRE_OK(ifd_model_load(engine, file, &wish, &model, &err), &err);
+    REQUIRE_OK(ifd_instance_create(model, &many, &instance, &err), &err);
+    const struct ifd_model_info *info = ifd_model_info(model);
+    struct ifd_tensor in = make_input(&info->input[0], batch, &random), out = {0};
+    const struct ifd_io io = {.input = &in, .output = &out, .batch = batch};
+    REQUIRE_OK(ifd_instance_run(instance, &io, 1, &err), &err);
+    uint8_t *result = calloc(out.bytes, 1);
+    REQUIRE(result != NULL);
+    memcpy(result, out.data, out.bytes);
+    *ret_size = out.bytes;
+    *ret_released = info->released_bytes;
+    free(in.data);
+    ifd_instance_destroy(instance);
+    ifd_model_destroy(model);
+    ifd_engine_destroy(engine);
+    free_file(file);
+    return result;
+}
+
+static void released_weights_change_no_result_of_any_batch(void)
+{
+    static const char *const models[] = {"models/tflite/mobilenet_v1_0.25_128_quant.tflite",
+                                         "models/tflite/mobilenet_v1_0.25_224_float.tflite",
+                                         "models/tflite/face_detection_short_range.tflite"};
+    uint32_t backends = 0;
+    const bool packs = strcmp(ifd_backends_builtin(&backends)[0]->name, "CpuAcc") == 0;
+    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        const char *path = test_shared(models[i]);
+        for (int64_t batch = 1; batch <= 6; batch += 5) {
+            size_t size = 0, want_size = 0, released = 0, kept = 0;
+            uint8_t *want = run_random(path, false, batch, &want_size, &kept);
+            uint8_t *got = run_random(path, true, batch, &size, &released);
+            REQUIRE(size == want_size);
+            EXPECT_BYTES(got, want, size);
+            EXPECT_INT(kept, 0);
+            EXPECT(released > 0 || !packs);
+            free(want);
+            free(got);
+        }
+    }
+}
+
 static void odd_files_run_or_are_refused_in_one_line(void)
 {
     const char *folder = test_shared("models/odd_tflite");
@@ -207,6 +264,7 @@ int main(int argc, char **argv)
         T(every_failing_allocation_of_a_load_is_reported),
         T(failing_allocations_leak_nothing_in_any_backend),
         T(a_batch_gives_what_its_samples_give),
+        T(released_weights_change_no_result_of_any_batch),
         T(odd_files_run_or_are_refused_in_one_line),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

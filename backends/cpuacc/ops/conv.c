@@ -446,11 +446,11 @@ static double group_cost(const struct conv_params *p, size_t group, size_t lanes
 /* Weights of a group stay in a part of L1. */
 #define GROUP_BYTES_MAX ((size_t)32 * 1024)
 
-/* The number of pixels to compute as one row: a power of two by which lines (or, where lines do not matter, all pixels)
- * can be divided. */
+/* The number of pixels to compute as one row: a power of two by which lines (or, where lines do not matter, all pixels of
+ * a sample) can be divided. */
 static size_t choose_group(const struct conv_params *p, size_t lanes)
 {
-    const size_t pixels = p->mode == PLAIN ? p->batch * p->out_h * p->out_w : p->out_w;
+    const size_t pixels = p->mode == PLAIN ? p->out_h * p->out_w : p->out_w;
     size_t best = 1;
     for (size_t group = 2; p->pixel_n < lanes && group <= lanes && pixels % group == 0;
          group *= 2) {
@@ -627,7 +627,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
         bytes = tile_matrices(p) * kernels->gemm_f32.packed_bytes(p->out_c, p->in_c, 1);
         workspace = tile_matrices(p) * p->out_c * p->in_c * sizeof(float);
     }
-    code = ifd_acc_add_pack(lowering, bytes, workspace,
+    code = ifd_acc_add_pack(lowering, p->product.weights, bytes, workspace,
                             p->mode == TILES ? pack_tiles : pack_weights, p, err);
     return code == IFD_OK ? add_work(lowering, p, err) : code;
 }
@@ -734,19 +734,19 @@ static enum ifd_code fully_connected_lower(struct ifd_acc_lowering *lowering,
     if (code != IFD_OK) {
         return code;
     }
-    size_t rows = 1;
-    for (uint32_t i = 0; i + 1 < out->rank; i++) {
+    size_t rows = 1; /* of one sample */
+    for (uint32_t i = 1; i + 1 < out->rank; i++) {
         rows *= (size_t)out->dim[i];
     }
     *p = (struct conv_params){
         .product = product,
         .mode = PLAIN,
         .element = product.is_q8 ? 1 : sizeof(float),
-        .batch = rows,
-        .in_h = 1,
+        .batch = out->rank > 1 ? (size_t)out->dim[0] : 1,
+        .in_h = rows,
         .in_w = 1,
         .in_c = (size_t)weights->dim[1],
-        .out_h = 1,
+        .out_h = rows,
         .out_w = 1,
         .out_c = (size_t)weights->dim[0],
         .kh = 1,

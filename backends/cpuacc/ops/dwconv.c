@@ -145,8 +145,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     const size_t packed = p->product.is_q8
                               ? kernels->dw_q8.packed_bytes(p->channels, p->kh, p->kw)
                               : kernels->dw_f32.packed_bytes(p->channels, p->kh, p->kw);
-    code = ifd_acc_add_pack(lowering, packed, ifd_acc_product_workspace(&p->product), pack_weights,
-                            p, err);
+    code = ifd_acc_add_pack(lowering, p->product.weights, packed,
+                            ifd_acc_product_workspace(&p->product), pack_weights, p, err);
     const size_t kernel_work = p->product.is_q8
                                    ? kernels->dw_q8.scratch_bytes(&p->args, p->kh, p->kw)
                                    : kernels->dw_f32.scratch_bytes(&p->args, p->kh, p->kw);

@@ -38,6 +38,10 @@ void *ifd_acquire_tensor(const struct ifd_alloc *alloc, size_t size) IFD_NODISCA
 void ifd_release(const struct ifd_alloc *alloc, void *ptr, size_t size);
 void ifd_release_tensor(const struct ifd_alloc *alloc, void *ptr, size_t size);
 
+/** Gives the pages that lie wholly inside of acquired memory back to the system, and returns their bytes. The memory stays
+ *  acquired; what these pages hold is undefined. */
+size_t ifd_discard_pages(void *ptr, size_t size);
+
 /** Checked arithmetic on sizes: false and nothing written if the result does not fit. */
 bool ifd_size_mul(size_t a, size_t b, size_t *ret) IFD_NODISCARD;
 bool ifd_size_add(size_t a, size_t b, size_t *ret) IFD_NODISCARD;

@@ -118,6 +118,10 @@ struct ifd_partition_view {
      *  turns single steps into other results. */
     bool exact;
     bool low_precision_allowed; /* the model's owner opted in to bf16/fp16 arithmetic */
+    /** May be NULL. Says that neither this partition nor one compiled like it will read a constant again, because its
+     *  content is packed. data: that of a constant in .value. Its memory may be given back at once. */
+    void (*forget)(void *context, const void *data);
+    void *forget_context;
 };
 
 struct ifd_device;    /* the backend's own: an opened device */
@@ -173,7 +177,8 @@ struct ifd_backend {
     /** Prepares a partition: packs weights, chooses kernels, lays out scratch.
      *
      *  like: NULL, or a partition that this backend compiled from the same nodes and constants for another batch size.
-     *  The backend should share its packed constants instead of packing again; like outlives the new partition.
+     *  The backend should share its packed constants instead of packing again, and must where it has forgotten their
+     *  sources (UNSUPPORTED if it cannot: there is no plan for that batch size then); like outlives the new partition.
      *  Thread: one at a time per device. */
     enum ifd_code (*compile)(struct ifd_device *device, const struct ifd_partition_view *view,
                              struct ifd_partition *like, struct ifd_partition **ret_partition,

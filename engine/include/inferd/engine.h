@@ -75,6 +75,9 @@ struct ifd_model_options {
     uint32_t max_threads;       /* largest team of any instance; default 1 */
     bool no_optimize;           /* keep the graph as the file has it, foldable constants aside */
     bool low_precision_allowed; /* bf16/fp16 arithmetic where the hardware has it */
+    /** Memory of weights that a backend has packed is given back to the system, pages of file included: they read as zeros
+     *  then. For callers that have no further use of file. */
+    bool releases_weights;
 };
 
 /** Reads, verifies, optimizes and plans a model (TFLite today; the format is found by its content).
@@ -114,7 +117,9 @@ struct ifd_model_info {
     bool batch_is_free;
     size_t constant_bytes; /* weights in the file and packed ones */
     size_t packed_bytes;   /* of these, the packed ones: memory beside the file */
-    size_t arena_bytes;    /* per instance at batch 1 */
+    size_t
+        released_bytes; /* weights that are not in memory any more (releases_weights); not in constant_bytes */
+    size_t arena_bytes; /* per instance at batch 1 */
     uint32_t node_count, step_count;
 };
 

@@ -1,0 +1,93 @@
+/* Which constants have one reader and pages of their own, and giving those pages back. */
+#include "engine/weights.h"
+
+#include <stdlib.h>
+
+/* Less than this has hardly a page of its own. */
+#define RELEASE_BYTES_MIN ((size_t)16 * 1024)
+
+static int compare_weights(const void *a, const void *b)
+{
+    const struct ifd_weight *x = a, *y = b;
+    return (x->data > y->data) - (x->data < y->data);
+}
+
+/* Uses of every value: as operands of nodes and as outputs of the graph. */
+static void count_readers(const struct ifd_graph *graph, uint32_t *readers)
+{
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        for (uint32_t i = 0; i < graph->node[n].input_count; i++) {
+            if (graph->node[n].input[i] != IFD_NONE) {
+                readers[graph->node[n].input[i]]++;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        readers[graph->output[i]]++;
+    }
+}
+
+/* Keeps the items that do not overlap a neighbour and may go. */
+static uint32_t pick(struct ifd_weight *item, uint32_t count)
+{
+    uint32_t picked = 0;
+    const uint8_t *end = NULL; /* of everything before */
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *own_end = item[i].data + item[i].size;
+        const bool overlaps = item[i].data < end || (i + 1 < count && item[i + 1].data < own_end);
+        end = own_end > end ? own_end : end;
+        if (!overlaps && item[i].size >= RELEASE_BYTES_MIN && item[i].readers <= 1) {
+            item[picked++] = item[i];
+        }
+    }
+    return picked;
+}
+
+static void release(struct ifd_weights *weights, const struct ifd_weight *item)
+{
+    struct ifd_value *value = &weights->graph->value[item->value];
+    if (!value->is_released) {
+        value->is_released = true;
+        weights->released_bytes += ifd_discard_pages((void *)(uintptr_t)item->data, item->size);
+    }
+}
+
+enum ifd_code ifd_weights_init(struct ifd_weights *weights, struct ifd_graph *graph,
+                               struct ifd_arena *arena, struct ifd_err *err)
+{
+    uint32_t *readers = ifd_arena_take_array(arena, graph->value_count, sizeof(*readers));
+    struct ifd_weight *item = ifd_arena_take_array(arena, graph->value_count, sizeof(*item));
+    if (!readers || !item) {
+        return ifd_arena_fail(arena, graph->value_count * sizeof(*item), err);
+    }
+    uint32_t count = 0;
+    count_readers(graph, readers);
+    for (uint32_t v = 0; v < graph->value_count; v++) {
+        const struct ifd_value *value = &graph->value[v];
+        if (value->is_constant && value->data.size > 0) {
+            item[count++] = (struct ifd_weight){.data = value->data.data,
+                                                .size = value->data.size,
+                                                .value = v,
+                                                .readers = readers[v]};
+        }
+    }
+    qsort(item, count, sizeof(*item), compare_weights);
+    *weights = (struct ifd_weights){.graph = graph, .item = item, .count = pick(item, count)};
+    for (uint32_t i = 0; i < weights->count; i++) {
+        if (item[i].readers == 0) {
+            release(weights, &item[i]);
+        }
+    }
+    return IFD_OK;
+}
+
+void ifd_weights_forget(void *context, const void *data)
+{
+    struct ifd_weights *weights = context;
+    const struct ifd_weight key = {.data = data};
+    const struct ifd_weight *item =
+        bsearch(&key, weights->item, weights->count, sizeof(key), compare_weights);
+    if (item) {
+        release(weights, item);
+    }
+}

@@ -1,0 +1,33 @@
+/** Weights that nobody reads any more, and the memory they lie in.
+ *
+ *  Backends pack weights into a form of their own; the pages of the original can then go back to the system, if no other
+ *  constant shares them (files may store one buffer for several tensors, or overlapping ones). Thread: one at a time. */
+#ifndef INFERD_ENGINE_WEIGHTS_H
+#define INFERD_ENGINE_WEIGHTS_H
+
+#include "engine/ir/graph.h"
+
+/** One constant of the graph that only one node reads, or none. */
+struct ifd_weight {
+    const uint8_t *data;
+    size_t size;
+    uint32_t value;
+    uint32_t readers;
+};
+
+struct ifd_weights {
+    struct ifd_graph *graph;
+    struct ifd_weight *item; /* by address; none overlaps another constant */
+    uint32_t count;
+    size_t released_bytes;
+};
+
+/** Finds the constants whose memory can go, and lets that of those go which no node reads. The list is in arena.
+ *  Errors: NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_weights_init(struct ifd_weights *weights, struct ifd_graph *graph,
+                                             struct ifd_arena *arena, struct ifd_err *err);
+
+/** The forget of struct ifd_partition_view; context is struct ifd_weights. Constants that others read are kept. */
+void ifd_weights_forget(void *context, const void *data);
+
+#endif
