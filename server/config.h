@@ -28,7 +28,7 @@ struct ifd_config {
     uint32_t model_load_threads, poll_secs, settle_ms, dwell_secs, threads, http_port, metrics_port,
         max_connections, max_connections_per_address, idle_timeout_secs, receive_timeout_secs,
         max_queue_size, image_threads, exit_timeout_secs, log_verbose;
-    uint64_t max_model_bytes, http_max_input_size, image_max_pixels;
+    uint64_t max_model_bytes, memory_budget, http_max_input_size, image_max_pixels;
 
     char list_text[IFD_CONFIG_TEXT_BYTES]; /* copies of list items that had to be cut at commas */
     size_t list_text_used;

@@ -10,6 +10,7 @@ struct ifd_scrape {
     const struct ifd_alloc *alloc;
     struct ifd_metrics *metrics;
     const struct ifd_repo *repo;
+    const struct ifd_budget *budget;
 };
 
 /** Answers any request of the metrics listener; arg is a struct ifd_scrape. */

@@ -122,6 +122,34 @@ static enum ifd_code warn_of_threads(const struct ifd_served_options *options,
     return code;
 }
 
+/* What the version needs from here on: as predicted, or as it turned out to be. */
+static enum ifd_code hold(const struct ifd_served_options *options, struct ifd_version *version,
+                          size_t instance_bytes, struct ifd_err *err)
+{
+    size_t packed_bytes = version->engine ? ifd_model_info(version->engine)->packed_bytes : 0;
+    enum ifd_code code =
+        ifd_budget_hold(options->budget, &version->held_bytes,
+                        (uint64_t)version->file.size + packed_bytes + instance_bytes, err);
+    if (code) {
+        ifd_err_prefix(err, "file of %zu bytes, packed weights of %zu, %u instances of %zu in all",
+                       version->file.size, packed_bytes, instance_count(&version->manifest),
+                       instance_bytes);
+    }
+    return code;
+}
+
+static enum ifd_code hold_predicted(const struct ifd_served_options *options,
+                                    struct ifd_version *version, struct ifd_err *err)
+{
+    size_t bytes = 0;
+    if (version->engine && (!ifd_size_mul(ifd_model_info(version->engine)->arena_bytes,
+                                          instance_batch(version), &bytes) ||
+                            !ifd_size_mul(bytes, instance_count(&version->manifest), &bytes))) {
+        return ifd_fail(err, IFD_TOO_LARGE, "instances need more memory than can be counted");
+    }
+    return hold(options, version, bytes, err);
+}
+
 /* Gauges that nothing else changes: they may be set on the loader's thread. */
 static void count_memory(const struct ifd_version *version, struct ifd_metric_set *metrics,
                          size_t instance_bytes)
@@ -143,6 +171,9 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
     uint32_t count = instance_count(&version->manifest), made = 0;
     size_t bytes = 0;
     enum ifd_code code = warn_of_threads(options, version, err);
+    if (!code) {
+        code = hold_predicted(options, version, err);
+    }
     while (made < count && !code) {
         code = make_runner(options, version, &runner[made], err);
         bytes += code ? 0 : runner[made]->bytes;
@@ -150,6 +181,9 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
         if (!code && options->warms_up) {
             code = ifd_warm_up(runner[made - 1], version, options->alloc, err);
         }
+    }
+    if (!code) {
+        code = hold(options, version, bytes, err);
     }
     if (code) {
         for (uint32_t i = 0; i < made; i++) {

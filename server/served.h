@@ -5,6 +5,7 @@
 #include "api/service.h"
 #include "engine/base/log.h"
 #include "server/obs/metrics.h"
+#include "server/repo/budget.h"
 #include "server/repo/model.h"
 #include "server/sched/queue.h"
 #include "server/sched/worker.h"
@@ -28,6 +29,7 @@ struct ifd_served_options {
     uint32_t max_threads;
     struct ifd_metrics *metrics; /* may be NULL */
     bool warms_up;               /* one run of each instance before the version serves */
+    struct ifd_budget *budget;   /* NULL: none */
     uint32_t max_queue_size;     /* unless the config sets one */
 };
 

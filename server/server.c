@@ -10,6 +10,7 @@
 #include "engine/base/thread.h"
 #include "inferd/engine.h"
 #include "server/net/http.h"
+#include "server/memory.h"
 #include "server/net/listen.h"
 #include "server/reread.h"
 #include "server/scrape.h"
@@ -41,6 +42,7 @@ struct ifd_server {
     struct ifd_metrics *metrics;
     struct ifd_access_log *access_log;
     struct ifd_scrape scrape;
+    struct ifd_budget budget;
     struct ifd_reread reread;
     struct ifd_notify notify;
     struct ifd_watchdog *watchdog;
@@ -336,6 +338,16 @@ static bool is_explicit(const struct ifd_server *server)
     return strcmp(server->options.config->model_control_mode, "explicit") == 0;
 }
 
+static void init_budget(struct ifd_server *server)
+{
+    const struct ifd_memory memory = ifd_memory_limit("", 0);
+    uint64_t asked = server->options.config->memory_budget;
+    server->budget.limit_bytes = asked > 0 ? asked : memory.bytes / 4 * 3;
+    ifd_log_info(server->options.log, "memory for models", "budget_bytes=%llu source=\"%s\"",
+                 (unsigned long long)server->budget.limit_bytes,
+                 asked > 0 ? "--memory-budget" : memory.source);
+}
+
 static enum ifd_code create_engine(struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_server_options *o = &server->options;
@@ -359,6 +371,7 @@ static enum ifd_code create_engine(struct ifd_server *server, struct ifd_err *er
         .max_threads = THREADS_MAX,
         .metrics = server->metrics,
         .warms_up = o->config->warms_up,
+        .budget = &server->budget,
         .max_queue_size = o->config->max_queue_size,
     };
     return check_backends(server, err);
@@ -390,6 +403,7 @@ static enum ifd_code create_repo(struct ifd_server *server, struct ifd_err *err)
         .settle_ns = config->settle_ms * (SECOND_NS / 1000),
         .dwell_ns = config->dwell_secs * SECOND_NS,
         .metrics = ifd_metrics_server(server->metrics),
+        .budget = &server->budget,
     };
     return ifd_repo_create(&repo, &server->repo, err);
 }
@@ -481,7 +495,11 @@ static enum ifd_code listen_metrics(struct ifd_server *server, struct ifd_err *e
         return code;
     }
     server->scrape = (struct ifd_scrape){
-        .alloc = server->options.alloc, .metrics = server->metrics, .repo = server->repo};
+        .alloc = server->options.alloc,
+        .metrics = server->metrics,
+        .repo = server->repo,
+        .budget = &server->budget,
+    };
     return ifd_http_serve_page(server->http, fd, ifd_scrape_page, &server->scrape, err);
 }
 
@@ -587,6 +605,7 @@ static enum ifd_code create_all(struct ifd_server *server, struct ifd_err *err)
         code = create_access_log(server, err);
     }
     if (!code) {
+        init_budget(server);
         code = create_engine(server, err);
     }
     if (!code) {

@@ -145,6 +145,22 @@ static enum ifd_code preference(const struct ifd_repo_options *options, struct i
     return IFD_OK;
 }
 
+/* Before anything is read: weights packed for kernels take as much as the file once more, at most. */
+static enum ifd_code hold_file(const struct ifd_repo_options *options, struct ifd_version *version,
+                               const char *path, struct ifd_err *err)
+{
+    uint64_t file_bytes = ifd_source_size(version->source, path);
+    enum ifd_code code =
+        file_bytes > options->max_model_bytes /* reading will say so */
+            ? IFD_OK
+            : ifd_budget_hold(options->budget, &version->held_bytes, 2 * file_bytes, err);
+    if (code) {
+        ifd_err_prefix(err, "file of %llu bytes, and its weights packed",
+                       (unsigned long long)file_bytes);
+    }
+    return code;
+}
+
 static enum ifd_code read_file(const struct ifd_repo_options *options, struct ifd_version *version,
                                struct ifd_err *err)
 {
@@ -152,6 +168,9 @@ static enum ifd_code read_file(const struct ifd_repo_options *options, struct if
     enum ifd_code code =
         ifd_layout_file(version->source, version->number_text,
                         version->manifest.default_model_filename, &version->arena, &path, err);
+    if (!code) {
+        code = hold_file(options, version, path, err);
+    }
     if (!code) {
         code = ifd_source_read(version->source, path, options->max_model_bytes, options->alloc,
                                &version->file, err);
@@ -233,4 +252,5 @@ void ifd_unload_version(const struct ifd_repo_options *options, struct ifd_versi
     version->engine = NULL;
     ifd_release_tensor(options->alloc, (void *)(uintptr_t)version->file.data, version->file.size);
     version->file = (struct ifd_bytes){0};
+    ifd_budget_give_back(options->budget, &version->held_bytes);
 }

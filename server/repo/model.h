@@ -27,6 +27,7 @@ struct ifd_version {
     struct ifd_manifest manifest;
     const struct ifd_source *source; /* while it is being loaded; NULL afterwards */
     uint64_t digest;                 /* of config, model file and labels */
+    uint64_t held_bytes;             /* of the memory budget */
     struct ifd_bytes file;           /* size 0: a model without a file */
     struct ifd_model *engine;        /* NULL: identity */
     void *served;                    /* the server's own: how the version runs; NULL: it does not */

@@ -10,6 +10,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "server/obs/metrics.h"
+#include "server/repo/budget.h"
 #include "server/repo/model.h"
 
 struct ifd_repo;
@@ -44,6 +45,7 @@ struct ifd_repo_options {
     const struct ifd_clock *clock;
     uint64_t poll_ns, settle_ns, dwell_ns; /* poll_ns 0: changes are not watched; see watcher.h */
     struct ifd_metric_set *metrics;        /* the server's, counts loads; may be NULL */
+    struct ifd_budget *budget;             /* of all versions together; NULL: none */
 };
 
 IFD_NODISCARD enum ifd_code ifd_repo_create(const struct ifd_repo_options *options,

@@ -53,6 +53,20 @@ enum ifd_code ifd_source_read(const struct ifd_source *source, const char *path,
                : ifd_fail(err, IFD_TOO_LARGE, "path \"%.100s…\" is too long", path);
 }
 
+size_t ifd_source_size(const struct ifd_source *source, const char *path)
+{
+    char full[PATH_BYTES];
+    struct stat info;
+    for (uint32_t i = 0; i < source->file_count; i++) {
+        if (ifd_str_equal(source->file[i].path, path)) {
+            return source->file[i].content.size;
+        }
+    }
+    bool is_there = source->file_count == 0 && below_model(source, path, full) &&
+                    ifd_folder_stat(source->root, full, &info);
+    return is_there && info.st_size > 0 ? (size_t)info.st_size : 0;
+}
+
 /* The part of a file's path that lies directly in dir; {NULL,0} if it is elsewhere. */
 static struct ifd_str part_in(struct ifd_str path, const char *dir, bool *ret_is_folder)
 {

@@ -23,6 +23,8 @@ struct ifd_source {
 IFD_NODISCARD enum ifd_code ifd_source_read(const struct ifd_source *source, const char *path,
                                             size_t limit_bytes, const struct ifd_alloc *alloc,
                                             struct ifd_bytes *ret, struct ifd_err *err);
+/** Bytes of a file; 0 if there is none. */
+size_t ifd_source_size(const struct ifd_source *source, const char *path);
 /** As ifd_folder_list; dir "" is the model's folder itself. */
 IFD_NODISCARD enum ifd_code ifd_source_list(const struct ifd_source *source, const char *dir,
                                             struct ifd_arena *arena, struct ifd_folder_names *ret,
