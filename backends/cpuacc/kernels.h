@@ -311,6 +311,8 @@ struct ifd_q8_binary_args {
     int32_t a_multiplier, b_multiplier, out_multiplier; /* MUL uses the last only */
     int32_t a_shift, b_shift, out_shift;                /* a, b <= 0 */
     int32_t out_min, out_max;
+    int32_t a_factor, b_factor, bias, fast_shift; /* blend_q8 uses no other factors, */
+    float scale;                                  /* nor does scale_q8 */
 };
 
 struct ifd_kern_quant {
@@ -318,6 +320,13 @@ struct ifd_kern_quant {
     void (*add_q8)(const struct ifd_q8_binary_args *args);
     void (*sub_q8)(const struct ifd_q8_binary_args *args);
     void (*mul_q8)(const struct ifd_q8_binary_args *args);
+    /* Fast forms: with the caller's factors rounded to nearest they differ from those above by 1 step
+     * near halves, and hardly ever:
+     *   blend  clamp((a*a_factor + b*b_factor + bias) >> fast_shift), factors in [-2^21, 2^21], sum and bias
+     *          below 2^31
+     *   scale  clamp(round((a - a_zero)*(b - b_zero)*scale) + out_zero), halves to even, scale < 64 */
+    void (*blend_q8)(const struct ifd_q8_binary_args *args);
+    void (*scale_q8)(const struct ifd_q8_binary_args *args);
     /* out[i] = table[(uint8_t)in[i]]: every unary function of 8 bits, requantization included, and the
      * XOR that brings a tensor to native form. out may be in. */
     void (*lut_8)(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *out);

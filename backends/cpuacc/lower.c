@@ -334,7 +334,7 @@ bool ifd_acc_is_q8(enum ifd_dtype dtype)
 
 struct flip_params {
     size_t bytes;
-    uint8_t mask;
+    uint8_t table[256];
 };
 
 static void run_flip(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
@@ -343,9 +343,8 @@ static void run_flip(const struct ifd_acc_step *step, const struct ifd_acc_frame
     const struct ifd_acc_range range = ifd_acc_share(frame, params->bytes, 64);
     const uint8_t *in = ifd_acc_in(step, frame, 0);
     uint8_t *out = ifd_acc_out(step, frame);
-    for (size_t i = range.begin; i < range.end; i++) {
-        out[i] = in[i] ^ params->mask;
-    }
+    step->kernels->quant.lut_8(range.end - range.begin, in + range.begin, params->table,
+                               out + range.begin);
 }
 
 static enum ifd_code add_flip(struct ifd_acc_lowering *lowering, uint32_t value,
@@ -356,8 +355,10 @@ static enum ifd_code add_flip(struct ifd_acc_lowering *lowering, uint32_t value,
     enum ifd_code code = ifd_acc_add_step(lowering, run_flip, params, &value, 1, value, &step, err);
     if (code == IFD_OK) {
         const struct ifd_desc *desc = &lowering->value[value].view->desc;
-        *params =
-            (struct flip_params){.bytes = desc_bytes(desc), .mask = ifd_acc_flip(desc->dtype)};
+        params->bytes = desc_bytes(desc);
+        for (size_t i = 0; i < sizeof(params->table); i++) {
+            params->table[i] = (uint8_t)(i ^ ifd_acc_flip(desc->dtype));
+        }
         step->info = (struct ifd_step_info){.name = "flip", .kernel = "", .output = ""};
         step->max_threads = params->bytes < 200000 ? 1 : UINT32_MAX;
     }

@@ -97,6 +97,7 @@ static void build(struct trial *trial, const struct subject *subject,
     trial->view.node_count = 1;
     trial->view.value = trial->value;
     trial->view.max_threads = subject->team->count;
+    trial->view.exact = subject->host.exact;
 }
 
 /** Runs once and compares; the bytes after every output must be left alone. */

@@ -4,11 +4,21 @@
 #include "engine/base/fixed.h"
 #include "tests/kernels/check.h"
 
-enum kind { ADD, SUB, MUL };
+enum kind { ADD, SUB, MUL, BLEND, SCALE };
 
 static ifd_q8 naive(enum kind kind, const struct ifd_q8_binary_args *p, int a, int b)
 {
     int32_t x;
+    if (kind == BLEND) {
+        const int64_t sum = (int64_t)a * p->a_factor + (int64_t)b * p->b_factor + p->bias;
+        const int64_t y = (int64_t)floor(ldexp((double)sum, -p->fast_shift));
+        return (ifd_q8)(y < p->out_min ? p->out_min : y > p->out_max ? p->out_max : y);
+    }
+    if (kind == SCALE) {
+        const float product = (float)((a - p->a_zero) * (b - p->b_zero)) * p->scale;
+        const double y = nearbyint((double)product) + p->out_zero;
+        return (ifd_q8)(y < p->out_min ? p->out_min : y > p->out_max ? p->out_max : y);
+    }
     a -= p->a_zero;
     b -= p->b_zero;
     if (kind == MUL) {
@@ -52,6 +62,11 @@ static void check_binary(const char *isa, const struct ifd_kern_quant *kern, enu
     struct ifd_q8_binary_args args = {.rows = (size_t)check_int(1, 4),
                                       .n = (size_t)check_int(1, 150)};
     set_factors(kind, &args);
+    args.a_factor = check_int(-(1 << 21), 1 << 21);
+    args.b_factor = check_int(-(1 << 21), 1 << 21);
+    args.fast_shift = check_int(13, 20);
+    args.bias = check_int(-(1 << 29), 1 << 29);
+    args.scale = check_float(0.0f, check_int(0, 3) ? 0.1f : 64.0f);
     args.a_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
     args.b_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
     args.out_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
@@ -69,7 +84,11 @@ static void check_binary(const char *isa, const struct ifd_kern_quant *kern, enu
     args.a = a.data;
     args.b = b.data;
     args.out = out.data;
-    (kind == ADD ? kern->add_q8 : kind == SUB ? kern->sub_q8 : kern->mul_q8)(&args);
+    (kind == ADD     ? kern->add_q8
+     : kind == SUB   ? kern->sub_q8
+     : kind == MUL   ? kern->mul_q8
+     : kind == BLEND ? kern->blend_q8
+                     : kern->scale_q8)(&args);
     for (size_t r = 0; r < args.rows; r++) {
         for (size_t i = 0; i < args.out_row && r * args.out_row + i < count; i++) {
             ifd_q8 got = args.out[r * args.out_row + i];
@@ -152,7 +171,11 @@ static void check_table(const char *isa, const struct ifd_kern_quant *kern)
         check_binary(isa, kern, ADD);
         check_binary(isa, kern, SUB);
         check_binary(isa, kern, MUL);
+        check_binary(isa, kern, SCALE);
         check_quantize(isa, kern);
+    }
+    if (kern->blend_q8) {
+        check_binary(isa, kern, BLEND);
     }
     if (kern->lut_8) {
         check_lut(isa, kern);

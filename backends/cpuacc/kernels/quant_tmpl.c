@@ -33,15 +33,37 @@ INLINE vi rescale(vi x, const struct factor *factor)
     return vi_sra(vi_add(vi_add(y, factor->half), away), factor->right);
 }
 
-enum kind { ADD, SUB, MUL };
+enum kind { ADD, SUB, MUL, BLEND, SCALE };
 
 struct constants {
     struct factor a, b, out;
     vi a_zero, b_zero, out_zero, min, max;
+    vi a_factor, b_factor, bias;
+    vf scale;
+    int shift;
 };
+
+INLINE vi blend(const struct constants *k, vi a, vi b)
+{
+    vi x = vi_add(vi_mul(a, k->a_factor), vi_mul(b, k->b_factor));
+    return vi_min(k->max, vi_max(k->min, vi_sra(vi_add(x, k->bias), k->shift)));
+}
+
+INLINE vi scale(const struct constants *k, vi a, vi b)
+{
+    vi x = vi_mul(vi_sub(a, k->a_zero), vi_sub(b, k->b_zero));
+    x = vi_add(vf_to_vi(vf_mul(vi_to_vf(x), k->scale)), k->out_zero);
+    return vi_min(k->max, vi_max(k->min, x));
+}
 
 INLINE vi compute(enum kind kind, const struct constants *k, vi a, vi b)
 {
+    if (kind == BLEND) {
+        return blend(k, a, b);
+    }
+    if (kind == SCALE) {
+        return scale(k, a, b);
+    }
     a = vi_sub(a, k->a_zero);
     b = vi_sub(b, k->b_zero);
     vi x;
@@ -82,6 +104,11 @@ INLINE void binary(enum kind kind, const struct ifd_q8_binary_args *args)
         .out_zero = vi_set1(args->out_zero),
         .min = vi_set1(args->out_min),
         .max = vi_set1(args->out_max),
+        .a_factor = vi_set1(args->a_factor),
+        .b_factor = vi_set1(args->b_factor),
+        .bias = vi_set1(args->bias),
+        .scale = vf_set1(args->scale),
+        .shift = args->fast_shift,
     };
     const ifd_q8 *a = args->a, *b = args->b;
     ifd_q8 *out = args->out;
@@ -112,6 +139,16 @@ static void sub_q8(const struct ifd_q8_binary_args *args)
 static void mul_q8(const struct ifd_q8_binary_args *args)
 {
     binary(MUL, args);
+}
+
+static void blend_q8(const struct ifd_q8_binary_args *args)
+{
+    binary(BLEND, args);
+}
+
+static void scale_q8(const struct ifd_q8_binary_args *args)
+{
+    binary(SCALE, args);
 }
 
 static void lut_8(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *out)
@@ -159,4 +196,5 @@ static void dequantize(size_t n, const ifd_q8 *in, float scale, int32_t zero, fl
     }
 }
 
-const struct ifd_kern_quant IFD_TABLE = {add_q8, sub_q8, mul_q8, lut_8, quantize, dequantize};
+const struct ifd_kern_quant IFD_TABLE = {add_q8,   sub_q8, mul_q8,   blend_q8,
+                                         scale_q8, lut_8,  quantize, dequantize};

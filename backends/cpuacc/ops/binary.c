@@ -5,6 +5,7 @@
 
 #include "engine/base/fixed.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Operands: two inputs and the output. */
@@ -22,7 +23,7 @@ struct binary_params {
     enum ifd_op op;
     float min, max;
     struct ifd_q8_binary_args q8; /* what does not change from block to block */
-    bool is_q8;
+    bool is_q8, is_fast;
 };
 
 /* ---- dimensions ---- */
@@ -112,7 +113,8 @@ static void call(const struct ifd_acc_step *step, const struct binary_params *p,
         args.a_step = b->stride[A][column];
         args.b_step = b->stride[B][column];
         const struct ifd_kern_quant *quant = &step->kernels->quant;
-        (p->op == IFD_OP_ADD   ? quant->add_q8
+        (p->is_fast            ? p->op == IFD_OP_MUL ? quant->scale_q8 : quant->blend_q8
+         : p->op == IFD_OP_ADD ? quant->add_q8
          : p->op == IFD_OP_SUB ? quant->sub_q8
                                : quant->mul_q8)(&args);
         return;
@@ -222,6 +224,37 @@ static void init_q8(const struct ifd_node_view *node, struct binary_params *p)
     set_factor(common / ((double)y_scale * 1048576.0), &q8->out_multiplier, &q8->out_shift);
 }
 
+/* Factors of sums: at most FACTOR_BITS, with so many of them behind the point that what they lack is hardly ever seen. */
+#define FACTOR_BITS 21
+#define SHIFT_MIN   16
+#define SHIFT_MAX   20
+#define SCALE_MAX   64
+
+/* Factors of the fast forms. False where they would not be precise enough. */
+static bool init_fast(const struct ifd_node_view *node, struct ifd_q8_binary_args *q8)
+{
+    const double a = (double)node->input[0].desc->quant.scale[0],
+                 b = (double)node->input[1].desc->quant.scale[0],
+                 y = (double)node->output[0].quant.scale[0];
+    if (node->op == IFD_OP_MUL) {
+        q8->scale = (float)(a * b / y);
+        return q8->scale < SCALE_MAX;
+    }
+    int exponent = 0;
+    (void)frexp(fmax(a, b) / y, &exponent);
+    const int shift = FACTOR_BITS - exponent < SHIFT_MAX ? FACTOR_BITS - exponent : SHIFT_MAX;
+    if (shift < SHIFT_MIN) {
+        return false;
+    }
+    const int32_t b_factor = (int32_t)lround(ldexp(b / y, shift));
+    q8->fast_shift = shift;
+    q8->a_factor = (int32_t)lround(ldexp(a / y, shift));
+    q8->b_factor = node->op == IFD_OP_SUB ? -b_factor : b_factor;
+    q8->bias = q8->out_zero * ((int32_t)1 << shift) + ((int32_t)1 << (shift - 1)) -
+               q8->a_zero * q8->a_factor - q8->b_zero * q8->b_factor;
+    return true;
+}
+
 static enum ifd_code binary_lower(struct ifd_acc_lowering *lowering,
                                   const struct ifd_partition_node *node, struct ifd_err *err)
 {
@@ -238,6 +271,7 @@ static enum ifd_code binary_lower(struct ifd_acc_lowering *lowering,
     make_blocks(&node->view.input[0].desc->shape, &node->view.input[1].desc->shape, y, &p->blocks);
     if (p->is_q8) {
         init_q8(&node->view, p);
+        p->is_fast = !lowering->view->exact && init_fast(&node->view, &p->q8);
     }
     for (uint32_t i = 0; i < 2; i++) {
         const struct ifd_shape *shape = &node->view.input[i].desc->shape;
