@@ -1,5 +1,6 @@
 /* f32 matrix product and convolution over the vector vocabulary: tiles of rows x vectors of sums in
- * registers, weights loaded once for all rows of a tile, inputs broadcast. */
+ * registers, weights loaded once for all rows of a tile, inputs broadcast. The tiles of a block also
+ * fetch the next block's weights into the second-level cache, a line every STEP inputs. */
 #include "backends/cpuacc/kernels/pack.h"
 #include "backends/cpuacc/kernels/rows.h"
 #include "backends/cpuacc/kernels/simd.h"
@@ -11,13 +12,20 @@ static const struct ifd_pack_layout layout = {.lanes = VF_LANES,
                                               .max_nv = GEMM_MAX_NV,
                                               .mr = GEMM_ROWS};
 
-/* Rows m0 .. m0+valid-1 of the block's `columns` columns, the first of which is n0. */
+/* Rows m0 .. m0+valid-1 of the block's `columns` columns, the first of which is n0.
+ *   is_regular   the rows are a_stride apart: no need of an address for each
+ *   fetch, ahead what to fetch next, and how far to go on after every line of it */
 struct job {
     const struct ifd_gemm_args *args;
     const float *weights, *bias;
     size_t m0, valid, n0, columns;
+    int is_regular;
     const unsigned char *start[12];
+    const unsigned char *fetch;
+    size_t ahead;
 };
+
+enum { STEP = 4, CACHE_LINE = 64 };
 
 /* A tile that lies inside the matrix, with nothing to add: the usual one. */
 INLINE void store_full(const struct job *job, const size_t mr, const size_t nv, vf sum[][4])
@@ -34,14 +42,15 @@ INLINE void store_full(const struct job *job, const size_t mr, const size_t nv, 
     }
 }
 
-INLINE void store(const struct job *job, const size_t mr, const size_t nv, vf sum[][4])
+INLINE void store(const struct job *job, const size_t mr, const size_t nv, vf sum[][4],
+                  const int is_regular)
 {
     const struct ifd_gemm_args *args = job->args;
     const vf lo = vf_set1(args->min), hi = vf_set1(args->max);
     const size_t columns = job->columns;
     UNROLL for (size_t i = 0; i < mr; i++)
     {
-        if (i < job->valid) {
+        if (is_regular || i < job->valid) {
             float *out = (float *)args->out + (job->m0 + i) * args->out_stride + job->n0;
             const float *add = args->add;
             add = add ? add + (job->m0 + i) * args->add_stride + job->n0 : NULL;
@@ -61,11 +70,68 @@ INLINE void store(const struct job *job, const size_t mr, const size_t nv, vf su
     }
 }
 
-INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
+/* The input rows of a tile at one tap. */
+struct rows {
+    const float *base;
+    size_t stride;
+    const unsigned char *each[12];
+};
+
+INLINE const float *row_at(const struct rows *rows, size_t i, const int is_regular)
+{
+    return is_regular ? rows->base + i * rows->stride : (const float *)(const void *)rows->each[i];
+}
+
+/* One input of every row. */
+INLINE void add_input(const struct rows *rows, size_t k, const float *w, vf sum[][4],
+                      const size_t mr, const size_t nv, const int is_regular)
+{
+    vf column[4];
+    UNROLL for (size_t j = 0; j < nv; j++)
+    {
+        column[j] = vf_load(w + VF_LANES * j);
+    }
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        const vf x = vf_broadcast(row_at(rows, i, is_regular) + k);
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            sum[i][j] = vf_fma(x, column[j], sum[i][j]);
+        }
+    }
+}
+
+#if defined(VF_HAS_LANE_FMA)
+/* A vector of inputs of every row. */
+INLINE void add_inputs(const struct rows *rows, size_t k, const float *w, vf sum[][4],
+                       const size_t mr, const size_t nv, const int is_regular)
+{
+    vf x[12];
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        x[i] = vf_load(row_at(rows, i, is_regular) + k);
+    }
+    UNROLL for (int lane = 0; lane < VF_LANES; lane++, w += VF_LANES * nv)
+    {
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            const vf column = vf_load(w + VF_LANES * j);
+            UNROLL for (size_t i = 0; i < mr; i++)
+            {
+                sum[i][j] = vf_fma_lane(column, x[i], lane, sum[i][j]);
+            }
+        }
+    }
+}
+#endif
+
+INLINE void tile(const struct job *job, const size_t mr, const size_t nv, const int is_regular)
 {
     const struct ifd_packed *header = job->args->packed;
     const float *w = job->weights;
-    const size_t depth = header->k;
+    const unsigned char *fetch = job->fetch;
+    const size_t depth = header->k, ahead = job->ahead;
+    struct rows rows = {.stride = job->args->a_stride};
     vf sum[12][4];
     UNROLL for (size_t i = 0; i < mr; i++)
     {
@@ -75,61 +141,56 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
         }
     }
     for (size_t t = 0; t < header->taps; t++) {
-        const unsigned char *a[12];
-        ifd_rows_tap(job->args, sizeof(float), job->m0, mr, job->valid, t, job->start, a);
+        if (is_regular) {
+            rows.base = (const float *)(const void *)job->start[0] + t * job->args->tap_stride;
+        } else {
+            ifd_rows_tap(job->args, sizeof(float), job->m0, mr, job->valid, t, job->start,
+                         rows.each);
+        }
         size_t k = 0;
 #if defined(VF_HAS_LANE_FMA)
-        for (; k + VF_LANES <= depth; k += VF_LANES) {
-            vf x[12];
-            UNROLL for (size_t i = 0; i < mr; i++)
+        for (; k + VF_LANES <= depth; k += VF_LANES, w += VF_LANES * VF_LANES * nv) {
+            add_inputs(&rows, k, w, sum, mr, nv, is_regular);
+        }
+#else
+        for (; k + STEP <= depth; k += STEP, fetch += ahead) {
+            __builtin_prefetch(fetch, 0, 2);
+            UNROLL for (size_t step = 0; step < STEP; step++, w += VF_LANES * nv)
             {
-                x[i] = vf_load((const float *)(const void *)a[i] + k);
-            }
-            UNROLL for (int lane = 0; lane < VF_LANES; lane++, w += VF_LANES * nv)
-            {
-                UNROLL for (size_t j = 0; j < nv; j++)
-                {
-                    const vf column = vf_load(w + VF_LANES * j);
-                    UNROLL for (size_t i = 0; i < mr; i++)
-                    {
-                        sum[i][j] = vf_fma_lane(column, x[i], lane, sum[i][j]);
-                    }
-                }
+                add_input(&rows, k + step, w, sum, mr, nv, is_regular);
             }
         }
 #endif
         for (; k < depth; k++, w += VF_LANES * nv) {
-            vf column[4];
-            UNROLL for (size_t j = 0; j < nv; j++)
-            {
-                column[j] = vf_load(w + VF_LANES * j);
-            }
-            UNROLL for (size_t i = 0; i < mr; i++)
-            {
-                vf x = vf_broadcast((const float *)(const void *)a[i] + k);
-                UNROLL for (size_t j = 0; j < nv; j++)
-                {
-                    sum[i][j] = vf_fma(x, column[j], sum[i][j]);
-                }
-            }
+            add_input(&rows, k, w, sum, mr, nv, is_regular);
         }
     }
     if (job->valid == mr && job->columns == nv * VF_LANES && !job->args->add) {
         store_full(job, mr, nv, sum);
     } else {
-        store(job, mr, nv, sum);
+        store(job, mr, nv, sum, is_regular);
+    }
+}
+
+/* is_regular implies that all rows are there. */
+INLINE void any_tile(const struct job *job, const size_t mr, const size_t nv)
+{
+    if (job->is_regular) {
+        tile(job, mr, nv, 1);
+    } else {
+        tile(job, mr, nv, 0);
     }
 }
 
 #define TILE(mr, nv)                                                                               \
     static void tile_##nv##_##mr(const struct job *job)                                            \
     {                                                                                              \
-        tile(job, mr, nv);                                                                         \
+        any_tile(job, mr, nv);                                                                     \
     }
 #define TALL_TILE(nv)                                                                              \
     static void tile_##nv##_tall(const struct job *job)                                            \
     {                                                                                              \
-        tile(job, GEMM_TALL_##nv, nv);                                                             \
+        any_tile(job, GEMM_TALL_##nv, nv);                                                         \
     }
 #define TILES(nv) TALL_TILE(nv) TILE(4, nv) TILE(2, nv) TILE(1, nv)
 #define TILE_ROW(nv)                                                                               \
@@ -166,21 +227,30 @@ static const struct {
 /* clang-format on */
 
 /* All rows of one block: the shortest tile that takes all that is left, or the tallest. */
-static void run_block(struct job *job, size_t nv)
+static void run_block(struct job *job, size_t nv, const unsigned char *fetch_end)
 {
+    const struct ifd_gemm_args *args = job->args;
+    const struct ifd_packed *header = args->packed;
+    const size_t line = args->row_len ? args->row_len : args->m;
+    const size_t fetches = header->k / STEP * header->taps;
+    const size_t tall = tiles[nv - 1][0].rows;
+    const size_t ahead = args->m < STEP * nv * tall ? 2 * CACHE_LINE : CACHE_LINE;
     struct ifd_row_cursor cursor = {0, 0};
-    for (job->m0 = 0; job->m0 < job->args->m; job->m0 += job->valid) {
-        size_t left = job->args->m - job->m0;
+    for (job->m0 = 0; job->m0 < args->m; job->m0 += job->valid) {
+        size_t left = args->m - job->m0;
         size_t pick = 3;
         while (pick > 0 && tiles[nv - 1][pick].rows < left) {
             pick--;
         }
         size_t rows = tiles[nv - 1][pick].rows;
         job->valid = left < rows ? left : rows;
-        if (!job->args->rows) {
-            ifd_rows_next(job->args, sizeof(float), rows, job->valid, &cursor, job->start);
+        job->is_regular = !args->rows && rows <= left && cursor.x + rows <= line;
+        job->ahead = job->fetch < fetch_end ? ahead : 0;
+        if (!args->rows) {
+            ifd_rows_next(args, sizeof(float), rows, job->valid, &cursor, job->start);
         }
         tiles[nv - 1][pick].run(job);
+        job->fetch += job->ahead * fetches;
     }
 }
 
@@ -198,8 +268,11 @@ static void run(const struct ifd_gemm_args *args)
                           .weights = weights,
                           .bias = weights + depth * nv * VF_LANES,
                           .n0 = n0,
-                          .columns = columns};
-        run_block(&job, nv);
+                          .columns = columns,
+                          .fetch = (const unsigned char *)weights + header->block_bytes};
+        /* few rows: the weights are all there is to wait for, and come in order anyway */
+        const int is_last = n0 + header->nr >= args->n_end || args->m < 8;
+        run_block(&job, nv, job.fetch + (is_last ? 0 : header->block_bytes));
     }
 }
 

@@ -66,9 +66,11 @@ INLINE vf vf_div(vf a, vf b)
 {
     return _mm512_div_ps(a, b);
 }
+/* Into the register of c: left to itself gcc adds up elsewhere, and moves the sums back. */
 INLINE vf vf_fma(vf a, vf b, vf c)
 {
-    return _mm512_fmadd_ps(a, b, c);
+    __asm__("vfmadd231ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
 }
 INLINE vf vf_min(vf a, vf b)
 {
