@@ -102,6 +102,8 @@ INLINE void add_input(const struct rows *rows, size_t k, const float *w, vf sum[
 }
 
 #if defined(VF_HAS_LANE_FMA)
+_Static_assert(VF_LANES == STEP, "a vector of inputs is a step");
+
 /* A vector of inputs of every row. */
 INLINE void add_inputs(const struct rows *rows, size_t k, const float *w, vf sum[][4],
                        const size_t mr, const size_t nv, const int is_regular)
@@ -149,7 +151,8 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv, const 
         }
         size_t k = 0;
 #if defined(VF_HAS_LANE_FMA)
-        for (; k + VF_LANES <= depth; k += VF_LANES, w += VF_LANES * VF_LANES * nv) {
+        for (; k + STEP <= depth; k += STEP, w += STEP * VF_LANES * nv, fetch += ahead) {
+            __builtin_prefetch(fetch, 0, 2);
             add_inputs(&rows, k, w, sum, mr, nv, is_regular);
         }
 #else
