@@ -187,6 +187,13 @@ struct ifd_model_stats {
 };
 typedef void (*ifd_stats_fn)(void *arg, const struct ifd_model_stats *stats);
 
+/** What the program's log writes. */
+struct ifd_log_settings {
+    bool info, warning, error;
+    uint32_t verbose_level; /* 0: nothing more than these */
+    bool is_iso8601;        /* what a client asked for: times are ISO 8601 either way */
+};
+
 /* ---- the table ---- */
 
 struct ifd_server_info {
@@ -233,6 +240,9 @@ struct ifd_service_ops {
                  ifd_control_fn done, void *arg);
     void (*unload)(struct ifd_service *service, struct ifd_str model, bool dependents,
                    ifd_control_fn done, void *arg);
+
+    void (*log_settings)(struct ifd_service *service, struct ifd_log_settings *ret);
+    void (*set_log)(struct ifd_service *service, const struct ifd_log_settings *settings);
 
     /** Statistics of one model (version 0: all its versions), or of all models (name {NULL,0}). May be NULL. */
     enum ifd_code (*stats)(struct ifd_service *service, struct ifd_str name, int64_t version,

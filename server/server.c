@@ -428,6 +428,7 @@ static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err
                                                 .completions = &server->completions,
                                                 .image_tasks = server->image_tasks,
                                                 .repo = server->repo,
+                                                .log = o->log,
                                                 .metrics = ifd_metrics_server(server->metrics)};
     enum ifd_code code = ifd_service_create(&service, &server->service, err);
     if (code) {

@@ -39,7 +39,7 @@ struct ifd_service {
     struct service_job *spare;
     uint32_t spare_count, deadline_jobs;
     struct ifd_timer *expire;
-    bool is_stopping, is_cancelling;
+    bool is_stopping, is_cancelling, is_iso8601;
 };
 
 /* ---- jobs ---- */
@@ -584,6 +584,27 @@ static void unload(struct ifd_service *service, struct ifd_str model, bool depen
     ifd_repo_unload(service->options.repo, model, done, arg);
 }
 
+/* ---- the log ---- */
+
+static void log_settings(struct ifd_service *service, struct ifd_log_settings *ret)
+{
+    const struct ifd_log *log = service->options.log;
+    *ret = (struct ifd_log_settings){.info = ifd_log_takes(log, IFD_LOG_INFO),
+                                     .warning = ifd_log_takes(log, IFD_LOG_WARN),
+                                     .error = ifd_log_takes(log, IFD_LOG_ERROR),
+                                     .verbose_level = ifd_log_takes(log, IFD_LOG_DEBUG),
+                                     .is_iso8601 = service->is_iso8601};
+}
+
+static void set_log(struct ifd_service *service, const struct ifd_log_settings *settings)
+{
+    service->options.log->levels = (settings->error ? 1u << IFD_LOG_ERROR : 0) |
+                                   (settings->warning ? 1u << IFD_LOG_WARN : 0) |
+                                   (settings->info ? 1u << IFD_LOG_INFO : 0) |
+                                   (settings->verbose_level > 0 ? 1u << IFD_LOG_DEBUG : 0);
+    service->is_iso8601 = settings->is_iso8601;
+}
+
 /* ---- pictures ---- */
 
 static void decode_picture(struct ifd_task *task)
@@ -644,7 +665,7 @@ const struct ifd_service_ops *ifd_service_ops(bool has_control)
         .release = release, .describe = describe, .begun = begun, .ended = ended,                  \
         .submit = submit, .cancel = cancel, .release_outputs = release_outputs,                    \
         .index = list_models, .load = load_, .unload = unload_, .stats = stats,                    \
-        .decode_image = decode_image,                                                              \
+        .log_settings = log_settings, .set_log = set_log, .decode_image = decode_image,            \
     }
     static const struct ifd_service_ops ops[] = {OPS(NULL, NULL), OPS(load, unload)};
 #undef OPS
@@ -655,11 +676,15 @@ enum ifd_code ifd_service_create(const struct ifd_service_options *options,
                                  struct ifd_service **ret_service, struct ifd_err *err)
 {
     /* Names by which clients find out what they may use: those of Triton that hold here. */
-    static const char *const extensions[] = {
-        "classification",   "model_configuration",
-        "schedule_policy",  "binary_tensor_data",
-        "parameters",       "statistics",
-        "model_repository", "model_repository(unload_dependents)"};
+    static const char *const extensions[] = {"classification",
+                                             "model_configuration",
+                                             "schedule_policy",
+                                             "binary_tensor_data",
+                                             "parameters",
+                                             "statistics",
+                                             "logging",
+                                             "model_repository",
+                                             "model_repository(unload_dependents)"};
     struct ifd_service *service = ifd_acquire_zeroed(options->alloc, 1, sizeof(*service));
     if (!service) {
         return ifd_fail(err, IFD_NOMEM, "no memory for the service");

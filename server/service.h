@@ -17,6 +17,7 @@ struct ifd_service_options {
     struct ifd_completions *completions;
     struct ifd_tasks *image_tasks;
     struct ifd_repo *repo;
+    struct ifd_log *log;
     struct ifd_metric_set *metrics; /* the server's; may be NULL */
 };
 

@@ -17,7 +17,6 @@ import support
 
 LATER = [
     (r"sequence", "sequences"),
-    (r"trace setting|logging", "trace and log settings"),
 ]
 
 # Refusals: what the sentence must name (what, got, wanted).
@@ -59,6 +58,8 @@ NAMES = {
     "bad: reserved parameter": ["triton_x"],
     "bad: no such model": ["nope"],
     "bad: no such version": ["simple", "7"],
+    "trace setting, unknown": ["nope"],
+    "logging, unknown": ["nope"],
 }
 
 FREE = object()     # a value that may differ; its type may not
@@ -266,6 +267,11 @@ class Wire(support.ServerCase):
         else:
             self.refusal(response, 4, ["binary"])
 
+    def unknown_setting(self, response, _):
+        """Triton: 200, as if it had been done."""
+        self.assertEqual(response.status, 400)
+        self.refusal(response, 4, ["nope"])
+
     def overflow(self, response, _):
         self.assertEqual(response.status, 400)
         error = self.refusal(response, 4)
@@ -298,6 +304,7 @@ class Wire(support.ServerCase):
         "infer NaN binary, JSON out": not_a_number,
         "infer unknown content encoding": encoding,
         "bad: shape overflow": overflow,
+        "trace setting, unknown": unknown_setting, "logging, unknown": unknown_setting,
         "bad: classification 0": no_classes,
     }
 

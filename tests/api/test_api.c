@@ -128,9 +128,10 @@ static void unknown_codings_are_refused_with_what_is_known(void)
 static void control_is_closed_on_http_unless_opened(void)
 {
     static const char *const paths[] = {"/v2/repository/models/classify/load",
-                                        "/v2/repository/models/classify/unload"};
+                                        "/v2/repository/models/classify/unload", "/v2/logging",
+                                        "/v2/trace/setting"};
     REQUIRE(loopback_init_with(&loop, ifd_alloc_system(), fake_service_ops(), 1 << 20, false));
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         loop.is_local_admin = false;
         loopback_post(&loop, paths[i], "", &answer);
         EXPECT_INT(answer.status, 403);

@@ -23,8 +23,6 @@ static const struct {
     {"repository index", "lists the models; test_repository.c"},
     {"index after unload", "lists the models; test_repository.c"},
     {"statistics", "counts; test_stats.c"},
-    {"trace setting", "tracing is not here"},
-    {"logging", "log settings are not here"},
     {"queue of two", "needs a queue"},
     {"metrics", "needs a server"},
 };
@@ -43,6 +41,8 @@ static const struct {
     {"unload, no such model", 404},
     {"shared memory register, no such region", 501},
     {"model metadata, version not a number", 404},
+    {"trace setting, unknown", 400},
+    {"logging, unknown", 400},
 };
 
 /* Success with Triton, of which only the status is compared: our body says more. */

@@ -256,12 +256,38 @@ static void hangup_takes_live_settings_and_keeps_all_when_the_file_is_wrong(void
     EXPECT(rmdir(folder) == 0);
 }
 
+static void log_levels_change_on_the_admin_socket_only(void)
+{
+    struct live live;
+    static const char set[] = "POST /v2/logging HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                              "40\r\n\r\n{\"log_info\":false,\"log_verbose_level\":1}";
+    live_start(&live, NULL);
+    int fd = client_connect(&live);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, set);
+    EXPECT_INT(client_read(fd).status, 403);
+    (void)close(fd);
+    live_stop(&live);
+    live_start(&live, (const char *const[]){"--admin-on-http", NULL});
+    fd = client_connect(&live);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, set);
+    struct answer answer = client_read(fd);
+    EXPECT_INT(answer.status, 200);
+    EXPECT_HAS(answer.body, "\"log_info\":false,\"log_warning\":false,\"log_error\":true");
+    EXPECT(ifd_log_takes(&live.log, IFD_LOG_DEBUG));
+    EXPECT(!ifd_log_takes(&live.log, IFD_LOG_INFO));
+    (void)close(fd);
+    live_stop(&live);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(service_manager_hears_ready_pings_reload_and_stop),
         T(manager_that_is_gone_hurts_nobody),
         T(storm_of_hangups_loses_no_request_and_no_line),
+        T(log_levels_change_on_the_admin_socket_only),
         T(hangup_takes_live_settings_and_keeps_all_when_the_file_is_wrong),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -99,7 +99,8 @@ void fake_service_init(struct ifd_service *fake, const struct ifd_alloc *alloc)
     };
     /* filled once with constants: the same for every fake */
     static struct ifd_tensor_info in[IFD_DTYPE_COUNT], out[IFD_DTYPE_COUNT];
-    *fake = (struct ifd_service){.alloc = alloc};
+    *fake =
+        (struct ifd_service){.alloc = alloc, .log = {.info = true, .warning = true, .error = true}};
     for (int64_t version = 1; version <= 3; version += 2) {
         struct ifd_model_desc *simple = add(fake, "simple", version);
         set_io(simple, 8, simple_inputs, 2, simple_outputs, 2);
@@ -428,6 +429,16 @@ static void decode_image(struct ifd_service *fake, struct ifd_bytes image,
     add_job(fake, (struct fake_job){.done = done, .arg = arg});
 }
 
+static void log_settings(struct ifd_service *fake, struct ifd_log_settings *ret)
+{
+    *ret = fake->log;
+}
+
+static void set_log(struct ifd_service *fake, const struct ifd_log_settings *settings)
+{
+    fake->log = *settings;
+}
+
 static const struct ifd_service_ops ops = {
     .info = info,
     .is_live = is_live,
@@ -439,6 +450,8 @@ static const struct ifd_service_ops ops = {
     .cancel = cancel,
     .release_outputs = release_outputs,
     .index = list,
+    .log_settings = log_settings,
+    .set_log = set_log,
     .load = load,
     .unload = unload,
     .stats = stats,
@@ -456,6 +469,8 @@ static const struct ifd_service_ops ops_without_control = {
     .cancel = cancel,
     .release_outputs = release_outputs,
     .index = list,
+    .log_settings = log_settings,
+    .set_log = set_log,
     .decode_image = decode_image,
 };
 

@@ -40,6 +40,8 @@ struct ifd_service {
     bool is_not_ready;
     bool cancel_waits; /* cancel() answers false */
 
+    struct ifd_log_settings log;
+
     /* what the test may look at */
     char last_id[64], last_config[256];
     uint64_t last_priority, last_timeout_us;
