@@ -135,7 +135,7 @@ struct ifd_infer_request {
     uint64_t timeout_us;  /* 0 = none given */
     uint64_t received_ns; /* monotonic: when the request's headers were complete */
 
-    /** Called once, on the loop thread, after submit() returned OK: code and err tell how it went. */
+    /** Called once, on the loop thread, if submit() returns OK: before it does or later. code and err tell how it went. */
     void (*done)(struct ifd_infer_request *request, enum ifd_code code, const struct ifd_err *err);
     void *owner; /* the caller's own */
 

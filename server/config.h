@@ -25,9 +25,9 @@ struct ifd_config {
         *metrics_address, *config_file, *log_format, *access_log, *access_log_format;
     bool admin_on_http, warms_up, strict_readiness, exit_on_error, exact, allow_metrics,
         metrics_triton_names;
-    uint32_t model_load_threads, poll_secs, settle_ms, dwell_secs, threads, http_port, metrics_port,
-        max_connections, max_connections_per_address, idle_timeout_secs, receive_timeout_secs,
-        max_queue_size, image_threads, exit_timeout_secs, log_verbose;
+    uint32_t model_load_threads, poll_secs, settle_ms, dwell_secs, threads, inline_run_us,
+        http_port, metrics_port, max_connections, max_connections_per_address, idle_timeout_secs,
+        receive_timeout_secs, max_queue_size, image_threads, exit_timeout_secs, log_verbose;
     uint64_t max_model_bytes, memory_budget, http_max_input_size, image_max_pixels;
 
     char list_text[IFD_CONFIG_TEXT_BYTES]; /* copies of list items that had to be cut at commas */

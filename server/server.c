@@ -179,6 +179,7 @@ static void on_wake(void *arg)
     if (atomic_exchange(&server->reread_asked, false)) {
         begin_reread(server);
     }
+    ifd_service_flush(server->service); /* decoded pictures */
     if (atomic_load(&server->stop_asked)) {
         begin_stop(server);
     }
@@ -418,6 +419,11 @@ static enum ifd_code create_tasks(struct ifd_server *server, struct ifd_err *err
                                    &server->completions, o->alloc, &server->image_tasks, err);
 }
 
+static void after_turn(void *arg)
+{
+    ifd_service_flush(arg);
+}
+
 static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_server_options *o = &server->options;
@@ -450,6 +456,8 @@ static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err
         .log = o->log,
         .metrics = ifd_metrics_server(server->metrics),
         .access_log = server->access_log,
+        .after_turn = after_turn,
+        .after_turn_arg = server->service,
         .max_connections = o->config->max_connections,
         .max_connections_per_address = o->config->max_connections_per_address,
         .idle_timeout_secs = o->config->idle_timeout_secs,

@@ -39,6 +39,8 @@ struct ifd_service {
     struct service_job *spare;
     uint32_t spare_count, deadline_jobs;
     struct ifd_timer *expire;
+    uint64_t inline_ns;       /* shorter runs are not handed to a worker */
+    struct ifd_queue *pushed; /* workers do not know yet what was pushed to it */
     bool is_stopping, is_cancelling, is_iso8601;
 };
 
@@ -262,6 +264,14 @@ static enum ifd_code level_of(const struct ifd_model_desc *desc, uint64_t priori
     return IFD_OK;
 }
 
+void ifd_service_flush(struct ifd_service *service)
+{
+    if (service->pushed) {
+        ifd_queue_wake(service->pushed);
+        service->pushed = NULL;
+    }
+}
+
 static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_request *request,
                             struct ifd_err *err)
 {
@@ -299,6 +309,10 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     /* set before the push: a worker may be done with it before push returns */
     request->service_private = job;
     service->deadline_jobs += job->job.deadline_ns > 0;
+    if (ifd_workers_run_here(served->workers, &job->job, service->inline_ns)) {
+        finish(&job->job.completion);
+        return IFD_OK;
+    }
     code = ifd_queue_push(&served->queue, &job->job, err);
     if (code) {
         request->service_private = NULL;
@@ -307,10 +321,16 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
         give_job(job);
         ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE,
                        code == IFD_BUSY);
-    } else if (service->deadline_jobs > 0 && !ifd_timer_is_active(service->expire)) {
+        return code;
+    }
+    if (service->pushed != &served->queue) {
+        ifd_service_flush(service);
+        service->pushed = &served->queue;
+    }
+    if (service->deadline_jobs > 0 && !ifd_timer_is_active(service->expire)) {
         ifd_timer_start(service->expire, EXPIRE_MS, EXPIRE_MS);
     }
-    return code;
+    return IFD_OK;
 }
 
 static bool cancel(struct ifd_service *service, struct ifd_infer_request *request)
@@ -690,6 +710,7 @@ enum ifd_code ifd_service_create(const struct ifd_service_options *options,
         return ifd_fail(err, IFD_NOMEM, "no memory for the service");
     }
     service->options = *options;
+    service->inline_ns = (uint64_t)options->config->inline_run_us * 1000;
     service->info = (struct ifd_server_info){
         .name = options->config->id,
         .version = options->program_version,

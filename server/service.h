@@ -30,6 +30,10 @@ void ifd_service_destroy(struct ifd_service *service);
 /** has_control: models may be loaded and unloaded through the API. */
 const struct ifd_service_ops *ifd_service_ops(bool has_control);
 
+/** Wakes workers for what was submitted since the last call. To be called when the loop has done what was at hand: before
+ *  any request that it submitted can be over. */
+void ifd_service_flush(struct ifd_service *service);
+
 /** Versions came or went: descriptions learn which there are. */
 void ifd_service_models_changed(struct ifd_service *service);
 

@@ -19,8 +19,10 @@ struct ifd_http_options {
     struct ifd_loop *loop;
     struct ifd_api *api;
     const struct ifd_log *log;
-    struct ifd_metric_set *metrics;       /* the server's; may be NULL */
-    struct ifd_access_log *access_log;    /* may be NULL */
+    struct ifd_metric_set *metrics;    /* the server's; may be NULL */
+    struct ifd_access_log *access_log; /* may be NULL */
+    ifd_loop_fn after_turn;            /* after requests were handed to the API; may be NULL */
+    void *after_turn_arg;
     uint32_t max_connections;             /* per listener */
     uint32_t max_connections_per_address; /* 0: no bound */
     uint32_t idle_timeout_secs;           /* no byte moves on a connection */

@@ -20,18 +20,22 @@
 void ifd_mhd_run(void *arg)
 {
     struct ifd_listener *l = arg;
+    const struct ifd_http_options *options = &l->http->options;
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
     bool has_timeout = false;
     /* One run is not enough: what a run makes ready is sent by the next. */
     for (int i = 0; i < 64; i++) {
         (void)MHD_run(l->daemon);
+        if (options->after_turn) {
+            options->after_turn(options->after_turn_arg);
+        }
         has_timeout = MHD_get_timeout(l->daemon, &timeout_ms) == MHD_YES;
         if (!has_timeout || timeout_ms > 0) {
             break;
         }
     }
     l->needs_run = false;
-    uint64_t due_ms = ifd_loop_now_ms(l->http->options.loop) + timeout_ms;
+    uint64_t due_ms = ifd_loop_now_ms(options->loop) + timeout_ms;
     bool is_active = ifd_timer_is_active(l->timer);
     if (has_timeout && (!is_active || due_ms < l->due_ms)) {
         l->due_ms = due_ms;

@@ -58,12 +58,18 @@ enum ifd_code ifd_queue_push(struct ifd_queue *queue, struct ifd_job *job, struc
             queue->earliest_deadline_ns = job->deadline_ns;
         }
         insert(queue, job);
-        if (queue->sleepers > 0) {
-            ifd_cond_signal(&queue->changed);
-        }
     }
     ifd_mutex_unlock(&queue->mutex);
     return code;
+}
+
+void ifd_queue_wake(struct ifd_queue *queue)
+{
+    ifd_mutex_lock(&queue->mutex);
+    if (queue->sleepers > 0 && queue->count > 0) {
+        ifd_cond_signal(&queue->changed); /* take() passes it on if there is work for more */
+    }
+    ifd_mutex_unlock(&queue->mutex);
 }
 
 bool ifd_queue_remove(struct ifd_queue *queue, struct ifd_job *job)
@@ -144,6 +150,14 @@ uint32_t ifd_queue_count(struct ifd_queue *queue)
     uint32_t count = queue->count;
     ifd_mutex_unlock(&queue->mutex);
     return count;
+}
+
+bool ifd_queue_is_idle(struct ifd_queue *queue, uint32_t takers)
+{
+    ifd_mutex_lock(&queue->mutex);
+    bool is_idle = queue->count == 0 && queue->sleepers == takers && !queue->is_closed;
+    ifd_mutex_unlock(&queue->mutex);
+    return is_idle && !queue->rules.is_dynamic;
 }
 
 /* The front of the queue in the order of running; the lock is held. A job past its deadline that must not run is passed

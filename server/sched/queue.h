@@ -30,9 +30,11 @@ void ifd_queue_init(struct ifd_queue *queue, const struct ifd_batch_rules *rules
                     const struct ifd_clock *clock);
 void ifd_queue_finish(struct ifd_queue *queue); /* must be empty */
 
-/** Errors: BUSY (full, with the numbers), UNAVAILABLE (closed). */
+/** A worker that is awake may take the job at once; ifd_queue_wake tells those that sleep: one call for many pushes, since
+ *  waking a thread costs more than a push. Errors: BUSY (full, with the numbers), UNAVAILABLE (closed). */
 IFD_NODISCARD enum ifd_code ifd_queue_push(struct ifd_queue *queue, struct ifd_job *job,
                                            struct ifd_err *err);
+void ifd_queue_wake(struct ifd_queue *queue);
 /** Takes a job out that still waits; false if a worker has it (or had it). */
 bool ifd_queue_remove(struct ifd_queue *queue, struct ifd_job *job);
 /** Takes out jobs whose deadline has passed and that are not to be run late, as a list by next; NULL if there are none. */
@@ -42,6 +44,8 @@ void ifd_queue_close(struct ifd_queue *queue);
 /** Takes everything out, as a list by next. */
 struct ifd_job *ifd_queue_clear(struct ifd_queue *queue);
 uint32_t ifd_queue_count(struct ifd_queue *queue);
+/** A request pushed now would run alone and at once: nothing waits, all takers sleep, the rules gather no batches. */
+bool ifd_queue_is_idle(struct ifd_queue *queue, uint32_t takers);
 
 /** Waits for work, then takes the jobs of one run: job[0 … result-1]; 0 when the queue is closed and empty.
  *  job has room for IFD_BATCH_ITEMS_MAX. Thread: workers. */

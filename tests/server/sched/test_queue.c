@@ -431,6 +431,7 @@ static void probe_comes_back_only_when_every_worker_has_seen_it(void)
         }
     }
     REQUIRE_OK(ifd_queue_push(&queue, &job, &err), &err);
+    ifd_queue_wake(&queue);
     while (!atomic_load(&stuck.has_begun)) {
         (void)sched_yield();
     }
