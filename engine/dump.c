@@ -3,15 +3,36 @@
 #include "engine/ir/dump.h"
 #include "engine/ir/text.h"
 
+#include <stdlib.h>
+
 /* ---- text ---- */
 
-static void text_passes(const struct ifd_writer *w, const struct ifd_model *model)
+/* "conv2d 3 fewer, reshape 1 more" */
+static void text_nodes(const struct ifd_writer *w, const struct ifd_pass_report *pass)
+{
+    const char *between = ": ";
+    for (uint32_t op = 0; op < IFD_OP_COUNT; op++) {
+        const int32_t count = pass->nodes_of[op];
+        if (count != 0) {
+            ifd_write(w, "%s%s %d %s", between, ifd_op_def((enum ifd_op)op)->name, abs(count),
+                      count < 0 ? "fewer" : "more");
+            between = ", ";
+        }
+    }
+}
+
+/* all: those that found nothing to do as well. */
+static void text_passes(const struct ifd_writer *w, const struct ifd_model *model, bool all)
 {
     for (uint32_t i = 0; i < ifd_pass_count(); i++) {
         const struct ifd_pass_report *pass = &model->pass[i];
         if (pass->changes > 0) {
-            ifd_write(w, "pass %s: %u changes, %u nodes to %u\n", pass->name, pass->changes,
+            ifd_write(w, "pass %s: %u changes, %u nodes to %u", pass->name, pass->changes,
                       pass->nodes_before, pass->nodes_after);
+            text_nodes(w, pass);
+            ifd_write(w, "\n");
+        } else if (all) {
+            ifd_write(w, "pass %s: nothing to do\n", pass->name);
         }
     }
 }
@@ -46,9 +67,20 @@ static void json_passes(const struct ifd_writer *w, const struct ifd_model *mode
     ifd_write(w, "\"passes\":[");
     for (uint32_t i = 0; i < ifd_pass_count(); i++) {
         const struct ifd_pass_report *pass = &model->pass[i];
-        ifd_write(w, "%s{\"name\":\"%s\",\"changes\":%u,\"nodes_before\":%u,\"nodes_after\":%u}",
+        ifd_write(w,
+                  "%s{\"name\":\"%s\",\"changes\":%u,\"nodes_before\":%u,\"nodes_after\":%u,"
+                  "\"nodes_of\":{",
                   i > 0 ? ",\n" : "\n", pass->name, pass->changes, pass->nodes_before,
                   pass->nodes_after);
+        const char *between = "";
+        for (uint32_t op = 0; op < IFD_OP_COUNT; op++) {
+            if (pass->nodes_of[op] != 0) {
+                ifd_write(w, "%s\"%s\":%d", between, ifd_op_def((enum ifd_op)op)->name,
+                          pass->nodes_of[op]);
+                between = ",";
+            }
+        }
+        ifd_write(w, "}}");
     }
     ifd_write(w, "],\n");
 }
@@ -100,7 +132,7 @@ enum ifd_code ifd_model_dump(const struct ifd_model *model, enum ifd_dump_format
     switch (format) {
     case IFD_DUMP_TEXT:
         ifd_graph_dump(&model->graph, format, sink, context);
-        text_passes(&w, model);
+        text_passes(&w, model, false);
         text_plan(&w, model);
         return IFD_OK;
     case IFD_DUMP_JSON:
@@ -111,6 +143,9 @@ enum ifd_code ifd_model_dump(const struct ifd_model *model, enum ifd_dump_format
         json_steps(&w, model);
         json_memory(&w, model);
         ifd_write(&w, "}\n");
+        return IFD_OK;
+    case IFD_DUMP_PASSES:
+        text_passes(&w, model, true);
         return IFD_OK;
     case IFD_DUMP_DOT:
         ifd_graph_dump(&model->graph, format, sink, context);

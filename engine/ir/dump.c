@@ -236,5 +236,7 @@ void ifd_graph_dump(const struct ifd_graph *graph, enum ifd_dump_format format, 
     case IFD_DUMP_DOT:
         dump_dot(&w);
         break;
+    case IFD_DUMP_PASSES: /* a model's, not a graph's */
+        break;
     }
 }

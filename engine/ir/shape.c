@@ -43,6 +43,25 @@ bool ifd_desc_bytes(const struct ifd_desc *desc, size_t *ret_bytes)
     return true;
 }
 
+bool ifd_quant_same(const struct ifd_quant *a, const struct ifd_quant *b)
+{
+    if (a->count != b->count || (a->count > 1 && a->axis != b->axis)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (a->scale[i] != b->scale[i] || a->zero_point[i] != b->zero_point[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool ifd_desc_equal(const struct ifd_desc *a, const struct ifd_desc *b)
+{
+    return a->dtype == b->dtype && ifd_shape_equal(&a->shape, &b->shape) &&
+           ifd_quant_same(&a->quant, &b->quant);
+}
+
 bool ifd_shape_equal(const struct ifd_shape *a, const struct ifd_shape *b)
 {
     return ifd_shape_equal_except(a, b, IFD_MAX_RANK);

@@ -11,6 +11,11 @@ bool ifd_shape_elements(const struct ifd_shape *shape, size_t *ret_count) IFD_NO
 /** Bytes of a tensor, checked likewise. */
 bool ifd_desc_bytes(const struct ifd_desc *desc, size_t *ret_bytes) IFD_NODISCARD;
 
+/** Same number of scales with the same values along the same axis, or none at all. */
+bool ifd_quant_same(const struct ifd_quant *a, const struct ifd_quant *b);
+/** Same type, shape and quantization. */
+bool ifd_desc_equal(const struct ifd_desc *a, const struct ifd_desc *b);
+
 bool ifd_shape_equal(const struct ifd_shape *a, const struct ifd_shape *b);
 bool ifd_shape_equal_except(const struct ifd_shape *a, const struct ifd_shape *b, uint32_t axis);
 

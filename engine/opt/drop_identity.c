@@ -3,42 +3,44 @@
 
 #include "engine/ir/shape.h"
 
-static bool same_quant(const struct ifd_quant *a, const struct ifd_quant *b)
+/* Negative amounts may cut what others add. */
+static bool pads_nothing(const struct ifd_node *node)
 {
-    if (a->count != b->count || (a->count > 1 && a->axis != b->axis)) {
-        return false;
+    const struct ifd_pad_attrs *attrs = node->attrs;
+    int64_t any = node->input_count > 1 ? 1 : 0;
+    for (uint32_t d = 0; d < attrs->before.count && d < attrs->after.count; d++) {
+        any |= attrs->before.value[d] | attrs->after.value[d];
     }
-    for (uint32_t i = 0; i < a->count; i++) {
-        if (a->scale[i] != b->scale[i] || a->zero_point[i] != b->zero_point[i]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool same_desc(const struct ifd_desc *a, const struct ifd_desc *b)
-{
-    return a->dtype == b->dtype && ifd_shape_equal(&a->shape, &b->shape) &&
-           same_quant(&a->quant, &b->quant);
+    return any == 0;
 }
 
 /* Operators that change nothing if type, shape and quantization of input and output are the same. */
-static bool is_identity_op(enum ifd_op op)
+static bool is_identity_op(const struct ifd_node *node)
 {
-    static const enum ifd_op list[] = {IFD_OP_RESHAPE, IFD_OP_QUANTIZE, IFD_OP_CAST, IFD_OP_SLICE,
-                                       IFD_OP_PAD};
-    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
-        if (list[i] == op) {
-            return true;
-        }
+    switch (node->op) {
+    case IFD_OP_RESHAPE:
+    case IFD_OP_QUANTIZE:
+    case IFD_OP_CAST:
+    case IFD_OP_SLICE:
+    case IFD_OP_TILE:
+    case IFD_OP_RESIZE_NEAREST:
+    case IFD_OP_RESIZE_BILINEAR:
+    case IFD_OP_SPLIT:
+        return true;
+    case IFD_OP_PAD:
+        return pads_nothing(node);
+    case IFD_OP_CONCAT:
+        return node->input_count == 1 &&
+               ((const struct ifd_axis_attrs *)node->attrs)->activation == IFD_ACT_NONE;
+    default:
+        return false;
     }
-    return false;
 }
 
 static bool is_identity(const struct ifd_graph *graph, const struct ifd_node *node)
 {
-    return is_identity_op(node->op) && node->output_count == 1 && node->input[0] != IFD_NONE &&
-           same_desc(&graph->value[node->input[0]].desc, &graph->value[node->output[0]].desc);
+    return is_identity_op(node) && node->output_count == 1 && node->input[0] != IFD_NONE &&
+           ifd_desc_equal(&graph->value[node->input[0]].desc, &graph->value[node->output[0]].desc);
 }
 
 static void make_instead(struct ifd_graph *graph, uint32_t producer, uint32_t old_value,

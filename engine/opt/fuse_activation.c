@@ -1,36 +1,11 @@
-/* An activation behind an operator that can apply it while it stores: conv2d → relu6 becomes conv2d with relu6. Floats
- * only: a quantized activation may bring its own scale. */
+/* An activation behind an operator that can apply it while it stores: conv2d → relu6 becomes conv2d with relu6; one that
+ * the operator applies already is dropped. A quantized one only if it keeps scale and zero point: it clamps then. */
 #include "engine/opt/pass_impl.h"
 
-#include "engine/ir/shape.h"
-
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
-/* Where the activation lies in an operator's attributes; SIZE_MAX if it has none. */
-static size_t activation_offset(enum ifd_op op)
-{
-    switch (op) {
-    case IFD_OP_CONV2D:
-    case IFD_OP_DEPTHWISE_CONV2D:
-        return offsetof(struct ifd_conv2d_attrs, activation);
-    case IFD_OP_TRANSPOSE_CONV2D:
-        return offsetof(struct ifd_transpose_conv2d_attrs, activation);
-    case IFD_OP_FULLY_CONNECTED:
-        return offsetof(struct ifd_fully_connected_attrs, activation);
-    case IFD_OP_AVERAGE_POOL2D:
-    case IFD_OP_MAX_POOL2D:
-        return offsetof(struct ifd_pool2d_attrs, activation);
-    case IFD_OP_ADD:
-    case IFD_OP_SUB:
-    case IFD_OP_MUL:
-    case IFD_OP_DIV:
-        return offsetof(struct ifd_binary_attrs, activation);
-    default:
-        return SIZE_MAX;
-    }
-}
+#include "engine/ir/shape.h"
 
 static int32_t activation_of(const struct ifd_node *node)
 {
@@ -52,37 +27,35 @@ static int32_t activation_of(const struct ifd_node *node)
     }
 }
 
-/* Replaces producer's output by the activation's. */
-static enum ifd_code fuse(struct ifd_graph *graph, uint32_t producer, uint32_t n,
-                          int32_t activation, struct ifd_err *err)
+/* What first and then second is; IFD_ACT_NONE if that is no activation (relu6 after relu_n1_to_1). */
+static int32_t chain(int32_t first, int32_t second)
 {
-    struct ifd_node *base = &graph->node[producer];
-    const size_t bytes = ifd_op_def(base->op)->attrs_bytes;
-    uint8_t *attrs = ifd_arena_take(graph->arena, bytes);
-    if (!attrs) {
-        return ifd_arena_fail(graph->arena, bytes, err);
+    if (first == IFD_ACT_NONE || first == second) {
+        return second;
     }
-    memcpy(attrs, base->attrs, bytes);
-    memcpy(attrs + activation_offset(base->op), &activation, sizeof(activation));
-    base->attrs = attrs;
-    graph->value[base->output[0]].producer = IFD_NONE;
-    base->output[0] = graph->node[n].output[0];
-    graph->value[base->output[0]].producer = producer;
-    return IFD_OK;
+    const bool both_from_0 = (first == IFD_ACT_RELU && second == IFD_ACT_RELU6) ||
+                             (first == IFD_ACT_RELU6 && second == IFD_ACT_RELU);
+    return both_from_0 ? IFD_ACT_RELU6 : IFD_ACT_NONE;
 }
 
-static void count_uses(const struct ifd_graph *graph, uint32_t *uses)
+static bool keeps_numbers(const struct ifd_graph *graph, const struct ifd_node *node)
 {
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        for (uint32_t i = 0; i < graph->node[n].input_count; i++) {
-            if (graph->node[n].input[i] != IFD_NONE) {
-                uses[graph->node[n].input[i]]++;
-            }
-        }
+    const struct ifd_desc *in = &graph->value[node->input[0]].desc;
+    const struct ifd_desc *out = &graph->value[node->output[0]].desc;
+    return out->dtype == IFD_F32 || (in->quant.count == 1 && ifd_desc_equal(in, out));
+}
+
+/* Replaces base's output by the activation's. */
+static enum ifd_code fuse(struct ifd_graph *graph, struct ifd_node *base,
+                          const struct ifd_node *node, int32_t activation, struct ifd_err *err)
+{
+    uint8_t *attrs = ifd_rewrite_own_attrs(graph, base);
+    if (!attrs) {
+        return ifd_arena_fail(graph->arena, ifd_op_def(base->op)->attrs_bytes, err);
     }
-    for (uint32_t i = 0; i < graph->output_count; i++) {
-        uses[graph->output[i]]++;
-    }
+    memcpy(attrs + ifd_rewrite_activation_offset(base->op), &activation, sizeof(activation));
+    ifd_rewrite_store_instead(graph, base, node);
+    return IFD_OK;
 }
 
 enum ifd_code ifd_pass_fuse_activation(struct ifd_graph *graph, struct ifd_arena *scratch,
@@ -93,32 +66,30 @@ enum ifd_code ifd_pass_fuse_activation(struct ifd_graph *graph, struct ifd_arena
     if (!drop || !uses) {
         return ifd_arena_fail(scratch, graph->value_count * sizeof(*uses), err);
     }
-    count_uses(graph, uses);
-    uint32_t changes = 0;
+    ifd_rewrite_count_uses(graph, uses);
+    *ret_changes = 0;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const struct ifd_node *node = &graph->node[n];
         const int32_t activation = activation_of(node);
-        if (activation == IFD_ACT_NONE || graph->value[node->output[0]].desc.dtype != IFD_F32) {
+        if (activation == IFD_ACT_NONE || uses[node->input[0]] != 1 ||
+            !keeps_numbers(graph, node)) {
             continue;
         }
-        const uint32_t producer = graph->value[node->input[0]].producer;
-        const size_t at =
-            producer == IFD_NONE ? SIZE_MAX : activation_offset(graph->node[producer].op);
-        int32_t present = IFD_ACT_RELU;
-        if (at != SIZE_MAX) {
-            memcpy(&present, (const uint8_t *)graph->node[producer].attrs + at, sizeof(present));
-        }
-        if (present != IFD_ACT_NONE || uses[node->input[0]] != 1) {
+        struct ifd_node *base = ifd_rewrite_producer(graph, node->input[0]);
+        if (!base || ifd_rewrite_activation_offset(base->op) == SIZE_MAX) {
             continue;
         }
-        const enum ifd_code code = fuse(graph, producer, n, activation, err);
+        const int32_t both = chain(ifd_rewrite_activation(base), activation);
+        if (both == IFD_ACT_NONE) {
+            continue;
+        }
+        const enum ifd_code code = fuse(graph, base, node, both, err);
         if (code != IFD_OK) {
             return code;
         }
         drop[n] = true;
-        changes++;
+        (*ret_changes)++;
     }
     ifd_rewrite_drop_nodes(graph, drop);
-    *ret_changes = changes;
     return IFD_OK;
 }

@@ -27,16 +27,36 @@ uint32_t ifd_pass_count(void)
     return (uint32_t)PASS_COUNT;
 }
 
+static void count_ops(const struct ifd_graph *graph, int32_t sign, int32_t *ret_nodes_of)
+{
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        ret_nodes_of[graph->node[n].op] += sign;
+    }
+}
+
+/* A pass in memory of its own, given back. */
+static enum ifd_code run(ifd_pass_fn pass, struct ifd_graph *graph, const struct ifd_alloc *alloc,
+                         uint32_t *ret_changes, struct ifd_err *err)
+{
+    struct ifd_arena scratch;
+    ifd_arena_init(&scratch, alloc, 0);
+    *ret_changes = 0;
+    const enum ifd_code code = pass(graph, &scratch, ret_changes, err);
+    ifd_arena_finish(&scratch);
+    return code;
+}
+
 static enum ifd_code run_pass(const struct pass *pass, struct ifd_graph *graph,
                               const struct ifd_alloc *alloc, struct ifd_pass_report *report,
                               uint32_t *ret_changes, struct ifd_err *err)
 {
-    const uint32_t nodes_before = graph->node_count;
-    struct ifd_arena scratch;
-    ifd_arena_init(&scratch, alloc, 0);
-    uint32_t changes = 0;
-    enum ifd_code code = pass->run(graph, &scratch, &changes, err);
-    ifd_arena_finish(&scratch);
+    struct ifd_pass_report before = {.nodes_before = graph->node_count};
+    uint32_t changes = 0, dead = 0;
+    count_ops(graph, -1, before.nodes_of);
+    enum ifd_code code = run(pass->run, graph, alloc, &changes, err);
+    if (code == IFD_OK && changes > 0) {
+        code = run(ifd_pass_drop_dead, graph, alloc, &dead, err);
+    }
     if (code == IFD_OK && changes > 0) {
         code = ifd_graph_verify(graph, IFD_INTERNAL, err);
     }
@@ -45,9 +65,15 @@ static enum ifd_code run_pass(const struct pass *pass, struct ifd_graph *graph,
         return code;
     }
     if (report && changes > 0) {
+        if (report->changes == 0) {
+            report->nodes_before = report->nodes_after = before.nodes_before;
+        }
         report->changes += changes;
-        report->nodes_before = nodes_before;
-        report->nodes_after = graph->node_count;
+        report->nodes_after -= before.nodes_before - graph->node_count;
+        for (uint32_t op = 0; op < IFD_OP_COUNT; op++) {
+            report->nodes_of[op] += before.nodes_of[op];
+        }
+        count_ops(graph, 1, report->nodes_of);
     }
     *ret_changes += changes;
     return IFD_OK;

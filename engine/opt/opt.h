@@ -9,11 +9,14 @@
  *  EXACT: cannot change any result. FUSE: may change float rounding within the operators' tolerance. */
 enum ifd_pass_level { IFD_PASS_REQUIRED, IFD_PASS_EXACT, IFD_PASS_FUSE };
 
-/** What each pass did, in the order of pass_list.inc; for `inspect`. */
+/** What each pass did in all rounds, in the order of pass_list.inc; for `inspect`. Nodes that a pass leaves without a reader
+ *  go at once and count as its own. */
 struct ifd_pass_report {
     const char *name;
     uint32_t changes;
-    uint32_t nodes_before, nodes_after; /* of its last round that changed something */
+    uint32_t nodes_before,
+        nodes_after; /* its first round that changed something; before, less what it removed in all */
+    int32_t nodes_of[IFD_OP_COUNT]; /* per operator, added less removed */
 };
 uint32_t ifd_pass_count(void);
 

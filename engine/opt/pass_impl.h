@@ -25,6 +25,49 @@ void ifd_rewrite_keep_values(struct ifd_graph *graph, const bool *keep, uint32_t
 /** Replaces every use of value v as an input of a node by what map says, following chains; map[v] == v means itself. */
 void ifd_rewrite_uses(struct ifd_graph *graph, const uint32_t *map);
 
+/** How often every value is read, outputs of the graph included; ret_uses has graph->value_count zeros. */
+void ifd_rewrite_count_uses(const struct ifd_graph *graph, uint32_t *ret_uses);
+
+/** The node that makes a value, NULL for inputs and constants. */
+struct ifd_node *ifd_rewrite_producer(const struct ifd_graph *graph, uint32_t value);
+
+/** A constant of floats: its content and the number of its elements; NULL for any other value. */
+const float *ifd_rewrite_floats(const struct ifd_graph *graph, uint32_t value, size_t *ret_count);
+
+/** Adds a constant of floats with the name of another value. *ret_data is to be filled by the caller; it belongs to the
+ *  graph. Pointers to values are not valid any more. */
+IFD_NODISCARD enum ifd_code ifd_rewrite_add_floats(struct ifd_graph *graph, uint32_t named_like,
+                                                   const struct ifd_shape *shape, float **ret_data,
+                                                   uint32_t *ret_value, struct ifd_err *err);
+
+/** Folding makes copies of constants; half of what a model may keep is left to everything else. False: leave it. */
+bool ifd_rewrite_has_room(const struct ifd_graph *graph, size_t bytes);
+
+/** A copy of a node's attributes that may be written, which the node gets; NULL if there is no memory. */
+void *ifd_rewrite_own_attrs(struct ifd_graph *graph, struct ifd_node *node);
+
+/** from writes the result of to, whose only input from's result was: to is dropped then. */
+void ifd_rewrite_store_instead(struct ifd_graph *graph, struct ifd_node *from,
+                               const struct ifd_node *to);
+
+/** node, with one input, becomes a reshape of it to the shape of its output. */
+IFD_NODISCARD enum ifd_code ifd_rewrite_to_reshape(struct ifd_graph *graph, struct ifd_node *node,
+                                                   struct ifd_err *err);
+
+/** Where an operator keeps the activation that it applies to its result (int32_t, enum ifd_activation): an offset into its
+ *  attributes; SIZE_MAX if it has none. */
+size_t ifd_rewrite_activation_offset(enum ifd_op op);
+int32_t ifd_rewrite_activation(const struct ifd_node *node); /* IFD_ACT_NONE if it has none */
+
+/** The interval that a node bounds its f32 result to: fused activation, or the node is one. False if it does not. */
+bool ifd_rewrite_bounds(const struct ifd_graph *graph, const struct ifd_node *node, float *ret_min,
+                        float *ret_max);
+
+/** Does every channel (index along the last dimension) of the tensor get one number of this constant? One number for all
+ *  counts. Then operand i of the tensor's channel c is data[c % count]. */
+bool ifd_rewrite_is_per_channel(const struct ifd_graph *graph, uint32_t constant,
+                                const struct ifd_shape *tensor);
+
 /** True for the inputs and outputs of the graph: ret has graph->value_count entries, all false. */
 void ifd_rewrite_mark_io(const struct ifd_graph *graph, bool *ret_is_input, bool *ret_is_output);
 

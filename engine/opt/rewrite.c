@@ -1,6 +1,12 @@
 /* The rewrites that passes are made of. */
 #include "engine/opt/pass_impl.h"
 
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "engine/ir/shape.h"
+
 void ifd_rewrite_drop_nodes(struct ifd_graph *graph, const bool *drop)
 {
     uint32_t kept = 0;
@@ -67,5 +73,201 @@ void ifd_rewrite_mark_io(const struct ifd_graph *graph, bool *ret_is_input, bool
     }
     for (uint32_t i = 0; i < graph->output_count; i++) {
         ret_is_output[graph->output[i]] = true;
+    }
+}
+
+void ifd_rewrite_count_uses(const struct ifd_graph *graph, uint32_t *ret_uses)
+{
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        for (uint32_t i = 0; i < graph->node[n].input_count; i++) {
+            if (graph->node[n].input[i] != IFD_NONE) {
+                ret_uses[graph->node[n].input[i]]++;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        ret_uses[graph->output[i]]++;
+    }
+}
+
+struct ifd_node *ifd_rewrite_producer(const struct ifd_graph *graph, uint32_t value)
+{
+    const uint32_t producer = value == IFD_NONE ? IFD_NONE : graph->value[value].producer;
+    return producer == IFD_NONE ? NULL : &graph->node[producer];
+}
+
+void ifd_rewrite_store_instead(struct ifd_graph *graph, struct ifd_node *from,
+                               const struct ifd_node *to)
+{
+    graph->value[from->output[0]].producer = IFD_NONE;
+    from->output[0] = to->output[0];
+    graph->value[from->output[0]].producer = (uint32_t)(from - graph->node);
+}
+
+/* ---- constants ---- */
+
+const float *ifd_rewrite_floats(const struct ifd_graph *graph, uint32_t value, size_t *ret_count)
+{
+    const struct ifd_value *v = value == IFD_NONE ? NULL : &graph->value[value];
+    if (!v || !v->is_constant || v->desc.dtype != IFD_F32 || v->data.size == 0) {
+        return NULL;
+    }
+    *ret_count = v->data.size / sizeof(float);
+    return (const float *)(const void *)v->data.data;
+}
+
+enum ifd_code ifd_rewrite_add_floats(struct ifd_graph *graph, uint32_t named_like,
+                                     const struct ifd_shape *shape, float **ret_data,
+                                     uint32_t *ret_value, struct ifd_err *err)
+{
+    const struct ifd_desc desc = {.dtype = IFD_F32, .shape = *shape};
+    size_t bytes = 0;
+    if (!ifd_desc_bytes(&desc, &bytes)) {
+        return ifd_fail(err, IFD_TOO_LARGE, "a constant of shape %s", ifd_shape_text(shape).s);
+    }
+    float *data = ifd_arena_take_tensor(graph->arena, bytes);
+    if (!data) {
+        return ifd_arena_fail(graph->arena, bytes, err);
+    }
+    enum ifd_code code =
+        ifd_graph_add_value(graph, graph->value[named_like].name, &desc, ret_value, err);
+    if (code == IFD_OK) {
+        const struct ifd_bytes content = {.data = (const uint8_t *)data, .size = bytes};
+        code = ifd_graph_set_constant(graph, *ret_value, content, IFD_TENSOR_PAD, err);
+    }
+    *ret_data = data;
+    return code;
+}
+
+bool ifd_rewrite_has_room(const struct ifd_graph *graph, size_t bytes)
+{
+    const size_t half = graph->arena->cap_bytes / 2;
+    return half == 0 ||
+           (graph->arena->used_bytes <= half && bytes <= half - graph->arena->used_bytes);
+}
+
+bool ifd_rewrite_is_per_channel(const struct ifd_graph *graph, uint32_t constant,
+                                const struct ifd_shape *tensor)
+{
+    const struct ifd_shape *shape = &graph->value[constant].desc.shape;
+    size_t count = 0;
+    if (!ifd_shape_elements(shape, &count) || shape->rank > tensor->rank) {
+        return false;
+    }
+    return count == 1 || (tensor->rank > 0 && shape->dim[shape->rank - 1] == (int64_t)count &&
+                          tensor->dim[tensor->rank - 1] == (int64_t)count);
+}
+
+/* ---- attributes ---- */
+
+void *ifd_rewrite_own_attrs(struct ifd_graph *graph, struct ifd_node *node)
+{
+    const size_t bytes = ifd_op_def(node->op)->attrs_bytes;
+    void *attrs = ifd_arena_take(graph->arena, bytes);
+    if (attrs) {
+        memcpy(attrs, node->attrs, bytes);
+        node->attrs = attrs;
+    }
+    return attrs;
+}
+
+enum ifd_code ifd_rewrite_to_reshape(struct ifd_graph *graph, struct ifd_node *node,
+                                     struct ifd_err *err)
+{
+    const struct ifd_shape *shape = &graph->value[node->output[0]].desc.shape;
+    struct ifd_reshape_attrs *attrs = ifd_arena_take(graph->arena, sizeof(*attrs));
+    if (!attrs) {
+        return ifd_arena_fail(graph->arena, sizeof(*attrs), err);
+    }
+    attrs->shape.count = shape->rank;
+    memcpy(attrs->shape.value, shape->dim, shape->rank * sizeof(shape->dim[0]));
+    node->op = IFD_OP_RESHAPE;
+    node->attrs = attrs;
+    return IFD_OK;
+}
+
+size_t ifd_rewrite_activation_offset(enum ifd_op op)
+{
+    switch (op) {
+    case IFD_OP_CONV2D:
+    case IFD_OP_DEPTHWISE_CONV2D:
+        return offsetof(struct ifd_conv2d_attrs, activation);
+    case IFD_OP_TRANSPOSE_CONV2D:
+        return offsetof(struct ifd_transpose_conv2d_attrs, activation);
+    case IFD_OP_FULLY_CONNECTED:
+        return offsetof(struct ifd_fully_connected_attrs, activation);
+    case IFD_OP_AVERAGE_POOL2D:
+    case IFD_OP_MAX_POOL2D:
+        return offsetof(struct ifd_pool2d_attrs, activation);
+    case IFD_OP_ADD:
+    case IFD_OP_SUB:
+    case IFD_OP_MUL:
+    case IFD_OP_DIV:
+        return offsetof(struct ifd_binary_attrs, activation);
+    default:
+        return SIZE_MAX;
+    }
+}
+
+int32_t ifd_rewrite_activation(const struct ifd_node *node)
+{
+    const size_t at = ifd_rewrite_activation_offset(node->op);
+    int32_t activation = IFD_ACT_NONE;
+    if (at != SIZE_MAX) {
+        memcpy(&activation, (const uint8_t *)node->attrs + at, sizeof(activation));
+    }
+    return activation;
+}
+
+/* The constant operand of a minimum or maximum with one number. */
+static const float *one_number(const struct ifd_graph *graph, const struct ifd_node *node)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        size_t count = 0;
+        const float *number = ifd_rewrite_floats(graph, node->input[i], &count);
+        if (number && count == 1) {
+            return number;
+        }
+    }
+    return NULL;
+}
+
+static bool activation_bounds(int32_t activation, float *ret_min, float *ret_max)
+{
+    *ret_min = activation == IFD_ACT_RELU_N1_TO_1 ? -1.0f : 0.0f;
+    *ret_max = activation == IFD_ACT_RELU6          ? 6.0f
+               : activation == IFD_ACT_RELU_N1_TO_1 ? 1.0f
+                                                    : INFINITY;
+    return activation == IFD_ACT_RELU || activation == IFD_ACT_RELU6 ||
+           activation == IFD_ACT_RELU_N1_TO_1;
+}
+
+bool ifd_rewrite_bounds(const struct ifd_graph *graph, const struct ifd_node *node, float *ret_min,
+                        float *ret_max)
+{
+    if (graph->value[node->output[0]].desc.dtype != IFD_F32) {
+        return false;
+    }
+    const struct ifd_clamp_attrs *clamp = node->attrs;
+    const float *number = NULL;
+    switch (node->op) {
+    case IFD_OP_RELU:
+        return activation_bounds(IFD_ACT_RELU, ret_min, ret_max);
+    case IFD_OP_RELU6:
+        return activation_bounds(IFD_ACT_RELU6, ret_min, ret_max);
+    case IFD_OP_RELU_N1_TO_1:
+        return activation_bounds(IFD_ACT_RELU_N1_TO_1, ret_min, ret_max);
+    case IFD_OP_CLAMP:
+        *ret_min = clamp->min;
+        *ret_max = clamp->max;
+        return clamp->min <= clamp->max;
+    case IFD_OP_MAXIMUM:
+    case IFD_OP_MINIMUM:
+        number = one_number(graph, node);
+        *ret_min = number && node->op == IFD_OP_MAXIMUM ? *number : -INFINITY;
+        *ret_max = number && node->op == IFD_OP_MINIMUM ? *number : INFINITY;
+        return number && !isnan(*number);
+    default:
+        return activation_bounds(ifd_rewrite_activation(node), ret_min, ret_max);
     }
 }

@@ -10,6 +10,7 @@ struct inspect_options {
     const struct ifd_tool_host *host;
     struct ifd_session_options session;
     const char *format;
+    bool passes;
 };
 
 static void print_piece(void *context, const char *text, size_t size)
@@ -43,6 +44,12 @@ static enum ifd_code inspect(void *arg, struct ifd_err *err)
         return ifd_fail(err, IFD_INVALID, "--format: got \"%s\", expected text, json or dot",
                         options->format);
     }
+    if (options->passes) {
+        if (options->format) {
+            return ifd_fail(err, IFD_INVALID, "--passes has a format of its own");
+        }
+        format = IFD_DUMP_PASSES;
+    }
     struct ifd_session session;
     enum ifd_code code = ifd_session_open(options->host, &options->session, &session, err);
     if (code != IFD_OK) {
@@ -62,6 +69,8 @@ int ifd_tool_inspect(const struct ifd_tool_host *host, int argc, char **argv)
     const struct ifd_arg args[] = {
         IFD_SESSION_ARGS(options.session),
         {"format", IFD_ARG_TEXT, &options.format, 0, 0, "FORMAT", "text (default), json or dot"},
+        {"passes", IFD_ARG_SWITCH, &options.passes, 0, 0, NULL,
+         "what each pass of the optimizer did, and nothing else"},
         {"no-optimize", IFD_ARG_SWITCH, &options.session.no_optimize, 0, 0, NULL,
          "show the graph as the file has it"},
     };

@@ -278,6 +278,27 @@ static void models_without_batch_dimension_run_at_batch_1_only(void)
     ifd_engine_destroy(engine);
 }
 
+static void a_dump_of_the_passes_says_what_each_did(void)
+{
+    struct ifd_engine *engine = NULL;
+    struct ifd_model *model = NULL;
+    struct ifd_err err = {0};
+    struct text text = {0};
+    REQUIRE_OK(test_engine(ifd_alloc_system(), false, &engine, &err), &err);
+    REQUIRE_OK(ifd_model_create(engine, &(struct ifd_model_options){0}, &model, &err), &err);
+    const uint32_t x = test_graph_f32(&model->graph, "x", SHAPE(1, 4));
+    const uint32_t six = test_graph_constant(&model->graph, "six", SHAPE(1), (const float[]){6});
+    const uint32_t low = test_graph_op1(&model->graph, IFD_OP_RELU, x, "low");
+    test_graph_io(&model->graph, x, test_graph_op2(&model->graph, IFD_OP_MINIMUM, low, six, "y"));
+    REQUIRE_OK(test_model_build(model, &err), &err);
+    REQUIRE_OK(ifd_model_dump(model, IFD_DUMP_PASSES, append, &text, &err), &err);
+    EXPECT_HAS(text.s, "pass fold_constants: nothing to do\n");
+    EXPECT_HAS(text.s, "pass fuse_clamp: 1 changes, 2 nodes to 1: minimum 1 fewer, relu 1 fewer, "
+                       "clamp 1 more\n");
+    ifd_model_destroy(model);
+    ifd_engine_destroy(engine);
+}
+
 static void the_arena_limit_is_kept_for_large_batches(void)
 {
     struct ifd_engine *engine = NULL;
@@ -368,6 +389,7 @@ int main(int argc, char **argv)
         T(instances_of_one_model_run_at_the_same_time),
         T(unknown_backends_threads_and_batches_are_refused),
         T(models_without_batch_dimension_run_at_batch_1_only),
+        T(a_dump_of_the_passes_says_what_each_did),
         T(the_arena_limit_is_kept_for_large_batches),
         T(info_names_ports_steps_and_memory),
         T(dumps_show_graph_passes_plan_and_memory),
