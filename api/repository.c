@@ -70,22 +70,47 @@ static bool read_index_request(struct ifd_json_in *in, bool *ret_only_ready)
     return ifd_json_finish(in);
 }
 
-void ifd_handle_repository_index(struct ifd_call *call)
+struct index_request {
+    struct ifd_call *call;
+    bool only_ready;
+};
+
+static void answer_index(void *arg, enum ifd_code code, const struct ifd_err *err)
 {
-    struct ifd_err err = {0};
-    struct ifd_json_in in;
+    const struct index_request *request = arg;
+    struct ifd_call *call = request->call;
     struct ifd_json_out out;
-    bool only_ready = false;
-    ifd_json_in_init(&in, body_text(call), call->exchange->arena, &err);
-    if (call->body.size > 0 && !read_index_request(&in, &only_ready)) {
-        ifd_call_fail(call, in.code, &err);
+    call->is_waiting = false;
+    if (code) {
+        ifd_call_fail(call, code, err);
         return;
     }
     ifd_json_out_init(&out, call->exchange->arena);
     ifd_json_begin(&out, '[');
-    ifd_call_ops(call)->index(ifd_call_service(call), only_ready, put_row, &out);
+    ifd_call_ops(call)->index(ifd_call_service(call), request->only_ready, put_row, &out);
     ifd_json_end(&out, ']');
     ifd_call_json(call, 200, &out);
+}
+
+void ifd_handle_repository_index(struct ifd_call *call)
+{
+    struct ifd_err err = {0};
+    struct ifd_json_in in;
+    struct index_request *request = ifd_arena_take(call->exchange->arena, sizeof(*request));
+    if (!request) {
+        ifd_call_fail(call, IFD_NOMEM, NULL);
+        return;
+    }
+    *request = (struct index_request){.call = call};
+    ifd_json_in_init(&in, body_text(call), call->exchange->arena, &err);
+    if (call->body.size > 0 && !read_index_request(&in, &request->only_ready)) {
+        ifd_call_fail(call, in.code, &err);
+    } else if (ifd_call_ops(call)->refresh) {
+        call->is_waiting = true;
+        ifd_call_ops(call)->refresh(ifd_call_service(call), answer_index, request);
+    } else {
+        answer_index(request, IFD_OK, NULL);
+    }
 }
 
 /* ---- load and unload ---- */

@@ -2,6 +2,7 @@
 #include "api/route.h"
 
 #include "api/api_impl.h"
+#include "engine/base/name.h"
 #include "engine/base/str.h"
 
 #include <string.h>
@@ -83,22 +84,6 @@ static enum ifd_code split(struct ifd_str path, struct ifd_arena *arena, struct 
     return IFD_OK;
 }
 
-bool ifd_model_name_is_valid(struct ifd_str name)
-{
-    if (name.size == 0 || name.size > IFD_MODEL_NAME_BYTES || name.data[0] == '.') {
-        return false;
-    }
-    for (size_t i = 0; i < name.size; i++) {
-        char c = name.data[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        bool is_other = (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '+';
-        if (!is_letter && !is_other) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Whether the segments are those of the row's path; fills what stands for {…}. */
 static bool fits(const struct ifd_route *route, const struct segments *segments,
                  struct ifd_str *ret_model, struct ifd_str *ret_version)
@@ -141,11 +126,11 @@ static enum ifd_code take_names(struct ifd_route_match *match, struct ifd_str mo
                                 struct ifd_err *err)
 {
     if (model.data) {
-        if (!ifd_model_name_is_valid(model)) {
+        if (!ifd_name_is_valid(model)) {
             return ifd_fail(err, IFD_INVALID,
                             "model name: 1 … %d letters, digits or . _ - + (no dot in front), "
                             "got %zu bytes",
-                            IFD_MODEL_NAME_BYTES, model.size);
+                            IFD_NAME_BYTES_MAX, model.size);
         }
         char *text = ifd_arena_text(arena, model.data, model.size);
         if (!text) {

@@ -14,9 +14,6 @@ enum ifd_route_access { IFD_ACCESS_OPEN, IFD_ACCESS_ADMIN };
 /** Bytes that a body of the kind SMALL may have. */
 #define IFD_BODY_SMALL_BYTES ((size_t)64 * 1024)
 
-/** Bytes of a model's name at most. Letters, digits and . _ - + are allowed, a dot not in front. */
-#define IFD_MODEL_NAME_BYTES 128
-
 struct ifd_route {
     enum ifd_http_method method;
     const char *path;
@@ -38,8 +35,5 @@ struct ifd_route_match {
 IFD_NODISCARD enum ifd_code ifd_route_find(enum ifd_http_method method, struct ifd_str path,
                                            struct ifd_arena *arena, struct ifd_route_match *ret,
                                            struct ifd_err *err);
-
-/** Whether a model may have this name. */
-bool ifd_model_name_is_valid(struct ifd_str name);
 
 #endif

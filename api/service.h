@@ -234,6 +234,8 @@ struct ifd_service_ops {
     void (*release_outputs)(struct ifd_service *service, struct ifd_infer_request *request);
 
     void (*index)(struct ifd_service *service, bool only_ready, ifd_index_fn fn, void *arg);
+    /** Looks which models there are now; index tells after done. May be NULL: index is never out of date. */
+    void (*refresh)(struct ifd_service *service, ifd_control_fn done, void *arg);
 
     /** May be NULL: no control plane in this build or mode; the API answers that it is not allowed. */
     void (*load)(struct ifd_service *service, const struct ifd_load_request *request,

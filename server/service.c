@@ -604,6 +604,12 @@ static void unload(struct ifd_service *service, struct ifd_str model, bool depen
     ifd_repo_unload(service->options.repo, model, done, arg);
 }
 
+/* With explicit control nobody else looks at the folders. */
+static void refresh(struct ifd_service *service, ifd_control_fn done, void *arg)
+{
+    ifd_repo_refresh(service->options.repo, done, arg);
+}
+
 /* ---- the log ---- */
 
 static void log_settings(struct ifd_service *service, struct ifd_log_settings *ret)
@@ -679,15 +685,16 @@ static void decode_image(struct ifd_service *service, struct ifd_bytes image,
 
 const struct ifd_service_ops *ifd_service_ops(bool has_control)
 {
-#define OPS(load_, unload_)                                                                        \
+#define OPS(refresh_, load_, unload_)                                                              \
     {                                                                                              \
         .info = info, .is_live = is_live, .is_ready = is_ready, .acquire = acquire,                \
         .release = release, .describe = describe, .begun = begun, .ended = ended,                  \
         .submit = submit, .cancel = cancel, .release_outputs = release_outputs,                    \
-        .index = list_models, .load = load_, .unload = unload_, .stats = stats,                    \
-        .log_settings = log_settings, .set_log = set_log, .decode_image = decode_image,            \
+        .index = list_models, .refresh = refresh_, .load = load_, .unload = unload_,               \
+        .stats = stats, .log_settings = log_settings, .set_log = set_log,                          \
+        .decode_image = decode_image,                                                              \
     }
-    static const struct ifd_service_ops ops[] = {OPS(NULL, NULL), OPS(load, unload)};
+    static const struct ifd_service_ops ops[] = {OPS(NULL, NULL, NULL), OPS(refresh, load, unload)};
 #undef OPS
     return &ops[has_control];
 }

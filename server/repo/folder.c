@@ -14,8 +14,6 @@
 #include "engine/base/file.h"
 #include "engine/base/str.h"
 
-#define NAME_BYTES_MAX 128
-
 const char *ifd_folder_join(struct ifd_arena *arena, const char *dir, const char *name)
 {
     size_t size = strlen(dir) + strlen(name) + 2;
@@ -34,21 +32,6 @@ bool ifd_folder_is_inside(struct ifd_str path)
     while (path.data) {
         struct ifd_str part = ifd_str_part(&path, '/');
         if (part.size == 0 || ifd_str_equal(part, "..") || ifd_str_equal(part, ".")) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool ifd_folder_is_name(struct ifd_str name)
-{
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789._-+";
-    if (name.size == 0 || name.size > NAME_BYTES_MAX || name.data[0] == '.') {
-        return false;
-    }
-    for (size_t i = 0; i < name.size; i++) {
-        if (!memchr(allowed, name.data[i], sizeof(allowed) - 1)) {
             return false;
         }
     }

@@ -38,8 +38,6 @@ bool ifd_folder_is_folder(int root, const char *path);
 
 /** May path lie below some folder: relative, no empty part, no "." or ".."? */
 bool ifd_folder_is_inside(struct ifd_str path);
-/** May a model have this name: 1 … 128 letters, digits or . _ - +, no dot in front? */
-bool ifd_folder_is_name(struct ifd_str name);
 
 /** "dir/name" in the arena; NULL without memory. */
 const char *ifd_folder_join(struct ifd_arena *arena, const char *dir, const char *name);

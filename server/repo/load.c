@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/name.h"
 #include "engine/base/str.h"
 #include "server/repo/layout.h"
 #include "server/repo/loader.h"
@@ -290,7 +291,7 @@ void ifd_load_model(struct ifd_load *load)
     ifd_arena_init(&arena, load->options->alloc, LOAD_ARENA_BYTES);
     source.name = load->name;
     enum ifd_code code = IFD_OK;
-    if (!ifd_folder_is_name(ifd_str(load->name))) {
+    if (!ifd_name_is_valid(ifd_str(load->name))) {
         code = ifd_fail(&load->err, IFD_INVALID,
                         "the name of a model has 1 to 128 letters, digits or . _ - +");
     } else if (source.file_count == 0) {

@@ -35,7 +35,7 @@ static enum ifd_code read_config(const struct ifd_repo_options *options, struct 
     if (digest) {
         *digest = ifd_digest_bytes(*digest, text.data, text.size);
     }
-    return ifd_manifest_read(text, file_name, arena, &warnings, ret, err);
+    return ifd_manifest_read(text, file_name, arena, digest ? NULL : &warnings, ret, err);
 }
 
 static enum ifd_code read_config_file(const struct ifd_repo_options *options,

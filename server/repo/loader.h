@@ -5,7 +5,8 @@
 #include "server/repo/repo.h"
 
 /** Reads the config of a model, if there is one (config.pbtxt, else config.json, or what the source has instead), into arena.
- *  digest, if not NULL, goes on over its bytes. Errors: what the reader says; INVALID if its name is another than name. */
+ *  digest goes on over its bytes; NULL: this is a load's first look at the config, and what is odd in it is logged.
+ *  Errors: what the reader says; INVALID if its name is another than name. */
 IFD_NODISCARD enum ifd_code ifd_load_manifest(const struct ifd_repo_options *options,
                                               const struct ifd_source *source, const char *name,
                                               struct ifd_arena *arena, uint64_t *digest,

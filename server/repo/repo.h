@@ -76,6 +76,11 @@ void ifd_repo_unload(struct ifd_repo *repo, struct ifd_str name, ifd_repo_done_f
 /** Scans the folders off the loop and acts on what changed; host.polled follows. poll_ns must not be 0. */
 void ifd_repo_poll(struct ifd_repo *repo);
 
+/** Looks which models the folders have now, off the loop, then calls done: new ones are known from then on, and those that
+ *  are gone and not loaded no more. Calls that come while folders are looked at wait for the next look. While
+ *  models are being loaded, and when folders cannot be read, everything stays as it was known. Errors: none but NOMEM. */
+void ifd_repo_refresh(struct ifd_repo *repo, ifd_repo_done_fn done, void *arg);
+
 /** Answers loads and unloads that wait with UNAVAILABLE and begins none any more; what runs ends by itself. */
 void ifd_repo_stop(struct ifd_repo *repo);
 

@@ -2,6 +2,7 @@
 #include "api/route.h"
 
 #include "api/api_impl.h"
+#include "engine/base/name.h"
 #include "engine/base/str.h"
 #include "tests/support/test.h"
 
@@ -133,11 +134,11 @@ static void model_names_are_of_the_allowed_characters(void)
         EXPECT_CODE(find(IFD_HTTP_POST, path, &match), IFD_INVALID, &err);
         EXPECT_HAS(err.text, "model name");
     }
-    char name[IFD_MODEL_NAME_BYTES + 2] = {0};
-    memset(name, 'n', IFD_MODEL_NAME_BYTES);
+    char name[IFD_NAME_BYTES_MAX + 2] = {0};
+    memset(name, 'n', IFD_NAME_BYTES_MAX);
     REQUIRE(ifd_str_format(path, sizeof(path), "/v2/models/%s", name));
     EXPECT_CODE(find(IFD_HTTP_GET, path, &match), IFD_OK, &err);
-    name[IFD_MODEL_NAME_BYTES] = 'n';
+    name[IFD_NAME_BYTES_MAX] = 'n';
     REQUIRE(ifd_str_format(path, sizeof(path), "/v2/models/%s", name));
     EXPECT_CODE(find(IFD_HTTP_GET, path, &match), IFD_INVALID, &err);
     end();

@@ -1,5 +1,6 @@
 /* Any bytes as a path. First byte: the method. Must: a status that the table allows, nothing kept. */
 #include "api/route.h"
+#include "engine/base/name.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/loopback.h"
 
@@ -22,8 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum ifd_code code = ifd_route_find(
         IFD_HTTP_GET, (struct ifd_str){.data = path, .size = size - 1}, &arena, &match, NULL);
     MUST(code == IFD_OK || code == IFD_NOT_FOUND || code == IFD_INVALID);
-    MUST(code != IFD_OK ||
-         (match.route && (!match.model.data || ifd_model_name_is_valid(match.model))));
+    MUST(code != IFD_OK || (match.route && (!match.model.data || ifd_name_is_valid(match.model))));
     ifd_arena_finish(&arena);
 
     loopback_init(&loop, ifd_alloc_system());

@@ -97,6 +97,9 @@ static void parse(struct live *live, const char *const *options)
 void live_start_as(struct live *live, const char *const *options, const struct live_options *as)
 {
     *live = (struct live){.log = {.levels = IFD_LOG_UP_TO(IFD_LOG_ERROR), .write = quiet}};
+    if (as->log) {
+        live->log = (struct ifd_log){.levels = IFD_LOG_UP_TO(IFD_LOG_INFO), .write = as->log};
+    }
     struct rlimit limit = {0};
     (void)signal(SIGPIPE, SIG_IGN);
     REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);

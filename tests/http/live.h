@@ -24,6 +24,8 @@ struct live_options {
     const char *notify_socket;
     uint64_t watchdog_us;
     bool handles_signals;
+    /** Hears everything but debug lines; NULL: errors go to standard error. Thread: any. */
+    void (*log)(void *context, enum ifd_log_level level, const char *sentence, const char *fields);
 };
 
 /** The repository that live_start serves: identity models of one FP32 [-1] input each.

@@ -1,4 +1,5 @@
 /* Repositories that are not as they should be: what is wrong is said, what is right is served. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,10 +44,13 @@ static void remove_all(const char *const *path)
         (void)snprintf(full, sizeof(full), "%s/%s", extra, *path);
         EXPECT(remove(full) == 0);
     }
-    EXPECT(rmdir(extra) == 0);
 }
 
-#define REMOVE(...) remove_all((const char *const[]){__VA_ARGS__, NULL})
+#define REMOVE(...)                                                                                \
+    do {                                                                                           \
+        remove_all((const char *const[]){__VA_ARGS__, NULL});                                      \
+        EXPECT(rmdir(extra) == 0);                                                                 \
+    } while (0)
 
 /* Errors at load are what these cases want; the log says them too. */
 static void start(struct live *live, const char *more)
@@ -127,6 +131,76 @@ static void folders_that_are_no_models_are_passed_over(void)
     REMOVE("notes/README.md", "notes", "stray.txt");
 }
 
+/* The index as with POST /v2/repository/index. */
+static struct answer index_of(const struct live *live)
+{
+    int fd = client_connect(live);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, "POST /v2/repository/index HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                         "0\r\n\r\n");
+    struct answer answer = client_read(fd);
+    (void)close(fd);
+    EXPECT_INT(answer.status, 200);
+    return answer;
+}
+
+static int post_control(const struct live *live, const char *model, const char *verb)
+{
+    char text[200];
+    int fd = client_connect(live);
+    REQUIRE(fd >= 0);
+    (void)snprintf(text, sizeof(text),
+                   "POST /v2/repository/models/%s/%s HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                   "0\r\n\r\n",
+                   model, verb);
+    client_send_text(fd, text);
+    int status = client_read(fd).status;
+    (void)close(fd);
+    return status;
+}
+
+static const char identity_config[] =
+    "backend: \"identity\" input { name: \"IN\" data_type: TYPE_FP32 dims: -1 } "
+    "output { name: \"OUT\" data_type: TYPE_FP32 dims: -1 } max_batch_sise: 3";
+
+static atomic_int typo_warnings;
+
+static void count_typos(void *context, enum ifd_log_level level, const char *sentence,
+                        const char *fields)
+{
+    (void)context;
+    (void)sentence;
+    if (level == IFD_LOG_WARN && strstr(fields, "max_batch_sise")) {
+        atomic_fetch_add(&typo_warnings, 1);
+    }
+}
+
+static void explicit_index_follows_the_folders(void)
+{
+    struct live live;
+    begin();
+    live_start_as(
+        &live,
+        (const char *const[]){option, "--model-control-mode=explicit", "--admin-on-http", NULL},
+        &(struct live_options){.log = count_typos});
+    EXPECT_HAS(index_of(&live).body, "{\"name\":\"echo\"}");
+    EXPECT(strstr(index_of(&live).body, "late") == NULL);
+    add_folder("late");
+    add_folder("late/1");
+    add_folder("late/2");
+    add_file("late/config.pbtxt", identity_config);
+    EXPECT_HAS(index_of(&live).body, "{\"name\":\"late\"}");
+    EXPECT_INT(post_control(&live, "late", "load"), 200);
+    EXPECT_INT(atomic_load(&typo_warnings), 1); /* one typo, one warning */
+    EXPECT_HAS(index_of(&live).body, "{\"name\":\"late\",\"version\":\"2\",\"state\":\"READY\"}");
+    remove_all((const char *const[]){"late/config.pbtxt", "late/1", "late/2", "late", NULL});
+    EXPECT_HAS(index_of(&live).body, "\"late\""); /* it serves on */
+    EXPECT_INT(post_control(&live, "late", "unload"), 200);
+    EXPECT(strstr(index_of(&live).body, "late") == NULL);
+    live_stop(&live);
+    EXPECT(rmdir(extra) == 0);
+}
+
 static void ignore(void *context, enum ifd_log_level level, const char *sentence,
                    const char *fields)
 {
@@ -184,6 +258,7 @@ int main(int argc, char **argv)
         T(model_in_two_repositories_is_served_from_neither),
         T(damaged_model_file_is_named_and_harms_nobody),
         T(folders_that_are_no_models_are_passed_over),
+        T(explicit_index_follows_the_folders),
         T(what_cannot_start_says_why),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

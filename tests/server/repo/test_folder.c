@@ -167,24 +167,6 @@ static void only_regular_files_are_read(void)
     end(&place, (const char *const[]){"root/fifo", NULL});
 }
 
-static void names_of_models_are_plain(void)
-{
-    static const char *const good[] = {"a", "MobileNet_v2-1.0+uint8", "7", "-"};
-    static const char *const bad[] = {"",  ".",   "..",  ".git", "a/b",
-                                      "ä", "a b", "a\n", "a%2e", "a\\b"};
-    char longest[130];
-    memset(longest, 'x', sizeof(longest));
-    longest[129] = '\0';
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        EXPECT(ifd_folder_is_name(ifd_str(good[i])));
-    }
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        EXPECT(!ifd_folder_is_name(ifd_str(bad[i])));
-    }
-    EXPECT(!ifd_folder_is_name(ifd_str(longest)));
-    EXPECT(ifd_folder_is_name(ifd_str(longest + 1)));
-}
-
 static void listing_is_sorted_and_passes_hidden_names_over(void)
 {
     struct place place;
@@ -212,7 +194,6 @@ int main(int argc, char **argv)
         T(links_inside_are_followed_and_links_outside_refused),
         T(paths_that_climb_are_refused),
         T(only_regular_files_are_read),
-        T(names_of_models_are_plain),
         T(listing_is_sorted_and_passes_hidden_names_over),
         T(old_kernel_follows_no_link_at_all), /* last: it changes the process */
     };
