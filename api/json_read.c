@@ -11,11 +11,9 @@
 void ifd_json_in_init(struct ifd_json_in *in, struct ifd_str text, struct ifd_arena *arena,
                       struct ifd_err *err)
 {
-    *in = (struct ifd_json_in){.begin = text.data,
-                               .at = text.data,
-                               .end = text.data + text.size,
-                               .arena = arena,
-                               .err = err};
+    const char *begin = text.data ? text.data : ""; /* the body of a request without one */
+    *in = (struct ifd_json_in){
+        .begin = begin, .at = begin, .end = begin + text.size, .arena = arena, .err = err};
 }
 
 bool ifd_json_fail(struct ifd_json_in *in, enum ifd_code code, const char *format, ...)

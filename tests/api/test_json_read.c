@@ -103,6 +103,7 @@ static void malformed_texts_are_refused_with_their_place(void)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         EXPECT_HAS(fault(bad[i].text), bad[i].message);
     }
+    EXPECT_HAS(fault_sized(NULL, 0), "JSON ends"); /* a request without a body */
     EXPECT_HAS(fault_sized("[\0]", 3), "byte 0x00");
     EXPECT_HAS(fault_sized("[\"a\0\"]", 6), "control character 0x00");
     EXPECT_HAS(fault_sized("[\"\\", 3), "ends inside a string");

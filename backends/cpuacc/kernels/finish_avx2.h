@@ -4,10 +4,8 @@
 #define INFERD_BACKENDS_CPUACC_KERNELS_FINISH_AVX2_H
 
 #include <immintrin.h>
+#include "backends/cpuacc/kernels/inline.h"
 #include "backends/cpuacc/kernels/pack.h"
-
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
 
 INLINE __m256i load_tail(const int32_t *p)
 {

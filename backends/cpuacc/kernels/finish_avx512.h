@@ -4,10 +4,8 @@
 #define INFERD_BACKENDS_CPUACC_KERNELS_FINISH_AVX512_H
 
 #include <immintrin.h>
+#include "backends/cpuacc/kernels/inline.h"
 #include "backends/cpuacc/kernels/pack.h"
-
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
 
 /* floor(sum * multiplier / 2^30), left being the shift by 2 and any left shift of the factor. */
 INLINE __m512i high_product(__m512i sum, __m512i left, __m512i multiplier, __m512i multiplier_odd)

@@ -4,10 +4,8 @@
 #define INFERD_BACKENDS_CPUACC_KERNELS_FINISH_NEON_H
 
 #include <arm_neon.h>
+#include "backends/cpuacc/kernels/inline.h"
 #include "backends/cpuacc/kernels/pack.h"
-
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
 
 /* What scales one vector of sums; plus and minus are not set for FAST. */
 struct factors {

@@ -47,8 +47,10 @@ static void run(const struct ifd_gemm_args *args)
         size_t columns = args->n_end - n0 < LANES ? args->n_end - n0 : LANES;
         struct ifd_row_cursor cursor = {0, 0};
         for (size_t i = 0; i < args->m; i++) {
-            const unsigned char *start;
-            ifd_rows_next(args, 1, 1, 1, &cursor, &start);
+            const unsigned char *start = NULL;
+            if (!args->rows) {
+                ifd_rows_next(args, 1, 1, 1, &cursor, &start);
+            }
             int32_t sum[LANES];
             for (size_t j = 0; j < LANES; j++) {
                 sum[j] = tail[IFD_TAIL_BIAS * LANES + j] + (args->row_add ? args->row_add[i] : 0);

@@ -19,11 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "backends/cpuacc/kernels.h"
-
-#ifndef INLINE
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
+#include "backends/cpuacc/kernels/inline.h"
 
 #if defined(IFD_SIMD_scalar)
 #include "backends/cpuacc/kernels/simd_scalar.h"
