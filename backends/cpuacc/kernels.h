@@ -59,8 +59,10 @@ typedef uint8_t ifd_q8;
  *           multiply rounded half to even, on Arm single rounding. Tables of different instruction
  *           sets agree with each other on x86 and among Arm, not across.
  *   DOUBLE  ifd_fixed_scale_double(): LiteRT's reference convolutions, bit for bit.
- *   SINGLE  ifd_fixed_scale_single(): LiteRT's reference fully connected layer, bit for bit. */
-enum ifd_round { IFD_ROUND_FAST, IFD_ROUND_DOUBLE, IFD_ROUND_SINGLE };
+ *   SINGLE  ifd_fixed_scale_single(): LiteRT's reference fully connected layer, bit for bit.
+ *   NONE    it does not, gemm_q8 only: out is int32_t, its stride counts those; factors, zero point and
+ *           bounds of the output are not read. */
+enum ifd_round { IFD_ROUND_FAST, IFD_ROUND_DOUBLE, IFD_ROUND_SINGLE, IFD_ROUND_NONE };
 
 /* What follows the sum of products, as the model gives it, for channels 0 .. n-1.
  *   bias              NULL for none.
@@ -296,6 +298,18 @@ struct ifd_kern_eltwise {
                   float *out, size_t out_row);
 };
 
+/* Sums of quantized products become floats: row r < rows, column c < n of `row` elements a row,
+ *   out = clamp((float)(sum - offset[c]) * scale[c] + bias[c]).
+ * out may be the sums' own memory. */
+struct ifd_rescale_args {
+    size_t rows, n, row;
+    const int32_t *sums;
+    float *out;
+    const int32_t *offset;
+    const float *scale, *bias;
+    float min, max;
+};
+
 /* ---- element-wise q8 ------------------------------------------------------------------------ */
 
 /* LiteRT's quantised ADD, SUB and MUL, bit for bit (double rounding throughout). Factors as in
@@ -334,6 +348,11 @@ struct ifd_kern_quant {
     void (*quantize)(size_t n, const float *in, float scale, int32_t zero, ifd_q8 *out);
     /* out = (in - zero) * scale. */
     void (*dequantize)(size_t n, const ifd_q8 *in, float scale, int32_t zero, float *out);
+    /* As quantize, but in * factor takes the place of in / scale. */
+    void (*quantize_by)(size_t n, const float *in, float factor, int32_t zero, ifd_q8 *out);
+    /* Smallest and largest of n values and 0. */
+    void (*range)(size_t n, const float *in, float *ret_min, float *ret_max);
+    void (*rescale)(const struct ifd_rescale_args *args);
 };
 
 /* ---- reductions ----------------------------------------------------------------------------- */

@@ -252,6 +252,24 @@ enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, ifd_acc_step_f
     return IFD_OK;
 }
 
+enum ifd_code ifd_acc_add_value(struct ifd_acc_lowering *lowering, size_t bytes,
+                                uint32_t *ret_value, struct ifd_err *err)
+{
+    static const struct ifd_partition_value view = {.role = IFD_VALUE_INTERNAL};
+    const struct ifd_acc_storage storage = {
+        .place = {.where = IFD_ACC_SCRATCH}, .bytes = bytes, .first = UINT32_MAX};
+    struct ifd_acc_value *values = grow(lowering, lowering->value, lowering->value_count,
+                                        &lowering->value_capacity, sizeof(*values));
+    if (!values) {
+        return no_memory(lowering, err);
+    }
+    lowering->value = values;
+    *ret_value = lowering->value_count++;
+    struct ifd_acc_value *value = &values[*ret_value];
+    *value = (struct ifd_acc_value){.view = &view, .is_made = true};
+    return add_storage(lowering, &storage, &value->storage, err);
+}
+
 enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering, size_t bytes_per_thread,
                                struct ifd_err *err)
 {
@@ -473,6 +491,7 @@ enum ifd_code ifd_acc_lower(struct ifd_acc_lowering *lowering, size_t *ret_scrat
     if (!lowering->value || !lowering->node_done) {
         return no_memory(lowering, err);
     }
+    lowering->value_count = lowering->value_capacity = view->value_count;
     enum ifd_code code = make_storages(lowering, err);
     if (code == IFD_OK) {
         count_readers(lowering);

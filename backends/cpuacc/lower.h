@@ -47,8 +47,9 @@ struct ifd_acc_lowering {
     const struct ifd_host *host;
     struct ifd_arena *arena; /* of the partition: parameters of steps live here */
 
-    struct ifd_acc_value *value; /* as many as the view has */
-    bool *node_done;             /* per node: lowered, alone or fused into another */
+    struct ifd_acc_value *value; /* those of the view, then the backend's own */
+    uint32_t value_count, value_capacity;
+    bool *node_done; /* per node: lowered, alone or fused into another */
     struct ifd_acc_storage *storage;
     uint32_t storage_count, storage_capacity;
     struct ifd_acc_step *step;
@@ -74,6 +75,10 @@ IFD_NODISCARD enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, 
                                              const void *params, const uint32_t *in, uint32_t count,
                                              uint32_t out, struct ifd_acc_step **ret_step,
                                              struct ifd_err *err);
+
+/** A value of the backend's own, of bytes bytes: written by one step and read by others. */
+IFD_NODISCARD enum ifd_code ifd_acc_add_value(struct ifd_acc_lowering *lowering, size_t bytes,
+                                              uint32_t *ret_value, struct ifd_err *err);
 
 /** Gives the newest step bytes of work memory per thread. */
 IFD_NODISCARD enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering,

@@ -1,6 +1,7 @@
 /* Element-wise q8: every table against the fixed-point definitions of engine/base/fixed.h. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "engine/base/fixed.h"
 #include "tests/kernels/check.h"
 
@@ -164,6 +165,76 @@ static void check_quantize(const char *isa, const struct ifd_kern_quant *kern)
     check_free(&back);
 }
 
+/* What layers with quantized weights do with floats: range, quantization by a factor, sums to floats. */
+static void check_dynamic(const char *isa, const struct ifd_kern_quant *kern)
+{
+    const size_t rows = (size_t)check_int(1, 4), n = (size_t)check_int(1, 70),
+                 row = n + (size_t)check_int(0, 3), count = (rows - 1) * row + n;
+    struct check_buffer in = check_input(count * 4), q = check_output(count);
+    struct check_buffer sums = check_output(count * 4), offset = check_input(n * 4);
+    struct check_buffer scale = check_input(n * 4), bias = check_input(n * 4);
+    const float lo = check_float(-2.0f, 1.0f), factor = check_float(1.0f, 120.0f);
+    float least = 0, most = 0, got_least = 0, got_most = 0;
+    for (size_t i = 0; i < count; i++) {
+        const float x = check_float(lo, lo + 2.0f);
+        ((float *)in.data)[i] = x;
+        least = x < least ? x : least;
+        most = x > most ? x : most;
+        ((int32_t *)sums.data)[i] = check_int(-5000000, 5000000);
+    }
+    for (size_t c = 0; c < n; c++) {
+        ((int32_t *)offset.data)[c] = check_int(-100000, 100000);
+        ((float *)scale.data)[c] = check_float(1e-6f, 1e-3f);
+        ((float *)bias.data)[c] = check_float(-3.0f, 3.0f);
+    }
+    kern->range(count, in.data, &got_least, &got_most);
+    if (got_least != least || got_most != most) {
+        check_fail("%s: range of %zu is %g %g, expected %g %g", isa, count, (double)got_least,
+                   (double)got_most, (double)least, (double)most);
+    }
+    const int zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
+    kern->quantize_by(count, in.data, factor, zero, q.data);
+    float *want = malloc(count * sizeof(*want));
+    for (size_t i = 0; i < count; i++) {
+        const float v = roundf(((const float *)in.data)[i] * factor) + (float)zero;
+        const int value = v < IFD_Q8_MIN ? IFD_Q8_MIN : v > IFD_Q8_MAX ? IFD_Q8_MAX : (int)v;
+        if (((const ifd_q8 *)q.data)[i] != value) {
+            check_fail("%s: quantizing by %g differs at %zu", isa, (double)factor, i);
+        }
+        const size_t c = i % row;
+        memcpy(&want[i], (const float *)sums.data + i, sizeof(*want));
+        if (c < n) {
+            const int32_t sum = ((const int32_t *)sums.data)[i] - ((const int32_t *)offset.data)[c];
+            const float x =
+                (float)sum * ((const float *)scale.data)[c] + ((const float *)bias.data)[c];
+            want[i] = fminf(fmaxf(x, -100.0f), 200.0f);
+        }
+    }
+    kern->rescale(&(struct ifd_rescale_args){.rows = rows,
+                                             .n = n,
+                                             .row = row,
+                                             .sums = sums.data,
+                                             .out = sums.data,
+                                             .offset = offset.data,
+                                             .scale = scale.data,
+                                             .bias = bias.data,
+                                             .min = -100.0f,
+                                             .max = 200.0f});
+    if (memcmp(want, sums.data, count * sizeof(*want)) != 0) {
+        check_fail("%s: rescaling %zu x %zu differs", isa, rows, n);
+    }
+    if (!check_guards(&q) || !check_guards(&sums)) {
+        check_fail("%s: quantizing or rescaling wrote outside its output", isa);
+    }
+    free(want);
+    check_free(&in);
+    check_free(&q);
+    check_free(&sums);
+    check_free(&offset);
+    check_free(&scale);
+    check_free(&bias);
+}
+
 /* A table may have only some of the functions. */
 static void check_table(const char *isa, const struct ifd_kern_quant *kern)
 {
@@ -173,6 +244,7 @@ static void check_table(const char *isa, const struct ifd_kern_quant *kern)
         check_binary(isa, kern, MUL);
         check_binary(isa, kern, SCALE);
         check_quantize(isa, kern);
+        check_dynamic(isa, kern);
     }
     if (kern->blend_q8) {
         check_binary(isa, kern, BLEND);

@@ -201,7 +201,9 @@ static void run_rest(const struct ifd_gemm_args *args, size_t rows)
     rest.m = rows;
     rest.row_len = 0;
     rest.a = (const uint8_t *)args->a + done / args->row_len * args->row_stride;
-    rest.out = (uint8_t *)args->out + done * args->out_stride;
+    const struct ifd_packed *header = args->packed;
+    const size_t element = header->private_[IFD_PACKED_FINISH] == IFD_FINISH_NONE ? 4 : 1;
+    rest.out = (uint8_t *)args->out + done * args->out_stride * element;
     rest.row_add = args->row_add ? args->row_add + done : NULL;
     run(&rest);
 }

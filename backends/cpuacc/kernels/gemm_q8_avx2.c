@@ -44,6 +44,24 @@ INLINE void store(const struct job *job, const size_t mr, const size_t nv, __m25
     }
 }
 
+/* The sums themselves, where out is int32_t: job->out still counts its elements. */
+INLINE void store_sums(const struct job *job, const size_t mr, const size_t nv, __m256i sum[][2])
+{
+    int32_t *out = (int32_t *)job->args->out + (job->out - (uint8_t *)job->args->out);
+    const __m256i lanes = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            const __m256i left = _mm256_set1_epi32((int32_t)job->columns - 8 * (int32_t)j);
+            if (i < job->valid) {
+                _mm256_maskstore_epi32(out + i * job->args->out_stride + 8 * j,
+                                       _mm256_cmpgt_epi32(left, lanes), sum[i][j]);
+            }
+        }
+    }
+}
+
 /* 16 inputs of one row, from k on; only those below count are read in full vectors. */
 INLINE void widen(const unsigned char *a, size_t count, uint16_t *ret_wide)
 {
@@ -97,6 +115,10 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
                 }
             }
         }
+    }
+    if (header->private_[IFD_PACKED_FINISH] == IFD_FINISH_NONE) {
+        store_sums(job, mr, nv, sum);
+        return;
     }
     UNROLL for (size_t j = 0; j < nv; j++)
     {

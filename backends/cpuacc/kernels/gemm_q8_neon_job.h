@@ -30,10 +30,36 @@ INLINE void start_sums(const struct job *job, const size_t mr, const size_t nv, 
     }
 }
 
+/* The sums themselves, where out is int32_t: job->out still counts its elements. */
+INLINE void store_sums(const struct job *job, const size_t mr, const size_t nv, int32x4_t sum[][2])
+{
+    int32_t *out = (int32_t *)job->args->out + (job->out - (int8_t *)job->args->out);
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            int32_t *to = out + i * job->args->out_stride + 4 * j;
+            if (i < job->valid && 4 * j + 4 <= job->columns) {
+                vst1q_s32(to, sum[i][j]);
+            } else if (i < job->valid) {
+                int32_t rest[4];
+                vst1q_s32(rest, sum[i][j]);
+                for (size_t c = 0; 4 * j + c < job->columns; c++) {
+                    to[c] = rest[c];
+                }
+            }
+        }
+    }
+}
+
 INLINE void finish_tile(const struct job *job, const size_t mr, const size_t nv, int32x4_t sum[][2])
 {
     const struct ifd_packed *header = job->args->packed;
     const struct bounds bounds = load_bounds(header);
+    if (header->private_[IFD_PACKED_FINISH] == IFD_FINISH_NONE) {
+        store_sums(job, mr, nv, sum);
+        return;
+    }
     UNROLL for (size_t j = 0; j < nv; j++)
     {
         scale_column(header->private_[IFD_PACKED_FINISH], job->tail + 4 * j, 4 * nv, &sum[0][j], mr,

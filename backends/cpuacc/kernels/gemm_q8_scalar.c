@@ -56,7 +56,12 @@ static void run(const struct ifd_gemm_args *args)
                 sum[j] = tail[IFD_TAIL_BIAS * LANES + j] + (args->row_add ? args->row_add[i] : 0);
             }
             sum_row(args, i, start, (const int8_t *)block, sum);
-            ifd_q8 *out = (ifd_q8 *)args->out + i * args->out_stride + n0;
+            const size_t at = i * args->out_stride + n0;
+            if (header->private_[IFD_PACKED_FINISH] == IFD_FINISH_NONE) {
+                __builtin_memcpy((int32_t *)args->out + at, sum, columns * sizeof(*sum));
+                continue;
+            }
+            ifd_q8 *out = (ifd_q8 *)args->out + at;
             for (size_t j = 0; j < columns; j++) {
                 out[j] = finish_scalar(header, tail, LANES, j, sum[j]);
             }

@@ -64,6 +64,23 @@ INLINE void store(const struct job *job, const size_t mr, const size_t nv, __m51
     }
 }
 
+/* The sums themselves, where out is int32_t: job->out still counts its elements. */
+INLINE void store_sums(const struct job *job, const size_t mr, const size_t nv, __m512i sum[][4])
+{
+    int32_t *out = (int32_t *)job->args->out + (job->out - (uint8_t *)job->args->out);
+    const uint64_t columns = job->columns >= 64 ? ~0ull : (1ull << job->columns) - 1;
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            if (i < job->valid) {
+                _mm512_mask_storeu_epi32(out + i * job->args->out_stride + 16 * j,
+                                         (__mmask16)(columns >> (16 * j)), sum[i][j]);
+            }
+        }
+    }
+}
+
 INLINE void scale(const struct job *job, const int finish, const size_t mr, const size_t nv,
                   __m512i sum[][4])
 {
@@ -77,6 +94,10 @@ INLINE void finish(const struct job *job, const size_t mr, const size_t nv, __m5
 {
     const struct ifd_packed *header = job->args->packed;
     const int finish = header->private_[IFD_PACKED_FINISH];
+    if (finish == IFD_FINISH_NONE) {
+        store_sums(job, mr, nv, sum);
+        return;
+    }
     if (finish == IFD_FINISH_FAST) {
         scale(job, IFD_FINISH_FAST, mr, nv, sum);
     } else if (finish == IFD_FINISH_EXACT) {

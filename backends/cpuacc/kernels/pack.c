@@ -87,7 +87,9 @@ static double power_of_two(int exponent)
 void ifd_pack_header(const struct ifd_requant *requant, struct ifd_packed *header)
 {
     enum ifd_finish finish = IFD_FINISH_FAST;
-    if (requant->round == IFD_ROUND_SINGLE) {
+    if (requant->round == IFD_ROUND_NONE) {
+        finish = IFD_FINISH_NONE;
+    } else if (requant->round == IFD_ROUND_SINGLE) {
         finish = IFD_FINISH_EXACT;
     } else if (requant->round == IFD_ROUND_DOUBLE) {
         /* below the clamp the two roundings of negative results need not be told apart */
@@ -109,6 +111,10 @@ void ifd_pack_header(const struct ifd_requant *requant, struct ifd_packed *heade
 void ifd_pack_tail(const struct ifd_requant *requant, size_t c, size_t n, int32_t folded_bias,
                    size_t width, size_t slot, int32_t *tail)
 {
+    tail[IFD_TAIL_BIAS * width + slot] = folded_bias;
+    if (requant->round == IFD_ROUND_NONE) {
+        return;
+    }
     int32_t multiplier = c < n ? requant->multiplier[c] : 0;
     int shift = c < n ? requant->shift[c] : 0;
     union {
@@ -123,7 +129,6 @@ void ifd_pack_tail(const struct ifd_requant *requant, size_t c, size_t n, int32_
     }
     int32_t half = (int32_t)1 << exponent;
     int32_t away = requant->round == IFD_ROUND_DOUBLE && exponent > 0 ? 1 : 0;
-    tail[IFD_TAIL_BIAS * width + slot] = folded_bias;
     tail[IFD_TAIL_SCALE * width + slot] = scale.i;
     tail[IFD_TAIL_MULTIPLIER * width + slot] = multiplier;
     tail[IFD_TAIL_LEFT * width + slot] = 2 + (shift > 0 ? shift : 0);
@@ -251,6 +256,11 @@ void ifd_pack_gemm_q8(const struct ifd_pack_layout *layout, const struct ifd_gem
                       const struct ifd_requant *requant, void *dst)
 {
     struct ifd_packed *header = dst;
+    struct ifd_pack_layout natural = *layout;
+    if (requant->round == IFD_ROUND_NONE) {
+        natural.quad = natural.lanes;
+        layout = &natural;
+    }
     zero_bytes(dst,
                ifd_pack_gemm_bytes(layout, weights->n, weights->k, weights->taps, IFD_TAIL_ROWS));
     start_header(layout, weights, IFD_TAIL_ROWS, header);

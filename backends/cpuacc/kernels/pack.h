@@ -26,7 +26,12 @@ struct ifd_pack_layout {
 /* Epilogues a q8 table must know, from cheapest to dearest. EXACT rounds
  *   (floor(sum * multiplier / 2^30) + plus) >> right
  * where plus depends on the sign (EXACT_SIGN) or not (EXACT). */
-enum ifd_finish { IFD_FINISH_FAST, IFD_FINISH_EXACT, IFD_FINISH_EXACT_SIGN };
+enum ifd_finish {
+    IFD_FINISH_FAST,
+    IFD_FINISH_EXACT,
+    IFD_FINISH_EXACT_SIGN,
+    IFD_FINISH_NONE /* sums are stored as they are; columns lie in natural order */
+};
 
 /* Meaning of ifd_packed.private_. */
 enum ifd_packed_private {

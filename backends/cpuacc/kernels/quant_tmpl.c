@@ -160,9 +160,8 @@ static void lut_8(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *ou
 
 /* Adding the number just below a half and truncating rounds halves away from zero, and nothing else
  * up; beyond the clamp the exact value does not matter. */
-INLINE vi quantize_vector(vf x, vf scale, vi zero)
+INLINE vi quantize_vector(vf v, vi zero)
 {
-    vf v = vf_div(x, scale);
     v = vf_min(vf_set1(1e6f), vf_max(vf_set1(-1e6f), v));
     vi sign = vi_and(vf_bits(v), vi_set1(INT32_MIN));
     vf half = vf_from_bits(vi_or(vf_bits(vf_set1(0x1.fffffep-2f)), sign));
@@ -170,17 +169,30 @@ INLINE vi quantize_vector(vf x, vf scale, vi zero)
     return vi_min(vi_set1(IFD_Q8_MAX), vi_max(vi_set1(IFD_Q8_MIN), q));
 }
 
+INLINE void quantize_all(size_t n, const float *in, float by, int32_t zero, ifd_q8 *out,
+                         const int is_factor)
+{
+    const vf s = vf_set1(by);
+    const vi z = vi_set1(zero);
+    for (size_t i = 0; i < n; i += VF_LANES) {
+        const vf x = n - i < VF_LANES ? vf_load_n(in + i, n - i) : vf_load(in + i);
+        const vi q = quantize_vector(is_factor ? vf_mul(x, s) : vf_div(x, s), z);
+        if (n - i < VF_LANES) {
+            vi_store_q8_n(out + i, q, n - i);
+        } else {
+            vi_store_q8(out + i, q);
+        }
+    }
+}
+
 static void quantize(size_t n, const float *in, float scale, int32_t zero, ifd_q8 *out)
 {
-    const vf s = vf_set1(scale);
-    const vi z = vi_set1(zero);
-    size_t i = 0;
-    for (; i + VF_LANES <= n; i += VF_LANES) {
-        vi_store_q8(out + i, quantize_vector(vf_load(in + i), s, z));
-    }
-    if (i < n) {
-        vi_store_q8_n(out + i, quantize_vector(vf_load_n(in + i, n - i), s, z), n - i);
-    }
+    quantize_all(n, in, scale, zero, out, 0);
+}
+
+static void quantize_by(size_t n, const float *in, float factor, int32_t zero, ifd_q8 *out)
+{
+    quantize_all(n, in, factor, zero, out, 1);
 }
 
 static void dequantize(size_t n, const ifd_q8 *in, float scale, int32_t zero, float *out)
@@ -196,5 +208,47 @@ static void dequantize(size_t n, const ifd_q8 *in, float scale, int32_t zero, fl
     }
 }
 
-const struct ifd_kern_quant IFD_TABLE = {add_q8,   sub_q8, mul_q8,   blend_q8,
-                                         scale_q8, lut_8,  quantize, dequantize};
+static void range(size_t n, const float *in, float *ret_min, float *ret_max)
+{
+    vf least = vf_set1(0.0f), most = vf_set1(0.0f);
+    size_t i = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES) {
+        const vf x = vf_load(in + i);
+        least = vf_min(x, least);
+        most = vf_max(x, most);
+    }
+    *ret_min = -vf_reduce_max(vf_sub(vf_set1(0.0f), least));
+    *ret_max = vf_reduce_max(most);
+    for (; i < n; i++) {
+        *ret_min = in[i] < *ret_min ? in[i] : *ret_min;
+        *ret_max = in[i] > *ret_max ? in[i] : *ret_max;
+    }
+}
+
+INLINE vf rescale_vector(const struct ifd_rescale_args *args, vf sums, size_t c)
+{
+    const vi offset = vf_bits(vf_load((const float *)(const void *)(args->offset + c)));
+    vf x = vf_mul(vi_to_vf(vi_sub(vf_bits(sums), offset)), vf_load(args->scale + c));
+    x = vf_add(x, vf_load(args->bias + c));
+    return vf_min(vf_max(x, vf_set1(args->min)), vf_set1(args->max));
+}
+
+static void rescale_sums(const struct ifd_rescale_args *args)
+{
+    for (size_t r = 0; r < args->rows; r++) {
+        const float *in = (const float *)(const void *)args->sums + r * args->row;
+        float *out = args->out + r * args->row;
+        size_t c = 0;
+        for (; c + VF_LANES <= args->n; c += VF_LANES) {
+            vf_store(out + c, rescale_vector(args, vf_load(in + c), c));
+        }
+        if (c < args->n) {
+            const vf x = rescale_vector(args, vf_load_n(in + c, args->n - c), c);
+            vf_store_n(out + c, x, args->n - c);
+        }
+    }
+}
+
+const struct ifd_kern_quant IFD_TABLE = {add_q8,      sub_q8, mul_q8,      blend_q8,
+                                         scale_q8,    lut_8,  quantize,    dequantize,
+                                         quantize_by, range,  rescale_sums};

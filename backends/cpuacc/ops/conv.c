@@ -11,7 +11,7 @@
  * f32 layers with fewer channels than a vector holds compute a group of neighbouring pixels as one row (plain and lines):
  * the same convolution with `group` times the channels and the step, whose weights repeat once a pixel, shifted along
  * the line, with zeros round them. */
-#include "backends/cpuacc/ops/product.h"
+#include "backends/cpuacc/ops/dynamic.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,7 @@ enum mode { PLAIN, LINES, ROWS, TILES };
 struct conv_params {
     struct ifd_acc_product product; /* for packing */
     enum mode mode;
-    size_t element; /* bytes: 1 or 4 */
+    size_t element, out_element; /* bytes: 1 or 4 */
     size_t batch, in_h, in_w, in_c, out_h, out_w, out_c;
     size_t kh, kw, stride_y, stride_x, dilation_y, dilation_x, pad_top, pad_left;
     size_t taps, k;                /* as packed */
@@ -63,6 +63,44 @@ static size_t workspace_bytes(const struct conv_params *p)
                         : ifd_acc_product_workspace(&p->product);
 }
 
+/* n values, up to where the next array of them may begin. */
+static size_t padded(size_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+
+/* What makes floats of the sums of a dynamic layer, behind its weights: per channel the scale, the sum of the weights and
+ * the bias. */
+struct channels {
+    float *scale;
+    int32_t *sum;
+    float *bias;
+};
+
+static struct channels packed_channels(const struct conv_params *p, uint8_t *packed)
+{
+    const struct ifd_packed *header = (const struct ifd_packed *)(const void *)packed;
+    float *scale = (float *)(void *)(packed + header->bytes);
+    const size_t n = padded(p->out_c);
+    return (struct channels){
+        .scale = scale, .sum = (int32_t *)(void *)(scale + n), .bias = scale + 2 * n};
+}
+
+static void pack_channels(const struct conv_params *p, uint8_t *packed)
+{
+    const struct channels to = packed_channels(p, packed);
+    const size_t length = p->taps * p->k;
+    const int8_t *w = p->product.weights;
+    for (size_t c = 0; c < p->out_c; c++, w += length) {
+        to.scale[c] = ifd_acc_product_scale(&p->product, c);
+        to.bias[c] = p->product.bias_f32 ? p->product.bias_f32[c] : 0;
+        to.sum[c] = 0;
+        for (size_t i = 0; i < length; i++) {
+            to.sum[c] += w[i];
+        }
+    }
+}
+
 static void pack_weights(const struct ifd_kernels *kernels, const void *context, uint8_t *workspace,
                          uint8_t *packed)
 {
@@ -82,6 +120,9 @@ static void pack_weights(const struct ifd_kernels *kernels, const void *context,
                                           .stride_k = 1};
     if (p->product.is_q8) {
         kernels->gemm_q8.pack(&gemm, &p->product.requant, packed);
+        if (p->product.is_dynamic) {
+            pack_channels(p, packed);
+        }
     } else {
         kernels->gemm_f32.pack(&gemm, bias, packed);
     }
@@ -131,6 +172,9 @@ struct run {
     int32_t *sums;      /* p->tile_rows of row_add, then as many temporary ones */
     uint8_t *rest;      /* of the work memory */
     struct ifd_gemm_args args;
+    const struct ifd_acc_image *images; /* dynamic: of all images, */
+    size_t image;                       /* and the one that rescale is for, counted from 1 */
+    struct ifd_rescale_args rescale;
 };
 
 static void begin(struct run *run, const struct ifd_acc_step *step,
@@ -154,6 +198,48 @@ static void begin(struct run *run, const struct ifd_acc_step *step,
                  .min = p->product.min,
                  .max = p->product.max},
     };
+    if (p->product.is_dynamic) {
+        run->images = (const struct ifd_acc_image *)(const void *)run->in;
+        run->in += ifd_acc_images_bytes(p->batch);
+    }
+}
+
+/* Turns to another image: its offsets and scales go to the work memory. */
+static void begin_image(struct run *run, size_t image)
+{
+    const struct conv_params *p = run->p;
+    if (!p->product.is_dynamic || run->image == image + 1) {
+        return;
+    }
+    run->image = image + 1;
+    const struct channels from = packed_channels(p, (uint8_t *)(uintptr_t)run->args.packed);
+    const struct ifd_acc_image *at = &run->images[image];
+    int32_t *offset = run->sums;
+    float *scale = (float *)(void *)(run->sums + padded(p->out_c));
+    for (size_t c = run->args.n_begin; c < run->args.n_end; c++) {
+        offset[c] = at->zero * from.sum[c];
+        scale[c] = at->scale * from.scale[c];
+    }
+    run->rescale = (struct ifd_rescale_args){.n = run->args.n_end - run->args.n_begin,
+                                             .row = p->out_stride,
+                                             .offset = offset + run->args.n_begin,
+                                             .scale = scale + run->args.n_begin,
+                                             .bias = from.bias + run->args.n_begin,
+                                             .min = p->product.min,
+                                             .max = p->product.max};
+}
+
+/* Rows of one call from row on, before end: tiles of dynamic layers stay within an image. */
+static size_t begin_rows(struct run *run, size_t row, size_t end)
+{
+    const struct conv_params *p = run->p;
+    const size_t pixels = p->out_h * p->out_w;
+    size_t count = end - row < p->tile_rows ? end - row : p->tile_rows;
+    if (p->product.is_dynamic) {
+        begin_image(run, row / pixels);
+        count = pixels - row % pixels < count ? pixels - row % pixels : count;
+    }
+    return count;
 }
 
 /* -weight_zero × the sum of every row's inputs, over all taps. */
@@ -207,8 +293,17 @@ static void apply_tail(const struct run *run)
 static void call(struct run *run, size_t first_row)
 {
     const struct conv_params *p = run->p;
-    run->args.out = run->out + (first_row * p->out_stride + p->out_offset) * p->element;
-    if (p->product.is_q8) {
+    run->args.out = run->out + (first_row * p->out_stride + p->out_offset) * p->out_element;
+    if (p->product.is_dynamic) {
+        run->step->kernels->gemm_q8.run(&run->args);
+        run->rescale.rows = run->args.m;
+        run->rescale.out = (float *)run->args.out + run->args.n_begin;
+        run->rescale.sums = (const int32_t *)(const void *)run->rescale.out;
+        run->step->kernels->quant.rescale(&run->rescale);
+        if (p->tail.exists) {
+            apply_tail(run);
+        }
+    } else if (p->product.is_q8) {
         run->args.row_add = p->has_row_add ? row_sums(run) : NULL;
         run->step->kernels->gemm_q8.run(&run->args);
     } else {
@@ -246,23 +341,26 @@ static void run_plain(const struct ifd_acc_step *step, const struct ifd_acc_fram
         share(&run, frame, p->batch * p->out_h * p->out_w, packed->mr);
     run.args.a_stride = p->k;
     for (size_t row = range.begin; row < range.end; row += run.args.m) {
-        run.args.m = range.end - row < p->tile_rows ? range.end - row : p->tile_rows;
+        run.args.m = begin_rows(&run, row, range.end);
         run.args.a = run.in + row * p->k * p->element;
         call(&run, row);
     }
 }
 
 /* Zero, as the input stores it. Floats are 0 in all bytes. */
-static int zero_byte(const struct conv_params *p)
+static int zero_byte(const struct run *run)
 {
-    return p->product.is_q8 ? (uint8_t)p->product.requant.in_zero : 0;
+    const struct ifd_acc_product *product = &run->p->product;
+    return product->is_dynamic ? (uint8_t)run->images[run->image - 1].zero
+           : product->is_q8    ? (uint8_t)product->requant.in_zero
+                               : 0;
 }
 
 /* Copies the input lines that output lines y … y+count-1 of an image look at, with their padding, to the work memory. */
 static void copy_lines(const struct run *run, const uint8_t *image, size_t y, size_t count)
 {
     const struct conv_params *p = run->p;
-    const int zero = zero_byte(p);
+    const int zero = zero_byte(run);
     const size_t line_bytes = p->line * p->element, left = p->pad_left * p->in_c * p->element;
     const size_t content = p->in_w * p->in_c * p->element;
     const size_t copied = content < line_bytes - left ? content : line_bytes - left;
@@ -297,6 +395,7 @@ static void run_lines(const struct ifd_acc_step *step, const struct ifd_acc_fram
         count = range.end - line < p->tile_lines ? range.end - line : p->tile_lines;
         count = p->out_h - y < count ? p->out_h - y : count;
         run.args.m = count * p->out_w;
+        begin_image(&run, line / p->out_h);
         if (p->is_padded) {
             copy_lines(&run, image, y, count);
             run.args.a = run.rest;
@@ -338,9 +437,9 @@ static void run_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame
         share(&run, frame, p->batch * p->out_h * p->out_w, packed->mr);
     const void **rows = (const void **)(void *)run.rest;
     uint8_t *zeros = run.rest + p->tile_rows * p->taps * sizeof(void *);
-    memset(zeros, zero_byte(p), p->in_c * p->element + IFD_TENSOR_PAD);
     for (size_t row = range.begin; row < range.end; row += run.args.m) {
-        run.args.m = range.end - row < p->tile_rows ? range.end - row : p->tile_rows;
+        run.args.m = begin_rows(&run, row, range.end);
+        memset(zeros, zero_byte(&run), p->in_c * p->element + IFD_TENSOR_PAD);
         run.args.rows = rows;
         point_rows(&run, rows, zeros, row);
         call(&run, row);
@@ -538,6 +637,9 @@ static enum ifd_code add_work(struct ifd_acc_lowering *lowering, struct conv_par
         !ifd_size_align(2 * p->tile_rows * sizeof(int32_t), IFD_TENSOR_ALIGN, &p->sums_bytes)) {
         return ifd_fail(err, IFD_TOO_LARGE, "work memory overflows");
     }
+    if (p->product.is_dynamic) { /* offsets and scales */
+        p->sums_bytes = 2 * padded(p->out_c) * sizeof(float);
+    }
     bytes = p->sums_bytes;
     if (p->mode == LINES && p->is_padded) {
         bytes += ((p->tile_lines - 1) * p->stride_y + p->kh) * p->line * p->element;
@@ -587,7 +689,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
         ifd_acc_fuse_node(lowering, add);
         (void)ifd_acc_in_place(lowering, other, out);
     }
-    if (!p->product.is_q8 && !fuses && activation == IFD_ACT_NONE) {
+    if (p->out_element == sizeof(float) && !fuses && activation == IFD_ACT_NONE) {
         p->tail = ifd_acc_take_tail(lowering, out);
         out = p->tail.exists ? p->tail.out : out;
     }
@@ -608,7 +710,14 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                         : choose_group(p, kernels->gemm_f32.lanes()));
     choose_tiles(p, lowering->host);
     struct ifd_acc_step *step = NULL;
-    enum ifd_code code = ifd_acc_add_step(lowering, run[p->mode], p, operands, 2, out, &step, err);
+    enum ifd_code code = IFD_OK;
+    if (p->product.is_dynamic) {
+        code = ifd_acc_add_images(lowering, operands[0], p->batch, p->in_h * p->in_w * p->in_c,
+                                  false, &p->product, &operands[0], err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_acc_add_step(lowering, run[p->mode], p, operands, 2, out, &step, err);
+    }
     if (code != IFD_OK) {
         return code;
     }
@@ -623,6 +732,9 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     size_t bytes = p->product.is_q8 ? kernels->gemm_q8.packed_bytes(p->out_c, p->k, p->taps)
                                     : kernels->gemm_f32.packed_bytes(p->out_c, p->k, p->taps);
     size_t workspace = workspace_bytes(p);
+    if (p->product.is_dynamic) {
+        bytes += 3 * padded(p->out_c) * sizeof(float);
+    }
     if (p->mode == TILES) {
         bytes = tile_matrices(p) * kernels->gemm_f32.packed_bytes(p->out_c, p->in_c, 1);
         workspace = tile_matrices(p) * p->out_c * p->in_c * sizeof(float);
@@ -675,6 +787,7 @@ static enum ifd_code conv2d_lower(struct ifd_acc_lowering *lowering,
     *p = (struct conv_params){
         .product = product,
         .element = product.is_q8 ? 1 : sizeof(float),
+        .out_element = product.is_q8 && !product.is_dynamic ? 1 : sizeof(float),
         .batch = (size_t)in->dim[0],
         .in_h = (size_t)in->dim[1],
         .in_w = (size_t)in->dim[2],
@@ -742,6 +855,7 @@ static enum ifd_code fully_connected_lower(struct ifd_acc_lowering *lowering,
         .product = product,
         .mode = PLAIN,
         .element = product.is_q8 ? 1 : sizeof(float),
+        .out_element = product.is_q8 && !product.is_dynamic ? 1 : sizeof(float),
         .batch = out->rank > 1 ? (size_t)out->dim[0] : 1,
         .in_h = rows,
         .in_w = 1,

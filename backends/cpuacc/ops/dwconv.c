@@ -1,6 +1,6 @@
 /* depthwise_conv2d. The kernel knows padding, strides and dilation; a channel multiplier above 1 is brought to 1 by
  * repeating every input channel in work memory. */
-#include "backends/cpuacc/ops/product.h"
+#include "backends/cpuacc/ops/dynamic.h"
 
 #include <string.h>
 
@@ -132,8 +132,15 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     const struct ifd_conv2d_attrs *attrs = node->view.attrs;
     const struct ifd_kernels *kernels = lowering->kernels;
     struct ifd_acc_step *step = NULL;
-    enum ifd_code code = ifd_acc_add_step(lowering, run_dw, p, node->input_value, 1,
-                                          node->output_value[0], &step, err);
+    uint32_t in = node->input_value[0];
+    enum ifd_code code = IFD_OK;
+    if (p->product.is_dynamic) {
+        code = ifd_acc_add_images(lowering, in, p->batch, p->in_h * p->in_w * p->in_c, true,
+                                  &p->product, &in, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_acc_add_step(lowering, run_dw, p, &in, 1, node->output_value[0], &step, err);
+    }
     if (code != IFD_OK) {
         return code;
     }

@@ -82,6 +82,12 @@ static double factor(const struct ifd_node_view *node, enum ifd_round round, uin
     return (double)in * (double)weight / out;
 }
 
+static bool is_dynamic(const struct ifd_node_view *node)
+{
+    return node->input[0].desc->dtype == IFD_F32 && node->input[1].desc->dtype == IFD_S8 &&
+           (node->op == IFD_OP_CONV2D || node->op == IFD_OP_DEPTHWISE_CONV2D);
+}
+
 bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
                            struct ifd_err *reason)
 {
@@ -89,7 +95,7 @@ bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
     const enum ifd_dtype weights = node->input[1].desc->dtype;
     const bool has_bias = node->input_count > 2 && node->input[2].desc;
     float min = 0, max = 0;
-    if (dtype != weights || (dtype != IFD_F32 && !ifd_acc_is_q8(dtype)) ||
+    if (!(dtype == weights || is_dynamic(node)) || (dtype != IFD_F32 && !ifd_acc_is_q8(dtype)) ||
         node->output[0].dtype != dtype) {
         ifd_fail(reason, IFD_UNSUPPORTED, "types %s × %s", ifd_dtype_name(dtype),
                  ifd_dtype_name(weights));
@@ -99,6 +105,10 @@ bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
         !ifd_acc_clamp_f32(activation, &min, &max)) {
         ifd_fail(reason, IFD_UNSUPPORTED,
                  "weights that are computed, or an activation that is no clamp");
+        return false;
+    }
+    if (is_dynamic(node) && !sums_fit(node)) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "sums beyond 29 bits");
         return false;
     }
     if (ifd_acc_is_q8(dtype)) {
@@ -162,13 +172,18 @@ enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
     const struct ifd_operand *weights = &node->input[1];
     *ret = (struct ifd_acc_product){
         .is_q8 = ifd_acc_is_q8(node->input[0].desc->dtype),
+        .is_dynamic = is_dynamic(node),
+        .weight_quant = &weights->desc->quant,
         .weights = weights->data.data,
         .weight_bytes = weights->data.size,
         .flip_weights = weights->desc->dtype == IFD_U8,
         .channels = channels,
     };
     (void)ifd_acc_clamp_f32(activation, &ret->min, &ret->max);
-    if (ret->is_q8) {
+    if (ret->is_dynamic) {
+        ret->is_q8 = node->op == IFD_OP_CONV2D;
+        ret->requant = (struct ifd_requant){.round = IFD_ROUND_NONE};
+    } else if (ret->is_q8) {
         return init_requant(lowering, node, activation, round, ret, err);
     }
     ret->bias_f32 =
@@ -176,13 +191,35 @@ enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
     return IFD_OK;
 }
 
+/* Of s8 weights that become floats. */
+static bool widens(const struct ifd_acc_product *product)
+{
+    return product->is_dynamic && !product->is_q8;
+}
+
+float ifd_acc_product_scale(const struct ifd_acc_product *product, size_t channel)
+{
+    return product->weight_quant->scale[product->weight_quant->count > 1 ? channel : 0];
+}
+
 size_t ifd_acc_product_workspace(const struct ifd_acc_product *product)
 {
+    if (widens(product)) {
+        return product->weight_bytes * sizeof(float);
+    }
     return product->flip_weights ? product->weight_bytes : 0;
 }
 
 const void *ifd_acc_product_weights(const struct ifd_acc_product *product, uint8_t *workspace)
 {
+    if (widens(product)) { /* channels lie innermost */
+        float *to = (float *)(void *)workspace;
+        for (size_t i = 0; i < product->weight_bytes; i++) {
+            to[i] = (float)((const int8_t *)product->weights)[i] *
+                    ifd_acc_product_scale(product, i % product->channels);
+        }
+        return to;
+    }
     if (!product->flip_weights) {
         return product->weights;
     }

@@ -11,13 +11,17 @@ struct ifd_acc_product {
     const void *weights; /* s8, u8 or f32, as the file has them */
     size_t weight_bytes;
     bool flip_weights; /* u8: become s8 by XOR 0x80 */
-    size_t channels;   /* of the output */
+    /** f32 data and s8 weights: the data of every image is brought to 8 bits first (ops/dynamic.h). Then conv2d multiplies
+     *  8 bits (is_q8) and makes its sums floats, depthwise_conv2d multiplies floats. */
+    bool is_dynamic;
+    const struct ifd_quant *weight_quant;
+    size_t channels; /* of the output */
     const float *bias_f32;
     struct ifd_requant requant; /* q8 */
     float min, max;             /* f32 */
 };
 
-/** Can the kernels run it? f32 weights with f32 data, s8 or u8 alike; constant weights and bias; an activation that is a
+/** Can the kernels run it? f32 weights with f32 data, s8 or u8 alike, s8 convolutions with f32 data; constant weights and bias; an activation that is a
  *  clamp. weight_axis: dimension of the output channels in the weights. */
 bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
                            struct ifd_err *reason);
@@ -30,10 +34,13 @@ IFD_NODISCARD enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *loweri
                                                  enum ifd_round round, struct ifd_acc_product *ret,
                                                  struct ifd_err *err);
 
+/** Scale of one channel's weights. */
+float ifd_acc_product_scale(const struct ifd_acc_product *product, size_t channel);
+
 /** Temporary memory that ifd_acc_product_weights wants. */
 size_t ifd_acc_product_workspace(const struct ifd_acc_product *product);
 
-/** Weights as s8 (or f32): those of the file, or a flipped copy in workspace. */
+/** Weights as s8 (or f32): those of the file, or a copy in workspace. */
 const void *ifd_acc_product_weights(const struct ifd_acc_product *product, uint8_t *workspace);
 
 #endif

@@ -1,0 +1,110 @@
+/* Quantization of f32 images at run time. */
+#include "backends/cpuacc/ops/dynamic.h"
+
+#include <math.h>
+
+struct images_params {
+    size_t count, elements;
+    bool as_floats;
+    bool is_symmetric; /* around 0, where one scale serves all channels of a conv2d */
+};
+
+size_t ifd_acc_images_bytes(size_t count)
+{
+    return (count * sizeof(struct ifd_acc_image) + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN *
+           IFD_TENSOR_ALIGN;
+}
+
+/* Scale and zero point of numbers between min <= 0 and max >= 0, and the factor to multiply them with. The zero of
+ * -128 ... 127 is taken from the end that rounds less. */
+static struct ifd_acc_image choose(const struct images_params *p, float min, float max,
+                                   float *ret_factor)
+{
+    struct ifd_acc_image image = {.scale = 1, .zero = IFD_Q8_SHIFT_S8};
+    *ret_factor = 0;
+    if (min == max) {
+        return image;
+    }
+    if (p->is_symmetric) {
+        const float most = max > -min ? max : -min;
+        image.scale = most / 127;
+        *ret_factor = 127 / most;
+        return image;
+    }
+    image.scale = (max - min) / 255;
+    *ret_factor = 1.0f / image.scale;
+    const float low = min / image.scale, high = max / image.scale;
+    const float zero = 128 + fabsf(low) < 127 + fabsf(high) ? -128 - low : 127 - high;
+    image.zero += zero >= 127 ? 127 : zero > -128 ? (int32_t)roundf(zero) : -128;
+    return image;
+}
+
+/* Quantized elements that become floats again at a time. */
+#define CHUNK 1024
+
+static void run_images(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct images_params *p = step->params;
+    const struct ifd_kern_quant *quant = &step->kernels->quant;
+    const float *in = ifd_acc_in(step, frame, 0);
+    uint8_t *out = ifd_acc_out(step, frame);
+    struct ifd_acc_image *images = (struct ifd_acc_image *)(void *)out;
+    ifd_q8 *bytes = (ifd_q8 *)out + ifd_acc_images_bytes(p->count);
+    float *floats = (float *)(void *)out;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->elements, 64);
+    for (size_t i = 0; i < p->count; i++) {
+        const float *image = in + i * p->elements;
+        float min = 0, max = 0, factor = 0;
+        quant->range(p->elements, image, &min, &max); /* by each thread: cheaper than to meet */
+        const struct ifd_acc_image to = choose(p, min, max, &factor);
+        if (!p->as_floats) {
+            if (frame->thread == 0) {
+                images[i] = to;
+            }
+            quant->quantize_by(range.end - range.begin, image + range.begin, factor, to.zero,
+                               bytes + i * p->elements + range.begin);
+            continue;
+        }
+        ifd_q8 chunk[CHUNK + IFD_TENSOR_PAD];
+        for (size_t at = range.begin; at < range.end; at += CHUNK) {
+            const size_t n = range.end - at < CHUNK ? range.end - at : CHUNK;
+            quant->quantize_by(n, image + at, factor, to.zero, chunk);
+            quant->dequantize(n, chunk, to.scale, to.zero, floats + i * p->elements + at);
+        }
+    }
+}
+
+static bool scales_differ(const struct ifd_quant *quant)
+{
+    for (uint32_t i = 1; i < quant->count; i++) {
+        if (quant->scale[i] != quant->scale[0]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum ifd_code ifd_acc_add_images(struct ifd_acc_lowering *lowering, uint32_t value, size_t count,
+                                 size_t elements, bool as_floats,
+                                 const struct ifd_acc_product *product, uint32_t *ret_value,
+                                 struct ifd_err *err)
+{
+    struct images_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    struct ifd_acc_step *step = NULL;
+    const size_t bytes = as_floats ? count * elements * sizeof(float)
+                                   : ifd_acc_images_bytes(count) + count * elements;
+    enum ifd_code code = ifd_acc_add_value(lowering, bytes, ret_value, err);
+    if (code == IFD_OK) {
+        code = ifd_acc_add_step(lowering, run_images, p, &value, 1, *ret_value, &step, err);
+    }
+    if (code == IFD_OK) {
+        *p = (struct images_params){.count = count,
+                                    .elements = elements,
+                                    .as_floats = as_floats,
+                                    .is_symmetric =
+                                        !as_floats && !scales_differ(product->weight_quant)};
+        step->max_threads = (uint32_t)(count * elements / 50000) + 1;
+        ifd_acc_name_step(lowering, "quantize", 0, "to 8 bits");
+    }
+    return code;
+}
