@@ -125,6 +125,9 @@ static void run_steps(void *arg, uint32_t index, uint32_t count)
     uint64_t before = step_ns ? binding->now_ns() : 0;
     for (uint32_t i = 0; i < partition->step_count; i++) {
         const struct ifd_acc_step *step = &partition->step[i];
+        if (!step->run) {
+            continue; /* the chain before it has done it */
+        }
         frame.packed = step->block;
         frame.threads = count < step->max_threads ? count : step->max_threads;
         if (index < frame.threads) {

@@ -52,6 +52,14 @@ static enum ifd_code add_storage(struct ifd_acc_lowering *lowering,
     return IFD_OK;
 }
 
+enum ifd_code ifd_acc_add_storage(struct ifd_acc_lowering *lowering, size_t bytes, uint32_t first,
+                                  uint32_t last, uint32_t *ret_storage, struct ifd_err *err)
+{
+    const struct ifd_acc_storage storage = {
+        .place = {.where = IFD_ACC_SCRATCH}, .bytes = bytes, .first = first, .last = last};
+    return add_storage(lowering, &storage, ret_storage, err);
+}
+
 /* ---- values and their storages ---- */
 
 static size_t desc_bytes(const struct ifd_desc *desc)
@@ -281,10 +289,8 @@ enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering, size_t bytes_p
         return ifd_fail(err, IFD_TOO_LARGE, "work memory of %zu bytes per thread overflows",
                         bytes_per_thread);
     }
-    const struct ifd_acc_storage storage = {
-        .place = {.where = IFD_ACC_SCRATCH}, .bytes = bytes, .first = index, .last = index};
     lowering->step[index].work_stride = stride;
-    return add_storage(lowering, &storage, &lowering->wiring[index].work, err);
+    return ifd_acc_add_storage(lowering, bytes, index, index, &lowering->wiring[index].work, err);
 }
 
 enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, const void *source, size_t bytes,
@@ -508,6 +514,9 @@ enum ifd_code ifd_acc_lower(struct ifd_acc_lowering *lowering, size_t *ret_scrat
         if (needs_flip(&view->value[i], IFD_VALUE_OUTPUT)) {
             code = add_flip(lowering, i, err);
         }
+    }
+    if (code == IFD_OK) {
+        code = ifd_acc_join_strips(lowering, err);
     }
     return code == IFD_OK ? lay_out(lowering, ret_scratch, err) : code;
 }

@@ -166,6 +166,16 @@ struct ifd_acc_driver {
 /** NULL if CpuAcc has no driver for it. */
 const struct ifd_acc_driver *ifd_acc_driver(enum ifd_op op);
 
+/** Joins neighbouring steps to chains that are run strip by strip, where what passes between them is too large for the
+ *  second-level cache; before the layout. In strips.c. */
+IFD_NODISCARD enum ifd_code ifd_acc_join_strips(struct ifd_acc_lowering *lowering,
+                                                struct ifd_err *err);
+
+/** A storage of bytes in scratch, alive between two steps. */
+IFD_NODISCARD enum ifd_code ifd_acc_add_storage(struct ifd_acc_lowering *lowering, size_t bytes,
+                                                uint32_t first, uint32_t last,
+                                                uint32_t *ret_storage, struct ifd_err *err);
+
 /** Lowers all nodes, lays out scratch, resolves places. ret_scratch is what a run needs. */
 IFD_NODISCARD enum ifd_code ifd_acc_lower(struct ifd_acc_lowering *lowering, size_t *ret_scratch,
                                           struct ifd_err *err);

@@ -38,9 +38,35 @@ struct ifd_acc_frame {
 struct ifd_acc_step;
 typedef void (*ifd_acc_step_fn)(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
 
+/** What one call of a step's lines->run computes: output lines begin … end-1 of one image.
+ *  in:       line in_first of the image's input; all lines that the window needs are there
+ *  out, add: line begin of the output, and of the operand that is added to it (NULL without) */
+struct ifd_acc_strip {
+    const uint8_t *in;
+    size_t in_first;
+    uint8_t *out;
+    const uint8_t *add;
+    size_t begin, end;
+};
+
+/** A step that can compute some lines of an image from some lines of its input: what it takes to run it together with its
+ *  neighbours, strip by strip (strips.c). Line y reads input lines y*stride - pad … + window - 1, as far as they exist. */
+struct ifd_acc_lines {
+    size_t batch, in_h, out_h;
+    size_t in_line, out_line; /* bytes from line to line */
+    size_t window, stride, pad;
+    void (*run)(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                const struct ifd_acc_strip *strip);
+};
+
+struct ifd_acc_chain;
+
+/** A step of a chain but the first has no run; lines is NULL for steps that cannot be split so. */
 struct ifd_acc_step {
     ifd_acc_step_fn run;
-    const void *params; /* the operator's own, in the partition's arena */
+    const struct ifd_acc_lines *lines;
+    const struct ifd_acc_chain *chain; /* of the first step of one */
+    const void *params;                /* the operator's own, in the partition's arena */
     const struct ifd_kernels *kernels;
     struct ifd_acc_place in[IFD_ACC_STEP_INPUTS];
     struct ifd_acc_place out;

@@ -26,6 +26,7 @@ struct conv_params {
     size_t kh, kw, stride_y, stride_x, dilation_y, dilation_x, pad_top, pad_left;
     size_t taps, k;                /* as packed */
     size_t line;                   /* LINES: elements of a padded line */
+    size_t line_rows;              /* output rows of a line; 0: lines do not fall into rows */
     size_t tile_rows;              /* output rows (pixels) of one call at most */
     size_t tile_lines;             /* LINES: output lines of one call at most, ≥ 1 */
     size_t out_stride, out_offset; /* elements: more than out_c apart inside of a concatenation */
@@ -169,6 +170,7 @@ struct run {
     const uint8_t *in;
     uint8_t *out;
     const uint8_t *add; /* residual, f32 */
+    size_t in_first;    /* LINES: the line of the image that in starts with */
     int32_t *sums;      /* p->tile_rows of row_add, then as many temporary ones */
     uint8_t *rest;      /* of the work memory */
     struct ifd_gemm_args args;
@@ -331,6 +333,18 @@ static struct ifd_acc_range share(struct run *run, const struct ifd_acc_frame *f
     return ifd_acc_share(frame, rows, unit);
 }
 
+/* PLAIN: rows begin … end-1. */
+static void plain_rows(struct run *run, size_t begin, size_t end)
+{
+    const struct conv_params *p = run->p;
+    run->args.a_stride = p->k;
+    for (size_t row = begin; row < end; row += run->args.m) {
+        run->args.m = begin_rows(run, row, end);
+        run->args.a = run->in + row * p->k * p->element;
+        call(run, row);
+    }
+}
+
 static void run_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     struct run run;
@@ -339,12 +353,27 @@ static void run_plain(const struct ifd_acc_step *step, const struct ifd_acc_fram
     const struct ifd_packed *packed = run.args.packed;
     const struct ifd_acc_range range =
         share(&run, frame, p->batch * p->out_h * p->out_w, packed->mr);
-    run.args.a_stride = p->k;
-    for (size_t row = range.begin; row < range.end; row += run.args.m) {
-        run.args.m = begin_rows(&run, row, range.end);
-        run.args.a = run.in + row * p->k * p->element;
-        call(&run, row);
-    }
+    plain_rows(&run, range.begin, range.end);
+}
+
+/* A part of a chain: everything lies where the strip says. */
+static void begin_strip(struct run *run, const struct ifd_acc_step *step,
+                        const struct ifd_acc_frame *frame, const struct ifd_acc_strip *strip)
+{
+    begin(run, step, frame);
+    run->in = strip->in;
+    run->in_first = strip->in_first;
+    run->out = strip->out;
+    run->add = strip->add;
+}
+
+static void strip_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                        const struct ifd_acc_strip *strip)
+{
+    struct run run;
+    begin_strip(&run, step, frame, strip);
+    run.in += (strip->begin - strip->in_first) * step->lines->in_line;
+    plain_rows(&run, 0, (strip->end - strip->begin) * run.p->line_rows);
 }
 
 /* Zero, as the input stores it. Floats are 0 in all bytes. */
@@ -372,8 +401,31 @@ static void copy_lines(const struct run *run, const uint8_t *image, size_t y, si
             continue;
         }
         memset(to, zero, left);
-        memcpy(to + left, image + (in_y - p->pad_top) * content, copied);
+        memcpy(to + left, image + (in_y - p->pad_top - run->in_first) * content, copied);
         memset(to + left + copied, zero, line_bytes - left - copied);
+    }
+}
+
+/* Output lines y … end-1 of one image, to rows from first_row on. */
+static void image_lines(struct run *run, const uint8_t *image, size_t y, size_t end,
+                        size_t first_row)
+{
+    const struct conv_params *p = run->p;
+    const size_t in_line = p->in_w * p->in_c;
+    run->args.row_len = p->out_w;
+    run->args.a_stride = p->stride_x * p->in_c;
+    run->args.tap_stride = p->is_padded ? p->line : in_line;
+    run->args.row_stride = p->stride_y * run->args.tap_stride;
+    for (size_t count = 0; y < end; y += count, first_row += count * p->out_w) {
+        count = end - y < p->tile_lines ? end - y : p->tile_lines;
+        run->args.m = count * p->out_w;
+        if (p->is_padded) {
+            copy_lines(run, image, y, count);
+            run->args.a = run->rest;
+        } else {
+            run->args.a = image + (y * p->stride_y - run->in_first) * in_line * p->element;
+        }
+        call(run, first_row);
     }
 }
 
@@ -383,27 +435,22 @@ static void run_lines(const struct ifd_acc_step *step, const struct ifd_acc_fram
     begin(&run, step, frame);
     const struct conv_params *p = run.p;
     const struct ifd_acc_range range = share(&run, frame, p->batch * p->out_h, 1);
-    const size_t in_line = p->in_w * p->in_c;
-    run.args.row_len = p->out_w;
-    run.args.a_stride = p->stride_x * p->in_c;
-    run.args.tap_stride = p->is_padded ? p->line : in_line;
-    run.args.row_stride = p->stride_y * run.args.tap_stride;
     size_t count = 0;
     for (size_t line = range.begin; line < range.end; line += count) {
-        const size_t y = line % p->out_h;
-        const uint8_t *image = run.in + line / p->out_h * p->in_h * in_line * p->element;
-        count = range.end - line < p->tile_lines ? range.end - line : p->tile_lines;
-        count = p->out_h - y < count ? p->out_h - y : count;
-        run.args.m = count * p->out_w;
+        const size_t y = line % p->out_h, left = p->out_h - y;
+        count = range.end - line < left ? range.end - line : left;
         begin_image(&run, line / p->out_h);
-        if (p->is_padded) {
-            copy_lines(&run, image, y, count);
-            run.args.a = run.rest;
-        } else {
-            run.args.a = image + y * p->stride_y * in_line * p->element;
-        }
-        call(&run, line * p->out_w);
+        image_lines(&run, run.in + line / p->out_h * p->in_h * p->in_w * p->in_c * p->element, y,
+                    y + count, line * p->out_w);
     }
+}
+
+static void strip_lines(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                        const struct ifd_acc_strip *strip)
+{
+    struct run run;
+    begin_strip(&run, step, frame, strip);
+    image_lines(&run, strip->in, strip->begin, strip->end, 0);
 }
 
 /* Row pointers of output pixels row … row+m-1, tap by tap. */
@@ -566,6 +613,7 @@ static size_t choose_group(const struct conv_params *p, size_t lanes)
 static void group_pixels(struct conv_params *p, size_t group)
 {
     p->group = group;
+    p->line_rows = p->out_w % group == 0 ? p->out_w / group : 0;
     p->out_c *= group;
     p->out_stride *= group;
     p->k += (group - 1) * p->pixel_step;
@@ -627,6 +675,30 @@ static void choose_tiles(struct conv_params *p, const struct ifd_host *host)
     const size_t row_bytes =
         p->mode == ROWS ? p->taps * sizeof(void *) + p->in_c * p->element : p->k * p->element;
     p->tile_rows = max_size(48, cache / max_size(1, row_bytes) / 48 * 48);
+}
+
+/* Says how the newest step is run strip by strip. height: of the output, before pixels were grouped. */
+static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct conv_params *p,
+                               size_t batch, size_t height, struct ifd_err *err)
+{
+    if (p->product.is_q8 || p->mode > LINES || p->line_rows == 0) {
+        return IFD_OK;
+    }
+    struct ifd_acc_lines *lines = ifd_acc_params(lowering, 1, sizeof(*lines));
+    if (!lines) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a step");
+    }
+    *lines = (struct ifd_acc_lines){.batch = batch,
+                                    .in_h = p->in_h,
+                                    .out_h = height,
+                                    .in_line = p->in_w * p->in_c * p->element,
+                                    .out_line = p->line_rows * p->out_stride * p->element,
+                                    .window = p->kh,
+                                    .stride = p->stride_y,
+                                    .pad = p->pad_top,
+                                    .run = p->mode == PLAIN ? strip_plain : strip_lines};
+    lowering->step[lowering->step_count - 1].lines = lines;
+    return IFD_OK;
 }
 
 static enum ifd_code add_work(struct ifd_acc_lowering *lowering, struct conv_params *p,
@@ -705,6 +777,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     p->pixel_n = p->out_c;
     p->pixel_k = p->k;
     p->pixel_step = p->stride_x * p->in_c;
+    const size_t batch = p->batch, height = p->out_h;
     group_pixels(p, p->product.is_q8 || slice.exists || p->mode >= ROWS
                         ? 1
                         : choose_group(p, kernels->gemm_f32.lanes()));
@@ -741,7 +814,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     }
     code = ifd_acc_add_pack(lowering, p->product.weights, bytes, workspace,
                             p->mode == TILES ? pack_tiles : pack_weights, p, err);
-    return code == IFD_OK ? add_work(lowering, p, err) : code;
+    code = code == IFD_OK ? add_work(lowering, p, err) : code;
+    return code == IFD_OK ? add_lines(lowering, p, batch, height, err) : code;
 }
 
 static enum ifd_code no_memory(struct ifd_err *err)

@@ -85,6 +85,30 @@ static void run_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *
     }
 }
 
+/* Lines of a strip, seen as an image of their own: the first line that the window reads is its first. */
+static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                     const struct ifd_acc_strip *strip)
+{
+    const struct dw_params *p = step->params;
+    const struct ifd_acc_lines *lines = step->lines;
+    struct ifd_dw_args args = p->args;
+    args.packed = frame->packed + step->packed;
+    size_t count = 0;
+    for (size_t y = strip->begin; y < strip->end; y += count) {
+        count = strip->end - y < p->tile_lines ? strip->end - y : p->tile_lines;
+        const size_t top = y * lines->stride, pad = top < lines->pad ? lines->pad - top : 0;
+        const size_t first = top + pad - lines->pad;
+        const size_t end = (y + count - 1) * lines->stride + lines->window - lines->pad;
+        args.in = strip->in + (first - strip->in_first) * lines->in_line;
+        args.in_h = (end < lines->in_h ? end : lines->in_h) - first;
+        args.pad_top = (uint32_t)pad;
+        args.out = strip->out + (y - strip->begin) * lines->out_line;
+        args.y_begin = 0;
+        args.y_end = count;
+        call(step, p, &args);
+    }
+}
+
 /* The kernels go over their lines once for every vector of channels, so the lines of a call should stay in a part of the
  * second-level cache: an even number of them, because some are done in pairs. */
 static size_t choose_tile_lines(const struct dw_params *p, const struct ifd_host *host)
@@ -125,6 +149,26 @@ static struct ifd_dw_args constant_args(const struct dw_params *p, const struct 
     };
 }
 
+static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct dw_params *p,
+                               struct ifd_err *err)
+{
+    struct ifd_acc_lines *lines = ifd_acc_params(lowering, 1, sizeof(*lines));
+    if (!lines) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a step");
+    }
+    *lines = (struct ifd_acc_lines){.batch = p->batch,
+                                    .in_h = p->in_h,
+                                    .out_h = p->out_h,
+                                    .in_line = p->args.in_line_stride * p->element,
+                                    .out_line = p->args.out_line_stride * p->element,
+                                    .window = (p->kh - 1) * p->args.dilation_y + 1,
+                                    .stride = p->args.stride_y,
+                                    .pad = p->args.pad_top,
+                                    .run = strip_dw};
+    lowering->step[lowering->step_count - 1].lines = lines;
+    return IFD_OK;
+}
+
 static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                             const struct ifd_partition_node *node, struct dw_params *p,
                             struct ifd_err *err)
@@ -157,6 +201,10 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     const size_t kernel_work = p->product.is_q8
                                    ? kernels->dw_q8.scratch_bytes(&p->args, p->kh, p->kw)
                                    : kernels->dw_f32.scratch_bytes(&p->args, p->kh, p->kw);
+    const bool overlaps = p->args.pad_top <= (p->kh - 1) * p->args.dilation_y;
+    if (code == IFD_OK && !p->product.is_q8 && p->multiplier == 1 && kernel_work == 0 && overlaps) {
+        code = add_lines(lowering, p, err);
+    }
     if (code == IFD_OK && p->wide_bytes + kernel_work > 0) {
         code = ifd_acc_add_work(lowering, p->wide_bytes + kernel_work, err);
     }

@@ -1,0 +1,301 @@
+/* Chains: neighbouring steps whose tensors in between are larger than the second-level cache holds are run together, a
+ * strip of lines at a time, so that these tensors never exist as a whole. Each step computes the lines that the next one
+ * has not seen yet; what the next strip will need again moves to the start of the buffer. A thread computes its share of
+ * the last step's lines, and for itself what that needs: no barriers inside, at the price of a few lines that two threads
+ * compute both. */
+#include "backends/cpuacc/lower.h"
+
+#include <string.h>
+
+#define CHAIN_MAX 8
+
+/* Fewer lines at a time than this and the window's overlap costs more than the cache saves. */
+#define STRIP_MIN 4
+
+struct ifd_acc_chain {
+    uint32_t count;
+    size_t strip; /* output lines of the last step at a time */
+    size_t buffer
+        [CHAIN_MAX]; /* of each step's input but the first's: where in the first step's work memory */
+};
+
+/* Lines [first, end) of a tensor. */
+struct span {
+    size_t first, end;
+};
+
+/* The input lines that a step needs for some of its output lines. */
+static struct span input_span(const struct ifd_acc_lines *lines, struct span out)
+{
+    const size_t first = out.first * lines->stride;
+    const size_t end = (out.end - 1) * lines->stride + lines->window;
+    struct span in = {first > lines->pad ? first - lines->pad : 0,
+                      end > lines->pad ? end - lines->pad : 0};
+    in.end = in.end < lines->in_h ? in.end : lines->in_h;
+    in.first = in.first < in.end ? in.first : in.end;
+    return in;
+}
+
+/* ---- running ---- */
+
+/* What a chain's run knows of the input of every step but the first: lines [held.first, held.end) are in the buffer. */
+struct progress {
+    struct span held[CHAIN_MAX];
+};
+
+/* Drops the lines before need and moves the rest to the start of the buffer. */
+static void advance(uint8_t *buffer, size_t line, struct span need, struct span *held)
+{
+    if (need.first > held->first && need.first < held->end) {
+        memmove(buffer, buffer + (need.first - held->first) * line,
+                (held->end - need.first) * line);
+    }
+    *held = (struct span){need.first, held->end > need.first ? held->end : need.first};
+}
+
+/* Output lines `last` of the last step, of image b. */
+static void run_strip(const struct ifd_acc_step *head, struct ifd_acc_frame *frame, size_t b,
+                      struct span last, struct progress *progress)
+{
+    const struct ifd_acc_chain *chain = head->chain;
+    uint8_t *work = ifd_acc_work(head, frame);
+    struct span make[CHAIN_MAX]; /* output lines of every step */
+    make[chain->count - 1] = last;
+    for (uint32_t i = chain->count - 1; i > 0; i--) {
+        const struct span need = input_span(head[i].lines, make[i]);
+        advance(work + chain->buffer[i], head[i].lines->in_line, need, &progress->held[i]);
+        make[i - 1].first = progress->held[i].end;
+        make[i - 1].end = need.end > make[i - 1].first ? need.end : make[i - 1].first;
+    }
+    for (uint32_t i = 0; i < chain->count; i++) {
+        const struct ifd_acc_step *step = &head[i];
+        const struct ifd_acc_lines *lines = step->lines;
+        if (make[i].first == make[i].end) {
+            continue;
+        }
+        struct ifd_acc_strip strip = {.begin = make[i].first, .end = make[i].end};
+        if (i == 0) {
+            strip.in =
+                (const uint8_t *)ifd_acc_in(step, frame, 0) + b * lines->in_h * lines->in_line;
+        } else {
+            strip.in = work + chain->buffer[i];
+            strip.in_first = progress->held[i].first;
+        }
+        const size_t at = (b * lines->out_h + strip.begin) * lines->out_line;
+        if (i + 1 == chain->count) {
+            strip.out = (uint8_t *)ifd_acc_out(step, frame) + at;
+        } else {
+            struct span *held = &progress->held[i + 1];
+            strip.out = work + chain->buffer[i + 1] + (held->end - held->first) * lines->out_line;
+            held->end = strip.end;
+        }
+        const uint8_t *add = ifd_acc_in(step, frame, 1);
+        strip.add = add ? add + at : NULL;
+        frame->packed = step->block;
+        lines->run(step, frame, &strip);
+    }
+}
+
+static void run_chain(const struct ifd_acc_step *head, const struct ifd_acc_frame *frame)
+{
+    const struct ifd_acc_chain *chain = head->chain;
+    const struct ifd_acc_lines *last = head[chain->count - 1].lines;
+    const struct ifd_acc_range range = ifd_acc_share(frame, last->batch * last->out_h, 1);
+    struct ifd_acc_frame own = *frame;
+    struct progress progress = {0};
+    size_t count = 0;
+    for (size_t line = range.begin; line < range.end; line += count) {
+        const size_t y = line % last->out_h;
+        count = range.end - line < chain->strip ? range.end - line : chain->strip;
+        count = last->out_h - y < count ? last->out_h - y : count;
+        if (y == 0) {
+            progress = (struct progress){0};
+        }
+        run_strip(head, &own, line / last->out_h, (struct span){y, y + count}, &progress);
+    }
+}
+
+/* ---- compiling ---- */
+
+static const struct ifd_acc_storage *value_storage(const struct ifd_acc_lowering *lowering,
+                                                   uint32_t value)
+{
+    return &lowering->storage[lowering->value[value].storage];
+}
+
+static size_t packed_bytes(const struct ifd_acc_lowering *lowering, uint32_t step)
+{
+    for (uint32_t i = 0; i < lowering->job_count; i++) {
+        if (lowering->job[i].step == step) {
+            return lowering->job[i].bytes;
+        }
+    }
+    return 0;
+}
+
+/* Does what step i makes go to step i+1 alone, line by line, and is it worth while not to write it out? */
+static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t i, size_t cache)
+{
+    const struct ifd_acc_lines *from = lowering->step[i].lines, *to = lowering->step[i + 1].lines;
+    const uint32_t value = lowering->wiring[i].out;
+    const struct ifd_acc_storage *storage = value_storage(lowering, value);
+    return from && to && lowering->wiring[i + 1].in[0] == value &&
+           lowering->wiring[i + 1].in[1] != value && storage->place.where == IFD_ACC_SCRATCH &&
+           storage->first == i && storage->last == i + 1 && from->batch == to->batch &&
+           from->out_h == to->in_h && from->out_line == to->in_line &&
+           storage->bytes >= cache / 4 && packed_bytes(lowering, i) <= cache / 4 &&
+           packed_bytes(lowering, i + 1) <= cache / 4;
+}
+
+/* Bytes of the buffers of steps first+1 … first+count-1 for strips of so many lines; their offsets through ret_chain. */
+static size_t lay_out_buffers(const struct ifd_acc_step *head, uint32_t count, size_t strip,
+                              size_t start, struct ifd_acc_chain *ret_chain)
+{
+    *ret_chain = (struct ifd_acc_chain){.count = count, .strip = strip};
+    size_t at = start, lines = strip;
+    for (uint32_t i = count - 1; i > 0; i--) {
+        lines = (lines - 1) * head[i].lines->stride + head[i].lines->window;
+        lines = lines < head[i].lines->in_h ? lines : head[i].lines->in_h;
+        ret_chain->buffer[i] = at;
+        at += (lines * head[i].lines->in_line + IFD_TENSOR_PAD + IFD_TENSOR_ALIGN - 1) /
+              IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
+    }
+    return at - start;
+}
+
+/* The tallest strips whose buffers fill at most half of the cache; false if those are too low. */
+static bool choose_strip(const struct ifd_acc_step *head, uint32_t count, size_t cache,
+                         struct ifd_acc_chain *ret_chain, size_t *ret_bytes)
+{
+    const size_t start = head->work_stride, most = head[count - 1].lines->out_h;
+    size_t strip = STRIP_MIN;
+    struct ifd_acc_chain longer;
+    if (lay_out_buffers(head, count, strip, start, ret_chain) > cache / 2) {
+        return false;
+    }
+    while (strip + 2 <= most &&
+           lay_out_buffers(head, count, strip + 2, start, &longer) <= cache / 2) {
+        strip += 2;
+    }
+    *ret_bytes = lay_out_buffers(head, count, strip, start, ret_chain);
+    return true;
+}
+
+/* The chain's result must not overwrite input that another thread's lines still need: values made from its last step on,
+ * and their reshaped views, get memory of their own. */
+static enum ifd_code part_result(struct ifd_acc_lowering *lowering, uint32_t first, uint32_t last,
+                                 struct ifd_err *err)
+{
+    const uint32_t shared = lowering->value[lowering->wiring[last].out].storage;
+    bool is_read = false;
+    for (uint32_t i = first; i <= last; i++) {
+        const uint32_t *in = lowering->wiring[i].in;
+        is_read |= lowering->value[in[0]].storage == shared;
+        is_read |= i < last && in[1] != IFD_NO_VALUE && lowering->value[in[1]].storage == shared;
+    }
+    if (!is_read) {
+        return IFD_OK;
+    }
+    uint32_t own = 0;
+    const enum ifd_code code = ifd_acc_add_storage(lowering, lowering->storage[shared].bytes, last,
+                                                   lowering->storage[shared].last, &own, err);
+    for (uint32_t i = last; code == IFD_OK && i < lowering->step_count; i++) {
+        const uint32_t out = lowering->wiring[i].out;
+        if (lowering->value[out].storage == shared) {
+            lowering->value[out].storage = own;
+        }
+    }
+    for (uint32_t n = 0; code == IFD_OK && n < lowering->view->node_count; n++) {
+        const struct ifd_partition_node *node = &lowering->view->node[n];
+        if (node->view.op == IFD_OP_RESHAPE &&
+            lowering->value[node->input_value[0]].storage == own &&
+            lowering->value[node->output_value[0]].storage == shared) {
+            lowering->value[node->output_value[0]].storage = own;
+        }
+    }
+    return code;
+}
+
+/* All of a chain is alive at once; what passes inside of it lies in the buffers. */
+static void stretch(struct ifd_acc_lowering *lowering, uint32_t storage, uint32_t first,
+                    uint32_t last)
+{
+    struct ifd_acc_storage *s = &lowering->storage[storage];
+    s->first = s->first < first ? s->first : first;
+    s->last = s->last > last ? s->last : last;
+}
+
+static enum ifd_code join(struct ifd_acc_lowering *lowering, uint32_t first,
+                          const struct ifd_acc_chain *chain, size_t bytes, struct ifd_err *err)
+{
+    struct ifd_acc_step *head = &lowering->step[first];
+    struct ifd_acc_wiring *wires = &lowering->wiring[first];
+    const uint32_t last = first + chain->count - 1;
+    struct ifd_acc_chain *copy = ifd_acc_params(lowering, 1, sizeof(*copy));
+    if (!copy) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a chain");
+    }
+    *copy = *chain;
+    enum ifd_code code = part_result(lowering, first, last, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const size_t stride = head->work_stride + bytes;
+    if (wires->work == IFD_NO_VALUE) {
+        code = ifd_acc_add_storage(lowering, 0, first, last, &wires->work, err);
+        if (code != IFD_OK) {
+            return code;
+        }
+    }
+    lowering->storage[wires->work].bytes = stride * lowering->view->max_threads;
+    head->work_stride = stride;
+    for (uint32_t i = first; i <= last; i++) {
+        for (uint32_t k = 0; k < IFD_ACC_STEP_INPUTS; k++) {
+            if (lowering->wiring[i].in[k] != IFD_NO_VALUE) {
+                stretch(lowering, lowering->value[lowering->wiring[i].in[k]].storage, first, last);
+            }
+        }
+        stretch(lowering, lowering->value[lowering->wiring[i].out].storage, first, last);
+        if (lowering->wiring[i].work != IFD_NO_VALUE) {
+            stretch(lowering, lowering->wiring[i].work, first, last);
+        }
+    }
+    for (uint32_t i = first; i < last; i++) {
+        lowering->storage[lowering->value[lowering->wiring[i].out].storage].bytes = 0;
+        lowering->step[i + 1].run = NULL;
+        head->info.macs += lowering->step[i + 1].info.macs;
+        lowering->step[i + 1].info.macs = 0;
+        lowering->step[i + 1].info.kernel = "strips"; /* its time is the first step's */
+        head->max_threads = head->max_threads > lowering->step[i + 1].max_threads
+                                ? head->max_threads
+                                : lowering->step[i + 1].max_threads;
+    }
+    head->run = run_chain;
+    head->chain = copy;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_acc_join_strips(struct ifd_acc_lowering *lowering, struct ifd_err *err)
+{
+    const size_t known = lowering->host->cpu.l2_bytes, cache = known ? known : 256 * 1024;
+    for (uint32_t first = 0; first + 1 < lowering->step_count;) {
+        struct ifd_acc_chain chain, longer;
+        size_t bytes = 0, more = 0;
+        uint32_t count = 1;
+        while (count < CHAIN_MAX && first + count < lowering->step_count &&
+               can_join(lowering, first + count - 1, cache) &&
+               choose_strip(&lowering->step[first], count + 1, cache, &longer, &more)) {
+            chain = longer;
+            bytes = more;
+            count++;
+        }
+        if (count > 1) {
+            const enum ifd_code code = join(lowering, first, &chain, bytes, err);
+            if (code != IFD_OK) {
+                return code;
+            }
+        }
+        first += count;
+    }
+    return IFD_OK;
+}

@@ -1,0 +1,193 @@
+/* Chains of steps that run strip by strip compute what the same steps compute one by one, bit for bit. */
+#include "backends/cpuacc/cpuacc.h"
+#include "inferd/op_attrs.h"
+#include "tests/support/model.h"
+
+#include <string.h>
+
+enum { SIDE = 65, CHANNELS = 20, WIDE = 40, BATCH = 2 };
+
+/* A second-level cache that everything fits into. */
+#define LARGE_CACHE ((size_t)1 << 30)
+
+struct window {
+    int32_t side, stride, dilation;
+};
+
+static uint32_t constant(struct ifd_graph *g, struct ifd_shape shape)
+{
+    static float data[WIDE * WIDE * 9];
+    struct test_random random = {.state = g->node_count + 1};
+    size_t count = 1;
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        count *= (size_t)shape.dim[i];
+    }
+    REQUIRE(count <= sizeof(data) / sizeof(data[0]));
+    for (size_t i = 0; i < count; i++) {
+        data[i] = test_random_f32(&random, -1, 1);
+    }
+    return test_graph_constant(g, "c", shape, data);
+}
+
+/* A convolution or a depthwise one, clamped so that numbers stay small. */
+static uint32_t window(struct ifd_graph *g, enum ifd_op op, uint32_t in, struct ifd_shape weights,
+                       struct window size)
+{
+    struct ifd_err err = {0};
+    const uint32_t filter = constant(g, weights);
+    const uint32_t output = g->value_count;
+    struct ifd_node *node = NULL;
+    uint32_t out = 0;
+    REQUIRE_OK(ifd_graph_add_value(g, "window", &(struct ifd_desc){.dtype = IFD_F32}, &out, &err),
+               &err);
+    EXPECT_INT(out, output);
+    REQUIRE_OK(ifd_graph_add_node(g, op, (const uint32_t[]){in, filter}, 2, &out, 1, &node, &err),
+               &err);
+    struct ifd_conv2d_attrs *attrs = (struct ifd_conv2d_attrs *)(uintptr_t)node->attrs;
+    attrs->window.padding = IFD_PAD_SAME;
+    attrs->window.stride_h = attrs->window.stride_w = size.stride;
+    attrs->window.dilation_h = attrs->window.dilation_w = size.dilation;
+    attrs->activation = IFD_ACT_RELU6;
+    REQUIRE_OK(ifd_graph_infer_node(g, g->node_count - 1, &err), &err);
+    return out;
+}
+
+static uint32_t conv(struct ifd_graph *g, uint32_t in, int64_t from, int64_t to, struct window size)
+{
+    return window(g, IFD_OP_CONV2D, in, SHAPE(to, size.side, size.side, from), size);
+}
+
+static uint32_t depthwise(struct ifd_graph *g, uint32_t in, int64_t channels, struct window size)
+{
+    return window(g, IFD_OP_DEPTHWISE_CONV2D, in, SHAPE(1, size.side, size.side, channels), size);
+}
+
+/* ---- graphs ---- */
+
+typedef uint32_t (*build_fn)(struct ifd_graph *g, uint32_t in);
+
+/* A first layer, then blocks as the MobileNets have them. */
+static uint32_t blocks(struct ifd_graph *g, uint32_t in)
+{
+    uint32_t x = conv(g, in, CHANNELS, CHANNELS, (struct window){3, 2, 1});
+    x = depthwise(g, x, CHANNELS, (struct window){3, 1, 1});
+    x = conv(g, x, CHANNELS, WIDE, (struct window){1, 1, 1});
+    x = depthwise(g, x, WIDE, (struct window){3, 2, 1});
+    return conv(g, x, WIDE, CHANNELS, (struct window){1, 1, 1});
+}
+
+/* The sum takes the memory of what the block began with, if nobody else needs it. */
+static uint32_t residual(struct ifd_graph *g, uint32_t in)
+{
+    const uint32_t begin = conv(g, in, CHANNELS, CHANNELS, (struct window){1, 1, 1});
+    uint32_t x = conv(g, begin, CHANNELS, WIDE, (struct window){1, 1, 1});
+    x = depthwise(g, x, WIDE, (struct window){5, 1, 1});
+    x = conv(g, x, WIDE, CHANNELS, (struct window){1, 1, 1});
+    const uint32_t sum = test_graph_op2(g, IFD_OP_ADD, x, begin, "sum");
+    const uint32_t again = depthwise(g, sum, CHANNELS, (struct window){3, 1, 1});
+    return test_graph_op2(g, IFD_OP_ADD, again, sum, "second_sum");
+}
+
+/* Windows taller than a strip, and holes in them. */
+static uint32_t dilated(struct ifd_graph *g, uint32_t in)
+{
+    uint32_t x = conv(g, in, CHANNELS, WIDE, (struct window){1, 1, 1});
+    x = depthwise(g, x, WIDE, (struct window){3, 1, 4});
+    x = depthwise(g, x, WIDE, (struct window){7, 1, 1});
+    return conv(g, x, WIDE, CHANNELS, (struct window){3, 2, 1});
+}
+
+/* ---- running ---- */
+
+struct result {
+    struct ifd_tensor out;
+    uint32_t chained; /* steps that are part of a chain and not its first */
+};
+
+static struct result run(build_fn build, size_t cache, uint32_t threads)
+{
+    static const struct ifd_backend *const backends[] = {&ifd_backend_cpuacc};
+    struct ifd_err err = {0};
+    struct ifd_engine *engine = NULL;
+    struct ifd_model *model = NULL;
+    struct ifd_instance *instance = NULL;
+    struct result result = {0};
+    const struct ifd_engine_options options = {
+        .alloc = ifd_alloc_system(), .backends = backends, .backend_count = 1};
+    REQUIRE_OK(ifd_engine_create(&options, &engine, &err), &err);
+    engine->registry.host.cpu.l2_bytes = cache;
+    REQUIRE_OK(
+        ifd_model_create(engine, &(struct ifd_model_options){.max_threads = threads}, &model, &err),
+        &err);
+    const struct ifd_shape shape = SHAPE(BATCH, SIDE, SIDE, CHANNELS);
+    const uint32_t in = test_graph_f32(&model->graph, "in", shape);
+    test_graph_io(&model->graph, in, build(&model->graph, in));
+    REQUIRE_OK(test_model_build(model, &err), &err);
+    for (uint32_t i = 0; i < ifd_model_step_count(model); i++) {
+        struct ifd_plan_step step;
+        ifd_model_step(model, i, &step);
+        result.chained += strcmp(step.step.kernel, "strips") == 0;
+    }
+    REQUIRE_OK(ifd_instance_create(
+                   model, &(struct ifd_instance_options){.max_batch = BATCH, .threads = threads},
+                   &instance, &err),
+               &err);
+    struct ifd_tensor x = test_tensor_f32(shape), out = {0};
+    struct test_random random = {.state = 3};
+    for (size_t i = 0; i < x.bytes / sizeof(float); i++) {
+        ((float *)x.data)[i] = test_random_f32(&random, -2, 2);
+    }
+    for (int again = 0; again < 2; again++) {
+        REQUIRE_OK(ifd_instance_run(instance,
+                                    &(struct ifd_io){.input = &x, .output = &out, .batch = BATCH},
+                                    1, &err),
+                   &err);
+    }
+    result.out = test_tensor_f32(out.shape);
+    memcpy(result.out.data, out.data, out.bytes);
+    ifd_release_tensor(ifd_alloc_system(), x.data, x.bytes);
+    ifd_instance_destroy(instance);
+    ifd_model_destroy(model);
+    ifd_engine_destroy(engine);
+    return result;
+}
+
+/* cache: holds some strips, but none of the tensors that chained steps pass on. */
+static void compare(build_fn build, size_t cache, uint32_t chained)
+{
+    const struct result plain = run(build, LARGE_CACHE, 1);
+    EXPECT_INT(plain.chained, 0);
+    for (uint32_t threads = 1; threads <= 3; threads++) {
+        const struct result strips = run(build, cache, threads);
+        EXPECT_INT(strips.chained, chained);
+        REQUIRE(strips.out.bytes == plain.out.bytes);
+        EXPECT(memcmp(strips.out.data, plain.out.data, plain.out.bytes) == 0);
+        ifd_release_tensor(ifd_alloc_system(), strips.out.data, strips.out.bytes);
+    }
+    ifd_release_tensor(ifd_alloc_system(), plain.out.data, plain.out.bytes);
+}
+
+static void blocks_of_several_strides_are_equal(void)
+{
+    compare(blocks, (size_t)256 << 10, 3);
+}
+
+static void sums_in_the_memory_of_their_operand_are_equal(void)
+{
+    compare(residual, (size_t)256 << 10, 2);
+}
+
+static void dilated_and_tall_windows_are_equal(void)
+{
+    compare(dilated, (size_t)1 << 20, 3);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(blocks_of_several_strides_are_equal),
+        T(sums_in_the_memory_of_their_operand_are_equal),
+        T(dilated_and_tall_windows_are_equal),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
