@@ -22,6 +22,12 @@ enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
         ifd_release(alloc, engine, sizeof(*engine));
         return code;
     }
+    engine->wants_cache = options->cache_folder != NULL;
+    if (engine->wants_cache && ifd_cache_open(options->cache_folder, alloc, &engine->cache,
+                                              &engine->cache_why_not) == IFD_NOMEM) {
+        ifd_engine_destroy(engine);
+        return ifd_fail(err, IFD_NOMEM, "no memory for a cache");
+    }
     *ret_engine = engine;
     return IFD_OK;
 }
@@ -29,6 +35,7 @@ enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
 void ifd_engine_destroy(struct ifd_engine *engine)
 {
     if (engine) {
+        ifd_cache_close(engine->cache);
         ifd_registry_finish(&engine->registry);
         ifd_release(engine->alloc, engine, sizeof(*engine));
     }

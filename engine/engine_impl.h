@@ -2,6 +2,7 @@
 #ifndef INFERD_ENGINE_ENGINE_IMPL_H
 #define INFERD_ENGINE_ENGINE_IMPL_H
 
+#include "engine/cache.h"
 #include "engine/exec/instance.h"
 #include "engine/ir/graph.h"
 #include "engine/opt/opt.h"
@@ -11,6 +12,9 @@
 struct ifd_engine {
     const struct ifd_alloc *alloc;
     struct ifd_registry registry;
+    bool wants_cache;
+    struct ifd_cache *cache; /* NULL: not wanted, or cache_why_not */
+    struct ifd_err cache_why_not;
 };
 
 /** The executable for one batch size, with the memory of its plan. */
@@ -31,6 +35,10 @@ struct ifd_model {
     uint32_t max_threads;
     bool no_optimize, low_precision_allowed, releases_weights;
     struct ifd_weights weights; /* releases_weights */
+
+    uint64_t cache_name;
+    struct ifd_cache_entry cache_entry; /* plan[0] may use its parts */
+    struct ifd_err cache_note;          /* info.cache */
 
     struct ifd_model_info info;
     struct ifd_err

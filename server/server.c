@@ -352,10 +352,12 @@ static void init_budget(struct ifd_server *server)
 static enum ifd_code create_engine(struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_server_options *o = &server->options;
-    const struct ifd_engine_options engine = {.alloc = o->alloc,
-                                              .backends = o->backends,
-                                              .backend_count = o->backend_count,
-                                              .exact = o->config->exact};
+    const struct ifd_engine_options engine = {
+        .alloc = o->alloc,
+        .backends = o->backends,
+        .backend_count = o->backend_count,
+        .exact = o->config->exact,
+        .cache_folder = o->config->cache_dir[0] != '\0' ? o->config->cache_dir : NULL};
     enum ifd_code code = ifd_engine_create(&engine, &server->engine, err);
     if (code) {
         return code;

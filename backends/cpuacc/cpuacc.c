@@ -20,9 +20,10 @@ struct ifd_partition {
     uint32_t step_count;
     const struct ifd_acc_pack_job *job; /* step[job->step] says where each one's content is */
     uint32_t job_count;
-    uint8_t *packed; /* what the partition that this one was compiled like does not have */
+    const uint8_t *packed; /* what the partition that this one was compiled like does not have */
     size_t packed_bytes;
-    bool forgets; /* the sources of its jobs are gone */
+    bool owns_packed; /* not that of an earlier start */
+    bool forgets;     /* the sources of its jobs are gone */
 };
 
 /* What the threads of one run share; lies at the start of the run's scratch. */
@@ -169,7 +170,10 @@ static void cpuacc_release(struct ifd_partition *partition)
     if (!partition) {
         return;
     }
-    ifd_release_tensor(partition->alloc, partition->packed, partition->packed_bytes);
+    if (partition->owns_packed) {
+        ifd_release_tensor(partition->alloc, (void *)(uintptr_t)partition->packed,
+                           partition->packed_bytes);
+    }
     ifd_arena_finish(&partition->arena);
     ifd_release(partition->alloc, partition, sizeof(*partition));
 }
@@ -215,16 +219,11 @@ static enum ifd_code share(const struct ifd_partition *like, struct ifd_acc_lowe
     return IFD_OK;
 }
 
-static enum ifd_code pack(struct ifd_partition *partition, const struct ifd_acc_lowering *lowering,
-                          struct ifd_err *err)
+static enum ifd_code run_jobs(const struct ifd_partition *partition,
+                              const struct ifd_acc_lowering *lowering, uint8_t *packed,
+                              struct ifd_err *err)
 {
     const struct ifd_partition_view *view = lowering->view;
-    partition->packed = ifd_acquire_tensor(partition->alloc, lowering->packed_bytes);
-    if (!partition->packed) {
-        return ifd_fail(err, IFD_NOMEM, "CpuAcc: no memory for %zu bytes of packed weights",
-                        lowering->packed_bytes);
-    }
-    partition->packed_bytes = lowering->packed_bytes;
     uint8_t *workspace = ifd_acquire_tensor(partition->alloc, lowering->workspace_bytes);
     if (!workspace) {
         return ifd_fail(err, IFD_NOMEM, "CpuAcc: no memory for %zu bytes to pack with",
@@ -232,14 +231,41 @@ static enum ifd_code pack(struct ifd_partition *partition, const struct ifd_acc_
     }
     for (uint32_t i = 0; i < lowering->job_count; i++) {
         const struct ifd_acc_pack_job *job = &lowering->job[i];
-        job->pack(lowering->kernels, job->params, workspace, partition->packed + job->offset);
-        lowering->step[job->step].block = partition->packed;
+        job->pack(lowering->kernels, job->params, workspace, packed + job->offset);
         if (view->forget) {
-            view->forget(view->forget_context, job->source);
+            view->forget(view->forget_context, job->source); /* at once: memory peaks here */
         }
     }
     ifd_release_tensor(partition->alloc, workspace, lowering->workspace_bytes);
     return IFD_OK;
+}
+
+/* Makes the packed weights, or takes those of an earlier start. */
+static enum ifd_code pack(struct ifd_partition *partition, const struct ifd_acc_lowering *lowering,
+                          struct ifd_err *err)
+{
+    const struct ifd_partition_view *view = lowering->view;
+    enum ifd_code code = IFD_OK;
+    partition->packed_bytes = lowering->packed_bytes;
+    if (view->packed.size == lowering->packed_bytes) {
+        partition->packed = view->packed.data;
+        for (uint32_t i = 0; i < lowering->job_count && view->forget; i++) {
+            view->forget(view->forget_context, lowering->job[i].source);
+        }
+    } else {
+        uint8_t *packed = ifd_acquire_tensor(partition->alloc, lowering->packed_bytes);
+        if (!packed) {
+            return ifd_fail(err, IFD_NOMEM, "CpuAcc: no memory for %zu bytes of packed weights",
+                            lowering->packed_bytes);
+        }
+        partition->packed = packed;
+        partition->owns_packed = true;
+        code = run_jobs(partition, lowering, packed, err);
+    }
+    for (uint32_t i = 0; i < lowering->job_count; i++) {
+        lowering->step[lowering->job[i].step].block = partition->packed;
+    }
+    return code;
 }
 
 static enum ifd_code cpuacc_compile(struct ifd_device *device,
@@ -276,9 +302,11 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
     partition->job = lowering.job;
     partition->job_count = lowering.job_count;
     partition->forgets = view->forget != NULL;
-    *ret_info = (struct ifd_partition_info){.scratch_bytes = CREW_BYTES + scratch,
-                                            .step_count = lowering.step_count,
-                                            .constant_bytes = partition->packed_bytes};
+    *ret_info = (struct ifd_partition_info){
+        .scratch_bytes = CREW_BYTES + scratch,
+        .step_count = lowering.step_count,
+        .constant_bytes = partition->packed_bytes,
+        .packed = {.data = partition->packed, .size = partition->packed_bytes}};
     *ret_partition = partition;
     return IFD_OK;
 }

@@ -93,6 +93,17 @@ void ifd_release_tensor(const struct ifd_alloc *alloc, void *ptr, size_t size)
     }
 }
 
+void ifd_populate_pages(void *ptr, size_t size)
+{
+#ifdef MADV_POPULATE_WRITE
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), before = (uintptr_t)ptr % page;
+    (void)madvise((uint8_t *)ptr - before, before + size, MADV_POPULATE_WRITE);
+#else
+    (void)ptr;
+    (void)size;
+#endif
+}
+
 size_t ifd_discard_pages(void *ptr, size_t size)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)ptr;

@@ -55,6 +55,7 @@ enum ifd_code ifd_file_read_fd(int fd, const char *name, size_t limit_bytes,
     if (!data) {
         return ifd_fail(err, IFD_NOMEM, "no memory for the %zu bytes of \"%s\"", size, name);
     }
+    ifd_populate_pages(data, size);
     ssize_t got = read_whole(fd, data, size);
     if (got < 0 || (size_t)got != size) {
         int saved = errno;

@@ -84,12 +84,12 @@ static void print_json(const struct ifd_session *session, const struct bench_opt
         "{\"model\":\"%s\",\"threads\":%u,\"batch\":%u,\"median_ms\":%.6f,\"p90_ms\":%.6f,\"p99_"
         "ms\":%.6f,"
         "\"min_ms\":%.6f,\"init_ms\":%.3f,\"first_ms\":%.3f,\"rss_mb\":%.2f,\"constant_bytes\":%zu,"
-        "\"arena_bytes\":%zu,",
+        "\"arena_bytes\":%zu,\"from_cache\":%s,",
         options->session.path, options->session.threads ? options->session.threads : 1,
         session->batch, percentile(sorted, options->iterations, 50),
         percentile(sorted, options->iterations, 90), percentile(sorted, options->iterations, 99),
         sorted[0], result->init_ms, result->first_ms, result->rss_mb, session->info->constant_bytes,
-        session->info->arena_bytes);
+        session->info->arena_bytes, session->info->is_from_cache ? "true" : "false");
     if (options->layers) {
         printf("\"layers\":[");
         for (uint32_t i = 0; i < result->step_count; i++) {
@@ -122,6 +122,9 @@ static void print_text(const struct ifd_session *session, const struct bench_opt
            result->init_ms, result->first_ms, result->rss_mb,
            (double)session->info->constant_bytes / 1048576.0,
            (double)session->info->arena_bytes / 1048576.0);
+    if (session->info->cache[0] != '\0') {
+        printf("cache: %s\n", session->info->cache);
+    }
     for (uint32_t i = 0; options->layers && i < result->step_count; i++) {
         struct ifd_plan_step step;
         ifd_model_step(session->model, i, &step);

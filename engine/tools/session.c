@@ -62,7 +62,8 @@ static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_hos
     struct ifd_engine_options engine = {.alloc = session->alloc,
                                         .backends = host->backends,
                                         .backend_count = host->backend_count,
-                                        .exact = options->exact};
+                                        .exact = options->exact,
+                                        .cache_folder = options->cache_folder};
     struct ifd_model_options model = {.max_threads = options->threads,
                                       .no_optimize = options->no_optimize,
                                       .releases_weights = !options->keeps_weights};

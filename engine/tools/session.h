@@ -7,10 +7,11 @@
 
 struct ifd_session_options {
     const char *path;
-    const char *backends; /* "CpuAcc,CpuRef"; NULL: the engine's order */
-    const char *cpu_mask; /* "avx2,avx512"; NULL: all that the CPU has, "none": none */
-    uint32_t threads;     /* 0 = 1 */
-    uint32_t batch;       /* 0 = 1 */
+    const char *backends;     /* "CpuAcc,CpuRef"; NULL: the engine's order */
+    const char *cache_folder; /* of packed weights; NULL: none */
+    const char *cpu_mask;     /* "avx2,avx512"; NULL: all that the CPU has, "none": none */
+    uint32_t threads;         /* 0 = 1 */
+    uint32_t batch;           /* 0 = 1 */
     bool exact, no_optimize;
     bool keeps_weights; /* also those that are packed: for looking at them */
 };
@@ -32,6 +33,13 @@ struct ifd_session_options {
          0,                                                                                        \
          "LIST",                                                                                   \
          "use only these CPU features (none: none)"},                                              \
+        {"cache-dir",                                                                              \
+         IFD_ARG_TEXT,                                                                             \
+         &(options).cache_folder,                                                                  \
+         0,                                                                                        \
+         0,                                                                                        \
+         "DIR",                                                                                    \
+         "keep packed weights here for the next start"},                                           \
         {"threads",                                                                                \
          IFD_ARG_NUMBER,                                                                           \
          &(options).threads,                                                                       \

@@ -215,6 +215,17 @@ static void read_one(struct ifd_load *load, const struct ifd_source *source, int
         (struct ifd_load_version){.number = number, .version = version};
 }
 
+/* What became of --cache-dir for this version. */
+static void log_cache(const struct ifd_load *load, const struct ifd_version *version)
+{
+    char quoted[2 * IFD_ERR_TEXT_BYTES];
+    const char *text = version->engine ? ifd_model_info(version->engine)->cache : "";
+    if (text[0] != '\0') {
+        ifd_log_info(load->options->log, "cache", "name=%s version=%s text=%s", version->name,
+                     version->number_text, ifd_log_quote(text, quoted, sizeof(quoted)));
+    }
+}
+
 static void start_one(struct ifd_load *load, struct ifd_version *version)
 {
     struct ifd_err err = {0};
@@ -232,6 +243,7 @@ static void start_one(struct ifd_load *load, struct ifd_version *version)
     ifd_log_info(load->options->log, "model loaded", "name=%s version=%s backend=%s took_ms=%llu",
                  version->name, version->number_text, version->manifest.backend,
                  (unsigned long long)((ifd_monotonic_ns() - begun_ns) / 1000000));
+    log_cache(load, version);
 }
 
 static void drop_versions(struct ifd_load *load)

@@ -5,9 +5,12 @@
 #include "tests/support/test.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define PORTS 16
 
@@ -171,18 +174,32 @@ static void a_batch_gives_what_its_samples_give(void)
     free_file(file);
 }
 
+/* What a run is to be, and what it was. */
+struct trial {
+    const char *path;
+    bool releases_weights, exact;
+    int64_t batch;
+    const char *cache_folder;
+
+    size_t size, released_bytes;
+    bool is_from_cache;
+    char cache[IFD_ERR_TEXT_BYTES];
+};
+
 /* Runs a batch of random samples and returns what the first output holds; the file is read afresh. */
-static uint8_t *run_random(const char *path, bool releases_weights, int64_t batch, size_t *ret_size,
-                           size_t *ret_released)
+static uint8_t *run_random(struct trial *trial)
 {
+    const char *path = trial->path;
+    const int64_t batch = trial->batch;
     const struct ifd_bytes file = read_file(path);
-    struct ifd_engine_options options = {0};
+    struct ifd_engine_options options = {.cache_folder = trial->cache_folder,
+                                         .exact = trial->exact};
     struct ifd_engine *engine = NULL;
     struct ifd_model *model = NULL;
     struct ifd_instance *instance = NULL;
     struct ifd_err err = {0};
     struct test_random random = {.state = 5};
-    const struct ifd_model_options wish = {.releases_weights = releases_weights};
+    const struct ifd_model_options wish = {.releases_weights = trial->releases_weights};
     const struct ifd_instance_options many = {.max_batch = (uint32_t)batch};
     options.backends = ifd_backends_builtin(&options.backend_count);
     REQUIRE_OK(ifd_engine_create(&options, &engine, &err), &err);
@@ -195,8 +212,10 @@ static uint8_t *run_random(const char *path, bool releases_weights, int64_t batc
     uint8_t *result = calloc(out.bytes, 1);
     REQUIRE(result != NULL);
     memcpy(result, out.data, out.bytes);
-    *ret_size = out.bytes;
-    *ret_released = info->released_bytes;
+    trial->size = out.bytes;
+    trial->released_bytes = info->released_bytes;
+    trial->is_from_cache = info->is_from_cache;
+    (void)snprintf(trial->cache, sizeof(trial->cache), "%s", info->cache);
     free(in.data);
     ifd_instance_destroy(instance);
     ifd_model_destroy(model);
@@ -205,23 +224,100 @@ static uint8_t *run_random(const char *path, bool releases_weights, int64_t batc
     return result;
 }
 
+static bool has_cpuacc(void)
+{
+    uint32_t count = 0;
+    return strcmp(ifd_backends_builtin(&count)[0]->name, "CpuAcc") == 0;
+}
+
+/* Empties and removes. */
+static void remove_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    REQUIRE(folder != NULL);
+    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+        (void)unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    (void)closedir(folder);
+    EXPECT_INT(rmdir(path), 0);
+}
+
+/* The content of the only file of packed weights in a folder is changed. */
+static void spoil(const char *path)
+{
+    DIR *folder = opendir(path);
+    REQUIRE(folder != NULL);
+    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+        if (strlen(entry->d_name) == 16) {
+            const int fd = openat(dirfd(folder), entry->d_name, O_WRONLY);
+            REQUIRE(fd >= 0);
+            EXPECT_INT(pwrite(fd, "spoilt", 6, 20000), 6);
+            (void)close(fd);
+        }
+    }
+    (void)closedir(folder);
+}
+
+static void run_cached(struct trial *trial, const uint8_t *want, bool from_cache, const char *note)
+{
+    uint8_t *got = run_random(trial);
+    EXPECT_BYTES(got, want, trial->size);
+    EXPECT_INT(trial->is_from_cache, from_cache);
+    EXPECT_HAS(trial->cache, note);
+    free(got);
+}
+
+/* The second start packs nothing, whatever is wrong with the folder is a note, and results never change. */
+static void packed_weights_of_an_earlier_start_give_the_same_results(void)
+{
+    static const char *const models[] = {"models/tflite/mobilenet_v1_0.25_128_quant.tflite",
+                                         "models/tflite/face_detection_short_range.tflite"};
+    char folder[] = "/tmp/ifd_cache_XXXXXX";
+    if (!has_cpuacc()) {
+        test_skip("CpuAcc is not built: nothing is packed");
+    }
+    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        struct trial trial = {.path = test_shared(models[i]), .releases_weights = true, .batch = 3};
+        uint8_t *want = run_random(&trial);
+        EXPECT_TEXT(trial.cache, "");
+        (void)snprintf(folder, sizeof(folder), "/tmp/ifd_cache_XXXXXX");
+        REQUIRE(mkdtemp(folder) != NULL);
+        trial.cache_folder = folder;
+        run_cached(&trial, want, false, "packed weights kept");
+        run_cached(&trial, want, true, "bytes of packed weights mapped");
+        trial.releases_weights = false;
+        run_cached(&trial, want, true, "mapped");
+        spoil(folder);
+        run_cached(&trial, want, false, "packed weights kept anew: its check sum is wrong");
+        run_cached(&trial, want, true, "mapped");
+        EXPECT_INT(chmod(folder, 0777), 0);
+        run_cached(&trial, want, false, "others may write it");
+        EXPECT_INT(chmod(folder, 0700), 0);
+        trial.exact = true; /* other kernels, other weights */
+        free(run_random(&trial));
+        EXPECT(!trial.is_from_cache);
+        remove_folder(folder);
+        free(want);
+    }
+}
+
 static void released_weights_change_no_result_of_any_batch(void)
 {
     static const char *const models[] = {"models/tflite/mobilenet_v1_0.25_128_quant.tflite",
                                          "models/tflite/mobilenet_v1_0.25_224_float.tflite",
                                          "models/tflite/face_detection_short_range.tflite"};
-    uint32_t backends = 0;
-    const bool packs = strcmp(ifd_backends_builtin(&backends)[0]->name, "CpuAcc") == 0;
+    const bool packs = has_cpuacc();
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         const char *path = test_shared(models[i]);
         for (int64_t batch = 1; batch <= 6; batch += 5) {
-            size_t size = 0, want_size = 0, released = 0, kept = 0;
-            uint8_t *want = run_random(path, false, batch, &want_size, &kept);
-            uint8_t *got = run_random(path, true, batch, &size, &released);
-            REQUIRE(size == want_size);
-            EXPECT_BYTES(got, want, size);
-            EXPECT_INT(kept, 0);
-            EXPECT(released > 0 || !packs);
+            struct trial keeps = {.path = path, .batch = batch}, releases = keeps;
+            releases.releases_weights = true;
+            uint8_t *want = run_random(&keeps);
+            uint8_t *got = run_random(&releases);
+            REQUIRE(keeps.size == releases.size);
+            EXPECT_BYTES(got, want, keeps.size);
+            EXPECT_INT(keeps.released_bytes, 0);
+            EXPECT(releases.released_bytes > 0 || !packs);
             free(want);
             free(got);
         }
@@ -264,6 +360,7 @@ int main(int argc, char **argv)
         T(every_failing_allocation_of_a_load_is_reported),
         T(failing_allocations_leak_nothing_in_any_backend),
         T(a_batch_gives_what_its_samples_give),
+        T(packed_weights_of_an_earlier_start_give_the_same_results),
         T(released_weights_change_no_result_of_any_batch),
         T(odd_files_run_or_are_refused_in_one_line),
     };

@@ -38,6 +38,10 @@ void *ifd_acquire_tensor(const struct ifd_alloc *alloc, size_t size) IFD_NODISCA
 void ifd_release(const struct ifd_alloc *alloc, void *ptr, size_t size);
 void ifd_release_tensor(const struct ifd_alloc *alloc, void *ptr, size_t size);
 
+/** Asks for the pages of acquired memory at once, which is cheaper than one by one when all of it will be used. Content
+ *  stays. */
+void ifd_populate_pages(void *ptr, size_t size);
+
 /** Gives the pages that lie wholly inside of acquired memory back to the system, and returns their bytes. The memory stays
  *  acquired; what these pages hold is undefined. */
 size_t ifd_discard_pages(void *ptr, size_t size);

@@ -118,6 +118,9 @@ struct ifd_partition_view {
      *  turns single steps into other results. */
     bool exact;
     bool low_precision_allowed; /* the model's owner opted in to bf16/fp16 arithmetic */
+    /** What ifd_partition_info.packed was when the same program compiled the same nodes and constants for the same CPU in an
+     *  earlier start, or empty. To be used in place of packing; stays until release() of every partition of this model. */
+    struct ifd_bytes packed;
     /** May be NULL. Says that neither this partition nor one compiled like it will read a constant again, because its
      *  content is packed. data: that of a constant in .value. Its memory may be given back at once. */
     void (*forget)(void *context, const void *data);
@@ -133,6 +136,8 @@ struct ifd_partition_info {
         scratch_bytes; /* per running instance, aligned to IFD_TENSOR_ALIGN, content undefined before each run */
     uint32_t step_count;   /* for describe() and profiles; ≥ 1 */
     size_t constant_bytes; /* packed weights that this partition itself holds */
+    /** Packed weights that may be kept for the next start (view.packed); they hold no pointers. Empty: nothing. */
+    struct ifd_bytes packed;
     /** Output slot 0 may be bound to the memory of input slot 0 (same bytes). */
     bool can_alias;
 };

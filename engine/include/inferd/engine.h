@@ -33,6 +33,9 @@ struct ifd_engine_options {
     uint32_t cpu_mask; /* features that may be used (enum ifd_cpu_flag); 0 = all that the CPU has */
     bool no_cpu_features; /* with cpu_mask 0: use none at all */
     bool exact;           /* bit-exact kernels for quantized types */
+    /** Folder for packed weights, so that the next start of a model need not pack them; made if its parent is there. Only
+     *  this user may write in it. NULL: none. If it cannot be used, models are loaded without it and say why. */
+    const char *cache_folder;
     void (*debug)(void *context, const char *text);
     void *debug_context;
 };
@@ -117,9 +120,10 @@ struct ifd_model_info {
     bool batch_is_free;
     size_t constant_bytes; /* weights in the file and packed ones */
     size_t packed_bytes;   /* of these, the packed ones: memory beside the file */
-    size_t
-        released_bytes; /* weights that are not in memory any more (releases_weights); not in constant_bytes */
-    size_t arena_bytes; /* per instance at batch 1 */
+    size_t released_bytes; /* not in constant_bytes: given back (releases_weights) */
+    size_t arena_bytes;    /* per instance at batch 1 */
+    const char *cache;     /* for people: what the cache of packed weights did; "" without one */
+    bool is_from_cache;    /* nothing was packed */
     uint32_t node_count, step_count;
 };
 

@@ -1,0 +1,14 @@
+/** What the linker wrote into this program to tell its builds apart (the GNU build id: a hash of its content). */
+#ifndef INFERD_ENGINE_BASE_BUILD_ID_H
+#define INFERD_ENGINE_BASE_BUILD_ID_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define IFD_BUILD_ID_BYTES 20
+
+/** The first bytes of the id of the program or library that holds this function; rest zeroed. Returns the number of bytes
+ *  that are known, 0 if there is no id. Thread: any. */
+size_t ifd_build_id(uint8_t ret_id[IFD_BUILD_ID_BYTES]);
+
+#endif

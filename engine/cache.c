@@ -1,0 +1,485 @@
+/* A file: head, table of parts, parts, check sum of all that. Numbers are in this machine's byte order. */
+#include "engine/cache.h"
+
+#include "engine/base/build_id.h"
+#include "engine/base/mac.h"
+#include "inferd/types.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEY_NAME     "key"
+#define NAME_BYTES   32
+#define PARTS_MAX    ((size_t)1 << 20)
+#define TRAILER      sizeof(uint64_t)
+#define STALE_SECS   60 /* a writer that is slower than this is taken for dead */
+#define OTHERS_WRITE (S_IWGRP | S_IWOTH)
+
+static const char magic[8] = "IFDPACK";
+
+struct head {
+    char magic[8];
+    uint8_t build[24]; /* what packed it */
+    uint64_t name;     /* of the file, so that none can stand for another */
+    uint64_t size;     /* of the file */
+    uint64_t part_count;
+};
+
+struct part {
+    uint64_t offset, size;
+};
+
+struct ifd_cache {
+    const struct ifd_alloc *alloc;
+    int folder;
+    uint8_t key[IFD_MAC_KEY_BYTES];
+    uint8_t build[sizeof(((struct head *)0)->build)];
+};
+
+/* ---- the folder ---- */
+
+static enum ifd_code refuse(const char *verb, const char *what, struct ifd_err *err)
+{
+    return ifd_fail(err, IFD_UNAVAILABLE, "cannot %s %s: %s", verb, what, strerror(errno));
+}
+
+/* Files that somebody else may have written, or may still write, are not used. */
+static enum ifd_code check_owner(const struct stat *info, mode_t forbidden, const char *what,
+                                 struct ifd_err *err)
+{
+    if (info->st_uid != geteuid() && info->st_uid != 0) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "%s belongs to user %u", what,
+                        (unsigned)info->st_uid);
+    }
+    if (info->st_mode & forbidden) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "%s has permissions %03o: others may %s it", what,
+                        (unsigned)info->st_mode & 0777,
+                        info->st_mode & OTHERS_WRITE ? "write" : "read");
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code open_folder(const char *path, int *ret_folder, struct ifd_err *err)
+{
+    struct stat info;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+        return refuse("make", path, err);
+    }
+    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) {
+        return refuse("open", path, err);
+    }
+    enum ifd_code code = fstat(folder, &info) == 0 ? IFD_OK : refuse("look at", path, err);
+    if (code == IFD_OK) {
+        code = check_owner(&info, OTHERS_WRITE, path, err);
+    }
+    if (code != IFD_OK) {
+        (void)close(folder);
+        return code;
+    }
+    *ret_folder = folder;
+    return IFD_OK;
+}
+
+/* Opens a file of the folder that this user wrote and nobody else can change. */
+static enum ifd_code open_file(int folder, const char *name, mode_t forbidden, int *ret_fd,
+                               struct stat *ret_info, struct ifd_err *err)
+{
+    const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) {
+        return ifd_fail(err, IFD_NOT_FOUND, "there is no %s", name);
+    }
+    if (fd < 0) {
+        return refuse("open", name, err);
+    }
+    enum ifd_code code = fstat(fd, ret_info) == 0 ? IFD_OK : refuse("look at", name, err);
+    if (code == IFD_OK && !S_ISREG(ret_info->st_mode)) {
+        code = ifd_fail(err, IFD_UNAVAILABLE, "%s is no file", name);
+    }
+    if (code == IFD_OK) {
+        code = check_owner(ret_info, forbidden, name, err);
+    }
+    if (code != IFD_OK) {
+        (void)close(fd);
+        return code;
+    }
+    *ret_fd = fd;
+    return IFD_OK;
+}
+
+static enum ifd_code read_key(struct ifd_cache *cache, struct ifd_err *err)
+{
+    struct stat info;
+    int fd = -1;
+    enum ifd_code code = open_file(cache->folder, KEY_NAME, 077, &fd, &info, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    if (read(fd, cache->key, sizeof(cache->key)) != (ssize_t)sizeof(cache->key) ||
+        info.st_size != (off_t)sizeof(cache->key)) {
+        code = ifd_fail(err, IFD_UNAVAILABLE, "%s has %lld bytes, expected %zu", KEY_NAME,
+                        (long long)info.st_size, sizeof(cache->key));
+    }
+    (void)close(fd);
+    return code;
+}
+
+static bool write_all(int fd, const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    while (size > 0) {
+        const ssize_t put = write(fd, bytes, size);
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put <= 0) {
+            return false;
+        }
+        bytes += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+/* Of several processes that make a key at once, the first to link it wins; all read what is there then. */
+static enum ifd_code make_key(struct ifd_cache *cache, struct ifd_err *err)
+{
+    uint8_t random[IFD_MAC_KEY_BYTES + 8];
+    char name[NAME_BYTES];
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        return refuse("make", "a key", err);
+    }
+    uint64_t number = 0;
+    memcpy(&number, random + IFD_MAC_KEY_BYTES, sizeof(number));
+    (void)snprintf(name, sizeof(name), "key.%016" PRIx64, number);
+    const int fd = openat(cache->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return refuse("make", "a key", err);
+    }
+    bool ok = write_all(fd, random, IFD_MAC_KEY_BYTES);
+    ok = close(fd) == 0 && ok;
+    ok = ok && (linkat(cache->folder, name, cache->folder, KEY_NAME, 0) == 0 || errno == EEXIST);
+    const enum ifd_code code = ok ? IFD_OK : refuse("make", "a key", err);
+    (void)unlinkat(cache->folder, name, 0);
+    return code;
+}
+
+static enum ifd_code take_key(struct ifd_cache *cache, struct ifd_err *err)
+{
+    enum ifd_code code = read_key(cache, err);
+    if (code == IFD_NOT_FOUND) {
+        code = make_key(cache, err);
+        if (code == IFD_OK) {
+            code = read_key(cache, err);
+        }
+    }
+    return code;
+}
+
+enum ifd_code ifd_cache_open(const char *folder, const struct ifd_alloc *alloc,
+                             struct ifd_cache **ret_cache, struct ifd_err *err)
+{
+    struct ifd_cache *cache = ifd_acquire_zeroed(alloc, 1, sizeof(*cache));
+    if (!cache) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a cache");
+    }
+    cache->alloc = alloc;
+    cache->folder = -1;
+    enum ifd_code code = IFD_OK;
+    if (ifd_build_id(cache->build) == 0) {
+        code = ifd_fail(err, IFD_UNAVAILABLE, "the program has no build id");
+    }
+    if (code == IFD_OK) {
+        code = open_folder(folder, &cache->folder, err);
+    }
+    if (code == IFD_OK) {
+        code = take_key(cache, err);
+    }
+    if (code != IFD_OK) {
+        ifd_cache_close(cache);
+        return code;
+    }
+    *ret_cache = cache;
+    return IFD_OK;
+}
+
+void ifd_cache_close(struct ifd_cache *cache)
+{
+    if (!cache) {
+        return;
+    }
+    if (cache->folder >= 0) {
+        (void)close(cache->folder);
+    }
+    ifd_release(cache->alloc, cache, sizeof(*cache));
+}
+
+/* ---- files ---- */
+
+uint64_t ifd_cache_name(const struct ifd_cache *cache, struct ifd_bytes model,
+                        struct ifd_bytes setup)
+{
+    struct ifd_mac mac;
+    ifd_mac_start(&mac, cache->key);
+    ifd_mac_add(&mac, setup.data, setup.size);
+    ifd_mac_add(&mac, model.data, model.size);
+    return ifd_mac_sum(&mac);
+}
+
+static void file_name(uint64_t name, char text[NAME_BYTES])
+{
+    (void)snprintf(text, NAME_BYTES, "%016" PRIx64, name);
+}
+
+static void part_at(const struct ifd_cache_entry *entry, size_t index, struct part *ret)
+{
+    memcpy(ret, entry->map + sizeof(struct head) + index * sizeof(*ret), sizeof(*ret));
+}
+
+/* Where the first part begins, or the one behind a part that begins at offset; what is left over is padding. False if
+ * the numbers are too large. */
+static bool next_offset(uint64_t offset, uint64_t size, uint64_t *ret)
+{
+    uint64_t end = 0;
+    if (__builtin_add_overflow(offset, size, &end) ||
+        __builtin_add_overflow(end, IFD_TENSOR_PAD + IFD_TENSOR_ALIGN - 1, &end)) {
+        return false;
+    }
+    *ret = end / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
+    return true;
+}
+
+static enum ifd_code check_head(const struct ifd_cache *cache, uint64_t name,
+                                const struct ifd_cache_entry *entry, const struct head *head,
+                                struct ifd_err *err)
+{
+    if (memcmp(head->magic, magic, sizeof(magic)) != 0) {
+        return ifd_fail(err, IFD_CORRUPT, "it is no file of packed weights");
+    }
+    if (memcmp(head->build, cache->build, sizeof(head->build)) != 0) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "another build wrote it");
+    }
+    if (head->name != name) {
+        return ifd_fail(err, IFD_CORRUPT, "it is another model's");
+    }
+    if (head->size != entry->size) {
+        return ifd_fail(err, IFD_CORRUPT, "it has %zu bytes and should have %" PRIu64, entry->size,
+                        head->size);
+    }
+    if (head->part_count > PARTS_MAX ||
+        head->part_count * sizeof(struct part) > entry->size - TRAILER - sizeof(*head)) {
+        return ifd_fail(err, IFD_CORRUPT, "it has no room for %" PRIu64 " parts", head->part_count);
+    }
+    return IFD_OK;
+}
+
+/* Parts lie one behind the other: so everything but the padding is summed up. */
+static enum ifd_code check_parts(const struct ifd_cache *cache, const struct ifd_cache_entry *entry,
+                                 struct ifd_err *err)
+{
+    struct ifd_mac mac;
+    uint64_t sum = 0, offset = 0;
+    const size_t table = entry->part_count * sizeof(struct part);
+    ifd_mac_start(&mac, cache->key);
+    ifd_mac_add(&mac, entry->map, sizeof(struct head) + table);
+    bool fits = next_offset(sizeof(struct head), table, &offset);
+    for (size_t i = 0; i < entry->part_count && fits; i++) {
+        struct part part;
+        part_at(entry, i, &part);
+        const uint64_t begin = offset;
+        fits = part.offset == begin && next_offset(begin, part.size, &offset) &&
+               offset <= entry->size - TRAILER;
+        if (fits) {
+            ifd_mac_add(&mac, entry->map + begin, (size_t)part.size);
+        }
+    }
+    if (!fits || offset != entry->size - TRAILER) {
+        return ifd_fail(err, IFD_CORRUPT, "its parts do not fit");
+    }
+    memcpy(&sum, entry->map + offset, sizeof(sum));
+    if (sum != ifd_mac_sum(&mac)) {
+        return ifd_fail(err, IFD_CORRUPT, "its check sum is wrong");
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code check_content(const struct ifd_cache *cache, uint64_t name,
+                                   struct ifd_cache_entry *entry, struct ifd_err *err)
+{
+    struct head head;
+    memcpy(&head, entry->map, sizeof(head));
+    const enum ifd_code code = check_head(cache, name, entry, &head, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    entry->part_count = (size_t)head.part_count;
+    return check_parts(cache, entry, err);
+}
+
+enum ifd_code ifd_cache_find(const struct ifd_cache *cache, uint64_t name,
+                             struct ifd_cache_entry *ret_entry, struct ifd_err *err)
+{
+    char text[NAME_BYTES];
+    struct stat info;
+    int fd = -1;
+    file_name(name, text);
+    enum ifd_code code = open_file(cache->folder, text, OTHERS_WRITE, &fd, &info, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    if (info.st_size < (off_t)(sizeof(struct head) + TRAILER) ||
+        (uint64_t)info.st_size > SIZE_MAX / 2) {
+        (void)close(fd);
+        return ifd_fail(err, IFD_CORRUPT, "it has %lld bytes", (long long)info.st_size);
+    }
+    struct ifd_cache_entry entry = {.size = (size_t)info.st_size};
+    void *map = mmap(NULL, entry.size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    (void)close(fd);
+    if (map == MAP_FAILED) {
+        return refuse("map", text, err);
+    }
+    entry.map = map;
+    code = check_content(cache, name, &entry, err);
+    if (code != IFD_OK) {
+        ifd_cache_entry_finish(&entry);
+        return code;
+    }
+    *ret_entry = entry;
+    return IFD_OK;
+}
+
+struct ifd_bytes ifd_cache_part(const struct ifd_cache_entry *entry, size_t index)
+{
+    struct part part;
+    part_at(entry, index, &part);
+    return (struct ifd_bytes){.data = entry->map + part.offset, .size = (size_t)part.size};
+}
+
+void ifd_cache_entry_finish(struct ifd_cache_entry *entry)
+{
+    if (entry->map) {
+        (void)munmap((void *)(uintptr_t)entry->map, entry->size);
+    }
+    *entry = (struct ifd_cache_entry){0};
+}
+
+/* ---- writing ---- */
+
+/* One process at a time writes a file; a temporary one that is old belongs to a process that died. */
+static enum ifd_code open_temporary(const struct ifd_cache *cache, const char *name, int *ret_fd,
+                                    struct ifd_err *err)
+{
+    struct stat info;
+    if (fstatat(cache->folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+        (info.st_mtime + STALE_SECS < time(NULL) || info.st_mtime > time(NULL) + STALE_SECS)) {
+        (void)unlinkat(cache->folder, name, 0);
+    }
+    const int fd = openat(cache->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EEXIST) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "another process writes it");
+    }
+    if (fd < 0) {
+        return refuse("make", name, err);
+    }
+    *ret_fd = fd;
+    return IFD_OK;
+}
+
+static bool write_parts(int fd, const struct part *table, const struct ifd_bytes *part,
+                        size_t count, uint64_t end)
+{
+    static const uint8_t zeros[IFD_TENSOR_PAD + IFD_TENSOR_ALIGN] = {0};
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t next = i + 1 < count ? table[i + 1].offset : end;
+        const uint64_t padding = next - table[i].offset - table[i].size;
+        if (!write_all(fd, part[i].data, part[i].size) || !write_all(fd, zeros, (size_t)padding)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Head and table in one piece of memory, up to the first part. */
+static enum ifd_code make_front(const struct ifd_cache *cache, uint64_t name,
+                                const struct ifd_bytes *part, size_t count, uint8_t **ret_front,
+                                uint64_t *ret_bytes, uint64_t *ret_end, struct ifd_err *err)
+{
+    uint64_t first = 0;
+    struct head head = {.name = name, .part_count = count};
+    memcpy(head.magic, magic, sizeof(magic));
+    memcpy(head.build, cache->build, sizeof(head.build));
+    if (count > PARTS_MAX || !next_offset(sizeof(head), count * sizeof(struct part), &first)) {
+        return ifd_fail(err, IFD_TOO_LARGE, "%zu parts", count);
+    }
+    uint8_t *front = ifd_acquire_zeroed(cache->alloc, 1, (size_t)first);
+    if (!front) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for %zu parts", count);
+    }
+    uint64_t end = first;
+    bool fits = true;
+    for (size_t i = 0; i < count; i++) {
+        const struct part entry = {.offset = end, .size = part[i].size};
+        memcpy(front + sizeof(head) + i * sizeof(entry), &entry, sizeof(entry));
+        fits = fits && next_offset(end, part[i].size, &end);
+    }
+    head.size = end + TRAILER;
+    memcpy(front, &head, sizeof(head));
+    if (!fits) {
+        ifd_release(cache->alloc, front, (size_t)first);
+        return ifd_fail(err, IFD_TOO_LARGE, "%zu parts", count);
+    }
+    *ret_front = front;
+    *ret_bytes = first;
+    *ret_end = end;
+    return IFD_OK;
+}
+
+static bool write_file(const struct ifd_cache *cache, int fd, const uint8_t *front,
+                       uint64_t front_bytes, uint64_t end, const struct ifd_bytes *part,
+                       size_t count)
+{
+    struct ifd_mac mac;
+    ifd_mac_start(&mac, cache->key);
+    ifd_mac_add(&mac, front, sizeof(struct head) + count * sizeof(struct part));
+    for (size_t i = 0; i < count; i++) {
+        ifd_mac_add(&mac, part[i].data, part[i].size);
+    }
+    const uint64_t sum = ifd_mac_sum(&mac);
+    const struct part *table = (const void *)(front + sizeof(struct head));
+    return write_all(fd, front, (size_t)front_bytes) && write_parts(fd, table, part, count, end) &&
+           write_all(fd, &sum, sizeof(sum));
+}
+
+enum ifd_code ifd_cache_write(const struct ifd_cache *cache, uint64_t name,
+                              const struct ifd_bytes *part, size_t part_count, struct ifd_err *err)
+{
+    char text[NAME_BYTES], temporary[NAME_BYTES + 4];
+    uint8_t *front = NULL;
+    uint64_t front_bytes = 0, end = 0;
+    int fd = -1;
+    file_name(name, text);
+    (void)snprintf(temporary, sizeof(temporary), "%s.new", text);
+    enum ifd_code code = make_front(cache, name, part, part_count, &front, &front_bytes, &end, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    code = open_temporary(cache, temporary, &fd, err);
+    if (code == IFD_OK) {
+        bool ok = write_file(cache, fd, front, front_bytes, end, part, part_count);
+        ok = close(fd) == 0 && ok;
+        if (!ok || renameat(cache->folder, temporary, cache->folder, text) != 0) {
+            code = ifd_fail(err, IFD_IO, "cannot write %s: %s", text, strerror(errno));
+            (void)unlinkat(cache->folder, temporary, 0);
+        }
+    }
+    ifd_release(cache->alloc, front, (size_t)front_bytes);
+    return code;
+}
