@@ -462,8 +462,13 @@ static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err
         .after_turn_arg = server->service,
         .max_connections = o->config->max_connections,
         .max_connections_per_address = o->config->max_connections_per_address,
-        .idle_timeout_secs = o->config->idle_timeout_secs,
+        .max_header_bytes = o->config->max_header_bytes,
+        .header_timeout_secs = o->config->header_timeout_secs,
         .receive_timeout_secs = o->config->receive_timeout_secs,
+        .send_timeout_secs = o->config->send_timeout_secs,
+        .min_receive_rate = o->config->min_receive_rate,
+        .min_send_rate = o->config->min_send_rate,
+        .idle_timeout_secs = o->config->idle_timeout_secs,
     };
     return ifd_http_create(&http, &server->http, err);
 }

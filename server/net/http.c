@@ -13,6 +13,13 @@ static void run_needed(void *arg)
     }
 }
 
+static void give_reserve(struct ifd_http *http)
+{
+    if (http->reserve_fd >= 0) {
+        (void)close(http->reserve_fd);
+    }
+}
+
 enum ifd_code ifd_http_create(const struct ifd_http_options *options, struct ifd_http **ret_http,
                               struct ifd_err *err)
 {
@@ -21,8 +28,11 @@ enum ifd_code ifd_http_create(const struct ifd_http_options *options, struct ifd
         return ifd_fail(err, IFD_NOMEM, "no memory for the HTTP server");
     }
     http->options = *options;
+    http->reserve_fd = -1;
+    ifd_accept_reserve(http);
     enum ifd_code code = ifd_timer_create(options->loop, ifd_http_sweep, http, &http->sweep, err);
     if (code) {
+        give_reserve(http);
         ifd_release(options->alloc, http, sizeof(*http));
         return code;
     }
@@ -39,13 +49,26 @@ static enum ifd_code serve(struct ifd_http *http, int fd, const struct ifd_liste
         (void)close(fd);
         return ifd_fail(err, IFD_TOO_LARGE, "more than %d listening sockets", IFD_LISTENERS_MAX);
     }
-    struct ifd_listener *l = &http->listener[http->listener_count];
+    struct ifd_listener *l = &http->listener[http->listener_count++];
     *l = *as;
-    enum ifd_code code = ifd_mhd_start(l, fd, err);
+    l->fd = fd;
+    enum ifd_code code = ifd_mhd_start(l, err);
     if (!code) {
-        http->listener_count++;
+        code = ifd_watch_create(http->options.loop, fd, ifd_accept_ready, l, &l->accepts, err);
     }
-    return code;
+    return code ? code : ifd_timer_create(http->options.loop, ifd_accept_retry, l, &l->retry, err);
+}
+
+static void stop_accepting(struct ifd_listener *l)
+{
+    ifd_watch_destroy(l->accepts);
+    ifd_timer_destroy(l->retry);
+    l->accepts = NULL;
+    l->retry = NULL;
+    if (l->fd >= 0) {
+        (void)close(l->fd);
+    }
+    l->fd = -1;
 }
 
 enum ifd_code ifd_http_serve(struct ifd_http *http, int fd, bool is_local_admin,
@@ -68,7 +91,8 @@ void ifd_http_drain(struct ifd_http *http, ifd_loop_fn on_idle, void *arg)
     http->is_draining = true;
     for (uint32_t i = 0; i < http->listener_count; i++) {
         if (!http->listener[i].page) {
-            ifd_mhd_quiesce(&http->listener[i]);
+            ifd_accept_ready(&http->listener[i]); /* who has been let in by the system is served */
+            stop_accepting(&http->listener[i]);
         }
     }
     if (http->open_count == 0) {
@@ -95,11 +119,15 @@ void ifd_http_destroy(struct ifd_http *http)
         return;
     }
     http->on_idle = NULL;
+    http->is_stopping = true;
     ifd_loop_before_wait(http->options.loop, NULL, NULL);
     run_needed(http);
     for (uint32_t i = 0; i < http->listener_count; i++) {
+        stop_accepting(&http->listener[i]);
         ifd_mhd_stop(&http->listener[i]);
     }
+    ifd_linger_sweep(http, true);
+    give_reserve(http);
     ifd_timer_destroy(http->sweep);
     ifd_transfer_free_spare(http);
     ifd_release(http->options.alloc, http, sizeof(*http));

@@ -25,8 +25,13 @@ struct ifd_http_options {
     void *after_turn_arg;
     uint32_t max_connections;             /* per listener */
     uint32_t max_connections_per_address; /* 0: no bound */
-    uint32_t idle_timeout_secs;           /* no byte moves on a connection */
-    uint32_t receive_timeout_secs;        /* from the request line to the last byte of the body */
+    uint32_t max_header_bytes;            /* request line included */
+    uint32_t
+        header_timeout_secs; /* from the connection, or the first byte, to the end of the header */
+    uint32_t receive_timeout_secs;            /* for the body */
+    uint32_t send_timeout_secs;               /* until the client has taken the answer */
+    uint32_t min_receive_rate, min_send_rate; /* bytes a second, over some seconds; 0: no bound */
+    uint32_t idle_timeout_secs;               /* between requests */
 };
 
 IFD_NODISCARD enum ifd_code ifd_http_create(const struct ifd_http_options *options,

@@ -1,22 +1,33 @@
 /** The rooms behind http.h, for each other:
  *
- *    http.c       life: create, serve, drain, destroy
- *    http_mhd.c   libmicrohttpd: its callbacks, its answers; the only file that knows the library
- *    request.c    what becomes of a request: gate, API, body, answer
- *    transfer.c   requests as objects: memory, lists, how they ended
- *    sweep.c      clients that left, clients that never finish
+ *    http.c         life: create, serve, drain, destroy
+ *    accept.c       listening sockets: who is let in, what when descriptors run out
+ *    connection.c   connections as objects; what is said to them past the library
+ *    http_mhd.c     libmicrohttpd: its callbacks, its answers; the only file that knows the library
+ *    request.c      what becomes of a request: gate, API, body, answer
+ *    transfer.c     requests as objects: memory, how they ended
+ *    sweep.c        clients that left, clients that are too slow
+ *    linger.c       closing so that the last answer arrives
  *
  *  Thread: loop only. */
 #ifndef INFERD_SERVER_NET_HTTP_IMPL_H
 #define INFERD_SERVER_NET_HTTP_IMPL_H
 
+#include <sys/socket.h>
+
 #include "server/net/body.h"
 #include "server/net/gate.h"
 #include "server/net/http.h"
+#include "server/net/pace.h"
 
 #define IFD_LISTENERS_MAX 4
 /** How often clients are looked at. */
-#define IFD_SWEEP_MS 250
+#define IFD_SWEEP_MS UINT64_C(250)
+/** Connections that linger at a time; more are closed the short way. */
+#define IFD_LINGER_MAX 64
+
+struct ifd_connection;
+struct ifd_listener;
 
 /** RECEIVING (headers, then body) or SWALLOWING (refused already, the small rest of the body is read so that the connection
  *  can stay) → WAITING (the API has it; the connection is suspended unless the answer came at once) → ANSWERED (handed to
@@ -29,35 +40,54 @@ enum ifd_transfer_state {
     IFD_TRANSFER_GONE
 };
 
-struct ifd_listener;
-struct ifd_transfer_list;
-
 /** One request, from its request line to the end of its answer. */
 struct ifd_transfer {
     struct ifd_http_exchange exchange;
     struct ifd_listener *listener;
-    void *connection; /* the library's */
-    int fd;
+    struct ifd_connection *connection;
     struct ifd_arena arena;
     struct ifd_body body;
     size_t url_bytes, swallowed_bytes, answer_bytes;
+    uint64_t since_ms; /* of what it does now: header, body, answer */
+    struct ifd_pace receive_pace;
+    int said_status; /* told past the library; 0: nothing */
     enum ifd_transfer_state state;
     bool has_headers, is_chunked, is_open, is_in_handler, is_suspended, is_abandoned, is_late;
-    struct ifd_transfer *previous, *next;
-    struct ifd_transfer_list *list;
+    struct ifd_transfer *next; /* in http->spare */
 };
 
-/** Oldest first. */
-struct ifd_transfer_list {
-    struct ifd_transfer *first, *last;
+/** A client's address without its port; of IPv6 the network (/64), because whoever has one address has all of it. */
+struct ifd_client {
+    bool is_known; /* not a UNIX socket */
+    uint8_t bytes[16];
+};
+
+struct ifd_connection {
+    struct ifd_listener *listener;
+    void *library;                 /* the library's */
+    struct ifd_transfer *transfer; /* NULL: between requests */
+    struct ifd_connection *previous, *next;
+    struct ifd_client client;
+    int fd;
+    struct ifd_pace send_pace;
+    uint64_t since_ms;   /* it was accepted, or its last request was over */
+    uint64_t looked_ms;  /* between requests: when seen_bytes was true */
+    uint64_t seen_bytes; /* received so far */
+    uint64_t
+        dirty_ms; /* since when a request trickles in whose first line is not complete; 0: none */
+    bool is_fresh, is_ending; /* no request yet; shut down, the library does not know yet */
+    bool wants_linger;
 };
 
 struct ifd_listener {
     struct ifd_http *http;
-    void *daemon; /* the library's */
+    int fd; /* -1: accepts no more */
+    struct ifd_watch *accepts;
+    struct ifd_timer *retry;          /* while there are no descriptors */
+    struct ifd_connection *accepting; /* on its way through the library's callback */
+    void *daemon;                     /* the library's */
     struct ifd_watch *watch;
     struct ifd_timer *timer;
-    uint64_t due_ms; /* of the timer, while it is active */
     bool needs_run, is_local_admin;
     ifd_http_page_fn page; /* answers instead of the API; NULL: the API */
     void *page_arg;
@@ -65,34 +95,80 @@ struct ifd_listener {
     uint32_t connections;
 };
 
+struct ifd_lingerer {
+    struct ifd_http *http;
+    struct ifd_watch *watch; /* NULL: this place is free */
+    int fd;
+    uint64_t until_ms;
+    size_t dropped_bytes;
+};
+
 struct ifd_http {
     struct ifd_http_options options;
     struct ifd_listener listener[IFD_LISTENERS_MAX];
     uint32_t listener_count;
-    struct ifd_transfer_list receiving, suspended;
+    struct ifd_connection *connections;
     struct ifd_transfer *spare;
-    uint32_t spare_count, open_count, waiting_count;
+    uint32_t spare_count, open_count, waiting_count, linger_count;
+    struct ifd_lingerer lingerer[IFD_LINGER_MAX];
+    int reserve_fd; /* given up for a moment to refuse a client when there are no descriptors; -1: not there */
     struct ifd_timer *sweep;
-    bool is_draining;
+    bool is_draining, is_stopping;
     ifd_loop_fn on_idle;
     void *on_idle_arg;
 };
 
+static inline uint64_t ifd_http_now_ms(const struct ifd_http *http)
+{
+    return ifd_loop_now_ms(http->options.loop);
+}
+
+static inline void ifd_count_limit(struct ifd_metric_set *metrics, enum ifd_limit limit)
+{
+    ifd_metric_add(metrics, IFD_METRIC_LIMIT_HITS, (uint32_t)limit, 1);
+}
+
+/* ---- accept.c ---- */
+
+/** Accepts what waits; arg is struct ifd_listener. */
+void ifd_accept_ready(void *arg);
+/** Of the timer of a listener that ran out of descriptors. */
+void ifd_accept_retry(void *arg);
+/** Takes a descriptor in reserve. */
+void ifd_accept_reserve(struct ifd_http *http);
+
+/* ---- connection.c ---- */
+
+/** NULL: no memory. fd stays the caller's until the library has it. */
+struct ifd_connection *ifd_connection_begin(struct ifd_listener *listener, int fd,
+                                            const struct ifd_client *client);
+/** The library has closed it, but not its descriptor; or never took it. */
+void ifd_connection_end(struct ifd_connection *c);
+
+/** Writes an answer past the library, which has not begun one, and says that it is the last. 503 and 429 invite to try
+ *  again. text: static, no quotes. */
+void ifd_connection_say(int fd, int status, const char *text);
+
+/** Ends it, whatever it does, because of a limit, which is counted. */
+void ifd_connection_cut(struct ifd_connection *c, enum ifd_limit limit);
+
+/** What the system counts: received, taken by the client, and written but not taken yet (then has_unsent). */
+struct ifd_connection_bytes {
+    uint64_t received, taken;
+    bool has_unsent;
+};
+/** false: it does not count (UNIX sockets). */
+bool ifd_connection_bytes(const struct ifd_connection *c, struct ifd_connection_bytes *ret);
+
 /* ---- transfer.c ---- */
 
-/** In state RECEIVING, counted and listed. uri: the target as it came. NULL: no memory. */
-struct ifd_transfer *ifd_transfer_begin(struct ifd_listener *listener, void *connection, int fd,
-                                        const char *uri);
+/** In state RECEIVING, counted. uri: the target as it came. NULL: no memory. */
+struct ifd_transfer *ifd_transfer_begin(struct ifd_connection *c, const char *uri);
 
-/** How the library ended it. */
-enum ifd_transfer_end { IFD_TRANSFER_SENT, IFD_TRANSFER_TIMED_OUT, IFD_TRANSFER_CUT };
-
-/** Counts, logs, closes and recycles. client: a socket address, may be NULL. */
-void ifd_transfer_end(struct ifd_transfer *t, enum ifd_transfer_end how,
+/** How the library ended it; page_status: of the answer that it gave itself, or 0. Counts, logs, closes and recycles.
+ *  client: a socket address, may be NULL. */
+void ifd_transfer_end(struct ifd_transfer *t, bool is_complete, int page_status,
                       const struct sockaddr *client);
-
-void ifd_transfer_enlist(struct ifd_transfer_list *list, struct ifd_transfer *t);
-void ifd_transfer_unlist(struct ifd_transfer *t);
 
 /** Frees those that wait for reuse. */
 void ifd_transfer_free_spare(struct ifd_http *http);
@@ -127,14 +203,23 @@ bool ifd_request_closes(const struct ifd_transfer *t);
 /** Of the timer; arg is struct ifd_http. */
 void ifd_http_sweep(void *arg);
 
+/* ---- linger.c ---- */
+
+/** Keeps the connection of fd, which stays the caller's and will be closed, until the client has taken what was sent:
+ *  a socket that is closed with bytes unread is reset, and a reset overtakes the answer. */
+void ifd_linger(struct ifd_http *http, int fd);
+/** Closes those whose time is over; all of them if is_end. */
+void ifd_linger_sweep(struct ifd_http *http, bool is_end);
+
 /* ---- http_mhd.c ---- */
 
-/** Owns fd, also on error. */
-IFD_NODISCARD enum ifd_code ifd_mhd_start(struct ifd_listener *listener, int fd,
-                                          struct ifd_err *err);
+/** Errors: INTERNAL, NOMEM, UNAVAILABLE; ifd_mhd_stop is due in any case. */
+IFD_NODISCARD enum ifd_code ifd_mhd_start(struct ifd_listener *listener, struct ifd_err *err);
+/** Closes every connection. */
 void ifd_mhd_stop(struct ifd_listener *listener);
-/** Accepts no further connection. */
-void ifd_mhd_quiesce(struct ifd_listener *listener);
+/** Hands a socket over, also on error (false): listener->accepting becomes its connection. */
+bool ifd_mhd_take(struct ifd_listener *listener, int fd, const struct sockaddr *address,
+                  socklen_t size);
 /** Lets the library do everything that it can do now; arg is struct ifd_listener. */
 void ifd_mhd_run(void *arg);
 /** The listener runs soon. */

@@ -3,14 +3,13 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <microhttpd.h>
 
 #include "engine/base/str.h"
 
-/* Per connection, for the request line and headers; the rest buffers body bytes between two reads. The library clears all
- * of it after every request, so more costs time. */
+/* Per connection, for twice the header that is allowed: its text, what the library notes of it, and the head of the answer;
+ * the rest buffers body bytes between two reads. The library clears all of it after every request, so more costs time. */
 #define CONNECTION_MEMORY_BYTES ((size_t)16384)
 /* Answers up to this size are copied together, so that head and body leave in one system call. */
 #define FLAT_ANSWER_BYTES ((size_t)16384)
@@ -35,10 +34,7 @@ void ifd_mhd_run(void *arg)
         }
     }
     l->needs_run = false;
-    uint64_t due_ms = ifd_loop_now_ms(options->loop) + timeout_ms;
-    bool is_active = ifd_timer_is_active(l->timer);
-    if (has_timeout && (!is_active || due_ms < l->due_ms)) {
-        l->due_ms = due_ms;
+    if (has_timeout) { /* there is more than one turn of the loop should do */
         ifd_timer_start(l->timer, timeout_ms, 0);
     }
 }
@@ -47,16 +43,15 @@ static void suspend(struct ifd_transfer *t)
 {
     t->is_suspended = true;
     t->listener->http->waiting_count++;
-    MHD_suspend_connection(t->connection);
+    MHD_suspend_connection(t->connection->library);
 }
 
 void ifd_mhd_resume(struct ifd_transfer *t)
 {
-    ifd_transfer_unlist(t);
     if (t->is_suspended) {
         t->is_suspended = false;
         t->listener->http->waiting_count--;
-        MHD_resume_connection(t->connection);
+        MHD_resume_connection(t->connection->library);
         t->listener->needs_run = true;
     }
 }
@@ -66,8 +61,8 @@ struct ifd_str ifd_mhd_header(const struct ifd_http_exchange *exchange, const ch
     const struct ifd_transfer *t = exchange->transport;
     const char *value = NULL;
     size_t size = 0;
-    if (MHD_lookup_connection_value_n(t->connection, MHD_HEADER_KIND, name, strlen(name), &value,
-                                      &size) != MHD_YES) {
+    if (MHD_lookup_connection_value_n(t->connection->library, MHD_HEADER_KIND, name, strlen(name),
+                                      &value, &size) != MHD_YES) {
         return (struct ifd_str){0};
     }
     return ifd_str_trim((struct ifd_str){.data = value, .size = size});
@@ -139,23 +134,19 @@ static enum MHD_Result send_answer(struct ifd_transfer *t)
         ok = ok && MHD_add_response_header(response, "Connection", "close");
     }
     enum MHD_Result result =
-        ok ? MHD_queue_response(t->connection, (unsigned int)r->status, response) : MHD_NO;
+        ok ? MHD_queue_response(t->connection->library, (unsigned int)r->status, response) : MHD_NO;
     MHD_destroy_response(response);
     return result;
 }
 
 /* ---- callbacks: a request ---- */
 
-static int socket_of(struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    return info ? info->connect_fd : -1;
-}
-
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *connection)
 {
-    return ifd_transfer_begin(cls, connection, socket_of(connection), uri);
+    (void)cls;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return ifd_transfer_begin(info->socket_context, uri);
 }
 
 /* The path goes to the API as it came: what "%2F" means is decided there, once. */
@@ -185,14 +176,18 @@ static const char *check_header(const struct ifd_transfer *t, struct ifd_gate *g
     }
     /* The method is the first byte of the header as it lies in the library's buffer. */
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(t->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+        MHD_get_connection_info(t->connection->library, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     /* The path's text goes on with the query. */
     const char *why =
         ifd_gate_request_line(gate, method, (struct ifd_str){.data = url, .size = t->url_bytes},
                               ifd_str(t->exchange.path.data), version, ret_status);
-    (void)MHD_get_connection_values_n(t->connection, MHD_HEADER_KIND, gate_field, gate);
+    (void)MHD_get_connection_values_n(t->connection->library, MHD_HEADER_KIND, gate_field, gate);
     if (info) {
         ifd_gate_end(gate, method + info->header_size);
+    }
+    if (info && info->header_size > t->listener->http->options.max_header_bytes) {
+        *ret_status = 431;
+        return "the header is larger than --http-max-header-size";
     }
     return why ? why : ifd_gate_check(gate, strcmp(version, "HTTP/1.1") == 0, ret_status);
 }
@@ -254,13 +249,10 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     *context = NULL;
     const union MHD_ConnectionInfo *client =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    enum ifd_transfer_end how = IFD_TRANSFER_CUT;
-    if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
-        how = IFD_TRANSFER_SENT;
-    } else if (why == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED) {
-        how = IFD_TRANSFER_TIMED_OUT;
-    }
-    ifd_transfer_end(t, how, client ? client->client_addr : NULL);
+    const union MHD_ConnectionInfo *page =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_HTTP_STATUS);
+    ifd_transfer_end(t, why == MHD_REQUEST_TERMINATED_COMPLETED_OK,
+                     page ? (int)page->http_status : 0, client ? client->client_addr : NULL);
 }
 
 /* ---- callbacks: a connection ---- */
@@ -269,24 +261,57 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
                           enum MHD_ConnectionNotificationCode what)
 {
     struct ifd_listener *l = cls;
-    struct ifd_metric_set *metrics = l->metrics;
-    bool is_new = what == MHD_CONNECTION_NOTIFY_STARTED;
-    l->connections += is_new ? 1 : (uint32_t)-1;
-    ifd_metric_add(metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_CONNECTIONS,
-                   is_new && l->connections == l->http->options.max_connections);
-    (void)connection;
-    (void)context;
-    ifd_metric_add(metrics, IFD_METRIC_CONNECTIONS_ACCEPTED, 0, is_new);
-    ifd_metric_add(metrics, IFD_METRIC_CONNECTIONS_OPEN, 0, is_new ? 1 : (uint64_t)-1);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        *context = l->accepting;
+        l->accepting->library = connection;
+        l->accepting = NULL;
+    } else {
+        ifd_connection_end(*context);
+    }
 }
 
-/* The library closes a connection above the bound of its address without a callback: this is how it tells. (At the bound of
- * all connections it does not accept at all.) */
-static void count_refusal(const struct ifd_listener *l, const char *text)
+bool ifd_mhd_take(struct ifd_listener *l, int fd, const struct sockaddr *address, socklen_t size)
 {
-    if (strncmp(text, "Server reached connection limit", 31) == 0) {
-        ifd_metric_add(l->metrics, IFD_METRIC_CONNECTIONS_REFUSED, IFD_REFUSAL_ADDRESS, 1);
-        ifd_metric_add(l->metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_ADDRESS, 1);
+    if (MHD_add_connection(l->daemon, fd, address, size) == MHD_YES) {
+        return true;
+    }
+    if (l->accepting) {
+        l->accepting->fd = -1; /* closed already */
+        ifd_connection_end(l->accepting);
+        l->accepting = NULL;
+    }
+    return false;
+}
+
+/* Between header and first callback the library reads Content-Length. One that it cannot read it refuses in a head that it
+ * writes twice: this answers before it, once. Whose it is, the library does not say. */
+static void refuse_lengths(const struct ifd_listener *l, int status, const char *text)
+{
+    for (struct ifd_connection *c = l->http->connections; c; c = c->next) {
+        uint64_t length = 0;
+        struct ifd_transfer *t = c->transfer;
+        if (c->listener != l || !t || t->has_headers || t->said_status > 0) {
+            continue;
+        }
+        struct ifd_str value = ifd_mhd_header(&t->exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+        if (value.data && !ifd_str_u64(value, &length)) {
+            ifd_connection_say(c->fd, status, text);
+            c->wants_linger = true;
+            t->said_status = status;
+        }
+    }
+}
+
+/* What the library tells in no other way. */
+static void heed(const struct ifd_listener *l, const char *text)
+{
+    if (strncmp(text, "Failed to parse `Content-Length'", 32) == 0) {
+        refuse_lengths(l, 400, "Content-Length is not a number");
+    } else if (strncmp(text, "Too large value of 'Content-Length'", 35) == 0) {
+        refuse_lengths(l, 413, "Content-Length is too large");
+    } else if (strstr(text, "HTTP response code is 431") ||
+               strstr(text, "HTTP response code is 414")) {
+        ifd_count_limit(l->metrics, IFD_LIMIT_HEADER);
     }
 }
 
@@ -296,57 +321,47 @@ static void library_log(void *cls, const char *format, va_list args)
     char text[256], quoted[300];
     (void)vsnprintf(text, sizeof(text), format, args);
     text[strcspn(text, "\n")] = '\0';
-    count_refusal(l, text);
+    heed(l, text);
     ifd_log_debug(l->http->options.log, "http library", "text=%s",
                   ifd_log_quote(text, quoted, sizeof(quoted)));
 }
 
 /* ---- life ---- */
 
-static struct MHD_Daemon *start_daemon(struct ifd_listener *l, int fd)
+static struct MHD_Daemon *start_daemon(struct ifd_listener *l)
 {
     const struct ifd_http_options *o = &l->http->options;
+    size_t memory_bytes = (size_t)o->max_header_bytes * 2;
+    if (memory_bytes < CONNECTION_MEMORY_BYTES) {
+        memory_bytes = CONNECTION_MEMORY_BYTES;
+    }
+    /* Connections are counted, and their time is measured, before and beside the library. */
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, l,
-        MHD_OPTION_EXTERNAL_LOGGER, library_log, l, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
+        NULL, NULL, on_access, l, MHD_OPTION_EXTERNAL_LOGGER, library_log, l,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, l, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
         l, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, l, MHD_OPTION_UNESCAPE_CALLBACK,
-        keep_escapes, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY_BYTES,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)o->max_connections,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned int)o->max_connections_per_address,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)o->idle_timeout_secs, MHD_OPTION_END);
+        keep_escapes, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory_bytes,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)o->max_connections, MHD_OPTION_END);
 }
 
-enum ifd_code ifd_mhd_start(struct ifd_listener *l, int fd, struct ifd_err *err)
+enum ifd_code ifd_mhd_start(struct ifd_listener *l, struct ifd_err *err)
 {
-    l->daemon = start_daemon(l, fd);
+    l->daemon = start_daemon(l);
     if (!l->daemon) {
-        (void)close(fd);
         return ifd_fail(err, IFD_INTERNAL, "the HTTP library did not start");
     }
     struct ifd_loop *loop = l->http->options.loop;
     int epoll_fd = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     enum ifd_code code = ifd_watch_create(loop, epoll_fd, ifd_mhd_run, l, &l->watch, err);
-    if (!code) {
-        code = ifd_timer_create(loop, ifd_mhd_run, l, &l->timer, err);
-    }
-    if (code) {
-        ifd_mhd_stop(l);
-    }
-    return code;
+    return code ? code : ifd_timer_create(loop, ifd_mhd_run, l, &l->timer, err);
 }
 
 void ifd_mhd_stop(struct ifd_listener *l)
 {
     ifd_watch_destroy(l->watch);
     ifd_timer_destroy(l->timer);
-    MHD_stop_daemon(l->daemon);
-}
-
-void ifd_mhd_quiesce(struct ifd_listener *l)
-{
-    MHD_socket fd = MHD_quiesce_daemon(l->daemon);
-    if (fd != MHD_INVALID_SOCKET) {
-        (void)close(fd);
+    if (l->daemon) {
+        MHD_stop_daemon(l->daemon);
     }
 }

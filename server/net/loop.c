@@ -258,6 +258,15 @@ enum ifd_code ifd_watch_create(struct ifd_loop *loop, int fd, ifd_loop_fn fn, vo
     return IFD_OK;
 }
 
+void ifd_watch_pause(struct ifd_watch *watch, bool is_paused)
+{
+    if (is_paused) {
+        (void)uv_poll_stop(&watch->handle);
+    } else {
+        (void)uv_poll_start(&watch->handle, UV_READABLE, on_readable);
+    }
+}
+
 static void free_watch(uv_handle_t *handle)
 {
     struct ifd_watch *watch = handle->data;

@@ -49,6 +49,8 @@ void ifd_timer_destroy(struct ifd_timer *timer); /* NULL is fine */
 IFD_NODISCARD enum ifd_code ifd_watch_create(struct ifd_loop *loop, int fd, ifd_loop_fn fn,
                                              void *arg, struct ifd_watch **ret_watch,
                                              struct ifd_err *err);
+/** Paused: fn is not called, however readable fd is. */
+void ifd_watch_pause(struct ifd_watch *watch, bool is_paused);
 void ifd_watch_destroy(struct ifd_watch *watch); /* NULL is fine */
 
 /** Milliseconds on the loop's clock, as of the start of this turn. */

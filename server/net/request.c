@@ -33,6 +33,14 @@ bool ifd_request_closes(const struct ifd_transfer *t)
     return t->exchange.response.close_connection || t->is_chunked || t->listener->http->is_draining;
 }
 
+static enum ifd_next answered(struct ifd_transfer *t)
+{
+    t->state = IFD_TRANSFER_ANSWERED;
+    t->since_ms = ifd_http_now_ms(t->listener->http);
+    t->connection->send_pace = (struct ifd_pace){.since_ms = t->since_ms};
+    return IFD_NEXT_SEND;
+}
+
 /* Answers before the body was read: swallows a small body first, otherwise ends the connection. */
 static enum ifd_next answer_early(struct ifd_transfer *t, const struct ifd_gate *gate)
 {
@@ -46,8 +54,8 @@ static enum ifd_next answer_early(struct ifd_transfer *t, const struct ifd_gate 
         return IFD_NEXT_READ;
     }
     t->exchange.response.close_connection = true;
-    t->state = IFD_TRANSFER_ANSWERED;
-    return IFD_NEXT_SEND;
+    t->connection->wants_linger = true;
+    return answered(t);
 }
 
 static enum ifd_next refuse(struct ifd_transfer *t, const struct ifd_gate *gate, int status,
@@ -73,6 +81,7 @@ enum ifd_next ifd_request_headers(struct ifd_transfer *t, const struct ifd_gate 
     t->is_chunked = gate->transfer_encoding > 0;
     t->exchange.method = method_of(method);
     t->exchange.received_ns = ifd_monotonic_ns();
+    t->since_ms = t->receive_pace.since_ms = ifd_http_now_ms(t->listener->http);
     if (why) {
         return refuse(t, gate, status, why);
     }
@@ -118,10 +127,8 @@ enum ifd_next ifd_request_body(struct ifd_transfer *t, const void *data, size_t 
 
 static enum ifd_next handle(struct ifd_transfer *t)
 {
-    ifd_transfer_unlist(t);
     if (t->state == IFD_TRANSFER_SWALLOWING) {
-        t->state = IFD_TRANSFER_ANSWERED;
-        return IFD_NEXT_SEND;
+        return answered(t);
     }
     t->state = IFD_TRANSFER_WAITING;
     t->exchange.body = ifd_body_data(&t->body);
@@ -129,11 +136,7 @@ static enum ifd_next handle(struct ifd_transfer *t)
     t->is_in_handler = true;
     ifd_api_handle(t->listener->http->options.api, &t->exchange);
     t->is_in_handler = false;
-    if (t->state == IFD_TRANSFER_ANSWERED) {
-        return IFD_NEXT_SEND;
-    }
-    ifd_transfer_enlist(&t->listener->http->suspended, t);
-    return IFD_NEXT_SUSPEND;
+    return t->state == IFD_TRANSFER_ANSWERED ? answered(t) : IFD_NEXT_SUSPEND;
 }
 
 enum ifd_next ifd_request_ready(struct ifd_transfer *t)
@@ -143,7 +146,7 @@ enum ifd_next ifd_request_ready(struct ifd_transfer *t)
     case IFD_TRANSFER_SWALLOWING:
         return handle(t);
     case IFD_TRANSFER_ANSWERED: /* resumed */
-        return IFD_NEXT_SEND;
+        return answered(t);
     case IFD_TRANSFER_WAITING:
     case IFD_TRANSFER_GONE:
         break;
@@ -166,7 +169,5 @@ void ifd_request_abandon(struct ifd_transfer *t)
     if (ifd_api_abandon(t->listener->http->options.api, &t->exchange)) {
         t->state = IFD_TRANSFER_GONE;
         ifd_mhd_resume(t);
-    } else {
-        ifd_transfer_unlist(t); /* respond() will come and resume it */
-    }
+    } /* else respond() will come and resume it */
 }

@@ -1,80 +1,171 @@
-/* Clients that left while they waited, clients that never finish their request. */
+/* Clients that left while they waited, and clients that take longer than they may: to send a header, to send a body, to
+ * take an answer, to ask again. The library knows only a timeout of inactivity, which one byte now and then defeats; these
+ * are deadlines. */
 #include "server/net/http_impl.h"
 
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
-
-#include "engine/base/clock.h"
 
 #define SWEEP_FDS 64
+/* Connections between requests are asked this often what they received. */
+#define LOOK_MS UINT64_C(2000)
 
-static void end_receiving(struct ifd_transfer *t)
-{
-    ifd_transfer_unlist(t);
-    (void)shutdown(t->fd, SHUT_RDWR); /* the library sees the end and completes it */
-    t->listener->needs_run = true;
-}
+/* ---- clients that left ---- */
 
-/* The client has closed in the middle of a request. The library misses that when data and end arrive together, because it
- * waits for another edge. */
-static void end_if_cut_off(struct ifd_transfer *t)
+/* The library misses an end that arrives together with data, because it waits for another edge. */
+static void end_if_cut_off(struct ifd_connection *c)
 {
     int unread = 0;
-    if (ioctl(t->fd, FIONREAD, &unread) == 0 && unread == 0) {
-        end_receiving(t);
+    if (ioctl(c->fd, FIONREAD, &unread) == 0 && unread == 0) {
+        c->is_ending = true;
+        (void)shutdown(c->fd, SHUT_RDWR);
+        c->listener->needs_run = true;
     }
 }
 
-/* Calls fn for those whose client has closed. */
-static void sweep_closed(struct ifd_transfer_list *list, uint64_t now_ns,
-                         void (*fn)(struct ifd_transfer *t))
+/* In the middle of a request, for longer than most requests take. */
+static bool may_have_left(const struct ifd_connection *c, uint64_t now_ms)
 {
-    struct ifd_transfer *t = list->first;
-    while (t) {
+    const struct ifd_transfer *t = c->transfer;
+    return t && !c->is_ending && !t->is_abandoned && t->state <= IFD_TRANSFER_WAITING &&
+           now_ms - t->since_ms >= IFD_SWEEP_MS;
+}
+
+static void sweep_closed(struct ifd_http *http, uint64_t now_ms)
+{
+    struct ifd_connection *c = http->connections;
+    while (c) {
         struct pollfd fds[SWEEP_FDS];
-        struct ifd_transfer *of[SWEEP_FDS];
+        struct ifd_connection *of[SWEEP_FDS];
         nfds_t count = 0;
-        for (; t && count < SWEEP_FDS; t = t->next) {
-            if (now_ns - t->exchange.received_ns < (uint64_t)IFD_SWEEP_MS * 1000000) {
-                continue;
+        for (; c && count < SWEEP_FDS; c = c->next) {
+            if (may_have_left(c, now_ms)) {
+                fds[count] = (struct pollfd){.fd = c->fd, .events = POLLRDHUP};
+                of[count++] = c;
             }
-            fds[count] = (struct pollfd){.fd = t->fd, .events = POLLRDHUP};
-            of[count++] = t;
         }
         if (count == 0 || poll(fds, count, 0) <= 0) {
             continue;
         }
         for (nfds_t i = 0; i < count; i++) {
-            if (fds[i].revents) {
-                fn(of[i]);
+            if (fds[i].revents && of[i]->transfer->state == IFD_TRANSFER_WAITING) {
+                ifd_request_abandon(of[i]->transfer);
+            } else if (fds[i].revents) {
+                end_if_cut_off(of[i]);
             }
         }
     }
 }
 
-static void sweep_late(struct ifd_http *http, uint64_t now_ns)
+/* ---- clients that are slow ---- */
+
+static void look_at_receiving(struct ifd_connection *c, uint64_t now_ms)
 {
-    uint64_t limit_ns = (uint64_t)http->options.receive_timeout_secs * 1000000000u;
-    struct ifd_transfer *next = NULL;
-    for (struct ifd_transfer *t = http->receiving.first; t; t = next) {
-        next = t->next;
-        if (now_ns - t->exchange.received_ns >= limit_ns) {
-            t->is_late = true;
-            ifd_metric_add(t->listener->metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_RECEIVE, 1);
-            end_receiving(t);
+    const struct ifd_http_options *o = &c->listener->http->options;
+    struct ifd_transfer *t = c->transfer;
+    uint64_t took_ms = now_ms - t->since_ms;
+    if (!t->has_headers) {
+        if (took_ms >= (uint64_t)o->header_timeout_secs * 1000) {
+            ifd_connection_cut(c, IFD_LIMIT_HEADER_TIME);
         }
+    } else if (took_ms >= (uint64_t)o->receive_timeout_secs * 1000) {
+        ifd_connection_cut(c, IFD_LIMIT_RECEIVE);
+    } else if (ifd_pace_is_slow(&t->receive_pace, now_ms, t->body.size + t->swallowed_bytes,
+                                o->min_receive_rate)) {
+        ifd_connection_cut(c, IFD_LIMIT_RECEIVE_RATE);
+    }
+}
+
+/* The client does not take what was written, by us or by the system for us. */
+static bool is_slow_reader(struct ifd_connection *c, uint64_t now_ms,
+                           const struct ifd_connection_bytes *bytes)
+{
+    uint32_t min_rate = c->listener->http->options.min_send_rate;
+    return ifd_pace_is_slow(&c->send_pace, now_ms, bytes->taken, min_rate) && bytes->has_unsent;
+}
+
+static void look_at_sending(struct ifd_connection *c, uint64_t now_ms)
+{
+    uint64_t limit_ms = (uint64_t)c->listener->http->options.send_timeout_secs * 1000;
+    struct ifd_connection_bytes bytes;
+    if (now_ms - c->transfer->since_ms >= limit_ms) {
+        ifd_connection_cut(c, IFD_LIMIT_SEND);
+    } else if (now_ms - c->send_pace.since_ms >= IFD_PACE_WINDOW_MS &&
+               ifd_connection_bytes(c, &bytes) && is_slow_reader(c, now_ms, &bytes)) {
+        ifd_connection_cut(c, IFD_LIMIT_SEND_RATE);
+    }
+}
+
+/* Does a request trickle in? The library does not say before its first line is complete. And was the last answer taken?
+ * The library has forgotten it once the system has it. */
+static void look_for_bytes(struct ifd_connection *c, uint64_t now_ms)
+{
+    struct ifd_connection_bytes bytes;
+    if (now_ms - c->looked_ms < LOOK_MS || !ifd_connection_bytes(c, &bytes)) {
+        return;
+    }
+    if (c->seen_bytes > 0 && bytes.received > c->seen_bytes && c->dirty_ms == 0) {
+        c->dirty_ms = c->looked_ms;
+    }
+    c->seen_bytes = bytes.received;
+    c->looked_ms = now_ms;
+    if (is_slow_reader(c, now_ms, &bytes)) {
+        ifd_connection_cut(c, IFD_LIMIT_SEND_RATE);
+    }
+}
+
+static void look_at_idle(struct ifd_connection *c, uint64_t now_ms)
+{
+    const struct ifd_http_options *o = &c->listener->http->options;
+    uint64_t header_ms = (uint64_t)o->header_timeout_secs * 1000;
+    if (!c->is_fresh) {
+        look_for_bytes(c, now_ms);
+    }
+    if (c->is_ending) {
+        return;
+    }
+    if ((c->is_fresh && now_ms - c->since_ms >= header_ms) ||
+        (c->dirty_ms > 0 && now_ms - c->dirty_ms >= header_ms)) {
+        ifd_connection_cut(c, IFD_LIMIT_HEADER_TIME);
+    } else if (now_ms - c->since_ms >= (uint64_t)o->idle_timeout_secs * 1000) {
+        ifd_connection_cut(c, IFD_LIMIT_IDLE);
+    }
+}
+
+static void look_at(struct ifd_connection *c, uint64_t now_ms)
+{
+    if (c->is_ending) {
+        return;
+    }
+    if (!c->transfer) {
+        look_at_idle(c, now_ms);
+        return;
+    }
+    switch (c->transfer->state) {
+    case IFD_TRANSFER_RECEIVING:
+    case IFD_TRANSFER_SWALLOWING:
+        look_at_receiving(c, now_ms);
+        break;
+    case IFD_TRANSFER_ANSWERED:
+        look_at_sending(c, now_ms);
+        break;
+    case IFD_TRANSFER_WAITING: /* its time is the queue's matter */
+    case IFD_TRANSFER_GONE:
+        break;
     }
 }
 
 void ifd_http_sweep(void *arg)
 {
     struct ifd_http *http = arg;
-    uint64_t now_ns = ifd_monotonic_ns();
-    sweep_closed(&http->suspended, now_ns, ifd_request_abandon);
-    sweep_closed(&http->receiving, now_ns, end_if_cut_off);
-    sweep_late(http, now_ns);
-    if (!http->suspended.first && !http->receiving.first) {
+    uint64_t now_ms = ifd_http_now_ms(http);
+    sweep_closed(http, now_ms);
+    for (struct ifd_connection *c = http->connections; c; c = c->next) {
+        look_at(c, now_ms);
+    }
+    ifd_linger_sweep(http, false);
+    ifd_accept_reserve(http);
+    if (!http->connections && http->linger_count == 0) {
         ifd_timer_stop(http->sweep);
     }
 }

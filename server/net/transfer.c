@@ -12,32 +12,6 @@
 #define ARENA_KEEP_BYTES ((size_t)1 << 16)
 #define SPARE_TRANSFERS  128
 
-/* ---- lists ---- */
-
-void ifd_transfer_unlist(struct ifd_transfer *t)
-{
-    if (!t->list) {
-        return;
-    }
-    *(t->previous ? &t->previous->next : &t->list->first) = t->next;
-    *(t->next ? &t->next->previous : &t->list->last) = t->previous;
-    t->list = NULL;
-    t->previous = t->next = NULL;
-}
-
-void ifd_transfer_enlist(struct ifd_transfer_list *list, struct ifd_transfer *t)
-{
-    ifd_transfer_unlist(t);
-    t->list = list;
-    t->previous = list->last;
-    *(list->last ? &list->last->next : &list->first) = t;
-    list->last = t;
-    struct ifd_http *http = t->listener->http;
-    if (!ifd_timer_is_active(http->sweep)) {
-        ifd_timer_start(http->sweep, IFD_SWEEP_MS, IFD_SWEEP_MS);
-    }
-}
-
 /* ---- memory ---- */
 
 static struct ifd_transfer *take(struct ifd_listener *l)
@@ -103,15 +77,18 @@ void ifd_transfer_free_spare(struct ifd_http *http)
 
 /* ---- begin ---- */
 
-struct ifd_transfer *ifd_transfer_begin(struct ifd_listener *listener, void *connection, int fd,
-                                        const char *uri)
+struct ifd_transfer *ifd_transfer_begin(struct ifd_connection *c, const char *uri)
 {
+    struct ifd_listener *listener = c->listener;
     struct ifd_transfer *t = take(listener);
     if (!t) {
         return NULL;
     }
-    t->connection = connection;
-    t->fd = fd;
+    t->connection = c;
+    /* The first request's time runs from the start of the connection. */
+    t->since_ms = c->is_fresh ? c->since_ms : ifd_http_now_ms(listener->http);
+    c->is_fresh = false;
+    c->transfer = t;
     t->state = IFD_TRANSFER_RECEIVING;
     ifd_metric_add(listener->metrics, IFD_METRIC_HTTP_ACCEPTED, 0, 1);
     ifd_metric_add(listener->metrics, IFD_METRIC_HTTP_INFLIGHT, 0, 1);
@@ -123,7 +100,6 @@ struct ifd_transfer *ifd_transfer_begin(struct ifd_listener *listener, void *con
         .received_ns = ifd_monotonic_ns(),
         .transport = t,
     };
-    ifd_transfer_enlist(&listener->http->receiving, t);
     t->url_bytes = strlen(uri);
     const char *copy = ifd_arena_text(&t->arena, uri, t->url_bytes);
     if (copy) {
@@ -143,32 +119,46 @@ static const char *method_name(enum ifd_http_method method)
 }
 
 /* For statistics. A request that the library itself refuses never gets to ANSWERED. */
-static enum ifd_outcome outcome_of(const struct ifd_transfer *t, enum ifd_transfer_end how)
+static enum ifd_outcome outcome_of(const struct ifd_transfer *t, bool is_complete)
 {
-    if (t->is_late || how == IFD_TRANSFER_TIMED_OUT) {
+    if (t->is_late) {
         return IFD_OUTCOME_TIMEOUT;
     }
-    if (how != IFD_TRANSFER_SENT || t->state == IFD_TRANSFER_GONE) {
+    if (t->said_status > 0) {
+        return IFD_OUTCOME_CLIENT_ERROR;
+    }
+    if (!is_complete || t->state == IFD_TRANSFER_GONE) {
         return IFD_OUTCOME_ABORTED;
     }
     return t->state == IFD_TRANSFER_ANSWERED ? ifd_api_outcome(&t->exchange.response)
                                              : IFD_OUTCOME_CLIENT_ERROR;
 }
 
-static void count_end(const struct ifd_transfer *t, bool was_sent)
+/* Of the answer that was sent, by whom ever; 0: none was. */
+static int status_of(const struct ifd_transfer *t, bool is_complete, int page_status)
+{
+    if (t->said_status > 0) {
+        return t->said_status;
+    }
+    if (!is_complete) {
+        return 0;
+    }
+    return t->state == IFD_TRANSFER_ANSWERED ? t->exchange.response.status : page_status;
+}
+
+static void count_end(const struct ifd_transfer *t, int status)
 {
     struct ifd_metric_set *metrics = t->listener->metrics;
     ifd_metric_add(metrics, IFD_METRIC_HTTP_INFLIGHT, 0, (uint64_t)-1);
     ifd_metric_add(metrics, IFD_METRIC_HTTP_REQUESTS, (uint32_t)t->exchange.outcome, 1);
     ifd_metric_add(metrics, IFD_METRIC_HTTP_BODY_IN, 0, t->body.size);
-    if (was_sent) {
+    if (status > 0) {
+        ifd_metric_add(metrics, IFD_METRIC_HTTP_RESPONSES, ifd_metric_status(status), 1);
         ifd_metric_add(metrics, IFD_METRIC_HTTP_BODY_OUT, 0, t->answer_bytes);
-        ifd_metric_add(metrics, IFD_METRIC_HTTP_RESPONSES,
-                       ifd_metric_status(t->exchange.response.status), 1);
     }
 }
 
-static void log_end(const struct ifd_transfer *t, bool was_sent, const struct sockaddr *client)
+static void log_end(const struct ifd_transfer *t, int status, const struct sockaddr *client)
 {
     const struct ifd_http_options *options = &t->listener->http->options;
     const struct ifd_access access = {
@@ -176,7 +166,7 @@ static void log_end(const struct ifd_transfer *t, bool was_sent, const struct so
         .outcome = ifd_metric_outcome((uint32_t)t->exchange.outcome),
         .path = t->exchange.path,
         .client = client,
-        .status = was_sent ? t->exchange.response.status : 0,
+        .status = status,
         .body_bytes = t->body.size,
         .answer_bytes = t->answer_bytes,
         .took_ns = t->exchange.ended_ns - t->exchange.received_ns,
@@ -187,20 +177,24 @@ static void log_end(const struct ifd_transfer *t, bool was_sent, const struct so
     }
 }
 
-void ifd_transfer_end(struct ifd_transfer *t, enum ifd_transfer_end how,
+static void free_connection(struct ifd_connection *c)
+{
+    c->transfer = NULL;
+    c->since_ms = c->looked_ms = ifd_http_now_ms(c->listener->http);
+    c->seen_bytes = c->dirty_ms = 0;
+}
+
+void ifd_transfer_end(struct ifd_transfer *t, bool is_complete, int page_status,
                       const struct sockaddr *client)
 {
-    struct ifd_listener *l = t->listener;
-    ifd_transfer_unlist(t);
-    bool was_sent = t->state == IFD_TRANSFER_ANSWERED && how == IFD_TRANSFER_SENT;
-    t->exchange.outcome = outcome_of(t, how);
+    int status = status_of(t, is_complete, page_status);
+    t->exchange.outcome = outcome_of(t, is_complete);
     t->exchange.ended_ns = ifd_monotonic_ns();
-    count_end(t, was_sent);
-    ifd_metric_add(l->metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_IDLE,
-                   how == IFD_TRANSFER_TIMED_OUT);
-    log_end(t, was_sent, client);
+    count_end(t, status);
+    log_end(t, status, client);
     if (t->is_open) {
-        ifd_api_close(l->http->options.api, &t->exchange);
+        ifd_api_close(t->listener->http->options.api, &t->exchange);
     }
+    free_connection(t->connection);
     recycle(t);
 }

@@ -66,7 +66,8 @@ static const char *const labels_LIMIT[] = {
 };
 static const char *const labels_STAGE[] = {"stage=\"decode\"", "stage=\"queue\"",
                                            "stage=\"compute\"", "stage=\"encode\""};
-static const char *const labels_REFUSAL[] = {"reason=\"address\""};
+static const char *const labels_REFUSAL[] = {"reason=\"address\"", "reason=\"connections\"",
+                                             "reason=\"descriptors\"", "reason=\"memory\""};
 static const char *const labels_MEMORY[] = {"kind=\"file\"", "kind=\"packed\"", "kind=\"arena\""};
 static const char *const labels_STATE[] = {"state=\"loading\"", "state=\"ready\"",
                                            "state=\"unavailable\"", "state=\"unloading\""};

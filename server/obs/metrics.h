@@ -32,8 +32,13 @@ const char *ifd_metric_outcome(uint32_t outcome); /* "ok" …; static */
     X(BODY, "http-max-input-size")                                                                 \
     X(CONNECTIONS, "http-max-connections")                                                         \
     X(ADDRESS, "http-max-connections-per-address")                                                 \
-    X(IDLE, "http-idle-timeout-secs")                                                              \
+    X(HEADER, "http-max-header-size")                                                              \
+    X(HEADER_TIME, "http-header-timeout-secs")                                                     \
     X(RECEIVE, "http-receive-timeout-secs")                                                        \
+    X(RECEIVE_RATE, "http-min-receive-rate")                                                       \
+    X(SEND, "http-send-timeout-secs")                                                              \
+    X(SEND_RATE, "http-min-send-rate")                                                             \
+    X(IDLE, "http-idle-timeout-secs")                                                              \
     X(QUEUE, "default-max-queue-size")                                                             \
     X(QUEUE_TIME, "default_timeout_microseconds")                                                  \
     X(IMAGE, "image-max-pixels")                                                                   \
@@ -48,8 +53,13 @@ enum ifd_limit {
 /** STAGE: parsing and pictures; waiting; running with its copies; writing the answer. */
 enum ifd_stage { IFD_STAGE_DECODE, IFD_STAGE_QUEUE, IFD_STAGE_COMPUTE, IFD_STAGE_ENCODE };
 
-/** REFUSAL of a connection: its address has too many. */
-enum ifd_refusal { IFD_REFUSAL_ADDRESS };
+/** REFUSAL of a connection: too many of its address, or of all; no descriptor, no memory for it. */
+enum ifd_refusal {
+    IFD_REFUSAL_ADDRESS,
+    IFD_REFUSAL_CONNECTIONS,
+    IFD_REFUSAL_DESCRIPTORS,
+    IFD_REFUSAL_MEMORY
+};
 
 /** MEMORY: the model's file; weights packed for kernels, beside the file; what its instances work in. */
 enum ifd_memory_kind { IFD_MEMORY_FILE, IFD_MEMORY_PACKED, IFD_MEMORY_ARENA };

@@ -196,8 +196,7 @@ static const struct payload bad_paths[] = {
     P("two slashes", "GET //v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, " 404 200 200"),
 };
 
-/* Statuses until the end of the stream, or until an answer that ends the connection: what follows that is nobody's. (To a
- * Content-Length that it cannot read, libmicrohttpd 0.9.75 writes the head of its 400 twice.) */
+/* Statuses until the end of the stream: what is said behind an answer that ends the connection shows, too. */
 static void read_statuses(int fd, char *ret, size_t size)
 {
     size_t used = 0;
@@ -210,9 +209,6 @@ static void read_statuses(int fd, char *ret, size_t size)
             return;
         }
         used += (size_t)snprintf(ret + used, size - used, " %d", answer.status);
-        if (strcasestr(answer.head, "\r\nconnection: close")) {
-            break;
-        }
     }
     while (!client_is_closed(fd)) {
     }
@@ -287,7 +283,7 @@ static void large_header_in_pieces_is_answered(void)
     REQUIRE(fd >= 0);
     client_send_text(fd, LIVE HOST);
     (void)snprintf(field, sizeof(field), "X: %0500d\r\n", 1);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 15; i++) {
         client_send(fd, field, 100);
         (void)usleep(200);
         client_send_text(fd, field + 100);

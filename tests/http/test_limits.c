@@ -156,7 +156,8 @@ static void client_that_leaves_mid_body_harms_nobody(void)
 static void request_that_never_ends_is_cut_off(void)
 {
     struct live live;
-    live_start(&live, (const char *const[]){"--http-receive-timeout-secs=1", NULL});
+    live_start(&live, (const char *const[]){"--http-receive-timeout-secs=1",
+                                            "--http-header-timeout-secs=1", NULL});
     int body = client_connect(&live), head = client_connect(&live);
     REQUIRE(body >= 0 && head >= 0);
     client_send_text(body, "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n"
@@ -168,6 +169,8 @@ static void request_that_never_ends_is_cut_off(void)
         (void)send(body, " ", 1, MSG_NOSIGNAL);
         (void)send(head, "x", 1, MSG_NOSIGNAL);
     }
+    EXPECT_INT(client_read(body).status, 408);
+    EXPECT_INT(client_read(head).status, 408);
     EXPECT(client_is_closed(body));
     EXPECT(client_is_closed(head));
     (void)close(body);

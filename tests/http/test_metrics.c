@@ -206,7 +206,7 @@ static void refused_connections_are_counted(void)
     }
     int third = client_connect(&live);
     REQUIRE(third >= 0);
-    EXPECT(client_is_closed(third));
+    EXPECT_INT(client_read(third).status, 429);
     (void)close(third);
     scrape(&live, &page);
     EXPECT_INT(value(&page, "inferd_http_connections_refused_total{reason=\"address\"}"), 1);
@@ -224,8 +224,17 @@ static void reaching_the_most_connections_is_counted(void)
     static struct page page;
     struct live live;
     live_start(&live, (const char *const[]){"--http-max-connections=1", NULL});
-    EXPECT_INT(infer(&live, "echo"), 200);
+    int fd = client_connect(&live);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, client_infer_text("echo", 1));
+    EXPECT_INT(client_read(fd).status, 200);
+    struct answer answer = client_get(&live, "/v2/health/live");
+    EXPECT_INT(answer.status, 503);
+    EXPECT_HAS(answer.head, "Retry-After: 1\r\n");
+    EXPECT_HAS(answer.body, "{\"error\":\"too many connections\"}");
     scrape(&live, &page); /* its port has connections of its own */
+    EXPECT_INT(value(&page, "inferd_http_connections_refused_total{reason=\"connections\"}"), 1);
+    (void)close(fd);
     EXPECT_INT(value(&page, "inferd_limit_hits_total{limit=\"http-max-connections\"}"), 1);
     live_stop(&live);
 }
@@ -239,6 +248,7 @@ static void slow_requests_are_timeouts(void)
     REQUIRE(fd >= 0);
     client_send_text(
         fd, "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{");
+    EXPECT_INT(client_read(fd).status, 408);
     EXPECT(client_is_closed(fd));
     (void)close(fd);
     scrape_idle(&live, &page);

@@ -1,0 +1,130 @@
+/* Listening sockets: who is let in. A client too many is told so at once (503, Retry-After) rather than left waiting; when
+ * there are no descriptors, one that is kept in reserve serves to say it. */
+#include "server/net/http_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of one turn of the loop, so that requests are served meanwhile. */
+#define ACCEPTS_MAX 64
+/* Without descriptors, and without even the reserve: until the next attempt. */
+#define RETRY_MS 100
+
+static struct ifd_client client_of(const struct sockaddr_storage *at)
+{
+    struct ifd_client client = {0};
+    if (at->ss_family == AF_INET) {
+        client.is_known = true;
+        memcpy(client.bytes, &((const struct sockaddr_in *)at)->sin_addr, 4);
+    } else if (at->ss_family == AF_INET6) {
+        const struct in6_addr *in6 = &((const struct sockaddr_in6 *)at)->sin6_addr;
+        client.is_known = true;
+        memcpy(client.bytes, in6, IN6_IS_ADDR_V4MAPPED(in6) ? 16 : 8);
+    }
+    return client;
+}
+
+static uint32_t connections_of(const struct ifd_listener *l, const struct ifd_client *client)
+{
+    uint32_t count = 0;
+    for (const struct ifd_connection *c = l->http->connections; c; c = c->next) {
+        count += c->listener == l && memcmp(&c->client, client, sizeof(*client)) == 0;
+    }
+    return count;
+}
+
+static void refuse(struct ifd_listener *l, int fd, int status, const char *text,
+                   enum ifd_refusal why)
+{
+    ifd_metric_add(l->metrics, IFD_METRIC_CONNECTIONS_REFUSED, (uint32_t)why, 1);
+    ifd_connection_say(fd, status, text);
+    ifd_linger(l->http, fd);
+    (void)close(fd);
+}
+
+static void admit(struct ifd_listener *l, int fd, const struct sockaddr_storage *at, socklen_t size)
+{
+    const struct ifd_http_options *o = &l->http->options;
+    const struct ifd_client client = client_of(at);
+    if (l->connections >= o->max_connections) {
+        ifd_count_limit(l->metrics, IFD_LIMIT_CONNECTIONS);
+        refuse(l, fd, 503, "too many connections", IFD_REFUSAL_CONNECTIONS);
+        return;
+    }
+    if (o->max_connections_per_address > 0 && client.is_known &&
+        connections_of(l, &client) >= o->max_connections_per_address) {
+        ifd_count_limit(l->metrics, IFD_LIMIT_ADDRESS);
+        refuse(l, fd, 429, "too many connections from this address", IFD_REFUSAL_ADDRESS);
+        return;
+    }
+    l->accepting = ifd_connection_begin(l, fd, &client);
+    if (!l->accepting) {
+        refuse(l, fd, 503, "no memory for a connection", IFD_REFUSAL_MEMORY);
+    } else if (!ifd_mhd_take(l, fd, (const struct sockaddr *)at, size)) {
+        ifd_metric_add(l->metrics, IFD_METRIC_CONNECTIONS_REFUSED, IFD_REFUSAL_MEMORY, 1);
+    }
+}
+
+void ifd_accept_reserve(struct ifd_http *http)
+{
+    if (http->reserve_fd < 0) {
+        http->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+}
+
+/* There is no descriptor for the client that waits. Refuses it with the one in reserve; false if that is gone, too. */
+static bool refuse_without_descriptor(struct ifd_listener *l)
+{
+    struct ifd_http *http = l->http;
+    ifd_accept_reserve(http);
+    if (http->reserve_fd < 0) {
+        return false;
+    }
+    (void)close(http->reserve_fd);
+    http->reserve_fd = -1;
+    int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+        ifd_metric_add(l->metrics, IFD_METRIC_CONNECTIONS_REFUSED, IFD_REFUSAL_DESCRIPTORS, 1);
+        ifd_connection_say(fd, 503, "no file descriptor for the connection");
+        (void)close(fd);
+    }
+    ifd_accept_reserve(http);
+    return fd >= 0;
+}
+
+static bool is_shortage(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+void ifd_accept_ready(void *arg)
+{
+    struct ifd_listener *l = arg;
+    for (int i = 0; i < ACCEPTS_MAX; i++) {
+        struct sockaddr_storage at = {0};
+        socklen_t size = sizeof(at);
+        int fd = accept4(l->fd, (struct sockaddr *)&at, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            admit(l, fd, &at, size);
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            break;
+        } else if (is_shortage(errno) && !refuse_without_descriptor(l)) {
+            /* The socket stays readable: without a pause the loop would spin. */
+            ifd_watch_pause(l->accepts, true);
+            ifd_timer_start(l->retry, RETRY_MS, 0);
+            break;
+        } /* else that client is gone already, or was refused */
+    }
+    l->needs_run = true;
+}
+
+void ifd_accept_retry(void *arg)
+{
+    struct ifd_listener *l = arg;
+    if (l->accepts) {
+        ifd_watch_pause(l->accepts, false);
+    }
+}
