@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 
+/* TCP_CLOSE_WAIT. It has a name in <netinet/tcp.h> only, whose tcp_info lacks what is needed here. */
+#define CLOSE_WAIT 8
+
 struct ifd_connection *ifd_connection_begin(struct ifd_listener *listener, int fd,
                                             const struct ifd_client *client)
 {
@@ -130,6 +133,7 @@ bool ifd_connection_bytes(const struct ifd_connection *c, struct ifd_connection_
         .received = info.tcpi_bytes_received,
         .taken = info.tcpi_bytes_acked,
         .has_unsent = info.tcpi_notsent_bytes > 0 || info.tcpi_unacked > 0,
+        .is_closed = info.tcpi_state == CLOSE_WAIT,
     };
     return true;
 }

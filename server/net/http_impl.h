@@ -152,10 +152,11 @@ void ifd_connection_say(int fd, int status, const char *text);
 /** Ends it, whatever it does, because of a limit, which is counted. */
 void ifd_connection_cut(struct ifd_connection *c, enum ifd_limit limit);
 
-/** What the system counts: received, taken by the client, and written but not taken yet (then has_unsent). */
+/** What the system counts: received, taken by the client, written but not taken yet (has_unsent); the client sends no more
+ *  (is_closed). */
 struct ifd_connection_bytes {
     uint64_t received, taken;
-    bool has_unsent;
+    bool has_unsent, is_closed;
 };
 /** false: it does not count (UNIX sockets). */
 bool ifd_connection_bytes(const struct ifd_connection *c, struct ifd_connection_bytes *ret);

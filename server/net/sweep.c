@@ -23,11 +23,14 @@ static void end_if_cut_off(struct ifd_connection *c)
     }
 }
 
-/* In the middle of a request, for longer than most requests take. */
+/* In the middle of a request, or of its first, for longer than most requests take. */
 static bool may_have_left(const struct ifd_connection *c, uint64_t now_ms)
 {
     const struct ifd_transfer *t = c->transfer;
-    return t && !c->is_ending && !t->is_abandoned && t->state <= IFD_TRANSFER_WAITING &&
+    if (!t) {
+        return c->is_fresh && !c->is_ending && now_ms - c->since_ms >= IFD_SWEEP_MS;
+    }
+    return !c->is_ending && !t->is_abandoned && t->state <= IFD_TRANSFER_WAITING &&
            now_ms - t->since_ms >= IFD_SWEEP_MS;
 }
 
@@ -48,8 +51,9 @@ static void sweep_closed(struct ifd_http *http, uint64_t now_ms)
             continue;
         }
         for (nfds_t i = 0; i < count; i++) {
-            if (fds[i].revents && of[i]->transfer->state == IFD_TRANSFER_WAITING) {
-                ifd_request_abandon(of[i]->transfer);
+            struct ifd_transfer *t = of[i]->transfer;
+            if (fds[i].revents && t && t->state == IFD_TRANSFER_WAITING) {
+                ifd_request_abandon(t);
             } else if (fds[i].revents) {
                 end_if_cut_off(of[i]);
             }
@@ -111,6 +115,8 @@ static void look_for_bytes(struct ifd_connection *c, uint64_t now_ms)
     c->looked_ms = now_ms;
     if (is_slow_reader(c, now_ms, &bytes)) {
         ifd_connection_cut(c, IFD_LIMIT_SEND_RATE);
+    } else if (bytes.is_closed) {
+        end_if_cut_off(c);
     }
 }
 
