@@ -45,16 +45,16 @@ static void write_models(struct live *live)
     }
 }
 
-static void remove_models(const struct live *live)
+void live_remove_models(const char *dir)
 {
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         char path[200];
-        (void)snprintf(path, sizeof(path), "%s/%s/config.pbtxt", live->dir, models[i].name);
+        (void)snprintf(path, sizeof(path), "%s/%s/config.pbtxt", dir, models[i].name);
         (void)unlink(path);
-        (void)snprintf(path, sizeof(path), "%s/%s", live->dir, models[i].name);
+        (void)snprintf(path, sizeof(path), "%s/%s", dir, models[i].name);
         (void)rmdir(path);
     }
-    (void)rmdir(live->dir);
+    (void)rmdir(dir);
 }
 
 static void quiet(void *context, enum ifd_log_level level, const char *sentence, const char *fields)
@@ -132,7 +132,7 @@ void live_join(struct live *live)
     ifd_thread_join(&live->thread);
     ifd_server_destroy(live->server);
     EXPECT_CODE(live->code, IFD_OK, &live->err);
-    remove_models(live);
+    live_remove_models(live->dir);
 }
 
 void live_stop(struct live *live)

@@ -37,6 +37,8 @@ void live_start_in(struct live *live, const char *const *options, const struct i
 void live_start_as(struct live *live, const char *const *options, const struct live_options *as);
 /** Waits for the end. */
 void live_join(struct live *live);
+/** Removes what live_start made: of a server whose process was killed. */
+void live_remove_models(const char *dir);
 /** Stops and waits. */
 void live_stop(struct live *live);
 

@@ -17,7 +17,12 @@ static void *acquire(void *context, size_t size, size_t align)
 {
     struct fail_alloc *fail = context;
     long number = atomic_fetch_add(&fail->requests, 1) + 1;
-    if (fail->fail_at < 0 || (fail->fail_at != 0 && number == fail->fail_at)) {
+    long fail_at = atomic_load(&fail->fail_at);
+    bool is_due = fail_at < 0 || (fail_at != 0 && number == fail_at) ||
+                  (fail_at != 0 && number > fail_at && atomic_load(&fail->goes_on));
+    if (is_due && fail->instead) {
+        fail->instead();
+    } else if (is_due) {
         atomic_store(&fail->failed, true);
         return NULL;
     }
@@ -58,7 +63,7 @@ void fail_alloc_init(struct fail_alloc *fail, long fail_at)
 {
     memset(fail, 0, sizeof(*fail));
     fail->alloc = (struct ifd_alloc){.context = fail, .acquire = acquire, .release = release};
-    fail->fail_at = fail_at;
+    atomic_store(&fail->fail_at, fail_at);
 }
 
 void fail_alloc_finish(struct fail_alloc *fail)

@@ -12,7 +12,11 @@
 
 struct fail_alloc {
     struct ifd_alloc alloc;
-    long fail_at; /* 1 = the first request; 0 = never; negative = every request from now on */
+    atomic_long
+        fail_at; /* 1 = the first request; 0 = never; negative = every request from now on */
+    atomic_bool goes_on; /* and all requests after fail_at */
+    void (*instead)(
+        void); /* not NULL: is called at fail_at, which then is a request as any other */
     atomic_long requests, live, live_bytes;
     atomic_bool failed; /* a request was refused */
 };
