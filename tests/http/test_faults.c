@@ -128,7 +128,7 @@ static void failing_disk_costs_lines_of_the_access_log_and_nothing_else(void)
 
 /* ---- limits of the process; each case runs in one of its own ---- */
 
-static void limit(int resource, rlim_t value)
+static void limit(__rlimit_resource_t resource, rlim_t value)
 {
     struct rlimit now;
     REQUIRE(getrlimit(resource, &now) == 0);
