@@ -77,7 +77,7 @@ static bool check_head(struct ifd_call *call)
                                  "start the server with --admin-on-http"));
         return false;
     }
-    const struct ifd_str coding = exchange->header(exchange, "Content-Encoding");
+    const struct ifd_str coding = call->coding;
     if (code == IFD_OK && !ifd_coding_is_known(coding)) {
         char text[128];
         snprintf(text, sizeof(text),
@@ -122,12 +122,11 @@ static bool has_body(const struct ifd_http_exchange *exchange)
 }
 
 /* Where the first binary tensor of a request begins, 0 if that is unknown. */
-static size_t tensor_offset(const struct ifd_http_exchange *exchange, size_t cap_bytes)
+static size_t tensor_offset(const struct ifd_call *call, size_t cap_bytes)
 {
     uint64_t offset = 0;
-    struct ifd_str length = exchange->header(exchange, "Inference-Header-Content-Length");
-    bool is_known = length.data && ifd_str_u64(length, &offset) && offset <= cap_bytes &&
-                    !ifd_coding_is_compressed(exchange->header(exchange, "Content-Encoding"));
+    bool is_known = call->json_length.data && ifd_str_u64(call->json_length, &offset) &&
+                    offset <= cap_bytes && !ifd_coding_is_compressed(call->coding);
     return is_known ? (size_t)offset : 0;
 }
 
@@ -147,6 +146,8 @@ void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
     exchange->api = call;
     call->api = api;
     call->exchange = exchange;
+    call->coding = exchange->header(exchange, "Content-Encoding");
+    call->json_length = exchange->header(exchange, "Inference-Header-Content-Length");
     if (!check_head(call)) {
         bool is_costly = is_costly_body(exchange);
         call->is_refused = true;
@@ -155,7 +156,7 @@ void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
         return;
     }
     ret_plan->cap_bytes = body_cap(api, call->match.route->body);
-    ret_plan->align_at = tensor_offset(exchange, ret_plan->cap_bytes);
+    ret_plan->align_at = tensor_offset(call, ret_plan->cap_bytes);
 }
 
 void ifd_api_handle(struct ifd_api *api, struct ifd_http_exchange *exchange)
@@ -168,10 +169,8 @@ void ifd_api_handle(struct ifd_api *api, struct ifd_http_exchange *exchange)
         return;
     }
     struct ifd_bytes raw = {.data = exchange->body, .size = exchange->body_size};
-    enum ifd_code code = ifd_decompress(
-        exchange->header(exchange, "Content-Encoding"), raw, body_cap(api, call->match.route->body),
-        exchange->header(exchange, "Inference-Header-Content-Length"), exchange->arena, &call->body,
-        &err);
+    enum ifd_code code = ifd_decompress(call->coding, raw, body_cap(api, call->match.route->body),
+                                        call->json_length, exchange->arena, &call->body, &err);
     if (code != IFD_OK) {
         ifd_call_fail(call, code, &err);
         return;

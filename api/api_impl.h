@@ -17,7 +17,9 @@ struct ifd_call {
     struct ifd_api *api;
     struct ifd_http_exchange *exchange;
     struct ifd_route_match match;
-    struct ifd_bytes body; /* decompressed; set before the handler runs */
+    struct ifd_str coding;      /* header Content-Encoding */
+    struct ifd_str json_length; /* header Inference-Header-Content-Length */
+    struct ifd_bytes body;      /* decompressed; set before the handler runs */
     struct ifd_model_ref
         *ref;                /* pinned when the route names a model and infers; released in close */
     struct ifd_infer *infer; /* api/infer.c */

@@ -2,13 +2,11 @@
 #include "api/infer_impl.h"
 
 #include "api/classify.h"
+#include "api/number.h"
 #include "api/tensor_binary.h"
 #include "api/tensor_json.h"
 
-#include <stdio.h>
 #include <string.h>
-
-#define LENGTH_TEXT_BYTES 24
 
 /* What has to follow the JSON, in order. */
 struct tails {
@@ -139,7 +137,7 @@ enum ifd_code ifd_infer_encode(struct ifd_infer *infer, struct ifd_err *err)
     struct ifd_http_response *response = &infer->call->exchange->response;
     struct tails tails = {0};
     struct ifd_json_out out;
-    char *length = ifd_arena_take(arena, LENGTH_TEXT_BYTES);
+    char *length = ifd_arena_take(arena, IFD_NUMBER_TEXT_BYTES + 1);
     tails.part = ifd_arena_take_array(arena, infer->desc->output_count, sizeof(*tails.part));
     if (!tails.part || !length) {
         return ifd_fail(err, IFD_NOMEM, "no memory for the answer");
@@ -157,7 +155,7 @@ enum ifd_code ifd_infer_encode(struct ifd_infer *infer, struct ifd_err *err)
         ifd_answer_header(response, "Content-Type", "application/json");
         return IFD_OK;
     }
-    (void)snprintf(length, LENGTH_TEXT_BYTES, "%zu", ifd_json_out_size(&out));
+    length[ifd_print_u64(length, ifd_json_out_size(&out))] = '\0';
     ifd_answer_header(response, "Content-Type", "application/octet-stream");
     ifd_answer_header(response, "Inference-Header-Content-Length", length);
     return append_tails(infer, &tails, response, err);

@@ -760,9 +760,8 @@ enum ifd_code ifd_infer_check(struct ifd_infer *infer, struct ifd_err *err)
 static enum ifd_code json_length(const struct ifd_infer *infer, size_t *ret_bytes, bool *ret_is_raw,
                                  struct ifd_err *err)
 {
-    const struct ifd_http_exchange *exchange = infer->call->exchange;
     const size_t body_bytes = infer->call->body.size;
-    struct ifd_str text = exchange->header(exchange, "Inference-Header-Content-Length");
+    const struct ifd_str text = infer->call->json_length;
     uint64_t length = body_bytes;
     if (text.data && (!ifd_str_u64(ifd_str_trim(text), &length) || length > body_bytes)) {
         return ifd_fail(err, IFD_INVALID,

@@ -1,6 +1,7 @@
 /* Pull reader of JSON. */
 #include "api/json_read.h"
 
+#include "api/json_plain.h"
 #include "engine/base/str.h"
 
 #include <math.h>
@@ -269,7 +270,11 @@ bool ifd_json_text(struct ifd_json_in *in, struct ifd_str *ret)
     const char *first = in->at + 1;
     const char *at = first;
     bool has_escape = false, has_high = false;
-    while (at < in->end && *at != '"') {
+    while (at < in->end) {
+        at += ifd_json_plain(at, (size_t)(in->end - at));
+        if (at == in->end || *at == '"') {
+            break;
+        }
         unsigned char c = (unsigned char)*at;
         if (c < 0x20) {
             in->at = at;

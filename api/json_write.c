@@ -1,6 +1,7 @@
 /* JSON into chunks of an arena. */
 #include "api/json_write.h"
 
+#include "api/json_plain.h"
 #include "api/number.h"
 #include "engine/base/str.h"
 
@@ -74,11 +75,20 @@ void ifd_json_raw(struct ifd_json_out *out, const char *text, size_t size)
     }
 }
 
+static void put_byte(struct ifd_json_out *out, char c)
+{
+    if (out->at < out->end) {
+        *out->at++ = c;
+    } else {
+        ifd_json_raw(out, &c, 1);
+    }
+}
+
 static void put_comma(struct ifd_json_out *out)
 {
     const uint64_t bit = (uint64_t)1 << out->depth;
     if (out->has_item & bit) {
-        ifd_json_raw(out, ",", 1);
+        put_byte(out, ',');
     }
     out->has_item |= bit;
 }
@@ -86,7 +96,7 @@ static void put_comma(struct ifd_json_out *out)
 void ifd_json_begin(struct ifd_json_out *out, char bracket)
 {
     put_comma(out);
-    ifd_json_raw(out, &bracket, 1);
+    put_byte(out, bracket);
     out->depth++;
     out->has_item &= ~((uint64_t)1 << out->depth);
 }
@@ -94,14 +104,7 @@ void ifd_json_begin(struct ifd_json_out *out, char bracket)
 void ifd_json_end(struct ifd_json_out *out, char bracket)
 {
     out->depth--;
-    ifd_json_raw(out, &bracket, 1);
-}
-
-void ifd_json_key(struct ifd_json_out *out, const char *key)
-{
-    ifd_json_put_text(out, key);
-    ifd_json_raw(out, ":", 1);
-    out->has_item &= ~((uint64_t)1 << out->depth); /* the value that comes needs no comma */
+    put_byte(out, bracket);
 }
 
 static void put_value(struct ifd_json_out *out, const char *text, size_t size)
@@ -113,22 +116,16 @@ static void put_value(struct ifd_json_out *out, const char *text, size_t size)
 /* Bytes of text that need no escape: printable ASCII and well-formed UTF-8. */
 static size_t plain_run(const char *text, size_t size)
 {
-    size_t at = 0;
-    while (at < size) {
+    size_t at = ifd_json_plain(text, size);
+    while (at < size && (unsigned char)text[at] >= 0x80) {
         unsigned char c = (unsigned char)text[at];
-        if (c < 0x20 || c == '"' || c == '\\') {
-            break;
-        }
-        if (c < 0x80) {
-            at++;
-            continue;
-        }
         size_t count = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
         if (count > size - at ||
             !ifd_str_is_utf8((struct ifd_str){.data = text + at, .size = count})) {
             break;
         }
         at += count;
+        at += ifd_json_plain(text + at, size - at);
     }
     return at;
 }
@@ -149,9 +146,9 @@ static void put_escaped(struct ifd_json_out *out, unsigned char c)
     }
 }
 
-void ifd_json_put_str(struct ifd_json_out *out, struct ifd_str text)
+static void put_quoted(struct ifd_json_out *out, struct ifd_str text)
 {
-    put_value(out, "\"", 1);
+    put_byte(out, '"');
     while (text.size > 0) {
         size_t run = plain_run(text.data, text.size);
         ifd_json_raw(out, text.data, run);
@@ -163,7 +160,20 @@ void ifd_json_put_str(struct ifd_json_out *out, struct ifd_str text)
             text.size--;
         }
     }
-    ifd_json_raw(out, "\"", 1);
+    put_byte(out, '"');
+}
+
+void ifd_json_put_str(struct ifd_json_out *out, struct ifd_str text)
+{
+    put_comma(out);
+    put_quoted(out, text);
+}
+
+void ifd_json_key(struct ifd_json_out *out, const char *key)
+{
+    ifd_json_put_str(out, ifd_str(key));
+    put_byte(out, ':');
+    out->has_item &= ~((uint64_t)1 << out->depth); /* the value that comes needs no comma */
 }
 
 void ifd_json_put_text(struct ifd_json_out *out, const char *text)

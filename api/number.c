@@ -267,6 +267,33 @@ size_t ifd_number_run_f32(const char **at, const char *end, float *to, size_t co
     return i;
 }
 
+/* digits and the comma behind them, both within eight characters: the usual case, told by arithmetic instead of branches
+ * since lengths of numbers cannot be foreseen. NULL if it is anything else. */
+static inline const char *scan_short(const char *at, const char *end, uint64_t *ret_digits)
+{
+    const uint64_t ones = 0x0101010101010101, zeros = ones * '0';
+    uint64_t text = 0;
+    if (end - at < 8) {
+        return NULL;
+    }
+    memcpy(&text, at, sizeof(text));
+    const uint64_t other = text ^ ones * ',';
+    const uint64_t comma = (other - ones) & ~other & ones << 7;
+    if (comma == 0 || comma == 0x80) {
+        return NULL;
+    }
+    const unsigned bits = (unsigned)__builtin_ctzll(comma) - 7; /* of the digits */
+    if ((text & 0xff) == '0' && bits > 8) {
+        return NULL;
+    }
+    text = text << (64 - bits) | zeros >> bits; /* as eight digits, zeros in front */
+    if (!are_digits(text)) {
+        return NULL;
+    }
+    *ret_digits = value_of_digits(text);
+    return at + bits / 8 + 1;
+}
+
 size_t ifd_number_run_integers(const char **at, const char *end, int64_t low, int64_t high,
                                size_t bytes, void *to, size_t count)
 {
@@ -275,7 +302,10 @@ size_t ifd_number_run_integers(const char **at, const char *end, int64_t low, in
         uint64_t digits = 0;
         int32_t exponent = 0;
         bool negative = false;
-        const char *next = scan_plain(*at, end, &digits, &exponent, &negative);
+        const char *next = scan_short(*at, end, &digits);
+        if (!next) {
+            next = scan_plain(*at, end, &digits, &exponent, &negative);
+        }
         if (!next || exponent != 0 || digits > INT64_MAX) {
             break;
         }
@@ -284,7 +314,11 @@ size_t ifd_number_run_integers(const char **at, const char *end, int64_t low, in
             break;
         }
         /* the low bytes are the value: machines are little-endian, as tensors on the wire */
-        memcpy((uint8_t *)to + i * bytes, &value, bytes);
+        if (bytes == 1) { /* pictures: not worth a call */
+            ((uint8_t *)to)[i] = (uint8_t)value;
+        } else {
+            memcpy((uint8_t *)to + i * bytes, &value, bytes);
+        }
         *at = skip_spaces(next, end);
     }
     return i;
@@ -346,6 +380,29 @@ size_t ifd_print_s64(char *text, int64_t value)
     }
     *text = '-';
     return 1 + ifd_print_u64(text + 1, 0 - (uint64_t)value);
+}
+
+size_t ifd_print_run_8(char *text, const void *value, bool is_signed, size_t count)
+{
+    char *at = text;
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t byte = ((const uint8_t *)value)[i];
+        const bool negative = is_signed && byte > INT8_MAX;
+        const uint32_t size = negative ? 256u - byte : byte;
+        *at = '-';
+        at += negative;
+        /* three digits and a comma as a little-endian word; zeros in front are shifted out: no branch, since the lengths of
+         * numbers cannot be foreseen */
+        const uint32_t hundreds = size / 100;
+        uint16_t pair = 0;
+        memcpy(&pair, digit_pairs + (size_t)(size - hundreds * 100) * 2, sizeof(pair));
+        const uint32_t word = ('0' + hundreds) | (uint32_t)pair << 8 | (uint32_t)',' << 24;
+        const uint32_t dropped = (uint32_t)(size < 100) + (size < 10);
+        const uint32_t kept = word >> (8 * dropped);
+        memcpy(at, &kept, sizeof(kept));
+        at += 4 - dropped;
+    }
+    return (size_t)(at - text) - (count > 0);
 }
 
 /* Values from 1e-5 up to 1e16 are written without an exponent. */

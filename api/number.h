@@ -38,6 +38,9 @@ size_t ifd_number_run_integers(const char **at, const char *end, int64_t low, in
 /** Bytes that one of the printers below writes at most, scratch behind the text included; none writes a NUL. */
 #define IFD_NUMBER_TEXT_BYTES 28
 
+/** count values of 8 bits with commas between them; room for IFD_NUMBER_TEXT_BYTES of each. */
+size_t ifd_print_run_8(char *text, const void *value, bool is_signed, size_t count);
+
 size_t ifd_print_u64(char *text, uint64_t value);
 size_t ifd_print_s64(char *text, int64_t value);
 /** The shortest digits that read back to the same value, with a point or an exponent so that the text stays a float

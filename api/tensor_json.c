@@ -294,22 +294,35 @@ static size_t print_element(char *text, enum ifd_dtype dtype, const void *data, 
     return 0; /* not by this way: ifd_tensor_json_can() */
 }
 
+/* Elements i … stop-1. */
+static size_t print_block(char *text, enum ifd_dtype dtype, const void *data, size_t i, size_t stop)
+{
+    char *at = text;
+    if (dtype == IFD_U8 || dtype == IFD_S8) {
+        return ifd_print_run_8(text, (const uint8_t *)data + i, dtype == IFD_S8, stop - i);
+    }
+    for (; i < stop; i++) {
+        at += print_element(at, dtype, data, i);
+        *at++ = ',';
+    }
+    return (size_t)(at - text) - 1;
+}
+
 static void write_scalars(struct ifd_json_out *out, enum ifd_dtype dtype, const void *data,
                           size_t count)
 {
     for (size_t i = 0; i < count;) {
         size_t stop = count - i < BLOCK_ELEMENTS ? count : i + BLOCK_ELEMENTS;
-        char *first = ifd_json_room(out, BLOCK_ELEMENTS * (IFD_NUMBER_TEXT_BYTES + 1));
+        char *first = ifd_json_room(out, BLOCK_ELEMENTS * (IFD_NUMBER_TEXT_BYTES + 1) + 1);
         if (!first) {
             return;
         }
         char *at = first;
-        for (; i < stop; i++) {
-            if (i > 0) {
-                *at++ = ',';
-            }
-            at += print_element(at, dtype, data, i);
+        if (i > 0) {
+            *at++ = ',';
         }
+        at += print_block(at, dtype, data, i, stop);
+        i = stop;
         ifd_json_wrote(out, (size_t)(at - first));
     }
 }

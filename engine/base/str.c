@@ -7,30 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct ifd_str ifd_str(const char *text)
-{
-    return (struct ifd_str){.data = text, .size = text ? strlen(text) : 0};
-}
-
-bool ifd_str_equal(struct ifd_str a, const char *b)
-{
-    size_t size = strlen(b);
-    return a.size == size && (size == 0 || memcmp(a.data, b, size) == 0);
-}
-
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-bool ifd_str_equal_nocase(struct ifd_str a, const char *b)
+bool ifd_str_same_nocase(const char *a, const char *b, size_t size)
 {
-    for (size_t i = 0; i < a.size; i++) {
-        if (b[i] == '\0' || lower(a.data[i]) != lower(b[i])) {
+    for (size_t i = 0; i < size; i++) {
+        if (lower(a[i]) != lower(b[i])) {
             return false;
         }
     }
-    return b[a.size] == '\0';
+    return true;
 }
 
 bool ifd_str_starts(struct ifd_str text, const char *prefix)

@@ -2,14 +2,34 @@
 #ifndef INFERD_ENGINE_BASE_STR_H
 #define INFERD_ENGINE_BASE_STR_H
 
+#include <string.h>
+
 #include "inferd/types.h"
 
 /** View of a text that ends with NUL; NULL gives an empty view. */
-struct ifd_str ifd_str(const char *text);
+static inline struct ifd_str ifd_str(const char *text)
+{
+    return (struct ifd_str){.data = text, .size = text ? strlen(text) : 0};
+}
 
-bool ifd_str_equal(struct ifd_str a, const char *b);
+/* These are inline because the other text is a literal as a rule: its length is then known. */
+
+static inline bool ifd_str_equal(struct ifd_str a, const char *b)
+{
+    size_t size = strlen(b);
+    return a.size == size && (size == 0 || memcmp(a.data, b, size) == 0);
+}
+
+/** Of a and b, both of size bytes. */
+bool ifd_str_same_nocase(const char *a, const char *b, size_t size);
+
 /** ASCII letters compare without case (HTTP header names and codings). */
-bool ifd_str_equal_nocase(struct ifd_str a, const char *b);
+static inline bool ifd_str_equal_nocase(struct ifd_str a, const char *b)
+{
+    size_t size = strlen(b);
+    return a.size == size && ifd_str_same_nocase(a.data, b, size);
+}
+
 bool ifd_str_starts(struct ifd_str text, const char *prefix);
 /** Without blanks and tabs at both ends. */
 struct ifd_str ifd_str_trim(struct ifd_str text);

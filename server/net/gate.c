@@ -9,10 +9,11 @@
 /* A token of RFC 9110: what a field name is made of. */
 static bool is_token(struct ifd_str text)
 {
+    /* bit c % 32 of word c / 32 */
+    static const uint32_t allowed[8] = {0, 0x03ff6cfa, 0xc7fffffe, 0x57ffffff};
     for (size_t i = 0; i < text.size; i++) {
         unsigned char c = (unsigned char)text.data[i];
-        bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!is_alnum && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c))) {
+        if ((allowed[c / 32] >> c % 32 & 1) == 0) {
             return false;
         }
     }

@@ -233,6 +233,82 @@ static void integers_are_printed(void)
     EXPECT_TEXT(text, "18446744073709551615");
 }
 
+static void all_values_of_eight_bits_are_printed_in_a_row(void)
+{
+    uint8_t values[256];
+    char text[256 * IFD_NUMBER_TEXT_BYTES], want[2048];
+    for (int is_signed = 0; is_signed <= 1; is_signed++) {
+        size_t at = 0;
+        for (int i = 0; i < 256; i++) {
+            values[i] = (uint8_t)(i * 167); /* every value, in no order */
+            int value = is_signed ? (int8_t)values[i] : values[i];
+            at += (size_t)snprintf(want + at, sizeof(want) - at, i > 0 ? ",%d" : "%d", value);
+        }
+        text[ifd_print_run_8(text, values, is_signed, 256)] = '\0';
+        EXPECT_TEXT(text, want);
+        EXPECT_INT(ifd_print_run_8(text, values, is_signed, 0), 0);
+    }
+}
+
+/* The integers at the start of text that the fast reader takes. */
+static size_t read_run(const char *text, size_t size, int64_t *to, size_t count, size_t *ret_used)
+{
+    const char *at = text;
+    size_t got =
+        ifd_number_run_integers(&at, text + size, INT64_MIN, INT64_MAX, sizeof(*to), to, count);
+    *ret_used = (size_t)(at - text);
+    return got;
+}
+
+static void runs_of_integers_are_read(void)
+{
+    static const struct {
+        const char *text;
+        int64_t value;
+    } good[] = {{"0,", 0},
+                {"7,", 7},
+                {"10,", 10},
+                {"255,", 255},
+                {"1234567,", 1234567},
+                {"12345678,", 12345678},
+                {"999999999,", 999999999},
+                {"-0,", 0},
+                {"-128,", -128},
+                {"9223372036854775807,", INT64_MAX}};
+    static const char *const bad[] = {
+        "",    ",",    "00,", "01,", "-01,", "1",   "12]", "1 ,",   "1.0,", "1e1,",
+        "1.,", "--1,", "+1,", "a,",  "1a2,", "/1,", ":,",  "\xb1,", "1-,",  "9223372036854775808,"};
+    for (int behind = 0; behind <= 1; behind++) { /* the text ends, or goes on */
+        char text[64];
+        int64_t value = 0;
+        size_t used = 0;
+        for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+            (void)snprintf(text, sizeof(text), "%s%s", good[i].text, behind ? "1111111111" : "");
+            EXPECT_INT(read_run(text, strlen(text), &value, 1, &used), 1);
+            EXPECT_INT(value, good[i].value);
+            EXPECT_INT(used, strlen(good[i].text));
+        }
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+            (void)snprintf(text, sizeof(text), "%s%s", bad[i], behind ? ",,,,,,,,,," : "");
+            if (!behind || bad[i][0] != '\0') {
+                EXPECT_INT(read_run(text, strlen(text), &value, 1, &used), behind && i == 5);
+            }
+        }
+    }
+}
+
+static void every_short_integer_is_read(void)
+{
+    char text[32];
+    int64_t value = 0;
+    size_t used = 0;
+    for (int64_t i = 0; i < 10000000; i += i < 20000 ? 1 : 9973) {
+        int size = snprintf(text, sizeof(text), "%lld, 11111111", (long long)i);
+        EXPECT_INT(read_run(text, (size_t)size, &value, 1, &used), 1);
+        EXPECT_INT(value, i);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -244,6 +320,9 @@ int main(int argc, char **argv)
         T(random_bits_are_printed_shortest_as_float),
         T(doubles_read_back),
         T(integers_are_printed),
+        T(all_values_of_eight_bits_are_printed_in_a_row),
+        T(runs_of_integers_are_read),
+        T(every_short_integer_is_read),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
