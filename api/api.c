@@ -36,6 +36,9 @@ void ifd_api_destroy(struct ifd_api *api)
 void ifd_api_error(struct ifd_http_exchange *exchange, int status, const char *text)
 {
     ifd_answer_error(exchange, status, ifd_str(text));
+    if (status == 503) {
+        ifd_answer_header(&exchange->response, "Retry-After", "1");
+    }
 }
 
 static size_t body_cap(const struct ifd_api *api, enum ifd_route_body body)

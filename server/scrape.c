@@ -82,6 +82,13 @@ static void sample_models(const struct ifd_repo *repo, struct ifd_metric_set *se
     }
 }
 
+static void sample_quota(const struct ifd_quota *quota, struct ifd_metric_set *set)
+{
+    ifd_metric_put(set, IFD_METRIC_REQUEST_MEMORY_BUDGET, 0, quota->limit_bytes);
+    ifd_metric_put(set, IFD_METRIC_REQUEST_MEMORY_HELD, 0, quota->used_bytes);
+    ifd_metric_put(set, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_REQUEST_MEMORY, quota->refusals);
+}
+
 static void sample_budget(const struct ifd_budget *budget, struct ifd_metric_set *set)
 {
     ifd_metric_put(set, IFD_METRIC_MEMORY_BUDGET, 0, budget->limit_bytes);
@@ -123,6 +130,7 @@ void ifd_scrape_page(void *arg, struct ifd_http_exchange *exchange)
     sample_process(ifd_metrics_server(scrape->metrics));
     sample_models(scrape->repo, ifd_metrics_server(scrape->metrics));
     sample_budget(scrape->budget, ifd_metrics_server(scrape->metrics));
+    sample_quota(scrape->quota, ifd_metrics_server(scrape->metrics));
     ifd_buf_init(&buf, scrape->alloc, TEXT_MAX_BYTES);
     ifd_metrics_write(scrape->metrics, &buf);
     char *text =

@@ -3,6 +3,7 @@
 #define INFERD_SERVER_SCRAPE_H
 
 #include "api/http.h"
+#include "engine/base/quota.h"
 #include "server/obs/metrics.h"
 #include "server/repo/repo.h"
 
@@ -11,6 +12,7 @@ struct ifd_scrape {
     struct ifd_metrics *metrics;
     const struct ifd_repo *repo;
     const struct ifd_budget *budget;
+    const struct ifd_quota *quota; /* of requests */
 };
 
 /** Answers any request of the metrics listener; arg is a struct ifd_scrape. */

@@ -83,8 +83,8 @@ static enum ifd_code make_runner(const struct ifd_served_options *options,
     }
     threads = fit_threads(options, version, threads > 0 ? threads : options->threads);
     return version->engine ? ifd_runner_engine(version->engine, threads, instance_batch(version),
-                                               options->alloc, ret, err)
-                           : ifd_runner_identity(delay_ms, options->alloc, ret, err);
+                                               options->request_alloc, ret, err)
+                           : ifd_runner_identity(delay_ms, options->request_alloc, ret, err);
 }
 
 static void init_queue(const struct ifd_served_options *options, const struct ifd_version *version,
@@ -179,7 +179,7 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
         bytes += code ? 0 : runner[made]->bytes;
         made += code ? 0 : 1;
         if (!code && options->warms_up) {
-            code = ifd_warm_up(runner[made - 1], version, options->alloc, err);
+            code = ifd_warm_up(runner[made - 1], version, options->request_alloc, err);
         }
     }
     if (!code) {

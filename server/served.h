@@ -20,7 +20,7 @@ struct ifd_served {
 };
 
 struct ifd_served_options {
-    const struct ifd_alloc *alloc;
+    const struct ifd_alloc *alloc, *request_alloc; /* the latter for what requests hold: outputs */
     struct ifd_completions *completions;
     const struct ifd_log *log;
     uint32_t

@@ -23,6 +23,9 @@
 #define LOAD_TASKS_MAX      1000000
 #define IMAGE_TASKS_MAX     256
 #define STOP_POLL_MS        20
+/* What a request without a large body takes at a time: these get the last of the memory for requests, so that a busy server
+ * can still say that it lives. */
+#define SMALL_REQUEST_BYTES ((size_t)80 * 1024)
 #define SECOND_NS           ((uint64_t)1000000000)
 /* After the deadline has cancelled what waited: time for answers to leave. */
 #define LAST_ANSWERS_MS 2000
@@ -42,7 +45,8 @@ struct ifd_server {
     struct ifd_metrics *metrics;
     struct ifd_access_log *access_log;
     struct ifd_scrape scrape;
-    struct ifd_budget budget;
+    struct ifd_budget budget;       /* of models */
+    struct ifd_quota request_quota; /* of requests */
     struct ifd_reread reread;
     struct ifd_notify notify;
     struct ifd_watchdog *watchdog;
@@ -344,6 +348,10 @@ static void init_budget(struct ifd_server *server)
     const struct ifd_memory memory = ifd_memory_limit("", 0);
     uint64_t asked = server->options.config->memory_budget;
     server->budget.limit_bytes = asked > 0 ? asked : memory.bytes / 4 * 3;
+    uint64_t for_requests = server->options.config->request_memory;
+    for_requests = for_requests > 0 ? for_requests : memory.bytes / 8;
+    ifd_quota_init(&server->request_quota, server->options.alloc,
+                   for_requests < SIZE_MAX ? (size_t)for_requests : SIZE_MAX, SMALL_REQUEST_BYTES);
     ifd_log_info(server->options.log, "memory for models", "budget_bytes=%llu source=\"%s\"",
                  (unsigned long long)server->budget.limit_bytes,
                  asked > 0 ? "--memory-budget" : memory.source);
@@ -367,6 +375,7 @@ static enum ifd_code create_engine(struct ifd_server *server, struct ifd_err *er
     uint32_t threads = cores < THREADS_DEFAULT_MAX ? cores : THREADS_DEFAULT_MAX;
     server->served = (struct ifd_served_options){
         .alloc = o->alloc,
+        .request_alloc = &server->request_quota.alloc,
         .completions = &server->completions,
         .log = o->log,
         .cores = cores,
@@ -429,7 +438,7 @@ static void after_turn(void *arg)
 static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_server_options *o = &server->options;
-    const struct ifd_service_options service = {.alloc = o->alloc,
+    const struct ifd_service_options service = {.alloc = &server->request_quota.alloc,
                                                 .loop = server->loop,
                                                 .config = o->config,
                                                 .program_version = o->program_version,
@@ -453,6 +462,7 @@ static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err
     }
     const struct ifd_http_options http = {
         .alloc = o->alloc,
+        .request_alloc = &server->request_quota.alloc,
         .loop = server->loop,
         .api = server->api,
         .log = o->log,
@@ -515,6 +525,7 @@ static enum ifd_code listen_metrics(struct ifd_server *server, struct ifd_err *e
         .metrics = server->metrics,
         .repo = server->repo,
         .budget = &server->budget,
+        .quota = &server->request_quota,
     };
     return ifd_http_serve_page(server->http, fd, ifd_scrape_page, &server->scrape, err);
 }

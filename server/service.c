@@ -231,8 +231,8 @@ static void expire(void *arg)
 
 /* ---- inference ---- */
 
-/* When the request must have begun, by the model's policy and the client's wish; 0: never too late. */
-static uint64_t deadline_of(const struct ifd_model_desc *desc,
+/* When the request must have begun, by the model's policy, the client's wish, or the server's default; 0: never too late. */
+static uint64_t deadline_of(const struct ifd_service *service, const struct ifd_model_desc *desc,
                             const struct ifd_infer_request *request)
 {
     uint64_t timeout_us = desc->queue_policy.default_timeout_us;
@@ -241,6 +241,9 @@ static uint64_t deadline_of(const struct ifd_model_desc *desc,
     if (may_shorten && request->timeout_us > 0 &&
         (timeout_us == 0 || request->timeout_us < timeout_us)) {
         timeout_us = request->timeout_us;
+    }
+    if (timeout_us == 0) {
+        timeout_us = (uint64_t)service->options.config->default_timeout_ms * 1000;
     }
     if (timeout_us == 0 || timeout_us > UINT64_MAX / 2000) {
         return 0;
@@ -301,7 +304,7 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
         .output_count = served->desc.output_count,
         .batch = request->batch,
         .level = level,
-        .deadline_ns = deadline_of(&served->desc, request),
+        .deadline_ns = deadline_of(service, &served->desc, request),
         .lower_at_deadline = !served->desc.queue_policy.reject,
         .memory = job->job.memory,
         .memory_bytes = job->job.memory_bytes,

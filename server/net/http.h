@@ -15,7 +15,8 @@
 struct ifd_http;
 
 struct ifd_http_options {
-    const struct ifd_alloc *alloc;
+    const struct ifd_alloc *alloc,
+        *request_alloc; /* the latter for what requests to the API hold */
     struct ifd_loop *loop;
     struct ifd_api *api;
     const struct ifd_log *log;

@@ -23,6 +23,8 @@
 #define IFD_LISTENERS_MAX 4
 /** How often clients are looked at. */
 #define IFD_SWEEP_MS UINT64_C(250)
+/** Request targets up to this length cost no memory beside the transfer's. */
+#define IFD_URI_KEPT 256
 /** Connections that linger at a time; more are closed the short way. */
 #define IFD_LINGER_MAX 64
 
@@ -47,6 +49,8 @@ struct ifd_transfer {
     struct ifd_connection *connection;
     struct ifd_arena arena;
     struct ifd_body body;
+    char uri
+        [IFD_URI_KEPT]; /* longer ones are in the arena, which a request that never comes does not get */
     size_t url_bytes, swallowed_bytes, answer_bytes;
     uint64_t since_ms; /* of what it does now: header, body, answer */
     struct ifd_pace receive_pace;

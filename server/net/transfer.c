@@ -14,10 +14,12 @@
 
 /* ---- memory ---- */
 
+/* Pages do not share the memory of requests: metrics are wanted most when that is spent. */
 static struct ifd_transfer *take(struct ifd_listener *l)
 {
     struct ifd_http *http = l->http;
-    struct ifd_transfer *t = http->spare;
+    const struct ifd_alloc *alloc = l->page ? http->options.alloc : http->options.request_alloc;
+    struct ifd_transfer *t = l->page ? NULL : http->spare;
     if (t) {
         http->spare = t->next;
         http->spare_count--;
@@ -26,8 +28,8 @@ static struct ifd_transfer *take(struct ifd_listener *l)
         if (!t) {
             return NULL;
         }
-        ifd_arena_init(&t->arena, http->options.alloc, ARENA_CAP_BYTES);
-        ifd_body_init(&t->body, http->options.alloc);
+        ifd_arena_init(&t->arena, alloc, ARENA_CAP_BYTES);
+        ifd_body_init(&t->body, alloc);
     }
     t->listener = l;
     t->next = NULL;
@@ -45,15 +47,16 @@ static void release(struct ifd_http *http, struct ifd_transfer *t)
 static void recycle(struct ifd_transfer *t)
 {
     struct ifd_http *http = t->listener->http;
+    bool is_page = t->listener->page;
     ifd_body_release(&t->body);
     if (t->arena.used_bytes > ARENA_KEEP_BYTES) {
         ifd_arena_finish(&t->arena);
-        ifd_arena_init(&t->arena, http->options.alloc, ARENA_CAP_BYTES);
+        ifd_arena_init(&t->arena, http->options.request_alloc, ARENA_CAP_BYTES);
     } else {
         ifd_arena_reset(&t->arena);
     }
     *t = (struct ifd_transfer){.arena = t->arena, .body = t->body};
-    if (http->spare_count < SPARE_TRANSFERS) {
+    if (!is_page && http->spare_count < SPARE_TRANSFERS) {
         t->next = http->spare;
         http->spare = t;
         http->spare_count++;
@@ -101,7 +104,12 @@ struct ifd_transfer *ifd_transfer_begin(struct ifd_connection *c, const char *ur
         .transport = t,
     };
     t->url_bytes = strlen(uri);
-    const char *copy = ifd_arena_text(&t->arena, uri, t->url_bytes);
+    const char *copy = t->uri;
+    if (t->url_bytes < sizeof(t->uri)) {
+        memcpy(t->uri, uri, t->url_bytes + 1);
+    } else {
+        copy = ifd_arena_text(&t->arena, uri, t->url_bytes);
+    }
     if (copy) {
         struct ifd_str rest = ifd_gate_origin(ifd_str(copy));
         t->exchange.path = ifd_str_part(&rest, '?');

@@ -42,7 +42,8 @@ const char *ifd_metric_outcome(uint32_t outcome); /* "ok" …; static */
     X(QUEUE, "default-max-queue-size")                                                             \
     X(QUEUE_TIME, "default_timeout_microseconds")                                                  \
     X(IMAGE, "image-max-pixels")                                                                   \
-    X(MEMORY, "memory-budget")
+    X(MEMORY, "memory-budget")                                                                     \
+    X(REQUEST_MEMORY, "request-memory")
 
 enum ifd_limit {
 #define X(id, name) IFD_LIMIT_##id,

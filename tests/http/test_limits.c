@@ -178,6 +178,139 @@ static void request_that_never_ends_is_cut_off(void)
     live_stop(&live);
 }
 
+/* Three eighths of a MiB each, and seven eighths for large pieces: the third finds none left. */
+static void body_that_memory_has_no_room_for_is_refused_before_it_is_read(void)
+{
+    static const char head[] = "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n"
+                               "Content-Length: 393216\r\n\r\n{";
+    struct live live;
+    live_start(&live, (const char *const[]){"--request-memory=1048576", NULL});
+    int fd[3];
+    for (int i = 0; i < 2; i++) {
+        fd[i] = client_connect(&live);
+        REQUIRE(fd[i] >= 0);
+        client_send_text(fd[i], head);
+        EXPECT_INT(client_get(&live, "/v2/health/live").status, 200);
+        (void)usleep(100000);
+    }
+    fd[2] = client_connect(&live);
+    REQUIRE(fd[2] >= 0);
+    client_send_text(fd[2], head);
+    struct answer answer = client_read(fd[2]);
+    EXPECT_INT(answer.status, 503);
+    EXPECT_HAS(answer.head, "Retry-After: 1\r\n");
+    EXPECT_HAS(answer.body, "no memory for a body of 393216 bytes");
+    EXPECT(client_is_closed(fd[2]));
+    (void)close(fd[2]);
+    EXPECT_INT(client_get(&live, "/v2/health/live").status, 200);
+
+    (void)close(fd[0]); /* its memory is free within a second */
+    (void)usleep(1000000);
+    fd[0] = client_connect(&live);
+    REQUIRE(fd[0] >= 0);
+    client_send_text(fd[0], head);
+    (void)usleep(200000);
+    char byte = 0;
+    EXPECT(recv(fd[0], &byte, 1, MSG_DONTWAIT) < 0);
+    (void)close(fd[0]);
+    (void)close(fd[1]);
+    live_stop(&live);
+}
+
+static void request_without_a_timeout_gets_the_default_one(void)
+{
+    struct live live;
+    live_start(&live, (const char *const[]){"--default-timeout-ms=100", NULL});
+    int first = client_connect(&live), second = client_connect(&live);
+    REQUIRE(first >= 0 && second >= 0);
+    client_send_text(first, client_infer_text("narrow", 1));
+    (void)usleep(50000);
+    client_send_text(second, client_infer_text("narrow", 2));
+    struct answer answer = client_read(second);
+    EXPECT_INT(answer.status, 503);
+    EXPECT_HAS(answer.body, "timeout");
+    EXPECT_INT(client_read(first).status, 200);
+    (void)close(first);
+    (void)close(second);
+    live_stop(&live);
+}
+
+/* The whole header, in bytes. */
+static int ask_with_header(const struct live *live, size_t bytes)
+{
+    static char text[1 << 17];
+    int used = snprintf(text, sizeof(text), "GET /v2/health/live HTTP/1.1\r\nHost: a\r\nX: ");
+    memset(text + used, 'x', bytes - (size_t)used - 4);
+    memcpy(text + bytes - 4, "\r\n\r\n", 4);
+    int fd = client_connect(live);
+    REQUIRE(fd >= 0);
+    client_send(fd, text, bytes);
+    int status = client_read(fd).status;
+    (void)close(fd);
+    return status;
+}
+
+static void header_may_be_as_large_as_it_says_and_no_larger(void)
+{
+    struct live live;
+    for (int i = 0; i < 2; i++) {
+        size_t limit = i == 0 ? 8192 : 20000;
+        live_start(&live,
+                   i == 0 ? NULL : (const char *const[]){"--http-max-header-size=20000", NULL});
+        EXPECT_INT(ask_with_header(&live, limit - 1), 200);
+        EXPECT_INT(ask_with_header(&live, limit), 200);
+        EXPECT_INT(ask_with_header(&live, limit + 1), 431);
+        /* also where the library has no more room, and while the client is still sending */
+        for (size_t bytes = limit + 1000; bytes < 100000; bytes += 1999) {
+            EXPECT_INT(ask_with_header(&live, bytes), 431);
+        }
+        live_stop(&live);
+    }
+}
+
+static void fields_may_be_as_many_as_they_may_and_no_more(void)
+{
+    struct live live;
+    live_start(&live, NULL);
+    for (int count = 63; count <= 65; count++) {
+        char text[1024] = "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n";
+        size_t used = strlen(text);
+        for (int i = 1; i < count; i++) {
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "X: y\r\n");
+        }
+        (void)snprintf(text + used, sizeof(text) - used, "\r\n");
+        int fd = client_connect(&live);
+        REQUIRE(fd >= 0);
+        client_send_text(fd, text);
+        EXPECT_INT(client_read(fd).status, count <= 64 ? 200 : 431);
+        (void)close(fd);
+    }
+    live_stop(&live);
+}
+
+static void body_may_be_as_large_as_it_says_and_no_larger(void)
+{
+    static char text[6000];
+    struct live live;
+    live_start(&live, (const char *const[]){"--http-max-input-size=4096", NULL});
+    for (int bytes = 4095; bytes <= 4097; bytes++) {
+        int used = snprintf(text, sizeof(text),
+                            "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n"
+                            "Content-Length: %d\r\n\r\n%s",
+                            bytes,
+                            "{\"inputs\":[{\"name\":\"IN\",\"shape\":[1],\"datatype\":\"FP32\","
+                            "\"data\":[7]}]}");
+        char *body = strstr(text, "\r\n\r\n") + 4;
+        memset(text + used, ' ', (size_t)(body + bytes - (text + used)));
+        int fd = client_connect(&live);
+        REQUIRE(fd >= 0);
+        client_send(fd, text, (size_t)(body + bytes - text));
+        EXPECT_INT(client_read(fd).status, bytes <= 4096 ? 200 : 413);
+        (void)close(fd);
+    }
+    live_stop(&live);
+}
+
 static void a_thousand_idle_connections_leave_room(void)
 {
     struct live live;
@@ -210,6 +343,11 @@ int main(int argc, char **argv)
         T(client_that_leaves_while_waiting_frees_its_place),
         T(client_that_leaves_mid_body_harms_nobody),
         T(request_that_never_ends_is_cut_off),
+        T(body_that_memory_has_no_room_for_is_refused_before_it_is_read),
+        T(request_without_a_timeout_gets_the_default_one),
+        T(header_may_be_as_large_as_it_says_and_no_larger),
+        T(fields_may_be_as_many_as_they_may_and_no_more),
+        T(body_may_be_as_large_as_it_says_and_no_larger),
         T(a_thousand_idle_connections_leave_room),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
