@@ -18,6 +18,7 @@ struct ifd_partition {
     struct ifd_arena arena; /* steps and their parameters */
     const struct ifd_acc_step *step;
     uint32_t step_count;
+    bool is_parallel; /* some step is worth more than one thread */
     const struct ifd_acc_pack_job *job; /* step[job->step] says where each one's content is */
     uint32_t job_count;
     const uint8_t *packed; /* what the partition that this one was compiled like does not have */
@@ -134,7 +135,7 @@ static void run_steps(void *arg, uint32_t index, uint32_t count)
         if (index < frame.threads) {
             step->run(step, &frame);
         }
-        if (count > 1) {
+        if (count > 1 && step->joins) {
             barrier(crew, count);
         }
         if (step_ns) {
@@ -155,7 +156,7 @@ static enum ifd_code cpuacc_run(struct ifd_partition *partition, const struct if
     crew->scratch = (uint8_t *)binding->scratch + CREW_BYTES;
     atomic_init(&crew->arrived, 0);
     atomic_init(&crew->generation, 0);
-    if (binding->team->count == 1) {
+    if (binding->team->count == 1 || !partition->is_parallel) {
         run_steps(crew, 0, 1);
     } else {
         binding->team->run(binding->team, run_steps, crew);
@@ -268,6 +269,25 @@ static enum ifd_code pack(struct ifd_partition *partition, const struct ifd_acc_
     return code;
 }
 
+/* Threads meet behind every step that several of them run and before the next such one; what one thread runs in a row
+ * needs nobody else. At the end the team itself joins. */
+static bool place_barriers(struct ifd_acc_step *step, uint32_t count)
+{
+    struct ifd_acc_step *last = NULL;
+    bool is_parallel = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!step[i].run) {
+            continue;
+        }
+        if (last) {
+            last->joins = last->max_threads > 1 || step[i].max_threads > 1;
+        }
+        is_parallel = is_parallel || step[i].max_threads > 1;
+        last = &step[i];
+    }
+    return is_parallel;
+}
+
 static enum ifd_code cpuacc_compile(struct ifd_device *device,
                                     const struct ifd_partition_view *view,
                                     struct ifd_partition *like,
@@ -297,6 +317,7 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
         cpuacc_release(partition);
         return code;
     }
+    partition->is_parallel = place_barriers(lowering.step, lowering.step_count);
     partition->step = lowering.step;
     partition->step_count = lowering.step_count;
     partition->job = lowering.job;

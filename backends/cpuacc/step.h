@@ -75,6 +75,7 @@ struct ifd_acc_step {
     size_t packed;            /* their offset in it */
     size_t work, work_stride; /* scratch of the step: offset, bytes per thread */
     uint32_t max_threads;     /* more than this many threads do not pay */
+    bool joins;               /* all threads meet behind it */
     struct ifd_step_info info;
 };
 
