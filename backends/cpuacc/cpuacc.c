@@ -18,7 +18,7 @@ struct ifd_partition {
     struct ifd_arena arena; /* steps and their parameters */
     const struct ifd_acc_step *step;
     uint32_t step_count;
-    bool is_parallel; /* some step is worth more than one thread */
+    bool is_parallel;                   /* some step is worth more than one thread */
     const struct ifd_acc_pack_job *job; /* step[job->step] says where each one's content is */
     uint32_t job_count;
     const uint8_t *packed; /* what the partition that this one was compiled like does not have */
@@ -269,25 +269,6 @@ static enum ifd_code pack(struct ifd_partition *partition, const struct ifd_acc_
     return code;
 }
 
-/* Threads meet behind every step that several of them run and before the next such one; what one thread runs in a row
- * needs nobody else. At the end the team itself joins. */
-static bool place_barriers(struct ifd_acc_step *step, uint32_t count)
-{
-    struct ifd_acc_step *last = NULL;
-    bool is_parallel = false;
-    for (uint32_t i = 0; i < count; i++) {
-        if (!step[i].run) {
-            continue;
-        }
-        if (last) {
-            last->joins = last->max_threads > 1 || step[i].max_threads > 1;
-        }
-        is_parallel = is_parallel || step[i].max_threads > 1;
-        last = &step[i];
-    }
-    return is_parallel;
-}
-
 static enum ifd_code cpuacc_compile(struct ifd_device *device,
                                     const struct ifd_partition_view *view,
                                     struct ifd_partition *like,
@@ -308,6 +289,9 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
     size_t scratch = 0;
     enum ifd_code code = ifd_acc_lower(&lowering, &scratch, err);
     if (code == IFD_OK) {
+        code = ifd_acc_plan_threads(&lowering, &partition->is_parallel, err);
+    }
+    if (code == IFD_OK) {
         code = share(like, &lowering, err);
     }
     if (code == IFD_OK && lowering.packed_bytes > 0) {
@@ -317,7 +301,6 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
         cpuacc_release(partition);
         return code;
     }
-    partition->is_parallel = place_barriers(lowering.step, lowering.step_count);
     partition->step = lowering.step;
     partition->step_count = lowering.step_count;
     partition->job = lowering.job;

@@ -384,7 +384,7 @@ static enum ifd_code add_flip(struct ifd_acc_lowering *lowering, uint32_t value,
             params->table[i] = (uint8_t)(i ^ ifd_acc_flip(desc->dtype));
         }
         step->info = (struct ifd_step_info){.name = "flip", .kernel = "", .output = ""};
-        step->max_threads = params->bytes < 200000 ? 1 : UINT32_MAX;
+        step->max_threads = (uint32_t)(params->bytes / 8192) + 1;
     }
     return code;
 }

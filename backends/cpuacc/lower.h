@@ -154,6 +154,11 @@ struct ifd_acc_tail {
 /** Finds such a function behind a value and marks its nodes as taken along. In ops/unary.c. */
 struct ifd_acc_tail ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_t value);
 
+/** When all steps are there: decides how many threads share each, and where threads wait for each other (step->joins).
+ *  ret_is_parallel: some step is shared. */
+IFD_NODISCARD enum ifd_code ifd_acc_plan_threads(struct ifd_acc_lowering *lowering,
+                                                 bool *ret_is_parallel, struct ifd_err *err);
+
 /** A driver: one row per operator in ops/op_list.inc. */
 struct ifd_acc_driver {
     /** Can it run this node? If not, says why in reason (may be NULL). */

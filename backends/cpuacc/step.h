@@ -74,8 +74,9 @@ struct ifd_acc_step {
         *block; /* that holds this step's packed constants: the partition's own or an older one's */
     size_t packed;            /* their offset in it */
     size_t work, work_stride; /* scratch of the step: offset, bytes per thread */
-    uint32_t max_threads;     /* more than this many threads do not pay */
-    bool joins;               /* all threads meet behind it */
+    uint32_t max_threads;     /* from its driver: that can share it; then: that pay (threads.c) */
+    float rate; /* multiply-accumulates per ns on a fast core; 0: bytes take the time */
+    bool joins; /* all threads meet behind it */
     struct ifd_step_info info;
 };
 

@@ -179,6 +179,7 @@ struct trial {
     const char *path;
     bool releases_weights, exact;
     int64_t batch;
+    uint32_t threads; /* 0: one */
     const char *cache_folder;
 
     size_t size, released_bytes;
@@ -186,7 +187,7 @@ struct trial {
     char cache[IFD_ERR_TEXT_BYTES];
 };
 
-/* Runs a batch of random samples and returns what the first output holds; the file is read afresh. */
+/* Runs a batch of random samples and returns what the outputs hold; the file is read afresh. */
 static uint8_t *run_random(struct trial *trial)
 {
     const char *path = trial->path;
@@ -199,20 +200,27 @@ static uint8_t *run_random(struct trial *trial)
     struct ifd_instance *instance = NULL;
     struct ifd_err err = {0};
     struct test_random random = {.state = 5};
-    const struct ifd_model_options wish = {.releases_weights = trial->releases_weights};
-    const struct ifd_instance_options many = {.max_batch = (uint32_t)batch};
+    const struct ifd_model_options wish = {.releases_weights = trial->releases_weights,
+                                           .max_threads = trial->threads};
+    const struct ifd_instance_options many = {.max_batch = (uint32_t)batch,
+                                              .threads = trial->threads};
     options.backends = ifd_backends_builtin(&options.backend_count);
     REQUIRE_OK(ifd_engine_create(&options, &engine, &err), &err);
     REQUIRE_OK(ifd_model_load(engine, file, &wish, &model, &err), &err);
     REQUIRE_OK(ifd_instance_create(model, &many, &instance, &err), &err);
     const struct ifd_model_info *info = ifd_model_info(model);
-    struct ifd_tensor in = make_input(&info->input[0], batch, &random), out = {0};
-    const struct ifd_io io = {.input = &in, .output = &out, .batch = batch};
+    struct ifd_tensor in = make_input(&info->input[0], batch, &random), out[PORTS] = {0};
+    const struct ifd_io io = {.input = &in, .output = out, .batch = batch};
+    REQUIRE(info->input_count == 1 && info->output_count <= PORTS);
     REQUIRE_OK(ifd_instance_run(instance, &io, 1, &err), &err);
-    uint8_t *result = calloc(out.bytes, 1);
-    REQUIRE(result != NULL);
-    memcpy(result, out.data, out.bytes);
-    trial->size = out.bytes;
+    trial->size = 0;
+    uint8_t *result = NULL;
+    for (uint32_t i = 0; i < info->output_count; i++) {
+        result = realloc(result, trial->size + out[i].bytes);
+        REQUIRE(result != NULL);
+        memcpy(result + trial->size, out[i].data, out[i].bytes);
+        trial->size += out[i].bytes;
+    }
     trial->released_bytes = info->released_bytes;
     trial->is_from_cache = info->is_from_cache;
     (void)snprintf(trial->cache, sizeof(trial->cache), "%s", info->cache);
@@ -324,6 +332,25 @@ static void released_weights_change_no_result_of_any_batch(void)
     }
 }
 
+/* Whoever computes a part of a tensor computes the same. */
+static void threads_change_no_result(void)
+{
+    static const char *const models[] = {"models/tflite/mobilenet_v1_0.25_128_quant.tflite",
+                                         "models/tflite/vww_96_float.tflite",
+                                         "models/tflite/face_detection_short_range.tflite",
+                                         "models/tflite/hand_landmark_lite.tflite"};
+    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        struct trial trial = {.path = test_shared(models[i]), .batch = 2};
+        uint8_t *want = run_random(&trial);
+        for (trial.threads = 2; trial.threads <= 7; trial.threads += trial.threads == 3 ? 4 : 1) {
+            uint8_t *got = run_random(&trial);
+            EXPECT_BYTES(got, want, trial.size);
+            free(got);
+        }
+        free(want);
+    }
+}
+
 static void odd_files_run_or_are_refused_in_one_line(void)
 {
     const char *folder = test_shared("models/odd_tflite");
@@ -362,6 +389,7 @@ int main(int argc, char **argv)
         T(a_batch_gives_what_its_samples_give),
         T(packed_weights_of_an_earlier_start_give_the_same_results),
         T(released_weights_change_no_result_of_any_batch),
+        T(threads_change_no_result),
         T(odd_files_run_or_are_refused_in_one_line),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -794,7 +794,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     if (code != IFD_OK) {
         return code;
     }
-    step->max_threads = (uint32_t)(macs / (p->product.is_q8 ? 1000000 : 250000)) + 1;
+    step->rate = p->product.is_q8 ? 300.0f : 60.0f;
     ifd_acc_name_step(lowering,
                       p->product.is_q8   ? "gemm_q8"
                       : p->mode == TILES ? "wino"

@@ -171,7 +171,7 @@ enum ifd_code ifd_acc_add_copy(struct ifd_acc_lowering *lowering, const struct i
     for (uint32_t d = 0; d < mine->rank; d++) {
         bytes *= (size_t)mine->dim[d];
     }
-    step->max_threads = mine->fills ? 1 : (uint32_t)(bytes / 100000) + 1;
+    step->max_threads = mine->fills ? 1 : (uint32_t)(bytes / 8192) + 1;
     ifd_acc_name_step(lowering, is_transposed(mine) ? "copy transposed" : "copy", 0, "%s", name);
     return IFD_OK;
 }

@@ -58,8 +58,10 @@ static void run_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *
     args.packed = frame->packed + step->packed;
     args.scratch = work ? work + p->wide_bytes : NULL;
     const struct ifd_packed *packed = args.packed;
+    /* Small images by channels, as products of few rows go by columns: each thread finds its part in its own cache. */
     struct ifd_acc_range lines = {0, p->out_h};
-    if (p->out_h >= 2 * (size_t)frame->threads) {
+    if (p->out_h >= 2 * (size_t)frame->threads &&
+        p->out_h * p->out_w > 32 * (size_t)frame->threads) {
         lines = ifd_acc_share(frame, p->out_h, 1);
     } else {
         const struct ifd_acc_range channels = ifd_acc_share(frame, p->channels, packed->nr);
@@ -189,7 +191,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
         return code;
     }
     const uint64_t macs = (uint64_t)p->batch * p->out_h * p->out_w * p->channels * p->kh * p->kw;
-    step->max_threads = (uint32_t)(macs / 200000) + 1;
+    step->rate = 50.0f;
     ifd_acc_name_step(lowering, p->product.is_q8 ? "dw_q8" : "dw_f32", macs,
                       "depthwise_conv2d %zux%zu/%d%s", p->kh, p->kw, (int)attrs->window.stride_h,
                       attrs->activation == IFD_ACT_NONE ? "" : "+act");

@@ -103,7 +103,7 @@ enum ifd_code ifd_acc_add_images(struct ifd_acc_lowering *lowering, uint32_t val
                                     .as_floats = as_floats,
                                     .is_symmetric =
                                         !as_floats && !scales_differ(product->weight_quant)};
-        step->max_threads = (uint32_t)(count * elements / 50000) + 1;
+        step->max_threads = (uint32_t)(count * elements / 4096) + 1;
         ifd_acc_name_step(lowering, "quantize", 0, "to 8 bits");
     }
     return code;

@@ -94,7 +94,7 @@ static enum ifd_code pool_lower(struct ifd_acc_lowering *lowering,
         (void)ifd_acc_clamp_q8(attrs->activation, &node->view.output[0], &p->args.q_min,
                                &p->args.q_max);
     }
-    step->max_threads = (uint32_t)(p->batch * p->in_image_bytes / 50000) + 1;
+    step->max_threads = (uint32_t)(p->batch * p->in_image_bytes / 4096) + 1;
     ifd_acc_name_step(lowering, is_q8 ? "pool_q8" : "pool_f32", 0, "%s %dx%d/%d",
                       ifd_op_def(node->view.op)->name, (int)attrs->filter_h, (int)attrs->filter_w,
                       (int)attrs->window.stride_h);

@@ -93,7 +93,7 @@ static enum ifd_code softmax_lower(struct ifd_acc_lowering *lowering,
     if (is_q8) {
         ifd_softmax8_init(&p->table, (double)attrs->beta * (double)in->quant.scale[0]);
     }
-    step->max_threads = (uint32_t)(count / 4000) + 1;
+    step->max_threads = (uint32_t)(count / 1024) + 1;
     ifd_acc_name_step(lowering, is_q8 ? "softmax_q8" : "softmax_f32", 0, "softmax");
     return IFD_OK;
 }
@@ -225,7 +225,7 @@ static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
         code = ifd_acc_add_work(lowering, p->inner * sizeof(int32_t), err);
     }
     lowering->step[lowering->step_count - 1].max_threads =
-        (uint32_t)(p->outer * p->reduced * p->inner / 50000) + 1;
+        (uint32_t)(p->outer * p->reduced * p->inner / 8192) + 1;
     ifd_acc_name_step(lowering, is_q8 ? "column_sum_q8" : "column_sum_f32", 0, "%s",
                       ifd_op_def(node->view.op)->name);
     return code;

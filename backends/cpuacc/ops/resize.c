@@ -160,7 +160,7 @@ static enum ifd_code resize_lower(struct ifd_acc_lowering *lowering,
         ifd_acc_add_step(lowering, bilinear ? run_bilinear : run_nearest, p, node->input_value, 1,
                          node->output_value[0], &step, err);
     if (code == IFD_OK) {
-        step->max_threads = (uint32_t)(p->batch * p->out_h * p->out_w * p->channels / 20000) + 1;
+        step->max_threads = (uint32_t)(p->batch * p->out_h * p->out_w * p->channels / 4096) + 1;
         ifd_acc_name_step(lowering, bilinear ? "resize_f32" : "memcpy", 0, "%s",
                           ifd_op_def(node->view.op)->name);
     }

@@ -211,7 +211,7 @@ static enum ifd_code unary_lower(struct ifd_acc_lowering *lowering,
     code = ifd_acc_add_step(lowering, is_table ? run_table : run_f32, p, node->input_value, 1, out,
                             &step, err);
     if (code == IFD_OK) {
-        step->max_threads = (uint32_t)(p->count / 20000) + 1;
+        step->max_threads = (uint32_t)(p->count / 2048) + 1;
         ifd_acc_name_step(lowering, is_table ? "lut_8" : "unary_f32", 0, "%s", name);
     }
     return code;
@@ -301,7 +301,7 @@ static enum ifd_code add_quant(struct ifd_acc_lowering *lowering,
         p->count = bytes / ifd_dtype_bytes(node->view.output[0].dtype);
         p->scale = quantized->quant.scale[0];
         p->zero = ifd_acc_zero(quantized);
-        step->max_threads = (uint32_t)(p->count / 50000) + 1;
+        step->max_threads = (uint32_t)(p->count / 4096) + 1;
         ifd_acc_name_step(lowering, kernel, 0, "%s", ifd_op_def(node->view.op)->name);
     }
     return code;
