@@ -212,6 +212,18 @@ static void put_optimization(struct ifd_json_out *out)
     ifd_json_end(out, '}');
 }
 
+static void put_queue_policy(struct ifd_json_out *out, const char *key,
+                             const struct ifd_queue_policy_info *policy)
+{
+    ifd_json_key(out, key);
+    ifd_json_begin(out, '{');
+    ifd_json_member_text(out, "timeout_action", policy->reject ? "REJECT" : "DELAY");
+    ifd_json_member_u64(out, "default_timeout_microseconds", policy->default_timeout_us);
+    ifd_json_member_bool(out, "allow_timeout_override", policy->allow_timeout_override);
+    ifd_json_member_u64(out, "max_queue_size", policy->max_queue_size);
+    ifd_json_end(out, '}');
+}
+
 static void put_dynamic_batching(struct ifd_json_out *out, const struct ifd_model_desc *desc)
 {
     if (!desc->dynamic_batching) {
@@ -229,14 +241,15 @@ static void put_dynamic_batching(struct ifd_json_out *out, const struct ifd_mode
     ifd_json_member_bool(out, "preserve_ordering", desc->preserve_ordering);
     ifd_json_member_u64(out, "priority_levels", desc->priority_levels);
     ifd_json_member_u64(out, "default_priority_level", desc->default_priority_level);
-    ifd_json_key(out, "default_queue_policy");
+    put_queue_policy(out, "default_queue_policy", &desc->queue_policy);
+    ifd_json_key(out, "priority_queue_policy");
     ifd_json_begin(out, '{');
-    ifd_json_member_text(out, "timeout_action", desc->queue_policy.reject ? "REJECT" : "DELAY");
-    ifd_json_member_u64(out, "default_timeout_microseconds", desc->queue_policy.default_timeout_us);
-    ifd_json_member_bool(out, "allow_timeout_override", desc->queue_policy.allow_timeout_override);
-    ifd_json_member_u64(out, "max_queue_size", desc->queue_policy.max_queue_size);
+    for (uint32_t i = 0; i < desc->level_policy_count; i++) {
+        char priority[16];
+        (void)snprintf(priority, sizeof(priority), "%u", desc->level_policy[i].priority);
+        put_queue_policy(out, priority, &desc->level_policy[i].policy);
+    }
     ifd_json_end(out, '}');
-    put_empty(out, "priority_queue_policy", "{}");
     ifd_json_end(out, '}');
 }
 

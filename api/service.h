@@ -56,6 +56,18 @@ struct ifd_parameter_info {
 
 enum ifd_version_policy { IFD_POLICY_LATEST, IFD_POLICY_ALL, IFD_POLICY_SPECIFIC };
 
+struct ifd_queue_policy_info {
+    bool reject; /* timeout_action: REJECT, else DELAY */
+    uint64_t default_timeout_us;
+    bool allow_timeout_override;
+    uint32_t max_queue_size;
+};
+
+struct ifd_level_policy_info {
+    uint32_t priority; /* 1 first */
+    struct ifd_queue_policy_info policy;
+};
+
 /** Everything that metadata and config print; filled from the model's config completed by what the file says. */
 struct ifd_model_desc {
     const char *name;
@@ -87,12 +99,9 @@ struct ifd_model_desc {
     uint64_t max_queue_delay_us;
     bool preserve_ordering;
     uint32_t priority_levels, default_priority_level;
-    struct {
-        bool reject; /* timeout_action: REJECT, else DELAY */
-        uint64_t default_timeout_us;
-        bool allow_timeout_override;
-        uint32_t max_queue_size;
-    } queue_policy;
+    struct ifd_queue_policy_info queue_policy;
+    const struct ifd_level_policy_info *level_policy; /* of single priorities, instead of it */
+    uint32_t level_policy_count;
 };
 
 enum ifd_model_state {

@@ -122,6 +122,32 @@ static enum ifd_code describe_parameters(struct ifd_version *version, struct ifd
     return IFD_OK;
 }
 
+static struct ifd_queue_policy_info policy_of(const struct ifd_manifest_queue_policy *policy)
+{
+    return (struct ifd_queue_policy_info){.reject = policy->timeout_rejects,
+                                          .default_timeout_us = policy->default_timeout_us,
+                                          .allow_timeout_override = policy->allow_timeout_override,
+                                          .max_queue_size = policy->max_queue_size};
+}
+
+static enum ifd_code describe_levels(struct ifd_version *version, struct ifd_model_desc *desc,
+                                     struct ifd_err *err)
+{
+    const struct ifd_manifest *m = &version->manifest;
+    struct ifd_level_policy_info *level =
+        ifd_arena_take_array(&version->arena, m->level_policy_count, sizeof(*level));
+    if (!level) {
+        return ifd_arena_fail(&version->arena, m->level_policy_count * sizeof(*level), err);
+    }
+    for (uint32_t i = 0; i < m->level_policy_count; i++) {
+        level[i] = (struct ifd_level_policy_info){.priority = m->level_policy[i].priority,
+                                                  .policy = policy_of(&m->level_policy[i].policy)};
+    }
+    desc->level_policy = level;
+    desc->level_policy_count = m->level_policy_count;
+    return IFD_OK;
+}
+
 static void describe_batching(const struct ifd_manifest *m, struct ifd_model_desc *desc)
 {
     desc->dynamic_batching = m->dynamic_batching;
@@ -131,10 +157,7 @@ static void describe_batching(const struct ifd_manifest *m, struct ifd_model_des
     desc->preserve_ordering = m->preserve_ordering;
     desc->priority_levels = m->priority_levels;
     desc->default_priority_level = m->default_priority_level;
-    desc->queue_policy.reject = m->timeout_rejects;
-    desc->queue_policy.default_timeout_us = m->default_timeout_us;
-    desc->queue_policy.allow_timeout_override = m->allow_timeout_override;
-    desc->queue_policy.max_queue_size = m->max_queue_size;
+    desc->queue_policy = policy_of(&m->queue_policy);
     desc->policy_latest_count = m->latest_count;
     desc->policy_versions = m->version;
     desc->policy_version_count = m->version_count;
@@ -163,6 +186,9 @@ enum ifd_code ifd_describe(struct ifd_version *version, struct ifd_model_desc *r
     }
     if (!code) {
         code = describe_parameters(version, &desc, err);
+    }
+    if (!code) {
+        code = describe_levels(version, &desc, err);
     }
     if (!code) {
         *ret = desc;

@@ -50,7 +50,7 @@ static void sample_version(struct ifd_served *served)
 {
     uint64_t queued = ifd_queue_count(&served->queue);
     ifd_metric_put(served->metrics, IFD_METRIC_QUEUED, 0, queued);
-    ifd_metric_put(served->metrics, IFD_METRIC_QUEUE_LIMIT, 0, served->queue.capacity);
+    ifd_metric_put(served->metrics, IFD_METRIC_QUEUE_LIMIT, 0, served->queue.common.capacity);
     ifd_metric_put(served->metrics, IFD_METRIC_INFERENCES, 0, served->stats.inference_count);
     ifd_metric_put(served->metrics, IFD_METRIC_EXECUTIONS, 0, served->stats.execution_count);
     ifd_metric_put(served->metrics, IFD_METRIC_NV_PENDING, 0, queued);

@@ -102,7 +102,8 @@ static void init_queue(const struct ifd_served_options *options, const struct if
         .max_delay_ns = m->max_queue_delay_us * 1000,
     };
     ifd_queue_init(queue, &rules,
-                   m->max_queue_size > 0 ? m->max_queue_size : options->max_queue_size,
+                   m->queue_policy.max_queue_size > 0 ? m->queue_policy.max_queue_size
+                                                      : options->max_queue_size,
                    ifd_clock_system());
 }
 
@@ -203,6 +204,11 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
     if (!served) {
         return ifd_arena_fail(&version->arena, sizeof(*served), err);
     }
+    const uint32_t count = version->manifest.level_policy_count;
+    served->bound = ifd_arena_take_array(&version->arena, count, sizeof(*served->bound));
+    if (!served->bound) {
+        return ifd_arena_fail(&version->arena, count * sizeof(*served->bound), err);
+    }
     enum ifd_code code = ifd_describe(version, &served->desc, err);
     if (code) {
         return code;
@@ -215,6 +221,9 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
         return code;
     }
     init_queue(options, version, &served->queue);
+    for (uint32_t i = 0; i < count; i++) {
+        served->bound[i].capacity = version->manifest.level_policy[i].policy.max_queue_size;
+    }
     code = start_workers(options, version, served, err);
     if (code) {
         ifd_metrics_give_model(options->metrics, served->metrics);

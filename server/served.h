@@ -15,6 +15,7 @@ struct ifd_served {
         desc; /* immutable but for the list of versions, which the loop thread keeps up to date */
     struct ifd_model_stats stats; /* loop thread */
     struct ifd_queue queue;
+    struct ifd_queue_bound *bound; /* for each of desc.level_policy; capacity 0: none of its own */
     struct ifd_workers *workers;
     struct ifd_metric_set *metrics;
 };

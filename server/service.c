@@ -231,13 +231,14 @@ static void expire(void *arg)
 
 /* ---- inference ---- */
 
-/* When the request must have begun, by the model's policy, the client's wish, or the server's default; 0: never too late. */
+/* When the request must have begun, by its level's policy, the client's wish, or the server's default; 0: never too late. */
 static uint64_t deadline_of(const struct ifd_service *service, const struct ifd_model_desc *desc,
+                            const struct ifd_queue_policy_info *policy,
                             const struct ifd_infer_request *request)
 {
-    uint64_t timeout_us = desc->queue_policy.default_timeout_us;
+    uint64_t timeout_us = policy->default_timeout_us;
     /* A model without dynamic_batching has no policy that could forbid the client's own limit. */
-    bool may_shorten = !desc->dynamic_batching || desc->queue_policy.allow_timeout_override;
+    bool may_shorten = !desc->dynamic_batching || policy->allow_timeout_override;
     if (may_shorten && request->timeout_us > 0 &&
         (timeout_us == 0 || request->timeout_us < timeout_us)) {
         timeout_us = request->timeout_us;
@@ -267,6 +268,21 @@ static enum ifd_code level_of(const struct ifd_model_desc *desc, uint64_t priori
     return IFD_OK;
 }
 
+/* How requests of a level wait. */
+static const struct ifd_queue_policy_info *policy_of(const struct ifd_served *served,
+                                                     uint32_t level,
+                                                     struct ifd_queue_bound **ret_bound)
+{
+    *ret_bound = NULL;
+    for (uint32_t i = 0; i < served->desc.level_policy_count; i++) {
+        if (served->desc.level_policy[i].priority == level + 1) {
+            *ret_bound = served->bound[i].capacity > 0 ? &served->bound[i] : NULL;
+            return &served->desc.level_policy[i].policy;
+        }
+    }
+    return &served->desc.queue_policy;
+}
+
 void ifd_service_flush(struct ifd_service *service)
 {
     if (service->pushed) {
@@ -288,6 +304,8 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     if (code) {
         return code;
     }
+    struct ifd_queue_bound *bound = NULL;
+    const struct ifd_queue_policy_info *policy = policy_of(served, level, &bound);
     struct service_job *job = take_job(service);
     if (!job) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a request");
@@ -304,8 +322,9 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
         .output_count = served->desc.output_count,
         .batch = request->batch,
         .level = level,
-        .deadline_ns = deadline_of(service, &served->desc, request),
-        .lower_at_deadline = !served->desc.queue_policy.reject,
+        .bound = bound,
+        .deadline_ns = deadline_of(service, &served->desc, policy, request),
+        .lower_at_deadline = !policy->reject,
         .memory = job->job.memory,
         .memory_bytes = job->job.memory_bytes,
     };

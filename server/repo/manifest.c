@@ -303,13 +303,32 @@ static enum ifd_code read_group(struct context *c, const struct ifd_text_field *
     return code;
 }
 
-static const struct row value_rows[] = {{"string_value", read_text, 0}};
+/* A map: entries { key: "k" value: … } of protocol buffers, or JSON's { "k": … }. */
+static enum ifd_code read_entries(struct context *c, const struct ifd_text_field *f,
+                                  struct ifd_manifest *m,
+                                  enum ifd_code (*add)(struct context *c, struct ifd_manifest *m,
+                                                       const char *key,
+                                                       const struct ifd_text_field *value))
+{
+    const struct ifd_text_field *key = NULL, *value = NULL;
+    if (f->kind != IFD_TEXT_MESSAGE) {
+        return fail_value(c, f, "a message");
+    }
+    for (const struct ifd_text_field *k = f->child; k; k = k->next) {
+        key = strcmp(k->name, "key") == 0 && k->kind != IFD_TEXT_MESSAGE ? k : key;
+        value = strcmp(k->name, "value") == 0 ? k : value;
+    }
+    if (key && value) {
+        return add(c, m, key->text, value);
+    }
+    enum ifd_code code = IFD_OK;
+    for (const struct ifd_text_field *k = f->child; k && !code; k = k->next) {
+        code = add(c, m, k->name, k);
+    }
+    return code;
+}
 
-/* A map entry: { key: "k" value: { string_value: "v" } }. */
-static const struct row entry_rows[] = {
-    {"key", read_text, offsetof(struct ifd_manifest_parameter, key)},
-    {"value", NULL, 0},
-};
+static const struct row value_rows[] = {{"string_value", read_text, 0}};
 
 static enum ifd_code add_parameter(struct context *c, struct ifd_manifest *m, const char *key,
                                    const struct ifd_text_field *value)
@@ -331,22 +350,7 @@ static enum ifd_code add_parameter(struct context *c, struct ifd_manifest *m, co
 
 static enum ifd_code read_parameter(struct context *c, const struct ifd_text_field *f, void *at)
 {
-    const struct ifd_text_field *key = NULL, *value = NULL;
-    if (f->kind != IFD_TEXT_MESSAGE) {
-        return fail_value(c, f, "a message");
-    }
-    for (const struct ifd_text_field *k = f->child; k; k = k->next) {
-        key = strcmp(k->name, entry_rows[0].name) == 0 && k->kind != IFD_TEXT_MESSAGE ? k : key;
-        value = strcmp(k->name, entry_rows[1].name) == 0 ? k : value;
-    }
-    if (key && value) {
-        return add_parameter(c, at, key->text, value);
-    }
-    enum ifd_code code = IFD_OK; /* JSON's map: { "k": { "string_value": "v" }, … } */
-    for (const struct ifd_text_field *k = f->child; k && !code; k = k->next) {
-        code = add_parameter(c, at, k->name, k);
-    }
-    return code;
+    return read_entries(c, f, at, add_parameter);
 }
 
 /* ---- batching ---- */
@@ -362,16 +366,50 @@ static enum ifd_code read_timeout_action(struct context *c, const struct ifd_tex
     return IFD_OK;
 }
 
+#define QUEUE_MEMBER(member) offsetof(struct ifd_manifest_queue_policy, member)
 static const struct row queue_rows[] = {
-    {"timeout_action", read_timeout_action, offsetof(struct ifd_manifest, timeout_rejects)},
-    {"default_timeout_microseconds", read_u64, offsetof(struct ifd_manifest, default_timeout_us)},
-    {"allow_timeout_override", read_bool, offsetof(struct ifd_manifest, allow_timeout_override)},
-    {"max_queue_size", read_u32, offsetof(struct ifd_manifest, max_queue_size)},
+    {"timeout_action", read_timeout_action, QUEUE_MEMBER(timeout_rejects)},
+    {"default_timeout_microseconds", read_u64, QUEUE_MEMBER(default_timeout_us)},
+    {"allow_timeout_override", read_bool, QUEUE_MEMBER(allow_timeout_override)},
+    {"max_queue_size", read_u32, QUEUE_MEMBER(max_queue_size)},
 };
+#undef QUEUE_MEMBER
 
 static enum ifd_code read_queue(struct context *c, const struct ifd_text_field *f, void *at)
 {
     return READ_MESSAGE(c, f, queue_rows, at);
+}
+
+static enum ifd_code add_level(struct context *c, struct ifd_manifest *m, const char *key,
+                               const struct ifd_text_field *value)
+{
+    uint64_t priority = 0;
+    if (!ifd_str_u64(ifd_str(key), &priority) || priority == 0 || priority > UINT32_MAX) {
+        return ifd_fail(c->err, IFD_INVALID, "%s:%u: \"%.40s\" is not a priority level", c->file,
+                        value->line, key);
+    }
+    for (uint32_t i = 0; i < m->level_policy_count; i++) {
+        if (m->level_policy[i].priority == priority) {
+            return ifd_fail(c->err, IFD_INVALID, "%s:%u: priority level %u has two policies",
+                            c->file, value->line, m->level_policy[i].priority);
+        }
+    }
+    struct ifd_manifest_level_policy *grown =
+        append(c, m->level_policy, &m->level_policy_count, sizeof(*grown));
+    if (!grown) {
+        return ifd_arena_fail(c->arena, sizeof(*grown), c->err);
+    }
+    m->level_policy = grown;
+    struct ifd_manifest_level_policy *level = &grown[m->level_policy_count - 1];
+    *level = (struct ifd_manifest_level_policy){.priority = (uint32_t)priority,
+                                                .policy = {.timeout_rejects = true}};
+    return value->kind == IFD_TEXT_MESSAGE ? read_queue(c, value, &level->policy)
+                                           : fail_value(c, value, "a message");
+}
+
+static enum ifd_code read_level(struct context *c, const struct ifd_text_field *f, void *at)
+{
+    return read_entries(c, f, at, add_level);
 }
 
 static enum ifd_code read_preferred(struct context *c, const struct ifd_text_field *f, void *at)
@@ -401,14 +439,23 @@ static const struct row batching_rows[] = {
     {"preserve_ordering", read_bool, offsetof(struct ifd_manifest, preserve_ordering)},
     {"priority_levels", read_u32, offsetof(struct ifd_manifest, priority_levels)},
     {"default_priority_level", read_u32, offsetof(struct ifd_manifest, default_priority_level)},
-    {"default_queue_policy", read_queue, 0},
-    {"priority_queue_policy", NULL, 0},
+    {"default_queue_policy", read_queue, offsetof(struct ifd_manifest, queue_policy)},
+    {"priority_queue_policy", read_level, 0},
 };
 
 static enum ifd_code read_batching(struct context *c, const struct ifd_text_field *f, void *at)
 {
-    ((struct ifd_manifest *)at)->dynamic_batching = true;
-    return READ_MESSAGE(c, f, batching_rows, at);
+    struct ifd_manifest *m = at;
+    m->dynamic_batching = true;
+    enum ifd_code code = READ_MESSAGE(c, f, batching_rows, at);
+    for (uint32_t i = 0; i < m->level_policy_count && !code; i++) {
+        if (m->level_policy[i].priority > m->priority_levels) {
+            code = ifd_fail(c->err, IFD_INVALID,
+                            "%s:%u: priority_queue_policy of level %u: priority_levels is %u",
+                            c->file, f->line, m->level_policy[i].priority, m->priority_levels);
+        }
+    }
+    return code;
 }
 
 static enum ifd_code read_decoupled(struct context *c, const struct ifd_text_field *f, void *at)
@@ -492,7 +539,7 @@ void ifd_manifest_init(struct ifd_manifest *manifest)
                                       .backend = "",
                                       .default_model_filename = "",
                                       .latest_count = 1,
-                                      .timeout_rejects = true};
+                                      .queue_policy.timeout_rejects = true};
 }
 
 enum ifd_code ifd_manifest_read(struct ifd_str text, const char *file_name, struct ifd_arena *arena,

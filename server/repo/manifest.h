@@ -28,6 +28,18 @@ struct ifd_manifest_parameter {
     const char *key, *value;
 };
 
+struct ifd_manifest_queue_policy {
+    bool timeout_rejects; /* else DELAY */
+    uint64_t default_timeout_us;
+    bool allow_timeout_override;
+    uint32_t max_queue_size; /* 0: the server's default */
+};
+
+struct ifd_manifest_level_policy {
+    uint32_t priority; /* 1 … priority_levels */
+    struct ifd_manifest_queue_policy policy;
+};
+
 enum ifd_manifest_policy { IFD_MANIFEST_LATEST, IFD_MANIFEST_ALL, IFD_MANIFEST_SPECIFIC };
 
 /** Texts are never NULL; arrays lie in the arena that was given to the reader. */
@@ -53,10 +65,9 @@ struct ifd_manifest {
     uint64_t max_queue_delay_us;
     uint32_t priority_levels, default_priority_level;
 
-    bool timeout_rejects; /* else DELAY */
-    uint64_t default_timeout_us;
-    bool allow_timeout_override;
-    uint32_t max_queue_size; /* 0: the server's default */
+    struct ifd_manifest_queue_policy queue_policy;
+    struct ifd_manifest_level_policy *level_policy; /* of single priorities, instead of it */
+    uint32_t level_policy_count;
 };
 
 /** Hears what is odd in a config, one sentence a time. */

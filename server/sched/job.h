@@ -8,6 +8,8 @@
 #include "inferd/status.h"
 #include "server/sched/completion.h"
 
+struct ifd_queue_bound; /* queue.h */
+
 struct ifd_job {
     struct ifd_completion completion; /* first member; fn is set by the service */
     struct ifd_job *previous, *next;  /* the queue's */
@@ -18,7 +20,8 @@ struct ifd_job {
     const bool *wanted;
     uint32_t input_count, output_count;
     int64_t batch;
-    uint32_t level;         /* of priority: 0 first */
+    uint32_t level;                /* of priority: 0 first */
+    struct ifd_queue_bound *bound; /* of the queue, for this level alone; NULL: the common one */
     uint64_t deadline_ns;   /* monotonic; 0: none. A job that is still waiting then is not run */
     bool lower_at_deadline; /* … or runs after all others instead (timeout_action DELAY) */
 

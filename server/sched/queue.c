@@ -6,8 +6,10 @@
 void ifd_queue_init(struct ifd_queue *queue, const struct ifd_batch_rules *rules, uint32_t capacity,
                     const struct ifd_clock *clock)
 {
-    *queue = (struct ifd_queue){
-        .rules = *rules, .capacity = capacity, .clock = clock, .earliest_deadline_ns = UINT64_MAX};
+    *queue = (struct ifd_queue){.rules = *rules,
+                                .common = {.capacity = capacity},
+                                .clock = clock,
+                                .earliest_deadline_ns = UINT64_MAX};
     ifd_mutex_init(&queue->mutex);
     ifd_cond_init(&queue->changed);
 }
@@ -16,6 +18,11 @@ void ifd_queue_finish(struct ifd_queue *queue)
 {
     ifd_cond_finish(&queue->changed);
     ifd_mutex_finish(&queue->mutex);
+}
+
+static struct ifd_queue_bound *bound_of(struct ifd_queue *queue, const struct ifd_job *job)
+{
+    return job->bound ? job->bound : &queue->common;
 }
 
 /* Behind all that are as urgent. The walk is past those that are less so: none, as a rule. */
@@ -32,6 +39,7 @@ static void insert(struct ifd_queue *queue, struct ifd_job *job)
     *(after ? &after->previous : &queue->last) = job;
     job->is_queued = true;
     queue->count++;
+    bound_of(queue, job)->count++;
 }
 
 static void unlink_job(struct ifd_queue *queue, struct ifd_job *job)
@@ -41,17 +49,19 @@ static void unlink_job(struct ifd_queue *queue, struct ifd_job *job)
     job->previous = job->next = NULL;
     job->is_queued = false;
     queue->count--;
+    bound_of(queue, job)->count--;
 }
 
 enum ifd_code ifd_queue_push(struct ifd_queue *queue, struct ifd_job *job, struct ifd_err *err)
 {
     enum ifd_code code = IFD_OK;
     ifd_mutex_lock(&queue->mutex);
+    const struct ifd_queue_bound *bound = bound_of(queue, job);
     if (queue->is_closed) {
         code = ifd_fail(err, IFD_UNAVAILABLE, "the model is being unloaded");
-    } else if (queue->count >= queue->capacity) {
+    } else if (bound->count >= bound->capacity) {
         code = ifd_fail(err, IFD_BUSY, "the model's queue is full: %u requests wait, its maximum",
-                        queue->count);
+                        bound->count);
     } else {
         job->queued_ns = ifd_now_ns(queue->clock);
         if (job->deadline_ns && job->deadline_ns < queue->earliest_deadline_ns) {

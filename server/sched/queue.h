@@ -12,13 +12,19 @@
 /* Level of jobs past their deadline that run all the same: after all others. */
 #define IFD_QUEUE_LATE UINT32_MAX
 
+/** How many jobs of some kind may wait; the queue counts them under its lock. */
+struct ifd_queue_bound {
+    uint32_t capacity, count;
+};
+
 struct ifd_queue {
     struct ifd_mutex mutex;
     struct ifd_cond changed;
     const struct ifd_clock *clock;
     struct ifd_batch_rules rules;
-    struct ifd_job *first, *last; /* ascending by level */
-    uint32_t count, capacity, sleepers;
+    struct ifd_job *first, *last;  /* ascending by level */
+    struct ifd_queue_bound common; /* of jobs without a bound of their own */
+    uint32_t count, sleepers;
     uint64_t tickets;              /* given out by take */
     uint64_t probes;               /* that were asked for */
     uint64_t earliest_deadline_ns; /* no waiting job's deadline is before it; UINT64_MAX: none */

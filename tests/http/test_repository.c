@@ -201,6 +201,55 @@ static void explicit_index_follows_the_folders(void)
     EXPECT(rmdir(extra) == 0);
 }
 
+static void send_with_priority(int fd, int priority)
+{
+    char text[600], body[300];
+    (void)snprintf(body, sizeof(body),
+                   "{\"parameters\":{\"priority\":%d},\"inputs\":[{\"name\":\"IN\",\"shape\":[1,1],"
+                   "\"datatype\":\"FP32\",\"data\":[1]}]}",
+                   priority);
+    (void)snprintf(text, sizeof(text),
+                   "POST /v2/models/levels/infer HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                   "%zu\r\n\r\n%s",
+                   strlen(body), body);
+    client_send_text(fd, text);
+}
+
+/* One of level 2 may wait, any number of level 1; whoever runs does not wait. */
+static void priority_level_has_a_queue_size_of_its_own(void)
+{
+    struct live live;
+    int fd[5];
+    begin();
+    add_folder("levels");
+    add_file("levels/config.pbtxt",
+             "backend: \"identity\" max_batch_size: 1 "
+             "input { name: \"IN\" data_type: TYPE_FP32 dims: 1 } "
+             "output { name: \"OUT\" data_type: TYPE_FP32 dims: 1 } "
+             "parameters { key: \"execute_delay_ms\" value { string_value: \"500\" } } "
+             "dynamic_batching { priority_levels: 2 default_priority_level: 1 "
+             "priority_queue_policy { key: 2 value { max_queue_size: 1 } } }");
+    start(&live, NULL);
+    EXPECT_HAS(client_get(&live, "/v2/models/levels/config").body,
+               "\"priority_queue_policy\":{\"2\":{\"timeout_action\":\"REJECT\","
+               "\"default_timeout_microseconds\":0,\"allow_timeout_override\":false,"
+               "\"max_queue_size\":1}}");
+    static const int priority[] = {1, 2, 2, 1, 1};
+    static const int status[] = {200, 200, 503, 200, 200};
+    for (int i = 0; i < 5; i++) {
+        fd[i] = client_connect(&live);
+        REQUIRE(fd[i] >= 0);
+        send_with_priority(fd[i], priority[i]);
+        (void)usleep(60000); /* they come in this order */
+    }
+    for (int i = 0; i < 5; i++) {
+        EXPECT_INT(client_read(fd[i]).status, status[i]);
+        (void)close(fd[i]);
+    }
+    live_stop(&live);
+    REMOVE("levels/config.pbtxt", "levels");
+}
+
 static void ignore(void *context, enum ifd_log_level level, const char *sentence,
                    const char *fields)
 {
@@ -259,6 +308,7 @@ int main(int argc, char **argv)
         T(damaged_model_file_is_named_and_harms_nobody),
         T(folders_that_are_no_models_are_passed_over),
         T(explicit_index_follows_the_folders),
+        T(priority_level_has_a_queue_size_of_its_own),
         T(what_cannot_start_says_why),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -67,9 +67,9 @@ static void usual_config_is_read(void)
     EXPECT_INT(m.policy, IFD_MANIFEST_SPECIFIC);
     EXPECT_INT(m.version_count, 2);
     EXPECT_INT(m.version[1], 3);
-    EXPECT(m.dynamic_batching && !m.timeout_rejects);
+    EXPECT(m.dynamic_batching && !m.queue_policy.timeout_rejects);
     EXPECT_INT(m.preferred_batch_size[0], 4);
-    EXPECT_INT(m.max_queue_size, 5);
+    EXPECT_INT(m.queue_policy.max_queue_size, 5);
     EXPECT_TEXT(ifd_manifest_parameter(&m, "threads"), "3");
     EXPECT_TEXT(heard, "");
 }
@@ -113,6 +113,39 @@ static void expect_refused(const char *text, enum ifd_code want, const char *par
     struct ifd_err err = {0};
     EXPECT_CODE(read_text(text, &m, &err), want, &err);
     EXPECT_HAS(err.text, part);
+}
+
+static void priority_levels_have_policies_of_their_own(void)
+{
+    static const char *const texts[] = {
+        "dynamic_batching { priority_levels: 3 default_queue_policy { max_queue_size: 9 }\n"
+        "  priority_queue_policy { key: 2 value { timeout_action: DELAY max_queue_size: 4 } }\n"
+        "  priority_queue_policy { key: 3 value { default_timeout_microseconds: 70 } } }",
+        "{\"dynamic_batching\": {\"priority_levels\": 3, \"default_queue_policy\": "
+        "{\"max_queue_size\": 9}, \"priority_queue_policy\": {\"2\": {\"timeout_action\": "
+        "\"DELAY\", \"max_queue_size\": 4}, \"3\": {\"default_timeout_microseconds\": 70}}}}"};
+    for (size_t i = 0; i < 2; i++) {
+        struct ifd_manifest m;
+        struct ifd_err err = {0};
+        REQUIRE_OK(read_text(texts[i], &m, &err), &err);
+        EXPECT_INT(m.queue_policy.max_queue_size, 9);
+        REQUIRE(m.level_policy_count == 2);
+        EXPECT_INT(m.level_policy[0].priority, 2);
+        EXPECT(!m.level_policy[0].policy.timeout_rejects);
+        EXPECT_INT(m.level_policy[0].policy.max_queue_size, 4);
+        EXPECT_INT(m.level_policy[1].priority, 3);
+        EXPECT(m.level_policy[1].policy.timeout_rejects);
+        EXPECT_INT(m.level_policy[1].policy.default_timeout_us, 70);
+    }
+    expect_refused(
+        "dynamic_batching { priority_levels: 1 priority_queue_policy { key: 2 value {} } }",
+        IFD_INVALID, "level 2: priority_levels is 1");
+    expect_refused("dynamic_batching { priority_queue_policy { key: 0 value {} } }", IFD_INVALID,
+                   "\"0\" is not a priority level");
+    expect_refused(
+        "dynamic_batching { priority_levels: 1 priority_queue_policy { key: 1 value {} }\n"
+        "priority_queue_policy { key: 1 value {} } }",
+        IFD_INVALID, "config.pbtxt:2: priority level 1 has two policies");
 }
 
 static void broken_text_is_refused_with_the_line(void)
@@ -297,6 +330,7 @@ int main(int argc, char **argv)
         T(usual_config_is_read),
         T(json_means_the_same),
         T(unknown_and_idle_fields_are_named),
+        T(priority_levels_have_policies_of_their_own),
         T(broken_text_is_refused_with_the_line),
         T(wrong_values_are_refused_with_the_line),
         T(what_would_change_meaning_is_refused),

@@ -41,6 +41,33 @@ static void full_queue_refuses_with_the_number(void)
     ifd_queue_finish(&f.queue);
 }
 
+static void level_with_a_bound_of_its_own_is_counted_by_itself(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    struct ifd_queue_bound bound = {.capacity = 1};
+    struct ifd_job other[2] = {{.level = 1, .bound = &bound, .batch = 1},
+                               {.level = 1, .bound = &bound, .batch = 1}};
+    begin(&f, &alone);
+    REQUIRE_OK(ifd_queue_push(&f.queue, &other[0], &err), &err);
+    EXPECT_INT(ifd_queue_push(&f.queue, &other[1], &err), IFD_BUSY);
+    EXPECT_HAS(err.text, "1 requests");
+    for (int i = 0; i < CAPACITY; i++) { /* the others' room is as it was */
+        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], &err), &err);
+    }
+    EXPECT_INT(ifd_queue_push(&f.queue, &f.job[CAPACITY], &err), IFD_BUSY);
+    EXPECT(ifd_queue_remove(&f.queue, &other[0]));
+    REQUIRE_OK(ifd_queue_push(&f.queue, &other[1], &err), &err);
+    for (int i = 0; i < CAPACITY; i++) {
+        EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    }
+    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    EXPECT(taken[0] == &other[1]);
+    EXPECT_INT(bound.count, 0);
+    ifd_queue_finish(&f.queue);
+}
+
 static void requests_leave_in_order_of_level_then_arrival(void)
 {
     struct fixture f;
@@ -477,6 +504,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(full_queue_refuses_with_the_number),
+        T(level_with_a_bound_of_its_own_is_counted_by_itself),
         T(requests_leave_in_order_of_level_then_arrival),
         T(many_levels_are_kept_apart),
         T(urgent_requests_lead_the_batch),
