@@ -6,38 +6,37 @@
  * windows interleave the columns of a line into the scratch first, ceil(kh / 4) for each. Columns and
  * rows outside the image are the zero point, so there is no padding copy and no table of addresses.
  *
- * A block with fewer channels left packs 2 or 4 neighbouring pixels into the 64 lanes instead. */
+ * A block with fewer channels left packs 2 or 4 neighbouring pixels into the 64 lanes instead.
+ *
+ * Weights that have nine bits without their zero point are the sum of two of eight, in those blocks that have any. */
 #include "backends/cpuacc/kernels/finish_avx512.h"
 
 enum { BLOCK = 64, VECTORS = 4 };
 
-/* Interleaved weights of a block: per window column `group_count * (wide ? 2 : 1)` times four
- * vectors; 3x3 windows have those of the second line behind. Then the tail. */
-struct shape {
-    size_t kh, kw, groups;
-    int wide;            /* weights are the sum of two s8: after their zero point was taken off */
-    size_t weight_bytes; /* of a block */
-};
-
+/* Interleaved weights of a block, four vectors a window column and group of four rows; of 3x3 windows then once more for
+ * the second line. A wide block has the second halves of its weights behind all of that. Then the tail, and at its end, in
+ * 64 bytes, whether the block is wide. */
 enum {
-    PRIVATE_WIDE = IFD_PACKED_TAIL_OFFSET /* the tail's place follows from the shape */
+    PRIVATE_WEIGHTS = IFD_PACKED_TAIL_OFFSET, /* bytes before a tail */
+    FLAG = IFD_TAIL_ROWS * BLOCK,             /* where in a tail */
+    TAIL_BYTES = 4 * FLAG + BLOCK
 };
 
-static struct shape shape_of(size_t kh, size_t kw, int wide)
+static int is_3x3(size_t kh, size_t kw)
 {
-    struct shape shape = {.kh = kh, .kw = kw, .groups = (kh + 3) / 4, .wide = wide};
-    size_t columns = kw * shape.groups * (wide ? 2 : 1) + (kh == 3 && kw == 3 && !wide ? 3 : 0);
-    shape.weight_bytes = columns * VECTORS * BLOCK;
-    return shape;
+    return kh == 3 && kw == 3;
+}
+
+static size_t weight_bytes(size_t kh, size_t kw, int wide)
+{
+    size_t columns = is_3x3(kh, kw) ? 6 : kw * ((kh + 3) / 4);
+    return (wide ? 2 : 1) * columns * VECTORS * BLOCK;
 }
 
 static size_t packed_bytes(size_t channels, size_t kh, size_t kw)
 {
-    struct shape shape = shape_of(kh, kw, 1);
-    size_t narrow = shape_of(kh, kw, 0).weight_bytes;
-    size_t weights = shape.weight_bytes > narrow ? shape.weight_bytes : narrow;
     return IFD_PACKED_HEADER +
-           (channels + BLOCK - 1) / BLOCK * (weights + IFD_TAIL_ROWS * 4 * BLOCK);
+           (channels + BLOCK - 1) / BLOCK * (weight_bytes(kh, kw, 1) + TAIL_BYTES);
 }
 
 /* Weight of channel c at (ky, kx) without its zero point; 0 outside window and channels. */
@@ -50,10 +49,11 @@ static int weight_at(const struct ifd_dw_weights *weights, int32_t zero, size_t 
     return ((const int8_t *)weights->w)[(ky * weights->kw + kx) * weights->stride_tap + c] - zero;
 }
 
-static int needs_two(const struct ifd_dw_weights *weights, int32_t zero)
+/* Has a block of channels weights of nine bits? */
+static int needs_two(const struct ifd_dw_weights *weights, int32_t zero, size_t c0)
 {
-    for (size_t t = 0; t < weights->kh * weights->kw; t++) {
-        for (size_t c = 0; c < weights->channels; c++) {
+    for (size_t t = 0; zero != 0 && t < weights->kh * weights->kw; t++) {
+        for (size_t c = c0; c < c0 + BLOCK; c++) {
             int w = weight_at(weights, zero, t / weights->kw, t % weights->kw, c);
             if (w < -128 || w > 127) {
                 return 1;
@@ -96,43 +96,59 @@ static int32_t folded_bias(const struct ifd_dw_weights *weights, const struct if
     return (int32_t)(bias - requant->in_zero * sum);
 }
 
+/* All window columns of a block, of one part as pack_column() has it. */
+static void pack_part(const struct ifd_dw_weights *weights, int32_t zero, size_t c0, int part,
+                      int8_t *w)
+{
+    const size_t lines = is_3x3(weights->kh, weights->kw) ? 2 : 1;
+    for (size_t line = 0; line < lines; line++) {
+        for (size_t kx = 0; kx < weights->kw; kx++) {
+            for (size_t ky = 0; ky < weights->kh; ky += 4, w += VECTORS * BLOCK) {
+                pack_column(weights, zero, c0, kx, ky, line, part, w);
+            }
+        }
+    }
+}
+
 static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant *requant, void *dst)
 {
     struct ifd_packed *header = dst;
-    int32_t zero = requant->weight_zero;
-    int wide = needs_two(weights, zero);
-    struct shape shape = shape_of(weights->kh, weights->kw, wide);
-    *header = (struct ifd_packed){
-        .bytes = packed_bytes(weights->channels, weights->kh, weights->kw),
-        .n = (uint32_t)weights->channels,
-        .k = 1,
-        .taps = (uint32_t)(weights->kh * weights->kw),
-        .nr = BLOCK,
-        .mr = 2,
-        .block_bytes = (uint32_t)(shape.weight_bytes + IFD_TAIL_ROWS * 4 * BLOCK)};
+    const int32_t zero = requant->weight_zero;
+    int any_wide = 0;
+    for (size_t c0 = 0; c0 < weights->channels; c0 += BLOCK) {
+        any_wide = any_wide || needs_two(weights, zero, c0);
+    }
+    const size_t bytes = weight_bytes(weights->kh, weights->kw, any_wide);
+    *header =
+        (struct ifd_packed){.bytes = packed_bytes(weights->channels, weights->kh, weights->kw),
+                            .n = (uint32_t)weights->channels,
+                            .k = 1,
+                            .taps = (uint32_t)(weights->kh * weights->kw),
+                            .nr = BLOCK,
+                            .mr = 2,
+                            .block_bytes = (uint32_t)(bytes + TAIL_BYTES)};
     ifd_pack_header(requant, header);
-    header->private_[PRIVATE_WIDE] = wide;
+    header->private_[PRIVATE_WEIGHTS] = (int32_t)bytes;
     header->private_[IFD_PACKED_KH] = (int32_t)weights->kh;
     header->private_[IFD_PACKED_KW] = (int32_t)weights->kw;
-    for (size_t c0 = 0; c0 < weights->channels; c0 += BLOCK) {
-        int8_t *w = (int8_t *)dst + IFD_PACKED_HEADER + c0 / BLOCK * header->block_bytes;
-        int32_t *tail = (int32_t *)(void *)(w + shape.weight_bytes);
-        for (size_t kx = 0; kx < shape.kw; kx++) {
-            for (size_t g = 0; g < shape.groups; g++) {
-                for (int part = wide ? 0 : -1; part < wide + wide; part++, w += VECTORS * BLOCK) {
-                    pack_column(weights, zero, c0, kx, 4 * g, 0, part, w);
-                }
-            }
-        }
-        for (size_t kx = 0; w != (int8_t *)tail; kx++, w += VECTORS * BLOCK) {
-            pack_column(weights, zero, c0, kx, 0, 1, -1, w);
+    int8_t *w = (int8_t *)dst + IFD_PACKED_HEADER;
+    for (size_t c0 = 0; c0 < weights->channels; c0 += BLOCK, w += header->block_bytes) {
+        int32_t *tail = (int32_t *)(void *)(w + bytes);
+        const int wide = needs_two(weights, zero, c0);
+        __builtin_memset(w, 0, header->block_bytes);
+        pack_part(weights, zero, c0, wide ? 0 : -1, w);
+        if (wide) {
+            pack_part(weights, zero, c0, 1, w + bytes / 2);
         }
         for (size_t slot = 0; slot < BLOCK; slot++) {
             size_t j = slot / 16, l = slot % 16, c = c0 + l / 4 * 16 + j * 4 + l % 4;
             ifd_pack_tail(requant, c, weights->channels, folded_bias(weights, requant, c), BLOCK,
                           slot, tail);
         }
+        tail[FLAG] = wide;
     }
+    const size_t used = (size_t)(w - (int8_t *)dst);
+    __builtin_memset(w, 0, header->bytes - used);
 }
 
 /* One block of one call. */
@@ -321,7 +337,7 @@ INLINE void store(const struct line *line, __m512i *sum, uint8_t *out, size_t x,
  * column[i * shift] on. Each vector of weights is loaded once for all positions of a line. */
 INLINE void output_3x3(const struct line *line, const struct column *column, size_t x,
                        const size_t count, const size_t shift, const size_t lines,
-                       const size_t pixels)
+                       const size_t pixels, const int wide)
 {
     UNROLL for (size_t i = 0; i < lines; i++)
     {
@@ -341,6 +357,14 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
                     sum[p * VECTORS + j] =
                         dot4(sum[p * VECTORS + j], column[p * shift + kx].v[j], wv);
                 }
+                if (wide) {
+                    wv = load_repeated(w + ((6 + kx) * VECTORS + j) * BLOCK, pixels);
+                    UNROLL for (size_t p = 0; p < count; p++)
+                    {
+                        sum[p * VECTORS + j] =
+                            dot4(sum[p * VECTORS + j], column[p * shift + kx].v[j], wv);
+                    }
+                }
             }
         }
         scale(line, sum, count, pixels);
@@ -353,7 +377,7 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
 
 /* One or two output lines of a 3x3 window: the columns roll. */
 INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const size_t stride,
-                     const size_t pixels)
+                     const size_t pixels, const int wide)
 {
     struct line line = start_line(job, y);
     UNROLL for (size_t r = 0; r < 4; r++)
@@ -370,13 +394,13 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
         for (; x + 2 <= line.out_w; x += 2, ix += 2) {
             c[2] = load_column(&line, ix + 2, 1, 1);
             c[3] = load_column(&line, ix + 3, 1, 1);
-            output_3x3(&line, c, x, 2, 1, lines, 1);
+            output_3x3(&line, c, x, 2, 1, lines, 1, wide);
             c[0] = c[2];
             c[1] = c[3];
         }
         if (x < line.out_w) {
             c[2] = load_column(&line, ix + 2, 1, 1);
-            output_3x3(&line, c, x, 1, 1, lines, 1);
+            output_3x3(&line, c, x, 1, 1, lines, 1, wide);
         }
         return;
     }
@@ -391,7 +415,7 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
         }
         c[1] = load_column(&line, ix + 1, pixels, stride);
         c[2] = load_column(&line, ix + 2, pixels, stride);
-        output_3x3(&line, c, x, 1, 1, lines, pixels);
+        output_3x3(&line, c, x, 1, 1, lines, pixels, wide);
         c[0] = c[2];
     }
 }
@@ -408,7 +432,8 @@ INLINE void positions_any(const struct job *job, const struct line *line, size_t
                           const size_t count)
 {
     const struct ifd_dw_args *args = job->args;
-    const size_t parts = job->header->private_[PRIVATE_WIDE] ? 2 : 1;
+    const size_t parts = job->tail[FLAG] ? 2 : 1;
+    const size_t half = (size_t)job->header->private_[PRIVATE_WEIGHTS] / 2;
     const size_t kw = (size_t)job->header->private_[IFD_PACKED_KW];
     const size_t groups = ((size_t)job->header->private_[IFD_PACKED_KH] + 3) / 4;
     const size_t apart = args->stride_x * groups * VECTORS;
@@ -421,11 +446,11 @@ INLINE void positions_any(const struct job *job, const struct line *line, size_t
     for (size_t kx = 0; kx < kw; kx++) {
         const __m512i *v = (const __m512i *)args->scratch +
                            (x * args->stride_x + kx * args->dilation_x) * groups * VECTORS;
-        for (size_t g = 0; g < groups; g++, v += VECTORS) {
-            for (size_t part = 0; part < parts; part++, w += VECTORS * BLOCK) {
+        for (size_t g = 0; g < groups; g++, v += VECTORS, w += VECTORS * BLOCK) {
+            for (size_t part = 0; part < parts; part++) {
                 UNROLL for (size_t j = 0; j < VECTORS; j++)
                 {
-                    const __m512i wv = _mm512_load_si512(w + j * BLOCK);
+                    const __m512i wv = _mm512_load_si512(w + part * half + j * BLOCK);
                     UNROLL for (size_t p = 0; p < count; p++)
                     {
                         sum[p * VECTORS + j] = dot4(sum[p * VECTORS + j], v[p * apart + j], wv);
@@ -475,7 +500,11 @@ static void line_any(const struct job *job, size_t y)
 #define LINE(lines, stride, pixels)                                                                \
     static void line_##lines##_s##stride##_p##pixels(const struct job *job, size_t y)              \
     {                                                                                              \
-        line_3x3(job, y, lines, stride, pixels);                                                   \
+        if (job->tail[FLAG]) {                                                                     \
+            line_3x3(job, y, lines, stride, pixels, 1);                                            \
+        } else {                                                                                   \
+            line_3x3(job, y, lines, stride, pixels, 0);                                            \
+        }                                                                                          \
     }
 LINE(1, 1, 1)
 LINE(2, 1, 1)
@@ -491,10 +520,10 @@ LINE(2, 1, 4)
 static void run_block(const struct job *job)
 {
     const struct ifd_dw_args *args = job->args;
-    int is_3x3 = job->header->private_[IFD_PACKED_KH] == 3 &&
-                 job->header->private_[IFD_PACKED_KW] == 3 &&
-                 !job->header->private_[PRIVATE_WIDE] && args->dilation_x == 1 &&
-                 args->dilation_y == 1 && (args->stride_x == 1 || args->stride_x == 2);
+    int rolls = is_3x3((size_t)job->header->private_[IFD_PACKED_KH],
+                       (size_t)job->header->private_[IFD_PACKED_KW]) &&
+                args->dilation_x == 1 && args->dilation_y == 1 &&
+                (args->stride_x == 1 || args->stride_x == 2);
     /* by pixels a vector: 1, 2, 4 */
     static void (*const one[3])(const struct job *, size_t) = {line_1_s1_p1, line_1_s1_p2,
                                                                line_1_s1_p4};
@@ -504,7 +533,7 @@ static void run_block(const struct job *job)
                                                                    line_1_s2_p4};
     size_t pick = job->channels > 32 ? 0 : job->channels > 16 ? 1 : 2;
     for (size_t y = args->y_begin; y < args->y_end;) {
-        if (!is_3x3) {
+        if (!rolls) {
             line_any(job, y++);
         } else if (args->stride_x == 2) {
             strided[pick](job, y++);
@@ -527,19 +556,17 @@ static void run(const struct ifd_dw_args *args)
     const struct ifd_packed *header = args->packed;
     __attribute__((aligned(64))) uint8_t zero[BLOCK];
     _mm512_store_si512(zero, _mm512_set1_epi8((char)header->private_[IFD_PACKED_IN_ZERO]));
-    struct shape shape =
-        shape_of((size_t)header->private_[IFD_PACKED_KH], (size_t)header->private_[IFD_PACKED_KW],
-                 header->private_[PRIVATE_WIDE]);
     for (size_t c0 = args->c_begin; c0 < args->c_end; c0 += BLOCK) {
         const int8_t *w =
             (const int8_t *)args->packed + IFD_PACKED_HEADER + c0 / BLOCK * header->block_bytes;
-        struct job job = {.args = args,
-                          .header = header,
-                          .weights = w,
-                          .tail = (const int32_t *)(const void *)(w + shape.weight_bytes),
-                          .c0 = c0,
-                          .channels = args->c_end - c0 < BLOCK ? args->c_end - c0 : BLOCK,
-                          .zero = zero};
+        struct job job = {
+            .args = args,
+            .header = header,
+            .weights = w,
+            .tail = (const int32_t *)(const void *)(w + header->private_[PRIVATE_WEIGHTS]),
+            .c0 = c0,
+            .channels = args->c_end - c0 < BLOCK ? args->c_end - c0 : BLOCK,
+            .zero = zero};
         run_block(&job);
     }
 }
