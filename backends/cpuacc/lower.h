@@ -159,6 +159,12 @@ struct ifd_acc_tail ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_
 IFD_NODISCARD enum ifd_code ifd_acc_plan_threads(struct ifd_acc_lowering *lowering,
                                                  bool *ret_is_parallel, struct ifd_err *err);
 
+/** Adds a step that makes every element of a q8 value another, as the reference kernel of a node has it that reads in and
+ *  writes out (of any shapes that hold 256 elements). The number of elements is that of value from. In ops/unary.c. */
+IFD_NODISCARD enum ifd_code ifd_acc_add_table(struct ifd_acc_lowering *lowering,
+                                              const struct ifd_node_view *node, uint32_t from,
+                                              uint32_t to, struct ifd_err *err);
+
 /** A driver: one row per operator in ops/op_list.inc. */
 struct ifd_acc_driver {
     /** Can it run this node? If not, says why in reason (may be NULL). */

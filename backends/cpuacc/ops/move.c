@@ -25,6 +25,12 @@ static bool same_quant(const struct ifd_desc *a, const struct ifd_desc *b)
              a->quant.zero_point[0] == b->quant.zero_point[0]));
 }
 
+/* What LiteRT brings from one quantization to another. */
+static bool needs_table(const struct ifd_desc *in, const struct ifd_desc *out)
+{
+    return in->dtype == IFD_U8 && out->dtype == IFD_U8 && !same_quant(in, out);
+}
+
 /* The copy of all of `part` (a shape) between two tensors that lie row-major. */
 static struct ifd_acc_copy whole(const struct ifd_desc *in, const struct ifd_desc *out,
                                  const struct ifd_shape *part)
@@ -63,14 +69,37 @@ const struct ifd_acc_driver ifd_acc_reshape = {.takes = reshape_takes, .lower = 
 static bool concat_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     const struct ifd_axis_attrs *attrs = node->attrs;
-    bool same = attrs->activation == IFD_ACT_NONE;
+    const struct ifd_desc *out = &node->output[0];
+    bool takes = attrs->activation == IFD_ACT_NONE;
     for (uint32_t i = 0; i < node->input_count; i++) {
-        same = same && node->input[i].desc && same_quant(node->input[i].desc, &node->output[0]);
+        const struct ifd_desc *in = node->input[i].desc;
+        takes = takes && in && (same_quant(in, out) || needs_table(in, out));
     }
-    if (!same) {
+    if (!takes) {
         ifd_fail(reason, IFD_UNSUPPORTED, "an activation, or inputs quantized differently");
     }
-    return same;
+    return takes;
+}
+
+/* An input of a concatenation in the output's quantization: itself, or what a table makes of it. */
+static enum ifd_code requantized(struct ifd_acc_lowering *lowering,
+                                 const struct ifd_partition_node *node, uint32_t i,
+                                 uint32_t *ret_value, struct ifd_err *err)
+{
+    *ret_value = node->input_value[i];
+    if (same_quant(node->view.input[i].desc, &node->view.output[0])) {
+        return IFD_OK;
+    }
+    struct ifd_axis_attrs attrs = *(const struct ifd_axis_attrs *)node->view.attrs;
+    attrs.axis = 0; /* along which fill_table() puts its elements */
+    struct ifd_node_view one = node->view;
+    one.attrs = &attrs;
+    one.input = &node->view.input[i];
+    one.input_count = 1;
+    const enum ifd_code code = ifd_acc_add_value(
+        lowering, lowering->storage[lowering->value[*ret_value].storage].bytes, ret_value, err);
+    return code == IFD_OK ? ifd_acc_add_table(lowering, &one, node->input_value[i], *ret_value, err)
+                          : code;
 }
 
 static enum ifd_code concat_lower(struct ifd_acc_lowering *lowering,
@@ -87,9 +116,13 @@ static enum ifd_code concat_lower(struct ifd_acc_lowering *lowering,
         struct ifd_acc_copy copy = whole(in, out, &in->shape);
         copy.out_offset = at * copy.out_stride[axis];
         at += in->shape.dim[axis];
-        if (!ifd_acc_same_storage(lowering, node->input_value[i], node->output_value[0])) {
-            code = ifd_acc_add_copy(lowering, &copy, node->input_value[i], node->output_value[0],
-                                    "concat", err);
+        if (ifd_acc_same_storage(lowering, node->input_value[i], node->output_value[0])) {
+            continue;
+        }
+        uint32_t from = 0;
+        code = requantized(lowering, node, i, &from, err);
+        if (code == IFD_OK) {
+            code = ifd_acc_add_copy(lowering, &copy, from, node->output_value[0], "concat", err);
         }
     }
     return code;
@@ -114,6 +147,9 @@ struct ifd_acc_slice ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint3
         offset += (size_t)node->view.input[i].desc->shape.dim[last];
     }
     struct ifd_acc_value *mine = &lowering->value[value];
+    if (!same_quant(&mine->view->desc, &node->view.output[0])) {
+        return none;
+    }
     if (lowering->storage[mine->storage].readers != 1) { /* a reshape of it is read as well */
         return none;
     }
@@ -124,6 +160,17 @@ struct ifd_acc_slice ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint3
 }
 
 const struct ifd_acc_driver ifd_acc_concat = {.takes = concat_takes, .lower = concat_lower};
+
+static bool pack_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (!node->input[i].desc || !same_quant(node->input[i].desc, &node->output[0])) {
+            ifd_fail(reason, IFD_UNSUPPORTED, "inputs quantized differently");
+            return false;
+        }
+    }
+    return true;
+}
 
 static enum ifd_code pack_lower(struct ifd_acc_lowering *lowering,
                                 const struct ifd_partition_node *node, struct ifd_err *err)
@@ -148,7 +195,7 @@ static enum ifd_code pack_lower(struct ifd_acc_lowering *lowering,
     return code;
 }
 
-const struct ifd_acc_driver ifd_acc_pack = {.takes = concat_takes, .lower = pack_lower};
+const struct ifd_acc_driver ifd_acc_pack = {.takes = pack_takes, .lower = pack_lower};
 
 /* ---- split and unpack: one copy per output ---- */
 

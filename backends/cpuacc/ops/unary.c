@@ -133,13 +133,16 @@ struct ifd_acc_tail ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_
 
 /* ---- 8 bits ---- */
 
-/* table[native input] = native output, as the reference kernel has it. */
+/* table[native input] = native output, as the reference kernel has it of the node's rank. */
 static enum ifd_code fill_table(const struct ifd_node_view *node, uint8_t *table,
                                 struct ifd_err *err)
 {
-    const struct ifd_shape all = {.rank = 1, .dim = {256}};
     struct ifd_desc in = *node->input[0].desc, out = node->output[0];
-    in.shape = out.shape = all;
+    in.shape.rank = in.shape.rank ? in.shape.rank : 1;
+    for (uint32_t d = 0; d < in.shape.rank; d++) {
+        in.shape.dim[d] = d == 0 ? 256 : 1;
+    }
+    out.shape = in.shape;
     const uint8_t in_flip = ifd_acc_flip(in.dtype), out_flip = ifd_acc_flip(out.dtype);
     uint8_t input[256], output[256];
     for (unsigned i = 0; i < 256; i++) {
@@ -176,17 +179,37 @@ static bool unary_takes(const struct ifd_node_view *node, struct ifd_err *reason
     return true;
 }
 
+enum ifd_code ifd_acc_add_table(struct ifd_acc_lowering *lowering, const struct ifd_node_view *node,
+                                uint32_t from, uint32_t to, struct ifd_err *err)
+{
+    struct unary_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    struct ifd_acc_step *step = NULL;
+    enum ifd_code code =
+        p ? fill_table(node, p->table, err) : ifd_fail(err, IFD_NOMEM, "no memory for a step");
+    if (code == IFD_OK) {
+        p->count = lowering->storage[lowering->value[from].storage].bytes;
+        code = ifd_acc_add_step(lowering, run_table, p, &from, 1, to, &step, err);
+    }
+    if (code == IFD_OK) {
+        step->max_threads = (uint32_t)(p->count / 2048) + 1;
+        ifd_acc_name_step(lowering, "lut_8", 0, "%s", ifd_op_def(node->op)->name);
+    }
+    return code;
+}
+
 static enum ifd_code unary_lower(struct ifd_acc_lowering *lowering,
                                  const struct ifd_partition_node *node, struct ifd_err *err)
 {
-    struct f32_row row = f32_row(&node->view);
-    const bool is_table = ifd_acc_is_q8(node->view.output[0].dtype);
-    const char *name = ifd_op_def(node->view.op)->name;
     uint32_t out = node->output_value[0], second = 0;
+    if (ifd_acc_is_q8(node->view.output[0].dtype)) {
+        (void)ifd_acc_in_place(lowering, node->input_value[0], out);
+        return ifd_acc_add_table(lowering, &node->view, node->input_value[0], out, err);
+    }
+    struct f32_row row = f32_row(&node->view);
+    const char *name = ifd_op_def(node->view.op)->name;
     const struct ifd_partition_node *mul =
-        node->view.op == IFD_OP_LOGISTIC && !is_table
-            ? silu_of(lowering, node->input_value[0], out, &second)
-            : NULL;
+        node->view.op == IFD_OP_LOGISTIC ? silu_of(lowering, node->input_value[0], out, &second)
+                                         : NULL;
     if (mul) {
         ifd_acc_fuse_node(lowering, second);
         row.kernel = IFD_UNARY_SILU;
@@ -194,25 +217,20 @@ static enum ifd_code unary_lower(struct ifd_acc_lowering *lowering,
         out = mul->output_value[0];
     }
     struct unary_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
-    enum ifd_code code = p ? IFD_OK : ifd_fail(err, IFD_NOMEM, "no memory for a step");
-    if (code == IFD_OK && is_table) {
-        code = fill_table(&node->view, p->table, err);
+    if (!p) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
-    if (code != IFD_OK) {
-        return code;
-    }
-    const size_t bytes = lowering->storage[lowering->value[out].storage].bytes;
     p->kernel = row.kernel;
     p->p0 = row.p0;
     p->p1 = row.p1;
-    p->count = bytes / ifd_dtype_bytes(node->view.output[0].dtype);
+    p->count = lowering->storage[lowering->value[out].storage].bytes / sizeof(float);
     (void)ifd_acc_in_place(lowering, node->input_value[0], out);
     struct ifd_acc_step *step = NULL;
-    code = ifd_acc_add_step(lowering, is_table ? run_table : run_f32, p, node->input_value, 1, out,
-                            &step, err);
+    const enum ifd_code code =
+        ifd_acc_add_step(lowering, run_f32, p, node->input_value, 1, out, &step, err);
     if (code == IFD_OK) {
         step->max_threads = (uint32_t)(p->count / 2048) + 1;
-        ifd_acc_name_step(lowering, is_table ? "lut_8" : "unary_f32", 0, "%s", name);
+        ifd_acc_name_step(lowering, "unary_f32", 0, "%s", name);
     }
     return code;
 }
