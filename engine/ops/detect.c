@@ -166,13 +166,38 @@ static struct work carve(void *scratch, int64_t count, int64_t classes, size_t h
     return work;
 }
 
-static float real_value(const struct ifd_desc *desc, const void *data, int64_t i)
+/* Numbers first … first + count - 1 of a tensor. */
+static void real_values(const struct ifd_desc *desc, const void *data, int64_t first, int64_t count,
+                        float *ret)
 {
     if (desc->dtype == IFD_F32) {
-        return ((const float *)data)[i];
+        memcpy(ret, (const float *)data + first, (size_t)count * sizeof(*ret));
+        return;
     }
-    const float stored = ((const uint8_t *)data)[i];
-    return (stored - (float)ifd_ref_zero_point(desc)) * ifd_ref_scale(desc);
+    const uint8_t *stored = (const uint8_t *)data + first;
+    const float zero = (float)ifd_ref_zero_point(desc), scale = ifd_ref_scale(desc);
+    for (int64_t i = 0; i < count; i++) {
+        ret[i] = ((float)stored[i] - zero) * scale;
+    }
+}
+
+/* The largest of count > 0 bytes. */
+static uint8_t largest_byte(const uint8_t *x, int64_t count)
+{
+    uint8_t most[4] = {x[0], x[0], x[0],
+                       x[0]}; /* independent of each other, to keep the processor busy */
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        for (int64_t k = 0; k < 4; k++) {
+            most[k] = x[i + k] > most[k] ? x[i + k] : most[k];
+        }
+    }
+    for (; i < count; i++) {
+        most[0] = x[i] > most[0] ? x[i] : most[0];
+    }
+    const uint8_t low = most[0] > most[1] ? most[0] : most[1];
+    const uint8_t high = most[2] > most[3] ? most[2] : most[3];
+    return low > high ? low : high;
 }
 
 /* Centre and size, relative to the anchor's, to corners. */
@@ -199,10 +224,8 @@ static enum ifd_code decode_boxes(const struct ifd_ref_call *call, struct box *b
     for (int64_t i = 0; i < count; i++) {
         float code[4];
         float anchor[4];
-        for (int64_t k = 0; k < 4; k++) {
-            code[k] = real_value(boxes, call->input[BOXES], i * stride + k);
-            anchor[k] = real_value(call->in[ANCHORS], call->input[ANCHORS], i * 4 + k);
-        }
+        real_values(boxes, call->input[BOXES], i * stride, 4, code);
+        real_values(call->in[ANCHORS], call->input[ANCHORS], i * 4, 4, anchor);
         box[i] = decode(call->attrs, code, anchor);
         if (box[i].ymin > box[i].ymax || box[i].xmin > box[i].xmax) {
             return ifd_fail(err, IFD_INVALID,
@@ -316,20 +339,37 @@ static int64_t next_class(const float *score, int64_t classes, int64_t previous)
     return best;
 }
 
-static int64_t detect_fast(const struct ifd_detection_attrs *attrs, const struct sizes *sizes,
+/* The best score of each box; those of bytes are compared as such, because scales are positive. */
+static void find_best(const struct ifd_ref_call *call, const struct sizes *sizes, struct work *work)
+{
+    const struct ifd_desc *desc = call->in[SCORES];
+    const int64_t stride = sizes->classes + sizes->label_offset;
+    for (int64_t i = 0; i < sizes->count; i++) {
+        const int64_t first = i * stride + sizes->label_offset;
+        if (desc->dtype == IFD_F32) {
+            const float *score = (const float *)call->input[SCORES] + first;
+            work->best[i] = score[next_class(score, sizes->classes, -1)];
+        } else {
+            const uint8_t most =
+                largest_byte((const uint8_t *)call->input[SCORES] + first, sizes->classes);
+            real_values(desc, &most, 0, 1, &work->best[i]);
+        }
+    }
+}
+
+static int64_t detect_fast(const struct ifd_ref_call *call, const struct sizes *sizes,
                            struct work *work, const struct results *results)
 {
+    const struct ifd_detection_attrs *attrs = call->attrs;
     const int64_t stride = sizes->classes + sizes->label_offset;
     const int64_t per_box = attrs->max_classes_per_detection;
-    for (int64_t i = 0; i < sizes->count; i++) {
-        const float *score = work->score + i * stride + sizes->label_offset;
-        const int64_t best = next_class(score, sizes->classes, -1);
-        work->best[i] = score[best];
-    }
+    find_best(call, sizes, work);
     const int64_t selected = suppress(attrs, work, sizes->count, attrs->max_detections);
     for (int64_t i = 0; i < selected; i++) {
         const int32_t box = work->selected[i];
-        const float *score = work->score + box * stride + sizes->label_offset;
+        const float *score = work->score;
+        real_values(call->in[SCORES], call->input[SCORES], box * stride + sizes->label_offset,
+                    sizes->classes, work->score);
         int64_t best = -1;
         for (int64_t k = 0; k < per_box && k < sizes->classes; k++) {
             best = next_class(score, sizes->classes, best);
@@ -358,15 +398,17 @@ static int64_t merge_hits(const struct hit *a, int64_t a_count, const struct hit
     return count;
 }
 
-static int64_t detect_regular(const struct ifd_detection_attrs *attrs, const struct sizes *sizes,
+static int64_t detect_regular(const struct ifd_ref_call *call, const struct sizes *sizes,
                               struct work *work, const struct results *results)
 {
+    const struct ifd_detection_attrs *attrs = call->attrs;
     const int64_t stride = sizes->classes + sizes->label_offset;
     const int64_t limit = attrs->max_detections;
     const int64_t per_class = (int64_t)hits_max(attrs) - limit;
     struct hit *hits = work->hits;
     struct hit *merged = work->merged;
     int64_t count = 0;
+    real_values(call->in[SCORES], call->input[SCORES], 0, sizes->count * stride, work->score);
     for (int64_t c = 0; c < sizes->classes; c++) {
         for (int64_t i = 0; i < sizes->count; i++) {
             work->best[i] = work->score[i * stride + sizes->label_offset + c];
@@ -401,17 +443,14 @@ static enum ifd_code detection_ref(const struct ifd_ref_call *call, struct ifd_e
     if (code != IFD_OK) {
         return code;
     }
-    for (int64_t i = 0; i < sizes.count * scores->shape.dim[2]; i++) {
-        work.score[i] = real_value(scores, call->input[SCORES], i);
-    }
     for (uint32_t i = 0; i < 3; i++) {
         memset(call->output[i], 0, ifd_ref_elements(call->out[i]) * sizeof(float));
     }
     const struct results results = {.box = call->output[OUT_BOXES],
                                     .class_index = call->output[OUT_CLASSES],
                                     .score = call->output[OUT_SCORES]};
-    const int64_t count = attrs->use_regular_nms ? detect_regular(attrs, &sizes, &work, &results)
-                                                 : detect_fast(attrs, &sizes, &work, &results);
+    const int64_t count = attrs->use_regular_nms ? detect_regular(call, &sizes, &work, &results)
+                                                 : detect_fast(call, &sizes, &work, &results);
     *(float *)call->output[OUT_COUNT] = (float)count;
     return IFD_OK;
 }
