@@ -173,6 +173,34 @@ static struct ifd_gemm_args make_args(const struct problem *p, const void *packe
                                   .row_add = row_add};
 }
 
+/* Many rows at a time, against the same one by one. */
+static void check_row_sum(const char *isa, const struct ifd_kern_gemm_q8 *kern)
+{
+    const size_t m = (size_t)check_int(1, 40),
+                 k = (size_t)(check_int(0, 1) ? check_int(1, 20) : check_int(1, 200)),
+                 stride = k + (size_t)check_int(0, 9);
+    const int32_t factor = check_int(-128, 127);
+    struct check_buffer a = check_input((m - 1) * stride + k), sum = check_output(m * 4);
+    for (size_t i = 0; i < a.bytes; i++) {
+        ((ifd_q8 *)a.data)[i] = (ifd_q8)check_int(IFD_Q8_MIN, IFD_Q8_MAX);
+    }
+    kern->row_sum(a.data, m, k, stride, factor, sum.data);
+    for (size_t i = 0; i < m; i++) {
+        int32_t want = 0;
+        for (size_t j = 0; j < k; j++) {
+            want += factor * ((const ifd_q8 *)a.data)[i * stride + j];
+        }
+        if (((const int32_t *)sum.data)[i] != want) {
+            check_fail("%s: sum of row %zu of %zu x %zu differs", isa, i, m, k);
+        }
+    }
+    if (!check_guards(&sum)) {
+        check_fail("%s: row sums wrote outside their output", isa);
+    }
+    check_free(&a);
+    check_free(&sum);
+}
+
 /* The input sums of each row, by the table's own row_sum (whose result is checked with the rest). */
 static int32_t *row_adds(const struct problem *p, const struct ifd_kern_gemm_q8 *kern)
 {
@@ -259,6 +287,7 @@ static void check_problem(struct problem *p)
             p->round = (enum ifd_round)round;
             check_table(p, isa.name, &isa.kernels.gemm_q8);
         }
+        check_row_sum(isa.name, &isa.kernels.gemm_q8);
     }
     free_problem(p);
 }
