@@ -16,6 +16,8 @@ enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
     }
     engine->alloc = alloc;
     ifd_host_init(&engine->registry.host, options);
+    ifd_cores_init(&engine->cores,
+                   options->cores > 0 ? options->cores : engine->registry.host.cpu.cores);
     const enum ifd_code code =
         ifd_registry_init(&engine->registry, alloc, options->backends, options->backend_count, err);
     if (code != IFD_OK) {

@@ -12,6 +12,7 @@
 struct ifd_engine {
     const struct ifd_alloc *alloc;
     struct ifd_registry registry;
+    struct ifd_cores cores;
     bool wants_cache;
     struct ifd_cache *cache; /* NULL: not wanted, or cache_why_not */
     struct ifd_err cache_why_not;

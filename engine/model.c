@@ -532,6 +532,7 @@ enum ifd_code ifd_instance_create(struct ifd_model *model,
                                        .executable = executable,
                                        .threads = options->threads > 0 ? options->threads : 1,
                                        .max_batch = options->max_batch > 0 ? options->max_batch : 1,
+                                       .cores = &model->engine->cores,
                                        .limit_bytes = model->limits.arena_bytes};
     enum ifd_code code = check_instance(model, setup.threads, setup.max_batch, err);
     if (code == IFD_OK) {

@@ -58,14 +58,10 @@ static uint32_t instance_count(const struct ifd_manifest *m)
     return count == 0 ? 1 : count < INSTANCES_MAX ? count : INSTANCES_MAX;
 }
 
-/* Threads that compute at the same time need a core each: instances share the cores, and an instance has one thread at
- * least. */
-static uint32_t fit_threads(const struct ifd_served_options *options,
-                            const struct ifd_version *version, uint32_t threads)
+/* Runs share the cores among them (ifd_instance_options.threads); more threads than cores never help. */
+static uint32_t fit_threads(const struct ifd_served_options *options, uint32_t threads)
 {
-    uint32_t share = options->cores / instance_count(&version->manifest);
-    share = share > 0 ? share : 1;
-    return threads < share ? threads : share;
+    return threads < options->cores ? threads : options->cores;
 }
 
 static enum ifd_code make_runner(const struct ifd_served_options *options,
@@ -81,7 +77,7 @@ static enum ifd_code make_runner(const struct ifd_served_options *options,
     if (code) {
         return code;
     }
-    threads = fit_threads(options, version, threads > 0 ? threads : options->threads);
+    threads = fit_threads(options, threads > 0 ? threads : options->threads);
     return version->engine ? ifd_runner_engine(version->engine, threads, instance_batch(version),
                                                options->request_alloc, ret, err)
                            : ifd_runner_identity(delay_ms, options->request_alloc, ret, err);
@@ -114,11 +110,10 @@ static enum ifd_code warn_of_threads(const struct ifd_served_options *options,
     uint32_t asked = 0;
     enum ifd_code code =
         number_parameter(&version->manifest, "threads", options->max_threads, &asked, err);
-    uint32_t given = fit_threads(options, version, asked);
+    uint32_t given = fit_threads(options, asked);
     if (!code && given < asked) {
-        ifd_log_warn(options->log, "fewer threads than asked for: instances share the cores",
-                     "name=%s asked=%u given=%u instances=%u cores=%u", version->name, asked, given,
-                     instance_count(&version->manifest), options->cores);
+        ifd_log_warn(options->log, "fewer threads than asked for: there are no more cores",
+                     "name=%s asked=%u given=%u", version->name, asked, given);
     }
     return code;
 }

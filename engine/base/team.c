@@ -17,6 +17,7 @@ struct crew {
     /* Written by the caller before generation is raised; read by helpers after they have seen it. */
     ifd_team_fn fn;
     void *arg;
+    uint32_t count; /* of this run, at most team.count */
     atomic_uint generation;
     atomic_uint working; /* helpers that have not finished this generation */
     atomic_bool stop;
@@ -68,7 +69,9 @@ static void helper_main(void *arg)
             return;
         }
         seen++;
-        crew->fn(crew->arg, helper->index, crew->team.count);
+        if (helper->index < crew->count) {
+            crew->fn(crew->arg, helper->index, crew->count);
+        }
         atomic_fetch_sub(&crew->working, 1);
     }
 }
@@ -91,7 +94,8 @@ static void crew_run(const struct ifd_team *team, ifd_team_fn fn, void *arg)
     }
     crew->fn = fn;
     crew->arg = arg;
-    atomic_store(&crew->working, team->count - 1);
+    crew->count = team->count;
+    atomic_store(&crew->working, crew->team.count - 1);
     atomic_fetch_add(&crew->generation, 1);
     wake_sleepers(crew);
     fn(arg, 0, team->count);
@@ -152,4 +156,29 @@ void ifd_team_destroy(struct ifd_team *team)
     ifd_cond_finish(&crew->wake);
     ifd_mutex_finish(&crew->mutex);
     ifd_release(crew->alloc, crew, sizeof(*crew));
+}
+
+/* ---- cores ---- */
+
+void ifd_cores_init(struct ifd_cores *cores, uint32_t count)
+{
+    cores->count = count > 0 ? count : 1;
+    atomic_init(&cores->busy, 0);
+}
+
+uint32_t ifd_cores_take(struct ifd_cores *cores, uint32_t wanted)
+{
+    unsigned busy = atomic_load_explicit(&cores->busy, memory_order_relaxed);
+    uint32_t taken = 1;
+    do {
+        const uint32_t free = busy < cores->count ? cores->count - busy : 1;
+        taken = wanted < free ? wanted : free;
+    } while (!atomic_compare_exchange_weak_explicit(&cores->busy, &busy, busy + taken,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return taken;
+}
+
+void ifd_cores_give(struct ifd_cores *cores, uint32_t taken)
+{
+    atomic_fetch_sub_explicit(&cores->busy, taken, memory_order_relaxed);
 }

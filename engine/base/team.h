@@ -1,9 +1,15 @@
 /** A team of threads for runs (struct ifd_team of backend.h): fork-join, the caller works along.
  *
  *  Helpers spin for a short while after a run, since the next step comes within microseconds, and sleep on a futex-backed
- *  condition after that. One team serves one instance: no scheduler is shared. Thread: run() one at a time per team. */
+ *  condition after that. One team serves one instance: no scheduler is shared. A copy of the struct with a smaller count
+ *  runs with so many. Thread: run() one at a time per team.
+ *
+ *  Teams share cores by a counter: a run takes as many as are free, one at least, and gives them back at its end. Alone it
+ *  has all that it wants and is done soonest; among many each has one, and all together are done soonest. */
 #ifndef INFERD_ENGINE_BASE_TEAM_H
 #define INFERD_ENGINE_BASE_TEAM_H
+
+#include <stdatomic.h>
 
 #include "inferd/alloc.h"
 #include "inferd/backend.h"
@@ -13,5 +19,15 @@
 IFD_NODISCARD enum ifd_code ifd_team_create(uint32_t count, const struct ifd_alloc *alloc,
                                             struct ifd_team **ret_team, struct ifd_err *err);
 void ifd_team_destroy(struct ifd_team *team); /* NULL is fine */
+
+struct ifd_cores {
+    atomic_uint busy;
+    uint32_t count;
+};
+
+void ifd_cores_init(struct ifd_cores *cores, uint32_t count);
+/** 1 … wanted. The caller's own thread is one of them, whether a core is free for it or not. Thread: any. */
+uint32_t ifd_cores_take(struct ifd_cores *cores, uint32_t wanted);
+void ifd_cores_give(struct ifd_cores *cores, uint32_t taken);
 
 #endif

@@ -117,8 +117,10 @@ static enum ifd_code take_counters(struct ifd_instance *instance,
 enum ifd_code ifd_instance_init(struct ifd_instance *instance,
                                 const struct ifd_instance_setup *setup, struct ifd_err *err)
 {
-    *instance = (struct ifd_instance){
-        .alloc = setup->alloc, .info = setup->info, .max_batch = setup->max_batch};
+    *instance = (struct ifd_instance){.alloc = setup->alloc,
+                                      .info = setup->info,
+                                      .max_batch = setup->max_batch,
+                                      .cores = setup->cores};
     enum ifd_code code = take_arena(instance, setup, err);
     if (code == IFD_OK) {
         code = take_tables(instance, setup, err);

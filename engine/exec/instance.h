@@ -3,6 +3,7 @@
 #ifndef INFERD_ENGINE_EXEC_INSTANCE_H
 #define INFERD_ENGINE_EXEC_INSTANCE_H
 
+#include "engine/base/team.h"
 #include "engine/exec/executable.h"
 
 /** Batch sizes that a model whose batch is free is planned for: every size up to IFD_BATCH_DENSE, and the powers of two
@@ -21,6 +22,7 @@ struct ifd_instance_setup {
     const struct ifd_executable *const *executable; /* by growing batch, from 1 on; copied */
     uint32_t executable_count;
     uint32_t threads, max_batch;
+    struct ifd_cores *cores; /* of the engine: shared by all instances */
     size_t limit_bytes;
 };
 
@@ -37,6 +39,7 @@ struct ifd_instance {
     uint32_t table_count;
     uint32_t max_batch;
     struct ifd_team *team;
+    struct ifd_cores *cores;
 
     uint8_t *arena; /* for the largest executable */
     size_t arena_bytes;

@@ -34,7 +34,8 @@ static uint64_t *counters_of(const struct ifd_instance *instance,
 }
 
 static enum ifd_code walk(const struct ifd_instance *instance,
-                          const struct ifd_instance_table *table, struct ifd_err *err)
+                          const struct ifd_instance_table *table, const struct ifd_team *team,
+                          struct ifd_err *err)
 {
     const struct ifd_executable *executable = table->executable;
     for (uint32_t p = 0; p < executable->plan.partition_count; p++) {
@@ -43,7 +44,7 @@ static enum ifd_code walk(const struct ifd_instance *instance,
             .input = (const void *const *)(table->pointer + part->input_at),
             .output = table->pointer + part->output_at,
             .scratch = instance->arena + executable->plan.partition[p].scratch_offset,
-            .team = instance->team,
+            .team = team,
             .step_ns = counters_of(instance, executable, p),
             .now_ns = ifd_monotonic_ns,
         };
@@ -71,18 +72,21 @@ enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_i
     struct ifd_callers callers = {.io = io, .count = io_count};
     enum ifd_code code = ifd_io_check(instance, io, io_count, &callers.batch, err);
     int64_t done = 0;
+    struct ifd_team team = *instance->team;
+    team.count = ifd_cores_take(instance->cores, team.count);
     while (code == IFD_OK && done < callers.batch) {
         const struct ifd_instance_table *table = choose(instance, callers.batch - done);
         const struct ifd_chunk chunk = {.first = done, .count = table->executable->batch};
         instance->is_split = chunk.count < callers.batch;
         ifd_io_bind(instance, table->executable, &callers, chunk);
         bind_ports(instance, table);
-        code = walk(instance, table, err);
+        code = walk(instance, table, &team, err);
         if (code == IFD_OK) {
             ifd_io_collect(instance, table->executable, &callers, chunk);
         }
         done += chunk.count;
     }
+    ifd_cores_give(instance->cores, team.count);
     if (code == IFD_OK) {
         ifd_io_describe(instance, &callers);
     }

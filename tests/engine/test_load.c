@@ -193,8 +193,8 @@ static uint8_t *run_random(struct trial *trial)
     const char *path = trial->path;
     const int64_t batch = trial->batch;
     const struct ifd_bytes file = read_file(path);
-    struct ifd_engine_options options = {.cache_folder = trial->cache_folder,
-                                         .exact = trial->exact};
+    struct ifd_engine_options options = {
+        .cache_folder = trial->cache_folder, .exact = trial->exact, .cores = 16};
     struct ifd_engine *engine = NULL;
     struct ifd_model *model = NULL;
     struct ifd_instance *instance = NULL;

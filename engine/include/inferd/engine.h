@@ -33,6 +33,7 @@ struct ifd_engine_options {
     uint32_t cpu_mask; /* features that may be used (enum ifd_cpu_flag); 0 = all that the CPU has */
     bool no_cpu_features; /* with cpu_mask 0: use none at all */
     bool exact;           /* bit-exact kernels for quantized types */
+    uint32_t cores;       /* that runs of all models share; 0 = those that the process may run on */
     /** Folder for packed weights, so that the next start of a model need not pack them; made if its parent is there. Only
      *  this user may write in it. NULL: none. If it cannot be used, models are loaded without it and say why. */
     const char *cache_folder;
@@ -134,7 +135,9 @@ const struct ifd_model_info *ifd_model_info(const struct ifd_model *model);
 /* ---- instance ---- */
 
 struct ifd_instance_options {
-    uint32_t threads; /* 1; at most ifd_model_options.max_threads */
+    /** 1; at most ifd_model_options.max_threads. A run has so many if that many cores are free when it begins, else as many
+     *  as there are, one at least. Results do not depend on it. */
+    uint32_t threads;
     uint32_t
         max_batch; /* 1: memory is laid out for batches up to this at creation, so that run allocates nothing */
 };

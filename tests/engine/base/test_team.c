@@ -63,6 +63,41 @@ static void sleeping_helpers_wake(void)
     ifd_team_destroy(team);
 }
 
+static void a_run_may_have_fewer_threads_than_the_team(void)
+{
+    struct ifd_team *team = NULL;
+    struct ifd_err err = {0};
+    struct work work = {0};
+    REQUIRE_OK(ifd_team_create(4, ifd_alloc_system(), &team, &err), &err);
+    for (uint32_t round = 0; round < 400; round++) {
+        struct ifd_team part = *team;
+        part.count = 1 + round % 4;
+        part.run(&part, count_up, &work);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        EXPECT_INT(work.done[i], 400 - 100 * (long)i);
+    }
+    ifd_team_destroy(team);
+}
+
+static void cores_are_shared_and_a_run_has_one_at_least(void)
+{
+    struct ifd_cores cores;
+    ifd_cores_init(&cores, 4);
+    EXPECT_INT(ifd_cores_take(&cores, 1), 1);
+    EXPECT_INT(ifd_cores_take(&cores, 2), 2);
+    EXPECT_INT(ifd_cores_take(&cores, 8), 1);
+    EXPECT_INT(ifd_cores_take(&cores, 8), 1); /* more runs than cores */
+    ifd_cores_give(&cores, 2);
+    EXPECT_INT(ifd_cores_take(&cores, 8), 1);
+    for (int i = 0; i < 4; i++) {
+        ifd_cores_give(&cores, 1);
+    }
+    EXPECT_INT(ifd_cores_take(&cores, 8), 4);
+    ifd_cores_init(&cores, 0);
+    EXPECT_INT(ifd_cores_take(&cores, 8), 1);
+}
+
 static void missing_memory_leaves_nothing_behind(void)
 {
     for (long k = 1;; k++) {
@@ -86,6 +121,8 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(every_index_runs_once_and_sees_what_was_written_before),
         T(sleeping_helpers_wake),
+        T(a_run_may_have_fewer_threads_than_the_team),
+        T(cores_are_shared_and_a_run_has_one_at_least),
         T(missing_memory_leaves_nothing_behind),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
