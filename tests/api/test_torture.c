@@ -1,4 +1,5 @@
-/* Every allocation of a request fails once: a clean refusal, nothing kept, nothing lost. */
+/* Every allocation of a request fails once, and then with all that follow it: a clean refusal, nothing kept, nothing
+ * lost. */
 #include "tests/support/fail_alloc.h"
 #include "tests/support/loopback.h"
 #include "tests/support/test.h"
@@ -39,12 +40,13 @@ static int ask(const struct ifd_alloc *alloc, const struct request *request)
     return status;
 }
 
-static void torture(const struct request *request)
+static void torture_as(const struct request *request, bool goes_on)
 {
     int refused = 0;
     for (long k = 1; k < ROUNDS_MAX; k++) {
         struct fail_alloc fail;
         fail_alloc_init(&fail, k);
+        atomic_store(&fail.goes_on, goes_on);
         int status = ask(&fail.alloc, request);
         bool failed = fail.failed;
         fail_alloc_finish(&fail);
@@ -58,6 +60,12 @@ static void torture(const struct request *request)
         refused += status != 200;
     }
     EXPECT(false && "it ends");
+}
+
+static void torture(const struct request *request)
+{
+    torture_as(request, false);
+    torture_as(request, true);
 }
 
 static void inference_in_json_survives_every_failed_allocation(void)

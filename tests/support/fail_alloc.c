@@ -66,6 +66,15 @@ void fail_alloc_init(struct fail_alloc *fail, long fail_at)
     atomic_store(&fail->fail_at, fail_at);
 }
 
+void fail_alloc_arm(struct fail_alloc *fail, long fail_at, bool goes_on)
+{
+    atomic_store(&fail->fail_at, 0);
+    atomic_store(&fail->requests, 0);
+    atomic_store(&fail->failed, false);
+    atomic_store(&fail->goes_on, goes_on);
+    atomic_store(&fail->fail_at, fail_at);
+}
+
 void fail_alloc_finish(struct fail_alloc *fail)
 {
     EXPECT_INT(atomic_load(&fail->live), 0);

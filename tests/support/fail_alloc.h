@@ -22,6 +22,8 @@ struct fail_alloc {
 };
 
 void fail_alloc_init(struct fail_alloc *fail, long fail_at);
+/** Counts from the start again, with another request to refuse. Thread: any, while others allocate. */
+void fail_alloc_arm(struct fail_alloc *fail, long fail_at, bool goes_on);
 /** Expects no live memory. */
 void fail_alloc_finish(struct fail_alloc *fail);
 
