@@ -476,6 +476,19 @@ void ifd_model_step(const struct ifd_model *model, uint32_t index, struct ifd_pl
 
 /* ---- instances ---- */
 
+/* Taken for the second-level cache where that is not known. */
+#define CACHE_BYTES ((size_t)1 << 20)
+
+/* A batch pays while its tensors stay in the cache or weigh less than the weights, which it reads once: beyond, several runs
+ * of fewer samples are faster, and need less memory. */
+static bool batch_pays(const struct ifd_model *model, int64_t batch)
+{
+    const size_t known = model->engine->registry.host.cpu.l2_bytes;
+    const size_t cache = known > 0 ? known : CACHE_BYTES;
+    const size_t most = model->info.packed_bytes > cache ? model->info.packed_bytes : cache;
+    return (size_t)batch <= most / (model->info.arena_bytes > 0 ? model->info.arena_bytes : 1);
+}
+
 /* Makes the plans for batches up to max_batch that no instance has asked for before. Where a backend cannot make one any
  * more, smaller ones do. */
 static enum ifd_code complete_plans(struct ifd_model *model, uint32_t max_batch,
@@ -485,7 +498,7 @@ static enum ifd_code complete_plans(struct ifd_model *model, uint32_t max_batch,
     uint32_t count = 1;
     ifd_mutex_lock(&model->lock);
     while (model->info.batch_is_free && count < IFD_BATCH_PLANS &&
-           ifd_batch_size(count) <= max_batch) {
+           ifd_batch_size(count) <= max_batch && batch_pays(model, ifd_batch_size(count))) {
         if (!model->plan[count]) {
             code = add_plan(model, count, ifd_batch_size(count), err);
         }
