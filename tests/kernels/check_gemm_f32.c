@@ -157,6 +157,29 @@ static void check_table(const struct problem *p, const char *isa,
     check_free(&out);
 }
 
+static void check_tables(struct problem p)
+{
+    bool more = true;
+    for (size_t i = 0; more; i++) {
+        struct ifd_kernels_isa isa;
+        if (check_isa(i, &isa, &more) && isa.kernels.gemm_f32.run) {
+            check_table(&p, isa.name, &isa.kernels.gemm_f32);
+        }
+    }
+    free_problem(&p);
+}
+
+/* Sums so long that they are done in parts, within a tap or tap by tap. */
+static void check_long_sums(void)
+{
+    static const size_t shapes[][2] = {{17001, 1}, {33003, 1}, {3001, 7}, {700, 40}};
+    for (size_t i = 0; i < 12; i++) {
+        const size_t *shape = shapes[i % 4];
+        check_tables(make_problem((size_t)check_int(1, 20), (size_t)check_int(1, 70), shape[0],
+                                  shape[1], (int)(i % 3)));
+    }
+}
+
 static void check_shapes(void)
 {
     static const size_t ms[] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 25, 49};
@@ -165,16 +188,8 @@ static void check_shapes(void)
     static const size_t ks[] = {1, 2, 3, 4, 7, 8, 9, 16, 24, 27, 65, 130};
     for (int round = 0; round < 150; round++) {
         size_t taps = check_int(0, 1) ? 1 : (size_t)check_int(1, 9);
-        struct problem p = make_problem(ms[check_int(0, 12)], ns[check_int(0, 18)],
-                                        ks[check_int(0, 11)], taps, round % 3);
-        bool more = true;
-        for (size_t i = 0; more; i++) {
-            struct ifd_kernels_isa isa;
-            if (check_isa(i, &isa, &more) && isa.kernels.gemm_f32.run) {
-                check_table(&p, isa.name, &isa.kernels.gemm_f32);
-            }
-        }
-        free_problem(&p);
+        check_tables(make_problem(ms[check_int(0, 12)], ns[check_int(0, 18)], ks[check_int(0, 11)],
+                                  taps, round % 3));
     }
 }
 
@@ -242,5 +257,6 @@ int main(int argc, char **argv)
         return 0;
     }
     check_shapes();
+    check_long_sums();
     return check_end("gemm_f32");
 }

@@ -1,6 +1,8 @@
 /* f32 matrix product and convolution over the vector vocabulary: tiles of rows x vectors of sums in
- * registers, weights loaded once for all rows of a tile, inputs broadcast. The tiles of a block also
- * fetch the next block's weights into the second-level cache, a line every STEP inputs. */
+ * registers, weights loaded once for all rows of a tile, inputs broadcast. A block that would not
+ * stay in the second-level cache is done in parts of its inputs, which add to what the part before
+ * has left in the output. The tiles of a part also fetch the next one's weights into that cache, a
+ * line every STEP inputs. */
 #include "backends/cpuacc/kernels/pack.h"
 #include "backends/cpuacc/kernels/rows.h"
 #include "backends/cpuacc/kernels/simd.h"
@@ -12,12 +14,23 @@ static const struct ifd_pack_layout layout = {.lanes = VF_LANES,
                                               .max_nv = GEMM_MAX_NV,
                                               .mr = GEMM_ROWS};
 
+/* Weights of a part. */
+#define PART_BYTES_MAX ((size_t)256 * 1024)
+
+/* Inputs k_begin .. k_end-1 of taps t_begin .. t_end-1: all, or some of one tap. */
+struct part {
+    size_t t_begin, t_end, k_begin, k_end;
+    int is_first, is_last;
+};
+
 /* Rows m0 .. m0+valid-1 of the block's `columns` columns, the first of which is n0.
  *   is_regular   the rows are a_stride apart: no need of an address for each
  *   fetch, ahead what to fetch next, and how far to go on after every line of it */
 struct job {
     const struct ifd_gemm_args *args;
+    struct part part;
     const float *weights, *bias;
+    float min, max;
     size_t m0, valid, n0, columns;
     int is_regular;
     const unsigned char *start[12];
@@ -31,7 +44,7 @@ enum { STEP = 4, CACHE_LINE = 64 };
 INLINE void store_full(const struct job *job, const size_t mr, const size_t nv, vf sum[][4])
 {
     const struct ifd_gemm_args *args = job->args;
-    const vf lo = vf_set1(args->min), hi = vf_set1(args->max);
+    const vf lo = vf_set1(job->min), hi = vf_set1(job->max);
     float *out = (float *)args->out + job->m0 * args->out_stride + job->n0;
     UNROLL for (size_t i = 0; i < mr; i++, out += args->out_stride)
     {
@@ -46,13 +59,13 @@ INLINE void store(const struct job *job, const size_t mr, const size_t nv, vf su
                   const int is_regular)
 {
     const struct ifd_gemm_args *args = job->args;
-    const vf lo = vf_set1(args->min), hi = vf_set1(args->max);
+    const vf lo = vf_set1(job->min), hi = vf_set1(job->max);
     const size_t columns = job->columns;
     UNROLL for (size_t i = 0; i < mr; i++)
     {
         if (is_regular || i < job->valid) {
             float *out = (float *)args->out + (job->m0 + i) * args->out_stride + job->n0;
-            const float *add = args->add;
+            const float *add = job->part.is_last ? args->add : NULL;
             add = add ? add + (job->m0 + i) * args->add_stride + job->n0 : NULL;
             UNROLL for (size_t j = 0; j < nv; j++)
             {
@@ -127,29 +140,48 @@ INLINE void add_inputs(const struct rows *rows, size_t k, const float *w, vf sum
 }
 #endif
 
-INLINE void tile(const struct job *job, const size_t mr, const size_t nv, const int is_regular)
+/* The bias, or what the part before has left. */
+INLINE void begin_sums(const struct job *job, vf sum[][4], const size_t mr, const size_t nv,
+                       const int is_regular)
 {
-    const struct ifd_packed *header = job->args->packed;
-    const float *w = job->weights;
-    const unsigned char *fetch = job->fetch;
-    const size_t depth = header->k, ahead = job->ahead;
-    struct rows rows = {.stride = job->args->a_stride};
-    vf sum[12][4];
     UNROLL for (size_t i = 0; i < mr; i++)
     {
         UNROLL for (size_t j = 0; j < nv; j++)
         {
             sum[i][j] = vf_load(job->bias + VF_LANES * j);
         }
+        if (!job->part.is_first && (is_regular || i < job->valid)) {
+            const float *out =
+                (const float *)job->args->out + (job->m0 + i) * job->args->out_stride + job->n0;
+            UNROLL for (size_t j = 0; j < nv; j++)
+            {
+                const size_t c = j * VF_LANES;
+                if (c + VF_LANES <= job->columns) {
+                    sum[i][j] = vf_load(out + c);
+                } else if (c < job->columns) {
+                    sum[i][j] = vf_load_n(out + c, job->columns - c);
+                }
+            }
+        }
     }
-    for (size_t t = 0; t < header->taps; t++) {
+}
+
+INLINE void tile(const struct job *job, const size_t mr, const size_t nv, const int is_regular)
+{
+    const float *w = job->weights;
+    const unsigned char *fetch = job->fetch;
+    const size_t depth = job->part.k_end, ahead = job->ahead;
+    struct rows rows = {.stride = job->args->a_stride};
+    vf sum[12][4];
+    begin_sums(job, sum, mr, nv, is_regular);
+    for (size_t t = job->part.t_begin; t < job->part.t_end; t++) {
         if (is_regular) {
             rows.base = (const float *)(const void *)job->start[0] + t * job->args->tap_stride;
         } else {
             ifd_rows_tap(job->args, sizeof(float), job->m0, mr, job->valid, t, job->start,
                          rows.each);
         }
-        size_t k = 0;
+        size_t k = job->part.k_begin;
 #if defined(VF_HAS_LANE_FMA)
         for (; k + STEP <= depth; k += STEP, w += STEP * VF_LANES * nv, fetch += ahead) {
             __builtin_prefetch(fetch, 0, 2);
@@ -168,7 +200,8 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv, const 
             add_input(&rows, k, w, sum, mr, nv, is_regular);
         }
     }
-    if (job->valid == mr && job->columns == nv * VF_LANES && !job->args->add) {
+    if (job->valid == mr && job->columns == nv * VF_LANES &&
+        !(job->part.is_last && job->args->add)) {
         store_full(job, mr, nv, sum);
     } else {
         store(job, mr, nv, sum, is_regular);
@@ -229,13 +262,13 @@ static const struct {
 };
 /* clang-format on */
 
-/* All rows of one block: the shortest tile that takes all that is left, or the tallest. */
-static void run_block(struct job *job, size_t nv, const unsigned char *fetch_end)
+/* All rows of one part: the shortest tile that takes all that is left, or the tallest. */
+static void run_part(struct job *job, size_t nv, const unsigned char *fetch_end)
 {
     const struct ifd_gemm_args *args = job->args;
-    const struct ifd_packed *header = args->packed;
+    const struct part *part = &job->part;
     const size_t line = args->row_len ? args->row_len : args->m;
-    const size_t fetches = header->k / STEP * header->taps;
+    const size_t fetches = (part->k_end - part->k_begin) / STEP * (part->t_end - part->t_begin);
     const size_t tall = tiles[nv - 1][0].rows;
     const size_t ahead = args->m < STEP * nv * tall ? 2 * CACHE_LINE : CACHE_LINE;
     struct ifd_row_cursor cursor = {0, 0};
@@ -257,25 +290,68 @@ static void run_block(struct job *job, size_t nv, const unsigned char *fetch_end
     }
 }
 
+/* The part behind another one: as many inputs as may be in one, of a tap if a tap has more. */
+static struct part next_part(const struct ifd_gemm_args *args, const struct part *from, size_t nv)
+{
+    const struct ifd_packed *header = args->packed;
+    const size_t k = header->k, most = PART_BYTES_MAX / (nv * VF_LANES * sizeof(float));
+    struct part part = {.t_begin = from->t_end, .k_end = k};
+    if (from->k_end < k) { /* the rest of a tap */
+        part.t_begin = from->t_begin;
+        part.k_begin = from->k_end;
+    }
+    part.t_end = part.t_begin + 1;
+    part.is_first = part.t_begin == 0 && part.k_begin == 0;
+    if (k * header->taps <= most || args->add == args->out) { /* sums have no place to wait in */
+        part.t_end = header->taps;
+    } else if (k <= most) {
+        part.t_end += most / k - 1;
+        part.t_end = part.t_end < header->taps ? part.t_end : header->taps;
+    } else if (k - part.k_begin > most) {
+        const size_t parts = (k - part.k_begin + most - 1) / most;
+        part.k_end = part.k_begin + (k - part.k_begin) / parts / STEP * STEP;
+    }
+    part.is_last = part.t_end == header->taps && part.k_end == k;
+    return part;
+}
+
+static void run_block(struct job *job, size_t nv, int is_last)
+{
+    const struct ifd_gemm_args *args = job->args;
+    const struct ifd_packed *header = args->packed;
+    const size_t row = nv * VF_LANES;
+    const float *weights = job->weights;
+    job->bias = weights + (size_t)header->taps * header->k * row;
+    job->part = (struct part){.k_end = header->k};
+    do {
+        job->part = next_part(args, &job->part, nv);
+        const struct part *part = &job->part;
+        job->min = part->is_last ? args->min : -__builtin_inff();
+        job->max = part->is_last ? args->max : __builtin_inff();
+        job->weights = weights + (part->t_begin * header->k + part->k_begin) * row;
+        const size_t bytes =
+            ((part->t_end - part->t_begin - 1) * header->k + part->k_end - part->k_begin) * row *
+            sizeof(float);
+        job->fetch = (const unsigned char *)job->weights + bytes;
+        /* few rows: the weights are all there is to wait for, and come in order anyway */
+        const int fetches = !(part->is_last && is_last) && args->m >= 8;
+        run_part(job, nv, job->fetch + (fetches ? bytes : 0));
+    } while (!job->part.is_last);
+}
+
 static void run(const struct ifd_gemm_args *args)
 {
     const struct ifd_packed *header = args->packed;
     const unsigned char *blocks = (const unsigned char *)args->packed + IFD_PACKED_HEADER;
-    const size_t depth = (size_t)header->taps * header->k;
     for (size_t n0 = args->n_begin; n0 < args->n_end; n0 += header->nr) {
         size_t columns = header->n - n0 < header->nr ? header->n - n0 : header->nr;
-        size_t nv = (columns + VF_LANES - 1) / VF_LANES;
-        const float *weights =
-            (const float *)(const void *)(blocks + n0 / header->nr * header->block_bytes);
-        struct job job = {.args = args,
-                          .weights = weights,
-                          .bias = weights + depth * nv * VF_LANES,
-                          .n0 = n0,
-                          .columns = columns,
-                          .fetch = (const unsigned char *)weights + header->block_bytes};
-        /* few rows: the weights are all there is to wait for, and come in order anyway */
-        const int is_last = n0 + header->nr >= args->n_end || args->m < 8;
-        run_block(&job, nv, job.fetch + (is_last ? 0 : header->block_bytes));
+        struct job job = {
+            .args = args,
+            .weights =
+                (const float *)(const void *)(blocks + n0 / header->nr * header->block_bytes),
+            .n0 = n0,
+            .columns = columns};
+        run_block(&job, (columns + VF_LANES - 1) / VF_LANES, n0 + header->nr >= args->n_end);
     }
 }
 
