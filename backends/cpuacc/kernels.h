@@ -124,6 +124,8 @@ struct ifd_gemm_weights {
  *   add         NULL, or a tensor added before the clamp, at add[i*add_stride + j]. May be out
  *               itself. f32 only.
  *   min, max    clamp; -INFINITY, INFINITY for none. f32 only: q8 bounds are packed.
+ *   next        NULL, or next_bytes of memory that the caller will read after this call: fetched
+ *               towards the core as far as the call's length allows. f32 only.
  */
 struct ifd_gemm_args {
     const void *packed;
@@ -137,6 +139,8 @@ struct ifd_gemm_args {
     const float *add;
     size_t add_stride;
     float min, max;
+    const void *next;
+    size_t next_bytes;
 };
 
 /* Q8 product. Work a call: choose m so that the input rows of one call stay in L1 or a part of L2:

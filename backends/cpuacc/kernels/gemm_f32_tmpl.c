@@ -262,16 +262,17 @@ static const struct {
 };
 /* clang-format on */
 
-/* All rows of one part: the shortest tile that takes all that is left, or the tallest. */
-static void run_part(struct job *job, size_t nv, const unsigned char *fetch_end)
+/* All rows of one part, which fetch so much meanwhile: the shortest tile that takes all that is left, or the tallest. */
+static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
 {
     const struct ifd_gemm_args *args = job->args;
     const struct part *part = &job->part;
     const size_t line = args->row_len ? args->row_len : args->m;
-    const size_t fetches = (part->k_end - part->k_begin) / STEP * (part->t_end - part->t_begin);
+    const size_t steps = (part->k_end - part->k_begin) / STEP * (part->t_end - part->t_begin);
     const size_t tall = tiles[nv - 1][0].rows;
     const size_t ahead = args->m < STEP * nv * tall ? 2 * CACHE_LINE : CACHE_LINE;
     struct ifd_row_cursor cursor = {0, 0};
+    size_t fetched = 0;
     for (job->m0 = 0; job->m0 < args->m; job->m0 += job->valid) {
         size_t left = args->m - job->m0;
         size_t pick = 3;
@@ -281,12 +282,13 @@ static void run_part(struct job *job, size_t nv, const unsigned char *fetch_end)
         size_t rows = tiles[nv - 1][pick].rows;
         job->valid = left < rows ? left : rows;
         job->is_regular = !args->rows && rows <= left && cursor.x + rows <= line;
-        job->ahead = job->fetch < fetch_end ? ahead : 0;
+        job->ahead = fetched < fetch_bytes ? ahead : 0;
         if (!args->rows) {
             ifd_rows_next(args, sizeof(float), rows, job->valid, &cursor, job->start);
         }
         tiles[nv - 1][pick].run(job);
-        job->fetch += job->ahead * fetches;
+        job->fetch += job->ahead * steps;
+        fetched += job->ahead * steps;
     }
 }
 
@@ -332,10 +334,12 @@ static void run_block(struct job *job, size_t nv, int is_last)
         const size_t bytes =
             ((part->t_end - part->t_begin - 1) * header->k + part->k_end - part->k_begin) * row *
             sizeof(float);
-        job->fetch = (const unsigned char *)job->weights + bytes;
+        const int ends = part->is_last && is_last;
+        job->fetch = ends ? args->next : (const unsigned char *)job->weights + bytes;
+        size_t fetches = ends ? args->next_bytes : bytes;
         /* few rows: the weights are all there is to wait for, and come in order anyway */
-        const int fetches = !(part->is_last && is_last) && args->m >= 8;
-        run_part(job, nv, job->fetch + (fetches ? bytes : 0));
+        fetches = job->fetch && args->m >= 8 ? fetches : 0;
+        run_part(job, nv, fetches < PART_BYTES_MAX ? fetches : PART_BYTES_MAX);
     } while (!job->part.is_last);
 }
 

@@ -318,19 +318,22 @@ static void call(struct run *run, size_t first_row)
     }
 }
 
-/* Splits rows over the team, or columns where there are too few rows for all. */
-static struct ifd_acc_range share(struct run *run, const struct ifd_acc_frame *frame, size_t rows,
-                                  size_t unit)
+/* Splits items, of `rows` rows together, over the team in multiples of unit, or columns where there are too few rows for all, or more weights than inputs: then each
+ * thread reads its part of the weights only. */
+static struct ifd_acc_range share(struct run *run, const struct ifd_acc_frame *frame, size_t items,
+                                  size_t unit, size_t rows)
 {
     const struct ifd_packed *packed = run->args.packed;
-    const size_t tiles = (rows + unit - 1) / unit;
-    if (frame->threads > 1 && tiles < 2 * (size_t)frame->threads) {
+    const size_t tiles = (items + unit - 1) / unit, threads = frame->threads;
+    const bool is_wide =
+        !run->p->product.is_q8 && run->p->out_c > rows && run->p->out_c >= threads * packed->nr;
+    if (threads > 1 && (is_wide || tiles < 2 * threads)) {
         const struct ifd_acc_range columns = ifd_acc_share(frame, run->p->out_c, packed->nr);
         run->args.n_begin = columns.begin;
         run->args.n_end = columns.end;
-        return (struct ifd_acc_range){0, columns.begin < columns.end ? rows : 0};
+        return (struct ifd_acc_range){0, columns.begin < columns.end ? items : 0};
     }
-    return ifd_acc_share(frame, rows, unit);
+    return ifd_acc_share(frame, items, unit);
 }
 
 /* PLAIN: rows begin … end-1. */
@@ -351,8 +354,8 @@ static void run_plain(const struct ifd_acc_step *step, const struct ifd_acc_fram
     begin(&run, step, frame);
     const struct conv_params *p = run.p;
     const struct ifd_packed *packed = run.args.packed;
-    const struct ifd_acc_range range =
-        share(&run, frame, p->batch * p->out_h * p->out_w, packed->mr);
+    const struct ifd_acc_range range = share(&run, frame, p->batch * p->out_h * p->out_w,
+                                             packed->mr, p->batch * p->out_h * p->out_w);
     plain_rows(&run, range.begin, range.end);
 }
 
@@ -434,7 +437,8 @@ static void run_lines(const struct ifd_acc_step *step, const struct ifd_acc_fram
     struct run run;
     begin(&run, step, frame);
     const struct conv_params *p = run.p;
-    const struct ifd_acc_range range = share(&run, frame, p->batch * p->out_h, 1);
+    const struct ifd_acc_range range =
+        share(&run, frame, p->batch * p->out_h, 1, p->batch * p->out_h * p->out_w);
     size_t count = 0;
     for (size_t line = range.begin; line < range.end; line += count) {
         const size_t y = line % p->out_h, left = p->out_h - y;
@@ -480,8 +484,8 @@ static void run_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame
     begin(&run, step, frame);
     const struct conv_params *p = run.p;
     const struct ifd_packed *packed = run.args.packed;
-    const struct ifd_acc_range range =
-        share(&run, frame, p->batch * p->out_h * p->out_w, packed->mr);
+    const struct ifd_acc_range range = share(&run, frame, p->batch * p->out_h * p->out_w,
+                                             packed->mr, p->batch * p->out_h * p->out_w);
     const void **rows = (const void **)(void *)run.rest;
     uint8_t *zeros = run.rest + p->tile_rows * p->taps * sizeof(void *);
     for (size_t row = range.begin; row < range.end; row += run.args.m) {
@@ -518,32 +522,38 @@ static void call_tiles(struct run *run, const uint8_t *image, size_t y, size_t c
                                  .matrix_stride = tiles * p->in_c,
                                  .row_stride = p->in_c};
     kernels->wino.input(&args);
+    const size_t n = run->args.n_begin, columns = run->args.n_end - n;
+    const size_t before = n / packed->nr * packed->block_bytes;
     for (size_t t = 0; t < tile_matrices(p); t++) {
+        const uint8_t *next = (const uint8_t *)packed + packed->bytes;
         kernels->gemm_f32.run(&(struct ifd_gemm_args){
             .packed = packed,
             .a = inputs + t * args.matrix_stride,
             .out = sums + t * tiles * p->out_c,
             .m = tiles,
-            .n_end = p->out_c,
+            .n_begin = n,
+            .n_end = run->args.n_end,
             .a_stride = p->in_c,
             .out_stride = p->out_c,
             .min = -INFINITY,
             .max = INFINITY,
+            .next = t + 1 < tile_matrices(p) ? next + before : NULL,
+            .next_bytes = packed->block_bytes,
         });
-        packed = (const struct ifd_packed *)(const void *)((const uint8_t *)packed + packed->bytes);
+        packed = (const struct ifd_packed *)(const void *)next;
     }
     float *out = (float *)(void *)run->out + p->out_offset + first_row * p->out_stride;
-    args.channels = p->out_c;
-    args.image = out;
+    args.channels = columns;
+    args.image = out + n;
     args.height = p->out_h;
     args.width = p->out_w;
     args.pixel_stride = p->out_stride;
     args.line_stride = p->out_w * p->out_stride;
-    args.matrices = sums;
+    args.matrices = sums + n;
     args.matrix_stride = tiles * p->out_c;
     args.row_stride = p->out_c;
-    args.bias = p->product.bias_f32;
-    args.add = run->add ? (const float *)(const void *)run->add + first_row * p->out_c : NULL;
+    args.bias = p->product.bias_f32 ? p->product.bias_f32 + n : NULL;
+    args.add = run->add ? (const float *)(const void *)run->add + first_row * p->out_c + n : NULL;
     args.min = p->product.min;
     args.max = p->product.max;
     kernels->wino.output(&args);
@@ -560,8 +570,10 @@ static void run_tiles(const struct ifd_acc_step *step, const struct ifd_acc_fram
     struct run run;
     begin(&run, step, frame);
     const struct conv_params *p = run.p;
+    const size_t tiles_x = (p->out_w + p->tile_size - 1) / p->tile_size;
     const size_t tiles_y = (p->out_h + p->tile_size - 1) / p->tile_size;
-    const struct ifd_acc_range range = ifd_acc_share(frame, p->batch * tiles_y, 1);
+    const struct ifd_acc_range range =
+        share(&run, frame, p->batch * tiles_y, 1, p->batch * tiles_y * tiles_x);
     size_t count = 0;
     for (size_t line = range.begin; line < range.end; line += count) {
         const size_t y = line % tiles_y, b = line / tiles_y;
@@ -626,27 +638,37 @@ static void group_pixels(struct conv_params *p, size_t group)
     }
 }
 
-/* Weights of small tiles that are not too many to be read once for a small image. */
-#define TILE_BYTES_MAX ((size_t)4 << 20)
+/* What a convolution costs, in multiply-accumulates by weight: `products` matrices that meet `rows` rows each, every value
+ * in and out of which takes `transform` operations; reading a weight costs as much as some products, more if it comes
+ * from beyond the cache. */
+static double product_cost(const struct conv_params *p, size_t products, size_t rows,
+                           double transform, size_t cache)
+{
+    const bool is_near = products * p->in_c * p->out_c * p->element <= cache / 4;
+    const double values = 1.0 / (double)p->in_c + 1.0 / (double)p->out_c;
+    return (double)products * ((double)rows * (1 + transform * values) + (is_near ? 8 : 32));
+}
 
 /* Winograd's algorithm pays where products outweigh transforms (channels), tiles are rows enough for the matrix product
  * and few of their outputs lie outside. 0: it does not. */
-static uint32_t choose_tile_size(const struct conv_params *p)
+static uint32_t choose_tile_size(const struct conv_params *p, const struct ifd_host *host)
 {
     if (p->mode != LINES || p->kh * p->kw != 9 || p->kh != 3 || p->stride_x * p->stride_y != 1 ||
         p->in_c < 32 || p->out_c < 32) {
         return 0;
     }
-    for (size_t size = 4; size >= 2; size -= 2) {
+    const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes : 256 * 1024;
+    double best = product_cost(p, 9, p->out_h * p->out_w, 0, cache);
+    uint32_t best_size = 0;
+    for (uint32_t size = 4; size >= 2; size -= 2) {
         const size_t tiles = ((p->out_h + size - 1) / size) * ((p->out_w + size - 1) / size);
-        const size_t products = tiles * (size + 2) * (size + 2);
-        const size_t bytes = p->in_c * p->out_c * (size + 2) * (size + 2) * p->element;
-        if (tiles >= 12 && (size == 4 || bytes <= TILE_BYTES_MAX) &&
-            9 * p->out_h * p->out_w >= 2 * products) {
-            return (uint32_t)size;
+        const double cost = product_cost(p, (size + 2) * (size + 2), tiles, 8, cache);
+        if (tiles >= 12 && cost < best) {
+            best = cost;
+            best_size = size;
         }
     }
-    return 0;
+    return best_size;
 }
 
 /* How many rows a call takes: their inputs should stay in the second-level cache while the weights go by block by block. */
@@ -666,7 +688,10 @@ static void choose_tiles(struct conv_params *p, const struct ifd_host *host)
         return;
     }
     if (p->mode == LINES) {
-        const size_t lines = cache / (p->stride_y * p->line * p->element);
+        /* a window of one line that needs no padding reads the pixels of its stride only */
+        const size_t elements =
+            p->kh == 1 && !p->is_padded ? p->out_w * p->k : p->stride_y * p->line;
+        const size_t lines = cache / (elements * p->element);
         p->tile_lines = max_size(1, lines > p->kh ? lines - p->kh : 1);
         p->tile_lines = p->tile_lines < p->out_h ? p->tile_lines : p->out_h;
         p->tile_rows = p->tile_lines * p->out_w;
@@ -674,7 +699,10 @@ static void choose_tiles(struct conv_params *p, const struct ifd_host *host)
     }
     const size_t row_bytes =
         p->mode == ROWS ? p->taps * sizeof(void *) + p->in_c * p->element : p->k * p->element;
-    p->tile_rows = max_size(48, cache / max_size(1, row_bytes) / 48 * 48);
+    const size_t rows = p->batch * p->out_h * p->out_w, unit = 48;
+    const size_t most = max_size(unit, (p->product.is_q8 ? 1 : 2) * cache / max_size(1, row_bytes));
+    const size_t calls = max_size(1, rows / most + (rows % most != 0));
+    p->tile_rows = (rows / calls + unit) / unit * unit;
 }
 
 /* Says how the newest step is run strip by strip. height: of the output, before pixels were grouped. */
@@ -771,7 +799,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     const struct ifd_kernels *kernels = lowering->kernels;
     const uint64_t macs = (uint64_t)p->batch * p->out_h * p->out_w * p->out_c * p->taps * p->k;
     if (!p->product.is_q8 && !lowering->view->exact && !(fuses && slice.exists)) {
-        p->tile_size = choose_tile_size(p);
+        p->tile_size = choose_tile_size(p, lowering->host);
         p->mode = p->tile_size ? TILES : p->mode;
     }
     p->pixel_n = p->out_c;
