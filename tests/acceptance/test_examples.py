@@ -1,0 +1,71 @@
+"""Triton's own example models: their configs are read, what no backend here can run is refused by its name, and with a
+backend that is here the same configs are served."""
+import json
+import pathlib
+import re
+import shutil
+import tempfile
+import unittest
+
+import numpy as np
+import tritonclient.http as triton
+
+import support
+
+# What a refusal must name; the other models have to be served.
+REFUSED = {
+    "simple": "onnxruntime_onnx",
+    "simple_int8": "onnxruntime_onnx",
+    "simple_string": "onnxruntime_onnx",
+    "simple_sequence": "sequence_batching",
+    "simple_dyna_sequence": "sequence_batching",
+    "simple_identity": "python",
+}
+
+
+class Examples(unittest.TestCase):
+    def serve(self, repository, *options):
+        server = support.Server(repository, "--strict-readiness=false", *options)
+        self.addCleanup(server.stop)
+        client = triton.InferenceServerClient(server.address)
+        self.addCleanup(client.close)
+        return server, client
+
+    def test_every_model_is_served_or_refused_by_name(self):
+        server, _ = self.serve(support.shared("models/triton_examples"))
+        rows = {r["name"]: r for r in json.loads(server.ask("POST", "/v2/repository/index").data)}
+        self.assertEqual(set(rows), set(REFUSED))
+        for name, row in rows.items():
+            with self.subTest(name):
+                if row["state"] != "READY":
+                    self.assertEqual(row["state"], "UNAVAILABLE")
+                    self.assertIn(REFUSED[name], row["reason"])
+        self.assertEqual(server.ask("GET", "/v2/health/live").status, 200)
+
+    def test_configs_serve_with_a_backend_that_is_here(self):
+        examples = support.shared("models/triton_examples")
+        folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        for name, backend in (("simple", "tflite"), ("simple_identity", "identity")):
+            (folder / name / "1").mkdir(parents=True)
+            config = (examples / name / "config.pbtxt").read_text()
+            config, count = re.subn(r'^(platform|backend): ".*"$', f'backend: "{backend}"', config, flags=re.M)
+            self.assertEqual(count, 1)
+            (folder / name / "config.pbtxt").write_text(config)
+        shutil.copyfile(support.REPOSITORY / "simple/1/model.tflite", folder / "simple/1/model.tflite")
+        _, client = self.serve(folder)
+        self.assertEqual(client.get_model_config("simple")["max_batch_size"], 8)
+        tensors = [triton.InferInput(n, [2, 16], "INT32") for n in ("INPUT0", "INPUT1")]
+        tensors[0].set_data_from_numpy(np.arange(32, dtype=np.int32).reshape(2, 16))
+        tensors[1].set_data_from_numpy(np.full((2, 16), 3, np.int32))
+        result = client.infer("simple", tensors)
+        np.testing.assert_array_equal(result.as_numpy("OUTPUT0"), np.arange(32).reshape(2, 16) + 3)
+        np.testing.assert_array_equal(result.as_numpy("OUTPUT1"), np.arange(32).reshape(2, 16) - 3)
+        text = triton.InferInput("INPUT0", [1, 2], "BYTES")
+        text.set_data_from_numpy(np.array([[b"one", b"\xff\x00two"]], dtype=np.object_))
+        answer = client.infer("simple_identity", [text]).as_numpy("OUTPUT0")
+        self.assertEqual(answer.tolist(), [[b"one", b"\xff\x00two"]])
+
+
+if __name__ == "__main__":
+    unittest.main()
