@@ -76,7 +76,7 @@ static bool check_head(struct ifd_call *call)
     if (code == IFD_OK && call->match.route->access == IFD_ACCESS_ADMIN &&
         !exchange->is_local_admin && !call->api->options.admin_on_http) {
         ifd_answer_error(exchange, 403,
-                         ifd_str("repository control is closed here: use the admin socket, or "
+                         ifd_str("control of this server is closed here: use the admin socket, or "
                                  "start the server with --admin-on-http"));
         return false;
     }

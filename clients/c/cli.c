@@ -27,14 +27,16 @@ static const char usage[] =
     "  index                      the models in the server's repository\n"
     "  metadata [MODEL]           what the server, or a model, is\n"
     "  config MODEL               how a model is set up\n"
+    "  stats [MODEL]              inferences, runs, failures and mean times of models\n"
     "  infer MODEL --input [NAME=]FILE …\n"
     "                             run a model on .npy files, or on one .jpg or .png picture\n"
     "  load MODEL [--config FILE] load a model, or load it anew if its files changed\n"
     "  unload MODEL               take a model from service\n"
+    "  log [NAME=VALUE]           what the log writes; changes it, as log_verbose_level=1\n"
     "\n"
     "options\n"
     "  --url URL                  http://HOST:PORT or unix:/path (default http://127.0.0.1:8000)\n"
-    "  --admin-socket PATH        the server's admin socket: load and unload are taken there\n"
+    "  --admin-socket PATH        the server's admin socket: load, unload, log are taken there\n"
     "  --config FILE              JSON in the place of the model's config file\n"
     "  --timeout SECONDS          give up after so long (default: never)\n"
     "  --version V                this version of the model (default: the server's choice)\n"
@@ -448,6 +450,77 @@ static enum ifd_client_code command_unload(struct ifd_client *client, const stru
     return code;
 }
 
+static double mean_us(const json_t *stats, const char *stage)
+{
+    const json_t *duration = json_object_get(json_object_get(stats, "inference_stats"), stage);
+    json_int_t count = json_integer_value(json_object_get(duration, "count"));
+    json_int_t ns = json_integer_value(json_object_get(duration, "ns"));
+    return count > 0 ? (double)ns / (double)count / 1000 : 0;
+}
+
+static enum ifd_client_code command_stats(struct ifd_client *client, const struct arguments *args,
+                                          struct ifd_client_err *err)
+{
+    char *text = NULL;
+    enum ifd_client_code code = ifd_client_stats(client, args->model, args->version, &text, err);
+    if (code != IFD_CLIENT_OK) {
+        return code;
+    }
+    json_t *root = json_loads(text, 0, NULL), *model = NULL;
+    size_t i = 0;
+    printf("MODEL\tVERSION\tINFERENCES\tRUNS\tFAILED\tREQUEST_US\tQUEUE_US\tCOMPUTE_US\n");
+    json_array_foreach(json_object_get(root, "model_stats"), i, model)
+    {
+        const json_t *fail = json_object_get(json_object_get(model, "inference_stats"), "fail");
+        const char *name = json_string_value(json_object_get(model, "name"));
+        const char *version = json_string_value(json_object_get(model, "version"));
+        printf("%s\t%s\t%" JSON_INTEGER_FORMAT "\t%" JSON_INTEGER_FORMAT "\t%" JSON_INTEGER_FORMAT
+               "\t%.1f\t%.1f\t%.1f\n",
+               name ? name : "", version ? version : "",
+               json_integer_value(json_object_get(model, "inference_count")),
+               json_integer_value(json_object_get(model, "execution_count")),
+               json_integer_value(json_object_get(fail, "count")), mean_us(model, "success"),
+               mean_us(model, "queue"), mean_us(model, "compute_infer"));
+    }
+    json_decref(root);
+    ifd_client_text_free(text);
+    return IFD_CLIENT_OK;
+}
+
+/* NAME=VALUE as a JSON object; VALUE is a text unless it is JSON by itself. NULL: it is no such thing. */
+static char *setting_as_json(const char *setting)
+{
+    const char *equals = strchr(setting, '=');
+    char *name = equals ? strndup(setting, (size_t)(equals - setting)) : NULL;
+    json_t *value = equals ? json_loads(equals + 1, JSON_DECODE_ANY, NULL) : NULL;
+    json_t *object = json_object();
+    if (equals && !value) {
+        value = json_string(equals + 1);
+    }
+    char *text = name && value && object && json_object_set(object, name, value) == 0
+                     ? json_dumps(object, JSON_COMPACT)
+                     : NULL;
+    json_decref(value);
+    json_decref(object);
+    free(name);
+    return text;
+}
+
+static enum ifd_client_code command_log(struct ifd_client *client, const struct arguments *args,
+                                        struct ifd_client_err *err)
+{
+    char *settings = args->model ? setting_as_json(args->model) : NULL, *text = NULL;
+    if (args->model && !settings) {
+        return fail(err, args->model, "a setting is NAME=VALUE, as log_verbose_level=1");
+    }
+    enum ifd_client_code code = ifd_client_log(client, settings, &text, err);
+    free(settings);
+    if (code == IFD_CLIENT_OK) {
+        print_json(text);
+    }
+    return code;
+}
+
 enum model_argument { MODEL_NONE, MODEL_OPTIONAL, MODEL_NEEDED };
 
 static const struct command {
@@ -460,6 +533,7 @@ static const struct command {
     {"index", MODEL_NONE, command_index},     {"metadata", MODEL_OPTIONAL, command_metadata},
     {"config", MODEL_NEEDED, command_config}, {"infer", MODEL_NEEDED, command_infer},
     {"load", MODEL_NEEDED, command_load},     {"unload", MODEL_NEEDED, command_unload},
+    {"stats", MODEL_OPTIONAL, command_stats}, {"log", MODEL_OPTIONAL, command_log},
 };
 
 /* A decimal number from 1 to max; false for anything else. */
@@ -521,14 +595,24 @@ static bool apply_option(int option, const char *value, struct arguments *args)
     }
 }
 
-static const struct command *find_command(const struct arguments *args)
+/* NULL, and the reason on standard error, if the words are no command. */
+static const struct command *find_command(const struct arguments *args, const char *excess)
 {
-    for (size_t i = 0; args->command && i < sizeof(commands) / sizeof(commands[0]); i++) {
-        const struct command *c = &commands[i];
-        if (strcmp(c->name, args->command) == 0) {
-            bool fits = args->model ? c->model != MODEL_NONE : c->model != MODEL_NEEDED;
-            return fits ? c : NULL;
-        }
+    const struct command *c = commands, *end = commands + sizeof(commands) / sizeof(commands[0]);
+    while (args->command && c < end && strcmp(c->name, args->command) != 0) {
+        c++;
+    }
+    if (!args->command) {
+        fputs(usage, stderr);
+    } else if (c == end) {
+        fprintf(stderr, "inferctl: there is no command \"%s\"; --help lists them\n", args->command);
+    } else if (!args->model && c->model == MODEL_NEEDED) {
+        fprintf(stderr, "inferctl: %s needs the name of a model\n", c->name);
+    } else if (excess || (args->model && c->model == MODEL_NONE)) {
+        fprintf(stderr, "inferctl: %s: \"%s\" is too much\n", c->name,
+                c->model == MODEL_NONE ? args->model : excess);
+    } else {
+        return c;
     }
     return NULL;
 }
@@ -585,9 +669,9 @@ int main(int argc, char **argv)
     }
     args.command = optind < argc ? argv[optind] : NULL;
     args.model = optind + 1 < argc ? argv[optind + 1] : NULL;
-    const struct command *command = optind + 2 < argc ? NULL : find_command(&args);
+    const struct command *command =
+        find_command(&args, optind + 2 < argc ? argv[optind + 2] : NULL);
     if (!command) {
-        fputs(usage, stderr);
         return EXIT_USAGE;
     }
     return run(command, &args);

@@ -19,6 +19,7 @@ static const char json_length_header[] = "Inference-Header-Content-Length";
 struct ifd_client {
     CURL *curl;
     char *base; /* scheme and host, without a slash at the end */
+    char *name; /* what the caller called it, for messages */
     size_t max_answer_bytes;
 };
 
@@ -116,8 +117,10 @@ enum ifd_client_code ifd_client_create(const struct ifd_client_options *options,
     client->max_answer_bytes =
         options->max_answer_bytes != 0 ? options->max_answer_bytes : DEFAULT_MAX_ANSWER_BYTES;
     client->base = text_copy(url);
+    client->name = text_copy(socket_path ? socket_path : url);
     client->curl = curl_easy_init();
-    if (!client->base || !client->curl || !set_options(client, options, socket_path)) {
+    if (!client->base || !client->name || !client->curl ||
+        !set_options(client, options, socket_path)) {
         ifd_client_destroy(client);
         return ifd_client_fail(err, IFD_CLIENT_NOMEM, "libcurl could not be set up");
     }
@@ -134,6 +137,7 @@ void ifd_client_destroy(struct ifd_client *client)
     if (client) {
         curl_easy_cleanup(client->curl);
         free(client->base);
+        free(client->name);
         free(client);
     }
 }
@@ -257,7 +261,7 @@ static enum ifd_client_code judge(struct ifd_client *client, const struct receip
         return ifd_client_fail(err, IFD_CLIENT_NOMEM, "out of memory");
     }
     if (result != CURLE_OK) {
-        return ifd_client_fail(err, IFD_CLIENT_TRANSPORT, "%s: %s", client->base,
+        return ifd_client_fail(err, IFD_CLIENT_TRANSPORT, "%s: %s", client->name,
                                curl_text[0] != '\0' ? curl_text : curl_easy_strerror(result));
     }
     long status = 0;
@@ -412,6 +416,28 @@ enum ifd_client_code ifd_client_index(struct ifd_client *client, bool ready_only
         call.body = only_ready;
         call.body_bytes = sizeof(only_ready) - 1;
     }
+    return send_for_text(client, &call, ret_json, err);
+}
+
+enum ifd_client_code ifd_client_stats(struct ifd_client *client, const char *model,
+                                      const char *version, char **ret_json,
+                                      struct ifd_client_err *err)
+{
+    if (!model) {
+        return send_for_text(client, &(struct ifd_client_call){.path = "/v2/models/stats"},
+                             ret_json, err);
+    }
+    return get_of_model(client, model, version, "/stats", ret_json, err);
+}
+
+enum ifd_client_code ifd_client_log(struct ifd_client *client, const char *settings,
+                                    char **ret_json, struct ifd_client_err *err)
+{
+    const struct ifd_client_call call = {.post = settings != NULL,
+                                         .path = "/v2/logging",
+                                         .content_type = settings ? "application/json" : NULL,
+                                         .body = settings,
+                                         .body_bytes = settings ? strlen(settings) : 0};
     return send_for_text(client, &call, ret_json, err);
 }
 

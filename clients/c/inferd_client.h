@@ -89,6 +89,18 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_index(struct ifd_client *cl
                                                            bool ready_only, char **ret_json,
                                                            struct ifd_client_err *err);
 
+/** Counters of all models (model NULL) or of one, as JSON text. */
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_stats(struct ifd_client *client,
+                                                           const char *model, const char *version,
+                                                           char **ret_json,
+                                                           struct ifd_client_err *err);
+
+/** What the server's log writes, as JSON text; settings: a JSON object with what to change first, or NULL. Changing is
+ *  taken where load is. */
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_log(struct ifd_client *client,
+                                                         const char *settings, char **ret_json,
+                                                         struct ifd_client_err *err);
+
 /** Loads a model, or loads it anew if its files changed; returns when it serves. config: JSON in the place of the model's
  *  config file, or NULL. Servers take this on their admin socket ("unix:/path") unless told otherwise. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_load(struct ifd_client *client,

@@ -83,6 +83,63 @@ static void wrong_usage_is_status_two(void)
     fake_http_stop(server);
 }
 
+static void wrong_command_is_named(void)
+{
+    struct fake_http *server = fake_http_start();
+    struct run run;
+    run_inferctl(&run, fake_http_url(server), "dance");
+    EXPECT_TEXT(run.output, "inferctl: there is no command \"dance\"; --help lists them\n");
+    run_inferctl(&run, fake_http_url(server), "load");
+    EXPECT_TEXT(run.output, "inferctl: load needs the name of a model\n");
+    run_inferctl(&run, fake_http_url(server), "unload m n");
+    EXPECT_TEXT(run.output, "inferctl: unload: \"n\" is too much\n");
+    fake_http_stop(server);
+}
+
+static void unreachable_socket_is_named(void)
+{
+    struct run run;
+    run_inferctl(&run, "http://127.0.0.1:9", "live --admin-socket /nonexistent.sock");
+    EXPECT_INT(run.status, 3);
+    EXPECT_HAS(run.output, "inferctl: /nonexistent.sock: ");
+}
+
+static void statistics_are_one_line_a_version(void)
+{
+    struct fake_http *server = fake_http_start();
+    fake_http_answer_text(
+        server, 200,
+        "{\"model_stats\":[{\"name\":\"m\",\"version\":\"2\",\"inference_count\":6,"
+        "\"execution_count\":3,\"inference_stats\":{\"success\":{\"count\":4,\"ns\":10000},"
+        "\"fail\":{\"count\":1,\"ns\":9},\"queue\":{\"count\":4,\"ns\":2000},"
+        "\"compute_infer\":{\"count\":0,\"ns\":0}}}]}");
+    struct run run;
+    run_inferctl(&run, fake_http_url(server), "stats");
+    EXPECT_INT(run.status, 0);
+    EXPECT_HAS(run.output, "COMPUTE_US\nm\t2\t6\t3\t1\t2.5\t0.5\t0.0\n");
+    EXPECT_HAS(fake_http_request(server, 0).head, "GET /v2/models/stats HTTP/1.1\r\n");
+    fake_http_stop(server);
+}
+
+static void log_setting_is_sent_as_json(void)
+{
+    struct fake_http *server = fake_http_start();
+    struct run run;
+    for (int i = 0; i < 3; i++) {
+        fake_http_answer_text(server, 200, "{}");
+    }
+    run_inferctl(&run, fake_http_url(server), "log");
+    EXPECT_HAS(fake_http_request(server, 0).head, "GET /v2/logging HTTP/1.1\r\n");
+    run_inferctl(&run, fake_http_url(server), "log log_info=false");
+    EXPECT_TEXT(fake_http_request(server, 1).body, "{\"log_info\":false}");
+    run_inferctl(&run, fake_http_url(server), "log log_format=ISO8601");
+    EXPECT_TEXT(fake_http_request(server, 2).body, "{\"log_format\":\"ISO8601\"}");
+    run_inferctl(&run, fake_http_url(server), "log loud");
+    EXPECT_INT(run.status, 2);
+    EXPECT_HAS(run.output, "NAME=VALUE");
+    fake_http_stop(server);
+}
+
 static void picture_is_sent_and_its_labels_are_printed(void)
 {
     struct fake_http *server = fake_http_start();
@@ -109,6 +166,10 @@ int main(int argc, char **argv)
         T(refusal_is_printed_and_is_status_one),
         T(silence_is_status_three),
         T(wrong_usage_is_status_two),
+        T(wrong_command_is_named),
+        T(unreachable_socket_is_named),
+        T(statistics_are_one_line_a_version),
+        T(log_setting_is_sent_as_json),
         T(picture_is_sent_and_its_labels_are_printed),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
