@@ -126,13 +126,93 @@ INLINE void average_block(const struct ifd_pool_args *args, const struct window 
     }
 }
 
+/* Windows of up to SMALL positions: sums of bytes fit 16 bits, and so does the division, as a multiplication. */
+enum { SMALL = 128 };
+
+/* 32 channels, whatever the instruction set makes of them. */
+typedef uint8_t bytes __attribute__((vector_size(32), aligned(1), may_alias));
+typedef uint16_t words __attribute__((vector_size(64)));
+
+/* floor(x / count) is x * multiplier >> 16 >> shift for x < 2^15. */
+struct division {
+    uint32_t count, multiplier, shift;
+};
+
+static struct division division_by(uint32_t count)
+{
+    struct division d = {.count = count, .shift = 0};
+    while ((2u << d.shift) < count) {
+        d.shift++;
+    }
+    d.multiplier = ((65536u << d.shift) + count - 1) / count;
+    return d;
+}
+
+/* The sum of a window's bytes; Arm's signed ones count from -128. */
+INLINE void sum_window(const struct ifd_pool_args *args, const struct window *window,
+                       const ifd_q8 *in, uint16_t *ret_sum)
+{
+    words lo = {0}, hi = {0};
+    for (size_t y = window->y0; y < window->y1; y++) {
+        const uint8_t *at =
+            (const uint8_t *)in + y * args->in_line_stride + window->x0 * args->in_pixel_stride;
+        for (size_t x = window->x0; x < window->x1; x++, at += args->in_pixel_stride) {
+            const bytes flip = (bytes){0} + (uint8_t)(IFD_Q8_MIN & 0xff);
+            lo += __builtin_convertvector(*(const bytes *)at ^ flip, words);
+            hi += __builtin_convertvector(*(const bytes *)(at + 32) ^ flip, words);
+        }
+    }
+    __builtin_memcpy(ret_sum, &lo, sizeof(lo));
+    __builtin_memcpy(ret_sum + 32, &hi, sizeof(hi));
+}
+
+/* As average_block(): halves of negative means go down, which only even counts have. */
+INLINE void average_small(const struct ifd_pool_args *args, const struct window *window,
+                          const struct division *by, const ifd_q8 *in, const size_t channels,
+                          ifd_q8 *out)
+{
+    uint16_t sum[BLOCK];
+    sum_window(args, window, in, sum);
+    const uint16_t half = (uint16_t)(by->count / 2), even = by->count % 2 == 0;
+    const uint16_t zero = (uint16_t)((uint32_t)(args->shift - IFD_Q8_MIN) * by->count);
+    const uint16_t multiplier = (uint16_t)by->multiplier;
+    const int shift = (int)by->shift;
+    const uint8_t lo = (uint8_t)(args->q_min - IFD_Q8_MIN),
+                  hi = (uint8_t)(args->q_max - IFD_Q8_MIN);
+    for (size_t c = 0; c < channels; c++) {
+        const uint16_t x = (uint16_t)(sum[c] + half - (sum[c] < zero ? even : 0));
+        const uint8_t mean = (uint8_t)((uint16_t)((uint32_t)x * multiplier >> 16) >> shift);
+        out[c] = (ifd_q8)((mean < lo ? lo : mean > hi ? hi : mean) + IFD_Q8_MIN);
+    }
+}
+
+static void pool_small(const struct ifd_pool_args *args, const struct window *window,
+                       const struct division *by, ifd_q8 *out)
+{
+    for (size_t c = 0; c < args->channels; c += BLOCK) {
+        const ifd_q8 *in = (const ifd_q8 *)args->in + c;
+        if (args->channels - c >= BLOCK) {
+            average_small(args, window, by, in, BLOCK, out + c);
+        } else {
+            average_small(args, window, by, in, args->channels - c, out + c);
+        }
+    }
+}
+
 INLINE void pool_q8(const struct ifd_pool_args *args, const int average)
 {
+    struct division by = division_by(2);
     for (size_t y = args->y_begin; y < args->y_end; y++) {
         for (size_t x = 0; x < args->out_w; x++) {
             const struct window window = window_at(args, y, x);
+            const size_t count = (window.y1 - window.y0) * (window.x1 - window.x0);
             ifd_q8 *out =
                 (ifd_q8 *)args->out + y * args->out_line_stride + x * args->out_pixel_stride;
+            if (average && count > 1 && count <= SMALL) {
+                by = by.count == count ? by : division_by((uint32_t)count);
+                pool_small(args, &window, &by, out);
+                continue;
+            }
             for (size_t c = 0; c < args->channels; c += BLOCK) {
                 const ifd_q8 *in = (const ifd_q8 *)args->in + c;
                 const size_t left = args->channels - c;
