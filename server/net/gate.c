@@ -81,6 +81,12 @@ const char *ifd_gate_request_line(struct ifd_gate *gate, const char *method, str
     return NULL;
 }
 
+/* The library wrote over both characters of a line's end. */
+static bool was_line_end(const char *at)
+{
+    return at[0] == '\0' && at[1] == '\0';
+}
+
 /* Between a name and its value: one separator and blanks. */
 static bool is_adjacent(struct ifd_str name, struct ifd_str value)
 {
@@ -93,14 +99,16 @@ static bool is_adjacent(struct ifd_str name, struct ifd_str value)
 
 void ifd_gate_end(struct ifd_gate *gate, const char *end)
 {
-    gate->is_torn = gate->is_torn || gate->next + 2 != end;
+    gate->is_torn = gate->is_torn || gate->next + 2 != end || !was_line_end(gate->next - 2) ||
+                    !was_line_end(gate->next);
 }
 
 void ifd_gate_field(struct ifd_gate *gate, struct ifd_str name, struct ifd_str value)
 {
     gate->fields++;
     if (gate->next) {
-        gate->is_torn = gate->is_torn || name.data != gate->next || !is_adjacent(name, value);
+        gate->is_torn = gate->is_torn || name.data != gate->next || !is_adjacent(name, value) ||
+                        !was_line_end(gate->next - 2);
         gate->next = value.data + value.size + 2;
     }
     if (!is_token(name) || has_control(value)) {

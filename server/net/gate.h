@@ -6,7 +6,10 @@
  *
  *  libmicrohttpd 0.9.75 does not tell how a line ended, reads a field only up to its first NUL, and takes a line that starts
  *  with NUL for the end of the header. But its texts lie in the buffer that was received, where it overwrote separators with
- *  NUL: fields that do not lie one behind the other, two bytes apart, came in another form. Thread: any. */
+ *  NUL: fields that do not lie one behind the other, two bytes apart, came in another form. What is left, because it
+ *  leaves the same bytes as CR LF CR LF: a NUL in front of a bare LF, and, behind a bare LF or in place of the empty line, a
+ *  line of nothing but a colon, which the library takes for the end of the header; also, in front of a request, a line that
+ *  begins with NUL for an empty one. Servers and proxies that check what they forward let none of them through. Thread: any. */
 #ifndef INFERD_SERVER_NET_GATE_H
 #define INFERD_SERVER_NET_GATE_H
 

@@ -56,16 +56,20 @@ void ifd_mhd_resume(struct ifd_transfer *t)
     }
 }
 
-struct ifd_str ifd_mhd_header(const struct ifd_http_exchange *exchange, const char *name)
+/* As it came, blanks behind it included; {NULL, 0}: it did not. */
+static struct ifd_str raw_header(const struct ifd_transfer *t, const char *name)
 {
-    const struct ifd_transfer *t = exchange->transport;
     const char *value = NULL;
     size_t size = 0;
-    if (MHD_lookup_connection_value_n(t->connection->library, MHD_HEADER_KIND, name, strlen(name),
-                                      &value, &size) != MHD_YES) {
-        return (struct ifd_str){0};
-    }
-    return ifd_str_trim((struct ifd_str){.data = value, .size = size});
+    (void)MHD_lookup_connection_value_n(t->connection->library, MHD_HEADER_KIND, name, strlen(name),
+                                        &value, &size);
+    return (struct ifd_str){.data = value, .size = size};
+}
+
+struct ifd_str ifd_mhd_header(const struct ifd_http_exchange *exchange, const char *name)
+{
+    struct ifd_str value = raw_header(exchange->transport, name);
+    return value.data ? ifd_str_trim(value) : value;
 }
 
 /* ---- answers ---- */
@@ -293,7 +297,7 @@ static void refuse_lengths(const struct ifd_listener *l, int status, const char 
         if (c->listener != l || !t || t->has_headers || t->said_status > 0) {
             continue;
         }
-        struct ifd_str value = ifd_mhd_header(&t->exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+        struct ifd_str value = raw_header(t, MHD_HTTP_HEADER_CONTENT_LENGTH);
         if (value.data && !ifd_str_u64(value, &length)) {
             ifd_connection_say(c->fd, status, text);
             c->wants_linger = true;

@@ -141,11 +141,16 @@ void live_stop(struct live *live)
     live_join(live);
 }
 
+static struct sockaddr_in address_of(const struct live *live)
+{
+    return (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons(live->port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
 int client_connect(const struct live *live)
 {
-    const struct sockaddr_in at = {.sin_family = AF_INET,
-                                   .sin_port = htons(live->port),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in at = address_of(live);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     REQUIRE(fd >= 0);
     if (connect(fd, (const struct sockaddr *)&at, sizeof(at)) != 0) {
@@ -153,6 +158,12 @@ int client_connect(const struct live *live)
         return -1;
     }
     return fd;
+}
+
+void client_connect_with(const struct live *live, int fd)
+{
+    const struct sockaddr_in at = address_of(live);
+    REQUIRE(connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0);
 }
 
 void client_send(int fd, const void *data, size_t size)
@@ -232,6 +243,34 @@ struct answer client_get(const struct live *live, const char *path)
     struct answer answer = client_read(fd);
     (void)close(fd);
     return answer;
+}
+
+long long live_metric(const struct live *live, const char *series)
+{
+    static char text[1 << 18];
+    struct live metrics = *live;
+    size_t used = 0;
+    metrics.port = live->metrics_port;
+    int fd = client_connect(&metrics);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    for (ssize_t got = 1; got > 0; used += (size_t)got) {
+        got = recv(fd, text + used, sizeof(text) - 1 - used, 0);
+        REQUIRE(got >= 0);
+    }
+    (void)close(fd);
+    text[used] = '\0';
+    const char *at = strstr(text, series);
+    REQUIRE(at != NULL);
+    return strtoll(at + strlen(series), NULL, 10);
+}
+
+void live_wait_for_metric(const struct live *live, const char *series, long long want)
+{
+    for (int i = 0; i < 600 && live_metric(live, series) != want; i++) {
+        (void)usleep(100000);
+    }
+    EXPECT_INT(live_metric(live, series), want);
 }
 
 const char *client_infer_text(const char *model, int number)

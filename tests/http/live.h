@@ -44,6 +44,8 @@ void live_stop(struct live *live);
 
 /** A connected socket; -1 if refused. */
 int client_connect(const struct live *live);
+/** The same with a socket of the caller's, which must succeed. */
+void client_connect_with(const struct live *live, int fd);
 /** All of it, or the test fails. */
 void client_send(int fd, const void *data, size_t size);
 void client_send_text(int fd, const char *text);
@@ -61,6 +63,10 @@ bool client_is_closed(int fd);
 
 /** A whole exchange on a connection of its own. */
 struct answer client_get(const struct live *live, const char *path);
+/** Value of a series at /metrics: its text from the line feed in front to the blank behind. */
+long long live_metric(const struct live *live, const char *series);
+/** Until it has this value; fails if that takes many times longer than anything here promises. */
+void live_wait_for_metric(const struct live *live, const char *series, long long want);
 /** The request text of an inference of one number on a model. */
 const char *client_infer_text(const char *model, int number);
 

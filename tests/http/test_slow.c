@@ -19,31 +19,11 @@
 /* Far beyond every deadline here; reaching it is a failure, not a result. */
 #define GIVE_UP_MS 60000
 
-static long long metric(const struct live *live, const char *series)
-{
-    static char text[1 << 18];
-    struct live metrics = *live;
-    size_t used = 0;
-    metrics.port = live->metrics_port;
-    int fd = client_connect(&metrics);
-    REQUIRE(fd >= 0);
-    client_send_text(fd, "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    for (ssize_t got = 1; got > 0; used += (size_t)got) {
-        got = recv(fd, text + used, sizeof(text) - 1 - used, 0);
-        REQUIRE(got >= 0);
-    }
-    (void)close(fd);
-    text[used] = '\0';
-    const char *at = strstr(text, series);
-    REQUIRE(at != NULL);
-    return strtoll(at + strlen(series), NULL, 10);
-}
-
 static long long limit_hits(const struct live *live, const char *setting)
 {
     char series[128];
     (void)snprintf(series, sizeof(series), "\ninferd_limit_hits_total{limit=\"%s\"} ", setting);
-    return metric(live, series);
+    return live_metric(live, series);
 }
 
 /* A byte each tick until the server ends it: the answer's status; 0: none. */
@@ -154,22 +134,13 @@ static int ask_for_much(const struct live *live, int floats, int buffer_bytes)
     return fd;
 }
 
-static void wait_for(const struct live *live, const char *series, long long want)
-{
-    for (int waited_ms = 0; waited_ms < GIVE_UP_MS && metric(live, series) != want;
-         waited_ms += TICK_MS) {
-        (void)usleep(TICK_MS * 1000);
-    }
-    EXPECT_INT(metric(live, series), want);
-}
-
 static void reader_below_the_least_rate_is_cut_off(void)
 {
     struct live live;
     live_start(&live, NULL);
     int fd = ask_for_much(&live, 8 << 20, 2048);
-    wait_for(&live, "\ninferd_limit_hits_total{limit=\"http-min-send-rate\"} ", 1);
-    wait_for(&live, "\ninferd_http_requests_total{outcome=\"timeout\"} ", 1);
+    live_wait_for_metric(&live, "\ninferd_limit_hits_total{limit=\"http-min-send-rate\"} ", 1);
+    live_wait_for_metric(&live, "\ninferd_http_requests_total{outcome=\"timeout\"} ", 1);
     (void)close(fd);
     live_stop(&live);
 }
@@ -180,7 +151,7 @@ static void answer_that_is_not_taken_in_time_is_cut_off(void)
     live_start(&live,
                (const char *const[]){"--http-send-timeout-secs=1", "--http-min-send-rate=0", NULL});
     int fd = ask_for_much(&live, 8 << 20, 2048);
-    wait_for(&live, "\ninferd_limit_hits_total{limit=\"http-send-timeout-secs\"} ", 1);
+    live_wait_for_metric(&live, "\ninferd_limit_hits_total{limit=\"http-send-timeout-secs\"} ", 1);
     (void)close(fd);
     live_stop(&live);
 }
@@ -289,7 +260,7 @@ static void a_thousand_slow_clients_are_ended_and_hurt_nobody(void)
     ifd_thread_join(&thread);
     EXPECT(atomic_load(&good.asked) > 0);
     EXPECT_INT(atomic_load(&good.wrong), 0);
-    wait_for(&live, "\ninferd_http_connections_open ", 0);
+    live_wait_for_metric(&live, "\ninferd_http_connections_open ", 0);
     EXPECT_INT(limit_hits(&live, "http-header-timeout-secs"), SLOW / 2);
     EXPECT_INT(limit_hits(&live, "http-min-receive-rate"), SLOW / 4);
     EXPECT_INT(limit_hits(&live, "http-min-send-rate"), SLOW / 4);
