@@ -14,9 +14,9 @@ void ifd_body_finish(struct ifd_body *body)
     *body = (struct ifd_body){.alloc = body->alloc};
 }
 
-void ifd_body_release(struct ifd_body *body)
+void ifd_body_release(struct ifd_body *body, size_t keep_bytes)
 {
-    if (body->memory_bytes > IFD_BODY_KEEP_BYTES) {
+    if (body->memory_bytes > keep_bytes) {
         ifd_body_finish(body);
     }
     body->size = 0;

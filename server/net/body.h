@@ -11,14 +11,11 @@
 
 struct ifd_body {
     const struct ifd_alloc *alloc;
-    uint8_t *memory; /* kept for the next request if it is small */
+    uint8_t *memory; /* kept for the next request */
     size_t memory_bytes;
     size_t lead; /* data begins at memory + lead */
     size_t size, cap_bytes;
 };
-
-/** Bodies up to this size reuse the memory of the request before them. */
-#define IFD_BODY_KEEP_BYTES ((size_t)1 << 16)
 
 void ifd_body_init(struct ifd_body *body, const struct ifd_alloc *alloc);
 void ifd_body_finish(struct ifd_body *body);
@@ -31,7 +28,7 @@ IFD_NODISCARD enum ifd_code ifd_body_add(struct ifd_body *body, const void *data
                                          struct ifd_err *err);
 /** First byte; valid until the next add, start or release. */
 const uint8_t *ifd_body_data(const struct ifd_body *body);
-/** The request is over: gives back large memory, keeps small. */
-void ifd_body_release(struct ifd_body *body);
+/** The request is over: gives the memory back if it is more than keep_bytes, else keeps it. */
+void ifd_body_release(struct ifd_body *body, size_t keep_bytes);
 
 #endif

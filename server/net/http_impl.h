@@ -113,6 +113,7 @@ struct ifd_http {
     uint32_t listener_count;
     struct ifd_connection *connections;
     struct ifd_transfer *spare;
+    size_t spare_bytes; /* of bodies of the spare ones */
     uint32_t spare_count, open_count, waiting_count, linger_count;
     struct ifd_lingerer lingerer[IFD_LINGER_MAX];
     int reserve_fd; /* given up for a moment to refuse a client when there are no descriptors; -1: not there */

@@ -11,6 +11,9 @@
 /* A request that held more gives it back; the memory of smaller ones serves the next request. */
 #define ARENA_KEEP_BYTES ((size_t)1 << 16)
 #define SPARE_TRANSFERS  128
+/* Memory of bodies that waits with them: each keeps a small one, and large ones as long as all are no more than this. */
+#define SPARE_BODY_BYTES   ((size_t)1 << 16)
+#define SPARE_BODIES_BYTES ((size_t)4 << 20)
 
 /* ---- memory ---- */
 
@@ -23,6 +26,7 @@ static struct ifd_transfer *take(struct ifd_listener *l)
     if (t) {
         http->spare = t->next;
         http->spare_count--;
+        http->spare_bytes -= t->body.memory_bytes;
     } else {
         t = ifd_acquire_zeroed(http->options.alloc, 1, sizeof(*t));
         if (!t) {
@@ -48,7 +52,9 @@ static void recycle(struct ifd_transfer *t)
 {
     struct ifd_http *http = t->listener->http;
     bool is_page = t->listener->page;
-    ifd_body_release(&t->body);
+    size_t room =
+        http->spare_bytes < SPARE_BODIES_BYTES ? SPARE_BODIES_BYTES - http->spare_bytes : 0;
+    ifd_body_release(&t->body, room > SPARE_BODY_BYTES ? room : SPARE_BODY_BYTES);
     if (t->arena.used_bytes > ARENA_KEEP_BYTES) {
         ifd_arena_finish(&t->arena);
         ifd_arena_init(&t->arena, http->options.request_alloc, ARENA_CAP_BYTES);
@@ -60,6 +66,7 @@ static void recycle(struct ifd_transfer *t)
         t->next = http->spare;
         http->spare = t;
         http->spare_count++;
+        http->spare_bytes += t->body.memory_bytes;
     } else {
         release(http, t);
     }

@@ -5,6 +5,8 @@
 #include "tests/support/fail_alloc.h"
 #include "tests/support/test.h"
 
+#define KEEP_BYTES ((size_t)1 << 16)
+
 static void chosen_offset_is_aligned(void)
 {
     struct fail_alloc fail;
@@ -16,7 +18,7 @@ static void chosen_offset_is_aligned(void)
         REQUIRE_OK(ifd_body_start(&body, 1000, 1000, align_at, &err), &err);
         REQUIRE_OK(ifd_body_add(&body, "x", 1, &err), &err);
         EXPECT_INT((uintptr_t)(ifd_body_data(&body) + align_at) % IFD_TENSOR_ALIGN, 0);
-        ifd_body_release(&body);
+        ifd_body_release(&body, KEEP_BYTES);
     }
     ifd_body_finish(&body);
     fail_alloc_finish(&fail);
@@ -64,13 +66,13 @@ static void small_memory_is_kept_and_large_given_back(void)
     fail_alloc_init(&fail, 0);
     ifd_body_init(&body, &fail.alloc);
     REQUIRE_OK(ifd_body_start(&body, 100, 1 << 20, 0, NULL), NULL);
-    ifd_body_release(&body);
+    ifd_body_release(&body, KEEP_BYTES);
     long requests = fail.requests;
     REQUIRE_OK(ifd_body_start(&body, 100, 1 << 20, 0, NULL), NULL);
     EXPECT_INT(fail.requests, requests);
-    ifd_body_release(&body);
+    ifd_body_release(&body, KEEP_BYTES);
     REQUIRE_OK(ifd_body_start(&body, 1 << 20, 1 << 20, 0, NULL), NULL);
-    ifd_body_release(&body);
+    ifd_body_release(&body, KEEP_BYTES);
     EXPECT_INT(fail.live, 0);
     ifd_body_finish(&body);
     fail_alloc_finish(&fail);

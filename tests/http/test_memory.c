@@ -1,0 +1,136 @@
+/* The steady path allocates nothing: the memory of one request serves the next. Counted are allocations of this program
+ * through its allocator, from the socket to the answer; libmicrohttpd's own are in server/README.md. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/http/live.h"
+#include "tests/support/fail_alloc.h"
+#include "tests/support/test.h"
+
+#define CLIENTS 4
+#define WARM_UP 50
+#define STEADY  200
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ARENAS 0
+#elif defined(__has_feature)
+#define HAS_ARENAS !__has_feature(address_sanitizer)
+#else
+#define HAS_ARENAS 1
+#endif
+
+/* A binary tensor of count floats for "echo". */
+static size_t binary_request(char *text, size_t size, size_t count)
+{
+    char json[256];
+    (void)snprintf(json, sizeof(json),
+                   "{\"inputs\":[{\"name\":\"IN\",\"shape\":[%zu],\"datatype\":\"FP32\","
+                   "\"parameters\":{\"binary_data_size\":%zu}}],"
+                   "\"parameters\":{\"binary_data_output\":true}}",
+                   count, count * 4);
+    int head = snprintf(text, size,
+                        "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n"
+                        "Inference-Header-Content-Length: %zu\r\n\r\n%s",
+                        strlen(json) + count * 4, strlen(json), json);
+    memset(text + head, 0, count * 4);
+    return (size_t)head + count * 4;
+}
+
+/* All clients send, then all read: several requests are open at a time. */
+static void exchange(const int *client, const void *request, size_t size)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        client_send(client[i], request, size);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        EXPECT_INT(client_read(client[i]).status, 200);
+    }
+}
+
+/* Has as many requests open at once as the steady phase can have: first in the model's queue, then on the way in. */
+static void open_all(const struct live *live, const int *client, const void *request, size_t size)
+{
+    const char *slow = client_infer_text("slow", 1);
+    exchange(client, slow, strlen(slow));
+    for (int i = 0; i < CLIENTS; i++) {
+        client_send(client[i], request, size - 1);
+    }
+    /* whoever answers this has begun to read those */
+    EXPECT_INT(client_get(live, "/v2/health/live").status, 200);
+    for (int i = 0; i < CLIENTS; i++) {
+        client_send(client[i], (const char *)request + size - 1, 1);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        EXPECT_INT(client_read(client[i]).status, 200);
+    }
+}
+
+static void expect_no_allocation(const char *const *options, const void *request, size_t size)
+{
+    struct live live;
+    struct fail_alloc fail;
+    int client[CLIENTS];
+    if (!HAS_ARENAS) {
+        test_skip("with this sanitizer every item of an arena is an allocation");
+    }
+    fail_alloc_init(&fail, 0);
+    live_start_in(&live, options, &fail.alloc);
+    for (int i = 0; i < CLIENTS; i++) {
+        client[i] = client_connect(&live);
+        REQUIRE(client[i] >= 0);
+    }
+    open_all(&live, client, request, size);
+    for (int i = 0; i < WARM_UP; i++) {
+        exchange(client, request, size);
+    }
+    long before = fail.requests;
+    for (int i = 0; i < STEADY; i++) {
+        exchange(client, request, size);
+    }
+    EXPECT_INT(fail.requests - before, 0);
+    for (int i = 0; i < CLIENTS; i++) {
+        (void)close(client[i]);
+    }
+    live_stop(&live);
+    fail_alloc_finish(&fail);
+}
+
+static const char *const by_workers[] = {"--inline-run-us=0", NULL};
+
+static void json_requests_allocate_nothing(void)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof(text), "%s", client_infer_text("echo", 3));
+    expect_no_allocation(NULL, text, strlen(text));
+}
+
+static void json_requests_through_workers_allocate_nothing(void)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof(text), "%s", client_infer_text("echo", 3));
+    expect_no_allocation(by_workers, text, strlen(text));
+}
+
+static void binary_requests_allocate_nothing(void)
+{
+    static char text[4096];
+    expect_no_allocation(NULL, text, binary_request(text, sizeof(text), 16));
+}
+
+static void binary_pictures_allocate_nothing(void)
+{
+    static char text[160 * 1024];
+    expect_no_allocation(by_workers, text, binary_request(text, sizeof(text), 37632));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(json_requests_allocate_nothing),
+        T(json_requests_through_workers_allocate_nothing),
+        T(binary_requests_allocate_nothing),
+        T(binary_pictures_allocate_nothing),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
