@@ -8,17 +8,22 @@
 #include <unistd.h>
 
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
+#define HUGE_BYTES_MIN  (HUGE_PAGE_BYTES / 5 * 4)
 
 /* Files, weights and arenas are read from end to end and written once: in large pages they cost a fault per 2 MiB in place
- * of 512, and fewer misses of the translation cache. Only whole large pages are asked for, so nothing is rounded up; a
- * system that has none to give ignores it. */
+ * of 512, and fewer misses of the translation cache. The last one is large, too, if that adds a quarter at most. A system
+ * that has none to give ignores it. */
 static void *huge_acquire(size_t size)
 {
+    size_t whole = size / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+    if (size - whole >= HUGE_PAGE_BYTES - size / 4 && whole <= SIZE_MAX - HUGE_PAGE_BYTES) {
+        whole += HUGE_PAGE_BYTES;
+    }
     void *ptr = NULL;
-    if (posix_memalign(&ptr, HUGE_PAGE_BYTES, size) != 0) {
+    if (posix_memalign(&ptr, HUGE_PAGE_BYTES, whole > size ? whole : size) != 0) {
         return NULL;
     }
-    (void)madvise(ptr, size / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_HUGEPAGE);
+    (void)madvise(ptr, whole, MADV_HUGEPAGE);
     return ptr;
 }
 
@@ -28,7 +33,7 @@ static void *system_acquire(void *context, size_t size, size_t align)
     if (align <= _Alignof(max_align_t)) {
         return malloc(size);
     }
-    if (size >= HUGE_PAGE_BYTES && align <= HUGE_PAGE_BYTES) {
+    if (size >= HUGE_BYTES_MIN && align <= HUGE_PAGE_BYTES) {
         return huge_acquire(size);
     }
     void *ptr = NULL;

@@ -1,17 +1,14 @@
-/* Horner's rule, in eight interleaved lanes so that a product need not wait for the one before. */
+/* NH over blocks, which compilers turn into vector instructions, and Horner's rule over their sums. */
 #include "engine/base/mac.h"
 
 #include <string.h>
 
-#define PRIME (((uint64_t)1 << 61) - 1)
-#define LANES 8
-#define WORD  7 /* bytes */
+#define PRIME       (((uint64_t)1 << 61) - 1)
+#define BLOCK_BYTES ((size_t)IFD_MAC_BLOCK_WORDS * sizeof(uint32_t))
 
-#define FACTOR_MAX ((uint64_t)1 << 60)
-
-/* a × b for a below 2^63. Less than a / 2 + 2^61 if b is below 2^60: sums of such products and words need no more
- * reduction, they never reach 2^63. */
-static inline uint64_t multiply(uint64_t a, uint64_t b)
+/* a × b modulo the prime, for a below 2^63. Less than a / 2 + 2^61 if b is below 2^60: sums of such products and small words
+ * need no more reduction, they never reach 2^63. */
+static uint64_t multiply(uint64_t a, uint64_t b)
 {
 #ifdef __SIZEOF_INT128__
     __extension__ typedef unsigned __int128 wide;
@@ -27,76 +24,63 @@ static inline uint64_t multiply(uint64_t a, uint64_t b)
 #endif
 }
 
-static inline uint64_t word_at(const uint8_t *data, size_t size)
-{
-    uint64_t word = 0;
-    for (size_t i = 0; i < size; i++) {
-        word |= (uint64_t)data[i] << 8 * i;
-    }
-    return word;
-}
-
-/* Reads 8 bytes, of which 7 count. */
-static inline uint64_t full_word(const uint8_t *data)
-{
-    uint64_t word = 0;
-    memcpy(&word, data, sizeof(word));
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word & (((uint64_t)1 << 8 * WORD) - 1);
-}
-
-/* Whole groups of LANES words; returns how many bytes they are. One more byte than they have is readable. */
-static size_t add_groups(struct ifd_mac *mac, const uint8_t *data, size_t size)
-{
-    const size_t step = (size_t)LANES * WORD;
-    size_t done = 0;
-    if (size <= 4 * step) {
-        return 0;
-    }
-    uint64_t lane[LANES] = {0};
-    lane[LANES - 1] = mac->sum;
-    for (; size - done > step; done += step) {
-        for (size_t i = 0; i < LANES; i++) {
-            lane[i] = multiply(lane[i], mac->power) + full_word(data + done + i * WORD);
-        }
-    }
-    uint64_t sum = 0;
-    for (size_t i = 0; i < LANES; i++) {
-        sum = multiply(sum, mac->point) + lane[i];
-    }
-    mac->sum = sum;
-    return done;
-}
-
-static void add_word(struct ifd_mac *mac, uint64_t word)
+static void add_word(struct ifd_mac *mac, uint32_t word)
 {
     mac->sum = multiply(mac->sum, mac->point) + word;
 }
 
-/* Points whose power is no small factor are skipped: every other one. */
+static void add_number(struct ifd_mac *mac, uint64_t number)
+{
+    add_word(mac, (uint32_t)number);
+    add_word(mac, (uint32_t)(number >> 32));
+}
+
+/* Words in this machine's byte order: sums are not for other machines. */
+static void add_block(struct ifd_mac *mac, const uint8_t *block)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < IFD_MAC_BLOCK_WORDS; i += 2) {
+        uint32_t a = 0, b = 0;
+        memcpy(&a, block + i * sizeof(a), sizeof(a));
+        memcpy(&b, block + (i + 1) * sizeof(b), sizeof(b));
+        sum += (uint64_t)(a + mac->word[i]) * (b + mac->word[i + 1]);
+    }
+    add_number(mac, sum);
+}
+
+/* splitmix64 */
+static uint64_t next(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
 void ifd_mac_start(struct ifd_mac *mac, const uint8_t key[IFD_MAC_KEY_BYTES])
 {
-    uint64_t point = word_at(key, IFD_MAC_KEY_BYTES) % FACTOR_MAX, power = FACTOR_MAX;
-    for (; power >= FACTOR_MAX; point = (point + 1) % FACTOR_MAX) {
-        power = point;
-        for (size_t lanes = 1; lanes < LANES; lanes *= 2) {
-            power = multiply(power, power) % PRIME;
-        }
-        mac->point = point;
+    uint64_t state = 0;
+    memcpy(&state, key, sizeof(state));
+    mac->point = next(&state) >> 4;
+    for (size_t i = 0; i < IFD_MAC_BLOCK_WORDS; i++) {
+        mac->word[i] = (uint32_t)next(&state);
     }
-    mac->power = power;
     mac->sum = 0;
 }
 
 void ifd_mac_add(struct ifd_mac *mac, const void *data, size_t size)
 {
     const uint8_t *bytes = data;
-    for (size_t at = add_groups(mac, bytes, size); at < size; at += WORD) {
-        add_word(mac, word_at(bytes + at, size - at < WORD ? size - at : WORD));
+    size_t left = size;
+    for (; left >= BLOCK_BYTES; left -= BLOCK_BYTES, bytes += BLOCK_BYTES) {
+        add_block(mac, bytes);
     }
-    add_word(mac, (uint64_t)size + 1); /* an empty piece counts, too */
+    if (left > 0) {
+        uint8_t block[BLOCK_BYTES] = {0};
+        memcpy(block, bytes, left);
+        add_block(mac, block);
+    }
+    add_number(mac, (uint64_t)size + 1); /* an empty piece counts, too */
 }
 
 uint64_t ifd_mac_sum(const struct ifd_mac *mac)

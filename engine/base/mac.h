@@ -1,18 +1,21 @@
 /** A fast keyed check sum of memory.
  *
- *  The content's 7-byte words are the coefficients of a polynomial, evaluated at a secret point modulo 2^61 - 1: who does
- *  not know the key finds two contents of n words with one sum, or changes one unnoticed, with a chance of n / 2^60 only
- *  (a model of 4 MB: one in 2^40). Contents and sums may be public, the key may not. Thread: any. */
+ *  Blocks are summed up as products of pairs of 32-bit words, each shifted by a word of the key (NH of UMAC); these sums are
+ *  the coefficients of a polynomial at a secret point modulo 2^61 - 1. Who does not know the key finds two contents with one
+ *  sum, or changes one unnoticed, with a chance of 2^-32 for each trial. Contents and sums may be public, the key may not.
+ *  Thread: any. */
 #ifndef INFERD_ENGINE_BASE_MAC_H
 #define INFERD_ENGINE_BASE_MAC_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define IFD_MAC_KEY_BYTES 8
+#define IFD_MAC_KEY_BYTES   8
+#define IFD_MAC_BLOCK_WORDS 256 /* of 32 bits */
 
 struct ifd_mac {
-    uint64_t point, power; /* the key, and its power by the number of lanes */
+    uint32_t word[IFD_MAC_BLOCK_WORDS]; /* made of the key */
+    uint64_t point;                     /* below 2^60, made of it, too */
     uint64_t sum;
 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define PRIME (((uint64_t)1 << 61) - 1)
-#define SIZE  ((size_t)1000)
+#define SIZE  ((size_t)5000)
 
 /* a × b by doubling and adding, bit by bit. */
 static uint64_t slow_multiply(uint64_t a, uint64_t b)
@@ -18,16 +18,34 @@ static uint64_t slow_multiply(uint64_t a, uint64_t b)
 }
 
 /* The definition, word by word. */
-static uint64_t slow_sum(uint64_t point, uint64_t sum, const uint8_t *data, size_t size)
+static uint64_t slow_add(uint64_t sum, uint64_t point, uint64_t number)
 {
-    for (size_t at = 0; at < size; at += 7) {
-        uint64_t word = 0;
-        for (size_t i = 0; i < 7 && at + i < size; i++) {
-            word += (uint64_t)data[at + i] << 8 * i;
-        }
-        sum = (slow_multiply(sum, point) + word) % PRIME;
+    sum = (slow_multiply(sum, point) + number % 4294967296u) % PRIME;
+    return (slow_multiply(sum, point) + number / 4294967296u) % PRIME;
+}
+
+static uint32_t word_at(const uint8_t *data, size_t size, size_t index)
+{
+    uint32_t word = 0;
+    for (size_t i = 0; i < 4; i++) {
+        const size_t at = 4 * index + i;
+        word |= (uint32_t)(at < size ? data[at] : 0) << 8 * i;
     }
-    return (slow_multiply(sum, point) + size + 1) % PRIME;
+    return word;
+}
+
+static uint64_t slow_sum(const struct ifd_mac *mac, uint64_t sum, const uint8_t *data, size_t size)
+{
+    for (size_t block = 0; block * 256 < (size + 3) / 4; block++) {
+        uint64_t products = 0;
+        for (size_t i = 0; i < 256; i += 2) {
+            const uint32_t a = word_at(data, size, block * 256 + i) + mac->word[i];
+            const uint32_t b = word_at(data, size, block * 256 + i + 1) + mac->word[i + 1];
+            products += (uint64_t)a * b;
+        }
+        sum = slow_add(sum, mac->point, products);
+    }
+    return slow_add(sum, mac->point, size + 1);
 }
 
 static void fill(uint8_t *data, size_t size, struct test_random *random)
@@ -56,11 +74,11 @@ static void sum_is_the_polynomial_for_every_size_and_key(void)
         fill(data, size, &random);
         memset(data, size % 3 == 0 ? 0xff : data[0], size / 2);
         ifd_mac_start(&mac, key);
-        const uint64_t first = slow_sum(mac.point, 0, data, size);
+        const uint64_t first = slow_sum(&mac, 0, data, size);
         ifd_mac_add(&mac, data, size);
         EXPECT_INT(ifd_mac_sum(&mac), first);
         ifd_mac_add(&mac, data, size / 2);
-        EXPECT_INT(ifd_mac_sum(&mac), slow_sum(mac.point, first, data, size / 2));
+        EXPECT_INT(ifd_mac_sum(&mac), slow_sum(&mac, first, data, size / 2));
     }
 }
 
@@ -72,7 +90,7 @@ static void every_changed_bit_and_length_changes_the_sum(void)
     fill(key, sizeof(key), &random);
     fill(data, SIZE, &random);
     const uint64_t whole = sum_of(key, data, SIZE);
-    for (size_t bit = 0; bit < 8 * SIZE; bit++) {
+    for (size_t bit = 0; bit < 8 * SIZE; bit += 7) {
         data[bit / 8] ^= (uint8_t)(1u << bit % 8);
         EXPECT(sum_of(key, data, SIZE) != whole);
         data[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -94,7 +112,7 @@ static void pieces_are_told_apart(void)
     fill(key, sizeof(key), &random);
     fill(data, SIZE, &random);
     const uint64_t whole = sum_of(key, data, SIZE);
-    for (size_t cut = 0; cut <= SIZE; cut += 7) {
+    for (size_t cut = 0; cut <= SIZE; cut += 31) {
         ifd_mac_start(&mac, key);
         ifd_mac_add(&mac, data, cut);
         ifd_mac_add(&mac, data + cut, SIZE - cut);
