@@ -318,17 +318,20 @@ static void call(struct run *run, size_t first_row)
     }
 }
 
-/* Splits items, of `rows` rows together, over the team in multiples of unit, or columns where there are too few rows for all, or more weights than inputs: then each
- * thread reads its part of the weights only. */
+/* Splits items over the team in multiples of unit, or columns where there are too few items for all, or far more weights
+ * than values: then each thread reads its part of the weights only, at the price of values that other cores have made. */
 static struct ifd_acc_range share(struct run *run, const struct ifd_acc_frame *frame, size_t items,
-                                  size_t unit, size_t rows)
+                                  size_t unit)
 {
-    const struct ifd_packed *packed = run->args.packed;
+    const struct conv_params *p = run->p;
+    const size_t nr = ((const struct ifd_packed *)run->args.packed)->nr;
     const size_t tiles = (items + unit - 1) / unit, threads = frame->threads;
-    const bool is_wide =
-        !run->p->product.is_q8 && run->p->out_c > rows && run->p->out_c >= threads * packed->nr;
-    if (threads > 1 && (is_wide || tiles < 2 * threads)) {
-        const struct ifd_acc_range columns = ifd_acc_share(frame, run->p->out_c, packed->nr);
+    const size_t matrices = p->mode == TILES ? tile_matrices(p) : p->taps;
+    const size_t values = p->batch * (p->in_h * p->in_w * p->in_c + p->out_h * p->out_w * p->out_c);
+    const bool is_heavy = !p->product.is_q8 && 2 * matrices * p->k * p->out_c > 3 * values &&
+                          p->out_c >= threads * nr;
+    if (threads > 1 && (is_heavy || tiles < 2 * threads)) {
+        const struct ifd_acc_range columns = ifd_acc_share(frame, p->out_c, nr);
         run->args.n_begin = columns.begin;
         run->args.n_end = columns.end;
         return (struct ifd_acc_range){0, columns.begin < columns.end ? items : 0};
@@ -354,8 +357,8 @@ static void run_plain(const struct ifd_acc_step *step, const struct ifd_acc_fram
     begin(&run, step, frame);
     const struct conv_params *p = run.p;
     const struct ifd_packed *packed = run.args.packed;
-    const struct ifd_acc_range range = share(&run, frame, p->batch * p->out_h * p->out_w,
-                                             packed->mr, p->batch * p->out_h * p->out_w);
+    const struct ifd_acc_range range =
+        share(&run, frame, p->batch * p->out_h * p->out_w, packed->mr);
     plain_rows(&run, range.begin, range.end);
 }
 
@@ -437,8 +440,7 @@ static void run_lines(const struct ifd_acc_step *step, const struct ifd_acc_fram
     struct run run;
     begin(&run, step, frame);
     const struct conv_params *p = run.p;
-    const struct ifd_acc_range range =
-        share(&run, frame, p->batch * p->out_h, 1, p->batch * p->out_h * p->out_w);
+    const struct ifd_acc_range range = share(&run, frame, p->batch * p->out_h, 1);
     size_t count = 0;
     for (size_t line = range.begin; line < range.end; line += count) {
         const size_t y = line % p->out_h, left = p->out_h - y;
@@ -484,8 +486,8 @@ static void run_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame
     begin(&run, step, frame);
     const struct conv_params *p = run.p;
     const struct ifd_packed *packed = run.args.packed;
-    const struct ifd_acc_range range = share(&run, frame, p->batch * p->out_h * p->out_w,
-                                             packed->mr, p->batch * p->out_h * p->out_w);
+    const struct ifd_acc_range range =
+        share(&run, frame, p->batch * p->out_h * p->out_w, packed->mr);
     const void **rows = (const void **)(void *)run.rest;
     uint8_t *zeros = run.rest + p->tile_rows * p->taps * sizeof(void *);
     for (size_t row = range.begin; row < range.end; row += run.args.m) {
@@ -570,10 +572,8 @@ static void run_tiles(const struct ifd_acc_step *step, const struct ifd_acc_fram
     struct run run;
     begin(&run, step, frame);
     const struct conv_params *p = run.p;
-    const size_t tiles_x = (p->out_w + p->tile_size - 1) / p->tile_size;
     const size_t tiles_y = (p->out_h + p->tile_size - 1) / p->tile_size;
-    const struct ifd_acc_range range =
-        share(&run, frame, p->batch * tiles_y, 1, p->batch * tiles_y * tiles_x);
+    const struct ifd_acc_range range = share(&run, frame, p->batch * tiles_y, 1);
     size_t count = 0;
     for (size_t line = range.begin; line < range.end; line += count) {
         const size_t y = line % tiles_y, b = line / tiles_y;
