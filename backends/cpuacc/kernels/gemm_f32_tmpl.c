@@ -283,7 +283,14 @@ static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
         job->valid = left < rows ? left : rows;
         job->is_regular = !args->rows && rows <= left && cursor.x + rows <= line;
         job->ahead = fetched < fetch_bytes ? ahead : 0;
-        if (!args->rows) {
+        if (job->is_regular) {
+            job->start[0] =
+                (const unsigned char *)args->a +
+                (cursor.y * args->row_stride + cursor.x * args->a_stride) * sizeof(float);
+            cursor.x += rows;
+            cursor.y += cursor.x == line;
+            cursor.x = cursor.x == line ? 0 : cursor.x;
+        } else if (!args->rows) {
             ifd_rows_next(args, sizeof(float), rows, job->valid, &cursor, job->start);
         }
         tiles[nv - 1][pick].run(job);
