@@ -253,6 +253,42 @@ static void put_dynamic_batching(struct ifd_json_out *out, const struct ifd_mode
     ifd_json_end(out, '}');
 }
 
+static void put_warm_input(struct ifd_json_out *out, const struct ifd_warm_input_info *input)
+{
+    ifd_json_key(out, input->name);
+    ifd_json_begin(out, '{');
+    put_data_type(out, input->dtype);
+    put_dims(out, "dims", &input->shape, false);
+    if (input->fill == IFD_WARM_FILE) {
+        ifd_json_member_text(out, "input_data_file", input->file);
+    } else {
+        ifd_json_member_bool(out, input->fill == IFD_WARM_RANDOM ? "random_data" : "zero_data",
+                             true);
+    }
+    ifd_json_end(out, '}');
+}
+
+static void put_warm_ups(struct ifd_json_out *out, const struct ifd_model_desc *desc)
+{
+    ifd_json_key(out, "model_warmup");
+    ifd_json_begin(out, '[');
+    for (uint32_t i = 0; i < desc->warm_up_count; i++) {
+        const struct ifd_warm_up_info *warm_up = &desc->warm_up[i];
+        ifd_json_begin(out, '{');
+        ifd_json_member_text(out, "name", warm_up->name);
+        ifd_json_member_u64(out, "batch_size", warm_up->batch_size);
+        ifd_json_key(out, "inputs");
+        ifd_json_begin(out, '{');
+        for (uint32_t k = 0; k < warm_up->input_count; k++) {
+            put_warm_input(out, &warm_up->input[k]);
+        }
+        ifd_json_end(out, '}');
+        ifd_json_member_u64(out, "count", warm_up->count);
+        ifd_json_end(out, '}');
+    }
+    ifd_json_end(out, ']');
+}
+
 static void put_instance_groups(struct ifd_json_out *out, const struct ifd_model_desc *desc)
 {
     ifd_json_key(out, "instance_group");
@@ -312,7 +348,7 @@ void ifd_handle_model_config(struct ifd_call *call)
     put_empty(&out, "cc_model_filenames", "{}");
     put_empty(&out, "metric_tags", "{}");
     put_parameters(&out, desc);
-    put_empty(&out, "model_warmup", "[]");
+    put_warm_ups(&out, desc);
     ifd_json_end(&out, '}');
     ifd_call_json(call, 200, &out);
 }

@@ -56,6 +56,20 @@ struct ifd_parameter_info {
 
 enum ifd_version_policy { IFD_POLICY_LATEST, IFD_POLICY_ALL, IFD_POLICY_SPECIFIC };
 
+/** A request of the config's model_warmup. */
+enum ifd_warm_fill { IFD_WARM_ZEROS, IFD_WARM_RANDOM, IFD_WARM_FILE };
+struct ifd_warm_input_info {
+    const char *name, *file;
+    enum ifd_dtype dtype;
+    struct ifd_shape shape;
+    enum ifd_warm_fill fill;
+};
+struct ifd_warm_up_info {
+    const char *name;
+    uint32_t batch_size, count, input_count;
+    const struct ifd_warm_input_info *input;
+};
+
 struct ifd_queue_policy_info {
     bool reject; /* timeout_action: REJECT, else DELAY */
     uint64_t default_timeout_us;
@@ -102,6 +116,8 @@ struct ifd_model_desc {
     struct ifd_queue_policy_info queue_policy;
     const struct ifd_level_policy_info *level_policy; /* of single priorities, instead of it */
     uint32_t level_policy_count;
+    const struct ifd_warm_up_info *warm_up;
+    uint32_t warm_up_count;
 };
 
 enum ifd_model_state {

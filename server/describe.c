@@ -148,6 +148,48 @@ static enum ifd_code describe_levels(struct ifd_version *version, struct ifd_mod
     return IFD_OK;
 }
 
+static enum ifd_code describe_warm_up(struct ifd_version *version,
+                                      const struct ifd_manifest_warm_up *from,
+                                      struct ifd_warm_up_info *ret, struct ifd_err *err)
+{
+    static const enum ifd_warm_fill fills[] = {IFD_WARM_ZEROS, IFD_WARM_RANDOM, IFD_WARM_FILE};
+    struct ifd_warm_input_info *input =
+        ifd_arena_take_array(&version->arena, from->input_count, sizeof(*input));
+    if (!input) {
+        return ifd_arena_fail(&version->arena, from->input_count * sizeof(*input), err);
+    }
+    for (uint32_t i = 0; i < from->input_count; i++) {
+        input[i] = (struct ifd_warm_input_info){.name = from->input[i].tensor.name,
+                                                .file = from->input[i].file,
+                                                .dtype = from->input[i].tensor.dtype,
+                                                .shape = from->input[i].tensor.dims,
+                                                .fill = fills[from->input[i].fill]};
+    }
+    *ret = (struct ifd_warm_up_info){.name = from->name,
+                                     .batch_size = from->batch_size,
+                                     .count = from->count,
+                                     .input = input,
+                                     .input_count = from->input_count};
+    return IFD_OK;
+}
+
+static enum ifd_code describe_warm_ups(struct ifd_version *version, struct ifd_model_desc *desc,
+                                       struct ifd_err *err)
+{
+    const struct ifd_manifest *m = &version->manifest;
+    struct ifd_warm_up_info *warm_up =
+        ifd_arena_take_array(&version->arena, m->warm_up_count, sizeof(*warm_up));
+    enum ifd_code code =
+        warm_up ? IFD_OK
+                : ifd_arena_fail(&version->arena, m->warm_up_count * sizeof(*warm_up), err);
+    for (uint32_t i = 0; i < m->warm_up_count && !code; i++) {
+        code = describe_warm_up(version, &m->warm_up[i], &warm_up[i], err);
+    }
+    desc->warm_up = warm_up;
+    desc->warm_up_count = m->warm_up_count;
+    return code;
+}
+
 static void describe_batching(const struct ifd_manifest *m, struct ifd_model_desc *desc)
 {
     desc->dynamic_batching = m->dynamic_batching;
@@ -189,6 +231,9 @@ enum ifd_code ifd_describe(struct ifd_version *version, struct ifd_model_desc *r
     }
     if (!code) {
         code = describe_levels(version, &desc, err);
+    }
+    if (!code) {
+        code = describe_warm_ups(version, &desc, err);
     }
     if (!code) {
         *ret = desc;

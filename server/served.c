@@ -118,6 +118,13 @@ static enum ifd_code warn_of_threads(const struct ifd_served_options *options,
     return code;
 }
 
+/* What is kept of the file: its weights are given back once they are packed. */
+static size_t file_bytes(const struct ifd_version *version)
+{
+    size_t released = version->engine ? ifd_model_info(version->engine)->released_bytes : 0;
+    return version->file.size > released ? version->file.size - released : 0;
+}
+
 /* What the version needs from here on: as predicted, or as it turned out to be. */
 static enum ifd_code hold(const struct ifd_served_options *options, struct ifd_version *version,
                           size_t instance_bytes, struct ifd_err *err)
@@ -125,10 +132,10 @@ static enum ifd_code hold(const struct ifd_served_options *options, struct ifd_v
     size_t packed_bytes = version->engine ? ifd_model_info(version->engine)->packed_bytes : 0;
     enum ifd_code code =
         ifd_budget_hold(options->budget, &version->held_bytes,
-                        (uint64_t)version->file.size + packed_bytes + instance_bytes, err);
+                        (uint64_t)file_bytes(version) + packed_bytes + instance_bytes, err);
     if (code) {
         ifd_err_prefix(err, "file of %zu bytes, packed weights of %zu, %u instances of %zu in all",
-                       version->file.size, packed_bytes, instance_count(&version->manifest),
+                       file_bytes(version), packed_bytes, instance_count(&version->manifest),
                        instance_bytes);
     }
     return code;
@@ -151,10 +158,7 @@ static void count_memory(const struct ifd_version *version, struct ifd_metric_se
                          size_t instance_bytes)
 {
     size_t packed_bytes = version->engine ? ifd_model_info(version->engine)->packed_bytes : 0;
-    size_t released_bytes = version->engine ? ifd_model_info(version->engine)->released_bytes : 0;
-    size_t file_bytes =
-        version->file.size > released_bytes ? version->file.size - released_bytes : 0;
-    ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_FILE, file_bytes);
+    ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_FILE, file_bytes(version));
     ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_PACKED, packed_bytes);
     ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_ARENA, instance_bytes);
 }
@@ -176,6 +180,10 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
         made += code ? 0 : 1;
         if (!code && options->warms_up) {
             code = ifd_warm_up(runner[made - 1], version, options->request_alloc, err);
+        }
+        if (!code) {
+            code = ifd_warm_up_samples(runner[made - 1], version, &served->desc,
+                                       options->request_alloc, err);
         }
     }
     if (!code) {

@@ -304,10 +304,8 @@ static enum ifd_code read_group(struct context *c, const struct ifd_text_field *
 }
 
 /* A map: entries { key: "k" value: … } of protocol buffers, or JSON's { "k": … }. */
-static enum ifd_code read_entries(struct context *c, const struct ifd_text_field *f,
-                                  struct ifd_manifest *m,
-                                  enum ifd_code (*add)(struct context *c, struct ifd_manifest *m,
-                                                       const char *key,
+static enum ifd_code read_entries(struct context *c, const struct ifd_text_field *f, void *at,
+                                  enum ifd_code (*add)(struct context *c, void *at, const char *key,
                                                        const struct ifd_text_field *value))
 {
     const struct ifd_text_field *key = NULL, *value = NULL;
@@ -319,20 +317,21 @@ static enum ifd_code read_entries(struct context *c, const struct ifd_text_field
         value = strcmp(k->name, "value") == 0 ? k : value;
     }
     if (key && value) {
-        return add(c, m, key->text, value);
+        return add(c, at, key->text, value);
     }
     enum ifd_code code = IFD_OK;
     for (const struct ifd_text_field *k = f->child; k && !code; k = k->next) {
-        code = add(c, m, k->name, k);
+        code = add(c, at, k->name, k);
     }
     return code;
 }
 
 static const struct row value_rows[] = {{"string_value", read_text, 0}};
 
-static enum ifd_code add_parameter(struct context *c, struct ifd_manifest *m, const char *key,
+static enum ifd_code add_parameter(struct context *c, void *at, const char *key,
                                    const struct ifd_text_field *value)
 {
+    struct ifd_manifest *m = at;
     struct ifd_manifest_parameter *grown =
         append(c, m->parameter, &m->parameter_count, sizeof(*grown));
     if (!grown) {
@@ -380,9 +379,10 @@ static enum ifd_code read_queue(struct context *c, const struct ifd_text_field *
     return READ_MESSAGE(c, f, queue_rows, at);
 }
 
-static enum ifd_code add_level(struct context *c, struct ifd_manifest *m, const char *key,
+static enum ifd_code add_level(struct context *c, void *at, const char *key,
                                const struct ifd_text_field *value)
 {
+    struct ifd_manifest *m = at;
     uint64_t priority = 0;
     if (!ifd_str_u64(ifd_str(key), &priority) || priority == 0 || priority > UINT32_MAX) {
         return ifd_fail(c->err, IFD_INVALID, "%s:%u: \"%.40s\" is not a priority level", c->file,
@@ -458,6 +458,101 @@ static enum ifd_code read_batching(struct context *c, const struct ifd_text_fiel
     return code;
 }
 
+/* ---- warm-up ---- */
+
+static enum ifd_code read_fill(struct context *c, const struct ifd_text_field *f,
+                               struct ifd_manifest_warm_input *input, enum ifd_manifest_fill fill)
+{
+    bool is_so = false;
+    enum ifd_code code = read_bool(c, f, &is_so);
+    input->fill = is_so ? fill : input->fill;
+    return code;
+}
+
+static enum ifd_code read_zeros(struct context *c, const struct ifd_text_field *f, void *at)
+{
+    return read_fill(c, f, at, IFD_MANIFEST_ZEROS);
+}
+
+static enum ifd_code read_random(struct context *c, const struct ifd_text_field *f, void *at)
+{
+    return read_fill(c, f, at, IFD_MANIFEST_RANDOM);
+}
+
+static enum ifd_code read_data_file(struct context *c, const struct ifd_text_field *f, void *at)
+{
+    struct ifd_manifest_warm_input *input = at;
+    input->fill = IFD_MANIFEST_FILE;
+    return read_text(c, f, &input->file);
+}
+
+static const struct row warm_input_rows[] = {
+    {"data_type", read_dtype, 0},           {"dims", read_dim, 0},
+    {"zero_data", read_zeros, 0},           {"random_data", read_random, 0},
+    {"input_data_file", read_data_file, 0},
+};
+
+static enum ifd_code add_warm_input(struct context *c, void *at, const char *key,
+                                    const struct ifd_text_field *value)
+{
+    struct ifd_manifest_warm_up *warm_up = at;
+    struct ifd_manifest_warm_input *grown =
+        append(c, warm_up->input, &warm_up->input_count, sizeof(*grown));
+    if (!grown) {
+        return ifd_arena_fail(c->arena, sizeof(*grown), c->err);
+    }
+    warm_up->input = grown;
+    struct ifd_manifest_warm_input *input = &grown[warm_up->input_count - 1];
+    *input = (struct ifd_manifest_warm_input){
+        .tensor = {.name = key, .label_filename = "", .line = value->line}, .file = ""};
+    if (value->kind != IFD_TEXT_MESSAGE) {
+        return fail_value(c, value, "a message");
+    }
+    enum ifd_code code = READ_MESSAGE(c, value, warm_input_rows, input);
+    for (uint32_t d = 0; d < input->tensor.dims.rank && !code; d++) {
+        if (input->tensor.dims.dim[d] < 1) {
+            code = fail_value(c, value, "a sample: its dims must be 1 or more");
+        }
+    }
+    return code || input->tensor.has_dtype ? code : fail_value(c, value, "a sample: no data_type");
+}
+
+static enum ifd_code read_warm_input(struct context *c, const struct ifd_text_field *f, void *at)
+{
+    return read_entries(c, f, at, add_warm_input);
+}
+
+#define WARM_MEMBER(member) offsetof(struct ifd_manifest_warm_up, member)
+static const struct row warm_up_rows[] = {
+    {"name", read_text, WARM_MEMBER(name)},
+    {"batch_size", read_u32, WARM_MEMBER(batch_size)},
+    {"count", read_u32, WARM_MEMBER(count)},
+    {"inputs", read_warm_input, 0},
+};
+#undef WARM_MEMBER
+
+static enum ifd_code read_warm_up(struct context *c, const struct ifd_text_field *f, void *at)
+{
+    struct ifd_manifest *m = at;
+    struct ifd_manifest_warm_up *grown = append(c, m->warm_up, &m->warm_up_count, sizeof(*grown));
+    if (!grown) {
+        return ifd_arena_fail(c->arena, sizeof(*grown), c->err);
+    }
+    m->warm_up = grown;
+    struct ifd_manifest_warm_up *warm_up = &grown[m->warm_up_count - 1];
+    *warm_up = (struct ifd_manifest_warm_up){.name = "", .batch_size = 1, .count = 1};
+    enum ifd_code code = f->kind == IFD_TEXT_MESSAGE ? READ_MESSAGE(c, f, warm_up_rows, warm_up)
+                                                     : fail_value(c, f, "a message");
+    if (!code && (warm_up->count > 100000 || warm_up->batch_size == 0)) {
+        code = ifd_fail(c->err, IFD_INVALID,
+                        "%s:%u: model_warmup: batch_size is 1 or more, count at most 100000",
+                        c->file, f->line);
+    }
+    return code;
+}
+
+/* ---- the rest ---- */
+
 static enum ifd_code read_decoupled(struct context *c, const struct ifd_text_field *f, void *at)
 {
     bool is_decoupled = false;
@@ -491,7 +586,7 @@ static const struct row model_rows[] = {
     {"ensemble_scheduling", refuse, 0},
     {"optimization", NULL, 0},
     {"response_cache", NULL, 0},
-    {"model_warmup", NULL, 0},
+    {"model_warmup", read_warm_up, 0},
     {"cc_model_filenames", NULL, 0},
     {"metric_tags", NULL, 0},
     {"model_metrics", NULL, 0},

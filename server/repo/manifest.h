@@ -40,6 +40,23 @@ struct ifd_manifest_level_policy {
     struct ifd_manifest_queue_policy policy;
 };
 
+enum ifd_manifest_fill { IFD_MANIFEST_ZEROS, IFD_MANIFEST_RANDOM, IFD_MANIFEST_FILE };
+
+/** An input of a warm-up sample. tensor: name, dtype and dims, all of them known and without the batch dimension. */
+struct ifd_manifest_warm_input {
+    struct ifd_manifest_tensor tensor; /* first: the reader of its fields goes on behind it */
+    enum ifd_manifest_fill fill;
+    const char *file; /* below the model's folder warmup */
+};
+
+/** A request that is made count times before the model serves. */
+struct ifd_manifest_warm_up {
+    const char *name;
+    uint32_t batch_size, count;
+    struct ifd_manifest_warm_input *input;
+    uint32_t input_count;
+};
+
 enum ifd_manifest_policy { IFD_MANIFEST_LATEST, IFD_MANIFEST_ALL, IFD_MANIFEST_SPECIFIC };
 
 /** Texts are never NULL; arrays lie in the arena that was given to the reader. */
@@ -58,6 +75,9 @@ struct ifd_manifest {
     uint32_t group_count;
     struct ifd_manifest_parameter *parameter;
     uint32_t parameter_count;
+
+    struct ifd_manifest_warm_up *warm_up;
+    uint32_t warm_up_count;
 
     bool dynamic_batching, preserve_ordering;
     int32_t *preferred_batch_size; /* ascending */

@@ -201,6 +201,84 @@ static void explicit_index_follows_the_folders(void)
     EXPECT(rmdir(extra) == 0);
 }
 
+/* A model "warm" of two inputs, with this model_warmup; the answer to its load. */
+static struct answer load_warm(struct live *live, const char *warm_up)
+{
+    char text[1500];
+    (void)snprintf(text, sizeof(text),
+                   "backend: \"identity\" max_batch_size: 4 "
+                   "input { name: \"A\" data_type: TYPE_FP32 dims: 2 } "
+                   "input { name: \"B\" data_type: TYPE_STRING dims: -1 } "
+                   "output { name: \"C\" data_type: TYPE_FP32 dims: 2 } "
+                   "output { name: \"D\" data_type: TYPE_STRING dims: -1 } model_warmup { %s }",
+                   warm_up);
+    add_file("warm/config.pbtxt", text);
+    int fd = client_connect(live);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, "POST /v2/repository/models/warm/load HTTP/1.1\r\nHost: a\r\n"
+                         "Content-Length: 0\r\n\r\n");
+    struct answer answer = client_read(fd);
+    (void)close(fd);
+    return answer;
+}
+
+static void warm_up_samples_run_before_a_model_serves(void)
+{
+    static const char a[] =
+        "inputs { key: \"A\" value { data_type: TYPE_FP32 dims: 2 random_data: true } }";
+    static const struct {
+        const char *more, *refusal; /* NULL: it loads */
+    } cases[] = {
+        {"name: \"s\" batch_size: 3 count: 2 inputs { key: \"B\" value { data_type: TYPE_STRING "
+         "dims: 1 "
+         "input_data_file: \"text\" } }",
+         NULL},
+        {"inputs { key: \"B\" value { data_type: TYPE_STRING dims: 2 zero_data: true } }", NULL},
+        {"name: \"s\" batch_size: 5 inputs { key: \"B\" value { data_type: TYPE_STRING dims: 1 } }",
+         "model_warmup \\\"s\\\": batch_size 5 is more than 4"},
+        {"name: \"s\"", "input \\\"B\\\" is missing"},
+        {"inputs { key: \"B\" value { data_type: TYPE_INT8 dims: 1 } }",
+         "is BYTES in the model, not INT8"},
+        {"inputs { key: \"B\" value { data_type: TYPE_STRING dims: [1, 2] } }",
+         "its dims are not those"},
+        {"inputs { key: \"B\" value { data_type: TYPE_STRING dims: 1 } } "
+         "inputs { key: \"Z\" value { data_type: TYPE_STRING dims: 1 } }",
+         "it has 3 inputs, 2 of them"},
+        {"inputs { key: \"B\" value { data_type: TYPE_STRING dims: 1 input_data_file: \"none\" } }",
+         "warmup/none"},
+        {"inputs { key: \"B\" value { data_type: TYPE_STRING dims: 1 input_data_file: "
+         "\"../config.pbtxt\" "
+         "} }",
+         "is not in the folder warmup"},
+    };
+    struct live live;
+    begin();
+    add_folder("warm");
+    add_folder("warm/1");
+    add_folder("warm/warmup");
+    add_file("warm/warmup/text",
+             "abcd"); /* four bytes: no string of four, but the identity does not look */
+    live_start_as(
+        &live,
+        (const char *const[]){option, "--model-control-mode=explicit", "--admin-on-http", NULL},
+        &(struct live_options){.log = count_typos});
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[1000];
+        (void)snprintf(text, sizeof(text), "%s %s", a, cases[i].more);
+        struct answer answer = load_warm(&live, text);
+        EXPECT_INT(answer.status, cases[i].refusal ? 400 : 200);
+        EXPECT_HAS(answer.body, cases[i].refusal ? cases[i].refusal : "");
+        EXPECT_INT(client_get(&live, "/v2/models/warm/ready").status, 200); /* the old one stays */
+    }
+    EXPECT_HAS(
+        client_get(&live, "/v2/models/warm/config").body,
+        "\"model_warmup\":[{\"name\":\"\",\"batch_size\":1,\"inputs\":{\"A\":{\"data_type\":"
+        "\"TYPE_FP32\",\"dims\":[2],\"random_data\":true},\"B\":{\"data_type\":\"TYPE_STRING\","
+        "\"dims\":[2],\"zero_data\":true}},\"count\":1}]");
+    live_stop(&live);
+    REMOVE("warm/warmup/text", "warm/warmup", "warm/config.pbtxt", "warm/1", "warm");
+}
+
 static void send_with_priority(int fd, int priority)
 {
     char text[600], body[300];
@@ -309,6 +387,7 @@ int main(int argc, char **argv)
         T(folders_that_are_no_models_are_passed_over),
         T(explicit_index_follows_the_folders),
         T(priority_level_has_a_queue_size_of_its_own),
+        T(warm_up_samples_run_before_a_model_serves),
         T(what_cannot_start_says_why),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -148,6 +148,39 @@ static void priority_levels_have_policies_of_their_own(void)
         IFD_INVALID, "config.pbtxt:2: priority level 1 has two policies");
 }
 
+static void warm_up_samples_are_read(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(read_text("model_warmup [ { name: \"a\" batch_size: 4 count: 3 inputs { key: \"x\"\n"
+                         "value { data_type: TYPE_UINT8 dims: [ 2, 3 ] zero_data: true } }\n"
+                         "inputs { key: \"y\" value { data_type: TYPE_FP32 dims: 5 random_data: "
+                         "true } } }, { inputs { key: \"x\" value { data_type: TYPE_STRING dims: 1 "
+                         "input_data_file: \"text\" } } } ]",
+                         &m, &err),
+               &err);
+    REQUIRE(m.warm_up_count == 2 && m.warm_up[0].input_count == 2 && m.warm_up[1].input_count == 1);
+    EXPECT_TEXT(m.warm_up[0].name, "a");
+    EXPECT_INT(m.warm_up[0].batch_size, 4);
+    EXPECT_INT(m.warm_up[0].count, 3);
+    EXPECT_TEXT(m.warm_up[0].input[0].tensor.name, "x");
+    EXPECT_INT(m.warm_up[0].input[0].tensor.dims.rank, 2);
+    EXPECT_INT(m.warm_up[0].input[0].fill, IFD_MANIFEST_ZEROS);
+    EXPECT_INT(m.warm_up[0].input[1].fill, IFD_MANIFEST_RANDOM);
+    EXPECT_INT(m.warm_up[1].batch_size, 1);
+    EXPECT_INT(m.warm_up[1].count, 1);
+    EXPECT_INT(m.warm_up[1].input[0].fill, IFD_MANIFEST_FILE);
+    EXPECT_TEXT(m.warm_up[1].input[0].file, "text");
+    expect_refused("model_warmup { inputs { key: \"x\" value { dims: 2 } } }", IFD_INVALID,
+                   "no data_type");
+    expect_refused(
+        "model_warmup {\ninputs { key: \"x\" value { data_type: TYPE_FP32 dims: -1 } } }",
+        IFD_INVALID, "config.pbtxt:2: value: \"{…}\" is not a sample: its dims must be 1");
+    expect_refused("model_warmup { batch_size: 0 }", IFD_INVALID, "batch_size is 1 or more");
+    expect_refused("model_warmup { count: 100001 }", IFD_INVALID, "count at most 100000");
+    expect_refused("model_warmup: 3", IFD_INVALID, "is not a message");
+}
+
 static void broken_text_is_refused_with_the_line(void)
 {
     expect_refused("name: \"x\"\nmax_batch_size: many [\n", IFD_CORRUPT, "config.pbtxt:");
@@ -331,6 +364,7 @@ int main(int argc, char **argv)
         T(json_means_the_same),
         T(unknown_and_idle_fields_are_named),
         T(priority_levels_have_policies_of_their_own),
+        T(warm_up_samples_are_read),
         T(broken_text_is_refused_with_the_line),
         T(wrong_values_are_refused_with_the_line),
         T(what_would_change_meaning_is_refused),
