@@ -10,7 +10,8 @@
  *
  * f32 layers with fewer channels than a vector holds compute a group of neighbouring pixels as one row (plain and lines):
  * the same convolution with `group` times the channels and the step, whose weights repeat once a pixel, shifted along
- * the line, with zeros round them. */
+ * the line, with zeros round them. What is not finite times zero would reach the neighbours: such rows are computed again,
+ * pixel by pixel. */
 #include "backends/cpuacc/ops/dynamic.h"
 
 #include <math.h>
@@ -56,6 +57,25 @@ static const float *group_weights(const struct conv_params *p, float *to)
         to[n] = bias[n % p->pixel_n];
     }
     return bias ? to : NULL;
+}
+
+/* Where the weights of one pixel begin that lie behind those of a group. */
+static size_t grouped_bytes(const struct conv_params *p, const struct ifd_kernels *kernels)
+{
+    const size_t bytes = kernels->gemm_f32.packed_bytes(p->out_c, p->k, p->taps);
+    return (bytes + IFD_KERN_ALIGN - 1) / IFD_KERN_ALIGN * IFD_KERN_ALIGN;
+}
+
+static void pack_pixel(const struct ifd_kernels *kernels, const struct conv_params *p, uint8_t *to)
+{
+    const struct ifd_gemm_weights gemm = {.w = p->product.weights,
+                                          .n = p->pixel_n,
+                                          .k = p->pixel_k,
+                                          .taps = p->taps,
+                                          .stride_n = p->taps * p->pixel_k,
+                                          .stride_t = p->pixel_k,
+                                          .stride_k = 1};
+    kernels->gemm_f32.pack(&gemm, p->product.bias_f32, to);
 }
 
 static size_t workspace_bytes(const struct conv_params *p)
@@ -126,6 +146,9 @@ static void pack_weights(const struct ifd_kernels *kernels, const void *context,
         }
     } else {
         kernels->gemm_f32.pack(&gemm, bias, packed);
+    }
+    if (p->group > 1) {
+        pack_pixel(kernels, p, packed + grouped_bytes(p, kernels));
     }
 }
 
@@ -291,6 +314,21 @@ static void apply_tail(const struct run *run)
     }
 }
 
+/* The call that has just been made, pixel by pixel. */
+static void call_pixels(const struct run *run)
+{
+    const struct conv_params *p = run->p;
+    struct ifd_gemm_args args = run->args;
+    args.packed = (const uint8_t *)args.packed + grouped_bytes(p, run->step->kernels);
+    args.m *= p->group;
+    args.n_end = p->pixel_n;
+    args.row_len *= p->group;
+    args.a_stride /= p->group;
+    args.out_stride /= p->group;
+    args.add_stride /= p->group;
+    run->step->kernels->gemm_f32.run(&args);
+}
+
 /* One call of the kernel; a, rows, m and strides are set. */
 static void call(struct run *run, size_t first_row)
 {
@@ -312,6 +350,10 @@ static void call(struct run *run, size_t first_row)
         run->args.add =
             run->add ? (const float *)(const void *)run->add + first_row * p->out_c : NULL;
         run->step->kernels->gemm_f32.run(&run->args);
+        if (p->group > 1 &&
+            !isfinite(run->step->kernels->reduce.sum_f32(run->args.m * p->out_c, run->args.out))) {
+            call_pixels(run);
+        }
         if (p->tail.exists) {
             apply_tail(run);
         }
@@ -330,7 +372,7 @@ static struct ifd_acc_range share(struct run *run, const struct ifd_acc_frame *f
     const size_t values = p->batch * (p->in_h * p->in_w * p->in_c + p->out_h * p->out_w * p->out_c);
     const bool is_heavy = !p->product.is_q8 && 2 * matrices * p->k * p->out_c > 3 * values &&
                           p->out_c >= threads * nr;
-    if (threads > 1 && (is_heavy || tiles < 2 * threads)) {
+    if (threads > 1 && p->group == 1 && (is_heavy || tiles < 2 * threads)) {
         const struct ifd_acc_range columns = ifd_acc_share(frame, p->out_c, nr);
         run->args.n_begin = columns.begin;
         run->args.n_end = columns.end;
@@ -780,6 +822,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
         [PLAIN] = run_plain, [LINES] = run_lines, [ROWS] = run_rows, [TILES] = run_tiles};
     uint32_t operands[2] = {node->input_value[0], IFD_NO_VALUE}, out = node->output_value[0],
              add = 0, other = 0;
+    const size_t lanes = lowering->kernels->gemm_f32.lanes();
     const bool fuses =
         !p->product.is_q8 && activation == IFD_ACT_NONE &&
         find_residual(lowering, node, &add, &other, &p->product.min, &p->product.max);
@@ -787,7 +830,10 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
         operands[1] = other;
         out = lowering->view->node[add].output_value[0];
         ifd_acc_fuse_node(lowering, add);
-        (void)ifd_acc_in_place(lowering, other, out);
+        if (p->out_c >=
+            lanes) { /* else pixels may be grouped, and then what is added is needed twice */
+            (void)ifd_acc_in_place(lowering, other, out);
+        }
     }
     if (p->out_element == sizeof(float) && !fuses && activation == IFD_ACT_NONE) {
         p->tail = ifd_acc_take_tail(lowering, out);
@@ -806,9 +852,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     p->pixel_k = p->k;
     p->pixel_step = p->stride_x * p->in_c;
     const size_t batch = p->batch, height = p->out_h;
-    group_pixels(p, p->product.is_q8 || slice.exists || p->mode >= ROWS
-                        ? 1
-                        : choose_group(p, kernels->gemm_f32.lanes()));
+    group_pixels(p,
+                 p->product.is_q8 || slice.exists || p->mode >= ROWS ? 1 : choose_group(p, lanes));
     choose_tiles(p, lowering->host);
     struct ifd_acc_step *step = NULL;
     enum ifd_code code = IFD_OK;
@@ -833,6 +878,10 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     size_t bytes = p->product.is_q8 ? kernels->gemm_q8.packed_bytes(p->out_c, p->k, p->taps)
                                     : kernels->gemm_f32.packed_bytes(p->out_c, p->k, p->taps);
     size_t workspace = workspace_bytes(p);
+    if (p->group > 1) {
+        bytes = grouped_bytes(p, kernels) +
+                kernels->gemm_f32.packed_bytes(p->pixel_n, p->pixel_k, p->taps);
+    }
     if (p->product.is_dynamic) {
         bytes += 3 * padded(p->out_c) * sizeof(float);
     }
