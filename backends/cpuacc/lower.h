@@ -26,6 +26,7 @@ struct ifd_acc_value {
     uint32_t consumers; /* nodes that read it, plus one if it is an output of the partition */
     uint32_t reader;    /* one of those nodes */
     bool is_made;       /* by a node that is lowered */
+    uint32_t images[3]; /* its quantized forms (ops/dynamic.c), counted from 1; 0: not made */
 };
 
 /** Fills packed memory; run once per model, not again for partitions that share it. workspace: temporary memory of the

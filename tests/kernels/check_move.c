@@ -5,8 +5,11 @@
 
 static void check_transpose(const char *isa, const struct ifd_kern_move *kern, size_t element)
 {
-    size_t rows = (size_t)check_int(1, 70), n = (size_t)check_int(1, 70);
-    size_t in_row = n + (size_t)check_int(0, 3), out_row = rows + (size_t)check_int(0, 3);
+    /* a few planes or channels without gaps between are a case of their own */
+    size_t rows = (size_t)check_int(1, check_int(0, 2) ? 70 : 5);
+    size_t n = (size_t)check_int(1, check_int(0, 2) ? 70 : 5);
+    size_t in_row = n + (size_t)(check_int(0, 1) * check_int(1, 3));
+    size_t out_row = rows + (size_t)(check_int(0, 1) * check_int(1, 3));
     struct check_buffer in = check_input(((rows - 1) * in_row + n) * element);
     struct check_buffer out = check_output(((n - 1) * out_row + rows) * element);
     for (size_t i = 0; i < in.bytes; i++) {

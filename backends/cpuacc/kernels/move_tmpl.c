@@ -11,18 +11,107 @@ INLINE size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Blocks of 4 x 4: two steps of shuffles, whatever the instruction set makes of them. */
+typedef uint32_t quad __attribute__((vector_size(16), aligned(4), may_alias));
+
+INLINE void transpose_4x4(const uint32_t *in, size_t in_row, uint32_t *out, size_t out_row)
+{
+    const quad a = *(const quad *)in, b = *(const quad *)(in + in_row);
+    const quad c = *(const quad *)(in + 2 * in_row), d = *(const quad *)(in + 3 * in_row);
+    const quad ab_lo = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const quad ab_hi = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const quad cd_lo = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const quad cd_hi = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(quad *)out = __builtin_shufflevector(ab_lo, cd_lo, 0, 1, 4, 5);
+    *(quad *)(out + out_row) = __builtin_shufflevector(ab_lo, cd_lo, 2, 3, 6, 7);
+    *(quad *)(out + 2 * out_row) = __builtin_shufflevector(ab_hi, cd_hi, 0, 1, 4, 5);
+    *(quad *)(out + 3 * out_row) = __builtin_shufflevector(ab_hi, cd_hi, 2, 3, 6, 7);
+}
+
+/* A tile of rows x n, both at most TILE. */
+INLINE void transpose_tile_32(size_t rows, size_t n, const uint32_t *in, size_t in_row,
+                              uint32_t *out, size_t out_row)
+{
+    for (size_t r = 0; r < rows; r += 4) {
+        for (size_t c = 0; c < n; c += 4) {
+            const uint32_t *from = in + r * in_row + c;
+            uint32_t *to = out + c * out_row + r;
+            if (r + 4 <= rows && c + 4 <= n) {
+                transpose_4x4(from, in_row, to, out_row);
+                continue;
+            }
+            for (size_t j = 0; j < least(4, n - c); j++) {
+                for (size_t i = 0; i < least(4, rows - r); i++) {
+                    to[j * out_row + i] = from[i * in_row + j];
+                }
+            }
+        }
+    }
+}
+
+INLINE void transpose_tile_8(size_t rows, size_t n, const uint8_t *in, size_t in_row, uint8_t *out,
+                             size_t out_row)
+{
+    for (size_t c = 0; c < n; c++) {
+        for (size_t r = 0; r < rows; r++) {
+            out[c * out_row + r] = in[r * in_row + c];
+        }
+    }
+}
+
+/* Few planes to pixels of as many channels, and back: loops that compilers know. */
+#define FEW(bits, few)                                                                             \
+    INLINE void interleave_##bits##_##few(size_t n, const uint##bits##_t *restrict in,             \
+                                          size_t in_row, uint##bits##_t *restrict out)             \
+    {                                                                                              \
+        for (size_t c = 0; c < n; c++) {                                                           \
+            UNROLL for (size_t r = 0; r < few; r++)                                                \
+            {                                                                                      \
+                out[c * few + r] = in[r * in_row + c];                                             \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    INLINE void separate_##bits##_##few(size_t rows, const uint##bits##_t *restrict in,            \
+                                        uint##bits##_t *restrict out, size_t out_row)              \
+    {                                                                                              \
+        for (size_t r = 0; r < rows; r++) {                                                        \
+            UNROLL for (size_t c = 0; c < few; c++)                                                \
+            {                                                                                      \
+                out[c * out_row + r] = in[r * few + c];                                            \
+            }                                                                                      \
+        }                                                                                          \
+    }
+FEW(8, 3)
+FEW(8, 4)
+FEW(32, 3)
+FEW(32, 4)
+#undef FEW
+
 #define TRANSPOSE(bits)                                                                            \
     static void transpose_##bits(size_t rows, size_t n, const uint##bits##_t *in, size_t in_row,   \
                                  uint##bits##_t *out, size_t out_row)                              \
     {                                                                                              \
-        for (size_t r0 = 0; r0 < rows; r0 += TILE) {                                               \
-            for (size_t c0 = 0; c0 < n; c0 += TILE) {                                              \
-                size_t r1 = least(r0 + TILE, rows), c1 = least(c0 + TILE, n);                      \
-                for (size_t c = c0; c < c1; c++) {                                                 \
-                    for (size_t r = r0; r < r1; r++) {                                             \
-                        out[c * out_row + r] = in[r * in_row + c];                                 \
-                    }                                                                              \
-                }                                                                                  \
+        if (rows == 3 && out_row == 3) {                                                           \
+            interleave_##bits##_3(n, in, in_row, out);                                             \
+            return;                                                                                \
+        }                                                                                          \
+        if (rows == 4 && out_row == 4) {                                                           \
+            interleave_##bits##_4(n, in, in_row, out);                                             \
+            return;                                                                                \
+        }                                                                                          \
+        if (n == 3 && in_row == 3) {                                                               \
+            separate_##bits##_3(rows, in, out, out_row);                                           \
+            return;                                                                                \
+        }                                                                                          \
+        if (n == 4 && in_row == 4) {                                                               \
+            separate_##bits##_4(rows, in, out, out_row);                                           \
+            return;                                                                                \
+        }                                                                                          \
+        for (size_t r = 0; r < rows; r += TILE) {                                                  \
+            for (size_t c = 0; c < n; c += TILE) {                                                 \
+                transpose_tile_##bits(least(TILE, rows - r), least(TILE, n - c),                   \
+                                      in + r * in_row + c, in_row, out + c * out_row + r,          \
+                                      out_row);                                                    \
             }                                                                                      \
         }                                                                                          \
     }

@@ -72,12 +72,14 @@ static void copy_run(const struct ifd_acc_copy *copy, const uint8_t *in, uint8_t
     }
 }
 
-/* The two innermost dimensions, where the output runs along the last and the input along the one before. */
+/* The two innermost dimensions, where the output runs along the last and the input along the one before: columns of it. */
 static void copy_transposed(const struct ifd_kern_move *move, const struct ifd_acc_copy *copy,
-                            const uint8_t *in, uint8_t *out)
+                            const uint8_t *in, uint8_t *out, const struct ifd_acc_range *columns)
 {
     const uint32_t x = copy->rank - 1, y = copy->rank - 2;
-    const size_t rows = (size_t)copy->dim[x], n = (size_t)copy->dim[y];
+    const size_t rows = (size_t)copy->dim[x], n = columns->end - columns->begin;
+    in += columns->begin * copy->element;
+    out += (int64_t)columns->begin * copy->out_stride[y];
     const size_t in_row = (size_t)copy->in_stride[x] / copy->element;
     const size_t out_row = (size_t)copy->out_stride[y] / copy->element;
     if (copy->element == 1) {
@@ -99,7 +101,8 @@ static bool is_transposed(const struct ifd_acc_copy *copy)
 /* Outer dimensions are counted like an odometer; the position is computed anew for each inner part, which is cheap beside
  * the part itself. */
 static void copy_parts(const struct ifd_acc_step *step, const uint8_t *in, uint8_t *out,
-                       uint32_t outer, size_t begin, size_t end)
+                       uint32_t outer, size_t begin, size_t end,
+                       const struct ifd_acc_range *columns)
 {
     const struct ifd_acc_copy *copy = step->params;
     const bool transposed = outer + 2 == copy->rank;
@@ -111,7 +114,7 @@ static void copy_parts(const struct ifd_acc_step *step, const uint8_t *in, uint8
             rest /= copy->dim[d];
         }
         if (transposed) {
-            copy_transposed(&step->kernels->move, copy, in + from, out + to);
+            copy_transposed(&step->kernels->move, copy, in + from, out + to, columns);
         } else {
             copy_run(copy, in + from, out + to);
         }
@@ -147,8 +150,16 @@ static void run_copy(const struct ifd_acc_step *step, const struct ifd_acc_frame
     for (uint32_t d = 0; d < outer; d++) {
         parts *= (size_t)copy->dim[d];
     }
-    const struct ifd_acc_range range = ifd_acc_share(frame, parts, 1);
-    copy_parts(step, in, out, outer, range.begin, range.end);
+    struct ifd_acc_range range = {0, parts}, columns = {0, 0};
+    if (outer + 2 == copy->rank) {
+        columns.end = (size_t)copy->dim[outer];
+    }
+    if (parts < frame->threads && columns.end > parts) {
+        columns = ifd_acc_share(frame, columns.end, 16);
+    } else {
+        range = ifd_acc_share(frame, parts, 1);
+    }
+    copy_parts(step, in, out, outer, range.begin, range.end, &columns);
 }
 
 enum ifd_code ifd_acc_add_copy(struct ifd_acc_lowering *lowering, const struct ifd_acc_copy *copy,

@@ -89,6 +89,12 @@ enum ifd_code ifd_acc_add_images(struct ifd_acc_lowering *lowering, uint32_t val
                                  const struct ifd_acc_product *product, uint32_t *ret_value,
                                  struct ifd_err *err)
 {
+    const bool is_symmetric = !as_floats && !scales_differ(product->weight_quant);
+    const int form = as_floats ? 2 : is_symmetric ? 1 : 0;
+    if (lowering->value[value].images[form]) { /* another layer reads the same */
+        *ret_value = lowering->value[value].images[form] - 1;
+        return IFD_OK;
+    }
     struct images_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
     struct ifd_acc_step *step = NULL;
     const size_t bytes = as_floats ? count * elements * sizeof(float)
@@ -101,8 +107,8 @@ enum ifd_code ifd_acc_add_images(struct ifd_acc_lowering *lowering, uint32_t val
         *p = (struct images_params){.count = count,
                                     .elements = elements,
                                     .as_floats = as_floats,
-                                    .is_symmetric =
-                                        !as_floats && !scales_differ(product->weight_quant)};
+                                    .is_symmetric = is_symmetric};
+        lowering->value[value].images[form] = *ret_value + 1;
         step->max_threads = (uint32_t)(count * elements / 4096) + 1;
         ifd_acc_name_step(lowering, "quantize", 0, "to 8 bits");
     }
