@@ -34,8 +34,7 @@ INLINE vf math_exp(vf x)
 
 INLINE vf math_logistic(vf x)
 {
-    vf one = vf_set1(1.0f);
-    return vf_div(one, vf_add(one, math_exp_clamped(vf_sub(vf_set1(0.0f), x))));
+    return vf_reciprocal(vf_add(vf_set1(1.0f), math_exp_clamped(vf_sub(vf_set1(0.0f), x))));
 }
 
 INLINE vf math_abs(vf x)

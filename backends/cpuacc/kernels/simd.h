@@ -6,6 +6,7 @@
  *   store_n     writes exactly n lanes
  *   broadcast   one value from memory into all lanes
  *   fma(a,b,c)  a*b + c, fused where the instruction set has it
+ *   reciprocal  1/a to 1 ulp, for positive a whose reciprocal is a normal number
  *   vf_max(a,b), vf_min(a,b)  b where either is NaN, on x86; NaN on Arm
  *   vf_to_vi    nearest, halves to even
  *   vf_trunc    towards zero

@@ -148,6 +148,10 @@ INLINE float vf_reduce_max(vf a)
     return vget_lane_f32(vpmax_f32(x, x), 0);
 }
 #endif
+INLINE vf vf_reciprocal(vf a)
+{
+    return vf_div(vf_set1(1.0f), a);
+}
 INLINE vf vf_min(vf a, vf b)
 {
     return vminq_f32(a, b);

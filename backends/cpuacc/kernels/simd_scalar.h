@@ -65,6 +65,10 @@ INLINE vf vf_fma(vf a, vf b, vf c)
 {
     return a * b + c;
 }
+INLINE vf vf_reciprocal(vf a)
+{
+    return vf_div(vf_set1(1.0f), a);
+}
 INLINE vf vf_min(vf a, vf b)
 {
     return a < b ? a : b;
