@@ -3,6 +3,7 @@
 #include "engine/tools/session.h"
 
 #include "engine/base/clock.h"
+#include "engine/base/peak.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,10 @@ struct bench_options {
 struct bench_result {
     double *times_ms; /* iterations */
     double init_ms, first_ms, rss_mb;
-    uint64_t *step_ns; /* per step, summed over the iterations; NULL without --layers */
+    uint64_t *step_ns; /* --layers: of every iteration, of every step */
     uint32_t step_count;
+    double peak_f32,
+        peak_q8; /* --layers: multiply-accumulates per ns of the threads; 0: not known */
 };
 
 /* A field of /proc/self/status in MB, 0 if there is none: VmRSS now, VmHWM at its peak. */
@@ -52,14 +55,16 @@ static enum ifd_code measure(struct ifd_session *session, const struct bench_opt
     for (uint32_t i = 1; code == IFD_OK && i < options->warmup; i++) {
         code = ifd_session_run(session, err);
     }
-    ifd_instance_profile(session->instance, options->layers);
     for (uint32_t i = 0; code == IFD_OK && i < options->iterations; i++) {
+        ifd_instance_profile(session->instance, options->layers); /* from 0 */
         uint64_t start = ifd_monotonic_ns();
         code = ifd_session_run(session, err);
         result->times_ms[i] = since_ms(start);
-    }
-    if (code == IFD_OK && options->layers) {
-        ifd_instance_step_ns(session->instance, result->step_ns, result->step_count);
+        if (options->layers) {
+            ifd_instance_step_ns(session->instance,
+                                 result->step_ns + (size_t)i * result->step_count,
+                                 result->step_count);
+        }
     }
     return code;
 }
@@ -77,8 +82,36 @@ static double percentile(const double *sorted, uint32_t count, double percent)
     return sorted[rank < count ? rank : count - 1];
 }
 
+/* A step's time: median and tails of all iterations. */
+struct layer {
+    struct ifd_plan_step plan;
+    double us, p90_us, p99_us, gmacs;
+    double peak_percent; /* 0: not known, or nothing to multiply */
+};
+
+/* sorted: room for the iterations. */
+static void layer_of(const struct ifd_session *session, const struct bench_options *options,
+                     const struct bench_result *result, uint32_t index, double *sorted,
+                     struct layer *ret)
+{
+    const uint32_t count = options->iterations;
+    *ret = (struct layer){0};
+    ifd_model_step(session->model, index, &ret->plan);
+    for (uint32_t i = 0; i < count; i++) {
+        sorted[i] = (double)result->step_ns[(size_t)i * result->step_count + index] / 1e3;
+    }
+    qsort(sorted, count, sizeof(*sorted), compare_doubles);
+    ret->us = percentile(sorted, count, 50);
+    ret->p90_us = percentile(sorted, count, 90);
+    ret->p99_us = percentile(sorted, count, 99);
+    const double macs = (double)ret->plan.step.macs;
+    const double peak = strstr(ret->plan.step.kernel, "q8") ? result->peak_q8 : result->peak_f32;
+    ret->gmacs = ret->us > 0 ? macs / ret->us / 1e3 : 0;
+    ret->peak_percent = peak > 0 ? ret->gmacs / peak * 100 : 0;
+}
+
 static void print_json(const struct ifd_session *session, const struct bench_options *options,
-                       const struct bench_result *result, const double *sorted)
+                       const struct bench_result *result, const double *sorted, double *scratch)
 {
     printf(
         "{\"model\":\"%s\",\"threads\":%u,\"batch\":%u,\"median_ms\":%.6f,\"p90_ms\":%.6f,\"p99_"
@@ -91,15 +124,16 @@ static void print_json(const struct ifd_session *session, const struct bench_opt
         sorted[0], result->init_ms, result->first_ms, result->rss_mb, session->info->constant_bytes,
         session->info->arena_bytes, session->info->is_from_cache ? "true" : "false");
     if (options->layers) {
-        printf("\"layers\":[");
+        printf("\"peak_f32_gmacs\":%.1f,\"peak_q8_gmacs\":%.1f,\"layers\":[", result->peak_f32,
+               result->peak_q8);
         for (uint32_t i = 0; i < result->step_count; i++) {
-            struct ifd_plan_step step;
-            ifd_model_step(session->model, i, &step);
+            struct layer layer;
+            layer_of(session, options, result, i, scratch, &layer);
             printf("%s{\"name\":\"%s\",\"kernel\":\"%s\",\"backend\":\"%s\",\"macs\":%llu,\"us\":%."
-                   "3f}",
-                   i ? "," : "", step.step.name, step.step.kernel, step.backend,
-                   (unsigned long long)step.step.macs,
-                   (double)result->step_ns[i] / 1e3 / options->iterations);
+                   "3f,\"p90_us\":%.3f,\"p99_us\":%.3f,\"gmacs\":%.2f,\"peak_percent\":%.1f}",
+                   i ? "," : "", layer.plan.step.name, layer.plan.step.kernel, layer.plan.backend,
+                   (unsigned long long)layer.plan.step.macs, layer.us, layer.p90_us, layer.p99_us,
+                   layer.gmacs, layer.peak_percent);
         }
         printf("],");
     }
@@ -111,7 +145,7 @@ static void print_json(const struct ifd_session *session, const struct bench_opt
 }
 
 static void print_text(const struct ifd_session *session, const struct bench_options *options,
-                       const struct bench_result *result, const double *sorted)
+                       const struct bench_result *result, const double *sorted, double *scratch)
 {
     uint32_t count = options->iterations;
     printf("median %.3f ms  p90 %.3f  p99 %.3f  min %.3f  (%u runs, %u threads, batch %u)\n",
@@ -125,13 +159,18 @@ static void print_text(const struct ifd_session *session, const struct bench_opt
     if (session->info->cache[0] != '\0') {
         printf("cache: %s\n", session->info->cache);
     }
+    if (options->layers) {
+        printf("peak of %u threads: %.0f GMAC/s in f32, %.0f in 8 bits\n\n"
+               "step    median us       p90       p99   GMAC/s  peak  backend\n",
+               options->session.threads ? options->session.threads : 1, result->peak_f32,
+               result->peak_q8);
+    }
     for (uint32_t i = 0; options->layers && i < result->step_count; i++) {
-        struct ifd_plan_step step;
-        ifd_model_step(session->model, i, &step);
-        double us = (double)result->step_ns[i] / 1e3 / count;
-        printf("%4u %9.1f us %8.2f GMAC/s  %-8s %-28s %-28s %s\n", i, us,
-               us > 0 ? (double)step.step.macs / us / 1e3 : 0, step.backend, step.step.name,
-               step.step.kernel, step.step.output);
+        struct layer layer;
+        layer_of(session, options, result, i, scratch, &layer);
+        printf("%4u %12.1f %9.1f %9.1f %8.2f %4.0f%%  %-8s %-28s %-16s %s\n", i, layer.us,
+               layer.p90_us, layer.p99_us, layer.gmacs, layer.peak_percent, layer.plan.backend,
+               layer.plan.step.name, layer.plan.step.kernel, layer.plan.step.output);
     }
 }
 
@@ -139,18 +178,24 @@ static enum ifd_code report(struct ifd_session *session, const struct bench_opti
                             struct bench_result *result, struct ifd_err *err)
 {
     size_t bytes = options->iterations * sizeof(double);
-    double *sorted = ifd_acquire(session->alloc, bytes);
+    double *sorted = ifd_acquire(session->alloc, 2 * bytes);
     if (!sorted) {
         return ifd_fail(err, IFD_NOMEM, "no memory for %u times", options->iterations);
     }
     memcpy(sorted, result->times_ms, bytes);
     qsort(sorted, options->iterations, sizeof(double), compare_doubles);
-    if (options->json) {
-        print_json(session, options, result, sorted);
-    } else {
-        print_text(session, options, result, sorted);
+    if (options->layers) {
+        const uint32_t flags = ifd_engine_cpu(session->engine)->flags;
+        const uint32_t threads = options->session.threads ? options->session.threads : 1;
+        result->peak_f32 = threads * ifd_peak_f32(flags);
+        result->peak_q8 = threads * ifd_peak_q8(flags);
     }
-    ifd_release(session->alloc, sorted, bytes);
+    if (options->json) {
+        print_json(session, options, result, sorted, sorted + options->iterations);
+    } else {
+        print_text(session, options, result, sorted, sorted + options->iterations);
+    }
+    ifd_release(session->alloc, sorted, 2 * bytes);
     return IFD_OK;
 }
 
@@ -172,8 +217,9 @@ static enum ifd_code bench(void *arg, struct ifd_err *err)
 
     result.step_count = ifd_model_step_count(session.model);
     result.times_ms = ifd_acquire_zeroed(session.alloc, options->iterations, sizeof(double));
-    result.step_ns = ifd_acquire_zeroed(session.alloc, result.step_count, sizeof(uint64_t));
-    if (code == IFD_OK && (!result.times_ms || !result.step_ns)) {
+    const size_t cells = options->layers ? (size_t)result.step_count * options->iterations : 0;
+    result.step_ns = ifd_acquire_zeroed(session.alloc, cells, sizeof(uint64_t));
+    if (code == IFD_OK && (!result.times_ms || (cells > 0 && !result.step_ns))) {
         code = ifd_fail(err, IFD_NOMEM, "no memory for %u times", options->iterations);
     }
     if (code == IFD_OK) {
@@ -184,7 +230,7 @@ static enum ifd_code bench(void *arg, struct ifd_err *err)
         code = report(&session, options, &result, err);
     }
     ifd_release(session.alloc, result.times_ms, options->iterations * sizeof(double));
-    ifd_release(session.alloc, result.step_ns, result.step_count * sizeof(uint64_t));
+    ifd_release(session.alloc, result.step_ns, cells * sizeof(uint64_t));
     ifd_session_close(&session);
     return code;
 }

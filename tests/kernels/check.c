@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "engine/base/cpu.h"
+#include "engine/base/peak.h"
 
 enum {
     GUARD = 128,
@@ -145,64 +146,12 @@ double check_time(void (*call)(void *), void *arg)
     return best;
 }
 
-#if defined(__x86_64__)
-#define TWELVE(op, s, a, b)                                                                        \
-    op " %%" s a ",%%" s b ",%%" s "0\n" op " %%" s a ",%%" s b ",%%" s "1\n" op " %%" s a         \
-       ",%%" s b ",%%" s "2\n" op " %%" s a ",%%" s b ",%%" s "3\n" op " %%" s a ",%%" s b ",%%" s \
-       "4\n" op " %%" s a ",%%" s b ",%%" s "5\n" op " %%" s a ",%%" s b ",%%" s "6\n" op          \
-       " %%" s a ",%%" s b ",%%" s "7\n" op " %%" s a ",%%" s b ",%%" s "8\n" op " %%" s a         \
-       ",%%" s b ",%%" s "9\n" op " %%" s a ",%%" s b ",%%" s "10\n" op " %%" s a ",%%" s b        \
-       ",%%" s "11\n"
-/* Zeroes first: denormal leftovers would slow the multiplications down. */
-#define LOOP(clear, op, s, a, b)                                                                   \
-    __asm__ volatile("vzeroall\n" clear "1:\n" TWELVE(op, s, a, b) "dec %0\njnz 1b\n"              \
-                     : "+r"(count)::"xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",        \
-                       "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",        \
-                       "xmm15")
-#define CLEAR_512 "vmovaps %%zmm0,%%zmm30\nvmovaps %%zmm0,%%zmm31\n"
-
-static void peak_f32(void *arg)
-{
-    long count = 10000;
-    if (*(uint32_t *)arg & IFD_CPU_AVX512) {
-        LOOP(CLEAR_512, "vfmadd231ps", "zmm", "30", "31");
-    } else {
-        LOOP("", "vfmadd231ps", "ymm", "14", "15");
-    }
-}
-
-static void peak_q8(void *arg)
-{
-    long count = 10000;
-    if (*(uint32_t *)arg & IFD_CPU_AVX512_VNNI) {
-        LOOP(CLEAR_512, "vpdpbusd", "zmm", "30", "31");
-    } else {
-        LOOP("", "vpmaddwd", "ymm", "14", "15");
-    }
-}
-
 double check_peak_f32(void)
 {
-    uint32_t flags = check_cpu();
-    double lanes = flags & IFD_CPU_AVX512 ? 16.0 : 8.0;
-    return flags & IFD_CPU_AVX2 ? 12.0 * 10000.0 * lanes / check_time(peak_f32, &flags) * 1e-9
-                                : 0.0;
+    return ifd_peak_f32(check_cpu());
 }
 
 double check_peak_q8(void)
 {
-    uint32_t flags = check_cpu();
-    double lanes = flags & IFD_CPU_AVX512_VNNI ? 64.0 : 16.0;
-    return flags & IFD_CPU_AVX2 ? 12.0 * 10000.0 * lanes / check_time(peak_q8, &flags) * 1e-9 : 0.0;
+    return ifd_peak_q8(check_cpu());
 }
-#else
-double check_peak_f32(void)
-{
-    return 0.0;
-}
-
-double check_peak_q8(void)
-{
-    return 0.0;
-}
-#endif
