@@ -56,7 +56,7 @@ static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant 
                 (int8_t)(inside ? weight_at(weights, requant->weight_zero, (r - down) * 3 + kx, c)
                                 : 0);
         }
-        pack_tails(weights, requant, c0, (int32_t *)(void *)(w + WEIGHT_BYTES));
+        pack_tails(weights, requant, c0, header, (int32_t *)(void *)(w + WEIGHT_BYTES));
     }
 }
 
@@ -139,12 +139,12 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
 static void line_two(const struct job *job, size_t y)
 {
     const int finish = job->header->private_[IFD_PACKED_FINISH];
-    if (finish == IFD_FINISH_FAST) {
-        line_3x3(job, y, 2, 1, IFD_FINISH_FAST);
-    } else if (finish == IFD_FINISH_EXACT) {
+    if (finish == IFD_FINISH_EXACT) {
         line_3x3(job, y, 2, 1, IFD_FINISH_EXACT);
-    } else {
+    } else if (finish == IFD_FINISH_EXACT_SIGN) {
         line_3x3(job, y, 2, 1, IFD_FINISH_EXACT_SIGN);
+    } else {
+        line_3x3(job, y, 2, 1, finish);
     }
 }
 

@@ -27,7 +27,7 @@ static int weight_at(const struct ifd_dw_weights *weights, int32_t zero, size_t 
 }
 
 static void pack_tails(const struct ifd_dw_weights *weights, const struct ifd_requant *requant,
-                       size_t c0, int32_t *tail)
+                       size_t c0, struct ifd_packed *header, int32_t *tail)
 {
     for (size_t slot = 0; slot < BLOCK; slot++) {
         size_t c = c0 + slot;
@@ -39,6 +39,7 @@ static void pack_tails(const struct ifd_dw_weights *weights, const struct ifd_re
         ifd_pack_tail(requant, c, weights->channels, (int32_t)(bias - requant->in_zero * sum),
                       BLOCK, slot, tail);
     }
+    neon_tail(requant, BLOCK, header, tail);
 }
 
 static void pack_header(const struct ifd_dw_weights *weights, const struct ifd_requant *requant,
@@ -73,7 +74,7 @@ static void wide_pack(const struct ifd_dw_weights *weights, const struct ifd_req
         for (size_t i = 0; i < taps * BLOCK; i++) {
             w[i] = (int16_t)weight_at(weights, requant->weight_zero, i / BLOCK, c0 + i % BLOCK);
         }
-        pack_tails(weights, requant, c0, (int32_t *)(void *)(w + taps * BLOCK));
+        pack_tails(weights, requant, c0, dst, (int32_t *)(void *)(w + taps * BLOCK));
     }
 }
 
@@ -115,18 +116,18 @@ INLINE struct line start_line(const struct job *job, size_t y)
 {
     const struct ifd_dw_args *args = job->args;
     const int finish = job->header->private_[IFD_PACKED_FINISH];
-    return (struct line){.in_w = (int64_t)args->in_w,
-                         .bias = {vld1q_s32(job->tail), vld1q_s32(job->tail + 4)},
-                         .factors = {load_factors(finish, job->tail, BLOCK),
-                                     load_factors(finish, job->tail + 4, BLOCK)},
-                         .out = (int8_t *)args->out + y * args->out_line_stride + job->c0,
-                         .out_pixel = args->out_pixel_stride,
-                         .out_line = args->out_line_stride,
-                         .out_w = args->out_w,
-                         .channels = job->channels,
-                         .finish = finish,
-                         .bounds = load_bounds(job->header),
-                         .zero = vdup_n_s8((int8_t)job->header->private_[IFD_PACKED_IN_ZERO])};
+    return (struct line){
+        .in_w = (int64_t)args->in_w,
+        .bias = {vld1q_s32(job->tail), vld1q_s32(job->tail + 4)},
+        .factors = {load_factors(job->tail, BLOCK), load_factors(job->tail + 4, BLOCK)},
+        .out = (int8_t *)args->out + y * args->out_line_stride + job->c0,
+        .out_pixel = args->out_pixel_stride,
+        .out_line = args->out_line_stride,
+        .out_w = args->out_w,
+        .channels = job->channels,
+        .finish = finish,
+        .bounds = load_bounds(job->header),
+        .zero = vdup_n_s8((int8_t)job->header->private_[IFD_PACKED_IN_ZERO])};
 }
 
 /* Points row r at input line iy. */

@@ -1,77 +1,98 @@
 /* Q8 matrix product for NEON without dot products, 32 and 64 bit: 4 columns of one input an
  * instruction (smlal by lane), weights kept as 16 bit so that only inputs are widened. */
+#define SQUARES 0
 #include "backends/cpuacc/kernels/gemm_q8_neon_job.h"
 
-#define TALL   4
 #define KR     1
 #define WEIGHT int16_t
 
-/* Adds input k0 + lane of every row. */
-INLINE void step(const int16_t *w, const int16x4_t *a, const size_t mr, const size_t nv,
-                 const int lane, int32x4_t sum[][2])
+/* sum + column * a[lane], of the columns' lower and upper half. */
+INLINE int32x4_t add_low(int32x4_t sum, int16x8_t column, int16x4_t a, const int lane)
 {
-    int16x4_t column[2];
-    UNROLL for (size_t j = 0; j < nv; j++)
-    {
-        column[j] = vld1_s16(w + 4 * j);
-    }
-    UNROLL for (size_t i = 0; i < mr; i++)
-    {
-        UNROLL for (size_t j = 0; j < nv; j++)
-        {
-            switch (lane) {
-            case 0:
-                sum[i][j] = vmlal_lane_s16(sum[i][j], column[j], a[i], 0);
-                break;
-            case 1:
-                sum[i][j] = vmlal_lane_s16(sum[i][j], column[j], a[i], 1);
-                break;
-            case 2:
-                sum[i][j] = vmlal_lane_s16(sum[i][j], column[j], a[i], 2);
-                break;
-            default:
-                sum[i][j] = vmlal_lane_s16(sum[i][j], column[j], a[i], 3);
-                break;
-            }
-        }
+    const int16x4_t x = vget_low_s16(column);
+    switch (lane) {
+    case 0:
+        return vmlal_lane_s16(sum, x, a, 0);
+    case 1:
+        return vmlal_lane_s16(sum, x, a, 1);
+    case 2:
+        return vmlal_lane_s16(sum, x, a, 2);
+    default:
+        return vmlal_lane_s16(sum, x, a, 3);
     }
 }
 
-INLINE void sum_tile(const struct job *job, const size_t mr, const size_t nv, int32x4_t sum[][2])
+#if defined(__aarch64__)
+#define ADD_HIGH(sum, column, a, lane) vmlal_high_lane_s16(sum, column, a, lane)
+#else
+#define ADD_HIGH(sum, column, a, lane) vmlal_lane_s16(sum, vget_high_s16(column), a, lane)
+#endif
+INLINE int32x4_t add_high(int32x4_t sum, int16x8_t column, int16x4_t a, const int lane)
 {
-    const struct ifd_packed *header = job->args->packed;
-    const int16_t *w = job->weights;
-    const size_t depth = header->k;
-    for (size_t t = 0; t < header->taps; t++) {
-        const unsigned char *a[8];
-        ifd_rows_tap(job->args, 1, job->m0, mr, job->valid, t, job->start, a);
-        size_t k = 0;
-        for (; k + 8 <= depth; k += 8) {
-            int16x4_t lo[8], hi[8];
-            UNROLL for (size_t i = 0; i < mr; i++)
-            {
-                int16x8_t x = vmovl_s8(vld1_s8((const int8_t *)a[i] + k));
-                lo[i] = vget_low_s16(x);
-                hi[i] = vget_high_s16(x);
+    switch (lane) {
+    case 0:
+        return ADD_HIGH(sum, column, a, 0);
+    case 1:
+        return ADD_HIGH(sum, column, a, 1);
+    case 2:
+        return ADD_HIGH(sum, column, a, 2);
+    default:
+        return ADD_HIGH(sum, column, a, 3);
+    }
+}
+
+/* Adds one input of every row: the lane of its vector. */
+INLINE const int16_t *step(const int16_t *w, const int16x4_t *a, const size_t mr, const size_t nv,
+                           const int lane, int32x4_t SUMS)
+{
+    UNROLL for (size_t j = 0; j < nv; j += 2)
+    {
+        const int16x8_t column = vld1q_s16(w + 4 * j);
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            sum[i][j] = add_low(sum[i][j], column, a[i], lane);
+            if (j + 1 < nv) {
+                sum[i][j + 1] = add_high(sum[i][j + 1], column, a[i], lane);
             }
-            UNROLL for (int lane = 0; lane < 4; lane++, w += 4 * nv)
-            {
-                step(w, lo, mr, nv, lane, sum);
-            }
-            UNROLL for (int lane = 0; lane < 4; lane++, w += 4 * nv)
-            {
-                step(w, hi, mr, nv, lane, sum);
-            }
-        }
-        for (; k < depth; k++, w += 4 * nv) {
-            int16x4_t one[8];
-            UNROLL for (size_t i = 0; i < mr; i++)
-            {
-                one[i] = vdup_n_s16(((const int8_t *)a[i])[k]);
-            }
-            step(w, one, mr, nv, 0, sum);
         }
     }
+    return w + 4 * nv;
+}
+
+INLINE const int16_t *sum_tap(const int16_t *w, const unsigned char *const *a, size_t offset,
+                              size_t depth, const size_t mr, const size_t nv, int32x4_t SUMS)
+{
+    const size_t end = offset + depth;
+    for (; offset + 8 <= end; offset += 8) {
+        int16x8_t x[TALL];
+        int16x4_t half[TALL];
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            x[i] = vmovl_s8(vld1_s8((const int8_t *)a[i] + offset));
+            half[i] = vget_low_s16(x[i]);
+        }
+        UNROLL for (int lane = 0; lane < 4; lane++)
+        {
+            w = step(w, half, mr, nv, lane, sum);
+        }
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            half[i] = vget_high_s16(x[i]);
+        }
+        UNROLL for (int lane = 0; lane < 4; lane++)
+        {
+            w = step(w, half, mr, nv, lane, sum);
+        }
+    }
+    for (; offset < end; offset++) {
+        int16x4_t one[TALL];
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            one[i] = vdup_n_s16(((const int8_t *)a[i])[offset]);
+        }
+        w = step(w, one, mr, nv, 0, sum);
+    }
+    return w;
 }
 
 #include "backends/cpuacc/kernels/gemm_q8_neon_tmpl.h"

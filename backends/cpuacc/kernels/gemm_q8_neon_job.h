@@ -1,49 +1,123 @@
-/* Begin and end of a NEON q8 tile; see gemm_q8_neon_tmpl.h. */
+/* Begin and end of a NEON q8 tile; see gemm_q8_neon_tmpl.h. The sums of a tile are vectors
+ * sum[group][vector]: a group is a row and a vector 4 columns of it, or, where SQUARES is 1, a group
+ * is two rows and a vector 2 columns of both: row 0's, row 1's. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_Q8_NEON_JOB_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_Q8_NEON_JOB_H
 
 #include "backends/cpuacc/kernels/finish_neon.h"
 #include "backends/cpuacc/kernels/rows.h"
 
-/* Rows m0 .. m0+valid-1 of the block's `columns` columns; out is the first of them. */
+/* Tiles and their columns: as many as fit into 32 registers, or into 16. */
+#if defined(__aarch64__)
+#define TALL 6
+#define WIDE 4
+#else
+#define TALL 4
+#define WIDE 2
+#endif
+#define GROUPS(mr)  (SQUARES ? ((mr) + 1) / 2 : (mr))
+#define VECTORS(nv) (SQUARES ? 2 * (nv) : (nv))
+#define SUMS        sum[TALL][2 * WIDE] /* the larger of both layouts */
+
+/* `tiles` tiles of the block's `columns` columns one below the other, beginning with row m0, where
+ * the first `valid` rows of each count; start: the rows of the first one, as far apart as a_stride. */
 struct job {
     const struct ifd_gemm_args *args;
     const void *weights;
     const int32_t *tail;
-    size_t m0, valid, columns;
+    size_t m0, valid, tiles, columns;
     int8_t *out;
-    const unsigned char *start[8];
+    const unsigned char *start[TALL];
 };
 
-INLINE void start_sums(const struct job *job, const size_t mr, const size_t nv, int32x4_t sum[][2])
+/* What the columns of vector j need of an array of the tail. */
+INLINE int32x4_t load_columns(const int32_t *array, const size_t j)
 {
-    UNROLL for (size_t i = 0; i < mr; i++)
+#if SQUARES
+    return vreinterpretq_s32_s64(vld1q_dup_s64((const int64_t *)(const void *)(array + 2 * j)));
+#else
+    return vld1q_s32(array + 4 * j);
+#endif
+}
+
+/* What the rows of group i need of row_add. */
+INLINE int32x4_t load_rows(const struct job *job, const size_t m0, const size_t i)
+{
+    const int32_t *add = job->args->row_add + m0;
+#if SQUARES
+    const size_t first = 2 * i < job->valid ? 2 * i : job->valid - 1;
+    const size_t second = first + 1 < job->valid ? first + 1 : first;
+    return vcombine_s32(vdup_n_s32(add[first]), vdup_n_s32(add[second]));
+#else
+    return vdupq_n_s32(add[i < job->valid ? i : job->valid - 1]);
+#endif
+}
+
+INLINE void start_sums(const struct job *job, const size_t m0, const size_t mr, const size_t nv,
+                       int32x4_t SUMS)
+{
+    UNROLL for (size_t j = 0; j < VECTORS(nv); j++)
     {
-        int32x4_t add = vdupq_n_s32(0);
-        if (job->args->row_add) {
-            add = vdupq_n_s32(job->args->row_add[job->m0 + (i < job->valid ? i : job->valid - 1)]);
-        }
-        UNROLL for (size_t j = 0; j < nv; j++)
+        const int32x4_t bias = load_columns(job->tail, j);
+        UNROLL for (size_t i = 0; i < GROUPS(mr); i++)
         {
-            sum[i][j] = vaddq_s32(add, vld1q_s32(job->tail + 4 * j));
+            sum[i][j] = bias;
+        }
+    }
+    if (job->args->row_add) {
+        UNROLL for (size_t i = 0; i < GROUPS(mr); i++)
+        {
+            const int32x4_t add = load_rows(job, m0, i);
+            UNROLL for (size_t j = 0; j < VECTORS(nv); j++)
+            {
+                sum[i][j] = vaddq_s32(sum[i][j], add);
+            }
         }
     }
 }
 
-/* The sums themselves, where out is int32_t: job->out still counts its elements. */
-INLINE void store_sums(const struct job *job, const size_t mr, const size_t nv, int32x4_t sum[][2])
+/* Four columns of a row. */
+INLINE int32x4_t row_sums(int32x4_t SUMS, const size_t i, const size_t j)
 {
-    int32_t *out = (int32_t *)job->args->out + (job->out - (int8_t *)job->args->out);
+#if SQUARES
+    const int64x2_t x = vreinterpretq_s64_s32(sum[i / 2][2 * j]);
+    const int64x2_t y = vreinterpretq_s64_s32(sum[i / 2][2 * j + 1]);
+    return vreinterpretq_s32_s64(i % 2 ? vzip2q_s64(x, y) : vzip1q_s64(x, y));
+#else
+    return sum[i][j];
+#endif
+}
+
+/* Eight columns of a row in 16 bits; four of them twice if there are no more. */
+INLINE int16x8_t row_words(int32x4_t SUMS, const size_t i, const size_t nv, const size_t half)
+{
+    const size_t j = 2 * half, next = j + 1 < nv ? j + 1 : j;
+#if SQUARES
+    const int32x4_t x = vreinterpretq_s32_s16(narrow_32(sum[i / 2][2 * j], sum[i / 2][2 * j + 1]));
+    const int32x4_t y =
+        vreinterpretq_s32_s16(narrow_32(sum[i / 2][2 * next], sum[i / 2][2 * next + 1]));
+    return vreinterpretq_s16_s32(i % 2 ? vuzp2q_s32(x, y) : vuzp1q_s32(x, y));
+#else
+    return narrow_32(sum[i][j], sum[i][next]);
+#endif
+}
+
+/* The sums themselves, where out is int32_t: job->out still counts its elements. */
+INLINE void store_sums(const struct job *job, const size_t offset, const size_t mr, const size_t nv,
+                       int32x4_t SUMS)
+{
+    int32_t *out = (int32_t *)job->args->out + (job->out - (int8_t *)job->args->out) + offset;
     UNROLL for (size_t i = 0; i < mr; i++)
     {
         UNROLL for (size_t j = 0; j < nv; j++)
         {
             int32_t *to = out + i * job->args->out_stride + 4 * j;
+            const int32x4_t row = row_sums(sum, i, j);
             if (i < job->valid && 4 * j + 4 <= job->columns) {
-                vst1q_s32(to, sum[i][j]);
+                vst1q_s32(to, row);
             } else if (i < job->valid) {
                 int32_t rest[4];
-                vst1q_s32(rest, sum[i][j]);
+                vst1q_s32(rest, row);
                 for (size_t c = 0; 4 * j + c < job->columns; c++) {
                     to[c] = rest[c];
                 }
@@ -52,24 +126,81 @@ INLINE void store_sums(const struct job *job, const size_t mr, const size_t nv, 
     }
 }
 
-INLINE void finish_tile(const struct job *job, const size_t mr, const size_t nv, int32x4_t sum[][2])
+INLINE void scale_tile(const struct job *job, const int finish, const size_t mr, const size_t nv,
+                       int32x4_t SUMS)
+{
+    const size_t width = 4 * nv;
+    UNROLL for (size_t j = 0; j < VECTORS(nv); j++)
+    {
+        const struct factors f = {load_columns(job->tail + IFD_TAIL_MULTIPLIER * width, j),
+                                  load_columns(job->tail + IFD_TAIL_LEFT * width, j),
+                                  load_columns(job->tail + IFD_TAIL_RIGHT * width, j)};
+        UNROLL for (size_t i = 0; i < GROUPS(mr); i++)
+        {
+            sum[i][j] = scale_sums(finish, &f, sum[i][j]);
+        }
+    }
+}
+
+/* Columns of one row that are fewer than the tile's, or of a width that no instruction stores. */
+INLINE void store_some(int8x16_t bytes, size_t columns, int8_t *out)
+{
+    int8_t all[16];
+    vst1q_s8(all, bytes);
+    for (size_t i = 0; i < columns; i++) {
+        out[i] = all[i];
+    }
+}
+
+INLINE void finish_tile(const struct job *job, const size_t offset, const size_t mr,
+                        const size_t nv, int32x4_t SUMS)
 {
     const struct ifd_packed *header = job->args->packed;
-    const struct bounds bounds = load_bounds(header);
-    if (header->private_[IFD_PACKED_FINISH] == IFD_FINISH_NONE) {
-        store_sums(job, mr, nv, sum);
+    const int finish = header->private_[IFD_PACKED_FINISH];
+    if (finish == IFD_FINISH_EXACT) {
+        scale_tile(job, IFD_FINISH_EXACT, mr, nv, sum);
+    } else if (finish == IFD_FINISH_EXACT_SIGN) {
+        scale_tile(job, IFD_FINISH_EXACT_SIGN, mr, nv, sum);
+    } else if (finish == IFD_FINISH_NONE) {
+        store_sums(job, offset, mr, nv, sum);
         return;
+    } else {
+        scale_tile(job, finish, mr, nv, sum);
     }
-    UNROLL for (size_t j = 0; j < nv; j++)
-    {
-        scale_column(header->private_[IFD_PACKED_FINISH], job->tail + 4 * j, 4 * nv, &sum[0][j], mr,
-                     2);
-    }
+    const int16x8_t zero = vdupq_n_s16((int16_t)header->private_[IFD_PACKED_OUT_ZERO]);
+    int8x16_t row[TALL];
     UNROLL for (size_t i = 0; i < mr; i++)
     {
-        if (i < job->valid) {
-            int8x8_t bytes = pack_8(sum[i][0], sum[i][nv - 1], &bounds);
-            store_8(bytes, job->columns, job->out + i * job->args->out_stride);
+        const int16x8_t lo = vqaddq_s16(row_words(sum, i, nv, 0), zero);
+        row[i] = nv > 2 ? narrow_16(lo, vqaddq_s16(row_words(sum, i, nv, 1), zero))
+                        : vcombine_s8(vqmovn_s16(lo), vdup_n_s8(0));
+    }
+    const int32_t min = header->private_[IFD_PACKED_OUT_MIN];
+    const int32_t max = header->private_[IFD_PACKED_OUT_MAX];
+    if (min > INT8_MIN || max < INT8_MAX) {
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            row[i] = vmaxq_s8(row[i], vdupq_n_s8((int8_t)min));
+            row[i] = vminq_s8(row[i], vdupq_n_s8((int8_t)max));
+        }
+    }
+    int8_t *out = job->out + offset;
+    const size_t stride = job->args->out_stride;
+    if (job->valid < mr || job->columns != 4 * nv || nv % 2 != 0) {
+        UNROLL for (size_t i = 0; i < mr; i++, out += stride)
+        {
+            if (i < job->valid) {
+                store_some(row[i], job->columns, out);
+            }
+        }
+        return;
+    }
+    UNROLL for (size_t i = 0; i < mr; i++, out += stride)
+    {
+        if (nv == 4) {
+            vst1q_s8(out, row[i]);
+        } else {
+            vst1_s8(out, vget_low_s8(row[i]));
         }
     }
 }

@@ -1,59 +1,129 @@
 /* The NEON q8 matrix product but for the sums of a tile. The including file defines
- *   TALL          rows of the tallest tile, at most 8
+ *   SQUARES       before it includes gemm_q8_neon_job.h, which says what that means
  *   KR, WEIGHT    inputs a lane, and the packed type
- *   sum_tile(job, mr, nv, sum)   adds all products to sum[row][vector]; inlined, constants
- *   IFD_TABLE     the table to define
- * and includes this at its end, after job.h's struct job. */
+ *   sum_tap(w, a, offset, depth, mr, nv, sum)
+ *                 adds the products of one tap, whose inputs begin at a[row] + offset and whose depth
+ *                 is a multiple of KR, to the sums of a tile; returns the weights behind those that
+ *                 it used; inlined, constants
+ *   IFD_TABLE     the table to define (on the command line)
+ * and includes this at its end. */
+INLINE void sum_tile(const struct job *job, const unsigned char *const *a, size_t m0,
+                     const size_t mr, const size_t nv, int32x4_t SUMS)
+{
+    const struct ifd_gemm_args *args = job->args;
+    const struct ifd_packed *header = args->packed;
+    const size_t depth = (header->k + KR - 1) / KR * KR;
+    const WEIGHT *w = job->weights;
+    if (!args->rows) {
+        size_t offset = 0;
+        for (size_t t = 0; t < header->taps; t++, offset += args->tap_stride) {
+            w = sum_tap(w, a, offset, depth, mr, nv, sum);
+        }
+        return;
+    }
+    for (size_t t = 0; t < header->taps; t++) {
+        const unsigned char *row[TALL];
+        ifd_rows_tap(args, 1, m0, mr, job->valid, t, NULL, row);
+        w = sum_tap(w, row, 0, depth, mr, nv, sum);
+    }
+}
+
+INLINE void run_tiles(const struct job *job, const size_t mr, const size_t nv)
+{
+    const unsigned char *a[TALL];
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        a[i] = job->start[i];
+    }
+    size_t offset = 0;
+    for (size_t t = 0; t < job->tiles; t++, offset += mr * job->args->out_stride) {
+        int32x4_t SUMS;
+        const size_t m0 = job->m0 + t * mr;
+        start_sums(job, m0, mr, nv, sum);
+        sum_tile(job, a, m0, mr, nv, sum);
+        finish_tile(job, offset, mr, nv, sum);
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            a[i] += mr * job->args->a_stride;
+        }
+    }
+}
+
 #define PASTE_(a, b, c) a##b##x##c
 #define PASTE(a, b, c)  PASTE_(a, b, c)
-#define TILE(mr, nv)                                                                               \
-    static void PASTE(tile_, mr, nv)(const struct job *job)                                        \
+#define TILES(mr, nv)                                                                              \
+    static void PASTE(tiles_, mr, nv)(const struct job *job)                                       \
     {                                                                                              \
-        int32x4_t sum[8][2];                                                                       \
-        start_sums(job, mr, nv, sum);                                                              \
-        sum_tile(job, mr, nv, sum);                                                                \
-        finish_tile(job, mr, nv, sum);                                                             \
+        run_tiles(job, mr, nv);                                                                    \
     }
-TILE(TALL, 1)
-TILE(2, 1)
-TILE(1, 1)
-TILE(TALL, 2)
-TILE(2, 2)
-TILE(1, 2)
-#undef TILE
+#define WIDTH(nv) TILES(TALL, nv) TILES(2, nv) TILES(1, nv)
+#define ROW(nv)                                                                                    \
+    {                                                                                              \
+        {TALL, PASTE(tiles_, TALL, nv)}, {2, PASTE(tiles_, 2, nv)},                                \
+        {                                                                                          \
+            1, PASTE(tiles_, 1, nv)                                                                \
+        }                                                                                          \
+    }
+WIDTH(1)
+WIDTH(2)
+#if WIDE == 4
+WIDTH(3)
+WIDTH(4)
+#endif
 
 static const struct ifd_pack_layout layout = {.lanes = 4,
                                               .quad = 4,
                                               .kr = KR,
                                               .bytes = sizeof(WEIGHT),
-                                              .max_nv = 2,
-                                              .mr = {TALL, TALL, 0, 0}};
+                                              .max_nv = WIDE,
+                                              .mr = {TALL, TALL, TALL, TALL}};
 
 /* By width: the tiles from tallest to shortest. */
 static const struct {
     size_t rows;
     void (*run)(const struct job *);
-} tiles[2][3] = {
-    {{TALL, PASTE(tile_, TALL, 1)}, {2, tile_2x1}, {1, tile_1x1}},
-    {{TALL, PASTE(tile_, TALL, 2)}, {2, tile_2x2}, {1, tile_1x2}},
+} tiles[WIDE][3] = {
+    ROW(1),
+    ROW(2),
+#if WIDE == 4
+    ROW(3),
+    ROW(4),
+#endif
 };
 
-/* All rows of one block: the shortest tile that takes all that is left, or the tallest. */
+/* All rows of one block: as many of the tallest tiles as lie on one line, or the shortest tile that
+ * takes all that is left. */
 static void run_block(struct job *job, size_t nv)
 {
+    const struct ifd_gemm_args *args = job->args;
+    const size_t len = args->row_len != 0 ? args->row_len : args->m;
     struct ifd_row_cursor cursor = {0, 0};
     int8_t *out = job->out;
-    for (job->m0 = 0; job->m0 < job->args->m; job->m0 += job->valid) {
-        size_t left = job->args->m - job->m0;
+    for (job->m0 = 0; job->m0 < args->m; job->m0 += job->valid * job->tiles) {
+        const size_t left = args->m - job->m0;
         size_t pick = 2;
         while (pick > 0 && tiles[nv - 1][pick].rows < left) {
             pick--;
         }
-        size_t rows = tiles[nv - 1][pick].rows;
+        const size_t rows = tiles[nv - 1][pick].rows;
         job->valid = left < rows ? left : rows;
-        job->out = out + job->m0 * job->args->out_stride;
-        if (!job->args->rows) {
-            ifd_rows_next(job->args, 1, rows, job->valid, &cursor, job->start);
+        job->out = out + job->m0 * args->out_stride;
+        job->tiles = 1;
+        if (!args->rows) {
+            const size_t line = len - cursor.x < left ? len - cursor.x : left;
+            ifd_rows_next(args, 1, rows, job->valid, &cursor, job->start);
+            if (pick == 0 && line >= rows) {
+                job->tiles = line / rows;
+                cursor.x += (job->tiles - 1) * rows;
+                if (job->tiles > 1 && cursor.x == len) {
+                    cursor.x = 0;
+                    cursor.y++;
+                }
+            }
+        } else {
+            for (size_t i = 0; i < TALL; i++) {
+                job->start[i] = args->a; /* not used */
+            }
         }
         tiles[nv - 1][pick].run(job);
     }
@@ -87,6 +157,15 @@ static void pack(const struct ifd_gemm_weights *weights, const struct ifd_requan
                  void *dst)
 {
     ifd_pack_gemm_q8(&layout, weights, requant, dst);
+    struct ifd_packed *header = dst;
+    unsigned char *block = (unsigned char *)dst + IFD_PACKED_HEADER;
+    const size_t depth = (size_t)header->taps * ((header->k + KR - 1) / KR * KR);
+    for (size_t n0 = 0; n0 < weights->n; n0 += header->nr, block += header->block_bytes) {
+        const size_t columns = weights->n - n0 < header->nr ? weights->n - n0 : header->nr;
+        const size_t width = (columns + 3) / 4 * 4;
+        WEIGHT *w = (WEIGHT *)(void *)block;
+        neon_tail(requant, width, header, (int32_t *)(void *)(w + depth * width));
+    }
 }
 
 static void row_sum(const int8_t *a, size_t m, size_t k, size_t a_stride, int32_t factor,
