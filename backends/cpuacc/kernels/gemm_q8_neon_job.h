@@ -53,8 +53,8 @@ INLINE int32x4_t load_rows(const struct job *job, const size_t m0, const size_t 
 #endif
 }
 
-INLINE void start_sums(const struct job *job, const size_t m0, const size_t mr, const size_t nv,
-                       int32x4_t SUMS)
+INLINE void start_sums(const struct job *job, const int usual, const size_t m0, const size_t mr,
+                       const size_t nv, int32x4_t SUMS)
 {
     UNROLL for (size_t j = 0; j < VECTORS(nv); j++)
     {
@@ -64,7 +64,7 @@ INLINE void start_sums(const struct job *job, const size_t m0, const size_t mr, 
             sum[i][j] = bias;
         }
     }
-    if (job->args->row_add) {
+    if (!usual && job->args->row_add) {
         UNROLL for (size_t i = 0; i < GROUPS(mr); i++)
         {
             const int32x4_t add = load_rows(job, m0, i);
@@ -152,23 +152,11 @@ INLINE void store_some(int8x16_t bytes, size_t columns, int8_t *out)
     }
 }
 
-INLINE void finish_tile(const struct job *job, const size_t offset, const size_t mr,
-                        const size_t nv, int32x4_t SUMS)
+/* The tile's rows of 8 bits, of sums that are scaled already. */
+INLINE void pack_tile(const struct ifd_packed *header, const size_t mr, const size_t nv,
+                      int32x4_t SUMS, int8x16_t *row)
 {
-    const struct ifd_packed *header = job->args->packed;
-    const int finish = header->private_[IFD_PACKED_FINISH];
-    if (finish == IFD_FINISH_EXACT) {
-        scale_tile(job, IFD_FINISH_EXACT, mr, nv, sum);
-    } else if (finish == IFD_FINISH_EXACT_SIGN) {
-        scale_tile(job, IFD_FINISH_EXACT_SIGN, mr, nv, sum);
-    } else if (finish == IFD_FINISH_NONE) {
-        store_sums(job, offset, mr, nv, sum);
-        return;
-    } else {
-        scale_tile(job, finish, mr, nv, sum);
-    }
     const int16x8_t zero = vdupq_n_s16((int16_t)header->private_[IFD_PACKED_OUT_ZERO]);
-    int8x16_t row[TALL];
     UNROLL for (size_t i = 0; i < mr; i++)
     {
         const int16x8_t lo = vqaddq_s16(row_words(sum, i, nv, 0), zero);
@@ -184,23 +172,47 @@ INLINE void finish_tile(const struct job *job, const size_t offset, const size_t
             row[i] = vminq_s8(row[i], vdupq_n_s8((int8_t)max));
         }
     }
-    int8_t *out = job->out + offset;
-    const size_t stride = job->args->out_stride;
-    if (job->valid < mr || job->columns != 4 * nv || nv % 2 != 0) {
-        UNROLL for (size_t i = 0; i < mr; i++, out += stride)
-        {
-            if (i < job->valid) {
-                store_some(row[i], job->columns, out);
-            }
-        }
+}
+
+/* All columns of a row. */
+INLINE void store_row(int8x16_t bytes, const size_t nv, int8_t *out)
+{
+    int32_t word = 0;
+    switch (nv) {
+    case 4:
+        vst1q_s8(out, bytes);
+        break;
+    case 3:
+        vst1_s8(out, vget_low_s8(bytes));
+        word = vgetq_lane_s32(vreinterpretq_s32_s8(bytes), 2);
+        __builtin_memcpy(out + 8, &word, 4);
+        break;
+    case 2:
+        vst1_s8(out, vget_low_s8(bytes));
+        break;
+    default:
+        word = vgetq_lane_s32(vreinterpretq_s32_s8(bytes), 0);
+        __builtin_memcpy(out, &word, 4);
+    }
+}
+
+/* usual: all rows and columns of the tile count. */
+INLINE void finish_tile(const struct job *job, const int finish, const int usual, int8_t *out,
+                        const size_t mr, const size_t nv, int32x4_t SUMS)
+{
+    int8x16_t row[TALL];
+    if (finish == IFD_FINISH_NONE) {
+        store_sums(job, (size_t)(out - job->out), mr, nv, sum);
         return;
     }
-    UNROLL for (size_t i = 0; i < mr; i++, out += stride)
+    scale_tile(job, finish, mr, nv, sum);
+    pack_tile(job->args->packed, mr, nv, sum, row);
+    UNROLL for (size_t i = 0; i < mr; i++, out += job->args->out_stride)
     {
-        if (nv == 4) {
-            vst1q_s8(out, row[i]);
-        } else {
-            vst1_s8(out, vget_low_s8(row[i]));
+        if (usual || (i < job->valid && job->columns == 4 * nv)) {
+            store_row(row[i], nv, out);
+        } else if (i < job->valid) {
+            store_some(row[i], job->columns, out);
         }
     }
 }

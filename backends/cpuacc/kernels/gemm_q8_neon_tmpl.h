@@ -23,30 +23,48 @@ INLINE void sum_tile(const struct job *job, const unsigned char *const *a, size_
     }
     for (size_t t = 0; t < header->taps; t++) {
         const unsigned char *row[TALL];
-        ifd_rows_tap(args, 1, m0, mr, job->valid, t, NULL, row);
+        ifd_rows_tap(args, 1, m0, mr, job->valid, t, job->start, row);
         w = sum_tap(w, row, 0, depth, mr, nv, sum);
     }
 }
 
-INLINE void run_tiles(const struct job *job, const size_t mr, const size_t nv)
+/* Tiles one below the other. usual: finish is a constant, there is one tap, no table of rows, nothing
+ * to add to a row, and all of each tile counts. */
+INLINE void run_tiles(const struct job *job, const int finish, const int usual, const size_t mr,
+                      const size_t nv)
 {
+    const struct ifd_gemm_args *args = job->args;
+    const struct ifd_packed *header = args->packed;
+    const size_t depth = (header->k + KR - 1) / KR * KR;
     const unsigned char *a[TALL];
     UNROLL for (size_t i = 0; i < mr; i++)
     {
         a[i] = job->start[i];
     }
-    size_t offset = 0;
-    for (size_t t = 0; t < job->tiles; t++, offset += mr * job->args->out_stride) {
+    int8_t *out = job->out;
+    for (size_t t = 0; t < job->tiles; t++, out += mr * args->out_stride) {
         int32x4_t SUMS;
         const size_t m0 = job->m0 + t * mr;
-        start_sums(job, m0, mr, nv, sum);
-        sum_tile(job, a, m0, mr, nv, sum);
-        finish_tile(job, offset, mr, nv, sum);
+        start_sums(job, usual, m0, mr, nv, sum);
+        if (usual) {
+            (void)sum_tap(job->weights, a, 0, depth, mr, nv, sum);
+        } else {
+            sum_tile(job, a, m0, mr, nv, sum);
+        }
+        finish_tile(job, finish, usual, out, mr, nv, sum);
         UNROLL for (size_t i = 0; i < mr; i++)
         {
-            a[i] += mr * job->args->a_stride;
+            a[i] += mr * args->a_stride;
         }
     }
+}
+
+static int is_usual(const struct job *job, size_t mr, size_t nv)
+{
+    const struct ifd_gemm_args *args = job->args;
+    const struct ifd_packed *header = args->packed;
+    return !args->rows && !args->row_add && header->taps == 1 && job->valid == mr &&
+           job->columns == 4 * nv;
 }
 
 #define PASTE_(a, b, c) a##b##x##c
@@ -54,7 +72,15 @@ INLINE void run_tiles(const struct job *job, const size_t mr, const size_t nv)
 #define TILES(mr, nv)                                                                              \
     static void PASTE(tiles_, mr, nv)(const struct job *job)                                       \
     {                                                                                              \
-        run_tiles(job, mr, nv);                                                                    \
+        const struct ifd_packed *header = job->args->packed;                                       \
+        const int finish = header->private_[IFD_PACKED_FINISH];                                    \
+        if (mr == TALL && finish == IFD_FINISH_EXACT && is_usual(job, mr, nv)) {                   \
+            run_tiles(job, IFD_FINISH_EXACT, 1, mr, nv);                                           \
+        } else if (mr == TALL && finish == IFD_FINISH_EXACT_SIGN && is_usual(job, mr, nv)) {       \
+            run_tiles(job, IFD_FINISH_EXACT_SIGN, 1, mr, nv);                                      \
+        } else {                                                                                   \
+            run_tiles(job, finish, 0, mr, nv);                                                     \
+        }                                                                                          \
     }
 #define WIDTH(nv) TILES(TALL, nv) TILES(2, nv) TILES(1, nv)
 #define ROW(nv)                                                                                    \

@@ -6,13 +6,15 @@
 
 #define VF_LANES 4
 #if defined(__aarch64__)
-#define GEMM_MAX_NV 2
+#define GEMM_MAX_NV 4
 #define GEMM_ROWS                                                                                  \
     {                                                                                              \
-        8, 8, 0, 0                                                                                 \
+        8, 8, 6, 6                                                                                 \
     }
 #define GEMM_TALL_1 8
 #define GEMM_TALL_2 8
+#define GEMM_TALL_3 6
+#define GEMM_TALL_4 6
 /* Multiplies by one lane of a register, so tiles load four inputs of a row at once. */
 #define VF_HAS_LANE_FMA
 #else
