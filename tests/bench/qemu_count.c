@@ -12,17 +12,15 @@
 
 /* ---- QEMU's interface ---- */
 
-typedef uint64_t qemu_plugin_id_t;
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 struct qemu_info;
 enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
 
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t,
-                                           void (*)(qemu_plugin_id_t, struct qemu_plugin_tb *));
+void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t, void (*)(uint64_t, struct qemu_plugin_tb *));
 void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *, enum qemu_plugin_op, void *,
                                               uint64_t);
-void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, void *), void *);
+void qemu_plugin_register_atexit_cb(uint64_t, void (*)(uint64_t, void *), void *);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *);
@@ -31,8 +29,7 @@ void qemu_plugin_outs(const char *);
 
 #define EXPORT __attribute__((visibility("default")))
 extern EXPORT int qemu_plugin_version;
-EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,
-                               char **argv);
+EXPORT int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, char **argv);
 int qemu_plugin_version = 1;
 
 /* ---- classes of instructions ---- */
@@ -131,7 +128,7 @@ static uint64_t *function_count(const char *name)
     return &function[i].count;
 }
 
-static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
+static void translated(uint64_t id, struct qemu_plugin_tb *block)
 {
     (void)id;
     uint64_t added[CLASSES] = {0};
@@ -160,7 +157,7 @@ static void print(const char *kind, const char *name, uint64_t count)
     qemu_plugin_outs(line);
 }
 
-static void ended(qemu_plugin_id_t id, void *context)
+static void ended(uint64_t id, void *context)
 {
     (void)id;
     (void)context;
@@ -172,7 +169,7 @@ static void ended(qemu_plugin_id_t id, void *context)
     }
 }
 
-int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv)
+int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, char **argv)
 {
     (void)info;
     (void)argc;
