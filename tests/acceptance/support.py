@@ -14,7 +14,7 @@ SERVER = pathlib.Path(os.environ.get("INFERD", SOURCE / "build/bin/inferd"))
 SHARED = pathlib.Path(os.environ.get("IFD_SHARED", SOURCE / "../shared"))
 REPOSITORY = SOURCE / "tests/data/repository"
 
-START_SECONDS = 120         # a sanitizer build loads slowly; nothing below measures time
+START_SECONDS = 600         # a sanitizer build loads slowly; nothing below measures time
 ANSWER_SECONDS = 300
 
 
