@@ -329,6 +329,25 @@ static void call_pixels(const struct run *run)
     run->step->kernels->gemm_f32.run(&args);
 }
 
+/* LiteRT's reference kernel rounds the product with a real number: halves away from zero. */
+static void call_exact(struct run *run, size_t first_row)
+{
+    const struct conv_params *p = run->p;
+    const struct ifd_requant *to = &p->product.requant;
+    const size_t stride = padded(p->out_c);
+    const int32_t *sums = (const int32_t *)(const void *)run->rest;
+    run->args.out = run->rest;
+    run->args.out_stride = stride;
+    run->step->kernels->gemm_q8.run(&run->args);
+    for (size_t i = 0; i < run->args.m; i++) {
+        ifd_q8 *out = (ifd_q8 *)run->out + (first_row + i) * p->out_stride + p->out_offset;
+        for (size_t c = run->args.n_begin; c < run->args.n_end; c++) {
+            const double y = round(sums[i * stride + c] * p->product.real[c]) + to->out_zero;
+            out[c] = (ifd_q8)(y < to->out_min ? to->out_min : y > to->out_max ? to->out_max : y);
+        }
+    }
+}
+
 /* One call of the kernel; a, rows, m and strides are set. */
 static void call(struct run *run, size_t first_row)
 {
@@ -345,6 +364,10 @@ static void call(struct run *run, size_t first_row)
         }
     } else if (p->product.is_q8) {
         run->args.row_add = p->has_row_add ? row_sums(run) : NULL;
+        if (p->product.real) {
+            call_exact(run, first_row);
+            return;
+        }
         run->step->kernels->gemm_q8.run(&run->args);
     } else {
         run->args.add =
@@ -771,10 +794,16 @@ static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct c
     return IFD_OK;
 }
 
+/* Rows of 32-bit sums that are kept until they are rounded. */
+#define EXACT_ROWS_MAX 48
+
 static enum ifd_code add_work(struct ifd_acc_lowering *lowering, struct conv_params *p,
                               struct ifd_err *err)
 {
     size_t bytes = 0;
+    if (p->product.real && p->tile_rows > EXACT_ROWS_MAX) {
+        p->tile_rows = EXACT_ROWS_MAX;
+    }
     if (p->has_row_add &&
         !ifd_size_align(2 * p->tile_rows * sizeof(int32_t), IFD_TENSOR_ALIGN, &p->sums_bytes)) {
         return ifd_fail(err, IFD_TOO_LARGE, "work memory overflows");
@@ -783,7 +812,9 @@ static enum ifd_code add_work(struct ifd_acc_lowering *lowering, struct conv_par
         p->sums_bytes = 2 * padded(p->out_c) * sizeof(float);
     }
     bytes = p->sums_bytes;
-    if (p->mode == LINES && p->is_padded) {
+    if (p->product.real) { /* sums of fully connected rows */
+        bytes += p->tile_rows * padded(p->out_c) * sizeof(int32_t);
+    } else if (p->mode == LINES && p->is_padded) {
         bytes += ((p->tile_lines - 1) * p->stride_y + p->kh) * p->line * p->element;
     } else if (p->mode == TILES) {
         bytes +=

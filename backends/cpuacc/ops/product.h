@@ -18,7 +18,9 @@ struct ifd_acc_product {
     size_t channels; /* of the output */
     const float *bias_f32;
     struct ifd_requant requant; /* q8 */
-    float min, max;             /* f32 */
+    const double
+        *real; /* exact fully_connected: what its 32-bit sums are multiplied with, per channel */
+    float min, max; /* f32 */
 };
 
 /** Can the kernels run it? f32 weights with f32 data, s8 or u8 alike, s8 convolutions with f32 data; constant weights and bias; an activation that is a
