@@ -20,6 +20,19 @@ static bool is_token(struct ifd_str text)
     return text.size > 0;
 }
 
+/* What a host and a port are made of (RFC 3986); an empty one is allowed where there is no authority. */
+static bool is_host(struct ifd_str text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!is_alnum && (c == '\0' || !strchr("-._~!$&'()*+,;=%:[]", c))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool has_control(struct ifd_str text)
 {
     for (size_t i = 0; i < text.size; i++) {
@@ -122,6 +135,7 @@ void ifd_gate_field(struct ifd_gate *gate, struct ifd_str name, struct ifd_str v
         gate->is_chunked = ifd_str_equal_nocase(ifd_str_trim(value), "chunked");
     } else if (ifd_str_equal_nocase(name, "host")) {
         gate->host++;
+        gate->has_odd_host = gate->has_odd_host || !is_host(ifd_str_trim(value));
     } else if (ifd_str_equal_nocase(name, "content-type")) {
         gate->content_type++;
     } else if (ifd_str_equal_nocase(name, "inference-header-content-length")) {
@@ -162,6 +176,9 @@ const char *ifd_gate_check(const struct ifd_gate *gate, bool is_http_1_1, int *r
     }
     if (gate->host > 1 || (is_http_1_1 && gate->host == 0)) {
         return "exactly one Host header is needed";
+    }
+    if (gate->has_odd_host) {
+        return "the Host header has a character that is not allowed";
     }
     if (gate->content_type > 1 || gate->header_length > 1) {
         return "Content-Type or Inference-Header-Content-Length given more than once";

@@ -20,7 +20,7 @@
 
 struct ifd_gate {
     uint32_t fields, content_length, transfer_encoding, host, content_type, header_length, expect;
-    bool is_chunked, is_malformed, is_torn, expect_is_continue;
+    bool is_chunked, is_malformed, is_torn, has_odd_host, expect_is_continue;
     struct ifd_str content_length_value;
     const char *next; /* where the next field must start; NULL: not known, not checked */
 };

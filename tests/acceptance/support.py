@@ -38,11 +38,13 @@ def add_model(repository, name, model, labels=None, config=None):
 
 
 class Server:
-    """inferd serve REPOSITORY on a port of the kernel's choice; what can be loaded is when the constructor returns."""
+    """inferd serve REPOSITORY on a port of the kernel's choice; what can be loaded is when the constructor returns.
 
-    def __init__(self, repository, *options):
+    prefix: of the command line, for tools that run the server."""
+
+    def __init__(self, repository, *options, prefix=()):
         self.log = tempfile.TemporaryFile()
-        command = [SERVER, "serve", repository, "--http-port", "0", "--metrics-port", "0", *options]
+        command = [*prefix, SERVER, "serve", repository, "--http-port", "0", "--metrics-port", "0", *options]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
         try:
             self._wait()

@@ -24,27 +24,44 @@ static uint64_t cpu_ns(void)
 
 /* ---- descriptors ---- */
 
-/* Client and server share this process's table, so a client that connects first gets the last descriptor. */
+/* Client and server share this process's table. Takes what is left of a short one. */
+struct shortage {
+    struct rlimit before;
+    int hog[256], count;
+};
+
+static void take_all(struct shortage *s)
+{
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &s->before) == 0);
+    const struct rlimit tight = {.rlim_cur = 256, .rlim_max = s->before.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &tight) == 0);
+    s->count = 0;
+    while ((s->hog[s->count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
+        s->count++;
+        REQUIRE(s->count < 256);
+    }
+    REQUIRE(s->count > 0);
+}
+
+static void give_all(struct shortage *s)
+{
+    while (s->count > 0) {
+        (void)close(s->hog[--s->count]);
+    }
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &s->before) == 0);
+}
+
 static void running_out_of_descriptors_is_survived(void)
 {
-    static int hog[4096];
     struct live live;
-    struct rlimit limit;
-    int hogs = 0;
+    struct shortage shortage;
     live_start(&live, NULL);
-    REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    const struct rlimit tight = {.rlim_cur = 256, .rlim_max = limit.rlim_max};
-    REQUIRE(setrlimit(RLIMIT_NOFILE, &tight) == 0);
-
     int kept = client_connect(&live);
     REQUIRE(kept >= 0);
     client_send_text(kept, client_infer_text("echo", 1));
     EXPECT_INT(client_read(kept).status, 200);
     int late = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    while (hogs < 4096 && (hog[hogs] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
-        hogs++;
-    }
-    REQUIRE(hogs > 0 && hogs < 4096);
+    take_all(&shortage);
 
     /* A new client is told at once, old ones are served. */
     client_connect_with(&live, late);
@@ -52,7 +69,7 @@ static void running_out_of_descriptors_is_survived(void)
     client_send_text(kept, client_infer_text("echo", 2));
     EXPECT_INT(client_read(kept).status, 200);
 
-    /* With the reserve gone as well, the client waits and the loop sleeps. */
+    /* This one takes the descriptor that the last one gave back, perhaps the reserve: it waits, and the loop sleeps. */
     (void)close(late);
     late = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     REQUIRE(late >= 0);
@@ -63,15 +80,38 @@ static void running_out_of_descriptors_is_survived(void)
     client_send_text(kept, client_infer_text("echo", 3));
     EXPECT_INT(client_read(kept).status, 200);
 
-    while (hogs > 0) {
-        (void)close(hog[--hogs]);
-    }
+    give_all(&shortage);
     (void)close(late);
     EXPECT_INT(client_get(&live, "/v2/health/live").status, 200);
     EXPECT(live_metric(&live, "\ninferd_http_connections_refused_total{reason=\"descriptors\"} ") >=
            1);
     (void)close(kept);
-    REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    live_stop(&live);
+}
+
+static void load_without_descriptors_says_so_and_works_again_later(void)
+{
+    static const char load[] = "POST /v2/repository/models/echo/load HTTP/1.1\r\nHost: a\r\n"
+                               "Content-Length: 0\r\n\r\n";
+    struct live live;
+    struct shortage shortage;
+    live_start(&live, (const char *const[]){"--model-control-mode=explicit", "--load-model=*",
+                                            "--admin-on-http", NULL});
+    int fd = client_connect(&live);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, client_infer_text("echo", 1));
+    EXPECT_INT(client_read(fd).status, 200);
+    take_all(&shortage);
+    client_send_text(fd, load);
+    struct answer answer = client_read(fd);
+    EXPECT(answer.status >= 400);
+    EXPECT_HAS(answer.body, "Too many open files");
+    client_send_text(fd, client_infer_text("echo", 2));
+    EXPECT_INT(client_read(fd).status, 200);
+    give_all(&shortage);
+    client_send_text(fd, load);
+    EXPECT_INT(client_read(fd).status, 200);
+    (void)close(fd);
     live_stop(&live);
 }
 
@@ -94,7 +134,7 @@ static void leave_after(const struct live *live, const char *text, bool with_res
     int fd = client_connect(live);
     REQUIRE(fd >= 0);
     client_send_text(fd, text);
-    (void)usleep(50000);
+    live_wait_for_metric(live, "\ninferd_http_requests_inflight ", 1);
     if (with_reset) {
         reset_and_close(fd);
     } else {
@@ -115,7 +155,7 @@ static void client_that_leaves_is_counted_once_as_aborted_whenever_it_leaves(voi
         leave_after(&live, HEAD "Content-Le", with_reset);
         leave_after(&live, HEAD "Content-Length: 500000\r\n\r\n{\"inputs\":", with_reset);
         leave_after(&live, HEAD "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"inp", with_reset);
-        leave_after(&live, client_infer_text("slow", 1), with_reset);
+        leave_after(&live, client_infer_text("narrow", 1), with_reset);
     }
     EXPECT_INT(live_metric(&live, "\ninferd_http_requests_total{outcome=\"aborted\"} "), 8);
     EXPECT_INT(live_metric(&live, "\ninferd_http_requests_accepted_total "), 9);
@@ -251,6 +291,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(running_out_of_descriptors_is_survived),
+        T(load_without_descriptors_says_so_and_works_again_later),
         T(client_that_leaves_is_counted_once_as_aborted_whenever_it_leaves),
         T(client_that_leaves_during_its_answer_frees_it),
         T(floods_of_random_bytes_leave_nothing_behind),
