@@ -1,0 +1,113 @@
+"""The server as a service manager runs it: NOTIFY_SOCKET, WATCHDOG_USEC, JOURNAL_STREAM, signals, a file of settings."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import tempfile
+import unittest
+from unittest import mock
+
+import support
+
+
+class Service(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(self.manager.close)
+        self.manager.bind(str(self.folder / "notify"))
+        self.manager.settimeout(support.ANSWER_SECONDS)
+
+    def serve(self, *options, **environment):
+        with mock.patch.dict(os.environ, environment):
+            server = support.Server(support.REPOSITORY, "--strict-readiness=false", *options)
+        self.addCleanup(server.stop)
+        return server
+
+    def heard(self, start):
+        while True:
+            message = self.manager.recv(4096).decode()
+            if message.startswith(start):
+                return message
+
+    def test_service_manager_is_told_and_pinged(self):
+        server = self.serve(NOTIFY_SOCKET=str(self.folder / "notify"), WATCHDOG_USEC="200000")
+        self.assertIn("STATUS=5 of 6 models ready", self.heard("READY=1\n"))
+        for _ in range(3):
+            self.heard("WATCHDOG=1")
+        server.process.send_signal(signal.SIGHUP)
+        self.heard("RELOADING=1\n")
+        self.heard("READY=1\n")
+        server.process.send_signal(signal.SIGTERM)
+        self.heard("STOPPING=1\n")
+        self.assertEqual(server.process.wait(), 0)
+
+    def test_abstract_socket_is_told(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as abstract:
+            name = f"inferd-test-{os.getpid()}"
+            abstract.bind("\0" + name)
+            abstract.settimeout(support.ANSWER_SECONDS)
+            self.serve(NOTIFY_SOCKET="@" + name)
+            self.assertTrue(any(abstract.recv(4096).startswith(b"READY=1") for _ in range(20)))
+
+    def test_pings_meant_for_another_process_are_not_sent(self):
+        server = self.serve(NOTIFY_SOCKET=str(self.folder / "notify"), WATCHDOG_USEC="100000", WATCHDOG_PID="1")
+        self.heard("READY=1\n")
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.process.wait(), 0)
+        self.manager.settimeout(0)
+        rest = []
+        try:
+            while True:
+                rest.append(self.manager.recv(4096).decode())
+        except BlockingIOError:
+            pass
+        self.assertNotIn("WATCHDOG=1", rest)
+
+    def test_log_is_json_when_asked(self):
+        server = self.serve("--log-format=json")
+        lines = [json.loads(line) for line in server.log_text().splitlines() if line.startswith("{")]
+        loaded = [line for line in lines if line["event"] == "model loaded"]
+        self.assertIn(("simple", 3, "info"), [(e["name"], e["version"], e["level"]) for e in loaded])
+
+    def test_journal_gets_priorities(self):
+        # support.Server gives the program a file as standard error: name it as systemd names the journal's socket.
+        real, info = tempfile.TemporaryFile, {}
+
+        def remember():
+            file = real()
+            status = os.fstat(file.fileno())
+            info["JOURNAL_STREAM"] = f"{status.st_dev}:{status.st_ino}"
+            os.environ.update(info)
+            return file
+
+        with mock.patch.dict(os.environ), mock.patch("tempfile.TemporaryFile", remember):
+            server = self.serve()
+        self.assertIn("\n<6>model loaded name=simple version=3 ", server.log_text())
+        self.assertRegex(server.log_text(), "<3>model not loaded name=broken ")
+
+    def test_settings_come_from_a_file_and_hangup_reads_it_again(self):
+        settings = self.folder / "inferd.conf"
+        settings.write_text("# test\nlog-verbose = 0\nid = from-a-file\n")
+        server = self.serve("--config", settings, NOTIFY_SOCKET=str(self.folder / "notify"))
+        self.heard("READY=1\n")
+        self.assertEqual(json.loads(server.ask("GET", "/v2").data)["name"], "from-a-file")
+        self.assertNotIn("request answered", server.log_text())
+        settings.write_text("log-verbose = 1\nid = another\n")
+        server.process.send_signal(signal.SIGHUP)
+        self.heard("READY=1\n")
+        self.assertEqual(json.loads(server.ask("GET", "/v2").data)["name"], "from-a-file")   # needs a restart, and says so
+        self.assertIn("setting needs a restart to change name=id", server.log_text())
+        self.assertIn("request answered", server.log_text())
+        settings.write_text("log-verbose = loud\n")
+        server.process.send_signal(signal.SIGHUP)
+        self.heard("READY=1\n")
+        self.assertIn("settings not read again, everything stays reason=", server.log_text())
+        self.assertEqual(server.ask("GET", "/v2/health/live").status, 200)
+
+
+if __name__ == "__main__":
+    unittest.main()
