@@ -139,9 +139,41 @@ static void begin_reread(struct ifd_server *server)
     }
 }
 
+static void after_turn(void *arg)
+{
+    ifd_service_flush(arg);
+}
+
+static struct ifd_http_options http_options(struct ifd_server *server)
+{
+    const struct ifd_server_options *o = &server->options;
+    return (struct ifd_http_options){
+        .alloc = o->alloc,
+        .request_alloc = &server->request_quota.alloc,
+        .loop = server->loop,
+        .api = server->api,
+        .log = o->log,
+        .metrics = ifd_metrics_server(server->metrics),
+        .access_log = server->access_log,
+        .after_turn = after_turn,
+        .after_turn_arg = server->service,
+        .max_connections = o->config->max_connections,
+        .max_connections_per_address = o->config->max_connections_per_address,
+        .max_header_bytes = o->config->max_header_bytes,
+        .header_timeout_secs = o->config->header_timeout_secs,
+        .receive_timeout_secs = o->config->receive_timeout_secs,
+        .send_timeout_secs = o->config->send_timeout_secs,
+        .min_receive_rate = o->config->min_receive_rate,
+        .min_send_rate = o->config->min_send_rate,
+        .idle_timeout_secs = o->config->idle_timeout_secs,
+    };
+}
+
 static void settings_applied(void *context)
 {
     struct ifd_server *server = context;
+    const struct ifd_http_options http = http_options(server);
+    ifd_http_change_limits(server->http, &http);
     if (strcmp(server->options.config->model_control_mode, "poll") == 0 && !server->is_stopping) {
         ifd_repo_poll(server->repo);
     }
@@ -430,11 +462,6 @@ static enum ifd_code create_tasks(struct ifd_server *server, struct ifd_err *err
                                    &server->completions, o->alloc, &server->image_tasks, err);
 }
 
-static void after_turn(void *arg)
-{
-    ifd_service_flush(arg);
-}
-
 static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_server_options *o = &server->options;
@@ -460,26 +487,7 @@ static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err
     if (code) {
         return code;
     }
-    const struct ifd_http_options http = {
-        .alloc = o->alloc,
-        .request_alloc = &server->request_quota.alloc,
-        .loop = server->loop,
-        .api = server->api,
-        .log = o->log,
-        .metrics = ifd_metrics_server(server->metrics),
-        .access_log = server->access_log,
-        .after_turn = after_turn,
-        .after_turn_arg = server->service,
-        .max_connections = o->config->max_connections,
-        .max_connections_per_address = o->config->max_connections_per_address,
-        .max_header_bytes = o->config->max_header_bytes,
-        .header_timeout_secs = o->config->header_timeout_secs,
-        .receive_timeout_secs = o->config->receive_timeout_secs,
-        .send_timeout_secs = o->config->send_timeout_secs,
-        .min_receive_rate = o->config->min_receive_rate,
-        .min_send_rate = o->config->min_send_rate,
-        .idle_timeout_secs = o->config->idle_timeout_secs,
-    };
+    const struct ifd_http_options http = http_options(server);
     return ifd_http_create(&http, &server->http, err);
 }
 

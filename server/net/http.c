@@ -41,6 +41,17 @@ enum ifd_code ifd_http_create(const struct ifd_http_options *options, struct ifd
     return IFD_OK;
 }
 
+void ifd_http_change_limits(struct ifd_http *http, const struct ifd_http_options *options)
+{
+    http->options.max_connections_per_address = options->max_connections_per_address;
+    http->options.header_timeout_secs = options->header_timeout_secs;
+    http->options.receive_timeout_secs = options->receive_timeout_secs;
+    http->options.send_timeout_secs = options->send_timeout_secs;
+    http->options.min_receive_rate = options->min_receive_rate;
+    http->options.min_send_rate = options->min_send_rate;
+    http->options.idle_timeout_secs = options->idle_timeout_secs;
+}
+
 /* as: what the listener is. */
 static enum ifd_code serve(struct ifd_http *http, int fd, const struct ifd_listener *as,
                            struct ifd_err *err)

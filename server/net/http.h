@@ -37,6 +37,9 @@ struct ifd_http_options {
 
 IFD_NODISCARD enum ifd_code ifd_http_create(const struct ifd_http_options *options,
                                             struct ifd_http **ret_http, struct ifd_err *err);
+/** Takes over from options what may change while connections are open: all times, all rates, and the connections of one
+ *  address. */
+void ifd_http_change_limits(struct ifd_http *http, const struct ifd_http_options *options);
 /** No exchange may be waiting for its answer any more. Connections are closed. NULL is fine. */
 void ifd_http_destroy(struct ifd_http *http);
 

@@ -256,6 +256,27 @@ static void hangup_takes_live_settings_and_keeps_all_when_the_file_is_wrong(void
     EXPECT(rmdir(folder) == 0);
 }
 
+static void hangup_changes_limits_of_open_connections(void)
+{
+    struct live live;
+    char option[160];
+    make_folder();
+    put("inferd.conf", "http-idle-timeout-secs = 3600\n");
+    (void)snprintf(option, sizeof(option), "--config=%s", in_folder("inferd.conf"));
+    live_start(&live, (const char *const[]){option, NULL});
+    int fd = client_connect(&live);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_INT(client_read(fd).status, 200);
+    put("inferd.conf", "http-idle-timeout-secs = 1\n");
+    ifd_server_reread(live.server);
+    EXPECT(client_is_closed(fd)); /* waits for it */
+    (void)close(fd);
+    live_stop(&live);
+    remove_file("inferd.conf");
+    EXPECT(rmdir(folder) == 0);
+}
+
 static void log_levels_change_on_the_admin_socket_only(void)
 {
     struct live live;
@@ -287,6 +308,7 @@ int main(int argc, char **argv)
         T(service_manager_hears_ready_pings_reload_and_stop),
         T(manager_that_is_gone_hurts_nobody),
         T(storm_of_hangups_loses_no_request_and_no_line),
+        T(hangup_changes_limits_of_open_connections),
         T(log_levels_change_on_the_admin_socket_only),
         T(hangup_takes_live_settings_and_keeps_all_when_the_file_is_wrong),
     };
