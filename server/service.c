@@ -387,11 +387,11 @@ _Static_assert((int)IFD_OUTCOME_COUNT == IFD_METRIC_OUTCOMES, "obs names every o
 
 static void begun(struct ifd_service *service, struct ifd_model_ref *ref)
 {
-    struct ifd_metric_set *metrics =
-        ((struct ifd_served *)((struct ifd_version *)ref)->served)->metrics;
+    const struct ifd_served *served = ((struct ifd_version *)ref)->served;
     (void)service;
-    ifd_metric_add(metrics, IFD_METRIC_ACCEPTED, 0, 1);
-    ifd_metric_add(metrics, IFD_METRIC_INFLIGHT, 0, 1);
+    ifd_metric_add(served->metrics, IFD_METRIC_ACCEPTED, 0, 1);
+    ifd_metric_add(served->metrics, IFD_METRIC_INFLIGHT, 0, 1);
+    ifd_workers_expect(served->workers);
 }
 
 static void ended(struct ifd_service *service, struct ifd_model_ref *ref,

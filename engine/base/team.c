@@ -25,6 +25,7 @@ struct crew {
     struct ifd_mutex mutex; /* guards sleeping only */
     struct ifd_cond wake;
     atomic_uint sleepers;
+    atomic_uint expected; /* raised by ifd_team_expect */
 };
 
 struct helper {
@@ -42,31 +43,37 @@ static void relax(void)
 #endif
 }
 
-static void sleep_until_changed(struct crew *crew, unsigned seen)
+/* Also returns when a run is expected; the number of those is what the caller gives next time. */
+static unsigned sleep_until_changed(struct crew *crew, unsigned seen, unsigned expected)
 {
     ifd_mutex_lock(&crew->mutex);
     atomic_fetch_add(&crew->sleepers, 1);
-    while (atomic_load(&crew->generation) == seen && !atomic_load(&crew->stop)) {
+    while (atomic_load(&crew->generation) == seen && !atomic_load(&crew->stop) &&
+           atomic_load(&crew->expected) == expected) {
         ifd_cond_wait(&crew->wake, &crew->mutex);
     }
     atomic_fetch_sub(&crew->sleepers, 1);
     ifd_mutex_unlock(&crew->mutex);
+    return atomic_load(&crew->expected);
 }
 
 static void helper_main(void *arg)
 {
     struct helper *helper = arg;
     struct crew *crew = helper->crew;
-    unsigned seen = 0;
+    unsigned seen = 0, expected = 0;
     for (;;) {
         for (int i = 0; i < SPIN_COUNT && atomic_load(&crew->generation) == seen; i++) {
             relax();
         }
         if (atomic_load(&crew->generation) == seen) {
-            sleep_until_changed(crew, seen);
+            expected = sleep_until_changed(crew, seen, expected);
         }
         if (atomic_load(&crew->stop)) {
             return;
+        }
+        if (atomic_load(&crew->generation) == seen) {
+            continue; /* a run is expected: spin for it */
         }
         seen++;
         if (helper->index < crew->count) {
@@ -101,6 +108,15 @@ static void crew_run(const struct ifd_team *team, ifd_team_fn fn, void *arg)
     fn(arg, 0, team->count);
     while (atomic_load(&crew->working) != 0) {
         relax();
+    }
+}
+
+void ifd_team_expect(const struct ifd_team *team)
+{
+    struct crew *crew = team->context;
+    if (atomic_load(&crew->sleepers) != 0) {
+        atomic_fetch_add(&crew->expected, 1);
+        wake_sleepers(crew);
     }
 }
 

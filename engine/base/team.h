@@ -20,6 +20,9 @@ IFD_NODISCARD enum ifd_code ifd_team_create(uint32_t count, const struct ifd_all
                                             struct ifd_team **ret_team, struct ifd_err *err);
 void ifd_team_destroy(struct ifd_team *team); /* NULL is fine */
 
+/** A run will come soon: sleeping helpers wake up and spin for a while (50 µs and more). Thread: any, at any time. */
+void ifd_team_expect(const struct ifd_team *team);
+
 struct ifd_cores {
     atomic_uint busy;
     uint32_t count;

@@ -201,6 +201,11 @@ static size_t part_bytes(const struct ifd_model_info *info)
     return ((size_t)info->input_count + info->output_count) * sizeof(struct ifd_tensor);
 }
 
+static void expect(struct ifd_runner *self)
+{
+    ifd_instance_expect(((struct engine_runner *)self)->instance);
+}
+
 static void destroy(struct ifd_runner *self)
 {
     struct engine_runner *runner = (struct engine_runner *)self;
@@ -234,6 +239,7 @@ enum ifd_code ifd_runner_engine(struct ifd_model *model, uint32_t threads, uint3
         return code;
     }
     runner->base.bytes = ifd_instance_bytes(runner->instance);
+    runner->base.expect = threads > 1 ? expect : NULL;
     *ret_runner = &runner->base;
     return IFD_OK;
 }

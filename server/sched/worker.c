@@ -99,6 +99,15 @@ bool ifd_workers_run_here(struct ifd_workers *workers, struct ifd_job *job, uint
     return true;
 }
 
+/* With several instances it is not known which one will run the job, and waking all would cost more than it saves. */
+void ifd_workers_expect(struct ifd_workers *workers)
+{
+    struct ifd_runner *runner = workers->worker[0].runner;
+    if (workers->count == 1 && runner->expect && ifd_queue_is_idle(workers->queue, 1)) {
+        runner->expect(runner);
+    }
+}
+
 /* Keeps the jobs, then lets go what has no earlier job before it any more. Pushing happens under the lock: two workers
  * must not overtake each other. */
 static void complete_in_order(struct ifd_workers *all, struct ifd_job *const *job, uint32_t count)

@@ -11,6 +11,8 @@ struct ifd_runner {
      *  is defined. */
     enum ifd_code (*run)(struct ifd_runner *self, struct ifd_job *const *job, uint32_t count,
                          struct ifd_err *err);
+    /** A run will come soon. May be NULL. Thread: any, also during a run. */
+    void (*expect)(struct ifd_runner *self);
     void (*destroy)(struct ifd_runner *self);
     size_t bytes; /* memory that it holds */
 };
@@ -25,6 +27,8 @@ IFD_NODISCARD enum ifd_code ifd_workers_create(struct ifd_queue *queue,
                                                const struct ifd_alloc *alloc,
                                                struct ifd_workers **ret_workers,
                                                struct ifd_err *err);
+/** A job will come soon: lets an idle runner prepare, unless others have to run first. Thread: loop. */
+void ifd_workers_expect(struct ifd_workers *workers);
 /** Gives probe to completions when every thread has come to take from the queue since this call. One probe at a time; the
  *  queue is open, but may be closed before it is back. Thread: loop. */
 void ifd_workers_probe(struct ifd_workers *workers, struct ifd_completion *probe);

@@ -169,6 +169,10 @@ struct ifd_io {
 IFD_NODISCARD enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_io *io,
                                              uint32_t io_count, struct ifd_err *err);
 
+/** A run will come soon (a request's header is there): helpers that sleep wake up meanwhile. Thread: any, also during a
+ *  run. */
+void ifd_instance_expect(const struct ifd_instance *instance);
+
 /** Bytes that this instance holds. */
 size_t ifd_instance_bytes(const struct ifd_instance *instance);
 

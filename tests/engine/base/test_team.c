@@ -63,6 +63,32 @@ static void sleeping_helpers_wake(void)
     ifd_team_destroy(team);
 }
 
+/* A helper that is told to expect a run and gets none sleeps again; runs and wishes may come at any time. */
+static void helpers_that_expect_a_run_still_run_everything_once(void)
+{
+    struct ifd_team *team = NULL;
+    struct ifd_err err = {0};
+    struct work work = {0};
+    REQUIRE_OK(ifd_team_create(3, ifd_alloc_system(), &team, &err), &err);
+    for (int round = 0; round < 60; round++) {
+        struct timespec pause = {.tv_nsec = round % 3 == 0 ? 1000000 : 20000};
+        ifd_team_expect(team);
+        (void)nanosleep(&pause, NULL);
+        ifd_team_expect(team);
+        for (int runs = 0; runs < round % 4; runs++) {
+            team->run(team, count_up, &work);
+        }
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        EXPECT_INT(work.done[i], 15 * (0 + 1 + 2 + 3));
+    }
+    ifd_team_expect(team);
+    ifd_team_destroy(team);
+    REQUIRE_OK(ifd_team_create(1, ifd_alloc_system(), &team, &err), &err);
+    ifd_team_expect(team);
+    ifd_team_destroy(team);
+}
+
 static void a_run_may_have_fewer_threads_than_the_team(void)
 {
     struct ifd_team *team = NULL;
@@ -121,6 +147,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(every_index_runs_once_and_sees_what_was_written_before),
         T(sleeping_helpers_wake),
+        T(helpers_that_expect_a_run_still_run_everything_once),
         T(a_run_may_have_fewer_threads_than_the_team),
         T(cores_are_shared_and_a_run_has_one_at_least),
         T(missing_memory_leaves_nothing_behind),
