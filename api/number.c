@@ -294,17 +294,86 @@ static inline const char *scan_short(const char *at, const char *end, uint64_t *
     return at + bits / 8 + 1;
 }
 
+/* The number in bytes first … comma-1 of text, digits by value: at most three of them. UINT32_MAX if they are not, or begin
+ * with a zero that does not stand alone. */
+static inline uint32_t value_of_three(uint64_t text, unsigned first, unsigned comma)
+{
+    const unsigned count = comma - first;
+    const uint64_t digits = text >> 8 * first;
+    if (count - 1 > 2 || (count > 1 && (digits & 0xff) == 0)) {
+        return UINT32_MAX;
+    }
+    const uint32_t aligned = (uint32_t)(digits << 8 * (3 - count)); /* hundreds, tens, ones */
+    return (aligned & 0xff) * 100 + (aligned >> 8 & 0xff) * 10 + (aligned >> 16 & 0xff);
+}
+
+/* Two numbers of at most three digits with their commas, as pictures are full of: one load and one step for both. NULL if
+ * it is anything else. */
+static inline const char *scan_pair(const char *at, const char *end, uint32_t *ret_a,
+                                    uint32_t *ret_b)
+{
+    const uint64_t ones = 0x0101010101010101, high = ones << 7;
+    uint64_t text = 0;
+    if (end - at < 8) {
+        return NULL;
+    }
+    memcpy(&text, at, sizeof(text));
+    const uint64_t other = text ^ ones * ',';
+    const uint64_t commas = (other - ones) & ~other & high;
+    const uint64_t second = commas & (commas - 1);
+    if (second == 0) {
+        return NULL;
+    }
+    const unsigned a = (unsigned)__builtin_ctzll(commas) / 8,
+                   b = (unsigned)__builtin_ctzll(second) / 8;
+    const uint64_t inside = ((uint64_t)1 << 8 * b) - 1; /* the bytes in front of the second comma */
+    const uint64_t digits = (text ^ ones * '0') & inside & ~((uint64_t)0xff << 8 * a);
+    if (((digits + ones * 0x76) | digits) & high) {
+        return NULL; /* a byte above 9 */
+    }
+    *ret_a = value_of_three(digits, 0, a);
+    *ret_b = value_of_three(digits, a + 1, b);
+    return at + b + 1;
+}
+
+/* Numbers from 0 to high. */
+static size_t run_bytes(const char **at, const char *end, uint32_t high, uint8_t *to, size_t count)
+{
+    const char *next =
+        *at; /* not *at: stores of bytes might change that, as far as a compiler knows */
+    size_t i = 0;
+    while (count - i >= 2) {
+        uint32_t a = 0, b = 0;
+        const char *behind = scan_pair(next, end, &a, &b);
+        if (!behind || a > high || b > high) {
+            break;
+        }
+        to[i++] = (uint8_t)a;
+        to[i++] = (uint8_t)b;
+        next = behind;
+    }
+    *at = next;
+    return i;
+}
+
 size_t ifd_number_run_integers(const char **at, const char *end, int64_t low, int64_t high,
                                size_t bytes, void *to, size_t count)
 {
+    const char *here = *at;
     size_t i = 0;
-    for (; i < count; i++) {
+    while (i < count) {
         uint64_t digits = 0;
         int32_t exponent = 0;
         bool negative = false;
-        const char *next = scan_short(*at, end, &digits);
+        if (bytes == 1) {
+            i += run_bytes(&here, end, (uint32_t)high, (uint8_t *)to + i, count - i);
+            if (i == count) {
+                break;
+            }
+        }
+        const char *next = scan_short(here, end, &digits);
         if (!next) {
-            next = scan_plain(*at, end, &digits, &exponent, &negative);
+            next = scan_plain(here, end, &digits, &exponent, &negative);
         }
         if (!next || exponent != 0 || digits > INT64_MAX) {
             break;
@@ -314,13 +383,11 @@ size_t ifd_number_run_integers(const char **at, const char *end, int64_t low, in
             break;
         }
         /* the low bytes are the value: machines are little-endian, as tensors on the wire */
-        if (bytes == 1) { /* pictures: not worth a call */
-            ((uint8_t *)to)[i] = (uint8_t)value;
-        } else {
-            memcpy((uint8_t *)to + i * bytes, &value, bytes);
-        }
-        *at = skip_spaces(next, end);
+        memcpy((uint8_t *)to + i * bytes, &value, bytes);
+        i++;
+        here = skip_spaces(next, end);
     }
+    *at = here;
     return i;
 }
 
@@ -382,25 +449,36 @@ size_t ifd_print_s64(char *text, int64_t value)
     return 1 + ifd_print_u64(text + 1, 0 - (uint64_t)value);
 }
 
+/* Every value of eight bits with a comma behind it, in four characters each. */
+#define TEN(tens, rest)                                                                            \
+    tens "0," rest tens "1," rest tens "2," rest tens "3," rest tens "4," rest tens "5," rest tens \
+         "6," rest tens "7," rest tens "8," rest tens "9," rest
+#define HUNDRED(hundreds, rest)                                                                    \
+    TEN(hundreds "1", rest)                                                                        \
+    TEN(hundreds "2", rest)                                                                        \
+    TEN(hundreds "3", rest)                                                                        \
+    TEN(hundreds "4", rest)                                                                        \
+    TEN(hundreds "5", rest)                                                                        \
+    TEN(hundreds "6", rest)                                                                        \
+    TEN(hundreds "7", rest)                                                                        \
+    TEN(hundreds "8", rest)                                                                        \
+    TEN(hundreds "9", rest)
+static const char byte_texts[] =
+    TEN("", "  ") HUNDRED("", " ") TEN("10", "") HUNDRED("1", "") TEN("20", "") HUNDRED("2", "");
+#undef HUNDRED
+#undef TEN
+
 size_t ifd_print_run_8(char *text, const void *value, bool is_signed, size_t count)
 {
     char *at = text;
     for (size_t i = 0; i < count; i++) {
         const uint8_t byte = ((const uint8_t *)value)[i];
         const bool negative = is_signed && byte > INT8_MAX;
-        const uint32_t size = negative ? 256u - byte : byte;
+        const size_t size = negative ? 256u - byte : byte;
         *at = '-';
         at += negative;
-        /* three digits and a comma as a little-endian word; zeros in front are shifted out: no branch, since the lengths of
-         * numbers cannot be foreseen */
-        const uint32_t hundreds = size / 100;
-        uint16_t pair = 0;
-        memcpy(&pair, digit_pairs + (size_t)(size - hundreds * 100) * 2, sizeof(pair));
-        const uint32_t word = ('0' + hundreds) | (uint32_t)pair << 8 | (uint32_t)',' << 24;
-        const uint32_t dropped = (uint32_t)(size < 100) + (size < 10);
-        const uint32_t kept = word >> (8 * dropped);
-        memcpy(at, &kept, sizeof(kept));
-        at += 4 - dropped;
+        memcpy(at, byte_texts + 4 * size, 4); /* all four: lengths cannot be foreseen */
+        at += 2 + (size > 9) + (size > 99);
     }
     return (size_t)(at - text) - (count > 0);
 }

@@ -309,6 +309,32 @@ static void every_short_integer_is_read(void)
     }
 }
 
+static void pairs_of_bytes_are_read(void)
+{
+    static const char *const bad[] = {"00", "007", "256", "1000", "1.", "-1",
+                                      "1 ", "",    "a",   ":",    "1e"};
+    char text[64];
+    uint8_t to[3] = {0};
+    const char *at = NULL;
+    for (int a = 0; a < 256; a++) {
+        for (int b = 0; b < 256; b++) {
+            int size = snprintf(text, sizeof(text), "%d,%d,%d,0]", a, b, a);
+            at = text;
+            EXPECT_INT(ifd_number_run_integers(&at, text + size, 0, 255, 1, to, 3), 3);
+            EXPECT(to[0] == a && to[1] == b && to[2] == a && strcmp(at, "0]") == 0);
+        }
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        for (int place = 0; place < 3; place++) {
+            (void)snprintf(text, sizeof(text), "%s,%s,%s,99,99,99", place == 0 ? bad[i] : "12",
+                           place == 1 ? bad[i] : "3", place == 2 ? bad[i] : "255");
+            at = text;
+            EXPECT_INT(ifd_number_run_integers(&at, text + strlen(text), 0, 255, 1, to, 3), place);
+            EXPECT(at == text + (place == 0 ? 0 : place == 1 ? 3 : 5));
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -323,6 +349,7 @@ int main(int argc, char **argv)
         T(all_values_of_eight_bits_are_printed_in_a_row),
         T(runs_of_integers_are_read),
         T(every_short_integer_is_read),
+        T(pairs_of_bytes_are_read),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

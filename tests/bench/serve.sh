@@ -28,10 +28,13 @@ venv=${SERVE_VENV:-$work/venv}
 results=$work/results.jsonl
 export PEERS_RUN=$work/run FOREIGN=${FOREIGN:-0.1} PYTHONDONTWRITEBYTECODE=1
 mkdir -p "$work" "$PEERS_RUN"
-[ -x "$venv/triton/bin/python" ] && [ -e "$venv/backends/identity/libtriton_identity.so" ] || "$peers/setup.sh" "$venv"
+if [ ! -x "$venv/triton/bin/python" ] || [ ! -e "$venv/backends/identity/libtriton_identity.so" ]; then
+    "$peers/setup.sh" "$venv"
+fi
 python3 "$peers/body.py" make "$work/bodies"
 # shellcheck source=/dev/null
 . "$peers/lib.sh"
+# shellcheck disable=SC2154
 trap 'for name in triton mlserver nginx inferd; do ! own_pid "$name" >/dev/null || stop "$name"; done' EXIT
 
 # measure.py with another bound for the work of others
