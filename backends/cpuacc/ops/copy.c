@@ -121,19 +121,50 @@ static void copy_parts(const struct ifd_acc_step *step, const uint8_t *in, uint8
     }
 }
 
-/* All of the output, the part that is copied afterwards included. */
-static void fill(const struct ifd_acc_copy *copy, uint8_t *out)
+static bool fills_with_bytes(const struct ifd_acc_copy *copy)
 {
     bool is_byte = true;
     for (size_t i = 1; i < copy->element; i++) {
         is_byte = is_byte && copy->fill[i] == copy->fill[0];
     }
-    if (is_byte) {
+    return is_byte;
+}
+
+/* All of the output, the part that is copied afterwards included. */
+static void fill(const struct ifd_acc_copy *copy, uint8_t *out)
+{
+    if (fills_with_bytes(copy)) {
         memset(out, copy->fill[0], copy->out_bytes);
         return;
     }
     for (size_t i = 0; i < copy->out_bytes; i += copy->element) {
         memcpy(out + i, copy->fill, copy->element);
+    }
+}
+
+/* Is it rows that become longer, and nothing else? */
+static bool pads_rows(const struct ifd_acc_copy *copy)
+{
+    const int64_t element = (int64_t)copy->element;
+    return copy->fills && fills_with_bytes(copy) && copy->rank == 2 &&
+           copy->in_stride[1] == element && copy->out_stride[1] == element &&
+           copy->dim[0] * copy->out_stride[0] == (int64_t)copy->out_bytes &&
+           copy->out_offset + copy->dim[1] * element <= copy->out_stride[0];
+}
+
+static void run_pad_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct ifd_acc_copy *copy = step->params;
+    const struct ifd_acc_range range = ifd_acc_share(frame, (size_t)copy->dim[0], 1);
+    const size_t before = (size_t)copy->out_offset, row = (size_t)copy->dim[1] * copy->element;
+    const size_t whole = (size_t)copy->out_stride[0], after = whole - before - row;
+    const uint8_t *in = ifd_acc_in(step, frame, 0);
+    in += copy->in_offset + (int64_t)range.begin * copy->in_stride[0];
+    uint8_t *out = (uint8_t *)ifd_acc_out(step, frame) + range.begin * whole;
+    for (size_t i = range.begin; i < range.end; i++, in += copy->in_stride[0], out += whole) {
+        memset(out, copy->fill[0], before);
+        memcpy(out + before, in, row);
+        memset(out + before + row, copy->fill[0], after);
     }
 }
 
@@ -182,7 +213,8 @@ enum ifd_code ifd_acc_add_copy(struct ifd_acc_lowering *lowering, const struct i
     for (uint32_t d = 0; d < mine->rank; d++) {
         bytes *= (size_t)mine->dim[d];
     }
-    step->max_threads = mine->fills ? 1 : (uint32_t)(bytes / 8192) + 1;
+    step->run = pads_rows(mine) ? run_pad_rows : run_copy;
+    step->max_threads = mine->fills && step->run == run_copy ? 1 : (uint32_t)(bytes / 8192) + 1;
     ifd_acc_name_step(lowering, is_transposed(mine) ? "copy transposed" : "copy", 0, "%s", name);
     return IFD_OK;
 }
