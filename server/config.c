@@ -285,7 +285,7 @@ static enum ifd_code parse_line(struct ifd_str line, struct ifd_config *ret, str
 static enum ifd_code parse_file(const char *path, struct ifd_config *ret, struct ifd_err *err)
 {
     enum ifd_code code = read_text(path, ret->file_text, sizeof(ret->file_text), err);
-    struct ifd_str rest = ifd_str(ret->file_text);
+    struct ifd_str rest = code ? (struct ifd_str){0} : ifd_str(ret->file_text);
     for (unsigned number = 1; rest.data && !code; number++) {
         struct ifd_str line = ifd_str_part(&rest, '\n');
         line.size -= line.size > 0 && line.data[line.size - 1] == '\r';
