@@ -83,6 +83,9 @@ enum ifd_next ifd_request_headers(struct ifd_transfer *t, const struct ifd_gate 
     t->exchange.received_ns = ifd_monotonic_ns();
     t->since_ms = t->receive_pace.since_ms = ifd_http_now_ms(t->listener->http);
     if (why) {
+        if (status == 431) {
+            ifd_count_limit(t->listener->metrics, IFD_LIMIT_HEADER);
+        }
         return refuse(t, gate, status, why);
     }
     if (t->listener->page) {

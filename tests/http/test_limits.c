@@ -200,6 +200,7 @@ static void body_that_memory_has_no_room_for_is_refused_before_it_is_read(void)
     EXPECT_INT(answer.status, 503);
     EXPECT_HAS(answer.head, "Retry-After: 1\r\n");
     EXPECT_HAS(answer.body, "no memory for a body of 393216 bytes");
+    EXPECT(live_metric(&live, "\ninferd_limit_hits_total{limit=\"request-memory\"} ") >= 1);
     EXPECT(client_is_closed(fd[2]));
     (void)close(fd[2]);
     EXPECT_INT(client_get(&live, "/v2/health/live").status, 200);
@@ -260,10 +261,13 @@ static void header_may_be_as_large_as_it_says_and_no_larger(void)
         EXPECT_INT(ask_with_header(&live, limit - 1), 200);
         EXPECT_INT(ask_with_header(&live, limit), 200);
         EXPECT_INT(ask_with_header(&live, limit + 1), 431);
+        static const char hits[] = "\ninferd_limit_hits_total{limit=\"http-max-header-size\"} ";
+        EXPECT_INT(live_metric(&live, hits), 1);
         /* also where the library has no more room, and while the client is still sending */
         for (size_t bytes = limit + 1000; bytes < 100000; bytes += 1999) {
             EXPECT_INT(ask_with_header(&live, bytes), 431);
         }
+        EXPECT_INT(live_metric(&live, hits), 1 + (99999 - (long long)limit - 1000) / 1999 + 1);
         live_stop(&live);
     }
 }
