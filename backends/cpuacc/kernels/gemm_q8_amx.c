@@ -11,6 +11,7 @@
 
 enum {
     PIECE = 16,
+    AHEAD_PIECES = 32,
     ROWS_MIN = 4,  /* shorter pieces, */
     DEPTH_MIN = 28 /* and shorter sums, are faster with VNNI */
 };
@@ -49,12 +50,15 @@ struct pieces {
     const uint8_t *start[2];
     size_t taps, steps, step, a_stride, tap_stride;
     const int8_t *weights;
+    const int8_t *
+        next; /* weights to come, of which every step fetches `ahead` lines into the second-level cache */
+    size_t ahead;
     int32_t (*sums)[PIECE][4][16];
 };
 
 /* Multiplies `count` pieces with `vectors` vectors of a block of nv, from vector j on. */
-INLINE void multiply(const struct pieces *p, const size_t count, const size_t j,
-                     const size_t vectors, const size_t nv)
+INLINE void multiply(struct pieces *p, const size_t count, const size_t j, const size_t vectors,
+                     const size_t nv)
 {
     const size_t row_bytes = 64 * nv;
     const int8_t *w = p->weights + 64 * j;
@@ -82,6 +86,9 @@ INLINE void multiply(const struct pieces *p, const size_t count, const size_t j,
             a += p->step;
             b += p->step;
             w += p->step / 4 * row_bytes;
+            for (size_t i = 0; i < p->ahead; i++, p->next += 64) {
+                _mm_prefetch(p->next, _MM_HINT_T1);
+            }
         }
     }
     _tile_stored(0, p->sums[0][0][j], sizeof(p->sums[0][0]));
@@ -96,7 +103,7 @@ INLINE void multiply(const struct pieces *p, const size_t count, const size_t j,
     }
 }
 
-INLINE void multiply_all(const struct pieces *p, const size_t count, const size_t nv)
+INLINE void multiply_all(struct pieces *p, const size_t count, const size_t nv)
 {
     for (size_t j = 0; j + 2 <= nv; j += 2) {
         multiply(p, count, j, 2, nv);
@@ -150,10 +157,16 @@ INLINE void run_lines(const struct ifd_gemm_args *args, struct job *job, size_t 
     uint8_t *out = job->out;
     const size_t a_line = (len + PIECE - 1) / PIECE, count = args->m / len * a_line;
     size_t first[2] = {0, 0};
+    /* weights that few rows use are waited for, unless they are fetched while those before them are at work */
+    const size_t visits = (count + 1) / 2 * ((nv + 1) / 2) * p.taps * p.steps;
+    if (visits > 0 && count <= AHEAD_PIECES) {
+        p.next = job->weights + header->block_bytes;
+        p.ahead = (header->block_bytes / 64 + visits - 1) / visits;
+    }
     for (size_t i = 0; i < count; i += 2) {
         const size_t pieces = i + 1 < count ? 2 : 1;
         for (size_t k = 0; k < pieces; k++) {
-            size_t y = (i + k) / a_line, x = (i + k) % a_line * PIECE;
+            size_t y = (i + k) / a_line, x = (i + k) % a_line * rows;
             x = x + rows > len ? len - rows : x;
             first[k] = y * len + x;
             p.start[k] = (const uint8_t *)args->a + y * args->row_stride + x * args->a_stride;
@@ -214,7 +227,8 @@ static void run_amx(const struct ifd_gemm_args *args)
                                   size_t) = {run_lines_1, run_lines_2, run_lines_3, run_lines_4};
     const struct ifd_packed *header = args->packed;
     const size_t len = args->row_len != 0 && args->row_len < args->m ? args->row_len : args->m;
-    const size_t rows = len < PIECE ? len : PIECE;
+    /* pieces of equal length: what they overlap is done twice */
+    const size_t a_line = (len + PIECE - 1) / PIECE, rows = (len + a_line - 1) / a_line;
     const size_t depth = (size_t)header->taps * (size_t)header->private_[IFD_PACKED_DEPTH];
     if (args->rows || rows < ROWS_MIN || depth < DEPTH_MIN) {
         run(args);
