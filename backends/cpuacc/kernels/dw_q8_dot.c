@@ -135,28 +135,9 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
     }
 }
 
-/* The common case, once for each way to finish. */
-static void line_two(const struct job *job, size_t y)
-{
-    const int finish = job->header->private_[IFD_PACKED_FINISH];
-    if (finish == IFD_FINISH_EXACT) {
-        line_3x3(job, y, 2, 1, IFD_FINISH_EXACT);
-    } else if (finish == IFD_FINISH_EXACT_SIGN) {
-        line_3x3(job, y, 2, 1, IFD_FINISH_EXACT_SIGN);
-    } else {
-        line_3x3(job, y, 2, 1, finish);
-    }
-}
-
-static void line_one(const struct job *job, size_t y)
-{
-    line_3x3(job, y, 1, 1, job->header->private_[IFD_PACKED_FINISH]);
-}
-
-static void line_strided(const struct job *job, size_t y)
-{
-    line_3x3(job, y, 1, 2, job->header->private_[IFD_PACKED_FINISH]);
-}
+LINE_BY_FINISH(line_two, line_3x3, 2, 1)
+LINE_BY_FINISH(line_one, line_3x3, 1, 1)
+LINE_BY_FINISH(line_strided, line_3x3, 1, 2)
 
 static void line_any(const struct job *job, size_t y)
 {

@@ -205,7 +205,8 @@ INLINE void add_column(int32x4_t sum[][2], const struct column *column, const in
 }
 
 /* One or two output lines with stride 1, or one with stride 2: sums of three positions are open. */
-INLINE void wide_line_3x3(const struct job *job, size_t y, const size_t lines, const size_t stride)
+INLINE void wide_line_3x3(const struct job *job, size_t y, const size_t lines, const size_t stride,
+                          const int finish)
 {
     struct line line = start_line(job, y);
     UNROLL for (size_t r = 0; r < lines + 2; r++)
@@ -249,7 +250,7 @@ INLINE void wide_line_3x3(const struct job *job, size_t y, const size_t lines, c
         add_column(next, &c, w, 0, lines);
         UNROLL for (size_t i = 0; i < lines; i++)
         {
-            store(&line, line.finish, a[i], i, x);
+            store(&line, finish, a[i], i, x);
             UNROLL for (size_t j = 0; j < 2; j++)
             {
                 a[i][j] = stride == 1 ? b[i][j] : next[i][j];
@@ -259,20 +260,22 @@ INLINE void wide_line_3x3(const struct job *job, size_t y, const size_t lines, c
     }
 }
 
-static void wide_line_3x3_two(const struct job *job, size_t y)
-{
-    wide_line_3x3(job, y, 2, 1);
-}
-
-static void wide_line_3x3_one(const struct job *job, size_t y)
-{
-    wide_line_3x3(job, y, 1, 1);
-}
-
-static void wide_line_3x3_strided(const struct job *job, size_t y)
-{
-    wide_line_3x3(job, y, 1, 2);
-}
+/* A line function NAME with `finish` a constant in the usual cases. */
+#define LINE_BY_FINISH(name, line, ...)                                                            \
+    static void name(const struct job *job, size_t y)                                              \
+    {                                                                                              \
+        const int finish = job->header->private_[IFD_PACKED_FINISH];                               \
+        if (finish == IFD_FINISH_EXACT) {                                                          \
+            line(job, y, __VA_ARGS__, IFD_FINISH_EXACT);                                           \
+        } else if (finish == IFD_FINISH_EXACT_SIGN) {                                              \
+            line(job, y, __VA_ARGS__, IFD_FINISH_EXACT_SIGN);                                      \
+        } else {                                                                                   \
+            line(job, y, __VA_ARGS__, finish);                                                     \
+        }                                                                                          \
+    }
+LINE_BY_FINISH(wide_line_3x3_two, wide_line_3x3, 2, 1)
+LINE_BY_FINISH(wide_line_3x3_one, wide_line_3x3, 1, 1)
+LINE_BY_FINISH(wide_line_3x3_strided, wide_line_3x3, 1, 2)
 
 /* Any window, tap by tap. */
 static void wide_line_any(const struct job *job, size_t y)
