@@ -128,12 +128,14 @@ INLINE void add_inputs(const struct rows *rows, size_t k, const float *w, vf sum
     }
     UNROLL for (int lane = 0; lane < VF_LANES; lane++, w += VF_LANES * nv)
     {
-        UNROLL for (size_t j = 0; j < nv; j++)
+        UNROLL for (size_t j = 0; j < nv; j += 2) /* one instruction loads two vectors */
         {
-            const vf column = vf_load(w + VF_LANES * j);
-            UNROLL for (size_t i = 0; i < mr; i++)
+            const size_t next = j + 1 < nv ? j + 1 : j;
+            const vf column[2] = {vf_load(w + VF_LANES * j), vf_load(w + VF_LANES * next)};
+            UNROLL for (size_t i = 0; i < mr * (next - j + 1); i++)
             {
-                sum[i][j] = vf_fma_lane(column, x[i], lane, sum[i][j]);
+                vf *to = &sum[i % mr][j + i / mr];
+                *to = vf_fma_lane(column[i / mr], x[i % mr], lane, *to);
             }
         }
     }

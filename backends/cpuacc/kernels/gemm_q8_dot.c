@@ -24,12 +24,14 @@ INLINE int32x4_t dot(int32x4_t sum, int8x16_t column, int8x16_t a, const int lan
 INLINE const int8_t *step(const int8_t *w, const int8x16_t *a, const size_t mr, const size_t nv,
                           const int lane, int32x4_t SUMS)
 {
-    UNROLL for (size_t j = 0; j < nv; j++)
+    UNROLL for (size_t j = 0; j < nv; j += 2) /* one instruction loads two vectors */
     {
-        const int8x16_t column = vld1q_s8(w + 16 * j);
-        UNROLL for (size_t i = 0; i < mr; i++)
+        const size_t next = j + 1 < nv ? j + 1 : j;
+        const int8x16_t column[2] = {vld1q_s8(w + 16 * j), vld1q_s8(w + 16 * next)};
+        UNROLL for (size_t i = 0; i < mr * (next - j + 1); i++)
         {
-            sum[i][j] = dot(sum[i][j], column, a[i], lane);
+            int32x4_t *to = &sum[i % mr][j + i / mr];
+            *to = dot(*to, column[i / mr], a[i % mr], lane);
         }
     }
     return w + 16 * nv;
