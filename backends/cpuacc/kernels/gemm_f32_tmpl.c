@@ -344,10 +344,12 @@ static void run_block(struct job *job, size_t nv, int is_last)
             ((part->t_end - part->t_begin - 1) * header->k + part->k_end - part->k_begin) * row *
             sizeof(float);
         const int ends = part->is_last && is_last;
-        job->fetch = ends ? args->next : (const unsigned char *)job->weights + bytes;
+        const unsigned char *here = (const unsigned char *)job->weights;
+        const unsigned char *next = ends ? args->next : here + bytes;
         size_t fetches = ends ? args->next_bytes : bytes;
         /* few rows: the weights are all there is to wait for, and come in order anyway */
-        fetches = job->fetch && args->m >= 8 ? fetches : 0;
+        fetches = next && args->m >= 8 ? fetches : 0;
+        job->fetch = next ? next : here;
         run_part(job, nv, fetches < PART_BYTES_MAX ? fetches : PART_BYTES_MAX);
     } while (!job->part.is_last);
 }
