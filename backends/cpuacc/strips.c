@@ -143,7 +143,7 @@ static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t i, size_t
            lowering->wiring[i + 1].in[1] != value && storage->place.where == IFD_ACC_SCRATCH &&
            storage->first == i && storage->last == i + 1 && from->batch == to->batch &&
            from->out_h == to->in_h && from->out_line == to->in_line &&
-           storage->bytes >= cache / 4 && packed_bytes(lowering, i) <= cache / 4 &&
+           storage->bytes >= cache / 8 && packed_bytes(lowering, i) <= cache / 4 &&
            packed_bytes(lowering, i + 1) <= cache / 4;
 }
 

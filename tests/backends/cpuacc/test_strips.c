@@ -169,7 +169,7 @@ static void compare(build_fn build, size_t cache, uint32_t chained)
 
 static void blocks_of_several_strides_are_equal(void)
 {
-    compare(blocks, (size_t)256 << 10, 3);
+    compare(blocks, (size_t)256 << 10, 4);
 }
 
 static void sums_in_the_memory_of_their_operand_are_equal(void)
