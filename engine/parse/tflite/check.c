@@ -124,6 +124,13 @@ static enum ifd_code check_dims(const struct check *c, uint32_t index)
     return IFD_OK;
 }
 
+int64_t ifd_tflite_zero_point(const struct ifd_tflite_tensor *tensor, uint32_t index)
+{
+    int64_t zero_point = 0;
+    memcpy(&zero_point, tensor->zero_point + index * sizeof(zero_point), sizeof(zero_point));
+    return zero_point;
+}
+
 /* The numbers that a zero point of a type may be; false for types that are not quantized, whatever a file says. */
 static bool zero_point_range(int32_t type, int64_t *ret_min, int64_t *ret_max)
 {
@@ -169,9 +176,10 @@ static enum ifd_code check_quantization(const struct check *c, uint32_t index)
             return ifd_fail(c->err, IFD_CORRUPT, "tensor %u " NAME_FORMAT ": scale %u is %g", index,
                             t->name, i, (double)t->scale[i]);
         }
-        if (t->zero_point[i] < min || t->zero_point[i] > max) {
+        const int64_t zero_point = ifd_tflite_zero_point(t, i);
+        if (zero_point < min || zero_point > max) {
             return ifd_fail(c->err, IFD_CORRUPT, "tensor %u " NAME_FORMAT ": zero point %u is %lld",
-                            index, t->name, i, (long long)t->zero_point[i]);
+                            index, t->name, i, (long long)zero_point);
         }
     }
     return IFD_OK;

@@ -25,6 +25,8 @@ struct build {
         *aligned; /* per buffer: where its content lies aligned and padded; tensors may share one */
     size_t
         copy_bytes_left; /* what copies may add up to: buffers that overlap must not multiply a file */
+    const int32_t *zeros; /* zero points of all tensors that have none but 0 */
+    uint32_t zero_count;
     struct ifd_err *err;
 };
 
@@ -74,20 +76,45 @@ static enum ifd_code check_usable(const struct build *b, const struct ifd_tflite
     return IFD_OK;
 }
 
-/* Scales stay in the file; zero points become 32-bit. Floats are not quantized, whatever the file says of them. */
-static enum ifd_code read_quantization(const struct build *b, const struct ifd_tflite_tensor *t,
-                                       struct ifd_desc *desc)
+/* Zero points as 32-bit numbers. Those of weights are all 0 as a rule: tensors share these. */
+static enum ifd_code read_zero_points(struct build *b, const struct ifd_tflite_tensor *t,
+                                      const int32_t **ret)
 {
-    if (t->scale_count == 0 || !(IFD_TFLITE_QUANTIZED & IFD_BIT(desc->dtype))) {
+    struct ifd_arena *arena = b->graph->arena;
+    bool is_zero = true;
+    for (uint32_t i = 0; i < t->scale_count && is_zero; i++) {
+        is_zero = ifd_tflite_zero_point(t, i) == 0;
+    }
+    if (is_zero && t->scale_count <= b->zero_count) {
+        *ret = b->zeros;
         return IFD_OK;
     }
-    struct ifd_arena *arena = b->graph->arena;
     int32_t *zero_point = ifd_arena_take_array(arena, t->scale_count, sizeof(*zero_point));
     if (!zero_point) {
         return ifd_arena_fail(arena, t->scale_count * sizeof(*zero_point), b->err);
     }
-    for (uint32_t i = 0; i < t->scale_count; i++) {
-        zero_point[i] = (int32_t)t->zero_point[i];
+    if (is_zero) {
+        b->zeros = zero_point;
+        b->zero_count = t->scale_count;
+    }
+    for (uint32_t i = 0; i < t->scale_count && !is_zero; i++) {
+        zero_point[i] = (int32_t)ifd_tflite_zero_point(t, i);
+    }
+    *ret = zero_point;
+    return IFD_OK;
+}
+
+/* Scales stay in the file. Floats are not quantized, whatever the file says of them. */
+static enum ifd_code read_quantization(struct build *b, const struct ifd_tflite_tensor *t,
+                                       struct ifd_desc *desc)
+{
+    const int32_t *zero_point = NULL;
+    if (t->scale_count == 0 || !(IFD_TFLITE_QUANTIZED & IFD_BIT(desc->dtype))) {
+        return IFD_OK;
+    }
+    const enum ifd_code code = read_zero_points(b, t, &zero_point);
+    if (code != IFD_OK) {
+        return code;
     }
     desc->quant =
         (struct ifd_quant){.scale = t->scale, .zero_point = zero_point, .count = t->scale_count};

@@ -21,6 +21,9 @@ IFD_NODISCARD enum ifd_code ifd_tflite_check(const struct ifd_tflite_model *mode
 /** A name shows up in messages, logs and dumps: it must be one line of UTF-8. */
 bool ifd_tflite_is_plain(const char *name);
 
+/** Zero point number index of a tensor that has it. */
+int64_t ifd_tflite_zero_point(const struct ifd_tflite_tensor *tensor, uint32_t index);
+
 /** Content of a buffer, wherever it lies; {NULL, 0} for an empty one. false if it reaches outside the file. */
 bool ifd_tflite_content(const struct ifd_tflite_buffer *buffer, struct ifd_bytes file,
                         struct ifd_bytes *ret);

@@ -343,16 +343,9 @@ void read_operator(const fb::Operator *op, struct ifd_tflite_operator *out, size
 void read_zero_points(const flatbuffers::Vector<int64_t> *v, struct ifd_tflite_tensor *out,
                       Reader &r)
 {
-    uint32_t count = v ? v->size() : 0;
-    if (count == 0 || !r.account(count * sizeof(int64_t))) {
-        return;
-    }
-    auto *copy = r.take<int64_t>(count);
-    if (copy) {
-        std::memcpy(copy, v->Data(),
-                    count * sizeof(int64_t)); // 8-byte elements may lie on 4-byte addresses
-        out->zero_point = copy;
-        out->zero_point_count = count;
+    if (v && v->size() > 0 && r.account(v->size() * sizeof(int64_t))) {
+        out->zero_point = v->Data();
+        out->zero_point_count = v->size();
     }
 }
 

@@ -29,7 +29,8 @@ struct ifd_tflite_tensor {
     struct ifd_tflite_ints signature; /* shape with -1 for free dimensions; often absent */
     const float *scale;
     uint32_t scale_count;
-    const int64_t *zero_point; /* in the arena */
+    const uint8_t
+        *zero_point; /* int64_t each, in the file: on 4-byte addresses (ifd_tflite_zero_point) */
     uint32_t zero_point_count;
     int32_t quantized_dimension;
     bool custom_quantization, is_variable, is_sparse;
