@@ -141,15 +141,19 @@ static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
     const struct ifd_desc *weights = node->input[1].desc;
     int32_t *multiplier = ifd_acc_params(lowering, product->channels, sizeof(*multiplier));
     int32_t *shift = ifd_acc_params(lowering, product->channels, sizeof(*shift));
-    double *real = ifd_acc_params(lowering, product->channels, sizeof(*real));
-    if (!multiplier || !shift || !real) {
+    const bool is_real = lowering->view->exact && node->op == IFD_OP_FULLY_CONNECTED;
+    double *real = is_real ? ifd_acc_params(lowering, product->channels, sizeof(*real)) : NULL;
+    if (!multiplier || !shift || (is_real && !real)) {
         return ifd_fail(err, IFD_NOMEM, "no memory for %zu scales", product->channels);
     }
     for (uint32_t i = 0; i < product->channels; i++) {
         int exponent = 0;
-        real[i] = factor(node, round, i);
-        ifd_fixed_from_real(real[i], &multiplier[i], &exponent);
+        const double scale = factor(node, round, i);
+        ifd_fixed_from_real(scale, &multiplier[i], &exponent);
         shift[i] = exponent;
+        if (is_real) {
+            real[i] = scale;
+        }
     }
     struct ifd_requant *requant = &product->requant;
     *requant = (struct ifd_requant){
@@ -163,7 +167,7 @@ static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
         .round = lowering->view->exact || IFD_Q8_EXACT ? round : IFD_ROUND_FAST,
     };
     (void)ifd_acc_clamp_q8(activation, &node->output[0], &requant->out_min, &requant->out_max);
-    if (lowering->view->exact && node->op == IFD_OP_FULLY_CONNECTED) {
+    if (is_real) {
         requant->round = IFD_ROUND_NONE;
         product->real = real;
     }
