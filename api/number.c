@@ -279,7 +279,7 @@ static inline const char *scan_short(const char *at, const char *end, uint64_t *
     memcpy(&text, at, sizeof(text));
     const uint64_t other = text ^ ones * ',';
     const uint64_t comma = (other - ones) & ~other & ones << 7;
-    if (comma == 0 || comma == 0x80) {
+    if (comma == 0 || (comma & 0x80) != 0) {
         return NULL;
     }
     const unsigned bits = (unsigned)__builtin_ctzll(comma) - 7; /* of the digits */
