@@ -49,7 +49,8 @@ static void admit(struct ifd_listener *l, int fd, const struct sockaddr_storage 
 {
     const struct ifd_http_options *o = &l->http->options;
     const struct ifd_client client = client_of(at);
-    if (l->connections >= o->max_connections) {
+    bool is_probe = l->connections >= o->max_connections;
+    if (l->connections >= o->max_connections + IFD_PROBES_MAX) {
         ifd_count_limit(l->metrics, IFD_LIMIT_CONNECTIONS);
         refuse(l, fd, 503, "too many connections", IFD_REFUSAL_CONNECTIONS);
         return;
@@ -63,7 +64,10 @@ static void admit(struct ifd_listener *l, int fd, const struct sockaddr_storage 
     l->accepting = ifd_connection_begin(l, fd, &client);
     if (!l->accepting) {
         refuse(l, fd, 503, "no memory for a connection", IFD_REFUSAL_MEMORY);
-    } else if (!ifd_mhd_take(l, fd, (const struct sockaddr *)at, size)) {
+        return;
+    }
+    l->accepting->is_probe = is_probe;
+    if (!ifd_mhd_take(l, fd, (const struct sockaddr *)at, size)) {
         ifd_metric_add(l->metrics, IFD_METRIC_CONNECTIONS_REFUSED, IFD_REFUSAL_MEMORY, 1);
     }
 }

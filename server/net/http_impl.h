@@ -23,6 +23,8 @@
 #define IFD_LISTENERS_MAX 4
 /** How often clients are looked at. */
 #define IFD_SWEEP_MS UINT64_C(250)
+/** Connections beyond the bound that may ask one thing, how the server is, so that probes get through. */
+#define IFD_PROBES_MAX 8
 /** Request targets up to this length cost no memory beside the transfer's. */
 #define IFD_URI_KEPT 256
 /** Connections that linger at a time; more are closed the short way. */
@@ -81,6 +83,7 @@ struct ifd_connection {
         dirty_ms; /* since when a request trickles in whose first line is not complete; 0: none */
     bool is_fresh, is_ending; /* no request yet; shut down, the library does not know yet */
     bool wants_linger;
+    bool is_probe; /* beyond the bound */
 };
 
 struct ifd_listener {

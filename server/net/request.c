@@ -30,7 +30,8 @@ static enum ifd_http_method method_of(const char *method)
  * nothing behind it is read as a request. */
 bool ifd_request_closes(const struct ifd_transfer *t)
 {
-    return t->exchange.response.close_connection || t->is_chunked || t->listener->http->is_draining;
+    return t->exchange.response.close_connection || t->is_chunked || t->connection->is_probe ||
+           t->listener->http->is_draining;
 }
 
 static enum ifd_next answered(struct ifd_transfer *t)
@@ -72,6 +73,12 @@ static void count_body_limit(const struct ifd_transfer *t, enum ifd_code code)
                    code == IFD_TOO_LARGE);
 }
 
+/* What a full server still answers. */
+static bool is_probe_path(struct ifd_str path)
+{
+    return ifd_str_equal(path, "/v2/health/live") || ifd_str_equal(path, "/v2/health/ready");
+}
+
 enum ifd_next ifd_request_headers(struct ifd_transfer *t, const struct ifd_gate *gate,
                                   const char *method, const char *why, int status)
 {
@@ -87,6 +94,12 @@ enum ifd_next ifd_request_headers(struct ifd_transfer *t, const struct ifd_gate 
             ifd_count_limit(t->listener->metrics, IFD_LIMIT_HEADER);
         }
         return refuse(t, gate, status, why);
+    }
+    if (t->connection->is_probe && !is_probe_path(t->exchange.path)) {
+        ifd_count_limit(t->listener->metrics, IFD_LIMIT_CONNECTIONS);
+        ifd_metric_add(t->listener->metrics, IFD_METRIC_CONNECTIONS_REFUSED,
+                       IFD_REFUSAL_CONNECTIONS, 1);
+        return refuse(t, gate, 503, "too many connections");
     }
     if (t->listener->page) {
         t->listener->page(t->listener->page_arg, &t->exchange);

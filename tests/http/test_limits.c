@@ -317,6 +317,33 @@ static void body_may_be_as_large_as_it_says_and_no_larger(void)
     live_stop(&live);
 }
 
+static void full_server_still_says_that_it_lives(void)
+{
+    struct live live;
+    int fd[12];
+    live_start(&live, (const char *const[]){"--http-max-connections=2", NULL});
+    /* Two that are allowed and eight that may only ask how it is; the rest is refused unheard. */
+    for (int i = 0; i < 12; i++) {
+        fd[i] = client_connect(&live);
+        REQUIRE(fd[i] >= 0);
+    }
+    for (int i = 10; i < 12; i++) {
+        EXPECT_INT(client_read(fd[i]).status, 503);
+    }
+    for (int i = 0; i < 10; i++) {
+        client_send_text(fd[i], client_infer_text("echo", i));
+        EXPECT_INT(client_read(fd[i]).status, i < 2 ? 200 : 503);
+        EXPECT(i < 2 || client_is_closed(fd[i]));
+    }
+    live_wait_for_metric(&live, "\ninferd_http_connections_open ", 2);
+    EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
+    EXPECT_INT(client_get(&live, "/v2/models/echo/ready").status, 503);
+    for (int i = 0; i < 12; i++) {
+        (void)close(fd[i]);
+    }
+    live_stop(&live);
+}
+
 static void a_thousand_idle_connections_leave_room(void)
 {
     struct live live;
@@ -354,6 +381,7 @@ int main(int argc, char **argv)
         T(header_may_be_as_large_as_it_says_and_no_larger),
         T(fields_may_be_as_many_as_they_may_and_no_more),
         T(body_may_be_as_large_as_it_says_and_no_larger),
+        T(full_server_still_says_that_it_lives),
         T(a_thousand_idle_connections_leave_room),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -228,7 +228,8 @@ static void reaching_the_most_connections_is_counted(void)
     REQUIRE(fd >= 0);
     client_send_text(fd, client_infer_text("echo", 1));
     EXPECT_INT(client_read(fd).status, 200);
-    struct answer answer = client_get(&live, "/v2/health/live");
+    EXPECT_INT(client_get(&live, "/v2/health/live").status, 200);
+    struct answer answer = client_get(&live, "/v2");
     EXPECT_INT(answer.status, 503);
     EXPECT_HAS(answer.head, "Retry-After: 1\r\n");
     EXPECT_HAS(answer.body, "{\"error\":\"too many connections\"}");
