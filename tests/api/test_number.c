@@ -335,6 +335,32 @@ static void pairs_of_bytes_are_read(void)
     }
 }
 
+/* A wrong number at every place of a long run. */
+static void rows_of_bytes_are_read_up_to_what_is_wrong(void)
+{
+    static const char *const bad[] = {"00", "007", "256", "999", "1000", "1.", "-1",
+                                      "1 ", "",    "a",   ":",   "/",    "1e", "12a"};
+    char text[256];
+    uint8_t to[24] = {0};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        for (int place = 0; place < 20; place++) {
+            int at = 0, want_used = 0;
+            for (int k = 0; k < 24; k++) {
+                want_used = k == place ? at : want_used;
+                at += k == place ? snprintf(text + at, sizeof(text) - (size_t)at, "%s,", bad[i])
+                                 : snprintf(text + at, sizeof(text) - (size_t)at, "%d,",
+                                            (k + place) * 37 % 256);
+            }
+            const char *end = text + at, *next = text;
+            EXPECT_INT(ifd_number_run_integers(&next, end, 0, 255, 1, to, 24), place);
+            EXPECT_INT(next - text, want_used);
+            for (int k = 0; k < place; k++) {
+                EXPECT_INT(to[k], (k + place) * 37 % 256);
+            }
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -350,6 +376,7 @@ int main(int argc, char **argv)
         T(runs_of_integers_are_read),
         T(every_short_integer_is_read),
         T(pairs_of_bytes_are_read),
+        T(rows_of_bytes_are_read_up_to_what_is_wrong),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
