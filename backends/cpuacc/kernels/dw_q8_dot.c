@@ -120,18 +120,25 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
         w[i] = vld1q_s8((const int8_t *)job->weights + 16 * i);
     }
     int64_t ix = -(int64_t)args->pad_left;
-    struct four_rows a = load_rows(&line, ix), b = load_rows(&line, ix + apart), c;
-    for (size_t x = 0; x < line.out_w; x++, ix += advance) {
-        if (stride == 0) {
-            a = load_rows(&line, ix);
+    struct four_rows column[3] = {load_rows(&line, ix), load_rows(&line, ix + apart)};
+    for (size_t x = 0; x < line.out_w; x += 3) { /* the columns take turns */
+        UNROLL for (size_t t = 0; t < 3; t++, ix += advance)
+        {
+            const size_t first = stride == 1 ? t : 2 * t % 3;
+            struct four_rows *a = &column[first], *b = &column[(first + 1) % 3],
+                             *c = &column[(first + 2) % 3];
+            if (x + t >= line.out_w) {
+                break;
+            }
+            if (stride == 0) {
+                *a = load_rows(&line, ix);
+            }
+            if (stride != 1) {
+                *b = load_rows(&line, ix + apart);
+            }
+            *c = load_rows(&line, ix + 2 * apart);
+            output_3x3(&line, a, b, c, w, x + t, lines, finish);
         }
-        if (stride != 1) {
-            b = load_rows(&line, ix + apart);
-        }
-        c = load_rows(&line, ix + 2 * apart);
-        output_3x3(&line, &a, &b, &c, w, x, lines, finish);
-        a = stride == 1 ? b : c;
-        b = c;
     }
 }
 

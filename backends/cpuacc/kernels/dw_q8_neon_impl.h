@@ -167,7 +167,11 @@ INLINE void start_sum(const struct line *line, int32x4_t *sum)
 INLINE void add_tap(int32x4_t *sum, int16x8_t a, int16x8_t w)
 {
     sum[0] = vmlal_s16(sum[0], vget_low_s16(a), vget_low_s16(w));
+#if defined(__aarch64__)
+    sum[1] = vmlal_high_s16(sum[1], a, w);
+#else
     sum[1] = vmlal_s16(sum[1], vget_high_s16(a), vget_high_s16(w));
+#endif
 }
 
 /* One position of `lines` lines from the rows of its three columns. */
@@ -178,16 +182,16 @@ struct column {
 INLINE struct column load_column(const struct line *line, int64_t x, const size_t rows)
 {
     struct column column;
-    const int inside = x >= 0 && x < line->in_w;
-    UNROLL for (size_t r = 0; r < rows; r++)
-    {
-        column.v[r] = vmovl_s8(line->zero);
-    }
-    if (inside) {
+    if (x < 0 || x >= line->in_w) {
         UNROLL for (size_t r = 0; r < rows; r++)
         {
-            column.v[r] = vmovl_s8(vld1_s8(line->row[r] + x * (int64_t)line->step[r]));
+            column.v[r] = vmovl_s8(line->zero);
         }
+        return column;
+    }
+    UNROLL for (size_t r = 0; r < rows; r++)
+    {
+        column.v[r] = vmovl_s8(vld1_s8(line->row[r] + x * (int64_t)line->step[r]));
     }
     return column;
 }

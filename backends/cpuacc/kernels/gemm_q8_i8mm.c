@@ -9,12 +9,16 @@
 INLINE const int8_t *step(const int8_t *w, const int8x16_t *a, const size_t mr, const size_t nv,
                           int32x4_t SUMS)
 {
-    UNROLL for (size_t j = 0; j < 2 * nv; j++)
+    UNROLL for (size_t j = 0; j < 2 * nv; j += 2) /* one instruction loads two vectors */
     {
-        const int8x16_t column = vld1q_s8(w + 16 * j);
+        const int8x16_t first = vld1q_s8(w + 16 * j), second = vld1q_s8(w + 16 * j + 16);
         UNROLL for (size_t i = 0; i < GROUPS(mr); i++)
         {
-            sum[i][j] = vmmlaq_s32(sum[i][j], a[i], column);
+            sum[i][j] = vmmlaq_s32(sum[i][j], a[i], first);
+        }
+        UNROLL for (size_t i = 0; i < GROUPS(mr); i++)
+        {
+            sum[i][j + 1] = vmmlaq_s32(sum[i][j + 1], a[i], second);
         }
     }
     return w + 32 * nv;

@@ -6,54 +6,52 @@
 #define KR     1
 #define WEIGHT int16_t
 
-/* sum + column * a[lane], of the columns' lower and upper half. */
-INLINE int32x4_t add_low(int32x4_t sum, int16x8_t column, int16x4_t a, const int lane)
-{
-    const int16x4_t x = vget_low_s16(column);
-    switch (lane) {
-    case 0:
-        return vmlal_lane_s16(sum, x, a, 0);
-    case 1:
-        return vmlal_lane_s16(sum, x, a, 1);
-    case 2:
-        return vmlal_lane_s16(sum, x, a, 2);
-    default:
-        return vmlal_lane_s16(sum, x, a, 3);
-    }
-}
-
+/* sum + half of the columns * a[lane] */
 #if defined(__aarch64__)
-#define ADD_HIGH(sum, column, a, lane) vmlal_high_lane_s16(sum, column, a, lane)
+#define ADD(lane)                                                                                  \
+    (high ? vmlal_high_laneq_s16(sum, column, a, lane)                                             \
+          : vmlal_laneq_s16(sum, vget_low_s16(column), a, lane))
 #else
-#define ADD_HIGH(sum, column, a, lane) vmlal_lane_s16(sum, vget_high_s16(column), a, lane)
+#define ADD(lane)                                                                                  \
+    vmlal_lane_s16(sum, high ? vget_high_s16(column) : vget_low_s16(column),                       \
+                   (lane) < 4 ? vget_low_s16(a) : vget_high_s16(a), (lane) % 4)
 #endif
-INLINE int32x4_t add_high(int32x4_t sum, int16x8_t column, int16x4_t a, const int lane)
+INLINE int32x4_t add(int32x4_t sum, int16x8_t column, const int high, int16x8_t a, const int lane)
 {
     switch (lane) {
     case 0:
-        return ADD_HIGH(sum, column, a, 0);
+        return ADD(0);
     case 1:
-        return ADD_HIGH(sum, column, a, 1);
+        return ADD(1);
     case 2:
-        return ADD_HIGH(sum, column, a, 2);
+        return ADD(2);
+    case 3:
+        return ADD(3);
+    case 4:
+        return ADD(4);
+    case 5:
+        return ADD(5);
+    case 6:
+        return ADD(6);
     default:
-        return ADD_HIGH(sum, column, a, 3);
+        return ADD(7);
     }
 }
 
 /* Adds one input of every row: the lane of its vector. */
-INLINE const int16_t *step(const int16_t *w, const int16x4_t *a, const size_t mr, const size_t nv,
+INLINE const int16_t *step(const int16_t *w, const int16x8_t *a, const size_t mr, const size_t nv,
                            const int lane, int32x4_t SUMS)
 {
+    int16x8_t column[WIDE / 2]; /* one instruction loads two */
     UNROLL for (size_t j = 0; j < nv; j += 2)
     {
-        const int16x8_t column = vld1q_s16(w + 4 * j);
+        column[j / 2] = vld1q_s16(w + 4 * j);
+    }
+    UNROLL for (size_t j = 0; j < nv; j++)
+    {
         UNROLL for (size_t i = 0; i < mr; i++)
         {
-            sum[i][j] = add_low(sum[i][j], column, a[i], lane);
-            if (j + 1 < nv) {
-                sum[i][j + 1] = add_high(sum[i][j + 1], column, a[i], lane);
-            }
+            sum[i][j] = add(sum[i][j], column[j / 2], j % 2, a[i], lane);
         }
     }
     return w + 4 * nv;
@@ -63,34 +61,23 @@ INLINE const int16_t *sum_tap(const int16_t *w, const unsigned char *const *a, s
                               size_t depth, const size_t mr, const size_t nv, int32x4_t SUMS)
 {
     const size_t end = offset + depth;
+    int16x8_t x[TALL];
     for (; offset + 8 <= end; offset += 8) {
-        int16x8_t x[TALL];
-        int16x4_t half[TALL];
         UNROLL for (size_t i = 0; i < mr; i++)
         {
             x[i] = vmovl_s8(vld1_s8((const int8_t *)a[i] + offset));
-            half[i] = vget_low_s16(x[i]);
         }
-        UNROLL for (int lane = 0; lane < 4; lane++)
+        UNROLL for (int lane = 0; lane < 8; lane++)
         {
-            w = step(w, half, mr, nv, lane, sum);
-        }
-        UNROLL for (size_t i = 0; i < mr; i++)
-        {
-            half[i] = vget_high_s16(x[i]);
-        }
-        UNROLL for (int lane = 0; lane < 4; lane++)
-        {
-            w = step(w, half, mr, nv, lane, sum);
+            w = step(w, x, mr, nv, lane, sum);
         }
     }
     for (; offset < end; offset++) {
-        int16x4_t one[TALL];
         UNROLL for (size_t i = 0; i < mr; i++)
         {
-            one[i] = vdup_n_s16(((const int8_t *)a[i])[offset]);
+            x[i] = vdupq_n_s16(((const int8_t *)a[i])[offset]);
         }
-        w = step(w, one, mr, nv, 0, sum);
+        w = step(w, x, mr, nv, 0, sum);
     }
     return w;
 }
