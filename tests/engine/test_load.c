@@ -47,8 +47,13 @@ static struct ifd_tensor make_input(const struct ifd_port *port, int64_t batch,
     tensor.capacity = tensor.bytes;
     tensor.data = calloc(tensor.bytes + 1, 1);
     REQUIRE(tensor.data != NULL);
-    for (size_t i = 0; random && i < tensor.bytes; i++) {
-        ((uint8_t *)tensor.data)[i] = (uint8_t)test_random_u64(random);
+    const bool is_f32 = tensor.dtype == IFD_F32; /* numbers: which NaN comes out is no promise */
+    for (size_t i = 0; random && i < (is_f32 ? tensor.bytes / sizeof(float) : tensor.bytes); i++) {
+        if (is_f32) {
+            ((float *)tensor.data)[i] = test_random_f32(random, -1, 1);
+        } else {
+            ((uint8_t *)tensor.data)[i] = (uint8_t)test_random_u64(random);
+        }
     }
     return tensor;
 }
