@@ -1,4 +1,4 @@
-/** A clock that goes only when told. Thread: one at a time. */
+/** A clock that goes only when told. Thread: any, after init. */
 #ifndef INFERD_TESTS_SUPPORT_FAKE_CLOCK_H
 #define INFERD_TESTS_SUPPORT_FAKE_CLOCK_H
 
@@ -6,7 +6,7 @@
 
 struct fake_clock {
     struct ifd_clock clock;
-    uint64_t now_ns;
+    _Atomic uint64_t now_ns;
 };
 
 void fake_clock_init(struct fake_clock *fake, uint64_t now_ns);
