@@ -39,7 +39,6 @@ struct ifd_service {
     struct service_job *spare;
     uint32_t spare_count, deadline_jobs;
     struct ifd_timer *expire;
-    uint64_t inline_ns;       /* shorter runs are not handed to a worker */
     struct ifd_queue *pushed; /* workers do not know yet what was pushed to it */
     bool is_stopping, is_cancelling, is_iso8601;
 };
@@ -331,7 +330,8 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     /* set before the push: a worker may be done with it before push returns */
     request->service_private = job;
     service->deadline_jobs += job->job.deadline_ns > 0;
-    if (ifd_workers_run_here(served->workers, &job->job, service->inline_ns)) {
+    if (service->options.config->inline_identity &&
+        ifd_workers_run_here(served->workers, &job->job)) {
         finish(&job->job.completion);
         return IFD_OK;
     }
@@ -739,7 +739,6 @@ enum ifd_code ifd_service_create(const struct ifd_service_options *options,
         return ifd_fail(err, IFD_NOMEM, "no memory for the service");
     }
     service->options = *options;
-    service->inline_ns = (uint64_t)options->config->inline_run_us * 1000;
     service->info = (struct ifd_server_info){
         .name = options->config->id,
         .version = options->program_version,

@@ -22,46 +22,9 @@ struct ifd_workers {
     uint64_t next_ticket;
     struct ifd_completion *probe;
     atomic_uint probe_away; /* threads that it did not see yet */
-    /* What runs take: time, of inputs of so many bytes. UINT64_MAX: not known yet. */
-    _Atomic uint64_t known_ns, known_bytes;
     uint32_t count;
     struct worker worker[];
 };
-
-static uint64_t input_bytes(struct ifd_job *const *job, uint32_t count)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t k = 0; k < job[i]->input_count; k++) {
-            bytes += job[i]->input[k].bytes;
-        }
-    }
-    return bytes;
-}
-
-/* A slower run counts at once, faster ones little by little: the estimate is rather too high. Two workers may mix up each
- * other's numbers, which the next run puts right. */
-static void learn(struct ifd_workers *all, uint64_t run_ns, uint64_t bytes)
-{
-    uint64_t known_ns = atomic_load_explicit(&all->known_ns, memory_order_relaxed);
-    if (known_ns != UINT64_MAX && run_ns < known_ns) {
-        run_ns = known_ns - (known_ns - run_ns + 7) / 8;
-    }
-    atomic_store_explicit(&all->known_ns, run_ns, memory_order_relaxed);
-    atomic_store_explicit(&all->known_bytes, bytes, memory_order_relaxed);
-}
-
-/* Larger inputs are taken to need more time in proportion. */
-static uint64_t estimate_ns(struct ifd_workers *all, uint64_t bytes)
-{
-    uint64_t ns = atomic_load_explicit(&all->known_ns, memory_order_relaxed);
-    uint64_t known_bytes = atomic_load_explicit(&all->known_bytes, memory_order_relaxed);
-    if (bytes <= known_bytes) {
-        return ns;
-    }
-    uint64_t times = bytes / (known_bytes > 0 ? known_bytes : 1) + 1;
-    return ns > UINT64_MAX / times ? UINT64_MAX : ns * times;
-}
 
 static void run_jobs(struct worker *worker, struct ifd_job *const *job, uint32_t count)
 {
@@ -76,7 +39,6 @@ static void run_jobs(struct worker *worker, struct ifd_job *const *job, uint32_t
     }
     enum ifd_code code = worker->runner->run(worker->runner, job, count, &err);
     uint64_t finished_ns = ifd_now_ns(clock);
-    learn(worker->all, finished_ns - started_ns, input_bytes(job, count));
     for (uint32_t i = 0; i < count; i++) {
         job[i]->code = code;
         job[i]->err = err;
@@ -88,9 +50,9 @@ static void run_jobs(struct worker *worker, struct ifd_job *const *job, uint32_t
     }
 }
 
-bool ifd_workers_run_here(struct ifd_workers *workers, struct ifd_job *job, uint64_t limit_ns)
+bool ifd_workers_run_here(struct ifd_workers *workers, struct ifd_job *job)
 {
-    if (estimate_ns(workers, input_bytes(&job, 1)) > limit_ns || workers->in_order ||
+    if (!workers->worker[0].runner->is_instant || workers->in_order ||
         !ifd_queue_is_idle(workers->queue, workers->count)) {
         return false;
     }
@@ -197,8 +159,6 @@ enum ifd_code ifd_workers_create(struct ifd_queue *queue, struct ifd_runner *con
     workers->completions = completions;
     workers->count = count;
     workers->in_order = in_order;
-    atomic_init(&workers->known_ns, UINT64_MAX);
-    atomic_init(&workers->known_bytes, 0);
     ifd_mutex_init(&workers->order);
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; i < count; i++) {

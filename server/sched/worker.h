@@ -15,6 +15,8 @@ struct ifd_runner {
     void (*expect)(struct ifd_runner *self);
     void (*destroy)(struct ifd_runner *self);
     size_t bytes; /* memory that it holds */
+    bool
+        is_instant; /* computes nothing and touches no data: a run is shorter than handing it over */
 };
 
 struct ifd_workers;
@@ -32,11 +34,10 @@ void ifd_workers_expect(struct ifd_workers *workers);
 /** Gives probe to completions when every thread has come to take from the queue since this call. One probe at a time; the
  *  queue is open, but may be closed before it is back. Thread: loop. */
 void ifd_workers_probe(struct ifd_workers *workers, struct ifd_completion *probe);
-/** Runs job on the calling thread if that is sooner done than handed over: no worker is at work, nothing waits, runs of
- *  late took limit_ns at most, and neither batching nor order has to be kept. False: nothing was done. No completion is
- *  pushed. The caller is the only one who pushes to the queue: that keeps workers off the runner meanwhile. */
-bool ifd_workers_run_here(struct ifd_workers *workers, struct ifd_job *job,
-                          uint64_t limit_ns) IFD_NODISCARD;
+/** Runs job on the calling thread if the runners are instant, no worker is at work, nothing waits, and neither batching nor
+ *  order has to be kept. False: nothing was done. No completion is pushed. The caller is the only one who pushes to the
+ *  queue: that keeps workers off the runner meanwhile. */
+bool ifd_workers_run_here(struct ifd_workers *workers, struct ifd_job *job) IFD_NODISCARD;
 /** The queue must be closed: finishes what is left in it, ends the threads, destroys the runners. NULL is fine. */
 void ifd_workers_destroy(struct ifd_workers *workers);
 

@@ -4,7 +4,7 @@
 #
 #   tests/bench/serve.sh [PART …]     default: nginx triton triton1 triton2 inferd workers mlserver mobilenet own
 #
-# nginx, triton…, mlserver: the peers. inferd: as it comes. workers: inferd with --inline-run-us=0. mobilenet: MobileNetV2 uint8
+# nginx, triton…, mlserver: the peers. inferd: as it comes. workers: inferd with --inline-identity=false. mobilenet: MobileNetV2 uint8
 # on inferd, Triton (Python backend, LiteRT) and MLServer (LiteRT). own: size, start, idle memory, added latency, overload.
 #
 # ROUNDS (5) passes over all parts, each server started anew; SECONDS_A_RUN (3); PATIENCE (30): seconds to wait for a calm machine
@@ -127,7 +127,7 @@ for ((round = 0; round < ${ROUNDS:-5}; round++)); do
         triton1) triton_part "Triton, 1 thread" --http-thread-count=1 ;;
         triton2) triton_part "Triton, 2 threads" --http-thread-count=2 ;;
         inferd) ours_part inferd ;;
-        workers) ours_part "inferd, workers only" --inline-run-us=0 ;;
+        workers) ours_part "inferd, workers only" --inline-identity=false ;;
         mlserver) mlserver_part ;;
         mobilenet) mobilenet_part ;;
         own) ;;

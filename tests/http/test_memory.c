@@ -96,7 +96,7 @@ static void expect_no_allocation(const char *const *options, const void *request
     fail_alloc_finish(&fail);
 }
 
-static const char *const by_workers[] = {"--inline-run-us=0", NULL};
+static const char *const by_workers[] = {"--inline-identity=false", NULL};
 
 static void json_requests_allocate_nothing(void)
 {

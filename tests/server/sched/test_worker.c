@@ -65,8 +65,9 @@ static void begin(struct fixture *f, const struct ifd_batch_rules *rules, uint32
     struct ifd_err err = {0};
     *f = (struct fixture){.input = {.bytes = 10}};
     fake_clock_init(&f->clock, 1000);
-    f->slow = (struct slow){
-        .base = {.run = run_slowly, .destroy = keep}, .clock = &f->clock, .per_byte_ns = 1};
+    f->slow = (struct slow){.base = {.run = run_slowly, .destroy = keep, .is_instant = true},
+                            .clock = &f->clock,
+                            .per_byte_ns = 1};
     ifd_queue_init(&f->queue, rules, JOBS, &f->clock.clock);
     ifd_completions_init(&f->completions, no_wake, NULL);
     for (int i = 0; i < JOBS; i++) {
@@ -94,7 +95,7 @@ static void wait_until_asleep(struct fixture *f, uint32_t workers)
     }
 }
 
-/* Has a worker run a job, so that it is known what runs take. */
+/* Has a worker run a job. */
 static void run_once(struct fixture *f, struct ifd_job *job)
 {
     wait_until_asleep(f, 1);
@@ -122,60 +123,29 @@ static void one_wake_is_enough_for_all_workers_and_jobs(void)
     end(&f);
 }
 
-static void first_request_goes_to_a_worker(void)
+static void instant_run_is_done_by_the_caller(void)
 {
     struct fixture f;
     begin(&f, &alone, 1, false);
     wait_until_asleep(&f, 1);
-    EXPECT(!ifd_workers_run_here(f.workers, &f.job[0], 1000));
-    end(&f);
-}
-
-static void short_run_is_done_by_the_caller(void)
-{
-    struct fixture f;
-    begin(&f, &alone, 1, false);
-    run_once(&f, &f.job[0]);
     uint64_t before_ns = f.clock.now_ns;
-    REQUIRE(ifd_workers_run_here(f.workers, &f.job[1], 10));
+    REQUIRE(ifd_workers_run_here(f.workers, &f.job[1]));
     EXPECT_INT(f.job[1].code, IFD_OK);
     EXPECT_INT(f.job[1].queued_ns, before_ns);
     EXPECT_INT(f.job[1].started_ns, before_ns);
     EXPECT_INT(f.job[1].finished_ns, before_ns + 10);
     ifd_completions_drain(&f.completions);
-    EXPECT_INT(finished, 1); /* the worker's; the caller has its own in hand */
+    EXPECT_INT(finished, 0); /* the caller has it in hand */
     end(&f);
 }
 
-static void long_run_is_left_to_workers_until_runs_are_short_again(void)
+static void run_that_computes_is_left_to_workers(void)
 {
     struct fixture f;
     begin(&f, &alone, 1, false);
-    f.slow.per_byte_ns = 100;
-    run_once(&f, &f.job[0]);
-    EXPECT(!ifd_workers_run_here(f.workers, &f.job[1], 999));
-    f.slow.per_byte_ns = 1;
-    run_once(&f, &f.job[1]);
-    EXPECT(!ifd_workers_run_here(f.workers, &f.job[2], 100)); /* one short run proves little */
-    for (int i = 0; i < 40; i++) {
-        run_once(&f, &f.job[2]);
-    }
-    EXPECT(ifd_workers_run_here(f.workers, &f.job[3], 100));
-    f.slow.per_byte_ns = 100;
-    EXPECT(ifd_workers_run_here(f.workers, &f.job[3], 100)); /* nobody could know */
-    EXPECT(!ifd_workers_run_here(f.workers, &f.job[3], 100));
-    end(&f);
-}
-
-static void larger_input_is_expected_to_take_longer(void)
-{
-    struct fixture f;
-    struct ifd_tensor large = {.bytes = 1000};
-    begin(&f, &alone, 1, false);
-    f.job[1].input = &large;
-    run_once(&f, &f.job[0]);
-    EXPECT(!ifd_workers_run_here(f.workers, &f.job[1], 100));
-    EXPECT(ifd_workers_run_here(f.workers, &f.job[0], 100));
+    f.slow.base.is_instant = false;
+    wait_until_asleep(&f, 1);
+    EXPECT(!ifd_workers_run_here(f.workers, &f.job[0]));
     end(&f);
 }
 
@@ -186,12 +156,12 @@ static void nothing_runs_here_where_requests_wait_batch_or_keep_order(void)
     begin(&f, &alone, 1, false);
     run_once(&f, &f.job[0]);
     REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
-    EXPECT(!ifd_workers_run_here(f.workers, &f.job[1], 1000));
+    EXPECT(!ifd_workers_run_here(f.workers, &f.job[1]));
     end(&f);
 
     begin(&f, &alone, 1, true);
     run_once(&f, &f.job[0]);
-    EXPECT(!ifd_workers_run_here(f.workers, &f.job[1], 1000));
+    EXPECT(!ifd_workers_run_here(f.workers, &f.job[1]));
     end(&f);
 
     begin(&f, &together, 1, false);
@@ -200,14 +170,14 @@ static void nothing_runs_here_where_requests_wait_batch_or_keep_order(void)
     while (finished < 1) {
         ifd_completions_drain(&f.completions);
     }
-    EXPECT(!ifd_workers_run_here(f.workers, &f.job[1], 1000));
+    EXPECT(!ifd_workers_run_here(f.workers, &f.job[1]));
     end(&f);
 }
 
 static void ask_again(void *arg)
 {
     struct fixture *f = arg;
-    EXPECT(!ifd_workers_run_here(f->workers, &f->job[1], 1000));
+    EXPECT(!ifd_workers_run_here(f->workers, &f->job[1]));
 }
 
 static void nothing_runs_here_while_a_worker_is_at_work(void)
@@ -225,10 +195,8 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(one_wake_is_enough_for_all_workers_and_jobs),
-        T(first_request_goes_to_a_worker),
-        T(short_run_is_done_by_the_caller),
-        T(long_run_is_left_to_workers_until_runs_are_short_again),
-        T(larger_input_is_expected_to_take_longer),
+        T(instant_run_is_done_by_the_caller),
+        T(run_that_computes_is_left_to_workers),
         T(nothing_runs_here_where_requests_wait_batch_or_keep_order),
         T(nothing_runs_here_while_a_worker_is_at_work),
     };
