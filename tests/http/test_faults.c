@@ -17,6 +17,7 @@
 
 #define NOBODY      65534
 #define PATIENCE_MS 60000
+#define DROPPED     "\ninferd_access_log_dropped_total "
 
 static void pause_ms(long ms)
 {
@@ -47,27 +48,6 @@ static struct answer post(const struct live *live, const char *path)
     return answer;
 }
 
-static long long metric(const struct live *live, const char *name)
-{
-    static char page[1 << 18];
-    const struct live at_metrics = {.port = live->metrics_port};
-    char line[100];
-    size_t used = 0;
-    int fd = client_connect(&at_metrics);
-    REQUIRE(fd >= 0);
-    client_send_text(fd, "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    for (ssize_t got = 1; got > 0; used += (size_t)got) {
-        got = read(fd, page + used, sizeof(page) - 1 - used);
-        REQUIRE(got >= 0);
-    }
-    page[used] = '\0';
-    (void)close(fd);
-    (void)snprintf(line, sizeof(line), "\n%s ", name);
-    const char *at = strstr(page, line);
-    REQUIRE(at != NULL);
-    return strtoll(at + strlen(line), NULL, 10);
-}
-
 /* ---- the access log ---- */
 
 /* Requests are served, and every line that could not be written is counted. */
@@ -83,7 +63,7 @@ static void expect_lines_lost(const char *path)
     }
     for (int waited = 0; waited < PATIENCE_MS && lost < 20; waited += 10) {
         pause_ms(10);
-        lost = metric(&live, "inferd_access_log_dropped_total");
+        lost = live_metric(&live, DROPPED);
     }
     EXPECT_INT(lost, 20);
     EXPECT_INT(infer(&live, "echo"), 200);
@@ -117,12 +97,10 @@ static void failing_disk_costs_lines_of_the_access_log_and_nothing_else(void)
     for (int i = 0; i < 20; i++) {
         EXPECT_INT(infer(&live, "echo"), 200);
     }
-    for (int waited = 0;
-         waited < PATIENCE_MS && metric(&live, "inferd_access_log_dropped_total") < 20;
-         waited += 10) {
+    for (int waited = 0; waited < PATIENCE_MS && live_metric(&live, DROPPED) < 20; waited += 10) {
         pause_ms(10);
     }
-    EXPECT_INT(metric(&live, "inferd_access_log_dropped_total"), 20);
+    EXPECT_INT(live_metric(&live, DROPPED), 20);
     live_stop(&live);
     (void)close(slave);
 }

@@ -94,15 +94,14 @@ static void full_queue_answers_503_with_retry_after(void)
     live_stop(&live);
 }
 
-static void request_that_waits_too_long_expires(void)
+/* Of two requests for a model that does one at a time, the one that waits gets a timeout. */
+static void one_of_two_expires(const struct live *live, const char *model, useconds_t between_us)
 {
-    struct live live;
-    live_start(&live, NULL);
-    int first = client_connect(&live), second = client_connect(&live);
+    int first = client_connect(live), second = client_connect(live);
     REQUIRE(first >= 0 && second >= 0);
-    client_send_text(first, client_infer_text("hasty", 1));
-    (void)usleep(100000);
-    client_send_text(second, client_infer_text("hasty", 2));
+    client_send_text(first, client_infer_text(model, 1));
+    (void)usleep(between_us);
+    client_send_text(second, client_infer_text(model, 2));
     const struct answer answers[] = {client_read(first), client_read(second)};
     const int late = answers[1].status == 503; /* as a rule the first runs, and the second waits */
     EXPECT_INT(answers[late].status, 503);
@@ -110,6 +109,13 @@ static void request_that_waits_too_long_expires(void)
     EXPECT_INT(answers[1 - late].status, 200);
     (void)close(first);
     (void)close(second);
+}
+
+static void request_that_waits_too_long_expires(void)
+{
+    struct live live;
+    live_start(&live, NULL);
+    one_of_two_expires(&live, "hasty", 100000);
     live_stop(&live);
 }
 
@@ -223,18 +229,7 @@ static void request_without_a_timeout_gets_the_default_one(void)
 {
     struct live live;
     live_start(&live, (const char *const[]){"--default-timeout-ms=100", NULL});
-    int first = client_connect(&live), second = client_connect(&live);
-    REQUIRE(first >= 0 && second >= 0);
-    client_send_text(first, client_infer_text("narrow", 1));
-    (void)usleep(50000);
-    client_send_text(second, client_infer_text("narrow", 2));
-    const struct answer answers[] = {client_read(first), client_read(second)};
-    const int late = answers[1].status == 503; /* as a rule the first runs, and the second waits */
-    EXPECT_INT(answers[late].status, 503);
-    EXPECT_HAS(answers[late].body, "timeout");
-    EXPECT_INT(answers[1 - late].status, 200);
-    (void)close(first);
-    (void)close(second);
+    one_of_two_expires(&live, "narrow", 50000);
     live_stop(&live);
 }
 

@@ -564,35 +564,15 @@ static void killed_at_any_step_of_a_reload_the_next_server_converges(void)
     remove_repository(&world);
 }
 
-/* The value of a series of /metrics without labels of models. */
-static long long metric(const struct world *world, const char *series)
-{
-    static char page[1 << 18];
-    const struct live at_metrics = {.port = world->live.metrics_port};
-    size_t used = 0;
-    int fd = client_connect(&at_metrics);
-    REQUIRE(fd >= 0);
-    client_send_text(fd, "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    for (ssize_t got = 1; got > 0; used += (size_t)got) {
-        got = read(fd, page + used, sizeof(page) - 1 - used);
-        REQUIRE(got >= 0);
-    }
-    page[used] = '\0';
-    (void)close(fd);
-    const char *at = strstr(page, series);
-    REQUIRE(at != NULL);
-    return strtoll(at + strlen(series), NULL, 10);
-}
-
 /* A reload needs room for the old and the new content at once. */
 static void model_beyond_the_memory_budget_is_refused_and_the_old_one_stays(void)
 {
     static struct world world;
     char budget[60];
     begin(&world, (const char *const[]){EXPLICIT, NULL});
-    long long held = metric(&world, "\ninferd_memory_held_bytes ");
+    long long held = live_metric(&world.live, "\ninferd_memory_held_bytes ");
     EXPECT(held > (long long)world.content[0].size);
-    EXPECT(metric(&world, "\ninferd_memory_budget_bytes ") > held);
+    EXPECT(live_metric(&world.live, "\ninferd_memory_budget_bytes ") > held);
     end(&world);
     (void)snprintf(budget, sizeof(budget), "--memory-budget=%lld", held * 3 / 2);
     begin(&world, (const char *const[]){EXPLICIT, budget, NULL});
@@ -603,11 +583,11 @@ static void model_beyond_the_memory_budget_is_refused_and_the_old_one_stays(void
     EXPECT_HAS(answer.body, "failed to load 'sum', file of ");
     EXPECT_HAS(answer.body, " are left (--memory-budget)");
     EXPECT_INT(content_now(&world), 0);
-    EXPECT_INT(metric(&world, "\ninferd_memory_held_bytes "), held);
-    EXPECT_INT(metric(&world, "\ninferd_limit_hits_total{limit=\"memory-budget\"} "), 1);
+    EXPECT_INT(live_metric(&world.live, "\ninferd_memory_held_bytes "), held);
+    EXPECT_INT(live_metric(&world.live, "\ninferd_limit_hits_total{limit=\"memory-budget\"} "), 1);
     EXPECT_INT(post_once(&world, "/v2/repository/models/sum/unload", "").status, 200);
     (void)settle(&world);
-    EXPECT_INT(metric(&world, "\ninferd_memory_held_bytes "), 0);
+    EXPECT_INT(live_metric(&world.live, "\ninferd_memory_held_bytes "), 0);
     EXPECT_INT(load(&world).status, 200);
     EXPECT_INT(content_now(&world), 1);
     end(&world);
