@@ -51,8 +51,8 @@ struct ifd_transfer {
     struct ifd_connection *connection;
     struct ifd_arena arena;
     struct ifd_body body;
-    char uri
-        [IFD_URI_KEPT]; /* longer ones are in the arena, which a request that never comes does not get */
+    /* The target. Longer ones are in the arena, which a request that never comes does not get. */
+    char uri[IFD_URI_KEPT];
     size_t url_bytes, swallowed_bytes, answer_bytes;
     uint64_t since_ms; /* of what it does now: header, body, answer */
     struct ifd_pace receive_pace;
@@ -79,8 +79,8 @@ struct ifd_connection {
     uint64_t since_ms;   /* it was accepted, or its last request was over */
     uint64_t looked_ms;  /* between requests: when seen_bytes was true */
     uint64_t seen_bytes; /* received so far */
-    uint64_t
-        dirty_ms; /* since when a request trickles in whose first line is not complete; 0: none */
+    /* Since when a request trickles in whose first line is not complete; 0: none. */
+    uint64_t dirty_ms;
     bool is_fresh, is_ending; /* no request yet; shut down, the library does not know yet */
     bool wants_linger;
     bool is_probe; /* beyond the bound */
