@@ -1,14 +1,14 @@
 /* depthwise_conv2d. The kernel knows padding, strides and dilation; a channel multiplier above 1 is brought to 1 by
  * repeating every input channel in work memory. */
 #include "backends/cpuacc/ops/dynamic.h"
+#include "backends/cpuacc/ops/window.h"
 
 #include <string.h>
 
 struct dw_params {
     struct ifd_acc_product product; /* for packing */
-    size_t element;
-    size_t batch, in_h, in_w, in_c, out_h, out_w, channels, multiplier;
-    size_t kh, kw;
+    struct ifd_acc_window window;
+    size_t element, channels, multiplier;
     struct ifd_dw_args args; /* what does not change from call to call */
     size_t tile_lines;       /* output lines of one call at most */
     size_t wide_bytes;       /* work memory: one image with repeated channels */
@@ -19,8 +19,11 @@ static void pack_weights(const struct ifd_kernels *kernels, const void *context,
 {
     const struct dw_params *p = context;
     const void *weights = ifd_acc_product_weights(&p->product, workspace);
-    const struct ifd_dw_weights dw = {
-        .w = weights, .channels = p->channels, .kh = p->kh, .kw = p->kw, .stride_tap = p->channels};
+    const struct ifd_dw_weights dw = {.w = weights,
+                                      .channels = p->channels,
+                                      .kh = p->window.kh,
+                                      .kw = p->window.kw,
+                                      .stride_tap = p->channels};
     if (p->product.is_q8) {
         kernels->dw_q8.pack(&dw, &p->product.requant, packed);
     } else {
@@ -41,7 +44,7 @@ static void call(const struct ifd_acc_step *step, const struct dw_params *p,
 /* Repeats every channel of one image multiplier times. */
 static void widen(const struct dw_params *p, const uint8_t *image, uint8_t *to)
 {
-    for (size_t i = 0; i < p->in_h * p->in_w * p->in_c; i++) {
+    for (size_t i = 0; i < p->window.in_h * p->window.in_w * p->window.in_c; i++) {
         for (size_t m = 0; m < p->multiplier; m++, to += p->element) {
             memcpy(to, image + i * p->element, p->element);
         }
@@ -59,10 +62,10 @@ static void run_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *
     args.scratch = work ? work + p->wide_bytes : NULL;
     const struct ifd_packed *packed = args.packed;
     /* Small images by channels, as products of few rows go by columns: each thread finds its part in its own cache. */
-    struct ifd_acc_range lines = {0, p->out_h};
-    if (p->out_h >= 2 * (size_t)frame->threads &&
-        p->out_h * p->out_w > 32 * (size_t)frame->threads) {
-        lines = ifd_acc_share(frame, p->out_h, 1);
+    struct ifd_acc_range lines = {0, p->window.out_h};
+    if (p->window.out_h >= 2 * (size_t)frame->threads &&
+        p->window.out_h * p->window.out_w > 32 * (size_t)frame->threads) {
+        lines = ifd_acc_share(frame, p->window.out_h, 1);
     } else {
         const struct ifd_acc_range channels = ifd_acc_share(frame, p->channels, packed->nr);
         args.c_begin = channels.begin;
@@ -71,14 +74,15 @@ static void run_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *
     if (lines.begin == lines.end || args.c_begin == args.c_end) {
         return;
     }
-    for (size_t b = 0; b < p->batch; b++) {
-        const uint8_t *image = in + b * p->in_h * p->in_w * p->in_c * p->element;
+    for (size_t b = 0; b < p->window.batch; b++) {
+        const uint8_t *image =
+            in + b * p->window.in_h * p->window.in_w * p->window.in_c * p->element;
         args.in = image;
         if (p->multiplier > 1) {
             widen(p, image, work);
             args.in = work;
         }
-        args.out = out + b * p->out_h * p->out_w * p->channels * p->element;
+        args.out = out + b * p->window.out_h * p->window.out_w * p->channels * p->element;
         for (args.y_begin = lines.begin; args.y_begin < lines.end; args.y_begin = args.y_end) {
             const size_t left = lines.end - args.y_begin;
             args.y_end = args.y_begin + (left < p->tile_lines ? left : p->tile_lines);
@@ -127,25 +131,25 @@ static bool depthwise_takes(const struct ifd_node_view *node, struct ifd_err *re
     return ifd_acc_product_takes(node, attrs->activation, reason);
 }
 
-static struct ifd_dw_args constant_args(const struct dw_params *p, const struct ifd_window *window,
-                                        const struct ifd_window_size *size)
+static struct ifd_dw_args constant_args(const struct dw_params *p)
 {
+    const struct ifd_acc_window *w = &p->window;
     return (struct ifd_dw_args){
-        .in_h = p->in_h,
-        .in_w = p->in_w,
+        .in_h = w->in_h,
+        .in_w = w->in_w,
         .in_pixel_stride = p->channels,
-        .in_line_stride = p->in_w * p->channels,
-        .out_w = p->out_w,
+        .in_line_stride = w->in_w * p->channels,
+        .out_w = w->out_w,
         .out_pixel_stride = p->channels,
-        .out_line_stride = p->out_w * p->channels,
-        .y_end = p->out_h,
+        .out_line_stride = w->out_w * p->channels,
+        .y_end = w->out_h,
         .c_end = p->channels,
-        .stride_y = (uint32_t)window->stride_h,
-        .stride_x = (uint32_t)window->stride_w,
-        .dilation_y = (uint32_t)window->dilation_h,
-        .dilation_x = (uint32_t)window->dilation_w,
-        .pad_top = (uint32_t)size->pad_top,
-        .pad_left = (uint32_t)size->pad_left,
+        .stride_y = (uint32_t)w->stride_y,
+        .stride_x = (uint32_t)w->stride_x,
+        .dilation_y = (uint32_t)w->dilation_y,
+        .dilation_x = (uint32_t)w->dilation_x,
+        .pad_top = (uint32_t)w->pad_top,
+        .pad_left = (uint32_t)w->pad_left,
         .min = p->product.min,
         .max = p->product.max,
     };
@@ -158,12 +162,12 @@ static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct d
     if (!lines) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
-    *lines = (struct ifd_acc_lines){.batch = p->batch,
-                                    .in_h = p->in_h,
-                                    .out_h = p->out_h,
+    *lines = (struct ifd_acc_lines){.batch = p->window.batch,
+                                    .in_h = p->window.in_h,
+                                    .out_h = p->window.out_h,
                                     .in_line = p->args.in_line_stride * p->element,
                                     .out_line = p->args.out_line_stride * p->element,
-                                    .window = (p->kh - 1) * p->args.dilation_y + 1,
+                                    .window = (p->window.kh - 1) * p->args.dilation_y + 1,
                                     .stride = p->args.stride_y,
                                     .pad = p->args.pad_top,
                                     .run = strip_dw};
@@ -181,7 +185,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     uint32_t in = node->input_value[0];
     enum ifd_code code = IFD_OK;
     if (p->product.is_dynamic) {
-        code = ifd_acc_add_images(lowering, in, p->batch, p->in_h * p->in_w * p->in_c, true,
+        code = ifd_acc_add_images(lowering, in, p->window.batch,
+                                  p->window.in_h * p->window.in_w * p->window.in_c, true,
                                   &p->product, &in, err);
     }
     if (code == IFD_OK) {
@@ -190,20 +195,21 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     if (code != IFD_OK) {
         return code;
     }
-    const uint64_t macs = (uint64_t)p->batch * p->out_h * p->out_w * p->channels * p->kh * p->kw;
+    const uint64_t macs = (uint64_t)p->window.batch * p->window.out_h * p->window.out_w *
+                          p->channels * p->window.kh * p->window.kw;
     step->rate = 50.0f;
     ifd_acc_name_step(lowering, p->product.is_q8 ? "dw_q8" : "dw_f32", macs,
-                      "depthwise_conv2d %zux%zu/%d%s", p->kh, p->kw, (int)attrs->window.stride_h,
-                      attrs->activation == IFD_ACT_NONE ? "" : "+act");
-    const size_t packed = p->product.is_q8
-                              ? kernels->dw_q8.packed_bytes(p->channels, p->kh, p->kw)
-                              : kernels->dw_f32.packed_bytes(p->channels, p->kh, p->kw);
+                      "depthwise_conv2d %zux%zu/%d%s", p->window.kh, p->window.kw,
+                      (int)attrs->window.stride_h, attrs->activation == IFD_ACT_NONE ? "" : "+act");
+    const size_t packed =
+        p->product.is_q8 ? kernels->dw_q8.packed_bytes(p->channels, p->window.kh, p->window.kw)
+                         : kernels->dw_f32.packed_bytes(p->channels, p->window.kh, p->window.kw);
     code = ifd_acc_add_pack(lowering, p->product.weights, packed,
                             ifd_acc_product_workspace(&p->product), pack_weights, p, err);
-    const size_t kernel_work = p->product.is_q8
-                                   ? kernels->dw_q8.scratch_bytes(&p->args, p->kh, p->kw)
-                                   : kernels->dw_f32.scratch_bytes(&p->args, p->kh, p->kw);
-    const bool overlaps = p->args.pad_top <= (p->kh - 1) * p->args.dilation_y;
+    const size_t kernel_work =
+        p->product.is_q8 ? kernels->dw_q8.scratch_bytes(&p->args, p->window.kh, p->window.kw)
+                         : kernels->dw_f32.scratch_bytes(&p->args, p->window.kh, p->window.kw);
+    const bool overlaps = p->args.pad_top <= (p->window.kh - 1) * p->args.dilation_y;
     if (code == IFD_OK && !p->product.is_q8 && p->multiplier == 1 && kernel_work == 0 && overlaps) {
         code = add_lines(lowering, p, err);
     }
@@ -217,43 +223,32 @@ static enum ifd_code depthwise_lower(struct ifd_acc_lowering *lowering,
                                      const struct ifd_partition_node *node, struct ifd_err *err)
 {
     const struct ifd_conv2d_attrs *attrs = node->view.attrs;
-    const struct ifd_shape *in = &node->view.input[0].desc->shape;
-    const struct ifd_shape *filter = &node->view.input[1].desc->shape;
-    const struct ifd_shape *out = &node->view.output[0].shape;
-    struct ifd_window_size size;
+    const size_t channels = (size_t)node->view.output[0].shape.dim[3];
     struct dw_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
     if (!p) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
-    if (!ifd_window_resolve(&attrs->window, filter->dim[1], filter->dim[2], in->dim[1], in->dim[2],
-                            &size)) {
-        return ifd_fail(err, IFD_INTERNAL, "window that infer did not accept");
-    }
+    struct ifd_acc_window window;
+    enum ifd_code code = ifd_acc_window_init(&node->view, &attrs->window, &window, err);
     struct ifd_acc_product product;
-    const enum ifd_code code =
-        ifd_acc_product_init(lowering, &node->view, attrs->activation, (size_t)out->dim[3],
-                             IFD_ROUND_DOUBLE, &product, err);
+    if (code == IFD_OK) {
+        code = ifd_acc_product_init(lowering, &node->view, attrs->activation, channels,
+                                    IFD_ROUND_DOUBLE, &product, err);
+    }
     if (code != IFD_OK) {
         return code;
     }
     *p = (struct dw_params){
         .product = product,
+        .window = window,
         .element = product.is_q8 ? 1 : sizeof(float),
-        .batch = (size_t)in->dim[0],
-        .in_h = (size_t)in->dim[1],
-        .in_w = (size_t)in->dim[2],
-        .in_c = (size_t)in->dim[3],
-        .out_h = (size_t)out->dim[1],
-        .out_w = (size_t)out->dim[2],
-        .channels = (size_t)out->dim[3],
-        .multiplier = (size_t)(out->dim[3] / in->dim[3]),
-        .kh = (size_t)filter->dim[1],
-        .kw = (size_t)filter->dim[2],
+        .channels = channels,
+        .multiplier = channels / window.in_c,
     };
-    p->args = constant_args(p, &attrs->window, &size);
+    p->args = constant_args(p);
     p->tile_lines = choose_tile_lines(p, lowering->host);
     if (p->multiplier > 1) {
-        const size_t image = p->in_h * p->in_w * p->channels * p->element + IFD_TENSOR_PAD;
+        const size_t image = window.in_h * window.in_w * p->channels * p->element + IFD_TENSOR_PAD;
         p->wide_bytes = (image + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
     }
     return finish(lowering, node, p, err);

@@ -1,0 +1,153 @@
+/** Products of rows of the input with packed weights: what the files of conv2d and fully_connected share.
+ *
+ *  conv.c        the drivers: nodes become steps
+ *  conv_tiles.c  how many rows a call takes, which pixels are computed as one row
+ *  conv_pack.c   weights
+ *  conv_run.c    finding the rows and calling the kernels
+ *  conv_q8.c     what only sums of 8-bit products need
+ *  winograd.c    the other way for f32 3×3 windows
+ *
+ *  Three ways to find the rows:
+ *    plain   every output row reads one contiguous input row (1×1 stride 1, fully connected)
+ *    lines   dilation 1: kw pixels of a line are contiguous, so a tap is a line of the window; lines that reach over the
+ *            edge are copied with their padding into work memory first
+ *    rows    dilation: a table of row pointers per tile, padding points to a row of zero points
+ *  and, unless exact results are asked for, Winograd's algorithm for f32 3×3 windows of enough channels:
+ *    tiles   whole lines of tiles at a time are transformed to work memory, multiplied matrix by matrix, transformed back
+ *
+ *  f32 layers with fewer channels than a vector holds compute a group of neighbouring pixels as one row (plain and lines):
+ *  the same convolution with `group` times the channels and the step, whose weights repeat once a pixel, shifted along
+ *  the line, with zeros round them. What is not finite times zero would reach the neighbours: such rows are computed again,
+ *  pixel by pixel. */
+#ifndef INFERD_BACKENDS_CPUACC_OPS_CONV_H
+#define INFERD_BACKENDS_CPUACC_OPS_CONV_H
+
+#include "backends/cpuacc/ops/dynamic.h"
+#include "backends/cpuacc/ops/window.h"
+
+enum ifd_acc_conv_mode {
+    IFD_ACC_CONV_PLAIN,
+    IFD_ACC_CONV_LINES,
+    IFD_ACC_CONV_ROWS,
+    IFD_ACC_CONV_TILES
+};
+
+/** A layer; fixed once it is lowered. */
+struct ifd_acc_conv {
+    struct ifd_acc_product product; /* for packing */
+    struct ifd_acc_window window;
+    enum ifd_acc_conv_mode mode;
+    size_t element, out_element; /* bytes: 1 or 4 */
+    size_t out_c;
+    size_t taps, k;                /* as packed */
+    size_t line;                   /* LINES: elements of a padded line */
+    size_t line_rows;              /* output rows of a line; 0: lines do not fall into rows */
+    size_t tile_rows;              /* output rows (pixels) of one call at most */
+    size_t tile_lines;             /* LINES: output lines of one call at most, ≥ 1 */
+    size_t out_stride, out_offset; /* elements: more than out_c apart inside of a concatenation */
+    bool is_slice;                 /* of a concatenation */
+    uint32_t tile_size;            /* TILES: outputs of a tile along one side, 4 or 2 */
+    size_t group;                  /* pixels a row; what follows is of one of them: */
+    size_t pixel_n, pixel_k, pixel_step; /* channels, inputs a tap, inputs to the next pixel */
+    struct ifd_acc_tail tail;            /* f32: applied to every tile while it is in the cache */
+    bool has_row_add;                    /* weights with a zero point */
+    size_t sums_bytes; /* work memory: row_add and temporary sums, then lines or pointers */
+};
+
+/** One thread's run of a layer. */
+struct ifd_acc_conv_run {
+    const struct ifd_acc_step *step;
+    const struct ifd_acc_conv *p;
+    const uint8_t *in;
+    uint8_t *out;
+    const uint8_t *add; /* residual, f32 */
+    size_t in_first;    /* LINES: the line of the image that in starts with */
+    int32_t *sums;      /* p->tile_rows of row_add, then as many temporary ones */
+    uint8_t *rest;      /* of the work memory */
+    struct ifd_gemm_args args;
+    const struct ifd_acc_image *images; /* dynamic: of all images, */
+    size_t image;                       /* and the one that rescale is for, counted from 1 */
+    struct ifd_rescale_args rescale;
+};
+
+/* ---- conv_tiles.c ---- */
+
+/** The number of pixels to compute as one row: a power of two by which lines (or, where lines do not matter, all pixels of
+ *  a sample) can be divided. */
+size_t ifd_acc_conv_choose_group(const struct ifd_acc_conv *p, size_t lanes);
+/** Rewrites the layer as one of fewer pixels with more channels. */
+void ifd_acc_conv_group_pixels(struct ifd_acc_conv *p, size_t group);
+/** How many rows a call takes: their inputs should stay in the second-level cache while the weights go by block by block. */
+void ifd_acc_conv_choose_tiles(struct ifd_acc_conv *p, const struct ifd_host *host);
+
+/* ---- conv_pack.c ---- */
+
+/** What makes floats of the sums of a dynamic layer, behind its weights: per channel the scale, the sum of the weights and
+ *  the bias. */
+struct ifd_acc_conv_channels {
+    float *scale;
+    int32_t *sum;
+    float *bias;
+};
+
+/** n values, up to where the next array of them may begin. */
+static inline size_t ifd_acc_conv_padded(size_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+
+/** Packs the weights (not those of TILES), and the bytes of that and of its temporary memory. */
+void ifd_acc_conv_pack(const struct ifd_kernels *kernels, const void *context, uint8_t *workspace,
+                       uint8_t *packed);
+size_t ifd_acc_conv_pack_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels);
+size_t ifd_acc_conv_pack_workspace(const struct ifd_acc_conv *p);
+/** Where the weights of one pixel begin that lie behind those of a group. */
+size_t ifd_acc_conv_grouped_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels);
+struct ifd_acc_conv_channels ifd_acc_conv_channels(const struct ifd_acc_conv *p, uint8_t *packed);
+
+/* ---- conv_run.c ---- */
+
+void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step *step,
+                        const struct ifd_acc_frame *frame);
+/** Splits items over the team in multiples of unit, or columns where there are too few items for all, or far more weights
+ *  than values: then each thread reads its part of the weights only, at the price of values that other cores have made. */
+struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
+                                        const struct ifd_acc_frame *frame, size_t items,
+                                        size_t unit);
+/** Applies the layer's tail to the rows that args describe. */
+void ifd_acc_conv_tail(const struct ifd_acc_conv_run *run);
+
+/** PLAIN, LINES and ROWS as steps, and as parts of a chain (step.h). */
+void ifd_acc_conv_run_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
+void ifd_acc_conv_run_lines(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
+void ifd_acc_conv_run_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
+void ifd_acc_conv_strip_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                              const struct ifd_acc_strip *strip);
+void ifd_acc_conv_strip_lines(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                              const struct ifd_acc_strip *strip);
+
+/* ---- conv_q8.c ---- */
+
+/** Turns to another image of a dynamic layer: its offsets and scales go to the work memory. */
+void ifd_acc_conv_begin_image(struct ifd_acc_conv_run *run, size_t image);
+/** Rows of one call from row on, before end: tiles of dynamic layers stay within an image. */
+size_t ifd_acc_conv_begin_rows(struct ifd_acc_conv_run *run, size_t row, size_t end);
+/** Zero, as the input stores it. Floats are 0 in all bytes. */
+int ifd_acc_conv_zero_byte(const struct ifd_acc_conv_run *run);
+/** One call of the kernel for rows from first_row on; all of args is set. */
+void ifd_acc_conv_call_q8(struct ifd_acc_conv_run *run, size_t first_row);
+
+/* ---- winograd.c ---- */
+
+/** Outputs of a tile along one side, 4 or 2. It pays where products outweigh transforms (channels), tiles are rows enough
+ *  for the matrix product and few of their outputs lie outside; 0 where it does not. */
+uint32_t ifd_acc_winograd_size(const struct ifd_acc_conv *p, const struct ifd_host *host);
+/** TILES: matrices of a tile. */
+size_t ifd_acc_winograd_matrices(const struct ifd_acc_conv *p);
+void ifd_acc_winograd_pack(const struct ifd_kernels *kernels, const void *context,
+                           uint8_t *workspace, uint8_t *packed);
+size_t ifd_acc_winograd_pack_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels);
+size_t ifd_acc_winograd_pack_workspace(const struct ifd_acc_conv *p);
+void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
+
+#endif

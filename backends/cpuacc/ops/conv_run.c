@@ -1,0 +1,266 @@
+/* Finds the rows of the input and calls the kernels: plain, by lines, by a table of rows. */
+#include "backends/cpuacc/ops/conv.h"
+
+#include <math.h>
+#include <string.h>
+
+void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step *step,
+                        const struct ifd_acc_frame *frame)
+{
+    const struct ifd_acc_conv *p = step->params;
+    uint8_t *work = step->work_stride ? ifd_acc_work(step, frame) : NULL;
+    *run = (struct ifd_acc_conv_run){
+        .step = step,
+        .p = p,
+        .in = ifd_acc_in(step, frame, 0),
+        .out = ifd_acc_out(step, frame),
+        .add = ifd_acc_in(step, frame, 1),
+        .sums = (int32_t *)(void *)work,
+        .rest = work ? work + p->sums_bytes : NULL,
+        .args = {.packed = frame->packed + step->packed,
+                 .n_begin = 0,
+                 .n_end = p->out_c,
+                 .out_stride = p->out_stride,
+                 .add_stride = p->out_c,
+                 .min = p->product.min,
+                 .max = p->product.max},
+    };
+    if (p->product.is_dynamic) {
+        run->images = (const struct ifd_acc_image *)(const void *)run->in;
+        run->in += ifd_acc_images_bytes(p->window.batch);
+    }
+}
+
+void ifd_acc_conv_tail(const struct ifd_acc_conv_run *run)
+{
+    const struct ifd_acc_conv *p = run->p;
+    const struct ifd_gemm_args *args = &run->args;
+    void (*kernel)(size_t, const float *, float *, float, float) =
+        run->step->kernels->eltwise.unary[p->tail.kernel];
+    float *out = (float *)args->out + args->n_begin;
+    const size_t columns = args->n_end - args->n_begin;
+    if (columns == p->out_stride) {
+        kernel(args->m * columns, out, out, p->tail.p0, p->tail.p1);
+        return;
+    }
+    for (size_t i = 0; i < args->m; i++, out += p->out_stride) {
+        kernel(columns, out, out, p->tail.p0, p->tail.p1);
+    }
+}
+
+/* The call that has just been made, pixel by pixel. */
+static void call_pixels(const struct ifd_acc_conv_run *run)
+{
+    const struct ifd_acc_conv *p = run->p;
+    struct ifd_gemm_args args = run->args;
+    args.packed = (const uint8_t *)args.packed + ifd_acc_conv_grouped_bytes(p, run->step->kernels);
+    args.m *= p->group;
+    args.n_end = p->pixel_n;
+    args.row_len *= p->group;
+    args.a_stride /= p->group;
+    args.out_stride /= p->group;
+    args.add_stride /= p->group;
+    run->step->kernels->gemm_f32.run(&args);
+}
+
+/* One call of the kernel; a, rows, m and strides are set. */
+static void call(struct ifd_acc_conv_run *run, size_t first_row)
+{
+    const struct ifd_acc_conv *p = run->p;
+    run->args.out = run->out + (first_row * p->out_stride + p->out_offset) * p->out_element;
+    if (p->product.is_q8) {
+        ifd_acc_conv_call_q8(run, first_row);
+        return;
+    }
+    run->args.add = run->add ? (const float *)(const void *)run->add + first_row * p->out_c : NULL;
+    run->step->kernels->gemm_f32.run(&run->args);
+    if (p->group > 1 &&
+        !isfinite(run->step->kernels->reduce.sum_f32(run->args.m * p->out_c, run->args.out))) {
+        call_pixels(run);
+    }
+    if (p->tail.exists) {
+        ifd_acc_conv_tail(run);
+    }
+}
+
+struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
+                                        const struct ifd_acc_frame *frame, size_t items,
+                                        size_t unit)
+{
+    const struct ifd_acc_conv *p = run->p;
+    const size_t nr = ((const struct ifd_packed *)run->args.packed)->nr;
+    const size_t tiles = (items + unit - 1) / unit, threads = frame->threads;
+    const size_t matrices = p->mode == IFD_ACC_CONV_TILES ? ifd_acc_winograd_matrices(p) : p->taps;
+    const size_t values = p->window.batch * (p->window.in_h * p->window.in_w * p->window.in_c +
+                                             p->window.out_h * p->window.out_w * p->out_c);
+    const bool is_heavy = !p->product.is_q8 && 2 * matrices * p->k * p->out_c > 3 * values &&
+                          p->out_c >= threads * nr;
+    if (threads > 1 && p->group == 1 && (is_heavy || tiles < 2 * threads)) {
+        const struct ifd_acc_range columns = ifd_acc_share(frame, p->out_c, nr);
+        run->args.n_begin = columns.begin;
+        run->args.n_end = columns.end;
+        return (struct ifd_acc_range){0, columns.begin < columns.end ? items : 0};
+    }
+    return ifd_acc_share(frame, items, unit);
+}
+
+/* PLAIN: rows begin … end-1. */
+static void plain_rows(struct ifd_acc_conv_run *run, size_t begin, size_t end)
+{
+    const struct ifd_acc_conv *p = run->p;
+    run->args.a_stride = p->k;
+    for (size_t row = begin; row < end; row += run->args.m) {
+        run->args.m = ifd_acc_conv_begin_rows(run, row, end);
+        run->args.a = run->in + row * p->k * p->element;
+        call(run, row);
+    }
+}
+
+void ifd_acc_conv_run_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    struct ifd_acc_conv_run run;
+    ifd_acc_conv_begin(&run, step, frame);
+    const struct ifd_acc_conv *p = run.p;
+    const struct ifd_packed *packed = run.args.packed;
+    const struct ifd_acc_range range = ifd_acc_conv_share(
+        &run, frame, p->window.batch * p->window.out_h * p->window.out_w, packed->mr);
+    plain_rows(&run, range.begin, range.end);
+}
+
+/* A part of a chain: everything lies where the strip says. */
+static void begin_strip(struct ifd_acc_conv_run *run, const struct ifd_acc_step *step,
+                        const struct ifd_acc_frame *frame, const struct ifd_acc_strip *strip)
+{
+    ifd_acc_conv_begin(run, step, frame);
+    run->in = strip->in;
+    run->in_first = strip->in_first;
+    run->out = strip->out;
+    run->add = strip->add;
+}
+
+void ifd_acc_conv_strip_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                              const struct ifd_acc_strip *strip)
+{
+    struct ifd_acc_conv_run run;
+    begin_strip(&run, step, frame, strip);
+    run.in += (strip->begin - strip->in_first) * step->lines->in_line;
+    plain_rows(&run, 0, (strip->end - strip->begin) * run.p->line_rows);
+}
+
+/* Copies the input lines that output lines y … y+count-1 of an image look at, with their padding, to the work memory. */
+static void copy_lines(const struct ifd_acc_conv_run *run, const uint8_t *image, size_t y,
+                       size_t count)
+{
+    const struct ifd_acc_conv *p = run->p;
+    const int zero = ifd_acc_conv_zero_byte(run);
+    const size_t line_bytes = p->line * p->element,
+                 left = p->window.pad_left * p->window.in_c * p->element;
+    const size_t content = p->window.in_w * p->window.in_c * p->element;
+    const size_t copied = content < line_bytes - left ? content : line_bytes - left;
+    uint8_t *to = run->rest;
+    for (size_t i = 0; i < (count - 1) * p->window.stride_y + p->window.kh; i++, to += line_bytes) {
+        const size_t in_y = y * p->window.stride_y + i; /* counted from the padding's edge */
+        if (in_y < p->window.pad_top || in_y - p->window.pad_top >= p->window.in_h) {
+            memset(to, zero, line_bytes);
+            continue;
+        }
+        memset(to, zero, left);
+        memcpy(to + left, image + (in_y - p->window.pad_top - run->in_first) * content, copied);
+        memset(to + left + copied, zero, line_bytes - left - copied);
+    }
+}
+
+/* Output lines y … end-1 of one image, to rows from first_row on. */
+static void image_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y, size_t end,
+                        size_t first_row)
+{
+    const struct ifd_acc_conv *p = run->p;
+    const size_t in_line = p->window.in_w * p->window.in_c;
+    run->args.row_len = p->window.out_w;
+    run->args.a_stride = p->window.stride_x * p->window.in_c;
+    run->args.tap_stride = p->window.is_padded ? p->line : in_line;
+    run->args.row_stride = p->window.stride_y * run->args.tap_stride;
+    for (size_t count = 0; y < end; y += count, first_row += count * p->window.out_w) {
+        count = end - y < p->tile_lines ? end - y : p->tile_lines;
+        run->args.m = count * p->window.out_w;
+        if (p->window.is_padded) {
+            copy_lines(run, image, y, count);
+            run->args.a = run->rest;
+        } else {
+            run->args.a = image + (y * p->window.stride_y - run->in_first) * in_line * p->element;
+        }
+        call(run, first_row);
+    }
+}
+
+void ifd_acc_conv_run_lines(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    struct ifd_acc_conv_run run;
+    ifd_acc_conv_begin(&run, step, frame);
+    const struct ifd_acc_conv *p = run.p;
+    const struct ifd_acc_range range =
+        ifd_acc_conv_share(&run, frame, p->window.batch * p->window.out_h, 1);
+    size_t count = 0;
+    for (size_t line = range.begin; line < range.end; line += count) {
+        const size_t y = line % p->window.out_h, left = p->window.out_h - y;
+        count = range.end - line < left ? range.end - line : left;
+        ifd_acc_conv_begin_image(&run, line / p->window.out_h);
+        image_lines(&run,
+                    run.in + line / p->window.out_h * p->window.in_h * p->window.in_w *
+                                 p->window.in_c * p->element,
+                    y, y + count, line * p->window.out_w);
+    }
+}
+
+void ifd_acc_conv_strip_lines(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                              const struct ifd_acc_strip *strip)
+{
+    struct ifd_acc_conv_run run;
+    begin_strip(&run, step, frame, strip);
+    image_lines(&run, strip->in, strip->begin, strip->end, 0);
+}
+
+/* Row pointers of output pixels row … row+m-1, tap by tap. */
+static void point_rows(const struct ifd_acc_conv_run *run, const void **rows, const uint8_t *zeros,
+                       size_t row)
+{
+    const struct ifd_acc_conv *p = run->p;
+    for (size_t i = 0; i < run->args.m; i++) {
+        const size_t pixel = (row + i) % (p->window.out_h * p->window.out_w);
+        const uint8_t *image = run->in + (row + i) / (p->window.out_h * p->window.out_w) *
+                                             p->window.in_h * p->window.in_w * p->window.in_c *
+                                             p->element;
+        for (size_t t = 0; t < p->taps; t++) {
+            const size_t y = pixel / p->window.out_w * p->window.stride_y +
+                             t / p->window.kw * p->window.dilation_y;
+            const size_t x = pixel % p->window.out_w * p->window.stride_x +
+                             t % p->window.kw * p->window.dilation_x;
+            const bool inside = y >= p->window.pad_top && y - p->window.pad_top < p->window.in_h &&
+                                x >= p->window.pad_left && x - p->window.pad_left < p->window.in_w;
+            rows[t * run->args.m + i] =
+                inside
+                    ? image + ((y - p->window.pad_top) * p->window.in_w + x - p->window.pad_left) *
+                                  p->window.in_c * p->element
+                    : zeros;
+        }
+    }
+}
+
+void ifd_acc_conv_run_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    struct ifd_acc_conv_run run;
+    ifd_acc_conv_begin(&run, step, frame);
+    const struct ifd_acc_conv *p = run.p;
+    const struct ifd_packed *packed = run.args.packed;
+    const struct ifd_acc_range range = ifd_acc_conv_share(
+        &run, frame, p->window.batch * p->window.out_h * p->window.out_w, packed->mr);
+    const void **rows = (const void **)(void *)run.rest;
+    uint8_t *zeros = run.rest + p->tile_rows * p->taps * sizeof(void *);
+    for (size_t row = range.begin; row < range.end; row += run.args.m) {
+        run.args.m = ifd_acc_conv_begin_rows(&run, row, range.end);
+        memset(zeros, ifd_acc_conv_zero_byte(&run), p->window.in_c * p->element + IFD_TENSOR_PAD);
+        run.args.rows = rows;
+        point_rows(&run, rows, zeros, row);
+        call(&run, row);
+    }
+}

@@ -1,0 +1,88 @@
+/* What a call of the kernels takes: pixels that are one row, rows that the cache holds. */
+#include "backends/cpuacc/ops/conv.h"
+
+static size_t max_size(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What a group of pixels costs, in vector operations a pixel: sums, and a handful for what comes after them, twice where
+ * the last vector is stored in part. */
+static double group_cost(const struct ifd_acc_conv *p, size_t group, size_t lanes)
+{
+    const size_t columns = group * p->pixel_n, vectors = (columns + lanes - 1) / lanes;
+    const size_t k = p->pixel_k + (group - 1) * p->pixel_step;
+    const size_t stores = 4 * (vectors + (columns % lanes != 0));
+    return (double)(vectors * p->taps * k + stores) / (double)group;
+}
+
+/* Weights of a group stay in a part of L1. */
+#define GROUP_BYTES_MAX ((size_t)32 * 1024)
+
+size_t ifd_acc_conv_choose_group(const struct ifd_acc_conv *p, size_t lanes)
+{
+    const size_t pixels =
+        p->mode == IFD_ACC_CONV_PLAIN ? p->window.out_h * p->window.out_w : p->window.out_w;
+    size_t best = 1;
+    for (size_t group = 2; p->pixel_n < lanes && group <= lanes && pixels % group == 0;
+         group *= 2) {
+        const size_t weights = p->taps * (p->pixel_k + (group - 1) * p->pixel_step);
+        if (weights * group * p->pixel_n * sizeof(float) <= GROUP_BYTES_MAX &&
+            group_cost(p, group, lanes) < group_cost(p, best, lanes)) {
+            best = group;
+        }
+    }
+    return best;
+}
+
+void ifd_acc_conv_group_pixels(struct ifd_acc_conv *p, size_t group)
+{
+    p->group = group;
+    p->line_rows = p->window.out_w % group == 0 ? p->window.out_w / group : 0;
+    p->out_c *= group;
+    p->out_stride *= group;
+    p->k += (group - 1) * p->pixel_step;
+    if (p->mode == IFD_ACC_CONV_PLAIN) {
+        p->window.out_w = p->window.batch * p->window.out_h * p->window.out_w / group;
+        p->window.batch = p->window.out_h = 1;
+    } else {
+        p->window.out_w /= group;
+        p->window.stride_x *= group;
+    }
+}
+
+void ifd_acc_conv_choose_tiles(struct ifd_acc_conv *p, const struct ifd_host *host)
+{
+    const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes / 4 : 64 * 1024;
+    if (p->mode == IFD_ACC_CONV_TILES) {
+        /* matrices in a part of the cache, but enough rows that streaming the weights does not outweigh the products */
+        const size_t line = (p->window.out_w + p->tile_size - 1) / p->tile_size;
+        const size_t row_bytes =
+            ifd_acc_winograd_matrices(p) * (p->window.in_c + p->out_c) * p->element;
+        const size_t rows = max_size(2 * cache / row_bytes,
+                                     p->window.in_c * p->out_c / (p->window.in_c + p->out_c));
+        const size_t tiles_y = (p->window.out_h + p->tile_size - 1) / p->tile_size;
+        const size_t calls = (tiles_y * line + rows - 1) / rows;
+        p->tile_lines = (tiles_y + calls - 1) / calls;
+        p->tile_rows = p->tile_lines * line;
+        return;
+    }
+    if (p->mode == IFD_ACC_CONV_LINES) {
+        /* a window of one line that needs no padding reads the pixels of its stride only */
+        const size_t elements = p->window.kh == 1 && !p->window.is_padded
+                                    ? p->window.out_w * p->k
+                                    : p->window.stride_y * p->line;
+        const size_t lines = cache / (elements * p->element);
+        p->tile_lines = max_size(1, lines > p->window.kh ? lines - p->window.kh : 1);
+        p->tile_lines = p->tile_lines < p->window.out_h ? p->tile_lines : p->window.out_h;
+        p->tile_rows = p->tile_lines * p->window.out_w;
+        return;
+    }
+    const size_t row_bytes = p->mode == IFD_ACC_CONV_ROWS
+                                 ? p->taps * sizeof(void *) + p->window.in_c * p->element
+                                 : p->k * p->element;
+    const size_t rows = p->window.batch * p->window.out_h * p->window.out_w, unit = 48;
+    const size_t most = max_size(unit, (p->product.is_q8 ? 1 : 2) * cache / max_size(1, row_bytes));
+    const size_t calls = max_size(1, rows / most + (rows % most != 0));
+    p->tile_rows = (rows / calls + unit) / unit * unit;
+}

@@ -1,0 +1,169 @@
+/* Winograd's algorithm for f32 3×3 windows: when it pays, its weights, its run. The transforms are kernels. */
+#include "backends/cpuacc/ops/conv.h"
+
+#include <math.h>
+
+size_t ifd_acc_winograd_matrices(const struct ifd_acc_conv *p)
+{
+    return (p->tile_size + 2) * (p->tile_size + 2);
+}
+
+void ifd_acc_winograd_pack(const struct ifd_kernels *kernels, const void *context,
+                           uint8_t *workspace, uint8_t *packed)
+{
+    const struct ifd_acc_conv *p = context;
+    const size_t bytes = kernels->gemm_f32.packed_bytes(p->out_c, p->window.in_c, 1);
+    float *matrix = (float *)(void *)workspace;
+    kernels->wino.weights(p->tile_size,
+                          &(struct ifd_gemm_weights){.w = p->product.weights,
+                                                     .n = p->out_c,
+                                                     .k = p->window.in_c,
+                                                     .taps = 9,
+                                                     .stride_n = 9 * p->window.in_c,
+                                                     .stride_t = p->window.in_c,
+                                                     .stride_k = 1},
+                          matrix);
+    for (size_t t = 0; t < ifd_acc_winograd_matrices(p);
+         t++, matrix += p->out_c * p->window.in_c, packed += bytes) {
+        const struct ifd_gemm_weights gemm = {.w = matrix,
+                                              .n = p->out_c,
+                                              .k = p->window.in_c,
+                                              .taps = 1,
+                                              .stride_n = p->window.in_c,
+                                              .stride_t = p->window.in_c,
+                                              .stride_k = 1};
+        kernels->gemm_f32.pack(&gemm, NULL, packed);
+    }
+}
+
+/* One call of the transforms: lines of tiles from the first tile line y of an image on. */
+static void call_tiles(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y, size_t count,
+                       size_t first_row)
+{
+    const struct ifd_acc_conv *p = run->p;
+    const struct ifd_kernels *kernels = run->step->kernels;
+    const size_t tiles_x = (p->window.out_w + p->tile_size - 1) / p->tile_size,
+                 tiles = count * tiles_x;
+    float *inputs = (float *)(void *)run->rest,
+          *sums = inputs + ifd_acc_winograd_matrices(p) * tiles * p->window.in_c;
+    const struct ifd_packed *packed = run->args.packed;
+    struct ifd_wino_args args = {.size = p->tile_size,
+                                 .channels = p->window.in_c,
+                                 .tiles_x = tiles_x,
+                                 .tile_begin = y * tiles_x,
+                                 .tile_count = tiles,
+                                 .image = (float *)(uintptr_t)image,
+                                 .height = p->window.in_h,
+                                 .width = p->window.in_w,
+                                 .pixel_stride = p->window.in_c,
+                                 .line_stride = p->window.in_w * p->window.in_c,
+                                 .pad_top = (uint32_t)p->window.pad_top,
+                                 .pad_left = (uint32_t)p->window.pad_left,
+                                 .matrices = inputs,
+                                 .matrix_stride = tiles * p->window.in_c,
+                                 .row_stride = p->window.in_c};
+    kernels->wino.input(&args);
+    const size_t n = run->args.n_begin, columns = run->args.n_end - n;
+    const size_t before = n / packed->nr * packed->block_bytes;
+    for (size_t t = 0; t < ifd_acc_winograd_matrices(p); t++) {
+        const uint8_t *next = (const uint8_t *)packed + packed->bytes;
+        kernels->gemm_f32.run(&(struct ifd_gemm_args){
+            .packed = packed,
+            .a = inputs + t * args.matrix_stride,
+            .out = sums + t * tiles * p->out_c,
+            .m = tiles,
+            .n_begin = n,
+            .n_end = run->args.n_end,
+            .a_stride = p->window.in_c,
+            .out_stride = p->out_c,
+            .min = -INFINITY,
+            .max = INFINITY,
+            .next = t + 1 < ifd_acc_winograd_matrices(p) ? next + before : NULL,
+            .next_bytes = packed->block_bytes,
+        });
+        packed = (const struct ifd_packed *)(const void *)next;
+    }
+    float *out = (float *)(void *)run->out + p->out_offset + first_row * p->out_stride;
+    args.channels = columns;
+    args.image = out + n;
+    args.height = p->window.out_h;
+    args.width = p->window.out_w;
+    args.pixel_stride = p->out_stride;
+    args.line_stride = p->window.out_w * p->out_stride;
+    args.matrices = sums + n;
+    args.matrix_stride = tiles * p->out_c;
+    args.row_stride = p->out_c;
+    args.bias = p->product.bias_f32 ? p->product.bias_f32 + n : NULL;
+    args.add = run->add ? (const float *)(const void *)run->add + first_row * p->out_c + n : NULL;
+    args.min = p->product.min;
+    args.max = p->product.max;
+    kernels->wino.output(&args);
+    if (p->tail.exists) {
+        const size_t lines = p->window.out_h - y * p->tile_size;
+        run->args.out = out + y * p->tile_size * args.line_stride;
+        run->args.m =
+            (count * p->tile_size < lines ? count * p->tile_size : lines) * p->window.out_w;
+        ifd_acc_conv_tail(run);
+    }
+}
+
+void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    struct ifd_acc_conv_run run;
+    ifd_acc_conv_begin(&run, step, frame);
+    const struct ifd_acc_conv *p = run.p;
+    const size_t tiles_y = (p->window.out_h + p->tile_size - 1) / p->tile_size;
+    const struct ifd_acc_range range =
+        ifd_acc_conv_share(&run, frame, p->window.batch * tiles_y, 1);
+    size_t count = 0;
+    for (size_t line = range.begin; line < range.end; line += count) {
+        const size_t y = line % tiles_y, b = line / tiles_y;
+        count = range.end - line < p->tile_lines ? range.end - line : p->tile_lines;
+        count = tiles_y - y < count ? tiles_y - y : count;
+        call_tiles(&run, run.in + b * p->window.in_h * p->window.in_w * p->window.in_c * p->element,
+                   y, count, b * p->window.out_h * p->window.out_w);
+    }
+}
+
+/* What a convolution costs, in multiply-accumulates by weight: `products` matrices that meet `rows` rows each, every value
+ * in and out of which takes `transform` operations; reading a weight costs as much as some products, more if it comes
+ * from beyond the cache. */
+static double product_cost(const struct ifd_acc_conv *p, size_t products, size_t rows,
+                           double transform, size_t cache)
+{
+    const bool is_near = products * p->window.in_c * p->out_c * p->element <= cache / 4;
+    const double values = 1.0 / (double)p->window.in_c + 1.0 / (double)p->out_c;
+    return (double)products * ((double)rows * (1 + transform * values) + (is_near ? 8 : 32));
+}
+
+uint32_t ifd_acc_winograd_size(const struct ifd_acc_conv *p, const struct ifd_host *host)
+{
+    if (p->mode != IFD_ACC_CONV_LINES || p->window.kh * p->window.kw != 9 || p->window.kh != 3 ||
+        p->window.stride_x * p->window.stride_y != 1 || p->window.in_c < 32 || p->out_c < 32) {
+        return 0;
+    }
+    const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes : 256 * 1024;
+    double best = product_cost(p, 9, p->window.out_h * p->window.out_w, 0, cache);
+    uint32_t best_size = 0;
+    for (uint32_t size = 4; size >= 2; size -= 2) {
+        const size_t tiles =
+            ((p->window.out_h + size - 1) / size) * ((p->window.out_w + size - 1) / size);
+        const double cost = product_cost(p, (size + 2) * (size + 2), tiles, 8, cache);
+        if (tiles >= 12 && cost < best) {
+            best = cost;
+            best_size = size;
+        }
+    }
+    return best_size;
+}
+
+size_t ifd_acc_winograd_pack_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels)
+{
+    return ifd_acc_winograd_matrices(p) *
+           kernels->gemm_f32.packed_bytes(p->out_c, p->window.in_c, 1);
+}
+
+size_t ifd_acc_winograd_pack_workspace(const struct ifd_acc_conv *p)
+{
+    return ifd_acc_winograd_matrices(p) * p->out_c * p->window.in_c * sizeof(float);
+}
