@@ -34,7 +34,7 @@ struct ifd_version {
     struct ifd_version *next;        /* of those that drain */
 };
 
-struct ifd_repo_op; /* repo.c: a load or unload that waits */
+struct ifd_repo_op; /* operations.c: a load or unload that waits */
 
 struct ifd_repo_model {
     const char *name;

@@ -1,0 +1,320 @@
+/* Loads and unloads: one at a time for each model, in the order of the calls; what a load brought is swapped in whole or not at
+ * all. */
+#include "server/repo/repo_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/str.h"
+#include "server/repo/load.h"
+
+static void begin_op(struct ifd_repo_op *op);
+
+static void answer(const struct ifd_repo_op *op, enum ifd_code code, const char *verb,
+                   const struct ifd_err *err)
+{
+    struct ifd_err told = {0};
+    if (!op->done) {
+        return;
+    }
+    if (code) {
+        (void)ifd_fail(&told, code, "failed to %s '%s', %s", verb, op->model->name, err->text);
+    }
+    op->done(op->arg, code, &told);
+}
+
+/* A client's mistake is INVALID whatever part of the loader found it. */
+static enum ifd_code told_code(enum ifd_code code)
+{
+    return code == IFD_CORRUPT || code == IFD_UNSUPPORTED || code == IFD_TOO_LARGE ||
+                   code == IFD_NOT_FOUND || code == IFD_EXISTS
+               ? IFD_INVALID
+               : code;
+}
+
+/* The running operation is over: the next one's turn. */
+static void end_op(struct ifd_repo_op *op)
+{
+    struct ifd_repo *repo = op->repo;
+    struct ifd_repo_model *model = op->model;
+    const struct ifd_alloc *alloc = repo->options.alloc;
+    model->first_op = op->next;
+    model->last_op = op->next ? model->last_op : NULL;
+    repo->starting -= op->is_start;
+    ifd_release(alloc, op->load.version, op->load.version_capacity * sizeof(*op->load.version));
+    ifd_release(alloc, (void *)(uintptr_t)op->load.live,
+                op->load.live_count * sizeof(*op->load.live));
+    ifd_release(alloc, op, sizeof(*op));
+    repo->busy -= !model->first_op;
+    if (model->first_op) {
+        begin_op(model->first_op);
+    } else if (model->version_count == 0 && model->reason[0] == '\0' && !model->is_listed) {
+        ifd_repo_forget(repo, model);
+    }
+}
+
+static void drop_loaded(struct ifd_repo *repo, const struct ifd_load *load)
+{
+    for (uint32_t i = 0; i < load->version_count; i++) {
+        if (load->version[i].version) {
+            ifd_repo_retire(repo, load->version[i].version);
+        }
+    }
+}
+
+static struct ifd_version *live_version(const struct ifd_repo_model *model, int64_t number)
+{
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        if (model->version[i]->number == number) {
+            return model->version[i];
+        }
+    }
+    return NULL;
+}
+
+/* Takes over what the load made; what it did not keep is retired. False: no memory, nothing changed. */
+static bool take_loaded(struct ifd_repo *repo, struct ifd_repo_model *model,
+                        const struct ifd_load *load)
+{
+    const struct ifd_alloc *alloc = repo->options.alloc;
+    uint32_t count = load->version_count, capacity = count > 0 ? count : 1;
+    struct ifd_version **version = ifd_acquire_zeroed(alloc, capacity, sizeof(*version));
+    const char **ready = ifd_acquire_zeroed(alloc, capacity, sizeof(*ready));
+    if (!version || !ready) {
+        ifd_repo_free_lists(alloc, version, ready, capacity);
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        version[i] = load->version[i].version ? load->version[i].version
+                                              : live_version(model, load->version[i].number);
+    }
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        bool stays = false;
+        for (uint32_t k = 0; k < count; k++) {
+            stays = stays || version[k] == model->version[i];
+        }
+        if (!stays) {
+            ifd_repo_retire(repo, model->version[i]);
+        }
+    }
+    ifd_repo_free_lists(alloc, model->version, model->ready, model->version_capacity);
+    model->version = version;
+    model->ready = ready;
+    model->version_count = count;
+    model->version_capacity = capacity;
+    ifd_repo_list_ready(model);
+    return true;
+}
+
+/* Old versions stay: what is wrong with the new content is kept beside them. */
+static void keep_serving(struct ifd_repo *repo, struct ifd_repo_model *model,
+                         const struct ifd_load *load)
+{
+    drop_loaded(repo, load);
+    model->failed_number = load->failed_number;
+    (void)snprintf(model->failed_reason, sizeof(model->failed_reason), "%s", load->err.text);
+}
+
+static void load_done(void *arg)
+{
+    struct ifd_repo_op *op = arg;
+    struct ifd_repo *repo = op->repo;
+    struct ifd_repo_model *model = op->model;
+    struct ifd_load *load = &op->load;
+    ifd_metric_add(repo->options.metrics, IFD_METRIC_LOADS, (uint32_t)load->code, 1);
+    model->is_loading = false;
+    model->failed_reason[0] = '\0';
+    model->failed_number = 0;
+    if (load->code && model->ready_count > 0) {
+        keep_serving(repo, model, load);
+    } else if (load->version_count > 0 || model->version_count > 0) {
+        if (!take_loaded(repo, model, load)) {
+            load->code =
+                ifd_fail(&load->err, IFD_NOMEM, "no memory for %u versions", load->version_count);
+            keep_serving(repo, model, load);
+        }
+    }
+    if (model->ready_count == 0 && !load->is_unknown) {
+        (void)snprintf(model->reason, sizeof(model->reason), "%s", load->err.text);
+    } else if (!load->code) {
+        model->reason[0] = '\0';
+    }
+    model->is_wanted = model->is_wanted || op->is_start || !load->code;
+    if (repo->watch) {
+        ifd_watcher_loaded(repo->watch, model->name, load->fingerprint, load->code,
+                           ifd_now_ns(repo->options.clock));
+    }
+    answer(op, load->is_unknown ? IFD_NOT_FOUND : told_code(load->code), "load", &load->err);
+    end_op(op);
+    repo->options.host.changed(repo->options.host.context);
+}
+
+static void load_work(void *arg)
+{
+    ifd_load_model(&((struct ifd_repo_op *)arg)->load);
+}
+
+static enum ifd_code list_live(struct ifd_repo_op *op, struct ifd_err *err)
+{
+    const struct ifd_repo_model *model = op->model;
+    uint32_t count = model->ready_count;
+    struct ifd_load_live *live = ifd_acquire_zeroed(op->repo->options.alloc, count, sizeof(*live));
+    if (!live && count > 0) {
+        return ifd_fail(err, IFD_NOMEM, "no memory");
+    }
+    op->load.live = live;
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        const struct ifd_version *version = model->version[i];
+        if (version->state == IFD_VERSION_READY) {
+            live[op->load.live_count++] =
+                (struct ifd_load_live){.number = version->number, .digest = version->digest};
+        }
+    }
+    return IFD_OK;
+}
+
+static void begin_load(struct ifd_repo_op *op)
+{
+    struct ifd_repo *repo = op->repo;
+    const struct ifd_repo_host *host = &repo->options.host;
+    op->model->is_loading = true;
+    op->load.options = &repo->options;
+    op->load.name = op->model->name;
+    enum ifd_code code = list_live(op, &op->load.err);
+    if (!code) {
+        code = host->run_off_loop(host->context, load_work, load_done, op, &op->load.err);
+    }
+    if (code) {
+        op->load.code = code;
+        load_done(op);
+    }
+}
+
+/* What the index shows after an unload: the number, and why there is nothing behind it. */
+static struct ifd_version *new_husk(struct ifd_repo *repo, const struct ifd_version *version)
+{
+    struct ifd_version *husk = ifd_acquire_zeroed(repo->options.alloc, 1, sizeof(*husk));
+    if (husk) {
+        husk->number = version->number;
+        memcpy(husk->number_text, version->number_text, sizeof(husk->number_text));
+        husk->state = IFD_VERSION_UNAVAILABLE;
+        (void)snprintf(husk->reason, sizeof(husk->reason), "unloaded");
+    }
+    return husk;
+}
+
+static void unload(struct ifd_repo *repo, struct ifd_repo_model *model)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        struct ifd_version *husk = new_husk(repo, model->version[i]);
+        ifd_repo_retire(repo, model->version[i]);
+        if (husk) { /* without memory the index has a row less */
+            model->version[count++] = husk;
+        }
+    }
+    model->version_count = count;
+    ifd_repo_list_ready(model);
+    model->is_wanted = false;
+    model->failed_number = 0;
+    model->failed_reason[0] = '\0';
+    (void)snprintf(model->reason, sizeof(model->reason), "unloaded");
+}
+
+static void retire_all(struct ifd_repo *repo, struct ifd_repo_model *model)
+{
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        ifd_repo_retire(repo, model->version[i]);
+    }
+    model->version_count = 0;
+    ifd_repo_list_ready(model);
+}
+
+/* The folder is gone: so is the model. */
+static void remove_model(struct ifd_repo *repo, struct ifd_repo_model *model)
+{
+    ifd_log_info(repo->options.log, "model removed from the repository", "name=%s", model->name);
+    retire_all(repo, model);
+    model->is_wanted = model->is_listed = false;
+    model->reason[0] = model->failed_reason[0] = '\0';
+}
+
+static void begin_op(struct ifd_repo_op *op)
+{
+    struct ifd_repo *repo = op->repo;
+    struct ifd_err err = {0};
+    if (repo->is_stopping) {
+        answer(op, ifd_fail(&err, IFD_UNAVAILABLE, "the server is stopping"),
+               op->kind == IFD_REPO_LOAD ? "load" : "unload", &err);
+        end_op(op);
+        return;
+    }
+    if (op->kind == IFD_REPO_LOAD) {
+        begin_load(op);
+        return;
+    }
+    if (op->kind == IFD_REPO_UNLOAD) {
+        unload(repo, op->model);
+    } else {
+        remove_model(repo, op->model);
+    }
+    answer(op, IFD_OK, "unload", NULL);
+    end_op(op);
+    repo->options.host.changed(repo->options.host.context);
+}
+
+/* Puts an operation at the end of its model's list. Errors: NOMEM. */
+enum ifd_code ifd_repo_add_op(struct ifd_repo *repo, struct ifd_repo_model *model,
+                              const struct ifd_repo_op *what, struct ifd_err *err)
+{
+    struct ifd_repo_op *op = ifd_acquire_zeroed(repo->options.alloc, 1, sizeof(*op));
+    if (!op) {
+        return ifd_fail(err, IFD_NOMEM, "no memory to load or unload model \"%s\"", model->name);
+    }
+    *op = *what;
+    op->repo = repo;
+    op->model = model;
+    repo->starting += op->is_start;
+    bool is_first = !model->first_op;
+    *(is_first ? &model->first_op : &model->last_op->next) = op;
+    model->last_op = op;
+    repo->busy += is_first;
+    if (is_first) {
+        begin_op(op);
+    }
+    return IFD_OK;
+}
+
+void ifd_repo_load(struct ifd_repo *repo, struct ifd_str name, const struct ifd_source *request,
+                   ifd_repo_done_fn done, void *arg)
+{
+    struct ifd_err err = {0};
+    const struct ifd_repo_op what = {
+        .kind = IFD_REPO_LOAD, .load.request = *request, .done = done, .arg = arg};
+    struct ifd_repo_model *model = ifd_repo_find_or_add(repo, name);
+    enum ifd_code code = model ? ifd_repo_add_op(repo, model, &what, &err)
+                               : ifd_fail(&err, IFD_NOMEM, "failed to load '%.*s', no memory",
+                                          name.size < 100 ? (int)name.size : 100, name.data);
+    if (code) {
+        done(arg, code, &err);
+    }
+}
+
+void ifd_repo_unload(struct ifd_repo *repo, struct ifd_str name, ifd_repo_done_fn done, void *arg)
+{
+    struct ifd_err err = {0};
+    const struct ifd_repo_op what = {.kind = IFD_REPO_UNLOAD, .done = done, .arg = arg};
+    struct ifd_repo_model *model = ifd_repo_known(repo, name);
+    enum ifd_code code =
+        model ? ifd_repo_add_op(repo, model, &what, &err)
+              : ifd_fail(&err, IFD_NOT_FOUND, "failed to unload '%.*s', there is no such model",
+                         name.size < 100 ? (int)name.size : 100, name.data);
+    if (code) {
+        done(arg, code, &err);
+    }
+}
+
+void ifd_repo_stop(struct ifd_repo *repo)
+{
+    repo->is_stopping = true;
+}

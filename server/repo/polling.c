@@ -1,0 +1,77 @@
+/* Scans in, operations out: what the watcher says is done. */
+#include "server/repo/repo_impl.h"
+
+#include "engine/base/str.h"
+
+struct poll {
+    struct ifd_repo *repo;
+    struct ifd_arena arena;
+    struct ifd_scan scan;
+};
+
+static void act(struct ifd_repo *repo, const struct ifd_watcher_action *action)
+{
+    struct ifd_err err = {0};
+    bool is_load = action->act == IFD_WATCHER_LOAD;
+    const struct ifd_repo_op what = {.kind = is_load ? IFD_REPO_LOAD : IFD_REPO_REMOVE};
+    struct ifd_repo_model *model = is_load ? ifd_repo_find_or_add(repo, ifd_str(action->name))
+                                           : ifd_repo_known(repo, ifd_str(action->name));
+    enum ifd_code code = model     ? ifd_repo_add_op(repo, model, &what, &err)
+                         : is_load ? ifd_fail(&err, IFD_NOMEM, "no memory for a model")
+                                   : IFD_OK;
+    if (code) { /* the watch tries again later */
+        ifd_log_error(repo->options.log, "change not taken", "name=%s reason=%s", action->name,
+                      err.text);
+        ifd_watcher_loaded(repo->watch, action->name, 0, code, ifd_now_ns(repo->options.clock));
+    }
+}
+
+static void poll_work(void *arg)
+{
+    struct poll *poll = arg;
+    const struct ifd_repo_options *options = &poll->repo->options;
+    ifd_scan_all(options->dir, options->dir_count, &poll->arena, &poll->scan);
+}
+
+static void poll_done(void *arg)
+{
+    struct poll *poll = arg;
+    struct ifd_repo *repo = poll->repo;
+    struct ifd_err err = poll->scan.err;
+    struct ifd_watcher_action action;
+    uint64_t now_ns = ifd_now_ns(repo->options.clock);
+    char quoted[400];
+    enum ifd_code code = ifd_watcher_scanned(repo->watch, &poll->scan, now_ns, &err);
+    if (code || !poll->scan.is_complete) {
+        ifd_log_warn(repo->options.log, "repository not listed, models stay", "reason=%s",
+                     ifd_log_quote(err.text, quoted, sizeof(quoted)));
+    }
+    ifd_arena_finish(&poll->arena);
+    ifd_release(repo->options.alloc, poll, sizeof(*poll));
+    repo->poll = NULL;
+    while (!repo->is_stopping && ifd_watcher_next(repo->watch, now_ns, &action)) {
+        act(repo, &action);
+    }
+    repo->options.host.polled(repo->options.host.context,
+                              ifd_watcher_wait_ns(repo->watch, now_ns) / 1000000 + 1);
+}
+
+void ifd_repo_poll(struct ifd_repo *repo)
+{
+    const struct ifd_repo_host *host = &repo->options.host;
+    if (repo->poll || repo->is_stopping) {
+        return;
+    }
+    struct poll *poll = ifd_acquire_zeroed(repo->options.alloc, 1, sizeof(*poll));
+    if (poll) {
+        poll->repo = repo;
+        ifd_arena_init(&poll->arena, repo->options.alloc, IFD_SCAN_ARENA_BYTES);
+        if (!host->run_off_loop(host->context, poll_work, poll_done, poll, NULL)) {
+            repo->poll = poll;
+            return;
+        }
+        ifd_release(repo->options.alloc, poll, sizeof(*poll));
+    }
+    ifd_log_warn(repo->options.log, "repository not polled", "reason=\"no memory\"");
+    host->polled(host->context, repo->options.poll_ns / 1000000);
+}

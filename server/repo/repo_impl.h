@@ -1,0 +1,57 @@
+/** Inside the repository: what its rooms share. repo.c keeps the index, operations.c loads and unloads, listing.c looks which
+ *  models there are, polling.c acts on changes. Everything on the loop thread. */
+#ifndef INFERD_SERVER_REPO_REPO_IMPL_H
+#define INFERD_SERVER_REPO_REPO_IMPL_H
+
+#include "server/repo/load.h"
+#include "server/repo/watcher.h"
+
+#define IFD_SCAN_ARENA_BYTES ((size_t)64 << 20)
+
+struct ifd_repo {
+    struct ifd_repo_options options;
+    struct ifd_repo_model **model; /* sorted by name */
+    uint32_t model_count, capacity, starting;
+    struct ifd_version *draining;
+    struct ifd_watcher *watch; /* NULL: not in mode poll */
+    struct poll *poll;         /* the scan that runs; polling.c */
+    struct refresh *refresh;   /* the listing that runs, and those that wait for the next one */
+    struct waiter *waiting;    /* both of listing.c */
+    uint32_t busy;             /* models with operations */
+    bool is_stopping;
+};
+
+enum ifd_repo_op_kind { IFD_REPO_LOAD, IFD_REPO_UNLOAD, IFD_REPO_REMOVE };
+
+/** A load or unload of one model; the first of its model's list is the one that runs. */
+struct ifd_repo_op {
+    struct ifd_repo_op *next;
+    struct ifd_repo *repo;
+    struct ifd_repo_model *model;
+    struct ifd_load load;
+    enum ifd_repo_op_kind kind;
+    bool is_start;         /* the server is not ready before it ends */
+    ifd_repo_done_fn done; /* may be NULL */
+    void *arg;
+};
+
+/** As ifd_repo_find, to be changed. */
+struct ifd_repo_model *ifd_repo_known(const struct ifd_repo *repo, struct ifd_str name);
+/** NULL without memory. */
+struct ifd_repo_model *ifd_repo_find_or_add(struct ifd_repo *repo, struct ifd_str name);
+/** A model without versions, operations and reason is nothing. */
+void ifd_repo_forget(struct ifd_repo *repo, struct ifd_repo_model *model);
+/** The list of what is READY, after versions changed. */
+void ifd_repo_list_ready(struct ifd_repo_model *model);
+/** What a model holds for capacity versions. */
+void ifd_repo_free_lists(const struct ifd_alloc *alloc, struct ifd_version **version,
+                         const char **ready, uint32_t capacity);
+
+/** The version is in no list any more: it ends, or drains until nobody holds it. */
+void ifd_repo_retire(struct ifd_repo *repo, struct ifd_version *version);
+
+/** Puts a copy of what at the end of its model's list. Errors: NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_repo_add_op(struct ifd_repo *repo, struct ifd_repo_model *model,
+                                            const struct ifd_repo_op *what, struct ifd_err *err);
+
+#endif
