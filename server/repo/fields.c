@@ -1,0 +1,151 @@
+/* Reading the fields of a config. */
+#include "server/repo/fields.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/str.h"
+
+/* ---- plain values ---- */
+
+enum ifd_code ifd_field_fail(struct ifd_fields *c, const struct ifd_text_field *f,
+                             const char *wanted)
+{
+    return ifd_fail(c->err, IFD_INVALID, "%s:%u: %s: \"%s\" is not %s", c->file, f->line, f->name,
+                    f->kind == IFD_TEXT_MESSAGE ? "{…}" : f->text, wanted);
+}
+
+enum ifd_code ifd_field_text(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+{
+    if (f->kind == IFD_TEXT_MESSAGE) {
+        return ifd_field_fail(c, f, "a text");
+    }
+    *(const char **)at = f->text;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_field_bool(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+{
+    bool is_true = strcmp(f->text, "true") == 0 || strcmp(f->text, "1") == 0;
+    if (!is_true && strcmp(f->text, "false") != 0 && strcmp(f->text, "0") != 0) {
+        return ifd_field_fail(c, f, "true or false");
+    }
+    *(bool *)at = is_true;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_field_s64(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+{
+    if (!ifd_str_s64(ifd_str(f->text), at)) {
+        return ifd_field_fail(c, f, "a whole number");
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_field_u64(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+{
+    if (!ifd_str_u64(ifd_str(f->text), at)) {
+        return ifd_field_fail(c, f, "a whole number of at least 0");
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_field_u32(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+{
+    uint64_t value = 0;
+    if (!ifd_str_u64(ifd_str(f->text), &value) || value > INT32_MAX) {
+        return ifd_field_fail(c, f, "a whole number between 0 and 2147483647");
+    }
+    *(uint32_t *)at = (uint32_t)value;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_field_s32(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+{
+    uint32_t value = 0;
+    enum ifd_code code = ifd_field_u32(c, f, &value);
+    if (!code) {
+        *(int32_t *)at = (int32_t)value;
+    }
+    return code;
+}
+
+enum ifd_code ifd_field_refuse(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+{
+    (void)at;
+    return ifd_fail(c->err, IFD_UNSUPPORTED, "%s:%u: %s is not supported", c->file, f->line,
+                    f->name);
+}
+
+/* ---- messages, arrays, maps ---- */
+
+static void warn(struct ifd_fields *c, const struct ifd_text_field *f, const char *what)
+{
+    char text[IFD_ERR_TEXT_BYTES];
+    (void)snprintf(text, sizeof(text), "%s:%u: field \"%.100s\" %s", c->file, f->line, f->name,
+                   what);
+    if (c->warnings) {
+        c->warnings->warn(c->warnings->context, text);
+    }
+}
+
+enum ifd_code ifd_field_rows(struct ifd_fields *c, const struct ifd_text_field *f,
+                             const struct ifd_field_row *row, size_t rows, void *base)
+{
+    enum ifd_code code = IFD_OK;
+    for (; f && !code; f = f->next) {
+        size_t i = 0;
+        while (i < rows && strcmp(f->name, row[i].name) != 0) {
+            i++;
+        }
+        if (i == rows) {
+            warn(c, f, "is unknown");
+        } else if (!row[i].read) {
+            warn(c, f, "has no effect here");
+        } else {
+            code = row[i].read(c, f, (char *)base + row[i].offset);
+        }
+    }
+    return code;
+}
+
+/* Room for one more element; count grows by one. The array doubles when its count reaches a power of two. */
+void *ifd_field_append(struct ifd_fields *c, void *array, uint32_t *count, size_t size)
+{
+    if ((*count & (*count - 1)) == 0) {
+        void *grown = ifd_arena_take_array(c->arena, *count > 0 ? (size_t)*count * 2 : 1, size);
+        if (!grown) {
+            return NULL;
+        }
+        if (*count > 0) {
+            memcpy(grown, array, *count * size);
+        }
+        array = grown;
+    }
+    (*count)++;
+    return array;
+}
+
+/* A map: entries { key: "k" value: … } of protocol buffers, or JSON's { "k": … }. */
+enum ifd_code ifd_field_entries(struct ifd_fields *c, const struct ifd_text_field *f, void *at,
+                                enum ifd_code (*add)(struct ifd_fields *c, void *at,
+                                                     const char *key,
+                                                     const struct ifd_text_field *value))
+{
+    const struct ifd_text_field *key = NULL, *value = NULL;
+    if (f->kind != IFD_TEXT_MESSAGE) {
+        return ifd_field_fail(c, f, "a message");
+    }
+    for (const struct ifd_text_field *k = f->child; k; k = k->next) {
+        key = strcmp(k->name, "key") == 0 && k->kind != IFD_TEXT_MESSAGE ? k : key;
+        value = strcmp(k->name, "value") == 0 ? k : value;
+    }
+    if (key && value) {
+        return add(c, at, key->text, value);
+    }
+    enum ifd_code code = IFD_OK;
+    for (const struct ifd_text_field *k = f->child; k && !code; k = k->next) {
+        code = add(c, at, k->name, k);
+    }
+    return code;
+}
