@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,6 +36,19 @@ static ssize_t read_whole(int fd, uint8_t *data, size_t size)
     return (ssize_t)done;
 }
 
+static enum ifd_code check_file(const struct stat *info, const char *name, size_t limit_bytes,
+                                struct ifd_err *err)
+{
+    if (!S_ISREG(info->st_mode)) {
+        return ifd_fail(err, IFD_IO, "cannot read \"%s\": not a regular file", name);
+    }
+    if (info->st_size < 0 || (uint64_t)info->st_size > limit_bytes) {
+        return ifd_fail(err, IFD_TOO_LARGE, "\"%s\" has %lld bytes, more than the limit of %zu",
+                        name, (long long)info->st_size, limit_bytes);
+    }
+    return IFD_OK;
+}
+
 enum ifd_code ifd_file_read_fd(int fd, const char *name, size_t limit_bytes,
                                const struct ifd_alloc *alloc, struct ifd_bytes *ret,
                                struct ifd_err *err)
@@ -43,12 +57,9 @@ enum ifd_code ifd_file_read_fd(int fd, const char *name, size_t limit_bytes,
     if (fstat(fd, &info) != 0) {
         return fail_io("read", name, err);
     }
-    if (!S_ISREG(info.st_mode)) {
-        return ifd_fail(err, IFD_IO, "cannot read \"%s\": not a regular file", name);
-    }
-    if (info.st_size < 0 || (uint64_t)info.st_size > limit_bytes) {
-        return ifd_fail(err, IFD_TOO_LARGE, "\"%s\" has %lld bytes, more than the limit of %zu",
-                        name, (long long)info.st_size, limit_bytes);
+    const enum ifd_code code = check_file(&info, name, limit_bytes, err);
+    if (code != IFD_OK) {
+        return code;
     }
     size_t size = (size_t)info.st_size;
     uint8_t *data = ifd_acquire_tensor(alloc, size);
@@ -69,17 +80,79 @@ enum ifd_code ifd_file_read_fd(int fd, const char *name, size_t limit_bytes,
     return IFD_OK;
 }
 
+static enum ifd_code open_for_reading(const char *path, int *ret_fd, struct ifd_err *err)
+{
+    /* O_NONBLOCK: a FIFO in the place of a model must not hang the reader. */
+    *ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return *ret_fd < 0 ? fail_io("open", path, err) : IFD_OK;
+}
+
 enum ifd_code ifd_file_read(const char *path, size_t limit_bytes, const struct ifd_alloc *alloc,
                             struct ifd_bytes *ret, struct ifd_err *err)
 {
-    /* O_NONBLOCK: a FIFO in the place of a model must not hang the reader. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
-        return fail_io("open", path, err);
+    int fd = -1;
+    enum ifd_code code = open_for_reading(path, &fd, err);
+    if (code == IFD_OK) {
+        code = ifd_file_read_fd(fd, path, limit_bytes, alloc, ret, err);
+        (void)close(fd);
     }
-    enum ifd_code code = ifd_file_read_fd(fd, path, limit_bytes, alloc, ret, err);
+    return code;
+}
+
+/* Up to here all pages are mapped at once; of larger files only what is used should take memory. */
+#define POPULATE_BYTES_MAX ((size_t)16 << 20)
+
+static bool only_we_write(const struct stat *info)
+{
+    return (info->st_uid == geteuid() || info->st_uid == 0) &&
+           (info->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* Over memory that goes on behind the file: its padding. False if there is no such mapping. */
+static bool map_file(int fd, size_t size, struct ifd_file *ret)
+{
+    const int populate = size <= POPULATE_BYTES_MAX ? MAP_POPULATE : 0;
+    const size_t mapped = size + IFD_TENSOR_PAD;
+    void *map = mmap(NULL, mapped, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) {
+        return false;
+    }
+    if (mmap(map, size, PROT_READ, MAP_PRIVATE | MAP_FIXED | populate, fd, 0) == MAP_FAILED) {
+        (void)munmap(map, mapped);
+        return false;
+    }
+    *ret = (struct ifd_file){.content = {.data = map, .size = size}, .mapped_bytes = mapped};
+    return true;
+}
+
+enum ifd_code ifd_file_open(const char *path, size_t limit_bytes, const struct ifd_alloc *alloc,
+                            struct ifd_file *ret, struct ifd_err *err)
+{
+    struct stat info;
+    int fd = -1;
+    enum ifd_code code = open_for_reading(path, &fd, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    code = fstat(fd, &info) == 0 ? check_file(&info, path, limit_bytes, err)
+                                 : fail_io("read", path, err);
+    const bool may_map = code == IFD_OK && info.st_size > 0 && only_we_write(&info);
+    if (code == IFD_OK && !(may_map && map_file(fd, (size_t)info.st_size, ret))) {
+        *ret = (struct ifd_file){.alloc = alloc};
+        code = ifd_file_read_fd(fd, path, limit_bytes, alloc, &ret->content, err);
+    }
     (void)close(fd);
     return code;
+}
+
+void ifd_file_close(struct ifd_file *file)
+{
+    if (file->mapped_bytes > 0) {
+        (void)munmap((void *)(uintptr_t)file->content.data, file->mapped_bytes);
+    } else if (file->content.data) {
+        ifd_release_tensor(file->alloc, (void *)(uintptr_t)file->content.data, file->content.size);
+    }
+    *file = (struct ifd_file){0};
 }
 
 static bool write_whole(int fd, struct ifd_bytes content)

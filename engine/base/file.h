@@ -16,6 +16,22 @@ IFD_NODISCARD enum ifd_code ifd_file_read_fd(int fd, const char *name, size_t li
                                              const struct ifd_alloc *alloc, struct ifd_bytes *ret,
                                              struct ifd_err *err);
 
+/** A file that is read in place. */
+struct ifd_file {
+    struct ifd_bytes content; /* aligned and padded as that of ifd_file_read */
+    const struct ifd_alloc *alloc;
+    size_t mapped_bytes; /* 0: content is a copy */
+};
+
+/** Maps a regular file if nobody but this user and root may write it, reads it otherwise: a file that changes after it was
+ *  checked is an attack. For commands that end soon: who truncates the mapped file kills them with SIGBUS. Errors as
+ *  ifd_file_read. */
+IFD_NODISCARD enum ifd_code ifd_file_open(const char *path, size_t limit_bytes,
+                                          const struct ifd_alloc *alloc, struct ifd_file *ret,
+                                          struct ifd_err *err);
+/** Nothing happens to a zeroed one. */
+void ifd_file_close(struct ifd_file *file);
+
 /** Writes a file whole, through a temporary name in the same folder and rename(). Errors: IO, TOO_LARGE (name). */
 IFD_NODISCARD enum ifd_code ifd_file_write(const char *path, struct ifd_bytes content,
                                            struct ifd_err *err);

@@ -82,7 +82,7 @@ static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_hos
         code = ifd_engine_create(&engine, &session->engine, err);
     }
     if (code == IFD_OK) {
-        code = ifd_model_load(session->engine, session->file, &model, &session->model, err);
+        code = ifd_model_load(session->engine, session->file.content, &model, &session->model, err);
     }
     if (code == IFD_OK) {
         session->info = ifd_model_info(session->model);
@@ -147,7 +147,7 @@ enum ifd_code ifd_session_open(const struct ifd_tool_host *host,
     struct ifd_session session = {.alloc = ifd_alloc_system(),
                                   .batch = options->batch ? options->batch : 1};
     enum ifd_code code =
-        ifd_file_read(options->path, FILE_BYTES_MAX, session.alloc, &session.file, err);
+        ifd_file_open(options->path, FILE_BYTES_MAX, session.alloc, &session.file, err);
     if (code != IFD_OK) {
         return code;
     }
@@ -181,7 +181,7 @@ void ifd_session_close(struct ifd_session *session)
     ifd_instance_destroy(session->instance);
     ifd_model_destroy(session->model);
     ifd_engine_destroy(session->engine);
-    ifd_release_tensor(alloc, (void *)session->file.data, session->file.size);
+    ifd_file_close(&session->file);
     *session = (struct ifd_session){0};
 }
 

@@ -2,6 +2,7 @@
 #ifndef INFERD_ENGINE_TOOLS_SESSION_H
 #define INFERD_ENGINE_TOOLS_SESSION_H
 
+#include "engine/base/file.h"
 #include "engine/tools/args.h"
 #include "engine/tools/tools.h"
 
@@ -54,7 +55,7 @@ struct ifd_session_options {
 
 struct ifd_session {
     const struct ifd_alloc *alloc;
-    struct ifd_bytes file;
+    struct ifd_file file;
     struct ifd_engine *engine;
     struct ifd_model *model;
     struct ifd_instance *instance;
