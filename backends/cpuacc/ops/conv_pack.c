@@ -80,7 +80,8 @@ void ifd_acc_conv_pack(const struct ifd_kernels *kernels, const void *context, u
                                           .stride_t = p->k,
                                           .stride_k = 1};
     if (p->product.is_q8) {
-        kernels->gemm_q8.pack(&gemm, &p->product.requant, packed);
+        const struct ifd_requant requant = ifd_acc_product_requant(&p->product, workspace);
+        kernels->gemm_q8.pack(&gemm, &requant, packed);
         if (p->product.is_dynamic) {
             pack_channels(p, packed);
         }

@@ -25,7 +25,8 @@ static void pack_weights(const struct ifd_kernels *kernels, const void *context,
                                       .kw = p->window.kw,
                                       .stride_tap = p->channels};
     if (p->product.is_q8) {
-        kernels->dw_q8.pack(&dw, &p->product.requant, packed);
+        const struct ifd_requant requant = ifd_acc_product_requant(&p->product, workspace);
+        kernels->dw_q8.pack(&dw, &requant, packed);
     } else {
         kernels->dw_f32.pack(&dw, p->product.bias_f32, packed);
     }

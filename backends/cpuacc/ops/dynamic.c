@@ -89,7 +89,7 @@ enum ifd_code ifd_acc_add_images(struct ifd_acc_lowering *lowering, uint32_t val
                                  const struct ifd_acc_product *product, uint32_t *ret_value,
                                  struct ifd_err *err)
 {
-    const bool is_symmetric = !as_floats && !scales_differ(product->weight_quant);
+    const bool is_symmetric = !as_floats && !scales_differ(product->scales.weights);
     const int form = as_floats ? 2 : is_symmetric ? 1 : 0;
     if (lowering->value[value].images[form]) { /* another layer reads the same */
         *ret_value = lowering->value[value].images[form] - 1;

@@ -68,18 +68,25 @@ static bool sums_fit(const struct ifd_node_view *node)
     return true;
 }
 
-/* The product of the scales of one channel over the output's, as LiteRT's reference kernels take it: u8 layers but fully
- * connected ones multiply in single precision first. */
-static double factor(const struct ifd_node_view *node, enum ifd_round round, uint32_t channel)
+/* As the reference kernels take them: u8 layers but fully connected ones multiply in single precision. */
+static struct ifd_acc_scales read_scales(const struct ifd_node_view *node, enum ifd_round round)
 {
-    const struct ifd_quant *weights = &node->input[1].desc->quant;
-    const float in = node->input[0].desc->quant.scale[0];
-    const float weight = weights->scale[weights->count > 1 ? channel : 0];
-    const double out = (double)node->output[0].quant.scale[0];
-    if (node->input[0].desc->dtype == IFD_U8 && round == IFD_ROUND_DOUBLE) {
-        return (double)(in * weight) / out;
+    return (struct ifd_acc_scales){
+        .in = node->input[0].desc->quant.scale[0],
+        .out = (double)node->output[0].quant.scale[0],
+        .weights = &node->input[1].desc->quant,
+        .in_single = node->input[0].desc->dtype == IFD_U8 && round == IFD_ROUND_DOUBLE,
+    };
+}
+
+/* What sums of one channel are multiplied with. */
+static double factor(const struct ifd_acc_scales *scales, size_t channel)
+{
+    const float weight = scales->weights->scale[scales->weights->count > 1 ? channel : 0];
+    if (scales->in_single) {
+        return (double)(scales->in * weight) / scales->out;
     }
-    return (double)in * (double)weight / out;
+    return (double)scales->in * (double)weight / scales->out;
 }
 
 static bool is_dynamic(const struct ifd_node_view *node)
@@ -112,9 +119,9 @@ bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
         return false;
     }
     if (ifd_acc_is_q8(dtype)) {
-        const struct ifd_quant *quant = &node->input[1].desc->quant;
-        for (uint32_t i = 0; i < quant->count; i++) {
-            if (!(factor(node, IFD_ROUND_DOUBLE, i) < FACTOR_MAX)) {
+        const struct ifd_acc_scales scales = read_scales(node, IFD_ROUND_DOUBLE);
+        for (uint32_t i = 0; i < scales.weights->count; i++) {
+            if (!(factor(&scales, i) < FACTOR_MAX)) {
                 ifd_fail(reason, IFD_UNSUPPORTED, "scales of channel %u", i);
                 return false;
             }
@@ -139,28 +146,19 @@ static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
 {
     const struct ifd_desc *input = node->input[0].desc;
     const struct ifd_desc *weights = node->input[1].desc;
-    int32_t *multiplier = ifd_acc_params(lowering, product->channels, sizeof(*multiplier));
-    int32_t *shift = ifd_acc_params(lowering, product->channels, sizeof(*shift));
     const bool is_real = lowering->view->exact && node->op == IFD_OP_FULLY_CONNECTED;
     double *real = is_real ? ifd_acc_params(lowering, product->channels, sizeof(*real)) : NULL;
-    if (!multiplier || !shift || (is_real && !real)) {
+    if (is_real && !real) {
         return ifd_fail(err, IFD_NOMEM, "no memory for %zu scales", product->channels);
     }
-    for (uint32_t i = 0; i < product->channels; i++) {
-        int exponent = 0;
-        const double scale = factor(node, round, i);
-        ifd_fixed_from_real(scale, &multiplier[i], &exponent);
-        shift[i] = exponent;
-        if (is_real) {
-            real[i] = scale;
-        }
+    product->scales = read_scales(node, round);
+    for (size_t i = 0; is_real && i < product->channels; i++) {
+        real[i] = factor(&product->scales, i);
     }
     struct ifd_requant *requant = &product->requant;
     *requant = (struct ifd_requant){
         .bias =
             node->input_count > 2 ? (const int32_t *)(const void *)node->input[2].data.data : NULL,
-        .multiplier = multiplier,
-        .shift = shift,
         .in_zero = ifd_acc_zero(input),
         .out_zero = ifd_acc_zero(&node->output[0]),
         .weight_zero = weights->quant.zero_point[0] - (weights->dtype == IFD_U8 ? 128 : 0),
@@ -183,7 +181,7 @@ enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
     *ret = (struct ifd_acc_product){
         .is_q8 = ifd_acc_is_q8(node->input[0].desc->dtype),
         .is_dynamic = is_dynamic(node),
-        .weight_quant = &weights->desc->quant,
+        .scales = {.weights = &weights->desc->quant},
         .weights = weights->data.data,
         .weight_bytes = weights->data.size,
         .flip_weights = weights->desc->dtype == IFD_U8,
@@ -209,15 +207,41 @@ static bool widens(const struct ifd_acc_product *product)
 
 float ifd_acc_product_scale(const struct ifd_acc_product *product, size_t channel)
 {
-    return product->weight_quant->scale[product->weight_quant->count > 1 ? channel : 0];
+    return product->scales.weights->scale[product->scales.weights->count > 1 ? channel : 0];
+}
+
+/* Bytes of the copy of the weights, up to where numbers can follow. */
+static size_t copy_bytes(const struct ifd_acc_product *product)
+{
+    const size_t bytes = widens(product)         ? product->weight_bytes * sizeof(float)
+                         : product->flip_weights ? product->weight_bytes
+                                                 : 0;
+    return (bytes + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
 }
 
 size_t ifd_acc_product_workspace(const struct ifd_acc_product *product)
 {
-    if (widens(product)) {
-        return product->weight_bytes * sizeof(float);
+    const bool rounds = product->is_q8 && !product->is_dynamic;
+    return copy_bytes(product) + (rounds ? 2 * product->channels * sizeof(int32_t) : 0);
+}
+
+struct ifd_requant ifd_acc_product_requant(const struct ifd_acc_product *product,
+                                           uint8_t *workspace)
+{
+    struct ifd_requant requant = product->requant;
+    if (product->is_dynamic) {
+        return requant;
     }
-    return product->flip_weights ? product->weight_bytes : 0;
+    int32_t *multiplier = (int32_t *)(void *)(workspace + copy_bytes(product));
+    int32_t *shift = multiplier + product->channels;
+    for (size_t i = 0; i < product->channels; i++) {
+        int exponent = 0;
+        ifd_fixed_from_real(factor(&product->scales, i), &multiplier[i], &exponent);
+        shift[i] = exponent;
+    }
+    requant.multiplier = multiplier;
+    requant.shift = shift;
+    return requant;
 }
 
 const void *ifd_acc_product_weights(const struct ifd_acc_product *product, uint8_t *workspace)

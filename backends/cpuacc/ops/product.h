@@ -5,6 +5,15 @@
 
 #include "backends/cpuacc/lower.h"
 
+/** The factor of a channel is in * weight / out; LiteRT's reference kernels multiply in * weight in single precision for
+ *  some layers. */
+struct ifd_acc_scales {
+    const struct ifd_quant *weights;
+    float in;
+    double out;
+    bool in_single;
+};
+
 /** Operand numbers are the same for all three: input 0, weights 1, bias 2. */
 struct ifd_acc_product {
     bool is_q8;
@@ -14,10 +23,10 @@ struct ifd_acc_product {
     /** f32 data and s8 weights: the data of every image is brought to 8 bits first (ops/dynamic.h). Then conv2d multiplies
      *  8 bits (is_q8) and makes its sums floats, depthwise_conv2d multiplies floats. */
     bool is_dynamic;
-    const struct ifd_quant *weight_quant;
-    size_t channels; /* of the output */
+    struct ifd_acc_scales scales; /* of f32 data: weights only */
+    size_t channels;              /* of the output */
     const float *bias_f32;
-    struct ifd_requant requant; /* q8 */
+    struct ifd_requant requant; /* q8, without multipliers and shifts */
     const double
         *real; /* exact fully_connected: what its 32-bit sums are multiplied with, per channel */
     float min, max; /* f32 */
@@ -39,8 +48,12 @@ IFD_NODISCARD enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *loweri
 /** Scale of one channel's weights. */
 float ifd_acc_product_scale(const struct ifd_acc_product *product, size_t channel);
 
-/** Temporary memory that ifd_acc_product_weights wants. */
+/** Temporary memory that packing wants. */
 size_t ifd_acc_product_workspace(const struct ifd_acc_product *product);
+
+/** How sums are brought to 8 bits, with what every channel has of its own, in workspace behind the weights. */
+struct ifd_requant ifd_acc_product_requant(const struct ifd_acc_product *product,
+                                           uint8_t *workspace);
 
 /** Weights as s8 (or f32): those of the file, or a copy in workspace. */
 const void *ifd_acc_product_weights(const struct ifd_acc_product *product, uint8_t *workspace);
