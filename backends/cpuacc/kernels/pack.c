@@ -203,14 +203,15 @@ static void start_header(const struct ifd_pack_layout *layout,
     header->private_[IFD_PACKED_DEPTH] = (int32_t)ifd_pack_depth(layout, weights->k);
 }
 
-/* One channel of one tap: runs of kr inputs go to dst, then stride bytes on. */
+/* Inputs begin … end-1 of one channel of one tap: runs of kr go to dst, then stride bytes on. begin is a multiple of kr. */
 static void pack_run(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
-                     size_t offset, unsigned char *dst, size_t stride)
+                     size_t offset, size_t begin, size_t end, unsigned char *dst, size_t stride)
 {
-    const size_t kr = layout->kr, whole = weights->stride_k == 1 ? weights->k / kr * kr : 0;
+    const size_t kr = layout->kr;
+    const size_t whole = weights->stride_k == 1 ? end / kr * kr : begin;
     const int8_t *bytes = (const int8_t *)weights->w + offset;
     const float *floats = (const float *)weights->w + offset;
-    size_t k = 0;
+    size_t k = begin;
     if (layout->bytes == 1 && kr == 4) {
         for (; k < whole; k += 4, dst += stride) {
             __builtin_memcpy(dst, bytes + k, 4);
@@ -220,8 +221,8 @@ static void pack_run(const struct ifd_pack_layout *layout, const struct ifd_gemm
             __builtin_memcpy(dst, floats + k, 4);
         }
     }
-    for (; k < weights->k; k += kr, dst += stride) {
-        const size_t count = min_size(kr, weights->k - k);
+    for (; k < end; k += kr, dst += stride) {
+        const size_t count = min_size(kr, end - k);
         for (size_t i = 0; i < count; i++) {
             const size_t at = (k + i) * weights->stride_k;
             if (layout->bytes == 1) {
@@ -235,20 +236,28 @@ static void pack_run(const struct ifd_pack_layout *layout, const struct ifd_gemm
     }
 }
 
+/* What is written between one channel and the next should stay in the first-level cache. */
+#define PACK_BYTES ((size_t)16 * 1024)
+
 /* Writes the weights of the block of columns n0 .. n0 + lanes*nv - 1; dst is zero before. */
 static void pack_block(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
                        size_t n0, size_t nv, unsigned char *dst)
 {
-    const size_t groups = ifd_pack_depth(layout, weights->k) / layout->kr;
     const size_t step = (size_t)layout->kr * layout->bytes, stride = nv * layout->lanes * step;
-    for (size_t j = 0; j < nv; j++) {
-        for (size_t l = 0; l < layout->lanes; l++) {
-            const size_t c = n0 + ifd_pack_column(layout, nv, j, l);
-            for (size_t t = 0; t < weights->taps && c < weights->n; t++) {
-                pack_run(layout, weights, c * weights->stride_n + t * weights->stride_t,
-                         dst + t * groups * stride + (j * layout->lanes + l) * step, stride);
+    const size_t groups = PACK_BYTES / stride > 0 ? PACK_BYTES / stride : 1;
+    for (size_t t = 0; t < weights->taps; t++) {
+        for (size_t k = 0, end = 0; k < weights->k; k = end) {
+            end = min_size(k + groups * layout->kr, weights->k);
+            for (size_t i = 0; i < nv * layout->lanes; i++) {
+                const size_t c =
+                    n0 + ifd_pack_column(layout, nv, i / layout->lanes, i % layout->lanes);
+                if (c < weights->n) {
+                    pack_run(layout, weights, c * weights->stride_n + t * weights->stride_t, k, end,
+                             dst + k / layout->kr * stride + i * step, stride);
+                }
             }
         }
+        dst += ifd_pack_depth(layout, weights->k) / layout->kr * stride;
     }
 }
 

@@ -15,25 +15,48 @@ static const double filter_4[6][3] = {{1.0 / 4, 0, 0},
                                       {0, 0, 1}};
 static const double filter_2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
 
-static void weights(uint32_t size, const struct ifd_gemm_weights *w, float *dst)
+enum { FILTERS = 16 }; /* transformed at once: neighbours in k */
+
+INLINE void combine(const double g[3], const double *a, const double *b, const double *c,
+                    double *out)
 {
-    const size_t edge = size + 2, count = w->n * w->k;
+    for (size_t i = 0; i < FILTERS; i++) {
+        out[i] = g[0] * a[i] + g[1] * b[i] + g[2] * c[i];
+    }
+}
+
+/* count filters from k on, of one output channel; matrices are stride apart. */
+static void transform_filters(uint32_t size, const struct ifd_gemm_weights *w, const float *from,
+                              size_t count, float *dst, size_t stride)
+{
+    const size_t edge = size + 2;
     const double(*g)[3] = size == 4 ? filter_4 : filter_2;
-    for (size_t i = 0; i < count; i++) {
-        const float *tap = (const float *)w->w + i / w->k * w->stride_n + i % w->k * w->stride_k;
-        double lines[EDGE_MAX][3];
-        for (size_t y = 0; y < edge; y++) {
-            for (size_t x = 0; x < 3; x++) {
-                lines[y][x] = g[y][0] * tap[x * w->stride_t] +
-                              g[y][1] * tap[(3 + x) * w->stride_t] +
-                              g[y][2] * tap[(6 + x) * w->stride_t];
+    double tap[9][FILTERS] = {{0}}, lines[EDGE_MAX][3][FILTERS], v[FILTERS];
+    for (size_t t = 0; t < 9; t++) {
+        for (size_t i = 0; i < count; i++) {
+            tap[t][i] = from[t * w->stride_t + i * w->stride_k];
+        }
+    }
+    for (size_t y = 0; y < edge; y++) {
+        for (size_t x = 0; x < 3; x++) {
+            combine(g[y], tap[x], tap[3 + x], tap[6 + x], lines[y][x]);
+        }
+        for (size_t x = 0; x < edge; x++) {
+            combine(g[x], lines[y][0], lines[y][1], lines[y][2], v);
+            for (size_t i = 0; i < count; i++) {
+                dst[(y * edge + x) * stride + i] = (float)v[i];
             }
         }
-        for (size_t y = 0; y < edge; y++) {
-            for (size_t x = 0; x < edge; x++) {
-                double v = lines[y][0] * g[x][0] + lines[y][1] * g[x][1] + lines[y][2] * g[x][2];
-                dst[(y * edge + x) * count + i] = (float)v;
-            }
+    }
+}
+
+static void weights(uint32_t size, const struct ifd_gemm_weights *w, float *dst)
+{
+    for (size_t n = 0; n < w->n; n++) {
+        const float *from = (const float *)w->w + n * w->stride_n;
+        for (size_t k = 0; k < w->k; k += FILTERS, from += FILTERS * w->stride_k) {
+            const size_t count = w->k - k < FILTERS ? w->k - k : FILTERS;
+            transform_filters(size, w, from, count, dst + n * w->k + k, w->n * w->k);
         }
     }
 }
