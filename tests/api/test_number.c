@@ -250,117 +250,6 @@ static void all_values_of_eight_bits_are_printed_in_a_row(void)
     }
 }
 
-/* The integers at the start of text that the fast reader takes. */
-static size_t read_run(const char *text, size_t size, int64_t *to, size_t count, size_t *ret_used)
-{
-    const char *at = text;
-    size_t got =
-        ifd_number_run_integers(&at, text + size, INT64_MIN, INT64_MAX, sizeof(*to), to, count);
-    *ret_used = (size_t)(at - text);
-    return got;
-}
-
-static void runs_of_integers_are_read(void)
-{
-    static const struct {
-        const char *text;
-        int64_t value;
-    } good[] = {{"0,", 0},
-                {"7,", 7},
-                {"10,", 10},
-                {"255,", 255},
-                {"1234567,", 1234567},
-                {"12345678,", 12345678},
-                {"999999999,", 999999999},
-                {"-0,", 0},
-                {"-128,", -128},
-                {"9223372036854775807,", INT64_MAX}};
-    static const char *const bad[] = {
-        "",    ",",    "00,", "01,", "-01,", "1",   "12]", "1 ,",   "1.0,", "1e1,",
-        "1.,", "--1,", "+1,", "a,",  "1a2,", "/1,", ":,",  "\xb1,", "1-,",  "9223372036854775808,"};
-    for (int behind = 0; behind <= 1; behind++) { /* the text ends, or goes on */
-        char text[64];
-        int64_t value = 0;
-        size_t used = 0;
-        for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-            (void)snprintf(text, sizeof(text), "%s%s", good[i].text, behind ? "1111111111" : "");
-            EXPECT_INT(read_run(text, strlen(text), &value, 1, &used), 1);
-            EXPECT_INT(value, good[i].value);
-            EXPECT_INT(used, strlen(good[i].text));
-        }
-        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-            (void)snprintf(text, sizeof(text), "%s%s", bad[i], behind ? ",,,,,,,,,," : "");
-            if (!behind || bad[i][0] != '\0') {
-                EXPECT_INT(read_run(text, strlen(text), &value, 1, &used), behind && i == 5);
-            }
-        }
-    }
-}
-
-static void every_short_integer_is_read(void)
-{
-    char text[32];
-    int64_t value = 0;
-    size_t used = 0;
-    for (int64_t i = 0; i < 10000000; i += i < 20000 ? 1 : 9973) {
-        int size = snprintf(text, sizeof(text), "%lld, 11111111", (long long)i);
-        EXPECT_INT(read_run(text, (size_t)size, &value, 1, &used), 1);
-        EXPECT_INT(value, i);
-    }
-}
-
-static void pairs_of_bytes_are_read(void)
-{
-    static const char *const bad[] = {"00", "007", "256", "1000", "1.", "-1",
-                                      "1 ", "",    "a",   ":",    "1e"};
-    char text[64];
-    uint8_t to[3] = {0};
-    const char *at = NULL;
-    for (int a = 0; a < 256; a++) {
-        for (int b = 0; b < 256; b++) {
-            int size = snprintf(text, sizeof(text), "%d,%d,%d,0]", a, b, a);
-            at = text;
-            EXPECT_INT(ifd_number_run_integers(&at, text + size, 0, 255, 1, to, 3), 3);
-            EXPECT(to[0] == a && to[1] == b && to[2] == a && strcmp(at, "0]") == 0);
-        }
-    }
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        for (int place = 0; place < 3; place++) {
-            (void)snprintf(text, sizeof(text), "%s,%s,%s,99,99,99", place == 0 ? bad[i] : "12",
-                           place == 1 ? bad[i] : "3", place == 2 ? bad[i] : "255");
-            at = text;
-            EXPECT_INT(ifd_number_run_integers(&at, text + strlen(text), 0, 255, 1, to, 3), place);
-            EXPECT(at == text + (place == 0 ? 0 : place == 1 ? 3 : 5));
-        }
-    }
-}
-
-/* A wrong number at every place of a long run. */
-static void rows_of_bytes_are_read_up_to_what_is_wrong(void)
-{
-    static const char *const bad[] = {"00", "007", "256", "999", "1000", "1.", "-1",
-                                      "1 ", "",    "a",   ":",   "/",    "1e", "12a"};
-    char text[256];
-    uint8_t to[24] = {0};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        for (int place = 0; place < 20; place++) {
-            int at = 0, want_used = 0;
-            for (int k = 0; k < 24; k++) {
-                want_used = k == place ? at : want_used;
-                at += k == place ? snprintf(text + at, sizeof(text) - (size_t)at, "%s,", bad[i])
-                                 : snprintf(text + at, sizeof(text) - (size_t)at, "%d,",
-                                            (k + place) * 37 % 256);
-            }
-            const char *end = text + at, *next = text;
-            EXPECT_INT(ifd_number_run_integers(&next, end, 0, 255, 1, to, 24), place);
-            EXPECT_INT(next - text, want_used);
-            for (int k = 0; k < place; k++) {
-                EXPECT_INT(to[k], (k + place) * 37 % 256);
-            }
-        }
-    }
-}
-
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -373,10 +262,6 @@ int main(int argc, char **argv)
         T(doubles_read_back),
         T(integers_are_printed),
         T(all_values_of_eight_bits_are_printed_in_a_row),
-        T(runs_of_integers_are_read),
-        T(every_short_integer_is_read),
-        T(pairs_of_bytes_are_read),
-        T(rows_of_bytes_are_read_up_to_what_is_wrong),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -1,0 +1,31 @@
+/** Inside api/number*.c: rows of numbers by readers for CPUs that can do better than one number at a time. Thread: any. */
+#ifndef INFERD_API_NUMBER_RUN_H
+#define INFERD_API_NUMBER_RUN_H
+
+#include "api/number.h"
+
+/** The bits of a double that a float drops. Halfway between two floats they are MIDDLE. A double that is within three of its
+ *  last places of the true value rounds to the float that is nearest to that, unless it is no more than DOUBT from MIDDLE. */
+#define IFD_NUMBER_F32_DROPPED UINT64_C(0x1fffffff)
+#define IFD_NUMBER_F32_MIDDLE  UINT64_C(0x10000000)
+#define IFD_NUMBER_F32_DOUBT   UINT64_C(4)
+
+/** As ifd_number_run_f32 and ifd_number_run_integers, but they may stop earlier: in front of any number that they leave to
+ *  the plain reader. high is 2^n - 1; low is 0 or -high - 1. */
+struct ifd_number_rows {
+    size_t (*f32)(const char **at, const char *end, float *to, size_t count);
+    size_t (*integers)(const char **at, const char *end, int64_t low, int64_t high, size_t bytes,
+                       void *to, size_t count);
+};
+
+/** NULL: this CPU lacks AVX-512, VBMI2 or BMI2. On x86-64 only. */
+const struct ifd_number_rows *ifd_number_rows_avx512(void);
+
+/** Rows by these, and numbers that they leave; NULL: all numbers the plain way. */
+size_t ifd_number_run_f32_by(const struct ifd_number_rows *rows, const char **at, const char *end,
+                             float *to, size_t count);
+size_t ifd_number_run_integers_by(const struct ifd_number_rows *rows, const char **at,
+                                  const char *end, int64_t low, int64_t high, size_t bytes,
+                                  void *to, size_t count);
+
+#endif
