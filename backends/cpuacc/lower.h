@@ -142,19 +142,6 @@ struct ifd_acc_slice {
  *  makes it is added. In ops/move.c. */
 struct ifd_acc_slice ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint32_t value);
 
-/** A function of one element that follows a value and can be applied while it is still in the cache: one unary operator
- *  that alone reads it, or x * logistic(x). f32 only. */
-struct ifd_acc_tail {
-    bool exists;
-    enum ifd_unary kernel;
-    float p0, p1;
-    uint32_t out; /* the value that takes the place of the one that was made */
-    const char *name;
-};
-
-/** Finds such a function behind a value and marks its nodes as taken along. In ops/unary.c. */
-struct ifd_acc_tail ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_t value);
-
 /** When all steps are there: decides how many threads share each, and where threads wait for each other (step->joins).
  *  ret_is_parallel: some step is shared. */
 IFD_NODISCARD enum ifd_code ifd_acc_plan_threads(struct ifd_acc_lowering *lowering,

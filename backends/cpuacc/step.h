@@ -39,14 +39,14 @@ struct ifd_acc_step;
 typedef void (*ifd_acc_step_fn)(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
 
 /** What one call of a step's lines->run computes: output lines begin … end-1 of one image.
- *  in:       line in_first of the image's input; all lines that the window needs are there
- *  out, add: line begin of the output, and of the operand that is added to it (NULL without) */
+ *  in:   line in_first of the image's input; all lines that the window needs are there
+ *  out:  line begin of the output
+ *  line: the number of that line, counted over all images: where operands of the output's shape continue */
 struct ifd_acc_strip {
     const uint8_t *in;
     size_t in_first;
     uint8_t *out;
-    const uint8_t *add;
-    size_t begin, end;
+    size_t begin, end, line;
 };
 
 /** A step that can compute some lines of an image from some lines of its input: what it takes to run it together with its

@@ -81,16 +81,14 @@ static void run_strip(const struct ifd_acc_step *head, struct ifd_acc_frame *fra
             strip.in = work + chain->buffer[i];
             strip.in_first = progress->held[i].first;
         }
-        const size_t at = (b * lines->out_h + strip.begin) * lines->out_line;
+        strip.line = b * lines->out_h + strip.begin;
         if (i + 1 == chain->count) {
-            strip.out = (uint8_t *)ifd_acc_out(step, frame) + at;
+            strip.out = (uint8_t *)ifd_acc_out(step, frame) + strip.line * lines->out_line;
         } else {
             struct span *held = &progress->held[i + 1];
             strip.out = work + chain->buffer[i + 1] + (held->end - held->first) * lines->out_line;
             held->end = strip.end;
         }
-        const uint8_t *add = ifd_acc_in(step, frame, 1);
-        strip.add = add ? add + at : NULL;
         frame->packed = step->block;
         lines->run(step, frame, &strip);
     }
@@ -133,6 +131,17 @@ static size_t packed_bytes(const struct ifd_acc_lowering *lowering, uint32_t ste
     return 0;
 }
 
+/* Is a storage one of the step's operands behind the first: those that are taken as they lie in memory? */
+static bool is_added(const struct ifd_acc_lowering *lowering, uint32_t step, uint32_t storage)
+{
+    bool is = false;
+    for (uint32_t k = 1; k < IFD_ACC_STEP_INPUTS; k++) {
+        const uint32_t value = lowering->wiring[step].in[k];
+        is |= value != IFD_NO_VALUE && lowering->value[value].storage == storage;
+    }
+    return is;
+}
+
 /* Does what step i makes go to step i+1 alone, line by line, and is it worth while not to write it out? */
 static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t i, size_t cache)
 {
@@ -140,11 +149,11 @@ static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t i, size_t
     const uint32_t value = lowering->wiring[i].out;
     const struct ifd_acc_storage *storage = value_storage(lowering, value);
     return from && to && lowering->wiring[i + 1].in[0] == value &&
-           lowering->wiring[i + 1].in[1] != value && storage->place.where == IFD_ACC_SCRATCH &&
-           storage->first == i && storage->last == i + 1 && from->batch == to->batch &&
-           from->out_h == to->in_h && from->out_line == to->in_line &&
-           storage->bytes >= cache / 8 && packed_bytes(lowering, i) <= cache / 4 &&
-           packed_bytes(lowering, i + 1) <= cache / 4;
+           !is_added(lowering, i + 1, lowering->value[value].storage) &&
+           storage->place.where == IFD_ACC_SCRATCH && storage->first == i &&
+           storage->last == i + 1 && from->batch == to->batch && from->out_h == to->in_h &&
+           from->out_line == to->in_line && storage->bytes >= cache / 8 &&
+           packed_bytes(lowering, i) <= cache / 4 && packed_bytes(lowering, i + 1) <= cache / 4;
 }
 
 /* Bytes of the buffers of steps first+1 … first+count-1 for strips of so many lines; their offsets through ret_chain. */
@@ -189,9 +198,8 @@ static enum ifd_code part_result(struct ifd_acc_lowering *lowering, uint32_t fir
     const uint32_t shared = lowering->value[lowering->wiring[last].out].storage;
     bool is_read = false;
     for (uint32_t i = first; i <= last; i++) {
-        const uint32_t *in = lowering->wiring[i].in;
-        is_read |= lowering->value[in[0]].storage == shared;
-        is_read |= i < last && in[1] != IFD_NO_VALUE && lowering->value[in[1]].storage == shared;
+        is_read |= lowering->value[lowering->wiring[i].in[0]].storage == shared;
+        is_read |= i < last && is_added(lowering, i, shared);
     }
     if (!is_read) {
         return IFD_OK;

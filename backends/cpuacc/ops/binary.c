@@ -1,7 +1,7 @@
 /* add, sub, mul, div, minimum, maximum, squared_difference: f32, and add, sub, mul on 8 bits. Broadcasting is brought to
  * blocks of rows × n, in which each operand repeats a row, a value per row, or neither; further dimensions are counted
  * outside. */
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/ops/tail.h"
 
 #include "engine/base/fixed.h"
 
@@ -94,6 +94,31 @@ static void make_blocks(const struct ifd_shape *a, const struct ifd_shape *b,
 
 /* ---- running ---- */
 
+typedef void (*q8_kernel)(const struct ifd_q8_binary_args *args);
+typedef void (*f32_kernel)(const struct ifd_binary_args *args);
+
+static q8_kernel choose_q8(const struct ifd_kern_quant *quant, enum ifd_op op, bool is_fast)
+{
+    return is_fast            ? op == IFD_OP_MUL ? quant->scale_q8 : quant->blend_q8
+           : op == IFD_OP_ADD ? quant->add_q8
+           : op == IFD_OP_SUB ? quant->sub_q8
+                              : quant->mul_q8;
+}
+
+static f32_kernel choose_f32(const struct ifd_kern_eltwise *eltwise, enum ifd_op op)
+{
+    static const enum ifd_binary kernel[IFD_OP_COUNT] = {
+        [IFD_OP_ADD] = IFD_BINARY_ADD,
+        [IFD_OP_SUB] = IFD_BINARY_SUB,
+        [IFD_OP_MUL] = IFD_BINARY_MUL,
+        [IFD_OP_DIV] = IFD_BINARY_DIV,
+        [IFD_OP_MINIMUM] = IFD_BINARY_MIN,
+        [IFD_OP_MAXIMUM] = IFD_BINARY_MAX,
+        [IFD_OP_SQUARED_DIFFERENCE] = IFD_BINARY_SQUARED_DIFFERENCE,
+    };
+    return eltwise->binary[kernel[op]];
+}
+
 static void call(const struct ifd_acc_step *step, const struct binary_params *p,
                  const uint8_t *base[OPERANDS], const size_t offset[OPERANDS], size_t rows,
                  size_t first, size_t n)
@@ -112,22 +137,9 @@ static void call(const struct ifd_acc_step *step, const struct binary_params *p,
         args.out_row = b->stride[Y][row];
         args.a_step = b->stride[A][column];
         args.b_step = b->stride[B][column];
-        const struct ifd_kern_quant *quant = &step->kernels->quant;
-        (p->is_fast            ? p->op == IFD_OP_MUL ? quant->scale_q8 : quant->blend_q8
-         : p->op == IFD_OP_ADD ? quant->add_q8
-         : p->op == IFD_OP_SUB ? quant->sub_q8
-                               : quant->mul_q8)(&args);
+        choose_q8(&step->kernels->quant, p->op, p->is_fast)(&args);
         return;
     }
-    static const enum ifd_binary kernel[IFD_OP_COUNT] = {
-        [IFD_OP_ADD] = IFD_BINARY_ADD,
-        [IFD_OP_SUB] = IFD_BINARY_SUB,
-        [IFD_OP_MUL] = IFD_BINARY_MUL,
-        [IFD_OP_DIV] = IFD_BINARY_DIV,
-        [IFD_OP_MINIMUM] = IFD_BINARY_MIN,
-        [IFD_OP_MAXIMUM] = IFD_BINARY_MAX,
-        [IFD_OP_SQUARED_DIFFERENCE] = IFD_BINARY_SQUARED_DIFFERENCE,
-    };
     const struct ifd_binary_args args = {
         .rows = rows,
         .n = n,
@@ -142,7 +154,7 @@ static void call(const struct ifd_acc_step *step, const struct binary_params *p,
         .min = p->min,
         .max = p->max,
     };
-    step->kernels->eltwise.binary[kernel[p->op]](&args);
+    choose_f32(&step->kernels->eltwise, p->op)(&args);
 }
 
 /* All outer positions; the rows (or, where there is but one, the columns) of each block are shared by the team. */
@@ -203,13 +215,12 @@ static void set_factor(double real, int32_t *ret_multiplier, int32_t *ret_shift)
 
 /* Factors as LiteRT's reference kernels have them: sums with 20 more bits in twice the larger scale, products in single
  * precision. */
-static void init_q8(const struct ifd_node_view *node, struct binary_params *p)
+static void init_q8(const struct ifd_node_view *node, struct ifd_q8_binary_args *q8)
 {
     const struct ifd_binary_attrs *attrs = node->attrs;
     const struct ifd_desc *a = node->input[0].desc, *b = node->input[1].desc, *y = &node->output[0];
     const float a_scale = a->quant.scale[0], b_scale = b->quant.scale[0],
                 y_scale = y->quant.scale[0];
-    struct ifd_q8_binary_args *q8 = &p->q8;
     q8->a_zero = ifd_acc_zero(a);
     q8->b_zero = ifd_acc_zero(b);
     q8->out_zero = ifd_acc_zero(y);
@@ -258,6 +269,10 @@ static bool init_fast(const struct ifd_node_view *node, struct ifd_q8_binary_arg
 static enum ifd_code binary_lower(struct ifd_acc_lowering *lowering,
                                   const struct ifd_partition_node *node, struct ifd_err *err)
 {
+    enum ifd_code code = IFD_OK;
+    if (ifd_acc_lower_tail(lowering, node, &code, err)) {
+        return code;
+    }
     const struct ifd_binary_attrs *attrs = node->view.attrs;
     const struct ifd_shape *y = &node->view.output[0].shape;
     const uint32_t out = node->output_value[0];
@@ -270,7 +285,7 @@ static enum ifd_code binary_lower(struct ifd_acc_lowering *lowering,
     (void)ifd_acc_clamp_f32(attrs->activation, &p->min, &p->max);
     make_blocks(&node->view.input[0].desc->shape, &node->view.input[1].desc->shape, y, &p->blocks);
     if (p->is_q8) {
-        init_q8(&node->view, p);
+        init_q8(&node->view, &p->q8);
         p->is_fast = !lowering->view->exact && init_fast(&node->view, &p->q8);
     }
     for (uint32_t i = 0; i < 2; i++) {
@@ -281,8 +296,7 @@ static enum ifd_code binary_lower(struct ifd_acc_lowering *lowering,
         }
     }
     struct ifd_acc_step *step = NULL;
-    const enum ifd_code code =
-        ifd_acc_add_step(lowering, run_binary, p, node->input_value, 2, out, &step, err);
+    code = ifd_acc_add_step(lowering, run_binary, p, node->input_value, 2, out, &step, err);
     if (code == IFD_OK) {
         step->max_threads =
             (uint32_t)(lowering->storage[lowering->value[out].storage].bytes / 4096) + 1;
@@ -290,6 +304,64 @@ static enum ifd_code binary_lower(struct ifd_acc_lowering *lowering,
                           ifd_op_def(p->op)->name);
     }
     return code;
+}
+
+/* ---- as parts of tails ---- */
+
+static enum ifd_acc_operand operand_kind(const struct ifd_shape *other, const struct ifd_shape *y)
+{
+    size_t count = 1;
+    for (uint32_t d = 0; d < other->rank; d++) {
+        count *= (size_t)other->dim[d];
+    }
+    const int64_t row = y->rank ? y->dim[y->rank - 1] : 1;
+    if (memcmp(other, y, sizeof(*y)) == 0) {
+        return IFD_ACC_OPERAND_SAME;
+    }
+    return count == 1                                                   ? IFD_ACC_OPERAND_NUMBER
+           : count == (size_t)row && other->dim[other->rank - 1] == row ? IFD_ACC_OPERAND_ROW
+                                                                        : IFD_ACC_OPERAND_NONE;
+}
+
+static bool set_q8(struct ifd_acc_lowering *lowering, const struct ifd_node_view *node,
+                   struct ifd_acc_tail_op *op)
+{
+    struct ifd_q8_binary_args *q8 = ifd_acc_params(lowering, 1, sizeof(*q8));
+    if (!q8) {
+        return false;
+    }
+    init_q8(node, q8);
+    const bool is_fast = !lowering->view->exact && init_fast(node, q8);
+    op->q8 = q8;
+    op->binary_q8 = choose_q8(&lowering->kernels->quant, node->op, is_fast);
+    return true;
+}
+
+bool ifd_acc_binary_op(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
+                       uint32_t value, struct ifd_acc_tail_op *ret, uint32_t *ret_other)
+{
+    const struct ifd_acc_driver *driver = ifd_acc_driver(node->view.op);
+    if (!driver || driver->lower != binary_lower) {
+        return false;
+    }
+    const struct ifd_binary_attrs *attrs = node->view.attrs;
+    const struct ifd_shape *y = &node->view.output[0].shape;
+    const uint32_t other = node->input_value[0] == value ? 1 : 0;
+    *ret = (struct ifd_acc_tail_op){
+        .name = ifd_op_def(node->view.op)->name,
+        .kind = operand_kind(&node->view.input[other].desc->shape, y),
+        .comes_first = other == 0,
+    };
+    *ret_other = node->input_value[other];
+    if (ret->kind == IFD_ACC_OPERAND_NONE ||
+        memcmp(&node->view.input[1 - other].desc->shape, y, sizeof(*y)) != 0) {
+        return false;
+    }
+    if (ifd_acc_is_q8(node->view.output[0].dtype)) {
+        return set_q8(lowering, &node->view, ret);
+    }
+    ret->binary = choose_f32(&lowering->kernels->eltwise, node->view.op);
+    return ifd_acc_clamp_f32(attrs->activation, &ret->min, &ret->max);
 }
 
 #define BINARY(symbol)                                                                             \

@@ -85,7 +85,7 @@ static bool find_residual(const struct ifd_acc_lowering *lowering,
  * gets what is added. */
 static uint32_t fuse_followers(struct ifd_acc_lowering *lowering,
                                const struct ifd_partition_node *node, struct ifd_acc_conv *p,
-                               int32_t activation, uint32_t operands[2])
+                               int32_t activation, uint32_t operands[IFD_ACC_STEP_INPUTS])
 {
     uint32_t out = node->output_value[0], add = 0, other = 0;
     const bool fuses =
@@ -95,14 +95,11 @@ static uint32_t fuse_followers(struct ifd_acc_lowering *lowering,
         operands[1] = other;
         out = lowering->view->node[add].output_value[0];
         ifd_acc_fuse_node(lowering, add);
-        if (p->out_c >= lowering->kernels->gemm_f32.lanes()) {
-            /* else pixels may be grouped, and then what is added is needed twice */
-            (void)ifd_acc_in_place(lowering, other, out);
-        }
     }
-    if (p->out_element == sizeof(float) && !fuses && activation == IFD_ACT_NONE) {
-        p->tail = ifd_acc_take_tail(lowering, out);
-        out = p->tail.exists ? p->tail.out : out;
+    out = ifd_acc_take_tail(lowering, out, 2, operands, &p->tail);
+    if (fuses && p->out_c >= lowering->kernels->gemm_f32.lanes()) {
+        /* else pixels may be grouped, and then what is added is needed twice */
+        (void)ifd_acc_in_place(lowering, other, out);
     }
     const struct ifd_acc_slice slice = ifd_acc_take_slice(lowering, out);
     p->out_stride = slice.exists ? slice.stride : p->out_c;
@@ -151,7 +148,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     const struct ifd_acc_window window = p->window; /* of the node */
     const uint64_t macs =
         (uint64_t)window.batch * window.out_h * window.out_w * p->out_c * p->taps * p->k;
-    uint32_t operands[2] = {node->input_value[0], IFD_NO_VALUE};
+    uint32_t operands[IFD_ACC_STEP_INPUTS] = {node->input_value[0], IFD_NO_VALUE, IFD_NO_VALUE,
+                                              IFD_NO_VALUE};
     const uint32_t out = fuse_followers(lowering, node, p, activation, operands);
     const bool adds = operands[1] != IFD_NO_VALUE;
     choose_mode(lowering, adds, p);
@@ -163,7 +161,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                                   &operands[0], err);
     }
     if (code == IFD_OK) {
-        code = ifd_acc_add_step(lowering, run[p->mode], p, operands, 2, out, &step, err);
+        code = ifd_acc_add_step(lowering, run[p->mode], p, operands, IFD_ACC_STEP_INPUTS, out,
+                                &step, err);
     }
     if (code != IFD_OK) {
         return code;
@@ -173,9 +172,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                       p->product.is_q8                ? "gemm_q8"
                       : p->mode == IFD_ACC_CONV_TILES ? "wino"
                                                       : "gemm_f32",
-                      macs, "%s %zux%zu/%zu%s%s%s%s", name, window.kh, window.kw, window.stride_y,
-                      activation == IFD_ACT_NONE ? "" : "+act", adds ? "+add" : "",
-                      p->tail.exists ? "+" : "", p->tail.exists ? p->tail.name : "");
+                      macs, "%s %zux%zu/%zu%s%s%s", name, window.kh, window.kw, window.stride_y,
+                      activation == IFD_ACT_NONE ? "" : "+act", adds ? "+add" : "", p->tail.name);
     code = add_weights(lowering, p, err);
     code = code == IFD_OK ? add_work(lowering, p, err) : code;
     return code == IFD_OK ? add_lines(lowering, p, window.batch, window.out_h, err) : code;

@@ -23,6 +23,7 @@
 #define INFERD_BACKENDS_CPUACC_OPS_CONV_H
 
 #include "backends/cpuacc/ops/dynamic.h"
+#include "backends/cpuacc/ops/tail.h"
 #include "backends/cpuacc/ops/window.h"
 
 enum ifd_acc_conv_mode {
@@ -49,7 +50,7 @@ struct ifd_acc_conv {
     uint32_t tile_size;            /* TILES: outputs of a tile along one side, 4 or 2 */
     size_t group;                  /* pixels a row; what follows is of one of them: */
     size_t pixel_n, pixel_k, pixel_step; /* channels, inputs a tap, inputs to the next pixel */
-    struct ifd_acc_tail tail;            /* f32: applied to every tile while it is in the cache */
+    struct ifd_acc_tail tail;            /* applied to every tile while it is in the cache */
     bool has_row_add;                    /* weights with a zero point */
     size_t sums_bytes; /* work memory: row_add and temporary sums, then lines or pointers */
 };
@@ -57,10 +58,12 @@ struct ifd_acc_conv {
 /** One thread's run of a layer. */
 struct ifd_acc_conv_run {
     const struct ifd_acc_step *step;
+    const struct ifd_acc_frame *frame;
     const struct ifd_acc_conv *p;
     const uint8_t *in;
     uint8_t *out;
     const uint8_t *add; /* residual, f32 */
+    size_t row;         /* of the output, that out and add begin with */
     size_t in_first;    /* LINES: the line of the image that in starts with */
     int32_t *sums;      /* p->tile_rows of row_add, then as many temporary ones */
     uint8_t *rest;      /* of the work memory */
@@ -114,8 +117,8 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
 struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
                                         const struct ifd_acc_frame *frame, size_t items,
                                         size_t unit);
-/** Applies the layer's tail to the rows that args describe. */
-void ifd_acc_conv_tail(const struct ifd_acc_conv_run *run);
+/** Applies the layer's tail to the columns of args in rows that are made. */
+void ifd_acc_conv_tail(const struct ifd_acc_conv_run *run, size_t first_row, size_t rows);
 
 /** PLAIN, LINES and ROWS as steps, and as parts of a chain (step.h). */
 void ifd_acc_conv_run_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);

@@ -106,9 +106,6 @@ void ifd_acc_conv_call_q8(struct ifd_acc_conv_run *run, size_t first_row)
         run->rescale.out = (float *)run->args.out + run->args.n_begin;
         run->rescale.sums = (const int32_t *)(const void *)run->rescale.out;
         run->step->kernels->quant.rescale(&run->rescale);
-        if (p->tail.exists) {
-            ifd_acc_conv_tail(run);
-        }
         return;
     }
     run->args.row_add = p->has_row_add ? row_sums(run) : NULL;

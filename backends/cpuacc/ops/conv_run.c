@@ -11,6 +11,7 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
     uint8_t *work = step->work_stride ? ifd_acc_work(step, frame) : NULL;
     *run = (struct ifd_acc_conv_run){
         .step = step,
+        .frame = frame,
         .p = p,
         .in = ifd_acc_in(step, frame, 0),
         .out = ifd_acc_out(step, frame),
@@ -31,21 +32,23 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
     }
 }
 
-void ifd_acc_conv_tail(const struct ifd_acc_conv_run *run)
+void ifd_acc_conv_tail(const struct ifd_acc_conv_run *run, size_t first_row, size_t rows)
 {
     const struct ifd_acc_conv *p = run->p;
-    const struct ifd_gemm_args *args = &run->args;
-    void (*kernel)(size_t, const float *, float *, float, float) =
-        run->step->kernels->eltwise.unary[p->tail.kernel];
-    float *out = (float *)args->out + args->n_begin;
-    const size_t columns = args->n_end - args->n_begin;
-    if (columns == p->out_stride) {
-        kernel(args->m * columns, out, out, p->tail.p0, p->tail.p1);
+    if (p->tail.count == 0) {
         return;
     }
-    for (size_t i = 0; i < args->m; i++, out += p->out_stride) {
-        kernel(columns, out, out, p->tail.p0, p->tail.p1);
-    }
+    const size_t group = p->group, column = run->args.n_begin;
+    uint8_t *out = run->out + (first_row * p->out_stride + p->out_offset + column) * p->out_element;
+    ifd_acc_run_tail(&p->tail, run->step, run->frame,
+                     &(struct ifd_acc_piece){.in = out,
+                                             .out = out,
+                                             .rows = rows * group,
+                                             .n = (run->args.n_end - column) / group,
+                                             .stride = p->out_stride / group,
+                                             .row = (run->row + first_row) * group,
+                                             .column = column,
+                                             .width = p->out_c / group});
 }
 
 /* The call that has just been made, pixel by pixel. */
@@ -70,6 +73,7 @@ static void call(struct ifd_acc_conv_run *run, size_t first_row)
     run->args.out = run->out + (first_row * p->out_stride + p->out_offset) * p->out_element;
     if (p->product.is_q8) {
         ifd_acc_conv_call_q8(run, first_row);
+        ifd_acc_conv_tail(run, first_row, run->args.m);
         return;
     }
     run->args.add = run->add ? (const float *)(const void *)run->add + first_row * p->out_c : NULL;
@@ -78,9 +82,7 @@ static void call(struct ifd_acc_conv_run *run, size_t first_row)
         !isfinite(run->step->kernels->reduce.sum_f32(run->args.m * p->out_c, run->args.out))) {
         call_pixels(run);
     }
-    if (p->tail.exists) {
-        ifd_acc_conv_tail(run);
-    }
+    ifd_acc_conv_tail(run, first_row, run->args.m);
 }
 
 struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
@@ -135,7 +137,10 @@ static void begin_strip(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
     run->in = strip->in;
     run->in_first = strip->in_first;
     run->out = strip->out;
-    run->add = strip->add;
+    run->row = strip->line * run->p->line_rows;
+    if (run->add) {
+        run->add += run->row * run->p->out_c * sizeof(float);
+    }
 }
 
 void ifd_acc_conv_strip_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,

@@ -6,6 +6,11 @@ static size_t max_size(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* What a group of pixels costs, in vector operations a pixel: sums, and a handful for what comes after them, twice where
  * the last vector is stored in part. */
 static double group_cost(const struct ifd_acc_conv *p, size_t group, size_t lanes)
@@ -51,6 +56,12 @@ void ifd_acc_conv_group_pixels(struct ifd_acc_conv *p, size_t group)
     }
 }
 
+/* Rows whose results fill so much cache: a tail finds them there. */
+static size_t tail_rows(const struct ifd_acc_conv *p, size_t cache)
+{
+    return p->tail.count ? max_size(48, cache / (p->out_c * p->out_element)) : SIZE_MAX;
+}
+
 void ifd_acc_conv_choose_tiles(struct ifd_acc_conv *p, const struct ifd_host *host)
 {
     const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes / 4 : 64 * 1024;
@@ -74,7 +85,8 @@ void ifd_acc_conv_choose_tiles(struct ifd_acc_conv *p, const struct ifd_host *ho
                                     : p->window.stride_y * p->line;
         const size_t lines = cache / (elements * p->element);
         p->tile_lines = max_size(1, lines > p->window.kh ? lines - p->window.kh : 1);
-        p->tile_lines = p->tile_lines < p->window.out_h ? p->tile_lines : p->window.out_h;
+        p->tile_lines = min_size(p->tile_lines, p->window.out_h);
+        p->tile_lines = max_size(1, min_size(p->tile_lines, tail_rows(p, cache) / p->window.out_w));
         p->tile_rows = p->tile_lines * p->window.out_w;
         return;
     }
@@ -82,7 +94,8 @@ void ifd_acc_conv_choose_tiles(struct ifd_acc_conv *p, const struct ifd_host *ho
                                  ? p->taps * sizeof(void *) + p->window.in_c * p->element
                                  : p->k * p->element;
     const size_t rows = p->window.batch * p->window.out_h * p->window.out_w, unit = 48;
-    const size_t most = max_size(unit, (p->product.is_q8 ? 1 : 2) * cache / max_size(1, row_bytes));
+    const size_t inputs = (p->product.is_q8 ? 1 : 2) * cache / max_size(1, row_bytes);
+    const size_t most = max_size(unit, min_size(inputs, tail_rows(p, cache)));
     const size_t calls = max_size(1, rows / most + (rows % most != 0));
     p->tile_rows = (rows / calls + unit) / unit * unit;
 }

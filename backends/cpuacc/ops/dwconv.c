@@ -1,6 +1,7 @@
 /* depthwise_conv2d. The kernel knows padding, strides and dilation; a channel multiplier above 1 is brought to 1 by
  * repeating every input channel in work memory. */
 #include "backends/cpuacc/ops/dynamic.h"
+#include "backends/cpuacc/ops/tail.h"
 #include "backends/cpuacc/ops/window.h"
 
 #include <string.h>
@@ -12,6 +13,7 @@ struct dw_params {
     struct ifd_dw_args args; /* what does not change from call to call */
     size_t tile_lines;       /* output lines of one call at most */
     size_t wide_bytes;       /* work memory: one image with repeated channels */
+    struct ifd_acc_tail tail;
 };
 
 static void pack_weights(const struct ifd_kernels *kernels, const void *context, uint8_t *workspace,
@@ -32,13 +34,29 @@ static void pack_weights(const struct ifd_kernels *kernels, const void *context,
     }
 }
 
-static void call(const struct ifd_acc_step *step, const struct dw_params *p,
-                 const struct ifd_dw_args *args)
+/* One call of the kernel, and the tail. line: of the output, counted over all images, that args->out begins with. */
+static void call(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                 const struct ifd_dw_args *args, size_t line)
 {
+    const struct dw_params *p = step->params;
     if (p->product.is_q8) {
         step->kernels->dw_q8.run(args);
     } else {
         step->kernels->dw_f32.run(args);
+    }
+    if (p->tail.count) {
+        uint8_t *out = args->out;
+        out += (args->y_begin * args->out_line_stride + args->c_begin) * p->element;
+        ifd_acc_run_tail(
+            &p->tail, step, frame,
+            &(struct ifd_acc_piece){.in = out,
+                                    .out = out,
+                                    .rows = (args->y_end - args->y_begin) * p->window.out_w,
+                                    .n = args->c_end - args->c_begin,
+                                    .stride = p->channels,
+                                    .row = (line + args->y_begin) * p->window.out_w,
+                                    .column = args->c_begin,
+                                    .width = p->channels});
     }
 }
 
@@ -87,7 +105,7 @@ static void run_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *
         for (args.y_begin = lines.begin; args.y_begin < lines.end; args.y_begin = args.y_end) {
             const size_t left = lines.end - args.y_begin;
             args.y_end = args.y_begin + (left < p->tile_lines ? left : p->tile_lines);
-            call(step, p, &args);
+            call(step, frame, &args, b * p->window.out_h);
         }
     }
 }
@@ -112,7 +130,7 @@ static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame
         args.out = strip->out + (y - strip->begin) * lines->out_line;
         args.y_begin = 0;
         args.y_end = count;
-        call(step, p, &args);
+        call(step, frame, &args, strip->line + y - strip->begin);
     }
 }
 
@@ -183,15 +201,18 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     const struct ifd_conv2d_attrs *attrs = node->view.attrs;
     const struct ifd_kernels *kernels = lowering->kernels;
     struct ifd_acc_step *step = NULL;
-    uint32_t in = node->input_value[0];
+    uint32_t operands[IFD_ACC_STEP_INPUTS] = {node->input_value[0], IFD_NO_VALUE, IFD_NO_VALUE,
+                                              IFD_NO_VALUE};
+    const uint32_t out = ifd_acc_take_tail(lowering, node->output_value[0], 1, operands, &p->tail);
     enum ifd_code code = IFD_OK;
     if (p->product.is_dynamic) {
-        code = ifd_acc_add_images(lowering, in, p->window.batch,
+        code = ifd_acc_add_images(lowering, operands[0], p->window.batch,
                                   p->window.in_h * p->window.in_w * p->window.in_c, true,
-                                  &p->product, &in, err);
+                                  &p->product, &operands[0], err);
     }
     if (code == IFD_OK) {
-        code = ifd_acc_add_step(lowering, run_dw, p, &in, 1, node->output_value[0], &step, err);
+        code =
+            ifd_acc_add_step(lowering, run_dw, p, operands, IFD_ACC_STEP_INPUTS, out, &step, err);
     }
     if (code != IFD_OK) {
         return code;
@@ -200,8 +221,9 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                           p->channels * p->window.kh * p->window.kw;
     step->rate = 50.0f;
     ifd_acc_name_step(lowering, p->product.is_q8 ? "dw_q8" : "dw_f32", macs,
-                      "depthwise_conv2d %zux%zu/%d%s", p->window.kh, p->window.kw,
-                      (int)attrs->window.stride_h, attrs->activation == IFD_ACT_NONE ? "" : "+act");
+                      "depthwise_conv2d %zux%zu/%d%s%s", p->window.kh, p->window.kw,
+                      (int)attrs->window.stride_h, attrs->activation == IFD_ACT_NONE ? "" : "+act",
+                      p->tail.name);
     const size_t packed =
         p->product.is_q8 ? kernels->dw_q8.packed_bytes(p->channels, p->window.kh, p->window.kw)
                          : kernels->dw_f32.packed_bytes(p->channels, p->window.kh, p->window.kw);

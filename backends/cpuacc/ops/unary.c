@@ -1,30 +1,18 @@
 /* Functions of one element. On 8 bits every one of them, requantization included, is a table of 256 results that the
  * operator's reference kernel itself fills at compile time. */
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/ops/tail.h"
 
 #include <math.h>
 #include <string.h>
 
-struct unary_params {
-    enum ifd_unary kernel; /* f32 */
-    float p0, p1;
+struct table_params {
     size_t count;
-    uint8_t table[256]; /* 8 bits */
+    uint8_t table[256];
 };
-
-static void run_f32(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
-{
-    const struct unary_params *p = step->params;
-    const struct ifd_acc_range range = ifd_acc_share(frame, p->count, 64);
-    const float *in = ifd_acc_in(step, frame, 0);
-    float *out = ifd_acc_out(step, frame);
-    step->kernels->eltwise.unary[p->kernel](range.end - range.begin, in + range.begin,
-                                            out + range.begin, p->p0, p->p1);
-}
 
 static void run_table(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
-    const struct unary_params *p = step->params;
+    const struct table_params *p = step->params;
     const struct ifd_acc_range range = ifd_acc_share(frame, p->count, 64);
     const uint8_t *in = ifd_acc_in(step, frame, 0);
     uint8_t *out = ifd_acc_out(step, frame);
@@ -74,61 +62,6 @@ static struct f32_row f32_row(const struct ifd_node_view *node)
     default:
         return (struct f32_row){false, IFD_UNARY_COUNT, 0, 0};
     }
-}
-
-/* x * logistic(x): the multiplication that reads x and the logistic of x, which nobody else reads. */
-static const struct ifd_partition_node *silu_of(const struct ifd_acc_lowering *lowering, uint32_t x,
-                                                uint32_t logistic, uint32_t *ret_node)
-{
-    const struct ifd_partition_node *mul = ifd_acc_sole_reader(lowering, logistic, ret_node);
-    if (!mul || mul->view.op != IFD_OP_MUL ||
-        ((const struct ifd_binary_attrs *)mul->view.attrs)->activation != IFD_ACT_NONE) {
-        return NULL;
-    }
-    return (mul->input_value[0] == x) != (mul->input_value[1] == x) ? mul : NULL;
-}
-
-/* The logistic among the readers of x, where x is read twice and lives inside. */
-static const struct ifd_partition_node *logistic_of(const struct ifd_acc_lowering *lowering,
-                                                    uint32_t x, uint32_t *ret_node)
-{
-    if (lowering->value[x].consumers != 2 || lowering->value[x].view->role != IFD_VALUE_INTERNAL) {
-        return NULL;
-    }
-    for (uint32_t n = 0; n <= lowering->value[x].reader; n++) {
-        const struct ifd_partition_node *node = &lowering->view->node[n];
-        if (node->view.op == IFD_OP_LOGISTIC && node->input_value[0] == x &&
-            !lowering->node_done[n]) {
-            *ret_node = n;
-            return node;
-        }
-    }
-    return NULL;
-}
-
-struct ifd_acc_tail ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_t value)
-{
-    uint32_t first = 0, second = 0;
-    const struct ifd_partition_node *node = ifd_acc_sole_reader(lowering, value, &first);
-    if (node && node->view.output_count == 1 && f32_row(&node->view).exists) {
-        const struct f32_row row = f32_row(&node->view);
-        ifd_acc_fuse_node(lowering, first);
-        return (struct ifd_acc_tail){true,
-                                     row.kernel,
-                                     row.p0,
-                                     row.p1,
-                                     node->output_value[0],
-                                     ifd_op_def(node->view.op)->name};
-    }
-    node = logistic_of(lowering, value, &first);
-    const struct ifd_partition_node *mul =
-        node ? silu_of(lowering, value, node->output_value[0], &second) : NULL;
-    if (!mul) {
-        return (struct ifd_acc_tail){.exists = false};
-    }
-    ifd_acc_fuse_node(lowering, first);
-    ifd_acc_fuse_node(lowering, second);
-    return (struct ifd_acc_tail){true, IFD_UNARY_SILU, 0, 0, mul->output_value[0], "silu"};
 }
 
 /* ---- 8 bits ---- */
@@ -182,7 +115,7 @@ static bool unary_takes(const struct ifd_node_view *node, struct ifd_err *reason
 enum ifd_code ifd_acc_add_table(struct ifd_acc_lowering *lowering, const struct ifd_node_view *node,
                                 uint32_t from, uint32_t to, struct ifd_err *err)
 {
-    struct unary_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    struct table_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
     struct ifd_acc_step *step = NULL;
     enum ifd_code code =
         p ? fill_table(node, p->table, err) : ifd_fail(err, IFD_NOMEM, "no memory for a step");
@@ -200,39 +133,10 @@ enum ifd_code ifd_acc_add_table(struct ifd_acc_lowering *lowering, const struct 
 static enum ifd_code unary_lower(struct ifd_acc_lowering *lowering,
                                  const struct ifd_partition_node *node, struct ifd_err *err)
 {
-    uint32_t out = node->output_value[0], second = 0;
-    if (ifd_acc_is_q8(node->view.output[0].dtype)) {
-        (void)ifd_acc_in_place(lowering, node->input_value[0], out);
-        return ifd_acc_add_table(lowering, &node->view, node->input_value[0], out, err);
-    }
-    struct f32_row row = f32_row(&node->view);
-    const char *name = ifd_op_def(node->view.op)->name;
-    const struct ifd_partition_node *mul =
-        node->view.op == IFD_OP_LOGISTIC ? silu_of(lowering, node->input_value[0], out, &second)
-                                         : NULL;
-    if (mul) {
-        ifd_acc_fuse_node(lowering, second);
-        row.kernel = IFD_UNARY_SILU;
-        name = "silu";
-        out = mul->output_value[0];
-    }
-    struct unary_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
-    if (!p) {
-        return ifd_fail(err, IFD_NOMEM, "no memory for a step");
-    }
-    p->kernel = row.kernel;
-    p->p0 = row.p0;
-    p->p1 = row.p1;
-    p->count = lowering->storage[lowering->value[out].storage].bytes / sizeof(float);
-    (void)ifd_acc_in_place(lowering, node->input_value[0], out);
-    struct ifd_acc_step *step = NULL;
-    const enum ifd_code code =
-        ifd_acc_add_step(lowering, run_f32, p, node->input_value, 1, out, &step, err);
-    if (code == IFD_OK) {
-        step->max_threads = (uint32_t)(p->count / 2048) + 1;
-        ifd_acc_name_step(lowering, "unary_f32", 0, "%s", name);
-    }
-    return code;
+    enum ifd_code code = IFD_OK;
+    return ifd_acc_lower_tail(lowering, node, &code, err)
+               ? code
+               : ifd_fail(err, IFD_NOMEM, "no memory for a table");
 }
 
 #define UNARY(symbol)                                                                              \
@@ -343,3 +247,37 @@ static enum ifd_code dequantize_lower(struct ifd_acc_lowering *lowering,
 const struct ifd_acc_driver ifd_acc_quantize = {.takes = quantize_takes, .lower = quantize_lower};
 const struct ifd_acc_driver ifd_acc_dequantize = {.takes = dequantize_takes,
                                                   .lower = dequantize_lower};
+
+/* ---- as parts of tails ---- */
+
+static bool has_table(const struct ifd_acc_driver *driver, const struct ifd_node_view *node)
+{
+    return driver && (driver->lower == unary_lower || driver == &ifd_acc_quantize) &&
+           ifd_acc_is_q8(node->input[0].desc->dtype) && ifd_acc_is_q8(node->output[0].dtype);
+}
+
+bool ifd_acc_unary_op(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
+                      struct ifd_acc_tail_op *ret)
+{
+    const struct f32_row row = f32_row(&node->view);
+    *ret = (struct ifd_acc_tail_op){.name = ifd_op_def(node->view.op)->name};
+    if (has_table(ifd_acc_driver(node->view.op), &node->view)) {
+        uint8_t *table = ifd_acc_params(lowering, 256, 1);
+        struct ifd_err unused;
+        ret->table = table;
+        return table && fill_table(&node->view, table, &unused) == IFD_OK;
+    }
+    if (!row.exists || node->view.output[0].dtype != IFD_F32) {
+        return false;
+    }
+    ret->unary = lowering->kernels->eltwise.unary[row.kernel];
+    ret->p0 = row.p0;
+    ret->p1 = row.p1;
+    return true;
+}
+
+struct ifd_acc_tail_op ifd_acc_silu_op(const struct ifd_acc_lowering *lowering)
+{
+    return (struct ifd_acc_tail_op){.name = "silu",
+                                    .unary = lowering->kernels->eltwise.unary[IFD_UNARY_SILU]};
+}

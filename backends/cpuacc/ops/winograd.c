@@ -98,13 +98,10 @@ static void call_tiles(struct ifd_acc_conv_run *run, const uint8_t *image, size_
     args.min = p->product.min;
     args.max = p->product.max;
     kernels->wino.output(&args);
-    if (p->tail.exists) {
-        const size_t lines = p->window.out_h - y * p->tile_size;
-        run->args.out = out + y * p->tile_size * args.line_stride;
-        run->args.m =
-            (count * p->tile_size < lines ? count * p->tile_size : lines) * p->window.out_w;
-        ifd_acc_conv_tail(run);
-    }
+    const size_t lines = p->window.out_h - y * p->tile_size;
+    ifd_acc_conv_tail(run, first_row + y * p->tile_size * p->window.out_w,
+                      (count * p->tile_size < lines ? count * p->tile_size : lines) *
+                          p->window.out_w);
 }
 
 void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)

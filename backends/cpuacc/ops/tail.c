@@ -1,0 +1,351 @@
+/* Finds runs of element-wise operators and runs them piece by piece. */
+#include "backends/cpuacc/ops/tail.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- running ---- */
+
+/* Where an operand's part for a piece begins, in elements, and its steps to the next row and element. */
+struct side {
+    size_t offset, row, step;
+};
+
+static struct side other_side(const struct ifd_acc_tail_op *op, const struct ifd_acc_piece *piece)
+{
+    if (op->kind == IFD_ACC_OPERAND_NUMBER) {
+        return (struct side){0, 0, 0};
+    }
+    if (op->kind == IFD_ACC_OPERAND_ROW) {
+        return (struct side){piece->column, 0, 1};
+    }
+    return (struct side){piece->row * piece->width + piece->column, piece->width, 1};
+}
+
+/* Rows without anything between them are one. */
+static bool is_dense(const struct ifd_acc_tail_op *op, const struct ifd_acc_piece *piece)
+{
+    return op->kind != IFD_ACC_OPERAND_ROW && piece->n == piece->stride &&
+           (op->kind != IFD_ACC_OPERAND_SAME || piece->n == piece->width);
+}
+
+static void run_f32(const struct ifd_acc_tail_op *op, const struct ifd_acc_piece *piece,
+                    const float *x, const float *other, size_t rows, size_t n)
+{
+    const struct side to = other_side(op, piece);
+    const bool swap = op->comes_first;
+    other += to.offset;
+    op->binary(&(struct ifd_binary_args){.rows = rows,
+                                         .n = n,
+                                         .a = swap ? other : x,
+                                         .b = swap ? x : other,
+                                         .out = piece->out,
+                                         .a_row = swap ? to.row : piece->stride,
+                                         .b_row = swap ? piece->stride : to.row,
+                                         .out_row = piece->stride,
+                                         .a_step = swap ? to.step : 1,
+                                         .b_step = swap ? 1 : to.step,
+                                         .min = op->min,
+                                         .max = op->max});
+}
+
+static void run_q8(const struct ifd_acc_tail_op *op, const struct ifd_acc_piece *piece,
+                   const ifd_q8 *x, const ifd_q8 *other, size_t rows, size_t n)
+{
+    const struct side to = other_side(op, piece);
+    const bool swap = op->comes_first;
+    struct ifd_q8_binary_args args = *op->q8;
+    other += to.offset;
+    args.rows = rows;
+    args.n = n;
+    args.a = swap ? other : x;
+    args.b = swap ? x : other;
+    args.out = piece->out;
+    args.a_row = swap ? to.row : piece->stride;
+    args.b_row = swap ? piece->stride : to.row;
+    args.out_row = piece->stride;
+    args.a_step = swap ? to.step : 1;
+    args.b_step = swap ? 1 : to.step;
+    op->binary_q8(&args);
+}
+
+static void run_unary(const struct ifd_acc_tail_op *op, const struct ifd_acc_step *step,
+                      const struct ifd_acc_piece *piece, const void *in, size_t rows, size_t n)
+{
+    for (size_t i = 0; i < rows; i++) {
+        const size_t at = i * piece->stride;
+        if (op->table) {
+            step->kernels->quant.lut_8(n, (const uint8_t *)in + at, op->table,
+                                       (uint8_t *)piece->out + at);
+        } else {
+            op->unary(n, (const float *)in + at, (float *)piece->out + at, op->p0, op->p1);
+        }
+    }
+}
+
+void ifd_acc_run_tail(const struct ifd_acc_tail *tail, const struct ifd_acc_step *step,
+                      const struct ifd_acc_frame *frame, const struct ifd_acc_piece *piece)
+{
+    const void *in = piece->in;
+    for (uint32_t i = 0; i < tail->count; i++, in = piece->out) {
+        const struct ifd_acc_tail_op *op = &tail->op[i];
+        const bool dense = is_dense(op, piece);
+        const size_t rows = dense ? 1 : piece->rows, n = dense ? piece->rows * piece->n : piece->n;
+        if (op->binary) {
+            run_f32(op, piece, in, ifd_acc_in(step, frame, op->input), rows, n);
+        } else if (op->binary_q8) {
+            run_q8(op, piece, in, ifd_acc_in(step, frame, op->input), rows, n);
+        } else {
+            run_unary(op, step, piece, in, rows, n);
+        }
+    }
+}
+
+/* ---- finding ---- */
+
+/* The innermost dimension. */
+static size_t row_of(const struct ifd_shape *shape)
+{
+    return shape->rank ? (size_t)shape->dim[shape->rank - 1] : 1;
+}
+
+/* An operator that follows a value, and the nodes that it is made of. */
+struct follower {
+    struct ifd_acc_tail_op op;
+    uint32_t other, out;
+    uint32_t node[IFD_MAX_RANK];
+    uint32_t node_count;
+};
+
+/* x * logistic(x): the multiplication that reads x and the logistic of x, which nobody else reads. */
+static const struct ifd_partition_node *silu_of(const struct ifd_acc_lowering *lowering, uint32_t x,
+                                                uint32_t logistic, uint32_t *ret_node)
+{
+    const struct ifd_partition_node *mul = ifd_acc_sole_reader(lowering, logistic, ret_node);
+    if (!mul || mul->view.op != IFD_OP_MUL || mul->view.output[0].dtype != IFD_F32 ||
+        ((const struct ifd_binary_attrs *)mul->view.attrs)->activation != IFD_ACT_NONE) {
+        return NULL;
+    }
+    return (mul->input_value[0] == x) != (mul->input_value[1] == x) ? mul : NULL;
+}
+
+/* The logistic among the readers of x, where x is read twice and lives inside. */
+static const struct ifd_partition_node *logistic_of(const struct ifd_acc_lowering *lowering,
+                                                    uint32_t x, uint32_t *ret_node)
+{
+    if (lowering->value[x].consumers != 2 || lowering->value[x].view->role != IFD_VALUE_INTERNAL) {
+        return NULL;
+    }
+    for (uint32_t n = 0; n <= lowering->value[x].reader; n++) {
+        const struct ifd_partition_node *node = &lowering->view->node[n];
+        if (node->view.op == IFD_OP_LOGISTIC && node->input_value[0] == x &&
+            !lowering->node_done[n]) {
+            *ret_node = n;
+            return node;
+        }
+    }
+    return NULL;
+}
+
+static bool find_silu(const struct ifd_acc_lowering *lowering, uint32_t x, struct follower *ret)
+{
+    const struct ifd_partition_node *logistic = logistic_of(lowering, x, &ret->node[0]);
+    const struct ifd_partition_node *mul =
+        logistic ? silu_of(lowering, x, logistic->output_value[0], &ret->node[1]) : NULL;
+    if (!mul) {
+        return false;
+    }
+    ret->op = ifd_acc_silu_op(lowering);
+    ret->other = IFD_NO_VALUE;
+    ret->out = mul->output_value[0];
+    ret->node_count = 2;
+    return true;
+}
+
+/* A node as an operator behind one of its inputs, of rows of so many elements. */
+static bool make_op(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
+                    uint32_t value, size_t row, struct follower *ret)
+{
+    ret->other = IFD_NO_VALUE;
+    ret->out = node->output_value[0];
+    if (ifd_acc_unary_op(lowering, node, &ret->op)) {
+        return true;
+    }
+    return ifd_acc_binary_op(lowering, node, value, &ret->op, &ret->other) &&
+           ifd_acc_is_ready(lowering, ret->other) &&
+           (ret->op.kind != IFD_ACC_OPERAND_ROW || row_of(&node->view.output[0].shape) == row);
+}
+
+/* What follows a value, behind views of it. */
+static bool find_follower(struct ifd_acc_lowering *lowering, uint32_t value, size_t row,
+                          struct follower *ret)
+{
+    if (find_silu(lowering, value, ret)) {
+        return true;
+    }
+    ret->node_count = 0;
+    for (;;) {
+        uint32_t *index = &ret->node[ret->node_count];
+        const struct ifd_partition_node *node = ifd_acc_sole_reader(lowering, value, index);
+        if (!node || ++ret->node_count == IFD_MAX_RANK) {
+            return false;
+        }
+        if (node->view.op != IFD_OP_RESHAPE) {
+            return make_op(lowering, node, value, row, ret);
+        }
+        if (!ifd_acc_same_storage(lowering, value, node->output_value[0])) {
+            return false;
+        }
+        value = node->output_value[0];
+    }
+}
+
+/* Gives the operator's operand a place among the step's. */
+static bool place(uint32_t other, uint32_t first, uint32_t operands[IFD_ACC_STEP_INPUTS],
+                  struct ifd_acc_tail_op *op)
+{
+    for (uint32_t i = first; other != IFD_NO_VALUE && i < IFD_ACC_STEP_INPUTS; i++) {
+        if (operands[i] == IFD_NO_VALUE || operands[i] == other) {
+            operands[i] = other;
+            op->input = i;
+            return true;
+        }
+    }
+    return other == IFD_NO_VALUE;
+}
+
+static void append(struct ifd_acc_tail *tail, const struct ifd_acc_tail_op *op)
+{
+    const size_t used = strlen(tail->name);
+    (void)snprintf(tail->name + used, sizeof(tail->name) - used, "+%s", op->name);
+    tail->op[tail->count++] = *op;
+}
+
+static uint32_t extend(struct ifd_acc_lowering *lowering, uint32_t value, size_t row,
+                       uint32_t first, uint32_t operands[IFD_ACC_STEP_INPUTS],
+                       struct ifd_acc_tail *tail)
+{
+    struct follower next = {.node_count = 0};
+    while (tail->count < IFD_ACC_TAIL_MAX && find_follower(lowering, value, row, &next) &&
+           place(next.other, first, operands, &next.op)) {
+        for (uint32_t i = 0; i < next.node_count; i++) {
+            ifd_acc_fuse_node(lowering, next.node[i]);
+        }
+        append(tail, &next.op);
+        value = next.out;
+    }
+    return value;
+}
+
+uint32_t ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_t value, uint32_t first,
+                           uint32_t operands[IFD_ACC_STEP_INPUTS], struct ifd_acc_tail *ret_tail)
+{
+    *ret_tail = (struct ifd_acc_tail){.count = 0};
+    const size_t row = row_of(&lowering->value[value].view->desc.shape);
+    return extend(lowering, value, row, first, operands, ret_tail);
+}
+
+/* ---- a step of its own ---- */
+
+struct tail_params {
+    struct ifd_acc_tail tail;
+    size_t rows, width, element;
+};
+
+/* What a piece takes of each of its operands: together they stay in L1. */
+#define PIECE_BYTES 8192
+
+static void run_alone(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct tail_params *p = step->params;
+    const uint8_t *in = ifd_acc_in(step, frame, 0);
+    uint8_t *out = ifd_acc_out(step, frame);
+    const size_t row_bytes = p->width * p->element;
+    const size_t most = row_bytes < PIECE_BYTES ? PIECE_BYTES / row_bytes : 1;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->rows, row_bytes < 64 ? 64 : 1);
+    struct ifd_acc_piece piece = {.n = p->width, .stride = p->width, .width = p->width};
+    for (piece.row = range.begin; piece.row < range.end; piece.row += piece.rows) {
+        piece.rows = range.end - piece.row < most ? range.end - piece.row : most;
+        piece.in = in + piece.row * row_bytes;
+        piece.out = out + piece.row * row_bytes;
+        ifd_acc_run_tail(&p->tail, step, frame, &piece);
+    }
+}
+
+/* Rows matter to operands that repeat with each; else every element is one. */
+static void choose_rows(struct tail_params *p, size_t bytes, size_t row)
+{
+    p->width = 1;
+    for (uint32_t i = 0; i < p->tail.count; i++) {
+        p->width = p->tail.op[i].kind == IFD_ACC_OPERAND_ROW ? row : p->width;
+    }
+    p->rows = bytes / (p->width * p->element);
+}
+
+static const char *kernel_name(const struct ifd_acc_tail *tail)
+{
+    const struct ifd_acc_tail_op *op = &tail->op[0];
+    return tail->count > 1 ? "elements"
+           : op->binary    ? "binary_f32"
+           : op->binary_q8 ? "binary_q8"
+           : op->table     ? "lut_8"
+                           : "unary_f32";
+}
+
+/* The first operator: the node alone, or the silu that it begins. in: the value that it is behind. */
+static bool find_first(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
+                       uint32_t *ret_in, struct follower *ret)
+{
+    for (uint32_t i = 0; i < node->view.input_count && i < 2; i++) {
+        const uint32_t in = node->input_value[i];
+        const struct ifd_shape *shape = &node->view.output[0].shape;
+        if (in == IFD_NO_VALUE || !make_op(lowering, node, in, row_of(shape), ret)) {
+            continue;
+        }
+        *ret_in = in;
+        uint32_t second = 0;
+        const struct ifd_partition_node *mul =
+            node->view.op == IFD_OP_LOGISTIC ? silu_of(lowering, in, ret->out, &second) : NULL;
+        if (mul) {
+            ifd_acc_fuse_node(lowering, second);
+            ret->op = ifd_acc_silu_op(lowering);
+            ret->out = mul->output_value[0];
+        }
+        return true;
+    }
+    return false;
+}
+
+bool ifd_acc_lower_tail(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
+                        enum ifd_code *ret_code, struct ifd_err *err)
+{
+    struct follower first = {.node_count = 0};
+    uint32_t operands[IFD_ACC_STEP_INPUTS] = {IFD_NO_VALUE, IFD_NO_VALUE, IFD_NO_VALUE,
+                                              IFD_NO_VALUE};
+    if (!find_first(lowering, node, &operands[0], &first)) {
+        return false;
+    }
+    struct tail_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    if (!p) {
+        *ret_code = ifd_fail(err, IFD_NOMEM, "no memory for a step");
+        return true;
+    }
+    const size_t row = row_of(&node->view.output[0].shape);
+    (void)place(first.other, 1, operands, &first.op);
+    append(&p->tail, &first.op);
+    const uint32_t out = extend(lowering, first.out, row, 1, operands, &p->tail);
+    if (!ifd_acc_in_place(lowering, operands[0], out) && first.op.kind == IFD_ACC_OPERAND_SAME) {
+        (void)ifd_acc_in_place(lowering, first.other, out);
+    }
+    const size_t bytes = lowering->storage[lowering->value[out].storage].bytes;
+    p->element = ifd_dtype_bytes(node->view.output[0].dtype);
+    choose_rows(p, bytes, row);
+    struct ifd_acc_step *step = NULL;
+    *ret_code =
+        ifd_acc_add_step(lowering, run_alone, p, operands, IFD_ACC_STEP_INPUTS, out, &step, err);
+    if (*ret_code == IFD_OK) {
+        step->max_threads = (uint32_t)(bytes / 4096) + 1;
+        ifd_acc_name_step(lowering, kernel_name(&p->tail), 0, "%s", p->tail.name + 1);
+    }
+    return true;
+}

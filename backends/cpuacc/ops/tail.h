@@ -1,0 +1,75 @@
+/** Tails: runs of element-wise operators that are done piece by piece, while a piece of the value that they begin with is in
+ *  the cache. A convolution applies the tail of its result to every tile; a run that begins with an element-wise operator is
+ *  a step of its own. Each operator of a tail is a call of the same kernel as alone, so results are the same, bit for bit.
+ *
+ *  An operator joins if it alone reads the value, keeps its shape (views in between do not matter), and its other operand, if
+ *  it has one, is there already: a tensor of the same shape, a number, or a number per channel. */
+#ifndef INFERD_BACKENDS_CPUACC_OPS_TAIL_H
+#define INFERD_BACKENDS_CPUACC_OPS_TAIL_H
+
+#include "backends/cpuacc/lower.h"
+
+#define IFD_ACC_TAIL_MAX 6
+
+/** How the other operand of a binary operator meets the value. */
+enum ifd_acc_operand {
+    IFD_ACC_OPERAND_NONE,
+    IFD_ACC_OPERAND_NUMBER,
+    IFD_ACC_OPERAND_ROW, /* a number per channel */
+    IFD_ACC_OPERAND_SAME /* a tensor of the same shape */
+};
+
+/** One operator. Exactly one of unary, table, binary and binary_q8 is set. */
+struct ifd_acc_tail_op {
+    const char *name;
+    void (*unary)(size_t n, const float *in, float *out, float p0, float p1);
+    float p0, p1;
+    const uint8_t *table; /* of 256 bytes */
+    void (*binary)(const struct ifd_binary_args *args);
+    float min, max;
+    void (*binary_q8)(const struct ifd_q8_binary_args *args);
+    const struct ifd_q8_binary_args *q8; /* what does not change from call to call */
+    enum ifd_acc_operand kind;
+    uint32_t input;   /* of the step: where the other operand is */
+    bool comes_first; /* the other operand does */
+};
+
+struct ifd_acc_tail {
+    uint32_t count;
+    struct ifd_acc_tail_op op[IFD_ACC_TAIL_MAX];
+    char name[64]; /* "+add+relu" */
+};
+
+/** Fuses the operators that follow a value. operands: of the step that makes it; those that the tail reads are put where
+ *  IFD_NO_VALUE stands from index first on. Returns the value that the step makes with its tail. Before the step is added. */
+uint32_t ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_t value, uint32_t first,
+                           uint32_t operands[IFD_ACC_STEP_INPUTS], struct ifd_acc_tail *ret_tail);
+
+/** Rows of n elements, stride apart, of a value whose rows are width elements long. */
+struct ifd_acc_piece {
+    const void *in;
+    void *out; /* may be in */
+    size_t rows, n, stride;
+    size_t row, column,
+        width; /* of the first element in the whole value: where operands of its shape continue */
+};
+
+void ifd_acc_run_tail(const struct ifd_acc_tail *tail, const struct ifd_acc_step *step,
+                      const struct ifd_acc_frame *frame, const struct ifd_acc_piece *piece);
+
+/** Lowers an element-wise node that a tail could take along, and its own tail, as one step. False if it is another kind of
+ *  node, and nothing is done. */
+bool ifd_acc_lower_tail(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
+                        enum ifd_code *ret_code, struct ifd_err *err);
+
+/** A node as an operator of a tail behind a value that it reads; other: its other operand, or IFD_NO_VALUE. False if it is no
+ *  such node, or there is no memory for it. In ops/unary.c and ops/binary.c. */
+bool ifd_acc_unary_op(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
+                      struct ifd_acc_tail_op *ret);
+bool ifd_acc_binary_op(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
+                       uint32_t value, struct ifd_acc_tail_op *ret, uint32_t *ret_other);
+
+/** x * logistic(x), of floats. */
+struct ifd_acc_tail_op ifd_acc_silu_op(const struct ifd_acc_lowering *lowering);
+
+#endif
