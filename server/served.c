@@ -6,6 +6,8 @@
 #include "server/warm_up.h"
 
 #define INSTANCES_MAX 64
+/* Threads of an instance that shall answer early: more hardly help the networks that run on such machines. */
+#define LATENCY_THREADS_MAX 4
 /* A model whose config sets no max_batch_size but whose tensors leave dimension 0 open takes batches as large as fit into
  * this much instance memory. */
 #define OPEN_BATCH_BYTES ((size_t)16 << 20)
@@ -58,26 +60,75 @@ static uint32_t instance_count(const struct ifd_manifest *m)
     return count == 0 ? 1 : count < INSTANCES_MAX ? count : INSTANCES_MAX;
 }
 
-/* Runs share the cores among them (ifd_instance_options.threads); more threads than cores never help. */
-static uint32_t fit_threads(const struct ifd_served_options *options, uint32_t threads)
+/* What the config, or else the server, wants of the model: answers as early as can be, or as many as can be. */
+static enum ifd_code read_hint(const struct ifd_served_options *options,
+                               const struct ifd_manifest *m, bool *ret_for_throughput,
+                               struct ifd_err *err)
 {
-    return threads < options->cores ? threads : options->cores;
+    const char *text = ifd_manifest_parameter(m, "performance_hint");
+    const struct ifd_str hint = ifd_str(text);
+    *ret_for_throughput = text ? ifd_str_equal_nocase(hint, "throughput") : options->for_throughput;
+    if (text && !*ret_for_throughput && !ifd_str_equal_nocase(hint, "latency")) {
+        return ifd_fail(err, IFD_INVALID,
+                        "parameter \"performance_hint\": \"%.40s\" is neither \"latency\" nor "
+                        "\"throughput\"",
+                        text);
+    }
+    return IFD_OK;
 }
 
-static enum ifd_code make_runner(const struct ifd_served_options *options,
-                                 const struct ifd_version *version, struct ifd_runner **ret,
-                                 struct ifd_err *err)
+/* Threads of each instance; runs share the cores among them (ifd_instance_options.threads), more threads than cores never
+ * help. For throughput, where the config has no instance_group, as many instances as have a core for every thread. */
+static enum ifd_code choose_instances(const struct ifd_served_options *options,
+                                      struct ifd_version *version, uint32_t *ret_threads,
+                                      struct ifd_err *err)
 {
-    const struct ifd_manifest *m = &version->manifest;
-    uint32_t delay_ms = 0, threads = options->threads;
-    enum ifd_code code = number_parameter(m, "execute_delay_ms", 3600000, &delay_ms, err);
+    struct ifd_manifest *m = &version->manifest;
+    bool for_throughput = false;
+    uint32_t asked = 0;
+    enum ifd_code code = number_parameter(m, "threads", options->max_threads, &asked, err);
     if (!code) {
-        code = number_parameter(m, "threads", options->max_threads, &threads, err);
+        code = read_hint(options, m, &for_throughput, err);
     }
     if (code) {
         return code;
     }
-    threads = fit_threads(options, threads > 0 ? threads : options->threads);
+    uint32_t threads = asked > 0                              ? asked
+                       : options->threads > 0                 ? options->threads
+                       : for_throughput                       ? 1
+                       : options->cores < LATENCY_THREADS_MAX ? options->cores
+                                                              : LATENCY_THREADS_MAX;
+    *ret_threads = threads < options->cores ? threads : options->cores;
+    if (*ret_threads < asked) {
+        ifd_log_warn(options->log, "fewer threads than asked for: there are no more cores",
+                     "name=%s asked=%u given=%u", version->name, asked, *ret_threads);
+    }
+    if (for_throughput && version->engine && m->group_count == 0) {
+        struct ifd_manifest_group *group = ifd_arena_take(&version->arena, sizeof(*group));
+        if (!group) {
+            return ifd_arena_fail(&version->arena, sizeof(*group), err);
+        }
+        const uint32_t fits = options->cores / *ret_threads;
+        *group = (struct ifd_manifest_group){
+            .name = "",
+            .kind = "KIND_CPU",
+            .count = (int32_t)(fits < INSTANCES_MAX ? fits : INSTANCES_MAX)};
+        m->group = group;
+        m->group_count = 1;
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code make_runner(const struct ifd_served_options *options,
+                                 const struct ifd_version *version, uint32_t threads,
+                                 struct ifd_runner **ret, struct ifd_err *err)
+{
+    uint32_t delay_ms = 0;
+    const enum ifd_code code =
+        number_parameter(&version->manifest, "execute_delay_ms", 3600000, &delay_ms, err);
+    if (code) {
+        return code;
+    }
     return version->engine ? ifd_runner_engine(version->engine, threads, instance_batch(version),
                                                options->request_alloc, ret, err)
                            : ifd_runner_identity(delay_ms, options->request_alloc, ret, err);
@@ -101,21 +152,6 @@ static void init_queue(const struct ifd_served_options *options, const struct if
                    m->queue_policy.max_queue_size > 0 ? m->queue_policy.max_queue_size
                                                       : options->max_queue_size,
                    ifd_clock_system());
-}
-
-/* The operator asked for a number and gets another: that must be said. */
-static enum ifd_code warn_of_threads(const struct ifd_served_options *options,
-                                     const struct ifd_version *version, struct ifd_err *err)
-{
-    uint32_t asked = 0;
-    enum ifd_code code =
-        number_parameter(&version->manifest, "threads", options->max_threads, &asked, err);
-    uint32_t given = fit_threads(options, asked);
-    if (!code && given < asked) {
-        ifd_log_warn(options->log, "fewer threads than asked for: there are no more cores",
-                     "name=%s asked=%u given=%u", version->name, asked, given);
-    }
-    return code;
 }
 
 /* What is kept of the file: its weights are given back once they are packed. */
@@ -165,17 +201,14 @@ static void count_memory(const struct ifd_version *version, struct ifd_metric_se
 
 static enum ifd_code start_workers(const struct ifd_served_options *options,
                                    struct ifd_version *version, struct ifd_served *served,
-                                   struct ifd_err *err)
+                                   uint32_t threads, struct ifd_err *err)
 {
     struct ifd_runner *runner[INSTANCES_MAX];
     uint32_t count = instance_count(&version->manifest), made = 0;
     size_t bytes = 0;
-    enum ifd_code code = warn_of_threads(options, version, err);
-    if (!code) {
-        code = hold_predicted(options, version, err);
-    }
+    enum ifd_code code = hold_predicted(options, version, err);
     while (made < count && !code) {
-        code = make_runner(options, version, &runner[made], err);
+        code = make_runner(options, version, threads, &runner[made], err);
         bytes += code ? 0 : runner[made]->bytes;
         made += code ? 0 : 1;
         if (!code && options->warms_up) {
@@ -212,7 +245,11 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
     if (!served->bound) {
         return ifd_arena_fail(&version->arena, count * sizeof(*served->bound), err);
     }
-    enum ifd_code code = ifd_describe(version, &served->desc, err);
+    uint32_t threads = 0;
+    enum ifd_code code = choose_instances(options, version, &threads, err);
+    if (!code) {
+        code = ifd_describe(version, &served->desc, err);
+    }
     if (code) {
         return code;
     }
@@ -227,7 +264,7 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
     for (uint32_t i = 0; i < count; i++) {
         served->bound[i].capacity = version->manifest.level_policy[i].policy.max_queue_size;
     }
-    code = start_workers(options, version, served, err);
+    code = start_workers(options, version, served, threads, err);
     if (code) {
         ifd_metrics_give_model(options->metrics, served->metrics);
         ifd_queue_finish(&served->queue);

@@ -24,8 +24,10 @@ struct ifd_served_options {
     const struct ifd_alloc *alloc, *request_alloc; /* the latter for what requests hold: outputs */
     struct ifd_completions *completions;
     const struct ifd_log *log;
-    uint32_t cores;   /* an instance has no more threads */
-    uint32_t threads; /* of one instance, unless the config's parameter "threads" says otherwise */
+    uint32_t cores; /* an instance has no more threads */
+    uint32_t
+        threads; /* of one instance, unless the config's parameter "threads" says otherwise; 0: by the hint */
+    bool for_throughput; /* unless the config's parameter "performance_hint" says otherwise */
     uint32_t max_threads;
     struct ifd_metrics *metrics; /* may be NULL */
     bool warms_up;               /* one run of each instance before the version serves */

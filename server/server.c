@@ -18,7 +18,6 @@
 #include "server/service.h"
 #include "server/watchdog.h"
 
-#define THREADS_DEFAULT_MAX 4
 #define THREADS_MAX         64
 #define LOAD_TASKS_MAX      1000000
 #define IMAGE_TASKS_MAX     256
@@ -404,14 +403,14 @@ static enum ifd_code create_engine(struct ifd_server *server, struct ifd_err *er
     }
     const struct ifd_cpu *cpu = ifd_engine_cpu(server->engine);
     uint32_t cores = cpu->cores > 0 ? cpu->cores : 1;
-    uint32_t threads = cores < THREADS_DEFAULT_MAX ? cores : THREADS_DEFAULT_MAX;
     server->served = (struct ifd_served_options){
         .alloc = o->alloc,
         .request_alloc = &server->request_quota.alloc,
         .completions = &server->completions,
         .log = o->log,
         .cores = cores,
-        .threads = o->config->threads > 0 ? o->config->threads : threads,
+        .threads = o->config->threads,
+        .for_throughput = strcmp(o->config->performance_hint, "throughput") == 0,
         .max_threads = THREADS_MAX,
         .metrics = server->metrics,
         .warms_up = o->config->warms_up,

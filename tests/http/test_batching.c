@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/cpu.h"
 #include "engine/base/file.h"
 #include "tests/http/live.h"
 #include "tests/support/test.h"
@@ -20,6 +21,15 @@ static char dir[64];
 static void path_of(char *ret, size_t size, const char *name)
 {
     (void)snprintf(ret, size, "%s/%s", dir, name);
+}
+
+static void write_config(const char *text)
+{
+    char path[200];
+    struct ifd_err err = {0};
+    const struct ifd_bytes content = {(const uint8_t *)text, strlen(text)};
+    path_of(path, sizeof(path), "sum/config.pbtxt");
+    REQUIRE_OK(ifd_file_write(path, content, &err), &err);
 }
 
 static void make_repository(void)
@@ -39,10 +49,7 @@ static void make_repository(void)
     path_of(path, sizeof(path), "sum/1/model.tflite");
     REQUIRE_OK(ifd_file_write(path, file, &err), &err);
     ifd_release_tensor(ifd_alloc_system(), (void *)(uintptr_t)file.data, file.size);
-    path_of(path, sizeof(path), "sum/config.pbtxt");
-    REQUIRE_OK(
-        ifd_file_write(path, (struct ifd_bytes){(const uint8_t *)config, sizeof(config) - 1}, &err),
-        &err);
+    write_config(config);
 }
 
 static void remove_repository(void)
@@ -140,10 +147,52 @@ static void clients_share_runs_and_get_their_own_numbers(void)
     remove_repository();
 }
 
+/* The number of instances that a server with the option gives the model, 0 if it refuses it. */
+static long instances(const char *text, const char *hint)
+{
+    struct live live;
+    char option[100];
+    write_config(text);
+    (void)snprintf(option, sizeof(option), "--model-repository=%s", dir);
+    live_start(&live, (const char *const[]){option, hint, NULL});
+    const struct answer answer = client_get(&live, "/v2/models/sum/config");
+    const char *group = strstr(answer.body, "\"instance_group\":");
+    const char *count = group ? strstr(group, "\"count\":") : NULL;
+    const long number = count ? strtol(count + 8, NULL, 10) : 0;
+    live_stop(&live);
+    return number;
+}
+
+static void a_hint_decides_how_many_instances_share_the_cores(void)
+{
+    static const char latency[] =
+        "parameters { key: \"performance_hint\" value { string_value: \"LATENCY\" } }";
+    static const char throughput[] =
+        "parameters { key: \"performance_hint\" value { string_value: \"throughput\" } }";
+    static const char pairs[] =
+        "parameters { key: \"performance_hint\" value { string_value: \"throughput\" } }"
+        "parameters { key: \"threads\" value { string_value: \"2\" } }";
+    static const char unknown[] =
+        "parameters { key: \"performance_hint\" value { string_value: \"fast\" } }";
+    struct ifd_cpu cpu;
+    ifd_cpu_detect(&cpu);
+    const long cores = cpu.cores < 64 ? cpu.cores : 64;
+    make_repository();
+    EXPECT_INT(instances("", NULL), 1);
+    EXPECT_INT(instances("", "--performance-hint=throughput"), cores);
+    EXPECT_INT(instances(latency, "--performance-hint=throughput"), 1);
+    EXPECT_INT(instances(throughput, NULL), cores);
+    EXPECT_INT(instances(pairs, NULL), cores > 1 ? cpu.cores / 2 : 1);
+    EXPECT_INT(instances("instance_group { count: 3 }", "--performance-hint=throughput"), 3);
+    EXPECT_INT(instances(unknown, NULL), 0);
+    remove_repository();
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(clients_share_runs_and_get_their_own_numbers),
+        T(a_hint_decides_how_many_instances_share_the_cores),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
