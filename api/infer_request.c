@@ -177,7 +177,7 @@ static bool read_data(struct parser *parser, struct given *given)
                              name, given->count);
     }
     size_t bytes = given->count * ifd_dtype_bytes(tensor->dtype);
-    tensor->data = ifd_arena_take_tensor(parser->arena, bytes);
+    tensor->data = ifd_arena_take_room(parser->arena, bytes);
     if (!tensor->data) {
         in->failed = true;
         in->code = ifd_arena_fail(parser->arena, bytes, in->err);

@@ -36,7 +36,8 @@ char *ifd_json_room(struct ifd_json_out *out, size_t size)
     close_chunk(out);
     size_t want = FIRST_CHUNK_BYTES + out->before_bytes;
     want = want < size ? size : want;
-    char *chunk = out->chunk_count < IFD_JSON_CHUNKS_MAX ? ifd_arena_take(out->arena, want) : NULL;
+    char *chunk =
+        out->chunk_count < IFD_JSON_CHUNKS_MAX ? ifd_arena_take_room(out->arena, want) : NULL;
     if (!chunk) {
         out->failed = true;
         return NULL;

@@ -421,8 +421,7 @@ size_t ifd_number_run_integers_by(const struct ifd_number_rows *rows, const char
     return i;
 }
 
-/* What this CPU can do; NULL: nothing out of the ordinary. */
-static const struct ifd_number_rows *best_rows(void)
+const struct ifd_number_rows *ifd_number_rows(void)
 {
 #ifdef IFD_HAVE_AVX512
     return ifd_number_rows_avx512();
@@ -433,11 +432,11 @@ static const struct ifd_number_rows *best_rows(void)
 
 size_t ifd_number_run_f32(const char **at, const char *end, float *to, size_t count)
 {
-    return ifd_number_run_f32_by(best_rows(), at, end, to, count);
+    return ifd_number_run_f32_by(ifd_number_rows(), at, end, to, count);
 }
 
 size_t ifd_number_run_integers(const char **at, const char *end, int64_t low, int64_t high,
                                size_t bytes, void *to, size_t count)
 {
-    return ifd_number_run_integers_by(best_rows(), at, end, low, high, bytes, to, count);
+    return ifd_number_run_integers_by(ifd_number_rows(), at, end, low, high, bytes, to, count);
 }

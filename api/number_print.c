@@ -2,7 +2,7 @@
  *
  * All decimals between the middles to the neighbour floats read back to the same float; the one with the fewest digits is
  * searched among 9-digit integers. What that leaves in doubt goes to the C library. */
-#include "api/number.h"
+#include "api/number_run.h"
 
 #include <float.h>
 #include <math.h>
@@ -94,9 +94,13 @@ static const char byte_texts[] =
 #undef HUNDRED
 #undef TEN
 
-size_t ifd_print_run_8(char *text, const void *value, bool is_signed, size_t count)
+size_t ifd_print_run_8_by(const struct ifd_number_rows *rows, char *text, const void *value,
+                          bool is_signed, size_t count)
 {
     char *at = text;
+    if (rows) {
+        return rows->print_8(text, value, is_signed, count);
+    }
     for (size_t i = 0; i < count; i++) {
         const uint8_t byte = ((const uint8_t *)value)[i];
         const bool negative = is_signed && byte > INT8_MAX;
@@ -107,6 +111,11 @@ size_t ifd_print_run_8(char *text, const void *value, bool is_signed, size_t cou
         at += 2 + (size > 9) + (size > 99);
     }
     return (size_t)(at - text) - (count > 0);
+}
+
+size_t ifd_print_run_8(char *text, const void *value, bool is_signed, size_t count)
+{
+    return ifd_print_run_8_by(ifd_number_rows(), text, value, is_signed, count);
 }
 
 /* Values from 1e-5 up to 1e16 are written without an exponent. */

@@ -254,7 +254,7 @@ bool ifd_tensor_json_read(struct ifd_json_in *in, const char *name, enum ifd_dty
 /* ---- writing ---- */
 
 /* Elements that are printed between two looks at the room that is left. */
-#define BLOCK_ELEMENTS ((size_t)64)
+#define BLOCK_ELEMENTS ((size_t)256)
 
 static size_t print_element(char *text, enum ifd_dtype dtype, const void *data, size_t i)
 {
@@ -313,7 +313,7 @@ static void write_scalars(struct ifd_json_out *out, enum ifd_dtype dtype, const 
 {
     for (size_t i = 0; i < count;) {
         size_t stop = count - i < BLOCK_ELEMENTS ? count : i + BLOCK_ELEMENTS;
-        char *first = ifd_json_room(out, BLOCK_ELEMENTS * (IFD_NUMBER_TEXT_BYTES + 1) + 1);
+        char *first = ifd_json_room(out, (stop - i) * (IFD_NUMBER_TEXT_BYTES + 1) + 1);
         if (!first) {
             return;
         }

@@ -91,6 +91,7 @@ static struct ifd_arena_block *add_block(struct ifd_arena *arena, size_t size, s
     return block;
 }
 
+/* Not zeroed. */
 static void *take(struct ifd_arena *arena, size_t size, size_t align)
 {
     if (arena->cap_bytes != 0 &&
@@ -108,14 +109,13 @@ static void *take(struct ifd_arena *arena, size_t size, size_t align)
     }
     block->used = offset + size;
     arena->used_bytes += size;
-    uint8_t *item = (uint8_t *)block + offset;
-    memset(item, 0, size);
-    return item;
+    return (uint8_t *)block + offset;
 }
 
 void *ifd_arena_take(struct ifd_arena *arena, size_t size)
 {
-    return take(arena, size ? size : 1, ARENA_ITEM_ALIGN);
+    void *item = take(arena, size ? size : 1, ARENA_ITEM_ALIGN);
+    return item ? memset(item, 0, size) : NULL;
 }
 
 void *ifd_arena_take_array(struct ifd_arena *arena, size_t count, size_t size)
@@ -126,8 +126,19 @@ void *ifd_arena_take_array(struct ifd_arena *arena, size_t count, size_t size)
 
 void *ifd_arena_take_tensor(struct ifd_arena *arena, size_t size)
 {
+    void *item = ifd_arena_take_room(arena, size);
+    return item ? memset(item, 0, size) : NULL;
+}
+
+void *ifd_arena_take_room(struct ifd_arena *arena, size_t size)
+{
     size_t bytes = 0;
-    return ifd_size_add(size, IFD_TENSOR_PAD, &bytes) ? take(arena, bytes, IFD_TENSOR_ALIGN) : NULL;
+    uint8_t *item =
+        ifd_size_add(size, IFD_TENSOR_PAD, &bytes) ? take(arena, bytes, IFD_TENSOR_ALIGN) : NULL;
+    if (item) {
+        memset(item + size, 0, IFD_TENSOR_PAD);
+    }
+    return item;
 }
 
 char *ifd_arena_text(struct ifd_arena *arena, const char *text, size_t size)

@@ -33,6 +33,8 @@ void *ifd_arena_take(struct ifd_arena *arena, size_t size) IFD_NODISCARD;
 void *ifd_arena_take_array(struct ifd_arena *arena, size_t count, size_t size) IFD_NODISCARD;
 /** Aligned to IFD_TENSOR_ALIGN and followed by IFD_TENSOR_PAD readable bytes. */
 void *ifd_arena_take_tensor(struct ifd_arena *arena, size_t size) IFD_NODISCARD;
+/** The same, not zeroed: for much that is written at once. */
+void *ifd_arena_take_room(struct ifd_arena *arena, size_t size) IFD_NODISCARD;
 /** Copy of text, ended by NUL; NULL if there is no memory. */
 char *ifd_arena_text(struct ifd_arena *arena, const char *text, size_t size) IFD_NODISCARD;
 /** What ifd_fail() callers say when one of the above gave NULL: NOMEM or TOO_LARGE with the numbers. */

@@ -233,23 +233,6 @@ static void integers_are_printed(void)
     EXPECT_TEXT(text, "18446744073709551615");
 }
 
-static void all_values_of_eight_bits_are_printed_in_a_row(void)
-{
-    uint8_t values[256];
-    char text[256 * IFD_NUMBER_TEXT_BYTES], want[2048];
-    for (int is_signed = 0; is_signed <= 1; is_signed++) {
-        size_t at = 0;
-        for (int i = 0; i < 256; i++) {
-            values[i] = (uint8_t)(i * 167); /* every value, in no order */
-            int value = is_signed ? (int8_t)values[i] : values[i];
-            at += (size_t)snprintf(want + at, sizeof(want) - at, i > 0 ? ",%d" : "%d", value);
-        }
-        text[ifd_print_run_8(text, values, is_signed, 256)] = '\0';
-        EXPECT_TEXT(text, want);
-        EXPECT_INT(ifd_print_run_8(text, values, is_signed, 0), 0);
-    }
-}
-
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -261,7 +244,6 @@ int main(int argc, char **argv)
         T(random_bits_are_printed_shortest_as_float),
         T(doubles_read_back),
         T(integers_are_printed),
-        T(all_values_of_eight_bits_are_printed_in_a_row),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The readers of rows that this machine has: the plain one alone, and what helps it. */
+/* With all that this machine has: the plain ways alone, and what helps them. */
 static void by_each_reader(void (*check)(const struct ifd_number_rows *rows))
 {
     check(NULL);
@@ -268,13 +268,37 @@ static void random_rows_of_floats_are_read(void)
     by_each_reader(check_random_rows_of_floats);
 }
 
+static void check_all_values_of_eight_bits(const struct ifd_number_rows *rows)
+{
+    uint8_t values[256];
+    char text[257 * IFD_NUMBER_TEXT_BYTES], want[2048];
+    for (int is_signed = 0; is_signed <= 1; is_signed++) {
+        size_t size = 0;
+        EXPECT_INT(ifd_print_run_8_by(rows, text, values, is_signed, 0), 0);
+        for (size_t i = 0; i < 256; i++) {
+            values[i] = (uint8_t)(i * 167); /* every value, in no order */
+            int value = is_signed ? (int8_t)values[i] : values[i];
+            size += (size_t)snprintf(want + size, sizeof(want) - size, i > 0 ? ",%d" : "%d", value);
+            memset(text, '#', sizeof(text));
+            EXPECT_INT(ifd_print_run_8_by(rows, text, values, is_signed, i + 1), size);
+            EXPECT(memcmp(text, want, size) == 0);
+            EXPECT(text[(i + 1) * IFD_NUMBER_TEXT_BYTES] == '#');
+        }
+    }
+}
+
+static void all_values_of_eight_bits_are_printed_in_a_row(void)
+{
+    by_each_reader(check_all_values_of_eight_bits);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(runs_of_integers_are_read),        T(every_short_integer_is_read),
         T(pairs_of_bytes_are_read),          T(rows_of_bytes_are_read_up_to_what_is_wrong),
         T(random_rows_of_integers_are_read), T(random_rows_of_floats_are_read),
-        T(rows_are_read_as_without_help),
+        T(rows_are_read_as_without_help),    T(all_values_of_eight_bits_are_printed_in_a_row),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
