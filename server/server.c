@@ -18,10 +18,10 @@
 #include "server/service.h"
 #include "server/watchdog.h"
 
-#define THREADS_MAX         64
-#define LOAD_TASKS_MAX      1000000
-#define IMAGE_TASKS_MAX     256
-#define STOP_POLL_MS        20
+#define THREADS_MAX     64
+#define LOAD_TASKS_MAX  1000000
+#define IMAGE_TASKS_MAX 256
+#define STOP_POLL_MS    20
 /* What a request without a large body takes at a time: these get the last of the memory for requests, so that a busy server
  * can still say that it lives. */
 #define SMALL_REQUEST_BYTES ((size_t)80 * 1024)
