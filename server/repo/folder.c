@@ -115,16 +115,32 @@ void ifd_folder_close(int root)
     (void)close(root);
 }
 
-enum ifd_code ifd_folder_read(int root, const char *path, size_t limit_bytes,
-                              const struct ifd_alloc *alloc, struct ifd_bytes *ret,
-                              struct ifd_err *err)
+enum ifd_code ifd_folder_open_file(int root, const char *path, int *ret_fd, struct ifd_err *err)
 {
-    /* O_NONBLOCK: a FIFO in the place of a model must not hang the reader. */
+    struct stat info;
+    /* O_NONBLOCK: a FIFO in the place of a file must not hang the reader. */
     int fd = open_beneath(root, path, O_RDONLY | O_NONBLOCK);
     if (fd < 0) {
         return fail_open("file", path, err);
     }
-    enum ifd_code code = ifd_file_read_fd(fd, path, limit_bytes, alloc, ret, err);
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+        (void)close(fd);
+        return ifd_fail(err, IFD_IO, "cannot read \"%s\": not a regular file", path);
+    }
+    *ret_fd = fd;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_folder_read(int root, const char *path, size_t limit_bytes,
+                              const struct ifd_alloc *alloc, struct ifd_bytes *ret,
+                              struct ifd_err *err)
+{
+    int fd = -1;
+    enum ifd_code code = ifd_folder_open_file(root, path, &fd, err);
+    if (code) {
+        return code;
+    }
+    code = ifd_file_read_fd(fd, path, limit_bytes, alloc, ret, err);
     (void)close(fd);
     return code;
 }

@@ -28,6 +28,10 @@ IFD_NODISCARD enum ifd_code ifd_folder_read(int root, const char *path, size_t l
                                             const struct ifd_alloc *alloc, struct ifd_bytes *ret,
                                             struct ifd_err *err);
 
+/** Opens a regular file for reading; close(2) it. Errors: NOT_FOUND, IO, INVALID (it leads out of the repository). */
+IFD_NODISCARD enum ifd_code ifd_folder_open_file(int root, const char *path, int *ret_fd,
+                                                 struct ifd_err *err);
+
 /** Names in a folder, sorted, without those that begin with '.'. Errors: NOT_FOUND, IO, TOO_LARGE, NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_folder_list(int root, const char *path, struct ifd_arena *arena,
                                             struct ifd_folder_names *ret, struct ifd_err *err);

@@ -9,9 +9,11 @@
 #include "engine/base/clock.h"
 #include "engine/base/name.h"
 #include "engine/base/str.h"
+#include "server/repo/checksums.h"
 #include "server/repo/layout.h"
 #include "server/repo/loader.h"
 #include "server/repo/scan.h"
+#include "server/repo/watcher.h"
 
 #define LOAD_ARENA_BYTES    ((size_t)64 << 20)
 #define VERSION_ARENA_BYTES ((size_t)128 << 20)
@@ -25,9 +27,9 @@ void ifd_load_destroy_version(const struct ifd_repo_options *options, struct ifd
 
 /* ---- finding the folder ---- */
 
-/* Opens the one repository that has the model. fingerprint: of all that have it, as ifd_scan_all sums them. */
+/* Opens the one repository that has the model. seen: the sums over all that have it, as ifd_scan_all makes them. */
 static enum ifd_code find_folder(const struct ifd_load *load, struct ifd_arena *arena,
-                                 int *ret_root, uint64_t *fingerprint, struct ifd_err *err)
+                                 int *ret_root, struct ifd_scan_model *seen, struct ifd_err *err)
 {
     const struct ifd_repo_options *options = load->options;
     int found = -1;
@@ -47,7 +49,8 @@ static enum ifd_code find_folder(const struct ifd_load *load, struct ifd_arena *
             continue;
         }
         code = ifd_scan_one(root, load->name, arena, &model, err);
-        *fingerprint += model.fingerprint;
+        seen->fingerprint += model.fingerprint;
+        seen->unsummed += model.unsummed;
         dir[count < 2 ? count : 1] = options->dir[d];
         count++;
         if (code || found >= 0) {
@@ -78,39 +81,40 @@ static enum ifd_code check_unchanged(const struct ifd_load *load, int root, stru
     struct ifd_scan_model now = {0};
     enum ifd_code code = ifd_scan_one(root, load->name, arena, &now, err);
     return code ? code
-           : now.fingerprint == load->fingerprint
+           : now.fingerprint == load->seen.fingerprint
                ? IFD_OK
                : ifd_fail(err, IFD_UNAVAILABLE, "files changed while they were read");
 }
 
 /* ---- which versions ---- */
 
-/* Keeps those that the policy wants; all is ascending. */
-static uint32_t apply_policy(const struct ifd_manifest *m, int64_t **all, uint32_t count)
+static bool is_specified(const struct ifd_manifest *m, int64_t number)
+{
+    for (uint32_t i = 0; i < m->version_count; i++) {
+        if (m->version[i] == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Keeps those that the policy may want, ascending: of "latest", all, as some may have to be passed over. */
+static uint32_t apply_policy(const struct ifd_manifest *m, int64_t *number, uint32_t count)
 {
     uint32_t kept = 0;
-    if (m->policy == IFD_MANIFEST_LATEST && count > m->latest_count) {
-        *all += count - m->latest_count;
-        return m->latest_count;
-    }
-    if (m->policy != IFD_MANIFEST_SPECIFIC) {
-        return count;
-    }
     for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t k = 0; k < m->version_count; k++) {
-            if (m->version[k] == (*all)[i]) {
-                (*all)[kept++] = (*all)[i];
-                break;
-            }
+        if (m->policy != IFD_MANIFEST_SPECIFIC || is_specified(m, number[i])) {
+            number[kept++] = number[i];
         }
     }
     return kept;
 }
 
-/* The versions to load. A model without a file needs no folder: it is version 1. */
+/* The versions to load: of number, ascending, at most *ret_wanted from the end. A model without a file needs no folder: it is
+ * version 1. */
 static enum ifd_code choose_versions(struct ifd_load *load, const struct ifd_source *source,
                                      struct ifd_arena *arena, int64_t **ret_number,
-                                     uint32_t *ret_count)
+                                     uint32_t *ret_count, uint32_t *ret_wanted)
 {
     struct ifd_manifest manifest;
     enum ifd_code code =
@@ -133,11 +137,13 @@ static enum ifd_code choose_versions(struct ifd_load *load, const struct ifd_sou
         return ifd_fail(&load->err, IFD_NOT_FOUND,
                         "no version: the model has no folder whose name is a number");
     }
-    *ret_count = apply_policy(&manifest, ret_number, *ret_count);
+    *ret_count = apply_policy(&manifest, *ret_number, *ret_count);
     if (*ret_count == 0) {
         return ifd_fail(&load->err, IFD_NOT_FOUND,
                         "no version: version_policy names none that is there");
     }
+    bool is_latest = manifest.policy == IFD_MANIFEST_LATEST && manifest.latest_count < *ret_count;
+    *ret_wanted = is_latest ? manifest.latest_count : *ret_count;
     return IFD_OK;
 }
 
@@ -161,23 +167,24 @@ static struct ifd_version *new_version(const struct ifd_load *load, int64_t numb
     return version;
 }
 
-static bool is_live(const struct ifd_load *load, const struct ifd_version *version)
-{
-    for (uint32_t i = 0; i < load->live_count; i++) {
-        if (load->live[i].number == version->number && load->live[i].digest == version->digest) {
-            return true;
-        }
-    }
-    return false;
-}
-
+/* The first one is told; that a version was passed over, only if there is nothing worse. */
 static void note_failure(struct ifd_load *load, int64_t number, enum ifd_code code,
                          const struct ifd_err *err)
 {
-    if (!load->code) {
+    if (!load->code || load->is_passed_over) {
         load->code = code;
         load->err = *err;
         load->failed_number = number;
+        load->is_passed_over = false;
+    }
+}
+
+static void note_passed_over(struct ifd_load *load, int64_t number, enum ifd_code code,
+                             const struct ifd_err *err)
+{
+    if (!load->code) {
+        note_failure(load, number, code, err);
+        load->is_passed_over = true;
     }
 }
 
@@ -188,31 +195,95 @@ static void log_failure(const struct ifd_load *load, const char *number, const s
                   load->name, number, ifd_log_quote(err->text, quoted, sizeof(quoted)));
 }
 
-/* Reading: the only look at the folder. */
-static void read_one(struct ifd_load *load, const struct ifd_source *source, int64_t number)
+/* Reads what the version consists of, and holds it against its SHA256SUMS, if it has one. *ret_is_considered false: it does
+ * not match, so that it does not count. Errors: why. */
+static enum ifd_code read_version(const struct ifd_load *load, struct ifd_version *version,
+                                  bool *ret_is_considered, struct ifd_err *err)
+{
+    struct ifd_checksums sums = {0};
+    int root = version->source->root;
+    const char *dir = ifd_folder_join(&version->arena, load->name, version->number_text);
+    enum ifd_code code = dir ? IFD_OK : ifd_arena_fail(&version->arena, strlen(load->name), err);
+    bool has_folder =
+        version->source->file_count == 0; /* else the files came whole, in a request */
+    if (!code && has_folder) {
+        code = ifd_checksums_open(root, dir, &version->arena, &sums, err);
+        *ret_is_considered = !code || ifd_watcher_is_transient(code);
+    }
+    if (!code) {
+        code = ifd_load_read(load->options, version, err);
+    }
+    if (!code && sums.dir) {
+        const char *path = version->file.data ? version->manifest.default_model_filename : NULL;
+        code = ifd_checksums_match(&sums, root, path, version->file, err);
+        *ret_is_considered = !code || ifd_watcher_is_transient(code);
+    }
+    return code;
+}
+
+/* Does a version of this number serve? digest: also this content; 0: whatever its content. */
+static bool is_live(const struct ifd_load *load, int64_t number, uint64_t digest)
+{
+    for (uint32_t i = 0; i < load->live_count; i++) {
+        if (load->live[i].number == number && (digest == 0 || load->live[i].digest == digest)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reading: the only look at the folder. False: the version is passed over. */
+static bool read_one(struct ifd_load *load, const struct ifd_source *source, int64_t number,
+                     struct ifd_load_version *ret)
 {
     struct ifd_err err = {0};
     struct ifd_version *version = new_version(load, number);
     enum ifd_code code = IFD_OK;
+    bool is_considered = true;
+    *ret = (struct ifd_load_version){.number = number};
     if (!version) {
         code = ifd_fail(&err, IFD_NOMEM, "no memory for version %" PRId64, number);
         note_failure(load, number, code, &err);
-        return;
+        return false;
     }
     version->source = source;
-    code = ifd_load_read(load->options, version, &err);
+    code = read_version(load, version, &is_considered, &err);
+    if (code) {
+        log_failure(load, version->number_text, &err);
+    }
+    if (!is_considered || (!code && is_live(load, number, version->digest))) {
+        ifd_load_destroy_version(load->options, version); /* one that serves stays as it is */
+    } else {
+        ret->version = version;
+    }
+    if (!is_considered) {
+        note_passed_over(load, number, code, &err);
+        return is_live(load, number, 0);
+    }
     if (code) {
         ifd_unload_version(load->options, version);
         version->state = IFD_VERSION_UNAVAILABLE;
         (void)snprintf(version->reason, sizeof(version->reason), "%s", err.text);
         note_failure(load, number, code, &err);
-        log_failure(load, version->number_text, &err);
-    } else if (is_live(load, version)) {
-        ifd_load_destroy_version(load->options, version);
-        version = NULL;
     }
-    load->version[load->version_count++] =
-        (struct ifd_load_version){.number = number, .version = version};
+    return true;
+}
+
+/* The newest versions that are considered, at most wanted, ascending. */
+static void read_versions(struct ifd_load *load, const struct ifd_source *source,
+                          const int64_t *number, uint32_t count, uint32_t wanted)
+{
+    struct ifd_load_version *version = load->version;
+    uint32_t taken = 0;
+    for (uint32_t i = count; i > 0 && taken < wanted; i--) {
+        taken += read_one(load, source, number[i - 1], &version[taken]);
+    }
+    for (uint32_t i = 0; i < taken / 2; i++) {
+        const struct ifd_load_version other = version[i];
+        version[i] = version[taken - 1 - i];
+        version[taken - 1 - i] = other;
+    }
+    load->version_count = taken;
 }
 
 /* What became of --cache-dir for this version. */
@@ -260,24 +331,22 @@ static enum ifd_code load_from(struct ifd_load *load, const struct ifd_source *s
                                struct ifd_arena *arena)
 {
     int64_t *number = NULL;
-    uint32_t count = 0;
-    enum ifd_code code = choose_versions(load, source, arena, &number, &count);
+    uint32_t count = 0, wanted = 0;
+    enum ifd_code code = choose_versions(load, source, arena, &number, &count, &wanted);
     if (code) {
         return code;
     }
-    load->version = ifd_acquire_zeroed(load->options->alloc, count, sizeof(*load->version));
+    load->version = ifd_acquire_zeroed(load->options->alloc, wanted, sizeof(*load->version));
     if (!load->version) {
-        return ifd_fail(&load->err, IFD_NOMEM, "no memory for %u versions", count);
+        return ifd_fail(&load->err, IFD_NOMEM, "no memory for %u versions", wanted);
     }
-    load->version_capacity = count;
-    for (uint32_t i = 0; i < count; i++) {
-        read_one(load, source, number[i]);
-    }
+    load->version_capacity = wanted;
+    read_versions(load, source, number, count, wanted);
     /* One failure beside versions that serve changes nothing: the rest need not be started at all. */
     for (uint32_t i = 0; i < load->version_count; i++) {
         struct ifd_version *version = load->version[i].version;
         if (version && version->state != IFD_VERSION_UNAVAILABLE &&
-            (!load->code || load->live_count == 0)) {
+            (!load->code || load->is_passed_over || load->live_count == 0)) {
             start_one(load, version);
         }
         if (version) {
@@ -290,6 +359,7 @@ static enum ifd_code load_from(struct ifd_load *load, const struct ifd_source *s
         drop_versions(load);
         load->err = err;
         load->failed_number = 0;
+        load->is_passed_over = false;
         return code;
     }
     return load->code;
@@ -307,7 +377,7 @@ void ifd_load_model(struct ifd_load *load)
         code = ifd_fail(&load->err, IFD_INVALID,
                         "the name of a model has 1 to 128 letters, digits or . _ - +");
     } else if (source.file_count == 0) {
-        code = find_folder(load, &arena, &root, &load->fingerprint, &load->err);
+        code = find_folder(load, &arena, &root, &load->seen, &load->err);
         load->is_unknown = code == IFD_NOT_FOUND;
     }
     if (!code) {

@@ -4,6 +4,7 @@
 #define INFERD_SERVER_REPO_LOAD_H
 
 #include "server/repo/repo.h"
+#include "server/repo/scan.h"
 
 /** A version that serves already, as the loop thread knew it when the load began. */
 struct ifd_load_live {
@@ -28,12 +29,15 @@ struct ifd_load {
     /* the result */
     struct ifd_load_version *version; /* ascending; ifd_release'd by the caller */
     uint32_t version_count, version_capacity;
-    bool is_unknown;      /* no repository has this model */
-    uint64_t fingerprint; /* of the folder, before anything was read */
+    bool is_unknown;            /* no repository has this model */
+    struct ifd_scan_model seen; /* the folder, before anything was read */
     enum ifd_code
         code; /* the first failure; versions that did not load are UNAVAILABLE with the reason */
     struct ifd_err err;
     int64_t failed_number; /* the version it was about; 0: all */
+    /* The failure is only that a version does not match its SHA256SUMS, as while it is being uploaded: it is not
+     * considered, and the other versions are all that there is. */
+    bool is_passed_over;
 };
 
 void ifd_load_model(struct ifd_load *load);

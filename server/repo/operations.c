@@ -106,13 +106,18 @@ static bool take_loaded(struct ifd_repo *repo, struct ifd_repo_model *model,
     return true;
 }
 
-/* Old versions stay: what is wrong with the new content is kept beside them. */
+/* What is wrong with newer content is kept beside the versions that serve. */
+static void tell_failure(struct ifd_repo_model *model, const struct ifd_load *load)
+{
+    model->failed_number = load->failed_number;
+    (void)snprintf(model->failed_reason, sizeof(model->failed_reason), "%s", load->err.text);
+}
+
 static void keep_serving(struct ifd_repo *repo, struct ifd_repo_model *model,
                          const struct ifd_load *load)
 {
     drop_loaded(repo, load);
-    model->failed_number = load->failed_number;
-    (void)snprintf(model->failed_reason, sizeof(model->failed_reason), "%s", load->err.text);
+    tell_failure(model, load);
 }
 
 static void load_done(void *arg)
@@ -125,23 +130,26 @@ static void load_done(void *arg)
     model->is_loading = false;
     model->failed_reason[0] = '\0';
     model->failed_number = 0;
-    if (load->code && model->ready_count > 0) {
+    bool is_whole = !load->code || (load->is_passed_over && load->version_count > 0);
+    if (!is_whole && model->ready_count > 0) {
         keep_serving(repo, model, load);
     } else if (load->version_count > 0 || model->version_count > 0) {
         if (!take_loaded(repo, model, load)) {
             load->code =
                 ifd_fail(&load->err, IFD_NOMEM, "no memory for %u versions", load->version_count);
             keep_serving(repo, model, load);
+        } else if (load->is_passed_over && load->version_count > 0) {
+            tell_failure(model, load);
         }
     }
     if (model->ready_count == 0 && !load->is_unknown) {
         (void)snprintf(model->reason, sizeof(model->reason), "%s", load->err.text);
-    } else if (!load->code) {
+    } else if (is_whole) {
         model->reason[0] = '\0';
     }
-    model->is_wanted = model->is_wanted || op->is_start || !load->code;
+    model->is_wanted = model->is_wanted || op->is_start || is_whole;
     if (repo->watch) {
-        ifd_watcher_loaded(repo->watch, model->name, load->fingerprint, load->code,
+        ifd_watcher_loaded(repo->watch, model->name, &load->seen, load->code,
                            ifd_now_ns(repo->options.clock));
     }
     answer(op, load->is_unknown ? IFD_NOT_FOUND : told_code(load->code), "load", &load->err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/repo/checksums.h"
 #include "server/repo/digest.h"
 #include "server/repo/layout.h"
 
@@ -32,37 +33,84 @@ static uint64_t time_ns(struct timespec at)
     return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
 }
 
-static enum ifd_code walk(int root, const char *path, unsigned depth, struct ifd_arena *arena,
-                          struct ifd_scan_model *model, struct ifd_err *err)
+/* What a file, or what a name stands for that could not be looked at (error), adds to a fingerprint. */
+static uint64_t digest_entry(uint64_t digest, const char *path, const struct stat *info, int error)
+{
+    digest = ifd_digest_bytes(digest, path, strlen(path));
+    if (error) {
+        return ifd_digest_u64(digest, (uint64_t)error); /* gone, or a bad link */
+    }
+    digest = ifd_digest_u64(ifd_digest_u64(digest, info->st_mode & S_IFMT), info->st_dev);
+    digest = ifd_digest_u64(digest, info->st_ino);
+    if (!S_ISDIR(info->st_mode)) { /* of a folder only what lies in it counts */
+        digest = ifd_digest_u64(digest, (uint64_t)info->st_size);
+        digest = ifd_digest_u64(digest, time_ns(info->st_mtim));
+        digest = ifd_digest_u64(digest, time_ns(info->st_ctim));
+    }
+    return digest;
+}
+
+struct walk {
+    int root;
+    struct ifd_arena *arena;
+    struct ifd_scan_model *model;
+    bool is_summed; /* in the folder of a version that has a SHA256SUMS */
+};
+
+static void add_entry(const struct walk *w, const char *path, const struct stat *info, int error)
+{
+    struct ifd_scan_model *model = w->model;
+    model->fingerprint = digest_entry(model->fingerprint, path, info, error);
+    if (!w->is_summed) {
+        model->unsummed = digest_entry(model->unsummed, path, info, error);
+    }
+}
+
+static bool has_sums(const struct ifd_folder_names *names)
+{
+    for (uint32_t i = 0; i < names->count; i++) {
+        if (strcmp(names->name[i], IFD_CHECKSUMS_NAME) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum ifd_code walk_folder(struct walk w, const char *path, const struct stat *info,
+                                 unsigned depth, struct ifd_err *err);
+
+static enum ifd_code walk_entry(const struct walk *w, const char *dir, const char *name,
+                                unsigned depth, struct ifd_err *err)
+{
+    struct stat info = {0};
+    const char *path = ifd_folder_join(w->arena, dir, name);
+    if (!path) {
+        return ifd_arena_fail(w->arena, strlen(dir), err);
+    }
+    if (ifd_scan_is_temporary(name)) {
+        w->model->is_unfinished = w->model->is_unfinished || (depth > 0 && !w->is_summed);
+        return IFD_OK;
+    }
+    int error = ifd_folder_stat(w->root, path, &info) ? 0 : errno;
+    if (!error && S_ISDIR(info.st_mode) && depth < DEPTH_MAX) {
+        return walk_folder(*w, path, &info, depth + 1, err);
+    }
+    add_entry(w, path, &info, error);
+    return IFD_OK;
+}
+
+/* depth 0: the model's own folder, 1: that of a version. */
+static enum ifd_code walk_folder(struct walk w, const char *path, const struct stat *info,
+                                 unsigned depth, struct ifd_err *err)
 {
     struct ifd_folder_names names = {0};
-    enum ifd_code code = ifd_folder_list(root, path, arena, &names, err);
+    enum ifd_code code = ifd_folder_list(w.root, path, w.arena, &names, err);
+    w.is_summed = w.is_summed || (depth == 1 && has_sums(&names));
+    if (!code && info) {
+        add_entry(&w, path, info, 0);
+    }
     for (uint32_t i = 0; i < names.count && !code; i++) {
-        struct stat info = {0};
-        const char *name = names.name[i];
-        const char *inside = ifd_folder_join(arena, path, name);
-        if (!inside) {
-            return ifd_arena_fail(arena, strlen(path), err);
-        }
-        if (ifd_scan_is_temporary(name)) {
-            model->is_unfinished = model->is_unfinished || depth > 0;
-            continue;
-        }
-        uint64_t digest = ifd_digest_bytes(model->fingerprint, inside, strlen(inside));
-        if (!ifd_folder_stat(root, inside, &info)) {
-            model->fingerprint = ifd_digest_u64(digest, (uint64_t)errno); /* gone, or a bad link */
-            continue;
-        }
-        digest = ifd_digest_u64(ifd_digest_u64(digest, info.st_mode & S_IFMT), info.st_dev);
-        digest = ifd_digest_u64(digest, info.st_ino);
-        model->fingerprint = digest;
-        if (!S_ISDIR(info.st_mode)) { /* of a folder only what lies in it counts */
-            digest = ifd_digest_u64(digest, (uint64_t)info.st_size);
-            digest = ifd_digest_u64(digest, time_ns(info.st_mtim));
-            model->fingerprint = ifd_digest_u64(digest, time_ns(info.st_ctim));
-        } else if (depth < DEPTH_MAX) {
-            code = walk(root, inside, depth + 1, arena, model, err);
-        }
+        code = walk_entry(&w, path, names.name[i], depth, err);
     }
     return code;
 }
@@ -71,7 +119,8 @@ enum ifd_code ifd_scan_one(int root, const char *name, struct ifd_arena *arena,
                            struct ifd_scan_model *ret, struct ifd_err *err)
 {
     struct ifd_scan_model model = {.name = name, .fingerprint = IFD_DIGEST_START};
-    enum ifd_code code = walk(root, name, 0, arena, &model, err);
+    const struct walk w = {.root = root, .arena = arena, .model = &model};
+    enum ifd_code code = walk_folder(w, name, NULL, 0, err);
     if (!code) {
         *ret = model;
     }
@@ -107,7 +156,8 @@ static enum ifd_code scan_root(const char *dir, struct ifd_arena *arena, struct 
         struct ifd_scan_model *model = &scan->model[scan->count++];
         if (ifd_scan_one(root, names.name[i], arena, model, NULL)) {
             /* Not readable now; a load would say why, and a change of that is a change. */
-            *model = (struct ifd_scan_model){.name = names.name[i], .fingerprint = 1};
+            *model =
+                (struct ifd_scan_model){.name = names.name[i], .fingerprint = 1, .unsummed = 1};
         }
     }
     ifd_folder_close(root);
@@ -122,6 +172,7 @@ static void merge_twins(struct ifd_scan *scan)
         struct ifd_scan_model *last = kept > 0 ? &scan->model[kept - 1] : NULL;
         if (last && strcmp(last->name, scan->model[i].name) == 0) {
             last->fingerprint += scan->model[i].fingerprint; /* in whatever order they come */
+            last->unsummed += scan->model[i].unsummed;
             last->is_unfinished = last->is_unfinished || scan->model[i].is_unfinished;
         } else {
             scan->model[kept++] = scan->model[i];

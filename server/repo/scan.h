@@ -9,8 +9,10 @@
 struct ifd_scan_model {
     const char *name;
     uint64_t fingerprint;
-    bool
-        is_unfinished; /* a version's folder has a file that an upload leaves only while it runs (*.part, *.tmp) */
+    /* The same of the files that no SHA256SUMS vouches for, which have to settle; 0: there is none. */
+    uint64_t unsummed;
+    /* Among those, a version's folder has a file that an upload leaves only while it runs (*.part, *.tmp). */
+    bool is_unfinished;
 };
 
 struct ifd_scan {

@@ -11,10 +11,11 @@
 struct entry {
     char name[256];
     bool is_present, is_unfinished, is_loading, was_tried, will_retry;
-    uint64_t seen, seen_since_ns; /* the fingerprint of the last scans */
-    uint32_t seen_scans;          /* how many in a row had it */
-    uint64_t tried;               /* the fingerprint that serves, or that failed */
-    uint64_t earliest_ns;         /* of the next load: dwell after a swap, or the retry's time */
+    uint64_t seen;                        /* the fingerprint of the last scan */
+    uint64_t unsummed, unsummed_since_ns; /* the part of it that has to settle */
+    uint32_t unsummed_scans;              /* how many in a row had it */
+    uint64_t tried, tried_unsummed;       /* both of what serves, or of what failed */
+    uint64_t earliest_ns; /* of the next load: dwell after a swap, or the retry's time */
     uint32_t attempts, absent_scans;
 };
 
@@ -95,12 +96,13 @@ static struct entry *find_or_add(struct ifd_watcher *watch, const char *name)
 
 static void see(struct entry *entry, const struct ifd_scan_model *model, uint64_t now_ns)
 {
-    if (!entry->is_present || entry->seen != model->fingerprint) {
-        entry->seen = model->fingerprint;
-        entry->seen_since_ns = now_ns;
-        entry->seen_scans = 0;
+    if (!entry->is_present || entry->unsummed != model->unsummed) {
+        entry->unsummed = model->unsummed;
+        entry->unsummed_since_ns = now_ns;
+        entry->unsummed_scans = 0;
     }
-    entry->seen_scans++;
+    entry->unsummed_scans++;
+    entry->seen = model->fingerprint;
     entry->is_present = true;
     entry->is_unfinished = model->is_unfinished;
     entry->absent_scans = 0;
@@ -114,7 +116,7 @@ static void forget_absent(struct ifd_watcher *watch)
         struct entry *entry = watch->entry[i];
         if (entry->absent_scans > 0) {
             entry->is_present = false;
-            entry->seen_scans = 0;
+            entry->unsummed_scans = 0;
         }
         if (!entry->is_present && !entry->was_tried && !entry->is_loading) {
             ifd_release(watch->options.alloc, entry, sizeof(*entry));
@@ -153,8 +155,11 @@ static bool is_changed(const struct entry *entry)
 
 static bool is_settled(const struct ifd_watcher *watch, const struct entry *entry, uint64_t now_ns)
 {
-    return entry->seen_scans >= 2 && !entry->is_unfinished &&
-           now_ns - entry->seen_since_ns >= watch->options.settle_ns;
+    bool is_known =
+        entry->unsummed == 0 || (entry->was_tried && entry->unsummed == entry->tried_unsummed);
+    bool is_still =
+        entry->unsummed_scans >= 2 && now_ns - entry->unsummed_since_ns >= watch->options.settle_ns;
+    return !entry->is_unfinished && (is_known || is_still);
 }
 
 bool ifd_watcher_next(struct ifd_watcher *watch, uint64_t now_ns, struct ifd_watcher_action *ret)
@@ -181,8 +186,8 @@ bool ifd_watcher_next(struct ifd_watcher *watch, uint64_t now_ns, struct ifd_wat
     return false;
 }
 
-void ifd_watcher_loaded(struct ifd_watcher *watch, const char *name, uint64_t fingerprint,
-                        enum ifd_code code, uint64_t now_ns)
+void ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
+                        const struct ifd_scan_model *seen, enum ifd_code code, uint64_t now_ns)
 {
     struct entry *entry = find_or_add(watch, name);
     if (!entry) {
@@ -191,10 +196,11 @@ void ifd_watcher_loaded(struct ifd_watcher *watch, const char *name, uint64_t fi
     entry->is_loading = false;
     entry->was_tried = true;
     entry->will_retry = code && ifd_watcher_is_transient(code);
-    if (entry->tried != fingerprint || !code) {
+    if (entry->tried != seen->fingerprint || !code) {
         entry->attempts = 0;
     }
-    entry->tried = fingerprint;
+    entry->tried = seen->fingerprint;
+    entry->tried_unsummed = seen->unsummed;
     entry->earliest_ns = 0;
     if (!code) {
         entry->earliest_ns = now_ns + watch->options.dwell_ns;

@@ -54,6 +54,7 @@ CONFINED = {
     "arm_neon.h": ["backends/cpuacc/kernels", "tests/kernels"],
     "jpeglib.h": ["server/media", "tests"],
     "spng.h": ["server/media", "tests"],
+    "nettle/": ["server/repo", "tests"],
     "curl/": ["clients", "tests"],
     "zlib.h": ["api", "server/media", "engine/parse/tflite", "tests"],
 }

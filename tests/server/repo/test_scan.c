@@ -140,6 +140,40 @@ static void editors_and_uploads_are_no_change(void)
     end();
 }
 
+static void files_of_a_version_with_sums_need_not_settle(void)
+{
+    begin();
+    put("m/config.pbtxt", "");
+    REQUIRE(mkdir(at("m/2"), 0700) == 0);
+    put("m/2/model.tflite", "old");
+    struct ifd_scan_model bare = look();
+    EXPECT(bare.unsummed != 0);
+    put("m/2/SHA256SUMS", "");
+    struct ifd_scan_model summed = look();
+    EXPECT(summed.unsummed != bare.unsummed && summed.fingerprint != bare.fingerprint);
+    tick();
+    put("m/2/model.tflite", "newer");
+    put("m/2/x.part", "x");
+    struct ifd_scan_model next = look();
+    EXPECT(next.fingerprint != summed.fingerprint);
+    EXPECT(next.unsummed == summed.unsummed);
+    EXPECT(!next.is_unfinished);
+    put("m/1/model.tflite", "newer");
+    EXPECT(look().unsummed != next.unsummed);
+    put("m/1/SHA256SUMS", "");
+    next = look();
+    put("m/config.pbtxt", "#");
+    EXPECT(look().unsummed != next.unsummed); /* nothing vouches for a config */
+    REQUIRE(unlink(at("m/config.pbtxt")) == 0);
+    EXPECT_INT(look().unsummed, 0);
+    static const char *const names[] = {"m/2/x.part", "m/2/SHA256SUMS", "m/2/model.tflite", "m/2",
+                                        "m/1/SHA256SUMS"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        REQUIRE(remove(at(names[i])) == 0);
+    }
+    end();
+}
+
 static void missing_repository_is_told_from_an_empty_one(void)
 {
     struct ifd_arena arena;
@@ -162,6 +196,7 @@ int main(int argc, char **argv)
         T(every_way_to_replace_a_file_is_seen),
         T(new_and_missing_names_are_seen),
         T(editors_and_uploads_are_no_change),
+        T(files_of_a_version_with_sums_need_not_settle),
         T(missing_repository_is_told_from_an_empty_one),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

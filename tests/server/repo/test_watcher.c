@@ -29,7 +29,8 @@ static void begin(struct world *world)
 
 static void set(struct world *world, const char *name, uint64_t fingerprint)
 {
-    world->model[0] = (struct ifd_scan_model){.name = name, .fingerprint = fingerprint};
+    world->model[0] =
+        (struct ifd_scan_model){.name = name, .fingerprint = fingerprint, .unsummed = fingerprint};
     world->count = 1;
 }
 
@@ -51,7 +52,8 @@ static char scan_after(struct world *world, uint64_t ns)
 
 static void loaded(struct world *world, uint64_t fingerprint, enum ifd_code code)
 {
-    ifd_watcher_loaded(world->watcher, "m", fingerprint, code, world->now_ns);
+    const struct ifd_scan_model seen = {.fingerprint = fingerprint, .unsummed = fingerprint};
+    ifd_watcher_loaded(world->watcher, "m", &seen, code, world->now_ns);
 }
 
 /* A model that serves content 1 and may be replaced. */
@@ -96,6 +98,34 @@ static void one_scan_settles_nothing_however_late_it_is(void)
     EXPECT_INT(scan_after(&w, 1000 * SECOND), '-');
     EXPECT_INT(scan_after(&w, 0), '-'); /* two scans at one moment neither */
     EXPECT_INT(scan_after(&w, 2 * SECOND), 'L');
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void set_parts(struct world *world, uint64_t fingerprint, uint64_t unsummed)
+{
+    world->model[0] =
+        (struct ifd_scan_model){.name = "m", .fingerprint = fingerprint, .unsummed = unsummed};
+}
+
+/* What has sums need not settle; what has none beside it must, unless it is as it was loaded. */
+static void summed_change_is_taken_at_once(void)
+{
+    struct world w;
+    begin_serving(&w);
+    set_parts(&w, 2, 1); /* 1 is what serves */
+    EXPECT_INT(scan_after(&w, SECOND), 'L');
+    loaded(&w, 2, IFD_CORRUPT);
+    EXPECT_INT(scan_after(&w, SECOND), '-');
+    set_parts(&w, 3, 0); /* nothing without sums is left */
+    EXPECT_INT(scan_after(&w, SECOND), 'L');
+    loaded(&w, 3, IFD_OK);
+    w.now_ns += 100 * SECOND;
+    set_parts(&w, 4, 7);
+    EXPECT_INT(scan_after(&w, SECOND), '-');
+    set_parts(&w, 5, 7);
+    EXPECT_INT(scan_after(&w, SECOND), '-');
+    set_parts(&w, 6, 7);
+    EXPECT_INT(scan_after(&w, SECOND), 'L'); /* 7 was as it is for two seconds */
     ifd_watcher_destroy(w.watcher);
 }
 
@@ -256,6 +286,7 @@ int main(int argc, char **argv)
         T(change_is_taken_after_it_settled),
         T(change_is_not_taken_while_files_grow),
         T(one_scan_settles_nothing_however_late_it_is),
+        T(summed_change_is_taken_at_once),
         T(unfinished_upload_is_left_alone),
         T(same_content_is_loaded_once),
         T(content_that_failed_is_tried_again_only_when_it_changes),
