@@ -1,11 +1,10 @@
-/* What the API asks for, done by repository, queues and workers. */
-#include "server/service.h"
+/* What the API asks for: requests become jobs, jobs answers. */
+#include "server/service_impl.h"
 
 #include <string.h>
 #include <time.h>
 
 #include "engine/base/str.h"
-#include "server/picture.h"
 #include "server/served.h"
 
 #define EXPIRE_MS      5
@@ -19,28 +18,6 @@ struct service_job {
     struct ifd_version *version;
     bool is_cancelled;
     struct service_job *spare;
-};
-
-struct picture_task {
-    struct ifd_task task;
-    struct ifd_service *service;
-    struct ifd_bytes picture;
-    struct ifd_image_target target;
-    struct ifd_tensor *tensor;
-    ifd_control_fn done;
-    void *arg;
-    enum ifd_code code;
-    struct ifd_err err;
-};
-
-struct ifd_service {
-    struct ifd_service_options options;
-    struct ifd_server_info info;
-    struct service_job *spare;
-    uint32_t spare_count, deadline_jobs;
-    struct ifd_timer *expire;
-    struct ifd_queue *pushed; /* workers do not know yet what was pushed to it */
-    bool is_stopping, is_cancelling, is_iso8601;
 };
 
 /* ---- jobs ---- */
@@ -413,7 +390,7 @@ static void ended(struct ifd_service *service, struct ifd_model_ref *ref,
     }
 }
 
-/* ---- models ---- */
+/* ---- the server ---- */
 
 static const struct ifd_server_info *info(struct ifd_service *service)
 {
@@ -439,199 +416,6 @@ static enum ifd_code is_ready(struct ifd_service *service, struct ifd_err *why_n
     return service->options.config->strict_readiness ? ifd_repo_check(repo, why_not) : IFD_OK;
 }
 
-static enum ifd_code acquire(struct ifd_service *service, struct ifd_str name, int64_t version,
-                             struct ifd_model_ref **ret_ref, struct ifd_err *err)
-{
-    struct ifd_version *found = NULL;
-    enum ifd_code code = ifd_repo_acquire(service->options.repo, name, version, &found, err);
-    if (!code) {
-        *ret_ref = (struct ifd_model_ref *)found; /* the API's name for a pinned version */
-    }
-    return code;
-}
-
-static void release(struct ifd_service *service, struct ifd_model_ref *ref)
-{
-    ifd_repo_release(service->options.repo, (struct ifd_version *)ref);
-}
-
-static const struct ifd_model_desc *describe(const struct ifd_model_ref *ref)
-{
-    const struct ifd_version *version = (const struct ifd_version *)ref;
-    return &((const struct ifd_served *)version->served)->desc;
-}
-
-static void index_version(const struct ifd_repo *repo, const struct ifd_repo_model *model,
-                          const struct ifd_version *version, ifd_index_fn fn, void *arg)
-{
-    static const enum ifd_model_state states[] = {IFD_MODEL_LOADING, IFD_MODEL_READY,
-                                                  IFD_MODEL_UNAVAILABLE, IFD_MODEL_UNLOADING};
-    struct ifd_index_row row = {.name = model->name,
-                                .version = version->number,
-                                .state = states[version->state],
-                                .reason = version->reason};
-    if (version->number == model->failed_number) {
-        row.reason = model->failed_reason; /* of newer content under the same number */
-    }
-    for (const struct ifd_version *v = ifd_repo_draining(repo); v && !version->served;
-         v = v->next) {
-        if (v->number == version->number && strcmp(v->name, model->name) == 0) {
-            row.state = IFD_MODEL_UNLOADING;
-        }
-    }
-    fn(arg, &row);
-}
-
-static void index_model(const struct ifd_repo *repo, const struct ifd_repo_model *model,
-                        bool only_ready, ifd_index_fn fn, void *arg)
-{
-    bool is_failure_told = model->failed_reason[0] == '\0';
-    if (model->version_count == 0 && !only_ready) {
-        fn(arg, &(struct ifd_index_row){.name = model->name,
-                                        .state = model->is_loading  ? IFD_MODEL_LOADING
-                                                 : model->reason[0] ? IFD_MODEL_UNAVAILABLE
-                                                                    : IFD_MODEL_UNKNOWN,
-                                        .reason = model->reason});
-    }
-    for (uint32_t i = 0; i < model->version_count; i++) {
-        const struct ifd_version *version = model->version[i];
-        is_failure_told = is_failure_told || version->number == model->failed_number;
-        if (!only_ready || version->state == IFD_VERSION_READY) {
-            index_version(repo, model, version, fn, arg);
-        }
-    }
-    if (!is_failure_told && !only_ready) { /* newer content that is not served */
-        fn(arg, &(struct ifd_index_row){.name = model->name,
-                                        .version = model->failed_number,
-                                        .state = IFD_MODEL_UNAVAILABLE,
-                                        .reason = model->failed_reason});
-    }
-}
-
-static void list_models(struct ifd_service *service, bool only_ready, ifd_index_fn fn, void *arg)
-{
-    const struct ifd_repo *repo = service->options.repo;
-    for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
-        index_model(repo, ifd_repo_model_at(repo, i), only_ready, fn, arg);
-    }
-}
-
-static uint32_t model_stats(const struct ifd_repo_model *model, int64_t number, ifd_stats_fn fn,
-                            void *arg)
-{
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < model->version_count; i++) {
-        const struct ifd_version *version = model->version[i];
-        const struct ifd_served *served = version->served;
-        if (served && (number == 0 || version->number == number)) {
-            fn(arg, &served->stats);
-            found++;
-        }
-    }
-    return found;
-}
-
-static enum ifd_code stats(struct ifd_service *service, struct ifd_str name, int64_t version,
-                           ifd_stats_fn fn, void *arg, struct ifd_err *err)
-{
-    const struct ifd_repo *repo = service->options.repo;
-    if (!name.data) {
-        for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
-            (void)model_stats(ifd_repo_model_at(repo, i), 0, fn, arg);
-        }
-        return IFD_OK;
-    }
-    const struct ifd_repo_model *model = ifd_repo_find(repo, name);
-    if (!model || model_stats(model, version, fn, arg) == 0) {
-        return ifd_fail(err, IFD_INVALID, "requested model '%.*s' is not available",
-                        (int)(name.size < 100 ? name.size : 100), name.data);
-    }
-    return IFD_OK;
-}
-
-/* ---- control ---- */
-
-/* The API's files as the repository knows them. */
-struct load_call {
-    struct ifd_service *service;
-    struct ifd_source_file *file;
-    uint32_t file_count;
-    ifd_control_fn done;
-    void *arg;
-};
-
-static void load_done(void *arg, enum ifd_code code, const struct ifd_err *err)
-{
-    struct load_call *call = arg;
-    const struct ifd_alloc *alloc = call->service->options.alloc;
-    ifd_control_fn done = call->done;
-    void *done_arg = call->arg;
-    ifd_release(alloc, call->file, call->file_count * sizeof(*call->file));
-    ifd_release(alloc, call, sizeof(*call));
-    done(done_arg, code, err);
-}
-
-static enum ifd_code check_files(const struct ifd_load_request *request, struct ifd_err *err)
-{
-    for (uint32_t i = 0; i < request->file_count; i++) {
-        struct ifd_str path = request->file[i].path;
-        if (!ifd_folder_is_inside(path)) {
-            return ifd_fail(err, IFD_INVALID,
-                            "failed to load '%.*s', file \"%.*s\" is not a path in its folder",
-                            (int)(request->model.size < 100 ? request->model.size : 100),
-                            request->model.data, (int)(path.size < 100 ? path.size : 100),
-                            path.data);
-        }
-    }
-    return IFD_OK;
-}
-
-static void load(struct ifd_service *service, const struct ifd_load_request *request,
-                 ifd_control_fn done, void *arg)
-{
-    const struct ifd_alloc *alloc = service->options.alloc;
-    struct ifd_err err = {0};
-    enum ifd_code code = check_files(request, &err);
-    struct load_call *call = code ? NULL : ifd_acquire_zeroed(alloc, 1, sizeof(*call));
-    struct ifd_source_file *file =
-        code ? NULL : ifd_acquire_zeroed(alloc, request->file_count, sizeof(*file));
-    if (!code && (!call || (!file && request->file_count > 0))) {
-        code = ifd_fail(&err, IFD_NOMEM, "no memory to load a model");
-    }
-    if (code) {
-        ifd_release(alloc, file, request->file_count * sizeof(*file));
-        ifd_release(alloc, call, sizeof(*call));
-        done(arg, code, &err);
-        return;
-    }
-    for (uint32_t i = 0; i < request->file_count; i++) {
-        file[i] = (struct ifd_source_file){.path = request->file[i].path,
-                                           .content = request->file[i].content};
-    }
-    *call = (struct load_call){.service = service,
-                               .file = file,
-                               .file_count = request->file_count,
-                               .done = done,
-                               .arg = arg};
-    const struct ifd_source source = {
-        .file = file, .file_count = request->file_count, .config = request->config};
-    ifd_repo_load(service->options.repo, request->model, &source, load_done, call);
-}
-
-/* No model here has dependents: there are no ensembles. */
-static void unload(struct ifd_service *service, struct ifd_str model, bool dependents,
-                   ifd_control_fn done, void *arg)
-{
-    (void)dependents;
-    ifd_repo_unload(service->options.repo, model, done, arg);
-}
-
-/* With explicit control nobody else looks at the folders. */
-static void refresh(struct ifd_service *service, ifd_control_fn done, void *arg)
-{
-    ifd_repo_refresh(service->options.repo, done, arg);
-}
-
 /* ---- the log ---- */
 
 static void log_settings(struct ifd_service *service, struct ifd_log_settings *ret)
@@ -653,70 +437,21 @@ static void set_log(struct ifd_service *service, const struct ifd_log_settings *
     service->is_iso8601 = settings->is_iso8601;
 }
 
-/* ---- pictures ---- */
-
-static void decode_picture(struct ifd_task *task)
-{
-    struct picture_task *p = (struct picture_task *)task; /* its first member */
-    const struct ifd_service_options *options = &p->service->options;
-    const struct ifd_image_limits limits = {.max_pixels = options->config->image_max_pixels};
-    p->code = ifd_image_to_tensor(p->picture, &p->target, &limits, p->tensor->dtype,
-                                  p->tensor->data, p->tensor->bytes, options->alloc, &p->err);
-}
-
-static void picture_done(struct ifd_task *task)
-{
-    struct picture_task *p = (struct picture_task *)task;
-    ifd_control_fn done = p->done;
-    void *arg = p->arg;
-    enum ifd_code code = p->code;
-    struct ifd_err err = p->err;
-    ifd_metric_add(p->service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_IMAGE,
-                   code == IFD_TOO_LARGE);
-    ifd_release(p->service->options.alloc, p, sizeof(*p));
-    done(arg, code, &err);
-}
-
-static void decode_image(struct ifd_service *service, struct ifd_bytes image,
-                         const struct ifd_tensor_info *input, struct ifd_tensor *tensor,
-                         ifd_control_fn done, void *arg)
-{
-    struct ifd_err err = {0};
-    struct picture_task *p = ifd_acquire_zeroed(service->options.alloc, 1, sizeof(*p));
-    if (!p) {
-        done(arg, ifd_fail(&err, IFD_NOMEM, "no memory for a picture"), &err);
-        return;
-    }
-    *p = (struct picture_task){
-        .task = {.work = decode_picture, .done = picture_done},
-        .service = service,
-        .picture = image,
-        .target = ifd_picture_target(&input->image, input->scale, input->zero_point),
-        .tensor = tensor,
-        .done = done,
-        .arg = arg,
-    };
-    enum ifd_code code = ifd_tasks_submit(service->options.image_tasks, &p->task, &err);
-    if (code) {
-        ifd_release(service->options.alloc, p, sizeof(*p));
-        done(arg, code, &err);
-    }
-}
-
 /* ---- life ---- */
 
 const struct ifd_service_ops *ifd_service_ops(bool has_control)
 {
 #define OPS(refresh_, load_, unload_)                                                              \
     {                                                                                              \
-        .info = info, .is_live = is_live, .is_ready = is_ready, .acquire = acquire,                \
-        .release = release, .describe = describe, .begun = begun, .ended = ended,                  \
-        .submit = submit, .cancel = cancel, .release_outputs = release_outputs,                    \
-        .index = list_models, .refresh = refresh_, .load = load_, .unload = unload_,               \
-        .stats = stats, .log_settings = log_settings, .set_log = set_log,                          \
-        .decode_image = decode_image,                                                              \
+        .info = info, .is_live = is_live, .is_ready = is_ready, .acquire = ifd_service_acquire,    \
+        .release = ifd_service_release, .describe = ifd_service_describe, .begun = begun,          \
+        .ended = ended, .submit = submit, .cancel = cancel, .release_outputs = release_outputs,    \
+        .index = ifd_service_index, .refresh = refresh_, .load = load_, .unload = unload_,         \
+        .stats = ifd_service_stats, .log_settings = log_settings, .set_log = set_log,              \
+        .decode_image = ifd_service_decode_image,                                                  \
     }
-    static const struct ifd_service_ops ops[] = {OPS(NULL, NULL, NULL), OPS(refresh, load, unload)};
+    static const struct ifd_service_ops ops[] = {
+        OPS(NULL, NULL, NULL), OPS(ifd_service_refresh, ifd_service_load, ifd_service_unload)};
 #undef OPS
     return &ops[has_control];
 }
