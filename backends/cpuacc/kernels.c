@@ -39,7 +39,8 @@
 #define IFD_TEMPLATE_A32(isa, family)    ON_A32(TABLE(isa, family))
 
 #define ISA(isa, flags)
-#define TABLE(isa, family) extern const struct ifd_kern_##family ifd_kern_##family##_##isa;
+#define FAMILY(family)     __typeof__(((struct ifd_kernels *)0)->family)
+#define TABLE(isa, family) extern const FAMILY(family) ifd_kern_##family##_##isa;
 #include "backends/cpuacc/kernels/isa_list.inc"
 #undef ISA
 #undef TABLE
@@ -54,7 +55,7 @@ struct row {
 
 #define ISA(isa, flags) {#isa, flags, 0, 0, NULL},
 #define TABLE(isa, family)                                                                         \
-    {NULL, 0, offsetof(struct ifd_kernels, family), sizeof(struct ifd_kern_##family),              \
+    {NULL, 0, offsetof(struct ifd_kernels, family), sizeof(FAMILY(family)),                        \
      &ifd_kern_##family##_##isa},
 static const struct row rows[] = {
 #include "backends/cpuacc/kernels/isa_list.inc"

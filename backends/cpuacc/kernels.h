@@ -1,7 +1,7 @@
 /* The CPU kernels: arithmetic on pointers, lengths and packed weights. One struct of function
  * pointers per family; every instruction set fills in its own const struct of each family, and
  * ifd_kernels_select() merges those the machine may run, weakest first, into one struct ifd_kernels.
- * Scalar tables are complete, so no pointer is ever NULL.
+ * Scalar tables are complete, so no pointer is ever NULL but where a family says so.
  *
  * Common rules, not repeated below
  *   Layout    NHWC; a "row" is the channels of one pixel, contiguous. Strides are in elements of the
@@ -157,7 +157,12 @@ struct ifd_kern_gemm_q8 {
                     int32_t *ret_sum);
 };
 
-/* f32 product; error at most (k*taps + 2) roundings of the sum of absolute products. */
+/* f32 product; error at most (k*taps + 2) roundings of the sum of absolute products.
+ *
+ * The families gemm_bf16 and gemm_f16 take the same weights, bias and residual and give f32, too, but what is multiplied
+ * has 16 bits: pack() rounds the weights (f16: to finite numbers). They are NULL where the CPU has no such
+ * instructions. Sums are f32, unless a table says otherwise where it is defined; to the error comes that of the
+ * operands, 2^-8 (bf16) or 2^-11 (f16) of the sum of absolute products for each of the two. */
 struct ifd_kern_gemm_f32 {
     size_t (*packed_bytes)(size_t n, size_t k, size_t taps);
     /* bias: n values or NULL. */
@@ -165,6 +170,13 @@ struct ifd_kern_gemm_f32 {
     void (*run)(const struct ifd_gemm_args *args);
     /* Columns a vector: narrower products leave the rest unused. */
     size_t (*lanes)(void);
+    /* NULL: inputs are f32. Else what run() reads are these roundings of them, and strides count 16-bit elements.
+     * in and out do not overlap. */
+    void (*narrow)(size_t n, const float *in, uint16_t *out);
+    /* With narrow(): inputs a tap that are read, >= k. Those past k are multiplied by zeros, and must be finite. */
+    size_t (*depth)(size_t k);
+    /* Not in gemm_f32: how many times as fast as that of the same CPU, about. */
+    float (*speed)(void);
 };
 
 /* ---- depthwise convolutions ----------------------------------------------------------------- */
@@ -434,7 +446,7 @@ struct ifd_kern_move {
 
 struct ifd_kernels {
     struct ifd_kern_gemm_q8 gemm_q8;
-    struct ifd_kern_gemm_f32 gemm_f32;
+    struct ifd_kern_gemm_f32 gemm_f32, gemm_bf16, gemm_f16;
     struct ifd_kern_dw_q8 dw_q8;
     struct ifd_kern_dw_f32 dw_f32;
     struct ifd_kern_wino wino;

@@ -1,25 +1,63 @@
-/* f32 matrix products and convolutions: every table against a naive loop in double. */
+/* f32 matrix products and convolutions, also those of 16-bit operands: every table against a naive loop in double over
+ * operands that are rounded here. */
+#include <float.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "engine/base/half.h"
 #include "tests/kernels/check.h"
+
+/* A family of tables.
+ *   digits   binary digits of an operand
+ *   lowest   exponent of the smallest normal number: below it digits get lost, or all of the number
+ *   highest  largest number that pack() makes of a finite one */
+struct family {
+    const char *name;
+    size_t offset;
+    int digits, lowest;
+    double highest;
+};
+static const struct family families[] = {
+    {"gemm_f32", offsetof(struct ifd_kernels, gemm_f32), 24, -126, FLT_MAX},
+    {"gemm_bf16", offsetof(struct ifd_kernels, gemm_bf16), 8, -126, INFINITY},
+    {"gemm_f16", offsetof(struct ifd_kernels, gemm_f16), 11, -14, 65504.0},
+};
+#define FAMILIES (sizeof(families) / sizeof(families[0]))
+
+static const struct ifd_kern_gemm_f32 *table_of(const struct family *family,
+                                                const struct ifd_kernels *kernels)
+{
+    return (const void *)((const char *)kernels + family->offset);
+}
+
+/* To the nearest number with so many digits, halves to even. */
+static double rounded(const struct family *family, double x)
+{
+    int exponent = 0;
+    (void)frexp(x, &exponent);
+    const int last =
+        (exponent - 1 < family->lowest ? family->lowest : exponent - 1) - (family->digits - 1);
+    const double y = ldexp(rint(ldexp(x, -last)), last);
+    return fabs(y) > family->highest ? copysign(family->highest, y) : y;
+}
 
 struct problem {
     size_t m, n, k, taps;
     size_t row_len, row_stride, a_stride, tap_stride, out_stride, a_count;
-    bool table, add;
+    bool table, add, adds_in_place;
     float min, max;
-    struct check_buffer a, w, bias, rows, residual;
+    struct check_buffer a, w, bias, residual;
+    size_t *row; /* table: where in a each of them begins */
 };
 
-static const float *input_row(const struct problem *p, size_t i, size_t t)
+static size_t input_row(const struct problem *p, size_t i, size_t t)
 {
     if (p->table) {
-        return ((const float *const *)p->rows.data)[t * p->m + i];
+        return p->row[t * p->m + i];
     }
-    return (const float *)p->a.data + i / p->row_len * p->row_stride +
-           i % p->row_len * p->a_stride + t * p->tap_stride;
+    return i / p->row_len * p->row_stride + i % p->row_len * p->a_stride + t * p->tap_stride;
 }
 
 static struct check_buffer random_floats(size_t count)
@@ -47,14 +85,14 @@ static struct problem make_problem(size_t m, size_t n, size_t k, size_t taps, in
     p.w = random_floats(n * taps * k);
     p.bias = random_floats(n);
     if (style == 2) {
-        p.rows = check_input(m * taps * sizeof(void *));
-        const void **rows = p.rows.data;
+        p.row = malloc(m * taps * sizeof(*p.row));
         for (size_t i = 0; i < m * taps; i++) {
-            rows[i] = (const float *)p.a.data + check_int(0, (int)(p.a_count - k));
+            p.row[i] = (size_t)check_int(0, (int)(p.a_count - k));
         }
         p.table = true;
     }
     p.add = check_int(0, 2) == 0;
+    p.adds_in_place = check_int(0, 1);
     p.residual = random_floats((m - 1) * p.out_stride + n);
     p.min = check_int(0, 1) ? -INFINITY : 0.0f;
     p.max = check_int(0, 1) ? INFINITY : 0.75f;
@@ -67,9 +105,7 @@ static void free_problem(struct problem *p)
     check_free(&p->w);
     check_free(&p->bias);
     check_free(&p->residual);
-    if (p->table) {
-        check_free(&p->rows);
-    }
+    free(p->row);
 }
 
 static struct check_buffer pack_problem(const struct problem *p,
@@ -82,11 +118,50 @@ static struct check_buffer pack_problem(const struct problem *p,
     return packed;
 }
 
-static struct ifd_gemm_args make_args(const struct problem *p, const void *packed, void *out)
+/* The inputs as a table wants them, and the table of rows if there is one. */
+struct inputs {
+    struct check_buffer a, rows;
+    size_t element;
+};
+
+static struct inputs make_inputs(const struct problem *p, const struct ifd_kern_gemm_f32 *kern)
+{
+    struct inputs in = {.element = kern->narrow ? sizeof(uint16_t) : sizeof(float)};
+    if (kern->narrow) {
+        const size_t past = kern->depth(p->k) - p->k;
+        in.a = check_input((p->a_count + past) * in.element);
+        uint16_t *a = in.a.data;
+        kern->narrow(p->a_count, p->a.data, a);
+        for (size_t i = 0; i < past; i++) {
+            a[p->a_count + i] = (uint16_t)check_int(0, 0x3fff); /* anything finite */
+        }
+    } else {
+        in.a = check_input(p->a_count * in.element);
+        memcpy(in.a.data, p->a.data, in.a.bytes);
+    }
+    if (p->table) {
+        in.rows = check_input(p->m * p->taps * sizeof(void *));
+        for (size_t i = 0; i < p->m * p->taps; i++) {
+            ((const void **)in.rows.data)[i] = (const char *)in.a.data + p->row[i] * in.element;
+        }
+    }
+    return in;
+}
+
+static void free_inputs(struct inputs *in)
+{
+    if (in->rows.data) {
+        check_free(&in->rows);
+    }
+    check_free(&in->a);
+}
+
+static struct ifd_gemm_args make_args(const struct problem *p, const void *packed,
+                                      const struct inputs *in, void *out)
 {
     return (struct ifd_gemm_args){.packed = packed,
-                                  .a = p->a.data,
-                                  .rows = p->table ? p->rows.data : NULL,
+                                  .a = in->a.data,
+                                  .rows = p->table ? in->rows.data : NULL,
                                   .out = out,
                                   .m = p->m,
                                   .n_end = p->n,
@@ -101,14 +176,17 @@ static struct ifd_gemm_args make_args(const struct problem *p, const void *packe
                                   .max = p->max};
 }
 
-static bool is_right(const struct problem *p, size_t i, size_t j, float got)
+/* Are the sums of element (i, j) right? narrow: inputs are rounded, too. */
+static bool is_right(const struct problem *p, const struct family *family, bool narrow, size_t i,
+                     size_t j, float got)
 {
     double sum = ((const float *)p->bias.data)[j], magnitude = fabs(sum);
     for (size_t t = 0; t < p->taps; t++) {
-        const float *a = input_row(p, i, t);
+        const float *a = (const float *)p->a.data + input_row(p, i, t);
+        const float *w = (const float *)p->w.data + (j * p->taps + t) * p->k;
         for (size_t k = 0; k < p->k; k++) {
-            double product =
-                (double)a[k] * ((const float *)p->w.data)[(j * p->taps + t) * p->k + k];
+            const double product =
+                (narrow ? rounded(family, (double)a[k]) : (double)a[k]) * rounded(family, w[k]);
             sum += product;
             magnitude += fabs(product);
         }
@@ -121,14 +199,22 @@ static bool is_right(const struct problem *p, size_t i, size_t j, float got)
     return fabs(got - want) <= magnitude * (double)(p->taps * p->k + 3) * 0x1p-24;
 }
 
-static void check_table(const struct problem *p, const char *isa,
+static void check_table(const struct problem *p, const char *isa, const struct family *family,
                         const struct ifd_kern_gemm_f32 *kern)
 {
     struct check_buffer packed = pack_problem(p, kern);
     struct check_buffer out = check_output(((p->m - 1) * p->out_stride + p->n) * sizeof(float));
+    struct inputs in = make_inputs(p, kern);
     const struct ifd_packed *header = packed.data;
-    struct ifd_gemm_args args = make_args(p, packed.data, out.data);
+    struct ifd_gemm_args args = make_args(p, packed.data, &in, out.data);
     size_t split = p->n > header->nr ? header->nr : p->n;
+    if (p->add && p->adds_in_place) {
+        for (size_t i = 0; i < p->m; i++) {
+            memcpy((float *)out.data + i * p->out_stride,
+                   (const float *)p->residual.data + i * p->out_stride, p->n * sizeof(float));
+        }
+        args.add = out.data;
+    }
     args.n_end = split;
     kern->run(&args);
     args.n_begin = split;
@@ -139,22 +225,25 @@ static void check_table(const struct problem *p, const char *isa,
     const float *got = out.data;
     for (size_t i = 0; i < p->m; i++) {
         for (size_t j = 0; j < p->n; j++) {
-            if (!is_right(p, i, j, got[i * p->out_stride + j])) {
-                check_fail("%s: m %zu n %zu k %zu taps %zu: (%zu, %zu) is %g", isa, p->m, p->n,
-                           p->k, p->taps, i, j, (double)got[i * p->out_stride + j]);
+            if (!is_right(p, family, kern->narrow, i, j, got[i * p->out_stride + j])) {
+                check_fail("%s %s: m %zu n %zu k %zu taps %zu: (%zu, %zu) is %g", family->name, isa,
+                           p->m, p->n, p->k, p->taps, i, j, (double)got[i * p->out_stride + j]);
             }
         }
         for (size_t j = p->n; j < p->out_stride && i + 1 < p->m; j++) {
             if (((const uint32_t *)out.data)[i * p->out_stride + j] != 0xa5a5a5a5u) {
-                check_fail("%s: m %zu n %zu k %zu wrote between rows", isa, p->m, p->n, p->k);
+                check_fail("%s %s: m %zu n %zu k %zu wrote between rows", family->name, isa, p->m,
+                           p->n, p->k);
             }
         }
     }
     if (!check_guards(&out)) {
-        check_fail("%s: m %zu n %zu k %zu wrote outside its output", isa, p->m, p->n, p->k);
+        check_fail("%s %s: m %zu n %zu k %zu wrote outside its output", family->name, isa, p->m,
+                   p->n, p->k);
     }
     check_free(&packed);
     check_free(&out);
+    free_inputs(&in);
 }
 
 static void check_tables(struct problem p)
@@ -162,11 +251,68 @@ static void check_tables(struct problem p)
     bool more = true;
     for (size_t i = 0; more; i++) {
         struct ifd_kernels_isa isa;
-        if (check_isa(i, &isa, &more) && isa.kernels.gemm_f32.run) {
-            check_table(&p, isa.name, &isa.kernels.gemm_f32);
+        for (size_t f = 0; check_isa(i, &isa, &more) && f < FAMILIES; f++) {
+            const struct ifd_kern_gemm_f32 *kern = table_of(&families[f], &isa.kernels);
+            if (kern->run) {
+                check_table(&p, isa.name, &families[f], kern);
+            }
         }
     }
     free_problem(&p);
+}
+
+/* Any bits that mean a number, and the special ones; what is below the normal numbers may become 0. */
+static void check_narrow(const struct family *family, const char *isa,
+                         const struct ifd_kern_gemm_f32 *kern)
+{
+    enum { COUNT = 999 };
+    struct check_buffer in = check_input(COUNT * sizeof(float));
+    struct check_buffer out = check_output(COUNT * sizeof(uint16_t));
+    float *value = in.data;
+    for (size_t i = 0; i < COUNT; i++) {
+        value[i] = ldexpf(check_float(-2.0f, 2.0f), check_int(-30, 20));
+    }
+    memcpy(value, (float[]){INFINITY, -INFINITY, NAN, 0.0f, -0.0f, 65504.0f, 65519.0f, 65520.0f},
+           8 * sizeof(float));
+    for (size_t i = 8; i < 64; i++) { /* halves between two numbers */
+        value[i] = 1.0f + (float)(2 * check_int(0, 60) + 1) * ldexpf(1.0f, -family->digits);
+    }
+    for (size_t count = 0; count <= COUNT; count += count < 70 ? 1 : 929) {
+        memset(out.data, 0xa5, out.bytes);
+        kern->narrow(count, value, out.data);
+        for (size_t i = 0; i < COUNT; i++) {
+            const uint16_t bits = ((const uint16_t *)out.data)[i];
+            const double got = family->digits == 8 ? (double)ifd_f32_from_bf16(bits)
+                                                   : (double)ifd_f32_from_f16(bits);
+            const double x = (double)value[i];
+            const double want = isfinite(value[i]) ? rounded(family, x) : x;
+            const bool is_tiny = fabs(x) < ldexp(1.0, family->lowest) && got == 0.0;
+            if (i < count ? got != want && !(isnan(got) && isnan(want)) && !is_tiny
+                          : bits != 0xa5a5) {
+                check_fail("%s %s: narrow: %zu of %zu: %a became %a", family->name, isa, i, count,
+                           x, got);
+            }
+        }
+        if (!check_guards(&out)) {
+            check_fail("%s %s: narrow wrote outside its output", family->name, isa);
+        }
+    }
+    check_free(&in);
+    check_free(&out);
+}
+
+static void check_narrows(void)
+{
+    bool more = true;
+    for (size_t i = 0; more; i++) {
+        struct ifd_kernels_isa isa;
+        for (size_t f = 0; check_isa(i, &isa, &more) && f < FAMILIES; f++) {
+            const struct ifd_kern_gemm_f32 *kern = table_of(&families[f], &isa.kernels);
+            if (kern->narrow) {
+                check_narrow(&families[f], isa.name, kern);
+            }
+        }
+    }
 }
 
 /* Sums so long that they are done in parts, within a tap or tap by tap. */
@@ -204,41 +350,50 @@ static void bench_call(void *arg)
     bench->kern->run(&bench->args);
 }
 
+static void bench_table(const struct problem *p, const char *name, const char *isa,
+                        const struct ifd_kern_gemm_f32 *kern)
+{
+    const double peak = check_peak_f32();
+    struct check_buffer packed = pack_problem(p, kern);
+    struct check_buffer out = check_output(p->m * p->n * sizeof(float));
+    struct inputs in = make_inputs(p, kern);
+    struct bench bench = {kern, make_args(p, packed.data, &in, out.data)};
+    const double t = check_time(bench_call, &bench);
+    const double rate = (double)(p->m * p->n * p->k * p->taps) / t * 1e-9;
+    printf("%-9s %-10s m %5zu k %4zu n %4zu taps %zu: %8.1f us %6.1f GMAC/s %3.0f%%\n", name, isa,
+           p->m, p->k, p->n, p->taps, t * 1e6, rate, peak > 0 ? rate / peak * 100 : 0.0);
+    check_free(&packed);
+    check_free(&out);
+    free_inputs(&in);
+}
+
 static void bench_shape(size_t m, size_t k, size_t n, size_t taps)
 {
-    double peak = check_peak_f32();
+    struct problem p = {.m = m,
+                        .n = n,
+                        .k = k,
+                        .taps = taps,
+                        .row_len = m,
+                        .a_stride = k,
+                        .tap_stride = k,
+                        .out_stride = n,
+                        .a_count = (m + taps) * k,
+                        .max = INFINITY};
     bool more = true;
+    p.a = random_floats(p.a_count);
+    p.w = random_floats(n * k * taps);
+    p.bias = random_floats(n);
+    p.residual = random_floats(1);
     for (size_t i = 0; more; i++) {
         struct ifd_kernels_isa isa;
-        if (!check_isa(i, &isa, &more) || !isa.kernels.gemm_f32.run) {
-            continue;
+        for (size_t f = 0; check_isa(i, &isa, &more) && f < FAMILIES; f++) {
+            const struct ifd_kern_gemm_f32 *kern = table_of(&families[f], &isa.kernels);
+            if (kern->run) {
+                bench_table(&p, families[f].name, isa.name, kern);
+            }
         }
-        struct problem p = make_problem(m + taps, n, k, 1, 0);
-        free_problem(&p);
-        p = (struct problem){.m = m,
-                             .n = n,
-                             .k = k,
-                             .taps = taps,
-                             .row_len = m,
-                             .a_stride = k,
-                             .tap_stride = k,
-                             .out_stride = n,
-                             .max = INFINITY};
-        p.a = random_floats((m + taps) * k);
-        p.w = random_floats(n * k * taps);
-        p.bias = random_floats(n);
-        p.residual = random_floats(1);
-        struct check_buffer packed = pack_problem(&p, &isa.kernels.gemm_f32);
-        struct check_buffer out = check_output(m * n * sizeof(float));
-        struct bench bench = {&isa.kernels.gemm_f32, make_args(&p, packed.data, out.data)};
-        double t = check_time(bench_call, &bench);
-        double rate = (double)(m * n * k * taps) / t * 1e-9;
-        printf("%-7s m %5zu k %4zu n %4zu taps %zu: %8.1f us %6.1f GMAC/s %3.0f%%\n", isa.name, m,
-               k, n, taps, t * 1e6, rate, peak > 0 ? rate / peak * 100 : 0.0);
-        check_free(&packed);
-        check_free(&out);
-        free_problem(&p);
     }
+    free_problem(&p);
 }
 
 int main(int argc, char **argv)
@@ -256,6 +411,7 @@ int main(int argc, char **argv)
         }
         return 0;
     }
+    check_narrows();
     check_shapes();
     check_long_sums();
     return check_end("gemm_f32");

@@ -24,7 +24,7 @@ LAYERS = {
     "backends/null": [BASE],
     "backends/cpuref": [BASE],
     "backends/cpuacc": [BASE],
-    "backends/cpuacc/kernels": ["engine/base/fixed.h", "backends/cpuacc/kernels.h"],
+    "backends/cpuacc/kernels": ["engine/base/fixed.h", "engine/base/half.h", "backends/cpuacc/kernels.h"],
     "backends/gpuacc": [BASE],
     "backends": [],
     "api": [BASE],

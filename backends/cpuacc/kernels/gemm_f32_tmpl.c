@@ -1,4 +1,4 @@
-/* f32 matrix product and convolution over the vector vocabulary: tiles of rows x vectors of sums in
+/* Matrix product and convolution over the vector vocabulary: tiles of rows x vectors of sums in
  * registers, weights loaded once for all rows of a tile, inputs broadcast. A block that would not
  * stay in the second-level cache is done in parts of its inputs, which add to what the part before
  * has left in the output. The tiles of a part also fetch the next one's weights into that cache, a
@@ -7,17 +7,50 @@
 #include "backends/cpuacc/kernels/rows.h"
 #include "backends/cpuacc/kernels/simd.h"
 
+/* What is multiplied: floats, unless the file that includes this one says otherwise.
+ *   GEMM_INPUT    an input in memory; a lane multiplies GEMM_PAIR of them at a time
+ *   GEMM_WEIGHT   what a lane multiplies them with, in memory
+ *   GEMM_FORMAT   how pack() makes weights of floats
+ *   gemm_weights  a vector of them, gemm_inputs the same inputs in all lanes, gemm_add adds their products */
+#if !defined(GEMM_INPUT)
+#define GEMM_INPUT  float
+#define GEMM_PAIR   1
+#define GEMM_WEIGHT float
+#define GEMM_FORMAT IFD_PACK_AS_IS
+#if defined(VF_HAS_LANE_FMA)
+#define GEMM_HAS_LANES
+#endif
+
+INLINE vf gemm_weights(const GEMM_WEIGHT *w)
+{
+    return vf_load(w);
+}
+INLINE vf gemm_inputs(const GEMM_INPUT *in)
+{
+    return vf_broadcast(in);
+}
+INLINE vf gemm_add(vf inputs, vf weights, vf sum)
+{
+    return vf_fma(inputs, weights, sum);
+}
+#endif
+
+#if !defined(GEMM_K_TILE)
+#define GEMM_K_TILE 0
+#endif
 static const struct ifd_pack_layout layout = {.lanes = VF_LANES,
                                               .quad = VF_LANES,
-                                              .kr = 1,
-                                              .bytes = 4,
+                                              .kr = GEMM_PAIR,
+                                              .bytes = sizeof(GEMM_WEIGHT) / GEMM_PAIR,
+                                              .format = GEMM_FORMAT,
                                               .max_nv = GEMM_MAX_NV,
+                                              .k_tile = GEMM_K_TILE,
                                               .mr = GEMM_ROWS};
 
 /* Weights of a part. */
 #define PART_BYTES_MAX ((size_t)256 * 1024)
 
-/* Inputs k_begin .. k_end-1 of taps t_begin .. t_end-1: all, or some of one tap. */
+/* Inputs k_begin .. k_end-1 (counted as lanes take them) of taps t_begin .. t_end-1: all, or some of one tap. */
 struct part {
     size_t t_begin, t_end, k_begin, k_end;
     int is_first, is_last;
@@ -29,7 +62,8 @@ struct part {
 struct job {
     const struct ifd_gemm_args *args;
     struct part part;
-    const float *weights, *bias;
+    const GEMM_WEIGHT *weights;
+    const float *bias;
     float min, max;
     size_t m0, valid, n0, columns;
     int is_regular;
@@ -85,36 +119,37 @@ INLINE void store(const struct job *job, const size_t mr, const size_t nv, vf su
 
 /* The input rows of a tile at one tap. */
 struct rows {
-    const float *base;
+    const GEMM_INPUT *base;
     size_t stride;
     const unsigned char *each[12];
 };
 
-INLINE const float *row_at(const struct rows *rows, size_t i, const int is_regular)
+INLINE const GEMM_INPUT *row_at(const struct rows *rows, size_t i, const int is_regular)
 {
-    return is_regular ? rows->base + i * rows->stride : (const float *)(const void *)rows->each[i];
+    return is_regular ? rows->base + i * rows->stride
+                      : (const GEMM_INPUT *)(const void *)rows->each[i];
 }
 
 /* One input of every row. */
-INLINE void add_input(const struct rows *rows, size_t k, const float *w, vf sum[][4],
+INLINE void add_input(const struct rows *rows, size_t k, const GEMM_WEIGHT *w, vf sum[][4],
                       const size_t mr, const size_t nv, const int is_regular)
 {
     vf column[4];
     UNROLL for (size_t j = 0; j < nv; j++)
     {
-        column[j] = vf_load(w + VF_LANES * j);
+        column[j] = gemm_weights(w + VF_LANES * j);
     }
     UNROLL for (size_t i = 0; i < mr; i++)
     {
-        const vf x = vf_broadcast(row_at(rows, i, is_regular) + k);
+        const vf x = gemm_inputs(row_at(rows, i, is_regular) + k * GEMM_PAIR);
         UNROLL for (size_t j = 0; j < nv; j++)
         {
-            sum[i][j] = vf_fma(x, column[j], sum[i][j]);
+            sum[i][j] = gemm_add(x, column[j], sum[i][j]);
         }
     }
 }
 
-#if defined(VF_HAS_LANE_FMA)
+#if defined(GEMM_HAS_LANES)
 _Static_assert(VF_LANES == STEP, "a vector of inputs is a step");
 
 /* A vector of inputs of every row. */
@@ -170,7 +205,7 @@ INLINE void begin_sums(const struct job *job, vf sum[][4], const size_t mr, cons
 
 INLINE void tile(const struct job *job, const size_t mr, const size_t nv, const int is_regular)
 {
-    const float *w = job->weights;
+    const GEMM_WEIGHT *w = job->weights;
     const unsigned char *fetch = job->fetch;
     const size_t depth = job->part.k_end, ahead = job->ahead;
     struct rows rows = {.stride = job->args->a_stride};
@@ -178,13 +213,13 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv, const 
     begin_sums(job, sum, mr, nv, is_regular);
     for (size_t t = job->part.t_begin; t < job->part.t_end; t++) {
         if (is_regular) {
-            rows.base = (const float *)(const void *)job->start[0] + t * job->args->tap_stride;
+            rows.base = (const GEMM_INPUT *)(const void *)job->start[0] + t * job->args->tap_stride;
         } else {
-            ifd_rows_tap(job->args, sizeof(float), job->m0, mr, job->valid, t, job->start,
+            ifd_rows_tap(job->args, sizeof(GEMM_INPUT), job->m0, mr, job->valid, t, job->start,
                          rows.each);
         }
         size_t k = job->part.k_begin;
-#if defined(VF_HAS_LANE_FMA)
+#if defined(GEMM_HAS_LANES)
         for (; k + STEP <= depth; k += STEP, w += STEP * VF_LANES * nv, fetch += ahead) {
             __builtin_prefetch(fetch, 0, 2);
             add_inputs(&rows, k, w, sum, mr, nv, is_regular);
@@ -288,12 +323,12 @@ static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
         if (job->is_regular) {
             job->start[0] =
                 (const unsigned char *)args->a +
-                (cursor.y * args->row_stride + cursor.x * args->a_stride) * sizeof(float);
+                (cursor.y * args->row_stride + cursor.x * args->a_stride) * sizeof(GEMM_INPUT);
             cursor.x += rows;
             cursor.y += cursor.x == line;
             cursor.x = cursor.x == line ? 0 : cursor.x;
         } else if (!args->rows) {
-            ifd_rows_next(args, sizeof(float), rows, job->valid, &cursor, job->start);
+            ifd_rows_next(args, sizeof(GEMM_INPUT), rows, job->valid, &cursor, job->start);
         }
         tiles[nv - 1][pick].run(job);
         job->fetch += job->ahead * steps;
@@ -301,11 +336,18 @@ static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
     }
 }
 
+/* Inputs of a tap as lanes take them. */
+INLINE size_t lane_inputs(const struct ifd_packed *header)
+{
+    return (size_t)header->private_[IFD_PACKED_DEPTH] / GEMM_PAIR;
+}
+
 /* The part behind another one: as many inputs as may be in one, of a tap if a tap has more. */
 static struct part next_part(const struct ifd_gemm_args *args, const struct part *from, size_t nv)
 {
     const struct ifd_packed *header = args->packed;
-    const size_t k = header->k, most = PART_BYTES_MAX / (nv * VF_LANES * sizeof(float));
+    const size_t k = lane_inputs(header);
+    const size_t most = PART_BYTES_MAX / (nv * VF_LANES * sizeof(GEMM_WEIGHT));
     struct part part = {.t_begin = from->t_end, .k_end = k};
     if (from->k_end < k) { /* the rest of a tap */
         part.t_begin = from->t_begin;
@@ -330,19 +372,18 @@ static void run_block(struct job *job, size_t nv, int is_last)
 {
     const struct ifd_gemm_args *args = job->args;
     const struct ifd_packed *header = args->packed;
-    const size_t row = nv * VF_LANES;
-    const float *weights = job->weights;
-    job->bias = weights + (size_t)header->taps * header->k * row;
-    job->part = (struct part){.k_end = header->k};
+    const size_t row = nv * VF_LANES, k = lane_inputs(header);
+    const GEMM_WEIGHT *weights = job->weights;
+    job->bias = (const float *)(const void *)(weights + header->taps * k * row);
+    job->part = (struct part){.k_end = k};
     do {
         job->part = next_part(args, &job->part, nv);
         const struct part *part = &job->part;
         job->min = part->is_last ? args->min : -__builtin_inff();
         job->max = part->is_last ? args->max : __builtin_inff();
-        job->weights = weights + (part->t_begin * header->k + part->k_begin) * row;
-        const size_t bytes =
-            ((part->t_end - part->t_begin - 1) * header->k + part->k_end - part->k_begin) * row *
-            sizeof(float);
+        job->weights = weights + (part->t_begin * k + part->k_begin) * row;
+        const size_t bytes = ((part->t_end - part->t_begin - 1) * k + part->k_end - part->k_begin) *
+                             row * sizeof(GEMM_WEIGHT);
         const int ends = part->is_last && is_last;
         const unsigned char *here = (const unsigned char *)job->weights;
         const unsigned char *next = ends ? args->next : here + bytes;
@@ -363,7 +404,7 @@ static void run(const struct ifd_gemm_args *args)
         struct job job = {
             .args = args,
             .weights =
-                (const float *)(const void *)(blocks + n0 / header->nr * header->block_bytes),
+                (const GEMM_WEIGHT *)(const void *)(blocks + n0 / header->nr * header->block_bytes),
             .n0 = n0,
             .columns = columns};
         run_block(&job, (columns + VF_LANES - 1) / VF_LANES, n0 + header->nr >= args->n_end);
@@ -385,4 +426,7 @@ static size_t lanes(void)
     return VF_LANES;
 }
 
-const struct ifd_kern_gemm_f32 IFD_TABLE = {packed_bytes, pack, run, lanes};
+#if !defined(GEMM_OWN_TABLE)
+const struct ifd_kern_gemm_f32 IFD_TABLE = {
+    .packed_bytes = packed_bytes, .pack = pack, .run = run, .lanes = lanes};
+#endif

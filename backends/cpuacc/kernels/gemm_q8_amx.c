@@ -1,20 +1,5 @@
-/* Q8 matrix product with AMX: 16 rows x 16 columns of 64 inputs an instruction.
- *
- * Weights are packed as for VNNI (so that its code runs on them), but k falls into equal steps of up
- * to 64 inputs: one tile register each. Two pieces of up to 16 rows meet two vectors of 16 columns in
- * four registers of sums, which go through memory to be finished. Rows of a tile must lie at equal
- * distances, so pieces do not cross the lines of a convolution; the last piece of a line overlaps the
- * one before and stores the same bytes again. Tables of row pointers, narrow lines and few rows are left to VNNI.
- *
- * The process must have asked the kernel for the tile registers (engine/base/cpu.c does). */
+/* Q8 matrix product with AMX. Weights are packed as for VNNI, so that its code runs on them. */
 #include "backends/cpuacc/kernels/gemm_q8_vnni_impl.h"
-
-enum {
-    PIECE = 16,
-    AHEAD_PIECES = 32,
-    ROWS_MIN = 4,  /* shorter pieces, */
-    DEPTH_MIN = 28 /* and shorter sums, are faster with VNNI */
-};
 
 static const struct ifd_pack_layout layout = {
     .lanes = 16, .quad = 4, .kr = 4, .k_tile = 64, .bytes = 1, .max_nv = 4, .mr = {32, 32, 32, 32}};
@@ -30,98 +15,25 @@ static void pack(const struct ifd_gemm_weights *weights, const struct ifd_requan
     ifd_pack_gemm_q8(&layout, weights, requant, dst);
 }
 
-/* Sums 0-3: piece 0 with vectors 0, 1, then piece 1; inputs 4, 5; weights 6, 7. */
-static void configure(size_t rows, size_t step)
+static struct job make_job(const struct ifd_gemm_args *args, const uint8_t *weights,
+                           const uint8_t *tail, size_t n0, size_t columns)
 {
-    struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t bytes[16];
-        uint8_t rows[16];
-    } __attribute__((aligned(64))) config = {.palette = 1};
-    for (size_t i = 0; i < 8; i++) {
-        config.bytes[i] = (uint16_t)(i == 4 || i == 5 ? step : 64);
-        config.rows[i] = (uint8_t)(i < 6 ? rows : step / 4);
-    }
-    _tile_loadconfig(&config);
+    return (struct job){.args = args,
+                        .weights = (const int8_t *)weights,
+                        .tail = (const int32_t *)(const void *)tail,
+                        .columns = columns,
+                        .out = (uint8_t *)args->out + n0};
 }
 
-/* What one pair of pieces needs; sums of piece p, row r, vector j are at sums[p][r][j]. */
-struct pieces {
-    const uint8_t *start[2];
-    size_t taps, steps, step, a_stride, tap_stride;
-    const int8_t *weights;
-    const int8_t *
-        next; /* weights to come, of which every step fetches `ahead` lines into the second-level cache */
-    size_t ahead;
-    int32_t (*sums)[PIECE][4][16];
-};
-
-/* Multiplies `count` pieces with `vectors` vectors of a block of nv, from vector j on. */
-INLINE void multiply(struct pieces *p, const size_t count, const size_t j, const size_t vectors,
-                     const size_t nv)
+/* Four at a time. */
+INLINE void finish_piece(struct job *job, size_t m0, int32_t (*sums)[4][16], size_t rows,
+                         const size_t nv)
 {
-    const size_t row_bytes = 64 * nv;
-    const int8_t *w = p->weights + 64 * j;
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    for (size_t t = 0; t < p->taps; t++) {
-        const uint8_t *a = p->start[0] + t * p->tap_stride, *b = p->start[1] + t * p->tap_stride;
-        for (size_t s = 0; s < p->steps; s++) {
-            _tile_loadd(4, a, p->a_stride);
-            _tile_loadd(6, w, row_bytes);
-            _tile_dpbusd(0, 4, 6);
-            if (vectors == 2) {
-                _tile_loadd(7, w + 64, row_bytes);
-                _tile_dpbusd(1, 4, 7);
-            }
-            if (count == 2) {
-                _tile_loadd(5, b, p->a_stride);
-                _tile_dpbusd(2, 5, 6);
-                if (vectors == 2) {
-                    _tile_dpbusd(3, 5, 7);
-                }
-            }
-            a += p->step;
-            b += p->step;
-            w += p->step / 4 * row_bytes;
-            for (size_t i = 0; i < p->ahead; i++, p->next += 64) {
-                _mm_prefetch(p->next, _MM_HINT_T1);
-            }
-        }
-    }
-    _tile_stored(0, p->sums[0][0][j], sizeof(p->sums[0][0]));
-    if (vectors == 2) {
-        _tile_stored(1, p->sums[0][0][j + 1], sizeof(p->sums[0][0]));
-    }
-    if (count == 2) {
-        _tile_stored(2, p->sums[1][0][j], sizeof(p->sums[0][0]));
-        if (vectors == 2) {
-            _tile_stored(3, p->sums[1][0][j + 1], sizeof(p->sums[0][0]));
-        }
-    }
-}
-
-INLINE void multiply_all(struct pieces *p, const size_t count, const size_t nv)
-{
-    for (size_t j = 0; j + 2 <= nv; j += 2) {
-        multiply(p, count, j, 2, nv);
-    }
-    if (nv % 2 != 0) {
-        multiply(p, count, nv - 1, 1, nv);
-    }
-}
-
-/* Rows of one piece, four at a time; job->m0 is its first row, job->out that row's output. */
-INLINE void finish_piece(struct job *job, int32_t (*sums)[4][16], size_t rows, const size_t nv)
-{
-    const size_t m0 = job->m0;
     uint8_t *out = job->out;
     for (size_t r = 0; r < rows; r += 4) {
         __m512i sum[4][4];
         job->m0 = m0 + r;
-        job->out = out + r * job->args->out_stride;
+        job->out = out + (m0 + r) * job->args->out_stride;
         job->valid = rows - r < 4 ? rows - r : 4;
         UNROLL for (size_t i = 0; i < 4; i++)
         {
@@ -138,121 +50,18 @@ INLINE void finish_piece(struct job *job, int32_t (*sums)[4][16], size_t rows, c
         }
         finish(job, 4, nv, sum);
     }
-}
-
-/* A block of 16*nv columns and all rows of the call: lines of `len` rows, pieces of `rows`. */
-INLINE void run_lines(const struct ifd_gemm_args *args, struct job *job, size_t len, size_t rows,
-                      const size_t nv)
-{
-    const struct ifd_packed *header = args->packed;
-    __attribute__((aligned(64))) int32_t sums[2][PIECE][4][16];
-    const size_t depth = (size_t)header->private_[IFD_PACKED_DEPTH];
-    struct pieces p = {.taps = header->taps,
-                       .step = ifd_pack_step(&layout, header->k),
-                       .a_stride = args->a_stride,
-                       .tap_stride = args->tap_stride,
-                       .weights = job->weights,
-                       .sums = sums};
-    p.steps = depth / p.step;
-    uint8_t *out = job->out;
-    const size_t a_line = (len + PIECE - 1) / PIECE, count = args->m / len * a_line;
-    size_t first[2] = {0, 0};
-    /* weights that few rows use are waited for, unless they are fetched while those before them are at work */
-    const size_t visits = (count + 1) / 2 * ((nv + 1) / 2) * p.taps * p.steps;
-    if (visits > 0 && count <= AHEAD_PIECES) {
-        p.next = job->weights + header->block_bytes;
-        p.ahead = (header->block_bytes / 64 + visits - 1) / visits;
-    }
-    for (size_t i = 0; i < count; i += 2) {
-        const size_t pieces = i + 1 < count ? 2 : 1;
-        for (size_t k = 0; k < pieces; k++) {
-            size_t y = (i + k) / a_line, x = (i + k) % a_line * rows;
-            x = x + rows > len ? len - rows : x;
-            first[k] = y * len + x;
-            p.start[k] = (const uint8_t *)args->a + y * args->row_stride + x * args->a_stride;
-        }
-        p.start[1] = pieces == 2 ? p.start[1] : p.start[0];
-        if (pieces == 2) {
-            multiply_all(&p, 2, nv);
-        } else {
-            multiply_all(&p, 1, nv);
-        }
-        for (size_t k = 0; k < pieces; k++) {
-            job->m0 = first[k];
-            job->out = out + first[k] * args->out_stride;
-            finish_piece(job, sums[k], rows, nv);
-        }
-    }
     job->out = out;
 }
 
-static void run_lines_1(const struct ifd_gemm_args *args, struct job *job, size_t len, size_t rows)
-{
-    run_lines(args, job, len, rows, 1);
-}
-
-static void run_lines_2(const struct ifd_gemm_args *args, struct job *job, size_t len, size_t rows)
-{
-    run_lines(args, job, len, rows, 2);
-}
-
-static void run_lines_3(const struct ifd_gemm_args *args, struct job *job, size_t len, size_t rows)
-{
-    run_lines(args, job, len, rows, 3);
-}
-
-static void run_lines_4(const struct ifd_gemm_args *args, struct job *job, size_t len, size_t rows)
-{
-    run_lines(args, job, len, rows, 4);
-}
-
-/* The rows of an unfinished last line, which has its own length. */
-static void run_rest(const struct ifd_gemm_args *args, size_t rows)
-{
-    struct ifd_gemm_args rest = *args;
-    const size_t done = args->m - rows;
-    rest.m = rows;
-    rest.row_len = 0;
-    rest.a = (const uint8_t *)args->a + done / args->row_len * args->row_stride;
-    const struct ifd_packed *header = args->packed;
-    const size_t element = header->private_[IFD_PACKED_FINISH] == IFD_FINISH_NONE ? 4 : 1;
-    rest.out = (uint8_t *)args->out + done * args->out_stride * element;
-    rest.row_add = args->row_add ? args->row_add + done : NULL;
-    run(&rest);
-}
+#define AMX_PRODUCT(sums, inputs, weights) _tile_dpbusd(sums, inputs, weights)
+#define AMX_INPUT_BYTES                    1
+#define AMX_ROWS_MIN                       4 /* VNNI is faster */
+#include "backends/cpuacc/kernels/gemm_amx.h"
 
 static void run_amx(const struct ifd_gemm_args *args)
 {
-    static void (*const lines[4])(const struct ifd_gemm_args *, struct job *, size_t,
-                                  size_t) = {run_lines_1, run_lines_2, run_lines_3, run_lines_4};
     const struct ifd_packed *header = args->packed;
-    const size_t len = args->row_len != 0 && args->row_len < args->m ? args->row_len : args->m;
-    /* pieces of equal length: what they overlap is done twice */
-    const size_t a_line = (len + PIECE - 1) / PIECE, rows = (len + a_line - 1) / a_line;
-    const size_t depth = (size_t)header->taps * (size_t)header->private_[IFD_PACKED_DEPTH];
-    if (args->rows || rows < ROWS_MIN || depth < DEPTH_MIN) {
-        run(args);
-        return;
-    }
-    struct ifd_gemm_args whole = *args;
-    whole.m = args->m / len * len;
-    configure(rows, ifd_pack_step(&layout, header->k));
-    for (size_t n0 = args->n_begin; n0 < args->n_end; n0 += header->nr) {
-        size_t columns = header->n - n0 < header->nr ? header->n - n0 : header->nr;
-        size_t nv = (columns + 15) / 16;
-        const int8_t *weights = (const int8_t *)args->packed + IFD_PACKED_HEADER +
-                                n0 / header->nr * header->block_bytes;
-        struct job job = {.args = &whole,
-                          .weights = weights,
-                          .tail = (const int32_t *)(const void *)(weights + depth * nv * 16),
-                          .columns = columns,
-                          .out = (uint8_t *)args->out + n0};
-        lines[nv - 1](&whole, &job, len, rows);
-    }
-    _tile_release();
-    if (whole.m < args->m) {
-        run_rest(args, args->m - whole.m);
-    }
+    run_tiles(args, header->private_[IFD_PACKED_FINISH] == IFD_FINISH_NONE ? 4 : 1);
 }
 
 const struct ifd_kern_gemm_q8 ifd_kern_gemm_q8_amx = {packed_bytes, pack, run_amx, row_sum};

@@ -1,6 +1,8 @@
 /* Packing of weights and of what follows the sums: see pack.h for the layouts. Runs at load time. */
 #include "backends/cpuacc/kernels/pack.h"
 
+#include "engine/base/half.h"
+
 static size_t round_up(size_t x, size_t to)
 {
     return (x + to - 1) / to * to;
@@ -203,6 +205,14 @@ static void start_header(const struct ifd_pack_layout *layout,
     header->private_[IFD_PACKED_DEPTH] = (int32_t)ifd_pack_depth(layout, weights->k);
 }
 
+/* Finite floats stay finite: what is beyond the largest half-precision number becomes that. */
+static uint16_t to_half(float value)
+{
+    const uint16_t half = ifd_f16_from_f32(value);
+    const int is_too_large = (half & 0x7fff) == 0x7c00 && value - value == 0.0f;
+    return (uint16_t)(half - is_too_large);
+}
+
 /* Inputs begin … end-1 of one channel of one tap: runs of kr go to dst, then stride bytes on. begin is a multiple of kr. */
 static void pack_run(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
                      size_t offset, size_t begin, size_t end, unsigned char *dst, size_t stride)
@@ -225,7 +235,11 @@ static void pack_run(const struct ifd_pack_layout *layout, const struct ifd_gemm
         const size_t count = min_size(kr, end - k);
         for (size_t i = 0; i < count; i++) {
             const size_t at = (k + i) * weights->stride_k;
-            if (layout->bytes == 1) {
+            if (layout->format == IFD_PACK_BF16) {
+                ((uint16_t *)(void *)dst)[i] = ifd_bf16_from_f32(floats[at]);
+            } else if (layout->format == IFD_PACK_F16) {
+                ((uint16_t *)(void *)dst)[i] = to_half(floats[at]);
+            } else if (layout->bytes == 1) {
                 ((int8_t *)dst)[i] = bytes[at];
             } else if (layout->bytes == 2) {
                 ((int16_t *)(void *)dst)[i] = bytes[at];

@@ -15,11 +15,14 @@
  *   kr       inputs a lane; k is padded with zero weights to a multiple of it.
  *   k_tile   0, or the inputs a tile register takes: k is padded until it falls into equal steps of
  *            at most k_tile inputs, a multiple of kr each (ifd_pack_step).
- *   bytes    1: s8 weights; 2: the same widened; 4: float.
+ *   bytes    1: s8 weights; 2: the same widened, or 16-bit floats if format says so; 4: float.
+ *   format   what floats become.
  *   max_nv   widest block, in vectors; 1..4.
  *   mr       rows a tile by width: mr[nv - 1]. */
+enum ifd_pack_format { IFD_PACK_AS_IS, IFD_PACK_BF16, IFD_PACK_F16 };
+
 struct ifd_pack_layout {
-    uint8_t lanes, quad, kr, bytes, max_nv, k_tile;
+    uint8_t lanes, quad, kr, bytes, format, max_nv, k_tile;
     uint8_t mr[4];
 };
 

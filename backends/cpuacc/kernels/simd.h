@@ -4,6 +4,7 @@
  *   vf, vi      VF_LANES floats, as many 32-bit integers; vm, a mask of as many lanes
  *   load_n      the first n < VF_LANES lanes; the others hold anything finite or not
  *   store_n     writes exactly n lanes
+ *   load_f16    half-precision numbers, widened (x86)
  *   broadcast   one value from memory into all lanes
  *   fma(a,b,c)  a*b + c, fused where the instruction set has it
  *   reciprocal  1/a to 1 ulp, for positive a whose reciprocal is a normal number
@@ -26,7 +27,8 @@
 #include "backends/cpuacc/kernels/simd_scalar.h"
 #elif defined(IFD_SIMD_avx2)
 #include "backends/cpuacc/kernels/simd_avx2.h"
-#elif defined(IFD_SIMD_avx512) || defined(IFD_SIMD_vnni)
+#elif defined(IFD_SIMD_avx512) || defined(IFD_SIMD_vnni) || defined(IFD_SIMD_avx512bf16) ||        \
+    defined(IFD_SIMD_amxbf16)
 #include "backends/cpuacc/kernels/simd_avx512.h"
 #elif defined(IFD_SIMD_neon) || defined(IFD_SIMD_dot) || defined(IFD_SIMD_i8mm)
 #include "backends/cpuacc/kernels/simd_neon.h"

@@ -30,6 +30,10 @@ INLINE vf vf_load_n(const float *p, size_t n)
 {
     return _mm256_maskload_ps(p, vi_first(n));
 }
+INLINE vf vf_load_f16(const uint16_t *p)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
 INLINE void vf_store(float *p, vf v)
 {
     _mm256_storeu_ps(p, v);

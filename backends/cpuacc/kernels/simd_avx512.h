@@ -31,6 +31,10 @@ INLINE vf vf_load_n(const float *p, size_t n)
 {
     return _mm512_maskz_loadu_ps(vm_first(n), p);
 }
+INLINE vf vf_load_f16(const uint16_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
 INLINE void vf_store(float *p, vf v)
 {
     _mm512_storeu_ps(p, v);
