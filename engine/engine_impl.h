@@ -34,8 +34,9 @@ struct ifd_model {
     uint32_t *preference; /* slots of the registry */
     uint32_t preference_count;
     uint32_t max_threads;
-    bool no_optimize, low_precision_allowed, releases_weights;
-    struct ifd_weights weights; /* releases_weights */
+    bool no_optimize, releases_weights;
+    enum ifd_precision precision; /* asked for */
+    struct ifd_weights weights;   /* releases_weights */
 
     uint64_t cache_name;
     struct ifd_cache_entry cache_entry; /* plan[0] may use its parts */

@@ -56,6 +56,10 @@ static enum ifd_code take_preference(struct ifd_model *model,
 enum ifd_code ifd_model_create(struct ifd_engine *engine, const struct ifd_model_options *options,
                                struct ifd_model **ret_model, struct ifd_err *err)
 {
+    if (engine->registry.host.exact && options->precision != IFD_PRECISION_F32) {
+        return ifd_fail(err, IFD_INVALID, "exact results and precision %s exclude each other",
+                        ifd_precision_name(options->precision));
+    }
     struct ifd_model *model = ifd_acquire_zeroed(engine->alloc, 1, sizeof(*model));
     if (!model) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a model");
@@ -64,9 +68,9 @@ enum ifd_code ifd_model_create(struct ifd_engine *engine, const struct ifd_model
     model->limits = effective_limits(&options->limits);
     model->max_threads = options->max_threads > 0 ? options->max_threads : 1;
     model->no_optimize = options->no_optimize;
-    model->low_precision_allowed = options->low_precision_allowed;
+    model->precision = options->precision;
     model->releases_weights = options->releases_weights;
-    model->info.cache = "";
+    model->info.cache = model->info.precision_why_not = "";
     ifd_arena_init(&model->arena, engine->alloc, 0);
     ifd_graph_init(&model->graph, &model->arena);
     ifd_mutex_init(&model->lock);
@@ -134,7 +138,7 @@ static enum ifd_code build_plan(struct ifd_model *model, int64_t batch,
                                        .max_threads = model->max_threads,
                                        .exact =
                                            engine->registry.host.exact || decides(&model->graph),
-                                       .low_precision_allowed = model->low_precision_allowed,
+                                       .precision = model->precision,
                                        .like = like ? &like->plan : NULL};
     struct ifd_arena scratch;
     struct ifd_graph graph;
@@ -285,6 +289,25 @@ static enum ifd_code describe_model(struct ifd_model *model, const struct ifd_pa
     return find_batch(model, input, output, err);
 }
 
+/* What came of the precision that was asked for. */
+static void describe_precision(struct ifd_model *model, const struct ifd_executable *executable)
+{
+    struct ifd_model_info *info = &model->info;
+    for (uint32_t p = 0; p < executable->plan.partition_count; p++) {
+        const struct ifd_partition_info *part = &executable->part[p].info;
+        if (part->precision != IFD_PRECISION_F32) {
+            info->precision = part->precision;
+        } else if (part->precision_why_not) {
+            info->precision_why_not = part->precision_why_not;
+        }
+    }
+    if (info->precision == model->precision) {
+        info->precision_why_not = "";
+    } else if (info->precision_why_not[0] == '\0') {
+        info->precision_why_not = "no product of floats gains by it";
+    }
+}
+
 /* ---- life ---- */
 
 enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *parsed,
@@ -315,6 +338,7 @@ enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *
     model->info.packed_bytes = executable->constant_bytes;
     model->info.arena_bytes = executable->plan.arena_bytes;
     model->info.step_count = executable->step_count;
+    describe_precision(model, executable);
     return IFD_OK;
 }
 
@@ -331,10 +355,10 @@ static void find_cached(struct ifd_model *model, struct ifd_bytes file)
         *note = engine->cache_why_not;
         return;
     }
-    size_t used = (size_t)snprintf(setup, sizeof(setup), "%x %zu %zu %zu %u %d%d%d", cpu->flags,
-                                   cpu->l1d_bytes, cpu->l2_bytes, cpu->l3_bytes, model->max_threads,
-                                   engine->registry.host.exact, model->no_optimize,
-                                   model->low_precision_allowed);
+    size_t used =
+        (size_t)snprintf(setup, sizeof(setup), "%x %zu %zu %zu %u %d%d%d", cpu->flags,
+                         cpu->l1d_bytes, cpu->l2_bytes, cpu->l3_bytes, model->max_threads,
+                         engine->registry.host.exact, model->no_optimize, (int)model->precision);
     for (uint32_t i = 0; i < model->preference_count && used < sizeof(setup); i++) {
         used += (size_t)snprintf(setup + used, sizeof(setup) - used, " %s",
                                  engine->registry.slot[model->preference[i]].backend->name);

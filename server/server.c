@@ -425,6 +425,12 @@ static enum ifd_code create_repo(struct ifd_server *server, struct ifd_err *err)
     const struct ifd_server_options *o = &server->options;
     const struct ifd_config *config = o->config;
     bool is_poll = strcmp(config->model_control_mode, "poll") == 0;
+    enum ifd_precision precision = IFD_PRECISION_F32;
+    (void)ifd_precision_by_name(config->precision, &precision); /* one of the setting's words */
+    if (config->exact && precision != IFD_PRECISION_F32) {
+        return ifd_fail(err, IFD_INVALID, "--exact and --precision %s exclude each other",
+                        config->precision);
+    }
     const struct ifd_repo_options repo = {
         .alloc = o->alloc,
         .log = o->log,
@@ -439,6 +445,7 @@ static enum ifd_code create_repo(struct ifd_server *server, struct ifd_err *err)
         .dir_count = config->repositories.count,
         .backends = config->backends.count > 0 ? config->backends.item : NULL,
         .backend_count = config->backends.count,
+        .precision = precision,
         .max_threads = THREADS_MAX,
         .max_model_bytes = (size_t)config->max_model_bytes,
         .clock = ifd_clock_system(),

@@ -310,7 +310,9 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
         .scratch_bytes = CREW_BYTES + scratch,
         .step_count = lowering.step_count,
         .constant_bytes = partition->packed_bytes,
-        .packed = {.data = partition->packed, .size = partition->packed_bytes}};
+        .packed = {.data = partition->packed, .size = partition->packed_bytes},
+        .precision = lowering.precision,
+        .precision_why_not = lowering.precision_why_not};
     *ret_partition = partition;
     return IFD_OK;
 }

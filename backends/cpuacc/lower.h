@@ -60,7 +60,9 @@ struct ifd_acc_lowering {
     struct ifd_acc_pack_job *job;
     uint32_t job_count, job_capacity;
     size_t packed_bytes;
-    size_t workspace_bytes; /* the largest that a pack job wants */
+    size_t workspace_bytes;       /* the largest that a pack job wants */
+    enum ifd_precision precision; /* the lowest of any product, and why it is not the view's */
+    const char *precision_why_not;
 };
 
 /** Which values a step reads and writes; IFD_NO_VALUE where there is none. */

@@ -1,5 +1,7 @@
-/* Names and sizes of data types. */
+/* Names and sizes of data types and precisions. */
 #include "inferd/types.h"
+
+#include <string.h>
 
 size_t ifd_dtype_bytes(enum ifd_dtype dtype)
 {
@@ -29,4 +31,24 @@ const char *ifd_dtype_wire_name(enum ifd_dtype dtype)
 #undef IFD_X
     };
     return (unsigned)dtype < IFD_DTYPE_COUNT ? names[dtype] : "?";
+}
+
+static const char *const precision_names[] = {"f32", "bf16", "fp16"};
+
+#define PRECISION_COUNT (sizeof(precision_names) / sizeof(precision_names[0]))
+
+const char *ifd_precision_name(enum ifd_precision precision)
+{
+    return (unsigned)precision < PRECISION_COUNT ? precision_names[precision] : "?";
+}
+
+bool ifd_precision_by_name(const char *name, enum ifd_precision *ret_precision)
+{
+    for (unsigned i = 0; i < PRECISION_COUNT; i++) {
+        if (strcmp(precision_names[i], name) == 0) {
+            *ret_precision = (enum ifd_precision)i;
+            return true;
+        }
+    }
+    return false;
 }

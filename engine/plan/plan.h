@@ -75,7 +75,7 @@ struct ifd_plan_options {
     uint32_t preference_count;
     uint32_t max_threads;
     bool exact;
-    bool low_precision_allowed;
+    enum ifd_precision precision;
     void (*forget)(void *context, const void *data); /* for the views */
     void *forget_context;
     /** NULL, or the plan of the same nodes at another batch size: order and partitions are taken from it. */

@@ -124,7 +124,7 @@ enum ifd_code ifd_plan_views(const struct ifd_graph *graph, const struct ifd_pla
                             .partition = &plan->partition[p],
                             .view = {.max_threads = options->max_threads,
                                      .exact = options->exact,
-                                     .low_precision_allowed = options->low_precision_allowed,
+                                     .precision = options->precision,
                                      .forget = options->forget,
                                      .forget_context = options->forget_context}};
         const enum ifd_code code =

@@ -117,12 +117,13 @@ static void print_json(const struct ifd_session *session, const struct bench_opt
         "{\"model\":\"%s\",\"threads\":%u,\"batch\":%u,\"median_ms\":%.6f,\"p90_ms\":%.6f,\"p99_"
         "ms\":%.6f,"
         "\"min_ms\":%.6f,\"init_ms\":%.3f,\"first_ms\":%.3f,\"rss_mb\":%.2f,\"constant_bytes\":%zu,"
-        "\"arena_bytes\":%zu,\"from_cache\":%s,",
+        "\"arena_bytes\":%zu,\"from_cache\":%s,\"precision\":\"%s\",",
         options->session.path, options->session.threads ? options->session.threads : 1,
         session->batch, percentile(sorted, options->iterations, 50),
         percentile(sorted, options->iterations, 90), percentile(sorted, options->iterations, 99),
         sorted[0], result->init_ms, result->first_ms, result->rss_mb, session->info->constant_bytes,
-        session->info->arena_bytes, session->info->is_from_cache ? "true" : "false");
+        session->info->arena_bytes, session->info->is_from_cache ? "true" : "false",
+        ifd_precision_name(session->info->precision));
     if (options->layers) {
         printf("\"peak_f32_gmacs\":%.1f,\"peak_q8_gmacs\":%.1f,\"layers\":[", result->peak_f32,
                result->peak_q8);
@@ -156,6 +157,11 @@ static void print_text(const struct ifd_session *session, const struct bench_opt
            result->init_ms, result->first_ms, result->rss_mb,
            (double)session->info->constant_bytes / 1048576.0,
            (double)session->info->arena_bytes / 1048576.0);
+    if (options->session.precision) {
+        printf("precision: %s%s%s\n", ifd_precision_name(session->info->precision),
+               session->info->precision_why_not[0] != '\0' ? ": " : "",
+               session->info->precision_why_not);
+    }
     if (session->info->cache[0] != '\0') {
         printf("cache: %s\n", session->info->cache);
     }

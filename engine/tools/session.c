@@ -73,6 +73,15 @@ static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_hos
     if (options->cpu_mask) {
         code = parse_mask(options->cpu_mask, &engine, err);
     }
+    if (code == IFD_OK && options->precision &&
+        !ifd_precision_by_name(options->precision, &model.precision)) {
+        code = ifd_fail(err, IFD_INVALID, "--precision: got \"%s\", expected f32, bf16 or fp16",
+                        options->precision);
+    }
+    if (code == IFD_OK && options->exact && model.precision != IFD_PRECISION_F32) {
+        code = ifd_fail(err, IFD_INVALID, "--exact and --precision %s exclude each other",
+                        options->precision);
+    }
     if (code == IFD_OK && options->backends) {
         code =
             split_backends(options->backends, text, sizeof(text), names, &model.backend_count, err);

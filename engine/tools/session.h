@@ -10,6 +10,7 @@ struct ifd_session_options {
     const char *path;
     const char *backends;     /* "CpuAcc,CpuRef"; NULL: the engine's order */
     const char *cache_folder; /* of packed weights; NULL: none */
+    const char *precision;    /* "bf16"; NULL: "f32" */
     const char *cpu_mask;     /* "avx2,avx512"; NULL: all that the CPU has, "none": none */
     uint32_t threads;         /* 0 = 1 */
     uint32_t batch;           /* 0 = 1 */
@@ -34,6 +35,13 @@ struct ifd_session_options {
          0,                                                                                        \
          "LIST",                                                                                   \
          "use only these CPU features (none: none)"},                                              \
+        {"precision",                                                                              \
+         IFD_ARG_TEXT,                                                                             \
+         &(options).precision,                                                                     \
+         0,                                                                                        \
+         0,                                                                                        \
+         "NAME",                                                                                   \
+         "f32 (default), bf16 or fp16: what products of f32 may be rounded to"},                   \
         {"cache-dir",                                                                              \
          IFD_ARG_TEXT,                                                                             \
          &(options).cache_folder,                                                                  \

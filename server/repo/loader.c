@@ -145,6 +145,34 @@ static enum ifd_code preference(const struct ifd_repo_options *options, struct i
     return IFD_OK;
 }
 
+/* The config's parameter "precision", else the server's. */
+static enum ifd_code choose_precision(const struct ifd_repo_options *options,
+                                      const struct ifd_version *version,
+                                      struct ifd_model_options *model, struct ifd_err *err)
+{
+    const char *text = ifd_manifest_parameter(&version->manifest, "precision");
+    model->precision = options->precision;
+    if (text && !ifd_precision_by_name(text, &model->precision)) {
+        return ifd_fail(err, IFD_INVALID,
+                        "parameter \"precision\": got \"%.40s\", expected f32, bf16 or fp16", text);
+    }
+    return IFD_OK;
+}
+
+/* The operator asked for a precision and gets another: that must be said. */
+static void warn_of_precision(const struct ifd_repo_options *options,
+                              const struct ifd_version *version, enum ifd_precision asked)
+{
+    char quoted[256];
+    const struct ifd_model_info *info = ifd_model_info(version->engine);
+    if (info->precision != asked) {
+        ifd_log_warn(options->log, "precision is not what was asked for",
+                     "name=%s asked=%s given=%s reason=%s", version->name,
+                     ifd_precision_name(asked), ifd_precision_name(info->precision),
+                     ifd_log_quote(info->precision_why_not, quoted, sizeof(quoted)));
+    }
+}
+
 /* Before anything is read: weights packed for kernels take as much as the file once more, at most. */
 static enum ifd_code hold_file(const struct ifd_repo_options *options, struct ifd_version *version,
                                const char *path, struct ifd_err *err)
@@ -221,6 +249,9 @@ static enum ifd_code load_engine(const struct ifd_repo_options *options,
                                       .releases_weights = true};
     enum ifd_code code = preference(options, version, &model, list, err);
     if (!code) {
+        code = choose_precision(options, version, &model, err);
+    }
+    if (!code) {
         code = ifd_model_load(options->engine, version->file, &model, &version->engine, err);
     }
     if (!code) {
@@ -229,6 +260,7 @@ static enum ifd_code load_engine(const struct ifd_repo_options *options,
     }
     if (!code) {
         version->manifest.backend = "tflite";
+        warn_of_precision(options, version, model.precision);
     }
     return code;
 }

@@ -40,7 +40,8 @@ struct ifd_repo_options {
     uint32_t dir_count;
     const char *const *backends; /* preference of models whose config names none; may be NULL */
     uint32_t backend_count;
-    uint32_t max_threads; /* of one instance */
+    enum ifd_precision precision; /* of models whose config names none */
+    uint32_t max_threads;         /* of one instance */
     size_t max_model_bytes;
     const struct ifd_clock *clock;
     uint64_t poll_ns, settle_ns, dwell_ns; /* poll_ns 0: changes are not watched; see watcher.h */

@@ -78,6 +78,17 @@ class ModelControl(unittest.TestCase):
         client.load_model("simple")
         self.assertEqual(client.get_model_config("simple")["max_batch_size"], 8)
 
+    def test_precision_is_asked_for_per_model_and_said_where_it_cannot_be(self):
+        server, client = self.serve("--model-control-mode=explicit", "--admin-on-http")
+        client.load_model("simple", config='{"parameters": {"precision": {"string_value": "bf16"}}}')
+        self.assertEqual(infer(client), 10)
+        self.assertEqual(client.get_model_config("simple")["parameters"]["precision"]["string_value"], "bf16")
+        self.assertIn('asked=bf16 given=f32 reason="no product of floats gains by it"', server.log_text())
+        self.refused(client.load_model, "simple", config='{"parameters": {"precision": {"string_value": "half"}}}',
+                     text='parameter "precision": got "half", expected f32, bf16 or fp16')
+        with self.assertRaisesRegex(RuntimeError, "--exact and --precision fp16 exclude each other"):
+            self.serve("--exact", "--precision=fp16")
+
     def test_file_override_replaces_the_whole_folder(self):
         _, client = self.serve("--model-control-mode=explicit", "--load-model=simple", "--admin-on-http")
         config = (SIMPLE / "config.pbtxt").read_text()

@@ -357,7 +357,9 @@ static void dumps_show_graph_passes_plan_and_memory(void)
     EXPECT_HAS(text.s, "\narena ");
     REQUIRE_OK(ifd_model_dump(b.model, IFD_DUMP_JSON, append, &json, &err), &err);
     EXPECT_HAS(json.s, "\"backend\":\"Fake\"");
-    EXPECT_HAS(json.s, "\"batch_is_free\":true,\"batch_why_not\":\"\"}");
+    EXPECT_HAS(text.s, "\nprecision f32\n");
+    EXPECT_HAS(json.s, "\"batch_is_free\":true,\"batch_why_not\":\"\"");
+    EXPECT_HAS(json.s, "\"precision\":\"f32\",\"precision_why_not\":\"\"}");
     REQUIRE_OK(ifd_model_dump(b.model, IFD_DUMP_DOT, append, &dot, &err), &err);
     EXPECT_HAS(dot.s, "digraph");
     EXPECT_CODE(ifd_model_dump(b.model, (enum ifd_dump_format)9, append, &dot, &err), IFD_INVALID,

@@ -1,11 +1,13 @@
 /* Runs models on inputs made by others and compares with what other engines answer.
  *
- *      golden_run [--backend A,B] [--fast] [--exact] [--no-optimize] [--threads N] [--model A,B] SHARED
+ *      golden_run [--backend A,B] [--fast] [--exact] [--no-optimize] [--threads N] [--model A,B]
+ *                 [--precision bf16|fp16] SHARED
  *      golden_run --seanet [--backend A,B] [--exact] SHARED
  *
  * SHARED is the folder with golden/cases.json and models/. --model selects the folders of cases; --fast
  * applies the tolerance of fast kernels instead of that of the reference kernels; --seanet runs the one-operator models
- * of golden/seanet_int16 and expects every number to be equal. Prints the largest difference of every case. Exit status:
+ * of golden/seanet_int16 and expects every number to be equal; with --precision the
+ * tolerance is another (weight_spread), and the most probable class must stay that. Prints the largest difference of every case. Exit status:
  * 0 all within tolerance, 1 not, 77 nothing to run (the folder is absent). */
 #include <dirent.h>
 #include <jansson.h>
@@ -16,8 +18,11 @@
 
 #include "backends/builtin.h"
 #include "engine/base/file.h"
+#include "engine/base/half.h"
+#include "engine/engine_impl.h"
 #include "engine/tools/npy.h"
 #include "inferd/engine.h"
+#include "tests/golden/judge.h"
 
 #define NAMES_MAX 64
 #define PORTS_MAX 64
@@ -29,6 +34,8 @@ struct options {
     const char *model[NAMES_MAX];
     uint32_t model_count;
     uint32_t threads;
+    enum ifd_precision precision;
+    enum ifd_precision rounding; /* of the weights as the model keeps them */
     bool is_fast, is_exact, is_seanet, no_optimize;
 };
 
@@ -72,6 +79,25 @@ static void unload(struct loaded *l)
     *l = (struct loaded){0};
 }
 
+/* Rounds the weights of all products, where the model keeps them, as that precision has them. */
+static void round_weights(struct ifd_model *model, enum ifd_precision precision)
+{
+    const struct ifd_graph *g = &model->graph;
+    for (uint32_t n = 0; precision != IFD_PRECISION_F32 && n < g->node_count; n++) {
+        const struct ifd_node *node = &g->node[n];
+        if (node->op != IFD_OP_CONV2D && node->op != IFD_OP_FULLY_CONNECTED) {
+            continue;
+        }
+        const struct ifd_value *weights = &g->value[node->input[1]];
+        float *w = (float *)(uintptr_t)weights->data.data;
+        const size_t count = weights->desc.dtype == IFD_F32 ? weights->data.size / sizeof(*w) : 0;
+        for (size_t i = 0; i < count; i++) {
+            w[i] = precision == IFD_PRECISION_BF16 ? ifd_f32_from_bf16(ifd_bf16_from_f32(w[i]))
+                                                   : ifd_f32_from_f16(ifd_f16_from_f32(w[i]));
+        }
+    }
+}
+
 static enum ifd_code load(const struct options *options, const char *path, struct loaded *l,
                           struct ifd_err *err)
 {
@@ -80,6 +106,7 @@ static enum ifd_code load(const struct options *options, const char *path, struc
         .backends = options->backend_count > 0 ? options->backend : NULL,
         .backend_count = options->backend_count,
         .max_threads = options->threads,
+        .precision = options->precision,
         .no_optimize = options->no_optimize};
     engine.backends = ifd_backends_builtin(&engine.backend_count);
     *l = (struct loaded){0};
@@ -91,6 +118,7 @@ static enum ifd_code load(const struct options *options, const char *path, struc
         code = ifd_model_load(l->engine, l->file, &model, &l->model, err);
     }
     if (code == IFD_OK) {
+        round_weights(l->model, options->rounding);
         l->info = ifd_model_info(l->model);
         if (l->info->input_count > PORTS_MAX || l->info->output_count > PORTS_MAX) {
             code = ifd_fail(err, IFD_UNSUPPORTED, "more than %d inputs or outputs", PORTS_MAX);
@@ -108,96 +136,6 @@ static enum ifd_code instantiate(const struct options *options, struct loaded *l
         l->model,
         &(struct ifd_instance_options){.threads = options->threads, .max_batch = (uint32_t)batch},
         &l->instance, err);
-}
-
-/* ---- comparing ---- */
-
-static double number(const struct ifd_tensor *tensor, size_t i)
-{
-    switch (tensor->dtype) {
-    case IFD_F32:
-        return (double)((const float *)tensor->data)[i];
-    case IFD_S8:
-        return ((const int8_t *)tensor->data)[i];
-    case IFD_U8:
-    case IFD_BOOL:
-        return ((const uint8_t *)tensor->data)[i];
-    case IFD_S16:
-        return ((const int16_t *)tensor->data)[i];
-    case IFD_S32:
-        return ((const int32_t *)tensor->data)[i];
-    case IFD_S64:
-        return (double)((const int64_t *)tensor->data)[i];
-    case IFD_F64:
-        return ((const double *)tensor->data)[i];
-    default:
-        return NAN;
-    }
-}
-
-static size_t count_of(const struct ifd_tensor *tensor)
-{
-    return tensor->bytes / ifd_dtype_bytes(tensor->dtype);
-}
-
-static bool same_kind(const struct ifd_tensor *got, const struct ifd_tensor *want)
-{
-    return got->dtype == want->dtype && got->shape.rank == want->shape.rank &&
-           got->bytes == want->bytes &&
-           memcmp(got->shape.dim, want->shape.dim, got->shape.rank * sizeof(got->shape.dim[0])) ==
-               0;
-}
-
-/* Largest difference; of the expected tensor's range if relative. NaN matches NaN only. */
-static double difference(const struct ifd_tensor *got, const struct ifd_tensor *want, bool of_range)
-{
-    double largest = 0, low = INFINITY, high = -INFINITY;
-    for (size_t i = 0; i < count_of(want); i++) {
-        const double w = number(want, i), g = number(got, i);
-        if (isnan(w) != isnan(g)) {
-            return INFINITY;
-        }
-        low = w < low ? w : low;
-        high = w > high ? w : high;
-        const double d = fabs(g - w);
-        largest = d > largest ? d : largest;
-    }
-    if (!of_range || largest == 0) {
-        return largest;
-    }
-    return high > low ? largest / (high - low) : largest;
-}
-
-/* Outputs boxes [1,k,4], classes [1,k], scores [1,k], count [1]: every expected detection must have one of its own. */
-static double detection_difference(const struct ifd_tensor *got, const struct ifd_tensor *want,
-                                   double max_abs)
-{
-    const size_t k = count_of(&want[1]);
-    bool used[1024] = {false};
-    double largest = difference(&got[3], &want[3], false);
-    if (k > 1024) {
-        return INFINITY;
-    }
-    for (size_t i = 0; i < k; i++) {
-        double best = INFINITY;
-        size_t best_at = 0;
-        for (size_t j = 0; j < k; j++) {
-            double d = fabs(number(&got[1], j) - number(&want[1], i));
-            d = fmax(d, fabs(number(&got[2], j) - number(&want[2], i)));
-            for (size_t c = 0; c < 4; c++) {
-                d = fmax(d, fabs(number(&got[0], j * 4 + c) - number(&want[0], i * 4 + c)));
-            }
-            if (!used[j] && d < best) {
-                best = d;
-                best_at = j;
-            }
-        }
-        used[best_at] = true;
-        /* In order, or among scores that are as good as equal. */
-        const double moved = fabs(number(&want[2], best_at) - number(&want[2], i));
-        largest = fmax(largest, fmax(best, moved > max_abs ? INFINITY : 0));
-    }
-    return largest;
 }
 
 /* ---- cases ---- */
@@ -241,42 +179,10 @@ static enum ifd_code read_tensors(const char *folder, const char *stem, uint32_t
     return code;
 }
 
-struct tolerance {
-    const char *kind;
-    double limit;
-};
-
-static bool judge(const struct loaded *l, const struct ifd_tensor *got, const struct tensors *want,
-                  const struct tolerance *tolerance, double *ret_largest)
-{
-    for (uint32_t i = 0; i < want->count; i++) {
-        if (!same_kind(&got[i], &want->tensor[i])) {
-            printf("  output \"%s\": %s of %zu bytes, expected %s of %zu bytes\n",
-                   l->info->output[i].name, ifd_dtype_name(got[i].dtype), got[i].bytes,
-                   ifd_dtype_name(want->tensor[i].dtype), want->tensor[i].bytes);
-            *ret_largest = INFINITY;
-            return false;
-        }
-    }
-    if (strcmp(tolerance->kind, "detections") == 0) {
-        if (want->count != 4) {
-            return false;
-        }
-        *ret_largest =
-            fmax(*ret_largest, detection_difference(got, want->tensor, tolerance->limit));
-        return *ret_largest <= tolerance->limit;
-    }
-    for (uint32_t i = 0; i < want->count; i++) {
-        const bool of_range = strcmp(tolerance->kind, "of_range") == 0;
-        *ret_largest = fmax(*ret_largest, difference(&got[i], &want->tensor[i], of_range));
-    }
-    return *ret_largest <= tolerance->limit;
-}
-
 /* One set of inputs; a batch of its own size if the model's batch dimension is not the file's. */
 static enum ifd_code run_step(const struct options *options, struct loaded *l, const char *folder,
-                              const struct tolerance *tolerance, bool *ret_ok, double *ret_largest,
-                              struct ifd_err *err)
+                              const struct golden_tolerance *tolerance, bool *ret_ok,
+                              double *ret_largest, struct ifd_err *err)
 {
     struct tensors in = {0}, want = {0};
     struct ifd_tensor got[PORTS_MAX] = {0};
@@ -295,14 +201,15 @@ static enum ifd_code run_step(const struct options *options, struct loaded *l, c
         code = ifd_instance_run(l->instance, &io, 1, err);
     }
     if (code == IFD_OK) {
-        *ret_ok = judge(l, got, &want, tolerance, ret_largest);
+        *ret_ok = golden_judge(l->info, got, want.tensor, want.count, tolerance, ret_largest);
     }
     free_tensors(&in);
     free_tensors(&want);
     return code;
 }
 
-static bool read_tolerance(const struct options *options, json_t *json, struct tolerance *ret)
+static bool read_tolerance(const struct options *options, json_t *json,
+                           struct golden_tolerance *ret)
 {
     ret->kind = json_string_value(json_object_get(json, "kind"));
     const char *field = options->is_fast && !options->is_exact ? "fast" : "reference";
@@ -314,35 +221,73 @@ static bool read_tolerance(const struct options *options, json_t *json, struct t
     return ret->kind && json_is_number(limit);
 }
 
-static bool run_case(const struct options *options, json_t *json)
+/* All steps of a case. */
+static enum ifd_code run_steps(const struct options *options, json_t *json,
+                               const struct golden_tolerance *tolerance, bool *ret_ok,
+                               double *ret_largest, struct ifd_err *err)
 {
     const char *name = json_string_value(json_object_get(json, "path"));
-    const char *model = json_string_value(json_object_get(json, "model"));
     const long long steps = json_integer_value(json_object_get(json, "steps"));
-    struct tolerance tolerance = {0};
     struct loaded l = {0};
-    struct ifd_err err = {0};
     char path[1024];
-    if (!name || !model ||
-        !read_tolerance(options, json_object_get(json, "tolerance"), &tolerance)) {
-        printf("FAIL %s: the case has no tolerance that a number can be held to\n",
-               name ? name : "?");
-        return false;
-    }
-    snprintf(path, sizeof(path), "%s/models/%s", options->shared, model);
-    enum ifd_code code = load(options, path, &l, &err);
-    bool ok = true;
-    double largest = 0;
+    snprintf(path, sizeof(path), "%s/models/%s", options->shared,
+             json_string_value(json_object_get(json, "model")));
+    enum ifd_code code = load(options, path, &l, err);
+    *ret_ok = true;
+    *ret_largest = 0;
     for (long long step = 0; code == IFD_OK && step < steps; step++) {
         bool step_ok = false;
         snprintf(path, sizeof(path), "%s/golden/%s", options->shared, name);
         if (steps > 1) {
             snprintf(path, sizeof(path), "%s/golden/%s/step%lld", options->shared, name, step);
         }
-        code = run_step(options, &l, path, &tolerance, &step_ok, &largest, &err);
-        ok &= step_ok;
+        code = run_step(options, &l, path, tolerance, &step_ok, ret_largest, err);
+        *ret_ok &= step_ok;
     }
     unload(&l);
+    return code;
+}
+
+/* What a model may lose to a lower precision is a property of the model: how far do its answers move, in the reference
+ * backend, which knows of no such precision, when nothing but the weights of its products is rounded? Their inputs are
+ * rounded as well, in the kernels, and twice the variance may meet in another element: four times that far is allowed,
+ * and the rounding of the last product's operands, where the model happens to move less than that. */
+static enum ifd_code weight_spread(const struct options *options, json_t *json, double *ret_limit,
+                                   struct ifd_err *err)
+{
+    struct options reference = *options;
+    const struct golden_tolerance any = {"of_range", INFINITY, false};
+    bool ok = true;
+    reference.backend[0] = "CpuRef";
+    reference.backend_count = 1;
+    reference.precision = IFD_PRECISION_F32;
+    reference.rounding = options->precision;
+    const enum ifd_code code = run_steps(&reference, json, &any, &ok, ret_limit, err);
+    *ret_limit = 4 * *ret_limit + (options->precision == IFD_PRECISION_BF16 ? 0x1p-8 : 0x1p-11);
+    return code;
+}
+
+static bool run_case(const struct options *options, json_t *json)
+{
+    const char *name = json_string_value(json_object_get(json, "path"));
+    struct golden_tolerance tolerance = {0};
+    struct ifd_err err = {0};
+    if (!name || !json_is_string(json_object_get(json, "model")) ||
+        !read_tolerance(options, json_object_get(json, "tolerance"), &tolerance)) {
+        printf("FAIL %s: the case has no tolerance that a number can be held to\n",
+               name ? name : "?");
+        return false;
+    }
+    enum ifd_code code = IFD_OK;
+    bool ok = true;
+    double largest = 0;
+    if (options->precision != IFD_PRECISION_F32) {
+        tolerance = (struct golden_tolerance){.kind = "of_range", .keeps_best = true};
+        code = weight_spread(options, json, &tolerance.limit, &err);
+    }
+    if (code == IFD_OK) {
+        code = run_steps(options, json, &tolerance, &ok, &largest, &err);
+    }
     if (code != IFD_OK) {
         printf("FAIL %s: %s\n", name, err.text);
         return false;
@@ -474,9 +419,9 @@ static bool equals_csv(const char *stem, const struct ifd_port *port, const stru
     const size_t count = element_count(port);
     int64_t *numbers = calloc(count + 1, sizeof(*numbers));
     snprintf(path, sizeof(path), "%s_golden_%s.csv", stem, type_of(port));
-    bool ok = numbers && read_numbers(path, numbers, count) && count_of(got) == count;
+    bool ok = numbers && read_numbers(path, numbers, count) && golden_count(got) == count;
     for (size_t k = 0; ok && k < count; k++) {
-        ok = number(got, k) == (double)numbers[k];
+        ok = golden_number(got, k) == (double)numbers[k];
     }
     free(numbers);
     return ok;
@@ -573,6 +518,8 @@ static bool parse(int argc, char **argv, struct options *ret)
             ok = split(argv[++i], ret->model, &ret->model_count);
         } else if (strcmp(argv[i], "--threads") == 0 && has_value) {
             ret->threads = (uint32_t)strtoul(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--precision") == 0 && has_value) {
+            ok = ifd_precision_by_name(argv[++i], &ret->precision);
         } else if (strcmp(argv[i], "--fast") == 0) {
             ret->is_fast = true;
         } else if (strcmp(argv[i], "--exact") == 0) {
@@ -594,8 +541,7 @@ int main(int argc, char **argv)
     struct options options;
     if (!parse(argc, argv, &options)) {
         fputs("usage: golden_run [--seanet] [--backend A,B] [--fast] [--exact] [--no-optimize] "
-              "[--threads N] "
-              "[--model A,B] SHARED\n",
+              "[--threads N] [--precision bf16|fp16] [--model A,B] SHARED\n",
               stderr);
         return 2;
     }

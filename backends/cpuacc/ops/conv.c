@@ -48,8 +48,11 @@ static enum ifd_code add_work(struct ifd_acc_lowering *lowering, struct ifd_acc_
     bytes = p->sums_bytes;
     if (p->product.real) { /* sums of fully connected rows */
         bytes += p->tile_rows * ifd_acc_conv_padded(p->out_c) * sizeof(int32_t);
-    } else if (p->mode == IFD_ACC_CONV_LINES && p->window.is_padded) {
-        bytes += ((p->tile_lines - 1) * p->window.stride_y + p->window.kh) * p->line * p->element;
+    } else if (p->mode == IFD_ACC_CONV_LINES && (p->window.is_padded || p->narrow_c)) {
+        bytes += ((p->tile_lines - 1) * p->window.stride_y + p->window.kh) * p->line *
+                 (p->narrow_c ? sizeof(uint16_t) : p->element);
+    } else if (p->mode == IFD_ACC_CONV_PLAIN && p->narrow_c) {
+        bytes += p->tile_rows * p->narrow_c * sizeof(uint16_t);
     } else if (p->mode == IFD_ACC_CONV_TILES) {
         bytes +=
             p->tile_rows * ifd_acc_winograd_matrices(p) * (p->window.in_c + p->out_c) * p->element +
@@ -109,16 +112,19 @@ static uint32_t fuse_followers(struct ifd_acc_lowering *lowering,
 }
 
 /* How the rows are found and how many pixels are one: from here on p may describe another layer than the node does. */
-static void choose_mode(const struct ifd_acc_lowering *lowering, bool adds, struct ifd_acc_conv *p)
+static void choose_mode(struct ifd_acc_lowering *lowering, bool adds, struct ifd_acc_conv *p)
 {
+    ifd_acc_conv_choose_precision(lowering, p);
     if (!p->product.is_q8 && !lowering->view->exact && !(adds && p->is_slice)) {
         p->tile_size = ifd_acc_winograd_size(p, lowering->host);
         p->mode = p->tile_size ? IFD_ACC_CONV_TILES : p->mode;
     }
+    ifd_acc_conv_settle_precision(lowering, p);
     p->pixel_n = p->out_c;
     p->pixel_k = p->k;
     p->pixel_step = p->window.stride_x * p->window.in_c;
-    const bool groups = !p->product.is_q8 && !p->is_slice && p->mode < IFD_ACC_CONV_ROWS;
+    const bool groups =
+        !p->product.is_q8 && !p->narrow_c && !p->is_slice && p->mode < IFD_ACC_CONV_ROWS;
     ifd_acc_conv_group_pixels(
         p, groups ? ifd_acc_conv_choose_group(p, lowering->kernels->gemm_f32.lanes()) : 1);
     ifd_acc_conv_choose_tiles(p, lowering->host);
@@ -167,11 +173,13 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     if (code != IFD_OK) {
         return code;
     }
-    step->rate = p->product.is_q8 ? 300.0f : 60.0f;
+    step->rate = p->product.is_q8 ? 300.0f : p->gemm->speed ? 60.0f * p->gemm->speed() : 60.0f;
     ifd_acc_name_step(lowering,
-                      p->product.is_q8                ? "gemm_q8"
-                      : p->mode == IFD_ACC_CONV_TILES ? "wino"
-                                                      : "gemm_f32",
+                      p->product.is_q8                       ? "gemm_q8"
+                      : p->mode == IFD_ACC_CONV_TILES        ? "wino"
+                      : p->gemm == &step->kernels->gemm_bf16 ? "gemm_bf16"
+                      : p->gemm == &step->kernels->gemm_f16  ? "gemm_f16"
+                                                             : "gemm_f32",
                       macs, "%s %zux%zu/%zu%s%s%s", name, window.kh, window.kw, window.stride_y,
                       activation == IFD_ACT_NONE ? "" : "+act", adds ? "+add" : "", p->tail.name);
     code = add_weights(lowering, p, err);

@@ -5,6 +5,7 @@
  *  conv_pack.c   weights
  *  conv_run.c    finding the rows and calling the kernels
  *  conv_q8.c     what only sums of 8-bit products need
+ *  conv_narrow.c products of 16-bit operands (bf16, fp16)
  *  winograd.c    the other way for f32 3×3 windows
  *
  *  Three ways to find the rows:
@@ -18,7 +19,10 @@
  *  f32 layers with fewer channels than a vector holds compute a group of neighbouring pixels as one row (plain and lines):
  *  the same convolution with `group` times the channels and the step, whose weights repeat once a pixel, shifted along
  *  the line, with zeros round them. What is not finite times zero would reach the neighbours: such rows are computed again,
- *  pixel by pixel. */
+ *  pixel by pixel.
+ *
+ *  Where a model's owner allows bf16 or fp16, f32 layers may use kernels of that kind (gemm). Those that want their inputs
+ *  in 16 bits get them in work memory, the rows of one call at a time: there they are read many times. */
 #ifndef INFERD_BACKENDS_CPUACC_OPS_CONV_H
 #define INFERD_BACKENDS_CPUACC_OPS_CONV_H
 
@@ -38,10 +42,12 @@ struct ifd_acc_conv {
     struct ifd_acc_product product; /* for packing */
     struct ifd_acc_window window;
     enum ifd_acc_conv_mode mode;
+    const struct ifd_kern_gemm_f32 *gemm; /* f32: the kernels of the layer's precision */
+    size_t narrow_c; /* 16-bit inputs: elements from pixel to pixel, 0: inputs are f32 */
     size_t element, out_element; /* bytes: 1 or 4 */
     size_t out_c;
     size_t taps, k;                /* as packed */
-    size_t line;                   /* LINES: elements of a padded line */
+    size_t line;                   /* LINES: elements of a padded or narrowed line */
     size_t line_rows;              /* output rows of a line; 0: lines do not fall into rows */
     size_t tile_rows;              /* output rows (pixels) of one call at most */
     size_t tile_lines;             /* LINES: output lines of one call at most, ≥ 1 */
@@ -105,7 +111,7 @@ void ifd_acc_conv_pack(const struct ifd_kernels *kernels, const void *context, u
 size_t ifd_acc_conv_pack_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels);
 size_t ifd_acc_conv_pack_workspace(const struct ifd_acc_conv *p);
 /** Where the weights of one pixel begin that lie behind those of a group. */
-size_t ifd_acc_conv_grouped_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels);
+size_t ifd_acc_conv_grouped_bytes(const struct ifd_acc_conv *p);
 struct ifd_acc_conv_channels ifd_acc_conv_channels(const struct ifd_acc_conv *p, uint8_t *packed);
 
 /* ---- conv_run.c ---- */
@@ -139,6 +145,20 @@ size_t ifd_acc_conv_begin_rows(struct ifd_acc_conv_run *run, size_t row, size_t 
 int ifd_acc_conv_zero_byte(const struct ifd_acc_conv_run *run);
 /** One call of the kernel for rows from first_row on; all of args is set. */
 void ifd_acc_conv_call_q8(struct ifd_acc_conv_run *run, size_t first_row);
+
+/* ---- conv_narrow.c ---- */
+
+/** Takes the kernels of the precision that the model's owner allows where the layer's shape suits them, else those of f32. */
+void ifd_acc_conv_choose_precision(const struct ifd_acc_lowering *lowering, struct ifd_acc_conv *p);
+/** From here on the layer is as chosen: its weights and lines get the shape that the kernels want. */
+void ifd_acc_conv_settle_precision(struct ifd_acc_lowering *lowering, struct ifd_acc_conv *p);
+/** Makes the inputs of rows (PLAIN) or of output lines (LINES) of one image narrow, in work memory. */
+void ifd_acc_conv_narrow_rows(const struct ifd_acc_conv_run *run, size_t row, size_t count);
+void ifd_acc_conv_narrow_lines(const struct ifd_acc_conv_run *run, const uint8_t *image, size_t y,
+                               size_t count);
+/** Weights of pixels as narrow lines have them: with zeros for what pads them. */
+const float *ifd_acc_conv_narrow_weights(const struct ifd_acc_conv *p, uint8_t *workspace);
+size_t ifd_acc_conv_narrow_workspace(const struct ifd_acc_conv *p);
 
 /* ---- winograd.c ---- */
 

@@ -20,13 +20,13 @@ static const float *group_weights(const struct ifd_acc_conv *p, float *to)
     return bias ? to : NULL;
 }
 
-size_t ifd_acc_conv_grouped_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels)
+size_t ifd_acc_conv_grouped_bytes(const struct ifd_acc_conv *p)
 {
-    const size_t bytes = kernels->gemm_f32.packed_bytes(p->out_c, p->k, p->taps);
+    const size_t bytes = p->gemm->packed_bytes(p->out_c, p->k, p->taps);
     return (bytes + IFD_KERN_ALIGN - 1) / IFD_KERN_ALIGN * IFD_KERN_ALIGN;
 }
 
-static void pack_pixel(const struct ifd_kernels *kernels, const struct ifd_acc_conv *p, uint8_t *to)
+static void pack_pixel(const struct ifd_acc_conv *p, uint8_t *to)
 {
     const struct ifd_gemm_weights gemm = {.w = p->product.weights,
                                           .n = p->pixel_n,
@@ -35,7 +35,7 @@ static void pack_pixel(const struct ifd_kernels *kernels, const struct ifd_acc_c
                                           .stride_n = p->taps * p->pixel_k,
                                           .stride_t = p->pixel_k,
                                           .stride_k = 1};
-    kernels->gemm_f32.pack(&gemm, p->product.bias_f32, to);
+    p->gemm->pack(&gemm, p->product.bias_f32, to);
 }
 
 struct ifd_acc_conv_channels ifd_acc_conv_channels(const struct ifd_acc_conv *p, uint8_t *packed)
@@ -70,8 +70,9 @@ void ifd_acc_conv_pack(const struct ifd_kernels *kernels, const void *context, u
     if (p->group > 1) {
         bias = group_weights(p, (float *)(void *)workspace);
     }
-    const void *weights =
-        p->group > 1 ? workspace : ifd_acc_product_weights(&p->product, workspace);
+    const void *weights = p->group > 1  ? workspace
+                          : p->narrow_c ? (const void *)ifd_acc_conv_narrow_weights(p, workspace)
+                                        : ifd_acc_product_weights(&p->product, workspace);
     const struct ifd_gemm_weights gemm = {.w = weights,
                                           .n = p->out_c,
                                           .k = p->k,
@@ -86,27 +87,28 @@ void ifd_acc_conv_pack(const struct ifd_kernels *kernels, const void *context, u
             pack_channels(p, packed);
         }
     } else {
-        kernels->gemm_f32.pack(&gemm, bias, packed);
+        p->gemm->pack(&gemm, bias, packed);
     }
     if (p->group > 1) {
-        pack_pixel(kernels, p, packed + ifd_acc_conv_grouped_bytes(p, kernels));
+        pack_pixel(p, packed + ifd_acc_conv_grouped_bytes(p));
     }
 }
 
 size_t ifd_acc_conv_pack_workspace(const struct ifd_acc_conv *p)
 {
-    return p->group > 1 ? (p->out_c * p->taps * p->k + p->out_c) * sizeof(float)
-                        : ifd_acc_product_workspace(&p->product);
+    return p->group > 1  ? (p->out_c * p->taps * p->k + p->out_c) * sizeof(float)
+           : p->narrow_c ? ifd_acc_conv_narrow_workspace(p)
+                         : ifd_acc_product_workspace(&p->product);
 }
 
 size_t ifd_acc_conv_pack_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels)
 {
     if (p->group > 1) {
-        return ifd_acc_conv_grouped_bytes(p, kernels) +
-               kernels->gemm_f32.packed_bytes(p->pixel_n, p->pixel_k, p->taps);
+        return ifd_acc_conv_grouped_bytes(p) +
+               p->gemm->packed_bytes(p->pixel_n, p->pixel_k, p->taps);
     }
     const size_t sums =
         p->product.is_dynamic ? 3 * ifd_acc_conv_padded(p->out_c) * sizeof(float) : 0;
     return sums + (p->product.is_q8 ? kernels->gemm_q8.packed_bytes(p->out_c, p->k, p->taps)
-                                    : kernels->gemm_f32.packed_bytes(p->out_c, p->k, p->taps));
+                                    : p->gemm->packed_bytes(p->out_c, p->k, p->taps));
 }

@@ -56,14 +56,14 @@ static void call_pixels(const struct ifd_acc_conv_run *run)
 {
     const struct ifd_acc_conv *p = run->p;
     struct ifd_gemm_args args = run->args;
-    args.packed = (const uint8_t *)args.packed + ifd_acc_conv_grouped_bytes(p, run->step->kernels);
+    args.packed = (const uint8_t *)args.packed + ifd_acc_conv_grouped_bytes(p);
     args.m *= p->group;
     args.n_end = p->pixel_n;
     args.row_len *= p->group;
     args.a_stride /= p->group;
     args.out_stride /= p->group;
     args.add_stride /= p->group;
-    run->step->kernels->gemm_f32.run(&args);
+    p->gemm->run(&args);
 }
 
 /* One call of the kernel; a, rows, m and strides are set. */
@@ -77,7 +77,7 @@ static void call(struct ifd_acc_conv_run *run, size_t first_row)
         return;
     }
     run->args.add = run->add ? (const float *)(const void *)run->add + first_row * p->out_c : NULL;
-    run->step->kernels->gemm_f32.run(&run->args);
+    p->gemm->run(&run->args);
     if (p->group > 1 &&
         !isfinite(run->step->kernels->reduce.sum_f32(run->args.m * p->out_c, run->args.out))) {
         call_pixels(run);
@@ -110,10 +110,15 @@ struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
 static void plain_rows(struct ifd_acc_conv_run *run, size_t begin, size_t end)
 {
     const struct ifd_acc_conv *p = run->p;
-    run->args.a_stride = p->k;
+    run->args.a_stride = p->narrow_c ? p->narrow_c : p->k;
     for (size_t row = begin; row < end; row += run->args.m) {
         run->args.m = ifd_acc_conv_begin_rows(run, row, end);
-        run->args.a = run->in + row * p->k * p->element;
+        if (p->narrow_c) {
+            ifd_acc_conv_narrow_rows(run, row, run->args.m);
+            run->args.a = run->rest;
+        } else {
+            run->args.a = run->in + row * p->k * p->element;
+        }
         call(run, row);
     }
 }
@@ -182,13 +187,16 @@ static void image_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size
     const struct ifd_acc_conv *p = run->p;
     const size_t in_line = p->window.in_w * p->window.in_c;
     run->args.row_len = p->window.out_w;
-    run->args.a_stride = p->window.stride_x * p->window.in_c;
-    run->args.tap_stride = p->window.is_padded ? p->line : in_line;
+    run->args.a_stride = p->window.stride_x * (p->narrow_c ? p->narrow_c : p->window.in_c);
+    run->args.tap_stride = p->window.is_padded || p->narrow_c ? p->line : in_line;
     run->args.row_stride = p->window.stride_y * run->args.tap_stride;
     for (size_t count = 0; y < end; y += count, first_row += count * p->window.out_w) {
         count = end - y < p->tile_lines ? end - y : p->tile_lines;
         run->args.m = count * p->window.out_w;
-        if (p->window.is_padded) {
+        if (p->narrow_c) {
+            ifd_acc_conv_narrow_lines(run, image, y, count);
+            run->args.a = run->rest;
+        } else if (p->window.is_padded) {
             copy_lines(run, image, y, count);
             run->args.a = run->rest;
         } else {

@@ -65,6 +65,7 @@ static size_t tail_rows(const struct ifd_acc_conv *p, size_t cache)
 void ifd_acc_conv_choose_tiles(struct ifd_acc_conv *p, const struct ifd_host *host)
 {
     const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes / 4 : 64 * 1024;
+    const size_t element = p->narrow_c ? sizeof(uint16_t) : p->element; /* as the kernel reads it */
     if (p->mode == IFD_ACC_CONV_TILES) {
         /* matrices in a part of the cache, but enough rows that streaming the weights does not outweigh the products */
         const size_t line = (p->window.out_w + p->tile_size - 1) / p->tile_size;
@@ -83,7 +84,7 @@ void ifd_acc_conv_choose_tiles(struct ifd_acc_conv *p, const struct ifd_host *ho
         const size_t elements = p->window.kh == 1 && !p->window.is_padded
                                     ? p->window.out_w * p->k
                                     : p->window.stride_y * p->line;
-        const size_t lines = cache / (elements * p->element);
+        const size_t lines = cache / (elements * element);
         p->tile_lines = max_size(1, lines > p->window.kh ? lines - p->window.kh : 1);
         p->tile_lines = min_size(p->tile_lines, p->window.out_h);
         p->tile_lines = max_size(1, min_size(p->tile_lines, tail_rows(p, cache) / p->window.out_w));
@@ -92,7 +93,7 @@ void ifd_acc_conv_choose_tiles(struct ifd_acc_conv *p, const struct ifd_host *ho
     }
     const size_t row_bytes = p->mode == IFD_ACC_CONV_ROWS
                                  ? p->taps * sizeof(void *) + p->window.in_c * p->element
-                                 : p->k * p->element;
+                                 : (p->narrow_c ? p->narrow_c : p->k) * element;
     const size_t rows = p->window.batch * p->window.out_h * p->window.out_w, unit = 48;
     const size_t inputs = (p->product.is_q8 ? 1 : 2) * cache / max_size(1, row_bytes);
     const size_t most = max_size(unit, min_size(inputs, tail_rows(p, cache)));

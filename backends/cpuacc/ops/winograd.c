@@ -144,7 +144,10 @@ uint32_t ifd_acc_winograd_size(const struct ifd_acc_conv *p, const struct ifd_ho
         return 0;
     }
     const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes : 256 * 1024;
-    double best = product_cost(p, 9, p->window.out_h * p->window.out_w, 0, cache);
+    /* only the direct way gains by 16-bit operands */
+    const double speed = p->gemm->speed ? (double)p->gemm->speed() : 1.0;
+    const double rows = (double)(p->window.out_h * p->window.out_w) / speed;
+    double best = product_cost(p, 9, (size_t)rows, 0, cache);
     uint32_t best_size = 0;
     for (uint32_t size = 2; size <= 4; size += 2) {
         const size_t tiles =

@@ -117,7 +117,7 @@ struct ifd_partition_view {
     /** Bit-exact kernels for quantized types: the host's wish, or the model ends in a decision (which boxes overlap) that
      *  turns single steps into other results. */
     bool exact;
-    bool low_precision_allowed; /* the model's owner opted in to bf16/fp16 arithmetic */
+    enum ifd_precision precision; /* of products of f32 that the model's owner opted in to */
     /** What ifd_partition_info.packed was when the same program compiled the same nodes and constants for the same CPU in an
      *  earlier start, or empty. To be used in place of packing; stays until release() of every partition of this model. */
     struct ifd_bytes packed;
@@ -140,6 +140,10 @@ struct ifd_partition_info {
     struct ifd_bytes packed;
     /** Output slot 0 may be bound to the memory of input slot 0 (same bytes). */
     bool can_alias;
+    /** The lowest that products of f32 have. Where view.precision would have been possible but for the hardware or the
+     *  backend, precision_why_not says what is missing (static); NULL otherwise. */
+    enum ifd_precision precision;
+    const char *precision_why_not;
 };
 
 /** A step inside a partition, for `inspect` and profiles. Text is static or lives as long as the partition. */

@@ -75,10 +75,11 @@ struct ifd_model_options {
      *  NULL: the engine's order. A name that the engine does not know is an error. */
     const char *const *backends;
     uint32_t backend_count;
-    struct ifd_limits limits;   /* per field: 0 = default */
-    uint32_t max_threads;       /* largest team of any instance; default 1 */
-    bool no_optimize;           /* keep the graph as the file has it, foldable constants aside */
-    bool low_precision_allowed; /* bf16/fp16 arithmetic where the hardware has it */
+    struct ifd_limits limits; /* per field: 0 = default */
+    uint32_t max_threads;     /* largest team of any instance; default 1 */
+    bool no_optimize;         /* keep the graph as the file has it, foldable constants aside */
+    /** F32. What the hardware cannot do is done in f32: see ifd_model_info. An error in an engine with exact results. */
+    enum ifd_precision precision;
     /** Memory of weights that a backend has packed is given back to the system, pages of file included: they read as zeros
      *  then. For callers that have no further use of file. */
     bool releases_weights;
@@ -125,6 +126,9 @@ struct ifd_model_info {
     size_t arena_bytes;    /* per instance at batch 1 */
     const char *cache;     /* for people: what the cache of packed weights did; "" without one */
     bool is_from_cache;    /* nothing was packed */
+    /** The lowest that any product has at batch 1, and why that is not what was asked for; "" if it is. */
+    enum ifd_precision precision;
+    const char *precision_why_not;
     uint32_t node_count, step_count;
 };
 

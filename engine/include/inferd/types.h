@@ -76,6 +76,16 @@ const char *ifd_dtype_name(enum ifd_dtype dtype);
 /** Name in the Open Inference Protocol ("FP32"); "?" for a value outside the enum. Static. */
 const char *ifd_dtype_wire_name(enum ifd_dtype dtype);
 
+/** What products of f32 tensors (convolutions, fully connected layers) may be rounded to before they are multiplied: not at
+ *  all, to 8 binary digits (bfloat16), or to 11 (half precision; numbers beyond 65,504 do not exist). Tensors and sums
+ *  stay f32. */
+enum ifd_precision { IFD_PRECISION_F32, IFD_PRECISION_BF16, IFD_PRECISION_FP16 };
+
+/** "f32", "bf16", "fp16"; "?" for a value outside the enum. Static. */
+const char *ifd_precision_name(enum ifd_precision precision);
+/** False if name is none of these. */
+bool ifd_precision_by_name(const char *name, enum ifd_precision *ret_precision);
+
 /** Read-only bytes that somebody else owns. data may be NULL only if size is 0. */
 struct ifd_bytes {
     const uint8_t *data;

@@ -1,0 +1,342 @@
+/* Layers of f32 whose operands may have 16 bits, on whatever this CPU has for them and on less. */
+#include "backends/cpuacc/cpuacc.h"
+#include "inferd/op_attrs.h"
+#include "tests/support/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 2, VALUES_MAX = 60 * 64 * 9 };
+
+struct layer {
+    int64_t h, w, c, n, kh, kw;
+    int32_t stride, dilation;
+    bool adds;
+};
+
+static const struct layer layers[] = {
+    {7, 7, 64, 48, 1, 1, 1, 1, false},   {9, 5, 44, 60, 1, 1, 1, 1, true},
+    {8, 8, 32, 32, 3, 3, 1, 1, false},   {9, 11, 44, 20, 3, 3, 1, 1, true},
+    {10, 9, 17, 33, 3, 3, 2, 1, false},  {11, 6, 24, 16, 5, 2, 2, 1, false},
+    {9, 9, 60, 24, 1, 1, 2, 1, false},   {8, 8, 20, 18, 3, 3, 1, 2, false},
+    {12, 12, 3, 16, 3, 3, 2, 1, false},  {1, 1, 64, 60, 1, 1, 1, 1, false},
+    {16, 16, 48, 64, 3, 3, 1, 1, false}, {3, 40, 18, 5, 1, 3, 1, 1, false},
+};
+
+#define LAYERS (sizeof(layers) / sizeof(layers[0]))
+
+struct setup {
+    enum ifd_precision precision;
+    uint32_t cpu_mask; /* 0: all */
+    bool no_cpu_features, exact;
+    uint32_t threads;
+};
+
+struct run {
+    struct ifd_engine *engine;
+    struct ifd_model *model;
+    struct ifd_instance *instance;
+    struct ifd_tensor in, out;
+};
+
+static struct ifd_engine *create_engine(const struct setup *setup)
+{
+    static const struct ifd_backend *const backends[] = {&ifd_backend_cpuacc};
+    struct ifd_err err = {0};
+    struct ifd_engine *engine = NULL;
+    const struct ifd_engine_options options = {.alloc = ifd_alloc_system(),
+                                               .backends = backends,
+                                               .backend_count = 1,
+                                               .cpu_mask = setup->cpu_mask,
+                                               .no_cpu_features = setup->no_cpu_features,
+                                               .exact = setup->exact};
+    REQUIRE_OK(ifd_engine_create(&options, &engine, &err), &err);
+    return engine;
+}
+
+/* Numbers of many sizes. */
+static void fill(float *data, size_t count, uint64_t seed)
+{
+    struct test_random random = {.state = seed};
+    for (size_t i = 0; i < count; i++) {
+        data[i] = test_random_f32(&random, -1, 1);
+        data[i] *= data[i] * data[i];
+    }
+}
+
+static uint32_t add_layer(struct ifd_graph *g, uint32_t in, const struct layer *layer,
+                          const float *weights)
+{
+    struct ifd_err err = {0};
+    struct ifd_node *node = NULL;
+    uint32_t out = 0;
+    const uint32_t filter =
+        test_graph_constant(g, "w", SHAPE(layer->n, layer->kh, layer->kw, layer->c), weights);
+    REQUIRE_OK(ifd_graph_add_value(g, "conv", &(struct ifd_desc){.dtype = IFD_F32}, &out, &err),
+               &err);
+    REQUIRE_OK(ifd_graph_add_node(g, IFD_OP_CONV2D, (const uint32_t[]){in, filter}, 2, &out, 1,
+                                  &node, &err),
+               &err);
+    struct ifd_conv2d_attrs *attrs = (struct ifd_conv2d_attrs *)(uintptr_t)node->attrs;
+    attrs->window.padding = IFD_PAD_SAME;
+    attrs->window.stride_h = attrs->window.stride_w = layer->stride;
+    attrs->window.dilation_h = attrs->window.dilation_w = layer->dilation;
+    REQUIRE_OK(ifd_graph_infer_node(g, g->node_count - 1, &err), &err);
+    return out;
+}
+
+static struct run open_run(const struct layer *layer, const struct setup *setup)
+{
+    static float weights[VALUES_MAX];
+    struct run run = {.engine = create_engine(setup)};
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_model_create(run.engine,
+                                &(struct ifd_model_options){.max_threads = setup->threads,
+                                                            .precision = setup->precision},
+                                &run.model, &err),
+               &err);
+    struct ifd_graph *g = &run.model->graph;
+    const struct ifd_shape shape = SHAPE(BATCH, layer->h, layer->w, layer->c);
+    const uint32_t in = test_graph_f32(g, "in", shape);
+    fill(weights, VALUES_MAX, 11);
+    uint32_t out = add_layer(g, in, layer, weights);
+    if (layer->adds) {
+        const uint32_t other = add_layer(
+            g, in, &(struct layer){layer->h, layer->w, layer->c, layer->n, 1, 1, 1, 1, false},
+            weights);
+        out = test_graph_op2(g, IFD_OP_ADD, out, other, "sum");
+    }
+    test_graph_io(g, in, out);
+    REQUIRE_OK(test_model_build(run.model, &err), &err);
+    REQUIRE_OK(ifd_instance_create(
+                   run.model,
+                   &(struct ifd_instance_options){.threads = setup->threads, .max_batch = BATCH},
+                   &run.instance, &err),
+               &err);
+    run.in = test_tensor_f32(shape);
+    fill(run.in.data, run.in.bytes / sizeof(float), 7);
+    return run;
+}
+
+static void run_once(struct run *run)
+{
+    struct ifd_err err = {0};
+    const struct ifd_io io = {.input = &run->in, .output = &run->out, .batch = BATCH};
+    REQUIRE_OK(ifd_instance_run(run->instance, &io, 1, &err), &err);
+}
+
+static void close_run(struct run *run)
+{
+    ifd_release_tensor(ifd_alloc_system(), run->in.data, run->in.bytes);
+    ifd_instance_destroy(run->instance);
+    ifd_model_destroy(run->model);
+    ifd_engine_destroy(run->engine);
+}
+
+/* ---- what must come out ---- */
+
+struct sum {
+    double value, magnitude;
+};
+
+static void add_window(const struct layer *layer, const float *image, const float *weights,
+                       int64_t y, int64_t x, int64_t n, struct sum *sum)
+{
+    const int64_t reach_y = (layer->kh - 1) * layer->dilation + 1;
+    const int64_t reach_x = (layer->kw - 1) * layer->dilation + 1;
+    const int64_t out_h = (layer->h + layer->stride - 1) / layer->stride;
+    const int64_t out_w = (layer->w + layer->stride - 1) / layer->stride;
+    const int64_t over_y = (out_h - 1) * layer->stride + reach_y - layer->h;
+    const int64_t over_x = (out_w - 1) * layer->stride + reach_x - layer->w;
+    for (int64_t ky = 0; ky < layer->kh; ky++) {
+        for (int64_t kx = 0; kx < layer->kw; kx++) {
+            const int64_t iy =
+                y * layer->stride + ky * layer->dilation - (over_y > 0 ? over_y : 0) / 2;
+            const int64_t ix =
+                x * layer->stride + kx * layer->dilation - (over_x > 0 ? over_x : 0) / 2;
+            for (int64_t c = 0;
+                 iy >= 0 && iy < layer->h && ix >= 0 && ix < layer->w && c < layer->c; c++) {
+                const double product =
+                    (double)image[(iy * layer->w + ix) * layer->c + c] *
+                    (double)weights[((n * layer->kh + ky) * layer->kw + kx) * layer->c + c];
+                sum->value += product;
+                sum->magnitude += fabs(product);
+            }
+        }
+    }
+}
+
+/* Both operands of a product may be off by a step, and every sum of f32. */
+static void expect_close(const struct layer *layer, const struct run *run, double step)
+{
+    static float weights[VALUES_MAX];
+    fill(weights, VALUES_MAX, 11);
+    const int64_t out_h = (layer->h + layer->stride - 1) / layer->stride;
+    const int64_t out_w = (layer->w + layer->stride - 1) / layer->stride;
+    const float *got = run->out.data;
+    size_t wrong = 0;
+    EXPECT_INT((int64_t)run->out.bytes, BATCH * out_h * out_w * layer->n * 4);
+    for (int64_t i = 0; i < BATCH * out_h * out_w * layer->n; i++) {
+        const int64_t n = i % layer->n, x = i / layer->n % out_w, y = i / layer->n / out_w % out_h;
+        const float *image = (const float *)run->in.data +
+                             i / layer->n / out_w / out_h * layer->h * layer->w * layer->c;
+        struct sum sum = {0};
+        add_window(layer, image, weights, y, x, n, &sum);
+        if (layer->adds) {
+            add_window(&(struct layer){layer->h, layer->w, layer->c, layer->n, 1, 1, 1, 1, false},
+                       image, weights, y, x, n, &sum);
+        }
+        const double bound = sum.magnitude * (2.0 * step + step * step + 0x1p-14) + 1e-30;
+        wrong += fabs((double)got[i] - sum.value) <= bound ? 0 : 1;
+    }
+    EXPECT_INT((int64_t)wrong, 0);
+}
+
+static double step_of(enum ifd_precision precision)
+{
+    return precision == IFD_PRECISION_BF16 ? 0x1p-8 : precision == IFD_PRECISION_FP16 ? 0x1p-11 : 0;
+}
+
+static void expect_layers_close(const struct setup *setup)
+{
+    for (size_t i = 0; i < LAYERS; i++) {
+        struct run run = open_run(&layers[i], setup);
+        run_once(&run);
+        expect_close(&layers[i], &run, step_of(run.model->info.precision));
+        close_run(&run);
+    }
+}
+
+/* ---- cases ---- */
+
+static void results_are_as_close_as_the_precision_says(void)
+{
+    for (int precision = IFD_PRECISION_F32; precision <= IFD_PRECISION_FP16; precision++) {
+        struct setup setup = {.precision = (enum ifd_precision)precision, .threads = 1};
+        expect_layers_close(&setup);
+        setup.threads = 2;
+        expect_layers_close(&setup);
+        setup.threads = 1;
+        setup.cpu_mask = ~(uint32_t)IFD_CPU_AMX_BF16;
+        expect_layers_close(&setup);
+        setup.cpu_mask = ~(uint32_t)(IFD_CPU_AVX512 | IFD_CPU_BF16);
+        expect_layers_close(&setup);
+        setup.cpu_mask = 0;
+        setup.no_cpu_features = true;
+        expect_layers_close(&setup);
+    }
+}
+
+static void results_do_not_depend_on_threads(void)
+{
+    for (size_t i = 0; i < LAYERS; i++) {
+        struct run one = open_run(&layers[i], &(struct setup){IFD_PRECISION_BF16, .threads = 1});
+        struct run two = open_run(&layers[i], &(struct setup){IFD_PRECISION_BF16, .threads = 2});
+        run_once(&one);
+        run_once(&two);
+        EXPECT(memcmp(one.out.data, two.out.data, one.out.bytes) == 0);
+        close_run(&one);
+        close_run(&two);
+    }
+}
+
+static void what_is_not_finite_reaches_only_the_windows_that_see_it(void)
+{
+    static const float spots[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < 3 * LAYERS; i++) {
+        const struct layer *layer = &layers[i / 3];
+        struct setup setup = {IFD_PRECISION_BF16, .threads = 1};
+        struct run run = open_run(layer, &setup);
+        const int64_t y = layer->h / 2, x = layer->w / 2;
+        float *in = run.in.data;
+        in[(y * layer->w + x) * layer->c + layer->c / 2] = 0;
+        run_once(&run);
+        const size_t count = run.out.bytes / sizeof(float);
+        float *before = malloc(run.out.bytes);
+        REQUIRE(before != NULL);
+        memcpy(before, run.out.data, run.out.bytes);
+        in[(y * layer->w + x) * layer->c + layer->c / 2] = spots[i % 3];
+        run_once(&run);
+        size_t reached = 0, changed = 0;
+        for (size_t k = 0; k < count; k++) {
+            const float now = ((const float *)run.out.data)[k];
+            reached += isfinite(now) ? 0 : 1;
+            changed += isfinite(now) && now != before[k];
+        }
+        EXPECT(reached > 0);
+        EXPECT_INT((int64_t)changed, 0);
+        EXPECT((int64_t)reached <= layer->n * (layer->kh * layer->kw + (layer->adds ? 1 : 0)));
+        free(before);
+        close_run(&run);
+    }
+}
+
+static void layers_take_what_the_cpu_has(void)
+{
+    static const uint32_t needs[] = {[IFD_PRECISION_BF16] = IFD_CPU_AVX512_BF16 | IFD_CPU_BF16,
+                                     [IFD_PRECISION_FP16] = IFD_CPU_AVX2 | IFD_CPU_FP16};
+    for (int precision = IFD_PRECISION_BF16; precision <= IFD_PRECISION_FP16; precision++) {
+        const struct setup setup = {.precision = (enum ifd_precision)precision, .threads = 1};
+        struct run run = open_run(&layers[0], &setup);
+        if (ifd_engine_cpu(run.engine)->flags & needs[precision]) {
+            EXPECT_INT(run.model->info.precision, precision);
+            EXPECT_TEXT(run.model->info.precision_why_not, "");
+        }
+        close_run(&run);
+    }
+}
+
+static void f32_is_computed_where_the_cpu_has_nothing_else(void)
+{
+    struct run run = open_run(
+        &layers[0], &(struct setup){IFD_PRECISION_BF16, .no_cpu_features = true, .threads = 1});
+    EXPECT_INT(run.model->info.precision, IFD_PRECISION_F32);
+    EXPECT_TEXT(run.model->info.precision_why_not, "the CPU has no instructions for it");
+    close_run(&run);
+}
+
+static void a_model_without_products_says_that_it_gains_nothing(void)
+{
+    struct ifd_err err = {0};
+    struct ifd_model *model = NULL;
+    struct ifd_engine *engine = create_engine(&(struct setup){.threads = 1});
+    REQUIRE_OK(ifd_model_create(engine,
+                                &(struct ifd_model_options){.precision = IFD_PRECISION_BF16},
+                                &model, &err),
+               &err);
+    const uint32_t in = test_graph_f32(&model->graph, "in", SHAPE(1, 8));
+    test_graph_io(&model->graph, in, test_graph_op2(&model->graph, IFD_OP_ADD, in, in, "sum"));
+    REQUIRE_OK(test_model_build(model, &err), &err);
+    EXPECT_INT(model->info.precision, IFD_PRECISION_F32);
+    EXPECT_TEXT(model->info.precision_why_not, "no product of floats gains by it");
+    ifd_model_destroy(model);
+    ifd_engine_destroy(engine);
+}
+
+static void exact_results_and_a_lower_precision_exclude_each_other(void)
+{
+    struct ifd_err err = {0};
+    struct ifd_model *model = NULL;
+    struct ifd_engine *engine = create_engine(&(struct setup){.exact = true, .threads = 1});
+    EXPECT_INT(ifd_model_create(engine,
+                                &(struct ifd_model_options){.precision = IFD_PRECISION_BF16},
+                                &model, &err),
+               IFD_INVALID);
+    EXPECT_TEXT(err.text, "exact results and precision bf16 exclude each other");
+    ifd_engine_destroy(engine);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(results_are_as_close_as_the_precision_says),
+        T(results_do_not_depend_on_threads),
+        T(what_is_not_finite_reaches_only_the_windows_that_see_it),
+        T(layers_take_what_the_cpu_has),
+        T(f32_is_computed_where_the_cpu_has_nothing_else),
+        T(a_model_without_products_says_that_it_gains_nothing),
+        T(exact_results_and_a_lower_precision_exclude_each_other),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
