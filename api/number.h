@@ -40,6 +40,8 @@ size_t ifd_number_run_integers(const char **at, const char *end, int64_t low, in
 
 /** count values of 8 bits with commas between them; room for IFD_NUMBER_TEXT_BYTES of each. */
 size_t ifd_print_run_8(char *text, const void *value, bool is_signed, size_t count);
+/** The same for floats, each as ifd_print_f32 has it. */
+size_t ifd_print_run_f32(char *text, const float *value, size_t count);
 
 size_t ifd_print_u64(char *text, uint64_t value);
 size_t ifd_print_s64(char *text, int64_t value);

@@ -2,9 +2,7 @@
  *
  * Reading: comparisons give bitmaps of where commas, points and digits are, arithmetic on
  * bitmaps finds the first character out of place, and permutations bring the digits of many numbers side by side.
- * A block begins where a number begins. What is not complete at its end is read again as the start of the next.
- *
- * Printing: every value is spelled with all its places, and what is not shown is squeezed out. */
+ * A block begins where a number begins. What is not complete at its end is read again as the start of the next. */
 #include "api/number_run.h"
 
 #include <immintrin.h>
@@ -300,73 +298,14 @@ static size_t run_f32(const char **at, const char *end, float *to, size_t count)
     return i;
 }
 
-/* ---- printing ---- */
-
-/* The digits of values below 256 in lanes of 32 bits: hundreds, tens and ones in the first three bytes, then a comma. */
-static inline __m512i spell(__m512i value)
-{
-    const __m512i hundreds =
-        _mm512_srli_epi32(_mm512_mullo_epi16(value, _mm512_set1_epi32(41)), 12);
-    const __m512i rest =
-        _mm512_sub_epi32(value, _mm512_mullo_epi16(hundreds, _mm512_set1_epi32(100)));
-    const __m512i tens = _mm512_srli_epi32(_mm512_mullo_epi16(rest, _mm512_set1_epi32(103)), 10);
-    const __m512i ones = _mm512_sub_epi32(rest, _mm512_mullo_epi16(tens, _mm512_set1_epi32(10)));
-    const __m512i digits = _mm512_or_si512(_mm512_or_si512(hundreds, _mm512_slli_epi32(tens, 8)),
-                                           _mm512_slli_epi32(ones, 16));
-    return _mm512_add_epi8(digits, _mm512_set1_epi32(0x2c303030));
-}
-
-/* Writes the bytes of text that which names, one behind the other. Returns how many. */
-static inline size_t put(char *to, uint64_t which, __m512i text)
-{
-    const uint32_t size = (uint32_t)_mm_popcnt_u64(which);
-    _mm512_mask_storeu_epi8(to, low_bits(size), _mm512_maskz_compress_epi8(which, text));
-    return size;
-}
-
-static inline size_t print_sixteen(char *to, __m128i value, uint32_t count)
-{
-    const __m512i wide = _mm512_cvtepu8_epi32(value);
-    const __m512i in_each_byte = _mm512_mullo_epi32(wide, _mm512_set1_epi32(0x01010101));
-    const uint64_t shown =
-        _mm512_cmpge_epu8_mask(in_each_byte, _mm512_set1_epi32(0x00000a64)); /* from 100, from 10 */
-    return put(to, shown & low_bits(4 * count), spell(wide));
-}
-
-/* The same for eight values with signs: a minus sign in front, and three bytes that are never shown behind. */
-static inline size_t print_eight(char *to, __m128i value, uint32_t count)
-{
-    const __m512i wide = _mm512_cvtepu8_epi64(_mm_abs_epi8(value));
-    const __m512i in_each_byte = _mm512_shuffle_epi8(
-        wide,
-        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 8, 8, 8, 8, 8, 8, 8, 8)));
-    const uint64_t digits =
-        _mm512_cmpge_epu8_mask(in_each_byte, _mm512_set1_epi64((int64_t)0xffffff00000a64ff));
-    const uint64_t minus =
-        _pdep_u64((uint64_t)_mm_movepi8_mask(value), UINT64_C(0x0101010101010101));
-    const __m512i text = _mm512_or_si512(_mm512_slli_epi64(spell(wide), 8), _mm512_set1_epi64('-'));
-    return put(to, (digits | minus) & low_bits(8 * count), text);
-}
-
-static size_t print_8(char *text, const void *value, bool is_signed, size_t count)
-{
-    const uint8_t *from = value;
-    const size_t step = is_signed ? 8 : 16;
-    char *at = text;
-    for (size_t i = 0; i < count; i += step) {
-        const uint32_t now = (uint32_t)(count - i < step ? count - i : step);
-        const __m128i some = _mm_maskz_loadu_epi8((__mmask16)low_bits(now), from + i);
-        at += is_signed ? print_eight(at, some, now) : print_sixteen(at, some, now);
-    }
-    return (size_t)(at - text) - (count > 0);
-}
-
 /* ---- what this CPU can do ---- */
 
 const struct ifd_number_rows *ifd_number_rows_avx512(void)
 {
-    static const struct ifd_number_rows rows = {
-        .f32 = run_f32, .integers = run_integers, .print_8 = print_8};
+    static const struct ifd_number_rows rows = {.f32 = run_f32,
+                                                .integers = run_integers,
+                                                .print_8 = ifd_print_8_avx512,
+                                                .print_f32 = ifd_print_f32_avx512};
     const bool is_here = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                          __builtin_cpu_supports("avx512vl") &&
                          __builtin_cpu_supports("avx512vbmi") &&

@@ -305,6 +305,27 @@ size_t ifd_print_f32(char *text, float value)
     return size + print_positive_f32(text + size, value);
 }
 
+size_t ifd_print_run_f32_by(const struct ifd_number_rows *rows, char *text, const float *value,
+                            size_t count)
+{
+    char *at = text;
+    for (size_t i = 0; i < count;) {
+        const size_t some = count - i < 8 ? count - i : 8, stop = i + some;
+        const size_t size = rows ? rows->print_f32(at, value + i, some) : 0;
+        at += size;
+        for (i = size > 0 ? stop : i; i < stop; i++) {
+            at += ifd_print_f32(at, value[i]);
+            *at++ = ',';
+        }
+    }
+    return (size_t)(at - text) - (count > 0);
+}
+
+size_t ifd_print_run_f32(char *text, const float *value, size_t count)
+{
+    return ifd_print_run_f32_by(ifd_number_rows(), text, value, count);
+}
+
 static size_t print_positive_f64(char *text, double value)
 {
     if (value < 9007199254740992.0 && value == (double)(uint64_t)value) {

@@ -17,6 +17,8 @@ struct ifd_number_rows {
     size_t (*integers)(const char **at, const char *end, int64_t low, int64_t high, size_t bytes,
                        void *to, size_t count);
     size_t (*print_8)(char *text, const void *value, bool is_signed, size_t count);
+    /** count is at most 8; each with a comma behind it. 0: one of them is left to the plain printer. */
+    size_t (*print_f32)(char *text, const float *value, size_t count);
 };
 
 /** NULL: this CPU lacks AVX-512, VBMI2 or BMI2. On x86-64 only. */
@@ -30,7 +32,14 @@ size_t ifd_number_run_f32_by(const struct ifd_number_rows *rows, const char **at
 size_t ifd_number_run_integers_by(const struct ifd_number_rows *rows, const char **at,
                                   const char *end, int64_t low, int64_t high, size_t bytes,
                                   void *to, size_t count);
+size_t ifd_print_run_f32_by(const struct ifd_number_rows *rows, char *text, const float *value,
+                            size_t count);
 size_t ifd_print_run_8_by(const struct ifd_number_rows *rows, char *text, const void *value,
                           bool is_signed, size_t count);
+
+/* ---- number_print_avx512.c, for number_avx512.c ---- */
+
+size_t ifd_print_8_avx512(char *text, const void *value, bool is_signed, size_t count);
+size_t ifd_print_f32_avx512(char *text, const float *value, size_t count);
 
 #endif

@@ -301,6 +301,9 @@ static size_t print_block(char *text, enum ifd_dtype dtype, const void *data, si
     if (dtype == IFD_U8 || dtype == IFD_S8) {
         return ifd_print_run_8(text, (const uint8_t *)data + i, dtype == IFD_S8, stop - i);
     }
+    if (dtype == IFD_F32) {
+        return ifd_print_run_f32(text, (const float *)data + i, stop - i);
+    }
     for (; i < stop; i++) {
         at += print_element(at, dtype, data, i);
         *at++ = ',';

@@ -292,13 +292,59 @@ static void all_values_of_eight_bits_are_printed_in_a_row(void)
     by_each_reader(check_all_values_of_eight_bits);
 }
 
+/* All lengths, signs and sizes: as one number alone, which test_number.c compares with the C library. */
+static void check_random_rows_of_printed_floats(const struct ifd_number_rows *rows)
+{
+    struct test_random random = {.state = 4};
+    for (int round = 0; round < 100000; round++) {
+        static const float specials[] = {0.0f,        -0.0f,       0.01f,     0.001f, 1e-4f,
+                                         9.99e-5f,    0.1f,        1.0f,      10.0f,  9.999999f,
+                                         16777215.0f, 16777216.0f, 123456.5f, 1e-30f, 3e38f,
+                                         -8388607.5f, 0.3f};
+        const size_t count = test_random_u64(&random) % 20;
+        float value[20];
+        char text[21 * (IFD_NUMBER_TEXT_BYTES + 1)], want[21 * (IFD_NUMBER_TEXT_BYTES + 1)];
+        size_t size = 0;
+        for (size_t i = 0; i < count; i++) {
+            const uint64_t choice = test_random_u64(&random) % 64;
+            const uint32_t bits = (uint32_t)test_random_u64(&random);
+            const uint32_t near_one =
+                (bits & 0x81ffffff) + 0x3e000000 - (bits >> 25 & 0x0f) * 0x400000;
+            memcpy(&value[i], round % 5 == 0 ? &bits : &near_one, sizeof(bits));
+            if (round % 5 == 1) {
+                value[i] =
+                    (float)((int64_t)(bits & 0xffff) - 0x8000) / (choice % 2 ? 16.0f : 10000.0f);
+            } else if (choice < sizeof(specials) / sizeof(specials[0])) {
+                value[i] = specials[choice];
+            }
+            size += ifd_print_f32(want + size, value[i]);
+            want[size++] = ',';
+        }
+        size -= count > 0;
+        memset(text, '#', sizeof(text));
+        EXPECT_INT(ifd_print_run_f32_by(rows, text, value, count), size);
+        EXPECT(memcmp(text, want, size) == 0);
+        EXPECT(text[count * (IFD_NUMBER_TEXT_BYTES + 1)] == '#');
+    }
+}
+
+static void floats_are_printed_in_a_row_as_alone(void)
+{
+    by_each_reader(check_random_rows_of_printed_floats);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(runs_of_integers_are_read),        T(every_short_integer_is_read),
-        T(pairs_of_bytes_are_read),          T(rows_of_bytes_are_read_up_to_what_is_wrong),
-        T(random_rows_of_integers_are_read), T(random_rows_of_floats_are_read),
-        T(rows_are_read_as_without_help),    T(all_values_of_eight_bits_are_printed_in_a_row),
+        T(runs_of_integers_are_read),
+        T(every_short_integer_is_read),
+        T(pairs_of_bytes_are_read),
+        T(rows_of_bytes_are_read_up_to_what_is_wrong),
+        T(random_rows_of_integers_are_read),
+        T(random_rows_of_floats_are_read),
+        T(rows_are_read_as_without_help),
+        T(all_values_of_eight_bits_are_printed_in_a_row),
+        T(floats_are_printed_in_a_row_as_alone),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
