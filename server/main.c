@@ -1,4 +1,5 @@
 /* The program: picks the sub-command, and for "serve" makes a server of the arguments. */
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,6 +48,14 @@ static void raise_descriptors(void)
     }
 }
 
+/* The C library would give the memory of every large request back to the system and ask for it anew for the next, page by
+ * page: that is a fifth of the time of a large JSON request. Some of it stays: pieces up to 4 MiB, 8 MiB in all. */
+static void keep_some_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, 4 << 20);
+    (void)mallopt(M_TRIM_THRESHOLD, 8 << 20);
+}
+
 static int serve(const struct ifd_tool_host *host, int argc, char **argv)
 {
     struct ifd_config config;
@@ -82,6 +91,7 @@ static int serve(const struct ifd_tool_host *host, int argc, char **argv)
                                                .on_ready = on_ready};
     (void)signal(SIGPIPE, SIG_IGN);
     raise_descriptors();
+    keep_some_memory();
     enum ifd_code code = ifd_server_create(&options, &server, &err);
     if (!code) {
         code = ifd_server_run(server, &err);
