@@ -33,6 +33,11 @@ void ifd_api_destroy(struct ifd_api *api)
     }
 }
 
+void ifd_api_change_max_input(struct ifd_api *api, size_t bytes)
+{
+    api->options.max_input_bytes = bytes;
+}
+
 void ifd_api_error(struct ifd_http_exchange *exchange, int status, const char *text)
 {
     ifd_answer_error(exchange, status, ifd_str(text));

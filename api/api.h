@@ -20,6 +20,9 @@ IFD_NODISCARD enum ifd_code ifd_api_create(const struct ifd_api_options *options
                                            struct ifd_api **ret_api, struct ifd_err *err);
 void ifd_api_destroy(struct ifd_api *api); /* no exchange is open; NULL is fine */
 
+/** From now on, for exchanges that are not open yet. bytes > 0. */
+void ifd_api_change_max_input(struct ifd_api *api, size_t bytes);
+
 /** Headers are complete: routes, checks method and headers. */
 void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
                   struct ifd_http_body_plan *ret_plan);

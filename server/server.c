@@ -173,6 +173,7 @@ static void settings_applied(void *context)
     struct ifd_server *server = context;
     const struct ifd_http_options http = http_options(server);
     ifd_http_change_limits(server->http, &http);
+    ifd_api_change_max_input(server->api, (size_t)server->options.config->http_max_input_size);
     if (strcmp(server->options.config->model_control_mode, "poll") == 0 && !server->is_stopping) {
         ifd_repo_poll(server->repo);
     }

@@ -43,6 +43,7 @@ enum ifd_code ifd_http_create(const struct ifd_http_options *options, struct ifd
 
 void ifd_http_change_limits(struct ifd_http *http, const struct ifd_http_options *options)
 {
+    http->options.max_connections = options->max_connections;
     http->options.max_connections_per_address = options->max_connections_per_address;
     http->options.header_timeout_secs = options->header_timeout_secs;
     http->options.receive_timeout_secs = options->receive_timeout_secs;

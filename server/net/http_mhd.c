@@ -2,6 +2,7 @@
 #include "server/net/http_impl.h"
 
 #include <stdio.h>
+#include <limits.h>
 #include <string.h>
 
 #include <microhttpd.h>
@@ -346,8 +347,7 @@ static struct MHD_Daemon *start_daemon(struct ifd_listener *l)
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, l, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
         l, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, l, MHD_OPTION_UNESCAPE_CALLBACK,
         keep_escapes, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory_bytes,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)o->max_connections + IFD_PROBES_MAX,
-        MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_LIMIT, UINT_MAX, MHD_OPTION_END);
 }
 
 enum ifd_code ifd_mhd_start(struct ifd_listener *l, struct ifd_err *err)

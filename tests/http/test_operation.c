@@ -1,6 +1,7 @@
 /* What an operator's tools rely on: SIGHUP, rotation of the access log, and what a service manager hears. */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -277,6 +278,125 @@ static void hangup_changes_limits_of_open_connections(void)
     EXPECT(rmdir(folder) == 0);
 }
 
+static int ask_for_server(int fd)
+{
+    client_send_text(fd, "GET /v2 HTTP/1.1\r\nHost: a\r\n\r\n");
+    return client_read(fd).status;
+}
+
+/* Opens connections until one is refused, which is closed; the others stay open. How many, at most max. */
+static int open_until_refused(const struct live *live, int *fd, int max)
+{
+    int count = 0;
+    for (int status = 200; count < max && status == 200; count += status == 200) {
+        fd[count] = client_connect(live);
+        REQUIRE(fd[count] >= 0);
+        status = ask_for_server(fd[count]);
+        if (status != 200) {
+            EXPECT_INT(status, 503);
+            (void)close(fd[count]);
+        }
+    }
+    return count;
+}
+
+static struct notes {
+    pthread_mutex_t lock;
+    char text[8192];
+} notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void note(void *context, enum ifd_log_level level, const char *sentence, const char *fields)
+{
+    (void)context;
+    (void)level;
+    (void)pthread_mutex_lock(&notes.lock);
+    size_t used = strlen(notes.text);
+    (void)snprintf(notes.text + used, sizeof(notes.text) - used, "%s %s\n", sentence, fields);
+    (void)pthread_mutex_unlock(&notes.lock);
+}
+
+/* Waits until the log says so; false if it never does. Forgets what it said until then. */
+static bool is_noted(const char *text)
+{
+    bool is_there = false;
+    for (int waited = 0; waited < PATIENCE_MS && !is_there; waited += 5) {
+        (void)pthread_mutex_lock(&notes.lock);
+        is_there = strstr(notes.text, text) != NULL;
+        (void)pthread_mutex_unlock(&notes.lock);
+        (void)usleep(5000);
+    }
+    return is_there;
+}
+
+static void reread(const struct live *live, const char *settings)
+{
+    notes.text[0] = '\0'; /* nothing is under way */
+    put("inferd.conf", settings);
+    ifd_server_reread(live->server);
+    EXPECT(is_noted("settings read again"));
+}
+
+static void hangup_changes_how_many_connections_and_how_large_bodies_may_be(void)
+{
+    struct live live;
+    char option[160];
+    int fd[40];
+    make_folder();
+    put("inferd.conf", "http-max-connections = 2\nhttp-max-input-size = 1024\n");
+    (void)snprintf(option, sizeof(option), "--config=%s", in_folder("inferd.conf"));
+    live_start_as(&live, (const char *const[]){option, NULL}, &(struct live_options){.log = note});
+    EXPECT_INT(open_until_refused(&live, fd, 40), 2);
+    client_send_text(fd[0], "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n"
+                            "Content-Length: 2000\r\nExpect: 100-continue\r\n\r\n");
+    EXPECT_INT(client_read(fd[0]).status, 413);
+    (void)close(fd[0]);
+    live_wait_for_metric(&live, "\ninferd_http_connections_open ", 1);
+    /* More than what was allowed at the start, and its spare ones for probes, together. */
+    reread(&live, "http-max-connections = 30\nhttp-max-input-size = 4096\n");
+    EXPECT(is_noted("setting changed name=http-max-connections"));
+    EXPECT(is_noted("setting changed name=http-max-input-size"));
+    EXPECT_INT(open_until_refused(&live, fd + 2, 38), 29);
+    client_send_text(fd[2], "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n"
+                            "Content-Length: 2000\r\n\r\n");
+    static const char blanks[2000] = {' '};
+    client_send(fd[2], blanks, sizeof(blanks));
+    EXPECT_INT(client_read(fd[2]).status, 400); /* it was read */
+    /* Fewer than there are: those stay, new ones do not come. */
+    reread(&live, "http-max-connections = 1\n");
+    EXPECT_INT(open_until_refused(&live, fd, 1), 0);
+    for (int i = 3; i < 31; i++) {
+        EXPECT_INT(ask_for_server(fd[i]), 200);
+    }
+    for (int i = 1; i < 31; i++) {
+        (void)close(fd[i]);
+    }
+    live_stop(&live);
+    remove_file("inferd.conf");
+    EXPECT(rmdir(folder) == 0);
+}
+
+static void hangup_names_what_needs_a_restart(void)
+{
+    static const char *const names[] = {"http-max-header-size", "request-memory",
+                                        "default-max-queue-size", "image-max-pixels"};
+    struct live live;
+    char option[160], text[200], wanted[100];
+    make_folder();
+    put("inferd.conf", "");
+    (void)snprintf(option, sizeof(option), "--config=%s", in_folder("inferd.conf"));
+    live_start_as(&live, (const char *const[]){option, NULL}, &(struct live_options){.log = note});
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        (void)snprintf(text, sizeof(text), "%s = 2048\n", names[i]);
+        reread(&live, text);
+        (void)snprintf(wanted, sizeof(wanted), "setting needs a restart to change name=%s\n",
+                       names[i]);
+        EXPECT(is_noted(wanted));
+    }
+    live_stop(&live);
+    remove_file("inferd.conf");
+    EXPECT(rmdir(folder) == 0);
+}
+
 static void log_levels_change_on_the_admin_socket_only(void)
 {
     struct live live;
@@ -309,6 +429,8 @@ int main(int argc, char **argv)
         T(manager_that_is_gone_hurts_nobody),
         T(storm_of_hangups_loses_no_request_and_no_line),
         T(hangup_changes_limits_of_open_connections),
+        T(hangup_changes_how_many_connections_and_how_large_bodies_may_be),
+        T(hangup_names_what_needs_a_restart),
         T(log_levels_change_on_the_admin_socket_only),
         T(hangup_takes_live_settings_and_keeps_all_when_the_file_is_wrong),
     };
