@@ -13,7 +13,7 @@
 /* Without descriptors, and without even the reserve: until the next attempt. */
 #define RETRY_MS 100
 
-static struct ifd_client client_of(const struct sockaddr_storage *at)
+struct ifd_client ifd_client_of(const struct sockaddr_storage *at)
 {
     struct ifd_client client = {0};
     if (at->ss_family == AF_INET) {
@@ -27,7 +27,7 @@ static struct ifd_client client_of(const struct sockaddr_storage *at)
     return client;
 }
 
-static uint32_t connections_of(const struct ifd_listener *l, const struct ifd_client *client)
+uint32_t ifd_connections_of(const struct ifd_listener *l, const struct ifd_client *client)
 {
     uint32_t count = 0;
     for (const struct ifd_connection *c = l->http->connections; c; c = c->next) {
@@ -48,7 +48,7 @@ static void refuse(struct ifd_listener *l, int fd, int status, const char *text,
 static void admit(struct ifd_listener *l, int fd, const struct sockaddr_storage *at, socklen_t size)
 {
     const struct ifd_http_options *o = &l->http->options;
-    const struct ifd_client client = client_of(at);
+    const struct ifd_client client = ifd_client_of(at);
     bool is_probe = l->connections >= o->max_connections;
     if (l->connections >= o->max_connections + IFD_PROBES_MAX) {
         ifd_count_limit(l->metrics, IFD_LIMIT_CONNECTIONS);
@@ -56,7 +56,7 @@ static void admit(struct ifd_listener *l, int fd, const struct sockaddr_storage 
         return;
     }
     if (o->max_connections_per_address > 0 && client.is_known &&
-        connections_of(l, &client) >= o->max_connections_per_address) {
+        ifd_connections_of(l, &client) >= o->max_connections_per_address) {
         ifd_count_limit(l->metrics, IFD_LIMIT_ADDRESS);
         refuse(l, fd, 429, "too many connections from this address", IFD_REFUSAL_ADDRESS);
         return;

@@ -138,6 +138,11 @@ static inline void ifd_count_limit(struct ifd_metric_set *metrics, enum ifd_limi
 
 /* ---- accept.c ---- */
 
+/** Whose connection it is, by its address. */
+struct ifd_client ifd_client_of(const struct sockaddr_storage *at);
+/** How many connections of this client the listener has. */
+uint32_t ifd_connections_of(const struct ifd_listener *l, const struct ifd_client *client);
+
 /** Accepts what waits; arg is struct ifd_listener. */
 void ifd_accept_ready(void *arg);
 /** Of the timer of a listener that ran out of descriptors. */
