@@ -167,6 +167,15 @@ void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
     ret_plan->align_at = tensor_offset(call, ret_plan->cap_bytes);
 }
 
+void ifd_api_coming(struct ifd_api *api, struct ifd_http_exchange *exchange)
+{
+    const struct ifd_call *call = exchange->api;
+    (void)api;
+    if (call && call->ref && ifd_call_ops(call)->coming) {
+        ifd_call_ops(call)->coming(ifd_call_service(call), call->ref);
+    }
+}
+
 void ifd_api_handle(struct ifd_api *api, struct ifd_http_exchange *exchange)
 {
     struct ifd_call *call = exchange->api;

@@ -26,6 +26,8 @@ void ifd_api_change_max_input(struct ifd_api *api, size_t bytes);
 /** Headers are complete: routes, checks method and headers. */
 void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
                   struct ifd_http_body_plan *ret_plan);
+/** Little of the body is missing: what runs the request may get ready. Once at most. */
+void ifd_api_coming(struct ifd_api *api, struct ifd_http_exchange *exchange);
 /** Body is complete: handles the request; exchange->respond is called now or later. */
 void ifd_api_handle(struct ifd_api *api, struct ifd_http_exchange *exchange);
 /** The client is gone before the answer. True: the exchange is over, call ifd_api_close. False: its memory is still in use;

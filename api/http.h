@@ -4,6 +4,7 @@
  *  The API owns meaning: routes, status codes, bodies. Everything here happens on the loop thread.
  *
  *      headers complete   → ifd_api_open()   → how much body is allowed, where it should lie; or an answer already
+ *      body nearly so     → ifd_api_coming(), if the transport cares
  *      body complete      → ifd_api_handle() → answers now, or later through exchange->respond
  *      client gone        → ifd_api_abandon() before the answer: the exchange is dead, respond must not be called
  *      answer sent        → ifd_api_close()

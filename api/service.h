@@ -245,6 +245,8 @@ struct ifd_service_ops {
     /** An inference request that names a pinned version begins; ends, sent or not, exactly once. For statistics; may be
      *  NULL. */
     void (*begun)(struct ifd_service *service, struct ifd_model_ref *ref);
+    /** Little of its body is missing: submit will follow soon. At most once; may be NULL. */
+    void (*coming)(struct ifd_service *service, struct ifd_model_ref *ref);
     void (*ended)(struct ifd_service *service, struct ifd_model_ref *ref,
                   const struct ifd_request_end *end);
 

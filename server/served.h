@@ -4,6 +4,7 @@
 
 #include "api/service.h"
 #include "engine/base/log.h"
+#include "server/ahead.h"
 #include "server/obs/metrics.h"
 #include "server/repo/budget.h"
 #include "server/repo/model.h"
@@ -18,6 +19,7 @@ struct ifd_served {
     struct ifd_queue_bound *bound; /* for each of desc.level_policy; capacity 0: none of its own */
     struct ifd_workers *workers;
     struct ifd_metric_set *metrics;
+    struct ifd_pulse pulse; /* loop thread */
 };
 
 struct ifd_served_options {

@@ -480,7 +480,8 @@ static enum ifd_code create_front(struct ifd_server *server, struct ifd_err *err
                                                 .image_tasks = server->image_tasks,
                                                 .repo = server->repo,
                                                 .log = o->log,
-                                                .metrics = ifd_metrics_server(server->metrics)};
+                                                .metrics = ifd_metrics_server(server->metrics),
+                                                .cores = server->served.cores};
     enum ifd_code code = ifd_service_create(&service, &server->service, err);
     if (code) {
         return code;

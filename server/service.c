@@ -120,6 +120,7 @@ static void count(struct service_job *job)
     }
     stats->last_inference_ms = wall_ms();
     stats->inference_count += (uint64_t)j->batch;
+    ifd_pulse_learn(&served->pulse, j->run_batch, j->finished_ns - j->started_ns);
     add(&stats->success, received_ns, j->finished_ns);
     add(&stats->queue, j->queued_ns, j->started_ns);
     add(&stats->compute_input, j->started_ns, j->started_ns);
@@ -135,6 +136,7 @@ static void finish(struct ifd_completion *completion)
 {
     struct service_job *job = (struct service_job *)completion; /* first member of the first */
     struct ifd_infer_request *request = job->request;
+    ifd_ahead_done(&job->service->ahead);
     count(job);
     job->service->deadline_jobs -= job->job.deadline_ns > 0;
     if (!job->is_cancelled && job->job.code == IFD_OK) {
@@ -326,6 +328,7 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
         ifd_service_flush(service);
         service->pushed = &served->queue;
     }
+    ifd_ahead_run(&service->ahead, served->workers, &served->pulse, request->batch);
     if (service->deadline_jobs > 0 && !ifd_timer_is_active(service->expire)) {
         ifd_timer_start(service->expire, EXPIRE_MS, EXPIRE_MS);
     }
@@ -365,10 +368,16 @@ _Static_assert((int)IFD_OUTCOME_COUNT == IFD_METRIC_OUTCOMES, "obs names every o
 static void begun(struct ifd_service *service, struct ifd_model_ref *ref)
 {
     const struct ifd_served *served = ((struct ifd_version *)ref)->served;
-    (void)service;
+    ifd_ahead_begun(&service->ahead);
     ifd_metric_add(served->metrics, IFD_METRIC_ACCEPTED, 0, 1);
     ifd_metric_add(served->metrics, IFD_METRIC_INFLIGHT, 0, 1);
     ifd_workers_expect(served->workers);
+}
+
+static void coming(struct ifd_service *service, struct ifd_model_ref *ref)
+{
+    const struct ifd_served *served = ((struct ifd_version *)ref)->served;
+    ifd_ahead_body(&service->ahead, served->workers);
 }
 
 static void ended(struct ifd_service *service, struct ifd_model_ref *ref,
@@ -376,7 +385,7 @@ static void ended(struct ifd_service *service, struct ifd_model_ref *ref,
 {
     struct ifd_metric_set *metrics =
         ((struct ifd_served *)((struct ifd_version *)ref)->served)->metrics;
-    (void)service;
+    ifd_ahead_ended(&service->ahead);
     ifd_metric_add(metrics, IFD_METRIC_INFLIGHT, 0, (uint64_t)-1);
     ifd_metric_add(metrics, IFD_METRIC_REQUESTS, (uint32_t)end->outcome, 1);
     ifd_metric_observe(metrics, IFD_METRIC_REQUEST_SECONDS, 0, end->ended_ns - end->received_ns);
@@ -445,9 +454,10 @@ const struct ifd_service_ops *ifd_service_ops(bool has_control)
     {                                                                                              \
         .info = info, .is_live = is_live, .is_ready = is_ready, .acquire = ifd_service_acquire,    \
         .release = ifd_service_release, .describe = ifd_service_describe, .begun = begun,          \
-        .ended = ended, .submit = submit, .cancel = cancel, .release_outputs = release_outputs,    \
-        .index = ifd_service_index, .refresh = refresh_, .load = load_, .unload = unload_,         \
-        .stats = ifd_service_stats, .log_settings = log_settings, .set_log = set_log,              \
+        .coming = coming, .ended = ended, .submit = submit, .cancel = cancel,                      \
+        .release_outputs = release_outputs, .index = ifd_service_index, .refresh = refresh_,       \
+        .load = load_, .unload = unload_, .stats = ifd_service_stats,                              \
+        .log_settings = log_settings, .set_log = set_log,                                          \
         .decode_image = ifd_service_decode_image,                                                  \
     }
     static const struct ifd_service_ops ops[] = {
@@ -474,6 +484,9 @@ enum ifd_code ifd_service_create(const struct ifd_service_options *options,
         return ifd_fail(err, IFD_NOMEM, "no memory for the service");
     }
     service->options = *options;
+    service->ahead = (struct ifd_ahead){.loop = options->loop,
+                                        .spin_ns = (uint64_t)options->config->spin_us * 1000,
+                                        .cores = options->cores};
     service->info = (struct ifd_server_info){
         .name = options->config->id,
         .version = options->program_version,

@@ -19,6 +19,7 @@ struct ifd_service_options {
     struct ifd_repo *repo;
     struct ifd_log *log;
     struct ifd_metric_set *metrics; /* the server's; may be NULL */
+    uint32_t cores;
 };
 
 IFD_NODISCARD enum ifd_code ifd_service_create(const struct ifd_service_options *options,

@@ -8,6 +8,7 @@
 #ifndef INFERD_SERVER_SERVICE_IMPL_H
 #define INFERD_SERVER_SERVICE_IMPL_H
 
+#include "server/ahead.h"
 #include "server/service.h"
 
 struct service_job;
@@ -19,6 +20,7 @@ struct ifd_service {
     uint32_t spare_count, deadline_jobs;
     struct ifd_timer *expire;
     struct ifd_queue *pushed; /* workers do not know yet what was pushed to it */
+    struct ifd_ahead ahead;
     bool is_stopping, is_cancelling, is_iso8601;
 };
 

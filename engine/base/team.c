@@ -34,15 +34,6 @@ struct helper {
     uint32_t index;
 };
 
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__) || defined(__arm__)
-    __asm__ volatile("yield");
-#endif
-}
-
 /* Also returns when a run is expected; the number of those is what the caller gives next time. */
 static unsigned sleep_until_changed(struct crew *crew, unsigned seen, unsigned expected)
 {
@@ -64,7 +55,7 @@ static void helper_main(void *arg)
     unsigned seen = 0, expected = 0;
     for (;;) {
         for (int i = 0; i < SPIN_COUNT && atomic_load(&crew->generation) == seen; i++) {
-            relax();
+            ifd_relax();
         }
         if (atomic_load(&crew->generation) == seen) {
             expected = sleep_until_changed(crew, seen, expected);
@@ -107,7 +98,7 @@ static void crew_run(const struct ifd_team *team, ifd_team_fn fn, void *arg)
     wake_sleepers(crew);
     fn(arg, 0, team->count);
     while (atomic_load(&crew->working) != 0) {
-        relax();
+        ifd_relax();
     }
 }
 

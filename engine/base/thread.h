@@ -29,6 +29,16 @@ IFD_NODISCARD enum ifd_code ifd_thread_start(struct ifd_thread *thread, const ch
                                              const struct ifd_alloc *alloc, struct ifd_err *err);
 void ifd_thread_join(struct ifd_thread *thread);
 
+/** Inside a loop that waits for another thread without sleeping. */
+static inline void ifd_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+    __asm__ volatile("yield");
+#endif
+}
+
 void ifd_mutex_init(struct ifd_mutex *mutex);
 void ifd_mutex_finish(struct ifd_mutex *mutex);
 void ifd_mutex_lock(struct ifd_mutex *mutex);

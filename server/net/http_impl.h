@@ -53,12 +53,13 @@ struct ifd_transfer {
     struct ifd_body body;
     /* The target. Longer ones are in the arena, which a request that never comes does not get. */
     char uri[IFD_URI_KEPT];
-    size_t url_bytes, swallowed_bytes, answer_bytes;
+    size_t url_bytes, body_bytes, swallowed_bytes, answer_bytes; /* body_bytes: as announced */
     uint64_t since_ms; /* of what it does now: header, body, answer */
     struct ifd_pace receive_pace;
     int said_status; /* told past the library; 0: nothing */
     enum ifd_transfer_state state;
-    bool has_headers, is_chunked, is_open, is_in_handler, is_suspended, is_abandoned, is_late;
+    bool has_headers, is_chunked, is_open, is_told, is_in_handler, is_suspended, is_abandoned,
+        is_late;
     struct ifd_transfer *next; /* in http->spare */
 };
 

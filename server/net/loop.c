@@ -1,10 +1,15 @@
 /* libuv behind our names. */
 #include "server/net/loop.h"
 
+#include <errno.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <uv.h>
+
+#include "engine/base/clock.h"
 
 struct callback {
     ifd_loop_fn fn;
@@ -23,8 +28,12 @@ struct ifd_loop {
     /* An event descriptor instead of uv_async_t, whose receiver spins while a sender that lost its core is half done. */
     int wake_fd;
     uv_poll_t wake;
+    int alarm_fd;
+    uv_poll_t alarm;
+    uv_idle_t awake; /* while it is active, a turn does not wait */
+    uint64_t awake_until_ns;
     uv_prepare_t prepare;
-    struct callback on_wake, before_wait;
+    struct callback on_wake, before_wait, on_alarm;
     struct signal_slot signal[IFD_LOOP_SIGNALS];
     uint32_t signal_count;
 };
@@ -60,9 +69,39 @@ static void on_wake_fd(uv_poll_t *handle, int status, int events)
     call(&loop->on_wake);
 }
 
+static void on_alarm_fd(uv_poll_t *handle, int status, int events)
+{
+    struct ifd_loop *loop = handle->data;
+    uint64_t times = 0;
+    (void)status;
+    (void)events;
+    if (read(loop->alarm_fd, &times, sizeof(times)) > 0) { /* else it was taken back meanwhile */
+        call(&loop->on_alarm);
+    }
+}
+
+static void on_awake(uv_idle_t *handle)
+{
+    struct ifd_loop *loop = handle->data;
+    if (ifd_monotonic_ns() >= loop->awake_until_ns) {
+        (void)uv_idle_stop(&loop->awake);
+    }
+    call(&loop->on_wake);
+}
+
 static void on_prepare(uv_prepare_t *handle)
 {
     call(&((struct ifd_loop *)handle->data)->before_wait);
+}
+
+static void close_descriptors(const struct ifd_loop *loop)
+{
+    if (loop->wake_fd >= 0) {
+        (void)close(loop->wake_fd);
+    }
+    if (loop->alarm_fd >= 0) {
+        (void)close(loop->alarm_fd);
+    }
 }
 
 static enum ifd_code start(struct ifd_loop *loop, struct ifd_err *err)
@@ -73,17 +112,19 @@ static enum ifd_code start(struct ifd_loop *loop, struct ifd_err *err)
                         uv_strerror(failed));
     }
     loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    failed = loop->wake_fd < 0 ? UV_EMFILE : uv_poll_init(&loop->uv, &loop->wake, loop->wake_fd);
-    if (failed) {
-        if (loop->wake_fd >= 0) {
-            (void)close(loop->wake_fd);
-        }
+    loop->alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (loop->wake_fd < 0 || loop->alarm_fd < 0) {
+        close_descriptors(loop);
         (void)uv_loop_close(&loop->uv);
         return ifd_fail(err, IFD_UNAVAILABLE, "cannot make an event descriptor: %s",
-                        uv_strerror(failed));
+                        strerror(errno));
     }
-    loop->wake.data = loop;
-    (void)uv_poll_start(&loop->wake, UV_READABLE, on_wake_fd); /* these cannot fail */
+    loop->wake.data = loop->alarm.data = loop->awake.data = loop;
+    (void)uv_poll_init(&loop->uv, &loop->wake, loop->wake_fd); /* these cannot fail */
+    (void)uv_poll_start(&loop->wake, UV_READABLE, on_wake_fd);
+    (void)uv_poll_init(&loop->uv, &loop->alarm, loop->alarm_fd);
+    (void)uv_poll_start(&loop->alarm, UV_READABLE, on_alarm_fd);
+    (void)uv_idle_init(&loop->uv, &loop->awake);
     (void)uv_prepare_init(&loop->uv, &loop->prepare);
     (void)uv_prepare_start(&loop->prepare, on_prepare);
     loop->prepare.data = loop;
@@ -114,13 +155,15 @@ void ifd_loop_destroy(struct ifd_loop *loop)
     }
     loop->before_wait.fn = NULL;
     uv_close((uv_handle_t *)&loop->wake, NULL);
+    uv_close((uv_handle_t *)&loop->alarm, NULL);
+    uv_close((uv_handle_t *)&loop->awake, NULL);
     uv_close((uv_handle_t *)&loop->prepare, NULL);
     for (uint32_t i = 0; i < loop->signal_count; i++) {
         uv_close((uv_handle_t *)&loop->signal[i].handle, NULL);
     }
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT); /* lets every close finish */
     (void)uv_loop_close(&loop->uv);
-    (void)close(loop->wake_fd);
+    close_descriptors(loop);
     ifd_release(loop->alloc, loop, sizeof(*loop));
 }
 
@@ -145,6 +188,24 @@ void ifd_loop_wake(void *loop)
     /* It can only fail with the counter full, and then the loop is awake already. */
     ssize_t put = write(((struct ifd_loop *)loop)->wake_fd, &one, sizeof(one));
     (void)put;
+}
+
+void ifd_loop_alarm(struct ifd_loop *loop, uint64_t at_ns, ifd_loop_fn fn, void *arg)
+{
+    const struct itimerspec at = {.it_value = {.tv_sec = (time_t)(at_ns / 1000000000),
+                                               .tv_nsec = (long)(at_ns % 1000000000)}};
+    loop->on_alarm = (struct callback){.fn = fn, .arg = arg};
+    (void)timerfd_settime(loop->alarm_fd, TFD_TIMER_ABSTIME, &at, NULL); /* cannot fail */
+}
+
+void ifd_loop_stay_awake(struct ifd_loop *loop, uint64_t until_ns)
+{
+    loop->awake_until_ns = until_ns;
+    if (until_ns > 0) {
+        (void)uv_idle_start(&loop->awake, on_awake);
+    } else {
+        (void)uv_idle_stop(&loop->awake);
+    }
 }
 
 void ifd_loop_before_wait(struct ifd_loop *loop, ifd_loop_fn fn, void *arg)

@@ -29,6 +29,12 @@ void ifd_loop_on_wake(struct ifd_loop *loop, ifd_loop_fn fn, void *arg);
 /** Thread: any. */
 void ifd_loop_wake(void *loop);
 
+/** Calls fn at at_ns (monotonic), or as soon as the system can; timers below are for whole milliseconds. There is one such
+ *  alarm: a call sets it anew, at_ns 0 takes it back. */
+void ifd_loop_alarm(struct ifd_loop *loop, uint64_t at_ns, ifd_loop_fn fn, void *arg);
+/** Until until_ns (monotonic) the loop does not sleep, and calls the receiver of wakes every turn. 0: it may sleep again. */
+void ifd_loop_stay_awake(struct ifd_loop *loop, uint64_t until_ns);
+
 /** Called every time before the loop waits for events. At most one per loop. */
 void ifd_loop_before_wait(struct ifd_loop *loop, ifd_loop_fn fn, void *arg);
 

@@ -8,6 +8,9 @@
 
 /* A refused body up to this size is read and forgotten, so that the connection stays usable. */
 #define SWALLOW_MAX_BYTES ((size_t)1 << 20)
+/* The API hears when so much of a body is missing: 10 µs before its end on this machine, 260 at 1 Gbit/s; waking a thread takes
+ * 5 to 50. */
+#define COMING_BYTES ((size_t)32 << 10)
 
 static enum ifd_http_method method_of(const char *method)
 {
@@ -79,6 +82,14 @@ static bool is_probe_path(struct ifd_str path)
     return ifd_str_equal(path, "/v2/health/live") || ifd_str_equal(path, "/v2/health/ready");
 }
 
+static void tell_coming(struct ifd_transfer *t)
+{
+    if (!t->is_told && t->body_bytes - t->body.size <= COMING_BYTES) {
+        t->is_told = true;
+        ifd_api_coming(t->listener->http->options.api, &t->exchange);
+    }
+}
+
 enum ifd_next ifd_request_headers(struct ifd_transfer *t, const struct ifd_gate *gate,
                                   const char *method, const char *why, int status)
 {
@@ -120,6 +131,8 @@ enum ifd_next ifd_request_headers(struct ifd_transfer *t, const struct ifd_gate 
         count_body_limit(t, code);
         return refuse(t, gate, code == IFD_TOO_LARGE ? 413 : 503, err.text);
     }
+    t->body_bytes = (size_t)length;
+    tell_coming(t);
     return IFD_NEXT_READ;
 }
 
@@ -137,7 +150,9 @@ enum ifd_next ifd_request_body(struct ifd_transfer *t, const void *data, size_t 
         ifd_api_error(&t->exchange, code == IFD_TOO_LARGE ? 413 : 503, err.text);
         t->exchange.response.close_connection = true;
         t->state = IFD_TRANSFER_SWALLOWING;
+        return IFD_NEXT_READ;
     }
+    tell_coming(t);
     return IFD_NEXT_READ;
 }
 

@@ -52,6 +52,12 @@ static void unlink_job(struct ifd_queue *queue, struct ifd_job *job)
     bound_of(queue, job)->count--;
 }
 
+/* To those that look out; sleepers are woken apart. The lock is held. */
+static void tell(struct ifd_queue *queue)
+{
+    (void)atomic_fetch_add_explicit(&queue->news, 1, memory_order_release);
+}
+
 enum ifd_code ifd_queue_push(struct ifd_queue *queue, struct ifd_job *job, struct ifd_err *err)
 {
     enum ifd_code code = IFD_OK;
@@ -68,6 +74,7 @@ enum ifd_code ifd_queue_push(struct ifd_queue *queue, struct ifd_job *job, struc
             queue->earliest_deadline_ns = job->deadline_ns;
         }
         insert(queue, job);
+        tell(queue);
     }
     ifd_mutex_unlock(&queue->mutex);
     return code;
@@ -78,6 +85,16 @@ void ifd_queue_wake(struct ifd_queue *queue)
     ifd_mutex_lock(&queue->mutex);
     if (queue->sleepers > 0 && queue->count > 0) {
         ifd_cond_signal(&queue->changed); /* take() passes it on if there is work for more */
+    }
+    ifd_mutex_unlock(&queue->mutex);
+}
+
+void ifd_queue_expect(struct ifd_queue *queue, uint64_t until_ns)
+{
+    ifd_mutex_lock(&queue->mutex);
+    if (queue->count == 0 && queue->sleepers > 0) {
+        queue->awake_until_ns = until_ns;
+        ifd_cond_signal(&queue->changed);
     }
     ifd_mutex_unlock(&queue->mutex);
 }
@@ -135,6 +152,7 @@ void ifd_queue_close(struct ifd_queue *queue)
 {
     ifd_mutex_lock(&queue->mutex);
     queue->is_closed = true;
+    tell(queue);
     ifd_cond_broadcast(&queue->changed);
     ifd_mutex_unlock(&queue->mutex);
 }
@@ -197,8 +215,23 @@ void ifd_queue_probe(struct ifd_queue *queue)
 {
     ifd_mutex_lock(&queue->mutex);
     queue->probes++;
+    tell(queue);
     ifd_cond_broadcast(&queue->changed);
     ifd_mutex_unlock(&queue->mutex);
+}
+
+/* Waits for news awake. The lock is held on entry and exit. */
+static void look_out(struct ifd_queue *queue)
+{
+    const unsigned seen = atomic_load_explicit(&queue->news, memory_order_relaxed);
+    const uint64_t until_ns = queue->awake_until_ns;
+    queue->awake_until_ns = 0; /* once, and by one taker */
+    ifd_mutex_unlock(&queue->mutex);
+    while (atomic_load_explicit(&queue->news, memory_order_acquire) == seen &&
+           ifd_now_ns(queue->clock) < until_ns) {
+        ifd_relax();
+    }
+    ifd_mutex_lock(&queue->mutex);
 }
 
 uint32_t ifd_queue_take(struct ifd_queue *queue, struct ifd_job **job)
@@ -227,6 +260,10 @@ uint32_t ifd_queue_take_or_probe(struct ifd_queue *queue, struct ifd_job **job, 
         }
         if (take > 0 || (queue->is_closed && queue->count == 0)) {
             break;
+        }
+        if (now_ns < queue->awake_until_ns) {
+            look_out(queue);
+            continue;
         }
         queue->sleepers++;
         if (choice.wait_until_ns) {

@@ -4,6 +4,8 @@
 #ifndef INFERD_SERVER_SCHED_QUEUE_H
 #define INFERD_SERVER_SCHED_QUEUE_H
 
+#include <stdatomic.h>
+
 #include "engine/base/clock.h"
 #include "engine/base/thread.h"
 #include "server/sched/batch.h"
@@ -28,6 +30,8 @@ struct ifd_queue {
     uint64_t tickets;              /* given out by take */
     uint64_t probes;               /* that were asked for */
     uint64_t earliest_deadline_ns; /* no waiting job's deadline is before it; UINT64_MAX: none */
+    uint64_t awake_until_ns;       /* the next taker looks out for a job until then */
+    atomic_uint news;              /* counts what may concern one that looks out */
     bool is_closed;
 };
 
@@ -41,6 +45,9 @@ void ifd_queue_finish(struct ifd_queue *queue); /* must be empty */
 IFD_NODISCARD enum ifd_code ifd_queue_push(struct ifd_queue *queue, struct ifd_job *job,
                                            struct ifd_err *err);
 void ifd_queue_wake(struct ifd_queue *queue);
+/** A job will come soon: if nothing waits, a taker that sleeps wakes up and looks out for it, without sleeping, until
+ *  until_ns. */
+void ifd_queue_expect(struct ifd_queue *queue, uint64_t until_ns);
 /** Takes a job out that still waits; false if a worker has it (or had it). */
 bool ifd_queue_remove(struct ifd_queue *queue, struct ifd_job *job);
 /** Takes out jobs whose deadline has passed and that are not to be run late, as a list by next; NULL if there are none. */

@@ -239,6 +239,7 @@ enum ifd_code ifd_runner_engine(struct ifd_model *model, uint32_t threads, uint3
         return code;
     }
     runner->base.bytes = ifd_instance_bytes(runner->instance);
+    runner->base.threads = threads;
     runner->base.expect = threads > 1 ? expect : NULL;
     *ret_runner = &runner->base;
     return IFD_OK;

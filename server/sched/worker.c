@@ -1,6 +1,7 @@
 /* Worker threads. */
 #include "server/sched/worker.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct ifd_workers {
     uint64_t next_ticket;
     struct ifd_completion *probe;
     atomic_uint probe_away; /* threads that it did not see yet */
+    atomic_int core;        /* see ifd_workers_core */
     uint32_t count;
     struct worker worker[];
 };
@@ -32,6 +34,7 @@ static void run_jobs(struct worker *worker, struct ifd_job *const *job, uint32_t
     struct ifd_err err = {0};
     int64_t batch = 0;
     uint64_t started_ns = ifd_now_ns(clock);
+    atomic_store_explicit(&worker->all->core, sched_getcpu(), memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         job[i]->started_ns = started_ns;
         job[i]->computed_ns = 0;
@@ -68,6 +71,23 @@ void ifd_workers_expect(struct ifd_workers *workers)
     if (workers->count == 1 && runner->expect && ifd_queue_is_idle(workers->queue, 1)) {
         runner->expect(runner);
     }
+}
+
+void ifd_workers_stay_awake(struct ifd_workers *workers, uint64_t until_ns)
+{
+    if (!workers->worker[0].runner->is_instant) {
+        ifd_queue_expect(workers->queue, until_ns);
+    }
+}
+
+uint32_t ifd_workers_threads(const struct ifd_workers *workers)
+{
+    return workers->worker[0].runner->threads;
+}
+
+int ifd_workers_core(const struct ifd_workers *workers)
+{
+    return atomic_load_explicit(&workers->core, memory_order_relaxed);
 }
 
 /* Keeps the jobs, then lets go what has no earlier job before it any more. Pushing happens under the lock: two workers
@@ -160,6 +180,7 @@ enum ifd_code ifd_workers_create(struct ifd_queue *queue, struct ifd_runner *con
     workers->count = count;
     workers->in_order = in_order;
     ifd_mutex_init(&workers->order);
+    atomic_init(&workers->core, -1);
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; i < count; i++) {
         char name[24];

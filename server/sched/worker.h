@@ -14,7 +14,8 @@ struct ifd_runner {
     /** A run will come soon. May be NULL. Thread: any, also during a run. */
     void (*expect)(struct ifd_runner *self);
     void (*destroy)(struct ifd_runner *self);
-    size_t bytes; /* memory that it holds */
+    size_t bytes;     /* memory that it holds */
+    uint32_t threads; /* that a run takes at most, the caller's included */
     bool
         is_instant; /* computes nothing and touches no data: a run is shorter than handing it over */
 };
@@ -31,6 +32,13 @@ IFD_NODISCARD enum ifd_code ifd_workers_create(struct ifd_queue *queue,
                                                struct ifd_err *err);
 /** A job will come soon: lets an idle runner prepare, unless others have to run first. Thread: loop. */
 void ifd_workers_expect(struct ifd_workers *workers);
+/** A job will come very soon: a thread that sleeps waits for it awake until until_ns, unless others have to run first or jobs
+ *  are run by the caller (ifd_workers_run_here). Thread: loop. */
+void ifd_workers_stay_awake(struct ifd_workers *workers, uint64_t until_ns);
+/** Threads that one run takes at most. */
+uint32_t ifd_workers_threads(const struct ifd_workers *workers);
+/** The core on which a run began last; -1: none did. Thread: any. */
+int ifd_workers_core(const struct ifd_workers *workers);
 /** Gives probe to completions when every thread has come to take from the queue since this call. One probe at a time; the
  *  queue is open, but may be closed before it is back. Thread: loop. */
 void ifd_workers_probe(struct ifd_workers *workers, struct ifd_completion *probe);

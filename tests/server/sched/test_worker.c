@@ -123,6 +123,47 @@ static void one_wake_is_enough_for_all_workers_and_jobs(void)
     end(&f);
 }
 
+/* Nobody wakes it a second time. */
+static void awake_worker_takes_a_job_by_itself(void)
+{
+    struct fixture f;
+    begin(&f, &alone, 1, false);
+    f.slow.base.is_instant = false;
+    wait_until_asleep(&f, 1);
+    ifd_workers_stay_awake(f.workers, UINT64_MAX);
+    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
+    while (finished < 1) {
+        ifd_completions_drain(&f.completions);
+    }
+    EXPECT(ifd_workers_core(f.workers) >= 0);
+    end(&f);
+}
+
+static void awake_worker_sleeps_when_nothing_came(void)
+{
+    struct fixture f;
+    begin(&f, &alone, 1, false);
+    f.slow.base.is_instant = false;
+    wait_until_asleep(&f, 1);
+    ifd_workers_stay_awake(f.workers, ifd_now_ns(&f.clock.clock) + 100);
+    while (ifd_queue_is_idle(&f.queue, 1)) {
+        (void)sched_yield();
+    }
+    fake_clock_advance(&f.clock, 100);
+    wait_until_asleep(&f, 1);
+    end(&f);
+}
+
+static void awake_worker_ends_with_its_queue(void)
+{
+    struct fixture f;
+    begin(&f, &alone, 1, false);
+    f.slow.base.is_instant = false;
+    wait_until_asleep(&f, 1);
+    ifd_workers_stay_awake(f.workers, UINT64_MAX);
+    end(&f);
+}
+
 static void instant_run_is_done_by_the_caller(void)
 {
     struct fixture f;
@@ -195,6 +236,9 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(one_wake_is_enough_for_all_workers_and_jobs),
+        T(awake_worker_takes_a_job_by_itself),
+        T(awake_worker_sleeps_when_nothing_came),
+        T(awake_worker_ends_with_its_queue),
         T(instant_run_is_done_by_the_caller),
         T(run_that_computes_is_left_to_workers),
         T(nothing_runs_here_where_requests_wait_batch_or_keep_order),

@@ -1,0 +1,102 @@
+/* When threads should be awake. */
+#include "server/ahead.h"
+
+#include <sched.h>
+
+#include "engine/base/clock.h"
+
+/* The loop is woken this long before a result: what waking takes on a core that is given back, and some of what runs differ
+ * by. */
+#define LEAD_NS UINT64_C(60000)
+/* So long nothing is tried after a core was shared with the worker. */
+#define CROWDED_NS UINT64_C(100000000)
+/* A run that was shorter than expected counts for half, one that was longer for a sixteenth: about one in six is shorter than
+ * what is expected then. */
+#define FASTER_SHARE 2
+#define SLOWER_SHARE 16
+
+void ifd_pulse_learn(struct ifd_pulse *pulse, int64_t batch, uint64_t took_ns)
+{
+    if (pulse->run_ns == 0 || pulse->batch != batch) {
+        *pulse = (struct ifd_pulse){.run_ns = took_ns, .batch = batch};
+    } else if (took_ns < pulse->run_ns) {
+        pulse->run_ns -= (pulse->run_ns - took_ns) / FASTER_SHARE;
+    } else {
+        pulse->run_ns += (took_ns - pulse->run_ns) / SLOWER_SHARE;
+    }
+}
+
+uint64_t ifd_pulse_due(const struct ifd_pulse *pulse, int64_t batch, uint64_t start_ns)
+{
+    if (pulse->run_ns == 0 || pulse->batch != batch) {
+        return 0;
+    }
+    return pulse->run_ns > LEAD_NS ? start_ns + pulse->run_ns - LEAD_NS : start_ns;
+}
+
+static bool may_wait(const struct ifd_ahead *ahead, const struct ifd_workers *workers)
+{
+    return ahead->spin_ns > 0 && ahead->open == 1 && ifd_workers_threads(workers) < ahead->cores;
+}
+
+static void stop(struct ifd_ahead *ahead)
+{
+    if (ahead->is_waiting) {
+        ahead->is_waiting = false;
+        ifd_loop_alarm(ahead->loop, 0, NULL, NULL);
+        ifd_loop_stay_awake(ahead->loop, 0);
+    }
+}
+
+void ifd_ahead_begun(struct ifd_ahead *ahead)
+{
+    ahead->open++;
+    stop(ahead);
+}
+
+void ifd_ahead_ended(struct ifd_ahead *ahead)
+{
+    ahead->open--;
+    stop(ahead); /* its client may have left */
+}
+
+void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_workers *workers)
+{
+    if (may_wait(ahead, workers)) {
+        ifd_workers_stay_awake(workers, ifd_monotonic_ns() + ahead->spin_ns);
+    }
+}
+
+static void result_is_due(void *arg)
+{
+    struct ifd_ahead *ahead = arg;
+    uint64_t now_ns = ifd_monotonic_ns();
+    if (sched_getcpu() == ifd_workers_core(ahead->workers)) {
+        /* On the worker's own core it would keep the result from coming. The others are taken, so even the alarm was in vain. */
+        ahead->crowded_until_ns = now_ns + CROWDED_NS;
+    } else {
+        ifd_loop_stay_awake(ahead->loop, now_ns + LEAD_NS + ahead->spin_ns);
+    }
+}
+
+void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_workers *workers,
+                   const struct ifd_pulse *pulse, int64_t batch)
+{
+    uint64_t now_ns = ifd_monotonic_ns();
+    uint64_t due_ns = ifd_pulse_due(pulse, batch, now_ns);
+    if (due_ns == 0 || now_ns < ahead->crowded_until_ns || !may_wait(ahead, workers)) {
+        return;
+    }
+    ahead->is_waiting = true;
+    ahead->workers = workers;
+    if (due_ns > now_ns) {
+        ifd_loop_alarm(ahead->loop, due_ns, result_is_due, ahead);
+    } else {
+        result_is_due(ahead);
+    }
+}
+
+void ifd_ahead_done(struct ifd_ahead *ahead)
+{
+    stop(ahead);
+}

@@ -1,0 +1,49 @@
+/** Waking ahead: while a request is alone, the thread that its next step needs is awake when that step is due.
+ *
+ *  Waking a thread takes 5 µs on a core that is awake and 50 µs on one that a virtual machine has given back. Twice in a
+ *  request one thread waits for another: a worker for the end of the body, the loop for the result. Both moments can be told
+ *  beforehand, the second by how long the model's runs took. So the worker is woken when little of the body is missing, the
+ *  loop shortly before the result is due, and each then waits awake, for --spin-us at most.
+ *
+ *  Never where it could cost others: not with a second request in the server, not where the threads of an instance take all
+ *  cores, and the loop not on the core on which the worker runs. Thread: loop. */
+#ifndef INFERD_SERVER_AHEAD_H
+#define INFERD_SERVER_AHEAD_H
+
+#include "server/net/loop.h"
+#include "server/sched/worker.h"
+
+/** How long the runs of a version take: less than most of them did, as far as runs of one batch size were seen. */
+struct ifd_pulse {
+    uint64_t run_ns; /* 0: not known yet */
+    int64_t batch;
+};
+
+/** A run of a batch took took_ns. */
+void ifd_pulse_learn(struct ifd_pulse *pulse, int64_t batch, uint64_t took_ns);
+/** When to be awake for the result of a run that starts at start_ns; 0: not known. */
+uint64_t ifd_pulse_due(const struct ifd_pulse *pulse, int64_t batch, uint64_t start_ns);
+
+struct ifd_ahead {
+    struct ifd_loop *loop;
+    uint64_t spin_ns; /* 0: off */
+    uint64_t crowded_until_ns;
+    uint32_t cores;
+    uint32_t open;                     /* inference requests from their header to their end */
+    bool is_waiting;                   /* for the result of one */
+    const struct ifd_workers *workers; /* then: that run it */
+};
+
+/** An inference request begins, and ends. */
+void ifd_ahead_begun(struct ifd_ahead *ahead);
+void ifd_ahead_ended(struct ifd_ahead *ahead);
+
+/** Most of its body is there. */
+void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_workers *workers);
+/** It was submitted. */
+void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_workers *workers,
+                   const struct ifd_pulse *pulse, int64_t batch);
+/** The result is there. */
+void ifd_ahead_done(struct ifd_ahead *ahead);
+
+#endif
