@@ -27,6 +27,7 @@ static int64_t first_of(const struct ifd_node *node, const char *name, int64_t o
     return ints && ints->count > 0 ? ints->value[0] : otherwise;
 }
 
+/* A number; 0 if there is no such attribute. */
 static int32_t mask_of(const struct ifd_node *node, const char *name)
 {
     const int32_t *mask = field(node, name, IFD_ATTR_INT);
@@ -106,7 +107,8 @@ static bool names_dimension_0(const struct ifd_node *node, const struct ifd_shap
 }
 
 /* Operators of any number of inputs (concat, pack) need every one of them batched, others only the first. An axis counts
- * from the end of whichever of input and output has more dimensions (pack adds one). */
+ * from the end of whichever of input and output has more dimensions (pack adds one). Indices of their own for every sample
+ * (gather) are for this batch alone. */
 static bool allows_axis(const struct spread *s, const struct ifd_node *node)
 {
     const struct ifd_op_def *def = ifd_op_def(node->op);
@@ -122,7 +124,7 @@ static bool allows_axis(const struct spread *s, const struct ifd_node *node)
     const struct ifd_shape *input = shape_of(s, node->input[0]);
     const struct ifd_shape *output = shape_of(s, node->output[0]);
     const bool adds = def->max_inputs == IFD_OP_VARIADIC && output->rank > input->rank;
-    return !names_dimension_0(node, adds ? output : input);
+    return !names_dimension_0(node, adds ? output : input) && mask_of(node, "batch_dims") == 0;
 }
 
 /* Dimension 0 is neither cut, padded, reversed, added nor taken away. */

@@ -105,6 +105,31 @@ static void concat_along_the_batch_is_not_free_but_along_channels_is(void)
     }
 }
 
+static void a_gather_whose_indices_are_those_of_samples_is_not_free(void)
+{
+    for (int batch_dims = 0; batch_dims < 2; batch_dims++) {
+        struct fixture f;
+        struct ifd_err err = {0};
+        setup(&f);
+        static const int32_t index[] = {0, 4, 1};
+        const struct ifd_desc desc = {.dtype = IFD_S32, .shape = SHAPE(1, 3)};
+        uint32_t indices = 0;
+        REQUIRE_OK(ifd_graph_add_value(&f.graph, "indices", &desc, &indices, &err), &err);
+        REQUIRE_OK(ifd_graph_set_constant(&f.graph, indices,
+                                          (struct ifd_bytes){(const uint8_t *)index, sizeof(index)},
+                                          0, &err),
+                   &err);
+        const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 6));
+        const uint32_t y = test_graph_op2(&f.graph, IFD_OP_GATHER, x, indices, "y");
+        set_attr(&f, "axis", 1);
+        set_attr(&f, "batch_dims", batch_dims);
+        REQUIRE_OK(ifd_graph_infer_node(&f.graph, f.graph.node_count - 1, &err), &err);
+        test_graph_io(&f.graph, x, y);
+        EXPECT_INT(is_free(&f, &err), batch_dims == 0);
+        ifd_arena_finish(&f.arena);
+    }
+}
+
 static void a_constant_of_the_batch_size_is_not_free(void)
 {
     struct fixture f;
@@ -213,6 +238,7 @@ int main(int argc, char **argv)
         T(a_clone_at_another_batch_leaves_the_original_alone),
         T(a_reshape_that_moves_the_batch_is_named),
         T(concat_along_the_batch_is_not_free_but_along_channels_is),
+        T(a_gather_whose_indices_are_those_of_samples_is_not_free),
         T(a_constant_of_the_batch_size_is_not_free),
         T(softmax_over_the_batch_is_not_free),
         T(a_transpose_is_free_if_the_batch_stays_first),
