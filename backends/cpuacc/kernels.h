@@ -290,6 +290,7 @@ enum ifd_unary {
     IFD_UNARY_SILU,        /* x * logistic(x) */
     IFD_UNARY_GELU_TANH,   /* the tanh form */
     IFD_UNARY_AFFINE,      /* p0*x + p1 */
+    IFD_UNARY_LOG,         /* 2 ulp; numbers below 1.2e-38 count as that */
     IFD_UNARY_COUNT
 };
 
@@ -377,11 +378,6 @@ struct ifd_kern_reduce {
     /* Softmax of beta*in over each row of n; out may be in. */
     void (*softmax_f32)(size_t rows, size_t n, const float *in, size_t in_row, float beta,
                         float *out, size_t out_row);
-    /* The same on q8: exp_table[d] is the exponential of d steps below the row's largest value;
-     * out = clamp(round(share * scale) + zero). Within 1 step of LiteRT's fixed-point form. */
-    void (*softmax_q8)(size_t rows, size_t n, const ifd_q8 *in, size_t in_row,
-                       const float *exp_table, float scale, int32_t zero, ifd_q8 *out,
-                       size_t out_row);
     /* out[c] = factor * sum over rows of in[r*in_row + c]. */
     void (*column_sum_f32)(size_t rows, size_t n, const float *in, size_t in_row, float factor,
                            float *out);

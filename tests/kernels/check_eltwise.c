@@ -57,6 +57,8 @@ static double naive_unary(int op, double x, double p0, double p1)
         return x / (1.0 + exp(-x));
     case IFD_UNARY_GELU_TANH:
         return 0.5 * x * (1.0 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)));
+    case IFD_UNARY_LOG:
+        return log(x);
     default:
         return p0 * x + p1;
     }
@@ -81,7 +83,7 @@ static void check_unary(const char *isa, const struct ifd_kern_eltwise *kern, in
     float p0 = op == IFD_UNARY_CLAMP ? -0.5f : op == IFD_UNARY_HARDSIGMOID ? 0.2f : 0.3f;
     float p1 = op == IFD_UNARY_CLAMP ? 0.75f : 0.5f;
     struct check_buffer in = check_input(n * sizeof(float)), out = check_output(n * sizeof(float));
-    bool positive = op == IFD_UNARY_SQRT || op == IFD_UNARY_RSQRT;
+    bool positive = op == IFD_UNARY_SQRT || op == IFD_UNARY_RSQRT || op == IFD_UNARY_LOG;
     float scale = check_int(0, 1) ? 90.0f : check_int(0, 1) ? 1.0f : 9.0f;
     for (size_t i = 0; i < n; i++) {
         ((float *)in.data)[i] = check_float(positive ? 0.001f : -scale, scale);
@@ -196,6 +198,23 @@ static void check_specials(const char *isa, const struct ifd_kern_eltwise *kern)
     kern->unary[IFD_UNARY_LOGISTIC](4, in, out, 0.0f, 0.0f);
     if (!(out[0] < 1e-37f) || out[1] != 1.0f || !(out[2] < 1e-37f) || out[3] != 1.0f) {
         check_fail("%s: logistic of infinities", isa);
+    }
+    in[0] = 0.0f;
+    in[2] = -1.0f;
+    in[3] = NAN;
+    kern->unary[IFD_UNARY_LOG](4, in, out, 0.0f, 0.0f);
+    if (out[0] != -INFINITY || out[1] != INFINITY || !isnan(out[2]) || !isnan(out[3])) {
+        check_fail("%s: log of what has none", isa);
+    }
+    in[0] = 1.0f;
+    in[1] = 0x1p-126f;
+    in[2] = 3e38f;
+    in[3] = 1.00000012f;
+    kern->unary[IFD_UNARY_LOG](4, in, out, 0.0f, 0.0f);
+    for (int i = 0; i < 4; i++) {
+        if (!(fabs(out[i] - log((double)in[i])) <= 0x1p-22 * fabs(log((double)in[i])))) {
+            check_fail("%s: log of %.9g is %.9g", isa, (double)in[i], (double)out[i]);
+        }
     }
 }
 

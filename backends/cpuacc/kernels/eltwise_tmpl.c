@@ -115,6 +115,8 @@ INLINE vf apply_unary(enum ifd_unary op, vf x, vf p0, vf p1)
         vf t = math_tanh(vf_mul(vf_set1(0.797884561f), vf_add(x, cube)));
         return vf_mul(vf_mul(vf_set1(0.5f), x), vf_add(one, t));
     }
+    case IFD_UNARY_LOG:
+        return math_log(x);
     case IFD_UNARY_AFFINE:
         return vf_fma(p0, x, p1);
     case IFD_UNARY_COUNT:
@@ -156,6 +158,7 @@ UNARY(elu, IFD_UNARY_ELU)
 UNARY(silu, IFD_UNARY_SILU)
 UNARY(gelu_tanh, IFD_UNARY_GELU_TANH)
 UNARY(affine, IFD_UNARY_AFFINE)
+UNARY(log, IFD_UNARY_LOG)
 #undef UNARY
 
 static void prelu(size_t rows, size_t n, const float *in, size_t in_row, const float *slope,
@@ -199,5 +202,6 @@ const struct ifd_kern_eltwise IFD_TABLE = {
               [IFD_UNARY_ELU] = unary_elu,
               [IFD_UNARY_SILU] = unary_silu,
               [IFD_UNARY_GELU_TANH] = unary_gelu_tanh,
-              [IFD_UNARY_AFFINE] = unary_affine},
+              [IFD_UNARY_AFFINE] = unary_affine,
+              [IFD_UNARY_LOG] = unary_log},
     .prelu = prelu};

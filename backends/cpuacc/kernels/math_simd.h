@@ -32,6 +32,27 @@ INLINE vf math_exp(vf x)
     return vf_select(vf_lt(vf_set1(88.8f), x), vf_set1(__builtin_inff()), y);
 }
 
+/* log(x) to 1 ulp: x = m * 2^e with m in [sqrt(1/2), sqrt(2)), and a series of s = (m - 1) / (m + 1). Numbers below the
+ * normal ones count as the smallest of those. */
+INLINE vf math_log(vf x)
+{
+    const vi half = vi_set1(0x3f3504f3); /* sqrt(1/2) */
+    vi bits = vi_sub(vf_bits(vf_max(x, vf_set1(0x1p-126f))), half);
+    vf e = vi_to_vf(vi_sra(bits, 23));
+    vf f = vf_sub(vf_from_bits(vi_add(vi_and(bits, vi_set1(0x007fffff)), half)), vf_set1(1.0f));
+    vf s = vf_div(f, vf_add(f, vf_set1(2.0f))), z = vf_mul(s, s);
+    vf p = vf_fma(vf_set1(0.233416274f), z, vf_set1(0.285504013f));
+    p = vf_fma(p, z, vf_set1(0.400001258f));
+    p = vf_mul(vf_fma(p, z, vf_set1(0.666666687f)), z);
+    vf square = vf_mul(vf_set1(0.5f), vf_mul(f, f));
+    /* ln 2 in two parts, the first exact in any product with e */
+    vf low = vf_fma(s, vf_add(square, p), vf_mul(e, vf_set1(3.194618495e-05f)));
+    vf y = vf_fma(e, vf_set1(0x1.62ep-1f), vf_sub(f, vf_sub(square, low)));
+    y = vf_select(vf_lt(vf_set1(0.0f), x), y, vf_set1(-__builtin_inff()));
+    y = vf_select(vf_lt(x, vf_set1(0.0f)), vf_set1(__builtin_nanf("")), y);
+    return vf_select(vf_lt(x, vf_set1(__builtin_inff())), y, x);
+}
+
 INLINE vf math_logistic(vf x)
 {
     return vf_reciprocal(vf_add(vf_set1(1.0f), math_exp_clamped(vf_sub(vf_set1(0.0f), x))));

@@ -85,27 +85,6 @@ static void softmax_f32(size_t rows, size_t n, const float *in, size_t in_row, f
     }
 }
 
-static void softmax_q8(size_t rows, size_t n, const ifd_q8 *in, size_t in_row,
-                       const float *exp_table, float scale, int32_t zero, ifd_q8 *out,
-                       size_t out_row)
-{
-    for (size_t r = 0; r < rows; r++, in += in_row, out += out_row) {
-        int most = in[0];
-        for (size_t i = 1; i < n; i++) {
-            most = in[i] > most ? in[i] : most;
-        }
-        float total = 0.0f;
-        for (size_t i = 0; i < n; i++) {
-            total += exp_table[most - in[i]];
-        }
-        const float share = scale / total;
-        for (size_t i = 0; i < n; i++) {
-            int32_t v = (int32_t)(exp_table[most - in[i]] * share + 0.5f) + zero;
-            out[i] = (ifd_q8)(v > IFD_Q8_MAX ? IFD_Q8_MAX : v);
-        }
-    }
-}
-
 static void column_sum_f32(size_t rows, size_t n, const float *in, size_t in_row, float factor,
                            float *out)
 {
@@ -158,7 +137,6 @@ static void column_sum_q8(size_t rows, size_t n, const ifd_q8 *in, size_t in_row
 }
 
 const struct ifd_kern_reduce IFD_TABLE = {.softmax_f32 = softmax_f32,
-                                          .softmax_q8 = softmax_q8,
                                           .column_sum_f32 = column_sum_f32,
                                           .column_sum_q8 = column_sum_q8,
                                           .sum_f32 = sum_f32,

@@ -18,6 +18,9 @@ struct ifd_acc_copy {
     size_t out_bytes;
 };
 
+/** False, with a reason, where parameters come as inputs: the parser made attributes of them wherever they are constant. */
+bool ifd_acc_has_one_input(const struct ifd_node_view *node, struct ifd_err *reason);
+
 /** Row-major strides of a shape, in bytes. */
 void ifd_acc_byte_strides(const struct ifd_desc *desc, int64_t ret_strides[IFD_MAX_RANK]);
 

@@ -5,8 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Parameters that come as inputs were made attributes by the parser wherever they are constant. */
-static bool has_one_input(const struct ifd_node_view *node, struct ifd_err *reason)
+bool ifd_acc_has_one_input(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     for (uint32_t i = 1; i < node->input_count; i++) {
         if (node->input[i].desc) {
@@ -201,7 +200,7 @@ const struct ifd_acc_driver ifd_acc_pack = {.takes = pack_takes, .lower = pack_l
 
 static bool split_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
-    return has_one_input(node, reason) && same_quant(node->input[0].desc, &node->output[0]);
+    return ifd_acc_has_one_input(node, reason) && same_quant(node->input[0].desc, &node->output[0]);
 }
 
 static enum ifd_code split_lower(struct ifd_acc_lowering *lowering,
@@ -271,8 +270,8 @@ const struct ifd_acc_driver ifd_acc_slice = {.takes = split_takes, .lower = slic
 static bool strided_slice_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     const struct ifd_strided_slice_attrs *attrs = node->attrs;
-    bool plain =
-        has_one_input(node, reason) && attrs->ellipsis_mask == 0 && attrs->new_axis_mask == 0;
+    bool plain = ifd_acc_has_one_input(node, reason) && attrs->ellipsis_mask == 0 &&
+                 attrs->new_axis_mask == 0;
     for (uint32_t d = 0; d < attrs->strides.count; d++) {
         plain = plain && attrs->strides.value[d] > 0;
     }

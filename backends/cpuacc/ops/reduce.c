@@ -1,9 +1,10 @@
-/* softmax along the last dimension; reduce_mean and reduce_sum over neighbouring dimensions. */
+/* softmax along the last dimension; reduce_mean, reduce_sum and reduce_max over neighbouring dimensions. */
 #include "backends/cpuacc/lower.h"
 
 #include "engine/base/fixed.h"
 #include "engine/base/softmax8.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -27,11 +28,11 @@ static void run_softmax_f32(const struct ifd_acc_step *step, const struct ifd_ac
     }
 }
 
-/* Results go through a table: they depend on the distance to the row's largest number alone. */
+/* Results depend on the distance to the row's largest number alone: long rows go through a table of them. */
 static void softmax_row(const struct ifd_acc_step *step, const struct softmax_params *p,
                         const ifd_q8 *in, ifd_q8 *out)
 {
-    ifd_q8 max = in[0];
+    int max = in[0];
     for (size_t i = 1; i < p->n; i++) {
         max = max < in[i] ? in[i] : max;
     }
@@ -40,9 +41,16 @@ static void softmax_row(const struct ifd_acc_step *step, const struct softmax_pa
         sum += p->table.rounded[max - in[i]];
     }
     const struct ifd_softmax8_row row = ifd_softmax8_divide(sum);
+    const int32_t *exponential = p->table.exponential;
+    if (p->n < 256) {
+        for (size_t i = 0; i < p->n; i++) {
+            out[i] = (ifd_q8)(ifd_softmax8_steps(&row, exponential[max - in[i]]) + IFD_Q8_MIN);
+        }
+        return;
+    }
     uint8_t result[256] = {0};
     for (int distance = 0; max - distance >= IFD_Q8_MIN; distance++) {
-        const int32_t steps = ifd_softmax8_steps(&row, p->table.exponential[distance]);
+        const int32_t steps = ifd_softmax8_steps(&row, exponential[distance]);
         result[(uint8_t)(max - distance)] = (uint8_t)(steps + IFD_Q8_MIN);
     }
     step->kernels->quant.lut_8(p->n, (const uint8_t *)in, result, (uint8_t *)out);
@@ -94,7 +102,7 @@ static enum ifd_code softmax_lower(struct ifd_acc_lowering *lowering,
         ifd_softmax8_init(&p->table, (double)attrs->beta * (double)in->quant.scale[0]);
     }
     step->max_threads = (uint32_t)(count / 1024) + 1;
-    ifd_acc_name_step(lowering, is_q8 ? "softmax_q8" : "softmax_f32", 0, "softmax");
+    ifd_acc_name_step(lowering, is_q8 ? "" : "softmax_f32", 0, "softmax");
     return IFD_OK;
 }
 
@@ -172,6 +180,46 @@ static void run_reduce_q8(const struct ifd_acc_step *step, const struct ifd_acc_
     }
 }
 
+/* Numbers that are none do not count, nor does what is below the least number. */
+static void run_max_f32(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct reduce_params *p = step->params;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->outer, 1);
+    const float *in = ifd_acc_in(step, frame, 0);
+    float *out = ifd_acc_out(step, frame);
+    for (size_t o = range.begin; o < range.end; o++) {
+        const float *block = in + o * p->reduced * p->inner;
+        float *to = out + o * p->inner;
+        for (size_t c = 0; c < p->inner; c++) {
+            to[c] = -FLT_MAX;
+        }
+        for (size_t r = 0; r < p->reduced; r++, block += p->inner) {
+            for (size_t c = 0; c < p->inner; c++) {
+                to[c] = block[c] > to[c] ? block[c] : to[c];
+            }
+        }
+    }
+}
+
+static void run_max_q8(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct reduce_params *p = step->params;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->outer, 1);
+    const ifd_q8 *in = ifd_acc_in(step, frame, 0);
+    ifd_q8 *out = ifd_acc_out(step, frame);
+    for (size_t o = range.begin; o < range.end; o++) {
+        const ifd_q8 *block = in + o * p->reduced * p->inner;
+        ifd_q8 *to = out + o * p->inner;
+        memcpy(to, block, p->inner);
+        for (size_t r = 1; r < p->reduced; r++) {
+            block += p->inner;
+            for (size_t c = 0; c < p->inner; c++) {
+                to[c] = block[c] > to[c] ? block[c] : to[c];
+            }
+        }
+    }
+}
+
 /* As LiteRT's reference kernel: the division by the count goes into the multiplier as far as 31 bits of it stay. */
 static void init_mean_q8(const struct ifd_node_view *node, struct reduce_params *p)
 {
@@ -211,8 +259,12 @@ static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
     const bool is_q8 = ifd_acc_is_q8(node->view.output[0].dtype);
     struct reduce_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
     struct ifd_acc_step *step = NULL;
-    enum ifd_code code = ifd_acc_add_step(lowering, is_q8 ? run_reduce_q8 : run_reduce_f32, p,
-                                          node->input_value, 1, node->output_value[0], &step, err);
+    const bool is_max = node->view.op == IFD_OP_REDUCE_MAX;
+    const ifd_acc_step_fn run = is_max  ? is_q8 ? run_max_q8 : run_max_f32
+                                : is_q8 ? run_reduce_q8
+                                        : run_reduce_f32;
+    enum ifd_code code =
+        ifd_acc_add_step(lowering, run, p, node->input_value, 1, node->output_value[0], &step, err);
     if (code != IFD_OK) {
         return code;
     }
@@ -220,16 +272,20 @@ static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
         return ifd_fail(err, IFD_INTERNAL, "axes that were not taken");
     }
     p->factor = node->view.op == IFD_OP_REDUCE_MEAN ? 1.0f / (float)p->reduced : 1.0f;
-    if (is_q8) {
+    if (is_q8 && !is_max) {
         init_mean_q8(&node->view, p);
         code = ifd_acc_add_work(lowering, p->inner * sizeof(int32_t), err);
     }
     lowering->step[lowering->step_count - 1].max_threads =
         (uint32_t)(p->outer * p->reduced * p->inner / 8192) + 1;
-    ifd_acc_name_step(lowering, is_q8 ? "column_sum_q8" : "column_sum_f32", 0, "%s",
-                      ifd_op_def(node->view.op)->name);
+    ifd_acc_name_step(lowering,
+                      is_max  ? ""
+                      : is_q8 ? "column_sum_q8"
+                              : "column_sum_f32",
+                      0, "%s", ifd_op_def(node->view.op)->name);
     return code;
 }
 
 const struct ifd_acc_driver ifd_acc_reduce_mean = {.takes = reduce_takes, .lower = reduce_lower};
 const struct ifd_acc_driver ifd_acc_reduce_sum = {.takes = reduce_takes, .lower = reduce_lower};
+const struct ifd_acc_driver ifd_acc_reduce_max = {.takes = reduce_takes, .lower = reduce_lower};

@@ -53,6 +53,8 @@ static struct f32_row f32_row(const struct ifd_node_view *node)
         return (struct f32_row){true, IFD_UNARY_RSQRT, 0, 0};
     case IFD_OP_EXP:
         return (struct f32_row){true, IFD_UNARY_EXP, 0, 0};
+    case IFD_OP_LOG:
+        return (struct f32_row){true, IFD_UNARY_LOG, 0, 0};
     case IFD_OP_LOGISTIC:
         return (struct f32_row){true, IFD_UNARY_LOGISTIC, 0, 0};
     case IFD_OP_TANH:

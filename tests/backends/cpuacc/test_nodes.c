@@ -1,0 +1,322 @@
+/* Single nodes of random shapes: CpuAcc computes what the reference kernels compute, on one thread and on several. */
+#include "backends/cpuacc/cpuacc.h"
+#include "engine/ir/shape.h"
+#include "inferd/op_attrs.h"
+#include "tests/support/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ROUNDS = 60, ELEMENTS = 1 << 15 };
+
+static const float scale[] = {0.05f}, scale_w[] = {0.01f, 0.02f, 0.005f, 0.03f, 0.01f, 0.02f};
+static const int32_t zero[] = {-12}, zero_w[] = {0, 0, 0, 0, 0, 0};
+static const struct ifd_quant none = {0}, quant = {scale, zero, 1, 0};
+
+struct trial {
+    struct ifd_graph *graph;
+    struct test_random random;
+    uint32_t input; /* of the graph */
+};
+
+typedef void (*build_fn)(struct trial *t); /* input, constants and one node */
+
+static int64_t pick(struct trial *t, int64_t low, int64_t high)
+{
+    return test_random_int(&t->random, low, high);
+}
+
+static uint32_t add_value(struct trial *t, enum ifd_dtype dtype, struct ifd_shape shape,
+                          struct ifd_quant how)
+{
+    struct ifd_err err = {0};
+    uint32_t value = 0;
+    const struct ifd_desc desc = {.dtype = dtype, .shape = shape, .quant = how};
+    REQUIRE_OK(ifd_graph_add_value(t->graph, "v", &desc, &value, &err), &err);
+    return value;
+}
+
+static void fill(struct trial *t, enum ifd_dtype dtype, void *data, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (dtype == IFD_F32) {
+            ((float *)data)[i] = test_random_f32(&t->random, -3, 3);
+        } else if (dtype == IFD_S32) {
+            ((int32_t *)data)[i] = (int32_t)pick(t, -2000, 2000);
+        } else {
+            ((int8_t *)data)[i] = (int8_t)pick(t, -127, 127);
+        }
+    }
+}
+
+static uint32_t constant(struct trial *t, uint32_t value, const void *data)
+{
+    struct ifd_err err = {0};
+    static int32_t made[ELEMENTS];
+    const struct ifd_desc *desc = &t->graph->value[value].desc;
+    size_t count = 0;
+    REQUIRE(ifd_shape_elements(&desc->shape, &count) && count <= ELEMENTS);
+    if (!data) {
+        fill(t, desc->dtype, made, count);
+        data = made;
+    }
+    const size_t bytes = count * ifd_dtype_bytes(desc->dtype);
+    REQUIRE_OK(ifd_graph_set_constant(t->graph, value, (struct ifd_bytes){data, bytes}, 0, &err),
+               &err);
+    return value;
+}
+
+/* Adds the node; its attributes are to be set before it is inferred. */
+static struct ifd_node *add_node(struct trial *t, enum ifd_op op, const uint32_t *input,
+                                 uint32_t count, uint32_t out)
+{
+    struct ifd_err err = {0};
+    struct ifd_node *node = NULL;
+    REQUIRE_OK(ifd_graph_add_node(t->graph, op, input, count, &out, 1, &node, &err), &err);
+    REQUIRE_OK(ifd_graph_set_io(t->graph, &t->input, 1, &out, 1, &err), &err);
+    return node;
+}
+
+static void *attrs_of(const struct ifd_node *node)
+{
+    return (void *)(uintptr_t)node->attrs;
+}
+
+static enum ifd_dtype float_or_s8(struct trial *t, struct ifd_quant *ret)
+{
+    const bool is_float = pick(t, 0, 1) != 0;
+    *ret = is_float ? none : quant;
+    return is_float ? IFD_F32 : IFD_S8;
+}
+
+/* ---- nodes ---- */
+
+static void transpose_conv(struct trial *t, bool is_float)
+{
+    const int64_t in_c = pick(t, 1, 20), out_c = pick(t, 1, 6), kh = pick(t, 1, 5);
+    const int64_t kw = pick(t, 1, 5), stride_h = pick(t, 1, 3), stride_w = pick(t, 1, 3);
+    const int64_t h = pick(t, 1, 6), w = pick(t, 1, 9), batch = pick(t, 1, 2);
+    const bool is_same = pick(t, 0, 1) != 0;
+    const int64_t extra_h = kh > stride_h ? kh - stride_h : 0;
+    const int64_t extra_w = kw > stride_w ? kw - stride_w : 0;
+    const int32_t dims[] = {(int32_t)batch, (int32_t)(h * stride_h + (is_same ? 0 : extra_h)),
+                            (int32_t)(w * stride_w + (is_same ? 0 : extra_w)), (int32_t)out_c};
+    const enum ifd_dtype dtype = is_float ? IFD_F32 : IFD_S8;
+    const struct ifd_quant weights = {scale_w, zero_w, (uint32_t)out_c, 0};
+    t->input = add_value(t, dtype, SHAPE(batch, h, w, in_c), is_float ? none : quant);
+    const uint32_t input[] = {
+        constant(t, add_value(t, IFD_S32, SHAPE(4), none), dims),
+        constant(t, add_value(t, dtype, SHAPE(out_c, kh, kw, in_c), is_float ? none : weights),
+                 NULL),
+        t->input,
+        constant(t, add_value(t, is_float ? IFD_F32 : IFD_S32, SHAPE(out_c), none), NULL),
+    };
+    struct ifd_node *node =
+        add_node(t, IFD_OP_TRANSPOSE_CONV2D, input, (uint32_t)pick(t, 3, 4),
+                 add_value(t, dtype, (struct ifd_shape){0}, is_float ? none : quant));
+    struct ifd_transpose_conv2d_attrs *attrs = attrs_of(node);
+    attrs->window.padding = is_same ? IFD_PAD_SAME : IFD_PAD_VALID;
+    attrs->window.stride_h = (int32_t)stride_h;
+    attrs->window.stride_w = (int32_t)stride_w;
+    attrs->activation = pick(t, 0, 1) ? IFD_ACT_RELU : IFD_ACT_NONE;
+}
+
+static void transpose_conv_f32(struct trial *t)
+{
+    transpose_conv(t, true);
+}
+
+static void transpose_conv_s8(struct trial *t)
+{
+    transpose_conv(t, false);
+}
+
+static void tile(struct trial *t)
+{
+    struct ifd_quant how;
+    const enum ifd_dtype dtype = float_or_s8(t, &how);
+    t->input = add_value(t, dtype, SHAPE(pick(t, 1, 3), pick(t, 1, 4), pick(t, 1, 5)), how);
+    struct ifd_node *node =
+        add_node(t, IFD_OP_TILE, &t->input, 1, add_value(t, dtype, (struct ifd_shape){0}, how));
+    struct ifd_tile_attrs *attrs = attrs_of(node);
+    attrs->repeats =
+        (struct ifd_ints){.count = 3, .value = {pick(t, 1, 3), pick(t, 1, 3), pick(t, 1, 3)}};
+}
+
+static void gather(struct trial *t)
+{
+    struct ifd_quant how;
+    const enum ifd_dtype dtype = float_or_s8(t, &how);
+    const int64_t dim[] = {pick(t, 1, 3), pick(t, 1, 7), pick(t, 1, 5)};
+    const int64_t axis = pick(t, 0, 2), batch_dims = pick(t, 0, axis > 1 ? 1 : axis);
+    int32_t index[3 * 4];
+    for (int i = 0; i < 12; i++) {
+        index[i] = (int32_t)pick(t, -dim[axis], dim[axis] - 1);
+    }
+    t->input = add_value(t, dtype, SHAPE(dim[0], dim[1], dim[2]), how);
+    const struct ifd_shape shape = batch_dims ? SHAPE(dim[0], 4) : SHAPE(2, 3);
+    const uint32_t input[] = {t->input, constant(t, add_value(t, IFD_S32, shape, none), index)};
+    struct ifd_node *node =
+        add_node(t, IFD_OP_GATHER, input, 2, add_value(t, dtype, (struct ifd_shape){0}, how));
+    struct ifd_gather_attrs *attrs = attrs_of(node);
+    attrs->axis = (int32_t)axis;
+    attrs->batch_dims = (int32_t)batch_dims;
+}
+
+static void space(struct trial *t)
+{
+    struct ifd_quant how;
+    const enum ifd_dtype dtype = float_or_s8(t, &how);
+    const bool to_deep = pick(t, 0, 1) != 0;
+    const int64_t block_h = pick(t, 1, 3), block_w = pick(t, 1, 3), h = pick(t, 1, 4);
+    const int64_t w = pick(t, 1, 4), c = pick(t, 1, 5), batch = pick(t, 1, 2);
+    const int64_t before_h = pick(t, 0, block_h - 1), before_w = pick(t, 0, block_w - 1);
+    const int64_t after_h = to_deep ? block_h - before_h : 0;
+    t->input = add_value(t, dtype,
+                         to_deep ? SHAPE(batch, h * block_h, w * block_w - before_w, c)
+                                 : SHAPE(batch * block_h * block_w, h, w, c),
+                         how);
+    struct ifd_node *node = add_node(t, to_deep ? IFD_OP_SPACE_TO_BATCH : IFD_OP_BATCH_TO_SPACE,
+                                     &t->input, 1, add_value(t, dtype, (struct ifd_shape){0}, how));
+    struct ifd_space_batch_attrs *attrs = attrs_of(node);
+    attrs->block = (struct ifd_ints){.count = 2, .value = {block_h, block_w}};
+    attrs->before = (struct ifd_ints){.count = 2, .value = {before_h, before_w}};
+    attrs->after = (struct ifd_ints){.count = 2, .value = {after_h, 0}};
+}
+
+static void reduce_max(struct trial *t)
+{
+    struct ifd_quant how;
+    const enum ifd_dtype dtype = float_or_s8(t, &how);
+    t->input = add_value(t, dtype, SHAPE(pick(t, 1, 3), pick(t, 1, 6), pick(t, 1, 40)), how);
+    struct ifd_node *node = add_node(t, IFD_OP_REDUCE_MAX, &t->input, 1,
+                                     add_value(t, dtype, (struct ifd_shape){0}, how));
+    struct ifd_reduce_attrs *attrs = attrs_of(node);
+    attrs->axes = (struct ifd_ints){.count = 1, .value = {pick(t, 0, 2)}};
+}
+
+static void cast(struct trial *t)
+{
+    static const enum ifd_dtype types[][2] = {{IFD_F32, IFD_S32},
+                                              {IFD_S32, IFD_F32},
+                                              {IFD_S32, IFD_S64},
+                                              {IFD_S8, IFD_F32},
+                                              {IFD_U8, IFD_F32}};
+    const int64_t i = pick(t, 0, 4);
+    t->input = add_value(t, types[i][0], SHAPE(pick(t, 1, 3), pick(t, 1, 99)), none);
+    (void)add_node(t, IFD_OP_CAST, &t->input, 1,
+                   add_value(t, types[i][1], (struct ifd_shape){0}, none));
+}
+
+static void log_of(struct trial *t)
+{
+    t->input = add_value(t, IFD_F32, SHAPE(pick(t, 1, 3), pick(t, 1, 99)), none);
+    (void)add_node(t, IFD_OP_LOG, &t->input, 1, add_value(t, IFD_F32, (struct ifd_shape){0}, none));
+}
+
+/* ---- comparing ---- */
+
+static void expect_near(uint64_t seed, const struct ifd_tensor *got, const uint8_t *want)
+{
+    if (got->dtype != IFD_F32) {
+        if (memcmp(got->data, want, got->bytes) != 0) {
+            (void)fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+        }
+        EXPECT(memcmp(got->data, want, got->bytes) == 0);
+        return;
+    }
+    for (size_t i = 0; i < got->bytes / sizeof(float); i++) {
+        const float x = ((const float *)got->data)[i], y = ((const float *)(const void *)want)[i];
+        const bool same = isnan(y) ? isnan(x) : isinf(y) ? x == y : fabsf(x - y) <= 1e-4f;
+        if (!same) {
+            (void)fprintf(stderr, "seed %llu, element %zu: %g, expected %g\n",
+                          (unsigned long long)seed, i, (double)x, (double)y);
+        }
+        EXPECT(same);
+    }
+}
+
+static void run(build_fn build, uint64_t seed, uint32_t threads)
+{
+    static const struct ifd_backend *const backends[] = {&ifd_backend_cpuacc};
+    static uint64_t want[ELEMENTS]; /* aligned */
+    struct ifd_err err = {0};
+    struct ifd_engine *engine = NULL;
+    struct ifd_model *model = NULL;
+    struct ifd_instance *instance = NULL;
+    const struct ifd_engine_options options = {
+        .alloc = ifd_alloc_system(), .backends = backends, .backend_count = 1, .exact = true};
+    REQUIRE_OK(ifd_engine_create(&options, &engine, &err), &err);
+    const struct ifd_model_options how = {.max_threads = threads, .no_optimize = true};
+    REQUIRE_OK(ifd_model_create(engine, &how, &model, &err), &err);
+    struct trial t = {.graph = &model->graph, .random = {.state = seed}};
+    build(&t);
+    REQUIRE_OK(ifd_graph_infer_node(t.graph, 0, &err), &err);
+    const struct ifd_desc desc = t.graph->value[t.input].desc;
+    size_t count = 0;
+    REQUIRE(ifd_shape_elements(&desc.shape, &count));
+    const size_t bytes = count * ifd_dtype_bytes(desc.dtype);
+    struct ifd_tensor x = {.dtype = desc.dtype,
+                           .shape = desc.shape,
+                           .data = ifd_acquire_tensor(ifd_alloc_system(), bytes),
+                           .bytes = bytes,
+                           .capacity = bytes + IFD_TENSOR_PAD},
+                      out = {0};
+    REQUIRE(x.data != NULL);
+    fill(&t, desc.dtype, x.data, count);
+    test_graph_interpret(t.graph, (const void *[]){x.data}, (void *[]){want});
+    REQUIRE_OK(test_model_build(model, &err), &err);
+    const uint32_t batch = ifd_model_info(model)->batch_is_free ? (uint32_t)desc.shape.dim[0] : 1;
+    REQUIRE_OK(ifd_instance_create(
+                   model, &(struct ifd_instance_options){.threads = threads, .max_batch = batch},
+                   &instance, &err),
+               &err);
+    REQUIRE_OK(ifd_instance_run(instance,
+                                &(struct ifd_io){.input = &x, .output = &out, .batch = batch}, 1,
+                                &err),
+               &err);
+    REQUIRE(out.bytes <= sizeof(want));
+    expect_near(seed, &out, (const uint8_t *)want);
+    ifd_release_tensor(ifd_alloc_system(), x.data, x.bytes);
+    ifd_instance_destroy(instance);
+    ifd_model_destroy(model);
+    ifd_engine_destroy(engine);
+}
+
+static void run_all(build_fn build)
+{
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+        run(build, seed, (uint32_t)(seed % 3) + 1);
+    }
+}
+
+#define NODE(name, build)                                                                          \
+    static void name##_equals_its_reference(void)                                                  \
+    {                                                                                              \
+        run_all(build);                                                                            \
+    }
+NODE(transpose_conv2d_of_floats, transpose_conv_f32)
+NODE(transpose_conv2d_of_8_bits, transpose_conv_s8)
+NODE(tile, tile)
+NODE(gather, gather)
+NODE(space_to_batch_and_back, space)
+NODE(reduce_max, reduce_max)
+NODE(cast, cast)
+NODE(log, log_of)
+#undef NODE
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(transpose_conv2d_of_floats_equals_its_reference),
+        T(transpose_conv2d_of_8_bits_equals_its_reference),
+        T(tile_equals_its_reference),
+        T(gather_equals_its_reference),
+        T(space_to_batch_and_back_equals_its_reference),
+        T(reduce_max_equals_its_reference),
+        T(cast_equals_its_reference),
+        T(log_equals_its_reference),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
