@@ -81,6 +81,21 @@ static enum ifd_code write_output(struct ifd_infer *infer, uint32_t index, struc
     return IFD_OK;
 }
 
+/* Of the answer's JSON. */
+static size_t usual_bytes(const struct ifd_infer *infer)
+{
+    size_t total = 1024; /* names and shapes */
+    for (uint32_t i = 0; i < infer->desc->output_count; i++) {
+        const struct ifd_output_choice *choice = &infer->choice[i];
+        const struct ifd_tensor *tensor = &infer->request.output[i];
+        if (choice->is_wanted && !choice->binary && choice->top == 0) {
+            total += ifd_tensor_json_usual(tensor->dtype,
+                                           tensor->bytes / ifd_dtype_bytes(tensor->dtype));
+        }
+    }
+    return total;
+}
+
 static enum ifd_code write_json(struct ifd_infer *infer, struct ifd_json_out *out,
                                 struct tails *tails, struct ifd_err *err)
 {
@@ -143,6 +158,7 @@ enum ifd_code ifd_infer_encode(struct ifd_infer *infer, struct ifd_err *err)
         return ifd_fail(err, IFD_NOMEM, "no memory for the answer");
     }
     ifd_json_out_init(&out, arena);
+    ifd_json_out_expect(&out, usual_bytes(infer));
     enum ifd_code code = write_json(infer, &out, &tails, err);
     if (code != IFD_OK) {
         return code;

@@ -14,6 +14,11 @@ void ifd_json_out_init(struct ifd_json_out *out, struct ifd_arena *arena)
     *out = (struct ifd_json_out){.arena = arena};
 }
 
+void ifd_json_out_expect(struct ifd_json_out *out, size_t bytes)
+{
+    out->expected_bytes = bytes;
+}
+
 static void close_chunk(struct ifd_json_out *out)
 {
     if (out->chunk_count > 0) {
@@ -35,6 +40,9 @@ char *ifd_json_room(struct ifd_json_out *out, size_t size)
     }
     close_chunk(out);
     size_t want = FIRST_CHUNK_BYTES + out->before_bytes;
+    if (out->chunk_count == 0 && want < out->expected_bytes) {
+        want = out->expected_bytes;
+    }
     want = want < size ? size : want;
     char *chunk =
         out->chunk_count < IFD_JSON_CHUNKS_MAX ? ifd_arena_take_room(out->arena, want) : NULL;

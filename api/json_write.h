@@ -17,12 +17,15 @@ struct ifd_json_out {
     uint32_t chunk_count;
     char *first, *at, *end; /* of the last chunk */
     size_t before_bytes;    /* in the chunks before it */
+    size_t expected_bytes;
     uint32_t depth;
     uint64_t has_item; /* bit by depth: a comma must come first */
     bool failed;
 };
 
 void ifd_json_out_init(struct ifd_json_out *out, struct ifd_arena *arena);
+/** Before anything is written: all of it will hardly be more than so many bytes, and gets them in one piece. */
+void ifd_json_out_expect(struct ifd_json_out *out, size_t bytes);
 
 void ifd_json_begin(struct ifd_json_out *out, char bracket);
 void ifd_json_end(struct ifd_json_out *out, char bracket);

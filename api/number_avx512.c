@@ -47,9 +47,11 @@ static inline __m512i positions(void)
                                                       0x3030303030303030, 0x3030303030303030));
 }
 
-/* The numbers at the start of text, up to most; has_sign, has_point: '-', '.' may come. */
-static inline struct block look(const char *at, const char *end, bool has_sign, bool has_point,
-                                size_t most)
+/* The numbers at the start of text, up to most; has_sign, has_point: '-', '.' may come. Inline, so that its vectors stay in
+ * registers. */
+static inline __attribute__((always_inline)) struct block look(const char *at, const char *end,
+                                                               bool has_sign, bool has_point,
+                                                               size_t most)
 {
     const uint64_t inside = end - at >= 64 ? UINT64_MAX : low_bits((uint32_t)(end - at));
     const __m512i text = _mm512_maskz_loadu_epi8(inside, at);
@@ -141,8 +143,9 @@ static inline uint64_t small_values(const struct block *block, uint8_t high, __m
            _mm512_cmpgt_epu8_mask(value, limit) | longer_than(block, 3);
 }
 
-static size_t run_bytes(const char **at, const char *end, bool is_signed, uint8_t high, uint8_t *to,
-                        size_t count)
+static inline __attribute__((always_inline)) size_t run_bytes(const char **at, const char *end,
+                                                              bool is_signed, uint8_t high,
+                                                              uint8_t *to, size_t count)
 {
     size_t i = 0;
     while (i < count) {
@@ -218,8 +221,8 @@ static void store_integers(uint8_t *to, size_t size, __mmask8 which, __m512i val
     }
 }
 
-static size_t run_wide(const char **at, const char *end, bool is_signed, uint64_t high, size_t size,
-                       uint8_t *to, size_t count)
+static inline size_t run_wide(const char **at, const char *end, bool is_signed, uint64_t high,
+                              size_t size, uint8_t *to, size_t count)
 {
     size_t i = 0;
     while (i < count) {
@@ -248,8 +251,11 @@ static size_t run_wide(const char **at, const char *end, bool is_signed, uint64_
 static size_t run_integers(const char **at, const char *end, int64_t low, int64_t high, size_t size,
                            void *to, size_t count)
 {
-    return size == 1 ? run_bytes(at, end, low < 0, (uint8_t)high, to, count)
-                     : run_wide(at, end, low < 0, (uint64_t)high, size, to, count);
+    if (size == 1) {
+        return low < 0 ? run_bytes(at, end, true, (uint8_t)high, to, count)
+                       : run_bytes(at, end, false, (uint8_t)high, to, count);
+    }
+    return run_wide(at, end, low < 0, (uint64_t)high, size, to, count);
 }
 
 /* ---- floats ---- */

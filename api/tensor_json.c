@@ -256,6 +256,25 @@ bool ifd_tensor_json_read(struct ifd_json_in *in, const char *name, enum ifd_dty
 /* Elements that are printed between two looks at the room that is left. */
 #define BLOCK_ELEMENTS ((size_t)256)
 
+/* Of a block's text, and the comma in front. */
+static size_t block_room(size_t count)
+{
+    return count * (IFD_NUMBER_TEXT_BYTES + 1) + 1;
+}
+
+size_t ifd_tensor_json_usual(enum ifd_dtype dtype, size_t count)
+{
+    /* with sign and comma; shortest floats have up to 9 and 17 digits */
+    static const uint8_t bytes[IFD_DTYPE_COUNT] = {
+        [IFD_BOOL] = 6, [IFD_U8] = 4,   [IFD_S8] = 5,   [IFD_U16] = 6,
+        [IFD_S16] = 7,  [IFD_U32] = 11, [IFD_S32] = 12, [IFD_U64] = 21,
+        [IFD_S64] = 21, [IFD_F32] = 13, [IFD_F64] = 21};
+    const size_t room = block_room(count < BLOCK_ELEMENTS ? count : BLOCK_ELEMENTS);
+    size_t total = 0;
+    return ifd_size_mul(count, bytes[dtype], &total) && ifd_size_add(total, room, &total) ? total
+                                                                                          : 0;
+}
+
 static size_t print_element(char *text, enum ifd_dtype dtype, const void *data, size_t i)
 {
     switch (dtype) {
@@ -316,7 +335,7 @@ static void write_scalars(struct ifd_json_out *out, enum ifd_dtype dtype, const 
 {
     for (size_t i = 0; i < count;) {
         size_t stop = count - i < BLOCK_ELEMENTS ? count : i + BLOCK_ELEMENTS;
-        char *first = ifd_json_room(out, (stop - i) * (IFD_NUMBER_TEXT_BYTES + 1) + 1);
+        char *first = ifd_json_room(out, block_room(stop - i));
         if (!first) {
             return;
         }

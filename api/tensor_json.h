@@ -18,6 +18,9 @@ size_t ifd_tensor_json_least(size_t count);
 bool ifd_tensor_json_read(struct ifd_json_in *in, const char *name, enum ifd_dtype dtype,
                           size_t count, void *data);
 
+/** Bytes in which count elements are written nearly always; of strings, whose length nobody knows, next to nothing. */
+size_t ifd_tensor_json_usual(enum ifd_dtype dtype, size_t count);
+
 /** Writes count elements as one flat array. */
 void ifd_tensor_json_write(struct ifd_json_out *out, enum ifd_dtype dtype, const void *data,
                            size_t count);

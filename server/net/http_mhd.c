@@ -12,7 +12,7 @@
 /* Per connection, for twice the header that is allowed: its text, what the library notes of it, and the head of the answer;
  * the rest buffers body bytes between two reads. The library clears all of it after every request, so more costs time. */
 #define CONNECTION_MEMORY_BYTES ((size_t)16384)
-/* Answers up to this size are copied together, so that head and body leave in one system call. */
+/* Answers up to this size are copied together, so that head and body leave in one system call; as one piece always does. */
 #define FLAT_ANSWER_BYTES ((size_t)16384)
 
 /* ---- running ---- */
@@ -125,8 +125,9 @@ static enum MHD_Result send_answer(struct ifd_transfer *t)
 {
     const struct ifd_http_response *r = &t->exchange.response;
     size_t total = total_bytes(r);
-    struct MHD_Response *response =
-        total <= FLAT_ANSWER_BYTES ? flat_response(t, total) : pieces_response(r);
+    struct MHD_Response *response = total <= FLAT_ANSWER_BYTES || r->piece_count == 1
+                                        ? flat_response(t, total)
+                                        : pieces_response(r);
     if (!response) {
         return MHD_NO;
     }

@@ -203,6 +203,36 @@ static void every_type_is_written(void)
     write_as(IFD_F32, (float[]){0}, 0, "[]");
 }
 
+/* Room that was announced for a tensor is enough for its widest values. */
+static void an_expected_answer_is_one_piece(void)
+{
+    static const enum ifd_dtype types[] = {IFD_BOOL, IFD_U8,  IFD_S8,  IFD_U16, IFD_S16,
+                                           IFD_U32,  IFD_S32, IFD_U64, IFD_S64, IFD_F32};
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        struct ifd_arena arena;
+        struct ifd_json_out out;
+        struct ifd_http_response response = {0};
+        const size_t bytes = ifd_dtype_bytes(types[i]), count = sizeof(data.u8) / 8;
+        const bool is_signed =
+            types[i] == IFD_S8 || types[i] == IFD_S16 || types[i] == IFD_S32 || types[i] == IFD_S64;
+        memset(&data, types[i] == IFD_BOOL || is_signed ? 0 : 0xff, sizeof(data));
+        for (size_t k = 0; k < count; k++) {
+            if (types[i] == IFD_F32) {
+                data.f32[k] = -0.012345678f;
+            } else if (is_signed) {
+                ((uint8_t *)&data)[k * bytes + bytes - 1] = 0x80; /* the least value */
+            }
+        }
+        ifd_arena_init(&arena, ifd_alloc_system(), 0);
+        ifd_json_out_init(&out, &arena);
+        ifd_json_out_expect(&out, 2 + ifd_tensor_json_usual(types[i], count));
+        ifd_tensor_json_write(&out, types[i], &data, count);
+        EXPECT(ifd_json_out_finish(&out, &response));
+        EXPECT_INT(response.piece_count, 1);
+        ifd_arena_finish(&arena);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -217,6 +247,7 @@ int main(int argc, char **argv)
         T(depth_is_bounded),
         T(long_runs_are_the_same_as_single_elements),
         T(every_type_is_written),
+        T(an_expected_answer_is_one_piece),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
