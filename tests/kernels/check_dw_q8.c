@@ -76,8 +76,8 @@ static struct problem make_problem(size_t h, size_t w, size_t channels, size_t k
     a->out_pixel_stride = channels + (size_t)check_int(0, 1) * 5;
     a->out_line_stride = a->out_w * a->out_pixel_stride + (size_t)check_int(0, 1) * 9;
     p.in_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
-    p.weight_zero = check_int(0, 3) ? 0 : check_int(-128, 127);
-    p.out_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
+    p.weight_zero = check_int(0, 2) ? 0 : check_int(0, 2) ? check_int(-128, 127) : -128;
+    p.out_zero = check_int(0, 1) ? check_int(IFD_Q8_MIN, IFD_Q8_MAX) : IFD_Q8_MIN;
     p.out_min = check_int(0, 2) ? IFD_Q8_MIN : p.out_zero;
     p.out_max = check_int(0, 2) ? IFD_Q8_MAX : check_int(p.out_min, IFD_Q8_MAX);
     p.in = check_input((h - 1) * a->in_line_stride + (w - 1) * a->in_pixel_stride + channels);
@@ -88,16 +88,18 @@ static struct problem make_problem(size_t h, size_t w, size_t channels, size_t k
     }
     for (size_t i = 0; i < p.w.bytes; i++) {
         ((int8_t *)p.w.data)[i] =
-            (int8_t)(extreme ? check_int(0, 3) ? -127 : 127 : check_int(-127, 127));
+            (int8_t)(extreme ? check_int(0, 3) ? -127 : 127 : check_int(-128, 127));
     }
     p.bias = malloc(channels * 4);
     p.multiplier = malloc(channels * 4);
     p.shift = malloc(channels * 4);
     int typical = -(int)log2(sqrt((double)(kh * kw)) * 60.0 + 1.0);
+    typical += check_int(0, 3) ? 0 : 4; /* results beyond 16 bits */
     for (size_t c = 0; c < channels; c++) {
         p.bias[c] = check_int(-9000, 9000);
         p.multiplier[c] = check_int(0, 7) ? check_int(1 << 30, INT32_MAX) : 1 << 30;
         p.shift[c] = typical + check_int(-1, 2);
+        p.shift[c] = p.shift[c] > 0 ? 0 : p.shift[c];
     }
     return p;
 }

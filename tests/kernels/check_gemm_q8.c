@@ -53,6 +53,7 @@ static ifd_q8 naive_finish(const struct problem *p, int64_t sum, size_t j)
 
 static void set_numbers(struct problem *p, bool extreme)
 {
+    const bool one_sided = extreme && p->k * p->taps < 4000 && check_int(0, 3) == 0;
     size_t w_count = p->n * p->taps * p->k;
     p->w = check_input(w_count);
     p->bias = malloc(p->n * 4);
@@ -60,20 +61,22 @@ static void set_numbers(struct problem *p, bool extreme)
     p->shift = malloc(p->n * 4);
     ifd_q8 *a = p->a.data;
     for (size_t i = 0; i < p->a_count; i++) {
-        a[i] = (ifd_q8)(extreme ? (check_int(0, 1) ? IFD_Q8_MAX : IFD_Q8_MIN)
+        a[i] = (ifd_q8)(extreme ? (!one_sided && check_int(0, 1) ? IFD_Q8_MAX : IFD_Q8_MIN)
                                 : check_int(IFD_Q8_MIN, IFD_Q8_MAX));
     }
     int8_t *w = p->w.data;
     for (size_t i = 0; i < w_count; i++) {
-        w[i] = (int8_t)(extreme ? (check_int(0, 3) ? -127 : 127) : check_int(-128, 127));
+        w[i] =
+            (int8_t)(extreme ? (one_sided || check_int(0, 3) ? -127 : 127) : check_int(-128, 127));
     }
     /* factors that bring typical sums to the output's range, and some that do not */
     int typical = -(int)log2(sqrt((double)(p->k * p->taps)) * 60.0 + 1.0);
+    const bool wild = check_int(0, 1);
     for (size_t j = 0; j < p->n; j++) {
         p->bias[j] = check_int(-20000, 20000);
         p->multiplier[j] = check_int(0, 7) ? check_int(1 << 30, INT32_MAX) : 1 << 30;
         p->shift[j] = typical + check_int(-1, 2);
-        if (check_int(0, 30) == 0) {
+        if (wild && check_int(0, 30) == 0) {
             p->shift[j] = check_int(-31, p->k * p->taps < 100 ? 2 : 0);
         }
     }
@@ -123,7 +126,7 @@ static struct problem make_problem(size_t m, size_t n, size_t k, size_t taps, in
     }
     p.in_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
     p.weight_zero = check_int(0, 3) ? 0 : check_int(-128, 127);
-    p.out_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
+    p.out_zero = check_int(0, 1) ? check_int(IFD_Q8_MIN, IFD_Q8_MAX) : IFD_Q8_MIN;
     p.out_min = check_int(0, 2) ? IFD_Q8_MIN : p.out_zero;
     p.out_max = check_int(0, 2) ? IFD_Q8_MAX : check_int(p.out_min, IFD_Q8_MAX);
     set_sums(&p);

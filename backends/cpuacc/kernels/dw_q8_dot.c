@@ -5,8 +5,8 @@
 #include "backends/cpuacc/kernels/dw_q8_neon_impl.h"
 
 enum {
-    SETS = 6,                       /* window columns of two lines */
-    WEIGHT_BYTES = SETS * 4 * BLOCK /* of a block */
+    SETS = 6,                    /* vectors of a line: window columns, halves of the channels */
+    WEIGHT_BYTES = 2 * SETS * 16 /* of a block: two lines */
 };
 
 static int fits(const struct ifd_dw_weights *weights, int32_t zero)
@@ -56,116 +56,224 @@ static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant 
                 (int8_t)(inside ? weight_at(weights, requant->weight_zero, (r - down) * 3 + kx, c)
                                 : 0);
         }
-        pack_tails(weights, requant, c0, header, (int32_t *)(void *)(w + WEIGHT_BYTES));
+        pack_tails(weights, requant, c0, (int32_t *)(void *)(w + WEIGHT_BYTES));
     }
 }
 
-/* Four rows of one column, interleaved: channels 0-3 and 4-7. */
-struct four_rows {
-    int8x16_t v[2];
+/* Where the four rows of the next column are. A row outside the image has step 0 and stays on the zero
+ * point. */
+struct cursor {
+    const int8_t *row[4];
+    size_t step[4];
 };
 
-INLINE struct four_rows load_rows(const struct line *line, int64_t x)
+INLINE struct cursor start_cursor(const struct job *job, size_t y)
 {
-    int8x16_t r[4];
-    if (x < 0 || x >= line->in_w) {
-        const int8x16_t zero = vcombine_s8(line->zero, line->zero);
-        return (struct four_rows){{zero, zero}};
-    }
-    UNROLL for (size_t i = 0; i < 4; i++)
-    {
-        r[i] = vcombine_s8(vld1_s8(line->row[i] + x * (int64_t)line->step[i]), vdup_n_s8(0));
-    }
-    int16x8_t top = vreinterpretq_s16_s8(vzip1q_s8(r[0], r[1]));
-    int16x8_t bottom = vreinterpretq_s16_s8(vzip1q_s8(r[2], r[3]));
-    return (struct four_rows){{vreinterpretq_s8_s16(vzip1q_s16(top, bottom)),
-                               vreinterpretq_s8_s16(vzip2q_s16(top, bottom))}};
-}
-
-/* One position of `lines` lines from its three columns; w[line*6 + kx*2 + half]. */
-INLINE void output_3x3(const struct line *line, const struct four_rows *a,
-                       const struct four_rows *b, const struct four_rows *c, const int8x16_t *w,
-                       size_t x, const size_t lines, const int finish)
-{
-    UNROLL for (size_t i = 0; i < lines; i++)
-    {
-        int32x4_t sum[2];
-        start_sum(line, sum);
-        UNROLL for (size_t j = 0; j < 2; j++)
-        {
-            sum[j] = vdotq_s32(sum[j], a->v[j], w[i * 6 + j]);
-            sum[j] = vdotq_s32(sum[j], b->v[j], w[i * 6 + 2 + j]);
-            sum[j] = vdotq_s32(sum[j], c->v[j], w[i * 6 + 4 + j]);
-        }
-        store(line, finish, sum, i, x);
-    }
-}
-
-/* stride 1 and 2 share columns between positions; 0 stands for any stride and dilation. */
-INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const size_t stride,
-                     const int finish)
-{
-    const struct ifd_dw_args *args = job->args;
-    const int64_t apart = stride == 0 ? (int64_t)args->dilation_x : 1;
-    const int64_t advance = stride == 0 ? (int64_t)args->stride_x : (int64_t)stride;
-    struct line line = start_line(job, y);
+    struct line line;
+    struct cursor at;
     UNROLL for (size_t r = 0; r < 4; r++)
     {
         set_row(job, &line, r,
-                (int64_t)(y * args->stride_y + r * args->dilation_y) - (int64_t)args->pad_top);
+                (int64_t)(y * job->args->stride_y + r * job->args->dilation_y) -
+                    (int64_t)job->args->pad_top);
+        at.row[r] = line.row[r];
+        at.step[r] = line.step[r];
     }
-    int8x16_t w[12];
-    UNROLL for (size_t i = 0; i < 6 * lines; i++)
+    return at;
+}
+
+/* Four rows of one column, interleaved: channels 0-3 and 4-7. */
+struct quad {
+    int8x16_t v[2];
+};
+
+/* The column that the cursor stands at; only `rows` of its rows if the fourth has no weight. What no
+ * intrinsic does: load 8 bytes and step on in one instruction. What gcc does not: fill neighbouring
+ * registers, as table lookups want them, without copies. */
+INLINE struct quad next_column(struct cursor *at, const size_t rows)
+{
+    static const uint8_t order[2][16] = {
+        {0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27},
+        {4, 12, 20, 28, 5, 13, 21, 29, 6, 14, 22, 30, 7, 15, 23, 31},
+    };
+    register int8x16_t upper __asm__("v30"), lower __asm__("v31");
+    struct quad column;
+#define LOAD(text, constraint, vector, r)                                                          \
+    __asm__(text                                                                                   \
+            : constraint(vector), "+r"(at->row[r])                                                 \
+            : "r"(at->step[r]), "m"(*(const int8_t(*)[8])at->row[r]))
+    LOAD("ld1 {%0.8b}, [%1], %2", "=w", upper, 0);
+    LOAD("ld1 {%0.d}[1], [%1], %2", "+w", upper, 1);
+    LOAD("ld1 {%0.8b}, [%1], %2", "=w", lower, 2);
+    if (rows == 4) {
+        LOAD("ld1 {%0.d}[1], [%1], %2", "+w", lower, 3);
+    }
+#undef LOAD
+    UNROLL for (size_t i = 0; i < 2; i++)
     {
-        w[i] = vld1q_s8((const int8_t *)job->weights + 16 * i);
+        __asm__("tbl %0.16b, {%1.16b, %2.16b}, %3.16b"
+                : "=w"(column.v[i])
+                : "w"(upper), "w"(lower), "w"(vld1q_u8(order[i])));
     }
-    int64_t ix = -(int64_t)args->pad_left;
-    struct four_rows column[3] = {load_rows(&line, ix), load_rows(&line, ix + apart)};
-    for (size_t x = 0; x < line.out_w; x += 3) { /* the columns take turns */
-        UNROLL for (size_t t = 0; t < 3; t++, ix += advance)
+    return column;
+}
+
+/* Column x of the image, where the cursor stands if that is inside. */
+INLINE struct quad column_at(const struct line *line, struct cursor *at, int64_t x,
+                             const size_t rows)
+{
+    if (x < 0 || x >= line->in_w) {
+        const int8x16_t zero = vcombine_s8(line->zero, line->zero);
+        return (struct quad){{zero, zero}};
+    }
+    return next_column(at, rows);
+}
+
+/* What a line is made of; usual: see store(). */
+struct weights {
+    int8x16_t v[12]; /* [line][column][half] */
+    const int32_t *bias;
+};
+
+INLINE struct weights load_weights(const struct job *job, const size_t lines)
+{
+    struct weights weights = {.bias = job->tail};
+    UNROLL for (size_t i = 0; i < SETS * lines; i++)
+    {
+        weights.v[i] = vld1q_s8((const int8_t *)job->weights + 16 * i);
+    }
+    return weights;
+}
+
+/* One instruction, where copies of registers would be two. */
+INLINE void load_biases(const int32_t *bias, int32x4_t *ret_sum)
+{
+    __asm__("ldp %q0, %q1, [%2]"
+            : "=w"(ret_sum[0]), "=w"(ret_sum[1])
+            : "r"(bias), "m"(*(const int32_t(*)[2 * 4]) bias));
+}
+
+/* One position of `lines` lines from its three columns. */
+INLINE void output_3x3(const struct line *line, struct weights *weights, const struct quad *a,
+                       const struct quad *b, const struct quad *c, int8_t *out, const size_t lines,
+                       const int usual, const int finish)
+{
+    int32x4_t sum[2][2];
+    UNROLL for (size_t i = 0; i < lines; i++)
+    {
+        const int8x16_t *w = weights->v + i * SETS;
+        load_biases(weights->bias, sum[i]);
+        UNROLL for (size_t j = 0; j < 2; j++)
         {
-            const size_t first = stride == 1 ? t : 2 * t % 3;
-            struct four_rows *a = &column[first], *b = &column[(first + 1) % 3],
-                             *c = &column[(first + 2) % 3];
-            if (x + t >= line.out_w) {
-                break;
+            sum[i][j] = vdotq_s32(sum[i][j], a->v[j], w[j]);
+            sum[i][j] = vdotq_s32(sum[i][j], b->v[j], w[2 + j]);
+            sum[i][j] = vdotq_s32(sum[i][j], c->v[j], w[4 + j]);
+        }
+    }
+    store(line, usual, finish, sum, out, lines);
+}
+
+/* Positions, counted from the left, of which no column but those of the padding's width is outside. */
+INLINE size_t inner_positions(const struct line *line, int64_t first, const size_t stride)
+{
+    const int64_t last = (line->in_w - first - 3) / (int64_t)stride;
+    if (first < -1 || line->in_w - first < 3) {
+        return 0;
+    }
+    return (size_t)last < line->out_w ? (size_t)last + 1 : line->out_w;
+}
+
+/* One line or two, of stride 1 or 2: neighbours share columns, which take turns. */
+INLINE void line_3x3(const struct job *job, const struct line *line, struct weights *weights,
+                     size_t y, const size_t lines, const size_t stride, const int usual,
+                     const int finish)
+{
+    struct cursor at = start_cursor(job, y);
+    int8_t *out = line->out + y * line->out_line;
+    int64_t ix = -(int64_t)job->args->pad_left;
+    const size_t inner = inner_positions(line, ix, stride) / 3 * 3;
+    struct quad column[3];
+    column[0] = column_at(line, &at, ix++, lines + 2);
+    if (stride == 1) {
+        column[1] = column_at(line, &at, ix++, lines + 2);
+    }
+    size_t x = 0;
+    for (; x < inner; x += 3) {
+        UNROLL for (size_t t = 0; t < 3; t++, out += line->out_pixel)
+        {
+            const size_t a = stride * t % 3, b = (a + 1) % 3, c = (a + 2) % 3;
+            if (stride == 2) {
+                column[b] = next_column(&at, lines + 2);
             }
-            if (stride == 0) {
-                *a = load_rows(&line, ix);
+            column[c] = next_column(&at, lines + 2);
+            output_3x3(line, weights, &column[a], &column[b], &column[c], out, lines, usual,
+                       finish);
+        }
+    }
+    ix += (int64_t)(stride * inner);
+    for (; x < line->out_w; x++, out += line->out_pixel) {
+        if (stride == 2) {
+            column[1] = column_at(line, &at, ix++, lines + 2);
+        }
+        column[2] = column_at(line, &at, ix++, lines + 2);
+        output_3x3(line, weights, &column[0], &column[1], &column[2], out, lines, usual, finish);
+        column[0] = column[stride];
+        column[1] = column[2];
+    }
+}
+
+/* Lines y .. y_end-1, by twos where the stride is 1. */
+INLINE void lines_3x3(const struct job *job, size_t y, size_t y_end, const size_t stride,
+                      const int usual, const int finish)
+{
+    const struct line line = start_line(job, 0);
+    struct weights weights = load_weights(job, stride == 1 ? 2 : 1);
+    for (; stride == 1 && y + 1 < y_end; y += 2) {
+        line_3x3(job, &line, &weights, y, 2, stride, usual, finish);
+    }
+    for (; y < y_end; y++) {
+        line_3x3(job, &line, &weights, y, 1, stride, usual, finish);
+    }
+}
+
+/* Any stride and dilation. */
+static void lines_any(const struct job *job)
+{
+    const struct ifd_dw_args *args = job->args;
+    const struct line line = start_line(job, 0);
+    struct weights weights = load_weights(job, 1);
+    for (size_t y = args->y_begin; y < args->y_end; y++) {
+        const struct cursor start = start_cursor(job, y);
+        for (size_t x = 0; x < line.out_w; x++) {
+            struct quad column[3];
+            for (size_t kx = 0; kx < 3; kx++) {
+                const int64_t ix =
+                    (int64_t)(x * args->stride_x + kx * args->dilation_x) - (int64_t)args->pad_left;
+                struct cursor at = start;
+                for (size_t r = 0; r < 4; r++) {
+                    at.row[r] += ix * (int64_t)at.step[r];
+                }
+                column[kx] = column_at(&line, &at, ix, 3);
             }
-            if (stride != 1) {
-                *b = load_rows(&line, ix + apart);
-            }
-            *c = load_rows(&line, ix + 2 * apart);
-            output_3x3(&line, a, b, c, w, x + t, lines, finish);
+            output_3x3(&line, &weights, &column[0], &column[1], &column[2],
+                       line.out + y * line.out_line + x * line.out_pixel, 1, 0, line.finish);
         }
     }
 }
 
-LINE_BY_FINISH(line_two, line_3x3, 2, 1)
-LINE_BY_FINISH(line_one, line_3x3, 1, 1)
-LINE_BY_FINISH(line_strided, line_3x3, 1, 2)
-
-static void line_any(const struct job *job, size_t y)
-{
-    line_3x3(job, y, 1, 0, job->header->private_[IFD_PACKED_FINISH]);
-}
+LINES_BY_FINISH(lines_dense, lines_3x3, 1)
+LINES_BY_FINISH(lines_strided, lines_3x3, 2)
 
 static void run_block(const struct job *job)
 {
     const struct ifd_dw_args *args = job->args;
-    int dense = args->dilation_x == 1 && args->dilation_y == 1;
-    for (size_t y = args->y_begin; y < args->y_end;) {
-        if (dense && args->stride_x == 1 && args->stride_y == 1 && y + 1 < args->y_end) {
-            line_two(job, y);
-            y += 2;
-        } else if (dense && args->stride_x == 1) {
-            line_one(job, y++);
-        } else if (dense && args->stride_x == 2) {
-            line_strided(job, y++);
-        } else {
-            line_any(job, y++);
-        }
+    const int is_dense = args->dilation_x * args->dilation_y == 1;
+    if (is_dense && args->stride_x == 1 && args->stride_y == 1) {
+        lines_dense(job);
+    } else if (is_dense && args->stride_x == 2) {
+        lines_strided(job);
+    } else {
+        lines_any(job);
     }
 }
 

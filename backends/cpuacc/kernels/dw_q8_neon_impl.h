@@ -27,7 +27,7 @@ static int weight_at(const struct ifd_dw_weights *weights, int32_t zero, size_t 
 }
 
 static void pack_tails(const struct ifd_dw_weights *weights, const struct ifd_requant *requant,
-                       size_t c0, struct ifd_packed *header, int32_t *tail)
+                       size_t c0, int32_t *tail)
 {
     for (size_t slot = 0; slot < BLOCK; slot++) {
         size_t c = c0 + slot;
@@ -39,7 +39,22 @@ static void pack_tails(const struct ifd_dw_weights *weights, const struct ifd_re
         ifd_pack_tail(requant, c, weights->channels, (int32_t)(bias - requant->in_zero * sum),
                       BLOCK, slot, tail);
     }
-    neon_tail(requant, BLOCK, header, tail);
+    neon_tail(requant, BLOCK, tail);
+}
+
+static int all_small(const struct ifd_dw_weights *weights, const struct ifd_requant *requant)
+{
+    for (size_t c = 0; c < weights->channels; c++) {
+        int64_t sum = 0;
+        for (size_t t = 0; t < weights->kh * weights->kw; t++) {
+            const int w = weight_at(weights, requant->weight_zero, t, c);
+            sum += w < 0 ? -w : w;
+        }
+        if (!is_small(requant, c, sum)) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
 static void pack_header(const struct ifd_dw_weights *weights, const struct ifd_requant *requant,
@@ -53,6 +68,7 @@ static void pack_header(const struct ifd_dw_weights *weights, const struct ifd_r
                                   .mr = 2,
                                   .block_bytes = (uint32_t)block_bytes};
     ifd_pack_header(requant, header);
+    header->private_[IFD_PACKED_FINISH] = neon_finish(requant, all_small(weights, requant));
     header->private_[IFD_PACKED_KH] = (int32_t)weights->kh;
     header->private_[IFD_PACKED_KW] = (int32_t)weights->kw;
 }
@@ -74,7 +90,7 @@ static void wide_pack(const struct ifd_dw_weights *weights, const struct ifd_req
         for (size_t i = 0; i < taps * BLOCK; i++) {
             w[i] = (int16_t)weight_at(weights, requant->weight_zero, i / BLOCK, c0 + i % BLOCK);
         }
-        pack_tails(weights, requant, c0, dst, (int32_t *)(void *)(w + taps * BLOCK));
+        pack_tails(weights, requant, c0, (int32_t *)(void *)(w + taps * BLOCK));
     }
 }
 
@@ -148,14 +164,33 @@ INLINE int8x8_t load_pixel(const struct line *line, size_t r, int64_t x)
     return vld1_s8(line->row[r] + x * (int64_t)line->step[r]);
 }
 
-/* Scales, packs and stores the 8 sums of one position of line i; finish is line->finish, a constant
- * where it pays. */
-INLINE void store(const struct line *line, const int finish, int32x4_t *sum, size_t i, size_t x)
+/* Scales, packs and stores the 8 sums of one position of one or two lines; finish is line->finish.
+ * usual: it is a constant, all channels of the block count, and bounds are the type's. */
+INLINE void store(const struct line *line, const int usual, const int finish,
+                  const int32x4_t sum[][2], int8_t *out, const size_t lines)
 {
-    sum[0] = scale_sums(finish, &line->factors[0], sum[0]);
-    sum[1] = scale_sums(finish, &line->factors[1], sum[1]);
-    int8_t *out = line->out + i * line->out_line + x * line->out_pixel;
-    store_8(pack_8(sum[0], sum[1], &line->bounds), line->channels, out);
+    const struct bounds *bounds = &line->bounds;
+    int16x8_t words[2];
+    UNROLL for (size_t i = 0; i < lines; i++)
+    {
+        words[i] = narrow_32(finish, scale_sums(finish, &line->factors[0], sum[i][0]),
+                             scale_sums(finish, &line->factors[1], sum[i][1]));
+    }
+    if (usual && lines == 2) {
+        const int8x16_t bytes = narrow_16(finish, words[0], words[1], bounds->zero);
+        vst1_s8(out, vget_low_s8(bytes));
+        vst1_s8(out + line->out_line, vget_high_s8(bytes));
+        return;
+    }
+    UNROLL for (size_t i = 0; i < lines; i++, out += line->out_line)
+    {
+        const int8x8_t bytes = narrow_8(finish, words[i], bounds->zero);
+        if (usual) {
+            vst1_s8(out, bytes);
+        } else {
+            store_8(vmin_s8(vmax_s8(bytes, bounds->min), bounds->max), line->channels, out);
+        }
+    }
 }
 
 INLINE void start_sum(const struct line *line, int32x4_t *sum)
@@ -210,7 +245,7 @@ INLINE void add_column(int32x4_t sum[][2], const struct column *column, const in
 
 /* One or two output lines with stride 1, or one with stride 2: sums of three positions are open. */
 INLINE void wide_line_3x3(const struct job *job, size_t y, const size_t lines, const size_t stride,
-                          const int finish)
+                          const int usual, const int finish)
 {
     struct line line = start_line(job, y);
     UNROLL for (size_t r = 0; r < lines + 2; r++)
@@ -252,9 +287,9 @@ INLINE void wide_line_3x3(const struct job *job, size_t y, const size_t lines, c
             add_column(b, &c, w, 1, lines);
         }
         add_column(next, &c, w, 0, lines);
+        store(&line, usual, finish, a, line.out + x * line.out_pixel, lines);
         UNROLL for (size_t i = 0; i < lines; i++)
         {
-            store(&line, finish, a[i], i, x);
             UNROLL for (size_t j = 0; j < 2; j++)
             {
                 a[i][j] = stride == 1 ? b[i][j] : next[i][j];
@@ -264,60 +299,76 @@ INLINE void wide_line_3x3(const struct job *job, size_t y, const size_t lines, c
     }
 }
 
-/* A line function NAME with `finish` a constant in the usual cases. */
-#define LINE_BY_FINISH(name, line, ...)                                                            \
-    static void name(const struct job *job, size_t y)                                              \
+/* Lines y .. y_end-1, by twos where the stride is 1. */
+INLINE void wide_lines_3x3(const struct job *job, size_t y, size_t y_end, const size_t stride,
+                           const int usual, const int finish)
+{
+    for (; stride == 1 && y + 1 < y_end; y += 2) {
+        wide_line_3x3(job, y, 2, stride, usual, finish);
+    }
+    for (; y < y_end; y++) {
+        wide_line_3x3(job, y, 1, stride, usual, finish);
+    }
+}
+
+static int is_unbounded(const struct ifd_packed *header)
+{
+    return header->private_[IFD_PACKED_OUT_MIN] == INT8_MIN &&
+           header->private_[IFD_PACKED_OUT_MAX] == INT8_MAX;
+}
+
+/* A function NAME of lines with `usual` and `finish` constants in the usual cases. */
+#define LINES_BY_FINISH(name, lines, stride)                                                       \
+    static void name(const struct job *job)                                                        \
     {                                                                                              \
+        const size_t y = job->args->y_begin, y_end = job->args->y_end;                             \
         const int finish = job->header->private_[IFD_PACKED_FINISH];                               \
-        if (finish == IFD_FINISH_EXACT) {                                                          \
-            line(job, y, __VA_ARGS__, IFD_FINISH_EXACT);                                           \
-        } else if (finish == IFD_FINISH_EXACT_SIGN) {                                              \
-            line(job, y, __VA_ARGS__, IFD_FINISH_EXACT_SIGN);                                      \
+        const int usual = job->channels == BLOCK && is_unbounded(job->header);                     \
+        if (usual && finish == NEON_FINISH_RELU) {                                                 \
+            lines(job, y, y_end, stride, 1, NEON_FINISH_RELU);                                     \
+        } else if (usual && finish == NEON_FINISH_LINEAR) {                                        \
+            lines(job, y, y_end, stride, 1, NEON_FINISH_LINEAR);                                   \
         } else {                                                                                   \
-            line(job, y, __VA_ARGS__, finish);                                                     \
+            lines(job, y, y_end, stride, 0, finish);                                               \
         }                                                                                          \
     }
-LINE_BY_FINISH(wide_line_3x3_two, wide_line_3x3, 2, 1)
-LINE_BY_FINISH(wide_line_3x3_one, wide_line_3x3, 1, 1)
-LINE_BY_FINISH(wide_line_3x3_strided, wide_line_3x3, 1, 2)
+LINES_BY_FINISH(wide_dense, wide_lines_3x3, 1)
+LINES_BY_FINISH(wide_strided, wide_lines_3x3, 2)
 
 /* Any window, tap by tap. */
-static void wide_line_any(const struct job *job, size_t y)
+static void wide_any(const struct job *job)
 {
     const struct ifd_dw_args *args = job->args;
-    struct line line = start_line(job, y);
-    for (size_t x = 0; x < line.out_w; x++) {
-        const int16_t *w = job->weights;
-        int32x4_t sum[2];
-        start_sum(&line, sum);
-        for (size_t ky = 0; ky < job->kh; ky++) {
-            set_row(job, &line, 0,
-                    (int64_t)(y * args->stride_y + ky * args->dilation_y) - (int64_t)args->pad_top);
-            for (size_t kx = 0; kx < job->kw; kx++, w += BLOCK) {
-                int64_t ix =
-                    (int64_t)(x * args->stride_x + kx * args->dilation_x) - (int64_t)args->pad_left;
-                add_tap(sum, vmovl_s8(load_pixel(&line, 0, ix)), vld1q_s16(w));
+    for (size_t y = args->y_begin; y < args->y_end; y++) {
+        struct line line = start_line(job, y);
+        for (size_t x = 0; x < line.out_w; x++) {
+            const int16_t *w = job->weights;
+            int32x4_t sum[1][2];
+            start_sum(&line, sum[0]);
+            for (size_t ky = 0; ky < job->kh; ky++) {
+                const size_t iy = y * args->stride_y + ky * args->dilation_y;
+                set_row(job, &line, 0, (int64_t)iy - (int64_t)args->pad_top);
+                for (size_t kx = 0; kx < job->kw; kx++, w += BLOCK) {
+                    const size_t ix = x * args->stride_x + kx * args->dilation_x;
+                    const int8x8_t a = load_pixel(&line, 0, (int64_t)ix - (int64_t)args->pad_left);
+                    add_tap(sum[0], vmovl_s8(a), vld1q_s16(w));
+                }
             }
+            store(&line, 0, line.finish, sum, line.out + x * line.out_pixel, 1);
         }
-        store(&line, line.finish, sum, 0, x);
     }
 }
 
 static void wide_run_block(const struct job *job)
 {
     const struct ifd_dw_args *args = job->args;
-    int rolls = job->kh == 3 && job->kw == 3 && args->dilation_x == 1 && args->dilation_y == 1;
-    for (size_t y = args->y_begin; y < args->y_end;) {
-        if (rolls && args->stride_x == 1 && args->stride_y == 1 && y + 1 < args->y_end) {
-            wide_line_3x3_two(job, y);
-            y += 2;
-        } else if (rolls && args->stride_x == 1) {
-            wide_line_3x3_one(job, y++);
-        } else if (rolls && args->stride_x == 2) {
-            wide_line_3x3_strided(job, y++);
-        } else {
-            wide_line_any(job, y++);
-        }
+    const int rolls = job->kh == 3 && job->kw == 3 && args->dilation_x * args->dilation_y == 1;
+    if (rolls && args->stride_x == 1 && args->stride_y == 1) {
+        wide_dense(job);
+    } else if (rolls && args->stride_x == 2) {
+        wide_strided(job);
+    } else {
+        wide_any(job);
     }
 }
 

@@ -8,18 +8,20 @@
  *
  * A block with fewer channels left packs 2 or 4 neighbouring pixels into the 64 lanes instead.
  *
- * Weights that have nine bits without their zero point are the sum of two of eight, in those blocks that have any. */
+ * Weights that have nine bits without their zero point are the sum of two of eight, 255 of three, in those blocks that have
+ * any. */
 #include "backends/cpuacc/kernels/finish_avx512.h"
 
 enum { BLOCK = 64, VECTORS = 4 };
 
 /* Interleaved weights of a block, four vectors a window column and group of four rows; of 3x3 windows then once more for
- * the second line. A wide block has the second halves of its weights behind all of that. Then the tail, and at its end, in
- * 64 bytes, whether the block is wide. */
+ * the second line. A wide block has the further parts of its weights behind all of that. Then the tail, and at its end, in
+ * 64 bytes, in how many parts the weights are. */
 enum {
     PRIVATE_WEIGHTS = IFD_PACKED_TAIL_OFFSET, /* bytes before a tail */
-    FLAG = IFD_TAIL_ROWS * BLOCK,             /* where in a tail */
-    TAIL_BYTES = 4 * FLAG + BLOCK
+    PARTS = IFD_TAIL_ROWS * BLOCK,            /* where in a tail */
+    PARTS_MAX = 3,
+    TAIL_BYTES = 4 * PARTS + BLOCK
 };
 
 static int is_3x3(size_t kh, size_t kw)
@@ -27,16 +29,17 @@ static int is_3x3(size_t kh, size_t kw)
     return kh == 3 && kw == 3;
 }
 
-static size_t weight_bytes(size_t kh, size_t kw, int wide)
+/* Of one part. */
+static size_t weight_bytes(size_t kh, size_t kw)
 {
     size_t columns = is_3x3(kh, kw) ? 6 : kw * ((kh + 3) / 4);
-    return (wide ? 2 : 1) * columns * VECTORS * BLOCK;
+    return columns * VECTORS * BLOCK;
 }
 
 static size_t packed_bytes(size_t channels, size_t kh, size_t kw)
 {
     return IFD_PACKED_HEADER +
-           (channels + BLOCK - 1) / BLOCK * (weight_bytes(kh, kw, 1) + TAIL_BYTES);
+           (channels + BLOCK - 1) / BLOCK * (PARTS_MAX * weight_bytes(kh, kw) + TAIL_BYTES);
 }
 
 /* Weight of channel c at (ky, kx) without its zero point; 0 outside window and channels. */
@@ -49,25 +52,27 @@ static int weight_at(const struct ifd_dw_weights *weights, int32_t zero, size_t 
     return ((const int8_t *)weights->w)[(ky * weights->kw + kx) * weights->stride_tap + c] - zero;
 }
 
-/* Has a block of channels weights of nine bits? */
-static int needs_two(const struct ifd_dw_weights *weights, int32_t zero, size_t c0)
+/* Of a weight, the part that goes into the first, second or third s8 weight. */
+static int part_of(int w, int part)
 {
+    const int first = w < -127 ? -127 : w > 127 ? 127 : w;
+    const int second = w - first > 127 ? 127 : w - first;
+    return part == 0 ? first : part == 1 ? second : w - first - second;
+}
+
+/* In how many parts the weights of a block of channels are. */
+static int count_parts(const struct ifd_dw_weights *weights, int32_t zero, size_t c0)
+{
+    int parts = 1;
     for (size_t t = 0; zero != 0 && t < weights->kh * weights->kw; t++) {
         for (size_t c = c0; c < c0 + BLOCK; c++) {
             int w = weight_at(weights, zero, t / weights->kw, t % weights->kw, c);
             if (w < -128 || w > 127) {
-                return 1;
+                parts = part_of(w, 2) ? PARTS_MAX : parts > 2 ? parts : 2;
             }
         }
     }
-    return 0;
-}
-
-/* The part of w that goes into the first (0) or second (1) of two s8 weights. */
-static int8_t half_of(int w, int second)
-{
-    int first = w < -127 ? -127 : w > 127 ? 127 : w;
-    return (int8_t)(second ? w - first : first);
+    return parts;
 }
 
 /* Four vectors of one window column: rows ky0 .. ky0+3 shifted down by `down` bytes. */
@@ -79,7 +84,7 @@ static void pack_column(const struct ifd_dw_weights *weights, int32_t zero, size
             size_t c = c0 + l / 4 * 16 + j * 4 + l % 4;
             for (size_t r = 0; r < 4; r++) {
                 int w = r < down ? 0 : weight_at(weights, zero, ky0 + r - down, kx, c);
-                dst[j * BLOCK + l * 4 + r] = part < 0 ? (int8_t)w : half_of(w, part);
+                dst[j * BLOCK + l * 4 + r] = (int8_t)(part < 0 ? w : part_of(w, part));
             }
         }
     }
@@ -96,7 +101,7 @@ static int32_t folded_bias(const struct ifd_dw_weights *weights, const struct if
     return (int32_t)(bias - requant->in_zero * sum);
 }
 
-/* All window columns of a block, of one part as pack_column() has it. */
+/* All window columns of a block, of one part, or (-1) of weights that need no parts. */
 static void pack_part(const struct ifd_dw_weights *weights, int32_t zero, size_t c0, int part,
                       int8_t *w)
 {
@@ -114,11 +119,13 @@ static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant 
 {
     struct ifd_packed *header = dst;
     const int32_t zero = requant->weight_zero;
-    int any_wide = 0;
+    int most = 1;
     for (size_t c0 = 0; c0 < weights->channels; c0 += BLOCK) {
-        any_wide = any_wide || needs_two(weights, zero, c0);
+        const int parts = count_parts(weights, zero, c0);
+        most = parts > most ? parts : most;
     }
-    const size_t bytes = weight_bytes(weights->kh, weights->kw, any_wide);
+    const size_t part_bytes = weight_bytes(weights->kh, weights->kw);
+    const size_t bytes = (size_t)most * part_bytes;
     *header =
         (struct ifd_packed){.bytes = packed_bytes(weights->channels, weights->kh, weights->kw),
                             .n = (uint32_t)weights->channels,
@@ -134,18 +141,17 @@ static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant 
     int8_t *w = (int8_t *)dst + IFD_PACKED_HEADER;
     for (size_t c0 = 0; c0 < weights->channels; c0 += BLOCK, w += header->block_bytes) {
         int32_t *tail = (int32_t *)(void *)(w + bytes);
-        const int wide = needs_two(weights, zero, c0);
+        const int parts = count_parts(weights, zero, c0);
         __builtin_memset(w, 0, header->block_bytes);
-        pack_part(weights, zero, c0, wide ? 0 : -1, w);
-        if (wide) {
-            pack_part(weights, zero, c0, 1, w + bytes / 2);
+        for (int part = 0; part < parts; part++) {
+            pack_part(weights, zero, c0, parts == 1 ? -1 : part, w + (size_t)part * part_bytes);
         }
         for (size_t slot = 0; slot < BLOCK; slot++) {
             size_t j = slot / 16, l = slot % 16, c = c0 + l / 4 * 16 + j * 4 + l % 4;
             ifd_pack_tail(requant, c, weights->channels, folded_bias(weights, requant, c), BLOCK,
                           slot, tail);
         }
-        tail[FLAG] = wide;
+        tail[PARTS] = parts;
     }
     const size_t used = (size_t)(w - (int8_t *)dst);
     __builtin_memset(w, 0, header->bytes - used);
@@ -342,6 +348,7 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
     UNROLL for (size_t i = 0; i < lines; i++)
     {
         const int8_t *w = line->weights + i * 3 * VECTORS * BLOCK;
+        const size_t parts = (size_t)line->tail[PARTS];
         __m512i sum[2 * VECTORS];
         UNROLL for (size_t p = 0; p < count; p++)
         {
@@ -357,8 +364,8 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
                     sum[p * VECTORS + j] =
                         dot4(sum[p * VECTORS + j], column[p * shift + kx].v[j], wv);
                 }
-                if (wide) {
-                    wv = load_repeated(w + ((6 + kx) * VECTORS + j) * BLOCK, pixels);
+                for (size_t part = 1; wide && part < parts; part++) {
+                    wv = load_repeated(w + ((6 * part + kx) * VECTORS + j) * BLOCK, pixels);
                     UNROLL for (size_t p = 0; p < count; p++)
                     {
                         sum[p * VECTORS + j] =
@@ -432,10 +439,10 @@ INLINE void positions_any(const struct job *job, const struct line *line, size_t
                           const size_t count)
 {
     const struct ifd_dw_args *args = job->args;
-    const size_t parts = job->tail[FLAG] ? 2 : 1;
-    const size_t half = (size_t)job->header->private_[PRIVATE_WEIGHTS] / 2;
+    const size_t parts = (size_t)job->tail[PARTS];
     const size_t kw = (size_t)job->header->private_[IFD_PACKED_KW];
-    const size_t groups = ((size_t)job->header->private_[IFD_PACKED_KH] + 3) / 4;
+    const size_t kh = (size_t)job->header->private_[IFD_PACKED_KH], groups = (kh + 3) / 4;
+    const size_t part_bytes = weight_bytes(kh, kw);
     const size_t apart = args->stride_x * groups * VECTORS;
     const int8_t *w = line->weights;
     __m512i sum[2 * VECTORS];
@@ -450,7 +457,7 @@ INLINE void positions_any(const struct job *job, const struct line *line, size_t
             for (size_t part = 0; part < parts; part++) {
                 UNROLL for (size_t j = 0; j < VECTORS; j++)
                 {
-                    const __m512i wv = _mm512_load_si512(w + part * half + j * BLOCK);
+                    const __m512i wv = _mm512_load_si512(w + part * part_bytes + j * BLOCK);
                     UNROLL for (size_t p = 0; p < count; p++)
                     {
                         sum[p * VECTORS + j] = dot4(sum[p * VECTORS + j], v[p * apart + j], wv);
@@ -500,7 +507,7 @@ static void line_any(const struct job *job, size_t y)
 #define LINE(lines, stride, pixels)                                                                \
     static void line_##lines##_s##stride##_p##pixels(const struct job *job, size_t y)              \
     {                                                                                              \
-        if (job->tail[FLAG]) {                                                                     \
+        if (job->tail[PARTS] > 1) {                                                                \
             line_3x3(job, y, lines, stride, pixels, 1);                                            \
         } else {                                                                                   \
             line_3x3(job, y, lines, stride, pixels, 0);                                            \

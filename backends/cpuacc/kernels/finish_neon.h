@@ -13,25 +13,44 @@ struct factors {
     int32x4_t multiplier, left, right;
 };
 
-/* One more way to finish: double rounding of factors of 1 and more. */
-enum { NEON_FINISH_LEFT = IFD_FINISH_NONE + 1 };
+/* More ways to finish: double rounding where no result, before its zero point, takes more than 16 bits,
+ * and no factor is 1/2 or more.
+ *   RELU    the zero point is the smallest number, so that negative results are clamped.
+ *   LINEAR  any other. */
+enum { NEON_FINISH_RELU = IFD_FINISH_NONE + 1, NEON_FINISH_LINEAR };
 
-/* Sets the shifts of a tail as the instructions want them, and the way to finish in the header. */
-static void neon_tail(const struct ifd_requant *requant, size_t width, struct ifd_packed *header,
-                      int32_t *tail)
+/* Whether that holds for channel c, whose weights without their zero point are `magnitude` in sum. */
+static int is_small(const struct ifd_requant *requant, size_t c, int64_t magnitude)
+{
+    const int64_t bias = requant->bias ? requant->bias[c] : 0;
+    const int64_t sum = 255 * magnitude + (bias < 0 ? -bias : bias);
+    return requant->shift[c] < 0 && sum < 1 << 29 &&
+           sum * requant->multiplier[c] >> (31 - requant->shift[c]) < INT16_MAX;
+}
+
+/* The way to finish; small: is_small() of all channels. */
+static int32_t neon_finish(const struct ifd_requant *requant, int small)
+{
+    if (requant->round == IFD_ROUND_NONE) {
+        return (int32_t)IFD_FINISH_NONE;
+    }
+    if (requant->round != IFD_ROUND_DOUBLE) {
+        return (int32_t)IFD_FINISH_FAST;
+    }
+    return !small                          ? (int32_t)IFD_FINISH_EXACT_SIGN
+           : requant->out_zero == INT8_MIN ? (int32_t)NEON_FINISH_RELU
+                                           : (int32_t)NEON_FINISH_LINEAR;
+}
+
+/* Sets the shifts of a tail as the instructions want them. */
+static void neon_tail(const struct ifd_requant *requant, size_t width, int32_t *tail)
 {
     int32_t *left = tail + IFD_TAIL_LEFT * width, *right = tail + IFD_TAIL_RIGHT * width;
-    int32_t *finish = &header->private_[IFD_PACKED_FINISH];
-    if (requant->round == IFD_ROUND_NONE) {
-        return;
-    }
     const int single = requant->round != IFD_ROUND_DOUBLE;
-    *finish = single ? (int32_t)IFD_FINISH_FAST : *finish;
-    for (size_t i = 0; i < width; i++) {
+    for (size_t i = 0; i < width && requant->round != IFD_ROUND_NONE; i++) {
         /* the doubling multiply supplies one of the left shifts, or two where it rounds */
         left[i] -= single ? 1 : 2;
         right[i] = single ? -right[i] : 1 - right[i];
-        *finish = !single && left[i] > 0 ? (int32_t)NEON_FINISH_LEFT : *finish;
     }
 }
 
@@ -44,16 +63,16 @@ INLINE struct factors load_factors(const int32_t *tail, size_t width)
 }
 
 /* A doubling multiply that rounds is LiteRT's first rounding. Its second one, halves away from zero,
- * is a rounding shift; of negative numbers less one, unless they are not shifted at all, and unless
- * the clamp takes negative numbers anyway. finish: header's, a constant where it pays. */
+ * is a rounding shift; of negative numbers less one, unless they are not shifted at all. finish: header's,
+ * a constant where it pays. */
 INLINE int32x4_t scale_sums(const int finish, const struct factors *f, int32x4_t sum)
 {
-    if (finish == IFD_FINISH_EXACT) {
+    if (finish == NEON_FINISH_RELU) {
         return vrshlq_s32(vqrdmulhq_s32(sum, f->multiplier), f->right);
     }
-    if (finish == IFD_FINISH_EXACT_SIGN) {
+    if (finish == NEON_FINISH_LINEAR) {
         const int32x4_t y = vqrdmulhq_s32(sum, f->multiplier);
-        return vrshlq_s32(vsraq_n_s32(y, vandq_s32(y, f->right), 31), f->right);
+        return vrshlq_s32(vsraq_n_s32(y, y, 31), f->right);
     }
     sum = vshlq_s32(sum, f->left);
     if (finish == IFD_FINISH_FAST) {
@@ -76,30 +95,39 @@ INLINE struct bounds load_bounds(const struct ifd_packed *header)
                            vdup_n_s8((int8_t)header->private_[IFD_PACKED_OUT_MAX])};
 }
 
-/* Two vectors of 32 bits in one of 16, two of 16 in one of 8. */
-INLINE int16x8_t narrow_32(int32x4_t lo, int32x4_t hi)
+/* Two vectors of scaled sums in one of 16 bits. */
+INLINE int16x8_t narrow_32(const int finish, int32x4_t lo, int32x4_t hi)
 {
+    const int small = finish == NEON_FINISH_RELU || finish == NEON_FINISH_LINEAR;
 #if defined(__aarch64__)
-    return vqmovn_high_s32(vqmovn_s32(lo), hi);
+    return small ? vuzp1q_s16(vreinterpretq_s16_s32(lo), vreinterpretq_s16_s32(hi))
+                 : vqmovn_high_s32(vqmovn_s32(lo), hi);
 #else
-    return vcombine_s16(vqmovn_s32(lo), vqmovn_s32(hi));
+    return small ? vcombine_s16(vmovn_s32(lo), vmovn_s32(hi))
+                 : vcombine_s16(vqmovn_s32(lo), vqmovn_s32(hi));
 #endif
 }
 
-INLINE int8x16_t narrow_16(int16x8_t lo, int16x8_t hi)
+/* Eight or sixteen of those in 8 bits, with the zero point, which is the same in all lanes. */
+INLINE int8x8_t narrow_8(const int finish, int16x8_t x, int16x8_t zero)
 {
-#if defined(__aarch64__)
-    return vqmovn_high_s16(vqmovn_s16(lo), hi);
-#else
-    return vcombine_s8(vqmovn_s16(lo), vqmovn_s16(hi));
-#endif
+    if (finish == NEON_FINISH_RELU) { /* unsigned numbers less 128 */
+        return vreinterpret_s8_u8(veor_u8(vqmovun_s16(x), vdup_n_u8(0x80)));
+    }
+    return vqmovn_s16(vqaddq_s16(x, zero));
 }
 
-INLINE int8x8_t pack_8(int32x4_t lo, int32x4_t hi, const struct bounds *bounds)
+INLINE int8x16_t narrow_16(const int finish, int16x8_t lo, int16x8_t hi, int16x8_t zero)
 {
-    const int16x8_t words = narrow_32(lo, hi);
-    int8x8_t bytes = vqmovn_s16(vqaddq_s16(words, bounds->zero));
-    return vmin_s8(vmax_s8(bytes, bounds->min), bounds->max);
+#if defined(__aarch64__)
+    if (finish == NEON_FINISH_RELU) {
+        const uint8x16_t bytes = vqmovun_high_s16(vqmovun_s16(lo), hi);
+        return vreinterpretq_s8_u8(veorq_u8(bytes, vdupq_n_u8(0x80)));
+    }
+    return vqmovn_high_s16(vqmovn_s16(vqaddq_s16(lo, zero)), vqaddq_s16(hi, zero));
+#else
+    return vcombine_s8(narrow_8(finish, lo, zero), narrow_8(finish, hi, zero));
+#endif
 }
 
 INLINE void store_8(int8x8_t bytes, size_t columns, int8_t *out)

@@ -9,27 +9,25 @@
 INLINE const int8_t *step(const int8_t *w, const int8x16_t *a, const size_t mr, const size_t nv,
                           int32x4_t SUMS)
 {
-    UNROLL for (size_t j = 0; j < 2 * nv; j += 2) /* one instruction loads two vectors */
+    UNROLL for (size_t j = 0; j < 2 * nv; j += 2)
     {
-        const int8x16_t first = vld1q_s8(w + 16 * j), second = vld1q_s8(w + 16 * j + 16);
-        UNROLL for (size_t i = 0; i < GROUPS(mr); i++)
+        int8x16_t column[2];
+        w = load_weights(w, 2, column);
+        UNROLL for (size_t i = 0; i < 2 * GROUPS(mr); i++)
         {
-            sum[i][j] = vmmlaq_s32(sum[i][j], a[i], first);
-        }
-        UNROLL for (size_t i = 0; i < GROUPS(mr); i++)
-        {
-            sum[i][j + 1] = vmmlaq_s32(sum[i][j + 1], a[i], second);
+            int32x4_t *to = &sum[i % GROUPS(mr)][j + i / GROUPS(mr)];
+            *to = vmmlaq_s32(*to, a[i % GROUPS(mr)], column[i / GROUPS(mr)]);
         }
     }
-    return w + 32 * nv;
+    return w;
 }
 
 INLINE const int8_t *sum_tap(const int8_t *w, const unsigned char *const *a, size_t offset,
                              size_t depth, const size_t mr, const size_t nv, int32x4_t SUMS)
 {
-    const size_t end = offset + depth;
+    const size_t end = offset + depth, whole = offset + depth / 16 * 16;
     int8x16_t lo[TALL / 2], hi[TALL / 2];
-    for (; offset + 16 <= end; offset += 16) {
+    for (; offset < whole; offset += 16) {
         UNROLL for (size_t i = 0; i < GROUPS(mr); i++)
         {
             const size_t second = 2 * i + 1 < mr ? 2 * i + 1 : 2 * i;

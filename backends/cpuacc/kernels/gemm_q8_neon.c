@@ -60,9 +60,9 @@ INLINE const int16_t *step(const int16_t *w, const int16x8_t *a, const size_t mr
 INLINE const int16_t *sum_tap(const int16_t *w, const unsigned char *const *a, size_t offset,
                               size_t depth, const size_t mr, const size_t nv, int32x4_t SUMS)
 {
-    const size_t end = offset + depth;
+    const size_t end = offset + depth, whole = offset + depth / 8 * 8;
     int16x8_t x[TALL];
-    for (; offset + 8 <= end; offset += 8) {
+    for (; offset < whole; offset += 8) {
         UNROLL for (size_t i = 0; i < mr; i++)
         {
             x[i] = vmovl_s8(vld1_s8((const int8_t *)a[i] + offset));

@@ -30,6 +30,25 @@ struct job {
     const unsigned char *start[TALL];
 };
 
+/* Loads `count` vectors of weights, one or two, and returns what lies behind them. Two are one instruction
+ * that gcc cannot take apart: with all registers in use it would, and spill sums for it. */
+INLINE const void *load_weights(const void *w, const size_t count, int8x16_t *ret_vector)
+{
+    const int8_t *at = w;
+#if defined(__aarch64__)
+    if (count == 2) {
+        __asm__("ldp %q0, %q1, [%2], #32"
+                : "=w"(ret_vector[0]), "=w"(ret_vector[1]), "+r"(at)
+                : "m"(*(const int8_t(*)[32])at));
+        return at;
+    }
+#endif
+    for (size_t i = 0; i < count; i++, at += 16) {
+        ret_vector[i] = vld1q_s8(at);
+    }
+    return at;
+}
+
 /* What the columns of vector j need of an array of the tail. */
 INLINE int32x4_t load_columns(const int32_t *array, const size_t j)
 {
@@ -53,15 +72,18 @@ INLINE int32x4_t load_rows(const struct job *job, const size_t m0, const size_t 
 #endif
 }
 
+/* Biases are loaded for every group anew, which takes half the instructions of copies: a load fills two
+ * registers. */
 INLINE void start_sums(const struct job *job, const int usual, const size_t m0, const size_t mr,
                        const size_t nv, int32x4_t SUMS)
 {
-    UNROLL for (size_t j = 0; j < VECTORS(nv); j++)
+    const int32_t *bias = job->tail;
+    UNROLL for (size_t i = 0; i < GROUPS(mr); i++)
     {
-        const int32x4_t bias = load_columns(job->tail, j);
-        UNROLL for (size_t i = 0; i < GROUPS(mr); i++)
+        __asm__ volatile("" : "+r"(bias)); /* the compiler is to see new addresses */
+        UNROLL for (size_t j = 0; j < VECTORS(nv); j++)
         {
-            sum[i][j] = bias;
+            sum[i][j] = load_columns(bias, j);
         }
     }
     if (!usual && job->args->row_add) {
@@ -89,16 +111,18 @@ INLINE int32x4_t row_sums(int32x4_t SUMS, const size_t i, const size_t j)
 }
 
 /* Eight columns of a row in 16 bits; four of them twice if there are no more. */
-INLINE int16x8_t row_words(int32x4_t SUMS, const size_t i, const size_t nv, const size_t half)
+INLINE int16x8_t row_words(const int finish, int32x4_t SUMS, const size_t i, const size_t nv,
+                           const size_t half)
 {
     const size_t j = 2 * half, next = j + 1 < nv ? j + 1 : j;
 #if SQUARES
-    const int32x4_t x = vreinterpretq_s32_s16(narrow_32(sum[i / 2][2 * j], sum[i / 2][2 * j + 1]));
+    const int32x4_t x =
+        vreinterpretq_s32_s16(narrow_32(finish, sum[i / 2][2 * j], sum[i / 2][2 * j + 1]));
     const int32x4_t y =
-        vreinterpretq_s32_s16(narrow_32(sum[i / 2][2 * next], sum[i / 2][2 * next + 1]));
+        vreinterpretq_s32_s16(narrow_32(finish, sum[i / 2][2 * next], sum[i / 2][2 * next + 1]));
     return vreinterpretq_s16_s32(i % 2 ? vuzp2q_s32(x, y) : vuzp1q_s32(x, y));
 #else
-    return narrow_32(sum[i][j], sum[i][next]);
+    return narrow_32(finish, sum[i][j], sum[i][next]);
 #endif
 }
 
@@ -152,24 +176,42 @@ INLINE void store_some(int8x16_t bytes, size_t columns, int8_t *out)
     }
 }
 
-/* The tile's rows of 8 bits, of sums that are scaled already. */
-INLINE void pack_tile(const struct ifd_packed *header, const size_t mr, const size_t nv,
-                      int32x4_t SUMS, int8x16_t *row)
+/* What tiles need to know of the output, in locals, because stores through int8_t may alias everything
+ * else. */
+struct output {
+    size_t stride;
+    int16_t zero;
+    int8_t min, max;
+    int is_bounded; /* more than the type does it */
+};
+
+INLINE struct output load_output(const struct ifd_gemm_args *args)
 {
-    const int16x8_t zero = vdupq_n_s16((int16_t)header->private_[IFD_PACKED_OUT_ZERO]);
+    const struct ifd_packed *header = args->packed;
+    struct output output = {.stride = args->out_stride,
+                            .zero = (int16_t)header->private_[IFD_PACKED_OUT_ZERO],
+                            .min = (int8_t)header->private_[IFD_PACKED_OUT_MIN],
+                            .max = (int8_t)header->private_[IFD_PACKED_OUT_MAX]};
+    output.is_bounded = output.min > INT8_MIN || output.max < INT8_MAX;
+    return output;
+}
+
+/* The tile's rows of 8 bits, of sums that are scaled already. */
+INLINE void pack_tile(const struct output *output, const int finish, const size_t mr,
+                      const size_t nv, int32x4_t SUMS, int8x16_t *row)
+{
     UNROLL for (size_t i = 0; i < mr; i++)
     {
-        const int16x8_t lo = vqaddq_s16(row_words(sum, i, nv, 0), zero);
-        row[i] = nv > 2 ? narrow_16(lo, vqaddq_s16(row_words(sum, i, nv, 1), zero))
-                        : vcombine_s8(vqmovn_s16(lo), vdup_n_s8(0));
+        const int16x8_t zero = vdupq_n_s16(output->zero), lo = row_words(finish, sum, i, nv, 0);
+        row[i] = nv > 2 ? narrow_16(finish, lo, row_words(finish, sum, i, nv, 1), zero)
+                        : vcombine_s8(narrow_8(finish, lo, zero), vdup_n_s8(0));
     }
-    const int32_t min = header->private_[IFD_PACKED_OUT_MIN];
-    const int32_t max = header->private_[IFD_PACKED_OUT_MAX];
-    if (min > INT8_MIN || max < INT8_MAX) {
+    if (output->is_bounded) {
+        int8_t min = output->min, max = output->max;
+        __asm__ volatile("" : "+r"(min), "+r"(max)); /* no registers for them all the way */
         UNROLL for (size_t i = 0; i < mr; i++)
         {
-            row[i] = vmaxq_s8(row[i], vdupq_n_s8((int8_t)min));
-            row[i] = vminq_s8(row[i], vdupq_n_s8((int8_t)max));
+            row[i] = vminq_s8(vmaxq_s8(row[i], vdupq_n_s8(min)), vdupq_n_s8(max));
         }
     }
 }
@@ -197,8 +239,9 @@ INLINE void store_row(int8x16_t bytes, const size_t nv, int8_t *out)
 }
 
 /* usual: all rows and columns of the tile count. */
-INLINE void finish_tile(const struct job *job, const int finish, const int usual, int8_t *out,
-                        const size_t mr, const size_t nv, int32x4_t SUMS)
+INLINE void finish_tile(const struct job *job, const struct output *output, const int finish,
+                        const int usual, int8_t *out, const size_t mr, const size_t nv,
+                        int32x4_t SUMS)
 {
     int8x16_t row[TALL];
     if (finish == IFD_FINISH_NONE) {
@@ -206,8 +249,8 @@ INLINE void finish_tile(const struct job *job, const int finish, const int usual
         return;
     }
     scale_tile(job, finish, mr, nv, sum);
-    pack_tile(job->args->packed, mr, nv, sum, row);
-    UNROLL for (size_t i = 0; i < mr; i++, out += job->args->out_stride)
+    pack_tile(output, finish, mr, nv, sum, row);
+    UNROLL for (size_t i = 0; i < mr; i++, out += output->stride)
     {
         if (usual || (i < job->valid && job->columns == 4 * nv)) {
             store_row(row[i], nv, out);

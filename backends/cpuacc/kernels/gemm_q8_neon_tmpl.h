@@ -7,64 +7,59 @@
  *                 it used; inlined, constants
  *   IFD_TABLE     the table to define (on the command line)
  * and includes this at its end. */
-INLINE void sum_tile(const struct job *job, const unsigned char *const *a, size_t m0,
-                     const size_t mr, const size_t nv, int32x4_t SUMS)
+INLINE void sum_table(const struct job *job, size_t depth, const size_t mr, const size_t nv,
+                      int32x4_t SUMS)
 {
     const struct ifd_gemm_args *args = job->args;
     const struct ifd_packed *header = args->packed;
-    const size_t depth = (header->k + KR - 1) / KR * KR;
     const WEIGHT *w = job->weights;
-    if (!args->rows) {
-        size_t offset = 0;
-        for (size_t t = 0; t < header->taps; t++, offset += args->tap_stride) {
-            w = sum_tap(w, a, offset, depth, mr, nv, sum);
-        }
-        return;
-    }
     for (size_t t = 0; t < header->taps; t++) {
         const unsigned char *row[TALL];
-        ifd_rows_tap(args, 1, m0, mr, job->valid, t, job->start, row);
+        ifd_rows_tap(args, 1, job->m0, mr, job->valid, t, job->start, row);
         w = sum_tap(w, row, 0, depth, mr, nv, sum);
     }
 }
 
-/* Tiles one below the other. usual: finish is a constant, there is one tap, no table of rows, nothing
- * to add to a row, and all of each tile counts. */
-INLINE void run_tiles(const struct job *job, const int finish, const int usual, const size_t mr,
-                      const size_t nv)
+/* Tiles one below the other. usual: finish is a constant, there is no table of rows, nothing to add to a
+ * row, and all of each tile counts; one_tap: a constant 1 if there is one and all is usual. */
+INLINE void run_tiles(const struct job *job, const int finish, const int usual, const int one_tap,
+                      const size_t mr, const size_t nv)
 {
     const struct ifd_gemm_args *args = job->args;
     const struct ifd_packed *header = args->packed;
-    const size_t depth = (header->k + KR - 1) / KR * KR;
+    const size_t depth = (header->k + KR - 1) / KR * KR, taps = header->taps;
+    const size_t advance = mr * args->a_stride, tap_stride = args->tap_stride;
+    const struct output output = load_output(args);
     const unsigned char *a[TALL];
     UNROLL for (size_t i = 0; i < mr; i++)
     {
         a[i] = job->start[i];
     }
     int8_t *out = job->out;
-    for (size_t t = 0; t < job->tiles; t++, out += mr * args->out_stride) {
+    size_t m0 = job->m0, offset = 0;
+    for (size_t left = job->tiles; left > 0; left--, m0 += mr, offset += advance) {
         int32x4_t SUMS;
-        const size_t m0 = job->m0 + t * mr;
         start_sums(job, usual, m0, mr, nv, sum);
-        if (usual) {
-            (void)sum_tap(job->weights, a, 0, depth, mr, nv, sum);
+        if (one_tap) {
+            (void)sum_tap(job->weights, a, offset, depth, mr, nv, sum);
+        } else if (!usual && args->rows) {
+            sum_table(job, depth, mr, nv, sum);
         } else {
-            sum_tile(job, a, m0, mr, nv, sum);
+            const WEIGHT *w = job->weights;
+            size_t at = offset;
+            for (size_t t = 0; t < taps; t++, at += tap_stride) {
+                w = sum_tap(w, a, at, depth, mr, nv, sum);
+            }
         }
-        finish_tile(job, finish, usual, out, mr, nv, sum);
-        UNROLL for (size_t i = 0; i < mr; i++)
-        {
-            a[i] += mr * args->a_stride;
-        }
+        finish_tile(job, &output, finish, usual, out, mr, nv, sum);
+        out += mr * output.stride;
     }
 }
 
 static int is_usual(const struct job *job, size_t mr, size_t nv)
 {
     const struct ifd_gemm_args *args = job->args;
-    const struct ifd_packed *header = args->packed;
-    return !args->rows && !args->row_add && header->taps == 1 && job->valid == mr &&
-           job->columns == 4 * nv;
+    return !args->rows && !args->row_add && job->valid == mr && job->columns == 4 * nv;
 }
 
 #define PASTE_(a, b, c) a##b##x##c
@@ -74,12 +69,15 @@ static int is_usual(const struct job *job, size_t mr, size_t nv)
     {                                                                                              \
         const struct ifd_packed *header = job->args->packed;                                       \
         const int finish = header->private_[IFD_PACKED_FINISH];                                    \
-        if (mr == TALL && finish == IFD_FINISH_EXACT && is_usual(job, mr, nv)) {                   \
-            run_tiles(job, IFD_FINISH_EXACT, 1, mr, nv);                                           \
-        } else if (mr == TALL && finish == IFD_FINISH_EXACT_SIGN && is_usual(job, mr, nv)) {       \
-            run_tiles(job, IFD_FINISH_EXACT_SIGN, 1, mr, nv);                                      \
+        const int usual = mr == TALL && is_usual(job, mr, nv), one_tap = header->taps == 1;        \
+        if (usual && finish == NEON_FINISH_RELU && one_tap) {                                      \
+            run_tiles(job, NEON_FINISH_RELU, 1, 1, mr, nv);                                        \
+        } else if (usual && finish == NEON_FINISH_RELU) {                                          \
+            run_tiles(job, NEON_FINISH_RELU, 1, 0, mr, nv);                                        \
+        } else if (usual && finish == NEON_FINISH_LINEAR && one_tap) {                             \
+            run_tiles(job, NEON_FINISH_LINEAR, 1, 1, mr, nv);                                      \
         } else {                                                                                   \
-            run_tiles(job, finish, 0, mr, nv);                                                     \
+            run_tiles(job, finish, 0, 0, mr, nv);                                                  \
         }                                                                                          \
     }
 #define WIDTH(nv) TILES(TALL, nv) TILES(2, nv) TILES(1, nv)
@@ -179,6 +177,39 @@ static size_t packed_bytes(size_t n, size_t k, size_t taps)
     return ifd_pack_gemm_bytes(&layout, n, k, taps, IFD_TAIL_ROWS);
 }
 
+/* Sum of the magnitudes of `count` weights, less than a zero point's that is taken off later. */
+static int64_t magnitude(const int8_t *w, size_t count, size_t stride)
+{
+    int64_t sum = 0;
+    size_t i = 0;
+    for (; stride == 1 && i + 16 <= count; i += 16) {
+        const uint8x16_t x = vreinterpretq_u8_s8(vabsq_s8(vld1q_s8(w + i)));
+        const uint64x2_t pairs = vpaddlq_u32(vpaddlq_u16(vpaddlq_u8(x)));
+        sum += (int64_t)(vgetq_lane_u64(pairs, 0) + vgetq_lane_u64(pairs, 1));
+    }
+    for (; i < count; i++) {
+        const int x = w[i * stride];
+        sum += x < 0 ? -x : x;
+    }
+    return sum;
+}
+
+static int all_small(const struct ifd_gemm_weights *weights, const struct ifd_requant *requant)
+{
+    const int64_t zero = requant->weight_zero < 0 ? -requant->weight_zero : requant->weight_zero;
+    for (size_t c = 0; c < weights->n; c++) {
+        const int8_t *w = (const int8_t *)weights->w + c * weights->stride_n;
+        int64_t sum = zero * (int64_t)(weights->taps * weights->k);
+        for (size_t t = 0; t < weights->taps; t++) {
+            sum += magnitude(w + t * weights->stride_t, weights->k, weights->stride_k);
+        }
+        if (!is_small(requant, c, sum)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static void pack(const struct ifd_gemm_weights *weights, const struct ifd_requant *requant,
                  void *dst)
 {
@@ -190,8 +221,10 @@ static void pack(const struct ifd_gemm_weights *weights, const struct ifd_requan
         const size_t columns = weights->n - n0 < header->nr ? weights->n - n0 : header->nr;
         const size_t width = (columns + 3) / 4 * 4;
         WEIGHT *w = (WEIGHT *)(void *)block;
-        neon_tail(requant, width, header, (int32_t *)(void *)(w + depth * width));
+        neon_tail(requant, width, (int32_t *)(void *)(w + depth * width));
     }
+    header->private_[IFD_PACKED_FINISH] =
+        neon_finish(requant, requant->round == IFD_ROUND_DOUBLE && all_small(weights, requant));
 }
 
 static void row_sum(const int8_t *a, size_t m, size_t k, size_t a_stride, int32_t factor,
