@@ -81,20 +81,30 @@ struct ifd_requant {
     enum ifd_round round;
 };
 
-/* Start of every packed array. Drivers split work over columns in multiples of nr and over rows in
- * multiples of mr (other splits are correct, and slower).
+/* Start of every packed array. Drivers split work over columns between blocks (ifd_packed_column())
+ * and over rows in multiples of mr (other splits of rows are correct, and slower).
  *   bytes        of the whole packed array.
  *   n, k, taps   as given to pack().
- *   nr           columns (channels) a block; only the last block has fewer.
+ *   nr           columns (channels) a unit; only the last unit has fewer.
  *   mr           rows a tile.
- *   block_bytes  weights and tail of one full block: what a tile streams through. */
+ *   blocks       what tiles are wide: units one behind the other, shared out as evenly as may be.
+ *   unit_bytes   weights and tail of nr columns. */
 struct ifd_packed {
     uint64_t bytes;
     uint32_t n, k, taps;
-    uint32_t nr, mr;
-    uint32_t block_bytes;
+    uint16_t nr, mr;
+    uint32_t blocks;
+    uint32_t unit_bytes;
     int32_t private_[8];
 };
+
+/* The first column of a block; n behind the last one. */
+static inline size_t ifd_packed_column(const struct ifd_packed *packed, size_t block)
+{
+    const size_t units = ((size_t)packed->n + packed->nr - 1) / packed->nr;
+    const size_t column = units * block / packed->blocks * packed->nr;
+    return column < packed->n ? column : packed->n;
+}
 
 /* ---- matrix products and convolutions ------------------------------------------------------- */
 
@@ -117,7 +127,7 @@ struct ifd_gemm_weights {
  *                 (row_len 0 means m: a plain product, or one line of a convolution)
  *   rows != NULL: rows[t*m + i] (padding taps point to a row of the input's zero point).
  *
- *   n_begin     a multiple of nr; n_end a multiple of nr or n.
+ *   n_begin     where a block begins, as n_end, which may be n.
  *   out         address of (row 0, column 0), also when n_begin > 0.
  *   row_add     NULL, or m values added to every sum of that row: -weight_zero times the row's sum
  *               of inputs (row_sum()) when weight_zero is not 0, which pack() cannot fold. Q8 only.

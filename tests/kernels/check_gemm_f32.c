@@ -207,7 +207,7 @@ static void check_table(const struct problem *p, const char *isa, const struct f
     struct inputs in = make_inputs(p, kern);
     const struct ifd_packed *header = packed.data;
     struct ifd_gemm_args args = make_args(p, packed.data, &in, out.data);
-    size_t split = p->n > header->nr ? header->nr : p->n;
+    size_t split = ifd_packed_column(header, (header->blocks + 1) / 2);
     if (p->add && p->adds_in_place) {
         for (size_t i = 0; i < p->m; i++) {
             memcpy((float *)out.data + i * p->out_stride,
@@ -329,12 +329,12 @@ static void check_long_sums(void)
 static void check_shapes(void)
 {
     static const size_t ms[] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 25, 49};
-    static const size_t ns[] = {1,  3,  4,  8,  15, 16, 17,  24,  32, 33,
-                                47, 48, 60, 64, 80, 96, 129, 144, 208};
+    static const size_t ns[] = {1,  3,  4,  8,  15, 16, 17, 24,  32,  33, 40,
+                                47, 48, 60, 64, 72, 80, 96, 129, 144, 208};
     static const size_t ks[] = {1, 2, 3, 4, 7, 8, 9, 16, 24, 27, 65, 130};
     for (int round = 0; round < 150; round++) {
         size_t taps = check_int(0, 1) ? 1 : (size_t)check_int(1, 9);
-        check_tables(make_problem(ms[check_int(0, 12)], ns[check_int(0, 18)], ks[check_int(0, 11)],
+        check_tables(make_problem(ms[check_int(0, 12)], ns[check_int(0, 20)], ks[check_int(0, 11)],
                                   taps, round % 3));
     }
 }

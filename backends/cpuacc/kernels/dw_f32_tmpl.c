@@ -30,7 +30,7 @@ static void pack(const struct ifd_dw_weights *weights, const float *bias, void *
                             .taps = (uint32_t)taps,
                             .nr = VF_LANES,
                             .mr = 2,
-                            .block_bytes = (uint32_t)(block_floats(taps) * sizeof(float))};
+                            .unit_bytes = (uint32_t)(block_floats(taps) * sizeof(float))};
     header->private_[IFD_PACKED_KH] = (int32_t)weights->kh;
     header->private_[IFD_PACKED_KW] = (int32_t)weights->kw;
     float *at = (float *)(void *)((unsigned char *)dst + IFD_PACKED_HEADER);
@@ -384,7 +384,7 @@ static void run(const struct ifd_dw_args *args)
     const struct ifd_packed *header = args->packed;
     for (size_t c0 = args->c_begin; c0 < args->c_end; c0 += VF_LANES) {
         const unsigned char *block = (const unsigned char *)args->packed + IFD_PACKED_HEADER +
-                                     c0 / VF_LANES * header->block_bytes;
+                                     c0 / VF_LANES * header->unit_bytes;
         size_t left = args->c_end - c0;
         struct job job = {.args = args,
                           .packed = (const float *)(const void *)block,

@@ -91,13 +91,13 @@ static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant 
                             .taps = (uint32_t)(weights->kh * weights->kw),
                             .nr = BLOCK,
                             .mr = 2,
-                            .block_bytes = (uint32_t)block_bytes(weights->kh, weights->kw)};
+                            .unit_bytes = (uint32_t)block_bytes(weights->kh, weights->kw)};
     ifd_pack_header(requant, header);
     header->private_[IFD_PACKED_KH] = (int32_t)weights->kh;
     header->private_[IFD_PACKED_KW] = (int32_t)weights->kw;
     for (size_t c0 = 0; c0 < weights->channels; c0 += BLOCK) {
         unsigned char *block =
-            (unsigned char *)dst + IFD_PACKED_HEADER + c0 / BLOCK * header->block_bytes;
+            (unsigned char *)dst + IFD_PACKED_HEADER + c0 / BLOCK * header->unit_bytes;
         int16_t *w = (int16_t *)(void *)block;
         for (size_t kx = 0; kx < weights->kw; kx++) {
             w = pack_column(weights, requant->weight_zero, c0, kx, 0, w);
@@ -334,7 +334,7 @@ static void run(const struct ifd_dw_args *args)
                      _mm_set1_epi8((char)header->private_[IFD_PACKED_IN_ZERO]));
     for (size_t c0 = args->c_begin; c0 < args->c_end; c0 += BLOCK) {
         const unsigned char *block = (const unsigned char *)args->packed + IFD_PACKED_HEADER +
-                                     c0 / BLOCK * header->block_bytes;
+                                     c0 / BLOCK * header->unit_bytes;
         const int16_t *w = (const int16_t *)(const void *)block;
         struct job job = {.args = args,
                           .header = header,

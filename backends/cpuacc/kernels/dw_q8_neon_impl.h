@@ -66,7 +66,7 @@ static void pack_header(const struct ifd_dw_weights *weights, const struct ifd_r
                                   .taps = (uint32_t)(weights->kh * weights->kw),
                                   .nr = BLOCK,
                                   .mr = 2,
-                                  .block_bytes = (uint32_t)block_bytes};
+                                  .unit_bytes = (uint32_t)block_bytes};
     ifd_pack_header(requant, header);
     header->private_[IFD_PACKED_FINISH] = neon_finish(requant, all_small(weights, requant));
     header->private_[IFD_PACKED_KH] = (int32_t)weights->kh;
@@ -379,7 +379,7 @@ INLINE void run_blocks(const struct ifd_dw_args *args, size_t weight_bytes,
     const struct ifd_packed *header = args->packed;
     for (size_t c0 = args->c_begin; c0 < args->c_end; c0 += BLOCK) {
         const unsigned char *block = (const unsigned char *)args->packed + IFD_PACKED_HEADER +
-                                     c0 / BLOCK * header->block_bytes;
+                                     c0 / BLOCK * header->unit_bytes;
         struct job job = {.args = args,
                           .header = header,
                           .weights = block,

@@ -25,14 +25,14 @@ static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant 
         .taps = (uint32_t)taps,
         .nr = BLOCK,
         .mr = 1,
-        .block_bytes = (uint32_t)(weight_bytes(taps) + IFD_TAIL_ROWS * 4 * BLOCK)};
+        .unit_bytes = (uint32_t)(weight_bytes(taps) + IFD_TAIL_ROWS * 4 * BLOCK)};
     ifd_pack_header(requant, header);
     header->private_[IFD_PACKED_TAIL_OFFSET] = (int32_t)weight_bytes(taps);
     header->private_[IFD_PACKED_KH] = (int32_t)weights->kh;
     header->private_[IFD_PACKED_KW] = (int32_t)weights->kw;
     for (size_t c = 0; c < (weights->channels + BLOCK - 1) / BLOCK * BLOCK; c++) {
         unsigned char *block =
-            (unsigned char *)dst + IFD_PACKED_HEADER + c / BLOCK * header->block_bytes;
+            (unsigned char *)dst + IFD_PACKED_HEADER + c / BLOCK * header->unit_bytes;
         int16_t *w = (int16_t *)(void *)block;
         int64_t sum = 0;
         for (size_t t = 0; t < taps; t++) {
@@ -89,7 +89,7 @@ static void run(const struct ifd_dw_args *args)
                 (ifd_q8 *)args->out + y * args->out_line_stride + x * args->out_pixel_stride;
             for (size_t c = args->c_begin; c < args->c_end; c++) {
                 const unsigned char *block = (const unsigned char *)args->packed +
-                                             IFD_PACKED_HEADER + c / BLOCK * header->block_bytes;
+                                             IFD_PACKED_HEADER + c / BLOCK * header->unit_bytes;
                 const int32_t *tail =
                     (const int32_t *)(const void *)(block +
                                                     header->private_[IFD_PACKED_TAIL_OFFSET]);

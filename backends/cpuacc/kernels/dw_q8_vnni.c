@@ -133,16 +133,16 @@ static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant 
                             .taps = (uint32_t)(weights->kh * weights->kw),
                             .nr = BLOCK,
                             .mr = 2,
-                            .block_bytes = (uint32_t)(bytes + TAIL_BYTES)};
+                            .unit_bytes = (uint32_t)(bytes + TAIL_BYTES)};
     ifd_pack_header(requant, header);
     header->private_[PRIVATE_WEIGHTS] = (int32_t)bytes;
     header->private_[IFD_PACKED_KH] = (int32_t)weights->kh;
     header->private_[IFD_PACKED_KW] = (int32_t)weights->kw;
     int8_t *w = (int8_t *)dst + IFD_PACKED_HEADER;
-    for (size_t c0 = 0; c0 < weights->channels; c0 += BLOCK, w += header->block_bytes) {
+    for (size_t c0 = 0; c0 < weights->channels; c0 += BLOCK, w += header->unit_bytes) {
         int32_t *tail = (int32_t *)(void *)(w + bytes);
         const int parts = count_parts(weights, zero, c0);
-        __builtin_memset(w, 0, header->block_bytes);
+        __builtin_memset(w, 0, header->unit_bytes);
         for (int part = 0; part < parts; part++) {
             pack_part(weights, zero, c0, parts == 1 ? -1 : part, w + (size_t)part * part_bytes);
         }
@@ -565,7 +565,7 @@ static void run(const struct ifd_dw_args *args)
     _mm512_store_si512(zero, _mm512_set1_epi8((char)header->private_[IFD_PACKED_IN_ZERO]));
     for (size_t c0 = args->c_begin; c0 < args->c_end; c0 += BLOCK) {
         const int8_t *w =
-            (const int8_t *)args->packed + IFD_PACKED_HEADER + c0 / BLOCK * header->block_bytes;
+            (const int8_t *)args->packed + IFD_PACKED_HEADER + c0 / BLOCK * header->unit_bytes;
         struct job job = {
             .args = args,
             .header = header,

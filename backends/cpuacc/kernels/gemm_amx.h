@@ -125,8 +125,8 @@ INLINE void run_lines(const struct ifd_gemm_args *args, struct job *job, const u
     /* weights that few rows use are waited for, unless they are fetched while those before them are at work */
     const size_t visits = (count + 1) / 2 * ((nv + 1) / 2) * p.taps * p.steps;
     if (visits > 0 && count <= AHEAD_PIECES) {
-        p.next = weights + header->block_bytes;
-        p.ahead = (header->block_bytes / 64 + visits - 1) / visits;
+        p.next = weights + header->unit_bytes;
+        p.ahead = (header->unit_bytes / 64 + visits - 1) / visits;
     }
     for (size_t i = 0; i < count; i += 2) {
         const size_t pieces = i + 1 < count ? 2 : 1;
@@ -210,7 +210,7 @@ INLINE void run_tiles(const struct ifd_gemm_args *args, size_t out_bytes)
         size_t columns = header->n - n0 < header->nr ? header->n - n0 : header->nr;
         size_t nv = (columns + 15) / 16;
         const uint8_t *weights = (const uint8_t *)args->packed + IFD_PACKED_HEADER +
-                                 n0 / header->nr * header->block_bytes;
+                                 n0 / header->nr * header->unit_bytes;
         struct job job = make_job(&whole, weights, weights + depth * nv * 16, n0, columns);
         lines[nv - 1](&whole, &job, weights, len, rows);
     }

@@ -13,12 +13,16 @@
  *   GEMM_FORMAT   how pack() makes weights of floats
  *   gemm_weights  a vector of them, gemm_inputs the same inputs in all lanes, gemm_add adds their products */
 #if !defined(GEMM_INPUT)
-#define GEMM_INPUT  float
-#define GEMM_PAIR   1
-#define GEMM_WEIGHT float
-#define GEMM_FORMAT IFD_PACK_AS_IS
+#define GEMM_INPUT       float
+#define GEMM_PAIR        1
+#define GEMM_WEIGHT      float
+#define GEMM_FORMAT      IFD_PACK_AS_IS
+#define GEMM_BLOCKS_EVEN GEMM_EVEN
 #if defined(VF_HAS_LANE_FMA)
 #define GEMM_HAS_LANES
+#endif
+#if defined(VF_HAS_PAIRS)
+#define GEMM_HAS_HALVES
 #endif
 
 INLINE vf gemm_weights(const GEMM_WEIGHT *w)
@@ -38,6 +42,10 @@ INLINE vf gemm_add(vf inputs, vf weights, vf sum)
 #if !defined(GEMM_K_TILE)
 #define GEMM_K_TILE 0
 #endif
+#if !defined(GEMM_BLOCKS_EVEN)
+#define GEMM_BLOCKS_EVEN 0
+#endif
+
 static const struct ifd_pack_layout layout = {.lanes = VF_LANES,
                                               .quad = VF_LANES,
                                               .kr = GEMM_PAIR,
@@ -45,7 +53,38 @@ static const struct ifd_pack_layout layout = {.lanes = VF_LANES,
                                               .format = GEMM_FORMAT,
                                               .max_nv = GEMM_MAX_NV,
                                               .k_tile = GEMM_K_TILE,
+                                              .mr = GEMM_ROWS,
+                                              .even = GEMM_BLOCKS_EVEN};
+
+#if defined(GEMM_HAS_HALVES)
+/* Half a vector of columns, two inputs of each. A number of columns that leaves the last vector half empty wastes nothing so,
+ * and tiles of 16 columns broadcast half as often; in return neighbouring sums are added up at the end. */
+static const struct ifd_pack_layout paired = {.lanes = VF_LANES / 2,
+                                              .quad = VF_LANES / 2,
+                                              .kr = 2,
+                                              .bytes = 4,
+                                              .max_nv = GEMM_MAX_NV,
+                                              .even = 1,
                                               .mr = GEMM_ROWS};
+#endif
+
+/* Costs in multiply-adds, a fourth more for single vectors, which wait for broadcasts. */
+static const struct ifd_pack_layout *choose_layout(size_t n, size_t k, size_t taps)
+{
+#if defined(GEMM_HAS_HALVES)
+    const size_t vectors = (n + VF_LANES - 1) / VF_LANES;
+    const size_t halves = (n + VF_LANES / 2 - 1) / (VF_LANES / 2);
+    const size_t whole = vectors * (k * taps + 1), pairs = halves * ((k + 1) / 2 * taps + 2);
+    if (17 * pairs < (vectors == 1 ? 20 : 16) * whole) {
+        return &paired;
+    }
+#else
+    (void)n;
+    (void)k;
+    (void)taps;
+#endif
+    return &layout;
+}
 
 /* Weights of a part. */
 #define PART_BYTES_MAX ((size_t)256 * 1024)
@@ -58,6 +97,7 @@ struct part {
 
 /* Rows m0 .. m0+valid-1 of the block's `columns` columns, the first of which is n0.
  *   is_regular   the rows are a_stride apart: no need of an address for each
+ *   count        tiles one behind the other, more than 1 only of regular rows; m0 and start are the first one's
  *   fetch, ahead what to fetch next, and how far to go on after every line of it */
 struct job {
     const struct ifd_gemm_args *args;
@@ -65,22 +105,22 @@ struct job {
     const GEMM_WEIGHT *weights;
     const float *bias;
     float min, max;
-    size_t m0, valid, n0, columns;
+    size_t m0, valid, n0, columns, count;
     int is_regular;
     const unsigned char *start[12];
     const unsigned char *fetch;
-    size_t ahead;
+    size_t ahead, fetch_bytes;
 };
 
 enum { STEP = 4, CACHE_LINE = 64 };
 
 /* A tile that lies inside the matrix, with nothing to add: the usual one. */
-INLINE void store_full(const struct job *job, const size_t mr, const size_t nv, vf sum[][4])
+INLINE void store_full(const struct job *job, float *out, const size_t mr, const size_t nv,
+                       vf sum[][4])
 {
-    const struct ifd_gemm_args *args = job->args;
+    const size_t stride = job->args->out_stride;
     const vf lo = vf_set1(job->min), hi = vf_set1(job->max);
-    float *out = (float *)args->out + job->m0 * args->out_stride + job->n0;
-    UNROLL for (size_t i = 0; i < mr; i++, out += args->out_stride)
+    UNROLL for (size_t i = 0; i < mr; i++, out += stride)
     {
         UNROLL for (size_t j = 0; j < nv; j++)
         {
@@ -124,10 +164,19 @@ struct rows {
     const unsigned char *each[12];
 };
 
-INLINE const GEMM_INPUT *row_at(const struct rows *rows, size_t i, const int is_regular)
+/* Of twelve rows every fourth has an address that is computed: left to itself the compiler advances twelve pointers. */
+INLINE const GEMM_INPUT *row_at(const struct rows *rows, size_t i, const size_t mr,
+                                const int is_regular)
 {
-    return is_regular ? rows->base + i * rows->stride
-                      : (const GEMM_INPUT *)(const void *)rows->each[i];
+    if (!is_regular) {
+        return (const GEMM_INPUT *)(const void *)rows->each[i];
+    }
+    if (mr <= 8) {
+        return rows->base + i * rows->stride;
+    }
+    const GEMM_INPUT *fourth = rows->base + i / 4 * 4 * rows->stride;
+    __asm__("" : "+r"(fourth));
+    return fourth + i % 4 * rows->stride;
 }
 
 /* One input of every row. */
@@ -141,7 +190,7 @@ INLINE void add_input(const struct rows *rows, size_t k, const GEMM_WEIGHT *w, v
     }
     UNROLL for (size_t i = 0; i < mr; i++)
     {
-        const vf x = gemm_inputs(row_at(rows, i, is_regular) + k * GEMM_PAIR);
+        const vf x = gemm_inputs(row_at(rows, i, mr, is_regular) + k * GEMM_PAIR);
         UNROLL for (size_t j = 0; j < nv; j++)
         {
             sum[i][j] = gemm_add(x, column[j], sum[i][j]);
@@ -159,7 +208,7 @@ INLINE void add_inputs(const struct rows *rows, size_t k, const float *w, vf sum
     vf x[12];
     UNROLL for (size_t i = 0; i < mr; i++)
     {
-        x[i] = vf_load(row_at(rows, i, is_regular) + k);
+        x[i] = vf_load(row_at(rows, i, mr, is_regular) + k);
     }
     UNROLL for (int lane = 0; lane < VF_LANES; lane++, w += VF_LANES * nv)
     {
@@ -203,21 +252,41 @@ INLINE void begin_sums(const struct job *job, vf sum[][4], const size_t mr, cons
     }
 }
 
-INLINE void tile(const struct job *job, const size_t mr, const size_t nv, const int is_regular)
+INLINE struct rows rows_of_tap(const struct job *job, const size_t mr, size_t t,
+                               const int is_regular)
+{
+    struct rows rows = {.stride = job->args->a_stride};
+    if (is_regular) {
+        rows.base = (const GEMM_INPUT *)(const void *)job->start[0] + t * job->args->tap_stride;
+    } else {
+        ifd_rows_tap(job->args, sizeof(GEMM_INPUT), job->m0, mr, job->valid, t, job->start,
+                     rows.each);
+    }
+    return rows;
+}
+
+INLINE void end_tile(const struct job *job, const size_t mr, const size_t nv, vf sum[][4],
+                     const int is_regular)
+{
+    if (job->valid == mr && job->columns == nv * VF_LANES &&
+        !(job->part.is_last && job->args->add)) {
+        float *out = (float *)job->args->out + job->m0 * job->args->out_stride + job->n0;
+        store_full(job, out, mr, nv, sum);
+    } else {
+        store(job, mr, nv, sum, is_regular);
+    }
+}
+
+INLINE void tile_whole(const struct job *job, const size_t mr, const size_t nv,
+                       const int is_regular)
 {
     const GEMM_WEIGHT *w = job->weights;
     const unsigned char *fetch = job->fetch;
     const size_t depth = job->part.k_end, ahead = job->ahead;
-    struct rows rows = {.stride = job->args->a_stride};
     vf sum[12][4];
     begin_sums(job, sum, mr, nv, is_regular);
     for (size_t t = job->part.t_begin; t < job->part.t_end; t++) {
-        if (is_regular) {
-            rows.base = (const GEMM_INPUT *)(const void *)job->start[0] + t * job->args->tap_stride;
-        } else {
-            ifd_rows_tap(job->args, sizeof(GEMM_INPUT), job->m0, mr, job->valid, t, job->start,
-                         rows.each);
-        }
+        const struct rows rows = rows_of_tap(job, mr, t, is_regular);
         size_t k = job->part.k_begin;
 #if defined(GEMM_HAS_LANES)
         for (; k + STEP <= depth; k += STEP, w += STEP * VF_LANES * nv, fetch += ahead) {
@@ -237,67 +306,168 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv, const 
             add_input(&rows, k, w, sum, mr, nv, is_regular);
         }
     }
-    if (job->valid == mr && job->columns == nv * VF_LANES &&
-        !(job->part.is_last && job->args->add)) {
-        store_full(job, mr, nv, sum);
-    } else {
-        store(job, mr, nv, sum, is_regular);
+    end_tile(job, mr, nv, sum, is_regular);
+}
+
+#if defined(GEMM_HAS_HALVES)
+/* Two inputs of every row, or the last one of a tap. */
+INLINE void add_pair(const struct rows *rows, size_t k, const float *w, vf sum[][4],
+                     const size_t mr, const size_t nv, const int is_regular, const int is_single)
+{
+    vf column[4];
+    UNROLL for (size_t j = 0; j < nv; j++)
+    {
+        column[j] = vf_load(w + VF_LANES * j);
+    }
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        const float *at = row_at(rows, i, mr, is_regular) + k;
+        const vf x = is_single ? vf_broadcast_even(at) : vf_broadcast_pair(at);
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            sum[i][j] = vf_fma(x, column[j], sum[i][j]);
+        }
     }
 }
+
+INLINE void begin_pairs(const struct job *job, vf sum[][4], const size_t mr, const size_t nv,
+                        const int is_regular)
+{
+    const size_t half = VF_LANES / 2;
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            sum[i][j] = vf_load_even(job->bias + j * half, half);
+        }
+        if (!job->part.is_first && (is_regular || i < job->valid)) {
+            const float *out =
+                (const float *)job->args->out + (job->m0 + i) * job->args->out_stride + job->n0;
+            UNROLL for (size_t j = 0; j < nv; j++)
+            {
+                const size_t left = job->columns - j * half; /* only the last half may have fewer */
+                sum[i][j] = vf_load_even(out + j * half, left < half ? left : half);
+            }
+        }
+    }
+}
+
+INLINE void tile_paired(const struct job *job, const size_t mr, const size_t nv,
+                        const int is_regular)
+{
+    const struct ifd_packed *header = job->args->packed;
+    const float *w = job->weights;
+    const unsigned char *fetch = job->fetch;
+    const size_t end = job->part.k_end, depth = end < header->k ? end : header->k;
+    const size_t ahead = job->ahead;
+    vf sum[12][4];
+    begin_pairs(job, sum, mr, nv, is_regular);
+    for (size_t t = job->part.t_begin; t < job->part.t_end; t++) {
+        const struct rows rows = rows_of_tap(job, mr, t, is_regular);
+        size_t k = job->part.k_begin;
+        for (; k + STEP <= depth; k += STEP, w += STEP / 2 * VF_LANES * nv, fetch += ahead) {
+            __builtin_prefetch(fetch, 0, 2);
+            add_pair(&rows, k, w, sum, mr, nv, is_regular, 0);
+            add_pair(&rows, k + 2, w + VF_LANES * nv, sum, mr, nv, is_regular, 0);
+        }
+        for (; k + 2 <= depth; k += 2, w += VF_LANES * nv) {
+            add_pair(&rows, k, w, sum, mr, nv, is_regular, 0);
+        }
+        if (k < depth) {
+            add_pair(&rows, k, w, sum, mr, nv, is_regular, 1);
+            w += VF_LANES * nv;
+        }
+    }
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        UNROLL for (size_t j = 0; j < nv; j += 2)
+        {
+            sum[i][j / 2] = vf_fold_pairs(sum[i][j], sum[i][j + 1 < nv ? j + 1 : j]);
+        }
+    }
+    end_tile(job, mr, (nv + 1) / 2, sum, is_regular);
+}
+#endif
 
 /* is_regular implies that all rows are there. */
-INLINE void any_tile(const struct job *job, const size_t mr, const size_t nv)
-{
-    if (job->is_regular) {
-        tile(job, mr, nv, 1);
-    } else {
-        tile(job, mr, nv, 0);
-    }
-}
-
-#define TILE(mr, nv)                                                                               \
-    static void tile_##nv##_##mr(const struct job *job)                                            \
+#define TILE(kind, nv, name, mr)                                                                   \
+    static void kind##_##nv##_##name(const struct job *job)                                        \
     {                                                                                              \
-        any_tile(job, mr, nv);                                                                     \
-    }
-#define TALL_TILE(nv)                                                                              \
-    static void tile_##nv##_tall(const struct job *job)                                            \
-    {                                                                                              \
-        any_tile(job, GEMM_TALL_##nv, nv);                                                         \
-    }
-#define TILES(nv) TALL_TILE(nv) TILE(4, nv) TILE(2, nv) TILE(1, nv)
-#define TILE_ROW(nv)                                                                               \
-    {                                                                                              \
-        {GEMM_TALL_##nv, tile_##nv##_tall}, {4, tile_##nv##_4}, {2, tile_##nv##_2},                \
-        {                                                                                          \
-            1, tile_##nv##_1                                                                       \
+        if (!job->is_regular) {                                                                    \
+            tile_##kind(job, mr, nv, 0);                                                           \
+            return;                                                                                \
+        }                                                                                          \
+        struct job own = *job;                                                                     \
+        for (size_t i = 0; i < job->count; i++) {                                                  \
+            tile_##kind(&own, mr, nv, 1);                                                          \
+            own.m0 += mr;                                                                          \
+            own.start[0] += mr * job->args->a_stride * sizeof(GEMM_INPUT);                         \
+            own.fetch += job->fetch_bytes;                                                         \
         }                                                                                          \
     }
-/* clang-format off */
-TILES(1)
-TILES(2)
-#if GEMM_MAX_NV > 2
-TILES(3)
-#endif
-#if GEMM_MAX_NV > 3
-TILES(4)
-#endif
+#define TILES(kind, nv)                                                                            \
+    TILE(kind, nv, tall, GEMM_TALL_##nv)                                                           \
+    TILE(kind, nv, 4, 4) TILE(kind, nv, 2, 2) TILE(kind, nv, 1, 1)
+#define TILE_ROW(kind, nv)                                                                         \
+    {                                                                                              \
+        {GEMM_TALL_##nv, kind##_##nv##_tall}, {4, kind##_##nv##_4}, {2, kind##_##nv##_2},          \
+        {                                                                                          \
+            1, kind##_##nv##_1                                                                     \
+        }                                                                                          \
+    }
 
 /* By vectors a row: the tiles from tallest to shortest. */
-static const struct {
+struct tile {
     size_t rows;
     void (*run)(const struct job *);
-} tiles[GEMM_MAX_NV][4] = {
-    TILE_ROW(1),
-    TILE_ROW(2),
+};
+
+/* clang-format off */
+TILES(whole, 1)
+TILES(whole, 2)
 #if GEMM_MAX_NV > 2
-    TILE_ROW(3),
+TILES(whole, 3)
 #endif
 #if GEMM_MAX_NV > 3
-    TILE_ROW(4),
+TILES(whole, 4)
+#endif
+
+static const struct tile tiles[GEMM_MAX_NV][4] = {
+    TILE_ROW(whole, 1),
+    TILE_ROW(whole, 2),
+#if GEMM_MAX_NV > 2
+    TILE_ROW(whole, 3),
+#endif
+#if GEMM_MAX_NV > 3
+    TILE_ROW(whole, 4),
 #endif
 };
+
+#if defined(GEMM_HAS_HALVES)
+TILES(paired, 1)
+TILES(paired, 2)
+TILES(paired, 3)
+TILES(paired, 4)
+
+static const struct tile paired_tiles[GEMM_MAX_NV][4] = {
+    TILE_ROW(paired, 1),
+    TILE_ROW(paired, 2),
+    TILE_ROW(paired, 3),
+    TILE_ROW(paired, 4),
+};
+#endif
 /* clang-format on */
+
+/* nv: vectors a row, or halves of one. */
+static const struct tile *tiles_for(const struct ifd_packed *header, size_t nv)
+{
+#if defined(GEMM_HAS_HALVES)
+    return header->nr < VF_LANES ? paired_tiles[nv - 1] : tiles[nv - 1];
+#else
+    (void)header;
+    return tiles[nv - 1];
+#endif
+}
 
 /* All rows of one part, which fetch so much meanwhile: the shortest tile that takes all that is left, or the tallest. */
 static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
@@ -306,34 +476,50 @@ static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
     const struct part *part = &job->part;
     const size_t line = args->row_len ? args->row_len : args->m;
     const size_t steps = (part->k_end - part->k_begin) / STEP * (part->t_end - part->t_begin);
-    const size_t tall = tiles[nv - 1][0].rows;
+    const struct tile *const by_rows = tiles_for(args->packed, nv);
+    const size_t tall = by_rows[0].rows;
     const size_t ahead = args->m < STEP * nv * tall ? 2 * CACHE_LINE : CACHE_LINE;
     struct ifd_row_cursor cursor = {0, 0};
     size_t fetched = 0;
-    for (job->m0 = 0; job->m0 < args->m; job->m0 += job->valid) {
-        size_t left = args->m - job->m0;
+    for (job->m0 = 0; job->m0 < args->m; job->m0 += job->count * job->valid) {
+        const size_t left = args->m - job->m0;
         size_t pick = 3;
-        while (pick > 0 && tiles[nv - 1][pick].rows < left) {
+        while (pick > 0 && by_rows[pick].rows < left) {
             pick--;
         }
-        size_t rows = tiles[nv - 1][pick].rows;
+        const size_t rows = by_rows[pick].rows;
         job->valid = left < rows ? left : rows;
         job->is_regular = !args->rows && rows <= left && cursor.x + rows <= line;
-        job->ahead = fetched < fetch_bytes ? ahead : 0;
+        job->ahead = steps > 0 && fetched < fetch_bytes ? ahead : 0;
+        job->fetch_bytes = job->ahead * steps;
+        job->count = 1;
         if (job->is_regular) {
             job->start[0] =
                 (const unsigned char *)args->a +
                 (cursor.y * args->row_stride + cursor.x * args->a_stride) * sizeof(GEMM_INPUT);
-            cursor.x += rows;
+            const size_t here = left < line - cursor.x ? left : line - cursor.x;
+            job->count = here / rows;
+            if (job->ahead) {
+                const size_t fetches =
+                    (fetch_bytes - fetched + job->fetch_bytes - 1) / job->fetch_bytes;
+                job->count = job->count < fetches ? job->count : fetches;
+            }
+            cursor.x += rows * job->count;
             cursor.y += cursor.x == line;
             cursor.x = cursor.x == line ? 0 : cursor.x;
         } else if (!args->rows) {
             ifd_rows_next(args, sizeof(GEMM_INPUT), rows, job->valid, &cursor, job->start);
         }
-        tiles[nv - 1][pick].run(job);
-        job->fetch += job->ahead * steps;
-        fetched += job->ahead * steps;
+        by_rows[pick].run(job);
+        job->fetch += job->fetch_bytes * job->count;
+        fetched += job->fetch_bytes * job->count;
     }
+}
+
+/* Columns of one of a block's vectors. */
+INLINE size_t lanes_of(const struct ifd_packed *header)
+{
+    return header->nr < VF_LANES ? header->nr : VF_LANES;
 }
 
 /* Inputs of a tap as lanes take them. */
@@ -347,7 +533,7 @@ static struct part next_part(const struct ifd_gemm_args *args, const struct part
 {
     const struct ifd_packed *header = args->packed;
     const size_t k = lane_inputs(header);
-    const size_t most = PART_BYTES_MAX / (nv * VF_LANES * sizeof(GEMM_WEIGHT));
+    const size_t most = PART_BYTES_MAX / (nv * lanes_of(header) * sizeof(GEMM_WEIGHT));
     struct part part = {.t_begin = from->t_end, .k_end = k};
     if (from->k_end < k) { /* the rest of a tap */
         part.t_begin = from->t_begin;
@@ -372,7 +558,7 @@ static void run_block(struct job *job, size_t nv, int is_last)
 {
     const struct ifd_gemm_args *args = job->args;
     const struct ifd_packed *header = args->packed;
-    const size_t row = nv * VF_LANES, k = lane_inputs(header);
+    const size_t row = nv * lanes_of(header), k = lane_inputs(header);
     const GEMM_WEIGHT *weights = job->weights;
     job->bias = (const float *)(const void *)(weights + header->taps * k * row);
     job->part = (struct part){.k_end = k};
@@ -398,27 +584,31 @@ static void run_block(struct job *job, size_t nv, int is_last)
 static void run(const struct ifd_gemm_args *args)
 {
     const struct ifd_packed *header = args->packed;
-    const unsigned char *blocks = (const unsigned char *)args->packed + IFD_PACKED_HEADER;
-    for (size_t n0 = args->n_begin; n0 < args->n_end; n0 += header->nr) {
-        size_t columns = header->n - n0 < header->nr ? header->n - n0 : header->nr;
+    const unsigned char *units = (const unsigned char *)args->packed + IFD_PACKED_HEADER;
+    size_t b = 0, end = 0;
+    while (ifd_packed_column(header, b) < args->n_begin) {
+        b++;
+    }
+    for (size_t n0 = args->n_begin; n0 < args->n_end; n0 = end) {
+        end = ifd_packed_column(header, ++b);
         struct job job = {
             .args = args,
             .weights =
-                (const GEMM_WEIGHT *)(const void *)(blocks + n0 / header->nr * header->block_bytes),
+                (const GEMM_WEIGHT *)(const void *)(units + n0 / header->nr * header->unit_bytes),
             .n0 = n0,
-            .columns = columns};
-        run_block(&job, (columns + VF_LANES - 1) / VF_LANES, n0 + header->nr >= args->n_end);
+            .columns = end - n0};
+        run_block(&job, (end - n0 + lanes_of(header) - 1) / lanes_of(header), end >= args->n_end);
     }
 }
 
 static size_t packed_bytes(size_t n, size_t k, size_t taps)
 {
-    return ifd_pack_gemm_bytes(&layout, n, k, taps, 1);
+    return ifd_pack_gemm_bytes(choose_layout(n, k, taps), n, k, taps, 1);
 }
 
 static void pack(const struct ifd_gemm_weights *weights, const float *bias, void *dst)
 {
-    ifd_pack_gemm_f32(&layout, weights, bias, dst);
+    ifd_pack_gemm_f32(choose_layout(weights->n, weights->k, weights->taps), weights, bias, dst);
 }
 
 static size_t lanes(void)

@@ -181,7 +181,7 @@ static void run(const struct ifd_gemm_args *args)
         size_t columns = header->n - n0 < header->nr ? header->n - n0 : header->nr;
         size_t nv = (columns + 7) / 8;
         const int16_t *weights =
-            (const int16_t *)(const void *)(blocks + n0 / header->nr * header->block_bytes);
+            (const int16_t *)(const void *)(blocks + n0 / header->nr * header->unit_bytes);
         struct job job = {.args = args,
                           .weights = weights,
                           .tail = (const int32_t *)(const void *)(weights + depth * nv * 8),

@@ -162,7 +162,7 @@ static void run(const struct ifd_gemm_args *args)
         size_t columns = header->n - n0 < header->nr ? header->n - n0 : header->nr;
         size_t nv = (columns + 3) / 4;
         const WEIGHT *weights =
-            (const WEIGHT *)(const void *)(blocks + n0 / header->nr * header->block_bytes);
+            (const WEIGHT *)(const void *)(blocks + n0 / header->nr * header->unit_bytes);
         struct job job = {.args = args,
                           .weights = weights,
                           .tail = (const int32_t *)(const void *)(weights + depth * nv * 4),
@@ -217,7 +217,7 @@ static void pack(const struct ifd_gemm_weights *weights, const struct ifd_requan
     struct ifd_packed *header = dst;
     unsigned char *block = (unsigned char *)dst + IFD_PACKED_HEADER;
     const size_t depth = (size_t)header->taps * ((header->k + KR - 1) / KR * KR);
-    for (size_t n0 = 0; n0 < weights->n; n0 += header->nr, block += header->block_bytes) {
+    for (size_t n0 = 0; n0 < weights->n; n0 += header->nr, block += header->unit_bytes) {
         const size_t columns = weights->n - n0 < header->nr ? weights->n - n0 : header->nr;
         const size_t width = (columns + 3) / 4 * 4;
         WEIGHT *w = (WEIGHT *)(void *)block;

@@ -41,7 +41,7 @@ static void run(const struct ifd_gemm_args *args)
     const struct ifd_packed *header = args->packed;
     for (size_t n0 = args->n_begin; n0 < args->n_end; n0 += LANES) {
         const unsigned char *block = (const unsigned char *)args->packed + IFD_PACKED_HEADER +
-                                     n0 / LANES * header->block_bytes;
+                                     n0 / LANES * header->unit_bytes;
         const int32_t *tail =
             (const int32_t *)(const void *)(block + header->private_[IFD_PACKED_TAIL_OFFSET]);
         size_t columns = args->n_end - n0 < LANES ? args->n_end - n0 : LANES;

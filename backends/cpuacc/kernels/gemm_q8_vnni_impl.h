@@ -232,7 +232,7 @@ static void run(const struct ifd_gemm_args *args)
     for (size_t n0 = args->n_begin; n0 < args->n_end; n0 += header->nr) {
         size_t columns = header->n - n0 < header->nr ? header->n - n0 : header->nr;
         size_t nv = (columns + 15) / 16;
-        const int8_t *weights = blocks + n0 / header->nr * header->block_bytes;
+        const int8_t *weights = blocks + n0 / header->nr * header->unit_bytes;
         struct job job = {.args = args,
                           .weights = weights,
                           .tail = (const int32_t *)(const void *)(weights + k_bytes * nv * 16),

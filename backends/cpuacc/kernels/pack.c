@@ -198,9 +198,10 @@ static void start_header(const struct ifd_pack_layout *layout,
     header->n = (uint32_t)weights->n;
     header->k = (uint32_t)weights->k;
     header->taps = (uint32_t)weights->taps;
-    header->nr = (uint32_t)width;
+    header->nr = (uint16_t)width;
     header->mr = layout->mr[width / layout->lanes - 1];
-    header->block_bytes = (uint32_t)full;
+    header->blocks = (uint32_t)((weights->n + width - 1) / width);
+    header->unit_bytes = (uint32_t)full;
     header->private_[IFD_PACKED_TAIL_OFFSET] = (int32_t)(full - tail_rows * 4 * width);
     header->private_[IFD_PACKED_DEPTH] = (int32_t)ifd_pack_depth(layout, weights->k);
 }
@@ -305,16 +306,36 @@ void ifd_pack_gemm_q8(const struct ifd_pack_layout *layout, const struct ifd_gem
     }
 }
 
+/* Few blocks in odd number make parts for two threads that differ much: there one more, of narrower ones, pays. */
+#define EVEN_VECTORS_MIN 10
+#define EVEN_BLOCKS_MAX  8
+
+static void even_blocks(const struct ifd_pack_layout *layout, struct ifd_packed *header)
+{
+    const size_t vectors = (header->n + layout->lanes - 1u) / layout->lanes;
+    const size_t blocks = (vectors + layout->max_nv - 1) / layout->max_nv;
+    const int evens = vectors >= EVEN_VECTORS_MIN && blocks < EVEN_BLOCKS_MAX;
+    header->nr = layout->lanes;
+    header->blocks = (uint32_t)(evens ? round_up(blocks, 2) : blocks);
+    header->mr = layout->mr[vectors / header->blocks - 1];
+    header->unit_bytes = (uint32_t)block_bytes(layout, layout->lanes, header->k, header->taps, 1);
+}
+
 void ifd_pack_gemm_f32(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
                        const float *bias, void *dst)
 {
+    const size_t lanes = layout->lanes;
     struct ifd_packed *header = dst;
     zero_bytes(dst, ifd_pack_gemm_bytes(layout, weights->n, weights->k, weights->taps, 1));
     start_header(layout, weights, 1, header);
+    if (layout->even) {
+        even_blocks(layout, header);
+    }
     unsigned char *block = (unsigned char *)dst + IFD_PACKED_HEADER;
-    for (size_t n0 = 0; n0 < weights->n; n0 += header->nr) {
-        size_t width = min_size(header->nr, round_up(weights->n - n0, layout->lanes));
-        pack_block(layout, weights, n0, width / layout->lanes, block);
+    for (size_t b = 0; b < header->blocks; b++) {
+        const size_t n0 = ifd_packed_column(header, b);
+        const size_t width = round_up(ifd_packed_column(header, b + 1) - n0, lanes);
+        pack_block(layout, weights, n0, width / lanes, block);
         block += block_bytes(layout, width, weights->k, weights->taps, 0);
         float *tail = (float *)(void *)block;
         for (size_t c = 0; bias && c < width && n0 + c < weights->n; c++) {

@@ -18,11 +18,13 @@
  *   bytes    1: s8 weights; 2: the same widened, or 16-bit floats if format says so; 4: float.
  *   format   what floats become.
  *   max_nv   widest block, in vectors; 1..4.
- *   mr       rows a tile by width: mr[nv - 1]. */
+ *   mr       rows a tile by width: mr[nv - 1].
+ *   even     of floats: narrower tiles are as fast as the widest, so blocks may be chosen for equal parts;
+ *            a unit is a vector of columns then, not a block. */
 enum ifd_pack_format { IFD_PACK_AS_IS, IFD_PACK_BF16, IFD_PACK_F16 };
 
 struct ifd_pack_layout {
-    uint8_t lanes, quad, kr, bytes, format, max_nv, k_tile;
+    uint8_t lanes, quad, kr, bytes, format, max_nv, k_tile, even;
     uint8_t mr[4];
 };
 

@@ -6,6 +6,7 @@
 
 #define VF_LANES    8
 #define GEMM_MAX_NV 3
+#define GEMM_EVEN   0
 #define GEMM_ROWS                                                                                  \
     {                                                                                              \
         12, 6, 4, 0                                                                                \

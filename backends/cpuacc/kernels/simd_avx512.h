@@ -6,6 +6,7 @@
 
 #define VF_LANES    16
 #define GEMM_MAX_NV 4
+#define GEMM_EVEN   1
 #define GEMM_ROWS                                                                                  \
     {                                                                                              \
         12, 12, 8, 6                                                                               \
@@ -93,6 +94,29 @@ INLINE vf vf_max(vf a, vf b)
 INLINE vf vf_sqrt(vf a)
 {
     return _mm512_sqrt_ps(a);
+}
+/* Two values a lane of 64 bits. */
+#define VF_HAS_PAIRS
+INLINE vf vf_broadcast_pair(const float *p)
+{
+    vf v;
+    __asm__("vbroadcastsd %1, %0" : "=v"(v) : "m"(*(const double *)(const void *)p));
+    return v;
+}
+INLINE vf vf_broadcast_even(const float *p)
+{
+    return _mm512_maskz_mov_ps(0x5555, _mm512_set1_ps(*p));
+}
+INLINE vf vf_load_even(const float *p, size_t n)
+{
+    const __mmask8 present = (__mmask8)((1u << n) - 1);
+    return _mm512_castsi512_ps(_mm512_cvtepu32_epi64(_mm256_maskz_loadu_epi32(present, p)));
+}
+INLINE vf vf_fold_pairs(vf a, vf b)
+{
+    const vi even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const vi odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    return _mm512_add_ps(_mm512_permutex2var_ps(a, even, b), _mm512_permutex2var_ps(a, odd, b));
 }
 INLINE vi vi_set1(int32_t x)
 {

@@ -4,7 +4,8 @@
 
 #include <arm_neon.h>
 
-#define VF_LANES 4
+#define VF_LANES  4
+#define GEMM_EVEN 0
 #if defined(__aarch64__)
 #define GEMM_MAX_NV 4
 #define GEMM_ROWS                                                                                  \

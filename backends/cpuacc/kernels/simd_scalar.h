@@ -5,6 +5,7 @@
 #define VF_LANES 1
 /* Rows of a matrix-product tile by its vectors a row. */
 #define GEMM_MAX_NV 4
+#define GEMM_EVEN   0
 #define GEMM_ROWS                                                                                  \
     {                                                                                              \
         4, 4, 4, 4                                                                                 \

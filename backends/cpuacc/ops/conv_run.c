@@ -90,18 +90,18 @@ struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
                                         size_t unit)
 {
     const struct ifd_acc_conv *p = run->p;
-    const size_t nr = ((const struct ifd_packed *)run->args.packed)->nr;
+    const struct ifd_acc_window *w = &p->window;
+    const struct ifd_packed *packed = run->args.packed;
     const size_t tiles = (items + unit - 1) / unit, threads = frame->threads;
     const size_t matrices = p->mode == IFD_ACC_CONV_TILES ? ifd_acc_winograd_matrices(p) : p->taps;
-    const size_t values = p->window.batch * (p->window.in_h * p->window.in_w * p->window.in_c +
-                                             p->window.out_h * p->window.out_w * p->out_c);
+    const size_t values = w->batch * (w->in_h * w->in_w * w->in_c + w->out_h * w->out_w * p->out_c);
     const bool is_heavy = !p->product.is_q8 && 2 * matrices * p->k * p->out_c > 3 * values &&
-                          p->out_c >= threads * nr;
+                          packed->blocks >= threads;
     if (threads > 1 && p->group == 1 && (is_heavy || tiles < 2 * threads)) {
-        const struct ifd_acc_range columns = ifd_acc_share(frame, p->out_c, nr);
-        run->args.n_begin = columns.begin;
-        run->args.n_end = columns.end;
-        return (struct ifd_acc_range){0, columns.begin < columns.end ? items : 0};
+        const struct ifd_acc_range blocks = ifd_acc_share(frame, packed->blocks, 1);
+        run->args.n_begin = ifd_packed_column(packed, blocks.begin);
+        run->args.n_end = ifd_packed_column(packed, blocks.end);
+        return (struct ifd_acc_range){0, blocks.begin < blocks.end ? items : 0};
     }
     return ifd_acc_share(frame, items, unit);
 }

@@ -64,7 +64,8 @@ static void call_tiles(struct ifd_acc_conv_run *run, const uint8_t *image, size_
                                  .row_stride = p->window.in_c};
     kernels->wino.input(&args);
     const size_t n = run->args.n_begin, columns = run->args.n_end - n;
-    const size_t before = n / packed->nr * packed->block_bytes;
+    const size_t before = n / packed->nr * packed->unit_bytes;
+    const size_t block_bytes = ifd_packed_column(packed, 1) / packed->nr * packed->unit_bytes;
     for (size_t t = 0; t < ifd_acc_winograd_matrices(p); t++) {
         const uint8_t *next = (const uint8_t *)packed + packed->bytes;
         kernels->gemm_f32.run(&(struct ifd_gemm_args){
@@ -79,7 +80,7 @@ static void call_tiles(struct ifd_acc_conv_run *run, const uint8_t *image, size_
             .min = -INFINITY,
             .max = INFINITY,
             .next = t + 1 < ifd_acc_winograd_matrices(p) ? next + before : NULL,
-            .next_bytes = packed->block_bytes,
+            .next_bytes = block_bytes,
         });
         packed = (const struct ifd_packed *)(const void *)next;
     }
