@@ -149,6 +149,7 @@ static struct ifd_http_options http_options(struct ifd_server *server)
     return (struct ifd_http_options){
         .alloc = o->alloc,
         .request_alloc = &server->request_quota.alloc,
+        .request_quota = &server->request_quota,
         .loop = server->loop,
         .api = server->api,
         .log = o->log,

@@ -22,4 +22,9 @@ struct ifd_quota {
 void ifd_quota_init(struct ifd_quota *quota, const struct ifd_alloc *from, size_t limit_bytes,
                     size_t small_bytes);
 
+/** Counts bytes that are taken elsewhere, by a library with an allocator of its own, as if they were one large piece; false:
+ *  refused, as the allocator would. */
+bool ifd_quota_hold(struct ifd_quota *quota, size_t bytes) IFD_NODISCARD;
+void ifd_quota_drop(struct ifd_quota *quota, size_t bytes);
+
 #endif

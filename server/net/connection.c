@@ -10,14 +10,29 @@
 /* TCP_CLOSE_WAIT. It has a name in <netinet/tcp.h> only, whose tcp_info lacks what is needed here. */
 #define CLOSE_WAIT 8
 
+static void drop(const struct ifd_http *http, size_t held_bytes)
+{
+    if (held_bytes > 0) {
+        ifd_quota_drop(http->options.request_quota, held_bytes);
+    }
+}
+
 struct ifd_connection *ifd_connection_begin(struct ifd_listener *listener, int fd,
                                             const struct ifd_client *client)
 {
     struct ifd_http *http = listener->http;
-    struct ifd_connection *c = ifd_acquire_zeroed(http->options.alloc, 1, sizeof(*c));
-    if (!c) {
+    /* Pages have no part in the memory of requests. */
+    struct ifd_quota *quota = listener->page ? NULL : http->options.request_quota;
+    size_t held_bytes = quota ? ifd_mhd_connection_bytes(http) : 0;
+    if (quota && !ifd_quota_hold(quota, held_bytes)) {
         return NULL;
     }
+    struct ifd_connection *c = ifd_acquire_zeroed(http->options.alloc, 1, sizeof(*c));
+    if (!c) {
+        drop(http, held_bytes);
+        return NULL;
+    }
+    c->held_bytes = held_bytes;
     c->listener = listener;
     c->fd = fd;
     c->client = *client;
@@ -50,6 +65,7 @@ void ifd_connection_end(struct ifd_connection *c)
     if (c->next) {
         c->next->previous = c->previous;
     }
+    drop(http, c->held_bytes);
     ifd_release(http->options.alloc, c, sizeof(*c));
 }
 

@@ -8,6 +8,7 @@
 
 #include "api/api.h"
 #include "engine/base/log.h"
+#include "engine/base/quota.h"
 #include "server/net/loop.h"
 #include "server/obs/access_log.h"
 #include "server/obs/metrics.h"
@@ -17,6 +18,8 @@ struct ifd_http;
 struct ifd_http_options {
     const struct ifd_alloc *alloc,
         *request_alloc; /* the latter for what requests to the API hold */
+    struct ifd_quota
+        *request_quota; /* counts what the library holds for a connection; may be NULL */
     struct ifd_loop *loop;
     struct ifd_api *api;
     const struct ifd_log *log;

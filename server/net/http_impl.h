@@ -44,6 +44,18 @@ enum ifd_transfer_state {
     IFD_TRANSFER_GONE
 };
 
+/** The library's object for an answer, and what it was made of. Making it takes seven allocations as a rule; the next answer
+ *  of the same transfer has the same fields and lies at the same place, if it has the same size, and can have it again. */
+#define IFD_ANSWER_KEPT_PIECES 4
+#define IFD_ANSWER_KEPT_FIELDS 256
+struct ifd_kept_answer {
+    void *library; /* NULL: none */
+    struct ifd_http_piece piece[IFD_ANSWER_KEPT_PIECES];
+    uint32_t piece_count;
+    size_t field_bytes;
+    char fields[IFD_ANSWER_KEPT_FIELDS]; /* names and values, each ended by NUL */
+};
+
 /** One request, from its request line to the end of its answer. */
 struct ifd_transfer {
     struct ifd_http_exchange exchange;
@@ -51,6 +63,7 @@ struct ifd_transfer {
     struct ifd_connection *connection;
     struct ifd_arena arena;
     struct ifd_body body;
+    struct ifd_kept_answer kept;
     /* The target. Longer ones are in the arena, which a request that never comes does not get. */
     char uri[IFD_URI_KEPT];
     size_t url_bytes, body_bytes, swallowed_bytes, answer_bytes; /* body_bytes: as announced */
@@ -80,6 +93,7 @@ struct ifd_connection {
     uint64_t since_ms;   /* it was accepted, or its last request was over */
     uint64_t looked_ms;  /* between requests: when seen_bytes was true */
     uint64_t seen_bytes; /* received so far */
+    size_t held_bytes;   /* that the library has for it, counted in the quota */
     /* Since when a request trickles in whose first line is not complete; 0: none. */
     uint64_t dirty_ms;
     bool is_fresh, is_ending; /* no request yet; shut down, the library does not know yet */
@@ -232,6 +246,8 @@ void ifd_linger_sweep(struct ifd_http *http, bool is_end);
 IFD_NODISCARD enum ifd_code ifd_mhd_start(struct ifd_listener *listener, struct ifd_err *err);
 /** Closes every connection. */
 void ifd_mhd_stop(struct ifd_listener *listener);
+/** What the library takes for a connection. */
+size_t ifd_mhd_connection_bytes(const struct ifd_http *http);
 /** Hands a socket over, also on error (false): listener->accepting becomes its connection. */
 bool ifd_mhd_take(struct ifd_listener *listener, int fd, const struct sockaddr *address,
                   socklen_t size);
@@ -239,6 +255,8 @@ bool ifd_mhd_take(struct ifd_listener *listener, int fd, const struct sockaddr *
 void ifd_mhd_run(void *arg);
 /** The listener runs soon. */
 void ifd_mhd_resume(struct ifd_transfer *t);
+/** Gives back the library's object for an answer, if one was kept. */
+void ifd_mhd_forget(struct ifd_kept_answer *kept);
 /** Header of the request; see struct ifd_http_exchange. */
 struct ifd_str ifd_mhd_header(const struct ifd_http_exchange *exchange, const char *name);
 

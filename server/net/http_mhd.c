@@ -12,6 +12,8 @@
 /* Per connection, for twice the header that is allowed: its text, what the library notes of it, and the head of the answer;
  * the rest buffers body bytes between two reads. The library clears all of it after every request, so more costs time. */
 #define CONNECTION_MEMORY_BYTES ((size_t)16384)
+/* The library's objects beside it, for a connection and an answer, with what the system's allocator adds: some 1,700. */
+#define CONNECTION_OBJECT_BYTES ((size_t)2048)
 /* Answers up to this size are copied together, so that head and body leave in one system call; as one piece always does. */
 #define FLAT_ANSWER_BYTES ((size_t)16384)
 
@@ -84,65 +86,147 @@ static size_t total_bytes(const struct ifd_http_response *r)
     return total;
 }
 
-static struct MHD_Response *flat_response(struct ifd_transfer *t, size_t total)
+/* Copies the pieces of a small answer together; false: no memory. */
+static bool flatten(struct ifd_transfer *t, size_t total, struct ifd_http_piece *ret_piece)
 {
     const struct ifd_http_response *r = &t->exchange.response;
-    char *flat = NULL;
     if (r->piece_count == 1) {
-        /* The library does not write to it; its parameter is not const for historic reasons. */
-        flat = (char *)(uintptr_t)r->piece[0].data;
-    } else {
-        flat = ifd_arena_take(&t->arena, total);
-        if (!flat) {
-            return NULL;
-        }
-        size_t at = 0;
-        for (uint32_t i = 0; i < r->piece_count; i++) {
-            if (r->piece[i].size > 0) {
-                memcpy(flat + at, r->piece[i].data, r->piece[i].size);
-            }
-            at += r->piece[i].size;
-        }
+        *ret_piece = r->piece[0];
+        return true;
     }
-    return MHD_create_response_from_buffer(total, flat, MHD_RESPMEM_PERSISTENT);
+    char *flat = ifd_arena_take(&t->arena, total);
+    if (!flat) {
+        return false;
+    }
+    size_t at = 0;
+    for (uint32_t i = 0; i < r->piece_count; i++) {
+        if (r->piece[i].size > 0) {
+            memcpy(flat + at, r->piece[i].data, r->piece[i].size);
+        }
+        at += r->piece[i].size;
+    }
+    *ret_piece = (struct ifd_http_piece){.data = flat, .size = total};
+    return true;
 }
 
-static struct MHD_Response *pieces_response(const struct ifd_http_response *r)
+static struct MHD_Response *pieces_response(const struct ifd_http_piece *piece,
+                                            uint32_t piece_count)
 {
     struct MHD_IoVec vec[IFD_HTTP_PIECES_MAX];
     unsigned int count = 0;
-    for (uint32_t i = 0; i < r->piece_count; i++) {
-        if (r->piece[i].size > 0) {
-            vec[count].iov_base = r->piece[i].data;
-            vec[count].iov_len = r->piece[i].size;
+    for (uint32_t i = 0; i < piece_count; i++) {
+        if (piece[i].size > 0) {
+            vec[count].iov_base = piece[i].data;
+            vec[count].iov_len = piece[i].size;
             count++;
         }
     }
     return MHD_create_response_from_iovec(vec, count, NULL, NULL);
 }
 
+/* fields: pairs of texts, each ended by NUL. */
+static struct MHD_Response *make_response(const struct ifd_http_piece *piece, uint32_t piece_count,
+                                          const struct ifd_http_header *field, uint32_t field_count)
+{
+    struct MHD_Response *response =
+        piece_count == 1
+            /* The library does not write to it; its parameter is not const for historic reasons. */
+            ? MHD_create_response_from_buffer(piece->size, (void *)(uintptr_t)piece->data,
+                                              MHD_RESPMEM_PERSISTENT)
+            : pieces_response(piece, piece_count);
+    bool ok = response;
+    for (uint32_t i = 0; i < field_count && ok; i++) {
+        ok = MHD_add_response_header(response, field[i].name, field[i].value);
+    }
+    if (response && !ok) {
+        MHD_destroy_response(response);
+        return NULL;
+    }
+    return response;
+}
+
+static bool note_text(struct ifd_kept_answer *note, const char *text)
+{
+    const size_t size = strlen(text) + 1;
+    if (size > sizeof(note->fields) - note->field_bytes) {
+        return false;
+    }
+    memcpy(note->fields + note->field_bytes, text, size);
+    note->field_bytes += size;
+    return true;
+}
+
+/* What an answer is made of; no pieces: it is more than is kept. */
+static void note_answer(struct ifd_kept_answer *note, const struct ifd_http_piece *piece,
+                        uint32_t piece_count, const struct ifd_http_header *field,
+                        uint32_t field_count)
+{
+    bool fits = piece_count <= IFD_ANSWER_KEPT_PIECES;
+    for (uint32_t i = 0; i < piece_count && fits; i++) {
+        note->piece[i] = piece[i];
+    }
+    for (uint32_t i = 0; i < field_count && fits; i++) {
+        fits = note_text(note, field[i].name) && note_text(note, field[i].value);
+    }
+    note->piece_count = fits ? piece_count : 0;
+}
+
+static bool is_same(const struct ifd_kept_answer *a, const struct ifd_kept_answer *b)
+{
+    bool is_same = a->piece_count > 0 && a->piece_count == b->piece_count &&
+                   a->field_bytes == b->field_bytes &&
+                   memcmp(a->fields, b->fields, a->field_bytes) == 0;
+    for (uint32_t i = 0; i < a->piece_count && is_same; i++) {
+        is_same = a->piece[i].data == b->piece[i].data && a->piece[i].size == b->piece[i].size;
+    }
+    return is_same;
+}
+
+void ifd_mhd_forget(struct ifd_kept_answer *kept)
+{
+    if (kept->library) {
+        MHD_destroy_response(kept->library);
+        kept->library = NULL;
+    }
+}
+
+/* Of these pieces and fields; kept with the transfer, which holds what they point to. */
+static struct MHD_Response *response_of(struct ifd_transfer *t, const struct ifd_http_piece *piece,
+                                        uint32_t piece_count, const struct ifd_http_header *field,
+                                        uint32_t field_count)
+{
+    struct ifd_kept_answer note;
+    note.library = NULL;
+    note.field_bytes = 0;
+    note_answer(&note, piece, piece_count, field, field_count);
+    if (t->kept.library && is_same(&t->kept, &note)) {
+        return t->kept.library;
+    }
+    ifd_mhd_forget(&t->kept);
+    t->kept = note;
+    t->kept.library = make_response(piece, piece_count, field, field_count);
+    return t->kept.library;
+}
+
 static enum MHD_Result send_answer(struct ifd_transfer *t)
 {
     const struct ifd_http_response *r = &t->exchange.response;
-    size_t total = total_bytes(r);
-    struct MHD_Response *response = total <= FLAT_ANSWER_BYTES || r->piece_count == 1
-                                        ? flat_response(t, total)
-                                        : pieces_response(r);
-    if (!response) {
-        return MHD_NO;
-    }
-    t->answer_bytes = total;
-    bool ok = true;
-    for (uint32_t i = 0; i < r->header_count; i++) {
-        ok = ok && MHD_add_response_header(response, r->header[i].name, r->header[i].value);
-    }
+    struct ifd_http_header field[IFD_HTTP_HEADERS_MAX + 1];
+    struct ifd_http_piece flat;
+    struct MHD_Response *response = NULL;
+    uint32_t field_count = r->header_count;
+    memcpy(field, r->header, field_count * sizeof(field[0]));
     if (ifd_request_closes(t)) {
-        ok = ok && MHD_add_response_header(response, "Connection", "close");
+        field[field_count++] = (struct ifd_http_header){.name = "Connection", .value = "close"};
     }
-    enum MHD_Result result =
-        ok ? MHD_queue_response(t->connection->library, (unsigned int)r->status, response) : MHD_NO;
-    MHD_destroy_response(response);
-    return result;
+    t->answer_bytes = total_bytes(r);
+    if (t->answer_bytes > FLAT_ANSWER_BYTES) {
+        response = response_of(t, r->piece, r->piece_count, field, field_count);
+    } else if (flatten(t, t->answer_bytes, &flat)) {
+        response = response_of(t, &flat, 1, field, field_count);
+    }
+    return response ? MHD_queue_response(t->connection->library, (unsigned int)r->status, response)
+                    : MHD_NO;
 }
 
 /* ---- callbacks: a request ---- */
@@ -334,20 +418,27 @@ static void library_log(void *cls, const char *format, va_list args)
 
 /* ---- life ---- */
 
+static size_t pool_bytes(const struct ifd_http_options *options)
+{
+    const size_t wanted = (size_t)options->max_header_bytes * 2;
+    return wanted > CONNECTION_MEMORY_BYTES ? wanted : CONNECTION_MEMORY_BYTES;
+}
+
+size_t ifd_mhd_connection_bytes(const struct ifd_http *http)
+{
+    return pool_bytes(&http->options) + CONNECTION_OBJECT_BYTES;
+}
+
 static struct MHD_Daemon *start_daemon(struct ifd_listener *l)
 {
     const struct ifd_http_options *o = &l->http->options;
-    size_t memory_bytes = (size_t)o->max_header_bytes * 2;
-    if (memory_bytes < CONNECTION_MEMORY_BYTES) {
-        memory_bytes = CONNECTION_MEMORY_BYTES;
-    }
     /* Connections are counted, and their time is measured, before and beside the library. */
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
         NULL, NULL, on_access, l, MHD_OPTION_EXTERNAL_LOGGER, library_log, l,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, l, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
         l, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, l, MHD_OPTION_UNESCAPE_CALLBACK,
-        keep_escapes, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory_bytes,
+        keep_escapes, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool_bytes(o),
         MHD_OPTION_CONNECTION_LIMIT, UINT_MAX, MHD_OPTION_END);
 }
 

@@ -43,6 +43,7 @@ static struct ifd_transfer *take(struct ifd_listener *l)
 
 static void release(struct ifd_http *http, struct ifd_transfer *t)
 {
+    ifd_mhd_forget(&t->kept);
     ifd_body_finish(&t->body);
     ifd_arena_finish(&t->arena);
     ifd_release(http->options.alloc, t, sizeof(*t));
@@ -61,7 +62,7 @@ static void recycle(struct ifd_transfer *t)
     } else {
         ifd_arena_reset(&t->arena);
     }
-    *t = (struct ifd_transfer){.arena = t->arena, .body = t->body};
+    *t = (struct ifd_transfer){.arena = t->arena, .body = t->body, .kept = t->kept};
     if (!is_page && http->spare_count < SPARE_TRANSFERS) {
         t->next = http->spare;
         http->spare = t;

@@ -185,6 +185,36 @@ static void request_that_never_ends_is_cut_off(void)
     live_stop(&live);
 }
 
+/* Seven eighths of a MiB are room for 49 connections of 18 KiB. */
+static void connection_that_memory_has_no_room_for_is_refused(void)
+{
+    enum { MANY = 60 };
+    struct live live;
+    int fd[MANY], refused = 0;
+    live_start(&live, (const char *const[]){"--request-memory=1048576", NULL});
+    for (int i = 0; i < MANY; i++) {
+        fd[i] = client_connect(&live);
+        REQUIRE(fd[i] >= 0);
+    }
+    /* Whoever was let in first is served while the others are told. */
+    client_send_text(fd[0], "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_INT(client_read(fd[0]).status, 200);
+    for (int i = 49; i < MANY; i++) {
+        struct answer answer = client_read(fd[i]);
+        EXPECT_HAS(answer.body, "no memory for a connection");
+        refused += answer.status == 503;
+    }
+    EXPECT_INT(refused, MANY - 49);
+    EXPECT_INT(live_metric(&live, "\ninferd_http_connections_refused_total{reason=\"memory\"} "),
+               refused);
+    for (int i = 0; i < MANY; i++) {
+        (void)close(fd[i]);
+    }
+    (void)usleep(300000);
+    EXPECT_INT(client_get(&live, "/v2/health/live").status, 200);
+    live_stop(&live);
+}
+
 /* Three eighths of a MiB each, and seven eighths for large pieces: the third finds none left. */
 static void body_that_memory_has_no_room_for_is_refused_before_it_is_read(void)
 {
@@ -371,6 +401,7 @@ int main(int argc, char **argv)
         T(client_that_leaves_while_waiting_frees_its_place),
         T(client_that_leaves_mid_body_harms_nobody),
         T(request_that_never_ends_is_cut_off),
+        T(connection_that_memory_has_no_room_for_is_refused),
         T(body_that_memory_has_no_room_for_is_refused_before_it_is_read),
         T(request_without_a_timeout_gets_the_default_one),
         T(header_may_be_as_large_as_it_says_and_no_larger),

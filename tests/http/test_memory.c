@@ -1,6 +1,8 @@
 /* The steady path allocates nothing: the memory of one request serves the next. Counted are allocations of this program
- * through its allocator, from the socket to the answer; libmicrohttpd's own are in server/README.md. */
+ * through its allocator, from the socket to the answer, and those of any library, libmicrohttpd's above all. */
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,6 +20,35 @@
 #define HAS_ARENAS !__has_feature(address_sanitizer)
 #else
 #define HAS_ARENAS 1
+#endif
+
+/* Calls of the system's allocator by others than the test itself. Sanitizers have an allocator of their own. */
+static atomic_long system_requests;
+static _Thread_local bool is_test;
+
+#if defined(__GLIBC__) && !defined(IFD_SANITIZED)
+#define EXPORTED __attribute__((visibility("default"))) /* or libraries would not call these */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *ptr, size_t size);
+
+EXPORTED void *malloc(size_t size)
+{
+    system_requests += !is_test;
+    return __libc_malloc(size);
+}
+
+EXPORTED void *calloc(size_t count, size_t size)
+{
+    system_requests += !is_test;
+    return __libc_calloc(count, size);
+}
+
+EXPORTED void *realloc(void *ptr, size_t size)
+{
+    system_requests += !is_test;
+    return __libc_realloc(ptr, size);
+}
 #endif
 
 /* A binary tensor of count floats for "echo". */
@@ -84,11 +115,12 @@ static void expect_no_allocation(const char *const *options, const void *request
     for (int i = 0; i < WARM_UP; i++) {
         exchange(client, request, size);
     }
-    long before = fail.requests;
+    long before = fail.requests, system_before = system_requests;
     for (int i = 0; i < STEADY; i++) {
         exchange(client, request, size);
     }
     EXPECT_INT(fail.requests - before, 0);
+    EXPECT_INT(system_requests - system_before, 0);
     for (int i = 0; i < CLIENTS; i++) {
         (void)close(client[i]);
     }
@@ -126,6 +158,7 @@ static void binary_pictures_allocate_nothing(void)
 
 int main(int argc, char **argv)
 {
+    is_test = true;
     static const struct test_case cases[] = {
         T(json_requests_allocate_nothing),
         T(json_requests_through_workers_allocate_nothing),

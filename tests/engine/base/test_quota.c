@@ -43,6 +43,22 @@ static void counts_nothing_for_memory_that_the_source_does_not_have(void)
     EXPECT_INT(outer.refusals, 1);
 }
 
+static void what_others_hold_counts_as_large(void)
+{
+    struct ifd_quota quota;
+    ifd_quota_init(&quota, ifd_alloc_system(), 80, 80);
+    EXPECT(!ifd_quota_hold(&quota, 71));
+    REQUIRE(ifd_quota_hold(&quota, 70));
+    EXPECT(!ifd_quota_hold(&quota, 1));
+    void *small = ifd_acquire(&quota.alloc, 10);
+    EXPECT(small != NULL);
+    EXPECT_INT(quota.used_bytes, 80);
+    EXPECT_INT(quota.refusals, 2);
+    ifd_quota_drop(&quota, 70);
+    ifd_release(&quota.alloc, small, 10);
+    EXPECT_INT(quota.used_bytes, 0);
+}
+
 static void last_eighth_is_for_small_pieces(void)
 {
     struct ifd_quota quota;
@@ -62,6 +78,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(lends_up_to_the_limit_and_again_what_came_back),
+        T(what_others_hold_counts_as_large),
         T(last_eighth_is_for_small_pieces),
         T(refuses_sizes_that_would_wrap),
         T(counts_nothing_for_memory_that_the_source_does_not_have),
