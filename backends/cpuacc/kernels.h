@@ -352,8 +352,11 @@ struct ifd_q8_binary_args {
     int32_t a_multiplier, b_multiplier, out_multiplier; /* MUL uses the last only */
     int32_t a_shift, b_shift, out_shift;                /* a, b <= 0 */
     int32_t out_min, out_max;
-    int32_t a_factor, b_factor, bias, fast_shift; /* blend_q8 uses no other factors, */
-    float scale;                                  /* nor does scale_q8 */
+    /* blend_q8 uses no other factors. ADD and SUB may use them as well: they are those of the same scales, rounded to
+     * nearest, with fast_shift bits behind the point, 16 to 20, where 21 bits do; b_factor negated in SUB. With fast_shift
+     * 0 there are none. */
+    int32_t a_factor, b_factor, bias, fast_shift;
+    float scale; /* scale_q8 uses no other factor */
 };
 
 struct ifd_kern_quant {

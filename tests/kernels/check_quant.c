@@ -52,6 +52,12 @@ static void set_factors(enum kind kind, struct ifd_q8_binary_args *args)
     ifd_fixed_from_real(sa / most, &args->a_multiplier, &a_shift);
     ifd_fixed_from_real(sb / most, &args->b_multiplier, &b_shift);
     double out = kind == MUL ? sa * sb / so : most / ((1 << 20) * so);
+    args->fast_shift = check_int(16, 20);
+    if (fmax(sa, sb) / so >= ldexp(1.0, 21 - args->fast_shift)) {
+        args->fast_shift = 0; /* not in 21 bits */
+    }
+    args->a_factor = (int32_t)lround(ldexp(sa / so, args->fast_shift));
+    args->b_factor = (int32_t)lround(ldexp(sb / so, args->fast_shift)) * (kind == SUB ? -1 : 1);
     ifd_fixed_from_real(out, &args->out_multiplier, &out_shift);
     args->a_shift = a_shift;
     args->b_shift = b_shift;
@@ -63,16 +69,22 @@ static void check_binary(const char *isa, const struct ifd_kern_quant *kern, enu
     struct ifd_q8_binary_args args = {.rows = (size_t)check_int(1, 4),
                                       .n = (size_t)check_int(1, 150)};
     set_factors(kind, &args);
-    args.a_factor = check_int(-(1 << 21), 1 << 21);
-    args.b_factor = check_int(-(1 << 21), 1 << 21);
-    args.fast_shift = check_int(13, 20);
-    args.bias = check_int(-(1 << 29), 1 << 29);
     args.scale = check_float(0.0f, check_int(0, 3) ? 0.1f : 64.0f);
     args.a_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
     args.b_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
     args.out_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
     args.out_min = check_int(0, 1) ? IFD_Q8_MIN : args.out_zero;
     args.out_max = check_int(0, 1) ? IFD_Q8_MAX : check_int(args.out_min, IFD_Q8_MAX);
+    if (kind == BLEND) {
+        args.a_factor = check_int(-(1 << 21), 1 << 21);
+        args.b_factor = check_int(-(1 << 21), 1 << 21);
+        args.fast_shift = check_int(13, 20);
+        args.bias = check_int(-(1 << 29), 1 << 29);
+    } else if (args.fast_shift > 0) {
+        const int shift = args.fast_shift;
+        args.bias = args.out_zero * (1 << shift) + (1 << (shift - 1)) -
+                    args.a_zero * args.a_factor - args.b_zero * args.b_factor;
+    }
     args.a_step = (size_t)check_int(0, 3) != 0;
     args.b_step = (size_t)check_int(0, 3) != 0;
     args.a_row = check_int(0, 2) ? (args.a_step ? args.n + 1 : 1) : 0;
@@ -241,6 +253,8 @@ static void check_table(const char *isa, const struct ifd_kern_quant *kern)
     if (kern->add_q8) {
         check_binary(isa, kern, ADD);
         check_binary(isa, kern, SUB);
+    }
+    if (kern->mul_q8) {
         check_binary(isa, kern, MUL);
         check_binary(isa, kern, SCALE);
         check_quantize(isa, kern);
