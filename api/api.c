@@ -98,6 +98,7 @@ static bool check_head(struct ifd_call *call)
     }
     if (code == IFD_OK && call->match.route->handler == ifd_handle_infer) {
         code = ifd_call_acquire(call, &call->ref, &err);
+        call->api->inferences += code == IFD_OK;
         if (code == IFD_OK && ifd_call_ops(call)->begun) {
             ifd_call_ops(call)->begun(ifd_call_service(call), call->ref);
         }
@@ -176,18 +177,26 @@ void ifd_api_coming(struct ifd_api *api, struct ifd_http_exchange *exchange)
     }
 }
 
+enum ifd_code ifd_call_read_body(struct ifd_call *call, struct ifd_err *err)
+{
+    struct ifd_http_exchange *exchange = call->exchange;
+    struct ifd_bytes raw = {.data = exchange->body, .size = exchange->body_size};
+    return ifd_decompress(call->coding, raw, body_cap(call->api, call->match.route->body),
+                          call->json_length, exchange->arena, &call->body, err);
+}
+
 void ifd_api_handle(struct ifd_api *api, struct ifd_http_exchange *exchange)
 {
     struct ifd_call *call = exchange->api;
     struct ifd_err err = {0};
+    (void)api;
     call->end.handled_ns = ifd_monotonic_ns();
     if (call->is_refused) {
         exchange->respond(exchange);
         return;
     }
-    struct ifd_bytes raw = {.data = exchange->body, .size = exchange->body_size};
-    enum ifd_code code = ifd_decompress(call->coding, raw, body_cap(api, call->match.route->body),
-                                        call->json_length, exchange->arena, &call->body, &err);
+    enum ifd_code code =
+        call->match.route->handler == ifd_handle_infer ? IFD_OK : ifd_call_read_body(call, &err);
     if (code != IFD_OK) {
         ifd_call_fail(call, code, &err);
         return;
@@ -225,6 +234,7 @@ void ifd_api_close(struct ifd_api *api, struct ifd_http_exchange *exchange)
         ifd_call_ops(call)->ended(ifd_call_service(call), call->ref, &call->end);
     }
     if (call->ref) {
+        api->inferences--;
         api->options.ops->release(api->options.service, call->ref);
     }
     exchange->api = NULL;

@@ -10,6 +10,7 @@ struct ifd_infer;
 
 struct ifd_api {
     struct ifd_api_options options;
+    size_t inferences; /* open exchanges that infer */
 };
 
 /** One exchange as the API sees it; lives in the exchange's arena from open to close. */
@@ -19,7 +20,7 @@ struct ifd_call {
     struct ifd_route_match match;
     struct ifd_str coding;      /* header Content-Encoding */
     struct ifd_str json_length; /* header Inference-Header-Content-Length */
-    struct ifd_bytes body;      /* decompressed; set before the handler runs */
+    struct ifd_bytes body;      /* decompressed; set before the handler runs, but for inferences */
     struct ifd_model_ref
         *ref;                /* pinned when the route names a model and infers; released in close */
     struct ifd_infer *infer; /* api/infer.c */
@@ -52,6 +53,9 @@ void ifd_call_fail(struct ifd_call *call, enum ifd_code code, const struct ifd_e
 void ifd_call_json(struct ifd_call *call, int status, struct ifd_json_out *out);
 /** 200 with an empty body. */
 void ifd_call_empty(struct ifd_call *call);
+
+/** Fills call->body. Thread: any. */
+IFD_NODISCARD enum ifd_code ifd_call_read_body(struct ifd_call *call, struct ifd_err *err);
 
 /** Pins the model of the path. Errors: as ops->acquire. */
 IFD_NODISCARD enum ifd_code ifd_call_acquire(const struct ifd_call *call,

@@ -4,34 +4,93 @@
 #include "api/encoding.h"
 #include "api/tensor_json.h"
 #include "engine/base/clock.h"
+#include "engine/base/str.h"
 
 static void fail(struct ifd_infer *infer, enum ifd_code code, const struct ifd_err *err)
 {
     ifd_call_fail(infer->call, code, err);
 }
 
+/* ---- work ---- */
+
+/* JSON from this size on is read and written beside the loop while other requests are open: half a megabyte takes a quarter of
+ * a millisecond and more. A request that is alone would only lose the 0.1 ms that it takes to wake a thread, and the loop by
+ * it, until its JSON is so large that who comes next would notice. */
+#define LARGE_BYTES ((size_t)256 << 10)
+#define HUGE_BYTES  ((size_t)2 << 20)
+/* Packing and unpacking a byte takes as long as reading so many. */
+#define CODING_WEIGHT 16
+
+static bool is_better_offloaded(const struct ifd_call *call, size_t cost_bytes)
+{
+    return ifd_call_ops(call)->offload &&
+           cost_bytes >= (call->api->inferences > 1 ? LARGE_BYTES : HUGE_BYTES);
+}
+
+/* Where the work is done; done follows on the loop. */
+static void run(struct ifd_infer *infer, size_t cost_bytes, void (*work)(void *arg),
+                void (*done)(void *arg))
+{
+    struct ifd_call *call = infer->call;
+    call->is_waiting = true;
+    if (!is_better_offloaded(call, cost_bytes) ||
+        !ifd_call_ops(call)->offload(ifd_call_service(call), work, done, infer)) {
+        work(infer);
+        done(infer);
+    }
+}
+
+static void encode(void *arg)
+{
+    struct ifd_infer *infer = arg;
+    struct ifd_http_exchange *exchange = infer->call->exchange;
+    infer->work_code = ifd_infer_encode(infer, &infer->work_err);
+    if (infer->work_code == IFD_OK) {
+        ifd_compress(infer->accept_encoding, exchange->arena, &exchange->response);
+    }
+}
+
+static void after_encode(void *arg)
+{
+    struct ifd_infer *infer = arg;
+    struct ifd_call *call = infer->call;
+    call->is_waiting = false;
+    if (infer->work_code != IFD_OK || call->is_abandoned) {
+        fail(infer, call->is_abandoned ? IFD_CANCELLED : infer->work_code, &infer->work_err);
+        return;
+    }
+    call->end.encoded_ns = ifd_monotonic_ns();
+    call->exchange->respond(call->exchange);
+}
+
+static size_t encode_cost(const struct ifd_infer *infer)
+{
+    size_t all = ifd_infer_answer_bytes(infer);
+    if (infer->accept_encoding.size == 0) {
+        return all;
+    }
+    for (uint32_t i = 0; i < infer->desc->output_count; i++) {
+        all += infer->choice[i].is_wanted ? infer->request.output[i].bytes : 0;
+    }
+    return all * CODING_WEIGHT;
+}
+
 static void on_done(struct ifd_infer_request *request, enum ifd_code code,
                     const struct ifd_err *err)
 {
     struct ifd_infer *infer = request->owner;
-    struct ifd_http_exchange *exchange = infer->call->exchange;
-    struct ifd_err own = {0};
     infer->is_submitted = false;
     infer->call->end.done_ns = ifd_monotonic_ns();
-    if (code == IFD_OK) {
-        infer->has_outputs = true;
-        code = infer->call->is_abandoned ? IFD_CANCELLED : ifd_infer_encode(infer, &own);
-        err = &own;
+    infer->has_outputs = code == IFD_OK;
+    if (code == IFD_OK && infer->call->is_abandoned) {
+        code = IFD_CANCELLED;
+        err = NULL;
     }
     if (code != IFD_OK) {
         fail(infer, code, err);
         return;
     }
-    ifd_compress(exchange->header(exchange, "Accept-Encoding"), exchange->arena,
-                 &exchange->response);
-    infer->call->end.encoded_ns = ifd_monotonic_ns();
-    infer->call->is_waiting = false;
-    exchange->respond(exchange);
+    run(infer, encode_cost(infer), encode, after_encode);
 }
 
 static void submit(struct ifd_infer *infer)
@@ -52,8 +111,8 @@ static void after_pictures(struct ifd_infer *infer)
     infer->call->is_waiting = false;
     if (infer->call->is_abandoned) {
         fail(infer, IFD_CANCELLED, NULL);
-    } else if (infer->decode_code != IFD_OK) {
-        fail(infer, infer->decode_code, &infer->decode_err);
+    } else if (infer->work_code != IFD_OK) {
+        fail(infer, infer->work_code, &infer->work_err);
     } else {
         submit(infer);
     }
@@ -62,9 +121,9 @@ static void after_pictures(struct ifd_infer *infer)
 static void on_picture(void *arg, enum ifd_code code, const struct ifd_err *err)
 {
     struct ifd_infer *infer = arg;
-    if (code != IFD_OK && infer->decode_code == IFD_OK) {
-        infer->decode_code = code;
-        infer->decode_err = err ? *err : (struct ifd_err){.code = code};
+    if (code != IFD_OK && infer->work_code == IFD_OK) {
+        infer->work_code = code;
+        infer->work_err = err ? *err : (struct ifd_err){.code = code};
     }
     if (--infer->decoding_count == 0) {
         after_pictures(infer);
@@ -96,6 +155,8 @@ static enum ifd_code create(struct ifd_call *call, struct ifd_infer **ret, struc
     struct ifd_infer_request *request = &infer->request;
     infer->call = call;
     infer->desc = desc;
+    infer->content_type = call->exchange->header(call->exchange, "Content-Type");
+    infer->accept_encoding = call->exchange->header(call->exchange, "Accept-Encoding");
     infer->has_input = ifd_arena_take_array(arena, desc->input_count, sizeof(bool));
     infer->choice = ifd_arena_take_array(arena, desc->output_count, sizeof(*infer->choice));
     request->input = ifd_arena_take_array(arena, desc->input_count, sizeof(*request->input));
@@ -146,25 +207,54 @@ static enum ifd_code settle_outputs(struct ifd_infer *infer, struct ifd_err *err
     return IFD_OK;
 }
 
-void ifd_handle_infer(struct ifd_call *call)
+static void decode(void *arg)
 {
-    struct ifd_infer *infer = NULL;
-    struct ifd_err err = {0};
-    enum ifd_code code = create(call, &infer, &err);
+    struct ifd_infer *infer = arg;
+    struct ifd_err *err = &infer->work_err;
+    enum ifd_code code = ifd_call_read_body(infer->call, err);
     if (code == IFD_OK) {
-        call->infer = infer;
-        code = ifd_infer_parse(infer, &err);
+        code = ifd_infer_parse(infer, err);
     }
-    if (code == IFD_OK) {
-        code = settle_outputs(infer, &err);
-    }
-    if (code != IFD_OK) {
-        ifd_call_fail(call, code, &err);
+    infer->work_code = code == IFD_OK ? settle_outputs(infer, err) : code;
+}
+
+static void after_decode(void *arg)
+{
+    struct ifd_infer *infer = arg;
+    struct ifd_call *call = infer->call;
+    call->is_waiting = false;
+    if (infer->work_code != IFD_OK || call->is_abandoned) {
+        fail(infer, call->is_abandoned ? IFD_CANCELLED : infer->work_code, &infer->work_err);
     } else if (infer->picture_count > 0) {
         decode_pictures(infer);
     } else {
         submit(infer);
     }
+}
+
+/* Binary tensors and pictures are not read here, only told apart. */
+static size_t decode_cost(const struct ifd_infer *infer)
+{
+    const struct ifd_call *call = infer->call;
+    uint64_t json_bytes = call->exchange->body_size;
+    if (ifd_coding_is_compressed(call->coding)) {
+        return (size_t)json_bytes * CODING_WEIGHT;
+    }
+    const bool is_known = !call->json_length.data || ifd_str_u64(call->json_length, &json_bytes);
+    return is_known && !ifd_infer_is_picture(infer) ? (size_t)json_bytes : 0;
+}
+
+void ifd_handle_infer(struct ifd_call *call)
+{
+    struct ifd_infer *infer = NULL;
+    struct ifd_err err = {0};
+    enum ifd_code code = create(call, &infer, &err);
+    if (code != IFD_OK) {
+        ifd_call_fail(call, code, &err);
+        return;
+    }
+    call->infer = infer;
+    run(infer, decode_cost(infer), decode, after_decode);
 }
 
 bool ifd_infer_abandon(struct ifd_call *call)

@@ -81,8 +81,7 @@ static enum ifd_code write_output(struct ifd_infer *infer, uint32_t index, struc
     return IFD_OK;
 }
 
-/* Of the answer's JSON. */
-static size_t usual_bytes(const struct ifd_infer *infer)
+size_t ifd_infer_answer_bytes(const struct ifd_infer *infer)
 {
     size_t total = 1024; /* names and shapes */
     for (uint32_t i = 0; i < infer->desc->output_count; i++) {
@@ -158,7 +157,7 @@ enum ifd_code ifd_infer_encode(struct ifd_infer *infer, struct ifd_err *err)
         return ifd_fail(err, IFD_NOMEM, "no memory for the answer");
     }
     ifd_json_out_init(&out, arena);
-    ifd_json_out_expect(&out, usual_bytes(infer));
+    ifd_json_out_expect(&out, ifd_infer_answer_bytes(infer));
     enum ifd_code code = write_json(infer, &out, &tails, err);
     if (code != IFD_OK) {
         return code;

@@ -1,4 +1,5 @@
-/** Inside api/infer_*.c: one inference from bytes to bytes. Thread: loop only. */
+/** Inside api/infer_*.c: one inference from bytes to bytes. Thread: the loop, or where infer.c says so another that has the
+ *  inference for itself meanwhile. */
 #ifndef INFERD_API_INFER_IMPL_H
 #define INFERD_API_INFER_IMPL_H
 
@@ -23,21 +24,22 @@ struct ifd_infer {
     const struct ifd_model_desc *desc;
     struct ifd_infer_request request;
     struct ifd_str id;
-    bool *has_input;                  /* by the model's inputs */
-    struct ifd_output_choice *choice; /* by the model's outputs */
+    struct ifd_str content_type, accept_encoding; /* headers */
+    bool *has_input;                              /* by the model's inputs */
+    struct ifd_output_choice *choice;             /* by the model's outputs */
     bool binary_default;
 
     struct ifd_picture *picture;
     size_t picture_count, picture_capacity;
-    size_t decoding_count; /* the service's, plus one while they are being started */
-    enum ifd_code decode_code;
-    struct ifd_err decode_err;
+    size_t decoding_count;   /* the service's, plus one while they are being started */
+    enum ifd_code work_code; /* of what the loop does not do itself */
+    struct ifd_err work_err;
 
     bool is_submitted; /* done() will come */
     bool has_outputs;  /* release_outputs() is due */
 };
 
-/** Fills infer->request from the call's body. Errors: as an HTTP client should see them. */
+/** Fills infer->request from the call's body. Errors: as an HTTP client should see them. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_infer_parse(struct ifd_infer *infer, struct ifd_err *err);
 
 /* ---- used by the parsers of the three kinds of body (infer_request.c, infer_picture.c) ---- */
@@ -49,6 +51,8 @@ IFD_NODISCARD enum ifd_code ifd_infer_check(struct ifd_infer *infer, struct ifd_
 /** "[-1,16]" into text of at least 200 bytes; batched: with the batch dimension in front. */
 const char *ifd_dims_text(const struct ifd_shape *shape, bool batched, char *text, size_t size);
 
+/** The body is a picture, says its type. */
+bool ifd_infer_is_picture(const struct ifd_infer *infer);
 /** The whole body is one picture for the model's one picture input. Labelled outputs are answered as the best five. */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_picture(struct ifd_infer *infer, struct ifd_err *err);
 /** Whether strings sent to this input may be pictures (as OpenVINO Model Server takes them). */
@@ -63,7 +67,9 @@ IFD_NODISCARD enum ifd_code ifd_infer_add_base64_pictures(struct ifd_infer *infe
                                                           const struct ifd_str *text, size_t count,
                                                           struct ifd_err *err);
 
-/** Fills the answer from the outputs. */
+/** Bytes of JSON that the answer is going to be, nearly always at most. */
+size_t ifd_infer_answer_bytes(const struct ifd_infer *infer);
+/** Fills the answer from the outputs. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_infer_encode(struct ifd_infer *infer, struct ifd_err *err);
 
 #endif

@@ -2,6 +2,7 @@
 #include "api/infer_impl.h"
 
 #include "api/base64.h"
+#include "engine/base/str.h"
 #include "api/tensor_binary.h"
 
 /* What a client of a plain picture gets of a labelled output. */
@@ -161,6 +162,12 @@ static bool is_scores(const struct ifd_tensor_info *output)
     size_t count = 0;
     return output->label_count > 0 && ifd_shape_count(&output->shape, &count) &&
            count + 1 >= output->label_count && count <= (size_t)output->label_count + 1;
+}
+
+bool ifd_infer_is_picture(const struct ifd_infer *infer)
+{
+    const struct ifd_str type = infer->content_type;
+    return type.size >= 6 && ifd_str_equal_nocase((struct ifd_str){type.data, 6}, "image/");
 }
 
 enum ifd_code ifd_infer_parse_picture(struct ifd_infer *infer, struct ifd_err *err)

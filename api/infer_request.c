@@ -775,11 +775,9 @@ static enum ifd_code json_length(const struct ifd_infer *infer, size_t *ret_byte
 
 enum ifd_code ifd_infer_parse(struct ifd_infer *infer, struct ifd_err *err)
 {
-    const struct ifd_http_exchange *exchange = infer->call->exchange;
     size_t bytes = 0;
     bool is_raw = false;
-    struct ifd_str type = exchange->header(exchange, "Content-Type");
-    if (type.size >= 6 && ifd_str_equal_nocase((struct ifd_str){type.data, 6}, "image/")) {
+    if (ifd_infer_is_picture(infer)) {
         return ifd_infer_parse_picture(infer, err);
     }
     enum ifd_code code = json_length(infer, &bytes, &is_raw, err);

@@ -283,6 +283,11 @@ struct ifd_service_ops {
     void (*decode_image)(struct ifd_service *service, struct ifd_bytes image,
                          const struct ifd_tensor_info *input, struct ifd_tensor *tensor,
                          ifd_control_fn done, void *arg);
+
+    /** Calls work(arg) on a thread beside the loop, then done(arg) on the loop thread. False: neither, the caller works itself.
+     *  For what would keep the loop from others. May be NULL. */
+    bool (*offload)(struct ifd_service *service, void (*work)(void *arg), void (*done)(void *arg),
+                    void *arg);
 };
 
 #endif

@@ -458,7 +458,7 @@ const struct ifd_service_ops *ifd_service_ops(bool has_control)
         .release_outputs = release_outputs, .index = ifd_service_index, .refresh = refresh_,       \
         .load = load_, .unload = unload_, .stats = ifd_service_stats,                              \
         .log_settings = log_settings, .set_log = set_log,                                          \
-        .decode_image = ifd_service_decode_image,                                                  \
+        .decode_image = ifd_service_decode_image, .offload = ifd_service_offload,                  \
     }
     static const struct ifd_service_ops ops[] = {
         OPS(NULL, NULL, NULL), OPS(ifd_service_refresh, ifd_service_load, ifd_service_unload)};

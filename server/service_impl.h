@@ -2,7 +2,7 @@
  *
  *    service.c          requests become jobs, jobs answers; life
  *    service_models.c   which models there are, loading and unloading
- *    service_picture.c  pictures into tensors
+ *    service_tasks.c    pictures and large JSON, beside the loop
  *
  *  The functions are those of struct ifd_service_ops (api/service.h). Thread: loop only. */
 #ifndef INFERD_SERVER_SERVICE_IMPL_H
@@ -41,10 +41,13 @@ void ifd_service_unload(struct ifd_service *service, struct ifd_str model, bool 
                         ifd_control_fn done, void *arg);
 void ifd_service_refresh(struct ifd_service *service, ifd_control_fn done, void *arg);
 
-/* ---- service_picture.c ---- */
+/* ---- service_tasks.c ---- */
 
 void ifd_service_decode_image(struct ifd_service *service, struct ifd_bytes image,
                               const struct ifd_tensor_info *input, struct ifd_tensor *tensor,
                               ifd_control_fn done, void *arg);
+
+bool ifd_service_offload(struct ifd_service *service, void (*work)(void *arg),
+                         void (*done)(void *arg), void *arg);
 
 #endif

@@ -308,23 +308,34 @@ static void finish(struct ifd_service *fake, struct ifd_infer_request *request)
     request->done(request, code, &err);
 }
 
+bool fake_service_step(struct ifd_service *fake)
+{
+    if (fake->job_count == 0) {
+        return false;
+    }
+    struct fake_job job = fake->job[0];
+    fake->job_count--;
+    for (uint32_t i = 0; i < fake->job_count; i++) {
+        fake->job[i] = fake->job[i + 1];
+    }
+    struct ifd_err err = {0};
+    if (job.request) {
+        finish(fake, job.request);
+    } else if (job.work) {
+        job.work(job.arg);
+        job.work_done(job.arg);
+    } else {
+        if (job.code != IFD_OK) {
+            (void)ifd_fail(&err, job.code, "%s", job.reason);
+        }
+        job.done(job.arg, job.code, &err);
+    }
+    return true;
+}
+
 void fake_service_run(struct ifd_service *fake)
 {
-    while (fake->job_count > 0) {
-        struct fake_job job = fake->job[0];
-        fake->job_count--;
-        for (uint32_t i = 0; i < fake->job_count; i++) {
-            fake->job[i] = fake->job[i + 1];
-        }
-        struct ifd_err err = {0};
-        if (job.request) {
-            finish(fake, job.request);
-        } else {
-            if (job.code != IFD_OK) {
-                (void)ifd_fail(&err, job.code, "%s", job.reason);
-            }
-            job.done(job.arg, job.code, &err);
-        }
+    while (fake_service_step(fake)) {
     }
 }
 
@@ -429,6 +440,16 @@ static void decode_image(struct ifd_service *fake, struct ifd_bytes image,
     add_job(fake, (struct fake_job){.done = done, .arg = arg});
 }
 
+static bool offload(struct ifd_service *fake, void (*work)(void *arg), void (*done)(void *arg),
+                    void *arg)
+{
+    if (fake->offloads) {
+        fake->offload_count++;
+        add_job(fake, (struct fake_job){.work = work, .work_done = done, .arg = arg});
+    }
+    return fake->offloads;
+}
+
 static void log_settings(struct ifd_service *fake, struct ifd_log_settings *ret)
 {
     *ret = fake->log;
@@ -456,6 +477,7 @@ static const struct ifd_service_ops ops = {
     .unload = unload,
     .stats = stats,
     .decode_image = decode_image,
+    .offload = offload,
 };
 
 static const struct ifd_service_ops ops_without_control = {
@@ -472,6 +494,7 @@ static const struct ifd_service_ops ops_without_control = {
     .log_settings = log_settings,
     .set_log = set_log,
     .decode_image = decode_image,
+    .offload = offload,
 };
 
 const struct ifd_service_ops *fake_service_ops(void)

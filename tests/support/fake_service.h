@@ -21,6 +21,8 @@ struct ifd_model_ref {
 struct fake_job {
     struct ifd_infer_request *request; /* an inference, or … */
     ifd_control_fn done;               /* … a control call or a picture */
+    void (*work)(void *arg);           /* … or work beside the loop */
+    void (*work_done)(void *arg);
     void *arg;
     enum ifd_code code;
     const char *reason;
@@ -39,6 +41,7 @@ struct ifd_service {
     enum ifd_code fail_run;      /* not OK: done() is called with this */
     bool is_not_ready;
     bool cancel_waits; /* cancel() answers false */
+    bool offloads;     /* offload() takes work */
 
     struct ifd_log_settings log;
 
@@ -48,6 +51,7 @@ struct ifd_service {
     uint32_t last_file_count;
     uint8_t last_file[16];
     bool last_dependents;
+    uint32_t offload_count;
     bool last_in_place;  /* the first input was used where the body was received */
     const uint8_t *body; /* set by the loopback */
     size_t body_size;
@@ -59,6 +63,8 @@ void fake_service_finish(struct ifd_service *fake);
 const struct ifd_service_ops *fake_service_ops(void);
 /** The same without load, unload and stats. */
 const struct ifd_service_ops *fake_service_ops_without_control(void);
+/** Ends what waits longest; false if nothing does. */
+bool fake_service_step(struct ifd_service *fake);
 /** Ends everything that waits. */
 void fake_service_run(struct ifd_service *fake);
 

@@ -1,7 +1,9 @@
-/* Pictures on their way into tensors, on threads of their own. */
+/* What would keep the loop from others, on threads of its own: pictures, large JSON. */
 #include "server/service_impl.h"
 
 #include "server/picture.h"
+
+/* ---- pictures ---- */
 
 struct picture_task {
     struct ifd_task task;
@@ -61,4 +63,47 @@ void ifd_service_decode_image(struct ifd_service *service, struct ifd_bytes imag
         ifd_release(service->options.alloc, p, sizeof(*p));
         done(arg, code, &err);
     }
+}
+
+/* ---- large JSON ---- */
+
+struct offloaded {
+    struct ifd_task task;
+    struct ifd_service *service;
+    void (*work)(void *arg);
+    void (*done)(void *arg);
+    void *arg;
+};
+
+static void work_offloaded(struct ifd_task *task)
+{
+    const struct offloaded *o = (const struct offloaded *)task; /* its first member */
+    o->work(o->arg);
+}
+
+static void offloaded_done(struct ifd_task *task)
+{
+    const struct offloaded o = *(const struct offloaded *)task;
+    ifd_release(o.service->options.alloc, task, sizeof(o));
+    o.done(o.arg);
+}
+
+bool ifd_service_offload(struct ifd_service *service, void (*work)(void *arg),
+                         void (*done)(void *arg), void *arg)
+{
+    const struct ifd_alloc *alloc = service->options.alloc;
+    struct offloaded *o = ifd_acquire_zeroed(alloc, 1, sizeof(*o));
+    if (!o) {
+        return false;
+    }
+    *o = (struct offloaded){.task = {.work = work_offloaded, .done = offloaded_done},
+                            .service = service,
+                            .work = work,
+                            .done = done,
+                            .arg = arg};
+    if (ifd_tasks_submit(service->options.image_tasks, &o->task, NULL) != IFD_OK) {
+        ifd_release(alloc, o, sizeof(*o));
+        return false;
+    }
+    return true;
 }

@@ -1,0 +1,176 @@
+/* Large JSON is worked on beside the loop. */
+#include "tests/support/loopback.h"
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT 100000
+#define PATH  "/v2/models/id_UINT8/infer"
+
+static const char one_value[] =
+    "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"UINT8\",\"shape\":[1],\"data\":[7]}]}";
+
+static struct loopback loop;
+static char large[COUNT * 4 + 200];
+
+/* COUNT values; the last one is text of the caller's. Returns the size. */
+static size_t fill(const char *last)
+{
+    size_t size =
+        (size_t)snprintf(large, sizeof(large),
+                         "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"UINT8\",\"shape\":["
+                         "%d],\"data\":[",
+                         COUNT);
+    for (int i = 1; i < COUNT; i++) {
+        size += (size_t)snprintf(large + size, sizeof(large) - size, "%d,", 100 + i % 156);
+    }
+    return size + (size_t)snprintf(large + size, sizeof(large) - size, "%s]}]}", last);
+}
+
+static void begin_large(const char *const *headers, const char *last,
+                        struct loopback_exchange *exchange)
+{
+    const size_t size = fill(last);
+    loopback_begin(&loop, "POST", PATH, headers, large, size, exchange);
+}
+
+/* Another request is open, so that there is somebody to be kept waiting. */
+static void begin(struct loopback_exchange *other)
+{
+    loopback_init(&loop, ifd_alloc_system());
+    loop.fake.offloads = true;
+    loopback_begin(&loop, "POST", PATH, NULL, one_value, strlen(one_value), other);
+    while (fake_service_step(&loop.fake)) {
+    }
+    EXPECT(other->is_answered);
+    EXPECT_INT(loop.fake.offload_count, 0);
+}
+
+static void end(struct loopback_exchange *other)
+{
+    loopback_end(other, NULL);
+    loopback_finish(&loop);
+}
+
+static void large_json_is_read_and_written_beside_the_loop(void)
+{
+    struct loopback_exchange other, exchange;
+    struct loopback_answer answer;
+    begin(&other);
+    begin_large(NULL, "42", &exchange);
+    EXPECT_INT(loop.fake.offload_count, 1);
+    EXPECT(!exchange.is_answered);
+    fake_service_run(&loop.fake);
+    EXPECT_INT(loop.fake.offload_count, 2);
+    EXPECT(exchange.is_answered);
+    loopback_end(&exchange, &answer);
+    EXPECT_INT(answer.status, 200);
+    EXPECT_HAS(loopback_text(&answer), "\"data\":[101,102,");
+    EXPECT_HAS(loopback_text(&answer), ",42]}]}");
+    EXPECT(answer.body.size > (size_t)(COUNT - 1) * 4);
+    loopback_forget(&answer);
+    end(&other);
+}
+
+static void what_is_wrong_there_is_told(void)
+{
+    struct loopback_exchange other, exchange;
+    struct loopback_answer answer;
+    begin(&other);
+    begin_large(NULL, "256", &exchange);
+    fake_service_run(&loop.fake);
+    loopback_end(&exchange, &answer);
+    EXPECT_INT(answer.status, 400);
+    EXPECT_HAS(loopback_text(&answer), "element 99999 is 256, outside UINT8's range");
+    loopback_forget(&answer);
+    end(&other);
+}
+
+static void one_request_alone_is_read_on_the_loop(void)
+{
+    struct loopback_exchange exchange;
+    loopback_init(&loop, ifd_alloc_system());
+    loop.fake.offloads = true;
+    begin_large(NULL, "42", &exchange);
+    fake_service_run(&loop.fake);
+    EXPECT_INT(loop.fake.offload_count, 0);
+    EXPECT_INT(exchange.http.response.status, 200);
+    loopback_end(&exchange, NULL);
+    loopback_finish(&loop);
+}
+
+static void refused_work_is_done_on_the_loop(void)
+{
+    struct loopback_exchange other, exchange;
+    begin(&other);
+    loop.fake.offloads = false;
+    begin_large(NULL, "42", &exchange);
+    fake_service_run(&loop.fake);
+    EXPECT_INT(loop.fake.offload_count, 0);
+    EXPECT_INT(exchange.http.response.status, 200);
+    loopback_end(&exchange, NULL);
+    end(&other);
+}
+
+static void large_binary_tensors_stay_on_the_loop(void)
+{
+    static const char head[] =
+        "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"UINT8\",\"shape\":[300000],"
+        "\"parameters\":{"
+        "\"binary_data_size\":300000}}],\"parameters\":{\"binary_data_output\":true}}";
+    char length[20];
+    const char *const headers[] = {"Inference-Header-Content-Length", length, NULL};
+    struct loopback_exchange other, exchange;
+    begin(&other);
+    (void)snprintf(length, sizeof(length), "%zu", strlen(head));
+    memset(large, 1, sizeof(large));
+    memcpy(large, head, strlen(head));
+    loopback_begin(&loop, "POST", PATH, headers, large, strlen(head) + 300000, &exchange);
+    fake_service_run(&loop.fake);
+    EXPECT_INT(loop.fake.offload_count, 0);
+    EXPECT_INT(exchange.http.response.status, 200);
+    loopback_end(&exchange, NULL);
+    end(&other);
+}
+
+/* steps: how far the request gets before its client leaves. */
+static void leave_after(int steps)
+{
+    struct loopback_exchange other, exchange;
+    begin(&other);
+    begin_large(NULL, "42", &exchange);
+    for (int i = 0; i < steps; i++) {
+        EXPECT(fake_service_step(&loop.fake));
+    }
+    EXPECT(!exchange.is_answered);
+    const bool is_over = ifd_api_abandon(loop.api, &exchange.http);
+    EXPECT(is_over == (steps == 1)); /* waiting in the queue: taken out */
+    fake_service_run(&loop.fake);
+    EXPECT(exchange.is_answered == !is_over);
+    if (!is_over) {
+        EXPECT_INT(exchange.http.response.status, 503);
+    }
+    loopback_end(&exchange, NULL);
+    end(&other);
+}
+
+static void a_client_that_leaves_meanwhile_is_waited_for(void)
+{
+    for (int steps = 0; steps <= 2; steps++) {
+        leave_after(steps); /* reading, waiting, writing */
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(large_json_is_read_and_written_beside_the_loop),
+        T(what_is_wrong_there_is_told),
+        T(one_request_alone_is_read_on_the_loop),
+        T(refused_work_is_done_on_the_loop),
+        T(large_binary_tensors_stay_on_the_loop),
+        T(a_client_that_leaves_meanwhile_is_waited_for),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
