@@ -283,6 +283,35 @@ static enum ifd_code join(struct ifd_acc_lowering *lowering, uint32_t first,
     return IFD_OK;
 }
 
+/* All chains keep their buffers at one place, and each thread its own ones: what the chain before has left in its cache is
+ * written again, and nothing that another core has written. */
+static enum ifd_code share_buffers(struct ifd_acc_lowering *lowering, struct ifd_err *err)
+{
+    struct ifd_acc_storage all = {.first = lowering->step_count};
+    size_t stride = 0;
+    for (uint32_t i = 0; i < lowering->step_count; i++) {
+        const struct ifd_acc_step *step = &lowering->step[i];
+        if (step->chain) {
+            all.first = i < all.first ? i : all.first;
+            all.last = i + step->chain->count - 1;
+            stride = step->work_stride > stride ? step->work_stride : stride;
+        }
+    }
+    uint32_t shared = 0;
+    const enum ifd_code code =
+        stride == 0 ? IFD_OK
+                    : ifd_acc_add_storage(lowering, stride * lowering->view->max_threads, all.first,
+                                          all.last, &shared, err);
+    for (uint32_t i = 0; code == IFD_OK && i < lowering->step_count; i++) {
+        if (lowering->step[i].chain) {
+            lowering->storage[lowering->wiring[i].work].bytes = 0;
+            lowering->wiring[i].work = shared;
+            lowering->step[i].work_stride = stride;
+        }
+    }
+    return code;
+}
+
 enum ifd_code ifd_acc_join_strips(struct ifd_acc_lowering *lowering, struct ifd_err *err)
 {
     const size_t known = lowering->host->cpu.l2_bytes, cache = known ? known : 256 * 1024;
@@ -305,5 +334,5 @@ enum ifd_code ifd_acc_join_strips(struct ifd_acc_lowering *lowering, struct ifd_
         }
         first += count;
     }
-    return IFD_OK;
+    return share_buffers(lowering, err);
 }
