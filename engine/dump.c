@@ -58,6 +58,7 @@ static void text_plan(const struct ifd_writer *w, const struct ifd_model *model)
     ifd_write(w, "arena %zu bytes, constants %zu bytes, batch %s%s\n", plan->arena_bytes,
               model->info.constant_bytes,
               model->info.batch_is_free ? "free" : "fixed: ", model->batch_why_not.text);
+    ifd_write(w, "rounding of quantized results %s\n", model->info.exact ? "exact" : "fast");
     const char *why_not = model->info.precision_why_not;
     ifd_write(w, "precision %s%s%s\n", ifd_precision_name(model->info.precision),
               why_not[0] != '\0' ? ": " : "", why_not);
@@ -124,6 +125,7 @@ static void json_memory(const struct ifd_writer *w, const struct ifd_model *mode
               model->info.batch_is_free ? "true" : "false");
     ifd_write(w, ",\"batch_why_not\":");
     ifd_write_quoted(w, model->batch_why_not.text);
+    ifd_write(w, ",\"exact\":%s", model->info.exact ? "true" : "false");
     ifd_write(w, ",\"precision\":\"%s\",\"precision_why_not\":",
               ifd_precision_name(model->info.precision));
     ifd_write_quoted(w, model->info.precision_why_not);

@@ -10,6 +10,9 @@ enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
     if (options->backend_count == 0 || !options->backends) {
         return ifd_fail(err, IFD_INVALID, "an engine needs at least one backend");
     }
+    if (options->exact && options->fast) {
+        return ifd_fail(err, IFD_INVALID, "--exact and --fast exclude each other");
+    }
     struct ifd_engine *engine = ifd_acquire_zeroed(alloc, 1, sizeof(*engine));
     if (!engine) {
         return ifd_fail(err, IFD_NOMEM, "no memory for an engine");

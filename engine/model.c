@@ -308,6 +308,15 @@ static void describe_precision(struct ifd_model *model, const struct ifd_executa
     }
 }
 
+/* Exact as a whole if every part is. */
+static void describe_rounding(struct ifd_model *model, const struct ifd_executable *executable)
+{
+    model->info.exact = true;
+    for (uint32_t p = 0; p < executable->plan.partition_count; p++) {
+        model->info.exact &= executable->part[p].info.exact;
+    }
+}
+
 /* ---- life ---- */
 
 enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *parsed,
@@ -339,6 +348,7 @@ enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *
     model->info.arena_bytes = executable->plan.arena_bytes;
     model->info.step_count = executable->step_count;
     describe_precision(model, executable);
+    describe_rounding(model, executable);
     return IFD_OK;
 }
 
@@ -355,10 +365,10 @@ static void find_cached(struct ifd_model *model, struct ifd_bytes file)
         *note = engine->cache_why_not;
         return;
     }
-    size_t used =
-        (size_t)snprintf(setup, sizeof(setup), "%x %zu %zu %zu %u %d%d%d", cpu->flags,
-                         cpu->l1d_bytes, cpu->l2_bytes, cpu->l3_bytes, model->max_threads,
-                         engine->registry.host.exact, model->no_optimize, (int)model->precision);
+    size_t used = (size_t)snprintf(setup, sizeof(setup), "%x %zu %zu %zu %u %d%d%d%d", cpu->flags,
+                                   cpu->l1d_bytes, cpu->l2_bytes, cpu->l3_bytes, model->max_threads,
+                                   engine->registry.host.exact, engine->registry.host.fast,
+                                   model->no_optimize, (int)model->precision);
     for (uint32_t i = 0; i < model->preference_count && used < sizeof(setup); i++) {
         used += (size_t)snprintf(setup + used, sizeof(setup) - used, " %s",
                                  engine->registry.slot[model->preference[i]].backend->name);

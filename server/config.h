@@ -24,7 +24,7 @@ struct ifd_config {
     const char *model_control_mode, *http_address, *http_socket, *admin_socket, *id,
         *metrics_address, *cache_dir, *precision, *config_file, *log_format, *access_log,
         *access_log_format, *performance_hint;
-    bool admin_on_http, warms_up, strict_readiness, exit_on_error, exact, inline_identity,
+    bool admin_on_http, warms_up, strict_readiness, exit_on_error, exact, fast, inline_identity,
         allow_metrics, metrics_triton_names;
     uint32_t model_load_threads, poll_secs, settle_ms, dwell_secs, threads, http_port, metrics_port,
         max_connections, max_connections_per_address, idle_timeout_secs, receive_timeout_secs,

@@ -398,6 +398,7 @@ static enum ifd_code create_engine(struct ifd_server *server, struct ifd_err *er
         .backends = o->backends,
         .backend_count = o->backend_count,
         .exact = o->config->exact,
+        .fast = o->config->fast,
         .cache_folder = o->config->cache_dir[0] != '\0' ? o->config->cache_dir : NULL};
     enum ifd_code code = ifd_engine_create(&engine, &server->engine, err);
     if (code) {

@@ -25,6 +25,7 @@ struct ifd_partition {
     size_t packed_bytes;
     bool owns_packed; /* not that of an earlier start */
     bool forgets;     /* the sources of its jobs are gone */
+    bool exact;       /* as lowered */
 };
 
 /* What the threads of one run share; lies at the start of the run's scratch. */
@@ -287,6 +288,8 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
                                         .host = device->host,
                                         .arena = &partition->arena};
     size_t scratch = 0;
+    /* plans for several batch sizes share their weights, which know how sums are rounded */
+    lowering.exact = like ? like->exact : ifd_acc_rounds_exactly(&lowering);
     enum ifd_code code = ifd_acc_lower(&lowering, &scratch, err);
     if (code == IFD_OK) {
         code = ifd_acc_plan_threads(&lowering, &partition->is_parallel, err);
@@ -306,11 +309,13 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
     partition->job = lowering.job;
     partition->job_count = lowering.job_count;
     partition->forgets = view->forget != NULL;
+    partition->exact = lowering.exact;
     *ret_info = (struct ifd_partition_info){
         .scratch_bytes = CREW_BYTES + scratch,
         .step_count = lowering.step_count,
         .constant_bytes = partition->packed_bytes,
         .packed = {.data = partition->packed, .size = partition->packed_bytes},
+        .exact = lowering.exact,
         .precision = lowering.precision,
         .precision_why_not = lowering.precision_why_not};
     *ret_partition = partition;

@@ -46,6 +46,8 @@ struct ifd_acc_lowering {
     const struct ifd_partition_view *view;
     const struct ifd_kernels *kernels;
     const struct ifd_host *host;
+    bool
+        exact; /* 8-bit results are those of the reference kernels: asked for, or cheap (rounding.c) */
     struct ifd_arena *arena; /* of the partition: parameters of steps live here */
 
     struct ifd_acc_value *value; /* those of the view, then the backend's own */
@@ -176,6 +178,9 @@ IFD_NODISCARD enum ifd_code ifd_acc_join_strips(struct ifd_acc_lowering *lowerin
 IFD_NODISCARD enum ifd_code ifd_acc_add_storage(struct ifd_acc_lowering *lowering, size_t bytes,
                                                 uint32_t first, uint32_t last,
                                                 uint32_t *ret_storage, struct ifd_err *err);
+
+/** Are 8-bit results to be those of the reference kernels? In rounding.c. */
+bool ifd_acc_rounds_exactly(const struct ifd_acc_lowering *lowering);
 
 /** Lowers all nodes, lays out scratch, resolves places. ret_scratch is what a run needs. */
 IFD_NODISCARD enum ifd_code ifd_acc_lower(struct ifd_acc_lowering *lowering, size_t *ret_scratch,

@@ -181,7 +181,8 @@ static enum ifd_code cpuref_compile(struct ifd_device *device,
         *desc = nv->output[i];
         partition->out[i] = desc++;
     }
-    struct ifd_partition_info info = {.step_count = 1, .can_alias = can_alias(partition)};
+    struct ifd_partition_info info = {
+        .step_count = 1, .can_alias = can_alias(partition), .exact = true};
     const enum ifd_code code = scratch_bytes(nv, partition, &info.scratch_bytes, err);
     if (code != IFD_OK) {
         ifd_release(alloc, partition, bytes);

@@ -17,6 +17,7 @@ void ifd_host_init(struct ifd_host *host, const struct ifd_engine_options *optio
         .bytes = sizeof(*host),
         .alloc = options->alloc ? options->alloc : ifd_alloc_system(),
         .exact = options->exact,
+        .fast = options->fast,
         .debug = options->debug,
         .debug_context = options->debug_context,
     };

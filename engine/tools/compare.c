@@ -132,6 +132,7 @@ static enum ifd_code compare_backends(struct ifd_session *session,
     struct ifd_session_options again = options->session;
     again.backends = options->with;
     again.exact = options->with_exact;
+    again.fast = options->session.fast && !options->with_exact;
     again.precision = NULL;
     enum ifd_code code = ifd_session_open(options->host, &again, &other, err);
     if (code != IFD_OK) {

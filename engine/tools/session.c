@@ -63,6 +63,7 @@ static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_hos
                                         .backends = host->backends,
                                         .backend_count = host->backend_count,
                                         .exact = options->exact,
+                                        .fast = options->fast,
                                         .cache_folder = options->cache_folder};
     struct ifd_model_options model = {.max_threads = options->threads,
                                       .no_optimize = options->no_optimize,

@@ -14,7 +14,7 @@ struct ifd_session_options {
     const char *cpu_mask;     /* "avx2,avx512"; NULL: all that the CPU has, "none": none */
     uint32_t threads;         /* 0 = 1 */
     uint32_t batch;           /* 0 = 1 */
-    bool exact, no_optimize;
+    bool exact, fast, no_optimize;
     bool keeps_weights; /* also those that are packed: for looking at them */
 };
 
@@ -56,9 +56,16 @@ struct ifd_session_options {
          256,                                                                                      \
          "N",                                                                                      \
          "threads of one inference (1)"},                                                          \
+        {"exact",                                                                                  \
+         IFD_ARG_SWITCH,                                                                           \
+         &(options).exact,                                                                         \
+         0,                                                                                        \
+         0,                                                                                        \
+         NULL,                                                                                     \
+         "bit-exact kernels for quantized types; default: in models where they cost next to "      \
+         "nothing"},                                                                               \
     {                                                                                              \
-        "exact", IFD_ARG_SWITCH, &(options).exact, 0, 0, NULL,                                     \
-            "bit-exact kernels for quantized types"                                                \
+        "fast", IFD_ARG_SWITCH, &(options).fast, 0, 0, NULL, "never mind single steps of rounding" \
     }
 
 struct ifd_session {

@@ -286,7 +286,7 @@ static enum ifd_code binary_lower(struct ifd_acc_lowering *lowering,
     make_blocks(&node->view.input[0].desc->shape, &node->view.input[1].desc->shape, y, &p->blocks);
     if (p->is_q8) {
         init_q8(&node->view, &p->q8);
-        p->is_fast = init_fast(&node->view, &p->q8) && !lowering->view->exact;
+        p->is_fast = init_fast(&node->view, &p->q8) && !lowering->exact;
     }
     for (uint32_t i = 0; i < 2; i++) {
         const struct ifd_shape *shape = &node->view.input[i].desc->shape;
@@ -331,7 +331,7 @@ static bool set_q8(struct ifd_acc_lowering *lowering, const struct ifd_node_view
         return false;
     }
     init_q8(node, q8);
-    const bool is_fast = init_fast(node, q8) && !lowering->view->exact;
+    const bool is_fast = init_fast(node, q8) && !lowering->exact;
     op->q8 = q8;
     op->binary_q8 = choose_q8(&lowering->kernels->quant, node->op, is_fast);
     return true;

@@ -163,7 +163,7 @@ static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
 {
     const struct ifd_desc *input = node->input[0].desc;
     const struct ifd_desc *weights = node->input[1].desc;
-    const bool is_real = lowering->view->exact && node->op == IFD_OP_FULLY_CONNECTED;
+    const bool is_real = lowering->exact && node->op == IFD_OP_FULLY_CONNECTED;
     double *real = is_real ? ifd_acc_params(lowering, product->channels, sizeof(*real)) : NULL;
     if (is_real && !real) {
         return ifd_fail(err, IFD_NOMEM, "no memory for %zu scales", product->channels);
@@ -179,7 +179,7 @@ static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
         .in_zero = ifd_acc_zero(input),
         .out_zero = ifd_acc_zero(&node->output[0]),
         .weight_zero = weights->quant.zero_point[0] - (weights->dtype == IFD_U8 ? 128 : 0),
-        .round = lowering->view->exact || IFD_Q8_EXACT ? round : IFD_ROUND_FAST,
+        .round = lowering->exact || IFD_Q8_EXACT ? round : IFD_ROUND_FAST,
     };
     (void)ifd_acc_clamp_q8(activation, &node->output[0], &requant->out_min, &requant->out_max);
     if (is_real) {

@@ -64,6 +64,7 @@ struct ifd_host {
     struct ifd_cpu cpu;
     bool
         exact; /* bit-exact kernels were asked for: results equal the reference kernels for quantized types */
+    bool fast; /* or they were declined, even where they would cost next to nothing */
     /** A line for people, below the level that operators see by default; may be NULL. Thread: any. */
     void (*debug)(void *context, const char *text);
     void *debug_context;
@@ -140,6 +141,8 @@ struct ifd_partition_info {
     struct ifd_bytes packed;
     /** Output slot 0 may be bound to the memory of input slot 0 (same bytes). */
     bool can_alias;
+    /** Quantized results equal those of the reference kernels, asked for or not. */
+    bool exact;
     /** The lowest that products of f32 have. Where view.precision would have been possible but for the hardware or the
      *  backend, precision_why_not says what is missing (static); NULL otherwise. */
     enum ifd_precision precision;

@@ -32,8 +32,10 @@ struct ifd_engine_options {
     uint32_t backend_count;
     uint32_t cpu_mask; /* features that may be used (enum ifd_cpu_flag); 0 = all that the CPU has */
     bool no_cpu_features; /* with cpu_mask 0: use none at all */
-    bool exact;           /* bit-exact kernels for quantized types */
-    uint32_t cores;       /* that runs of all models share; 0 = those that the process may run on */
+    /** Quantized results are bit-equal to those of the reference kernels: always; never more than by chance; with neither,
+     *  in models in which the backend expects that to cost less than a few percent. Not both. */
+    bool exact, fast;
+    uint32_t cores; /* that runs of all models share; 0 = those that the process may run on */
     /** Folder for packed weights, so that the next start of a model need not pack them; made if its parent is there. Only
      *  this user may write in it. NULL: none. If it cannot be used, models are loaded without it and say why. */
     const char *cache_folder;
@@ -126,6 +128,7 @@ struct ifd_model_info {
     size_t arena_bytes;    /* per instance at batch 1 */
     const char *cache;     /* for people: what the cache of packed weights did; "" without one */
     bool is_from_cache;    /* nothing was packed */
+    bool exact;            /* quantized results are bit-equal to the reference kernels' */
     /** The lowest that any product has at batch 1, and why that is not what was asked for; "" if it is. */
     enum ifd_precision precision;
     const char *precision_why_not;
