@@ -1,0 +1,124 @@
+/* What changes in the folders under --model-control-mode=poll. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/http/sum_world.h"
+#include "tests/support/test.h"
+
+#define FAST_POLL                                                                                  \
+    "--model-control-mode=poll", "--repository-poll-secs=1", "--repository-settle-ms=50",          \
+        "--repository-dwell-secs=0"
+
+static bool becomes(const struct world *world, int content)
+{
+    for (int waited = 0; waited < PATIENCE_MS; waited += 20) {
+        if (world_content(world) == content) {
+            return true;
+        }
+        world_pause_ms(20);
+    }
+    return false;
+}
+
+static void poll_takes_new_content_and_loses_nothing(void)
+{
+    static struct world world;
+    struct ledger *ledger = calloc(CLIENTS, sizeof(*ledger));
+    REQUIRE(ledger != NULL);
+    world_begin(&world, (const char *const[]){FAST_POLL, NULL});
+    ledger_start(&world, ledger);
+    world_replace(&world, &world.content[1]);
+    EXPECT(becomes(&world, 1));
+    world_put(world_path(&world, "sum/1/model.tflite"), world.content[0].data,
+              world.content[0].size);
+    EXPECT(becomes(&world, 0));
+    EXPECT(ledger_stop(ledger) > 0);
+    free(ledger);
+    world_end(&world);
+}
+
+static void poll_never_serves_a_file_that_is_being_written(void)
+{
+    static struct world world;
+    struct ledger *ledger = calloc(CLIENTS, sizeof(*ledger));
+    REQUIRE(ledger != NULL);
+    world_begin(&world, (const char *const[]){FAST_POLL, NULL});
+    ledger_start(&world, ledger);
+    const struct content *next = &world.content[1];
+    int fd = open(world_path(&world, "sum/1/model.tflite"), O_WRONLY | O_TRUNC);
+    REQUIRE(fd >= 0);
+    for (size_t at = 0; at < next->size; at += 64) {
+        size_t size = next->size - at < 64 ? next->size - at : 64;
+        REQUIRE(write(fd, next->data + at, size) == (ssize_t)size);
+        world_pause_ms(200); /* slower than the settle time: loads are tried, and fail */
+        EXPECT(at + size == next->size || world_content(&world) == 0);
+    }
+    (void)close(fd);
+    EXPECT(becomes(&world, 1));
+    EXPECT(ledger_stop(ledger) > 0);
+    free(ledger);
+    world_end(&world);
+}
+
+static void poll_keeps_models_whose_repository_went_away(void)
+{
+    static struct world world;
+    char away[80];
+    world_begin(&world, (const char *const[]){FAST_POLL, NULL});
+    (void)snprintf(away, sizeof(away), "%s.away", world.dir);
+    REQUIRE(rename(world.dir, away) == 0);
+    world_pause_ms(3500); /* three polls */
+    EXPECT_INT(world_content(&world), 0);
+    REQUIRE(rename(away, world.dir) == 0);
+    world_replace(&world, &world.content[1]);
+    EXPECT(becomes(&world, 1));
+    world_end(&world);
+}
+
+static void poll_unloads_a_model_that_was_removed_and_loads_it_when_it_is_back(void)
+{
+    static struct world world;
+    world_begin(&world, (const char *const[]){FAST_POLL, NULL});
+    REQUIRE(rename(world_path(&world, "sum"), world_path(&world, ".sum")) == 0);
+    EXPECT(becomes(&world, -1));
+    EXPECT_INT(client_get(&world.live, "/v2/models/sum").status, 404);
+    EXPECT_INT(client_get(&world.live, "/v2/health/ready").status, 200);
+    REQUIRE(rename(world_path(&world, ".sum"), world_path(&world, "sum")) == 0);
+    EXPECT(becomes(&world, 0));
+    world_end(&world);
+}
+
+static void poll_adds_and_removes_versions(void)
+{
+    static struct world world;
+    world_begin(&world, (const char *const[]){FAST_POLL, NULL});
+    static const char config[] = "version_policy { latest { num_versions: 2 } }";
+    world_put(world_path(&world, "sum/config.pbtxt"), config, sizeof(config) - 1);
+    REQUIRE(mkdir(world_path(&world, "sum/.2"), 0700) == 0);
+    world_put(world_path(&world, "sum/.2/model.tflite"), world.content[1].data,
+              world.content[1].size);
+    REQUIRE(rename(world_path(&world, "sum/.2"), world_path(&world, "sum/2")) == 0);
+    EXPECT(becomes(&world, 1)); /* the newest answers */
+    struct answer answer = client_get(&world.live, "/v2/models/sum");
+    EXPECT_HAS(answer.body, "\"versions\":[\"1\",\"2\"]");
+    REQUIRE(unlink(world_path(&world, "sum/2/model.tflite")) == 0);
+    REQUIRE(rmdir(world_path(&world, "sum/2")) == 0);
+    EXPECT(becomes(&world, 0));
+    EXPECT_INT(client_get(&world.live, "/v2/models/sum/versions/2").status, 404);
+    world_end(&world);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(poll_takes_new_content_and_loses_nothing),
+        T(poll_never_serves_a_file_that_is_being_written),
+        T(poll_keeps_models_whose_repository_went_away),
+        T(poll_unloads_a_model_that_was_removed_and_loads_it_when_it_is_back),
+        T(poll_adds_and_removes_versions),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
