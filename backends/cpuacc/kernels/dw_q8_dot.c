@@ -153,9 +153,15 @@ INLINE void load_biases(const int32_t *bias, int32x4_t *ret_sum)
             : "r"(bias), "m"(*(const int32_t(*)[2 * 4]) bias));
 }
 
+/* Not the intrinsic, for which gcc copies sums from one register to another. */
+INLINE void add_quad(int32x4_t *sum, int8x16_t a, int8x16_t w)
+{
+    __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(*sum) : "w"(a), "w"(w));
+}
+
 /* One position of `lines` lines from its three columns. */
 INLINE void output_3x3(const struct line *line, struct weights *weights, const struct quad *a,
-                       const struct quad *b, const struct quad *c, int8_t *out, const size_t lines,
+                       const struct quad *b, const struct quad *c, int8_t **out, const size_t lines,
                        const int usual, const int finish)
 {
     int32x4_t sum[2][2];
@@ -165,9 +171,9 @@ INLINE void output_3x3(const struct line *line, struct weights *weights, const s
         load_biases(weights->bias, sum[i]);
         UNROLL for (size_t j = 0; j < 2; j++)
         {
-            sum[i][j] = vdotq_s32(sum[i][j], a->v[j], w[j]);
-            sum[i][j] = vdotq_s32(sum[i][j], b->v[j], w[2 + j]);
-            sum[i][j] = vdotq_s32(sum[i][j], c->v[j], w[4 + j]);
+            add_quad(&sum[i][j], a->v[j], w[j]);
+            add_quad(&sum[i][j], b->v[j], w[2 + j]);
+            add_quad(&sum[i][j], c->v[j], w[4 + j]);
         }
     }
     store(line, usual, finish, sum, out, lines);
@@ -189,7 +195,7 @@ INLINE void line_3x3(const struct job *job, const struct line *line, struct weig
                      const int finish)
 {
     struct cursor at = start_cursor(job, y);
-    int8_t *out = line->out + y * line->out_line;
+    int8_t *out[2] = {line->out + y * line->out_line, line->out + (y + 1) * line->out_line};
     int64_t ix = -(int64_t)job->args->pad_left;
     const size_t inner = inner_positions(line, ix, stride) / 3 * 3;
     struct quad column[3];
@@ -199,7 +205,7 @@ INLINE void line_3x3(const struct job *job, const struct line *line, struct weig
     }
     size_t x = 0;
     for (; x < inner; x += 3) {
-        UNROLL for (size_t t = 0; t < 3; t++, out += line->out_pixel)
+        UNROLL for (size_t t = 0; t < 3; t++)
         {
             const size_t a = stride * t % 3, b = (a + 1) % 3, c = (a + 2) % 3;
             if (stride == 2) {
@@ -211,7 +217,7 @@ INLINE void line_3x3(const struct job *job, const struct line *line, struct weig
         }
     }
     ix += (int64_t)(stride * inner);
-    for (; x < line->out_w; x++, out += line->out_pixel) {
+    for (; x < line->out_w; x++) {
         if (stride == 2) {
             column[1] = column_at(line, &at, ix++, lines + 2);
         }
@@ -244,6 +250,7 @@ static void lines_any(const struct job *job)
     struct weights weights = load_weights(job, 1);
     for (size_t y = args->y_begin; y < args->y_end; y++) {
         const struct cursor start = start_cursor(job, y);
+        int8_t *out = line.out + y * line.out_line;
         for (size_t x = 0; x < line.out_w; x++) {
             struct quad column[3];
             for (size_t kx = 0; kx < 3; kx++) {
@@ -255,8 +262,8 @@ static void lines_any(const struct job *job)
                 }
                 column[kx] = column_at(&line, &at, ix, 3);
             }
-            output_3x3(&line, &weights, &column[0], &column[1], &column[2],
-                       line.out + y * line.out_line + x * line.out_pixel, 1, 0, line.finish);
+            output_3x3(&line, &weights, &column[0], &column[1], &column[2], &out, 1, 0,
+                       line.finish);
         }
     }
 }

@@ -164,10 +164,35 @@ INLINE int8x8_t load_pixel(const struct line *line, size_t r, int64_t x)
     return vld1_s8(line->row[r] + x * (int64_t)line->step[r]);
 }
 
-/* Scales, packs and stores the 8 sums of one position of one or two lines; finish is line->finish.
- * usual: it is a constant, all channels of the block count, and bounds are the type's. */
+/* 8 bytes, or the upper 8 of 16; steps on in the same instruction, as no intrinsic does. */
+INLINE void store_low(int8x8_t bytes, size_t step, int8_t **out)
+{
+#if defined(__aarch64__)
+    __asm__("st1 {%2.8b}, [%0], %3"
+            : "+r"(*out), "=m"(*(int8_t(*)[8]) * out)
+            : "w"(bytes), "r"(step));
+#else
+    vst1_s8(*out, bytes);
+    *out += step;
+#endif
+}
+
+INLINE void store_high(int8x16_t bytes, size_t step, int8_t **out)
+{
+#if defined(__aarch64__)
+    __asm__("st1 {%2.d}[1], [%0], %3"
+            : "+r"(*out), "=m"(*(int8_t(*)[8]) * out)
+            : "w"(bytes), "r"(step));
+#else
+    store_low(vget_high_s8(bytes), step, out);
+#endif
+}
+
+/* Scales, packs and stores the 8 sums of one position of one or two lines, where each line's `out` stands,
+ * and steps on; finish is line->finish. usual: it is a constant, all channels of the block count, and
+ * bounds are the type's. */
 INLINE void store(const struct line *line, const int usual, const int finish,
-                  const int32x4_t sum[][2], int8_t *out, const size_t lines)
+                  const int32x4_t sum[][2], int8_t **out, const size_t lines)
 {
     const struct bounds *bounds = &line->bounds;
     int16x8_t words[2];
@@ -178,17 +203,18 @@ INLINE void store(const struct line *line, const int usual, const int finish,
     }
     if (usual && lines == 2) {
         const int8x16_t bytes = narrow_16(finish, words[0], words[1], bounds->zero);
-        vst1_s8(out, vget_low_s8(bytes));
-        vst1_s8(out + line->out_line, vget_high_s8(bytes));
+        store_low(vget_low_s8(bytes), line->out_pixel, &out[0]);
+        store_high(bytes, line->out_pixel, &out[1]);
         return;
     }
-    UNROLL for (size_t i = 0; i < lines; i++, out += line->out_line)
+    UNROLL for (size_t i = 0; i < lines; i++)
     {
         const int8x8_t bytes = narrow_8(finish, words[i], bounds->zero);
         if (usual) {
-            vst1_s8(out, bytes);
+            store_low(bytes, line->out_pixel, &out[i]);
         } else {
-            store_8(vmin_s8(vmax_s8(bytes, bounds->min), bounds->max), line->channels, out);
+            store_8(vmin_s8(vmax_s8(bytes, bounds->min), bounds->max), line->channels, out[i]);
+            out[i] += line->out_pixel;
         }
     }
 }
@@ -259,6 +285,7 @@ INLINE void wide_line_3x3(const struct job *job, size_t y, const size_t lines, c
         w[t] = vld1q_s16((const int16_t *)job->weights + t * BLOCK);
     }
     int64_t ix = -(int64_t)job->args->pad_left;
+    int8_t *out[2] = {line.out, line.out + line.out_line};
     int32x4_t a[2][2], b[2][2], next[2][2];
     UNROLL for (size_t i = 0; i < lines; i++)
     {
@@ -287,7 +314,7 @@ INLINE void wide_line_3x3(const struct job *job, size_t y, const size_t lines, c
             add_column(b, &c, w, 1, lines);
         }
         add_column(next, &c, w, 0, lines);
-        store(&line, usual, finish, a, line.out + x * line.out_pixel, lines);
+        store(&line, usual, finish, a, out, lines);
         UNROLL for (size_t i = 0; i < lines; i++)
         {
             UNROLL for (size_t j = 0; j < 2; j++)
@@ -341,6 +368,7 @@ static void wide_any(const struct job *job)
     const struct ifd_dw_args *args = job->args;
     for (size_t y = args->y_begin; y < args->y_end; y++) {
         struct line line = start_line(job, y);
+        int8_t *out = line.out;
         for (size_t x = 0; x < line.out_w; x++) {
             const int16_t *w = job->weights;
             int32x4_t sum[1][2];
@@ -354,7 +382,7 @@ static void wide_any(const struct job *job)
                     add_tap(sum[0], vmovl_s8(a), vld1q_s16(w));
                 }
             }
-            store(&line, 0, line.finish, sum, line.out + x * line.out_pixel, 1);
+            store(&line, 0, line.finish, sum, &out, 1);
         }
     }
 }

@@ -48,7 +48,7 @@ INLINE const int8_t *sum_tap(const int8_t *w, const unsigned char *const *a, siz
                              size_t depth, const size_t mr, const size_t nv, int32x4_t SUMS)
 {
     int8x16_t x[TALL];
-    const size_t end = offset + depth, whole = offset + depth / 16 * 16;
+    const size_t rest = depth % 16, whole = offset + depth - rest;
     for (; offset < whole; offset += 16) {
         UNROLL for (size_t i = 0; i < mr; i++)
         {
@@ -59,16 +59,16 @@ INLINE const int8_t *sum_tap(const int8_t *w, const unsigned char *const *a, siz
             w = step(w, x, mr, nv, lane, sum);
         }
     }
-    if (offset < end) {
+    if (rest > 0) {
         UNROLL for (size_t i = 0; i < mr; i++)
         {
             x[i] = vld1q_s8((const int8_t *)a[i] + offset);
         }
         w = step(w, x, mr, nv, 0, sum);
-        if (offset + 4 < end) {
+        if (rest > 4) {
             w = step(w, x, mr, nv, 1, sum);
         }
-        if (offset + 8 < end) {
+        if (rest > 8) {
             w = step(w, x, mr, nv, 2, sum);
         }
     }

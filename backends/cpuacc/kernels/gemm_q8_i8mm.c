@@ -15,8 +15,9 @@ INLINE const int8_t *step(const int8_t *w, const int8x16_t *a, const size_t mr, 
         w = load_weights(w, 2, column);
         UNROLL for (size_t i = 0; i < 2 * GROUPS(mr); i++)
         {
-            int32x4_t *to = &sum[i % GROUPS(mr)][j + i / GROUPS(mr)];
-            *to = vmmlaq_s32(*to, a[i % GROUPS(mr)], column[i / GROUPS(mr)]);
+            __asm__("smmla %0.4s, %1.16b, %2.16b" /* see dot() of gemm_q8_dot.c */
+                    : "+w"(sum[i % GROUPS(mr)][j + i / GROUPS(mr)])
+                    : "w"(a[i % GROUPS(mr)]), "w"(column[i / GROUPS(mr)]));
         }
     }
     return w;

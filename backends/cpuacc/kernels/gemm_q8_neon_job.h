@@ -49,15 +49,40 @@ INLINE const void *load_weights(const void *w, const size_t count, int8x16_t *re
     return at;
 }
 
-/* What the columns of vector j need of an array of the tail. */
+/* What the columns of vector j need of an array of the tail. Where SQUARES is 1 the arrays of biases,
+ * multipliers and right shifts hold each pair of columns twice, over the arrays behind them, which no
+ * NEON kernel reads, and the left shifts are elsewhere: see repeat_columns(). */
 INLINE int32x4_t load_columns(const int32_t *array, const size_t j)
 {
-#if SQUARES
-    return vreinterpretq_s32_s64(vld1q_dup_s64((const int64_t *)(const void *)(array + 2 * j)));
-#else
     return vld1q_s32(array + 4 * j);
+}
+
+INLINE int32x4_t load_left(const int32_t *tail, size_t width, const size_t j)
+{
+#if SQUARES
+    const int32_t *pair = tail + IFD_TAIL_PLUS_NEG * width + 2 * j;
+    return vcombine_s32(vld1_s32(pair), vld1_s32(pair));
+#else
+    return load_columns(tail + IFD_TAIL_LEFT * width, j);
 #endif
 }
+
+#if SQUARES
+static void repeat_columns(size_t width, int32_t *tail)
+{
+    static const enum ifd_tail array[] = {IFD_TAIL_BIAS, IFD_TAIL_MULTIPLIER, IFD_TAIL_RIGHT};
+    for (size_t i = 0; i < width; i++) {
+        tail[IFD_TAIL_PLUS_NEG * width + i] = tail[IFD_TAIL_LEFT * width + i];
+    }
+    for (size_t a = 0; a < 3; a++) {
+        int32_t *column = tail + array[a] * width;
+        for (size_t i = width; i > 0; i -= 2) { /* from the last pair on, to their own place */
+            column[2 * i - 1] = column[2 * i - 3] = column[i - 1];
+            column[2 * i - 2] = column[2 * i - 4] = column[i - 2];
+        }
+    }
+}
+#endif
 
 /* What the rows of group i need of row_add. */
 INLINE int32x4_t load_rows(const struct job *job, const size_t m0, const size_t i)
@@ -157,7 +182,7 @@ INLINE void scale_tile(const struct job *job, const int finish, const size_t mr,
     UNROLL for (size_t j = 0; j < VECTORS(nv); j++)
     {
         const struct factors f = {load_columns(job->tail + IFD_TAIL_MULTIPLIER * width, j),
-                                  load_columns(job->tail + IFD_TAIL_LEFT * width, j),
+                                  load_left(job->tail, width, j),
                                   load_columns(job->tail + IFD_TAIL_RIGHT * width, j)};
         UNROLL for (size_t i = 0; i < GROUPS(mr); i++)
         {

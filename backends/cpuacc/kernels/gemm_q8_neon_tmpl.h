@@ -221,7 +221,11 @@ static void pack(const struct ifd_gemm_weights *weights, const struct ifd_requan
         const size_t columns = weights->n - n0 < header->nr ? weights->n - n0 : header->nr;
         const size_t width = (columns + 3) / 4 * 4;
         WEIGHT *w = (WEIGHT *)(void *)block;
-        neon_tail(requant, width, (int32_t *)(void *)(w + depth * width));
+        int32_t *tail = (int32_t *)(void *)(w + depth * width);
+        neon_tail(requant, width, tail);
+#if SQUARES
+        repeat_columns(width, tail);
+#endif
     }
     header->private_[IFD_PACKED_FINISH] =
         neon_finish(requant, requant->round == IFD_ROUND_DOUBLE && all_small(weights, requant));

@@ -83,6 +83,20 @@ INLINE void row(enum kind kind, const struct constants *k, size_t n, const ifd_q
 {
     const vi a1 = vi_set1(*a), b1 = vi_set1(*b);
     size_t i = 0;
+    for (; i + 4 * VF_LANES <= n; i += 4 * VF_LANES) {
+        vi x[4] = {a1, a1, a1, a1}, y[4] = {b1, b1, b1, b1};
+        if (a_steps) {
+            vi_load_q8_4(a + i, x);
+        }
+        if (b_steps) {
+            vi_load_q8_4(b + i, y);
+        }
+        UNROLL for (size_t j = 0; j < 4; j++)
+        {
+            x[j] = compute(kind, k, x[j], y[j]);
+        }
+        vi_store_q8_4(out + i, x);
+    }
     for (; i + VF_LANES <= n; i += VF_LANES) {
         vi v = compute(kind, k, a_steps ? vi_load_q8(a + i) : a1, b_steps ? vi_load_q8(b + i) : b1);
         vi_store_q8(out + i, v);

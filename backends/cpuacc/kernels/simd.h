@@ -16,6 +16,7 @@
  *   select      lanes of a where the mask is set, else of b
  *   vi_mul_high upper half of the signed 64-bit product
  *   q8          native 8-bit values, widened by loads; stores expect them in range
+ *   q8_4        four vectors of them at a time
  */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_SIMD_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_SIMD_H
@@ -36,6 +37,23 @@
 #include "backends/cpuacc/kernels/simd_neon.h"
 #else
 #error "no instruction set chosen"
+#endif
+
+#if !defined(IFD_SIMD_HAS_Q8_4)
+INLINE void vi_load_q8_4(const ifd_q8 *p, vi *ret_v)
+{
+    UNROLL for (size_t i = 0; i < 4; i++)
+    {
+        ret_v[i] = vi_load_q8(p + i * VF_LANES);
+    }
+}
+INLINE void vi_store_q8_4(ifd_q8 *p, const vi *v)
+{
+    UNROLL for (size_t i = 0; i < 4; i++)
+    {
+        vi_store_q8(p + i * VF_LANES, v[i]);
+    }
+}
 #endif
 
 #endif

@@ -243,6 +243,24 @@ INLINE vi vi_load_q8(const ifd_q8 *p)
 {
     return vmovl_s16(vget_low_s16(vmovl_s8(vld1_s8(p))));
 }
+#if defined(__aarch64__)
+#define IFD_SIMD_HAS_Q8_4 1
+INLINE void vi_load_q8_4(const ifd_q8 *p, vi *ret_v)
+{
+    const int8x16_t bytes = vld1q_s8(p);
+    const int16x8_t lo = vmovl_s8(vget_low_s8(bytes)), hi = vmovl_high_s8(bytes);
+    ret_v[0] = vmovl_s16(vget_low_s16(lo));
+    ret_v[1] = vmovl_high_s16(lo);
+    ret_v[2] = vmovl_s16(vget_low_s16(hi));
+    ret_v[3] = vmovl_high_s16(hi);
+}
+INLINE void vi_store_q8_4(ifd_q8 *p, const vi *v)
+{
+    const int16x8_t lo = vuzp1q_s16(vreinterpretq_s16_s32(v[0]), vreinterpretq_s16_s32(v[1]));
+    const int16x8_t hi = vuzp1q_s16(vreinterpretq_s16_s32(v[2]), vreinterpretq_s16_s32(v[3]));
+    vst1q_s8(p, vuzp1q_s8(vreinterpretq_s8_s16(lo), vreinterpretq_s8_s16(hi)));
+}
+#endif
 INLINE void vi_store_q8_n(ifd_q8 *p, vi v, size_t n)
 {
     int16x4_t words = vmovn_s32(v);

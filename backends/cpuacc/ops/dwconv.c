@@ -134,11 +134,15 @@ static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame
     }
 }
 
+/* Of the second-level cache, for the lines of one call: a half of the smallest one. */
+#define LINES_BYTES_MIN ((size_t)128 * 1024)
+
 /* The kernels go over their lines once for every vector of channels, so the lines of a call should stay in a part of the
  * second-level cache: an even number of them, because some are done in pairs. */
 static size_t choose_tile_lines(const struct dw_params *p, const struct ifd_host *host)
 {
-    const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes / 16 : 32 * 1024;
+    const size_t part = host->cpu.l2_bytes / 16;
+    const size_t cache = part > LINES_BYTES_MIN ? part : LINES_BYTES_MIN;
     const size_t in = p->args.stride_y * p->args.in_line_stride, out = p->args.out_line_stride;
     const size_t lines = cache / ((in + out) * p->element + 1);
     return lines < 2 ? 2 : lines / 2 * 2;
