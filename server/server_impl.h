@@ -1,0 +1,98 @@
+/** The rooms behind server.h, for each other:
+ *
+ *    server.c          the order of start and stop, signals, wake-ups
+ *    server_parts.c    making each part from the settings
+ *    server_models.c   the repository's host: loading, what happens when models change
+ *
+ *  Thread: loop, unless said otherwise. */
+#ifndef INFERD_SERVER_SERVER_IMPL_H
+#define INFERD_SERVER_SERVER_IMPL_H
+
+#include <stdatomic.h>
+
+#include "inferd/engine.h"
+#include "server/net/http.h"
+#include "server/reread.h"
+#include "server/scrape.h"
+#include "server/served.h"
+#include "server/server.h"
+#include "server/service.h"
+#include "server/watchdog.h"
+
+/** Threads of an instance at most. */
+#define IFD_SERVER_THREADS_MAX 64
+
+struct ifd_server {
+    struct ifd_server_options options;
+    struct ifd_completions completions;
+    struct ifd_loop *loop;
+    struct ifd_engine *engine;
+    struct ifd_tasks *load_tasks, *image_tasks;
+    struct ifd_repo *repo;
+    struct ifd_service *service;
+    struct ifd_api *api;
+    struct ifd_http *http;
+    struct ifd_timer *stop_timer, *poll_timer;
+    struct ifd_served_options served;
+    struct ifd_metrics *metrics;
+    struct ifd_access_log *access_log;
+    struct ifd_scrape scrape;
+    struct ifd_budget budget;       /* of models */
+    struct ifd_quota request_quota; /* of requests */
+    struct ifd_reread reread;
+    struct ifd_notify notify;
+    struct ifd_watchdog *watchdog;
+    uint16_t port, metrics_port;
+    uint64_t cancelled_ms; /* when the deadline passed */
+    bool is_stopping, is_cancelled;
+    atomic_bool stop_asked, reread_asked, is_loaded;
+    enum ifd_code result;
+    struct ifd_err result_err;
+};
+
+/* ---- server.c ---- */
+
+/** A second call changes nothing. */
+void ifd_server_begin_stop(struct ifd_server *server);
+
+/* ---- server_parts.c: in the order in which they are made; what a part needs is there ---- */
+
+IFD_NODISCARD enum ifd_code ifd_server_create_metrics(struct ifd_server *server,
+                                                      struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_server_create_access_log(struct ifd_server *server,
+                                                         struct ifd_err *err);
+/** Of models and of requests. */
+void ifd_server_init_budget(struct ifd_server *server);
+IFD_NODISCARD enum ifd_code ifd_server_create_engine(struct ifd_server *server,
+                                                     struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_server_create_tasks(struct ifd_server *server, struct ifd_err *err);
+/** Service, API and HTTP. */
+IFD_NODISCARD enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_server_listen(struct ifd_server *server, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_server_listen_metrics(struct ifd_server *server,
+                                                      struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_server_create_watchdog(struct ifd_server *server,
+                                                       struct ifd_err *err);
+
+/** As the settings are now. */
+struct ifd_http_options ifd_server_http_options(struct ifd_server *server);
+const char *ifd_server_metrics_address(const struct ifd_config *config);
+
+/* ---- server_models.c ---- */
+
+/** Has work done on a thread that loads models, then done on the loop. context: the server. Errors: BUSY, NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_server_run_off_loop(void *context, void (*work)(void *arg),
+                                                    void (*done)(void *arg), void *arg,
+                                                    struct ifd_err *err);
+
+/** --model-control-mode=explicit */
+bool ifd_server_is_explicit(const struct ifd_server *server);
+IFD_NODISCARD enum ifd_code ifd_server_create_repo(struct ifd_server *server, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_server_begin_loading(struct ifd_server *server,
+                                                     struct ifd_err *err);
+/** Every model was tried. */
+void ifd_server_finish_start(struct ifd_server *server);
+/** Tells the service manager: state, which may be empty, and how many models are ready. */
+void ifd_server_tell_state(struct ifd_server *server, const char *state);
+
+#endif

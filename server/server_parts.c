@@ -1,0 +1,244 @@
+/* Makes each part of the server from the settings. */
+#include "server/server_impl.h"
+
+#include <string.h>
+
+#include "server/memory.h"
+#include "server/net/listen.h"
+
+#define LOAD_TASKS_MAX  1000000
+#define IMAGE_TASKS_MAX 256
+/* What a request without a large body takes at a time: these get the last of the memory for requests, so that a busy server
+ * can still say that it lives. */
+#define SMALL_REQUEST_BYTES ((size_t)80 * 1024)
+
+enum ifd_code ifd_server_create_metrics(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_metrics_options metrics = {.alloc = server->options.alloc,
+                                                .version = server->options.program_version,
+                                                .triton_names =
+                                                    server->options.config->metrics_triton_names};
+    return ifd_metrics_create(&metrics, &server->metrics, err);
+}
+
+enum ifd_code ifd_server_create_access_log(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_config *config = server->options.config;
+    int fd = -1;
+    if (config->access_log[0] == '\0') {
+        return IFD_OK;
+    }
+    enum ifd_code code = ifd_access_log_open(config->access_log, &fd, err);
+    return code ? code
+                : ifd_access_log_create(fd, strcmp(config->access_log_format, "json") == 0,
+                                        ifd_metrics_server(server->metrics), server->options.alloc,
+                                        &server->access_log, err);
+}
+
+void ifd_server_init_budget(struct ifd_server *server)
+{
+    const struct ifd_memory memory = ifd_memory_limit("", 0);
+    uint64_t asked = server->options.config->memory_budget;
+    server->budget.limit_bytes = asked > 0 ? asked : memory.bytes / 4 * 3;
+    uint64_t for_requests = server->options.config->request_memory;
+    for_requests = for_requests > 0 ? for_requests : memory.bytes / 8;
+    ifd_quota_init(&server->request_quota, server->options.alloc,
+                   for_requests < SIZE_MAX ? (size_t)for_requests : SIZE_MAX, SMALL_REQUEST_BYTES);
+    ifd_log_info(server->options.log, "memory for models", "budget_bytes=%llu source=\"%s\"",
+                 (unsigned long long)server->budget.limit_bytes,
+                 asked > 0 ? "--memory-budget" : memory.source);
+}
+
+/* A name that no backend has is an error at once, not with the first model that would use it. */
+static enum ifd_code check_backends(const struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_config_list *list = &server->options.config->backends;
+    for (uint32_t i = 0; i < list->count; i++) {
+        uint32_t k = 0, count = ifd_engine_backend_count(server->engine);
+        struct ifd_backend_info info = {0};
+        for (; k < count; k++) {
+            ifd_engine_backend_info(server->engine, k, &info);
+            if (strcmp(info.name, list->item[i]) == 0) {
+                break;
+            }
+        }
+        if (k == count) {
+            return ifd_fail(err, IFD_INVALID, "--backend: there is no \"%.60s\"; \"%s\" exists",
+                            list->item[i], info.name);
+        }
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_server_options *o = &server->options;
+    const struct ifd_engine_options engine = {
+        .alloc = o->alloc,
+        .backends = o->backends,
+        .backend_count = o->backend_count,
+        .exact = o->config->exact,
+        .fast = o->config->fast,
+        .cache_folder = o->config->cache_dir[0] != '\0' ? o->config->cache_dir : NULL};
+    enum ifd_code code = ifd_engine_create(&engine, &server->engine, err);
+    if (code) {
+        return code;
+    }
+    const struct ifd_cpu *cpu = ifd_engine_cpu(server->engine);
+    uint32_t cores = cpu->cores > 0 ? cpu->cores : 1;
+    server->served = (struct ifd_served_options){
+        .alloc = o->alloc,
+        .request_alloc = &server->request_quota.alloc,
+        .completions = &server->completions,
+        .log = o->log,
+        .cores = cores,
+        .threads = o->config->threads,
+        .for_throughput = strcmp(o->config->performance_hint, "throughput") == 0,
+        .max_threads = IFD_SERVER_THREADS_MAX,
+        .metrics = server->metrics,
+        .warms_up = o->config->warms_up,
+        .budget = &server->budget,
+        .max_queue_size = o->config->max_queue_size,
+    };
+    return check_backends(server, err);
+}
+
+enum ifd_code ifd_server_create_tasks(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_server_options *o = &server->options;
+    enum ifd_code code = ifd_tasks_create("load", o->config->model_load_threads, LOAD_TASKS_MAX,
+                                          &server->completions, o->alloc, &server->load_tasks, err);
+    return code ? code
+                : ifd_tasks_create("image", o->config->image_threads, IMAGE_TASKS_MAX,
+                                   &server->completions, o->alloc, &server->image_tasks, err);
+}
+
+static void after_turn(void *arg)
+{
+    ifd_service_flush(arg);
+}
+
+struct ifd_http_options ifd_server_http_options(struct ifd_server *server)
+{
+    const struct ifd_server_options *o = &server->options;
+    return (struct ifd_http_options){
+        .alloc = o->alloc,
+        .request_alloc = &server->request_quota.alloc,
+        .request_quota = &server->request_quota,
+        .loop = server->loop,
+        .api = server->api,
+        .log = o->log,
+        .metrics = ifd_metrics_server(server->metrics),
+        .access_log = server->access_log,
+        .after_turn = after_turn,
+        .after_turn_arg = server->service,
+        .max_connections = o->config->max_connections,
+        .max_connections_per_address = o->config->max_connections_per_address,
+        .max_header_bytes = o->config->max_header_bytes,
+        .header_timeout_secs = o->config->header_timeout_secs,
+        .receive_timeout_secs = o->config->receive_timeout_secs,
+        .send_timeout_secs = o->config->send_timeout_secs,
+        .min_receive_rate = o->config->min_receive_rate,
+        .min_send_rate = o->config->min_send_rate,
+        .idle_timeout_secs = o->config->idle_timeout_secs,
+    };
+}
+
+enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_server_options *o = &server->options;
+    const struct ifd_service_options service = {.alloc = &server->request_quota.alloc,
+                                                .loop = server->loop,
+                                                .config = o->config,
+                                                .program_version = o->program_version,
+                                                .completions = &server->completions,
+                                                .image_tasks = server->image_tasks,
+                                                .repo = server->repo,
+                                                .log = o->log,
+                                                .metrics = ifd_metrics_server(server->metrics),
+                                                .cores = server->served.cores};
+    enum ifd_code code = ifd_service_create(&service, &server->service, err);
+    if (code) {
+        return code;
+    }
+    const struct ifd_api_options api = {.alloc = o->alloc,
+                                        .ops = ifd_service_ops(ifd_server_is_explicit(server)),
+                                        .admin_on_http = o->config->admin_on_http,
+                                        .service = server->service,
+                                        .max_input_bytes = (size_t)o->config->http_max_input_size};
+    code = ifd_api_create(&api, &server->api, err);
+    if (code) {
+        return code;
+    }
+    const struct ifd_http_options http = ifd_server_http_options(server);
+    return ifd_http_create(&http, &server->http, err);
+}
+
+enum ifd_code ifd_server_listen(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_config *config = server->options.config;
+    int fd = -1;
+    enum ifd_code code =
+        ifd_listen_tcp(config->http_address, (uint16_t)config->http_port, &fd, &server->port, err);
+    if (!code) {
+        code = ifd_http_serve(server->http, fd, false, err);
+    }
+    if (!code && config->http_socket[0] != '\0') {
+        code = ifd_listen_unix(config->http_socket, 0660, &fd, err);
+        if (!code) {
+            code = ifd_http_serve(server->http, fd, false, err);
+        }
+    }
+    if (!code && config->admin_socket[0] != '\0') {
+        code = ifd_listen_unix(config->admin_socket, 0600, &fd, err);
+        if (!code) {
+            code = ifd_http_serve(server->http, fd, true, err);
+        }
+    }
+    return code;
+}
+
+const char *ifd_server_metrics_address(const struct ifd_config *config)
+{
+    return config->metrics_address[0] != '\0' ? config->metrics_address : config->http_address;
+}
+
+enum ifd_code ifd_server_listen_metrics(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_config *config = server->options.config;
+    int fd = -1;
+    if (!config->allow_metrics) {
+        return IFD_OK;
+    }
+    enum ifd_code code =
+        ifd_listen_tcp(ifd_server_metrics_address(config), (uint16_t)config->metrics_port, &fd,
+                       &server->metrics_port, err);
+    if (code) {
+        ifd_err_prefix(err, "metrics (--metrics-port, --allow-metrics): ");
+        return code;
+    }
+    server->scrape = (struct ifd_scrape){
+        .alloc = server->options.alloc,
+        .metrics = server->metrics,
+        .repo = server->repo,
+        .budget = &server->budget,
+        .quota = &server->request_quota,
+    };
+    return ifd_http_serve_page(server->http, fd, ifd_scrape_page, &server->scrape, err);
+}
+
+enum ifd_code ifd_server_create_watchdog(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_watchdog_options dog = {.alloc = server->options.alloc,
+                                             .loop = server->loop,
+                                             .completions = &server->completions,
+                                             .repo = server->repo,
+                                             .log = server->options.log,
+                                             .notify = &server->notify,
+                                             .period_us = server->options.watchdog_us};
+    if (!ifd_notify_open(&server->notify, server->options.notify_socket)) {
+        ifd_log_warn(server->options.log, "service manager cannot be told anything", "socket=%s",
+                     server->options.notify_socket);
+    }
+    return dog.period_us > 0 ? ifd_watchdog_create(&dog, &server->watchdog, err) : IFD_OK;
+}
