@@ -555,6 +555,7 @@ static const struct ifd_attr_def binary_attrs[] = {
                                            .dtypes = (types),                                      \
                                            .batch = IFD_BATCH_ELEMENTWISE,                         \
                                            .can_alias = true,                                      \
+                                           .is_elementwise = true,                                 \
                                            .infer = op##_infer,                                    \
                                            .ref = op##_ref};
 

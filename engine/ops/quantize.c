@@ -288,7 +288,7 @@ static enum ifd_code dequantize_ref(const struct ifd_ref_call *call, struct ifd_
 
 #define COMMON(op)                                                                                 \
     .name = #op, .min_inputs = 1, .max_inputs = 1, .outputs = 1, .batch = IFD_BATCH_SAMPLE,        \
-    .infer = op##_infer, .ref = op##_ref
+    .is_elementwise = true, .infer = op##_infer, .ref = op##_ref
 
 /* Element by element, but the element's size may change: no aliasing. */
 const struct ifd_op_def ifd_op_cast = {COMMON(cast), .dtypes = TYPES_REAL | TYPES_INT};

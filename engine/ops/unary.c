@@ -592,7 +592,8 @@ static const struct ifd_attr_def leaky_relu_attrs[] = {
 
 #define COMMON(op, types)                                                                          \
     .name = #op, .min_inputs = 1, .max_inputs = 1, .outputs = 1, .dtypes = (types),                \
-    .batch = IFD_BATCH_SAMPLE, .can_alias = true, .infer = op##_infer, .ref = op##_ref
+    .batch = IFD_BATCH_SAMPLE, .can_alias = true, .is_elementwise = true, .infer = op##_infer,     \
+    .ref = op##_ref
 
 #define DEFINE_PLAIN(op, rule, types)                                                              \
     extern const struct ifd_op_def ifd_op_##op;                                                    \

@@ -6,19 +6,8 @@
 
 static bool broadcasts(enum ifd_op op)
 {
-    switch (op) {
-    case IFD_OP_ADD:
-    case IFD_OP_SUB:
-    case IFD_OP_MUL:
-    case IFD_OP_DIV:
-    case IFD_OP_MINIMUM:
-    case IFD_OP_MAXIMUM:
-    case IFD_OP_SQUARED_DIFFERENCE:
-    case IFD_OP_FLOOR_MOD:
-        return true;
-    default:
-        return false;
-    }
+    const struct ifd_op_def *def = ifd_op_def(op);
+    return def->is_elementwise && def->min_inputs == 2;
 }
 
 /* Does the operator give the same shape if operand i is what the tile read? */

@@ -199,32 +199,10 @@ static int32_t permute_axis(int32_t axis, const struct perm *perm)
 /* Rewrites the attributes for w. False: this operator cares, or these attributes do. */
 static bool permute_attrs(enum ifd_op op, void *attrs, const struct perm *perm)
 {
-    switch (op) {
-    case IFD_OP_ADD:
-    case IFD_OP_SUB:
-    case IFD_OP_MUL:
-    case IFD_OP_DIV:
-    case IFD_OP_MINIMUM:
-    case IFD_OP_MAXIMUM:
-    case IFD_OP_SQUARED_DIFFERENCE:
-    case IFD_OP_ABS:
-    case IFD_OP_NEG:
-    case IFD_OP_EXP:
-    case IFD_OP_LOG:
-    case IFD_OP_SQRT:
-    case IFD_OP_RSQRT:
-    case IFD_OP_RELU:
-    case IFD_OP_RELU6:
-    case IFD_OP_RELU_N1_TO_1:
-    case IFD_OP_CLAMP:
-    case IFD_OP_LEAKY_RELU:
-    case IFD_OP_HARD_SWISH:
-    case IFD_OP_LOGISTIC:
-    case IFD_OP_TANH:
-    case IFD_OP_CAST:
-    case IFD_OP_QUANTIZE:
-    case IFD_OP_DEQUANTIZE:
+    if (ifd_op_def(op)->is_elementwise) {
         return true;
+    }
+    switch (op) {
     case IFD_OP_CONCAT:
     case IFD_OP_SPLIT: /* the axis is the first field of both */
         *(int32_t *)attrs = permute_axis(*(const int32_t *)attrs, perm);

@@ -121,6 +121,10 @@ struct ifd_op_def {
     /** Output 0 may be computed in the memory of input 0 (same bytes, element by element). */
     bool can_alias;
 
+    /** Every element of the output depends on what is at its place in the inputs, which broadcast, and on nothing else: the
+     *  order of dimensions does not matter. */
+    bool is_elementwise;
+
     /** Needs the content of constant inputs to know its output shape (reshape by tensor, slice by tensor …): bit i set
      *  means that input i must be constant when the graph is verified. */
     uint32_t shape_inputs;
