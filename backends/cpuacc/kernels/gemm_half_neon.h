@@ -147,7 +147,7 @@ static void run(const struct ifd_gemm_args *args)
         const size_t nv = (job.columns + VECTOR - 1) / VECTOR;
         job.weights = (const uint16_t *)(const void *)((const unsigned char *)args->packed +
                                                        IFD_PACKED_HEADER +
-                                                       n0 / header->nr * header->block_bytes);
+                                                       n0 / header->nr * header->unit_bytes);
         job.bias = (const float *)(const void *)(job.weights + depth * VECTOR * nv);
         struct ifd_row_cursor cursor = {0, 0};
         for (size_t pick = 0; job.m0 < args->m; job.m0 += tiles[nv - 1][pick].rows) {
