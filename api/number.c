@@ -377,26 +377,28 @@ static size_t take_integers(const char **at, const char *end, int64_t low, int64
     return 1;
 }
 
-/* How many numbers are read the plain way once rows have taken got of them and stopped: trying again costs as much as a few
- * numbers, and what stopped them tends to come again. */
-static size_t plain_count(const struct ifd_number_rows *rows, size_t got, size_t left)
+/* The plain way goes first, since arrays inside arrays are often as short as a pixel; and on once rows have taken got numbers
+ * and stopped: trying again costs as much as a few numbers, and what stopped them tends to come again. */
+#define PLAIN_FIRST 4
+
+static size_t plain_next(size_t got)
 {
-    const size_t count = !rows ? left : got == 0 ? 64 : got < 4 ? 16 : 1;
-    return count < left ? count : left;
+    return got == 0 ? 64 : got < 4 ? 16 : 1;
 }
 
 size_t ifd_number_run_f32_by(const struct ifd_number_rows *rows, const char **at, const char *end,
                              float *to, size_t count)
 {
-    size_t i = 0;
+    size_t i = 0, plain = rows ? PLAIN_FIRST : count;
     while (i < count) {
-        const size_t got = rows ? rows->f32(at, end, to + i, count - i) : 0;
-        i += got;
-        for (size_t n = plain_count(rows, got, count - i); n > 0; n--, i++) {
+        for (const size_t stop = plain < count - i ? i + plain : count; i < stop; i++) {
             if (!take_f32(at, end, to + i)) {
                 return i;
             }
         }
+        const size_t got = rows ? rows->f32(at, end, to + i, count - i) : 0;
+        i += got;
+        plain = plain_next(got);
     }
     return i;
 }
@@ -406,17 +408,20 @@ size_t ifd_number_run_integers_by(const struct ifd_number_rows *rows, const char
                                   void *to, size_t count)
 {
     uint8_t *next = to;
-    size_t i = 0;
+    size_t i = 0, plain = rows ? PLAIN_FIRST : count;
     while (i < count) {
-        const size_t got =
-            rows ? rows->integers(at, end, low, high, bytes, next + i * bytes, count - i) : 0;
-        i += got;
-        for (size_t n = plain_count(rows, got, count - i), took = 0; n > 0; n -= took, i += took) {
-            took = take_integers(at, end, low, high, bytes, next + i * bytes, n);
+        for (const size_t stop = plain < count - i ? i + plain : count; i < stop;) {
+            const size_t took =
+                take_integers(at, end, low, high, bytes, next + i * bytes, stop - i);
             if (took == 0) {
                 return i;
             }
+            i += took;
         }
+        const size_t got =
+            rows ? rows->integers(at, end, low, high, bytes, next + i * bytes, count - i) : 0;
+        i += got;
+        plain = plain_next(got);
     }
     return i;
 }
