@@ -15,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import time
-import urllib.request
 
 SHAPE = [1, 224, 224, 3]
 QUEUE = 8  # waiting requests in the overload run
@@ -180,27 +179,27 @@ def repository_of(file, folder, config):
 
 
 def added_latency(inferd, file, folder):
-    """What a client waits beyond the time that the engine took for that very request, as the statistics tell it."""
-    request, added, engine = picture_request(), [], []
-    with Server(inferd, repository_of(file, folder, ""), "--default-threads=1") as server:
-        compute_ns, connection = 0, Connection(server.port)
-        connection.socket.setblocking(True)
-        for turn in range(400):
-            start = time.monotonic()
-            connection.socket.sendall(request)
-            connection.answer = b""
-            while connection.pull() is None:
-                pass
-            took = time.monotonic() - start
-            with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/v2/models/mobilenet_v2/stats") as answer:
-                stats = json.load(answer)["model_stats"][0]["inference_stats"]
-            now_ns = sum(stats[stage]["ns"] for stage in ("compute_input", "compute_infer", "compute_output"))
-            if turn >= 100:
-                engine.append((now_ns - compute_ns) / 1e9)
-                added.append(took - engine[-1])
-            compute_ns = now_ns
-    print(f"\nMobileNetV2, 150 kB tensor, 1 connection: the client waits {quantile(added, 0.5) * 1000:.0f} µs (p50) longer than the "
-          f"engine takes, which is {quantile(engine, 0.5):.3f} ms")
+    """What one_client waits beyond the time that the engine took for that very request, as the statistics tell it; and what the
+    system alone takes for the same bytes."""
+    program = os.path.join(os.path.dirname(inferd), "..", "tests", "one_client")
+    if not os.path.exists(program):
+        print("\nadded latency left out: tests/one_client is not built")
+        return
+    head, body = picture_request().split(b"\r\n\r\n", 1)
+    header_bytes = re.search(rb"Inference-Header-Content-Length: (\d+)", head)[1].decode()
+    path = os.path.join(folder, "picture.bin")
+    with open(path, "wb") as out:
+        out.write(body)
+    one, none = "--default-threads=1", "--spin-us=0"
+    # a client that spins has a core of its own: not where an instance wants all of them
+    for client, settings in (([], [[one], [one, none], []]), (["--spin"], [[one], [one, none]])):
+        print(f"\nMobileNetV2, 150 kB tensor, 1 connection, a client that {'spins' if client else 'sleeps'}:", flush=True)
+        for flags in settings:
+            with Server(inferd, repository_of(file, folder, ""), *flags) as server:
+                print(" ".join(flags) or "as it comes", flush=True)
+                subprocess.run([program, str(server.port), "mobilenet_v2", path, header_bytes, *client], check=True)
+        print("floor: a program that reads, works on memory for 1.4 ms, answers", flush=True)
+        subprocess.run([program, "floor", "1001", path, header_bytes, "--work-us", "1400", *client], check=True)
 
 
 def overload(inferd, file, folder):
