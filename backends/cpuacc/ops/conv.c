@@ -7,7 +7,9 @@
 static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p,
                                size_t batch, size_t height, struct ifd_err *err)
 {
-    if (p->product.is_q8 || p->mode > IFD_ACC_CONV_LINES || p->line_rows == 0) {
+    /* narrow windows of several lines are so fast that lines made twice cost more than the cache saves */
+    const bool is_fast = p->product.is_q8 || (p->narrow_c && p->window.kh > 1);
+    if (is_fast || p->mode > IFD_ACC_CONV_LINES || p->line_rows == 0) {
         return IFD_OK;
     }
     struct ifd_acc_lines *lines = ifd_acc_params(lowering, 1, sizeof(*lines));
