@@ -18,13 +18,12 @@
 #define GEMM_WEIGHT      float
 #define GEMM_FORMAT      IFD_PACK_AS_IS
 #define GEMM_BLOCKS_EVEN GEMM_EVEN
-#if defined(VF_HAS_LANE_FMA)
-#define GEMM_HAS_LANES
-#endif
 #if defined(VF_HAS_PAIRS)
 #define GEMM_HAS_HALVES
 #endif
-
+#if defined(VF_GEMM_TILES)
+#define GEMM_TILES VF_GEMM_TILES
+#else
 INLINE vf gemm_weights(const GEMM_WEIGHT *w)
 {
     return vf_load(w);
@@ -37,6 +36,7 @@ INLINE vf gemm_add(vf inputs, vf weights, vf sum)
 {
     return vf_fma(inputs, weights, sum);
 }
+#endif
 #endif
 
 #if !defined(GEMM_K_TILE)
@@ -84,17 +84,28 @@ struct job {
 
 enum { STEP = 4, CACHE_LINE = 64 };
 
-/* A tile that lies inside the matrix, with nothing to add: the usual one. */
-INLINE void store_full(const struct job *job, float *out, const size_t mr, const size_t nv,
-                       vf sum[][4])
+/* The bias, or what the part before has left. */
+INLINE void begin_sums(const struct job *job, vf sum[][4], const size_t mr, const size_t nv,
+                       const int is_regular)
 {
-    const size_t stride = job->args->out_stride;
-    const vf lo = vf_set1(job->min), hi = vf_set1(job->max);
-    UNROLL for (size_t i = 0; i < mr; i++, out += stride)
+    UNROLL for (size_t i = 0; i < mr; i++)
     {
         UNROLL for (size_t j = 0; j < nv; j++)
         {
-            vf_store(out + j * VF_LANES, vf_min(hi, vf_max(lo, sum[i][j])));
+            sum[i][j] = vf_load(job->bias + VF_LANES * j);
+        }
+        if (!job->part.is_first && (is_regular || i < job->valid)) {
+            const float *out =
+                (const float *)job->args->out + (job->m0 + i) * job->args->out_stride + job->n0;
+            UNROLL for (size_t j = 0; j < nv; j++)
+            {
+                const size_t c = j * VF_LANES;
+                if (c + VF_LANES <= job->columns) {
+                    sum[i][j] = vf_load(out + c);
+                } else if (c < job->columns) {
+                    sum[i][j] = vf_load_n(out + c, job->columns - c);
+                }
+            }
         }
     }
 }
@@ -123,6 +134,24 @@ INLINE void store(const struct job *job, const size_t mr, const size_t nv, vf su
                     vf_store_n(out + c, vf_min(hi, vf_max(lo, v)), columns - c);
                 }
             }
+        }
+    }
+}
+
+#if defined(GEMM_TILES)
+#include GEMM_TILES
+#else
+/* A tile that lies inside the matrix, with nothing to add: the usual one. */
+INLINE void store_full(const struct job *job, float *out, const size_t mr, const size_t nv,
+                       vf sum[][4])
+{
+    const size_t stride = job->args->out_stride;
+    const vf lo = vf_set1(job->min), hi = vf_set1(job->max);
+    UNROLL for (size_t i = 0; i < mr; i++, out += stride)
+    {
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            vf_store(out + j * VF_LANES, vf_min(hi, vf_max(lo, sum[i][j])));
         }
     }
 }
@@ -168,60 +197,6 @@ INLINE void add_input(const struct rows *rows, size_t k, const GEMM_WEIGHT *w, v
     }
 }
 
-#if defined(GEMM_HAS_LANES)
-_Static_assert(VF_LANES == STEP, "a vector of inputs is a step");
-
-/* A vector of inputs of every row. */
-INLINE void add_inputs(const struct rows *rows, size_t k, const float *w, vf sum[][4],
-                       const size_t mr, const size_t nv, const int is_regular)
-{
-    vf x[12];
-    UNROLL for (size_t i = 0; i < mr; i++)
-    {
-        x[i] = vf_load(row_at(rows, i, mr, is_regular) + k);
-    }
-    UNROLL for (int lane = 0; lane < VF_LANES; lane++, w += VF_LANES * nv)
-    {
-        UNROLL for (size_t j = 0; j < nv; j += 2) /* one instruction loads two vectors */
-        {
-            const size_t next = j + 1 < nv ? j + 1 : j;
-            const vf column[2] = {vf_load(w + VF_LANES * j), vf_load(w + VF_LANES * next)};
-            UNROLL for (size_t i = 0; i < mr * (next - j + 1); i++)
-            {
-                vf *to = &sum[i % mr][j + i / mr];
-                *to = vf_fma_lane(column[i / mr], x[i % mr], lane, *to);
-            }
-        }
-    }
-}
-#endif
-
-/* The bias, or what the part before has left. */
-INLINE void begin_sums(const struct job *job, vf sum[][4], const size_t mr, const size_t nv,
-                       const int is_regular)
-{
-    UNROLL for (size_t i = 0; i < mr; i++)
-    {
-        UNROLL for (size_t j = 0; j < nv; j++)
-        {
-            sum[i][j] = vf_load(job->bias + VF_LANES * j);
-        }
-        if (!job->part.is_first && (is_regular || i < job->valid)) {
-            const float *out =
-                (const float *)job->args->out + (job->m0 + i) * job->args->out_stride + job->n0;
-            UNROLL for (size_t j = 0; j < nv; j++)
-            {
-                const size_t c = j * VF_LANES;
-                if (c + VF_LANES <= job->columns) {
-                    sum[i][j] = vf_load(out + c);
-                } else if (c < job->columns) {
-                    sum[i][j] = vf_load_n(out + c, job->columns - c);
-                }
-            }
-        }
-    }
-}
-
 INLINE struct rows rows_of_tap(const struct job *job, const size_t mr, size_t t,
                                const int is_regular)
 {
@@ -258,12 +233,6 @@ INLINE void tile_whole(const struct job *job, const size_t mr, const size_t nv,
     for (size_t t = job->part.t_begin; t < job->part.t_end; t++) {
         const struct rows rows = rows_of_tap(job, mr, t, is_regular);
         size_t k = job->part.k_begin;
-#if defined(GEMM_HAS_LANES)
-        for (; k + STEP <= depth; k += STEP, w += STEP * VF_LANES * nv, fetch += ahead) {
-            __builtin_prefetch(fetch, 0, 2);
-            add_inputs(&rows, k, w, sum, mr, nv, is_regular);
-        }
-#else
         for (; k + STEP <= depth; k += STEP, fetch += ahead) {
             __builtin_prefetch(fetch, 0, 2);
             UNROLL for (size_t step = 0; step < STEP; step++, w += VF_LANES * nv)
@@ -271,7 +240,6 @@ INLINE void tile_whole(const struct job *job, const size_t mr, const size_t nv,
                 add_input(&rows, k + step, w, sum, mr, nv, is_regular);
             }
         }
-#endif
         for (; k < depth; k++, w += VF_LANES * nv) {
             add_input(&rows, k, w, sum, mr, nv, is_regular);
         }
@@ -409,6 +377,8 @@ static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
         fetched += job->fetch_bytes * job->count;
     }
 }
+
+#endif
 
 /* Columns of one of a block's vectors. */
 INLINE size_t lanes_of(const struct ifd_packed *header)

@@ -10,14 +10,10 @@
 #define GEMM_MAX_NV 4
 #define GEMM_ROWS                                                                                  \
     {                                                                                              \
-        8, 8, 6, 6                                                                                 \
+        4, 4, 4, 4                                                                                 \
     }
-#define GEMM_TALL_1 8
-#define GEMM_TALL_2 8
-#define GEMM_TALL_3 6
-#define GEMM_TALL_4 6
-/* Multiplies by one lane of a register, so tiles load four inputs of a row at once. */
-#define VF_HAS_LANE_FMA
+/* Tiles of floats, instead of those in C. */
+#define VF_GEMM_TILES "backends/cpuacc/kernels/gemm_f32_a64.h"
 #else
 #define GEMM_MAX_NV 2
 #define GEMM_ROWS                                                                                  \
@@ -85,20 +81,6 @@ INLINE vf vf_div(vf a, vf b)
 INLINE vf vf_fma(vf a, vf b, vf c)
 {
     return vfmaq_f32(c, a, b);
-}
-/* a * b[lane] + c; lane is a constant once unrolled. */
-INLINE vf vf_fma_lane(vf a, vf b, const int lane, vf c)
-{
-    switch (lane) {
-    case 0:
-        return vfmaq_laneq_f32(c, a, b, 0);
-    case 1:
-        return vfmaq_laneq_f32(c, a, b, 1);
-    case 2:
-        return vfmaq_laneq_f32(c, a, b, 2);
-    default:
-        return vfmaq_laneq_f32(c, a, b, 3);
-    }
 }
 INLINE vf vf_sqrt(vf a)
 {
