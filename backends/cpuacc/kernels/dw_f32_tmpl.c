@@ -1,9 +1,9 @@
 /* f32 depthwise convolution over the vector vocabulary: a vector of channels at a time.
  *
- * 3x3 windows keep their nine weights in registers, and with stride 1 compute two output lines at
- * once; columns roll, so that every input is loaded once for both lines and three positions. Dilated
- * ones and those of five or seven columns are summed a line at a time over strips of positions. Rows and
- * columns outside the image contribute nothing. */
+ * 3x3 windows keep their nine weights in registers and compute several output lines at once; columns
+ * roll, so that every input is loaded once for all lines and positions. Dilated ones and those of
+ * five or seven columns are summed a line at a time over strips of positions. Rows and columns outside
+ * the image contribute nothing. */
 #include "backends/cpuacc/kernels/pack.h"
 #include "backends/cpuacc/kernels/simd.h"
 
@@ -64,16 +64,250 @@ struct job {
     size_t kh, kw, c0, channels;
 };
 
-struct line {
-    const float *row[4]; /* a line of the image, or zeros with step 0 */
-    size_t step[4];
-    int64_t in_w;
-    float *out;
-    size_t out_pixel, out_line, out_w, channels;
-    vf bias, lo, hi;
-};
+/* Line iy of the image, which may lie outside: NULL. */
+INLINE const float *line_at(const struct job *job, int64_t iy)
+{
+    const struct ifd_dw_args *args = job->args;
+    const int is_inside = iy >= 0 && iy < (int64_t)args->in_h;
+    return is_inside ? (const float *)args->in + (size_t)iy * args->in_line_stride + job->c0 : NULL;
+}
 
 static const float zeros[16] = {0.0f};
+
+/* ---- 3x3, rolling ---- */
+
+/* Output lines whose sums fit into registers beside the weights, by stride. */
+enum { LINES_1 = VF_REGISTERS == 32 ? 4 : 2, LINES_2 = VF_REGISTERS == 32 ? 2 : 1, ROWS_MAX = 6 };
+
+/* Neighbouring output lines of a block, and how far they have come. */
+struct rolling {
+    const float *row[ROWS_MAX]; /* at the next column; zeros outside the image, with step 0 */
+    size_t step[ROWS_MAX];
+    float *out;
+    size_t out_pixel, out_line, channels;
+    vf bias, lo, hi, w[9];
+};
+
+/* Sums of one position of all lines. */
+struct sums {
+    vf line[LINES_1];
+};
+
+INLINE struct rolling start_rolling(const struct job *job, size_t y, const size_t lines,
+                                    const size_t stride)
+{
+    const struct ifd_dw_args *args = job->args;
+    struct rolling at = {.out = (float *)args->out + y * args->out_line_stride + job->c0,
+                         .out_pixel = args->out_pixel_stride,
+                         .out_line = args->out_line_stride,
+                         .channels = job->channels,
+                         .bias = vf_load(job->packed),
+                         .lo = vf_set1(args->min),
+                         .hi = vf_set1(args->max)};
+    UNROLL for (size_t r = 0; r < (lines - 1) * stride + 3; r++)
+    {
+        const float *row = line_at(job, (int64_t)(y * stride + r) - (int64_t)args->pad_top);
+        at.step[r] = row ? args->in_pixel_stride : 0;
+        at.row[r] = row ? row : zeros;
+    }
+    UNROLL for (size_t t = 0; t < 9; t++)
+    {
+        at.w[t] = vf_load(job->packed + (t + 1) * VF_LANES);
+    }
+    return at;
+}
+
+INLINE struct sums start_sums(const struct rolling *at, const size_t lines)
+{
+    struct sums sums;
+    UNROLL for (size_t i = 0; i < lines; i++)
+    {
+        sums.line[i] = at->bias;
+    }
+    return sums;
+}
+
+/* The next column of the image, which is kx of the window of a, kx - stride of that of b and so on. */
+INLINE void add_column(struct rolling *at, const size_t lines, const size_t stride, const size_t kx,
+                       struct sums *a, struct sums *b, struct sums *c)
+{
+    UNROLL for (size_t r = 0; r < (lines - 1) * stride + 3; r++)
+    {
+        const vf v = vf_load_step(&at->row[r], at->step[r]);
+        UNROLL for (size_t i = 0; i < lines; i++)
+        {
+            if (r >= i * stride && r < i * stride + 3) {
+                const vf *w = at->w + 3 * (r - i * stride);
+                a->line[i] = vf_fma(v, w[kx], a->line[i]);
+                if (kx >= stride) {
+                    b->line[i] = vf_fma(v, w[kx - stride], b->line[i]);
+                }
+                if (kx >= 2 * stride) {
+                    c->line[i] = vf_fma(v, w[kx - 2 * stride], c->line[i]);
+                }
+            }
+        }
+    }
+}
+
+INLINE void finish_sums(struct rolling *at, const size_t lines, const int is_whole,
+                        const struct sums *sums)
+{
+    UNROLL for (size_t i = 0; i < lines; i++)
+    {
+        const vf v = vf_min(at->hi, vf_max(at->lo, sums->line[i]));
+        if (is_whole) {
+            vf_store(at->out + i * at->out_line, v);
+        } else {
+            vf_store_n(at->out + i * at->out_line, v, at->channels);
+        }
+    }
+    at->out += at->out_pixel;
+}
+
+/* The last column of a's position, which is finished; c is begun. */
+INLINE void roll_1(struct rolling *at, const size_t lines, const int is_whole, struct sums *a,
+                   struct sums *b, struct sums *c)
+{
+    *c = start_sums(at, lines);
+    add_column(at, lines, 1, 2, a, b, c);
+    finish_sums(at, lines, is_whole, a);
+}
+
+INLINE void roll_2(struct rolling *at, const size_t lines, const int is_whole, struct sums *a,
+                   struct sums *b)
+{
+    *b = start_sums(at, lines);
+    add_column(at, lines, 2, 1, a, NULL, NULL);
+    add_column(at, lines, 2, 2, a, b, NULL);
+    finish_sums(at, lines, is_whole, a);
+}
+
+INLINE void lines_stride_1(const struct job *job, size_t y, const size_t lines, const int is_whole)
+{
+    const struct ifd_dw_args *args = job->args;
+    const size_t begin = 2 - args->pad_left, columns = args->in_w - begin;
+    const size_t inside = columns < args->out_w ? columns : args->out_w;
+    struct rolling at = start_rolling(job, y, lines, 1);
+    struct sums a = start_sums(&at, lines), b = a, c = a;
+    if (begin == 2) {
+        add_column(&at, lines, 1, 0, &a, NULL, NULL);
+    }
+    if (begin > 0) {
+        add_column(&at, lines, 1, 1, &a, &b, NULL);
+    }
+    size_t x = 0;
+    for (; x + 3 <= inside; x += 3) {
+        roll_1(&at, lines, is_whole, &a, &b, &c);
+        roll_1(&at, lines, is_whole, &b, &c, &a);
+        roll_1(&at, lines, is_whole, &c, &a, &b);
+    }
+    for (; x < inside; x++, a = b, b = c) {
+        roll_1(&at, lines, is_whole, &a, &b, &c);
+    }
+    for (; x < args->out_w; x++, a = b, b = start_sums(&at, lines)) {
+        finish_sums(&at, lines, is_whole, &a);
+    }
+}
+
+INLINE void lines_stride_2(const struct job *job, size_t y, const size_t lines, const int is_whole)
+{
+    const struct ifd_dw_args *args = job->args;
+    const size_t begin = 1 - args->pad_left, columns = args->in_w - begin;
+    const size_t inside = columns / 2 < args->out_w ? columns / 2 : args->out_w;
+    struct rolling at = start_rolling(job, y, lines, 2);
+    struct sums a = start_sums(&at, lines), b = a;
+    if (begin > 0) {
+        add_column(&at, lines, 2, 0, &a, NULL, NULL);
+    }
+    size_t x = 0;
+    for (; x + 2 <= inside; x += 2) {
+        roll_2(&at, lines, is_whole, &a, &b);
+        roll_2(&at, lines, is_whole, &b, &a);
+    }
+    for (; x < inside; x++, a = b) {
+        roll_2(&at, lines, is_whole, &a, &b);
+    }
+    if (x < args->out_w && columns % 2 != 0) {
+        add_column(&at, lines, 2, 1, &a, NULL, NULL);
+    }
+    for (; x < args->out_w; x++, a = start_sums(&at, lines)) {
+        finish_sums(&at, lines, is_whole, &a);
+    }
+}
+
+INLINE void any_lines(const struct job *job, size_t y, size_t lines, const size_t stride,
+                      const int is_whole)
+{
+    if (stride == 2 && lines == 1) {
+        lines_stride_2(job, y, 1, is_whole);
+    } else if (stride == 2) {
+        lines_stride_2(job, y, LINES_2, is_whole);
+    } else if (lines == 1) {
+        lines_stride_1(job, y, 1, is_whole);
+    } else if (lines == 2) {
+        lines_stride_1(job, y, 2, is_whole);
+    } else if (lines < LINES_1) {
+        lines_stride_1(job, y, LINES_1 - 1, is_whole);
+    } else {
+        lines_stride_1(job, y, LINES_1, is_whole);
+    }
+}
+
+static void whole_1(const struct job *job, size_t y, size_t lines)
+{
+    any_lines(job, y, lines, 1, 1);
+}
+
+static void narrow_1(const struct job *job, size_t y, size_t lines)
+{
+    any_lines(job, y, lines, 1, 0);
+}
+
+static void whole_2(const struct job *job, size_t y, size_t lines)
+{
+    any_lines(job, y, lines, 2, 1);
+}
+
+static void narrow_2(const struct job *job, size_t y, size_t lines)
+{
+    any_lines(job, y, lines, 2, 0);
+}
+
+/* Whether columns roll: the usual window, no wider padding than usual. */
+static int rolls(const struct job *job)
+{
+    const struct ifd_dw_args *args = job->args;
+    const size_t stride = args->stride_x;
+    return job->kw == 3 && job->kh == 3 && args->dilation_x == 1 && args->dilation_y == 1 &&
+           args->stride_y == stride && stride <= 2 && args->pad_left + stride <= 3 &&
+           args->in_w >= 2;
+}
+
+/* As many lines at once as may be, in groups of as equal a height as may be. */
+static void roll_block(const struct job *job)
+{
+    const struct ifd_dw_args *args = job->args;
+    const int is_whole = job->channels == VF_LANES;
+    const size_t most = args->stride_x == 1 ? LINES_1 : LINES_2;
+    void (*const run)(const struct job *, size_t, size_t) =
+        args->stride_x == 1 ? (is_whole ? whole_1 : narrow_1) : (is_whole ? whole_2 : narrow_2);
+    size_t lines = 0;
+    for (size_t y = args->y_begin; y < args->y_end; y += lines) {
+        const size_t left = args->y_end - y, groups = (left + most - 1) / most;
+        lines = (left + groups - 1) / groups;
+        run(job, y, lines);
+    }
+}
+
+/* ---- other windows ---- */
+
+struct line {
+    int64_t in_w;
+    float *out;
+    size_t out_pixel, out_w, channels;
+    vf bias, lo, hi;
+};
 
 INLINE struct line start_line(const struct job *job, size_t y)
 {
@@ -81,7 +315,6 @@ INLINE struct line start_line(const struct job *job, size_t y)
     return (struct line){.in_w = (int64_t)args->in_w,
                          .out = (float *)args->out + y * args->out_line_stride + job->c0,
                          .out_pixel = args->out_pixel_stride,
-                         .out_line = args->out_line_stride,
                          .out_w = args->out_w,
                          .channels = job->channels,
                          .bias = vf_load(job->packed),
@@ -89,136 +322,14 @@ INLINE struct line start_line(const struct job *job, size_t y)
                          .hi = vf_set1(args->max)};
 }
 
-INLINE void set_row(const struct job *job, struct line *line, size_t r, int64_t iy)
+INLINE void store(const struct line *line, vf sum, size_t x)
 {
-    int inside = iy >= 0 && iy < (int64_t)job->args->in_h;
-    line->step[r] = inside ? job->args->in_pixel_stride : 0;
-    line->row[r] =
-        inside ? (const float *)job->args->in + (size_t)iy * job->args->in_line_stride + job->c0
-               : zeros;
-}
-
-INLINE void store(const struct line *line, vf sum, size_t i, size_t x)
-{
-    float *out = line->out + i * line->out_line + x * line->out_pixel;
+    float *out = line->out + x * line->out_pixel;
     sum = vf_min(line->hi, vf_max(line->lo, sum));
     if (line->channels == VF_LANES) {
         vf_store(out, sum);
     } else {
         vf_store_n(out, sum, line->channels);
-    }
-}
-
-struct column {
-    vf v[4];
-};
-
-INLINE struct column load_column(const struct line *line, int64_t x, const size_t rows)
-{
-    struct column column;
-    const int inside = x >= 0 && x < line->in_w;
-    UNROLL for (size_t r = 0; r < rows; r++)
-    {
-        column.v[r] = inside ? vf_load(line->row[r] + x * (int64_t)line->step[r]) : vf_set1(0.0f);
-    }
-    return column;
-}
-
-/* Adds column kx of the window to the sums of `lines` lines. */
-INLINE void add_column(vf *sum, const struct column *column, const vf *w, const size_t kx,
-                       const size_t lines)
-{
-    UNROLL for (size_t ky = 0; ky < 3; ky++)
-    {
-        UNROLL for (size_t i = 0; i < lines; i++)
-        {
-            sum[i] = vf_fma(column->v[ky + i], w[3 * ky + kx], sum[i]);
-        }
-    }
-}
-
-INLINE void store_lines(const struct line *line, const vf *sum, size_t x, const size_t lines)
-{
-    UNROLL for (size_t i = 0; i < lines; i++)
-    {
-        store(line, sum[i], i, x);
-    }
-}
-
-/* One or two output lines: three sums a line are open at a time, each column is loaded once. */
-INLINE void line_3x3(const struct job *job, size_t y, const size_t lines)
-{
-    struct line line = start_line(job, y);
-    UNROLL for (size_t r = 0; r < lines + 2; r++)
-    {
-        set_row(job, &line, r,
-                (int64_t)(y * job->args->stride_y + r) - (int64_t)job->args->pad_top);
-    }
-    vf w[9];
-    UNROLL for (size_t t = 0; t < 9; t++)
-    {
-        w[t] = vf_load(job->packed + (t + 1) * VF_LANES);
-    }
-    int64_t ix = -(int64_t)job->args->pad_left;
-    vf a[2] = {line.bias, line.bias}, b[2] = {line.bias, line.bias};
-    struct column c = load_column(&line, ix, lines + 2);
-    add_column(a, &c, w, 0, lines);
-    c = load_column(&line, ix + 1, lines + 2);
-    add_column(a, &c, w, 1, lines);
-    add_column(b, &c, w, 0, lines);
-    ix += 2;
-    for (size_t x = 0; x < line.out_w; x++, ix++) {
-        vf next[2] = {line.bias, line.bias};
-        c = load_column(&line, ix, lines + 2);
-        add_column(a, &c, w, 2, lines);
-        add_column(b, &c, w, 1, lines);
-        add_column(next, &c, w, 0, lines);
-        store_lines(&line, a, x, lines);
-        UNROLL for (size_t i = 0; i < lines; i++)
-        {
-            a[i] = b[i];
-            b[i] = next[i];
-        }
-    }
-}
-
-static void line_3x3_one(const struct job *job, size_t y)
-{
-    line_3x3(job, y, 1);
-}
-
-static void line_3x3_two(const struct job *job, size_t y)
-{
-    line_3x3(job, y, 2);
-}
-
-/* 3x3 with stride 2 across: the last column of one position is the first of the next. */
-static void line_3x3_strided(const struct job *job, size_t y)
-{
-    struct line line = start_line(job, y);
-    UNROLL for (size_t r = 0; r < 3; r++)
-    {
-        set_row(job, &line, r,
-                (int64_t)(y * job->args->stride_y + r) - (int64_t)job->args->pad_top);
-    }
-    vf w[9];
-    UNROLL for (size_t t = 0; t < 9; t++)
-    {
-        w[t] = vf_load(job->packed + (t + 1) * VF_LANES);
-    }
-    int64_t ix = -(int64_t)job->args->pad_left;
-    vf a[1] = {line.bias};
-    struct column c = load_column(&line, ix, 3);
-    add_column(a, &c, w, 0, 1);
-    for (size_t x = 0; x < line.out_w; x++, ix += 2) {
-        vf next[1] = {line.bias};
-        c = load_column(&line, ix + 1, 3);
-        add_column(a, &c, w, 1, 1);
-        c = load_column(&line, ix + 2, 3);
-        add_column(a, &c, w, 2, 1);
-        add_column(next, &c, w, 0, 1);
-        store(&line, a[0], 0, x);
-        a[0] = next[0];
     }
 }
 
@@ -238,12 +349,12 @@ INLINE void strip(const struct job *job, struct line *line, size_t y, size_t x, 
     }
     for (size_t ky = 0; ky < job->kh; ky++, packed += kw * VF_LANES) {
         int64_t iy = (int64_t)(y * args->stride_y + ky * args->dilation_y) - (int64_t)args->pad_top;
-        if (iy < 0 || iy >= (int64_t)args->in_h) {
+        const int64_t pixel = (int64_t)args->in_pixel_stride;
+        const float *row = line_at(job, iy);
+        if (!row) {
             continue;
         }
-        set_row(job, line, 0, iy);
-        const int64_t pixel = (int64_t)line->step[0];
-        const float *row = line->row[0] + first * pixel;
+        row += first * pixel;
         vf w[7];
         UNROLL for (size_t kx = 0; kx < kw; kx++)
         {
@@ -265,7 +376,7 @@ INLINE void strip(const struct job *job, struct line *line, size_t y, size_t x, 
     }
     UNROLL for (size_t p = 0; p < count; p++)
     {
-        store(line, sum[p], 0, x + p * args->dilation_x);
+        store(line, sum[p], x + p * args->dilation_x);
     }
 }
 
@@ -319,6 +430,11 @@ static void line_7(const struct job *job, size_t y)
     line_strips(job, y, 7, 1, 4);
 }
 
+static void line_3_strided(const struct job *job, size_t y)
+{
+    line_strips(job, y, 3, 2, 4);
+}
+
 static void line_5_strided(const struct job *job, size_t y)
 {
     line_strips(job, y, 5, 2, 4);
@@ -333,31 +449,26 @@ static void line_any(const struct job *job, size_t y)
         const float *w = job->packed + VF_LANES;
         vf sum = line.bias;
         for (size_t ky = 0; ky < job->kh; ky++, w += job->kw * VF_LANES) {
-            set_row(job, &line, 0,
-                    (int64_t)(y * args->stride_y + ky * args->dilation_y) - (int64_t)args->pad_top);
-            for (size_t kx = 0; kx < job->kw; kx++) {
+            const float *row = line_at(job, (int64_t)(y * args->stride_y + ky * args->dilation_y) -
+                                                (int64_t)args->pad_top);
+            for (size_t kx = 0; row && kx < job->kw; kx++) {
                 int64_t ix =
                     (int64_t)(x * args->stride_x + kx * args->dilation_x) - (int64_t)args->pad_left;
                 if (ix >= 0 && ix < line.in_w) {
-                    vf v = vf_load(line.row[0] + ix * (int64_t)line.step[0]);
+                    vf v = vf_load(row + ix * (int64_t)args->in_pixel_stride);
                     sum = vf_fma(v, vf_load(w + kx * VF_LANES), sum);
                 }
             }
         }
-        store(&line, sum, 0, x);
+        store(&line, sum, x);
     }
 }
 
-/* The fastest way to do a line, other than two at once. */
 static void (*choose_line(const struct job *job))(const struct job *job, size_t y)
 {
     const struct ifd_dw_args *args = job->args;
-    const int is_dense = args->dilation_x == 1 && args->dilation_y == 1;
-    if (job->kw == 3 && job->kh == 3 && is_dense && args->stride_x <= 2) {
-        return args->stride_x == 1 ? line_3x3_one : line_3x3_strided;
-    }
-    if (job->kw == 5 && args->stride_x == 2 && args->dilation_x == 1) {
-        return line_5_strided;
+    if (args->stride_x == 2 && args->dilation_x == 1) {
+        return job->kw == 3 ? line_3_strided : job->kw == 5 ? line_5_strided : line_any;
     }
     if (args->stride_x == 1) {
         return job->kw == 3 ? line_3 : job->kw == 5 ? line_5 : job->kw == 7 ? line_7 : line_any;
@@ -367,15 +478,9 @@ static void (*choose_line(const struct job *job))(const struct job *job, size_t 
 
 static void run_block(const struct job *job)
 {
-    const struct ifd_dw_args *args = job->args;
     void (*const line)(const struct job *, size_t) = choose_line(job);
-    for (size_t y = args->y_begin; y < args->y_end;) {
-        if (line == line_3x3_one && args->stride_y == 1 && y + 1 < args->y_end) {
-            line_3x3_two(job, y);
-            y += 2;
-        } else {
-            line(job, y++);
-        }
+    for (size_t y = job->args->y_begin; y < job->args->y_end; y++) {
+        line(job, y);
     }
 }
 
@@ -392,7 +497,11 @@ static void run(const struct ifd_dw_args *args)
                           .kw = (size_t)header->private_[IFD_PACKED_KW],
                           .c0 = c0,
                           .channels = left < VF_LANES ? left : VF_LANES};
-        run_block(&job);
+        if (rolls(&job)) {
+            roll_block(&job);
+        } else {
+            run_block(&job);
+        }
     }
 }
 

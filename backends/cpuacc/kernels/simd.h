@@ -1,8 +1,10 @@
 /* The vector vocabulary of the templates: one header per instruction set gives the same names.
  * CMake defines IFD_SIMD_<isa> for the row of isa_list.inc being compiled.
  *
- *   vf, vi      VF_LANES floats, as many 32-bit integers; vm, a mask of as many lanes
+ *   vf, vi      VF_LANES floats, as many 32-bit integers; vm, a mask of as many lanes; there are
+ *               VF_REGISTERS registers of them
  *   load_n      the first n < VF_LANES lanes; the others hold anything finite or not
+ *   load_step   loads and goes on by so many floats
  *   store_n     writes exactly n lanes
  *   load_f16    half-precision numbers, widened (x86)
  *   broadcast   one value from memory into all lanes

@@ -4,9 +4,10 @@
 
 #include <immintrin.h>
 
-#define VF_LANES    8
-#define GEMM_MAX_NV 3
-#define GEMM_EVEN   0
+#define VF_LANES     8
+#define VF_REGISTERS 16
+#define GEMM_MAX_NV  3
+#define GEMM_EVEN    0
 #define GEMM_ROWS                                                                                  \
     {                                                                                              \
         12, 6, 4, 0                                                                                \
@@ -34,6 +35,13 @@ INLINE vf vf_load_n(const float *p, size_t n)
 INLINE vf vf_load_f16(const uint16_t *p)
 {
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+/* Loads, and goes on by so many floats. */
+INLINE vf vf_load_step(const float **p, size_t step)
+{
+    const vf v = vf_load(*p);
+    *p += step;
+    return v;
 }
 INLINE void vf_store(float *p, vf v)
 {

@@ -4,9 +4,10 @@
 
 #include <immintrin.h>
 
-#define VF_LANES    16
-#define GEMM_MAX_NV 4
-#define GEMM_EVEN   1
+#define VF_LANES     16
+#define VF_REGISTERS 32
+#define GEMM_MAX_NV  4
+#define GEMM_EVEN    1
 #define GEMM_ROWS                                                                                  \
     {                                                                                              \
         12, 12, 8, 6                                                                               \
@@ -35,6 +36,13 @@ INLINE vf vf_load_n(const float *p, size_t n)
 INLINE vf vf_load_f16(const uint16_t *p)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+/* Loads, and goes on by so many floats. */
+INLINE vf vf_load_step(const float **p, size_t step)
+{
+    const vf v = vf_load(*p);
+    *p += step;
+    return v;
 }
 INLINE void vf_store(float *p, vf v)
 {

@@ -7,7 +7,8 @@
 #define VF_LANES  4
 #define GEMM_EVEN 0
 #if defined(__aarch64__)
-#define GEMM_MAX_NV 4
+#define VF_REGISTERS 32
+#define GEMM_MAX_NV  4
 #define GEMM_ROWS                                                                                  \
     {                                                                                              \
         4, 4, 4, 4                                                                                 \
@@ -15,7 +16,8 @@
 /* Tiles of floats, instead of those in C. */
 #define VF_GEMM_TILES "backends/cpuacc/kernels/gemm_f32_a64.h"
 #else
-#define GEMM_MAX_NV 2
+#define VF_REGISTERS 16
+#define GEMM_MAX_NV  2
 #define GEMM_ROWS                                                                                  \
     {                                                                                              \
         8, 4, 0, 0                                                                                 \
@@ -37,6 +39,19 @@ INLINE vf vf_load_n(const float *p, size_t n)
 {
     (void)n;
     return vld1q_f32(p);
+}
+/* Loads, and goes on by so many floats: one instruction, which gcc knows but does not choose. What is
+ * read must have been written before the function was called. */
+INLINE vf vf_load_step(const float **p, size_t step)
+{
+    vf v;
+#if defined(__aarch64__)
+    __asm__("ld1 {%0.4s}, [%1], %2" : "=w"(v), "+r"(*p) : "r"(step * sizeof(float)));
+#else
+    v = vf_load(*p);
+    *p += step;
+#endif
+    return v;
 }
 INLINE void vf_store(float *p, vf v)
 {

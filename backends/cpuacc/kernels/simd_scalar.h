@@ -2,7 +2,8 @@
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_SIMD_SCALAR_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_SIMD_SCALAR_H
 
-#define VF_LANES 1
+#define VF_LANES     1
+#define VF_REGISTERS 16
 /* Rows of a matrix-product tile by its vectors a row. */
 #define GEMM_MAX_NV 4
 #define GEMM_EVEN   0
@@ -27,6 +28,13 @@ INLINE vf vf_load_n(const float *p, size_t n)
 {
     (void)n;
     return *p;
+}
+/* Loads, and goes on by so many floats. */
+INLINE vf vf_load_step(const float **p, size_t step)
+{
+    const vf v = vf_load(*p);
+    *p += step;
+    return v;
 }
 INLINE void vf_store(float *p, vf v)
 {
