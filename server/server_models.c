@@ -186,6 +186,7 @@ enum ifd_code ifd_server_create_repo(struct ifd_server *server, struct ifd_err *
         .poll_ns = is_poll ? config->poll_secs * SECOND_NS : 0,
         .settle_ns = config->settle_ms * (SECOND_NS / 1000),
         .dwell_ns = config->dwell_secs * SECOND_NS,
+        .swaps_per_hour = config->swaps_per_hour,
         .metrics = ifd_metrics_server(server->metrics),
         .budget = &server->budget,
     };

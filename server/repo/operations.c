@@ -148,9 +148,10 @@ static void load_done(void *arg)
         model->reason[0] = '\0';
     }
     model->is_wanted = model->is_wanted || op->is_start || is_whole;
-    if (repo->watch) {
-        ifd_watcher_loaded(repo->watch, model->name, &load->seen, load->code,
-                           ifd_now_ns(repo->options.clock));
+    if (repo->watch && ifd_watcher_loaded(repo->watch, model->name, &load->seen, load->code,
+                                          ifd_now_ns(repo->options.clock))) {
+        ifd_log_warn(repo->options.log, "model changes too often, held as it is",
+                     "name=%s swaps_per_hour=%u", model->name, repo->options.swaps_per_hour);
     }
     answer(op, load->is_unknown ? IFD_NOT_FOUND : told_code(load->code), "load", &load->err);
     end_op(op);

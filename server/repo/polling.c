@@ -22,8 +22,8 @@ static void act(struct ifd_repo *repo, const struct ifd_watcher_action *action)
     if (code) { /* the watch tries again later */
         ifd_log_error(repo->options.log, "change not taken", "name=%s reason=%s", action->name,
                       err.text);
-        ifd_watcher_loaded(repo->watch, action->name, &(struct ifd_scan_model){0}, code,
-                           ifd_now_ns(repo->options.clock));
+        (void)ifd_watcher_loaded(repo->watch, action->name, &(struct ifd_scan_model){0}, code,
+                                 ifd_now_ns(repo->options.clock));
     }
 }
 

@@ -22,7 +22,8 @@ enum ifd_code ifd_repo_create(const struct ifd_repo_options *options, struct ifd
                                               .poll_ns = options->poll_ns,
                                               .settle_ns = options->settle_ns,
                                               .dwell_ns = options->dwell_ns,
-                                              .absent_scans = ABSENT_SCANS};
+                                              .absent_scans = ABSENT_SCANS,
+                                              .swaps_per_hour = options->swaps_per_hour};
     enum ifd_code code =
         options->poll_ns > 0 ? ifd_watcher_create(&watch, &repo->watch, err) : IFD_OK;
     if (code) {

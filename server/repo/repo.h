@@ -45,6 +45,7 @@ struct ifd_repo_options {
     size_t max_model_bytes;
     const struct ifd_clock *clock;
     uint64_t poll_ns, settle_ns, dwell_ns; /* poll_ns 0: changes are not watched; see watcher.h */
+    uint32_t swaps_per_hour;               /* of one model; 0: no bound */
     struct ifd_metric_set *metrics;        /* the server's, counts loads; may be NULL */
     struct ifd_budget *budget;             /* of all versions together; NULL: none */
 };

@@ -6,6 +6,7 @@
 
 #define RETRY_FIRST_NS ((uint64_t)1000000000)
 #define RETRY_LAST_NS  ((uint64_t)60 * 1000000000)
+#define HOUR_NS        ((uint64_t)3600 * 1000000000)
 #define NAME_BYTES     (sizeof(((struct entry *)NULL)->name))
 
 struct entry {
@@ -16,7 +17,8 @@ struct entry {
     uint32_t unsummed_scans;              /* how many in a row had it */
     uint64_t tried, tried_unsummed;       /* both of what serves, or of what failed */
     uint64_t earliest_ns; /* of the next load: dwell after a swap, or the retry's time */
-    uint32_t attempts, absent_scans;
+    uint64_t hour_ns;     /* when swaps began to be counted */
+    uint32_t attempts, absent_scans, swaps;
 };
 
 struct ifd_watcher {
@@ -186,12 +188,29 @@ bool ifd_watcher_next(struct ifd_watcher *watch, uint64_t now_ns, struct ifd_wat
     return false;
 }
 
-void ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
+/* When the next swap may come; true if that is later than the dwell because there were too many. */
+static bool count_swap(const struct ifd_watcher *watch, struct entry *entry, uint64_t now_ns)
+{
+    const uint32_t most = watch->options.swaps_per_hour;
+    if (entry->swaps == 0 || now_ns - entry->hour_ns >= HOUR_NS) {
+        entry->hour_ns = now_ns;
+        entry->swaps = 0;
+    }
+    entry->swaps++;
+    entry->earliest_ns = now_ns + watch->options.dwell_ns;
+    if (most == 0 || entry->swaps < most || entry->earliest_ns >= entry->hour_ns + HOUR_NS) {
+        return false;
+    }
+    entry->earliest_ns = entry->hour_ns + HOUR_NS;
+    return true;
+}
+
+bool ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
                         const struct ifd_scan_model *seen, enum ifd_code code, uint64_t now_ns)
 {
     struct entry *entry = find_or_add(watch, name);
     if (!entry) {
-        return;
+        return false;
     }
     entry->is_loading = false;
     entry->was_tried = true;
@@ -203,13 +222,15 @@ void ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
     entry->tried_unsummed = seen->unsummed;
     entry->earliest_ns = 0;
     if (!code) {
-        entry->earliest_ns = now_ns + watch->options.dwell_ns;
-    } else if (entry->will_retry) {
+        return count_swap(watch, entry, now_ns);
+    }
+    if (entry->will_retry) {
         uint32_t doublings = entry->attempts < 6 ? entry->attempts : 6;
         uint64_t wait_ns = RETRY_FIRST_NS << doublings;
         entry->earliest_ns = now_ns + (wait_ns < RETRY_LAST_NS ? wait_ns : RETRY_LAST_NS);
         entry->attempts++;
     }
+    return false;
 }
 
 uint64_t ifd_watcher_wait_ns(const struct ifd_watcher *watch, uint64_t now_ns)

@@ -1,8 +1,9 @@
 /** When a repository's changes are acted on, in --model-control-mode=poll: a pure state machine of scans and time.
  *
  *  A change is taken when the fingerprint of what no SHA256SUMS vouches for was the same in two scans at least settle_ns apart,
- *  and no upload is under way: at once, if there is no such file, or it is as it was loaded; not while the model is being loaded, nor sooner than dwell_ns after the last swap. A content that failed is not tried again
- *  until it changes, unless the failure was not the content's fault (I/O, memory): then after 1 s, 2 s, … 60 s. A model is
+ *  and no upload is under way: at once, if there is no such file, or it is as it was loaded; not while the model is being
+ *  loaded, nor sooner than dwell_ns after the last swap; after swaps_per_hour of them not before an hour has passed since the
+ *  first. A content that failed is not tried again until it changes, unless the failure was not the content's fault (I/O, memory): then after 1 s, 2 s, … 60 s. A model is
  *  unloaded when absent_scans complete listings in a row lack it; a listing that failed, or that is empty where there were
  *  models, says nothing about absence. Contents are compared for difference, never for age: clocks jump. Thread: loop. */
 #ifndef INFERD_SERVER_REPO_WATCHER_H
@@ -15,7 +16,7 @@ struct ifd_watcher;
 struct ifd_watcher_options {
     const struct ifd_alloc *alloc;
     uint64_t poll_ns, settle_ns, dwell_ns;
-    uint32_t absent_scans;
+    uint32_t absent_scans, swaps_per_hour; /* 0 of the latter: no bound */
 };
 
 enum ifd_watcher_act { IFD_WATCHER_LOAD, IFD_WATCHER_UNLOAD };
@@ -35,9 +36,10 @@ IFD_NODISCARD enum ifd_code ifd_watcher_scanned(struct ifd_watcher *watch,
                                                 struct ifd_err *err);
 /** The next thing to do, until false. A model that is to be loaded counts as loading from here on. */
 bool ifd_watcher_next(struct ifd_watcher *watch, uint64_t now_ns, struct ifd_watcher_action *ret);
-/** A load that began when the folder looked like seen (its name is not read) ended with code. Also for loads that were not this machine's idea.
- *  Without memory it is forgotten: the next scans find the model once more, and loading it again changes nothing. */
-void ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
+/** A load that began when the folder looked like seen (its name is not read) ended with code. Also for loads that were not
+ *  this machine's idea. Without memory it is forgotten: the next scans find the model once more, and loading it again changes
+ *  nothing. True if the model was swapped too often and is held from here on. */
+bool ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
                         const struct ifd_scan_model *seen, enum ifd_code code, uint64_t now_ns);
 /** Until the next scan: poll_ns, or less while a change waits to settle. */
 uint64_t ifd_watcher_wait_ns(const struct ifd_watcher *watch, uint64_t now_ns);

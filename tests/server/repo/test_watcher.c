@@ -15,16 +15,22 @@ struct world {
     bool is_broken; /* the repository cannot be listed */
 };
 
-static void begin(struct world *world)
+static void begin_bounded(struct world *world, uint32_t swaps_per_hour)
 {
     const struct ifd_watcher_options options = {.alloc = ifd_alloc_system(),
                                                 .poll_ns = 15 * SECOND,
                                                 .settle_ns = 2 * SECOND,
                                                 .dwell_ns = 10 * SECOND,
-                                                .absent_scans = 2};
+                                                .absent_scans = 2,
+                                                .swaps_per_hour = swaps_per_hour};
     struct ifd_err err = {0};
     *world = (struct world){.now_ns = 1000 * SECOND};
     REQUIRE_OK(ifd_watcher_create(&options, &world->watcher, &err), &err);
+}
+
+static void begin(struct world *world)
+{
+    begin_bounded(world, 0);
 }
 
 static void set(struct world *world, const char *name, uint64_t fingerprint)
@@ -50,10 +56,15 @@ static char scan_after(struct world *world, uint64_t ns)
     return action.act == IFD_WATCHER_LOAD ? 'L' : 'U';
 }
 
-static void loaded(struct world *world, uint64_t fingerprint, enum ifd_code code)
+static bool is_held_after(struct world *world, uint64_t fingerprint, enum ifd_code code)
 {
     const struct ifd_scan_model seen = {.fingerprint = fingerprint, .unsummed = fingerprint};
-    ifd_watcher_loaded(world->watcher, "m", &seen, code, world->now_ns);
+    return ifd_watcher_loaded(world->watcher, "m", &seen, code, world->now_ns);
+}
+
+static void loaded(struct world *world, uint64_t fingerprint, enum ifd_code code)
+{
+    EXPECT(!is_held_after(world, fingerprint, code));
 }
 
 /* A model that serves content 1 and may be replaced. */
@@ -74,6 +85,28 @@ static void change_is_taken_after_it_settled(void)
     EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
     EXPECT_INT((long)(ifd_watcher_wait_ns(w.watcher, w.now_ns) / SECOND), 2);
     EXPECT_INT(scan_after(&w, 2 * SECOND), 'L');
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void model_that_flaps_is_held_for_the_rest_of_the_hour(void)
+{
+    struct world w;
+    begin_bounded(&w, 5);
+    set(&w, "m", 1);
+    loaded(&w, 1, IFD_OK);
+    w.now_ns += 100 * SECOND;
+    for (uint64_t fingerprint = 2; fingerprint <= 5; fingerprint++) {
+        set(&w, "m", fingerprint);
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+        EXPECT_INT(scan_after(&w, 2 * SECOND), 'L');
+        EXPECT(is_held_after(&w, fingerprint, IFD_OK) == (fingerprint == 5));
+    }
+    set(&w, "m", 6);
+    for (uint64_t waited = 168; waited < 3600; waited += 52) {
+        EXPECT_INT(scan_after(&w, (waited == 168 ? 0 : 52) * SECOND), '-');
+    }
+    EXPECT_INT(scan_after(&w, 52 * SECOND), 'L');
+    loaded(&w, 6, IFD_OK); /* counted anew */
     ifd_watcher_destroy(w.watcher);
 }
 
@@ -284,6 +317,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(change_is_taken_after_it_settled),
+        T(model_that_flaps_is_held_for_the_rest_of_the_hour),
         T(change_is_not_taken_while_files_grow),
         T(one_scan_settles_nothing_however_late_it_is),
         T(summed_change_is_taken_at_once),
