@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "backends/builtin.h"
+#include "engine/base/cpu.h"
 #include "engine/base/file.h"
 #include "engine/base/half.h"
 #include "engine/engine_impl.h"
@@ -251,7 +252,8 @@ static enum ifd_code run_steps(const struct options *options, json_t *json,
 /* What a model may lose to a lower precision is a property of the model: how far do its answers move, in the reference
  * backend, which knows of no such precision, when nothing but the weights of its products is rounded? Their inputs are
  * rounded as well, in the kernels, and twice the variance may meet in another element: four times that far is allowed,
- * and the rounding of the last product's operands, where the model happens to move less than that. */
+ * and the rounding of the last product's operands, where the model happens to move less than that. Where half-precision
+ * instructions sum, that of 64 sums as well: the root of their number, times a step. */
 static enum ifd_code weight_spread(const struct options *options, json_t *json, double *ret_limit,
                                    struct ifd_err *err)
 {
@@ -263,7 +265,10 @@ static enum ifd_code weight_spread(const struct options *options, json_t *json, 
     reference.precision = IFD_PRECISION_F32;
     reference.rounding = options->precision;
     const enum ifd_code code = run_steps(&reference, json, &any, &ok, ret_limit, err);
-    *ret_limit = 4 * *ret_limit + (options->precision == IFD_PRECISION_BF16 ? 0x1p-8 : 0x1p-11);
+    struct ifd_cpu cpu;
+    ifd_cpu_detect(&cpu);
+    const double half_step = cpu.flags & IFD_CPU_FP16 ? 8 * 0x1p-11 : 0x1p-11;
+    *ret_limit = 4 * *ret_limit + (options->precision == IFD_PRECISION_BF16 ? 0x1p-8 : half_step);
     return code;
 }
 

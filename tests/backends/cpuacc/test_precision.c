@@ -167,9 +167,15 @@ static void add_window(const struct layer *layer, const float *image, const floa
     }
 }
 
-/* Both operands of a product may be off by a step, and every sum of f32. */
+/* Both operands of a product may be off by a step, and every sum of f32. Half-precision numbers are no finer than 2^-24, and
+ * Arm sums up to 64 products in them, each time off by a step. */
 static void expect_close(const struct layer *layer, const struct run *run, double step)
 {
+    const bool is_half = run->model->info.precision == IFD_PRECISION_FP16;
+    const bool sums_halves = is_half && (ifd_engine_cpu(run->engine)->flags & IFD_CPU_FP16);
+    const double products =
+        (double)(layer->kh * layer->kw * layer->c + (layer->adds ? layer->c : 0));
+    const double sums = sums_halves ? 64.0 * step : 0.0, least = is_half ? products * 0x1p-24 : 0.0;
     static float weights[VALUES_MAX];
     fill(weights, VALUES_MAX, 11);
     const int64_t out_h = (layer->h + layer->stride - 1) / layer->stride;
@@ -187,7 +193,8 @@ static void expect_close(const struct layer *layer, const struct run *run, doubl
             add_window(&(struct layer){layer->h, layer->w, layer->c, layer->n, 1, 1, 1, 1, false},
                        image, weights, y, x, n, &sum);
         }
-        const double bound = sum.magnitude * (2.0 * step + step * step + 0x1p-14) + 1e-30;
+        const double bound =
+            sum.magnitude * (2.0 * step + step * step + sums + 0x1p-14) + least + 1e-30;
         wrong += fabs((double)got[i] - sum.value) <= bound ? 0 : 1;
     }
     EXPECT_INT((int64_t)wrong, 0);
