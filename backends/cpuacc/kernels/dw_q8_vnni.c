@@ -343,12 +343,11 @@ INLINE void store(const struct line *line, __m512i *sum, uint8_t *out, size_t x,
  * column[i * shift] on. Each vector of weights is loaded once for all positions of a line. */
 INLINE void output_3x3(const struct line *line, const struct column *column, size_t x,
                        const size_t count, const size_t shift, const size_t lines,
-                       const size_t pixels, const int wide)
+                       const size_t pixels, const size_t parts)
 {
     UNROLL for (size_t i = 0; i < lines; i++)
     {
         const int8_t *w = line->weights + i * 3 * VECTORS * BLOCK;
-        const size_t parts = (size_t)line->tail[PARTS];
         __m512i sum[2 * VECTORS];
         UNROLL for (size_t p = 0; p < count; p++)
         {
@@ -364,7 +363,8 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
                     sum[p * VECTORS + j] =
                         dot4(sum[p * VECTORS + j], column[p * shift + kx].v[j], wv);
                 }
-                for (size_t part = 1; wide && part < parts; part++) {
+                UNROLL for (size_t part = 1; part < parts; part++)
+                {
                     wv = load_repeated(w + ((6 * part + kx) * VECTORS + j) * BLOCK, pixels);
                     UNROLL for (size_t p = 0; p < count; p++)
                     {
@@ -384,7 +384,7 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
 
 /* One or two output lines of a 3x3 window: the columns roll. */
 INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const size_t stride,
-                     const size_t pixels, const int wide)
+                     const size_t pixels, const size_t parts)
 {
     struct line line = start_line(job, y);
     UNROLL for (size_t r = 0; r < 4; r++)
@@ -401,13 +401,13 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
         for (; x + 2 <= line.out_w; x += 2, ix += 2) {
             c[2] = load_column(&line, ix + 2, 1, 1);
             c[3] = load_column(&line, ix + 3, 1, 1);
-            output_3x3(&line, c, x, 2, 1, lines, 1, wide);
+            output_3x3(&line, c, x, 2, 1, lines, 1, parts);
             c[0] = c[2];
             c[1] = c[3];
         }
         if (x < line.out_w) {
             c[2] = load_column(&line, ix + 2, 1, 1);
-            output_3x3(&line, c, x, 1, 1, lines, 1, wide);
+            output_3x3(&line, c, x, 1, 1, lines, 1, parts);
         }
         return;
     }
@@ -422,7 +422,7 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
         }
         c[1] = load_column(&line, ix + 1, pixels, stride);
         c[2] = load_column(&line, ix + 2, pixels, stride);
-        output_3x3(&line, c, x, 1, 1, lines, pixels, wide);
+        output_3x3(&line, c, x, 1, 1, lines, pixels, parts);
         c[0] = c[2];
     }
 }
@@ -507,10 +507,12 @@ static void line_any(const struct job *job, size_t y)
 #define LINE(lines, stride, pixels)                                                                \
     static void line_##lines##_s##stride##_p##pixels(const struct job *job, size_t y)              \
     {                                                                                              \
-        if (job->tail[PARTS] > 1) {                                                                \
+        if (job->tail[PARTS] == 1) {                                                               \
             line_3x3(job, y, lines, stride, pixels, 1);                                            \
+        } else if (job->tail[PARTS] == 2) {                                                        \
+            line_3x3(job, y, lines, stride, pixels, 2);                                            \
         } else {                                                                                   \
-            line_3x3(job, y, lines, stride, pixels, 0);                                            \
+            line_3x3(job, y, lines, stride, pixels, PARTS_MAX);                                    \
         }                                                                                          \
     }
 LINE(1, 1, 1)
