@@ -203,11 +203,13 @@ static void storm_of_hangups_loses_no_request_and_no_line(void)
         EXPECT_INT(client[i].right, client[i].sent);
         sent += client[i].sent;
     }
+    /* on a machine that has no time for the log's thread lines are dropped, and counted */
+    const long dropped = (long)live_metric(&live, "\ninferd_access_log_dropped_total ");
     live_stop(&live);
     lines = count_lines("log") + count_lines("log.0") + count_lines("log.1") + count_lines("log.2");
     (void)printf("%d hangups, %ld requests\n", HANGUPS, sent);
     EXPECT(sent > 0);
-    EXPECT_INT(lines, sent);
+    EXPECT_INT(lines + dropped, sent);
     static const char *const files[] = {"log", "log.0", "log.1", "log.2", "inferd.conf"};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         remove_file(files[i]);
