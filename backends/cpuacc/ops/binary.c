@@ -3,7 +3,6 @@
  * outside. */
 #include "backends/cpuacc/ops/tail.h"
 
-#include "engine/ir/shape.h"
 #include "engine/base/fixed.h"
 
 #include <math.h>
@@ -291,7 +290,7 @@ static enum ifd_code binary_lower(struct ifd_acc_lowering *lowering,
     }
     for (uint32_t i = 0; i < 2; i++) {
         const struct ifd_shape *shape = &node->view.input[i].desc->shape;
-        if (ifd_shape_equal(shape, y) && ifd_acc_in_place(lowering, node->input_value[i], out)) {
+        if (ifd_acc_same_shape(shape, y) && ifd_acc_in_place(lowering, node->input_value[i], out)) {
             break;
         }
     }
@@ -354,7 +353,7 @@ bool ifd_acc_binary_op(struct ifd_acc_lowering *lowering, const struct ifd_parti
     };
     *ret_other = node->input_value[other];
     if (ret->kind == IFD_ACC_OPERAND_NONE ||
-        !ifd_shape_equal(&node->view.input[1 - other].desc->shape, y)) {
+        !ifd_acc_same_shape(&node->view.input[1 - other].desc->shape, y)) {
         return false;
     }
     if (ifd_acc_is_q8(node->view.output[0].dtype)) {
