@@ -245,6 +245,19 @@ struct answer client_get(const struct live *live, const char *path)
     return answer;
 }
 
+struct answer client_post(const struct live *live, const char *path)
+{
+    char text[200];
+    int fd = client_connect(live);
+    REQUIRE(fd >= 0);
+    (void)snprintf(text, sizeof(text), "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+                   path);
+    client_send_text(fd, text);
+    struct answer answer = client_read(fd);
+    (void)close(fd);
+    return answer;
+}
+
 long long live_metric(const struct live *live, const char *series)
 {
     static char text[1 << 18];

@@ -63,6 +63,8 @@ bool client_is_closed(int fd);
 
 /** A whole exchange on a connection of its own. */
 struct answer client_get(const struct live *live, const char *path);
+/** Without a body. */
+struct answer client_post(const struct live *live, const char *path);
 /** Value of a series at /metrics: its text from the line feed in front to the blank behind. */
 long long live_metric(const struct live *live, const char *series);
 /** Until it has this value; fails if that takes many times longer than anything here promises. */

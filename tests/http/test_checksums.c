@@ -95,19 +95,6 @@ static void end(struct live *live)
     REQUIRE(system(command) == 0);
 }
 
-static struct answer post(const struct live *live, const char *path)
-{
-    char text[200];
-    int fd = client_connect(live);
-    REQUIRE(fd >= 0);
-    (void)snprintf(text, sizeof(text), "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
-                   path);
-    client_send_text(fd, text);
-    struct answer answer = client_read(fd);
-    (void)close(fd);
-    return answer;
-}
-
 static bool serves(const struct live *live, const char *versions)
 {
     return strstr(client_get(live, "/v2/models/m").body, versions) != NULL;
@@ -146,14 +133,14 @@ static void version_that_does_not_match_is_passed_over_and_named(void)
     start(&live, (const char *const[]){POLL, NULL});
     EXPECT(serves(&live, "\"versions\":[\"1\"]")); /* the newest that is whole */
     EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
-    struct answer index = post(&live, "/v2/repository/index");
+    struct answer index = client_post(&live, "/v2/repository/index");
     EXPECT_HAS(index.body, "{\"name\":\"m\",\"version\":\"1\",\"state\":\"READY\"}");
     EXPECT_HAS(index.body, "{\"name\":\"m\",\"version\":\"2\",\"state\":\"UNAVAILABLE\",\"reason\":"
                            "\"\\\"m/2/model.tflite\\\" has SHA-256 ");
     EXPECT_HAS(index.body, ", SHA256SUMS wants 717061f0708e0380");
     shell("cd 2 && sha256sum model.tflite > SHA256SUMS");
     EXPECT(becomes(&live, "\"versions\":[\"2\"]"));
-    index = post(&live, "/v2/repository/index");
+    index = client_post(&live, "/v2/repository/index");
     EXPECT(strstr(index.body, "UNAVAILABLE") == NULL);
     end(&live);
 }
@@ -167,16 +154,16 @@ static void version_that_serves_is_neither_replaced_by_what_does_not_match_nor_b
     start(&live, (const char *const[]){EXPLICIT, NULL});
     EXPECT(serves(&live, "\"versions\":[\"2\"]"));
     shell("printf x >> 2/model.tflite");
-    struct answer answer = post(&live, "/v2/repository/models/m/load");
+    struct answer answer = client_post(&live, "/v2/repository/models/m/load");
     EXPECT_INT(answer.status, 400);
     EXPECT_HAS(answer.body, "failed to load 'm', \\\"m/2/model.tflite\\\" has SHA-256 ");
     EXPECT(serves(&live, "\"versions\":[\"2\"]"));
     EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
-    answer = post(&live, "/v2/repository/index");
+    answer = client_post(&live, "/v2/repository/index");
     EXPECT_HAS(answer.body, "\"version\":\"2\",\"state\":\"READY\",\"reason\":\"\\\"m/2/model");
     shell("cd 2 && truncate -s -1 model.tflite");
-    EXPECT_INT(post(&live, "/v2/repository/models/m/load").status, 200);
-    answer = post(&live, "/v2/repository/index");
+    EXPECT_INT(client_post(&live, "/v2/repository/models/m/load").status, 200);
+    answer = client_post(&live, "/v2/repository/index");
     EXPECT_HAS(answer.body, "\"version\":\"2\",\"state\":\"READY\"}");
     end(&live);
 }
@@ -193,13 +180,13 @@ static void versions_that_match_are_taken_beside_one_that_does_not(void)
     put_version("3");
     shell("cd 2 && sha256sum model.tflite > SHA256SUMS");
     shell("cd 3 && touch SHA256SUMS");
-    struct answer answer = post(&live, "/v2/repository/models/m/load");
+    struct answer answer = client_post(&live, "/v2/repository/models/m/load");
     EXPECT_INT(answer.status, 400);
     EXPECT_HAS(answer.body, "\\\"m/3/model.tflite\\\" is not listed in SHA256SUMS");
     EXPECT(serves(&live, "\"versions\":[\"1\",\"2\"]"));
     EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
     shell("cd 3 && sha256sum model.tflite > SHA256SUMS");
-    EXPECT_INT(post(&live, "/v2/repository/models/m/load").status, 200);
+    EXPECT_INT(client_post(&live, "/v2/repository/models/m/load").status, 200);
     EXPECT(serves(&live, "\"versions\":[\"1\",\"2\",\"3\"]"));
     end(&live);
 }
@@ -212,11 +199,11 @@ static void model_without_a_version_that_matches_is_unavailable_with_the_reason(
     start(&live, (const char *const[]){EXPLICIT, NULL});
     EXPECT_INT(client_get(&live, "/v2/models/m").status, 404);
     EXPECT_INT(client_get(&live, "/v2/health/ready").status, 503);
-    struct answer index = post(&live, "/v2/repository/index");
+    struct answer index = client_post(&live, "/v2/repository/index");
     EXPECT_HAS(index.body, "UNAVAILABLE");
     EXPECT_HAS(index.body, "m/1/SHA256SUMS:1: not a line of sha256sum");
     shell("cd 1 && sha256sum model.tflite > SHA256SUMS");
-    EXPECT_INT(post(&live, "/v2/repository/models/m/load").status, 200);
+    EXPECT_INT(client_post(&live, "/v2/repository/models/m/load").status, 200);
     EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
     end(&live);
 }

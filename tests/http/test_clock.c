@@ -14,6 +14,7 @@
 
 #include "engine/base/clock.h"
 #include "tests/http/live.h"
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
 
 #define DAY_SECS    86400
@@ -105,17 +106,6 @@ static void stop_jumping(struct jumper *jumper)
 
 /* ---- a repository ---- */
 
-static char dir[64];
-
-static const char *at(const char *name)
-{
-    static char path[4][200];
-    static unsigned turn;
-    char *text = path[turn++ % 4];
-    (void)snprintf(text, sizeof(path[0]), "%s/%s", dir, name);
-    return text;
-}
-
 /* The file of another model in its place: by renaming, with a time of change of the caller's. */
 static void put_model(const char *source, time_t changed)
 {
@@ -125,10 +115,10 @@ static void put_model(const char *source, time_t changed)
     REQUIRE(in != NULL);
     size_t size = fread(data, 1, sizeof(data), in);
     (void)fclose(in);
-    FILE *out = fopen(at("m/1/.new"), "wb");
+    FILE *out = fopen(folder_at("m/1/.new"), "wb");
     REQUIRE(out != NULL && fwrite(data, 1, size, out) == size && fclose(out) == 0);
-    REQUIRE(utimensat(AT_FDCWD, at("m/1/.new"), times, 0) == 0);
-    REQUIRE(rename(at("m/1/.new"), at("m/1/model.tflite")) == 0);
+    REQUIRE(utimensat(AT_FDCWD, folder_at("m/1/.new"), times, 0) == 0);
+    REQUIRE(rename(folder_at("m/1/.new"), folder_at("m/1/model.tflite")) == 0);
 }
 
 #define SIMPLE "tests/data/repository/simple/1/model.tflite"
@@ -140,12 +130,11 @@ static void start(struct live *live, const char *const *options)
     const char *all[12];
     char repository[100], log[100];
     size_t count = 0;
-    (void)snprintf(dir, sizeof(dir), "/tmp/ifd_clock_XXXXXX");
-    REQUIRE(mkdtemp(dir) != NULL);
-    REQUIRE(mkdir(at("m"), 0700) == 0 && mkdir(at("m/1"), 0700) == 0);
-    REQUIRE(mkdir(at("late"), 0700) == 0);
+    folder_begin();
+    REQUIRE(mkdir(folder_at("m"), 0700) == 0 && mkdir(folder_at("m/1"), 0700) == 0);
+    REQUIRE(mkdir(folder_at("late"), 0700) == 0);
     put_model(SIMPLE, time(NULL));
-    FILE *out = fopen(at("late/config.pbtxt"), "w");
+    FILE *out = fopen(folder_at("late/config.pbtxt"), "w");
     REQUIRE(out != NULL);
     (void)fputs("backend: \"identity\" max_batch_size: 8 "
                 "dynamic_batching { max_queue_delay_microseconds: 20000 } "
@@ -153,8 +142,8 @@ static void start(struct live *live, const char *const *options)
                 "output { name: \"OUT\" data_type: TYPE_FP32 dims: -1 }",
                 out);
     REQUIRE(fclose(out) == 0);
-    (void)snprintf(repository, sizeof(repository), "--model-repository=%s", dir);
-    (void)snprintf(log, sizeof(log), "--access-log=%s", at("access.log"));
+    (void)snprintf(repository, sizeof(repository), "--model-repository=%s", folder_path());
+    (void)snprintf(log, sizeof(log), "--access-log=%s", folder_at("access.log"));
     all[count++] = repository;
     all[count++] = log;
     while (*options) {
@@ -169,9 +158,9 @@ static void remove_repository(void)
     static const char *const names[] = {"m/1/model.tflite",  "m/1",  "m",
                                         "late/config.pbtxt", "late", "access.log"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        (void)remove(at(names[i]));
+        (void)remove(folder_at(names[i]));
     }
-    EXPECT(rmdir(dir) == 0);
+    folder_end();
 }
 
 static void end(struct live *live)
@@ -365,7 +354,7 @@ static double largest_in_log(const char *name)
 {
     char line[2048];
     double most = 0;
-    FILE *in = fopen(at("access.log"), "r");
+    FILE *in = fopen(folder_at("access.log"), "r");
     REQUIRE(in != NULL);
     while (fgets(line, sizeof(line), in)) {
         const char *field = strstr(line, name);

@@ -35,19 +35,6 @@ static int infer(const struct live *live, const char *model)
     return status;
 }
 
-static struct answer post(const struct live *live, const char *path)
-{
-    char text[200];
-    int fd = client_connect(live);
-    REQUIRE(fd >= 0);
-    (void)snprintf(text, sizeof(text), "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
-                   path);
-    client_send_text(fd, text);
-    struct answer answer = client_read(fd);
-    (void)close(fd);
-    return answer;
-}
-
 /* ---- the access log ---- */
 
 /* Requests are served, and every line that could not be written is counted. */
@@ -132,14 +119,14 @@ static void without_threads_loads_fail_and_the_rest_is_served(void)
     live_start(&live, (const char *const[]){"--model-control-mode=explicit", "--load-model=echo",
                                             "--admin-on-http", NULL});
     limit(RLIMIT_NPROC, 0);
-    struct answer answer = post(&live, "/v2/repository/models/slow/load");
+    struct answer answer = client_post(&live, "/v2/repository/models/slow/load");
     EXPECT_INT(answer.status, 503);
     EXPECT_HAS(answer.body, "failed to load 'slow', ");
     EXPECT_HAS(answer.body, "thread");
     EXPECT_INT(infer(&live, "echo"), 200);
     EXPECT_INT(client_get(&live, "/v2/models/slow/ready").status, 400);
     limit(RLIMIT_NPROC, RLIM_INFINITY);
-    EXPECT_INT(post(&live, "/v2/repository/models/slow/load").status, 200);
+    EXPECT_INT(client_post(&live, "/v2/repository/models/slow/load").status, 200);
     EXPECT_INT(infer(&live, "slow"), 200);
     live_stop(&live);
 }
@@ -253,7 +240,8 @@ static void copy_that_a_full_disk_cut_short_does_not_replace_what_serves(void)
         size_t written = part == 4 ? size : size / 4 * (size_t)part;
         REQUIRE(write(fd, whole, written) == (ssize_t)written);
         REQUIRE(close(fd) == 0);
-        EXPECT_INT(post(&live, "/v2/repository/models/digits/load").status, part < 4 ? 400 : 200);
+        EXPECT_INT(client_post(&live, "/v2/repository/models/digits/load").status,
+                   part < 4 ? 400 : 200);
         EXPECT_INT(infer(&live, "echo"), 200);
     }
     EXPECT_INT(client_get(&live, "/v2/models/digits/ready").status, 200);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/http/live.h"
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
 
 #define CLIENTS     3
@@ -19,34 +20,9 @@
 
 /* ---- a folder for files ---- */
 
-static char folder[64];
-
-static void make_folder(void)
-{
-    (void)snprintf(folder, sizeof(folder), "/tmp/ifd_operation_XXXXXX");
-    REQUIRE(mkdtemp(folder) != NULL);
-}
-
-static const char *in_folder(const char *name)
-{
-    static char path[8][128];
-    static unsigned turn;
-    char *at = path[turn++ % 8];
-    (void)snprintf(at, sizeof(path[0]), "%s/%s", folder, name);
-    return at;
-}
-
-static void put(const char *name, const char *text)
-{
-    FILE *out = fopen(in_folder(name), "we");
-    REQUIRE(out != NULL);
-    REQUIRE(fputs(text, out) >= 0);
-    REQUIRE(fclose(out) == 0);
-}
-
 static long count_lines(const char *name)
 {
-    FILE *in = fopen(in_folder(name), "re");
+    FILE *in = fopen(folder_at(name), "re");
     long lines = 0;
     REQUIRE(in != NULL);
     for (int c = fgetc(in); c != EOF; c = fgetc(in)) {
@@ -58,7 +34,7 @@ static long count_lines(const char *name)
 
 static void remove_file(const char *name)
 {
-    EXPECT(unlink(in_folder(name)) == 0);
+    EXPECT(unlink(folder_at(name)) == 0);
 }
 
 /* ---- clients that count ---- */
@@ -102,7 +78,7 @@ static int manager;
 static const char *listen_as_manager(void)
 {
     static struct sockaddr_un at = {.sun_family = AF_UNIX};
-    (void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", in_folder("notify"));
+    (void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", folder_at("notify"));
     manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     REQUIRE(manager >= 0);
     REQUIRE(bind(manager, (const struct sockaddr *)&at, sizeof(at)) == 0);
@@ -128,7 +104,7 @@ static const char *heard(const char *start)
 static void service_manager_hears_ready_pings_reload_and_stop(void)
 {
     struct live live;
-    make_folder();
+    folder_begin();
     const char *path = listen_as_manager();
     live_start_as(&live, NULL, &(struct live_options){.notify_socket = path, .watchdog_us = 40000});
     const char *ready = heard("READY=1\n");
@@ -147,20 +123,20 @@ static void service_manager_hears_ready_pings_reload_and_stop(void)
     live_join(&live);
     (void)close(manager);
     remove_file("notify");
-    EXPECT(rmdir(folder) == 0);
+    folder_end();
 }
 
 static void manager_that_is_gone_hurts_nobody(void)
 {
     struct live live;
-    make_folder();
+    folder_begin();
     const char *path = listen_as_manager();
     (void)close(manager);
     live_start_as(&live, NULL, &(struct live_options){.notify_socket = path, .watchdog_us = 4000});
     EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
     live_stop(&live);
     remove_file("notify");
-    EXPECT(rmdir(folder) == 0);
+    folder_end();
 }
 
 /* ---- SIGHUP ---- */
@@ -173,10 +149,10 @@ static void storm_of_hangups_loses_no_request_and_no_line(void)
     atomic_bool stop = false;
     char log_option[160], config_option[160];
     long sent = 0, lines = 0;
-    make_folder();
-    put("inferd.conf", "exit-timeout-secs = 20\n");
-    (void)snprintf(log_option, sizeof(log_option), "--access-log=%s", in_folder("log"));
-    (void)snprintf(config_option, sizeof(config_option), "--config=%s", in_folder("inferd.conf"));
+    folder_begin();
+    folder_put("inferd.conf", "exit-timeout-secs = 20\n");
+    (void)snprintf(log_option, sizeof(log_option), "--access-log=%s", folder_at("log"));
+    (void)snprintf(config_option, sizeof(config_option), "--config=%s", folder_at("inferd.conf"));
     live_start_as(&live, (const char *const[]){log_option, config_option, NULL},
                   &(struct live_options){.handles_signals = true});
     for (int i = 0; i < CLIENTS; i++) {
@@ -189,10 +165,10 @@ static void storm_of_hangups_loses_no_request_and_no_line(void)
         if (i % 100 == 50) { /* as logrotate does */
             char old[16];
             (void)snprintf(old, sizeof(old), "log.%d", i / 100);
-            REQUIRE(rename(in_folder("log"), in_folder(old)) == 0);
+            REQUIRE(rename(folder_at("log"), folder_at(old)) == 0);
         }
         REQUIRE(kill(getpid(), SIGHUP) == 0);
-        while (i % 100 == 50 && access(in_folder("log"), F_OK) != 0) {
+        while (i % 100 == 50 && access(folder_at("log"), F_OK) != 0) {
             (void)usleep(1000);
         }
         (void)usleep(500);
@@ -214,7 +190,7 @@ static void storm_of_hangups_loses_no_request_and_no_line(void)
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         remove_file(files[i]);
     }
-    EXPECT(rmdir(folder) == 0);
+    folder_end();
 }
 
 static bool verbose_becomes(const struct live *live, bool is_verbose)
@@ -232,52 +208,52 @@ static void hangup_takes_live_settings_and_keeps_all_when_the_file_is_wrong(void
 {
     struct live live;
     char option[160];
-    make_folder();
+    folder_begin();
     const char *path = listen_as_manager();
-    put("inferd.conf", "log-verbose = 0\n");
-    (void)snprintf(option, sizeof(option), "--config=%s", in_folder("inferd.conf"));
+    folder_put("inferd.conf", "log-verbose = 0\n");
+    (void)snprintf(option, sizeof(option), "--config=%s", folder_at("inferd.conf"));
     live_start_as(&live, (const char *const[]){option, NULL},
                   &(struct live_options){.notify_socket = path});
     REQUIRE(heard("READY=1\n") != NULL);
-    put("inferd.conf", "log-verbose = 1\nhttp-port = 1\n");
+    folder_put("inferd.conf", "log-verbose = 1\nhttp-port = 1\n");
     ifd_server_reread(live.server);
     EXPECT(verbose_becomes(&live, true));
     EXPECT(heard("READY=1\n") != NULL);
-    put("inferd.conf", "log-verbose = 0\nexit-timeout-secs = soon\n");
+    folder_put("inferd.conf", "log-verbose = 0\nexit-timeout-secs = soon\n");
     ifd_server_reread(live.server);
     EXPECT(heard("RELOADING=1\n") != NULL);
     EXPECT(heard("READY=1\n") != NULL); /* it is over */
     EXPECT(ifd_log_takes(&live.log, IFD_LOG_DEBUG));
     EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
-    put("inferd.conf", "log-verbose = 0\n");
+    folder_put("inferd.conf", "log-verbose = 0\n");
     ifd_server_reread(live.server);
     EXPECT(verbose_becomes(&live, false));
     live_stop(&live);
     (void)close(manager);
     remove_file("inferd.conf");
     remove_file("notify");
-    EXPECT(rmdir(folder) == 0);
+    folder_end();
 }
 
 static void hangup_changes_limits_of_open_connections(void)
 {
     struct live live;
     char option[160];
-    make_folder();
-    put("inferd.conf", "http-idle-timeout-secs = 3600\n");
-    (void)snprintf(option, sizeof(option), "--config=%s", in_folder("inferd.conf"));
+    folder_begin();
+    folder_put("inferd.conf", "http-idle-timeout-secs = 3600\n");
+    (void)snprintf(option, sizeof(option), "--config=%s", folder_at("inferd.conf"));
     live_start(&live, (const char *const[]){option, NULL});
     int fd = client_connect(&live);
     REQUIRE(fd >= 0);
     client_send_text(fd, "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_INT(client_read(fd).status, 200);
-    put("inferd.conf", "http-idle-timeout-secs = 1\n");
+    folder_put("inferd.conf", "http-idle-timeout-secs = 1\n");
     ifd_server_reread(live.server);
     EXPECT(client_is_closed(fd)); /* waits for it */
     (void)close(fd);
     live_stop(&live);
     remove_file("inferd.conf");
-    EXPECT(rmdir(folder) == 0);
+    folder_end();
 }
 
 static int ask_for_server(int fd)
@@ -333,7 +309,7 @@ static bool is_noted(const char *text)
 static void reread(const struct live *live, const char *settings)
 {
     notes.text[0] = '\0'; /* nothing is under way */
-    put("inferd.conf", settings);
+    folder_put("inferd.conf", settings);
     ifd_server_reread(live->server);
     EXPECT(is_noted("settings read again"));
 }
@@ -343,9 +319,9 @@ static void hangup_changes_how_many_connections_and_how_large_bodies_may_be(void
     struct live live;
     char option[160];
     int fd[40];
-    make_folder();
-    put("inferd.conf", "http-max-connections = 2\nhttp-max-input-size = 1024\n");
-    (void)snprintf(option, sizeof(option), "--config=%s", in_folder("inferd.conf"));
+    folder_begin();
+    folder_put("inferd.conf", "http-max-connections = 2\nhttp-max-input-size = 1024\n");
+    (void)snprintf(option, sizeof(option), "--config=%s", folder_at("inferd.conf"));
     live_start_as(&live, (const char *const[]){option, NULL}, &(struct live_options){.log = note});
     EXPECT_INT(open_until_refused(&live, fd, 40), 2);
     client_send_text(fd[0], "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n"
@@ -374,7 +350,7 @@ static void hangup_changes_how_many_connections_and_how_large_bodies_may_be(void
     }
     live_stop(&live);
     remove_file("inferd.conf");
-    EXPECT(rmdir(folder) == 0);
+    folder_end();
 }
 
 static void hangup_names_what_needs_a_restart(void)
@@ -383,9 +359,9 @@ static void hangup_names_what_needs_a_restart(void)
                                         "default-max-queue-size", "image-max-pixels"};
     struct live live;
     char option[160], text[200], wanted[100];
-    make_folder();
-    put("inferd.conf", "");
-    (void)snprintf(option, sizeof(option), "--config=%s", in_folder("inferd.conf"));
+    folder_begin();
+    folder_put("inferd.conf", "");
+    (void)snprintf(option, sizeof(option), "--config=%s", folder_at("inferd.conf"));
     live_start_as(&live, (const char *const[]){option, NULL}, &(struct live_options){.log = note});
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         (void)snprintf(text, sizeof(text), "%s = 2048\n", names[i]);
@@ -396,7 +372,7 @@ static void hangup_names_what_needs_a_restart(void)
     }
     live_stop(&live);
     remove_file("inferd.conf");
-    EXPECT(rmdir(folder) == 0);
+    folder_end();
 }
 
 static void log_levels_change_on_the_admin_socket_only(void)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/base/str.h"
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
 
 #define ABC   "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
@@ -110,35 +111,16 @@ static void too_many_lines_are_refused(void)
 
 /* ---- files ---- */
 
-static char dir[64];
-
-static const char *at(const char *name)
-{
-    static char path[4][200];
-    static unsigned turn;
-    char *text = path[turn++ % 4];
-    (void)snprintf(text, sizeof(path[0]), "%s/%s", dir, name);
-    return text;
-}
-
-static void put(const char *name, const char *text)
-{
-    FILE *out = fopen(at(name), "w");
-    REQUIRE(out != NULL);
-    (void)fputs(text, out);
-    (void)fclose(out);
-}
-
 /* A repository with m/3/model.tflite ("abc") and m/3/assets/labels (empty), and a file beside it. */
 static void begin(void)
 {
-    (void)snprintf(dir, sizeof(dir), "/tmp/ifd_sums_XXXXXX");
-    REQUIRE(mkdtemp(dir) != NULL);
-    REQUIRE(mkdir(at("root"), 0700) == 0 && mkdir(at("root/m"), 0700) == 0);
-    REQUIRE(mkdir(at("root/m/3"), 0700) == 0 && mkdir(at("root/m/3/assets"), 0700) == 0);
-    put("root/m/3/model.tflite", "abc");
-    put("root/m/3/assets/labels", "");
-    put("outside", "abc");
+    folder_begin();
+    REQUIRE(mkdir(folder_at("root"), 0700) == 0 && mkdir(folder_at("root/m"), 0700) == 0);
+    REQUIRE(mkdir(folder_at("root/m/3"), 0700) == 0 &&
+            mkdir(folder_at("root/m/3/assets"), 0700) == 0);
+    folder_put("root/m/3/model.tflite", "abc");
+    folder_put("root/m/3/assets/labels", "");
+    folder_put("outside", "abc");
 }
 
 static void end(const char *made)
@@ -151,11 +133,11 @@ static void end(const char *made)
                                         "root/m",
                                         "root",
                                         "outside"};
-    EXPECT(!made || remove(at(made)) == 0);
+    EXPECT(!made || remove(folder_at(made)) == 0);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        (void)remove(at(names[i]));
+        (void)remove(folder_at(names[i]));
     }
-    EXPECT(rmdir(dir) == 0);
+    folder_end();
 }
 
 /* Opens and matches as a load does, with bytes for the model. */
@@ -166,7 +148,7 @@ static enum ifd_code check(const char *bytes, struct ifd_err *err)
     int root = -1;
     *err = (struct ifd_err){0};
     ifd_arena_init(&arena, ifd_alloc_system(), (size_t)16 << 20);
-    REQUIRE_OK(ifd_folder_open(at("root"), &root, err), err);
+    REQUIRE_OK(ifd_folder_open(folder_at("root"), &root, err), err);
     enum ifd_code code = ifd_checksums_open(root, "m/3", &arena, &sums, err);
     if (!code && sums.dir) {
         const struct ifd_bytes read = {.data = (const uint8_t *)bytes, .size = strlen(bytes)};
@@ -206,7 +188,7 @@ static void files_are_held_against_the_list(void)
     begin();
     EXPECT_CODE(check("anything", &err), IFD_OK, &err); /* there is no list */
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        put("root/m/3/SHA256SUMS", cases[i].sums);
+        folder_put("root/m/3/SHA256SUMS", cases[i].sums);
         EXPECT_CODE(check(cases[i].bytes, &err), cases[i].reason ? IFD_CORRUPT : IFD_OK, &err);
         EXPECT_HAS(err.text, cases[i].reason ? cases[i].reason : "");
     }
@@ -220,8 +202,8 @@ static void hidden_temporary_and_signature_files_need_not_be_listed(void)
     struct ifd_err err;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         begin();
-        put("root/m/3/SHA256SUMS", MODEL LABELS);
-        put(names[i], "x");
+        folder_put("root/m/3/SHA256SUMS", MODEL LABELS);
+        folder_put(names[i], "x");
         EXPECT_CODE(check("abc", &err), IFD_OK, &err);
         end(names[i]);
     }
@@ -245,8 +227,8 @@ static void links_count_as_what_they_lead_to_and_may_not_lead_out(void)
     struct ifd_err err;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         begin();
-        put("root/m/3/SHA256SUMS", MODEL LABELS ABC "  link\n");
-        REQUIRE(symlink(cases[i].target, at(cases[i].name)) == 0);
+        folder_put("root/m/3/SHA256SUMS", MODEL LABELS ABC "  link\n");
+        REQUIRE(symlink(cases[i].target, folder_at(cases[i].name)) == 0);
         EXPECT_CODE(check("abc", &err), cases[i].code, &err);
         EXPECT_HAS(err.text, cases[i].reason);
         end(cases[i].name);
@@ -257,16 +239,16 @@ static void list_itself_may_not_lead_out_be_no_file_or_be_huge(void)
 {
     struct ifd_err err;
     begin();
-    REQUIRE(symlink("../../../outside", at("root/m/3/SHA256SUMS")) == 0);
+    REQUIRE(symlink("../../../outside", folder_at("root/m/3/SHA256SUMS")) == 0);
     EXPECT_CODE(check("abc", &err), IFD_INVALID, &err);
     EXPECT_HAS(err.text, "\"m/3/SHA256SUMS\" leads out of the repository");
-    REQUIRE(unlink(at("root/m/3/SHA256SUMS")) == 0);
-    REQUIRE(mkfifo(at("root/m/3/SHA256SUMS"), 0600) == 0);
+    REQUIRE(unlink(folder_at("root/m/3/SHA256SUMS")) == 0);
+    REQUIRE(mkfifo(folder_at("root/m/3/SHA256SUMS"), 0600) == 0);
     EXPECT_CODE(check("abc", &err), IFD_IO, &err);
     EXPECT_HAS(err.text, "not a regular file");
-    REQUIRE(unlink(at("root/m/3/SHA256SUMS")) == 0);
-    put("root/m/3/SHA256SUMS", MODEL LABELS);
-    REQUIRE(truncate(at("root/m/3/SHA256SUMS"), (off_t)IFD_CHECKSUMS_BYTES_MAX + 1) == 0);
+    REQUIRE(unlink(folder_at("root/m/3/SHA256SUMS")) == 0);
+    folder_put("root/m/3/SHA256SUMS", MODEL LABELS);
+    REQUIRE(truncate(folder_at("root/m/3/SHA256SUMS"), (off_t)IFD_CHECKSUMS_BYTES_MAX + 1) == 0);
     EXPECT_CODE(check("abc", &err), IFD_TOO_LARGE, &err);
     EXPECT_HAS(err.text, "\"m/3/SHA256SUMS\" has 1048577 bytes, more than the limit of 1048576");
     end(NULL);

@@ -7,49 +7,30 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
-
-static char dir[64];
-
-static const char *at(const char *name)
-{
-    static char path[4][200];
-    static unsigned turn;
-    char *text = path[turn++ % 4];
-    (void)snprintf(text, sizeof(path[0]), "%s/%s", dir, name);
-    return text;
-}
-
-static void put(const char *name, const char *text)
-{
-    FILE *out = fopen(at(name), "w");
-    REQUIRE(out != NULL);
-    (void)fputs(text, out);
-    (void)fclose(out);
-}
 
 static void begin(void)
 {
-    (void)snprintf(dir, sizeof(dir), "/tmp/ifd_scan_XXXXXX");
-    REQUIRE(mkdtemp(dir) != NULL);
-    REQUIRE(mkdir(at("m"), 0700) == 0);
-    REQUIRE(mkdir(at("m/1"), 0700) == 0);
-    put("m/1/model.tflite", "old");
+    folder_begin();
+    REQUIRE(mkdir(folder_at("m"), 0700) == 0);
+    REQUIRE(mkdir(folder_at("m/1"), 0700) == 0);
+    folder_put("m/1/model.tflite", "old");
 }
 
 static void end(void)
 {
-    EXPECT(unlink(at("m/1/model.tflite")) == 0);
-    EXPECT(rmdir(at("m/1")) == 0);
-    EXPECT(rmdir(at("m")) == 0);
-    EXPECT(rmdir(dir) == 0);
+    EXPECT(unlink(folder_at("m/1/model.tflite")) == 0);
+    EXPECT(rmdir(folder_at("m/1")) == 0);
+    EXPECT(rmdir(folder_at("m")) == 0);
+    folder_end();
 }
 
 static struct ifd_scan_model look(void)
 {
     struct ifd_arena arena;
     struct ifd_scan scan;
-    const char *const dirs[] = {dir};
+    const char *const dirs[] = {folder_path()};
     ifd_arena_init(&arena, ifd_alloc_system(), 0);
     ifd_scan_all(dirs, 1, &arena, &scan);
     REQUIRE(scan.is_complete && scan.count == 1);
@@ -71,7 +52,7 @@ static void untouched_folder_keeps_its_fingerprint(void)
     begin();
     uint64_t first = look().fingerprint;
     char byte = 0;
-    int fd = open(at("m/1/model.tflite"), O_RDONLY);
+    int fd = open(folder_at("m/1/model.tflite"), O_RDONLY);
     REQUIRE(fd >= 0);
     EXPECT(read(fd, &byte, 1) == 1);
     (void)close(fd);
@@ -84,24 +65,24 @@ static void every_way_to_replace_a_file_is_seen(void)
     begin();
     uint64_t last = look().fingerprint, now = 0;
     tick();
-    put("m/1/model.tflite", "new"); /* in place, of the same size */
+    folder_put("m/1/model.tflite", "new"); /* in place, of the same size */
     now = look().fingerprint;
     EXPECT(now != last);
     last = now;
-    put("m/1/.new", "new"); /* by renaming */
+    folder_put("m/1/.new", "new"); /* by renaming */
     EXPECT(look().fingerprint == last);
-    REQUIRE(rename(at("m/1/.new"), at("m/1/model.tflite")) == 0);
+    REQUIRE(rename(folder_at("m/1/.new"), folder_at("m/1/model.tflite")) == 0);
     now = look().fingerprint;
     EXPECT(now != last);
     last = now;
     tick();
-    REQUIRE(truncate(at("m/1/model.tflite"), 1) == 0);
+    REQUIRE(truncate(folder_at("m/1/model.tflite"), 1) == 0);
     now = look().fingerprint;
     EXPECT(now != last);
     last = now;
     tick(); /* with its old times put back */
     struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
-    REQUIRE(utimensat(AT_FDCWD, at("m/1/model.tflite"), times, 0) == 0);
+    REQUIRE(utimensat(AT_FDCWD, folder_at("m/1/model.tflite"), times, 0) == 0);
     EXPECT(look().fingerprint != last);
     end();
 }
@@ -110,14 +91,14 @@ static void new_and_missing_names_are_seen(void)
 {
     begin();
     uint64_t first = look().fingerprint;
-    put("m/config.pbtxt", "");
+    folder_put("m/config.pbtxt", "");
     uint64_t second = look().fingerprint;
     EXPECT(second != first);
-    REQUIRE(mkdir(at("m/2"), 0700) == 0);
+    REQUIRE(mkdir(folder_at("m/2"), 0700) == 0);
     EXPECT(look().fingerprint != second);
-    REQUIRE(rmdir(at("m/2")) == 0);
+    REQUIRE(rmdir(folder_at("m/2")) == 0);
     EXPECT(look().fingerprint == second);
-    REQUIRE(unlink(at("m/config.pbtxt")) == 0);
+    REQUIRE(unlink(folder_at("m/config.pbtxt")) == 0);
     EXPECT(look().fingerprint == first);
     end();
 }
@@ -128,48 +109,48 @@ static void editors_and_uploads_are_no_change(void)
     begin();
     uint64_t first = look().fingerprint;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        put(names[i], "x");
+        folder_put(names[i], "x");
         EXPECT(look().fingerprint == first);
         EXPECT(!look().is_unfinished);
-        REQUIRE(unlink(at(names[i])) == 0);
+        REQUIRE(unlink(folder_at(names[i])) == 0);
     }
-    put("m/1/model.tflite.part", "x");
+    folder_put("m/1/model.tflite.part", "x");
     EXPECT(look().fingerprint == first);
     EXPECT(look().is_unfinished);
-    REQUIRE(unlink(at("m/1/model.tflite.part")) == 0);
+    REQUIRE(unlink(folder_at("m/1/model.tflite.part")) == 0);
     end();
 }
 
 static void files_of_a_version_with_sums_need_not_settle(void)
 {
     begin();
-    put("m/config.pbtxt", "");
-    REQUIRE(mkdir(at("m/2"), 0700) == 0);
-    put("m/2/model.tflite", "old");
+    folder_put("m/config.pbtxt", "");
+    REQUIRE(mkdir(folder_at("m/2"), 0700) == 0);
+    folder_put("m/2/model.tflite", "old");
     struct ifd_scan_model bare = look();
     EXPECT(bare.unsummed != 0);
-    put("m/2/SHA256SUMS", "");
+    folder_put("m/2/SHA256SUMS", "");
     struct ifd_scan_model summed = look();
     EXPECT(summed.unsummed != bare.unsummed && summed.fingerprint != bare.fingerprint);
     tick();
-    put("m/2/model.tflite", "newer");
-    put("m/2/x.part", "x");
+    folder_put("m/2/model.tflite", "newer");
+    folder_put("m/2/x.part", "x");
     struct ifd_scan_model next = look();
     EXPECT(next.fingerprint != summed.fingerprint);
     EXPECT(next.unsummed == summed.unsummed);
     EXPECT(!next.is_unfinished);
-    put("m/1/model.tflite", "newer");
+    folder_put("m/1/model.tflite", "newer");
     EXPECT(look().unsummed != next.unsummed);
-    put("m/1/SHA256SUMS", "");
+    folder_put("m/1/SHA256SUMS", "");
     next = look();
-    put("m/config.pbtxt", "#");
+    folder_put("m/config.pbtxt", "#");
     EXPECT(look().unsummed != next.unsummed); /* nothing vouches for a config */
-    REQUIRE(unlink(at("m/config.pbtxt")) == 0);
+    REQUIRE(unlink(folder_at("m/config.pbtxt")) == 0);
     EXPECT_INT(look().unsummed, 0);
     static const char *const names[] = {"m/2/x.part", "m/2/SHA256SUMS", "m/2/model.tflite", "m/2",
                                         "m/1/SHA256SUMS"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        REQUIRE(remove(at(names[i])) == 0);
+        REQUIRE(remove(folder_at(names[i])) == 0);
     }
     end();
 }
@@ -179,7 +160,7 @@ static void missing_repository_is_told_from_an_empty_one(void)
     struct ifd_arena arena;
     struct ifd_scan scan;
     begin();
-    const char *const dirs[] = {dir, "/nonexistent"};
+    const char *const dirs[] = {folder_path(), "/nonexistent"};
     ifd_arena_init(&arena, ifd_alloc_system(), 0);
     ifd_scan_all(dirs, 2, &arena, &scan);
     EXPECT(!scan.is_complete);
