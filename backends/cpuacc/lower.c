@@ -449,11 +449,6 @@ static enum ifd_code lower_node(struct ifd_acc_lowering *lowering, uint32_t n, s
     return IFD_OK;
 }
 
-bool ifd_acc_same_shape(const struct ifd_shape *a, const struct ifd_shape *b)
-{
-    return a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0])) == 0;
-}
-
 /* Offsets of all scratch storages, then the places of every step. */
 static enum ifd_code lay_out(struct ifd_acc_lowering *lowering, size_t *ret_scratch,
                              struct ifd_err *err)

@@ -186,7 +186,4 @@ bool ifd_acc_rounds_exactly(const struct ifd_acc_lowering *lowering);
 IFD_NODISCARD enum ifd_code ifd_acc_lower(struct ifd_acc_lowering *lowering, size_t *ret_scratch,
                                           struct ifd_err *err);
 
-/** Same dimensions; what lies behind them in memory does not count. */
-bool ifd_acc_same_shape(const struct ifd_shape *a, const struct ifd_shape *b);
-
 #endif

@@ -1,4 +1,4 @@
-/* Names and sizes of data types and precisions. */
+/* Names and sizes of data types and precisions; equality of shapes. */
 #include "inferd/types.h"
 
 #include <string.h>
@@ -51,4 +51,9 @@ bool ifd_precision_by_name(const char *name, enum ifd_precision *ret_precision)
         }
     }
     return false;
+}
+
+bool ifd_shape_equal(const struct ifd_shape *a, const struct ifd_shape *b)
+{
+    return a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0])) == 0;
 }

@@ -62,11 +62,6 @@ bool ifd_desc_equal(const struct ifd_desc *a, const struct ifd_desc *b)
            ifd_quant_same(&a->quant, &b->quant);
 }
 
-bool ifd_shape_equal(const struct ifd_shape *a, const struct ifd_shape *b)
-{
-    return ifd_shape_equal_except(a, b, IFD_MAX_RANK);
-}
-
 bool ifd_shape_equal_except(const struct ifd_shape *a, const struct ifd_shape *b, uint32_t axis)
 {
     if (a->rank != b->rank) {

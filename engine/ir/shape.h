@@ -16,7 +16,6 @@ bool ifd_quant_same(const struct ifd_quant *a, const struct ifd_quant *b);
 /** Same type, shape and quantization. */
 bool ifd_desc_equal(const struct ifd_desc *a, const struct ifd_desc *b);
 
-bool ifd_shape_equal(const struct ifd_shape *a, const struct ifd_shape *b);
 bool ifd_shape_equal_except(const struct ifd_shape *a, const struct ifd_shape *b, uint32_t axis);
 
 /** Row-major strides in elements; stride of a dimension of size 1 is as if it were larger. */

@@ -290,7 +290,7 @@ static enum ifd_code binary_lower(struct ifd_acc_lowering *lowering,
     }
     for (uint32_t i = 0; i < 2; i++) {
         const struct ifd_shape *shape = &node->view.input[i].desc->shape;
-        if (ifd_acc_same_shape(shape, y) && ifd_acc_in_place(lowering, node->input_value[i], out)) {
+        if (ifd_shape_equal(shape, y) && ifd_acc_in_place(lowering, node->input_value[i], out)) {
             break;
         }
     }
@@ -314,7 +314,7 @@ static enum ifd_acc_operand operand_kind(const struct ifd_shape *other, const st
         count *= (size_t)other->dim[d];
     }
     const int64_t row = y->rank ? y->dim[y->rank - 1] : 1;
-    if (memcmp(other, y, sizeof(*y)) == 0) {
+    if (ifd_shape_equal(other, y)) {
         return IFD_ACC_OPERAND_SAME;
     }
     return count == 1                                                   ? IFD_ACC_OPERAND_NUMBER
@@ -353,7 +353,7 @@ bool ifd_acc_binary_op(struct ifd_acc_lowering *lowering, const struct ifd_parti
     };
     *ret_other = node->input_value[other];
     if (ret->kind == IFD_ACC_OPERAND_NONE ||
-        !ifd_acc_same_shape(&node->view.input[1 - other].desc->shape, y)) {
+        !ifd_shape_equal(&node->view.input[1 - other].desc->shape, y)) {
         return false;
     }
     if (ifd_acc_is_q8(node->view.output[0].dtype)) {

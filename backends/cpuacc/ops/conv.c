@@ -1,8 +1,6 @@
 /* conv2d and fully_connected: nodes become products of rows (conv.h). */
 #include "backends/cpuacc/ops/conv.h"
 
-#include <string.h>
-
 /* Says how the newest step is run strip by strip. height: of the output, before pixels were grouped. */
 static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p,
                                size_t batch, size_t height, struct ifd_err *err)
@@ -81,7 +79,7 @@ static bool find_residual(const struct ifd_acc_lowering *lowering,
     *ret_other = add->input_value[add->input_value[0] == made ? 1 : 0];
     const struct ifd_shape *shape = &node->view.output[0].shape;
     const struct ifd_shape *other = &lowering->value[*ret_other].view->desc.shape;
-    return *ret_other != made && ifd_acc_same_shape(shape, other) &&
+    return *ret_other != made && ifd_shape_equal(shape, other) &&
            ifd_acc_is_ready(lowering, *ret_other) &&
            ifd_acc_clamp_f32(attrs->activation, ret_min, ret_max);
 }

@@ -143,7 +143,7 @@ static enum ifd_code space_lower(struct ifd_acc_lowering *lowering,
     const struct ifd_desc whole = whole_of(wide, attrs);
     const char *name = ifd_op_def(node->view.op)->name;
     struct ifd_acc_copy blocks = block_copy(deep, &whole, attrs, to_deep);
-    if (ifd_acc_same_shape(&whole.shape, &wide->shape)) {
+    if (ifd_shape_equal(&whole.shape, &wide->shape)) {
         return ifd_acc_add_copy(lowering, &blocks, node->input_value[0], node->output_value[0],
                                 name, err);
     }

@@ -105,6 +105,9 @@ struct ifd_shape {
     int64_t dim[IFD_MAX_RANK];
 };
 
+/** Same rank and dimensions; what lies behind them in memory does not count. */
+bool ifd_shape_equal(const struct ifd_shape *a, const struct ifd_shape *b);
+
 /** Affine quantization: real = scale[c] * (stored - zero_point[c]).
  *
  *  count 0: not quantized. count 1: per tensor. count > 1: per channel, c is the index along axis, and count equals
