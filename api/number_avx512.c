@@ -104,6 +104,17 @@ static inline const char *behind(const struct block *block, uint32_t count, cons
     return at;
 }
 
+/* Goes behind the numbers before the first wrong one and returns how many they are. *ret_goes_on: some, and none was wrong. */
+static inline uint32_t pass(const struct block *block, uint64_t wrong, const char **at,
+                            const char *end, bool *ret_goes_on)
+{
+    wrong &= low_bits(block->count);
+    const uint32_t good = wrong ? first_of(wrong) : block->count;
+    *at = behind(block, good, *at, end);
+    *ret_goes_on = good > 0 && !wrong;
+    return good;
+}
+
 /* Bit i: number i has more than limit digits. */
 static inline uint64_t longer_than(const struct block *block, int limit)
 {
@@ -148,17 +159,14 @@ static inline __attribute__((always_inline)) size_t run_bytes(const char **at, c
                                                               uint8_t *to, size_t count)
 {
     size_t i = 0;
-    while (i < count) {
+    bool goes_on = true;
+    while (goes_on && i < count) {
         __m512i value;
         const struct block block = look(*at, end, is_signed, false, count - i);
-        const uint64_t wrong = small_values(&block, high, &value) & low_bits(block.count);
-        const uint32_t good = wrong ? first_of(wrong) : block.count;
+        const uint64_t wrong = small_values(&block, high, &value);
+        const uint32_t good = pass(&block, wrong, at, end, &goes_on);
         _mm512_mask_storeu_epi8(to + i, low_bits(good), value);
-        *at = behind(&block, good, *at, end);
         i += good;
-        if (good == 0 || wrong) {
-            break;
-        }
     }
     return i;
 }
@@ -225,7 +233,8 @@ static inline size_t run_wide(const char **at, const char *end, bool is_signed, 
                               size_t size, uint8_t *to, size_t count)
 {
     size_t i = 0;
-    while (i < count) {
+    bool goes_on = true;
+    while (goes_on && i < count) {
         const struct block block = look(*at, end, is_signed, false, count - i);
         uint64_t wrong = longer_than(&block, DIGITS_MAX);
         for (uint32_t k = 0; k < block.count; k += 8) {
@@ -237,13 +246,7 @@ static inline size_t run_wide(const char **at, const char *end, bool is_signed, 
             store_integers(to + (i + k) * size, size, (__mmask8)low_bits(block.count - k),
                            _mm512_mask_sub_epi64(value, minus, _mm512_setzero_si512(), value));
         }
-        wrong &= low_bits(block.count);
-        const uint32_t good = wrong ? first_of(wrong) : block.count;
-        *at = behind(&block, good, *at, end);
-        i += good;
-        if (good == 0 || wrong) {
-            break;
-        }
+        i += pass(&block, wrong, at, end, &goes_on);
     }
     return i;
 }
@@ -278,7 +281,8 @@ static inline __m256 scale(__m512i digits, __m512i fraction, uint64_t *ret_wrong
 static size_t run_f32(const char **at, const char *end, float *to, size_t count)
 {
     size_t i = 0;
-    while (i < count) {
+    bool goes_on = true;
+    while (goes_on && i < count) {
         const struct block block = look(*at, end, true, true, count - i);
         const __m512i fraction = _mm512_sub_epi8(block.end, _mm512_add_epi8(block.point, bytes(1)));
         uint64_t wrong = longer_than(&block, DIGITS_MAX);
@@ -293,13 +297,7 @@ static size_t run_f32(const char **at, const char *end, float *to, size_t count)
             _mm256_mask_storeu_ps(to + i + k, (__mmask8)low_bits(block.count - k),
                                   _mm256_xor_ps(value, sign));
         }
-        wrong &= low_bits(block.count);
-        const uint32_t good = wrong ? first_of(wrong) : block.count;
-        *at = behind(&block, good, *at, end);
-        i += good;
-        if (good == 0 || wrong) {
-            break;
-        }
+        i += pass(&block, wrong, at, end, &goes_on);
     }
     return i;
 }
