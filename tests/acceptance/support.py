@@ -26,6 +26,14 @@ def shared(relative):
     return path
 
 
+def heard(manager, start):
+    """The next message with this start that a service manager's socket gets."""
+    while True:
+        message = manager.recv(4096).decode()
+        if message.startswith(start):
+            return message
+
+
 def add_model(repository, name, model, labels=None, config=None):
     """Puts a model file into a repository folder, with a config and its labels if given."""
     folder = pathlib.Path(repository) / name

@@ -27,22 +27,16 @@ class Service(unittest.TestCase):
         self.addCleanup(server.stop)
         return server
 
-    def heard(self, start):
-        while True:
-            message = self.manager.recv(4096).decode()
-            if message.startswith(start):
-                return message
-
     def test_service_manager_is_told_and_pinged(self):
         server = self.serve(NOTIFY_SOCKET=str(self.folder / "notify"), WATCHDOG_USEC="200000")
-        self.assertIn("STATUS=5 of 6 models ready", self.heard("READY=1\n"))
+        self.assertIn("STATUS=5 of 6 models ready", support.heard(self.manager, "READY=1\n"))
         for _ in range(3):
-            self.heard("WATCHDOG=1")
+            support.heard(self.manager, "WATCHDOG=1")
         server.process.send_signal(signal.SIGHUP)
-        self.heard("RELOADING=1\n")
-        self.heard("READY=1\n")
+        support.heard(self.manager, "RELOADING=1\n")
+        support.heard(self.manager, "READY=1\n")
         server.process.send_signal(signal.SIGTERM)
-        self.heard("STOPPING=1\n")
+        support.heard(self.manager, "STOPPING=1\n")
         self.assertEqual(server.process.wait(), 0)
 
     def test_abstract_socket_is_told(self):
@@ -55,7 +49,7 @@ class Service(unittest.TestCase):
 
     def test_pings_meant_for_another_process_are_not_sent(self):
         server = self.serve(NOTIFY_SOCKET=str(self.folder / "notify"), WATCHDOG_USEC="100000", WATCHDOG_PID="1")
-        self.heard("READY=1\n")
+        support.heard(self.manager, "READY=1\n")
         server.process.send_signal(signal.SIGTERM)
         self.assertEqual(server.process.wait(), 0)
         self.manager.settimeout(0)
@@ -93,18 +87,18 @@ class Service(unittest.TestCase):
         settings = self.folder / "inferd.conf"
         settings.write_text("# test\nlog-verbose = 0\nid = from-a-file\n")
         server = self.serve("--config", settings, NOTIFY_SOCKET=str(self.folder / "notify"))
-        self.heard("READY=1\n")
+        support.heard(self.manager, "READY=1\n")
         self.assertEqual(json.loads(server.ask("GET", "/v2").data)["name"], "from-a-file")
         self.assertNotIn("request answered", server.log_text())
         settings.write_text("log-verbose = 1\nid = another\n")
         server.process.send_signal(signal.SIGHUP)
-        self.heard("READY=1\n")
+        support.heard(self.manager, "READY=1\n")
         self.assertEqual(json.loads(server.ask("GET", "/v2").data)["name"], "from-a-file")   # needs a restart, and says so
         self.assertIn("setting needs a restart to change name=id", server.log_text())
         self.assertIn("request answered", server.log_text())
         settings.write_text("log-verbose = loud\n")
         server.process.send_signal(signal.SIGHUP)
-        self.heard("READY=1\n")
+        support.heard(self.manager, "READY=1\n")
         self.assertIn("settings not read again, everything stays reason=", server.log_text())
         self.assertEqual(server.ask("GET", "/v2/health/live").status, 200)
 

@@ -95,12 +95,6 @@ class Confined(unittest.TestCase):
         self.addCleanup(server.stop)
         return server
 
-    def heard(self, start):
-        while True:
-            message = self.manager.recv(4096).decode()
-            if message.startswith(start):
-                return message
-
     def admin(self, path):
         connection = UnixConnection(self.folder / "admin")
         connection.request("POST", path, b"")
@@ -121,8 +115,8 @@ class Confined(unittest.TestCase):
 
     def live(self, server, pid):
         """Everything that a server does in its life; pid is its process."""
-        self.heard("READY=1\n")
-        self.heard("WATCHDOG=1")
+        support.heard(self.manager, "READY=1\n")
+        support.heard(self.manager, "WATCHDOG=1")
         self.infer(server, 21)
         tensor = json.loads(server.ask("GET", "/v2/models/digits").data)["inputs"][0]
         shape = [max(dim, 1) for dim in tensor["shape"]]
@@ -139,13 +133,13 @@ class Confined(unittest.TestCase):
 
         (self.folder / "access.log").rename(self.folder / "access.log.1")
         os.kill(pid, signal.SIGHUP)
-        self.heard("RELOADING=1\n")
-        self.heard("READY=1\n")
+        support.heard(self.manager, "RELOADING=1\n")
+        support.heard(self.manager, "READY=1\n")
         self.infer(server, -3)
         self.assertTrue((self.folder / "access.log").exists())
 
         os.kill(pid, signal.SIGTERM)
-        self.heard("STOPPING=1\n")
+        support.heard(self.manager, "STOPPING=1\n")
         self.assertEqual(server.process.wait(support.ANSWER_SECONDS), 0, server.log_text())
         self.assertIn("stopp", server.log_text())
 
