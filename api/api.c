@@ -67,6 +67,27 @@ static void answer_wrong_method(struct ifd_http_exchange *exchange, uint32_t all
     ifd_answer_header(&exchange->response, "Allow", lists[has_get && has_post ? 2 : has_post]);
 }
 
+static void begin_inference(struct ifd_call *call)
+{
+    call->is_inference = true;
+    call->api->inferences++;
+    if (ifd_call_ops(call)->begun) {
+        ifd_call_ops(call)->begun(ifd_call_service(call), call->ref);
+    }
+}
+
+static void end_inference(struct ifd_call *call)
+{
+    const struct ifd_http_exchange *exchange = call->exchange;
+    call->api->inferences--;
+    if (ifd_call_ops(call)->ended) {
+        call->end.outcome = exchange->outcome;
+        call->end.received_ns = exchange->received_ns;
+        call->end.ended_ns = exchange->ended_ns;
+        ifd_call_ops(call)->ended(ifd_call_service(call), call->ref, &call->end);
+    }
+}
+
 /* Everything that the headers alone decide. Not OK: the answer is made. */
 static bool check_head(struct ifd_call *call)
 {
@@ -98,9 +119,8 @@ static bool check_head(struct ifd_call *call)
     }
     if (code == IFD_OK && call->match.route->handler == ifd_handle_infer) {
         code = ifd_call_acquire(call, &call->ref, &err);
-        call->api->inferences += code == IFD_OK;
-        if (code == IFD_OK && ifd_call_ops(call)->begun) {
-            ifd_call_ops(call)->begun(ifd_call_service(call), call->ref);
+        if (code == IFD_OK) {
+            begin_inference(call);
         }
     }
     if (code != IFD_OK) {
@@ -227,14 +247,10 @@ void ifd_api_close(struct ifd_api *api, struct ifd_http_exchange *exchange)
     if (call->infer) {
         ifd_infer_close(call);
     }
-    if (call->ref && ifd_call_ops(call)->ended) {
-        call->end.outcome = exchange->outcome;
-        call->end.received_ns = exchange->received_ns;
-        call->end.ended_ns = exchange->ended_ns;
-        ifd_call_ops(call)->ended(ifd_call_service(call), call->ref, &call->end);
+    if (call->is_inference) {
+        end_inference(call);
     }
     if (call->ref) {
-        api->inferences--;
         api->options.ops->release(api->options.service, call->ref);
     }
     exchange->api = NULL;

@@ -21,9 +21,9 @@ struct ifd_call {
     struct ifd_str coding;      /* header Content-Encoding */
     struct ifd_str json_length; /* header Inference-Header-Content-Length */
     struct ifd_bytes body;      /* decompressed; set before the handler runs, but for inferences */
-    struct ifd_model_ref
-        *ref;                /* pinned when the route names a model and infers; released in close */
-    struct ifd_infer *infer; /* api/infer.c */
+    struct ifd_model_ref *ref;  /* pinned while a model is asked for anything; released in close */
+    struct ifd_infer *infer;    /* api/infer.c */
+    bool is_inference;          /* it was told to begin, and is told to end */
     bool is_refused; /* the answer was made from the headers, and waits for the body to be read */
     bool is_waiting; /* the service holds memory of this exchange and will call back */
     bool is_abandoned;

@@ -193,6 +193,27 @@ static void requests_are_counted_by_outcome(void)
     live_stop(&live);
 }
 
+static void questions_about_a_model_are_no_inferences(void)
+{
+    static const char *const paths[] = {"/v2/models/echo",        "/v2/models/echo/versions/1",
+                                        "/v2/models/echo/config", "/v2/models/echo/ready",
+                                        "/v2/models/echo/stats",  "/v2/models/echo/trace/setting"};
+    static struct page page;
+    struct live live;
+    live_start(&live, NULL);
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        EXPECT_INT(client_get(&live, paths[i]).status, 200);
+    }
+    scrape_idle(&live, &page);
+    check_law(&page);
+    EXPECT_INT(value(&page, "inferd_http_requests_total{outcome=\"ok\"}"), 6);
+    EXPECT_INT(model_value(&page, "inferd_requests_inflight", "echo", ""), 0);
+    EXPECT_INT(model_value(&page, "inferd_requests_accepted_total", "echo", ""), 0);
+    EXPECT_INT(model_value(&page, "inferd_request_seconds_count", "echo", ""), 0);
+    EXPECT_INT(ended(&page, "echo", "ok"), 0);
+    live_stop(&live);
+}
+
 static void refused_connections_are_counted(void)
 {
     static struct page page;
@@ -311,6 +332,8 @@ static void good_client(void *arg)
         atomic_fetch_add(&load->echo_ok, client_read(fd).status == 200);
         send_infer(fd, "echo", "[\"x\"]", 0);
         EXPECT_INT(client_read(fd).status, 400);
+        client_send_text(fd, "GET /v2/models/echo/config HTTP/1.1\r\nHost: a\r\n\r\n");
+        EXPECT_INT(client_read(fd).status, 200);
     }
     (void)close(fd);
 }
@@ -420,10 +443,15 @@ static void metrics_are_served_while_stopping(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(page_is_served_on_its_own_port_only),      T(metrics_can_be_switched_off),
-        T(requests_are_counted_by_outcome),          T(refused_connections_are_counted),
-        T(reaching_the_most_connections_is_counted), T(slow_requests_are_timeouts),
-        T(requests_are_logged_when_they_are_over),   T(counters_add_up_at_every_scrape_under_load),
+        T(page_is_served_on_its_own_port_only),
+        T(metrics_can_be_switched_off),
+        T(requests_are_counted_by_outcome),
+        T(questions_about_a_model_are_no_inferences),
+        T(refused_connections_are_counted),
+        T(reaching_the_most_connections_is_counted),
+        T(slow_requests_are_timeouts),
+        T(requests_are_logged_when_they_are_over),
+        T(counters_add_up_at_every_scrape_under_load),
         T(metrics_are_served_while_stopping),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
