@@ -42,15 +42,12 @@ struct ifd_infer {
 /** Fills infer->request from the call's body. Errors: as an HTTP client should see them. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_infer_parse(struct ifd_infer *infer, struct ifd_err *err);
 
-/* ---- used by the parsers of the three kinds of body (infer_request.c, infer_picture.c) ---- */
+/* ---- the three kinds of body: JSON (infer_request.c), a tensor (infer_raw.c), a picture (infer_picture.c) ---- */
 
-/** Index of the model's input of this name; -1. */
-int ifd_infer_find_input(const struct ifd_model_desc *desc, struct ifd_str name);
-/** All required inputs are there and agree on a batch size, which is set. */
+/** The whole body is one tensor for the model's one input; outputs come back binary. */
+IFD_NODISCARD enum ifd_code ifd_infer_parse_raw(struct ifd_infer *infer, struct ifd_err *err);
+/** All required inputs are there and agree on a batch size, which is set. (infer_check.c) */
 IFD_NODISCARD enum ifd_code ifd_infer_check(struct ifd_infer *infer, struct ifd_err *err);
-/** "[-1,16]" into text of at least 200 bytes; batched: with the batch dimension in front. */
-const char *ifd_dims_text(const struct ifd_shape *shape, bool batched, char *text, size_t size);
-
 /** The body is a picture, says its type. */
 bool ifd_infer_is_picture(const struct ifd_infer *infer);
 /** The whole body is one picture for the model's one picture input. Labelled outputs are answered as the best five. */

@@ -143,6 +143,15 @@ bool ifd_json_member(struct ifd_json_in *in, struct ifd_str *ret_key)
     return true;
 }
 
+bool ifd_json_once(struct ifd_json_in *in, bool *has, const char *name)
+{
+    if (*has) {
+        return ifd_json_fail(in, IFD_INVALID, "member '%s' comes twice", name);
+    }
+    *has = true;
+    return true;
+}
+
 bool ifd_json_item(struct ifd_json_in *in)
 {
     return next_item(in, ']');

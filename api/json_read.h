@@ -51,6 +51,8 @@ enum ifd_json_kind ifd_json_peek(struct ifd_json_in *in);
 bool ifd_json_open(struct ifd_json_in *in, char bracket);
 /** The next member's key, its value comes next; false at the end of the object, which is left. */
 bool ifd_json_member(struct ifd_json_in *in, struct ifd_str *ret_key);
+/** A member that may come once has come: false, with a fault, if *has says that it did before. */
+bool ifd_json_once(struct ifd_json_in *in, bool *has, const char *name);
 /** Whether an item comes next; false at the end of the array, which is left. */
 bool ifd_json_item(struct ifd_json_in *in);
 

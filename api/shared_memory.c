@@ -1,6 +1,6 @@
 /* The shared memory extension, which this server has not: no region is ever registered, which is also the answer to who
  * asks for the list or tidies up. */
-#include "api/api_impl.h"
+#include "api/infer_parser.h"
 
 void ifd_handle_shared_memory_status(struct ifd_call *call)
 {
@@ -30,4 +30,11 @@ void ifd_handle_shared_memory_register(struct ifd_call *call)
 void ifd_handle_shared_memory_unregister(struct ifd_call *call)
 {
     ifd_call_empty(call);
+}
+
+bool ifd_infer_fail_region(struct ifd_json_in *in, struct ifd_str region)
+{
+    return ifd_json_fail(in, IFD_NOT_FOUND,
+                         "Unable to find shared memory region: '%.*s' (this server has none)",
+                         ifd_infer_shown(region), region.data);
 }
