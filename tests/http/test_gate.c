@@ -15,15 +15,16 @@
 /* Longer than any answer here takes; reaching it is a failure, not a result. */
 #define GIVE_UP_SECS 10
 
-#define LIVE   "GET /v2/health/live HTTP/1.1\r\n"
-#define HOST   "Host: a\r\n"
-#define INFER  "POST /v2/models/echo/infer HTTP/1.1\r\n"
-#define JSON   "{\"inputs\":[{\"name\":\"IN\",\"shape\":[1],\"datatype\":\"FP32\",\"data\":[7]}]}"
-#define LENGTH "Content-Length: 67\r\n" /* of JSON */
-#define CHUNK  "43\r\n" JSON "\r\n0\r\n\r\n"
-#define NEXT   LIVE HOST "\r\n" /* what a smuggler hides */
-#define LAST   LIVE HOST "Connection: close\r\n\r\n"
-#define TE     "Transfer-Encoding: chunked\r\n"
+#define LIVE        "GET /v2/health/live HTTP/1.1\r\n"
+#define HOST        "Host: a\r\n"
+#define INFER       "POST /v2/models/echo/infer HTTP/1.1\r\n"
+#define JSON        "{\"inputs\":[{\"name\":\"IN\",\"shape\":[1],\"datatype\":\"FP32\",\"data\":[7]}]}"
+#define LENGTH      "Content-Length: 67\r\n" /* of JSON */
+#define CHUNK       "43\r\n" JSON "\r\n0\r\n\r\n"
+#define NEXT        LIVE HOST "\r\n" /* what a smuggler hides */
+#define LAST        LIVE HOST "Connection: close\r\n\r\n"
+#define TE          "Transfer-Encoding: chunked\r\n"
+#define EIGHT(text) text text text text text text text text
 
 _Static_assert(sizeof(JSON) - 1 == 67, "LENGTH and CHUNK say how long JSON is");
 
@@ -64,6 +65,8 @@ static const struct payload good[] = {
     P("absolute form in capitals", "GET HTTP://a:80/v2/health/live HTTP/1.1\r\n" HOST "\r\n",
       " 200 200"),
     P("query", "GET /v2/health/live?a=b&c=%00 HTTP/1.1\r\n" HOST "\r\n", " 200 200"),
+    P("query of 512 parts",
+      "GET /v2/health/live?" EIGHT(EIGHT(EIGHT("a=&"))) " HTTP/1.1\r\n" HOST "\r\n", " 200 200"),
     P("percent-encoded letter", "GET /v2/health/liv%65 HTTP/1.1\r\n" HOST "\r\n", " 200 200"),
     P("cookies", LIVE HOST "Cookie: a=b; c=d\r\nX: y\r\n\r\n", " 200 200"),
     P("two in a pipeline", LIVE HOST "\r\n" NEXT, " 200 200 200"),
