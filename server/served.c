@@ -5,7 +5,6 @@
 #include "server/sched/runners.h"
 #include "server/warm_up.h"
 
-#define INSTANCES_MAX 64
 /* Threads of an instance that shall answer early: more hardly help the networks that run on such machines. */
 #define LATENCY_THREADS_MAX 4
 /* A model whose config sets no max_batch_size but whose tensors leave dimension 0 open takes batches as large as fit into
@@ -57,7 +56,7 @@ static uint32_t instance_count(const struct ifd_manifest *m)
     for (uint32_t i = 0; i < m->group_count; i++) {
         count += (uint32_t)m->group[i].count;
     }
-    return count == 0 ? 1 : count < INSTANCES_MAX ? count : INSTANCES_MAX;
+    return count > 0 ? count : 1;
 }
 
 /* What the config, or else the server, wants of the model: answers as early as can be, or as many as can be. */
@@ -110,9 +109,7 @@ static enum ifd_code choose_instances(const struct ifd_served_options *options,
         }
         const uint32_t fits = options->cores / *ret_threads;
         *group = (struct ifd_manifest_group){
-            .name = "",
-            .kind = "KIND_CPU",
-            .count = (int32_t)(fits < INSTANCES_MAX ? fits : INSTANCES_MAX)};
+            .name = "", .count = (int32_t)(fits < IFD_INSTANCES_MAX ? fits : IFD_INSTANCES_MAX)};
         m->group = group;
         m->group_count = 1;
     }
@@ -203,7 +200,7 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
                                    struct ifd_version *version, struct ifd_served *served,
                                    uint32_t threads, struct ifd_err *err)
 {
-    struct ifd_runner *runner[INSTANCES_MAX];
+    struct ifd_runner *runner[IFD_INSTANCES_MAX];
     uint32_t count = instance_count(&version->manifest), made = 0;
     size_t bytes = 0;
     enum ifd_code code = hold_predicted(options, version, err);

@@ -69,6 +69,13 @@ static const struct ifd_manifest_tensor *find(const struct ifd_manifest_tensor *
     return NULL;
 }
 
+static enum ifd_code fail_twice(const struct ifd_manifest_tensor *tensor, const char *word,
+                                struct ifd_err *err)
+{
+    return ifd_fail(err, IFD_INVALID, "config line %u: %s \"%s\" is listed twice", tensor->line,
+                    word, tensor->name);
+}
+
 static enum ifd_code check_names(const struct side *side, struct ifd_err *err)
 {
     for (uint32_t i = 0; i < *side->count; i++) {
@@ -84,8 +91,7 @@ static enum ifd_code check_names(const struct side *side, struct ifd_err *err)
                             side->port_count > 0 ? side->port[0].name : "");
         }
         if (find(*side->tensor, i, name)) {
-            return ifd_fail(err, IFD_INVALID, "config line %u: %s \"%s\" is listed twice",
-                            (*side->tensor)[i].line, side->word, name);
+            return fail_twice(&(*side->tensor)[i], side->word, err);
         }
     }
     return IFD_OK;
@@ -159,14 +165,15 @@ enum ifd_code ifd_manifest_complete(struct ifd_manifest *manifest,
     return code ? code : complete_side(&output, has_batch, arena, err);
 }
 
-static enum ifd_code check_described(const struct ifd_manifest_tensor *tensor, const char *word,
-                                     struct ifd_err *err)
+/* Tensor index of a model whose config alone says what it is. */
+static enum ifd_code check_described(const struct ifd_manifest_tensor *tensor, uint32_t index,
+                                     const char *word, struct ifd_err *err)
 {
-    if (!tensor->has_dtype || !tensor->has_dims) {
+    if (!tensor[index].has_dtype || !tensor[index].has_dims) {
         return ifd_fail(err, IFD_INVALID, "config line %u: %s \"%s\" needs data_type and dims",
-                        tensor->line, word, tensor->name);
+                        tensor[index].line, word, tensor[index].name);
     }
-    return IFD_OK;
+    return find(tensor, index, tensor[index].name) ? fail_twice(&tensor[index], word, err) : IFD_OK;
 }
 
 enum ifd_code ifd_manifest_complete_identity(struct ifd_manifest *manifest, struct ifd_err *err)
@@ -180,11 +187,11 @@ enum ifd_code ifd_manifest_complete_identity(struct ifd_manifest *manifest, stru
     }
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; i < manifest->input_count && !code; i++) {
-        code = check_described(&manifest->input[i], "input", err);
+        code = check_described(manifest->input, i, "input", err);
     }
     for (uint32_t i = 0; i < manifest->output_count && !code; i++) {
         const struct ifd_manifest_tensor *in = &manifest->input[i], *out = &manifest->output[i];
-        code = check_described(out, "output", err);
+        code = check_described(manifest->output, i, "output", err);
         if (!code && (in->dtype != out->dtype || !dims_agree(&out->dims, &in->dims, false))) {
             code = ifd_fail(err, IFD_INVALID, "output \"%s\" %s %s is not like input \"%s\" %s %s",
                             out->name, ifd_dtype_wire_name(out->dtype), shape_text(&out->dims).s,

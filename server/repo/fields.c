@@ -79,7 +79,7 @@ enum ifd_code ifd_field_refuse(struct ifd_fields *c, const struct ifd_text_field
 
 /* ---- messages, arrays, maps ---- */
 
-static void warn(struct ifd_fields *c, const struct ifd_text_field *f, const char *what)
+void ifd_field_warn(struct ifd_fields *c, const struct ifd_text_field *f, const char *what)
 {
     char text[IFD_ERR_TEXT_BYTES];
     (void)snprintf(text, sizeof(text), "%s:%u: field \"%.100s\" %s", c->file, f->line, f->name,
@@ -99,9 +99,9 @@ enum ifd_code ifd_field_rows(struct ifd_fields *c, const struct ifd_text_field *
             i++;
         }
         if (i == rows) {
-            warn(c, f, "is unknown");
+            ifd_field_warn(c, f, "is unknown");
         } else if (!row[i].read) {
-            warn(c, f, "has no effect here");
+            ifd_field_warn(c, f, "has no effect here");
         } else {
             code = row[i].read(c, f, (char *)base + row[i].offset);
         }

@@ -46,6 +46,9 @@ enum ifd_code ifd_field_refuse(struct ifd_fields *c, const struct ifd_text_field
 enum ifd_code ifd_field_fail(struct ifd_fields *c, const struct ifd_text_field *f,
                              const char *wanted);
 
+/** Tells a warning: file, line, field, what is odd about it. */
+void ifd_field_warn(struct ifd_fields *c, const struct ifd_text_field *f, const char *what);
+
 /** Room for one more element of size bytes in an array of the arena; *count grows by one. The array doubles when its count
  *  reaches a power of two. NULL without memory. */
 void *ifd_field_append(struct ifd_fields *c, void *array, uint32_t *count, size_t size);

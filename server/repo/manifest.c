@@ -57,9 +57,26 @@ static enum ifd_code read_policy(struct ifd_fields *c, const struct ifd_text_fie
 
 /* ---- instances and parameters ---- */
 
+/* Where instances run is not up to the config: on the CPU. */
+static enum ifd_code read_kind(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+{
+    static const char *const kinds[] = {"KIND_AUTO", "KIND_CPU", "KIND_MODEL"};
+    (void)at;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(f->text, kinds[i]) == 0) {
+            return IFD_OK;
+        }
+    }
+    if (strcmp(f->text, "KIND_GPU") != 0) {
+        return ifd_field_fail(c, f, "KIND_AUTO, KIND_CPU, KIND_GPU or KIND_MODEL");
+    }
+    ifd_field_warn(c, f, "is KIND_GPU, but instances run on the CPU");
+    return IFD_OK;
+}
+
 static const struct ifd_field_row group_rows[] = {
     {"name", ifd_field_text, offsetof(struct ifd_manifest_group, name)},
-    {"kind", ifd_field_text, offsetof(struct ifd_manifest_group, kind)},
+    {"kind", read_kind, 0},
     {"count", ifd_field_s32, offsetof(struct ifd_manifest_group, count)},
     {"gpus", NULL, 0},
     {"secondary_devices", NULL, 0},
@@ -79,13 +96,20 @@ static enum ifd_code read_group(struct ifd_fields *c, const struct ifd_text_fiel
     }
     m->group = grown;
     struct ifd_manifest_group *group = &grown[m->group_count - 1];
-    *group = (struct ifd_manifest_group){.name = "", .kind = "KIND_CPU", .count = 1};
+    *group = (struct ifd_manifest_group){.name = "", .count = 1};
     enum ifd_code code = IFD_READ_MESSAGE(c, f, group_rows, group);
-    if (!code && (group->count < 1 || group->count > 64)) {
-        code = ifd_fail(c->err, IFD_INVALID, "%s:%u: count %d is not between 1 and 64", c->file,
-                        f->line, group->count);
+    if (code) {
+        return code;
     }
-    return code;
+    int64_t all = 0;
+    for (uint32_t i = 0; i < m->group_count; i++) {
+        all += grown[i].count;
+    }
+    return group->count >= 1 && all <= IFD_INSTANCES_MAX
+               ? IFD_OK
+               : ifd_fail(c->err, IFD_INVALID,
+                          "%s:%u: count %d makes %lld instances, 1 to %d are possible", c->file,
+                          f->line, group->count, (long long)all, IFD_INSTANCES_MAX);
 }
 
 static const struct ifd_field_row value_rows[] = {{"string_value", ifd_field_text, 0}};
@@ -223,6 +247,24 @@ static enum ifd_code read_batching(struct ifd_fields *c, const struct ifd_text_f
     return code;
 }
 
+/* What can only be said when every field is known. */
+static enum ifd_code check_batching(const struct ifd_manifest *m, const char *file_name,
+                                    struct ifd_err *err)
+{
+    for (uint32_t i = 0; i < m->preferred_count; i++) {
+        if (m->preferred_batch_size[i] < 1 || m->preferred_batch_size[i] > m->max_batch_size) {
+            return ifd_fail(err, IFD_INVALID,
+                            "%s: preferred_batch_size %d is not between 1 and max_batch_size, %d",
+                            file_name, m->preferred_batch_size[i], m->max_batch_size);
+        }
+    }
+    if (m->default_priority_level > m->priority_levels) {
+        return ifd_fail(err, IFD_INVALID, "%s: default_priority_level %u: priority_levels is %u",
+                        file_name, m->default_priority_level, m->priority_levels);
+    }
+    return IFD_OK;
+}
+
 /* ---- the rest ---- */
 
 static enum ifd_code read_decoupled(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
@@ -293,6 +335,9 @@ enum ifd_code ifd_manifest_read(struct ifd_str text, const char *file_name, stru
     if (!code) {
         code = ifd_field_rows(&c, first, model_rows, sizeof(model_rows) / sizeof(model_rows[0]),
                               &manifest);
+    }
+    if (!code) {
+        code = check_batching(&manifest, file_name, err);
     }
     if (!code) {
         *ret = manifest;

@@ -19,8 +19,11 @@ struct ifd_manifest_tensor {
     uint32_t line;              /* in the config; 0: from the file */
 };
 
+/** Instances of a model, those of all its groups together, at most. */
+#define IFD_INSTANCES_MAX 64
+
 struct ifd_manifest_group {
-    const char *name, *kind;
+    const char *name;
     int32_t count;
 };
 

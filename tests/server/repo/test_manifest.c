@@ -99,12 +99,14 @@ static void unknown_and_idle_fields_are_named(void)
     struct ifd_manifest m;
     struct ifd_err err = {0};
     REQUIRE_OK(read_text("max_batch_sise: 3\noptimization { graph { level: 1 } }\n"
-                         "input { name: \"x\" colour: \"red\" }\n",
+                         "input { name: \"x\" colour: \"red\" }\n"
+                         "instance_group { kind: KIND_GPU }\n",
                          &m, &err),
                &err);
     EXPECT_HAS(heard, "config.pbtxt:1: field \"max_batch_sise\" is unknown");
     EXPECT_HAS(heard, "config.pbtxt:2: field \"optimization\" has no effect here");
     EXPECT_HAS(heard, "config.pbtxt:3: field \"colour\" is unknown");
+    EXPECT_HAS(heard, "config.pbtxt:4: field \"kind\" is KIND_GPU, but instances run on the CPU");
 }
 
 static void expect_refused(const char *text, enum ifd_code want, const char *part)
@@ -203,7 +205,16 @@ static void wrong_values_are_refused_with_the_line(void)
     expect_refused("input { name: \"x\" dims: 0 }", IFD_INVALID, "a dimension");
     expect_refused("input { dims: 1 }", IFD_INVALID, "has no name");
     expect_refused("input { name: \"x\" dims: [1,1,1,1,1,1,1,1,1] }", IFD_TOO_LARGE, "dimensions");
-    expect_refused("instance_group { count: 0 }", IFD_INVALID, "between 1 and 64");
+    expect_refused("instance_group { count: 0 }", IFD_INVALID, "1 to 64 are possible");
+    expect_refused("instance_group { count: 64 }\ninstance_group { count: 1 }", IFD_INVALID,
+                   "config.pbtxt:2: count 1 makes 65 instances");
+    expect_refused("instance_group { kind: KIND_NPU }", IFD_INVALID, "KIND_CPU");
+    expect_refused("dynamic_batching { preferred_batch_size: [4, 16] } max_batch_size: 8",
+                   IFD_INVALID, "preferred_batch_size 16 is not between 1 and max_batch_size, 8");
+    expect_refused("dynamic_batching { preferred_batch_size: 0 } max_batch_size: 8", IFD_INVALID,
+                   "preferred_batch_size 0");
+    expect_refused("dynamic_batching { priority_levels: 3 default_priority_level: 4 }", IFD_INVALID,
+                   "default_priority_level 4: priority_levels is 3");
     expect_refused("version_policy { latest { num_versions: 0 } }", IFD_INVALID, "1 version");
 }
 
@@ -353,6 +364,13 @@ static void identity_needs_like_inputs_and_outputs(void)
                &err);
     EXPECT_INT(ifd_manifest_complete_identity(&m, &err), IFD_INVALID);
     EXPECT_HAS(err.text, "[4]");
+    REQUIRE_OK(read_text("input { name: \"a\" data_type: TYPE_FP32 dims: 3 }\n"
+                         "input { name: \"a\" data_type: TYPE_FP32 dims: 3 }\n"
+                         "output { name: \"b\" data_type: TYPE_FP32 dims: 3 }",
+                         &m, &err),
+               &err);
+    EXPECT_INT(ifd_manifest_complete_identity(&m, &err), IFD_INVALID);
+    EXPECT_HAS(err.text, "config line 2: input \"a\" is listed twice");
     REQUIRE_OK(read_text("", &m, &err), &err);
     EXPECT_INT(ifd_manifest_complete_identity(&m, &err), IFD_INVALID);
 }
