@@ -111,10 +111,8 @@ struct work {
     struct box *box;    /* count */
     float *score;       /* count × classes */
     float *best;        /* count: the scores that suppression looks at */
-    int32_t *order;     /* count: boxes from best to worst */
-    int32_t *merge;     /* count: for sorting */
+    int32_t *order;     /* count: a heap of boxes */
     int32_t *selected;  /* count */
-    uint8_t *is_active; /* count */
     struct hit *hits;   /* max_detections + per_class, regular suppression only */
     struct hit *merged; /* as many */
 };
@@ -128,7 +126,7 @@ static size_t hits_max(const struct ifd_detection_attrs *attrs)
 }
 
 /* Bytes of one box, of one score, and of one hit in both lists. */
-#define BOX_BYTES (sizeof(struct box) + sizeof(float) + 3 * sizeof(int32_t) + sizeof(uint8_t))
+#define BOX_BYTES (sizeof(struct box) + sizeof(float) + 2 * sizeof(int32_t))
 #define HIT_BYTES (2 * sizeof(struct hit))
 
 static enum ifd_code detection_scratch(const struct ifd_infer *in, const struct ifd_desc *output,
@@ -158,11 +156,9 @@ static struct work carve(void *scratch, int64_t count, int64_t classes, size_t h
     work.score = (float *)(work.box + count);
     work.best = work.score + count * classes;
     work.order = (int32_t *)(work.best + count);
-    work.merge = work.order + count;
-    work.selected = work.merge + count;
+    work.selected = work.order + count;
     work.hits = (struct hit *)(work.selected + count);
     work.merged = work.hits + hits;
-    work.is_active = (uint8_t *)(work.merged + hits);
     return work;
 }
 
@@ -181,23 +177,23 @@ static void real_values(const struct ifd_desc *desc, const void *data, int64_t f
     }
 }
 
-/* The largest of count > 0 bytes. */
+/* The largest of count bytes. */
 static uint8_t largest_byte(const uint8_t *x, int64_t count)
 {
-    uint8_t most[4] = {x[0], x[0], x[0],
-                       x[0]}; /* independent of each other, to keep the processor busy */
+    uint8_t most[16] = {0}; /* independent of each other, to keep the processor busy */
     int64_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-        for (int64_t k = 0; k < 4; k++) {
+    for (; i + 16 <= count; i += 16) {
+        for (int64_t k = 0; k < 16; k++) {
             most[k] = x[i + k] > most[k] ? x[i + k] : most[k];
         }
     }
     for (; i < count; i++) {
         most[0] = x[i] > most[0] ? x[i] : most[0];
     }
-    const uint8_t low = most[0] > most[1] ? most[0] : most[1];
-    const uint8_t high = most[2] > most[3] ? most[2] : most[3];
-    return low > high ? low : high;
+    for (int64_t k = 1; k < 16; k++) {
+        most[0] = most[k] > most[0] ? most[k] : most[0];
+    }
+    return most[0];
 }
 
 /* Centre and size, relative to the anchor's, to corners. */
@@ -266,49 +262,62 @@ static float overlap(const struct box *a, const struct box *b)
     return common / (area_a + area_b - common);
 }
 
-/* Sorts order by descending score; equal scores keep their order. merge is as long as order. */
-static void sort_by_score(const float *score, int32_t *order, int32_t *merge, int64_t count)
+/* Is box a before box b? Equal scores go by index. */
+static bool is_before(const float *score, int32_t a, int32_t b)
 {
-    for (int64_t width = 1; width < count; width *= 2) {
-        for (int64_t first = 0; first < count; first += 2 * width) {
-            const int64_t middle = first + width < count ? first + width : count;
-            const int64_t end = middle + width < count ? middle + width : count;
-            int64_t a = first;
-            int64_t b = middle;
-            for (int64_t to = first; to < end; to++) {
-                const bool take_b = a == middle || (b < end && score[order[b]] > score[order[a]]);
-                merge[to] = take_b ? order[b++] : order[a++];
-            }
-        }
-        memcpy(order, merge, (size_t)count * sizeof(*order));
-    }
+    return score[a] > score[b] || (score[a] == score[b] && a < b);
 }
 
-/* Selects up to limit boxes by work->best, best first, dropping what overlaps with a better one. */
+/* Restores the heap order[0 … count - 1], in which the best lies at 0, below position at. */
+static void sink(const float *score, int32_t *order, int64_t count, int64_t at)
+{
+    const int32_t box = order[at];
+    for (int64_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        if (child + 1 < count && is_before(score, order[child + 1], order[child])) {
+            child++;
+        }
+        if (!is_before(score, order[child], box)) {
+            break;
+        }
+        order[at] = order[child];
+        at = child;
+    }
+    order[at] = box;
+}
+
+static bool overlaps_any(const struct ifd_detection_attrs *attrs, const struct work *work,
+                         int64_t selected, const struct box *box)
+{
+    for (int64_t i = 0; i < selected; i++) {
+        if (overlap(&work->box[work->selected[i]], box) > attrs->nms_iou_threshold) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Selects up to limit boxes by work->best, best first, dropping what overlaps with a better one. A heap, because few of many
+ * boxes are ever looked at. */
 static int64_t suppress(const struct ifd_detection_attrs *attrs, struct work *work, int64_t count,
                         int64_t limit)
 {
-    int64_t kept = 0;
+    int64_t left = 0;
     for (int64_t i = 0; i < count; i++) {
         if (work->best[i] >= attrs->nms_score_threshold) {
-            work->order[kept++] = (int32_t)i;
+            work->order[left++] = (int32_t)i;
         }
     }
-    sort_by_score(work->best, work->order, work->merge, kept);
-    memset(work->is_active, 1, (size_t)kept);
+    for (int64_t at = left / 2; at-- > 0;) {
+        sink(work->best, work->order, left, at);
+    }
     int64_t selected = 0;
-    for (int64_t i = 0; i < kept && selected < limit; i++) {
-        if (!work->is_active[i]) {
-            continue;
+    while (left > 0 && selected < limit) {
+        const int32_t box = work->order[0];
+        if (!overlaps_any(attrs, work, selected, &work->box[box])) {
+            work->selected[selected++] = box;
         }
-        const struct box *winner = &work->box[work->order[i]];
-        work->selected[selected++] = work->order[i];
-        for (int64_t k = i + 1; k < kept; k++) {
-            if (work->is_active[k] &&
-                overlap(winner, &work->box[work->order[k]]) > attrs->nms_iou_threshold) {
-                work->is_active[k] = 0;
-            }
-        }
+        work->order[0] = work->order[--left];
+        sink(work->best, work->order, left, 0);
     }
     return selected;
 }
