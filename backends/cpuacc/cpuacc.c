@@ -33,6 +33,7 @@ struct crew {
     const struct ifd_partition *partition;
     const struct ifd_binding *binding;
     uint8_t *scratch;
+    struct ifd_acc_outcome outcome;
     _Alignas(64) atomic_uint arrived;
     _Alignas(64) atomic_uint generation;
 };
@@ -123,7 +124,8 @@ static void run_steps(void *arg, uint32_t index, uint32_t count)
     struct crew *crew = arg;
     const struct ifd_partition *partition = crew->partition;
     const struct ifd_binding *binding = crew->binding;
-    struct ifd_acc_frame frame = {.binding = binding, .scratch = crew->scratch, .thread = index};
+    struct ifd_acc_frame frame = {
+        .binding = binding, .scratch = crew->scratch, .thread = index, .outcome = &crew->outcome};
     uint64_t *step_ns = index == 0 ? binding->step_ns : NULL;
     uint64_t before = step_ns ? binding->now_ns() : 0;
     for (uint32_t i = 0; i < partition->step_count; i++) {
@@ -150,10 +152,10 @@ static void run_steps(void *arg, uint32_t index, uint32_t count)
 static enum ifd_code cpuacc_run(struct ifd_partition *partition, const struct ifd_binding *binding,
                                 struct ifd_err *err)
 {
-    (void)err; /* nothing can fail once compiled */
     struct crew *crew = binding->scratch;
     crew->partition = partition;
     crew->binding = binding;
+    crew->outcome = (struct ifd_acc_outcome){IFD_OK, err};
     crew->scratch = (uint8_t *)binding->scratch + CREW_BYTES;
     atomic_init(&crew->arrived, 0);
     atomic_init(&crew->generation, 0);
@@ -162,7 +164,7 @@ static enum ifd_code cpuacc_run(struct ifd_partition *partition, const struct if
     } else {
         binding->team->run(binding->team, run_steps, crew);
     }
-    return IFD_OK;
+    return crew->outcome.code;
 }
 
 /* ---- compile ---- */
@@ -354,12 +356,7 @@ static uint32_t cpuacc_cost(struct ifd_device *device, const struct ifd_node_vie
                             struct ifd_err *reason)
 {
     (void)device;
-    const struct ifd_acc_driver *driver = ifd_acc_driver(node->op);
-    if (!driver) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "no kernel");
-        return 0;
-    }
-    return driver->takes(node, reason) ? 1 : 0;
+    return ifd_acc_driver(node, reason) ? 1 : 0;
 }
 
 const struct ifd_backend ifd_backend_cpuacc = {

@@ -428,7 +428,7 @@ static enum ifd_code lower_node(struct ifd_acc_lowering *lowering, uint32_t n, s
     enum ifd_code code = IFD_OK;
     if (!lowering->node_done[n]) {
         lowering->node_done[n] = true;
-        code = ifd_acc_driver(node->view.op)->lower(lowering, node, err);
+        code = ifd_acc_driver(&node->view, NULL)->lower(lowering, node, err);
     }
     if (code != IFD_OK) {
         ifd_err_prefix(err, "CpuAcc: \"%s\"", node->view.name);

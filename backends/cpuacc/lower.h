@@ -157,7 +157,7 @@ IFD_NODISCARD enum ifd_code ifd_acc_add_table(struct ifd_acc_lowering *lowering,
                                               const struct ifd_node_view *node, uint32_t from,
                                               uint32_t to, struct ifd_err *err);
 
-/** A driver: one row per operator in ops/op_list.inc. */
+/** A driver: one row per operator in ops/op_list.inc. It gets only nodes that it takes. */
 struct ifd_acc_driver {
     /** Can it run this node? If not, says why in reason (may be NULL). */
     bool (*takes)(const struct ifd_node_view *node, struct ifd_err *reason);
@@ -166,8 +166,10 @@ struct ifd_acc_driver {
                                          struct ifd_err *err);
 };
 
-/** NULL if CpuAcc has no driver for it. */
-const struct ifd_acc_driver *ifd_acc_driver(enum ifd_op op);
+/** Who runs a node: its operator's driver, or the reference kernel as a step (ops/reference.c). NULL, with a reason (which may
+ *  be NULL), if neither takes it. */
+const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
+                                            struct ifd_err *reason);
 
 /** Joins neighbouring steps to chains that are run strip by strip, where what passes between them is too large for the
  *  second-level cache; before the layout. In strips.c. */

@@ -27,12 +27,20 @@ struct ifd_acc_place {
     const void *data;
 };
 
+/** How a run ends. Only steps of one thread may fail, which is always the first: no one else writes here. Steps behind a
+ *  failed one run on, on numbers that nobody gets to see. */
+struct ifd_acc_outcome {
+    enum ifd_code code;
+    struct ifd_err *err;
+};
+
 /** One thread's view of a run. */
 struct ifd_acc_frame {
     const struct ifd_binding *binding;
     const uint8_t *packed; /* the block that holds the step's packed constants */
     uint8_t *scratch;
     uint32_t thread, threads; /* of this step: thread < threads */
+    struct ifd_acc_outcome *outcome;
 };
 
 struct ifd_acc_step;

@@ -127,12 +127,14 @@ static enum ifd_code concat_lower(struct ifd_acc_lowering *lowering,
     return code;
 }
 
+const struct ifd_acc_driver ifd_acc_concat = {.takes = concat_takes, .lower = concat_lower};
+
 struct ifd_acc_slice ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint32_t value)
 {
     const struct ifd_acc_slice none = {.exists = false};
     uint32_t index = 0;
     const struct ifd_partition_node *node = ifd_acc_sole_reader(lowering, value, &index);
-    if (!node || node->view.op != IFD_OP_CONCAT) {
+    if (!node || ifd_acc_driver(&node->view, NULL) != &ifd_acc_concat) {
         return none;
     }
     const struct ifd_axis_attrs *attrs = node->view.attrs;
@@ -157,8 +159,6 @@ struct ifd_acc_slice ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint3
     return (struct ifd_acc_slice){
         .exists = true, .stride = (size_t)shape->dim[last], .offset = offset};
 }
-
-const struct ifd_acc_driver ifd_acc_concat = {.takes = concat_takes, .lower = concat_lower};
 
 static bool pack_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {

@@ -263,7 +263,7 @@ bool ifd_acc_unary_op(struct ifd_acc_lowering *lowering, const struct ifd_partit
 {
     const struct f32_row row = f32_row(&node->view);
     *ret = (struct ifd_acc_tail_op){.name = ifd_op_def(node->view.op)->name};
-    if (has_table(ifd_acc_driver(node->view.op), &node->view)) {
+    if (has_table(ifd_acc_driver(&node->view, NULL), &node->view)) {
         uint8_t *table = ifd_acc_params(lowering, 256, 1);
         struct ifd_err unused;
         ret->table = table;

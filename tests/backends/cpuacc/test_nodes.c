@@ -215,6 +215,40 @@ static void log_of(struct trial *t)
     (void)add_node(t, IFD_OP_LOG, &t->input, 1, add_value(t, IFD_F32, (struct ifd_shape){0}, none));
 }
 
+static void floor_mod(struct trial *t)
+{
+    static const enum ifd_dtype types[] = {IFD_F32, IFD_S32};
+    const enum ifd_dtype dtype = types[pick(t, 0, 1)];
+    const int64_t n = pick(t, 1, 40);
+    const int32_t divisor = (int32_t)pick(t, 1, 50);
+    const float real = (float)divisor;
+    t->input = add_value(t, dtype, SHAPE(pick(t, 1, 3), n), none);
+    const void *data = dtype == IFD_F32 ? (const void *)&real : (const void *)&divisor;
+    const uint32_t input[] = {t->input, constant(t, add_value(t, dtype, SHAPE(1), none), data)};
+    (void)add_node(t, IFD_OP_FLOOR_MOD, input, 2, add_value(t, dtype, (struct ifd_shape){0}, none));
+}
+
+/* Among so many rows that every number that fill() makes is an index, or too few. */
+static void pick_rows(struct trial *t, int64_t rows)
+{
+    struct ifd_quant how;
+    const enum ifd_dtype dtype = float_or_s8(t, &how);
+    t->input = add_value(t, IFD_S32, SHAPE(pick(t, 20, 40)), none);
+    const uint32_t input[] = {
+        constant(t, add_value(t, dtype, SHAPE(rows, pick(t, 1, 9)), how), NULL), t->input};
+    (void)add_node(t, IFD_OP_GATHER, input, 2, add_value(t, dtype, (struct ifd_shape){0}, how));
+}
+
+static void computed_gather(struct trial *t)
+{
+    pick_rows(t, 2001);
+}
+
+static void gather_out_of_range(struct trial *t)
+{
+    pick_rows(t, 3);
+}
+
 /* ---- comparing ---- */
 
 static void expect_near(uint64_t seed, const struct ifd_tensor *got, const uint8_t *want)
@@ -237,7 +271,9 @@ static void expect_near(uint64_t seed, const struct ifd_tensor *got, const uint8
     }
 }
 
-static void run(build_fn build, uint64_t seed, uint32_t threads)
+/* Expects the reference's results, or the code and the reason of a run that fails. */
+static void run(build_fn build, uint64_t seed, uint32_t threads, enum ifd_code want_code,
+                const char *want_reason)
 {
     static const struct ifd_backend *const backends[] = {&ifd_backend_cpuacc};
     static uint64_t want[ELEMENTS]; /* aligned */
@@ -265,19 +301,23 @@ static void run(build_fn build, uint64_t seed, uint32_t threads)
                       out = {0};
     REQUIRE(x.data != NULL);
     fill(&t, desc.dtype, x.data, count);
-    test_graph_interpret(t.graph, (const void *[]){x.data}, (void *[]){want});
+    if (want_code == IFD_OK) {
+        test_graph_interpret(t.graph, (const void *[]){x.data}, (void *[]){want});
+    }
     REQUIRE_OK(test_model_build(model, &err), &err);
     const uint32_t batch = ifd_model_info(model)->batch_is_free ? (uint32_t)desc.shape.dim[0] : 1;
     REQUIRE_OK(ifd_instance_create(
                    model, &(struct ifd_instance_options){.threads = threads, .max_batch = batch},
                    &instance, &err),
                &err);
-    REQUIRE_OK(ifd_instance_run(instance,
-                                &(struct ifd_io){.input = &x, .output = &out, .batch = batch}, 1,
-                                &err),
-               &err);
-    REQUIRE(out.bytes <= sizeof(want));
-    expect_near(seed, &out, (const uint8_t *)want);
+    const struct ifd_io io = {.input = &x, .output = &out, .batch = batch};
+    EXPECT_CODE(ifd_instance_run(instance, &io, 1, &err), want_code, &err);
+    if (want_code == IFD_OK) {
+        REQUIRE(out.bytes <= sizeof(want));
+        expect_near(seed, &out, (const uint8_t *)want);
+    } else {
+        EXPECT(strstr(err.text, want_reason) != NULL);
+    }
     ifd_release_tensor(ifd_alloc_system(), x.data, x.bytes);
     ifd_instance_destroy(instance);
     ifd_model_destroy(model);
@@ -287,7 +327,7 @@ static void run(build_fn build, uint64_t seed, uint32_t threads)
 static void run_all(build_fn build)
 {
     for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
-        run(build, seed, (uint32_t)(seed % 3) + 1);
+        run(build, seed, (uint32_t)(seed % 3) + 1, IFD_OK, NULL);
     }
 }
 
@@ -304,7 +344,15 @@ NODE(space_to_batch_and_back, space)
 NODE(reduce_max, reduce_max)
 NODE(cast, cast)
 NODE(log, log_of)
+NODE(floor_mod, floor_mod)
+NODE(gather_with_computed_indices, computed_gather)
 #undef NODE
+
+static void index_out_of_range_fails_the_run(void)
+{
+    run(gather_out_of_range, 1, 1, IFD_INVALID, "expected -3 to 2");
+    run(gather_out_of_range, 2, 3, IFD_INVALID, "expected -3 to 2");
+}
 
 int main(int argc, char **argv)
 {
@@ -317,6 +365,9 @@ int main(int argc, char **argv)
         T(reduce_max_equals_its_reference),
         T(cast_equals_its_reference),
         T(log_equals_its_reference),
+        T(floor_mod_equals_its_reference),
+        T(gather_with_computed_indices_equals_its_reference),
+        T(index_out_of_range_fails_the_run),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
