@@ -519,7 +519,7 @@ static bool batch_pays(const struct ifd_model *model, int64_t batch)
 {
     const size_t known = model->engine->registry.host.cpu.l2_bytes;
     const size_t cache = known > 0 ? known : CACHE_BYTES;
-    const size_t most = model->info.packed_bytes > cache ? model->info.packed_bytes : cache;
+    const size_t most = model->info.constant_bytes > cache ? model->info.constant_bytes : cache;
     return (size_t)batch <= most / (model->info.arena_bytes > 0 ? model->info.arena_bytes : 1);
 }
 

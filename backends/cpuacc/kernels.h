@@ -189,6 +189,22 @@ struct ifd_kern_gemm_f32 {
     float (*speed)(void);
 };
 
+/* f32 product of a few rows with weights that are not packed: for those that are read once a run, from beyond all caches.
+ * Bit for bit what gemm_f32 of the same instruction set makes of columns that it packs by whole vectors (256 and more).
+ *   out[i*out_stride + j] = clamp(bias[j] + sum over c of a[i*a_stride + c] * w[j*w_stride + c] + add[i*add_stride + j])
+ * of rows 0 .. m-1 and columns n_begin .. n_end-1; bias and add may be NULL, add may be out. */
+struct ifd_dense_args {
+    const float *w, *bias, *a, *add;
+    float *out;
+    size_t m, n_begin, n_end, k;
+    size_t w_stride, a_stride, add_stride, out_stride;
+    float min, max;
+};
+
+struct ifd_kern_dense {
+    void (*run)(const struct ifd_dense_args *args);
+};
+
 /* ---- depthwise convolutions ----------------------------------------------------------------- */
 
 /* Weights: element (ky, kx, c) at w[(ky*kw + kx)*stride_tap + c]: TFLite's 1HWC with multiplier 1 has
@@ -456,6 +472,7 @@ struct ifd_kern_move {
 struct ifd_kernels {
     struct ifd_kern_gemm_q8 gemm_q8;
     struct ifd_kern_gemm_f32 gemm_f32, gemm_bf16, gemm_f16;
+    struct ifd_kern_dense dense;
     struct ifd_kern_dw_q8 dw_q8;
     struct ifd_kern_dw_f32 dw_f32;
     struct ifd_kern_wino wino;

@@ -2,7 +2,10 @@
 #include "tests/support/model.h"
 
 #include "backends/cpuref/cpuref.h"
+#include "engine/ir/shape.h"
 #include "tests/support/fake_backend.h"
+
+#include <string.h>
 
 enum ifd_code test_engine(const struct ifd_alloc *alloc, bool with_fake,
                           struct ifd_engine **ret_engine, struct ifd_err *err)
@@ -34,6 +37,82 @@ enum ifd_code test_model_build(struct ifd_model *model, struct ifd_err *err)
         return ifd_arena_fail(&model->arena, 0, err);
     }
     return ifd_model_build(model, &parsed, err);
+}
+
+struct test_run test_run_open(const struct test_run_options *options)
+{
+    struct test_run run = {0};
+    struct ifd_err err = {0};
+    struct ifd_engine_options engine = options->engine;
+    engine.alloc = ifd_alloc_system();
+    engine.backends = &options->backend;
+    engine.backend_count = 1;
+    REQUIRE_OK(ifd_engine_create(&engine, &run.engine, &err), &err);
+    if (options->l2_bytes > 0) {
+        run.engine->registry.host.cpu.l2_bytes = options->l2_bytes;
+    }
+    REQUIRE_OK(ifd_model_create(run.engine, &options->model, &run.model, &err), &err);
+    return run;
+}
+
+/* Room for so many samples more than the port has. */
+static struct ifd_tensor make_input(const struct ifd_port *port, uint32_t batch)
+{
+    struct ifd_tensor tensor = {.dtype = port->desc.dtype, .shape = port->desc.shape};
+    if (batch > 1) {
+        tensor.shape.dim[0] = batch;
+    }
+    REQUIRE(ifd_desc_bytes(&(struct ifd_desc){.dtype = tensor.dtype, .shape = tensor.shape},
+                           &tensor.bytes));
+    tensor.capacity = tensor.bytes + IFD_TENSOR_PAD;
+    tensor.data = ifd_acquire_tensor(ifd_alloc_system(), tensor.bytes);
+    REQUIRE(tensor.data != NULL);
+    memset(tensor.data, 0, tensor.bytes);
+    return tensor;
+}
+
+void test_run_plan(struct test_run *run, uint32_t max_batch)
+{
+    struct ifd_err err = {0};
+    REQUIRE_OK(test_model_build(run->model, &err), &err);
+    const struct ifd_instance_options options = {.threads = run->model->max_threads,
+                                                 .max_batch = max_batch};
+    REQUIRE_OK(ifd_instance_create(run->model, &options, &run->instance, &err), &err);
+    const struct ifd_model_info *info = ifd_model_info(run->model);
+    REQUIRE(info->output_count <= TEST_RUN_OUTPUTS);
+    run->in = make_input(&info->input[0], max_batch);
+}
+
+void test_run_once(struct test_run *run, uint32_t batch)
+{
+    struct ifd_err err = {0};
+    struct ifd_tensor in = run->in;
+    if (in.shape.dim[0] != batch && ifd_model_info(run->model)->input[0].batched) {
+        in.bytes = in.bytes / (size_t)in.shape.dim[0] * batch;
+        in.shape.dim[0] = batch;
+    }
+    const struct ifd_io io = {.input = &in, .output = run->out, .batch = batch};
+    REQUIRE_OK(ifd_instance_run(run->instance, &io, 1, &err), &err);
+}
+
+uint32_t test_run_count(const struct test_run *run, const char *kernel)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < ifd_model_step_count(run->model); i++) {
+        struct ifd_plan_step step;
+        ifd_model_step(run->model, i, &step);
+        count += strcmp(step.step.kernel, kernel) == 0;
+    }
+    return count;
+}
+
+void test_run_close(struct test_run *run)
+{
+    ifd_release_tensor(ifd_alloc_system(), run->in.data, run->in.bytes);
+    ifd_instance_destroy(run->instance);
+    ifd_model_destroy(run->model);
+    ifd_engine_destroy(run->engine);
+    *run = (struct test_run){0};
 }
 
 struct ifd_tensor test_tensor_f32(struct ifd_shape shape)

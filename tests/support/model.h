@@ -12,6 +12,40 @@ IFD_NODISCARD enum ifd_code test_engine(const struct ifd_alloc *alloc, bool with
 /** Optimizes and plans what the test has put into model->graph; ports are named after the values. */
 IFD_NODISCARD enum ifd_code test_model_build(struct ifd_model *model, struct ifd_err *err);
 
+/** One graph on one backend, from engine to results. Every function ends the test if something fails.
+ *
+ *      struct test_run run = test_run_open(&(struct test_run_options){.backend = &ifd_backend_cpuacc});
+ *      … nodes into run.model->graph …
+ *      test_run_plan(&run, 1);
+ *      … content into run.in …
+ *      test_run_once(&run, 1);
+ *      … run.out …
+ *      test_run_close(&run); */
+struct test_run_options {
+    const struct ifd_backend *backend;
+    struct ifd_engine_options engine; /* backends and allocator apart */
+    struct ifd_model_options model;
+    size_t l2_bytes; /* of the second-level cache; 0: this machine's */
+};
+
+enum { TEST_RUN_OUTPUTS = 24 };
+
+struct test_run {
+    struct ifd_engine *engine;
+    struct ifd_model *model;
+    struct ifd_instance *instance;           /* with as many threads as the model may have */
+    struct ifd_tensor in;                    /* of input 0, for max_batch samples; zeros */
+    struct ifd_tensor out[TEST_RUN_OUTPUTS]; /* of the latest run, in the instance's memory */
+};
+
+struct test_run test_run_open(const struct test_run_options *options);
+/** The graph is complete: plans it, makes the instance and the input. */
+void test_run_plan(struct test_run *run, uint32_t max_batch);
+void test_run_once(struct test_run *run, uint32_t batch);
+/** Steps of the plan whose kernel has this name. */
+uint32_t test_run_count(const struct test_run *run, const char *kernel);
+void test_run_close(struct test_run *run);
+
 /** A tensor of f32 in memory that is aligned and padded. Give back with ifd_release_tensor(system, data, bytes). */
 struct ifd_tensor test_tensor_f32(struct ifd_shape shape);
 

@@ -51,6 +51,26 @@ INLINE void vf_store_n(float *p, vf v, size_t n)
 {
     _mm256_maskstore_ps(p, vi_first(n), v);
 }
+INLINE void vf_transpose(vf *v)
+{
+    vf half[8];
+    UNROLL for (size_t i = 0; i < 8; i += 4)
+    {
+        const vf ab_lo = _mm256_unpacklo_ps(v[i], v[i + 1]);
+        const vf ab_hi = _mm256_unpackhi_ps(v[i], v[i + 1]);
+        const vf cd_lo = _mm256_unpacklo_ps(v[i + 2], v[i + 3]);
+        const vf cd_hi = _mm256_unpackhi_ps(v[i + 2], v[i + 3]);
+        half[i] = _mm256_shuffle_ps(ab_lo, cd_lo, 0x44);
+        half[i + 1] = _mm256_shuffle_ps(ab_lo, cd_lo, 0xee);
+        half[i + 2] = _mm256_shuffle_ps(ab_hi, cd_hi, 0x44);
+        half[i + 3] = _mm256_shuffle_ps(ab_hi, cd_hi, 0xee);
+    }
+    UNROLL for (size_t i = 0; i < 4; i++)
+    {
+        v[i] = _mm256_permute2f128_ps(half[i], half[i + 4], 0x20);
+        v[i + 4] = _mm256_permute2f128_ps(half[i], half[i + 4], 0x31);
+    }
+}
 INLINE vf vf_set1(float x)
 {
     return _mm256_set1_ps(x);

@@ -52,6 +52,33 @@ INLINE void vf_store_n(float *p, vf v, size_t n)
 {
     _mm512_mask_storeu_ps(p, vm_first(n), v);
 }
+/* First within quarters, four vectors at a time; then quarters change places in two steps. */
+INLINE void vf_transpose(vf *v)
+{
+    vf part[16];
+    UNROLL for (size_t i = 0; i < 16; i += 4)
+    {
+        const vf ab_lo = _mm512_unpacklo_ps(v[i], v[i + 1]);
+        const vf ab_hi = _mm512_unpackhi_ps(v[i], v[i + 1]);
+        const vf cd_lo = _mm512_unpacklo_ps(v[i + 2], v[i + 3]);
+        const vf cd_hi = _mm512_unpackhi_ps(v[i + 2], v[i + 3]);
+        part[i] = _mm512_shuffle_ps(ab_lo, cd_lo, 0x44);
+        part[i + 1] = _mm512_shuffle_ps(ab_lo, cd_lo, 0xee);
+        part[i + 2] = _mm512_shuffle_ps(ab_hi, cd_hi, 0x44);
+        part[i + 3] = _mm512_shuffle_ps(ab_hi, cd_hi, 0xee);
+    }
+    UNROLL for (size_t i = 0; i < 4; i++)
+    {
+        const vf low_even = _mm512_shuffle_f32x4(part[i], part[i + 4], 0x88);
+        const vf low_odd = _mm512_shuffle_f32x4(part[i], part[i + 4], 0xdd);
+        const vf high_even = _mm512_shuffle_f32x4(part[i + 8], part[i + 12], 0x88);
+        const vf high_odd = _mm512_shuffle_f32x4(part[i + 8], part[i + 12], 0xdd);
+        v[i] = _mm512_shuffle_f32x4(low_even, high_even, 0x88);
+        v[i + 4] = _mm512_shuffle_f32x4(low_odd, high_odd, 0x88);
+        v[i + 8] = _mm512_shuffle_f32x4(low_even, high_even, 0xdd);
+        v[i + 12] = _mm512_shuffle_f32x4(low_odd, high_odd, 0xdd);
+    }
+}
 INLINE vf vf_set1(float x)
 {
     return _mm512_set1_ps(x);

@@ -68,6 +68,14 @@ INLINE void vf_store_n(float *p, vf v, size_t n)
         vst1q_lane_f32(p, v, 0);
     }
 }
+INLINE void vf_transpose(vf *v)
+{
+    const float32x4x2_t ab = vtrnq_f32(v[0], v[1]), cd = vtrnq_f32(v[2], v[3]);
+    v[0] = vcombine_f32(vget_low_f32(ab.val[0]), vget_low_f32(cd.val[0]));
+    v[1] = vcombine_f32(vget_low_f32(ab.val[1]), vget_low_f32(cd.val[1]));
+    v[2] = vcombine_f32(vget_high_f32(ab.val[0]), vget_high_f32(cd.val[0]));
+    v[3] = vcombine_f32(vget_high_f32(ab.val[1]), vget_high_f32(cd.val[1]));
+}
 INLINE vf vf_set1(float x)
 {
     return vdupq_n_f32(x);

@@ -46,6 +46,10 @@ INLINE void vf_store_n(float *p, vf v, size_t n)
         *p = v;
     }
 }
+INLINE void vf_transpose(vf *v)
+{
+    (void)v;
+}
 INLINE vf vf_set1(float x)
 {
     return x;

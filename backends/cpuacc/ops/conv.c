@@ -120,6 +120,9 @@ static void choose_mode(struct ifd_acc_lowering *lowering, bool adds, struct ifd
         p->mode = p->tile_size ? IFD_ACC_CONV_TILES : p->mode;
     }
     ifd_acc_conv_settle_precision(lowering, p);
+    if (ifd_acc_conv_stays_in_place(p, lowering->kernels, lowering->host)) {
+        p->mode = IFD_ACC_CONV_IN_PLACE;
+    }
     p->pixel_n = p->out_c;
     p->pixel_k = p->k;
     p->pixel_step = p->window.stride_x * p->window.in_c;
@@ -133,6 +136,9 @@ static void choose_mode(struct ifd_acc_lowering *lowering, bool adds, struct ifd
 static enum ifd_code add_weights(struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p,
                                  struct ifd_err *err)
 {
+    if (p->mode == IFD_ACC_CONV_IN_PLACE) {
+        return IFD_OK;
+    }
     if (p->mode == IFD_ACC_CONV_TILES) {
         return ifd_acc_add_pack(lowering, p->product.weights,
                                 ifd_acc_winograd_pack_bytes(p, lowering->kernels),
@@ -150,7 +156,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     static const ifd_acc_step_fn run[] = {[IFD_ACC_CONV_PLAIN] = ifd_acc_conv_run_plain,
                                           [IFD_ACC_CONV_LINES] = ifd_acc_conv_run_lines,
                                           [IFD_ACC_CONV_ROWS] = ifd_acc_conv_run_rows,
-                                          [IFD_ACC_CONV_TILES] = ifd_acc_winograd_run};
+                                          [IFD_ACC_CONV_TILES] = ifd_acc_winograd_run,
+                                          [IFD_ACC_CONV_IN_PLACE] = ifd_acc_conv_run_in_place};
     const struct ifd_acc_window window = p->window; /* of the node */
     const uint64_t macs =
         (uint64_t)window.batch * window.out_h * window.out_w * p->out_c * p->taps * p->k;
@@ -179,6 +186,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                       : p->mode == IFD_ACC_CONV_TILES        ? "wino"
                       : p->gemm == &step->kernels->gemm_bf16 ? "gemm_bf16"
                       : p->gemm == &step->kernels->gemm_f16  ? "gemm_f16"
+                      : p->mode == IFD_ACC_CONV_IN_PLACE     ? "dense"
                                                              : "gemm_f32",
                       macs, "%s %zux%zu/%zu%s%s%s", name, window.kh, window.kw, window.stride_y,
                       activation == IFD_ACT_NONE ? "" : "+act", adds ? "+add" : "", p->tail.name);
@@ -285,6 +293,7 @@ static enum ifd_code fully_connected_lower(struct ifd_acc_lowering *lowering,
     *p = (struct ifd_acc_conv){
         .product = product,
         .mode = IFD_ACC_CONV_PLAIN,
+        .is_dense = true,
         .element = product.is_q8 ? 1 : sizeof(float),
         .out_element = product.is_q8 && !product.is_dynamic ? 1 : sizeof(float),
         .window = {.batch = out->rank > 1 ? (size_t)out->dim[0] : 1,

@@ -7,6 +7,7 @@
  *  conv_q8.c     what only sums of 8-bit products need
  *  conv_narrow.c products of 16-bit operands (bf16, fp16)
  *  winograd.c    the other way for f32 3×3 windows
+ *  conv_in_place.c  large fully connected layers, whose weights are not packed
  *
  *  Three ways to find the rows:
  *    plain   every output row reads one contiguous input row (1×1 stride 1, fully connected)
@@ -34,7 +35,8 @@ enum ifd_acc_conv_mode {
     IFD_ACC_CONV_PLAIN,
     IFD_ACC_CONV_LINES,
     IFD_ACC_CONV_ROWS,
-    IFD_ACC_CONV_TILES
+    IFD_ACC_CONV_TILES,
+    IFD_ACC_CONV_IN_PLACE
 };
 
 /** A layer; fixed once it is lowered. */
@@ -44,6 +46,7 @@ struct ifd_acc_conv {
     enum ifd_acc_conv_mode mode;
     const struct ifd_kern_gemm_f32 *gemm; /* f32: the kernels of the layer's precision */
     size_t narrow_c; /* 16-bit inputs: elements from pixel to pixel, 0: inputs are f32 */
+    bool is_dense;   /* fully connected */
     size_t element, out_element; /* bytes: 1 or 4 */
     size_t out_c;
     size_t taps, k;                /* as packed */
@@ -159,6 +162,13 @@ void ifd_acc_conv_narrow_lines(const struct ifd_acc_conv_run *run, const uint8_t
 /** Weights of pixels as narrow lines have them: with zeros for what pads them. */
 const float *ifd_acc_conv_narrow_weights(const struct ifd_acc_conv *p, uint8_t *workspace);
 size_t ifd_acc_conv_narrow_workspace(const struct ifd_acc_conv *p);
+
+/* ---- conv_in_place.c ---- */
+
+/** Are the weights of a layer better left where they are? */
+bool ifd_acc_conv_stays_in_place(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels,
+                                 const struct ifd_host *host);
+void ifd_acc_conv_run_in_place(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
 
 /* ---- winograd.c ---- */
 
