@@ -10,6 +10,8 @@
 
 /* Of one turn of the loop, so that requests are served meanwhile. */
 #define ACCEPTS_MAX 64
+/* Turns at once before the socket is closed: what the system let in (listen.c asks for 1024), and some that come meanwhile. */
+#define LAST_TURNS_MAX 32
 /* Without descriptors, and without even the reserve: until the next attempt. */
 #define RETRY_MS 100
 
@@ -104,9 +106,10 @@ static bool is_shortage(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-void ifd_accept_ready(void *arg)
+/* False: nobody waits any more, or there is no way to let them in. */
+static bool accept_some(struct ifd_listener *l)
 {
-    struct ifd_listener *l = arg;
+    l->needs_run = true;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
         struct sockaddr_storage at = {0};
         socklen_t size = sizeof(at);
@@ -114,15 +117,26 @@ void ifd_accept_ready(void *arg)
         if (fd >= 0) {
             admit(l, fd, &at, size);
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            break;
+            return false;
         } else if (is_shortage(errno) && !refuse_without_descriptor(l)) {
             /* The socket stays readable: without a pause the loop would spin. */
             ifd_watch_pause(l->accepts, true);
             ifd_timer_start(l->retry, RETRY_MS, 0);
-            break;
+            return false;
         } /* else that client is gone already, or was refused */
     }
-    l->needs_run = true;
+    return true;
+}
+
+void ifd_accept_ready(void *arg)
+{
+    (void)accept_some(arg);
+}
+
+void ifd_accept_last(struct ifd_listener *l)
+{
+    for (int turn = 0; turn < LAST_TURNS_MAX && accept_some(l); turn++) {
+    }
 }
 
 void ifd_accept_retry(void *arg)

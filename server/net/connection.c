@@ -67,6 +67,7 @@ void ifd_connection_end(struct ifd_connection *c)
     }
     drop(http, c->held_bytes);
     ifd_release(http->options.alloc, c, sizeof(*c));
+    ifd_http_check_idle(http);
 }
 
 static const char *reason_of(int status)

@@ -98,21 +98,38 @@ enum ifd_code ifd_http_serve_page(struct ifd_http *http, int fd, ifd_http_page_f
     return serve(http, fd, &as, err);
 }
 
+/* Clients that ask again and again hear with the next answer that it was the last; who has nothing to ask is not waited for
+ * any longer. */
+#define LAST_REQUESTS_MS 250
+
+void ifd_http_check_idle(struct ifd_http *http)
+{
+    uint32_t connections = 0;
+    for (uint32_t i = 0; i < http->listener_count; i++) {
+        connections += http->listener[i].page ? 0 : http->listener[i].connections;
+    }
+    bool is_over = connections == 0 || ifd_http_now_ms(http) - http->drain_ms >= LAST_REQUESTS_MS;
+    if (http->on_idle && http->open_count == 0 && is_over) {
+        ifd_loop_fn on_idle = http->on_idle;
+        http->on_idle = NULL;
+        on_idle(http->on_idle_arg);
+    }
+}
+
 void ifd_http_drain(struct ifd_http *http, ifd_loop_fn on_idle, void *arg)
 {
     http->is_draining = true;
+    http->drain_ms = ifd_http_now_ms(http);
     for (uint32_t i = 0; i < http->listener_count; i++) {
         if (!http->listener[i].page) {
-            ifd_accept_ready(&http->listener[i]); /* who has been let in by the system is served */
+            ifd_accept_last(&http->listener[i]); /* who has been let in by the system is served */
             stop_accepting(&http->listener[i]);
         }
     }
-    if (http->open_count == 0) {
-        on_idle(arg);
-        return;
-    }
+    run_needed(http); /* their requests may lie in their sockets */
     http->on_idle = on_idle;
     http->on_idle_arg = arg;
+    ifd_http_check_idle(http);
 }
 
 uint32_t ifd_http_open_count(const struct ifd_http *http)

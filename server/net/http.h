@@ -59,8 +59,8 @@ typedef void (*ifd_http_page_fn)(void *arg, struct ifd_http_exchange *exchange);
 IFD_NODISCARD enum ifd_code ifd_http_serve_page(struct ifd_http *http, int fd, ifd_http_page_fn fn,
                                                 void *arg, struct ifd_err *err);
 
-/** Accepts no further connection; answers from now on end theirs. on_idle is called when the last exchange that is open
- *  now has been answered (at once if there is none). */
+/** Accepts no further connection; answers from now on end theirs. on_idle is called, once, when every exchange has been
+ *  answered, and clients that are between two had a moment to begin another (at once if there is no connection). */
 void ifd_http_drain(struct ifd_http *http, ifd_loop_fn on_idle, void *arg);
 
 /** Requests whose answer was not fully sent yet. */

@@ -137,7 +137,8 @@ struct ifd_http {
     int reserve_fd; /* given up for a moment to refuse a client when there are no descriptors; -1: not there */
     struct ifd_timer *sweep;
     bool is_draining, is_stopping;
-    ifd_loop_fn on_idle;
+    uint64_t drain_ms;   /* when the drain began */
+    ifd_loop_fn on_idle; /* NULL: nobody waits for it, or it was called */
     void *on_idle_arg;
 };
 
@@ -151,6 +152,11 @@ static inline void ifd_count_limit(struct ifd_metric_set *metrics, enum ifd_limi
     ifd_metric_add(metrics, IFD_METRIC_LIMIT_HITS, (uint32_t)limit, 1);
 }
 
+/* ---- http.c ---- */
+
+/** Calls on_idle if it is due: after requests and connections ended, and as time goes by. */
+void ifd_http_check_idle(struct ifd_http *http);
+
 /* ---- accept.c ---- */
 
 /** Whose connection it is, by its address. */
@@ -160,6 +166,8 @@ uint32_t ifd_connections_of(const struct ifd_listener *l, const struct ifd_clien
 
 /** Accepts what waits; arg is struct ifd_listener. */
 void ifd_accept_ready(void *arg);
+/** Accepts all that wait: the socket is going to be closed. */
+void ifd_accept_last(struct ifd_listener *l);
 /** Of the timer of a listener that ran out of descriptors. */
 void ifd_accept_retry(void *arg);
 /** Takes a descriptor in reserve. */

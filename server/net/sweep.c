@@ -171,6 +171,7 @@ void ifd_http_sweep(void *arg)
     }
     ifd_linger_sweep(http, false);
     ifd_accept_reserve(http);
+    ifd_http_check_idle(http);
     if (!http->connections && http->linger_count == 0) {
         ifd_timer_stop(http->sweep);
     }

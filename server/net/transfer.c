@@ -72,9 +72,7 @@ static void recycle(struct ifd_transfer *t)
         release(http, t);
     }
     http->open_count--;
-    if (http->is_draining && http->open_count == 0 && http->on_idle) {
-        http->on_idle(http->on_idle_arg);
-    }
+    ifd_http_check_idle(http);
 }
 
 void ifd_transfer_free_spare(struct ifd_http *http)
