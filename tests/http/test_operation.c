@@ -43,7 +43,8 @@ struct client {
     const struct live *live;
     struct ifd_thread thread;
     atomic_bool *stop;
-    long sent, right;
+    atomic_long sent;
+    long right;
 };
 
 static void keep_asking(void *arg)
@@ -52,21 +53,22 @@ static void keep_asking(void *arg)
     int fd = client_connect(client->live);
     REQUIRE(fd >= 0);
     while (!atomic_load(client->stop)) {
+        const long number = 1000 + atomic_load(&client->sent) % 9000;
         char want[32];
-        (void)snprintf(want, sizeof(want), "\"data\":[%ld.0]", 1000 + client->sent % 9000);
+        (void)snprintf(want, sizeof(want), "\"data\":[%ld.0]", number);
         char body[256], text[1024];
         (void)snprintf(body, sizeof(body),
                        "{\"inputs\":[{\"name\":\"IN\",\"shape\":[1],\"datatype\":\"FP32\",\"data\":"
                        "[%ld]}]}",
-                       1000 + client->sent % 9000);
+                       number);
         (void)snprintf(text, sizeof(text),
                        "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-Length: "
                        "%zu\r\n\r\n%s",
                        strlen(body), body);
         client_send_text(fd, text);
         struct answer answer = client_read(fd);
-        client->sent++;
         client->right += answer.status == 200 && strstr(answer.body, want) != NULL;
+        atomic_fetch_add(&client->sent, 1);
     }
     (void)close(fd);
 }
@@ -141,6 +143,16 @@ static void manager_that_is_gone_hurts_nobody(void)
 
 /* ---- SIGHUP ---- */
 
+static bool were_all_answered(struct client *client)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        if (atomic_load(&client[i].sent) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void storm_of_hangups_loses_no_request_and_no_line(void)
 {
     struct live live;
@@ -173,6 +185,10 @@ static void storm_of_hangups_loses_no_request_and_no_line(void)
         }
         (void)usleep(500);
     }
+    while (!were_all_answered(client)) { /* a machine at work may not have come to them yet */
+        REQUIRE(kill(getpid(), SIGHUP) == 0);
+        (void)usleep(500);
+    }
     atomic_store(&stop, true);
     for (int i = 0; i < CLIENTS; i++) {
         ifd_thread_join(&client[i].thread);
@@ -183,8 +199,6 @@ static void storm_of_hangups_loses_no_request_and_no_line(void)
     const long dropped = (long)live_metric(&live, "\ninferd_access_log_dropped_total ");
     live_stop(&live);
     lines = count_lines("log") + count_lines("log.0") + count_lines("log.1") + count_lines("log.2");
-    (void)printf("%d hangups, %ld requests\n", HANGUPS, sent);
-    EXPECT(sent > 0);
     EXPECT_INT(lines + dropped, sent);
     static const char *const files[] = {"log", "log.0", "log.1", "log.2", "inferd.conf"};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
