@@ -60,9 +60,16 @@ void ifd_ahead_ended(struct ifd_ahead *ahead)
     stop(ahead); /* its client may have left */
 }
 
-void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_workers *workers)
+bool ifd_ahead_runs_here(const struct ifd_ahead *ahead, const struct ifd_pulse *pulse)
 {
-    if (may_wait(ahead, workers)) {
+    return pulse->run_ns > 0 && pulse->run_ns <= ahead->here_ns &&
+           ahead->connections(ahead->connections_arg) == 1;
+}
+
+void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_workers *workers,
+                    const struct ifd_pulse *pulse)
+{
+    if (may_wait(ahead, workers) && !ifd_ahead_runs_here(ahead, pulse)) {
         ifd_workers_stay_awake(workers, ifd_monotonic_ns() + ahead->spin_ns);
     }
 }

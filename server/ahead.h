@@ -6,7 +6,10 @@
  *  loop shortly before the result is due, and each then waits awake, for --spin-us at most.
  *
  *  Never where it could cost others: not with a second request in the server, not where the threads of an instance take all
- *  cores, and the loop not on the core on which the worker runs. Thread: loop. */
+ *  cores, and the loop not on the core on which the worker runs.
+ *
+ *  Best is not to wait for another thread at all: with one connection in the whole server, a run that is expected to be short
+ *  is done by the loop (--inline-run-us). Thread: loop. */
 #ifndef INFERD_SERVER_AHEAD_H
 #define INFERD_SERVER_AHEAD_H
 
@@ -26,7 +29,10 @@ uint64_t ifd_pulse_due(const struct ifd_pulse *pulse, int64_t batch, uint64_t st
 
 struct ifd_ahead {
     struct ifd_loop *loop;
-    uint64_t spin_ns; /* 0: off */
+    uint64_t spin_ns;                   /* 0: off */
+    uint64_t here_ns;                   /* longest run that the loop does itself; 0: none */
+    uint32_t (*connections)(void *arg); /* how many clients may want something */
+    void *connections_arg;
     uint64_t crowded_until_ns;
     uint32_t cores;
     uint32_t open;                     /* inference requests from their header to their end */
@@ -38,8 +44,12 @@ struct ifd_ahead {
 void ifd_ahead_begun(struct ifd_ahead *ahead);
 void ifd_ahead_ended(struct ifd_ahead *ahead);
 
+/** The loop may do the next run of this version itself. */
+bool ifd_ahead_runs_here(const struct ifd_ahead *ahead, const struct ifd_pulse *pulse);
+
 /** Most of its body is there. */
-void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_workers *workers);
+void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_workers *workers,
+                    const struct ifd_pulse *pulse);
 /** It was submitted. */
 void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_workers *workers,
                    const struct ifd_pulse *pulse, int64_t batch);

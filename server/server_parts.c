@@ -144,6 +144,12 @@ struct ifd_http_options ifd_server_http_options(struct ifd_server *server)
     };
 }
 
+static uint32_t connection_count(void *arg)
+{
+    const struct ifd_server *server = arg;
+    return ifd_http_connection_count(server->http);
+}
+
 enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_server_options *o = &server->options;
@@ -156,7 +162,9 @@ enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err 
                                                 .repo = server->repo,
                                                 .log = o->log,
                                                 .metrics = ifd_metrics_server(server->metrics),
-                                                .cores = server->served.cores};
+                                                .cores = server->served.cores,
+                                                .connections = connection_count,
+                                                .connections_arg = server};
     enum ifd_code code = ifd_service_create(&service, &server->service, err);
     if (code) {
         return code;

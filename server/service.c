@@ -269,6 +269,16 @@ void ifd_service_flush(struct ifd_service *service)
     }
 }
 
+/* Without a worker. Nothing is faster, but meanwhile the loop does nothing else. */
+static bool runs_here(const struct ifd_service *service, const struct ifd_served *served,
+                      int64_t batch)
+{
+    return ifd_workers_are_instant(served->workers)
+               ? service->options.config->inline_identity
+               : served->pulse.batch == batch &&
+                     ifd_ahead_runs_here(&service->ahead, &served->pulse);
+}
+
 static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_request *request,
                             struct ifd_err *err)
 {
@@ -309,7 +319,7 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     /* set before the push: a worker may be done with it before push returns */
     request->service_private = job;
     service->deadline_jobs += job->job.deadline_ns > 0;
-    if (service->options.config->inline_identity &&
+    if (runs_here(service, served, request->batch) &&
         ifd_workers_run_here(served->workers, &job->job)) {
         finish(&job->job.completion);
         return IFD_OK;
@@ -377,7 +387,7 @@ static void begun(struct ifd_service *service, struct ifd_model_ref *ref)
 static void coming(struct ifd_service *service, struct ifd_model_ref *ref)
 {
     const struct ifd_served *served = ((struct ifd_version *)ref)->served;
-    ifd_ahead_body(&service->ahead, served->workers);
+    ifd_ahead_body(&service->ahead, served->workers, &served->pulse);
 }
 
 static void ended(struct ifd_service *service, struct ifd_model_ref *ref,
@@ -486,6 +496,9 @@ enum ifd_code ifd_service_create(const struct ifd_service_options *options,
     service->options = *options;
     service->ahead = (struct ifd_ahead){.loop = options->loop,
                                         .spin_ns = (uint64_t)options->config->spin_us * 1000,
+                                        .here_ns = (uint64_t)options->config->inline_run_us * 1000,
+                                        .connections = options->connections,
+                                        .connections_arg = options->connections_arg,
                                         .cores = options->cores};
     service->info = (struct ifd_server_info){
         .name = options->config->id,

@@ -20,6 +20,8 @@ struct ifd_service_options {
     struct ifd_log *log;
     struct ifd_metric_set *metrics; /* the server's; may be NULL */
     uint32_t cores;
+    uint32_t (*connections)(void *arg); /* open ones, of clients of the API */
+    void *connections_arg;
 };
 
 IFD_NODISCARD enum ifd_code ifd_service_create(const struct ifd_service_options *options,

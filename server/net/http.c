@@ -132,6 +132,15 @@ void ifd_http_drain(struct ifd_http *http, ifd_loop_fn on_idle, void *arg)
     ifd_http_check_idle(http);
 }
 
+uint32_t ifd_http_connection_count(const struct ifd_http *http)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < http->listener_count; i++) {
+        count += http->listener[i].page ? 0 : http->listener[i].connections;
+    }
+    return count;
+}
+
 uint32_t ifd_http_open_count(const struct ifd_http *http)
 {
     return http->open_count;

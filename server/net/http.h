@@ -63,6 +63,8 @@ IFD_NODISCARD enum ifd_code ifd_http_serve_page(struct ifd_http *http, int fd, i
  *  answered, and clients that are between two had a moment to begin another (at once if there is no connection). */
 void ifd_http_drain(struct ifd_http *http, ifd_loop_fn on_idle, void *arg);
 
+/** Connections of all listeners but those of pages. */
+uint32_t ifd_http_connection_count(const struct ifd_http *http);
 /** Requests whose answer was not fully sent yet. */
 uint32_t ifd_http_open_count(const struct ifd_http *http);
 /** Of these, how many wait for the API: their connections are suspended. */

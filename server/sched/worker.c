@@ -53,10 +53,14 @@ static void run_jobs(struct worker *worker, struct ifd_job *const *job, uint32_t
     }
 }
 
+bool ifd_workers_are_instant(const struct ifd_workers *workers)
+{
+    return workers->worker[0].runner->is_instant;
+}
+
 bool ifd_workers_run_here(struct ifd_workers *workers, struct ifd_job *job)
 {
-    if (!workers->worker[0].runner->is_instant || workers->in_order ||
-        !ifd_queue_is_idle(workers->queue, workers->count)) {
+    if (workers->in_order || !ifd_queue_is_idle(workers->queue, workers->count)) {
         return false;
     }
     run_jobs(&workers->worker[0], &job, 1);

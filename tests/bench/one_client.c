@@ -5,8 +5,8 @@
  *
  * BODY: file; its first HEADER_BYTES are JSON, the rest a binary tensor. --spin: the client never sleeps, so that waking it,
  * which is not the server's work, is not counted; it wants a core of its own. --gap-us: pause between requests, spent like the
- * waiting: spinning or sleeping. Before and after each request the server's statistics are read on a second connection; what they say
- * of computing is subtracted from that very request's time.
+ * waiting: spinning or sleeping. Before and after each request the server's statistics are read on the same connection; what they
+ * say of computing is subtracted from that very request's time.
  *
  * floor: the other side is a process of this program, one thread that reads the request with large reads and answers zeros: what
  * the system takes for moving the bytes and for waking two sides. --work-us: in between it reads memory, more than fits into a
@@ -172,15 +172,14 @@ static void print_quantiles(const char *what, double *value, size_t count)
 
 static void measure(const struct run *run)
 {
-    static struct client client, observer;
+    static struct client client;
     double *total = calloc((size_t)run->count, sizeof(*total));
     double *engine = calloc((size_t)run->count, sizeof(*engine));
     double *added = calloc((size_t)run->count, sizeof(*added));
     double before = 0;
     connect_to(&client, run->port, run->spins);
     if (run->model) {
-        connect_to(&observer, run->port, run->spins);
-        before = computed_us(&observer, run->model);
+        before = computed_us(&client, run->model);
     }
     for (long i = -run->warm_up; i < run->count; i++) {
         pause_us(run);
@@ -188,8 +187,7 @@ static void measure(const struct run *run)
         send_all(&client, run->request, run->request_bytes);
         read_answer(&client);
         double took = now_us() - start;
-        double after =
-            run->model ? computed_us(&observer, run->model) : before + worked_us(&client);
+        double after = run->model ? computed_us(&client, run->model) : before + worked_us(&client);
         if (i >= 0) {
             total[i] = took;
             engine[i] = after - before;

@@ -44,6 +44,8 @@ struct answer world_post(const struct world *world, const char *path, const char
 struct answer world_load(const struct world *world);
 /** Which content answers: 0, 1, or -1 for neither. */
 int world_content(const struct world *world);
+/** The same on a connection of the caller's, by numbers of his, the first of six digits. */
+int world_ask(int fd, int a, int b);
 
 /** A client that asks until it is stopped. */
 struct ledger {

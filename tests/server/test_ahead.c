@@ -48,12 +48,35 @@ static void pulse_of_another_batch_starts_anew(void)
     EXPECT_INT(pulse.batch, 4);
 }
 
+static uint32_t count_of(void *arg)
+{
+    return *(const uint32_t *)arg;
+}
+
+static void only_short_runs_of_one_connection_are_done_here(void)
+{
+    uint32_t connections = 1;
+    struct ifd_ahead ahead = {
+        .here_ns = 2000 * US, .connections = count_of, .connections_arg = &connections};
+    struct ifd_pulse pulse = {0};
+    EXPECT(!ifd_ahead_runs_here(&ahead, &pulse)); /* how long it takes is not known */
+    ifd_pulse_learn(&pulse, 1, 2000 * US);
+    EXPECT(ifd_ahead_runs_here(&ahead, &pulse));
+    connections = 2;
+    EXPECT(!ifd_ahead_runs_here(&ahead, &pulse));
+    connections = 1;
+    ahead.here_ns = 1999 * US;
+    EXPECT(!ifd_ahead_runs_here(&ahead, &pulse));
+    ahead.here_ns = 0;
+    EXPECT(!ifd_ahead_runs_here(&ahead, &pulse));
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(pulse_of_unknown_batch_is_never_due), T(pulse_is_due_before_the_end_of_the_run),
         T(pulse_of_short_runs_is_due_at_once),  T(pulse_follows_the_shorter_runs),
-        T(pulse_of_another_batch_starts_anew),
+        T(pulse_of_another_batch_starts_anew),  T(only_short_runs_of_one_connection_are_done_here),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -180,12 +180,17 @@ static void instant_run_is_done_by_the_caller(void)
     end(&f);
 }
 
-static void run_that_computes_is_left_to_workers(void)
+static void worker_that_waits_awake_is_not_passed_over(void)
 {
     struct fixture f;
     begin(&f, &alone, 1, false);
     f.slow.base.is_instant = false;
+    EXPECT(!ifd_workers_are_instant(f.workers));
     wait_until_asleep(&f, 1);
+    ifd_workers_stay_awake(f.workers, UINT64_MAX);
+    while (ifd_queue_is_idle(&f.queue, 1)) {
+        (void)sched_yield();
+    }
     EXPECT(!ifd_workers_run_here(f.workers, &f.job[0]));
     end(&f);
 }
@@ -240,7 +245,7 @@ int main(int argc, char **argv)
         T(awake_worker_sleeps_when_nothing_came),
         T(awake_worker_ends_with_its_queue),
         T(instant_run_is_done_by_the_caller),
-        T(run_that_computes_is_left_to_workers),
+        T(worker_that_waits_awake_is_not_passed_over),
         T(nothing_runs_here_where_requests_wait_batch_or_keep_order),
         T(nothing_runs_here_while_a_worker_is_at_work),
     };
