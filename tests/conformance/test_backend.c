@@ -4,8 +4,8 @@
  *     test_conformance_backend exact_results_equal_golden_values CpuAcc tests/ops/add.json */
 #include "backends/builtin.h"
 #include "engine/base/cpu.h"
-#include "engine/base/team.h"
 #include "tests/conformance/golden.h"
+#include "tests/conformance/one_node.h"
 #include "tests/support/test.h"
 
 #include <math.h>
@@ -25,103 +25,17 @@ struct subject {
     size_t taken;
 };
 
-/** A partition of one node and the memory that it is bound to. */
-struct trial {
-    struct ifd_partition_value value[2 * GOLDEN_OPERANDS];
-    struct ifd_operand operand[GOLDEN_OPERANDS];
-    struct ifd_desc out_desc[GOLDEN_OPERANDS];
-    uint32_t input_value[GOLDEN_OPERANDS], output_value[GOLDEN_OPERANDS];
-    struct ifd_partition_node node;
-    struct ifd_partition_view view;
-    const void *input[GOLDEN_OPERANDS];
-    uint8_t *output[GOLDEN_OPERANDS];
-};
-
-static void add_input(struct trial *trial, const struct subject *subject,
-                      const struct golden_case *golden, uint32_t i)
-{
-    const struct golden_tensor *tensor = &golden->input[i];
-    trial->input_value[i] = IFD_NO_VALUE;
-    if (tensor->is_absent) {
-        return;
-    }
-    const bool is_constant = tensor->is_constant || (subject->all_constant && i > 0);
-    struct ifd_partition_value *value = &trial->value[trial->view.value_count];
-    *value = (struct ifd_partition_value){.desc = tensor->desc, .role = IFD_VALUE_INPUT};
-    trial->operand[i].desc = &tensor->desc;
-    if (is_constant) {
-        value->role = IFD_VALUE_CONSTANT;
-        value->data = (struct ifd_bytes){tensor->data, tensor->bytes};
-        trial->operand[i].data = value->data;
-    } else {
-        value->slot = trial->view.input_count++;
-        trial->input[value->slot] = tensor->data;
-    }
-    trial->input_value[i] = trial->view.value_count++;
-}
-
-static void add_output(struct trial *trial, const struct golden_case *golden, uint32_t i)
-{
-    const struct golden_tensor *tensor = &golden->output[i];
-    trial->out_desc[i] = tensor->desc;
-    trial->value[trial->view.value_count] = (struct ifd_partition_value){
-        .desc = tensor->desc, .role = IFD_VALUE_OUTPUT, .slot = trial->view.output_count};
-    trial->output[trial->view.output_count++] =
-        ifd_acquire_tensor(ifd_alloc_system(), tensor->bytes);
-    REQUIRE(trial->output[i]);
-    trial->output_value[i] = trial->view.value_count++;
-}
-
-static void build(struct trial *trial, const struct subject *subject,
+static void build(struct one_node *node, const struct subject *subject,
                   const struct golden_case *golden)
 {
-    memset(trial, 0, sizeof(*trial));
+    one_node_init(node, golden->name, golden->op, golden->attrs);
     for (uint32_t i = 0; i < golden->input_count; i++) {
-        add_input(trial, subject, golden, i);
+        const struct golden_tensor *tensor = &golden->input[i];
+        one_node_add_input(node, tensor->is_absent ? NULL : &tensor->desc, tensor->data,
+                           tensor->is_constant || (subject->all_constant && i > 0));
     }
     for (uint32_t i = 0; i < golden->output_count; i++) {
-        add_output(trial, golden, i);
-    }
-    trial->node = (struct ifd_partition_node){
-        .view = {.name = golden->name,
-                 .op = golden->op,
-                 .attrs = golden->attrs,
-                 .input = trial->operand,
-                 .input_count = golden->input_count,
-                 .output = trial->out_desc,
-                 .output_count = golden->output_count},
-        .input_value = trial->input_value,
-        .output_value = trial->output_value,
-    };
-    trial->view.node = &trial->node;
-    trial->view.node_count = 1;
-    trial->view.value = trial->value;
-    trial->view.max_threads = subject->team->count;
-    trial->view.exact = subject->host.exact;
-}
-
-/** Runs once and compares; the bytes after every output must be left alone. */
-static void run(struct trial *trial, const struct subject *subject,
-                const struct golden_case *golden, struct ifd_partition *partition,
-                const struct ifd_partition_info *info)
-{
-    void *scratch = ifd_acquire_tensor(ifd_alloc_system(), info->scratch_bytes);
-    REQUIRE(scratch);
-    for (uint32_t i = 0; i < golden->output_count; i++) {
-        memset(trial->output[i], 0xA5, golden->output[i].bytes + IFD_TENSOR_PAD);
-    }
-    const struct ifd_binding binding = {.input = trial->input,
-                                        .output = (void *const *)trial->output,
-                                        .scratch = scratch,
-                                        .team = subject->team};
-    struct ifd_err err = {0};
-    EXPECT_CODE(subject->backend->run(partition, &binding, &err), IFD_OK, &err);
-    ifd_release_tensor(ifd_alloc_system(), scratch, info->scratch_bytes);
-    for (uint32_t i = 0; i < golden->output_count; i++) {
-        golden_compare(golden, i, trial->output[i]);
-        for (size_t k = 0; k < IFD_TENSOR_PAD; k++) {
-            EXPECT_INT(trial->output[i][golden->output[i].bytes + k], 0xA5);
-        }
+        one_node_add_output(node, &golden->output[i].desc);
     }
 }
 
@@ -147,28 +61,23 @@ static void widen(struct golden_case *golden, bool exact)
 static void run_case(struct golden_case *golden, void *context)
 {
     struct subject *subject = context;
-    static struct trial trial; /* large */
-    build(&trial, subject, golden);
-    if (subject->backend->cost(subject->device, &trial.node.view, NULL) > 0) {
-        widen(golden, subject->host.exact);
-        struct ifd_partition *partition = NULL;
-        struct ifd_partition_info info = {0};
+    static struct one_node node; /* large */
+    build(&node, subject, golden);
+    if (subject->backend->cost(subject->device, &node.node.view, NULL) > 0) {
         struct ifd_err err = {0};
-        const enum ifd_code code =
-            subject->backend->compile(subject->device, &trial.view, NULL, &partition, &info, &err);
+        widen(golden, subject->host.exact);
+        const enum ifd_code code = one_node_run(&node, subject->backend, subject->device,
+                                                subject->team, subject->host.exact, &err);
         if (code != IFD_OK) {
             (void)fprintf(stderr, "%s: %s\n", golden->name, err.text);
         }
         EXPECT_CODE(code, IFD_OK, &err);
-        if (code == IFD_OK) {
-            run(&trial, subject, golden, partition, &info);
-            subject->taken++;
+        for (uint32_t i = 0; code == IFD_OK && i < golden->output_count; i++) {
+            golden_compare(golden, i, node.output[i]);
         }
-        subject->backend->release(partition);
+        subject->taken += code == IFD_OK ? 1 : 0;
     }
-    for (uint32_t i = 0; i < golden->output_count; i++) {
-        ifd_release_tensor(ifd_alloc_system(), trial.output[i], golden->output[i].bytes);
-    }
+    one_node_finish(&node);
 }
 
 static const struct ifd_backend *backend_by_name(const char *name)
@@ -206,8 +115,13 @@ static size_t run_level(const struct ifd_backend *backend, bool exact, uint32_t 
 
 static void run_all(bool exact)
 {
-    static const uint32_t masks[] = {UINT32_MAX, IFD_CPU_AVX2 | IFD_CPU_AVX512 | IFD_CPU_NEON,
-                                     IFD_CPU_AVX2, 0};
+    static const uint32_t masks[] = {
+        UINT32_MAX,
+        ~(uint32_t)(IFD_CPU_AMX_INT8 | IFD_CPU_AMX_BF16 | IFD_CPU_I8MM | IFD_CPU_BF16),
+        IFD_CPU_AVX2 | IFD_CPU_AVX512 | IFD_CPU_NEON,
+        IFD_CPU_AVX2,
+        0,
+    };
     const struct ifd_backend *backend = backend_by_name(test_arg(0));
     size_t taken = 0;
     for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {

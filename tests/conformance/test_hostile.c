@@ -1,8 +1,14 @@
 /* Every operator against random nonsense, and against golden cases with random damage: a shape rule may refuse anything,
- * but what it accepts must be safe to compute. Worth most under AddressSanitizer: buffers end where their content ends. */
+ * but what it accepts must be safe to compute, by the reference kernel and by CpuAcc with every level of instructions, in
+ * memory that has to do with the tensors' size; and their integers must be equal. Worth most under AddressSanitizer:
+ * buffers end where their content ends. */
+#include "backends/builtin.h"
+#include "engine/base/cpu.h"
+#include "engine/base/quota.h"
 #include "engine/ir/attrs.h"
 #include "engine/ir/shape.h"
 #include "tests/conformance/golden.h"
+#include "tests/conformance/one_node.h"
 #include "tests/support/test.h"
 
 #include <math.h>
@@ -13,6 +19,10 @@
 #define MAX_BYTES    (1u << 16) /* larger tensors are inferred but not computed */
 #define ROUNDS       1500       /* per operator */
 #define DAMAGES      40         /* per golden case */
+
+#define LEVELS 5
+#define LIMIT_BYTES                                                                                \
+    ((size_t)64 << 20) /* of what a backend keeps of one node, and needs to make it */
 
 static struct test_random rng = {.state = 88172645463325252ull};
 
@@ -35,6 +45,7 @@ struct mess {
     void *data[MAX_OPERANDS];
     size_t bytes[MAX_OPERANDS];
     uint32_t input_count, output_count;
+    enum ifd_op op;
     _Alignas(16) char attrs[1024];
 };
 
@@ -43,7 +54,7 @@ static int64_t random_dim(void)
     static const int64_t odd[] = {0,         IFD_DIM_ANY,      INT64_MAX,       INT64_MIN,
                                   INT32_MAX, (int64_t)1 << 32, (int64_t)1 << 61};
     return chance(2) ? pick(odd, sizeof(odd) / sizeof(odd[0]))
-                     : test_random_int(&rng, chance(5) ? 0 : 1, 6);
+                     : test_random_int(&rng, chance(20) ? 0 : 1, 6);
 }
 
 static struct ifd_shape random_shape(void)
@@ -153,7 +164,7 @@ static void random_input(struct mess *mess, const struct ifd_op_def *def, uint32
     random_quant(desc, mess->scale[i], mess->zero_point[i]);
     mess->operand[i].desc = i > 0 && chance(10) ? NULL : desc;
     refill(mess, i);
-    if (mess->data[i] && mess->operand[i].desc && chance(decides_shape ? 97 : 20)) {
+    if (mess->data[i] && mess->operand[i].desc && chance(decides_shape ? 97 : i > 0 ? 60 : 20)) {
         mess->operand[i].data =
             (struct ifd_bytes){mess->data[i], chance(99) ? mess->bytes[i] : mess->bytes[i] / 2};
     }
@@ -235,6 +246,110 @@ static void random_outputs(struct mess *mess, const struct ifd_op_def *def)
     }
 }
 
+/* --- CpuAcc ------------------------------------------------------------------------------------------------------ */
+
+struct fast {
+    const struct ifd_backend *backend; /* NULL: not built in */
+    struct ifd_quota quota;
+    struct ifd_host host[LEVELS];
+    struct ifd_device *device[LEVELS];
+    struct ifd_team *team;
+    size_t taken;
+};
+
+static struct fast fast;
+
+static void open_fast(void)
+{
+    static const uint32_t masks[LEVELS] = {
+        UINT32_MAX,
+        ~(uint32_t)(IFD_CPU_AMX_INT8 | IFD_CPU_AMX_BF16 | IFD_CPU_I8MM | IFD_CPU_BF16),
+        IFD_CPU_AVX2 | IFD_CPU_AVX512 | IFD_CPU_NEON,
+        IFD_CPU_AVX2,
+        0,
+    };
+    uint32_t count = 0;
+    struct ifd_err err = {0};
+    const struct ifd_backend *const *backends = ifd_backends_builtin(&count);
+    ifd_quota_init(&fast.quota, ifd_alloc_system(), LIMIT_BYTES, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        fast.backend = strcmp(backends[i]->name, "CpuAcc") == 0 ? backends[i] : fast.backend;
+    }
+    for (size_t i = 0; fast.backend && i < LEVELS; i++) {
+        fast.host[i] = (struct ifd_host){
+            .bytes = sizeof(struct ifd_host), .alloc = &fast.quota.alloc, .exact = true};
+        ifd_cpu_detect(&fast.host[i].cpu);
+        fast.host[i].cpu.flags &= masks[i];
+        REQUIRE_OK(fast.backend->open(&fast.host[i], &fast.device[i], &err), &err);
+    }
+    REQUIRE_OK(ifd_team_create(2, ifd_alloc_system(), &fast.team, &err), &err);
+}
+
+static void close_fast(void)
+{
+    for (size_t i = 0; fast.backend && i < LEVELS; i++) {
+        fast.backend->close(fast.device[i]);
+    }
+    ifd_team_destroy(fast.team);
+}
+
+static bool is_integer(enum ifd_dtype dtype)
+{
+    return dtype != IFD_F32 && dtype != IFD_F64 && dtype != IFD_C64;
+}
+
+/* What becomes of those is nobody's promise. */
+static bool holds_nan(const struct mess *mess)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < mess->input_count; i++) {
+        const bool is_float = mess->operand[i].desc && mess->in[i].dtype == IFD_F32;
+        for (size_t k = 0; is_float && k < mess->bytes[i] / sizeof(float); k++) {
+            found |= isnan(((const float *)mess->data[i])[k]) != 0;
+        }
+    }
+    return found;
+}
+
+static void compute_fast(const struct mess *mess, void *const *want)
+{
+    static struct one_node node; /* large */
+    struct ifd_err err = {0};
+    void *padded[MAX_OPERANDS] = {NULL};
+    struct ifd_device *device = fast.device[test_random_int(&rng, 0, LEVELS - 1)];
+    one_node_init(&node, "hostile", mess->op, mess->attrs);
+    for (uint32_t i = 0; i < mess->input_count; i++) {
+        const bool is_absent = !mess->operand[i].desc;
+        if (!is_absent) {
+            padded[i] = ifd_acquire_tensor(ifd_alloc_system(), mess->bytes[i]);
+            REQUIRE(padded[i]);
+            memcpy(padded[i], mess->data[i], mess->bytes[i]);
+        }
+        one_node_add_input(&node, is_absent ? NULL : &mess->in[i], padded[i],
+                           mess->operand[i].data.data != NULL);
+    }
+    for (uint32_t i = 0; i < mess->output_count; i++) {
+        one_node_add_output(&node, &mess->out[i]);
+    }
+    if (fast.backend->cost(device, &node.node.view, NULL) > 0) {
+        EXPECT_CODE(one_node_run(&node, fast.backend, device, fast.team, true, &err), IFD_OK, &err);
+        fast.taken++;
+        for (uint32_t i = 0; i < mess->output_count; i++) {
+            if (is_integer(mess->out[i].dtype) && !holds_nan(mess)) {
+                EXPECT_BYTES(node.output[i], want[i], node.output_bytes[i]);
+            }
+        }
+    }
+    one_node_finish(&node);
+    for (uint32_t i = 0; i < mess->input_count; i++) {
+        if (padded[i]) {
+            ifd_release_tensor(ifd_alloc_system(), padded[i], mess->bytes[i]);
+        }
+    }
+}
+
+/* --- judging ----------------------------------------------------------------------------------------------------- */
+
 /** Computes what was accepted, into buffers of exactly the inferred size. */
 static void compute(const struct mess *mess, const struct ifd_op_def *def,
                     const struct ifd_infer *in)
@@ -280,6 +395,9 @@ static void compute(const struct mess *mess, const struct ifd_op_def *def,
                                       .scratch = scratch};
     const enum ifd_code code = def->ref(&call, &err);
     EXPECT(code == IFD_OK || code == IFD_INVALID);
+    if (fast.backend && code == IFD_OK) {
+        compute_fast(mess, output);
+    }
     ifd_release_tensor(ifd_alloc_system(), scratch, scratch_bytes);
     for (uint32_t i = 0; i < mess->output_count; i++) {
         ifd_release(ifd_alloc_system(), output[i], out_bytes[i] > 0 ? out_bytes[i] : 1);
@@ -307,12 +425,14 @@ static bool judge(struct mess *mess, const struct ifd_op_def *def)
 
 static void random_calls_are_safe_if_accepted(void)
 {
-    struct mess mess;
+    static struct mess mess; /* large */
+    open_fast();
     for (int op = 0; op < IFD_OP_COUNT; op++) {
         const struct ifd_op_def *def = ifd_op_def((enum ifd_op)op);
         const uint32_t most = def->max_inputs < 6 ? def->max_inputs : 6;
         for (int round = 0; round < ROUNDS; round++) {
             memset(&mess, 0, sizeof(mess));
+            mess.op = (enum ifd_op)op;
             mess.input_count =
                 (uint32_t)test_random_int(&rng, chance(2) ? 0 : def->min_inputs, most);
             for (uint32_t i = 0; i < mess.input_count; i++) {
@@ -323,6 +443,7 @@ static void random_calls_are_safe_if_accepted(void)
             (void)judge(&mess, def);
         }
     }
+    close_fast();
 }
 
 /* --- golden cases with damage ------------------------------------------------------------------------------------ */
@@ -330,6 +451,7 @@ static void random_calls_are_safe_if_accepted(void)
 static void copy_golden(struct mess *mess, const struct golden_case *golden)
 {
     memset(mess, 0, sizeof(*mess));
+    mess->op = golden->op;
     mess->input_count = golden->input_count;
     mess->output_count = golden->output_count;
     memcpy(mess->attrs, golden->attrs, ifd_op_def(golden->op)->attrs_bytes);
@@ -433,8 +555,10 @@ static void damaged_golden_calls_are_safe_if_accepted(void)
     if (!path) {
         test_skip("needs a file of golden cases");
     }
+    open_fast();
     EXPECT(golden_for_each(path, damage_case, &accepted) > 0);
     EXPECT(accepted > 0);
+    close_fast();
 }
 
 int main(int argc, char **argv)

@@ -188,7 +188,7 @@ INLINE vi vi_max(vi a, vi b)
 }
 INLINE vi vf_trunc(vf a)
 {
-    return (int32_t)a;
+    return a == a ? (int32_t)a : INT32_MIN; /* of what is no number: as x86 has it */
 }
 INLINE vi vi_load_q8(const ifd_q8 *p)
 {

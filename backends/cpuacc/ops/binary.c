@@ -87,9 +87,6 @@ static void make_blocks(const struct ifd_shape *a, const struct ifd_shape *b,
         ret->dim[0] = 1;
         ret->rank++;
     }
-    if (ret->dim[ret->rank - 1] == 0 || y->rank == 0) {
-        ret->dim[ret->rank - 1] = y->rank == 0 ? 1 : 0;
-    }
 }
 
 /* ---- running ---- */
@@ -167,9 +164,9 @@ static void run_binary(const struct ifd_acc_step *step, const struct ifd_acc_fra
                                      ifd_acc_out(step, frame)};
     const size_t rows = b->dim[outer], n = b->dim[outer + 1];
     const struct ifd_acc_range r =
-        rows > 1 ? ifd_acc_share(frame, rows, 1) : (struct ifd_acc_range){0, 1};
+        rows == 1 ? (struct ifd_acc_range){0, 1} : ifd_acc_share(frame, rows, 1);
     const struct ifd_acc_range c =
-        rows > 1 ? (struct ifd_acc_range){0, n} : ifd_acc_share(frame, n, 64);
+        rows == 1 ? ifd_acc_share(frame, n, 64) : (struct ifd_acc_range){0, n};
     size_t parts = 1;
     for (uint32_t d = 0; d < outer; d++) {
         parts *= b->dim[d];

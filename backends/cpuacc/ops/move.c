@@ -363,7 +363,7 @@ static enum ifd_code pad_lower(struct ifd_acc_lowering *lowering,
     } else if (attrs->has_value) {
         copy.fill[0] = (uint8_t)((uint8_t)(int32_t)value ^ ifd_acc_flip(in->dtype));
     } else {
-        copy.fill[0] = (uint8_t)ifd_acc_zero(in);
+        copy.fill[0] = (uint8_t)ifd_acc_zero(out);
     }
     return ifd_acc_add_copy(lowering, &copy, node->input_value[0], node->output_value[0], "pad",
                             err);

@@ -149,7 +149,7 @@ static enum ifd_code space_lower(struct ifd_acc_lowering *lowering,
     }
     struct ifd_acc_copy edge = edge_copy(wide, &whole, attrs, to_deep);
     edge.out_bytes = bytes_of(to_deep ? &whole : wide);
-    edge.fill[0] = ifd_acc_is_q8(in->dtype) ? (uint8_t)ifd_acc_zero(in) : 0;
+    edge.fill[0] = ifd_acc_is_q8(out->dtype) ? (uint8_t)ifd_acc_zero(out) : 0;
     uint32_t between = 0;
     enum ifd_code code = ifd_acc_add_value(lowering, bytes_of(&whole), &between, err);
     if (code == IFD_OK) {

@@ -25,6 +25,18 @@ static void run_pool(const struct ifd_acc_step *step, const struct ifd_acc_frame
     }
 }
 
+/* Averages are sums of so many bytes at most, which stay below 2^31. */
+#define WINDOW_MAX 8000000
+
+static bool sums_fit(const struct ifd_node_view *node)
+{
+    const struct ifd_pool2d_attrs *attrs = node->attrs;
+    const int64_t *in = node->input[0].desc->shape.dim;
+    const int64_t height = attrs->filter_h < in[1] ? attrs->filter_h : in[1];
+    const int64_t width = attrs->filter_w < in[2] ? attrs->filter_w : in[2];
+    return node->op == IFD_OP_MAX_POOL2D || height * width <= WINDOW_MAX;
+}
+
 static bool pool_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     const struct ifd_pool2d_attrs *attrs = node->attrs;
@@ -33,12 +45,12 @@ static bool pool_takes(const struct ifd_node_view *node, struct ifd_err *reason)
     bool fits = (in->dtype == IFD_F32 || ifd_acc_is_q8(in->dtype)) && out->dtype == in->dtype &&
                 ifd_acc_clamp_f32(attrs->activation, &min, &max);
     if (fits && ifd_acc_is_q8(in->dtype)) {
-        fits = in->quant.scale[0] == out->quant.scale[0] &&
+        fits = sums_fit(node) && in->quant.scale[0] == out->quant.scale[0] &&
                in->quant.zero_point[0] == out->quant.zero_point[0];
     }
     if (!fits) {
         ifd_fail(reason, IFD_UNSUPPORTED,
-                 "type %s, an activation that is no clamp, or another output scale",
+                 "type %s, an activation that is no clamp, another output scale or a huge window",
                  ifd_dtype_name(in->dtype));
     }
     return fits;

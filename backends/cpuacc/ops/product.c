@@ -40,9 +40,8 @@ bool ifd_acc_clamp_q8(int32_t activation, const struct ifd_desc *output, int32_t
     return is_clamp;
 }
 
-/* Sums up to here are safe whatever the weights are; longer ones are counted. */
-#define SAFE_SUM_LENGTH 16000
-#define SUM_MAX         ((int64_t)1 << 29)
+/* What the kernels allow a sum, bias included (kernels.h); shifts to the left leave it less. */
+#define SUM_MAX ((int64_t)1 << 29)
 
 /* Sum of |weight - zero|. A whole number of weights at a time, so that compilers make vectors of them. */
 #define SPREAD_COUNT ((size_t)64)
@@ -65,29 +64,12 @@ static int64_t spread(const uint8_t *w, size_t count, uint8_t flip, int32_t zero
     return sum;
 }
 
-/* Do the kernels' sums stay below 2^29 in every channel? */
-static bool sums_fit(const struct ifd_node_view *node)
-{
-    const struct ifd_desc *weights = node->input[1].desc;
-    const struct ifd_bytes data = node->input[1].data;
-    if (node->op == IFD_OP_DEPTHWISE_CONV2D) { /* height × width of the window */
-        return weights->shape.dim[1] * weights->shape.dim[2] <= SAFE_SUM_LENGTH;
-    }
-    const size_t channels = (size_t)weights->shape.dim[0],
-                 length = data.size / (channels ? channels : 1);
-    const uint8_t flip = weights->dtype == IFD_U8 ? 0x80 : 0;
-    const int32_t zero = weights->quant.zero_point[0] - flip;
-    for (size_t c = 0; length > SAFE_SUM_LENGTH && c < channels; c++) {
-        if (spread(data.data + c * length, length, flip, zero) * 255 >= SUM_MAX) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* As the reference kernels take them: u8 layers but fully connected ones multiply in single precision. */
 static struct ifd_acc_scales read_scales(const struct ifd_node_view *node, enum ifd_round round)
 {
+    if (node->input[0].desc->dtype == IFD_F32) {
+        return (struct ifd_acc_scales){.weights = &node->input[1].desc->quant};
+    }
     return (struct ifd_acc_scales){
         .in = node->input[0].desc->quant.scale[0],
         .out = (double)node->output[0].quant.scale[0],
@@ -104,6 +86,44 @@ static double factor(const struct ifd_acc_scales *scales, size_t channel)
         return (double)(scales->in * weight) / scales->out;
     }
     return (double)scales->in * (double)weight / scales->out;
+}
+
+/* Of one channel. Where sums are made floats nothing is shifted, and the bias is another number. */
+static int64_t largest_sum(const struct ifd_node_view *node, const struct ifd_acc_scales *scales,
+                           size_t channel)
+{
+    const bool has_bias = node->input_count > 2 && node->input[2].data.data;
+    const double real = node->output[0].dtype == IFD_F32 ? 0 : factor(scales, channel);
+    int64_t limit = SUM_MAX;
+    for (double least = 1; least <= real; least *= 2) {
+        limit /= 2;
+    }
+    int32_t bias = 0;
+    if (has_bias && node->input[2].desc->dtype == IFD_S32) {
+        memcpy(&bias, node->input[2].data.data + channel * sizeof(bias), sizeof(bias));
+    }
+    return limit - (bias < 0 ? -(int64_t)bias : bias);
+}
+
+/* Do the kernels' sums stay small enough in every channel? Weights are counted only where it depends on them. */
+static bool sums_fit(const struct ifd_node_view *node, const struct ifd_acc_scales *scales)
+{
+    const struct ifd_desc *weights = node->input[1].desc;
+    const struct ifd_bytes data = node->input[1].data;
+    const bool is_depthwise = node->op == IFD_OP_DEPTHWISE_CONV2D;
+    const size_t channels = (size_t)weights->shape.dim[is_depthwise ? 3 : 0],
+                 length = data.size / (channels ? channels : 1);
+    const uint8_t flip = weights->dtype == IFD_U8 ? 0x80 : 0;
+    const int32_t zero = weights->quant.zero_point[0] - flip;
+    const int64_t most = (int64_t)length * (zero < 0 ? 127 - zero : zero + 128);
+    for (size_t c = 0; c < channels; c++) {
+        const int64_t limit = largest_sum(node, scales, c);
+        if (most * 255 >= limit &&
+            (is_depthwise || spread(data.data + c * length, length, flip, zero) * 255 >= limit)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool is_dynamic(const struct ifd_node_view *node)
@@ -131,27 +151,16 @@ bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
                  "weights that are computed, or an activation that is no clamp");
         return false;
     }
-    if (is_dynamic(node) && !sums_fit(node)) {
+    const struct ifd_acc_scales scales = read_scales(node, IFD_ROUND_DOUBLE);
+    for (uint32_t i = 0; ifd_acc_is_q8(dtype) && i < scales.weights->count; i++) {
+        if (!(factor(&scales, i) < FACTOR_MAX)) {
+            ifd_fail(reason, IFD_UNSUPPORTED, "scales of channel %u", i);
+            return false;
+        }
+    }
+    if (weights != IFD_F32 && !sums_fit(node, &scales)) {
         ifd_fail(reason, IFD_UNSUPPORTED, "sums beyond 29 bits");
         return false;
-    }
-    if (ifd_acc_is_q8(dtype)) {
-        const struct ifd_acc_scales scales = read_scales(node, IFD_ROUND_DOUBLE);
-        for (uint32_t i = 0; i < scales.weights->count; i++) {
-            if (!(factor(&scales, i) < FACTOR_MAX)) {
-                ifd_fail(reason, IFD_UNSUPPORTED, "scales of channel %u", i);
-                return false;
-            }
-        }
-        if (!sums_fit(node)) {
-            ifd_fail(reason, IFD_UNSUPPORTED, "sums beyond 29 bits");
-            return false;
-        }
-        if (has_bias && node->input[2].desc->dtype != IFD_S32) {
-            ifd_fail(reason, IFD_UNSUPPORTED, "bias of type %s",
-                     ifd_dtype_name(node->input[2].desc->dtype));
-            return false;
-        }
     }
     return true;
 }

@@ -117,13 +117,13 @@ struct reduce_params {
     int shift;
 };
 
-/* Splits the shape at the reduced dimensions, which must be neighbours. */
+/* Splits the shape at the reduced dimensions, which must be neighbours. A scalar has none, whatever the axes say. */
 static bool split_shape(const struct ifd_node_view *node, struct reduce_params *ret)
 {
     const struct ifd_reduce_attrs *attrs = node->attrs;
     const struct ifd_shape *shape = &node->input[0].desc->shape;
     bool is_reduced[IFD_MAX_RANK] = {false};
-    for (uint32_t i = 0; i < attrs->axes.count; i++) {
+    for (uint32_t i = 0; shape->rank > 0 && i < attrs->axes.count; i++) {
         const int64_t axis = attrs->axes.value[i];
         is_reduced[axis < 0 ? axis + (int64_t)shape->rank : axis] = true;
     }

@@ -117,20 +117,25 @@ static void run_nearest(const struct ifd_acc_step *step, const struct ifd_acc_fr
 
 /* ---- compiling ---- */
 
+/* Offsets within a line have 32 bits. */
+static bool nearest_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const struct ifd_shape *in = &node->input[0].desc->shape;
+    const bool fits = in->dim[3] <= UINT32_MAX && in->dim[2] <= UINT32_MAX / (in->dim[3] + 1);
+    if (!fits) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "lines of %lld pixels", (long long)in->dim[2]);
+    }
+    return fits;
+}
+
 static bool bilinear_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     const struct ifd_desc *in = node->input[0].desc;
     if (in->dtype != IFD_F32) {
         ifd_fail(reason, IFD_UNSUPPORTED, "type %s", ifd_dtype_name(in->dtype));
+        return false;
     }
-    return in->dtype == IFD_F32;
-}
-
-static bool nearest_takes(const struct ifd_node_view *node, struct ifd_err *reason)
-{
-    (void)node;
-    (void)reason;
-    return true;
+    return nearest_takes(node, reason);
 }
 
 static enum ifd_code resize_lower(struct ifd_acc_lowering *lowering,
@@ -152,7 +157,7 @@ static enum ifd_code resize_lower(struct ifd_acc_lowering *lowering,
         .channels = (size_t)out[3],
         .element = ifd_dtype_bytes(in->dtype),
     };
-    if (p->in_w * p->channels > UINT32_MAX || !make_taps(lowering, node->view.attrs, bilinear, p)) {
+    if (!make_taps(lowering, node->view.attrs, bilinear, p)) {
         return ifd_fail(err, IFD_NOMEM, "no memory for %zu columns", p->out_w);
     }
     struct ifd_acc_step *step = NULL;

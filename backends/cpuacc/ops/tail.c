@@ -272,11 +272,11 @@ static void run_alone(const struct ifd_acc_step *step, const struct ifd_acc_fram
     }
 }
 
-/* Rows matter to operands that repeat with each; else every element is one. */
+/* Rows matter to operands that repeat with each; else, and where there is nothing, every element is one. */
 static void choose_rows(struct tail_params *p, size_t bytes, size_t row)
 {
     p->width = 1;
-    for (uint32_t i = 0; i < p->tail.count; i++) {
+    for (uint32_t i = 0; i < p->tail.count && bytes > 0; i++) {
         p->width = p->tail.op[i].kind == IFD_ACC_OPERAND_ROW ? row : p->width;
     }
     p->rows = bytes / (p->width * p->element);

@@ -199,9 +199,16 @@ static void make_product(const struct ifd_node_view *node, struct as_product *re
 static bool tconv_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     const struct ifd_transpose_conv2d_attrs *attrs = node->attrs;
+    const struct ifd_shape *filter = &node->input[1].desc->shape;
     struct as_product product;
     if (attrs->window.dilation_h != 1 || attrs->window.dilation_w != 1) {
         ifd_fail(reason, IFD_UNSUPPORTED, "dilation");
+        return false;
+    }
+    /* every phase of a stride has weights of its own, most of which would be nothing */
+    if (attrs->window.stride_h > 4 * filter->dim[1] ||
+        attrs->window.stride_w > 4 * filter->dim[2]) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "strides far beyond the window");
         return false;
     }
     make_product(node, &product);

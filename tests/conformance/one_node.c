@@ -1,0 +1,101 @@
+#include "tests/conformance/one_node.h"
+
+#include "engine/ir/shape.h"
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#define GUARD 0xA5
+
+void one_node_init(struct one_node *node, const char *name, enum ifd_op op, const void *attrs)
+{
+    *node = (struct one_node){.view = {.node_count = 1}};
+    node->node.view = (struct ifd_node_view){
+        .name = name, .op = op, .attrs = attrs, .input = node->operand, .output = node->out_desc};
+    node->node.input_value = node->input_value;
+    node->node.output_value = node->output_value;
+    node->view.node = &node->node;
+    node->view.value = node->value;
+}
+
+void one_node_add_input(struct one_node *node, const struct ifd_desc *desc, const void *data,
+                        bool is_constant)
+{
+    const uint32_t i = node->node.view.input_count++;
+    REQUIRE(i < ONE_NODE_OPERANDS);
+    node->input_value[i] = IFD_NO_VALUE;
+    if (!desc) {
+        return;
+    }
+    struct ifd_partition_value *value = &node->value[node->view.value_count];
+    *value = (struct ifd_partition_value){.desc = *desc, .role = IFD_VALUE_INPUT};
+    node->operand[i].desc = &value->desc;
+    if (is_constant) {
+        size_t bytes = 0;
+        REQUIRE(ifd_desc_bytes(desc, &bytes));
+        value->role = IFD_VALUE_CONSTANT;
+        value->data = (struct ifd_bytes){data, bytes};
+        node->operand[i].data = value->data;
+    } else {
+        value->slot = node->view.input_count++;
+        node->input[value->slot] = data;
+    }
+    node->input_value[i] = node->view.value_count++;
+}
+
+void one_node_add_output(struct one_node *node, const struct ifd_desc *desc)
+{
+    const uint32_t i = node->node.view.output_count++;
+    REQUIRE(i < ONE_NODE_OPERANDS && ifd_desc_bytes(desc, &node->output_bytes[i]));
+    node->out_desc[i] = *desc;
+    node->value[node->view.value_count] = (struct ifd_partition_value){
+        .desc = *desc, .role = IFD_VALUE_OUTPUT, .slot = node->view.output_count++};
+    node->output[i] = ifd_acquire_tensor(ifd_alloc_system(), node->output_bytes[i]);
+    REQUIRE(node->output[i]);
+    node->output_value[i] = node->view.value_count++;
+}
+
+static void run(struct one_node *node, const struct ifd_backend *backend,
+                const struct ifd_team *team, struct ifd_partition *partition, size_t scratch_bytes)
+{
+    struct ifd_err err = {0};
+    void *scratch = ifd_acquire_tensor(ifd_alloc_system(), scratch_bytes);
+    REQUIRE(scratch);
+    for (uint32_t i = 0; i < node->view.output_count; i++) {
+        memset(node->output[i], GUARD, node->output_bytes[i] + IFD_TENSOR_PAD);
+    }
+    const struct ifd_binding binding = {.input = node->input,
+                                        .output = (void *const *)node->output,
+                                        .scratch = scratch,
+                                        .team = team};
+    EXPECT_CODE(backend->run(partition, &binding, &err), IFD_OK, &err);
+    ifd_release_tensor(ifd_alloc_system(), scratch, scratch_bytes);
+    for (uint32_t i = 0; i < node->view.output_count; i++) {
+        for (size_t k = 0; k < IFD_TENSOR_PAD; k++) {
+            EXPECT_INT(node->output[i][node->output_bytes[i] + k], GUARD);
+        }
+    }
+}
+
+enum ifd_code one_node_run(struct one_node *node, const struct ifd_backend *backend,
+                           struct ifd_device *device, const struct ifd_team *team, bool exact,
+                           struct ifd_err *err)
+{
+    struct ifd_partition *partition = NULL;
+    struct ifd_partition_info info = {0};
+    node->view.max_threads = team->count;
+    node->view.exact = exact;
+    const enum ifd_code code = backend->compile(device, &node->view, NULL, &partition, &info, err);
+    if (code == IFD_OK) {
+        run(node, backend, team, partition, info.scratch_bytes);
+    }
+    backend->release(partition);
+    return code;
+}
+
+void one_node_finish(struct one_node *node)
+{
+    for (uint32_t i = 0; i < node->view.output_count; i++) {
+        ifd_release_tensor(ifd_alloc_system(), node->output[i], node->output_bytes[i]);
+    }
+}
