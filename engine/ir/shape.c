@@ -43,6 +43,16 @@ bool ifd_desc_bytes(const struct ifd_desc *desc, size_t *ret_bytes)
     return true;
 }
 
+bool ifd_desc_fits(const struct ifd_desc *desc, size_t limit_bytes)
+{
+    struct ifd_desc full = *desc;
+    size_t bytes = 0;
+    for (uint32_t d = 0; d < desc->shape.rank && d < IFD_MAX_RANK; d++) {
+        full.shape.dim[d] += full.shape.dim[d] == 0;
+    }
+    return ifd_desc_bytes(&full, &bytes) && bytes <= limit_bytes;
+}
+
 bool ifd_quant_same(const struct ifd_quant *a, const struct ifd_quant *b)
 {
     if (a->count != b->count || (a->count > 1 && a->axis != b->axis)) {

@@ -11,6 +11,9 @@ bool ifd_shape_elements(const struct ifd_shape *shape, size_t *ret_count) IFD_NO
 /** Bytes of a tensor, checked likewise. */
 bool ifd_desc_bytes(const struct ifd_desc *desc, size_t *ret_bytes) IFD_NODISCARD;
 
+/** Has the tensor at most so many bytes, dimensions of 0 counted as 1? Walks over an empty tensor take time as well. */
+bool ifd_desc_fits(const struct ifd_desc *desc, size_t limit_bytes) IFD_NODISCARD;
+
 /** Same number of scales with the same values along the same axis, or none at all. */
 bool ifd_quant_same(const struct ifd_quant *a, const struct ifd_quant *b);
 /** Same type, shape and quantization. */

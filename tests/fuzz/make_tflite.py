@@ -455,6 +455,8 @@ for name, (builtin, options) in {"add": ("ADD", "Add"), "sub": ("SUB", "Sub"), "
 GOOD["add_s16"] = lambda: binary("ADD", "Add", {"pot_scale_int16": False}, "INT16", quant(0.5, 0))
 GOOD["mean"] = lambda: with_ints("MEAN", [1, 2], options=("Reducer", {"keep_dims": True}), out=[1, 1, 1, 2])
 GOOD["sum"] = lambda: with_ints("SUM", [-1], options=("Reducer", {}), out=[1, 4, 4])
+GOOD["mean_of_scalar"] = lambda: with_ints("MEAN", [-2], options=("Reducer", {}), shape=[], out=[])
+
 GOOD["reduce_max"] = lambda: with_ints("REDUCE_MAX", [0, 1], options=("Reducer", {}), out=[4, 2])
 GOOD["transpose"] = lambda: with_ints("TRANSPOSE", [0, 3, 1, 2], out=[1, 2, 4, 4])
 GOOD["pad"] = lambda: with_ints("PAD", [0, 0, 1, 1, 2, 2, 0, 0], out=[1, 6, 8, 2])
@@ -744,6 +746,11 @@ def shape_overflow(m):
 @bad("add")
 def input_too_large(m):
     tensors(m)[0]["shape"] = [65536, 65536]
+
+
+@bad("add")
+def input_empty_and_too_large(m):
+    tensors(m)[0]["shape"] = [65536, 0, 65536]
 
 
 @bad("add")

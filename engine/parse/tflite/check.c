@@ -200,9 +200,10 @@ static enum ifd_code check_constant(const struct check *c, uint32_t index, struc
                         "tensor %u " NAME_FORMAT ": %zu bytes of content for %s %s", index, t->name,
                         content.size, ifd_dtype_name(desc.dtype), ifd_shape_text(&desc.shape).s);
     }
-    if (bytes > c->limits->tensor_bytes) {
-        return ifd_fail(c->err, IFD_TOO_LARGE, "tensor %u " NAME_FORMAT ": %zu bytes, limit %zu",
-                        index, t->name, bytes, c->limits->tensor_bytes);
+    if (!ifd_desc_fits(&desc, c->limits->tensor_bytes)) {
+        return ifd_fail(c->err, IFD_TOO_LARGE, "tensor %u " NAME_FORMAT ": %s %s, limit %zu bytes",
+                        index, t->name, ifd_dtype_name(desc.dtype), ifd_shape_text(&desc.shape).s,
+                        c->limits->tensor_bytes);
     }
     for (size_t i = 0; desc.dtype == IFD_BOOL && i < bytes; i++) {
         if (content.data[i] > 1) {

@@ -194,8 +194,7 @@ static enum ifd_code value_of(struct build *b, int32_t tensor, uint32_t *ret)
 static enum ifd_code check_tensor_bytes(const struct build *b, uint32_t value)
 {
     const struct ifd_value *v = &b->graph->value[value];
-    size_t bytes = 0;
-    if (!ifd_desc_bytes(&v->desc, &bytes) || bytes > b->limits->tensor_bytes) {
+    if (!ifd_desc_fits(&v->desc, b->limits->tensor_bytes)) {
         return ifd_fail(b->err, IFD_TOO_LARGE,
                         "tensor " NAME_FORMAT " of %s %s has more than %zu bytes", v->name,
                         ifd_dtype_name(v->desc.dtype), ifd_shape_text(&v->desc.shape).s,

@@ -57,6 +57,14 @@ static void bytes_are_elements_times_size(void)
     EXPECT_INT(bytes, 30);
 }
 
+static void an_empty_tensor_fits_where_its_other_dimensions_do(void)
+{
+    const struct ifd_desc desc = {.dtype = IFD_S16, .shape = SHAPE(3, 2, 0, 5)};
+    EXPECT(ifd_desc_fits(&desc, 20));
+    EXPECT(!ifd_desc_fits(&desc, 19));
+    EXPECT(!ifd_desc_fits(&(struct ifd_desc){.dtype = IFD_S16, .shape = SHAPE(1, -1)}, SIZE_MAX));
+}
+
 static void bytes_refuse_overflow_and_unknown_types(void)
 {
     struct ifd_desc desc = {.dtype = IFD_F64, .shape = SHAPE(1, INT64_MAX / 4)};
@@ -150,6 +158,7 @@ int main(int argc, char **argv)
         T(elements_refuse_unknown_dims),
         T(elements_refuse_overflow_even_beside_a_zero),
         T(bytes_are_elements_times_size),
+        T(an_empty_tensor_fits_where_its_other_dimensions_do),
         T(bytes_refuse_overflow_and_unknown_types),
         T(equal_compares_rank_and_dims),
         T(strides_are_row_major),

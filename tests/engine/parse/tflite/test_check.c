@@ -49,6 +49,8 @@ static const struct expectation {
     {"input_count", IFD_CORRUPT, "3 inputs, expected 2 to 2"},
     {"input_index", IFD_CORRUPT, "node 0 (ADD): input 1 is tensor 99 of 3"},
     {"input_index_negative", IFD_CORRUPT, "node 0 (ADD): input 1 is tensor -2 of 3"},
+    {"input_empty_and_too_large", IFD_TOO_LARGE,
+     "tensor \"a\" of f32 [65536,0,65536] has more than 2147483647 bytes"},
     {"input_too_large", IFD_TOO_LARGE,
      "tensor \"a\" of f32 [65536,65536] has more than 2147483647 bytes"},
     {"metadata_buffer", IFD_CORRUPT, "metadata \"TFLITE_METADATA\": buffer 42 of 1"},

@@ -312,7 +312,7 @@ static void limits_are_named_when_they_are_exceeded(void)
     expect_limit(&limits, "relu", "tensor \"x\" of f32 [1,4,4,2] has more than 127 bytes");
     limits = parse_limits;
     limits.tensor_bytes = 107;
-    expect_limit(&limits, "conv_u8", "tensor 1 \"w\": 108 bytes, limit 107");
+    expect_limit(&limits, "conv_u8", "tensor 1 \"w\": u8 [4,3,3,3], limit 107 bytes");
 }
 
 static enum ifd_code parse_with(const struct ifd_alloc *alloc, struct ifd_bytes file,
