@@ -1,5 +1,8 @@
 /* Any bytes as a TFLite model: refused, or loaded and run without a fault, on whatever the engine prefers (CpuAcc) and on
- * CpuRef. "Accepted means safe to run" is the promise; the sanitizers are the judge. Small limits keep one round short. */
+ * CpuRef. "Accepted means safe to run" is the promise; the sanitizers are the judge. Small limits keep one round short.
+ *
+ * The file's bytes choose how it is run (struct way), so that one file always meets the same kernels: which instructions
+ * the CPU is said to have, exact or fast rounding, the precision of products, threads, the size of a batch. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +15,14 @@
 #define ARENA_BYTES ((size_t)4 << 20)
 #define NODES       64
 #define OPERANDS    64
+#define MAX_BATCH   3
+
+struct way {
+    uint32_t cpu_mask; /* 0: none at all */
+    bool exact, fast;
+    enum ifd_precision precision;
+    uint32_t threads, batch;
+};
 
 static void expect(bool ok)
 {
@@ -20,17 +31,44 @@ static void expect(bool ok)
     }
 }
 
-/* Inputs of zeros and of ones in turn; outputs in the instance's memory. */
-static void run_once(struct ifd_instance *instance, const struct ifd_model_info *info)
+static struct way choose_way(struct ifd_bytes file)
 {
-    static _Alignas(IFD_TENSOR_ALIGN) uint8_t memory[2][TENSOR_BYTES + IFD_TENSOR_PAD];
+    static const uint32_t masks[] = {
+        UINT32_MAX,
+        UINT32_MAX & ~(uint32_t)(IFD_CPU_AMX_INT8 | IFD_CPU_AMX_BF16 | IFD_CPU_I8MM),
+        IFD_CPU_AVX2 | IFD_CPU_AVX512 | IFD_CPU_NEON,
+        IFD_CPU_AVX2 | IFD_CPU_NEON,
+        0,
+    };
+    const uint8_t *bytes = file.data;
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < file.size; i++) {
+        hash = (hash ^ bytes[i]) * 16777619u;
+    }
+    hash ^= hash >> 15;
+    return (struct way){
+        .cpu_mask = masks[hash % (sizeof(masks) / sizeof(masks[0]))],
+        .exact = hash >> 8 & 1,
+        .fast = (hash >> 8 & 3) == 2,
+        .precision = hash >> 8 & 1 ? IFD_PRECISION_F32 : (enum ifd_precision)((hash >> 10) % 3),
+        .threads = 1 + (hash >> 12 & 1),
+        .batch = 1 + (hash >> 13) % MAX_BATCH,
+    };
+}
+
+/* Inputs of zeros and of ones in turn; outputs in the instance's memory. */
+static void run_once(struct ifd_instance *instance, const struct ifd_model_info *info,
+                     int64_t batch)
+{
+    static _Alignas(IFD_TENSOR_ALIGN) uint8_t memory[2][MAX_BATCH * TENSOR_BYTES + IFD_TENSOR_PAD];
     struct ifd_tensor input[OPERANDS] = {0};
     struct ifd_tensor output[OPERANDS] = {0};
     struct ifd_err err = {0};
     if (info->input_count > OPERANDS || info->output_count > OPERANDS) {
         return;
     }
-    memset(memory[1], 1, TENSOR_BYTES);
+    memset(memory[1], 1, MAX_BATCH * TENSOR_BYTES);
+    batch = info->batch_is_free ? batch : 1;
     for (uint32_t i = 0; i < info->input_count; i++) {
         const struct ifd_desc *desc = &info->input[i].desc;
         size_t bytes = ifd_dtype_bytes(desc->dtype);
@@ -41,10 +79,13 @@ static void run_once(struct ifd_instance *instance, const struct ifd_model_info 
         input[i] = (struct ifd_tensor){.dtype = desc->dtype,
                                        .shape = desc->shape,
                                        .data = memory[i % 2],
-                                       .bytes = bytes,
+                                       .bytes = bytes * (size_t)batch,
                                        .capacity = sizeof(memory[0])};
+        if (info->batch_is_free) {
+            input[i].shape.dim[0] = batch;
+        }
     }
-    const struct ifd_io io = {.input = input, .output = output, .batch = 1};
+    const struct ifd_io io = {.input = input, .output = output, .batch = batch};
     enum ifd_code code = ifd_instance_run(instance, &io, 1, &err);
     expect(code == IFD_OK ||
            (code != IFD_INTERNAL && err.text[0] != '\0')); /* INVALID: an index out of range */
@@ -82,10 +123,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 #endif
 
 /* backend: NULL for the engine's own order. */
-static void load_and_run(struct ifd_engine *engine, struct ifd_bytes file, const char *backend)
+static void load_and_run(struct ifd_engine *engine, struct ifd_bytes file, const struct way *way,
+                         const char *backend)
 {
     const struct ifd_model_options options = {.backends = backend ? &backend : NULL,
                                               .backend_count = backend ? 1 : 0,
+                                              .max_threads = way->threads,
+                                              .precision = way->precision,
                                               .limits = {.nodes = NODES,
                                                          .node_inputs = OPERANDS,
                                                          .tensor_bytes = TENSOR_BYTES,
@@ -96,10 +140,11 @@ static void load_and_run(struct ifd_engine *engine, struct ifd_bytes file, const
     enum ifd_code code = ifd_model_load(engine, file, &options, &model, &err);
     expect(code == IFD_OK || (code != IFD_INTERNAL && code != IFD_INVALID && err.text[0] != '\0'));
     if (code == IFD_OK) {
-        const struct ifd_instance_options instance_options = {.threads = 1};
+        const struct ifd_instance_options instance_options = {.threads = way->threads,
+                                                              .max_batch = way->batch};
         code = ifd_instance_create(model, &instance_options, &instance, &err);
         if (code == IFD_OK) {
-            run_once(instance, ifd_model_info(model));
+            run_once(instance, ifd_model_info(model), way->batch);
         }
         ifd_instance_destroy(instance);
         ifd_model_destroy(model);
@@ -108,14 +153,19 @@ static void load_and_run(struct ifd_engine *engine, struct ifd_bytes file, const
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct ifd_engine_options options = {.alloc = ifd_alloc_system()};
+    const struct ifd_bytes file = {.data = data, .size = size};
+    const struct way way = choose_way(file);
+    struct ifd_engine_options options = {.alloc = ifd_alloc_system(),
+                                         .cpu_mask = way.cpu_mask,
+                                         .no_cpu_features = way.cpu_mask == 0,
+                                         .exact = way.exact,
+                                         .fast = way.fast};
     struct ifd_engine *engine = NULL;
     struct ifd_err err = {0};
-    const struct ifd_bytes file = {.data = data, .size = size};
     options.backends = ifd_backends_builtin(&options.backend_count);
     expect(ifd_engine_create(&options, &engine, &err) == IFD_OK);
-    load_and_run(engine, file, NULL);
-    load_and_run(engine, file, "CpuRef");
+    load_and_run(engine, file, &way, NULL);
+    load_and_run(engine, file, &way, "CpuRef");
     ifd_engine_destroy(engine);
     return 0;
 }
