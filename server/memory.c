@@ -1,7 +1,8 @@
-/* Limits of control groups, and of the machine. */
+/* Limits of control groups, and of the machine; what is free goes back to it. */
 #include "server/memory.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -94,4 +95,9 @@ struct ifd_memory ifd_memory_limit(const char *root, uint64_t machine_bytes)
         }
     }
     return memory;
+}
+
+void ifd_memory_trim(void)
+{
+    (void)malloc_trim(0);
 }

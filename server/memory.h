@@ -1,4 +1,4 @@
-/** How much memory this process may use, as the system says. Thread: any. */
+/** How much memory this process may use, as the system says, and giving back what it does not. Thread: any. */
 #ifndef INFERD_SERVER_MEMORY_H
 #define INFERD_SERVER_MEMORY_H
 
@@ -12,5 +12,8 @@ struct ifd_memory {
 /** The least of the machine's memory and the limits of the process's control group and of those around it.
  *  root: "" or a folder that stands for /, for tests. machine_bytes: 0: ask the kernel. */
 struct ifd_memory ifd_memory_limit(const char *root, uint64_t machine_bytes);
+
+/** Gives the system what the C library keeps of freed memory. Takes milliseconds if that is much: not on the loop. */
+void ifd_memory_trim(void);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/memory.h"
+
 #define SECOND_NS UINT64_C(1000000000)
 
 static uint32_t ready_models(const struct ifd_repo *repo)
@@ -46,6 +48,7 @@ static void off_loop_work(struct ifd_task *task)
 {
     struct off_loop *o = (struct off_loop *)task; /* its first member */
     o->work(o->arg);
+    ifd_memory_trim(); /* loads and unloads of large models leave tens of megabytes with the C library */
 }
 
 static void off_loop_done(struct ifd_task *task)

@@ -279,6 +279,54 @@ static void warm_up_samples_run_before_a_model_serves(void)
     REMOVE("warm/warmup/text", "warm/warmup", "warm/config.pbtxt", "warm/1", "warm");
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_TRIM false
+#elif defined(__has_feature)
+#define HAS_TRIM                                                                                   \
+    (!__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer) &&                      \
+     !__has_feature(memory_sanitizer))
+#else
+#define HAS_TRIM true
+#endif
+
+static long resident_kib(void)
+{
+    long pages = 0, resident = 0;
+    FILE *in = fopen("/proc/self/statm", "r");
+    REQUIRE(in != NULL);
+    REQUIRE(fscanf(in, "%ld %ld", &pages, &resident) == 2);
+    (void)fclose(in);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* Pieces are below what is mapped by itself, and the last one stays, so that nothing goes back without being told to. */
+static void memory_goes_back_to_the_system_with_a_model(void)
+{
+    enum { PIECES = 512, PIECE_BYTES = 64 << 10 };
+    const struct ifd_alloc *alloc = ifd_alloc_system();
+    static void *piece[PIECES];
+    struct live live;
+    if (!HAS_TRIM) {
+        test_skip("a sanitizer keeps memory as it pleases");
+        return;
+    }
+    live_start(&live, (const char *const[]){"--model-control-mode=explicit", "--load-model=echo",
+                                            "--admin-on-http", NULL});
+    for (size_t i = 0; i < PIECES; i++) {
+        piece[i] = ifd_acquire(alloc, PIECE_BYTES);
+        REQUIRE(piece[i] != NULL);
+        memset(piece[i], 1, PIECE_BYTES);
+    }
+    for (size_t i = 0; i + 1 < PIECES; i++) {
+        ifd_release(alloc, piece[i], PIECE_BYTES);
+    }
+    const long before_kib = resident_kib();
+    EXPECT_INT(client_post(&live, "/v2/repository/models/echo/unload").status, 200);
+    live_stop(&live);
+    EXPECT(before_kib - resident_kib() > PIECES / 2 * PIECE_BYTES / 1024);
+    ifd_release(alloc, piece[PIECES - 1], PIECE_BYTES);
+}
+
 static void send_with_priority(int fd, int priority)
 {
     char text[600], body[300];
@@ -386,6 +434,7 @@ int main(int argc, char **argv)
         T(damaged_model_file_is_named_and_harms_nobody),
         T(folders_that_are_no_models_are_passed_over),
         T(explicit_index_follows_the_folders),
+        T(memory_goes_back_to_the_system_with_a_model),
         T(priority_level_has_a_queue_size_of_its_own),
         T(warm_up_samples_run_before_a_model_serves),
         T(what_cannot_start_says_why),
