@@ -2,6 +2,8 @@
 #include "backends/cpuacc/cpuacc.h"
 
 #include "backends/cpuacc/lower.h"
+#include "engine/base/team.h"
+#include "engine/base/thread.h"
 
 #include <stdatomic.h>
 #include <sched.h>
@@ -223,25 +225,67 @@ static enum ifd_code share(const struct ifd_partition *like, struct ifd_acc_lowe
     return IFD_OK;
 }
 
-static enum ifd_code run_jobs(const struct ifd_partition *partition,
-                              const struct ifd_acc_lowering *lowering, uint8_t *packed,
-                              struct ifd_err *err)
+/* Threads that pack together: each takes the next job that nobody has begun. */
+struct packing {
+    const struct ifd_acc_lowering *lowering;
+    uint8_t *packed, *workspace; /* workspace_stride bytes for each thread */
+    size_t workspace_stride;
+    atomic_uint next;
+    struct ifd_mutex forgetting;
+};
+
+static void run_jobs(void *arg, uint32_t index, uint32_t count)
 {
+    struct packing *packing = arg;
+    const struct ifd_acc_lowering *lowering = packing->lowering;
     const struct ifd_partition_view *view = lowering->view;
-    uint8_t *workspace = ifd_acquire_tensor(partition->alloc, lowering->workspace_bytes);
-    if (!workspace) {
-        return ifd_fail(err, IFD_NOMEM, "CpuAcc: no memory for %zu bytes to pack with",
-                        lowering->workspace_bytes);
-    }
-    for (uint32_t i = 0; i < lowering->job_count; i++) {
+    uint8_t *workspace = packing->workspace + index * packing->workspace_stride;
+    (void)count;
+    for (uint32_t i = 0; (i = atomic_fetch_add(&packing->next, 1)) < lowering->job_count;) {
         const struct ifd_acc_pack_job *job = &lowering->job[i];
-        job->pack(lowering->kernels, job->params, workspace, packed + job->offset);
-        if (view->forget) {
-            view->forget(view->forget_context, job->source); /* at once: memory peaks here */
+        job->pack(lowering->kernels, job->params, workspace, packing->packed + job->offset);
+        if (view->forget) { /* at once: memory peaks here */
+            ifd_mutex_lock(&packing->forgetting);
+            view->forget(view->forget_context, job->source);
+            ifd_mutex_unlock(&packing->forgetting);
         }
     }
-    ifd_release_tensor(partition->alloc, workspace, lowering->workspace_bytes);
-    return IFD_OK;
+}
+
+/* One more thread pays from here on: it is some 50 µs until it runs. */
+#define PACK_BYTES_MIN ((size_t)2 << 20)
+
+/* As many threads as the model may have run the jobs: nobody else waits for this model yet. */
+static enum ifd_code pack_jobs(const struct ifd_partition *partition,
+                               const struct ifd_acc_lowering *lowering, uint8_t *packed,
+                               struct ifd_err *err)
+{
+    const size_t most = lowering->packed_bytes / PACK_BYTES_MIN + 1;
+    uint32_t threads = lowering->view->max_threads;
+    threads = threads < most ? threads : (uint32_t)most;
+    threads = threads < lowering->job_count ? threads : lowering->job_count;
+    struct packing packing = {.lowering = lowering, .packed = packed};
+    struct ifd_team *team = NULL;
+    size_t bytes = 0;
+    if (!ifd_size_align(lowering->workspace_bytes + 1, IFD_TENSOR_ALIGN,
+                        &packing.workspace_stride) ||
+        !ifd_size_mul(packing.workspace_stride, threads, &bytes)) {
+        return ifd_fail(err, IFD_TOO_LARGE, "CpuAcc: %zu bytes to pack with overflow",
+                        lowering->workspace_bytes);
+    }
+    packing.workspace = ifd_acquire_tensor(partition->alloc, bytes);
+    if (!packing.workspace) {
+        return ifd_fail(err, IFD_NOMEM, "CpuAcc: no memory for %zu bytes to pack with", bytes);
+    }
+    const enum ifd_code code = ifd_team_create(threads, partition->alloc, &team, err);
+    if (code == IFD_OK) {
+        ifd_mutex_init(&packing.forgetting);
+        team->run(team, run_jobs, &packing);
+        ifd_mutex_finish(&packing.forgetting);
+    }
+    ifd_team_destroy(team);
+    ifd_release_tensor(partition->alloc, packing.workspace, bytes);
+    return code;
 }
 
 /* Makes the packed weights, or takes those of an earlier start. */
@@ -264,7 +308,7 @@ static enum ifd_code pack(struct ifd_partition *partition, const struct ifd_acc_
         }
         partition->packed = packed;
         partition->owns_packed = true;
-        code = run_jobs(partition, lowering, packed, err);
+        code = pack_jobs(partition, lowering, packed, err);
     }
     for (uint32_t i = 0; i < lowering->job_count; i++) {
         lowering->step[lowering->job[i].step].block = partition->packed;

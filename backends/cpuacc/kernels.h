@@ -175,8 +175,10 @@ struct ifd_kern_gemm_q8 {
  * operands, 2^-8 (bf16) or 2^-11 (f16) of the sum of absolute products for each of the two. */
 struct ifd_kern_gemm_f32 {
     size_t (*packed_bytes)(size_t n, size_t k, size_t taps);
-    /* bias: n values or NULL. */
+    /* bias: n values or NULL. weights->w may be NULL: pack_part() writes them. */
     void (*pack)(const struct ifd_gemm_weights *weights, const float *bias, void *dst);
+    /* gemm_f32 only, of one tap: columns n0 .. and inputs k0 .., an even number, of the weights that dst is for. */
+    void (*pack_part)(const struct ifd_gemm_weights *part, size_t n0, size_t k0, void *dst);
     void (*run)(const struct ifd_gemm_args *args);
     /* Columns a vector: narrower products leave the rest unused. */
     size_t (*lanes)(void);
@@ -253,7 +255,8 @@ struct ifd_kern_dw_f32 {
 /* ---- Winograd convolutions ------------------------------------------------------------------ */
 
 /* A 3x3 convolution of stride 1 by tiles of size x size outputs, size 4 or 2; edge = size + 2.
- *   load    weights() gives edge^2 matrices [n][k]; each is packed by gemm_f32.pack() without bias.
+ *   load    weights() gives edge^2 matrices [n][k]; each is packed by gemm_f32.pack() without bias, or part by
+ *           part: of as many filters at a time as stay in the cache.
  *   run     for a group of tiles: input() gives edge^2 matrices [tile][channel], each is multiplied
  *           by its weights with gemm_f32.run() (m = tile_count) into matrices [tile][n], and output()
  *           adds bias, residual and clamp and writes the pixels. Choose tile_count so that both sets of

@@ -114,8 +114,35 @@ static struct check_buffer pack_problem(const struct problem *p,
     struct ifd_gemm_weights weights = {p->w.data, p->n, p->k, p->taps, p->taps * p->k, p->k, 1};
     size_t bytes = kern->packed_bytes(p->n, p->k, p->taps);
     struct check_buffer packed = check_input((bytes + 63) / 64 * 64);
+    memset(packed.data, 0xa5, packed.bytes); /* packing leaves nothing out */
     kern->pack(&weights, p->bias.data, packed.data);
     return packed;
+}
+
+/* The same content comes part by part. */
+static void check_parts(const struct problem *p, const char *isa,
+                        const struct ifd_kern_gemm_f32 *kern, const struct check_buffer *packed)
+{
+    struct check_buffer parts = check_input(packed->bytes);
+    const struct ifd_gemm_weights none = {.n = p->n, .k = p->k, .taps = 1};
+    kern->pack(&none, p->bias.data, parts.data);
+    const size_t columns = (size_t)check_int(1, (int)p->n);
+    const size_t inputs = (size_t)check_int(1, (int)p->k + 1) / 2 * 2 + 2;
+    for (size_t n0 = 0; n0 < p->n; n0 += columns) {
+        for (size_t k0 = 0; k0 < p->k; k0 += inputs) {
+            const struct ifd_gemm_weights part = {.w = (float *)p->w.data + n0 * p->k + k0,
+                                                  .n = p->n - n0 < columns ? p->n - n0 : columns,
+                                                  .k = p->k - k0 < inputs ? p->k - k0 : inputs,
+                                                  .taps = 1,
+                                                  .stride_n = p->k,
+                                                  .stride_k = 1};
+            kern->pack_part(&part, n0, k0, parts.data);
+        }
+    }
+    if (memcmp(parts.data, packed->data, kern->packed_bytes(p->n, p->k, 1)) != 0) {
+        check_fail("%s: n %zu k %zu: parts of %zu x %zu differ", isa, p->n, p->k, columns, inputs);
+    }
+    check_free(&parts);
 }
 
 /* The inputs as a table wants them, and the table of rows if there is one. */
@@ -207,6 +234,9 @@ static void check_table(const struct problem *p, const char *isa, const struct f
                         const struct ifd_kern_gemm_f32 *kern)
 {
     struct check_buffer packed = pack_problem(p, kern);
+    if (kern->pack_part && p->taps == 1) {
+        check_parts(p, isa, kern, &packed);
+    }
     struct check_buffer out = check_output(((p->m - 1) * p->out_stride + p->n) * sizeof(float));
     struct inputs in = make_inputs(p, kern);
     const struct ifd_packed *header = packed.data;

@@ -487,6 +487,14 @@ static void pack(const struct ifd_gemm_weights *weights, const float *bias, void
     ifd_pack_gemm_f32(choose_layout(weights->n, weights->k, weights->taps), weights, bias, dst);
 }
 
+#if !defined(GEMM_OWN_TABLE)
+static void pack_part(const struct ifd_gemm_weights *part, size_t n0, size_t k0, void *dst)
+{
+    const struct ifd_packed *header = dst;
+    ifd_pack_gemm_f32_part(choose_layout(header->n, header->k, 1), part, n0, k0, dst);
+}
+#endif
+
 static size_t lanes(void)
 {
     return VF_LANES;
@@ -494,5 +502,5 @@ static size_t lanes(void)
 
 #if !defined(GEMM_OWN_TABLE)
 const struct ifd_kern_gemm_f32 IFD_TABLE = {
-    .packed_bytes = packed_bytes, .pack = pack, .run = run, .lanes = lanes};
+    .packed_bytes = packed_bytes, .pack = pack, .pack_part = pack_part, .run = run, .lanes = lanes};
 #endif

@@ -1,5 +1,6 @@
 /* Transposes by blocks and bilinear resizing. */
 #include "backends/cpuacc/kernels.h"
+#include "backends/cpuacc/kernels/quad.h"
 #include "backends/cpuacc/kernels/simd.h"
 
 enum {
@@ -9,23 +10,6 @@ enum {
 INLINE size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
-}
-
-/* Blocks of 4 x 4: two steps of shuffles, whatever the instruction set makes of them. */
-typedef uint32_t quad __attribute__((vector_size(16), aligned(4), may_alias));
-
-INLINE void transpose_4x4(const uint32_t *in, size_t in_row, uint32_t *out, size_t out_row)
-{
-    const quad a = *(const quad *)in, b = *(const quad *)(in + in_row);
-    const quad c = *(const quad *)(in + 2 * in_row), d = *(const quad *)(in + 3 * in_row);
-    const quad ab_lo = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-    const quad ab_hi = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    const quad cd_lo = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-    const quad cd_hi = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    *(quad *)out = __builtin_shufflevector(ab_lo, cd_lo, 0, 1, 4, 5);
-    *(quad *)(out + out_row) = __builtin_shufflevector(ab_lo, cd_lo, 2, 3, 6, 7);
-    *(quad *)(out + 2 * out_row) = __builtin_shufflevector(ab_hi, cd_hi, 0, 1, 4, 5);
-    *(quad *)(out + 3 * out_row) = __builtin_shufflevector(ab_hi, cd_hi, 2, 3, 6, 7);
 }
 
 /* A tile of rows x n, both at most TILE. */

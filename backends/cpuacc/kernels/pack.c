@@ -1,6 +1,7 @@
 /* Packing of weights and of what follows the sums: see pack.h for the layouts. Runs at load time. */
 #include "backends/cpuacc/kernels/pack.h"
 
+#include "backends/cpuacc/kernels/quad.h"
 #include "engine/base/half.h"
 
 static size_t round_up(size_t x, size_t to)
@@ -251,6 +252,40 @@ static void pack_run(const struct ifd_pack_layout *layout, const struct ifd_gemm
     }
 }
 
+/* Inputs begin … end-1 of four neighbouring channels of f32. */
+static void pack_four(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
+                      size_t offset, size_t begin, size_t end, unsigned char *dst, size_t stride)
+{
+    const uint32_t *from = (const uint32_t *)weights->w + offset;
+    uint32_t *to = (uint32_t *)(void *)dst;
+    size_t k = begin;
+    for (; k + 4 <= end; k += 4, to += stride) {
+        transpose_4x4(from + k, weights->stride_n, to, stride / sizeof(*to));
+    }
+    for (size_t i = 0; k < end && i < 4; i++) {
+        pack_run(layout, weights, offset + i * weights->stride_n, k, end, (unsigned char *)(to + i),
+                 stride);
+    }
+}
+
+/* The same of channels c … c+count-1, which lie side by side from dst on. */
+static void pack_channels(const struct ifd_pack_layout *layout,
+                          const struct ifd_gemm_weights *weights, size_t tap, size_t c,
+                          size_t count, size_t begin, size_t end, unsigned char *dst, size_t stride)
+{
+    const size_t step = (size_t)layout->kr * layout->bytes;
+    const int is_plain = layout->bytes == 4 && layout->kr == 1 && weights->stride_k == 1;
+    size_t i = 0;
+    for (; is_plain && i + 4 <= count; i += 4) {
+        pack_four(layout, weights, (c + i) * weights->stride_n + tap * weights->stride_t, begin,
+                  end, dst + i * step, stride);
+    }
+    for (; i < count; i++) {
+        pack_run(layout, weights, (c + i) * weights->stride_n + tap * weights->stride_t, begin, end,
+                 dst + i * step, stride);
+    }
+}
+
 /* What is written between one channel and the next should stay in the first-level cache. */
 #define PACK_BYTES ((size_t)16 * 1024)
 
@@ -263,6 +298,11 @@ static void pack_block(const struct ifd_pack_layout *layout, const struct ifd_ge
     for (size_t t = 0; t < weights->taps; t++) {
         for (size_t k = 0, end = 0; k < weights->k; k = end) {
             end = min_size(k + groups * layout->kr, weights->k);
+            if (layout->quad == layout->lanes) {
+                pack_channels(layout, weights, t, n0, min_size(nv * layout->lanes, weights->n - n0),
+                              k, end, dst + k / layout->kr * stride, stride);
+                continue;
+            }
             for (size_t i = 0; i < nv * layout->lanes; i++) {
                 const size_t c =
                     n0 + ifd_pack_column(layout, nv, i / layout->lanes, i % layout->lanes);
@@ -321,26 +361,68 @@ static void even_blocks(const struct ifd_pack_layout *layout, struct ifd_packed 
     header->unit_bytes = (uint32_t)block_bytes(layout, layout->lanes, header->k, header->taps, 1);
 }
 
-void ifd_pack_gemm_f32(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
-                       const float *bias, void *dst)
+/* Header, bias, and zeros where no weights come: behind the last column and the last input, behind the last block. */
+static void start_gemm_f32(const struct ifd_pack_layout *layout,
+                           const struct ifd_gemm_weights *weights, const float *bias,
+                           unsigned char *dst)
 {
-    const size_t lanes = layout->lanes;
-    struct ifd_packed *header = dst;
-    zero_bytes(dst, ifd_pack_gemm_bytes(layout, weights->n, weights->k, weights->taps, 1));
+    struct ifd_packed *header = (struct ifd_packed *)(void *)dst;
+    const size_t k = weights->k;
+    zero_bytes(dst, IFD_PACKED_HEADER);
     start_header(layout, weights, 1, header);
     if (layout->even) {
         even_blocks(layout, header);
     }
-    unsigned char *block = (unsigned char *)dst + IFD_PACKED_HEADER;
+    unsigned char *block = dst + IFD_PACKED_HEADER;
     for (size_t b = 0; b < header->blocks; b++) {
-        const size_t n0 = ifd_packed_column(header, b);
-        const size_t width = round_up(ifd_packed_column(header, b + 1) - n0, lanes);
-        pack_block(layout, weights, n0, width / lanes, block);
-        block += block_bytes(layout, width, weights->k, weights->taps, 0);
-        float *tail = (float *)(void *)block;
+        const size_t n0 = ifd_packed_column(header, b), n = ifd_packed_column(header, b + 1) - n0;
+        const size_t width = round_up(n, layout->lanes);
+        const size_t bytes = block_bytes(layout, width, k, weights->taps, 0);
+        const int has_gaps = width > weights->n - n0 || ifd_pack_depth(layout, k) != k;
+        zero_bytes(has_gaps ? block : block + bytes, (has_gaps ? bytes : 0) + width * 4);
+        block += bytes;
         for (size_t c = 0; bias && c < width && n0 + c < weights->n; c++) {
-            tail[c] = bias[n0 + c];
+            ((float *)(void *)block)[c] = bias[n0 + c];
         }
         block += width * 4;
+    }
+    zero_bytes(block, header->bytes - (size_t)(block - dst));
+}
+
+/* Where a block's weights begin. */
+static unsigned char *block_at(const struct ifd_packed *header, size_t n0, unsigned char *dst)
+{
+    return dst + IFD_PACKED_HEADER + n0 / header->nr * header->unit_bytes;
+}
+
+void ifd_pack_gemm_f32(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
+                       const float *bias, void *dst)
+{
+    const struct ifd_packed *header = dst;
+    start_gemm_f32(layout, weights, bias, dst);
+    for (size_t b = 0; weights->w && b < header->blocks; b++) {
+        const size_t n0 = ifd_packed_column(header, b);
+        const size_t width = round_up(ifd_packed_column(header, b + 1) - n0, layout->lanes);
+        pack_block(layout, weights, n0, width / layout->lanes, block_at(header, n0, dst));
+    }
+}
+
+void ifd_pack_gemm_f32_part(const struct ifd_pack_layout *layout,
+                            const struct ifd_gemm_weights *part, size_t n0, size_t k0, void *dst)
+{
+    const struct ifd_packed *header = dst;
+    size_t b = 0, count = 0;
+    for (size_t c = 0; c < part->n; c += count) {
+        while (ifd_packed_column(header, b + 1) <= n0 + c) {
+            b++;
+        }
+        const size_t first = ifd_packed_column(header, b), next = ifd_packed_column(header, b + 1);
+        const size_t step = (size_t)layout->kr * layout->bytes;
+        const size_t stride = round_up(next - first, layout->lanes) * step;
+        count = min_size(part->n - c, next - n0 - c);
+        pack_channels(layout, part, 0, c, count, 0, part->k,
+                      block_at(header, first, dst) + k0 / layout->kr * stride +
+                          (n0 + c - first) * step,
+                      stride);
     }
 }

@@ -77,6 +77,8 @@ void ifd_pack_gemm_q8(const struct ifd_pack_layout *layout, const struct ifd_gem
                       const struct ifd_requant *requant, void *dst);
 void ifd_pack_gemm_f32(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
                        const float *bias, void *dst);
+void ifd_pack_gemm_f32_part(const struct ifd_pack_layout *layout,
+                            const struct ifd_gemm_weights *part, size_t n0, size_t k0, void *dst);
 
 /* Column of a block of nv vectors that vector j, lane l holds. */
 size_t ifd_pack_column(const struct ifd_pack_layout *layout, size_t nv, size_t j, size_t l);

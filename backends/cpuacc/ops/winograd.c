@@ -8,31 +8,46 @@ size_t ifd_acc_winograd_matrices(const struct ifd_acc_conv *p)
     return (p->tile_size + 2) * (p->tile_size + 2);
 }
 
+/* Filters that are transformed at once: their matrices stay in the second-level cache until they are packed. */
+enum { PART_COLUMNS = 16, PART_INPUTS = 32 };
+
+static void pack_filters(const struct ifd_kernels *kernels, const struct ifd_acc_conv *p, size_t n0,
+                         size_t k0, float *matrix, uint8_t *packed)
+{
+    const size_t n = p->out_c - n0 < PART_COLUMNS ? p->out_c - n0 : PART_COLUMNS;
+    const size_t in_c = p->window.in_c, k = in_c - k0 < PART_INPUTS ? in_c - k0 : PART_INPUTS;
+    const size_t bytes = kernels->gemm_f32.packed_bytes(p->out_c, in_c, 1);
+    const float *filters = p->product.weights;
+    kernels->wino.weights(p->tile_size,
+                          &(struct ifd_gemm_weights){.w = filters + n0 * 9 * in_c + k0,
+                                                     .n = n,
+                                                     .k = k,
+                                                     .taps = 9,
+                                                     .stride_n = 9 * in_c,
+                                                     .stride_t = in_c,
+                                                     .stride_k = 1},
+                          matrix);
+    for (size_t t = 0; t < ifd_acc_winograd_matrices(p); t++, matrix += n * k, packed += bytes) {
+        const struct ifd_gemm_weights part = {
+            .w = matrix, .n = n, .k = k, .taps = 1, .stride_n = k, .stride_t = k, .stride_k = 1};
+        kernels->gemm_f32.pack_part(&part, n0, k0, packed);
+    }
+}
+
 void ifd_acc_winograd_pack(const struct ifd_kernels *kernels, const void *context,
                            uint8_t *workspace, uint8_t *packed)
 {
     const struct ifd_acc_conv *p = context;
-    const size_t bytes = kernels->gemm_f32.packed_bytes(p->out_c, p->window.in_c, 1);
-    float *matrix = (float *)(void *)workspace;
-    kernels->wino.weights(p->tile_size,
-                          &(struct ifd_gemm_weights){.w = p->product.weights,
-                                                     .n = p->out_c,
-                                                     .k = p->window.in_c,
-                                                     .taps = 9,
-                                                     .stride_n = 9 * p->window.in_c,
-                                                     .stride_t = p->window.in_c,
-                                                     .stride_k = 1},
-                          matrix);
-    for (size_t t = 0; t < ifd_acc_winograd_matrices(p);
-         t++, matrix += p->out_c * p->window.in_c, packed += bytes) {
-        const struct ifd_gemm_weights gemm = {.w = matrix,
-                                              .n = p->out_c,
-                                              .k = p->window.in_c,
-                                              .taps = 1,
-                                              .stride_n = p->window.in_c,
-                                              .stride_t = p->window.in_c,
-                                              .stride_k = 1};
-        kernels->gemm_f32.pack(&gemm, NULL, packed);
+    const size_t in_c = p->window.in_c;
+    const size_t bytes = kernels->gemm_f32.packed_bytes(p->out_c, in_c, 1);
+    for (size_t t = 0; t < ifd_acc_winograd_matrices(p); t++) {
+        const struct ifd_gemm_weights matrix = {.n = p->out_c, .k = in_c, .taps = 1};
+        kernels->gemm_f32.pack(&matrix, NULL, packed + t * bytes);
+    }
+    for (size_t n0 = 0; n0 < p->out_c; n0 += PART_COLUMNS) {
+        for (size_t k0 = 0; k0 < in_c; k0 += PART_INPUTS) {
+            pack_filters(kernels, p, n0, k0, (float *)(void *)workspace, packed);
+        }
     }
 }
 
@@ -171,5 +186,5 @@ size_t ifd_acc_winograd_pack_bytes(const struct ifd_acc_conv *p, const struct if
 
 size_t ifd_acc_winograd_pack_workspace(const struct ifd_acc_conv *p)
 {
-    return ifd_acc_winograd_matrices(p) * p->out_c * p->window.in_c * sizeof(float);
+    return ifd_acc_winograd_matrices(p) * PART_COLUMNS * PART_INPUTS * sizeof(float);
 }
