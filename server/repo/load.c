@@ -373,12 +373,13 @@ void ifd_load_model(struct ifd_load *load)
     ifd_arena_init(&arena, load->options->alloc, LOAD_ARENA_BYTES);
     source.name = load->name;
     enum ifd_code code = IFD_OK;
-    if (!ifd_name_is_valid(ifd_str(load->name))) {
-        code = ifd_fail(&load->err, IFD_INVALID,
-                        "the name of a model has 1 to 128 letters, digits or . _ - +");
-    } else if (source.file_count == 0) {
+    if (source.file_count == 0) {
         code = find_folder(load, &arena, &root, &load->seen, &load->err);
         load->is_unknown = code == IFD_NOT_FOUND;
+    }
+    if (!code && !ifd_name_is_valid(ifd_str(load->name))) {
+        code = ifd_fail(&load->err, IFD_INVALID,
+                        "the name of a model has 1 to 128 letters, digits or . _ - +");
     }
     if (!code) {
         source.root = root;

@@ -121,9 +121,7 @@ enum ifd_code ifd_scan_one(int root, const char *name, struct ifd_arena *arena,
     struct ifd_scan_model model = {.name = name, .fingerprint = IFD_DIGEST_START};
     const struct walk w = {.root = root, .arena = arena, .model = &model};
     enum ifd_code code = walk_folder(w, name, NULL, 0, err);
-    if (!code) {
-        *ret = model;
-    }
+    *ret = code ? (struct ifd_scan_model){.name = name, .fingerprint = 1, .unsummed = 1} : model;
     return code;
 }
 
@@ -153,12 +151,8 @@ static enum ifd_code scan_root(const char *dir, struct ifd_arena *arena, struct 
     }
     scan->model = grown ? grown : scan->model;
     for (uint32_t i = 0; i < names.count && !code; i++) {
-        struct ifd_scan_model *model = &scan->model[scan->count++];
-        if (ifd_scan_one(root, names.name[i], arena, model, NULL)) {
-            /* Not readable now; a load would say why, and a change of that is a change. */
-            *model =
-                (struct ifd_scan_model){.name = names.name[i], .fingerprint = 1, .unsummed = 1};
-        }
+        /* Of one that cannot be read, a load will say why. */
+        (void)ifd_scan_one(root, names.name[i], arena, &scan->model[scan->count++], NULL);
     }
     ifd_folder_close(root);
     return code;

@@ -27,8 +27,9 @@ struct ifd_scan {
 void ifd_scan_all(const char *const *dir, uint32_t dir_count, struct ifd_arena *arena,
                   struct ifd_scan *ret);
 
-/** One model's folder. Errors: as ifd_folder_list. */
-IFD_NODISCARD enum ifd_code ifd_scan_one(int root, const char *name, struct ifd_arena *arena,
+/** One model's folder. Errors: as ifd_folder_list; ret is filled also then, and always alike: that a folder cannot be read is
+ *  no change from the last time that it could not, and becoming readable is one. */
+enum ifd_code ifd_scan_one(int root, const char *name, struct ifd_arena *arena,
                                          struct ifd_scan_model *ret, struct ifd_err *err);
 
 /** A name that editors and uploads use for what is not the file yet: "x~", "x.swp", "x.tmp", "x.part". */

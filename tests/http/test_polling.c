@@ -111,6 +111,25 @@ static void poll_adds_and_removes_versions(void)
     world_end(&world);
 }
 
+/* Failures that no second look mends: what leads out of the repository, what has no name that can be asked for. */
+static void folders_that_cannot_be_models_are_tried_once(void)
+{
+    static struct world world;
+    static const char failures[] = "inferd_model_loads_total{result=\"invalid\"}";
+    world_begin(&world, (const char *const[]){FAST_POLL, NULL});
+    REQUIRE(symlink("/etc", world_path(&world, "outside")) == 0);
+    REQUIRE(mkdir(world_path(&world, "odd name"), 0700) == 0);
+    REQUIRE(mkdir(world_path(&world, "odd name/1"), 0700) == 0);
+    live_wait_for_metric(&world.live, failures, 2);
+    world_pause_ms(2500); /* two polls */
+    EXPECT_INT(live_metric(&world.live, failures), 2);
+    EXPECT_HAS(client_post(&world.live, "/v2/repository/index").body, "leads out of");
+    REQUIRE(unlink(world_path(&world, "outside")) == 0);
+    REQUIRE(rmdir(world_path(&world, "odd name/1")) == 0);
+    REQUIRE(rmdir(world_path(&world, "odd name")) == 0);
+    world_end(&world);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -119,6 +138,7 @@ int main(int argc, char **argv)
         T(poll_keeps_models_whose_repository_went_away),
         T(poll_unloads_a_model_that_was_removed_and_loads_it_when_it_is_back),
         T(poll_adds_and_removes_versions),
+        T(folders_that_cannot_be_models_are_tried_once),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
