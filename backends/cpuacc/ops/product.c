@@ -88,19 +88,34 @@ static double factor(const struct ifd_acc_scales *scales, size_t channel)
     return (double)scales->in * (double)weight / scales->out;
 }
 
-/* Of one channel. Where sums are made floats nothing is shifted, and the bias is another number. */
-static int64_t largest_sum(const struct ifd_node_view *node, const struct ifd_acc_scales *scales,
-                           size_t channel)
+/* Does channel c of the weights contribute nothing? Then its result is a number, whatever its bias is: converters make such
+ * channels, with a bias of up to 2^30. */
+static bool is_nothing(const struct ifd_bytes *weights, size_t channels, bool channel_is_last,
+                       uint8_t zero, size_t c)
+{
+    const size_t length = weights->size / channels;
+    const uint8_t *w = weights->data + (channel_is_last ? c : c * length);
+    for (size_t i = 0; i < length; i++) {
+        if (w[channel_is_last ? i * channels : i] != zero) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What channel c leaves for the sum of its products. Where sums are made floats nothing is shifted, and the bias is another
+ * number. */
+static int64_t room(const struct ifd_node_view *node, const struct ifd_acc_scales *scales, size_t c)
 {
     const bool has_bias = node->input_count > 2 && node->input[2].data.data;
-    const double real = node->output[0].dtype == IFD_F32 ? 0 : factor(scales, channel);
+    const double real = node->output[0].dtype == IFD_F32 ? 0 : factor(scales, c);
     int64_t limit = SUM_MAX;
+    int32_t bias = 0;
     for (double least = 1; least <= real; least *= 2) {
         limit /= 2;
     }
-    int32_t bias = 0;
     if (has_bias && node->input[2].desc->dtype == IFD_S32) {
-        memcpy(&bias, node->input[2].data.data + channel * sizeof(bias), sizeof(bias));
+        memcpy(&bias, node->input[2].data.data + c * sizeof(bias), sizeof(bias));
     }
     return limit - (bias < 0 ? -(int64_t)bias : bias);
 }
@@ -109,17 +124,20 @@ static int64_t largest_sum(const struct ifd_node_view *node, const struct ifd_ac
 static bool sums_fit(const struct ifd_node_view *node, const struct ifd_acc_scales *scales)
 {
     const struct ifd_desc *weights = node->input[1].desc;
-    const struct ifd_bytes data = node->input[1].data;
+    const struct ifd_bytes *data = &node->input[1].data;
     const bool is_depthwise = node->op == IFD_OP_DEPTHWISE_CONV2D;
     const size_t channels = (size_t)weights->shape.dim[is_depthwise ? 3 : 0],
-                 length = data.size / (channels ? channels : 1);
+                 length = data->size / (channels ? channels : 1);
     const uint8_t flip = weights->dtype == IFD_U8 ? 0x80 : 0;
-    const int32_t zero = weights->quant.zero_point[0] - flip;
-    const int64_t most = (int64_t)length * (zero < 0 ? 127 - zero : zero + 128);
+    const int32_t zero = weights->quant.zero_point[0];
+    const int32_t native = zero - flip;
+    const int64_t most = (int64_t)length * (native < 0 ? 127 - native : native + 128);
     for (size_t c = 0; c < channels; c++) {
-        const int64_t limit = largest_sum(node, scales, c);
-        if (most * 255 >= limit &&
-            (is_depthwise || spread(data.data + c * length, length, flip, zero) * 255 >= limit)) {
+        const int64_t limit = room(node, scales, c);
+        if (most * 255 < limit || is_nothing(data, channels, is_depthwise, (uint8_t)zero, c)) {
+            continue;
+        }
+        if (is_depthwise || spread(data->data + c * length, length, flip, native) * 255 >= limit) {
             return false;
         }
     }
@@ -212,6 +230,7 @@ enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
         .weight_bytes = weights->data.size,
         .flip_weights = weights->desc->dtype == IFD_U8,
         .channels = channels,
+        .channel_is_last = node->op == IFD_OP_DEPTHWISE_CONV2D,
     };
     (void)ifd_acc_clamp_f32(activation, &ret->min, &ret->max);
     if (ret->is_dynamic) {
@@ -248,7 +267,20 @@ static size_t copy_bytes(const struct ifd_acc_product *product)
 size_t ifd_acc_product_workspace(const struct ifd_acc_product *product)
 {
     const bool rounds = product->is_q8 && !product->is_dynamic;
-    return copy_bytes(product) + (rounds ? 2 * product->channels * sizeof(int32_t) : 0);
+    return copy_bytes(product) + (rounds ? 3 * product->channels * sizeof(int32_t) : 0);
+}
+
+/* A result that is no more than a number, in place of the bias that it is made of: times 1 from here on. */
+static void settle(const struct ifd_requant *requant, size_t c, int32_t *bias, int32_t *multiplier,
+                   int32_t *shift)
+{
+    const int32_t far = 1 << 20; /* beyond any clamp */
+    const int32_t result = requant->round == IFD_ROUND_SINGLE
+                               ? ifd_fixed_scale_single(bias[c], multiplier[c], shift[c])
+                               : ifd_fixed_scale_double(bias[c], multiplier[c], shift[c]);
+    bias[c] = result < -far ? -far : result > far ? far : result;
+    multiplier[c] = 1 << 30;
+    shift[c] = 1;
 }
 
 struct ifd_requant ifd_acc_product_requant(const struct ifd_acc_product *product,
@@ -259,11 +291,22 @@ struct ifd_requant ifd_acc_product_requant(const struct ifd_acc_product *product
         return requant;
     }
     int32_t *multiplier = (int32_t *)(void *)(workspace + copy_bytes(product));
-    int32_t *shift = multiplier + product->channels;
+    int32_t *shift = multiplier + product->channels, *bias = shift + product->channels;
+    const struct ifd_bytes weights = {product->weights, product->weight_bytes};
+    const uint8_t zero = (uint8_t)product->scales.weights->zero_point[0];
     for (size_t i = 0; i < product->channels; i++) {
         int exponent = 0;
         ifd_fixed_from_real(factor(&product->scales, i), &multiplier[i], &exponent);
         shift[i] = exponent;
+    }
+    if (requant.bias && requant.round != IFD_ROUND_NONE) {
+        memcpy(bias, requant.bias, product->channels * sizeof(*bias));
+        requant.bias = bias;
+        for (size_t i = 0; i < product->channels; i++) {
+            if (is_nothing(&weights, product->channels, product->channel_is_last, zero, i)) {
+                settle(&requant, i, bias, multiplier, shift);
+            }
+        }
     }
     requant.multiplier = multiplier;
     requant.shift = shift;

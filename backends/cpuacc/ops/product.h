@@ -25,6 +25,7 @@ struct ifd_acc_product {
     bool is_dynamic;
     struct ifd_acc_scales scales; /* of f32 data: weights only */
     size_t channels;              /* of the output */
+    bool channel_is_last;         /* of the weights; else first */
     const float *bias_f32;
     struct ifd_requant requant; /* q8, without multipliers and shifts */
     const double

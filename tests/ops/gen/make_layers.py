@@ -90,6 +90,17 @@ def dynamic_layer(rng, input_shape, filter_shape, axis, per_channel):
     return x, w, tensor(rng, "f32", [channels], constant=True), output("f32")
 
 
+def without_weights(rng, x, w, b, out):
+    """Every other channel becomes what converters make of one that has no weights: a tiny scale and a bias of 2^30."""
+    channels = b.data.size
+    for c in range(0, channels, 2):
+        w.data[(slice(None),) * w.axis + (c,)] = 0
+        w.scale[c] = float(np.float32(out.scale[0] / x.scale[0] * 2.0 ** rng.uniform(-31, -24)))
+        b.scale[c] = float(np.float32(x.scale[0] * w.scale[c]))
+        b.data[c] = (-1) ** (c // 2) * 2**30
+    return x, w, b, out
+
+
 def bias_type(b):
     return schema.TensorType.INT32 if b is not None and b.dtype == "s32" else schema.TensorType.INT64
 
@@ -156,6 +167,15 @@ def conv2d(rng, cases):
         o.fusedActivationFunction = ACTIVATIONS[activation]
         litert.run(Op.CONV_2D, Options.Conv2DOptions, o, [x, w, b], [out], 5)
         cases.add("conv2d", window_attrs(o, (1, 1)), [x, w, b], [out])
+    for shape, weights in (([1, 4, 5, 20], [14, 1, 1, 20]), ([1, 5, 6, 3], [10, 3, 3, 3])):
+        x, w, b, out = without_weights(rng, *layer(rng, "s8", shape, weights, 0, "s32", True, int(np.prod(weights[1:]))))
+        o = schema.Conv2DOptionsT()
+        o.padding, o.strideH, o.strideW = SAME, 1, 1
+        o.dilationHFactor, o.dilationWFactor = 1, 1
+        o.fusedActivationFunction = ACTIVATIONS["none"]
+        o.quantizedBiasType = bias_type(b)
+        litert.run(Op.CONV_2D, Options.Conv2DOptions, o, [x, w, b], [out], 5)
+        cases.add("conv2d", window_attrs(o, (1, 1)), [x, w, b], [out])
 
 
 def window_attrs(o, dilation=None):
@@ -194,6 +214,14 @@ def depthwise_conv2d(rng, cases):
         o.fusedActivationFunction = ACTIVATIONS[activation]
         litert.run(Op.DEPTHWISE_CONV_2D, Options.DepthwiseConv2DOptions, o, [x, w, b], [out], 6)
         cases.add("depthwise_conv2d", window_attrs(o, dilation), [x, w, b], [out])
+    x, w, b, out = without_weights(rng, *layer(rng, "s8", [1, 5, 6, 12], [1, 3, 3, 12], 3, "s32", True, 9))
+    o = schema.DepthwiseConv2DOptionsT()
+    o.padding, o.strideH, o.strideW = SAME, 1, 1
+    o.dilationHFactor, o.dilationWFactor = 1, 1
+    o.depthMultiplier = 1
+    o.fusedActivationFunction = ACTIVATIONS["none"]
+    litert.run(Op.DEPTHWISE_CONV_2D, Options.DepthwiseConv2DOptions, o, [x, w, b], [out], 6)
+    cases.add("depthwise_conv2d", window_attrs(o, (1, 1)), [x, w, b], [out])
 
 
 def transpose_conv2d(rng, cases):
