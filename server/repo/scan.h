@@ -30,7 +30,7 @@ void ifd_scan_all(const char *const *dir, uint32_t dir_count, struct ifd_arena *
 /** One model's folder. Errors: as ifd_folder_list; ret is filled also then, and always alike: that a folder cannot be read is
  *  no change from the last time that it could not, and becoming readable is one. */
 enum ifd_code ifd_scan_one(int root, const char *name, struct ifd_arena *arena,
-                                         struct ifd_scan_model *ret, struct ifd_err *err);
+                           struct ifd_scan_model *ret, struct ifd_err *err);
 
 /** A name that editors and uploads use for what is not the file yet: "x~", "x.swp", "x.tmp", "x.part". */
 bool ifd_scan_is_temporary(const char *name);
