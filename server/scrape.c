@@ -29,21 +29,13 @@ static uint64_t ended(const struct ifd_metric_set *set, enum ifd_outcome outcome
     return ifd_metric_get(set, IFD_METRIC_REQUESTS, (uint32_t)outcome);
 }
 
-/* Triton's names for what the statistics of a version hold. */
-static void sample_triton(struct ifd_metric_set *set, const struct ifd_model_stats *stats)
+/* Triton's reasons for how requests ended. */
+static void sample_failures(struct ifd_metric_set *set)
 {
-    ifd_metric_put(set, IFD_METRIC_NV_SUCCESS, 0, stats->success.count);
     ifd_metric_put(set, IFD_METRIC_NV_FAILURE, IFD_NV_REJECTED,
                    ended(set, IFD_OUTCOME_SHED) + ended(set, IFD_OUTCOME_TIMEOUT));
     ifd_metric_put(set, IFD_METRIC_NV_FAILURE, IFD_NV_CANCELED, ended(set, IFD_OUTCOME_ABORTED));
     ifd_metric_put(set, IFD_METRIC_NV_FAILURE, IFD_NV_BACKEND, ended(set, IFD_OUTCOME_FAILED));
-    ifd_metric_put(set, IFD_METRIC_NV_COUNT, 0, stats->inference_count);
-    ifd_metric_put(set, IFD_METRIC_NV_EXEC_COUNT, 0, stats->execution_count);
-    ifd_metric_put(set, IFD_METRIC_NV_REQUEST, 0, stats->success.ns);
-    ifd_metric_put(set, IFD_METRIC_NV_QUEUE, 0, stats->queue.ns);
-    ifd_metric_put(set, IFD_METRIC_NV_INPUT, 0, stats->compute_input.ns);
-    ifd_metric_put(set, IFD_METRIC_NV_INFER, 0, stats->compute_infer.ns);
-    ifd_metric_put(set, IFD_METRIC_NV_OUTPUT, 0, stats->compute_output.ns);
 }
 
 static void sample_version(struct ifd_served *served)
@@ -51,10 +43,8 @@ static void sample_version(struct ifd_served *served)
     uint64_t queued = ifd_queue_count(&served->queue);
     ifd_metric_put(served->metrics, IFD_METRIC_QUEUED, 0, queued);
     ifd_metric_put(served->metrics, IFD_METRIC_QUEUE_LIMIT, 0, served->queue.common.capacity);
-    ifd_metric_put(served->metrics, IFD_METRIC_INFERENCES, 0, served->stats.inference_count);
-    ifd_metric_put(served->metrics, IFD_METRIC_EXECUTIONS, 0, served->stats.execution_count);
     ifd_metric_put(served->metrics, IFD_METRIC_NV_PENDING, 0, queued);
-    sample_triton(served->metrics, &served->stats);
+    sample_failures(served->metrics);
 }
 
 _Static_assert(IFD_VERSION_UNLOADING + 1 == IFD_METRIC_STATES, "obs names every state");

@@ -103,6 +103,22 @@ static void count_stages(struct ifd_metric_set *metrics, const struct ifd_job *j
     }
 }
 
+/* For a page of metrics, whose series outlive the version that its successor of the same number replaces. */
+static void count_success(struct ifd_metric_set *metrics, const struct ifd_job *job,
+                          uint64_t received_ns)
+{
+    const uint64_t batch = (uint64_t)job->batch, runs = job->is_run_leader;
+    ifd_metric_add(metrics, IFD_METRIC_INFERENCES, 0, batch);
+    ifd_metric_add(metrics, IFD_METRIC_EXECUTIONS, 0, runs);
+    ifd_metric_add(metrics, IFD_METRIC_NV_SUCCESS, 0, 1);
+    ifd_metric_add(metrics, IFD_METRIC_NV_COUNT, 0, batch);
+    ifd_metric_add(metrics, IFD_METRIC_NV_EXEC_COUNT, 0, runs);
+    ifd_metric_add(metrics, IFD_METRIC_NV_REQUEST, 0, job->finished_ns - received_ns);
+    ifd_metric_add(metrics, IFD_METRIC_NV_QUEUE, 0, job->started_ns - job->queued_ns);
+    ifd_metric_add(metrics, IFD_METRIC_NV_INFER, 0, job->computed_ns - job->started_ns);
+    ifd_metric_add(metrics, IFD_METRIC_NV_OUTPUT, 0, job->finished_ns - job->computed_ns);
+}
+
 static void count(struct service_job *job)
 {
     struct ifd_served *served = job->version->served;
@@ -118,6 +134,7 @@ static void count(struct service_job *job)
         add(&stats->fail, received_ns, ifd_monotonic_ns());
         return;
     }
+    count_success(served->metrics, j, received_ns);
     stats->last_inference_ms = wall_ms();
     stats->inference_count += (uint64_t)j->batch;
     ifd_pulse_learn(&served->pulse, j->run_batch, j->finished_ns - j->started_ns);

@@ -214,6 +214,42 @@ static void questions_about_a_model_are_no_inferences(void)
     live_stop(&live);
 }
 
+static void counters_go_on_when_a_version_is_replaced(void)
+{
+    static const char load[] =
+        "{\"parameters\":{\"config\":\"{\\\"backend\\\":\\\"identity\\\",\\\"input\\\":[{"
+        "\\\"name\\\":"
+        "\\\"IN\\\",\\\"data_type\\\":\\\"TYPE_FP32\\\",\\\"dims\\\":[-1]}],\\\"output\\\":[{"
+        "\\\"name\\\":"
+        "\\\"NEW\\\",\\\"data_type\\\":\\\"TYPE_FP32\\\",\\\"dims\\\":[-1]}]}\"}}";
+    static const char *const series[] = {
+        "inferd_inferences_total",      "inferd_executions_total", "inferd_request_seconds_count",
+        "nv_inference_request_success", "nv_inference_count",      "nv_inference_exec_count"};
+    static struct page page;
+    struct live live;
+    char text[1000];
+    live_start(&live, (const char *const[]){"--model-control-mode=explicit", "--load-model=*",
+                                            "--admin-on-http", NULL});
+    EXPECT_INT(infer(&live, "echo"), 200);
+    int fd = client_connect(&live);
+    REQUIRE(fd >= 0);
+    (void)snprintf(text, sizeof(text),
+                   "POST /v2/repository/models/echo/load HTTP/1.1\r\nHost: a\r\n"
+                   "Content-Length: %zu\r\n\r\n%s",
+                   sizeof(load) - 1, load);
+    client_send_text(fd, text);
+    EXPECT_INT(client_read(fd).status, 200);
+    (void)close(fd);
+    EXPECT_HAS(client_get(&live, "/v2/models/echo").body, "\"NEW\"");
+    EXPECT_HAS(client_get(&live, "/v2/models/echo/stats").body, "\"inference_count\":0");
+    EXPECT_INT(infer(&live, "echo"), 200);
+    scrape_idle(&live, &page);
+    for (size_t i = 0; i < sizeof(series) / sizeof(series[0]); i++) {
+        EXPECT_INT(model_value(&page, series[i], "echo", ""), 2);
+    }
+    live_stop(&live);
+}
+
 static void refused_connections_are_counted(void)
 {
     static struct page page;
@@ -443,15 +479,11 @@ static void metrics_are_served_while_stopping(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(page_is_served_on_its_own_port_only),
-        T(metrics_can_be_switched_off),
-        T(requests_are_counted_by_outcome),
-        T(questions_about_a_model_are_no_inferences),
-        T(refused_connections_are_counted),
-        T(reaching_the_most_connections_is_counted),
-        T(slow_requests_are_timeouts),
-        T(requests_are_logged_when_they_are_over),
-        T(counters_add_up_at_every_scrape_under_load),
+        T(page_is_served_on_its_own_port_only),       T(metrics_can_be_switched_off),
+        T(requests_are_counted_by_outcome),           T(questions_about_a_model_are_no_inferences),
+        T(counters_go_on_when_a_version_is_replaced), T(refused_connections_are_counted),
+        T(reaching_the_most_connections_is_counted),  T(slow_requests_are_timeouts),
+        T(requests_are_logged_when_they_are_over),    T(counters_add_up_at_every_scrape_under_load),
         T(metrics_are_served_while_stopping),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
