@@ -106,6 +106,11 @@ static enum ifd_code fail_unknown(const char *flag, struct ifd_err *err)
             nearest = &settings[i];
         }
     }
+    /* A name of which more than half is different is none that was misspelt. */
+    if (distance(flag, nearest->flag) > 1 + strcspn(flag, "=") / 2) {
+        return ifd_fail(err, IFD_INVALID, "unknown option \"--%s\"; inferd serve --help lists them",
+                        flag);
+    }
     return ifd_fail(err, IFD_INVALID, "unknown option \"--%s\"; did you mean \"--%s\"?", flag,
                     nearest->flag);
 }

@@ -93,15 +93,17 @@ void ifd_reread_begin(struct ifd_reread *reread)
         return;
     }
     struct attempt *attempt = ifd_acquire_zeroed(reread->alloc, 1, sizeof(*attempt));
-    if (!attempt) {
-        ifd_log_error(reread->log, "settings not read again", "reason=\"no memory\"");
-        return;
+    enum ifd_code code = IFD_NOMEM;
+    if (attempt) {
+        attempt->reread = reread;
+        attempt->log_fd = -1;
+        code = reread->run_off_loop(reread->context, read_all, end, attempt, &err);
     }
-    attempt->reread = reread;
-    attempt->log_fd = -1;
-    if (reread->run_off_loop(reread->context, read_all, end, attempt, &err)) {
-        ifd_log_error(reread->log, "settings not read again", "reason=busy");
+    if (code) {
+        ifd_log_error(reread->log, "settings not read again, everything stays", "reason=\"%s\"",
+                      ifd_code_name(code));
         ifd_release(reread->alloc, attempt, sizeof(*attempt));
+        reread->ended(reread->context);
         return;
     }
     reread->is_running = true;

@@ -222,7 +222,7 @@ enum ifd_code ifd_server_listen_metrics(struct ifd_server *server, struct ifd_er
         ifd_listen_tcp(ifd_server_metrics_address(config), (uint16_t)config->metrics_port, &fd,
                        &server->metrics_port, err);
     if (code) {
-        ifd_err_prefix(err, "metrics (--metrics-port, --allow-metrics): ");
+        ifd_err_prefix(err, "metrics (--metrics-port, --allow-metrics)");
         return code;
     }
     server->scrape = (struct ifd_scrape){

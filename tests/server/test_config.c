@@ -78,6 +78,8 @@ static void unknown_flag_names_the_nearest(void)
     EXPECT_HAS(err.text, "did you mean \"--model-repository\"");
     EXPECT_INT(PARSE(&err, "--port", "1"), IFD_INVALID);
     EXPECT_HAS(err.text, "--http-port");
+    EXPECT_INT(PARSE(&err, "--frobnicate=1"), IFD_INVALID);
+    EXPECT_HAS(err.text, "unknown option \"--frobnicate=1\"; inferd serve --help lists them");
     EXPECT_INT(PARSE(&err, "-p"), IFD_INVALID);
 }
 
