@@ -3,6 +3,7 @@
 
 #include "engine/base/build_id.h"
 #include "engine/base/mac.h"
+#include "engine/cache_room.h"
 #include "inferd/types.h"
 
 #include <errno.h>
@@ -13,14 +14,12 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define KEY_NAME     "key"
 #define NAME_BYTES   32
 #define PARTS_MAX    ((size_t)1 << 20)
 #define TRAILER      sizeof(uint64_t)
-#define STALE_SECS   60 /* a writer that is slower than this is taken for dead */
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
 
 static const char magic[8] = "IFDPACK";
@@ -39,6 +38,7 @@ struct part {
 
 struct ifd_cache {
     const struct ifd_alloc *alloc;
+    uint64_t limit_bytes;
     int folder;
     uint8_t key[IFD_MAC_KEY_BYTES];
     uint8_t build[sizeof(((struct head *)0)->build)];
@@ -184,14 +184,16 @@ static enum ifd_code take_key(struct ifd_cache *cache, struct ifd_err *err)
     return code;
 }
 
-enum ifd_code ifd_cache_open(const char *folder, const struct ifd_alloc *alloc,
-                             struct ifd_cache **ret_cache, struct ifd_err *err)
+enum ifd_code ifd_cache_open(const char *folder, uint64_t limit_bytes,
+                             const struct ifd_alloc *alloc, struct ifd_cache **ret_cache,
+                             struct ifd_err *err)
 {
     struct ifd_cache *cache = ifd_acquire_zeroed(alloc, 1, sizeof(*cache));
     if (!cache) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a cache");
     }
     cache->alloc = alloc;
+    cache->limit_bytes = limit_bytes;
     cache->folder = -1;
     enum ifd_code code = IFD_OK;
     if (ifd_build_id(cache->build) == 0) {
@@ -202,6 +204,10 @@ enum ifd_code ifd_cache_open(const char *folder, const struct ifd_alloc *alloc,
     }
     if (code == IFD_OK) {
         code = take_key(cache, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_cache_make_room(cache->folder, limit_bytes, NULL, err);
+        code = code == IFD_TOO_LARGE ? IFD_OK : code; /* used all the same: nothing is written */
     }
     if (code != IFD_OK) {
         ifd_cache_close(cache);
@@ -340,11 +346,13 @@ enum ifd_code ifd_cache_find(const struct ifd_cache *cache, uint64_t name,
         (void)close(fd);
         return ifd_fail(err, IFD_CORRUPT, "it has %lld bytes", (long long)info.st_size);
     }
-    struct ifd_cache_entry entry = {.size = (size_t)info.st_size};
+    struct ifd_cache_entry entry = {.size = (size_t)info.st_size, .file = fd};
+    ifd_cache_use(fd);
     void *map = mmap(NULL, entry.size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-    (void)close(fd);
     if (map == MAP_FAILED) {
-        return refuse("map", text, err);
+        code = refuse("map", text, err);
+        (void)close(fd);
+        return code;
     }
     entry.map = map;
     code = check_content(cache, name, &entry, err);
@@ -367,6 +375,7 @@ void ifd_cache_entry_finish(struct ifd_cache_entry *entry)
 {
     if (entry->map) {
         (void)munmap((void *)(uintptr_t)entry->map, entry->size);
+        (void)close(entry->file);
     }
     *entry = (struct ifd_cache_entry){0};
 }
@@ -379,7 +388,7 @@ static enum ifd_code open_temporary(const struct ifd_cache *cache, const char *n
 {
     struct stat info;
     if (fstatat(cache->folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-        (info.st_mtime + STALE_SECS < time(NULL) || info.st_mtime > time(NULL) + STALE_SECS)) {
+        ifd_cache_is_stale(&info)) {
         (void)unlinkat(cache->folder, name, 0);
     }
     const int fd = openat(cache->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -458,6 +467,16 @@ static bool write_file(const struct ifd_cache *cache, int fd, const uint8_t *fro
            write_all(fd, &sum, sizeof(sum));
 }
 
+/* The file has its size before others are counted: of two processes that write at once, each counts what the other will. */
+static enum ifd_code reserve(const struct ifd_cache *cache, int fd, const char *name,
+                             uint64_t bytes, struct ifd_err *err)
+{
+    if (ftruncate(fd, (off_t)bytes) != 0) {
+        return ifd_fail(err, IFD_IO, "cannot write %s: %s", name, strerror(errno));
+    }
+    return ifd_cache_make_room(cache->folder, cache->limit_bytes, name, err);
+}
+
 enum ifd_code ifd_cache_write(const struct ifd_cache *cache, uint64_t name,
                               const struct ifd_bytes *part, size_t part_count, struct ifd_err *err)
 {
@@ -471,12 +490,23 @@ enum ifd_code ifd_cache_write(const struct ifd_cache *cache, uint64_t name,
     if (code != IFD_OK) {
         return code;
     }
-    code = open_temporary(cache, temporary, &fd, err);
+    if (end + TRAILER > cache->limit_bytes) {
+        code = ifd_fail(err, IFD_TOO_LARGE, "%" PRIu64 " bytes, the limit of all files is %" PRIu64,
+                        end + TRAILER, cache->limit_bytes);
+    }
     if (code == IFD_OK) {
-        bool ok = write_file(cache, fd, front, front_bytes, end, part, part_count);
+        code = open_temporary(cache, temporary, &fd, err);
+    }
+    if (code == IFD_OK) {
+        code = reserve(cache, fd, text, end + TRAILER, err);
+        const bool fits = code == IFD_OK;
+        bool ok = fits && write_file(cache, fd, front, front_bytes, end, part, part_count);
         ok = close(fd) == 0 && ok;
-        if (!ok || renameat(cache->folder, temporary, cache->folder, text) != 0) {
+        ok = ok && renameat(cache->folder, temporary, cache->folder, text) == 0;
+        if (fits && !ok) {
             code = ifd_fail(err, IFD_IO, "cannot write %s: %s", text, strerror(errno));
+        }
+        if (!ok) {
             (void)unlinkat(cache->folder, temporary, 0);
         }
     }

@@ -3,6 +3,8 @@
 
 #include "engine/backend/host.h"
 
+#define CACHE_BYTES ((uint64_t)1 << 30)
+
 enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
                                 struct ifd_engine **ret_engine, struct ifd_err *err)
 {
@@ -28,8 +30,10 @@ enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
         return code;
     }
     engine->wants_cache = options->cache_folder != NULL;
-    if (engine->wants_cache && ifd_cache_open(options->cache_folder, alloc, &engine->cache,
-                                              &engine->cache_why_not) == IFD_NOMEM) {
+    const uint64_t cache_bytes = options->cache_bytes > 0 ? options->cache_bytes : CACHE_BYTES;
+    if (engine->wants_cache &&
+        ifd_cache_open(options->cache_folder, cache_bytes, alloc, &engine->cache,
+                       &engine->cache_why_not) == IFD_NOMEM) {
         ifd_engine_destroy(engine);
         return ifd_fail(err, IFD_NOMEM, "no memory for a cache");
     }

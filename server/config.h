@@ -29,7 +29,7 @@ struct ifd_config {
     uint32_t model_load_threads, poll_secs, settle_ms, dwell_secs, swaps_per_hour, threads,
         http_port, metrics_port, max_connections, max_connections_per_address, idle_timeout_secs,
         receive_timeout_secs, max_header_bytes, header_timeout_secs, min_receive_rate,
-        send_timeout_secs, min_send_rate, max_queue_size, spin_us, inline_run_us,
+        send_timeout_secs, min_send_rate, max_queue_size, spin_us, inline_run_us, cache_size_mb,
         default_timeout_ms, image_threads, exit_timeout_secs, log_verbose;
     uint64_t max_model_bytes, memory_budget, request_memory, http_max_input_size, image_max_pixels;
 

@@ -79,7 +79,8 @@ enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err
         .backend_count = o->backend_count,
         .exact = o->config->exact,
         .fast = o->config->fast,
-        .cache_folder = o->config->cache_dir[0] != '\0' ? o->config->cache_dir : NULL};
+        .cache_folder = o->config->cache_dir[0] != '\0' ? o->config->cache_dir : NULL,
+        .cache_bytes = (uint64_t)o->config->cache_size_mb << 20};
     enum ifd_code code = ifd_engine_create(&engine, &server->engine, err);
     if (code) {
         return code;

@@ -64,7 +64,8 @@ static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_hos
                                         .backend_count = host->backend_count,
                                         .exact = options->exact,
                                         .fast = options->fast,
-                                        .cache_folder = options->cache_folder};
+                                        .cache_folder = options->cache_folder,
+                                        .cache_bytes = (uint64_t)options->cache_mb << 20};
     struct ifd_model_options model = {.max_threads = options->threads,
                                       .no_optimize = options->no_optimize,
                                       .releases_weights = !options->keeps_weights};

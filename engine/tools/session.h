@@ -10,6 +10,7 @@ struct ifd_session_options {
     const char *path;
     const char *backends;     /* "CpuAcc,CpuRef"; NULL: the engine's order */
     const char *cache_folder; /* of packed weights; NULL: none */
+    uint32_t cache_mb;        /* of all its files; 0 = 1024 */
     const char *precision;    /* "bf16"; NULL: "f32" */
     const char *cpu_mask;     /* "avx2,avx512"; NULL: all that the CPU has, "none": none */
     uint32_t threads;         /* 0 = 1 */
@@ -49,6 +50,13 @@ struct ifd_session_options {
          0,                                                                                        \
          "DIR",                                                                                    \
          "keep packed weights here for the next start"},                                           \
+        {"cache-size-mb",                                                                          \
+         IFD_ARG_NUMBER,                                                                           \
+         &(options).cache_mb,                                                                      \
+         1,                                                                                        \
+         1 << 20,                                                                                  \
+         "MB",                                                                                     \
+         "of all files there; those not used for longest go first (1024)"},                        \
         {"threads",                                                                                \
          IFD_ARG_NUMBER,                                                                           \
          &(options).threads,                                                                       \

@@ -16,6 +16,7 @@
 
 #define NAME       ((uint64_t)0x1234)
 #define PART_BYTES ((size_t)10000)
+#define UNLIMITED  UINT64_MAX
 /* Where things are in a file (cache.c). */
 #define BUILD_AT 8
 #define SIZE_AT  40
@@ -48,7 +49,7 @@ static void reopen(struct fixture *f)
     struct ifd_err err = {0};
     ifd_cache_close(f->cache);
     f->cache = NULL;
-    REQUIRE_OK(ifd_cache_open(f->folder, ifd_alloc_system(), &f->cache, &err), &err);
+    REQUIRE_OK(ifd_cache_open(f->folder, UNLIMITED, ifd_alloc_system(), &f->cache, &err), &err);
 }
 
 static enum ifd_code write_file(struct fixture *f, struct ifd_err *err)
@@ -284,7 +285,8 @@ static void expect_closed(const char *folder, const char *reason)
 {
     struct ifd_cache *cache = NULL;
     struct ifd_err err = {0};
-    EXPECT_CODE(ifd_cache_open(folder, ifd_alloc_system(), &cache, &err), IFD_UNAVAILABLE, &err);
+    EXPECT_CODE(ifd_cache_open(folder, UNLIMITED, ifd_alloc_system(), &cache, &err),
+                IFD_UNAVAILABLE, &err);
     EXPECT_HAS(err.text, reason);
     EXPECT(cache == NULL);
 }

@@ -39,6 +39,10 @@ struct ifd_engine_options {
     /** Folder for packed weights, so that the next start of a model need not pack them; made if its parent is there. Only
      *  this user may write in it. NULL: none. If it cannot be used, models are loaded without it and say why. */
     const char *cache_folder;
+    /** Of all its files together: those not used for longest go first, what would be larger alone is not kept. 1 GiB: the
+     *  packed weights of two of the largest networks or dozens of others, an eighth of the smallest storage of such
+     *  machines. */
+    uint64_t cache_bytes;
     void (*debug)(void *context, const char *text);
     void *debug_context;
 };
