@@ -75,11 +75,10 @@ static const char *reason_of(int status)
     static const struct {
         int status;
         const char *reason;
-    } table[] = {{400, "Bad Request"},
-                 {408, "Request Timeout"},
-                 {413, "Content Too Large"},
-                 {429, "Too Many Requests"},
-                 {503, "Service Unavailable"}};
+    } table[] = {{400, "Bad Request"},         {408, "Request Timeout"},
+                 {413, "Content Too Large"},   {414, "URI Too Long"},
+                 {429, "Too Many Requests"},   {431, "Request Header Fields Too Large"},
+                 {503, "Service Unavailable"}, {505, "HTTP Version Not Supported"}};
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         if (table[i].status == status) {
             return table[i].reason;
@@ -102,6 +101,52 @@ void ifd_connection_say(int fd, int status, const char *text)
     ssize_t sent = send(fd, answer, (size_t)total, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)sent;
     (void)shutdown(fd, SHUT_WR);
+}
+
+void ifd_connection_refuse(struct ifd_connection *c, int status, const char *text)
+{
+    ifd_connection_say(c->fd, status, text);
+    c->wants_linger = c->is_ending = true;
+    if (c->transfer) {
+        c->transfer->said_status = status;
+    }
+}
+
+/* Between requests: the library has read more than all of them had. Where the system does not count it may have. */
+static bool has_begun(const struct ifd_connection *c)
+{
+    struct ifd_connection_bytes bytes;
+    int unread = 0;
+    return !ifd_connection_bytes(c, &bytes) || ioctl(c->fd, FIONREAD, &unread) != 0 ||
+           bytes.received > c->taken_bytes + (uint64_t)unread;
+}
+
+static bool may_be_at_fault(const struct ifd_connection *c, enum ifd_fault fault)
+{
+    const struct ifd_transfer *t = c->transfer;
+    if (c->is_ending || (t && t->state > IFD_TRANSFER_SWALLOWING)) {
+        return false;
+    }
+    if (!t) {
+        return fault != IFD_FAULT_CHUNK && has_begun(c);
+    }
+    return t->has_headers ? t->is_chunked && fault != IFD_FAULT_REQUEST_LINE
+                          : fault == IFD_FAULT_ANY;
+}
+
+struct ifd_connection *ifd_connection_at_fault(const struct ifd_listener *listener,
+                                               enum ifd_fault fault)
+{
+    struct ifd_connection *found = NULL;
+    for (struct ifd_connection *c = listener->http->connections; c; c = c->next) {
+        if (c->listener == listener && may_be_at_fault(c, fault)) {
+            if (found) {
+                return NULL;
+            }
+            found = c;
+        }
+    }
+    return found;
 }
 
 /* Nothing of an answer was sent, and the client has begun to ask. */

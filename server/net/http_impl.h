@@ -67,7 +67,8 @@ struct ifd_transfer {
     /* The target. Longer ones are in the arena, which a request that never comes does not get. */
     char uri[IFD_URI_KEPT];
     size_t url_bytes, body_bytes, swallowed_bytes, answer_bytes; /* body_bytes: as announced */
-    uint64_t since_ms; /* of what it does now: header, body, answer */
+    uint64_t wire_bytes; /* of header and body, as announced */
+    uint64_t since_ms;   /* of what it does now: header, body, answer */
     struct ifd_pace receive_pace;
     int said_status; /* told past the library; 0: nothing */
     enum ifd_transfer_state state;
@@ -90,10 +91,11 @@ struct ifd_connection {
     struct ifd_client client;
     int fd;
     struct ifd_pace send_pace;
-    uint64_t since_ms;   /* it was accepted, or its last request was over */
-    uint64_t looked_ms;  /* between requests: when seen_bytes was true */
-    uint64_t seen_bytes; /* received so far */
-    size_t held_bytes;   /* that the library has for it, counted in the quota */
+    uint64_t since_ms;    /* it was accepted, or its last request was over */
+    uint64_t looked_ms;   /* between requests: when seen_bytes was true */
+    uint64_t seen_bytes;  /* received so far */
+    uint64_t taken_bytes; /* of all its requests that are over */
+    size_t held_bytes;    /* that the library has for it, counted in the quota */
     /* Since when a request trickles in whose first line is not complete; 0: none. */
     uint64_t dirty_ms;
     bool is_fresh, is_ending; /* no request yet; shut down, the library does not know yet */
@@ -111,6 +113,7 @@ struct ifd_listener {
     struct ifd_watch *watch;
     struct ifd_timer *timer;
     bool needs_run, is_local_admin;
+    bool is_fault_said;    /* of what the library refuses now its client was told already */
     ifd_http_page_fn page; /* answers instead of the API; NULL: the API */
     void *page_arg;
     struct ifd_metric_set *metrics; /* NULL: nothing is counted */
@@ -184,6 +187,15 @@ void ifd_connection_end(struct ifd_connection *c);
 /** Writes an answer past the library, which has not begun one, and says that it is the last. 503 and 429 invite to try
  *  again. text: static, no quotes. */
 void ifd_connection_say(int fd, int status, const char *text);
+
+/** The same for a connection whose request the library refuses: says it before the library can, which then finds that it cannot
+ *  send. */
+void ifd_connection_refuse(struct ifd_connection *c, int status, const char *text);
+/** What is wrong with the bytes that the library refuses. ANY: request line, field or trailer. */
+enum ifd_fault { IFD_FAULT_REQUEST_LINE, IFD_FAULT_CHUNK, IFD_FAULT_ANY };
+/** The only connection that can have sent them, because it is in the middle of such. NULL: there are several, or none. */
+struct ifd_connection *ifd_connection_at_fault(const struct ifd_listener *listener,
+                                               enum ifd_fault fault);
 
 /** Ends it, whatever it does, because of a limit, which is counted. */
 void ifd_connection_cut(struct ifd_connection *c, enum ifd_limit limit);

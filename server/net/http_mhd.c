@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <microhttpd.h>
@@ -17,30 +18,7 @@
 /* Answers up to this size are copied together, so that head and body leave in one system call; as one piece always does. */
 #define FLAT_ANSWER_BYTES ((size_t)16384)
 
-/* ---- running ---- */
-
-void ifd_mhd_run(void *arg)
-{
-    struct ifd_listener *l = arg;
-    const struct ifd_http_options *options = &l->http->options;
-    MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
-    bool has_timeout = false;
-    /* One run is not enough: what a run makes ready is sent by the next. */
-    for (int i = 0; i < 64; i++) {
-        (void)MHD_run(l->daemon);
-        if (options->after_turn) {
-            options->after_turn(options->after_turn_arg);
-        }
-        has_timeout = MHD_get_timeout(l->daemon, &timeout_ms) == MHD_YES;
-        if (!has_timeout || timeout_ms > 0) {
-            break;
-        }
-    }
-    l->needs_run = false;
-    if (has_timeout) { /* there is more than one turn of the loop should do */
-        ifd_timer_start(l->timer, timeout_ms, 0);
-    }
-}
+/* ---- waiting ---- */
 
 static void suspend(struct ifd_transfer *t)
 {
@@ -269,9 +247,8 @@ static enum MHD_Result gate_field(void *cls, enum MHD_ValueKind kind, const char
     return MHD_YES;
 }
 
-static const char *check_header(const struct ifd_transfer *t, struct ifd_gate *gate,
-                                const char *url, const char *method, const char *version,
-                                int *ret_status)
+static const char *check_header(struct ifd_transfer *t, struct ifd_gate *gate, const char *url,
+                                const char *method, const char *version, int *ret_status)
 {
     if (!t->exchange.path.data) {
         *ret_status = 503;
@@ -287,6 +264,7 @@ static const char *check_header(const struct ifd_transfer *t, struct ifd_gate *g
     (void)MHD_get_connection_values_n(t->connection->library, MHD_HEADER_KIND, gate_field, gate);
     if (info) {
         ifd_gate_end(gate, method + info->header_size);
+        t->wire_bytes = info->header_size;
     }
     if (info && info->header_size > t->listener->http->options.max_header_bytes) {
         *ret_status = 431;
@@ -386,47 +364,115 @@ bool ifd_mhd_take(struct ifd_listener *l, int fd, const struct sockaddr *address
     return false;
 }
 
+/* ---- what the library refuses by itself ---- */
+
 /* Between header and first callback the library reads Content-Length. One that it cannot read it refuses in a head that it
  * writes twice: this answers before it, once. Whose it is, the library does not say. */
-static void refuse_lengths(const struct ifd_listener *l, int status, const char *text)
+static void refuse_lengths(struct ifd_listener *l, int status, const char *text)
 {
     for (struct ifd_connection *c = l->http->connections; c; c = c->next) {
         uint64_t length = 0;
-        struct ifd_transfer *t = c->transfer;
+        const struct ifd_transfer *t = c->transfer;
         if (c->listener != l || !t || t->has_headers || t->said_status > 0) {
             continue;
         }
         struct ifd_str value = raw_header(t, MHD_HTTP_HEADER_CONTENT_LENGTH);
         if (value.data && !ifd_str_u64(value, &length)) {
-            ifd_connection_say(c->fd, status, text);
-            c->wants_linger = true;
-            t->said_status = status;
+            ifd_connection_refuse(c, status, text);
+            l->is_fault_said = true; /* the library's own words for it come next */
         }
     }
 }
 
-/* What the library tells in no other way. */
-static void heed(const struct ifd_listener *l, const char *text)
+static const char *fault_text(int status, enum ifd_fault fault)
 {
+    switch (status) {
+    case MHD_HTTP_CONTENT_TOO_LARGE:
+        return "the size of a chunk is too large";
+    case MHD_HTTP_URI_TOO_LONG:
+        return "the request line is larger than the server's buffer";
+    case MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE:
+        return "the header is larger than the server's buffer";
+    case MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED:
+        return "only HTTP/1.1 and HTTP/1.0 are supported";
+    default:
+        return fault == IFD_FAULT_CHUNK ? "a chunk is malformed"
+                                        : "the request line or a field is malformed";
+    }
+}
+
+static enum ifd_fault fault_of(int status, const char *text)
+{
+    if (strstr(text, "chunk")) {
+        return IFD_FAULT_CHUNK;
+    }
+    return status == MHD_HTTP_URI_TOO_LONG || status == MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED
+               ? IFD_FAULT_REQUEST_LINE
+               : IFD_FAULT_ANY;
+}
+
+/* The library answers what it cannot read with a page of its own, as soon as it has said so here. It does not say whose request it
+ * is: that is known if only one can be meant. */
+static void refuse_fault(struct ifd_listener *l, int status, const char *text)
+{
+    const enum ifd_fault fault = fault_of(status, text);
+    struct ifd_connection *c = l->is_fault_said ? NULL : ifd_connection_at_fault(l, fault);
+    l->is_fault_said = false;
+    if (status == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE || status == MHD_HTTP_URI_TOO_LONG) {
+        ifd_count_limit(l->metrics, IFD_LIMIT_HEADER);
+    }
+    if (c) {
+        ifd_connection_refuse(c, status, fault_text(status, fault));
+    }
+}
+
+/* What the library tells in no other way. */
+static void heed(struct ifd_listener *l, const char *text)
+{
+    const char *status = strstr(text, "HTTP response code is ");
     if (strncmp(text, "Failed to parse `Content-Length'", 32) == 0) {
         refuse_lengths(l, 400, "Content-Length is not a number");
     } else if (strncmp(text, "Too large value of 'Content-Length'", 35) == 0) {
         refuse_lengths(l, 413, "Content-Length is too large");
-    } else if (strstr(text, "HTTP response code is 431") ||
-               strstr(text, "HTTP response code is 414")) {
-        ifd_count_limit(l->metrics, IFD_LIMIT_HEADER);
+    } else if (status) {
+        refuse_fault(l, (int)strtol(status + 22, NULL, 10), text);
     }
 }
 
 static void library_log(void *cls, const char *format, va_list args)
 {
-    const struct ifd_listener *l = cls;
+    struct ifd_listener *l = cls;
     char text[256], quoted[300];
     (void)vsnprintf(text, sizeof(text), format, args);
     text[strcspn(text, "\n")] = '\0';
     heed(l, text);
     ifd_log_debug(l->http->options.log, "http library", "text=%s",
                   ifd_log_quote(text, quoted, sizeof(quoted)));
+}
+
+/* ---- running ---- */
+
+void ifd_mhd_run(void *arg)
+{
+    struct ifd_listener *l = arg;
+    const struct ifd_http_options *options = &l->http->options;
+    MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
+    bool has_timeout = false;
+    /* One run is not enough: what a run makes ready is sent by the next. */
+    for (int i = 0; i < 64; i++) {
+        (void)MHD_run(l->daemon);
+        if (options->after_turn) {
+            options->after_turn(options->after_turn_arg);
+        }
+        has_timeout = MHD_get_timeout(l->daemon, &timeout_ms) == MHD_YES;
+        if (!has_timeout || timeout_ms > 0) {
+            break;
+        }
+    }
+    l->needs_run = false;
+    if (has_timeout) { /* there is more than one turn of the loop should do */
+        ifd_timer_start(l->timer, timeout_ms, 0);
+    }
 }
 
 /* ---- life ---- */

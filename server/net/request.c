@@ -97,6 +97,9 @@ enum ifd_next ifd_request_headers(struct ifd_transfer *t, const struct ifd_gate 
     uint64_t length = 0;
     t->has_headers = true;
     t->is_chunked = gate->transfer_encoding > 0;
+    if (gate->content_length > 0 && ifd_str_u64(gate->content_length_value, &length)) {
+        t->wire_bytes += length;
+    }
     t->exchange.method = method_of(method);
     t->exchange.received_ns = ifd_monotonic_ns();
     t->since_ms = t->receive_pace.since_ms = ifd_http_now_ms(t->listener->http);
@@ -121,9 +124,6 @@ enum ifd_next ifd_request_headers(struct ifd_transfer *t, const struct ifd_gate 
     t->is_open = true;
     if (plan.answered) {
         return answer_early(t, gate);
-    }
-    if (gate->content_length > 0 && !ifd_str_u64(gate->content_length_value, &length)) {
-        return refuse(t, gate, 400, "Content-Length is not a number");
     }
     enum ifd_code code =
         ifd_body_start(&t->body, (size_t)length, plan.cap_bytes, plan.align_at, &err);

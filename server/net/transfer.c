@@ -193,6 +193,7 @@ static void log_end(const struct ifd_transfer *t, int status, const struct socka
 
 static void free_connection(struct ifd_connection *c)
 {
+    c->taken_bytes += c->transfer->wire_bytes;
     c->transfer = NULL;
     c->since_ms = c->looked_ms = ifd_http_now_ms(c->listener->http);
     c->seen_bytes = c->dirty_ms = 0;

@@ -1,6 +1,6 @@
 /* Any bytes as what a client sends. First byte: the size of the pieces in which they arrive. Must: no more answers than a
  * strict reader of the same bytes counts requests, where whatever can be read in two ways ends the connection (what gate.h
- * names as left aside); every answer whole; nothing kept. */
+ * names as left aside); every answer whole, every refusal in JSON; nothing kept. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +137,8 @@ static void check_answers(const char *at, size_t size, const struct requests *re
             continue;
         }
         MUST(count < requests->count);
+        MUST(at[9] < '4' ||
+             memmem(at, (size_t)(body - at), "\r\nContent-Type: application/json\r\n", 34));
         const char *length = memmem(at, (size_t)(body - at), "\r\nContent-Length: ", 18);
         MUST(length);
         size_t bytes = strtoul(length + 18, NULL, 10);

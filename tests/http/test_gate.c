@@ -111,6 +111,12 @@ static const struct payload bad_lengths[] = {
       " 408"),
     P("chunk size of 20 digits", INFER HOST TE "\r\n00000000000000000043\r\n" JSON "\r\n0\r\n\r\n",
       " 200"),
+    P("chunk size of letters", INFER HOST TE "\r\nxyz\r\n" JSON "\r\n0\r\n\r\n" NEXT, " 400"),
+    P("chunk size with a blank", INFER HOST TE "\r\n 43\r\n" JSON "\r\n0\r\n\r\n" NEXT, " 400"),
+    P("chunk size with a blank behind it", INFER HOST TE "\r\n43 \r\n" JSON "\r\n0\r\n\r\n" NEXT,
+      " 400"),
+    P("second chunk size of letters", INFER HOST TE "\r\n1\r\n{\r\nz\r\n\r\n" NEXT, " 400"),
+    P("trailer without a colon", INFER HOST TE "\r\n43\r\n" JSON "\r\n0\r\nX\r\n\r\n" NEXT, " 400"),
     P("chunk longer than its size", INFER HOST TE "\r\n40\r\n" JSON "\r\n0\r\n\r\n" NEXT, " 400"),
     P("bare LF between chunks hides nothing", INFER HOST TE "\r\n43\n" JSON "\n0\n\n" NEXT, " 200"),
     P("chunk extension with CR hides nothing",
@@ -225,13 +231,18 @@ static void read_statuses(int fd, char *ret, size_t size)
         if (answer.status == 0) {
             return;
         }
+        if (answer.status >= 400) {
+            EXPECT_HAS(answer.head, "\r\nContent-Type: application/json\r\n");
+            EXPECT(strncmp(answer.body, "{\"error\":\"", 10) == 0);
+        }
         used += (size_t)snprintf(ret + used, size - used, " %d", answer.status);
     }
     while (!client_is_closed(fd)) {
     }
 }
 
-static void expect_payload(const struct live *live, const struct payload *p)
+/* split: so many bytes come first, by themselves as a rule; 0: all at once */
+static void expect_payload(const struct live *live, const struct payload *p, size_t split)
 {
     char text[2048];
     char statuses[64], got[200], want[200];
@@ -240,7 +251,14 @@ static void expect_payload(const struct live *live, const struct payload *p)
     REQUIRE(p->size + sizeof(LAST) < sizeof(text));
     memcpy(text, p->bytes, p->size);
     memcpy(text + p->size, LAST, sizeof(LAST) - 1);
-    client_send(fd, text, p->size + (p->is_cut ? 0 : sizeof(LAST) - 1));
+    const size_t size = p->size + (p->is_cut ? 0 : sizeof(LAST) - 1);
+    if (split > 0 && split < size) {
+        client_send(fd, text, split);
+        (void)usleep(1000);
+    } else {
+        split = 0;
+    }
+    client_send(fd, text + split, size - split);
     if (p->is_cut) {
         (void)shutdown(fd, SHUT_WR);
     }
@@ -253,11 +271,15 @@ static void expect_payload(const struct live *live, const struct payload *p)
 
 static void expect_table(const struct payload *table, size_t count)
 {
+    /* in the request line; in the header as a rule; in the body */
+    static const size_t splits[] = {0, 5, 60, 140};
     struct live live;
     live_start(&live, (const char *const[]){"--http-idle-timeout-secs=2",
                                             "--http-receive-timeout-secs=1", NULL});
-    for (size_t i = 0; i < count; i++) {
-        expect_payload(&live, &table[i]);
+    for (size_t k = 0; k < sizeof(splits) / sizeof(splits[0]); k++) {
+        for (size_t i = 0; i < count; i++) {
+            expect_payload(&live, &table[i], splits[k]);
+        }
     }
     EXPECT_INT(client_get(&live, "/v2/health/live").status, 200);
     live_stop(&live);
@@ -288,6 +310,46 @@ static void malformed_request_lines_are_refused(void)
 static void odd_paths_name_nothing(void)
 {
     TABLE(bad_paths);
+}
+
+/* What the library refuses by itself: it does not say whose request it was. */
+static void only_the_client_at_fault_is_told(void)
+{
+    static const struct payload bad[] = {
+        P("chunk", "nonsense\r\n", " 400"),
+        P("chunk size", "10000000000000000\r\n", " 413"),
+        P("end of a chunk", "1\r\nab\r\n", " 400"),
+    };
+    struct live live;
+    char statuses[64];
+    live_start(&live, NULL);
+    int idle = client_connect(&live), busy = client_connect(&live);
+    REQUIRE(idle >= 0 && busy >= 0);
+    client_send_text(idle, NEXT);
+    EXPECT_INT(client_read(idle).status, 200);
+    client_send_text(busy, LIVE "Ho");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char interim[64] = {0};
+        int fd = client_connect(&live);
+        REQUIRE(fd >= 0);
+        client_send_text(fd, INFER HOST TE "Expect: 100-continue\r\n\r\n");
+        REQUIRE(recv(fd, interim, 25, MSG_WAITALL) == 25);
+        client_send(fd, bad[i].bytes, bad[i].size);
+        read_statuses(fd, statuses, sizeof(statuses));
+        EXPECT_TEXT(statuses, bad[i].statuses);
+        (void)close(fd);
+    }
+    client_send_text(busy, "st: a\r\n\r\n");
+    EXPECT_INT(client_read(busy).status, 200);
+    /* nobody is in the middle of anything: a request line in one piece */
+    client_send_text(busy, "GET /v2 HTTX/1.1\r\n\r\n");
+    read_statuses(busy, statuses, sizeof(statuses));
+    EXPECT_TEXT(statuses, " 400");
+    client_send_text(idle, NEXT);
+    EXPECT_INT(client_read(idle).status, 200);
+    (void)close(busy);
+    (void)close(idle);
+    live_stop(&live);
 }
 
 /* The library's buffer grows meanwhile; what it holds must still be found in one piece. */
@@ -323,7 +385,10 @@ static void giant_header_is_refused(void)
         REQUIRE(fd >= 0);
         /* just more than the connection's memory, so that all of it is read before the end */
         client_send(fd, text, 65536);
-        EXPECT_INT(client_read(fd).status, is_path ? 414 : 431);
+        struct answer answer = client_read(fd);
+        EXPECT_INT(answer.status, is_path ? 414 : 431);
+        EXPECT_HAS(answer.head, "\r\nContent-Type: application/json\r\n");
+        EXPECT_HAS(answer.body, "{\"error\":\"");
         (void)close(fd);
     }
     live_stop(&live);
@@ -337,6 +402,7 @@ int main(int argc, char **argv)
         T(fields_that_can_be_read_two_ways_are_refused),
         T(malformed_request_lines_are_refused),
         T(odd_paths_name_nothing),
+        T(only_the_client_at_fault_is_told),
         T(large_header_in_pieces_is_answered),
         T(giant_header_is_refused),
     };
