@@ -40,10 +40,11 @@ const char *ifd_metric_outcome(uint32_t outcome); /* "ok" …; static */
     X(SEND_RATE, "http-min-send-rate")                                                             \
     X(IDLE, "http-idle-timeout-secs")                                                              \
     X(QUEUE, "default-max-queue-size")                                                             \
-    X(QUEUE_TIME, "default_timeout_microseconds")                                                  \
+    X(QUEUE_TIME, "default-timeout-ms")                                                            \
     X(IMAGE, "image-max-pixels")                                                                   \
     X(MEMORY, "memory-budget")                                                                     \
-    X(REQUEST_MEMORY, "request-memory")
+    X(REQUEST_MEMORY, "request-memory")                                                            \
+    X(SWAPS, "repository-swaps-per-hour")
 
 enum ifd_limit {
 #define X(id, name) IFD_LIMIT_##id,

@@ -150,6 +150,7 @@ static void load_done(void *arg)
     model->is_wanted = model->is_wanted || op->is_start || is_whole;
     if (repo->watch && ifd_watcher_loaded(repo->watch, model->name, &load->seen, load->code,
                                           ifd_now_ns(repo->options.clock))) {
+        ifd_metric_add(repo->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_SWAPS, 1);
         ifd_log_warn(repo->options.log, "model changes too often, held as it is",
                      "name=%s swaps_per_hour=%u", model->name, repo->options.swaps_per_hour);
     }

@@ -447,7 +447,7 @@ static void counters_add_up_at_every_scrape_under_load(void)
     EXPECT_INT(ended(&page, "hasty", "timeout"), load.hasty_late);
     EXPECT_INT(value(&page, "inferd_limit_hits_total{limit=\"default-max-queue-size\"}"),
                load.narrow_shed);
-    EXPECT_INT(value(&page, "inferd_limit_hits_total{limit=\"default_timeout_microseconds\"}"),
+    EXPECT_INT(value(&page, "inferd_limit_hits_total{limit=\"default-timeout-ms\"}"),
                load.hasty_late);
     EXPECT_INT(model_value(&page, "nv_inference_request_failure", "narrow", ",reason=\"REJECTED\""),
                load.narrow_shed);

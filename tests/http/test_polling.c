@@ -130,6 +130,22 @@ static void folders_that_cannot_be_models_are_tried_once(void)
     world_end(&world);
 }
 
+static void model_that_changes_too_often_is_held_and_counted(void)
+{
+    static struct world world;
+    static const char held[] = "inferd_limit_hits_total{limit=\"repository-swaps-per-hour\"}";
+    /* the load at the start is one of the two */
+    world_begin(&world, (const char *const[]){FAST_POLL, "--repository-swaps-per-hour=2", NULL});
+    EXPECT_INT(live_metric(&world.live, held), 0);
+    world_replace(&world, &world.content[1]);
+    EXPECT(becomes(&world, 1));
+    EXPECT_INT(live_metric(&world.live, held), 1);
+    world_replace(&world, &world.content[0]);
+    world_pause_ms(2500); /* two polls */
+    EXPECT_INT(world_content(&world), 1);
+    world_end(&world);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -139,6 +155,7 @@ int main(int argc, char **argv)
         T(poll_unloads_a_model_that_was_removed_and_loads_it_when_it_is_back),
         T(poll_adds_and_removes_versions),
         T(folders_that_cannot_be_models_are_tried_once),
+        T(model_that_changes_too_often_is_held_and_counted),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

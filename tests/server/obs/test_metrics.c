@@ -318,6 +318,30 @@ static void process_is_alive(void)
     EXPECT(process.resident_bytes > 100000 && process.resident_bytes < process.virtual_bytes);
 }
 
+/* The text of a limit's label sends its reader to --help. */
+static void every_limit_is_named_as_its_setting(void)
+{
+    static const char *const flags[] = {
+#define SETTING(section, member, flag, ...) flag,
+#define LIVE(section, member, flag, ...)    flag,
+#include "server/config_list.inc"
+#undef LIVE
+#undef SETTING
+    };
+    static const char *const limits[] = {
+#define X(id, name) name,
+        IFD_LIMITS(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        bool is_setting = false;
+        for (size_t k = 0; k < sizeof(flags) / sizeof(flags[0]); k++) {
+            is_setting = is_setting || strcmp(flags[k], limits[i]) == 0;
+        }
+        test_expect(is_setting, __FILE__, __LINE__, limits[i], false);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -333,6 +357,7 @@ int main(int argc, char **argv)
         T(what_does_not_belong_is_not_counted),
         T(lack_of_memory_is_an_error),
         T(process_is_alive),
+        T(every_limit_is_named_as_its_setting),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
