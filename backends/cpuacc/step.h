@@ -46,6 +46,11 @@ struct ifd_acc_frame {
 struct ifd_acc_step;
 typedef void (*ifd_acc_step_fn)(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
 
+/** Lines as a chain keeps them: bytes from line to line, and between two pixels. */
+struct ifd_acc_pitch {
+    size_t line, gap;
+};
+
 /** What one call of a step's lines->run computes: output lines begin … end-1 of one image.
  *  in:   line in_first of the image's input; all lines that the window needs are there
  *  out:  line begin of the output
@@ -55,13 +60,15 @@ struct ifd_acc_strip {
     size_t in_first;
     uint8_t *out;
     size_t begin, end, line;
+    struct ifd_acc_pitch in_pitch, out_pitch;
 };
 
 /** A step that can compute some lines of an image from some lines of its input: what it takes to run it together with its
  *  neighbours, strip by strip (strips.c). Line y reads input lines y*stride - pad … + window - 1, as far as they exist. */
 struct ifd_acc_lines {
     size_t batch, in_h, out_h;
-    size_t in_line, out_line; /* bytes from line to line */
+    size_t in_line, out_line;   /* bytes from line to line */
+    size_t in_pixel, out_pixel; /* bytes of a pixel where there may be gaps between them, else 0 */
     size_t window, stride, pad;
     void (*run)(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
                 const struct ifd_acc_strip *strip);

@@ -12,11 +12,18 @@
 /* Fewer lines at a time than this and the window's overlap costs more than the cache saves. */
 #define STRIP_MIN 4
 
+#define CACHE_LINE 64
+
+/* The input of a step but the first: where in the first step's work memory, and how its lines lie there. */
+struct buffer {
+    size_t offset;
+    struct ifd_acc_pitch pitch;
+};
+
 struct ifd_acc_chain {
     uint32_t count;
     size_t strip; /* output lines of the last step at a time */
-    size_t buffer
-        [CHAIN_MAX]; /* of each step's input but the first's: where in the first step's work memory */
+    struct buffer buffer[CHAIN_MAX];
 };
 
 /* Lines [first, end) of a tensor. */
@@ -63,7 +70,8 @@ static void run_strip(const struct ifd_acc_step *head, struct ifd_acc_frame *fra
     make[chain->count - 1] = last;
     for (uint32_t i = chain->count - 1; i > 0; i--) {
         const struct span need = input_span(head[i].lines, make[i]);
-        advance(work + chain->buffer[i], head[i].lines->in_line, need, &progress->held[i]);
+        advance(work + chain->buffer[i].offset, chain->buffer[i].pitch.line, need,
+                &progress->held[i]);
         make[i - 1].first = progress->held[i].end;
         make[i - 1].end = need.end > make[i - 1].first ? need.end : make[i - 1].first;
     }
@@ -74,11 +82,14 @@ static void run_strip(const struct ifd_acc_step *head, struct ifd_acc_frame *fra
             continue;
         }
         struct ifd_acc_strip strip = {.begin = make[i].first, .end = make[i].end};
+        strip.in_pitch.line = lines->in_line;
+        strip.out_pitch.line = lines->out_line;
         if (i == 0) {
             strip.in =
                 (const uint8_t *)ifd_acc_in(step, frame, 0) + b * lines->in_h * lines->in_line;
         } else {
-            strip.in = work + chain->buffer[i];
+            strip.in = work + chain->buffer[i].offset;
+            strip.in_pitch = chain->buffer[i].pitch;
             strip.in_first = progress->held[i].first;
         }
         strip.line = b * lines->out_h + strip.begin;
@@ -86,7 +97,9 @@ static void run_strip(const struct ifd_acc_step *head, struct ifd_acc_frame *fra
             strip.out = (uint8_t *)ifd_acc_out(step, frame) + strip.line * lines->out_line;
         } else {
             struct span *held = &progress->held[i + 1];
-            strip.out = work + chain->buffer[i + 1] + (held->end - held->first) * lines->out_line;
+            const struct buffer *buffer = &chain->buffer[i + 1];
+            strip.out = work + buffer->offset + (held->end - held->first) * buffer->pitch.line;
+            strip.out_pitch = buffer->pitch;
             held->end = strip.end;
         }
         frame->packed = step->block;
@@ -156,6 +169,21 @@ static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t i, size_t
            packed_bytes(lowering, i) <= cache / 4 && packed_bytes(lowering, i + 1) <= cache / 4;
 }
 
+/* How the lines between two steps lie. A depthwise kernel is in several input and output lines at once, at the same pixel:
+ * where these are a multiple of 4 KB apart, or nearly, they share a few sets of the first-level cache, and loads wait for
+ * stores that only look like theirs. Pixels of an odd number of cache lines keep them apart. */
+static struct ifd_acc_pitch choose_pitch(const struct ifd_acc_lines *from,
+                                         const struct ifd_acc_lines *to)
+{
+    const size_t pixel = to->in_pixel;
+    const bool is_even = pixel > 0 && pixel % (2 * CACHE_LINE) == 0;
+    if (!is_even || pixel != from->out_pixel || (from->window == 1 && to->window == 1)) {
+        return (struct ifd_acc_pitch){.line = to->in_line};
+    }
+    return (struct ifd_acc_pitch){.line = to->in_line / pixel * (pixel + CACHE_LINE),
+                                  .gap = CACHE_LINE};
+}
+
 /* Bytes of the buffers of steps first+1 … first+count-1 for strips of so many lines; their offsets through ret_chain. */
 static size_t lay_out_buffers(const struct ifd_acc_step *head, uint32_t count, size_t strip,
                               size_t start, struct ifd_acc_chain *ret_chain)
@@ -165,25 +193,26 @@ static size_t lay_out_buffers(const struct ifd_acc_step *head, uint32_t count, s
     for (uint32_t i = count - 1; i > 0; i--) {
         lines = (lines - 1) * head[i].lines->stride + head[i].lines->window;
         lines = lines < head[i].lines->in_h ? lines : head[i].lines->in_h;
-        ret_chain->buffer[i] = at;
-        at += (lines * head[i].lines->in_line + IFD_TENSOR_PAD + IFD_TENSOR_ALIGN - 1) /
-              IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
+        const struct ifd_acc_pitch pitch = choose_pitch(head[i - 1].lines, head[i].lines);
+        ret_chain->buffer[i] = (struct buffer){.offset = at, .pitch = pitch};
+        at += (lines * pitch.line + IFD_TENSOR_PAD + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN *
+              IFD_TENSOR_ALIGN;
     }
     return at - start;
 }
 
-/* The tallest strips whose buffers fill at most half of the cache; false if those are too low. */
+/* The tallest strips whose buffers fill at most five eighths of the cache; false if those are too low. */
 static bool choose_strip(const struct ifd_acc_step *head, uint32_t count, size_t cache,
                          struct ifd_acc_chain *ret_chain, size_t *ret_bytes)
 {
     const size_t start = head->work_stride, most = head[count - 1].lines->out_h;
+    const size_t room = cache / 8 * 5;
     size_t strip = STRIP_MIN;
     struct ifd_acc_chain longer;
-    if (lay_out_buffers(head, count, strip, start, ret_chain) > cache / 2) {
+    if (lay_out_buffers(head, count, strip, start, ret_chain) > room) {
         return false;
     }
-    while (strip + 2 <= most &&
-           lay_out_buffers(head, count, strip + 2, start, &longer) <= cache / 2) {
+    while (strip + 2 <= most && lay_out_buffers(head, count, strip + 2, start, &longer) <= room) {
         strip += 2;
     }
     *ret_bytes = lay_out_buffers(head, count, strip, start, ret_chain);

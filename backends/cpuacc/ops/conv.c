@@ -14,12 +14,16 @@ static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct i
     if (!lines) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
+    const bool has_pixels = p->group == 1 && !p->is_slice;
+    const bool reads_pixels = has_pixels && p->mode == IFD_ACC_CONV_PLAIN && !p->narrow_c;
     *lines = (struct ifd_acc_lines){
         .batch = batch,
         .in_h = p->window.in_h,
         .out_h = height,
         .in_line = p->window.in_w * p->window.in_c * p->element,
         .out_line = p->line_rows * p->out_stride * p->element,
+        .in_pixel = reads_pixels ? p->k * p->element : 0,
+        .out_pixel = has_pixels ? p->out_c * p->element : 0,
         .window = p->window.kh,
         .stride = p->window.stride_y,
         .pad = p->window.pad_top,

@@ -18,9 +18,11 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
         .add = ifd_acc_in(step, frame, 1),
         .sums = (int32_t *)(void *)work,
         .rest = work ? work + p->sums_bytes : NULL,
+        .out_stride = p->out_stride,
         .args = {.packed = frame->packed + step->packed,
                  .n_begin = 0,
                  .n_end = p->out_c,
+                 .a_stride = p->narrow_c ? p->narrow_c : p->k, /* PLAIN */
                  .out_stride = p->out_stride,
                  .add_stride = p->out_c,
                  .min = p->product.min,
@@ -38,14 +40,14 @@ void ifd_acc_conv_tail(const struct ifd_acc_conv_run *run, size_t first_row, siz
     if (p->tail.count == 0) {
         return;
     }
-    const size_t group = p->group, column = run->args.n_begin;
-    uint8_t *out = run->out + (first_row * p->out_stride + p->out_offset + column) * p->out_element;
+    const size_t group = p->group, column = run->args.n_begin, stride = run->out_stride;
+    uint8_t *out = run->out + (first_row * stride + p->out_offset + column) * p->out_element;
     ifd_acc_run_tail(&p->tail, run->step, run->frame,
                      &(struct ifd_acc_piece){.in = out,
                                              .out = out,
                                              .rows = rows * group,
                                              .n = (run->args.n_end - column) / group,
-                                             .stride = p->out_stride / group,
+                                             .stride = stride / group,
                                              .row = (run->row + first_row) * group,
                                              .column = column,
                                              .width = p->out_c / group});
@@ -70,7 +72,7 @@ static void call_pixels(const struct ifd_acc_conv_run *run)
 static void call(struct ifd_acc_conv_run *run, size_t first_row)
 {
     const struct ifd_acc_conv *p = run->p;
-    run->args.out = run->out + (first_row * p->out_stride + p->out_offset) * p->out_element;
+    run->args.out = run->out + (first_row * run->out_stride + p->out_offset) * p->out_element;
     if (p->product.is_q8) {
         ifd_acc_conv_call_q8(run, first_row);
         ifd_acc_conv_tail(run, first_row, run->args.m);
@@ -110,14 +112,13 @@ struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
 static void plain_rows(struct ifd_acc_conv_run *run, size_t begin, size_t end)
 {
     const struct ifd_acc_conv *p = run->p;
-    run->args.a_stride = p->narrow_c ? p->narrow_c : p->k;
     for (size_t row = begin; row < end; row += run->args.m) {
         run->args.m = ifd_acc_conv_begin_rows(run, row, end);
         if (p->narrow_c) {
             ifd_acc_conv_narrow_rows(run, row, run->args.m);
             run->args.a = run->rest;
         } else {
-            run->args.a = run->in + row * p->k * p->element;
+            run->args.a = run->in + row * run->args.a_stride * p->element;
         }
         call(run, row);
     }
@@ -141,6 +142,8 @@ static void begin_strip(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
     ifd_acc_conv_begin(run, step, frame);
     run->in = strip->in;
     run->in_first = strip->in_first;
+    run->out_stride += strip->out_pitch.gap / run->p->out_element;
+    run->args.out_stride = run->out_stride;
     run->out = strip->out;
     run->row = strip->line * run->p->line_rows;
     if (run->add) {
@@ -153,7 +156,8 @@ void ifd_acc_conv_strip_plain(const struct ifd_acc_step *step, const struct ifd_
 {
     struct ifd_acc_conv_run run;
     begin_strip(&run, step, frame, strip);
-    run.in += (strip->begin - strip->in_first) * step->lines->in_line;
+    run.in += (strip->begin - strip->in_first) * strip->in_pitch.line;
+    run.args.a_stride += strip->in_pitch.gap / run.p->element;
     plain_rows(&run, 0, (strip->end - strip->begin) * run.p->line_rows);
 }
 

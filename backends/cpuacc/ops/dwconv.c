@@ -53,7 +53,7 @@ static void call(const struct ifd_acc_step *step, const struct ifd_acc_frame *fr
                                     .out = out,
                                     .rows = (args->y_end - args->y_begin) * p->window.out_w,
                                     .n = args->c_end - args->c_begin,
-                                    .stride = p->channels,
+                                    .stride = args->out_pixel_stride,
                                     .row = (line + args->y_begin) * p->window.out_w,
                                     .column = args->c_begin,
                                     .width = p->channels});
@@ -118,16 +118,20 @@ static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame
     const struct ifd_acc_lines *lines = step->lines;
     struct ifd_dw_args args = p->args;
     args.packed = frame->packed + step->packed;
+    args.in_pixel_stride += strip->in_pitch.gap / p->element;
+    args.in_line_stride = strip->in_pitch.line / p->element;
+    args.out_pixel_stride += strip->out_pitch.gap / p->element;
+    args.out_line_stride = strip->out_pitch.line / p->element;
     size_t count = 0;
     for (size_t y = strip->begin; y < strip->end; y += count) {
         count = strip->end - y < p->tile_lines ? strip->end - y : p->tile_lines;
         const size_t top = y * lines->stride, pad = top < lines->pad ? lines->pad - top : 0;
         const size_t first = top + pad - lines->pad;
         const size_t end = (y + count - 1) * lines->stride + lines->window - lines->pad;
-        args.in = strip->in + (first - strip->in_first) * lines->in_line;
+        args.in = strip->in + (first - strip->in_first) * strip->in_pitch.line;
         args.in_h = (end < lines->in_h ? end : lines->in_h) - first;
         args.pad_top = (uint32_t)pad;
-        args.out = strip->out + (y - strip->begin) * lines->out_line;
+        args.out = strip->out + (y - strip->begin) * strip->out_pitch.line;
         args.y_begin = 0;
         args.y_end = count;
         call(step, frame, &args, strip->line + y - strip->begin);
@@ -190,6 +194,8 @@ static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct d
                                     .out_h = p->window.out_h,
                                     .in_line = p->args.in_line_stride * p->element,
                                     .out_line = p->args.out_line_stride * p->element,
+                                    .in_pixel = p->channels * p->element,
+                                    .out_pixel = p->channels * p->element,
                                     .window = (p->window.kh - 1) * p->args.dilation_y + 1,
                                     .stride = p->args.stride_y,
                                     .pad = p->args.pad_top,

@@ -97,6 +97,19 @@ static uint32_t dilated(struct ifd_graph *g, uint32_t in)
     return conv(g, x, WIDE, CHANNELS, (struct window){3, 2, 1});
 }
 
+/* Pixels of an even number of cache lines, which lie apart between a depthwise convolution and its neighbours; what follows
+ * element by element finds them. */
+static uint32_t even(struct ifd_graph *g, uint32_t in)
+{
+    uint32_t x = conv(g, in, CHANNELS, 64, (struct window){3, 2, 1});
+    x = test_graph_op2(g, IFD_OP_MUL, x, constant(g, SHAPE(64)), "scaled");
+    x = depthwise(g, x, 64, (struct window){3, 1, 1});
+    x = test_graph_op2(g, IFD_OP_MUL, x, constant(g, SHAPE(64)), "scaled");
+    x = conv(g, x, 64, 32, (struct window){1, 1, 1});
+    x = depthwise(g, x, 32, (struct window){3, 2, 1});
+    return conv(g, x, 32, CHANNELS, (struct window){3, 1, 1});
+}
+
 /* ---- running ---- */
 
 struct result {
@@ -182,12 +195,18 @@ static void dilated_and_tall_windows_are_equal(void)
     compare(dilated, (size_t)1 << 20, 3);
 }
 
+static void pixels_that_lie_apart_are_equal(void)
+{
+    compare(even, (size_t)512 << 10, 3);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(blocks_of_several_strides_are_equal),
         T(sums_in_the_memory_of_their_operand_are_equal),
         T(dilated_and_tall_windows_are_equal),
+        T(pixels_that_lie_apart_are_equal),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
