@@ -64,13 +64,17 @@ INLINE void multiply(struct pieces *p, const size_t count, const size_t j, const
         for (size_t s = 0; s < p->steps; s++) {
             _tile_loadd(4, a, p->a_stride);
             _tile_loadd(6, w, row_bytes);
-            AMX_PRODUCT(0, 4, 6);
             if (vectors == 2) {
                 _tile_loadd(7, w + 64, row_bytes);
-                AMX_PRODUCT(1, 4, 7);
             }
             if (count == 2) {
                 _tile_loadd(5, b, p->a_stride);
+            }
+            AMX_PRODUCT(0, 4, 6);
+            if (vectors == 2) {
+                AMX_PRODUCT(1, 4, 7);
+            }
+            if (count == 2) {
                 AMX_PRODUCT(2, 5, 6);
                 if (vectors == 2) {
                     AMX_PRODUCT(3, 5, 7);

@@ -169,27 +169,84 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
     finish(job, mr, nv, sum);
 }
 
+/* One row. What takes the time are the weights, which are read at STREAMS places at once and fetched ahead: memory and outer
+ * caches give more to several streams (VGG16's 103 MB come at 16.6 GB/s in place of 14.2, of 16 to 17 that a core gets). */
+INLINE void tile_row(const struct job *job, const size_t nv)
+{
+    enum { STREAMS = 4 };
+    const struct ifd_packed *header = job->args->packed;
+    const size_t k_bytes = (size_t)header->private_[IFD_PACKED_DEPTH];
+    const size_t part = k_bytes / 4 / STREAMS * 4, rest = k_bytes - STREAMS * part;
+    const int8_t *w = job->weights;
+    __m512i sum[1][4], more[STREAMS][4];
+    start_sums(job, 1, nv, sum);
+    UNROLL for (size_t i = 0; i < STREAMS; i++)
+    {
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            more[i][j] = _mm512_setzero_si512();
+        }
+    }
+    for (size_t t = 0; t < header->taps; t++, w += 16 * nv * k_bytes) {
+        const unsigned char *a[1];
+        ifd_rows_tap(job->args, 1, job->m0, 1, job->valid, t, job->start, a);
+        for (size_t k = 0; k < part; k += 4) {
+            UNROLL for (size_t i = 0; i < STREAMS; i++)
+            {
+                __m512i x = _mm512_set1_epi32(load_4(a[0] + i * part + k));
+                UNROLL for (size_t j = 0; j < nv; j++)
+                {
+                    const int8_t *from = w + 16 * nv * (i * part + k) + 64 * j;
+                    _mm_prefetch((const char *)from + 1024, _MM_HINT_T0);
+                    more[i][j] = dot4(more[i][j], x, _mm512_load_si512(from));
+                }
+            }
+        }
+        for (size_t k = k_bytes - rest; k < k_bytes; k += 4) {
+            __m512i x = _mm512_set1_epi32(load_4(a[0] + k));
+            UNROLL for (size_t j = 0; j < nv; j++)
+            {
+                sum[0][j] = dot4(sum[0][j], x, _mm512_load_si512(w + 16 * nv * k + 64 * j));
+            }
+        }
+    }
+    UNROLL for (size_t i = 0; i < STREAMS; i++)
+    {
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            sum[0][j] = _mm512_add_epi32(sum[0][j], more[i][j]);
+        }
+    }
+    finish(job, 1, nv, sum);
+}
+
 #define TILE(mr, nv)                                                                               \
     static void tile_##mr##x##nv(const struct job *job)                                            \
     {                                                                                              \
         tile(job, mr, nv);                                                                         \
     }
+#define TILE_ROW(nv)                                                                               \
+    static void tile_1x##nv(const struct job *job)                                                 \
+    {                                                                                              \
+        tile_row(job, nv);                                                                         \
+    }
 TILE(12, 1)
 TILE(4, 1)
-TILE(1, 1)
+TILE_ROW(1)
 TILE(12, 2)
 TILE(6, 2)
 TILE(2, 2)
-TILE(1, 2)
+TILE_ROW(2)
 TILE(8, 3)
 TILE(4, 3)
 TILE(2, 3)
-TILE(1, 3)
+TILE_ROW(3)
 TILE(6, 4)
 TILE(4, 4)
 TILE(2, 4)
-TILE(1, 4)
+TILE_ROW(4)
 #undef TILE
+#undef TILE_ROW
 
 /* By width: the tiles from tallest to shortest. */
 static const struct {
