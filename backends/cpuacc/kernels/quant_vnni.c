@@ -6,16 +6,16 @@
 
 extern const struct ifd_kern_quant ifd_kern_quant_avx512; /* for sums whose factors do not fit */
 
-/* Pairs of 16-bit inputs meet pairs of factors, in two parts: high*2^8 + low. */
+/* Pairs of 16-bit inputs meet pairs of factors, in two parts: high*2^7 + low. An input takes eight bits, so that it is
+ * multiplied by 2^7 in its lane. */
 struct blend {
     __m512i high, low, bias, shift, min, max;
 };
 
 INLINE __m512i blend_pairs(__m512i pairs, const struct blend *k)
 {
-    const __m512i high = _mm512_madd_epi16(pairs, k->high);
     const __m512i low = _mm512_dpwssd_epi32(k->bias, pairs, k->low);
-    return _mm512_add_epi32(_mm512_slli_epi32(high, 8), low);
+    return _mm512_dpwssd_epi32(low, _mm512_slli_epi16(pairs, 7), k->high);
 }
 
 INLINE __m512i set_pairs(int32_t a, int32_t b)
@@ -52,8 +52,8 @@ INLINE __m512i load_operand(const ifd_q8 *p, size_t i, size_t step, __mmask64 ma
 
 INLINE struct blend make_blend(const struct ifd_q8_binary_args *args)
 {
-    return (struct blend){.high = set_pairs(args->a_factor >> 8, args->b_factor >> 8),
-                          .low = set_pairs(args->a_factor & 0xff, args->b_factor & 0xff),
+    return (struct blend){.high = set_pairs(args->a_factor >> 7, args->b_factor >> 7),
+                          .low = set_pairs(args->a_factor & 0x7f, args->b_factor & 0x7f),
                           .bias = _mm512_set1_epi32(args->bias),
                           .shift = _mm512_set1_epi32(args->fast_shift),
                           .min = _mm512_set1_epi8((char)args->out_min),
