@@ -25,9 +25,9 @@ static struct job make_job(const struct ifd_gemm_args *args, const uint8_t *weig
                         .out = (uint8_t *)args->out + n0};
 }
 
-/* Four at a time. */
-INLINE void finish_piece(struct job *job, size_t m0, int32_t (*sums)[4][16], size_t rows,
-                         const size_t nv)
+/* Four rows at a time. */
+INLINE void finish_rows(struct job *job, size_t m0, int32_t (*sums)[4][16], size_t rows,
+                        const size_t nv, const int has_add)
 {
     uint8_t *out = job->out;
     for (size_t r = 0; r < rows; r += 4) {
@@ -38,19 +38,32 @@ INLINE void finish_piece(struct job *job, size_t m0, int32_t (*sums)[4][16], siz
         UNROLL for (size_t i = 0; i < 4; i++)
         {
             const size_t row = i < job->valid ? i : job->valid - 1;
-            __m512i add = _mm512_setzero_si512();
-            if (job->args->row_add) {
-                add = _mm512_set1_epi32(job->args->row_add[job->m0 + row]);
-            }
             UNROLL for (size_t j = 0; j < nv; j++)
             {
-                __m512i bias = _mm512_add_epi32(add, _mm512_load_si512(job->tail + 16 * j));
-                sum[i][j] = _mm512_add_epi32(bias, _mm512_load_si512(sums[r + row][j]));
+                sum[i][j] = _mm512_add_epi32(_mm512_load_si512(job->tail + 16 * j),
+                                             _mm512_load_si512(sums[r + row][j]));
+            }
+            if (has_add) {
+                const __m512i add = _mm512_set1_epi32(job->args->row_add[job->m0 + row]);
+                UNROLL for (size_t j = 0; j < nv; j++)
+                {
+                    sum[i][j] = _mm512_add_epi32(sum[i][j], add);
+                }
             }
         }
         finish(job, 4, nv, sum);
     }
     job->out = out;
+}
+
+INLINE void finish_piece(struct job *job, size_t m0, int32_t (*sums)[4][16], size_t rows,
+                         const size_t nv)
+{
+    if (job->args->row_add) {
+        finish_rows(job, m0, sums, rows, nv, 1);
+    } else {
+        finish_rows(job, m0, sums, rows, nv, 0);
+    }
 }
 
 #define AMX_PRODUCT(sums, inputs, weights) _tile_dpbusd(sums, inputs, weights)
