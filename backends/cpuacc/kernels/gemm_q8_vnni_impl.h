@@ -18,7 +18,13 @@ struct job {
     size_t m0, valid, columns;
     uint8_t *out;
     const unsigned char *start[12];
+    const char *
+        next; /* weights of the block to come, of which each turn of a tile fetches next_step bytes */
+    size_t next_step;
 };
+
+/* Weights that so few rows use are waited for, unless they are fetched while those before them are at work. */
+enum { AHEAD_ROWS_MIN = 24, AHEAD_ROWS_MAX = 512 };
 
 /* One instruction by hand: with the intrinsic gcc 12 spills the sums. */
 INLINE __m512i dot4(__m512i sum, __m512i a, __m512i w)
@@ -145,6 +151,7 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
     const struct ifd_packed *header = job->args->packed;
     const size_t k_bytes = (size_t)header->private_[IFD_PACKED_DEPTH];
     const int8_t *w = job->weights;
+    const char *next = job->next;
     __m512i sum[12][4];
     start_sums(job, mr, nv, sum);
     for (size_t t = 0; t < header->taps; t++) {
@@ -156,6 +163,8 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
             {
                 column[j] = _mm512_load_si512(w + 64 * j);
             }
+            _mm_prefetch(next, _MM_HINT_T1);
+            next += job->next_step;
             UNROLL for (size_t i = 0; i < mr; i++)
             {
                 __m512i x = _mm512_set1_epi32(load_4(a[i] + k));
@@ -262,7 +271,13 @@ static const struct {
 /* All rows of one block: the shortest tile that takes all that is left, or the tallest. */
 static void run_block(struct job *job, size_t nv)
 {
+    const struct ifd_packed *header = job->args->packed;
+    const size_t turns = header->taps * (size_t)header->private_[IFD_PACKED_DEPTH] / 4;
+    const int is_ahead = job->args->m >= AHEAD_ROWS_MIN && job->args->m <= AHEAD_ROWS_MAX;
     struct ifd_row_cursor cursor = {0, 0};
+    const size_t tallest = tiles[nv - 1][0].rows;
+    job->next = (const char *)job->weights + (is_ahead ? header->unit_bytes : 0);
+    job->next_step = is_ahead ? 64 * nv / (job->args->m / tallest) : 0;
     uint8_t *out = job->out;
     for (job->m0 = 0; job->m0 < job->args->m;) {
         size_t left = job->args->m - job->m0;
@@ -277,6 +292,7 @@ static void run_block(struct job *job, size_t nv)
             ifd_rows_next(job->args, 1, rows, job->valid, &cursor, job->start);
         }
         tiles[nv - 1][pick].run(job);
+        job->next += turns * job->next_step;
         job->m0 += job->valid;
     }
 }
