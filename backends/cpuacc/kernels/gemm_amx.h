@@ -19,7 +19,6 @@
 
 enum {
     PIECE = 16,
-    AHEAD_PIECES = 32,
     DEPTH_MIN_BYTES = 28 /* shorter sums are faster without */
 };
 
@@ -43,9 +42,9 @@ struct pieces {
     const uint8_t *start[2];
     size_t taps, steps, step, a_stride, tap_stride;
     const uint8_t *weights;
-    const uint8_t *
-        next; /* weights to come, of which every step fetches `ahead` lines into the second-level cache */
-    size_t ahead;
+    /* weights to come, of which every step fetches a line of each of `ahead` streams, stream bytes apart */
+    const uint8_t *next;
+    size_t ahead, stream, next_step;
     int32_t (*sums)[PIECE][4][16];
 };
 
@@ -83,9 +82,10 @@ INLINE void multiply(struct pieces *p, const size_t count, const size_t j, const
             a += p->step;
             b += p->step;
             w += p->step / 4 * row_bytes;
-            for (size_t i = 0; i < p->ahead; i++, p->next += 64) {
-                _mm_prefetch(p->next, _MM_HINT_T1);
+            for (size_t i = 0; i < p->ahead; i++) {
+                _mm_prefetch(p->next + i * p->stream, _MM_HINT_T1);
             }
+            p->next += p->next_step;
         }
     }
     _tile_stored(0, p->sums[0][0][j], sizeof(p->sums[0][0]));
@@ -126,11 +126,14 @@ INLINE void run_lines(const struct ifd_gemm_args *args, struct job *job, const u
     p.steps = depth / p.step;
     const size_t a_line = (len + PIECE - 1) / PIECE, count = args->m / len * a_line;
     size_t first[2] = {0, 0}, again[2] = {0, 0};
-    /* weights that few rows use are waited for, unless they are fetched while those before them are at work */
+    /* weights are waited for, unless they are fetched while those before them are at work; where that is short, at several
+     * places, of which memory gives more */
     const size_t visits = (count + 1) / 2 * ((nv + 1) / 2) * p.taps * p.steps;
-    if (visits > 0 && count <= AHEAD_PIECES) {
+    if (visits > 0) {
         p.next = weights + header->unit_bytes;
         p.ahead = (header->unit_bytes / 64 + visits - 1) / visits;
+        p.stream = header->unit_bytes / p.ahead;
+        p.next_step = (p.stream + visits - 1) / visits;
     }
     for (size_t i = 0; i < count; i += 2) {
         const size_t pieces = i + 1 < count ? 2 : 1;
