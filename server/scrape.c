@@ -24,27 +24,12 @@ static void sample_process(struct ifd_metric_set *set)
     ifd_metric_put(set, IFD_METRIC_PROCESS_START, 0, process.start_ns);
 }
 
-static uint64_t ended(const struct ifd_metric_set *set, enum ifd_outcome outcome)
-{
-    return ifd_metric_get(set, IFD_METRIC_REQUESTS, (uint32_t)outcome);
-}
-
-/* Triton's reasons for how requests ended. */
-static void sample_failures(struct ifd_metric_set *set)
-{
-    ifd_metric_put(set, IFD_METRIC_NV_FAILURE, IFD_NV_REJECTED,
-                   ended(set, IFD_OUTCOME_SHED) + ended(set, IFD_OUTCOME_TIMEOUT));
-    ifd_metric_put(set, IFD_METRIC_NV_FAILURE, IFD_NV_CANCELED, ended(set, IFD_OUTCOME_ABORTED));
-    ifd_metric_put(set, IFD_METRIC_NV_FAILURE, IFD_NV_BACKEND, ended(set, IFD_OUTCOME_FAILED));
-}
-
 static void sample_version(struct ifd_served *served)
 {
     uint64_t queued = ifd_queue_count(&served->queue);
     ifd_metric_put(served->metrics, IFD_METRIC_QUEUED, 0, queued);
     ifd_metric_put(served->metrics, IFD_METRIC_QUEUE_LIMIT, 0, served->queue.common.capacity);
     ifd_metric_put(served->metrics, IFD_METRIC_NV_PENDING, 0, queued);
-    sample_failures(served->metrics);
 }
 
 _Static_assert(IFD_VERSION_UNLOADING + 1 == IFD_METRIC_STATES, "obs names every state");

@@ -119,6 +119,17 @@ static void count_success(struct ifd_metric_set *metrics, const struct ifd_job *
     ifd_metric_add(metrics, IFD_METRIC_NV_OUTPUT, 0, job->finished_ns - job->computed_ns);
 }
 
+/* A request that came as far as the queue, or nearly, and has no result. */
+static void count_failure(struct ifd_served *served, uint64_t received_ns, enum ifd_code code)
+{
+    bool is_refused = code == IFD_BUSY || code == IFD_DEADLINE || code == IFD_UNAVAILABLE;
+    enum ifd_nv_reason reason = is_refused              ? IFD_NV_REJECTED
+                                : code == IFD_CANCELLED ? IFD_NV_CANCELED
+                                                        : IFD_NV_BACKEND;
+    add(&served->stats.fail, received_ns, ifd_monotonic_ns());
+    ifd_metric_add(served->metrics, IFD_METRIC_NV_FAILURE, (uint32_t)reason, 1);
+}
+
 static void count(struct service_job *job)
 {
     struct ifd_served *served = job->version->served;
@@ -131,7 +142,7 @@ static void count(struct service_job *job)
     }
     uint64_t received_ns = job->request->received_ns;
     if (j->code) {
-        add(&stats->fail, received_ns, ifd_monotonic_ns());
+        count_failure(served, received_ns, j->code);
         return;
     }
     count_success(served->metrics, j, received_ns);
@@ -345,7 +356,7 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     if (code) {
         request->service_private = NULL;
         service->deadline_jobs -= job->job.deadline_ns > 0;
-        add(&served->stats.fail, request->received_ns, ifd_monotonic_ns());
+        count_failure(served, request->received_ns, code);
         give_job(job);
         ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE,
                        code == IFD_BUSY);
@@ -375,7 +386,7 @@ static bool cancel(struct ifd_service *service, struct ifd_infer_request *reques
         return false;
     }
     job->service->deadline_jobs -= job->job.deadline_ns > 0;
-    add(&served->stats.fail, request->received_ns, ifd_monotonic_ns());
+    count_failure(served, request->received_ns, IFD_CANCELLED);
     request->service_private = NULL;
     give_job(job);
     return true;

@@ -69,6 +69,19 @@ static long long ended(const struct page *page, const char *model, const char *o
     return model_value(page, "inferd_requests_total", model, label);
 }
 
+/* What Triton's names say of a model: every request at most once. */
+static long long triton_sum(const struct page *page, const char *model)
+{
+    long long sum = model_value(page, "nv_inference_request_success", model, "");
+    static const char *const reasons[] = {"REJECTED", "CANCELED", "BACKEND", "OTHER"};
+    for (size_t i = 0; i < 4; i++) {
+        char label[64];
+        (void)snprintf(label, sizeof(label), ",reason=\"%s\"", reasons[i]);
+        sum += model_value(page, "nv_inference_request_failure", model, label);
+    }
+    return sum;
+}
+
 /* accepted = ok + client_error + shed + timeout + failed + aborted + inflight, of each model and of all requests. */
 static void check_law(const struct page *page)
 {
@@ -86,6 +99,7 @@ static void check_law(const struct page *page)
             sum += ended(page, models[m], outcomes[i]);
         }
         EXPECT_INT(sum, model_value(page, "inferd_requests_accepted_total", models[m], ""));
+        EXPECT(triton_sum(page, models[m]) <= sum);
     }
 }
 
