@@ -272,3 +272,13 @@ void ifd_handle_repository_unload(struct ifd_call *call)
     ifd_call_ops(call)->unload(ifd_call_service(call), call->match.model, dependents, on_control,
                                call);
 }
+
+/* As Triton's answer: which repository a model is in is not for clients to say. */
+void ifd_handle_repository_named(struct ifd_call *call)
+{
+    struct ifd_err err = {0};
+    (void)ifd_fail(&err, IFD_UNSUPPORTED,
+                   "'repository_name' specification is not supported: use "
+                   "/v2/repository/models/{model}/load or …/unload");
+    ifd_call_fail(call, IFD_UNSUPPORTED, &err);
+}

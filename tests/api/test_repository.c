@@ -34,6 +34,7 @@ static void index_lists_versions_states_and_reasons(void)
     post("/v2/repository/index", " {\"ready\":false,\"other\":[1]} ", 200, "broken");
     post("/v2/repository/index", "{\"ready\":1}", 400, "true or false");
     post("/v2/repository/index", "[]", 400, "an object");
+    post("/v2/repository/mine/index", "{\"ready\":true}", 200, "[{\"name\":\"simple\"");
     loopback_finish(&loop);
 }
 
@@ -48,6 +49,8 @@ static void load_and_unload_are_answered_when_they_ended(void)
     get("/v2/models/classify", 200, "PROB");
     post("/v2/repository/models/nope/load", "", 400, "failed to load");
     post("/v2/repository/models/nope/unload", "", 404, "no such model");
+    post("/v2/repository/mine/models/classify/load", "", 501, "'repository_name'");
+    post("/v2/repository/mine/models/classify/unload", "", 501, "'repository_name'");
     loopback_finish(&loop);
 }
 
