@@ -39,31 +39,46 @@ static bool may_wait(const struct ifd_ahead *ahead, const struct ifd_workers *wo
     return ahead->spin_ns > 0 && ahead->open == 1 && ifd_workers_threads(workers) < ahead->cores;
 }
 
+static bool is_only_client(const struct ifd_ahead *ahead)
+{
+    return ahead->connections(ahead->connections_arg) == 1;
+}
+
 static void stop(struct ifd_ahead *ahead)
 {
     if (ahead->is_waiting) {
-        ahead->is_waiting = false;
         ifd_loop_alarm(ahead->loop, 0, NULL, NULL);
+    }
+    if (ahead->is_waiting || ahead->is_looking_out) {
         ifd_loop_stay_awake(ahead->loop, 0);
     }
+    ahead->is_waiting = ahead->is_looking_out = false;
 }
 
 void ifd_ahead_begun(struct ifd_ahead *ahead)
 {
+    const uint64_t now_ns = ifd_monotonic_ns();
+    ahead->is_quick = ahead->ended_ns > 0 && now_ns - ahead->ended_ns <= ahead->spin_ns;
     ahead->open++;
-    stop(ahead);
+    if (ahead->open > 1) {
+        stop(ahead);
+    } /* else the loop stays awake for its body */
 }
 
 void ifd_ahead_ended(struct ifd_ahead *ahead)
 {
     ahead->open--;
     stop(ahead); /* its client may have left */
+    ahead->ended_ns = ifd_monotonic_ns();
+    if (ahead->is_quick && ahead->open == 0 && ahead->cores > 1 && is_only_client(ahead)) {
+        ahead->is_looking_out = true;
+        ifd_loop_stay_awake(ahead->loop, ahead->ended_ns + ahead->spin_ns);
+    }
 }
 
 bool ifd_ahead_runs_here(const struct ifd_ahead *ahead, const struct ifd_pulse *pulse)
 {
-    return pulse->run_ns > 0 && pulse->run_ns <= ahead->here_ns &&
-           ahead->connections(ahead->connections_arg) == 1;
+    return pulse->run_ns > 0 && pulse->run_ns <= ahead->here_ns && is_only_client(ahead);
 }
 
 void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_workers *workers,
@@ -89,6 +104,7 @@ static void result_is_due(void *arg)
 void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_workers *workers,
                    const struct ifd_pulse *pulse, int64_t batch)
 {
+    stop(ahead);
     uint64_t now_ns = ifd_monotonic_ns();
     uint64_t due_ns = ifd_pulse_due(pulse, batch, now_ns);
     if (due_ns == 0 || now_ns < ahead->crowded_until_ns || !may_wait(ahead, workers)) {

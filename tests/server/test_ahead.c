@@ -71,12 +71,48 @@ static void only_short_runs_of_one_connection_are_done_here(void)
     EXPECT(!ifd_ahead_runs_here(&ahead, &pulse));
 }
 
+static void loop_looks_out_for_a_client_that_asks_again_at_once(void)
+{
+    uint32_t connections = 1;
+    struct ifd_ahead ahead = {.spin_ns = 3600000000 * US,
+                              .cores = 2,
+                              .connections = count_of,
+                              .connections_arg = &connections};
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_loop_create(ifd_alloc_system(), &ahead.loop, &err), &err);
+    ifd_ahead_begun(&ahead);
+    ifd_ahead_ended(&ahead);
+    EXPECT(!ahead.is_looking_out); /* the first one tells nothing */
+    ifd_ahead_begun(&ahead);
+    ifd_ahead_ended(&ahead);
+    EXPECT(ahead.is_looking_out);
+    ifd_ahead_begun(&ahead);
+    EXPECT(ahead.is_looking_out); /* for its body */
+    ifd_ahead_begun(&ahead);
+    EXPECT(!ahead.is_looking_out);
+    ifd_ahead_ended(&ahead);
+    EXPECT(!ahead.is_looking_out); /* there is another one */
+    connections = 2;
+    ifd_ahead_ended(&ahead);
+    EXPECT(!ahead.is_looking_out);
+    connections = 1;
+    ahead.spin_ns = 0; /* nobody is so quick */
+    ifd_ahead_begun(&ahead);
+    ifd_ahead_ended(&ahead);
+    EXPECT(!ahead.is_looking_out);
+    ifd_loop_destroy(ahead.loop);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(pulse_of_unknown_batch_is_never_due), T(pulse_is_due_before_the_end_of_the_run),
-        T(pulse_of_short_runs_is_due_at_once),  T(pulse_follows_the_shorter_runs),
-        T(pulse_of_another_batch_starts_anew),  T(only_short_runs_of_one_connection_are_done_here),
+        T(pulse_of_unknown_batch_is_never_due),
+        T(pulse_is_due_before_the_end_of_the_run),
+        T(pulse_of_short_runs_is_due_at_once),
+        T(pulse_follows_the_shorter_runs),
+        T(pulse_of_another_batch_starts_anew),
+        T(only_short_runs_of_one_connection_are_done_here),
+        T(loop_looks_out_for_a_client_that_asks_again_at_once),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
