@@ -1,14 +1,15 @@
 /* Runs models on inputs made by others and compares with what other engines answer.
  *
  *      golden_run [--backend A,B] [--fast] [--exact] [--no-optimize] [--threads N] [--model A,B]
- *                 [--precision bf16|fp16] SHARED
- *      golden_run --seanet [--backend A,B] [--exact] SHARED
+ *                 [--precision bf16|fp16] [--cpu FEATURES] SHARED
+ *      golden_run --seanet [--backend A,B] [--exact] [--cpu FEATURES] SHARED
  *
  * SHARED is the folder with golden/cases.json and models/. --model selects the folders of cases; --fast
  * applies the tolerance of fast kernels instead of that of the reference kernels; --seanet runs the one-operator models
- * of golden/seanet_int16 and expects every number to be equal; with --precision the
- * tolerance is another (weight_spread), and the most probable class must stay that. Prints the largest difference of every case. Exit status:
- * 0 all within tolerance, 1 not, 77 nothing to run (the folder is absent). */
+ * of golden/seanet_int16 and expects every number to be equal; --cpu names what may be used of the processor
+ * ("avx2,avx512", "none"); with --precision the tolerance is another (weight_spread), and the most probable class must
+ * stay that. Prints the largest difference of every case. Exit status: 0 all within tolerance, 1 not, 77 nothing to run
+ * (the folder is absent). */
 #include <dirent.h>
 #include <jansson.h>
 #include <math.h>
@@ -34,6 +35,8 @@ struct options {
     uint32_t backend_count;
     const char *model[NAMES_MAX];
     uint32_t model_count;
+    const char *cpu[NAMES_MAX]; /* none: all that there is */
+    uint32_t cpu_count;
     uint32_t threads;
     enum ifd_precision precision;
     enum ifd_precision rounding; /* of the weights as the model keeps them */
@@ -110,6 +113,10 @@ static enum ifd_code load(const struct options *options, const char *path, struc
         .precision = options->precision,
         .no_optimize = options->no_optimize};
     engine.backends = ifd_backends_builtin(&engine.backend_count);
+    for (uint32_t i = 0; i < options->cpu_count; i++) {
+        engine.cpu_mask |= ifd_cpu_flag_by_name(options->cpu[i], strlen(options->cpu[i]));
+        engine.no_cpu_features = engine.cpu_mask == 0;
+    }
     *l = (struct loaded){0};
     enum ifd_code code = read_file(path, &l->file, err);
     if (code == IFD_OK) {
@@ -521,6 +528,8 @@ static bool parse(int argc, char **argv, struct options *ret)
             ok = split(argv[++i], ret->backend, &ret->backend_count);
         } else if (strcmp(argv[i], "--model") == 0 && has_value) {
             ok = split(argv[++i], ret->model, &ret->model_count);
+        } else if (strcmp(argv[i], "--cpu") == 0 && has_value) {
+            ok = split(argv[++i], ret->cpu, &ret->cpu_count);
         } else if (strcmp(argv[i], "--threads") == 0 && has_value) {
             ret->threads = (uint32_t)strtoul(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--precision") == 0 && has_value) {
@@ -546,7 +555,7 @@ int main(int argc, char **argv)
     struct options options;
     if (!parse(argc, argv, &options)) {
         fputs("usage: golden_run [--seanet] [--backend A,B] [--fast] [--exact] [--no-optimize] "
-              "[--threads N] [--precision bf16|fp16] [--model A,B] SHARED\n",
+              "[--threads N] [--precision bf16|fp16] [--cpu FEATURES] [--model A,B] SHARED\n",
               stderr);
         return 2;
     }
