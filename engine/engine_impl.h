@@ -1,4 +1,4 @@
-/** The objects behind inferd/engine.h, for the files that make them: engine.c, model.c, dump.c. */
+/** The objects behind inferd/engine.h, for the files that make them: engine.c, model*.c, dump.c. */
 #ifndef INFERD_ENGINE_ENGINE_IMPL_H
 #define INFERD_ENGINE_ENGINE_IMPL_H
 
@@ -61,5 +61,34 @@ IFD_NODISCARD enum ifd_code ifd_model_create(struct ifd_engine *engine,
  *  memory that lives as long as the model. */
 IFD_NODISCARD enum ifd_code ifd_model_build(struct ifd_model *model,
                                             const struct ifd_parsed *parsed, struct ifd_err *err);
+
+/* ---- model_ports.c ---- */
+
+/** Ports, their batch, sizes of constants; of the optimized graph. Errors: TOO_LARGE, NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_model_describe(struct ifd_model *model,
+                                               const struct ifd_parsed *parsed,
+                                               struct ifd_err *err);
+/** What plan[0] adds to that. */
+void ifd_model_describe_plan(struct ifd_model *model);
+
+/* ---- model_plans.c ---- */
+
+/** Makes plan[index], for a batch size; 0: as the file has it. Errors: what planning and backends say. */
+IFD_NODISCARD enum ifd_code ifd_model_add_plan(struct ifd_model *model, uint32_t index,
+                                               int64_t batch, struct ifd_err *err);
+/** Makes the plans for batches up to max_batch that no instance has asked for before. Where a backend cannot make one any
+ *  more, smaller ones do. Thread: any. */
+IFD_NODISCARD enum ifd_code ifd_model_complete_plans(struct ifd_model *model, uint32_t max_batch,
+                                                     uint32_t *ret_count, struct ifd_err *err);
+void ifd_model_destroy_plans(struct ifd_model *model);
+
+/* ---- model_cache.c ---- */
+
+/** Looks for packed weights of an earlier start. Whatever is wrong is a note. */
+void ifd_model_find_cached(struct ifd_model *model, struct ifd_bytes file);
+/** Shows them to the backends of a plan. */
+void ifd_model_offer_cached(const struct ifd_model *model, const struct ifd_plan *plan);
+/** Says what became of them, and keeps what was packed now. Errors: NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_model_settle_cached(struct ifd_model *model, struct ifd_err *err);
 
 #endif

@@ -1,0 +1,89 @@
+/* A model and the packed weights of earlier starts: finds them, offers them to backends, keeps what was packed anew. */
+#include "engine/engine_impl.h"
+
+#include <stdio.h>
+
+void ifd_model_find_cached(struct ifd_model *model, struct ifd_bytes file)
+{
+    const struct ifd_engine *engine = model->engine;
+    const struct ifd_cpu *cpu = &engine->registry.host.cpu;
+    char setup[512];
+    struct ifd_err *note = &model->cache_note;
+    if (!engine->cache) {
+        *note = engine->cache_why_not;
+        return;
+    }
+    size_t used = (size_t)snprintf(setup, sizeof(setup), "%x %zu %zu %zu %u %d%d%d%d", cpu->flags,
+                                   cpu->l1d_bytes, cpu->l2_bytes, cpu->l3_bytes, model->max_threads,
+                                   engine->registry.host.exact, engine->registry.host.fast,
+                                   model->no_optimize, (int)model->precision);
+    for (uint32_t i = 0; i < model->preference_count && used < sizeof(setup); i++) {
+        used += (size_t)snprintf(setup + used, sizeof(setup) - used, " %s",
+                                 engine->registry.slot[model->preference[i]].backend->name);
+    }
+    if (used >= sizeof(setup)) {
+        ifd_fail(note, IFD_UNAVAILABLE, "too many backends");
+        return;
+    }
+    model->cache_name = ifd_cache_name(
+        engine->cache, file, (struct ifd_bytes){.data = (const uint8_t *)setup, .size = used});
+    model->info.is_from_cache =
+        ifd_cache_find(engine->cache, model->cache_name, &model->cache_entry, note) == IFD_OK;
+}
+
+static enum ifd_code write_cached(struct ifd_model *model, const struct ifd_bytes *part,
+                                  size_t count)
+{
+    struct ifd_err *note = &model->cache_note, why = {0};
+    const bool is_new = note->code == IFD_NOT_FOUND;
+    const enum ifd_code code =
+        ifd_cache_write(model->engine->cache, model->cache_name, part, count, &why);
+    if (code != IFD_OK) {
+        *note = why;
+        ifd_err_prefix(note, "packed weights not kept");
+    } else if (is_new) {
+        ifd_fail(note, IFD_OK, "packed weights kept");
+    } else {
+        ifd_err_prefix(note, "packed weights kept anew");
+    }
+    return code == IFD_NOMEM ? code : IFD_OK;
+}
+
+/* Says what became of them, and keeps what was packed now. */
+enum ifd_code ifd_model_settle_cached(struct ifd_model *model, struct ifd_err *err)
+{
+    const struct ifd_executable *executable = &model->plan[0]->executable;
+    const uint32_t count = executable->plan.partition_count;
+    struct ifd_model_info *info = &model->info;
+    struct ifd_bytes *part = ifd_arena_take_array(&model->arena, count, sizeof(*part));
+    size_t bytes = 0;
+    if (!part) {
+        return ifd_arena_fail(&model->arena, count * sizeof(*part), err);
+    }
+    info->is_from_cache = info->is_from_cache && model->cache_entry.part_count == count;
+    for (uint32_t p = 0; p < count; p++) {
+        part[p] = executable->part[p].info.packed;
+        bytes += part[p].size;
+        info->is_from_cache =
+            info->is_from_cache &&
+            (part[p].size == 0 || part[p].data == ifd_cache_part(&model->cache_entry, p).data);
+    }
+    info->cache = model->cache_note.text;
+    if (bytes == 0) {
+        info->is_from_cache = false;
+        ifd_fail(&model->cache_note, IFD_OK, "nothing to keep");
+    } else if (info->is_from_cache) {
+        ifd_fail(&model->cache_note, IFD_OK, "%zu bytes of packed weights mapped", bytes);
+    } else if (model->engine->cache && write_cached(model, part, count) == IFD_NOMEM) {
+        return ifd_fail(err, IFD_NOMEM, "no memory to keep packed weights");
+    }
+    return IFD_OK;
+}
+
+void ifd_model_offer_cached(const struct ifd_model *model, const struct ifd_plan *plan)
+{
+    const struct ifd_cache_entry *entry = &model->cache_entry;
+    for (uint32_t p = 0; entry->part_count == plan->partition_count && p < entry->part_count; p++) {
+        plan->view[p].packed = ifd_cache_part(entry, p);
+    }
+}

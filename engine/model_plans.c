@@ -1,0 +1,144 @@
+/* Plans of a model: one for each batch size that an instance may need. They share packed weights. */
+#include "engine/engine_impl.h"
+
+#include "engine/ir/batch.h"
+
+static void destroy_plan(struct ifd_model *model, struct ifd_model_plan *plan)
+{
+    ifd_executable_finish(&plan->executable);
+    ifd_arena_finish(&plan->arena);
+    ifd_release(model->engine->alloc, plan, sizeof(*plan));
+}
+
+/* The graph at a batch size: the model's own if it has that already, else a clone in the plan's arena. batch 0 means as
+ * the file has it. */
+static enum ifd_code graph_for(struct ifd_model *model, int64_t batch, struct ifd_arena *arena,
+                               struct ifd_graph *ret_graph, struct ifd_err *err)
+{
+    if (batch == 0 || model->graph.value[model->graph.input[0]].desc.shape.dim[0] == batch) {
+        *ret_graph = model->graph;
+        return IFD_OK;
+    }
+    enum ifd_code code = ifd_graph_clone(&model->graph, arena, ret_graph, err);
+    if (code == IFD_OK) {
+        code = ifd_graph_set_batch(ret_graph, batch, err);
+    }
+    return code;
+}
+
+/* Does the model end in a decision, which single steps of rounding before it would tip? */
+static bool decides(const struct ifd_graph *graph)
+{
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (graph->node[n].op == IFD_OP_DETECTION_POSTPROCESS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum ifd_code build_plan(struct ifd_model *model, int64_t batch,
+                                const struct ifd_executable *like, struct ifd_model_plan *ret_plan,
+                                struct ifd_err *err)
+{
+    struct ifd_engine *engine = model->engine;
+    struct ifd_plan_options options = {.registry = &engine->registry,
+                                       .preference = model->preference,
+                                       .preference_count = model->preference_count,
+                                       .max_threads = model->max_threads,
+                                       .exact =
+                                           engine->registry.host.exact || decides(&model->graph),
+                                       .precision = model->precision,
+                                       .like = like ? &like->plan : NULL};
+    struct ifd_arena scratch;
+    struct ifd_graph graph;
+    struct ifd_plan plan;
+    if (model->releases_weights) {
+        options.forget = ifd_weights_forget;
+        options.forget_context = &model->weights;
+    }
+    ifd_arena_init(&scratch, engine->alloc, 0);
+    enum ifd_code code = graph_for(model, batch, &ret_plan->arena, &graph, err);
+    if (code == IFD_OK) {
+        code = ifd_plan_partition(&graph, &options, &ret_plan->arena, &scratch, &plan, err);
+    }
+    if (code == IFD_OK && !like) {
+        ifd_model_offer_cached(model, &plan);
+    }
+    if (code == IFD_OK) {
+        code = ifd_executable_init(&ret_plan->executable, &plan, batch > 0 ? batch : 1,
+                                   &engine->registry, like, model->limits.arena_bytes,
+                                   &ret_plan->arena, err);
+    }
+    ifd_arena_finish(&scratch);
+    return code;
+}
+
+enum ifd_code ifd_model_add_plan(struct ifd_model *model, uint32_t index, int64_t batch,
+                                 struct ifd_err *err)
+{
+    struct ifd_model_plan *plan = ifd_acquire_zeroed(model->engine->alloc, 1, sizeof(*plan));
+    if (!plan) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a plan");
+    }
+    ifd_arena_init(&plan->arena, model->engine->alloc, 0);
+    const enum ifd_code code =
+        build_plan(model, batch, index > 0 ? &model->plan[0]->executable : NULL, plan, err);
+    if (code != IFD_OK) {
+        if (batch > 1) {
+            ifd_err_prefix(err, "batch %lld", (long long)batch);
+        }
+        destroy_plan(model, plan);
+        return code;
+    }
+    model->plan[index] = plan;
+    return IFD_OK;
+}
+
+void ifd_model_destroy_plans(struct ifd_model *model)
+{
+    /* plan[0] last: the others share its packed constants. */
+    for (uint32_t i = IFD_BATCH_PLANS; i-- > 0;) {
+        if (model->plan[i]) {
+            destroy_plan(model, model->plan[i]);
+        }
+    }
+}
+
+/* Taken for the second-level cache where that is not known. */
+#define CACHE_BYTES ((size_t)1 << 20)
+
+/* A batch pays while its tensors stay in the cache or weigh less than the weights, which it reads once: beyond, several runs
+ * of fewer samples are faster, and need less memory. */
+static bool batch_pays(const struct ifd_model *model, int64_t batch)
+{
+    const size_t known = model->engine->registry.host.cpu.l2_bytes;
+    const size_t cache = known > 0 ? known : CACHE_BYTES;
+    const size_t most = model->info.constant_bytes > cache ? model->info.constant_bytes : cache;
+    return (size_t)batch <= most / (model->info.arena_bytes > 0 ? model->info.arena_bytes : 1);
+}
+
+enum ifd_code ifd_model_complete_plans(struct ifd_model *model, uint32_t max_batch,
+                                       uint32_t *ret_count, struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    uint32_t count = 1;
+    ifd_mutex_lock(&model->lock);
+    while (model->info.batch_is_free && count < IFD_BATCH_PLANS &&
+           ifd_batch_size(count) <= max_batch && batch_pays(model, ifd_batch_size(count))) {
+        if (!model->plan[count]) {
+            code = ifd_model_add_plan(model, count, ifd_batch_size(count), err);
+        }
+        if (code == IFD_UNSUPPORTED && model->releases_weights) {
+            code = IFD_OK;
+            break;
+        }
+        if (code != IFD_OK) {
+            break;
+        }
+        count++;
+    }
+    ifd_mutex_unlock(&model->lock);
+    *ret_count = count;
+    return code;
+}

@@ -1,0 +1,147 @@
+/* What a model says of itself: its ports, whether its batch is free, what became of precision and rounding. */
+#include "engine/engine_impl.h"
+
+#include "engine/ir/batch.h"
+#include "engine/ir/shape.h"
+
+static enum ifd_code take_ports(struct ifd_model *model, const struct ifd_port *parsed,
+                                const uint32_t *value, uint32_t count, struct ifd_port **ret_ports,
+                                struct ifd_err *err)
+{
+    struct ifd_port *ports = ifd_arena_take_array(&model->arena, count, sizeof(*ports));
+    if (!ports) {
+        return ifd_arena_fail(&model->arena, count * sizeof(*ports), err);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        size_t bytes = 0;
+        const struct ifd_value *v = &model->graph.value[value[i]];
+        ports[i] = parsed[i];
+        ports[i].desc = v->desc;
+        if (!ifd_desc_bytes(&v->desc, &bytes) || bytes > model->limits.tensor_bytes) {
+            return ifd_fail(err, IFD_TOO_LARGE,
+                            "tensor \"%s\" of shape %s exceeds the limit of %zu bytes", v->name,
+                            ifd_shape_text(&v->desc.shape).s, model->limits.tensor_bytes);
+        }
+    }
+    *ret_ports = ports;
+    return IFD_OK;
+}
+
+/* Independent of what the rules promise, the shapes must follow: the graph is set to another batch once, on trial. */
+static enum ifd_code try_batch(struct ifd_model *model, struct ifd_err *err)
+{
+    struct ifd_arena arena;
+    struct ifd_graph graph;
+    ifd_arena_init(&arena, model->engine->alloc, 0);
+    enum ifd_code code = ifd_graph_clone(&model->graph, &arena, &graph, err);
+    if (code == IFD_OK) {
+        code = ifd_graph_set_batch(&graph, 3, err);
+    }
+    ifd_arena_finish(&arena);
+    return code;
+}
+
+static bool all_begin_with_1(const struct ifd_port *port, uint32_t count)
+{
+    bool all = count > 0;
+    for (uint32_t i = 0; i < count; i++) {
+        all &= port[i].desc.shape.rank > 0 && port[i].desc.shape.dim[0] == 1;
+    }
+    return all;
+}
+
+/* Three kinds of models: the batch is free; every port begins with a dimension of 1, so that samples can be run one by
+ * one; neither, and shapes are as the file says. */
+static enum ifd_code find_batch(struct ifd_model *model, struct ifd_port *input,
+                                struct ifd_port *output, struct ifd_err *err)
+{
+    struct ifd_model_info *info = &model->info;
+    bool *batched = ifd_arena_take_array(
+        &model->arena, (size_t)info->input_count + info->output_count, sizeof(bool));
+    if (!batched) {
+        return ifd_arena_fail(&model->arena, info->input_count, err);
+    }
+    struct ifd_err *why_not = &model->batch_why_not;
+    info->batch_is_free =
+        ifd_graph_batch_is_free(&model->graph, batched, batched + info->input_count, why_not) &&
+        try_batch(model, why_not) == IFD_OK;
+    if (why_not->code == IFD_NOMEM) {
+        return ifd_fail(err, IFD_NOMEM, "%s", why_not->text);
+    }
+    const bool one_by_one =
+        all_begin_with_1(input, info->input_count) && all_begin_with_1(output, info->output_count);
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        input[i].batched = info->batch_is_free || one_by_one;
+    }
+    for (uint32_t i = 0; i < info->output_count; i++) {
+        output[i].batched = info->batch_is_free || one_by_one;
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parsed *parsed,
+                                 struct ifd_err *err)
+{
+    const struct ifd_graph *graph = &model->graph;
+    struct ifd_port *input = NULL, *output = NULL;
+    model->info.format = parsed->format;
+    model->info.format_version = parsed->format_version;
+    model->info.description = parsed->description ? parsed->description : "";
+    enum ifd_code code =
+        take_ports(model, parsed->input, graph->input, graph->input_count, &input, err);
+    if (code == IFD_OK) {
+        code = take_ports(model, parsed->output, graph->output, graph->output_count, &output, err);
+    }
+    if (code != IFD_OK) {
+        return code;
+    }
+    model->info.input = input;
+    model->info.input_count = graph->input_count;
+    model->info.output = output;
+    model->info.output_count = graph->output_count;
+    model->info.node_count = graph->node_count;
+    for (uint32_t v = 0; v < graph->value_count; v++) {
+        model->info.constant_bytes += graph->value[v].data.size;
+    }
+    return find_batch(model, input, output, err);
+}
+
+/* What came of the precision that was asked for. */
+static void describe_precision(struct ifd_model *model, const struct ifd_executable *executable)
+{
+    struct ifd_model_info *info = &model->info;
+    for (uint32_t p = 0; p < executable->plan.partition_count; p++) {
+        const struct ifd_partition_info *part = &executable->part[p].info;
+        if (part->precision != IFD_PRECISION_F32) {
+            info->precision = part->precision;
+        } else if (part->precision_why_not) {
+            info->precision_why_not = part->precision_why_not;
+        }
+    }
+    if (info->precision == model->precision) {
+        info->precision_why_not = "";
+    } else if (info->precision_why_not[0] == '\0') {
+        info->precision_why_not = "no product of floats gains by it";
+    }
+}
+
+/* Exact as a whole if every part is. */
+static void describe_rounding(struct ifd_model *model, const struct ifd_executable *executable)
+{
+    model->info.exact = true;
+    for (uint32_t p = 0; p < executable->plan.partition_count; p++) {
+        model->info.exact &= executable->part[p].info.exact;
+    }
+}
+
+void ifd_model_describe_plan(struct ifd_model *model)
+{
+    const struct ifd_executable *executable = &model->plan[0]->executable;
+    model->info.constant_bytes += executable->constant_bytes - model->weights.released_bytes;
+    model->info.released_bytes = model->weights.released_bytes;
+    model->info.packed_bytes = executable->constant_bytes;
+    model->info.arena_bytes = executable->plan.arena_bytes;
+    model->info.step_count = executable->step_count;
+    describe_precision(model, executable);
+    describe_rounding(model, executable);
+}

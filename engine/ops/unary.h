@@ -1,0 +1,59 @@
+/** What the families of element-wise functions of one tensor share: shape rules, functions through floats, definitions. */
+#ifndef INFERD_ENGINE_OPS_UNARY_H
+#define INFERD_ENGINE_OPS_UNARY_H
+
+#include "engine/ops/infer_util.h"
+#include "engine/ops/ref_util.h"
+
+#define TYPES_F32   IFD_BIT(IFD_F32)
+#define TYPES_8BIT  (IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8))
+#define TYPES_QUANT IFD_DTYPES_QUANT
+
+/** The output has the input's shape and type; quantized types have one scale a tensor. Errors as of infer functions. */
+IFD_NODISCARD enum ifd_code ifd_unary_infer(const struct ifd_op_def *def,
+                                            const struct ifd_infer *in, struct ifd_desc *output,
+                                            struct ifd_err *err);
+
+/** The same for operators that requantize by the ratio of the scales. */
+IFD_NODISCARD enum ifd_code ifd_unary_rescaling_infer(const struct ifd_op_def *def,
+                                                      const struct ifd_infer *in,
+                                                      struct ifd_desc *output, struct ifd_err *err);
+
+/** UNSUPPORTED if a number cannot be a multiplier of integers. */
+IFD_NODISCARD enum ifd_code ifd_unary_check_multiplier(const struct ifd_op_def *def, double real,
+                                                       struct ifd_err *err);
+
+/** Real multipliers of quantized operators are kept in float where TFLite keeps them in float. */
+float ifd_unary_scale_ratio(const struct ifd_desc *input, const struct ifd_desc *output);
+
+/** output = fn(input), for f32 and for 8-bit types through floats. */
+void ifd_unary_map(const struct ifd_ref_call *call, float (*fn)(float));
+
+/** Definitions. op: its name; rule: the shape rule, with the definition as first argument; types: of the input. The
+ *  function <op>_ref must be there, and <op>_attrs for one WITH_ATTRS in struct ifd_<op>_attrs. */
+#define UNARY_INFER(op, rule)                                                                      \
+    static enum ifd_code op##_infer(const struct ifd_infer *in, struct ifd_desc *output,           \
+                                    struct ifd_err *err)                                           \
+    {                                                                                              \
+        return rule(&ifd_op_##op, in, output, err);                                                \
+    }
+
+#define UNARY_COMMON(op, types)                                                                    \
+    .name = #op, .min_inputs = 1, .max_inputs = 1, .outputs = 1, .dtypes = (types),                \
+    .batch = IFD_BATCH_SAMPLE, .can_alias = true, .is_elementwise = true, .infer = op##_infer,     \
+    .ref = op##_ref
+
+#define DEFINE_UNARY(op, rule, types)                                                              \
+    extern const struct ifd_op_def ifd_op_##op;                                                    \
+    UNARY_INFER(op, rule)                                                                          \
+    const struct ifd_op_def ifd_op_##op = {UNARY_COMMON(op, types)};
+
+#define DEFINE_UNARY_WITH_ATTRS(op, rule, types)                                                   \
+    extern const struct ifd_op_def ifd_op_##op;                                                    \
+    UNARY_INFER(op, rule)                                                                          \
+    const struct ifd_op_def ifd_op_##op = {UNARY_COMMON(op, types), .attrs = op##_attrs,           \
+                                           .attr_count =                                           \
+                                               sizeof(op##_attrs) / sizeof(op##_attrs[0]),         \
+                                           .attrs_bytes = sizeof(struct ifd_##op##_attrs)};
+
+#endif
