@@ -55,44 +55,53 @@ struct test_run test_run_open(const struct test_run_options *options)
     return run;
 }
 
-/* Room for so many samples more than the port has. */
-static struct ifd_tensor make_input(const struct ifd_port *port, uint32_t batch)
+void test_run_input(struct test_run *run, uint32_t batch)
 {
-    struct ifd_tensor tensor = {.dtype = port->desc.dtype, .shape = port->desc.shape};
-    if (batch > 1) {
-        tensor.shape.dim[0] = batch;
+    const struct ifd_graph *graph = &run->model->graph;
+    struct ifd_desc desc = graph->value[graph->input[0]].desc;
+    if (batch > 0) {
+        desc.shape.dim[0] = batch;
     }
-    REQUIRE(ifd_desc_bytes(&(struct ifd_desc){.dtype = tensor.dtype, .shape = tensor.shape},
-                           &tensor.bytes));
-    tensor.capacity = tensor.bytes + IFD_TENSOR_PAD;
-    tensor.data = ifd_acquire_tensor(ifd_alloc_system(), tensor.bytes);
-    REQUIRE(tensor.data != NULL);
-    memset(tensor.data, 0, tensor.bytes);
-    return tensor;
+    run->in = (struct ifd_tensor){.dtype = desc.dtype, .shape = desc.shape};
+    REQUIRE(ifd_desc_bytes(&desc, &run->in.bytes));
+    run->in.capacity = run->in.bytes + IFD_TENSOR_PAD;
+    run->in.data = ifd_acquire_tensor(ifd_alloc_system(), run->in.bytes);
+    REQUIRE(run->in.data != NULL);
+    memset(run->in.data, 0, run->in.bytes);
 }
 
 void test_run_plan(struct test_run *run, uint32_t max_batch)
 {
     struct ifd_err err = {0};
+    if (!run->in.data) {
+        test_run_input(run, max_batch);
+    }
     REQUIRE_OK(test_model_build(run->model, &err), &err);
-    const struct ifd_instance_options options = {.threads = run->model->max_threads,
-                                                 .max_batch = max_batch};
-    REQUIRE_OK(ifd_instance_create(run->model, &options, &run->instance, &err), &err);
     const struct ifd_model_info *info = ifd_model_info(run->model);
+    run->batch = max_batch > 0         ? max_batch
+                 : info->batch_is_free ? (uint32_t)run->in.shape.dim[0]
+                                       : 1;
+    const struct ifd_instance_options options = {.threads = run->model->max_threads,
+                                                 .max_batch = run->batch};
+    REQUIRE_OK(ifd_instance_create(run->model, &options, &run->instance, &err), &err);
     REQUIRE(info->output_count <= TEST_RUN_OUTPUTS);
-    run->in = make_input(&info->input[0], max_batch);
 }
 
-void test_run_once(struct test_run *run, uint32_t batch)
+enum ifd_code test_run_try(struct test_run *run, uint32_t batch, struct ifd_err *err)
 {
-    struct ifd_err err = {0};
     struct ifd_tensor in = run->in;
-    if (in.shape.dim[0] != batch && ifd_model_info(run->model)->input[0].batched) {
-        in.bytes = in.bytes / (size_t)in.shape.dim[0] * batch;
+    if (batch != run->batch) {
+        in.bytes = in.bytes / run->batch * batch;
         in.shape.dim[0] = batch;
     }
     const struct ifd_io io = {.input = &in, .output = run->out, .batch = batch};
-    REQUIRE_OK(ifd_instance_run(run->instance, &io, 1, &err), &err);
+    return ifd_instance_run(run->instance, &io, 1, err);
+}
+
+void test_run_once(struct test_run *run)
+{
+    struct ifd_err err = {0};
+    REQUIRE_OK(test_run_try(run, run->batch, &err), &err);
 }
 
 uint32_t test_run_count(const struct test_run *run, const char *kernel)

@@ -16,9 +16,9 @@ IFD_NODISCARD enum ifd_code test_model_build(struct ifd_model *model, struct ifd
  *
  *      struct test_run run = test_run_open(&(struct test_run_options){.backend = &ifd_backend_cpuacc});
  *      … nodes into run.model->graph …
- *      test_run_plan(&run, 1);
+ *      test_run_plan(&run, 0);
  *      … content into run.in …
- *      test_run_once(&run, 1);
+ *      test_run_once(&run);
  *      … run.out …
  *      test_run_close(&run); */
 struct test_run_options {
@@ -34,14 +34,21 @@ struct test_run {
     struct ifd_engine *engine;
     struct ifd_model *model;
     struct ifd_instance *instance;           /* with as many threads as the model may have */
-    struct ifd_tensor in;                    /* of input 0, for max_batch samples; zeros */
+    struct ifd_tensor in;                    /* of input 0, for so many samples; zeros */
+    uint32_t batch;                          /* samples that the instance is for */
     struct ifd_tensor out[TEST_RUN_OUTPUTS]; /* of the latest run, in the instance's memory */
 };
 
 struct test_run test_run_open(const struct test_run_options *options);
-/** The graph is complete: plans it, makes the instance and the input. */
+/** Makes the input of a complete graph, for so many samples; 0: as the graph has it. Before it is planned, if content is
+ *  wanted for the interpreter. */
+void test_run_input(struct test_run *run, uint32_t batch);
+/** The graph is complete: plans it, makes the instance, and the input if that is not there yet. */
 void test_run_plan(struct test_run *run, uint32_t max_batch);
-void test_run_once(struct test_run *run, uint32_t batch);
+/** Runs the first samples of the input. */
+IFD_NODISCARD enum ifd_code test_run_try(struct test_run *run, uint32_t batch, struct ifd_err *err);
+/** Runs all of them; they must succeed. */
+void test_run_once(struct test_run *run);
 /** Steps of the plan whose kernel has this name. */
 uint32_t test_run_count(const struct test_run *run, const char *kernel);
 void test_run_close(struct test_run *run);

@@ -44,36 +44,20 @@ static void expect_spot(const float *out, int64_t channels, int64_t side, int64_
 
 static void run(int64_t side, int64_t channels, bool adds, uint32_t threads, float spot)
 {
-    static const struct ifd_backend *const backends[] = {&ifd_backend_cpuacc};
-    struct ifd_err err = {0};
-    struct ifd_engine *engine = NULL;
-    struct ifd_model *model = NULL;
-    struct ifd_instance *instance = NULL;
-    const struct ifd_engine_options options = {
-        .alloc = ifd_alloc_system(), .backends = backends, .backend_count = 1};
-    REQUIRE_OK(ifd_engine_create(&options, &engine, &err), &err);
-    REQUIRE_OK(
-        ifd_model_create(engine, &(struct ifd_model_options){.max_threads = threads}, &model, &err),
-        &err);
-    const struct ifd_shape shape = SHAPE(1, SIDE, SIDE, CHANNELS);
-    const uint32_t in = test_graph_f32(&model->graph, "in", shape);
-    test_graph_io(&model->graph, in, conv(&model->graph, in, side, channels, adds));
-    REQUIRE_OK(test_model_build(model, &err), &err);
-    REQUIRE_OK(ifd_instance_create(model, &(struct ifd_instance_options){.threads = threads},
-                                   &instance, &err),
-               &err);
-    struct ifd_tensor x = test_tensor_f32(shape), out = {0};
-    for (size_t i = 0; i < x.bytes / sizeof(float); i++) {
-        ((float *)x.data)[i] = 1;
+    struct test_run run = test_run_open(&(struct test_run_options){
+        .backend = &ifd_backend_cpuacc, .model = {.max_threads = threads}});
+    struct ifd_graph *g = &run.model->graph;
+    const uint32_t in = test_graph_f32(g, "in", SHAPE(1, SIDE, SIDE, CHANNELS));
+    test_graph_io(g, in, conv(g, in, side, channels, adds));
+    test_run_plan(&run, 0);
+    float *x = run.in.data;
+    for (size_t i = 0; i < run.in.bytes / sizeof(*x); i++) {
+        x[i] = 1;
     }
-    ((float *)x.data)[(7 * SIDE + 9) * CHANNELS + 2] = spot;
-    const struct ifd_io io = {.input = &x, .output = &out, .batch = 1};
-    REQUIRE_OK(ifd_instance_run(instance, &io, 1, &err), &err);
-    expect_spot(out.data, channels, side, 7, 9);
-    ifd_release_tensor(ifd_alloc_system(), x.data, x.bytes);
-    ifd_instance_destroy(instance);
-    ifd_model_destroy(model);
-    ifd_engine_destroy(engine);
+    x[(7 * SIDE + 9) * CHANNELS + 2] = spot;
+    test_run_once(&run);
+    expect_spot(run.out[0].data, channels, side, 7, 9);
+    test_run_close(&run);
 }
 
 static void what_is_not_finite_reaches_only_the_windows_that_see_it(void)

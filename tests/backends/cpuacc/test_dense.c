@@ -57,6 +57,7 @@ static struct test_run open_run(size_t cache, uint32_t threads)
 
 static void weights_in_place_give_the_same_bits_as_packed_ones(void)
 {
+    struct ifd_err err = {0};
     struct test_run packed = open_run(LARGE_CACHE, 1);
     EXPECT_INT(test_run_count(&packed, "dense"), 0);
     EXPECT(ifd_model_info(packed.model)->packed_bytes > 0);
@@ -65,8 +66,8 @@ static void weights_in_place_give_the_same_bits_as_packed_ones(void)
         EXPECT_INT(test_run_count(&run, "dense"), 2);
         EXPECT_INT(ifd_model_info(run.model)->packed_bytes, 0);
         for (uint32_t batch = 1; batch <= BATCH; batch++) {
-            test_run_once(&packed, batch);
-            test_run_once(&run, batch);
+            REQUIRE_OK(test_run_try(&packed, batch, &err), &err);
+            REQUIRE_OK(test_run_try(&run, batch, &err), &err);
             EXPECT_INT(run.out[0].bytes, batch * OUTPUTS * sizeof(float));
             REQUIRE(run.out[0].bytes == packed.out[0].bytes);
             EXPECT(memcmp(run.out[0].data, packed.out[0].data, run.out[0].bytes) == 0);

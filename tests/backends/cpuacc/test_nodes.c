@@ -281,62 +281,38 @@ static void expect_near(uint64_t seed, const struct ifd_tensor *got, const uint8
 }
 
 /* Expects the reference's results, or the code and the reason of a run that fails. */
-static void run(build_fn build, uint64_t seed, uint32_t threads, enum ifd_code want_code,
-                const char *want_reason)
+static void run_one(build_fn build, uint64_t seed, uint32_t threads, enum ifd_code want_code,
+                    const char *want_reason)
 {
-    static const struct ifd_backend *const backends[] = {&ifd_backend_cpuacc};
     static uint64_t want[ELEMENTS]; /* aligned */
     struct ifd_err err = {0};
-    struct ifd_engine *engine = NULL;
-    struct ifd_model *model = NULL;
-    struct ifd_instance *instance = NULL;
-    const struct ifd_engine_options options = {
-        .alloc = ifd_alloc_system(), .backends = backends, .backend_count = 1, .exact = true};
-    REQUIRE_OK(ifd_engine_create(&options, &engine, &err), &err);
-    const struct ifd_model_options how = {.max_threads = threads, .no_optimize = true};
-    REQUIRE_OK(ifd_model_create(engine, &how, &model, &err), &err);
-    struct trial t = {.graph = &model->graph, .random = {.state = seed}};
+    struct test_run run = test_run_open(
+        &(struct test_run_options){.backend = &ifd_backend_cpuacc,
+                                   .engine = {.exact = true},
+                                   .model = {.max_threads = threads, .no_optimize = true}});
+    struct trial t = {.graph = &run.model->graph, .random = {.state = seed}};
     build(&t);
     REQUIRE_OK(ifd_graph_infer_node(t.graph, 0, &err), &err);
-    const struct ifd_desc desc = t.graph->value[t.input].desc;
-    size_t count = 0;
-    REQUIRE(ifd_shape_elements(&desc.shape, &count));
-    const size_t bytes = count * ifd_dtype_bytes(desc.dtype);
-    struct ifd_tensor x = {.dtype = desc.dtype,
-                           .shape = desc.shape,
-                           .data = ifd_acquire_tensor(ifd_alloc_system(), bytes),
-                           .bytes = bytes,
-                           .capacity = bytes + IFD_TENSOR_PAD},
-                      out = {0};
-    REQUIRE(x.data != NULL);
-    fill(&t, desc.dtype, x.data, count);
+    test_run_input(&run, 0);
+    fill(&t, run.in.dtype, run.in.data, run.in.bytes / ifd_dtype_bytes(run.in.dtype));
     if (want_code == IFD_OK) {
-        test_graph_interpret(t.graph, (const void *[]){x.data}, (void *[]){want});
+        test_graph_interpret(t.graph, (const void *[]){run.in.data}, (void *[]){want});
     }
-    REQUIRE_OK(test_model_build(model, &err), &err);
-    const uint32_t batch = ifd_model_info(model)->batch_is_free ? (uint32_t)desc.shape.dim[0] : 1;
-    REQUIRE_OK(ifd_instance_create(
-                   model, &(struct ifd_instance_options){.threads = threads, .max_batch = batch},
-                   &instance, &err),
-               &err);
-    const struct ifd_io io = {.input = &x, .output = &out, .batch = batch};
-    EXPECT_CODE(ifd_instance_run(instance, &io, 1, &err), want_code, &err);
+    test_run_plan(&run, 0);
+    EXPECT_CODE(test_run_try(&run, run.batch, &err), want_code, &err);
     if (want_code == IFD_OK) {
-        REQUIRE(out.bytes <= sizeof(want));
-        expect_near(seed, &out, (const uint8_t *)want);
+        REQUIRE(run.out[0].bytes <= sizeof(want));
+        expect_near(seed, &run.out[0], (const uint8_t *)want);
     } else {
         EXPECT(strstr(err.text, want_reason) != NULL);
     }
-    ifd_release_tensor(ifd_alloc_system(), x.data, x.bytes);
-    ifd_instance_destroy(instance);
-    ifd_model_destroy(model);
-    ifd_engine_destroy(engine);
+    test_run_close(&run);
 }
 
 static void run_all(build_fn build)
 {
     for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
-        run(build, seed, (uint32_t)(seed % 3) + 1, IFD_OK, NULL);
+        run_one(build, seed, (uint32_t)(seed % 3) + 1, IFD_OK, NULL);
     }
 }
 
@@ -359,8 +335,8 @@ NODE(gather_with_computed_indices, computed_gather)
 
 static void index_out_of_range_fails_the_run(void)
 {
-    run(gather_out_of_range, 1, 1, IFD_INVALID, "expected -3 to 2");
-    run(gather_out_of_range, 2, 3, IFD_INVALID, "expected -3 to 2");
+    run_one(gather_out_of_range, 1, 1, IFD_INVALID, "expected -3 to 2");
+    run_one(gather_out_of_range, 2, 3, IFD_INVALID, "expected -3 to 2");
 }
 
 /* Each phase of a stride would have packed weights of its own: a file of some bytes could ask for any memory. */

@@ -33,28 +33,6 @@ struct setup {
     uint32_t threads;
 };
 
-struct run {
-    struct ifd_engine *engine;
-    struct ifd_model *model;
-    struct ifd_instance *instance;
-    struct ifd_tensor in, out;
-};
-
-static struct ifd_engine *create_engine(const struct setup *setup)
-{
-    static const struct ifd_backend *const backends[] = {&ifd_backend_cpuacc};
-    struct ifd_err err = {0};
-    struct ifd_engine *engine = NULL;
-    const struct ifd_engine_options options = {.alloc = ifd_alloc_system(),
-                                               .backends = backends,
-                                               .backend_count = 1,
-                                               .cpu_mask = setup->cpu_mask,
-                                               .no_cpu_features = setup->no_cpu_features,
-                                               .exact = setup->exact};
-    REQUIRE_OK(ifd_engine_create(&options, &engine, &err), &err);
-    return engine;
-}
-
 /* Numbers of many sizes. */
 static void fill(float *data, size_t count, uint64_t seed)
 {
@@ -86,19 +64,17 @@ static uint32_t add_layer(struct ifd_graph *g, uint32_t in, const struct layer *
     return out;
 }
 
-static struct run open_run(const struct layer *layer, const struct setup *setup)
+static struct test_run open_run(const struct layer *layer, const struct setup *setup)
 {
     static float weights[VALUES_MAX];
-    struct run run = {.engine = create_engine(setup)};
-    struct ifd_err err = {0};
-    REQUIRE_OK(ifd_model_create(run.engine,
-                                &(struct ifd_model_options){.max_threads = setup->threads,
-                                                            .precision = setup->precision},
-                                &run.model, &err),
-               &err);
+    struct test_run run = test_run_open(&(struct test_run_options){
+        .backend = &ifd_backend_cpuacc,
+        .engine = {.cpu_mask = setup->cpu_mask,
+                   .no_cpu_features = setup->no_cpu_features,
+                   .exact = setup->exact},
+        .model = {.max_threads = setup->threads, .precision = setup->precision}});
     struct ifd_graph *g = &run.model->graph;
-    const struct ifd_shape shape = SHAPE(BATCH, layer->h, layer->w, layer->c);
-    const uint32_t in = test_graph_f32(g, "in", shape);
+    const uint32_t in = test_graph_f32(g, "in", SHAPE(BATCH, layer->h, layer->w, layer->c));
     fill(weights, VALUES_MAX, 11);
     uint32_t out = add_layer(g, in, layer, weights);
     if (layer->adds) {
@@ -108,30 +84,9 @@ static struct run open_run(const struct layer *layer, const struct setup *setup)
         out = test_graph_op2(g, IFD_OP_ADD, out, other, "sum");
     }
     test_graph_io(g, in, out);
-    REQUIRE_OK(test_model_build(run.model, &err), &err);
-    REQUIRE_OK(ifd_instance_create(
-                   run.model,
-                   &(struct ifd_instance_options){.threads = setup->threads, .max_batch = BATCH},
-                   &run.instance, &err),
-               &err);
-    run.in = test_tensor_f32(shape);
+    test_run_plan(&run, 0);
     fill(run.in.data, run.in.bytes / sizeof(float), 7);
     return run;
-}
-
-static void run_once(struct run *run)
-{
-    struct ifd_err err = {0};
-    const struct ifd_io io = {.input = &run->in, .output = &run->out, .batch = BATCH};
-    REQUIRE_OK(ifd_instance_run(run->instance, &io, 1, &err), &err);
-}
-
-static void close_run(struct run *run)
-{
-    ifd_release_tensor(ifd_alloc_system(), run->in.data, run->in.bytes);
-    ifd_instance_destroy(run->instance);
-    ifd_model_destroy(run->model);
-    ifd_engine_destroy(run->engine);
 }
 
 /* ---- what must come out ---- */
@@ -169,7 +124,7 @@ static void add_window(const struct layer *layer, const float *image, const floa
 
 /* Both operands of a product may be off by a step, and every sum of f32. Half-precision numbers are no finer than 2^-24, and
  * Arm sums up to 64 products in them, each time off by a step. */
-static void expect_close(const struct layer *layer, const struct run *run, double step)
+static void expect_close(const struct layer *layer, const struct test_run *run, double step)
 {
     const bool is_half = run->model->info.precision == IFD_PRECISION_FP16;
     const bool sums_halves = is_half && (ifd_engine_cpu(run->engine)->flags & IFD_CPU_FP16);
@@ -180,9 +135,9 @@ static void expect_close(const struct layer *layer, const struct run *run, doubl
     fill(weights, VALUES_MAX, 11);
     const int64_t out_h = (layer->h + layer->stride - 1) / layer->stride;
     const int64_t out_w = (layer->w + layer->stride - 1) / layer->stride;
-    const float *got = run->out.data;
+    const float *got = run->out[0].data;
     size_t wrong = 0;
-    EXPECT_INT((int64_t)run->out.bytes, BATCH * out_h * out_w * layer->n * 4);
+    EXPECT_INT((int64_t)run->out[0].bytes, BATCH * out_h * out_w * layer->n * 4);
     for (int64_t i = 0; i < BATCH * out_h * out_w * layer->n; i++) {
         const int64_t n = i % layer->n, x = i / layer->n % out_w, y = i / layer->n / out_w % out_h;
         const float *image = (const float *)run->in.data +
@@ -208,10 +163,10 @@ static double step_of(enum ifd_precision precision)
 static void expect_layers_close(const struct setup *setup)
 {
     for (size_t i = 0; i < LAYERS; i++) {
-        struct run run = open_run(&layers[i], setup);
-        run_once(&run);
+        struct test_run run = open_run(&layers[i], setup);
+        test_run_once(&run);
         expect_close(&layers[i], &run, step_of(run.model->info.precision));
-        close_run(&run);
+        test_run_close(&run);
     }
 }
 
@@ -238,13 +193,15 @@ static void results_are_as_close_as_the_precision_says(void)
 static void results_do_not_depend_on_threads(void)
 {
     for (size_t i = 0; i < LAYERS; i++) {
-        struct run one = open_run(&layers[i], &(struct setup){IFD_PRECISION_BF16, .threads = 1});
-        struct run two = open_run(&layers[i], &(struct setup){IFD_PRECISION_BF16, .threads = 2});
-        run_once(&one);
-        run_once(&two);
-        EXPECT(memcmp(one.out.data, two.out.data, one.out.bytes) == 0);
-        close_run(&one);
-        close_run(&two);
+        struct test_run one =
+            open_run(&layers[i], &(struct setup){IFD_PRECISION_BF16, .threads = 1});
+        struct test_run two =
+            open_run(&layers[i], &(struct setup){IFD_PRECISION_BF16, .threads = 2});
+        test_run_once(&one);
+        test_run_once(&two);
+        EXPECT(memcmp(one.out[0].data, two.out[0].data, one.out[0].bytes) == 0);
+        test_run_close(&one);
+        test_run_close(&two);
     }
 }
 
@@ -254,20 +211,20 @@ static void what_is_not_finite_reaches_only_the_windows_that_see_it(void)
     for (size_t i = 0; i < 3 * LAYERS; i++) {
         const struct layer *layer = &layers[i / 3];
         struct setup setup = {IFD_PRECISION_BF16, .threads = 1};
-        struct run run = open_run(layer, &setup);
+        struct test_run run = open_run(layer, &setup);
         const int64_t y = layer->h / 2, x = layer->w / 2;
         float *in = run.in.data;
         in[(y * layer->w + x) * layer->c + layer->c / 2] = 0;
-        run_once(&run);
-        const size_t count = run.out.bytes / sizeof(float);
-        float *before = malloc(run.out.bytes);
+        test_run_once(&run);
+        const size_t count = run.out[0].bytes / sizeof(float);
+        float *before = malloc(run.out[0].bytes);
         REQUIRE(before != NULL);
-        memcpy(before, run.out.data, run.out.bytes);
+        memcpy(before, run.out[0].data, run.out[0].bytes);
         in[(y * layer->w + x) * layer->c + layer->c / 2] = spots[i % 3];
-        run_once(&run);
+        test_run_once(&run);
         size_t reached = 0, changed = 0;
         for (size_t k = 0; k < count; k++) {
-            const float now = ((const float *)run.out.data)[k];
+            const float now = ((const float *)run.out[0].data)[k];
             reached += isfinite(now) ? 0 : 1;
             changed += isfinite(now) && now != before[k];
         }
@@ -275,7 +232,7 @@ static void what_is_not_finite_reaches_only_the_windows_that_see_it(void)
         EXPECT_INT((int64_t)changed, 0);
         EXPECT((int64_t)reached <= layer->n * (layer->kh * layer->kw + (layer->adds ? 1 : 0)));
         free(before);
-        close_run(&run);
+        test_run_close(&run);
     }
 }
 
@@ -285,53 +242,49 @@ static void layers_take_what_the_cpu_has(void)
                                      [IFD_PRECISION_FP16] = IFD_CPU_AVX2 | IFD_CPU_FP16};
     for (int precision = IFD_PRECISION_BF16; precision <= IFD_PRECISION_FP16; precision++) {
         const struct setup setup = {.precision = (enum ifd_precision)precision, .threads = 1};
-        struct run run = open_run(&layers[0], &setup);
+        struct test_run run = open_run(&layers[0], &setup);
         if (ifd_engine_cpu(run.engine)->flags & needs[precision]) {
             EXPECT_INT(run.model->info.precision, precision);
             EXPECT_TEXT(run.model->info.precision_why_not, "");
         }
-        close_run(&run);
+        test_run_close(&run);
     }
 }
 
 static void f32_is_computed_where_the_cpu_has_nothing_else(void)
 {
-    struct run run = open_run(
+    struct test_run run = open_run(
         &layers[0], &(struct setup){IFD_PRECISION_BF16, .no_cpu_features = true, .threads = 1});
     EXPECT_INT(run.model->info.precision, IFD_PRECISION_F32);
     EXPECT_TEXT(run.model->info.precision_why_not, "the CPU has no instructions for it");
-    close_run(&run);
+    test_run_close(&run);
 }
 
 static void a_model_without_products_says_that_it_gains_nothing(void)
 {
-    struct ifd_err err = {0};
-    struct ifd_model *model = NULL;
-    struct ifd_engine *engine = create_engine(&(struct setup){.threads = 1});
-    REQUIRE_OK(ifd_model_create(engine,
-                                &(struct ifd_model_options){.precision = IFD_PRECISION_BF16},
-                                &model, &err),
-               &err);
-    const uint32_t in = test_graph_f32(&model->graph, "in", SHAPE(1, 8));
-    test_graph_io(&model->graph, in, test_graph_op2(&model->graph, IFD_OP_ADD, in, in, "sum"));
-    REQUIRE_OK(test_model_build(model, &err), &err);
-    EXPECT_INT(model->info.precision, IFD_PRECISION_F32);
-    EXPECT_TEXT(model->info.precision_why_not, "no product of floats gains by it");
-    ifd_model_destroy(model);
-    ifd_engine_destroy(engine);
+    struct test_run run = test_run_open(&(struct test_run_options){
+        .backend = &ifd_backend_cpuacc, .model = {.precision = IFD_PRECISION_BF16}});
+    struct ifd_graph *g = &run.model->graph;
+    const uint32_t in = test_graph_f32(g, "in", SHAPE(1, 8));
+    test_graph_io(g, in, test_graph_op2(g, IFD_OP_ADD, in, in, "sum"));
+    test_run_plan(&run, 0);
+    EXPECT_INT(run.model->info.precision, IFD_PRECISION_F32);
+    EXPECT_TEXT(run.model->info.precision_why_not, "no product of floats gains by it");
+    test_run_close(&run);
 }
 
 static void exact_results_and_a_lower_precision_exclude_each_other(void)
 {
+    struct test_run run = test_run_open(
+        &(struct test_run_options){.backend = &ifd_backend_cpuacc, .engine = {.exact = true}});
     struct ifd_err err = {0};
     struct ifd_model *model = NULL;
-    struct ifd_engine *engine = create_engine(&(struct setup){.exact = true, .threads = 1});
-    EXPECT_INT(ifd_model_create(engine,
+    EXPECT_INT(ifd_model_create(run.engine,
                                 &(struct ifd_model_options){.precision = IFD_PRECISION_BF16},
                                 &model, &err),
                IFD_INVALID);
     EXPECT_TEXT(err.text, "exact results and precision bf16 exclude each other");
-    ifd_engine_destroy(engine);
+    test_run_close(&run);
 }
 
 int main(int argc, char **argv)

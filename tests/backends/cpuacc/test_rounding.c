@@ -62,55 +62,31 @@ struct ask {
 /* Runs a model on AVX2; says whether it is exact, and compares with the reference kernels if it is. */
 static bool is_exact(int64_t side, int64_t channels, bool adds, struct ask ask)
 {
-    static const struct ifd_backend *const backends[] = {&ifd_backend_cpuacc};
     static int8_t want[SIDE * SIDE * CHANNELS];
-    struct ifd_err err = {0};
-    struct ifd_engine *engine = NULL;
-    struct ifd_model *model = NULL;
-    struct ifd_instance *instance = NULL;
     struct ifd_cpu cpu;
     ifd_cpu_detect(&cpu);
     if ((cpu.flags & IFD_CPU_AVX2) == 0) {
         test_skip("no AVX2: what rounding costs there is what the rule knows here");
     }
-    const struct ifd_engine_options options = {.alloc = ifd_alloc_system(),
-                                               .backends = backends,
-                                               .backend_count = 1,
-                                               .cpu_mask = IFD_CPU_AVX2,
-                                               .exact = ask.exact,
-                                               .fast = ask.fast};
-    REQUIRE_OK(ifd_engine_create(&options, &engine, &err), &err);
-    REQUIRE_OK(ifd_model_create(engine, &(struct ifd_model_options){0}, &model, &err), &err);
-    build(&model->graph, side, channels, adds);
-    const size_t bytes = (size_t)(SIDE * SIDE * channels);
-    struct ifd_tensor x = {.dtype = IFD_S8,
-                           .shape = SHAPE(1, SIDE, SIDE, channels),
-                           .data = ifd_acquire_tensor(ifd_alloc_system(), bytes),
-                           .bytes = bytes,
-                           .capacity = bytes + IFD_TENSOR_PAD},
-                      out = {0};
+    struct test_run run = test_run_open(&(struct test_run_options){
+        .backend = &ifd_backend_cpuacc,
+        .engine = {.cpu_mask = IFD_CPU_AVX2, .exact = ask.exact, .fast = ask.fast},
+        .model = {.max_threads = 1}});
+    build(&run.model->graph, side, channels, adds);
+    test_run_input(&run, 0);
     struct test_random random = {.state = 5};
-    REQUIRE(x.data != NULL);
-    for (size_t i = 0; i < bytes; i++) {
-        ((int8_t *)x.data)[i] = (int8_t)test_random_int(&random, -128, 127);
+    for (size_t i = 0; i < run.in.bytes; i++) {
+        ((int8_t *)run.in.data)[i] = (int8_t)test_random_int(&random, -128, 127);
     }
-    test_graph_interpret(&model->graph, (const void *[]){x.data}, (void *[]){want});
-    REQUIRE_OK(test_model_build(model, &err), &err);
-    REQUIRE_OK(
-        ifd_instance_create(model, &(struct ifd_instance_options){.threads = 1}, &instance, &err),
-        &err);
-    REQUIRE_OK(ifd_instance_run(instance, &(struct ifd_io){.input = &x, .output = &out, .batch = 1},
-                                1, &err),
-               &err);
-    const bool exact = ifd_model_info(model)->exact;
-    REQUIRE(out.bytes == bytes);
+    test_graph_interpret(&run.model->graph, (const void *[]){run.in.data}, (void *[]){want});
+    test_run_plan(&run, 0);
+    test_run_once(&run);
+    const bool exact = ifd_model_info(run.model)->exact;
+    REQUIRE(run.out[0].bytes == run.in.bytes && run.in.bytes <= sizeof(want));
     if (exact) {
-        EXPECT(memcmp(out.data, want, bytes) == 0);
+        EXPECT(memcmp(run.out[0].data, want, run.in.bytes) == 0);
     }
-    ifd_release_tensor(ifd_alloc_system(), x.data, x.bytes);
-    ifd_instance_destroy(instance);
-    ifd_model_destroy(model);
-    ifd_engine_destroy(engine);
+    test_run_close(&run);
     return exact;
 }
 

@@ -119,49 +119,23 @@ struct result {
 
 static struct result run(build_fn build, size_t cache, uint32_t threads)
 {
-    static const struct ifd_backend *const backends[] = {&ifd_backend_cpuacc};
-    struct ifd_err err = {0};
-    struct ifd_engine *engine = NULL;
-    struct ifd_model *model = NULL;
-    struct ifd_instance *instance = NULL;
-    struct result result = {0};
-    const struct ifd_engine_options options = {
-        .alloc = ifd_alloc_system(), .backends = backends, .backend_count = 1};
-    REQUIRE_OK(ifd_engine_create(&options, &engine, &err), &err);
-    engine->registry.host.cpu.l2_bytes = cache;
-    REQUIRE_OK(
-        ifd_model_create(engine, &(struct ifd_model_options){.max_threads = threads}, &model, &err),
-        &err);
-    const struct ifd_shape shape = SHAPE(BATCH, SIDE, SIDE, CHANNELS);
-    const uint32_t in = test_graph_f32(&model->graph, "in", shape);
-    test_graph_io(&model->graph, in, build(&model->graph, in));
-    REQUIRE_OK(test_model_build(model, &err), &err);
-    for (uint32_t i = 0; i < ifd_model_step_count(model); i++) {
-        struct ifd_plan_step step;
-        ifd_model_step(model, i, &step);
-        result.chained += strcmp(step.step.kernel, "strips") == 0;
-    }
-    REQUIRE_OK(ifd_instance_create(
-                   model, &(struct ifd_instance_options){.max_batch = BATCH, .threads = threads},
-                   &instance, &err),
-               &err);
-    struct ifd_tensor x = test_tensor_f32(shape), out = {0};
+    struct test_run run = test_run_open(&(struct test_run_options){
+        .backend = &ifd_backend_cpuacc, .model = {.max_threads = threads}, .l2_bytes = cache});
+    struct ifd_graph *g = &run.model->graph;
+    const uint32_t in = test_graph_f32(g, "in", SHAPE(BATCH, SIDE, SIDE, CHANNELS));
+    test_graph_io(g, in, build(g, in));
+    test_run_plan(&run, 0);
+    struct result result = {.chained = test_run_count(&run, "strips")};
     struct test_random random = {.state = 3};
-    for (size_t i = 0; i < x.bytes / sizeof(float); i++) {
-        ((float *)x.data)[i] = test_random_f32(&random, -2, 2);
+    for (size_t i = 0; i < run.in.bytes / sizeof(float); i++) {
+        ((float *)run.in.data)[i] = test_random_f32(&random, -2, 2);
     }
     for (int again = 0; again < 2; again++) {
-        REQUIRE_OK(ifd_instance_run(instance,
-                                    &(struct ifd_io){.input = &x, .output = &out, .batch = BATCH},
-                                    1, &err),
-                   &err);
+        test_run_once(&run);
     }
-    result.out = test_tensor_f32(out.shape);
-    memcpy(result.out.data, out.data, out.bytes);
-    ifd_release_tensor(ifd_alloc_system(), x.data, x.bytes);
-    ifd_instance_destroy(instance);
-    ifd_model_destroy(model);
-    ifd_engine_destroy(engine);
+    result.out = test_tensor_f32(run.out[0].shape);
+    memcpy(result.out.data, run.out[0].data, run.out[0].bytes);
+    test_run_close(&run);
     return result;
 }
 

@@ -234,18 +234,14 @@ struct result {
 
 static struct result run(uint64_t seed, bool is_float, bool exact, bool opens, uint32_t threads)
 {
-    static const struct ifd_backend *const backends[] = {&ifd_backend_cpuacc};
     struct ifd_err err = {0};
-    struct ifd_engine *engine = NULL;
-    struct ifd_model *model = NULL;
-    struct ifd_instance *instance = NULL;
-    const struct ifd_engine_options options = {
-        .alloc = ifd_alloc_system(), .backends = backends, .backend_count = 1, .exact = exact};
-    REQUIRE_OK(ifd_engine_create(&options, &engine, &err), &err);
-    engine->registry.host.cpu.l2_bytes = 64 << 10; /* several calls a product, some chains */
-    const struct ifd_model_options how = {.max_threads = threads, .no_optimize = true};
-    REQUIRE_OK(ifd_model_create(engine, &how, &model, &err), &err);
-    struct generator g = {.graph = &model->graph, .random = {.state = seed}, .is_float = is_float};
+    struct test_run run = test_run_open(&(struct test_run_options){
+        .backend = &ifd_backend_cpuacc,
+        .engine = {.exact = exact},
+        .model = {.max_threads = threads, .no_optimize = true},
+        .l2_bytes = 64 << 10}); /* several calls a product, some chains */
+    struct generator g = {
+        .graph = &run.model->graph, .random = {.state = seed}, .is_float = is_float};
     const struct ifd_desc desc =
         desc_of(&g, SHAPE(1, HEIGHT, WIDTH, test_random_int(&g.random, 1, 33)));
     const uint32_t in = add_value(&g, &desc);
@@ -255,43 +251,23 @@ static struct result run(uint64_t seed, bool is_float, bool exact, bool opens, u
         output[outputs++] = g.value[i];
     }
     REQUIRE_OK(ifd_graph_set_io(g.graph, &in, 1, output, outputs, &err), &err);
-    REQUIRE_OK(test_model_build(model, &err), &err);
-    struct result result = {.steps = ifd_model_step_count(model)};
-    for (uint32_t i = 0; i < result.steps; i++) {
-        struct ifd_plan_step step;
-        ifd_model_step(model, i, &step);
-        result.has_elements |= strcmp(step.step.kernel, "elements") == 0;
-    }
-    REQUIRE_OK(ifd_instance_create(model, &(struct ifd_instance_options){.threads = threads},
-                                   &instance, &err),
-               &err);
-    const size_t elements = (size_t)(HEIGHT * WIDTH * desc.shape.dim[3]);
-    const size_t bytes = elements * ifd_dtype_bytes(desc.dtype);
-    struct ifd_tensor x = {.dtype = desc.dtype,
-                           .shape = desc.shape,
-                           .data = ifd_acquire_tensor(ifd_alloc_system(), bytes),
-                           .bytes = bytes,
-                           .capacity = bytes + IFD_TENSOR_PAD},
-                      out[VALUES] = {{0}};
-    REQUIRE(x.data != NULL);
+    test_run_plan(&run, 0);
+    const size_t elements = run.in.bytes / ifd_dtype_bytes(desc.dtype);
     for (size_t i = 0; i < elements; i++) {
         if (is_float) {
-            ((float *)x.data)[i] = test_random_f32(&g.random, -3, 3);
+            ((float *)run.in.data)[i] = test_random_f32(&g.random, -3, 3);
         } else {
-            ((int8_t *)x.data)[i] = (int8_t)test_random_int(&g.random, -128, 127);
+            ((int8_t *)run.in.data)[i] = (int8_t)test_random_int(&g.random, -128, 127);
         }
     }
-    REQUIRE_OK(ifd_instance_run(instance, &(struct ifd_io){.input = &x, .output = out, .batch = 1},
-                                1, &err),
-               &err);
-    result.bytes = out[0].bytes;
-    result.data = ifd_acquire_tensor(ifd_alloc_system(), result.bytes);
+    test_run_once(&run);
+    struct result result = {.data = ifd_acquire_tensor(ifd_alloc_system(), run.out[0].bytes),
+                            .bytes = run.out[0].bytes,
+                            .steps = ifd_model_step_count(run.model),
+                            .has_elements = test_run_count(&run, "elements") > 0};
     REQUIRE(result.data != NULL);
-    memcpy(result.data, out[0].data, result.bytes);
-    ifd_release_tensor(ifd_alloc_system(), x.data, x.bytes);
-    ifd_instance_destroy(instance);
-    ifd_model_destroy(model);
-    ifd_engine_destroy(engine);
+    memcpy(result.data, run.out[0].data, result.bytes);
+    test_run_close(&run);
     return result;
 }
 
