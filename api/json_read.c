@@ -157,6 +157,15 @@ bool ifd_json_item(struct ifd_json_in *in)
     return next_item(in, ']');
 }
 
+void ifd_json_resume(struct ifd_json_in *in, const char *at, uint32_t depth)
+{
+    for (uint32_t i = in->depth; i <= depth; i++) {
+        in->has_item[i] = true;
+    }
+    in->at = at;
+    in->depth = depth;
+}
+
 /* ---- strings ---- */
 
 static int hex_value(char c)

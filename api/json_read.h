@@ -53,6 +53,9 @@ bool ifd_json_open(struct ifd_json_in *in, char bracket);
 bool ifd_json_member(struct ifd_json_in *in, struct ifd_str *ret_key);
 /** A member that may come once has come: false, with a fault, if *has says that it did before. */
 bool ifd_json_once(struct ifd_json_in *in, bool *has, const char *name);
+/** Goes on at at, in front of an item of the innermost of depth containers: who read there himself knows that only whole items
+ *  of arrays and arrays lie in between. */
+void ifd_json_resume(struct ifd_json_in *in, const char *at, uint32_t depth);
 /** Whether an item comes next; false at the end of the array, which is left. */
 bool ifd_json_item(struct ifd_json_in *in);
 

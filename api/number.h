@@ -28,12 +28,20 @@ bool ifd_number_u64(const struct ifd_number *number, uint64_t *ret) IFD_NODISCAR
 double ifd_number_f64(const struct ifd_number *number);
 float ifd_number_f32(const struct ifd_number *number);
 
-/** The fast path for arrays: reads "number,number," from *at on, up to count numbers without an exponent that fit, each with
- *  its comma and the blanks behind it; stops in front of anything else. Returns how many; *at is behind the last one taken.
- *  Integers are stored in bytes (1, 2, 4 or 8) each. */
-size_t ifd_number_run_f32(const char **at, const char *end, float *to, size_t count);
-size_t ifd_number_run_integers(const char **at, const char *end, int64_t low, int64_t high,
-                               size_t bytes, void *to, size_t count);
+/** Where numbers are read one behind the other, and how many arrays are open there. */
+struct ifd_number_row {
+    const char *at, *end;
+    uint32_t depth;
+    uint32_t depth_min, depth_max; /* bounds of depth: what goes beyond is left to others */
+};
+
+/** The fast path for arrays: takes "number,", with the brackets that open arrays in front of the number, those that close
+ *  arrays in front of the comma, and the blanks behind the comma; up to count numbers without an exponent that fit. Stops in
+ *  front of anything else and returns how many; *row is behind the last one taken. Integers are stored in bytes (1, 2, 4 or 8)
+ *  each. */
+size_t ifd_number_run_f32(struct ifd_number_row *row, float *to, size_t count);
+size_t ifd_number_run_integers(struct ifd_number_row *row, bool is_signed, size_t bytes, void *to,
+                               size_t count);
 
 /** Bytes that one of the printers below writes at most, scratch behind the text included; none writes a NUL. */
 #define IFD_NUMBER_TEXT_BYTES 28

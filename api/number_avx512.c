@@ -1,21 +1,16 @@
-/* Rows of numbers, 64 characters at a time.
- *
- * Reading: comparisons give bitmaps of where commas, points and digits are, arithmetic on
- * bitmaps finds the first character out of place, and permutations bring the digits of many numbers side by side.
- * A block begins where a number begins. What is not complete at its end is read again as the start of the next. */
-#include "api/number_run.h"
+/* Rows of numbers, 64 characters at a time: permutations bring the digits of many numbers side by side. */
+#include "api/number_block.h"
 
 #include <immintrin.h>
 
-/* The whole numbers of a block, each with its comma. */
+/* The whole numbers of a block. */
 struct block {
+    struct ifd_number_block found;
     __m512i digit;  /* characters less '0' */
     __m512i start;  /* byte i: where number i begins, its sign aside */
-    __m512i point;  /* its point; its comma if it has none */
-    __m512i end;    /* its comma, or one behind that if it has no point */
+    __m512i point;  /* its point; its end if it has none */
+    __m512i end;    /* its end, or one behind that if it has no point */
     uint64_t minus; /* bit i: number i has a minus sign */
-    uint64_t comma; /* by position */
-    uint32_t count;
 };
 
 static inline uint64_t low_bits(uint32_t count)
@@ -47,70 +42,43 @@ static inline __m512i positions(void)
                                                       0x3030303030303030, 0x3030303030303030));
 }
 
-/* The numbers at the start of text, up to most; has_sign, has_point: '-', '.' may come. Inline, so that its vectors stay in
+/* The numbers at the start of row, up to most; has_sign, has_point: '-', '.' may come. Inline, so that its vectors stay in
  * registers. */
-static inline __attribute__((always_inline)) struct block look(const char *at, const char *end,
-                                                               bool has_sign, bool has_point,
-                                                               size_t most)
+static IFD_NUMBER_INLINE struct block look(const struct ifd_number_row *row, bool has_sign,
+                                           bool has_point, size_t most)
 {
-    const uint64_t inside = end - at >= 64 ? UINT64_MAX : low_bits((uint32_t)(end - at));
-    const __m512i text = _mm512_maskz_loadu_epi8(inside, at);
-    struct block block = {.digit = _mm512_sub_epi8(text, bytes('0')), .comma = where(text, ',')};
-    const uint64_t digit = _mm512_cmple_epu8_mask(block.digit, bytes(9));
-    const uint64_t blank = where(text, ' '), gap = block.comma | blank;
-    const uint64_t minus = has_sign ? where(text, '-') : 0;
-    const uint64_t point = has_point ? where(text, '.') : 0;
-    const uint64_t zero = where(text, '0'), start = digit & ~((digit | point) << 1);
-    /* adding 1 to a fraction's first digit carries to what is behind its last one */
-    const uint64_t behind_fraction = digit + (point << 1);
-
-    const uint64_t wrong = ~(digit | gap | minus | point)            /* anything else */
-                           | ((block.comma | point) & ~(digit << 1)) /* behind no digit */
-                           | ((minus | point) << 1 & ~digit)         /* in front of no digit */
-                           | (minus & ~(gap << 1 | 1))               /* inside a number */
-                           | (blank & ~(gap << 1))                   /* in front of a comma */
-                           | (point & behind_fraction)               /* a second point */
-                           | ((zero & start) << 1 & digit);          /* a zero in front */
-    if (wrong) {
-        block.comma &= low_bits(first_of(wrong));
+    const uint64_t inside =
+        row->end - row->at >= 64 ? UINT64_MAX : low_bits((uint32_t)(row->end - row->at));
+    const __m512i text = _mm512_maskz_loadu_epi8(inside, row->at);
+    struct block block = {.digit = _mm512_sub_epi8(text, bytes('0'))};
+    struct ifd_number_chars chars = {.digit = _mm512_cmple_epu8_mask(block.digit, bytes(9)),
+                                     .zero = where(text, '0'),
+                                     .comma = where(text, ','),
+                                     .minus = has_sign ? where(text, '-') : 0,
+                                     .point = has_point ? where(text, '.') : 0};
+    if (~(chars.digit | chars.comma | chars.minus | chars.point)) {
+        chars.blank = where(text, ' ');
+        chars.open = where(text, '[');
+        chars.close = where(text, ']');
     }
-    block.count = (uint32_t)_mm_popcnt_u64(block.comma);
-    if (block.count > most) {
-        block.count = (uint32_t)most;
-        block.comma = _pdep_u64(low_bits(block.count), block.comma);
-    }
-    const uint64_t whole = block.comma & ~behind_fraction;
-    block.start = _mm512_maskz_compress_epi8(start, positions());
-    block.point = _mm512_maskz_compress_epi8(point | whole, positions());
-    block.end = _mm512_maskz_compress_epi8(block.comma, positions());
-    block.end = _mm512_sub_epi8(block.end,
-                                _mm512_movm_epi8(_pext_u64(whole, block.comma))); /* true is -1 */
-    block.minus = _pext_u64(minus << 1, start);
+    const struct ifd_number_block found = ifd_number_block(&chars, row, most);
+    block.found = found;
+    block.start = _mm512_maskz_compress_epi8(found.start, positions());
+    block.point = _mm512_maskz_compress_epi8(found.point, positions());
+    block.end = _mm512_maskz_compress_epi8(found.end, positions());
+    block.end = _mm512_sub_epi8(
+        block.end, _mm512_movm_epi8(_pext_u64(found.whole, found.end))); /* true is -1 */
+    block.minus = _pext_u64(found.minus << 1, found.start);
     return block;
 }
 
-/* Behind the first count numbers of the block, their commas and blanks. */
-static inline const char *behind(const struct block *block, uint32_t count, const char *at,
-                                 const char *end)
+/* Takes the numbers before the first wrong one and returns how many they are. *ret_goes_on: some, and none was wrong. */
+static inline uint32_t pass(struct block *block, uint64_t wrong, struct ifd_number_row *row,
+                            bool *ret_goes_on)
 {
-    uint64_t taken = block->comma;
-    if (count < block->count) {
-        taken = _pdep_u64(low_bits(count), taken);
-    }
-    at += 64 - _lzcnt_u64(taken);
-    while (taken && at < end && *at == ' ') {
-        at++;
-    }
-    return at;
-}
-
-/* Goes behind the numbers before the first wrong one and returns how many they are. *ret_goes_on: some, and none was wrong. */
-static inline uint32_t pass(const struct block *block, uint64_t wrong, const char **at,
-                            const char *end, bool *ret_goes_on)
-{
-    wrong &= low_bits(block->count);
-    const uint32_t good = wrong ? first_of(wrong) : block->count;
-    *at = behind(block, good, *at, end);
+    wrong &= low_bits(block->found.count);
+    const uint32_t good = wrong ? first_of(wrong) : block->found.count;
+    ifd_number_pass(&block->found, good, row);
     *ret_goes_on = good > 0 && !wrong;
     return good;
 }
@@ -154,20 +122,21 @@ static inline uint64_t small_values(const struct block *block, uint8_t high, __m
            _mm512_cmpgt_epu8_mask(value, limit) | longer_than(block, 3);
 }
 
-static inline __attribute__((always_inline)) size_t run_bytes(const char **at, const char *end,
-                                                              bool is_signed, uint8_t high,
-                                                              uint8_t *to, size_t count)
+static IFD_NUMBER_INLINE size_t run_bytes(struct ifd_number_row *ret_row, bool is_signed,
+                                          uint8_t high, uint8_t *to, size_t count)
 {
+    struct ifd_number_row row = *ret_row; /* apart from what is stored */
     size_t i = 0;
     bool goes_on = true;
     while (goes_on && i < count) {
         __m512i value;
-        const struct block block = look(*at, end, is_signed, false, count - i);
+        struct block block = look(&row, is_signed, false, count - i);
         const uint64_t wrong = small_values(&block, high, &value);
-        const uint32_t good = pass(&block, wrong, at, end, &goes_on);
+        const uint32_t good = pass(&block, wrong, &row, &goes_on);
         _mm512_mask_storeu_epi8(to + i, low_bits(good), value);
         i += good;
     }
+    *ret_row = row;
     return i;
 }
 
@@ -229,36 +198,39 @@ static void store_integers(uint8_t *to, size_t size, __mmask8 which, __m512i val
     }
 }
 
-static inline size_t run_wide(const char **at, const char *end, bool is_signed, uint64_t high,
+static inline size_t run_wide(struct ifd_number_row *ret_row, bool is_signed, uint64_t high,
                               size_t size, uint8_t *to, size_t count)
 {
+    struct ifd_number_row row = *ret_row; /* apart from what is stored */
     size_t i = 0;
     bool goes_on = true;
     while (goes_on && i < count) {
-        const struct block block = look(*at, end, is_signed, false, count - i);
+        struct block block = look(&row, is_signed, false, count - i);
         uint64_t wrong = longer_than(&block, DIGITS_MAX);
-        for (uint32_t k = 0; k < block.count; k += 8) {
+        for (uint32_t k = 0; k < block.found.count; k += 8) {
             const __mmask8 minus = (__mmask8)(block.minus >> k);
             const __m512i value = gather_eight(&block, k);
             const __m512i limit = _mm512_sub_epi64(_mm512_set1_epi64((int64_t)high),
                                                    _mm512_movm_epi64(minus)); /* true is -1 */
             wrong |= (uint64_t)_mm512_cmpgt_epu64_mask(value, limit) << k;
-            store_integers(to + (i + k) * size, size, (__mmask8)low_bits(block.count - k),
+            store_integers(to + (i + k) * size, size, (__mmask8)low_bits(block.found.count - k),
                            _mm512_mask_sub_epi64(value, minus, _mm512_setzero_si512(), value));
         }
-        i += pass(&block, wrong, at, end, &goes_on);
+        i += pass(&block, wrong, &row, &goes_on);
     }
+    *ret_row = row;
     return i;
 }
 
-static size_t run_integers(const char **at, const char *end, int64_t low, int64_t high, size_t size,
-                           void *to, size_t count)
+static size_t run_integers(struct ifd_number_row *row, bool is_signed, size_t size, void *to,
+                           size_t count)
 {
+    const uint64_t high = UINT64_MAX >> (64 - 8 * size + is_signed);
     if (size == 1) {
-        return low < 0 ? run_bytes(at, end, true, (uint8_t)high, to, count)
-                       : run_bytes(at, end, false, (uint8_t)high, to, count);
+        return is_signed ? run_bytes(row, true, (uint8_t)high, to, count)
+                         : run_bytes(row, false, (uint8_t)high, to, count);
     }
-    return run_wide(at, end, low < 0, (uint64_t)high, size, to, count);
+    return run_wide(row, is_signed, high, size, to, count);
 }
 
 /* ---- floats ---- */
@@ -278,15 +250,16 @@ static inline __m256 scale(__m512i digits, __m512i fraction, uint64_t *ret_wrong
     return _mm512_cvtpd_ps(value);
 }
 
-static size_t run_f32(const char **at, const char *end, float *to, size_t count)
+static size_t run_f32(struct ifd_number_row *ret_row, float *to, size_t count)
 {
+    struct ifd_number_row row = *ret_row; /* apart from what is stored */
     size_t i = 0;
     bool goes_on = true;
     while (goes_on && i < count) {
-        const struct block block = look(*at, end, true, true, count - i);
+        struct block block = look(&row, true, true, count - i);
         const __m512i fraction = _mm512_sub_epi8(block.end, _mm512_add_epi8(block.point, bytes(1)));
         uint64_t wrong = longer_than(&block, DIGITS_MAX);
-        for (uint32_t k = 0; k < block.count; k += 8) {
+        for (uint32_t k = 0; k < block.found.count; k += 8) {
             uint64_t doubtful = 0;
             const __m256 value =
                 scale(gather_eight(&block, k), widen_eight(fraction, k), &doubtful);
@@ -294,11 +267,14 @@ static size_t run_f32(const char **at, const char *end, float *to, size_t count)
                 _mm256_and_ps(_mm256_castsi256_ps(_mm256_movm_epi32((__mmask8)(block.minus >> k))),
                               _mm256_set1_ps(-0.0f));
             wrong |= doubtful << k;
-            _mm256_mask_storeu_ps(to + i + k, (__mmask8)low_bits(block.count - k),
+            _mm256_mask_storeu_ps(to + i + k, (__mmask8)low_bits(block.found.count - k),
                                   _mm256_xor_ps(value, sign));
         }
-        i += pass(&block, wrong, at, end, &goes_on);
+        i += pass(&block, wrong, &row, &goes_on);
     }
+    /* numbers of more digits, as doubles have them, are read one by one anyway */
+    i += ifd_number_rows_avx2()->f32(&row, to + i, count - i);
+    *ret_row = row;
     return i;
 }
 
@@ -313,6 +289,7 @@ const struct ifd_number_rows *ifd_number_rows_avx512(void)
     const bool is_here = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                          __builtin_cpu_supports("avx512vl") &&
                          __builtin_cpu_supports("avx512vbmi") &&
-                         __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("bmi2");
+                         __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("bmi2") &&
+                         ifd_number_rows_avx2();
     return is_here ? &rows : NULL;
 }

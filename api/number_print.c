@@ -10,10 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double power_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                      1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
 static bool is_digit(char c)
 {
     return (unsigned char)(c - '0') <= 9;
@@ -98,7 +94,7 @@ size_t ifd_print_run_8_by(const struct ifd_number_rows *rows, char *text, const 
                           bool is_signed, size_t count)
 {
     char *at = text;
-    if (rows) {
+    if (rows && rows->print_8) {
         return rows->print_8(text, value, is_signed, count);
     }
     for (size_t i = 0; i < count; i++) {
@@ -111,11 +107,6 @@ size_t ifd_print_run_8_by(const struct ifd_number_rows *rows, char *text, const 
         at += 2 + (size > 9) + (size > 99);
     }
     return (size_t)(at - text) - (count > 0);
-}
-
-size_t ifd_print_run_8(char *text, const void *value, bool is_signed, size_t count)
-{
-    return ifd_print_run_8_by(ifd_number_rows(), text, value, is_signed, count);
 }
 
 /* Values from 1e-5 up to 1e16 are written without an exponent. */
@@ -213,7 +204,7 @@ static int ten_exponent(double value)
 
 static double scale_by_ten(double value, int exponent)
 {
-    return exponent >= 0 ? value * power_of_ten[exponent] : value / power_of_ten[-exponent];
+    return exponent >= 0 ? value * ifd_ten_to[exponent] : value / ifd_ten_to[-exponent];
 }
 
 /* Whether an integer lies so near that rounding may have moved value across it. */
@@ -311,7 +302,7 @@ size_t ifd_print_run_f32_by(const struct ifd_number_rows *rows, char *text, cons
     char *at = text;
     for (size_t i = 0; i < count;) {
         const size_t some = count - i < 8 ? count - i : 8, stop = i + some;
-        const size_t size = rows ? rows->print_f32(at, value + i, some) : 0;
+        const size_t size = rows && rows->print_f32 ? rows->print_f32(at, value + i, some) : 0;
         at += size;
         for (i = size > 0 ? stop : i; i < stop; i++) {
             at += ifd_print_f32(at, value[i]);
@@ -319,11 +310,6 @@ size_t ifd_print_run_f32_by(const struct ifd_number_rows *rows, char *text, cons
         }
     }
     return (size_t)(at - text) - (count > 0);
-}
-
-size_t ifd_print_run_f32(char *text, const float *value, size_t count)
-{
-    return ifd_print_run_f32_by(ifd_number_rows(), text, value, count);
 }
 
 static size_t print_positive_f64(char *text, double value)

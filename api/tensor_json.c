@@ -67,6 +67,12 @@ static bool is_integer_type(enum ifd_dtype dtype)
     return (set & IFD_BIT(dtype)) != 0;
 }
 
+static bool is_signed_type(enum ifd_dtype dtype)
+{
+    const uint32_t set = IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64);
+    return (set & IFD_BIT(dtype)) != 0;
+}
+
 /* How much of a number is quoted in a message. */
 static int quoted(const struct ifd_number *number)
 {
@@ -189,19 +195,24 @@ static bool read_element(struct ifd_json_in *in, const char *name, enum ifd_dtyp
                                   : read_float(in, name, dtype, data, index);
 }
 
-/* The fast path: as many plain "number," as come, up to count elements in all; stops in front of a value. */
-static size_t read_run(struct ifd_json_in *in, enum ifd_dtype dtype, void *data, size_t index,
-                       size_t count)
+/* The fast path: as many plain numbers with their commas as come, those of inner arrays included, up to count elements in all;
+ * stops in front of a value. Returns how many elements there are now. outside: depth around the tensor. */
+static size_t read_run(struct ifd_json_in *in, uint32_t outside, enum ifd_dtype dtype, void *data,
+                       size_t index, size_t count)
 {
-    const struct range range = range_of(dtype);
+    struct ifd_number_row row = {.at = in->at,
+                                 .end = in->end,
+                                 .depth = in->depth,
+                                 .depth_min = outside + 1,
+                                 .depth_max = IFD_JSON_DEPTH_MAX};
     const size_t bytes = ifd_dtype_bytes(dtype);
     if (dtype == IFD_F32) {
-        return index + ifd_number_run_f32(&in->at, in->end, (float *)data + index, count - index);
+        index += ifd_number_run_f32(&row, (float *)data + index, count - index);
+    } else if (is_integer_type(dtype)) {
+        index += ifd_number_run_integers(&row, is_signed_type(dtype), bytes,
+                                         (uint8_t *)data + index * bytes, count - index);
     }
-    if (is_integer_type(dtype) && dtype != IFD_U64) {
-        return index + ifd_number_run_integers(&in->at, in->end, range.low, range.high, bytes,
-                                               (uint8_t *)data + index * bytes, count - index);
-    }
+    ifd_json_resume(in, row.at, row.depth);
     return index;
 }
 
@@ -220,13 +231,7 @@ bool ifd_tensor_json_read(struct ifd_json_in *in, const char *name, enum ifd_dty
             }
             continue;
         }
-        if (ifd_json_peek(in) == IFD_JSON_ARRAY) {
-            if (!ifd_json_open(in, '[')) {
-                return false;
-            }
-            continue;
-        }
-        index = read_run(in, dtype, data, index, count);
+        index = read_run(in, outside, dtype, data, index, count);
         if (ifd_json_peek(in) == IFD_JSON_ARRAY) {
             if (!ifd_json_open(in, '[')) {
                 return false;

@@ -1,4 +1,4 @@
-# Cross build for armv7 with Debian's compilers; tests run under user-mode QEMU. The engine alone, since the server's libraries
+# Cross build for armv7 with Debian's compilers; tests run under user-mode QEMU. Without the server, whose libraries
 # are installed for this machine only: cmake --toolchain deploy/cmake/toolchain-armv7.cmake -DIFD_SERVER=OFF …
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR armv7)

@@ -9,12 +9,32 @@
 /* With all that this machine has: the plain ways alone, and what helps them. */
 static void by_each_reader(void (*check)(const struct ifd_number_rows *rows))
 {
+    const struct ifd_number_rows *rows[IFD_NUMBER_ROWS_MAX];
     check(NULL);
-#ifdef __x86_64__
-    if (ifd_number_rows_avx512()) {
-        check(ifd_number_rows_avx512());
+    for (size_t i = ifd_number_rows_all(rows); i > 0; i--) {
+        check(rows[i - 1]);
     }
-#endif
+}
+
+/* Numbers of one array. */
+static size_t read_integers(const struct ifd_number_rows *rows, const char **at, const char *end,
+                            bool is_signed, size_t bytes, void *to, size_t count)
+{
+    struct ifd_number_row row = {.at = *at, .end = end, .depth = 1, .depth_min = 1, .depth_max = 1};
+    const size_t got = ifd_number_run_integers_by(rows, &row, is_signed, bytes, to, count);
+    *at = row.at;
+    EXPECT_INT(row.depth, 1);
+    return got;
+}
+
+static size_t read_f32(const struct ifd_number_rows *rows, const char **at, const char *end,
+                       float *to, size_t count)
+{
+    struct ifd_number_row row = {.at = *at, .end = end, .depth = 1, .depth_min = 1, .depth_max = 1};
+    const size_t got = ifd_number_run_f32_by(rows, &row, to, count);
+    *at = row.at;
+    EXPECT_INT(row.depth, 1);
+    return got;
 }
 
 /* The integers at the start of text that the fast reader takes. */
@@ -22,8 +42,7 @@ static size_t read_run(const struct ifd_number_rows *rows, const char *text, siz
                        int64_t *to, size_t count, size_t *ret_used)
 {
     const char *at = text;
-    size_t got = ifd_number_run_integers_by(rows, &at, text + size, INT64_MIN, INT64_MAX,
-                                            sizeof(*to), to, count);
+    size_t got = read_integers(rows, &at, text + size, true, sizeof(*to), to, count);
     *ret_used = (size_t)(at - text);
     return got;
 }
@@ -88,7 +107,7 @@ static void check_pairs_of_bytes(const struct ifd_number_rows *rows)
         for (int b = 0; b < 256; b++) {
             int size = snprintf(text, sizeof(text), "%d,%d,%d,0]", a, b, a);
             at = text;
-            EXPECT_INT(ifd_number_run_integers_by(rows, &at, text + size, 0, 255, 1, to, 3), 3);
+            EXPECT_INT(read_integers(rows, &at, text + size, false, 1, to, 3), 3);
             EXPECT(to[0] == a && to[1] == b && to[2] == a && strcmp(at, "0]") == 0);
         }
     }
@@ -97,8 +116,7 @@ static void check_pairs_of_bytes(const struct ifd_number_rows *rows)
             (void)snprintf(text, sizeof(text), "%s,%s,%s,99,99,99", place == 0 ? bad[i] : "12",
                            place == 1 ? bad[i] : "3", place == 2 ? bad[i] : "255");
             at = text;
-            EXPECT_INT(ifd_number_run_integers_by(rows, &at, text + strlen(text), 0, 255, 1, to, 3),
-                       place);
+            EXPECT_INT(read_integers(rows, &at, text + strlen(text), false, 1, to, 3), place);
             EXPECT(at == text + (place == 0 ? 0 : place == 1 ? 3 : 5));
         }
     }
@@ -121,7 +139,7 @@ static void check_rows_of_bytes(const struct ifd_number_rows *rows)
                                             (k + place) * 37 % 256);
             }
             const char *end = text + at, *next = text;
-            EXPECT_INT(ifd_number_run_integers_by(rows, &next, end, 0, 255, 1, to, 24), place);
+            EXPECT_INT(read_integers(rows, &next, end, false, 1, to, 24), place);
             EXPECT_INT(next - text, want_used);
             for (int k = 0; k < place; k++) {
                 EXPECT_INT(to[k], (k + place) * 37 % 256);
@@ -138,7 +156,7 @@ static void check_random_rows_of_integers(const struct ifd_number_rows *rows)
         size_t bytes;
     } types[] = {{INT8_MIN, INT8_MAX, 1},   {0, UINT8_MAX, 1},         {INT16_MIN, INT16_MAX, 2},
                  {0, UINT16_MAX, 2},        {INT32_MIN, INT32_MAX, 4}, {0, UINT32_MAX, 4},
-                 {INT64_MIN, INT64_MAX, 8}, {INT16_MIN, INT16_MAX, 8}};
+                 {INT64_MIN, INT64_MAX, 8}, {0, INT64_MAX, 8}};
     struct test_random random = {.state = 1};
     for (int round = 0; round < 4000; round++) {
         const size_t type = (size_t)round % (sizeof(types) / sizeof(types[0]));
@@ -157,8 +175,7 @@ static void check_random_rows_of_integers(const struct ifd_number_rows *rows)
         }
         const char *at = text;
         memset(to, 0xa5, sizeof(to));
-        EXPECT_INT(ifd_number_run_integers_by(rows, &at, text + size, types[type].low,
-                                              types[type].high, bytes, to, count),
+        EXPECT_INT(read_integers(rows, &at, text + size, types[type].low < 0, bytes, to, count),
                    count);
         EXPECT(at == text + size && to[count * bytes] == 0xa5);
         for (size_t i = 0; i < count; i++) {
@@ -188,7 +205,7 @@ static void check_random_rows_of_floats(const struct ifd_number_rows *rows)
         }
         const char *at = text;
         to[count] = 12345;
-        size_t got = ifd_number_run_f32_by(rows, &at, text + size, to, count);
+        size_t got = read_f32(rows, &at, text + size, to, count);
         EXPECT(memcmp(to, want, got * sizeof(*to)) == 0 && to[count] == 12345);
         offered += count;
         taken += got;
@@ -196,20 +213,20 @@ static void check_random_rows_of_floats(const struct ifd_number_rows *rows)
     EXPECT(taken > offered / 2); /* exponents and doubts are left to others */
 }
 
-/* Characters of numbers in any order: with help as much is read as without, and the same. */
-static void rows_are_read_as_without_help(void)
+/* Characters of numbers and arrays in any order: with help as much is read as without, and the same. */
+static void check_as_without_help(const struct ifd_number_rows *rows)
 {
-#ifdef __x86_64__
-    static const char alphabet[] = "0123456789012345678901234567890000,,,,,,,,,,,,..--  e]";
-    const struct ifd_number_rows *rows = ifd_number_rows_avx512();
+    static const char flat[] = "0123456789012345678901234567890000,,,,,,,,,,,,..--  e]";
+    static const char nested[] = "012345678901234567890,,,,,,,,,,,.- [[[[]]]]";
     struct test_random random = {.state = 3};
     for (int round = 0; rows && round < 300000; round++) {
+        const char *alphabet = round % 4 < 2 ? flat : nested;
         char text[200];
         const size_t size = 1 + test_random_u64(&random) % sizeof(text);
         for (size_t i = 0; i < size; i++) {
-            text[i] = alphabet[test_random_u64(&random) % (sizeof(alphabet) - 1)];
+            text[i] = alphabet[test_random_u64(&random) % strlen(alphabet)];
             if (i > 1 && text[i] != ',' && test_random_u64(&random) % 4 == 0) {
-                text[i] = ',';
+                text[i] = text[i] == ']' ? ']' : ',';
             }
         }
         union {
@@ -219,23 +236,126 @@ static void rows_are_read_as_without_help(void)
         const size_t count = test_random_u64(&random) % 100;
         memset(&want, 0, sizeof(want));
         memset(&got, 0, sizeof(got));
-        const char *at = text, *at_plain = text, *end = text + size;
-        size_t with = 0, without = 0;
+        struct ifd_number_row row = {.at = text, .end = text + size, .depth_min = 1};
+        row.depth = 1 + (uint32_t)test_random_u64(&random) % 4;
+        row.depth_max = row.depth + (uint32_t)test_random_u64(&random) % 4;
+        struct ifd_number_row plain = row;
+        size_t with = 0, without = 0, bytes = sizeof(float);
         if (round % 2 == 0) {
-            with = ifd_number_run_f32_by(rows, &at, end, got.f32, count);
-            without = ifd_number_run_f32_by(NULL, &at_plain, end, want.f32, count);
+            with = ifd_number_run_f32_by(rows, &row, got.f32, count);
+            without = ifd_number_run_f32_by(NULL, &plain, want.f32, count);
         } else {
-            const size_t bytes = (size_t)1 << (round / 2 & 3);
-            const int64_t high = INT64_MAX >> (64 - 8 * bytes), low = round & 8 ? 0 : -high - 1;
-            with = ifd_number_run_integers_by(rows, &at, end, low, high, bytes, got.bytes, count);
-            without = ifd_number_run_integers_by(NULL, &at_plain, end, low, high, bytes, want.bytes,
-                                                 count);
+            const bool is_signed = (round & 16) == 0;
+            bytes = (size_t)1 << (round / 4 & 3);
+            with = ifd_number_run_integers_by(rows, &row, is_signed, bytes, got.bytes, count);
+            without = ifd_number_run_integers_by(NULL, &plain, is_signed, bytes, want.bytes, count);
         }
-        EXPECT(with == without && at == at_plain);
-        EXPECT(memcmp(&got, &want, with * (round % 2 == 0 ? 4 : (size_t)1 << (round / 2 & 3))) ==
-               0);
+        EXPECT(with == without && row.at == plain.at && row.depth == plain.depth);
+        EXPECT(memcmp(&got, &want, with * bytes) == 0);
     }
-#endif
+}
+
+/* Writes a tree of arrays, some of them longer than others: "[[1, 2], [3]], " as json.dumps does. */
+struct tree {
+    char text[4000];
+    size_t size, count;
+    uint32_t depth;     /* at the end */
+    size_t behind[400]; /* number i, its comma and its blank */
+    uint32_t depth_behind[400];
+};
+
+static void grow(struct tree *tree, struct test_random *random, uint32_t depth_max)
+{
+    *tree = (struct tree){.depth = 1};
+    while (tree->count < 400 && tree->size < sizeof(tree->text) - 100) {
+        while (tree->depth < depth_max && test_random_u64(random) % 3 == 0) {
+            tree->text[tree->size++] = '[';
+            tree->depth++;
+        }
+        tree->size += (size_t)snprintf(tree->text + tree->size, 8, "%u",
+                                       (unsigned)(test_random_u64(random) % 256));
+        while (tree->depth > 1 && test_random_u64(random) % 3 == 0) {
+            tree->text[tree->size++] = ']';
+            tree->depth--;
+        }
+        tree->size += (size_t)snprintf(tree->text + tree->size, 8, "%s",
+                                       test_random_u64(random) % 2 ? ", " : ",");
+        tree->depth_behind[tree->count] = tree->depth;
+        tree->behind[tree->count++] = tree->size;
+    }
+}
+
+/* The numbers of trees, in order: the text without its brackets, read by the C library. */
+static void check_trees(const struct ifd_number_rows *rows)
+{
+    struct test_random random = {.state = 5};
+    static struct tree tree;
+    for (int round = 0; round < 300; round++) {
+        grow(&tree, &random, 2 + (uint32_t)round % 6);
+        uint8_t bytes[401];
+        float floats[400];
+        struct ifd_number_row row = {tree.text, tree.text + tree.size, 1, 1, 7}, again = row;
+        bytes[tree.count] = 0xa5;
+        EXPECT_INT(ifd_number_run_integers_by(rows, &row, false, 1, bytes, tree.count), tree.count);
+        EXPECT(row.at == row.end && row.depth == tree.depth && bytes[tree.count] == 0xa5);
+        EXPECT_INT(ifd_number_run_f32_by(rows, &again, floats, tree.count), tree.count);
+        EXPECT(again.at == again.end && again.depth == tree.depth);
+        const char *at = tree.text;
+        for (size_t i = 0; i < tree.count; i++) {
+            at += strcspn(at, "0123456789");
+            const long want = strtol(at, (char **)&at, 10);
+            EXPECT(bytes[i] == want && floats[i] == (float)want);
+        }
+        /* as many as wanted, and no bracket behind them */
+        for (size_t count = 1; count < tree.count; count += 1 + count / 4) {
+            struct ifd_number_row part = {tree.text, tree.text + tree.size, 1, 1, 7};
+            EXPECT_INT(ifd_number_run_integers_by(rows, &part, false, 1, bytes, count), count);
+            EXPECT_INT(part.at - tree.text, tree.behind[count - 1]);
+            EXPECT_INT(part.depth, tree.depth_behind[count - 1]);
+        }
+    }
+}
+
+/* An array that must stay open is closed, or one too many opened, at every place. */
+static void check_bounds_of_depth(const struct ifd_number_rows *rows)
+{
+    uint8_t bytes[60];
+    for (size_t place = 1; place < 50; place++) {
+        char text[512];
+        size_t size = 0, want = 0;
+        for (size_t i = 0; i < 50; i++) {
+            want = i == place ? size : want;
+            size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%zu%s,",
+                                     i % 3 == 1 ? "[" : "", i + 50,
+                                     i == place && i % 3 != 0 ? "]]"
+                                     : i % 3 == 2             ? "]"
+                                                              : "");
+        }
+        struct ifd_number_row row = {text, text + size, 1, 1, 9};
+        if (place % 3 != 0) {
+            EXPECT_INT(ifd_number_run_integers_by(rows, &row, false, 1, bytes, 50), place);
+            EXPECT_INT(row.at - text, want);
+            EXPECT_INT(row.depth, place % 3 == 1 ? 1 : 2);
+        }
+        row = (struct ifd_number_row){text, text + size, 1, 1, 1};
+        EXPECT_INT(ifd_number_run_integers_by(rows, &row, false, 1, bytes, 50), 1);
+        EXPECT(strncmp(row.at, "[51", 3) == 0 && row.depth == 1);
+    }
+}
+
+static void rows_are_read_as_without_help(void)
+{
+    by_each_reader(check_as_without_help);
+}
+
+static void numbers_of_arrays_in_arrays_are_read(void)
+{
+    by_each_reader(check_trees);
+}
+
+static void depth_stays_within_its_bounds(void)
+{
+    by_each_reader(check_bounds_of_depth);
 }
 
 static void runs_of_integers_are_read(void)
@@ -343,6 +463,8 @@ int main(int argc, char **argv)
         T(random_rows_of_integers_are_read),
         T(random_rows_of_floats_are_read),
         T(rows_are_read_as_without_help),
+        T(numbers_of_arrays_in_arrays_are_read),
+        T(depth_stays_within_its_bounds),
         T(all_values_of_eight_bits_are_printed_in_a_row),
         T(floats_are_printed_in_a_row_as_alone),
     };

@@ -6,6 +6,8 @@
 #include "tests/support/test.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ELEMENTS_MAX 4096
@@ -128,6 +130,64 @@ static void the_number_of_elements_must_be_that_of_the_shape(void)
     EXPECT_HAS(refusal(IFD_STR, "[\"a\"]", 2), "has 1 elements");
 }
 
+/* Text of an image as Python writes it, the blanks behind the commas; or in front of them, where the reader of rows stops and
+ * each element is read by itself. Returns how many elements it has. */
+static size_t draw(char *text, size_t size, bool is_blank_behind, struct test_random *random)
+{
+    const size_t width = 1 + test_random_u64(random) % 9, height = 1 + test_random_u64(random) % 5;
+    const char *comma = is_blank_behind ? ", " : " ,";
+    size_t at = (size_t)snprintf(text, size, "[[");
+    for (size_t i = 0; i < width * height; i++) {
+        at += (size_t)snprintf(text + at, size - at, "%s%s[%u%s%u%s%u]%s", i > 0 ? comma : "",
+                               i % width == 0 ? "[" : "", (unsigned)test_random_u64(random) % 256,
+                               comma, (unsigned)test_random_u64(random) % 256, comma,
+                               (unsigned)test_random_u64(random) % 256,
+                               i % width == width - 1 ? "]" : "");
+    }
+    (void)snprintf(text + at, size - at, "]]");
+    return 3 * width * height;
+}
+
+static size_t fault_place(const char *message)
+{
+    const char *place = strstr(message, "at byte ");
+    REQUIRE(place != NULL);
+    return (size_t)strtoul(place + 8, NULL, 10);
+}
+
+static void wrong_arrays_in_arrays_are_refused_as_read_by_elements(void)
+{
+    static const char wrong[] = "[]]][[0123.-xe\"{";
+    size_t refused = 0;
+    for (uint64_t round = 1; round <= 20000; round++) {
+        struct test_random random = {.state = round}, again = random;
+        char text[1000], slow[1000];
+        size_t count = draw(text, sizeof(text), true, &random);
+        EXPECT_INT(draw(slow, sizeof(slow), false, &again), count);
+        const size_t place = test_random_u64(&random) % strlen(text);
+        const char mark = wrong[test_random_u64(&random) % (sizeof(wrong) - 1)];
+        count += round % 3 == 0 ? test_random_u64(&random) % 3 - 1 : 0;
+        if (text[place] != ' ' && text[place] != ',') {
+            text[place] = slow[place] = mark;
+        }
+        const enum ifd_dtype dtype = round % 2 ? IFD_U8 : IFD_F32;
+        const bool ok = read_as(dtype, slow, count);
+        const struct ifd_err want = err;
+        static uint8_t values[sizeof(data)];
+        memcpy(values, &data, sizeof(data));
+        EXPECT(read_as(dtype, text, count) == ok);
+        if (!ok) {
+            const size_t at = fault_place(err.text), want_at = fault_place(want.text);
+            EXPECT(at == want_at || (at + 1 == want_at && text[at] == ',')); /* blanks differ */
+        }
+        EXPECT(ok || strncmp(err.text, want.text,
+                             (size_t)(strstr(want.text, "at byte") - want.text)) == 0);
+        EXPECT(!ok || memcmp(values, &data, count * ifd_dtype_bytes(dtype)) == 0);
+        refused += !ok;
+    }
+    EXPECT(refused > 5000 && refused < 19000);
+}
+
 static void truth_values_are_true_and_false(void)
 {
     EXPECT(read_as(IFD_BOOL, "[true,false]", 2) && data.truth[0] && !data.truth[1]);
@@ -149,6 +209,17 @@ static void depth_is_bounded(void)
     memset(text + 500, ']', 499);
     text[999] = '\0';
     EXPECT_HAS(refusal(IFD_F32, text, 0), "deeper than 100");
+    for (size_t depth = 98; depth <= 102; depth++) { /* with numbers, which are read in rows */
+        memset(text, '[', depth);
+        (void)snprintf(text + depth, sizeof(text) - depth, "1,2,3");
+        memset(text + depth + 5, ']', depth);
+        text[2 * depth + 5] = '\0';
+        if (depth <= 100) {
+            EXPECT(read_as(IFD_F32, text, 3) && data.f32[2] == 3);
+        } else {
+            EXPECT_HAS(refusal(IFD_F32, text, 3), "deeper than 100 levels, at byte 100");
+        }
+    }
 }
 
 static void long_runs_are_the_same_as_single_elements(void)
@@ -242,6 +313,7 @@ int main(int argc, char **argv)
         T(floats_beyond_their_type_are_refused),
         T(nesting_is_flattened),
         T(the_number_of_elements_must_be_that_of_the_shape),
+        T(wrong_arrays_in_arrays_are_refused_as_read_by_elements),
         T(truth_values_are_true_and_false),
         T(strings_are_views_or_copies),
         T(depth_is_bounded),
