@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 #include <sched.h>
 
+#include <string.h>
+
 #define ARENA_BYTES_MAX ((size_t)1 << 30)
 
 struct ifd_device {
@@ -316,6 +318,19 @@ static enum ifd_code pack(struct ifd_partition *partition, const struct ifd_acc_
     return code;
 }
 
+/* Tells every step which weights come next. */
+static void link_weights(struct ifd_acc_lowering *lowering)
+{
+    const struct ifd_packed *later = NULL;
+    for (uint32_t i = lowering->step_count; i > 0; i--) {
+        struct ifd_acc_step *step = &lowering->step[i - 1];
+        step->later = later;
+        if (step->block && step->run && strcmp(step->info.kernel, "gemm_f32") == 0) {
+            later = (const struct ifd_packed *)(const void *)(step->block + step->packed);
+        }
+    }
+}
+
 static enum ifd_code cpuacc_compile(struct ifd_device *device,
                                     const struct ifd_partition_view *view,
                                     struct ifd_partition *like,
@@ -350,6 +365,7 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
         cpuacc_release(partition);
         return code;
     }
+    link_weights(&lowering);
     partition->step = lowering.step;
     partition->step_count = lowering.step_count;
     partition->job = lowering.job;

@@ -52,12 +52,12 @@ struct ifd_acc_pitch {
 };
 
 /** What one call of a step's lines->run computes: output lines begin … end-1 of one image.
- *  in:   line in_first of the image's input; all lines that the window needs are there
+ *  in:   line in_first of the image's input; all lines that the window needs are there, none from in_end on
  *  out:  line begin of the output
  *  line: the number of that line, counted over all images: where operands of the output's shape continue */
 struct ifd_acc_strip {
     const uint8_t *in;
-    size_t in_first;
+    size_t in_first, in_end;
     uint8_t *out;
     size_t begin, end, line;
     struct ifd_acc_pitch in_pitch, out_pitch;
@@ -87,11 +87,12 @@ struct ifd_acc_step {
     struct ifd_acc_place out;
     const uint8_t
         *block; /* that holds this step's packed constants: the partition's own or an older one's */
-    size_t packed;            /* their offset in it */
-    size_t work, work_stride; /* scratch of the step: offset, bytes per thread */
-    uint32_t max_threads;     /* from its driver: that can share it; then: that pay (threads.c) */
-    float rate; /* multiply-accumulates per ns on a fast core; 0: bytes take the time */
-    bool joins; /* all threads meet behind it */
+    size_t packed;                  /* their offset in it */
+    const struct ifd_packed *later; /* weights that the next product of f32 reads; NULL if none */
+    size_t work, work_stride;       /* scratch of the step: offset, bytes per thread */
+    uint32_t max_threads; /* from its driver: that can share it; then: that pay (threads.c) */
+    float rate;           /* multiply-accumulates per ns on a fast core; 0: bytes take the time */
+    bool joins;           /* all threads meet behind it */
     struct ifd_step_info info;
 };
 

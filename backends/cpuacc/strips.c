@@ -87,10 +87,12 @@ static void run_strip(const struct ifd_acc_step *head, struct ifd_acc_frame *fra
         if (i == 0) {
             strip.in =
                 (const uint8_t *)ifd_acc_in(step, frame, 0) + b * lines->in_h * lines->in_line;
+            strip.in_end = lines->in_h;
         } else {
             strip.in = work + chain->buffer[i].offset;
             strip.in_pitch = chain->buffer[i].pitch;
             strip.in_first = progress->held[i].first;
+            strip.in_end = progress->held[i].end;
         }
         strip.line = b * lines->out_h + strip.begin;
         if (i + 1 == chain->count) {

@@ -74,7 +74,9 @@ struct ifd_acc_conv_run {
     const uint8_t *add; /* residual, f32 */
     size_t row;         /* of the output, that out and add begin with */
     size_t out_stride;  /* elements: p->out_stride, or what a chain's lines have */
-    size_t in_first;    /* LINES: the line of the image that in starts with */
+    size_t in_first;    /* LINES: the line of the image that in starts with, */
+    size_t in_end;      /* and the one behind the last that is there */
+    bool is_strip;      /* of a chain */
     int32_t *sums;      /* p->tile_rows of row_add, then as many temporary ones */
     uint8_t *rest;      /* of the work memory */
     struct ifd_gemm_args args;

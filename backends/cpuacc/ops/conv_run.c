@@ -19,6 +19,7 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
         .sums = (int32_t *)(void *)work,
         .rest = work ? work + p->sums_bytes : NULL,
         .out_stride = p->out_stride,
+        .in_end = p->window.in_h,
         .args = {.packed = frame->packed + step->packed,
                  .n_begin = 0,
                  .n_end = p->out_c,
@@ -108,6 +109,14 @@ struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
     return ifd_acc_share(frame, items, unit);
 }
 
+/* The last call of a step: while it computes, the kernel fetches the weights that come next, as far as there is time. */
+static void fetch_later(struct ifd_acc_conv_run *run)
+{
+    const struct ifd_packed *later = run->frame->threads == 1 ? run->step->later : NULL;
+    run->args.next = later;
+    run->args.next_bytes = later ? (size_t)later->bytes : 0;
+}
+
 /* PLAIN: rows begin … end-1. */
 static void plain_rows(struct ifd_acc_conv_run *run, size_t begin, size_t end)
 {
@@ -119,6 +128,9 @@ static void plain_rows(struct ifd_acc_conv_run *run, size_t begin, size_t end)
             run->args.a = run->rest;
         } else {
             run->args.a = run->in + row * run->args.a_stride * p->element;
+        }
+        if (row + run->args.m == end && !run->is_strip) {
+            fetch_later(run);
         }
         call(run, row);
     }
@@ -142,6 +154,8 @@ static void begin_strip(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
     ifd_acc_conv_begin(run, step, frame);
     run->in = strip->in;
     run->in_first = strip->in_first;
+    run->in_end = strip->in_end;
+    run->is_strip = true;
     run->out_stride += strip->out_pitch.gap / run->p->out_element;
     run->args.out_stride = run->out_stride;
     run->out = strip->out;
@@ -184,6 +198,18 @@ static void copy_lines(const struct ifd_acc_conv_run *run, const uint8_t *image,
     }
 }
 
+/* What the call for output lines from y on will copy and this one has not: fetched meanwhile, as images come from outside. */
+static void fetch_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y)
+{
+    const struct ifd_acc_window *w = &run->p->window;
+    const size_t line = w->in_w * w->in_c * run->p->element;
+    const size_t below = (y - 1) * w->stride_y + w->kh; /* counted from the padding's edge */
+    const size_t first = below > w->pad_top ? below - w->pad_top : 0;
+    const size_t lines = run->in_end > first ? run->in_end - first : 0;
+    run->args.next = lines ? image + (first - run->in_first) * line : NULL;
+    run->args.next_bytes = lines * line;
+}
+
 /* Output lines y … end-1 of one image, to rows from first_row on. */
 static void image_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y, size_t end,
                         size_t first_row)
@@ -202,6 +228,7 @@ static void image_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size
             run->args.a = run->rest;
         } else if (p->window.is_padded) {
             copy_lines(run, image, y, count);
+            fetch_lines(run, image, y + count);
             run->args.a = run->rest;
         } else {
             run->args.a = image + (y * p->window.stride_y - run->in_first) * in_line * p->element;
