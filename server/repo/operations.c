@@ -159,9 +159,20 @@ static void load_done(void *arg)
     repo->options.host.changed(repo->options.host.context);
 }
 
+static enum ifd_code fail_stopping(struct ifd_err *err)
+{
+    return ifd_fail(err, IFD_UNAVAILABLE, "the server is stopping");
+}
+
+/* What waits for a thread when the server stops is not begun. */
 static void load_work(void *arg)
 {
-    ifd_load_model(&((struct ifd_repo_op *)arg)->load);
+    struct ifd_repo_op *op = arg;
+    if (atomic_load(&op->repo->is_stopping)) {
+        op->load.code = fail_stopping(&op->load.err);
+    } else {
+        ifd_load_model(&op->load);
+    }
 }
 
 static enum ifd_code list_live(struct ifd_repo_op *op, struct ifd_err *err)
@@ -254,8 +265,7 @@ static void begin_op(struct ifd_repo_op *op)
     struct ifd_repo *repo = op->repo;
     struct ifd_err err = {0};
     if (repo->is_stopping) {
-        answer(op, ifd_fail(&err, IFD_UNAVAILABLE, "the server is stopping"),
-               op->kind == IFD_REPO_LOAD ? "load" : "unload", &err);
+        answer(op, fail_stopping(&err), op->kind == IFD_REPO_LOAD ? "load" : "unload", &err);
         end_op(op);
         return;
     }

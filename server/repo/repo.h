@@ -83,7 +83,7 @@ void ifd_repo_poll(struct ifd_repo *repo);
  *  models are being loaded, and when folders cannot be read, everything stays as it was known. Errors: none but NOMEM. */
 void ifd_repo_refresh(struct ifd_repo *repo, ifd_repo_done_fn done, void *arg);
 
-/** Answers loads and unloads that wait with UNAVAILABLE and begins none any more; what runs ends by itself. */
+/** Answers loads and unloads that wait with UNAVAILABLE and begins none any more, on no thread; what runs ends by itself. */
 void ifd_repo_stop(struct ifd_repo *repo);
 
 /** Versions that no longer answer new requests but still hold some; linked by next. */

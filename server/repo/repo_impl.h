@@ -3,6 +3,8 @@
 #ifndef INFERD_SERVER_REPO_REPO_IMPL_H
 #define INFERD_SERVER_REPO_REPO_IMPL_H
 
+#include <stdatomic.h>
+
 #include "server/repo/load.h"
 #include "server/repo/watcher.h"
 
@@ -18,7 +20,7 @@ struct ifd_repo {
     struct refresh *refresh;   /* the listing that runs, and those that wait for the next one */
     struct waiter *waiting;    /* both of listing.c */
     uint32_t busy;             /* models with operations */
-    bool is_stopping;
+    atomic_bool is_stopping;   /* set on the loop; loads that begin elsewhere look at it */
 };
 
 enum ifd_repo_op_kind { IFD_REPO_LOAD, IFD_REPO_UNLOAD, IFD_REPO_REMOVE };

@@ -279,6 +279,58 @@ static void warm_up_samples_run_before_a_model_serves(void)
     REMOVE("warm/warmup/text", "warm/warmup", "warm/config.pbtxt", "warm/1", "warm");
 }
 
+/* Each takes half a second on the only thread, and the first of them runs when the server is told to stop. */
+static void loads_that_wait_are_given_up_when_the_server_stops(void)
+{
+    enum { LOADS = 20 };
+    static const char config[] =
+        "backend: \"identity\" input { name: \"IN\" data_type: TYPE_FP32 dims: 1 } "
+        "output { name: \"OUT\" data_type: TYPE_FP32 dims: 1 } "
+        "parameters { key: \"execute_delay_ms\" value { string_value: \"500\" } } "
+        "model_warmup { inputs { key: \"IN\" value { data_type: TYPE_FP32 dims: 1 "
+        "zero_data: true } } }";
+    struct live live;
+    int fd[LOADS], given_up = 0;
+    char path[100];
+    begin();
+    for (int i = 0; i < LOADS; i++) {
+        (void)snprintf(path, sizeof(path), "m%d", i);
+        add_folder(path);
+        (void)snprintf(path, sizeof(path), "m%d/config.pbtxt", i);
+        add_file(path, config);
+    }
+    live_start(&live,
+               (const char *const[]){option, "--model-control-mode=explicit", "--admin-on-http",
+                                     "--model-load-thread-count=1", NULL});
+    for (int i = 0; i < LOADS; i++) {
+        char text[200];
+        fd[i] = client_connect(&live);
+        REQUIRE(fd[i] >= 0);
+        (void)snprintf(text, sizeof(text),
+                       "POST /v2/repository/models/m%d/load HTTP/1.1\r\nHost: a\r\n"
+                       "Content-Length: 0\r\n\r\n",
+                       i);
+        client_send_text(fd[i], text);
+    }
+    (void)usleep(100000);
+    ifd_server_stop(live.server);
+    for (int i = 0; i < LOADS; i++) {
+        struct answer answer = client_read(fd[i]);
+        EXPECT(answer.status == 200 || answer.status == 503);
+        given_up += answer.status == 503 && strstr(answer.body, "the server is stopping");
+        (void)close(fd[i]);
+    }
+    EXPECT(given_up > 0);
+    live_join(&live);
+    for (int i = 0; i < LOADS; i++) {
+        (void)snprintf(path, sizeof(path), "m%d/config.pbtxt", i);
+        remove_all((const char *const[]){path, NULL});
+        (void)snprintf(path, sizeof(path), "m%d", i);
+        remove_all((const char *const[]){path, NULL});
+    }
+    EXPECT(rmdir(extra) == 0);
+}
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_TRIM false
 #elif defined(__has_feature)
@@ -435,6 +487,7 @@ int main(int argc, char **argv)
         T(folders_that_are_no_models_are_passed_over),
         T(explicit_index_follows_the_folders),
         T(memory_goes_back_to_the_system_with_a_model),
+        T(loads_that_wait_are_given_up_when_the_server_stops),
         T(priority_level_has_a_queue_size_of_its_own),
         T(warm_up_samples_run_before_a_model_serves),
         T(what_cannot_start_says_why),
