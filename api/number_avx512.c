@@ -54,10 +54,10 @@ static IFD_NUMBER_INLINE struct block look(const struct ifd_number_row *row, boo
     struct ifd_number_chars chars = {.digit = _mm512_cmple_epu8_mask(block.digit, bytes(9)),
                                      .zero = where(text, '0'),
                                      .comma = where(text, ','),
+                                     .blank = where(text, ' '),
                                      .minus = has_sign ? where(text, '-') : 0,
                                      .point = has_point ? where(text, '.') : 0};
-    if (~(chars.digit | chars.comma | chars.minus | chars.point)) {
-        chars.blank = where(text, ' ');
+    if (~(chars.digit | chars.comma | chars.blank | chars.minus | chars.point)) {
         chars.open = where(text, '[');
         chars.close = where(text, ']');
     }

@@ -154,9 +154,7 @@ static bool take_integer(struct ifd_number_row *row, bool is_signed, size_t byte
     if (!behind || plain.fraction > 0 || plain.digits > limit || !leave(&next, behind)) {
         return false;
     }
-    const uint64_t value = plain.negative ? 0 - plain.digits : plain.digits;
-    /* the low bytes are the value: machines are little-endian, as tensors on the wire */
-    memcpy(to, &value, bytes);
+    ifd_number_store(to, bytes, plain.negative ? 0 - plain.digits : plain.digits);
     *row = next;
     return true;
 }

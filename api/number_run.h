@@ -37,6 +37,25 @@ static inline bool ifd_number_nearest_f32(uint64_t digits, int32_t exponent, flo
     return (!ifd_number_is_in_doubt(value) && value >= (double)FLT_MIN) || digits == 0;
 }
 
+/** Stores the low bytes of value: 1, 2, 4 or 8. Machines are little-endian, as tensors on the wire. */
+static inline void ifd_number_store(uint8_t *to, size_t bytes, uint64_t value)
+{
+    switch (bytes) { /* with constant sizes, which are no calls */
+    case 1:
+        *to = (uint8_t)value;
+        break;
+    case 2:
+        memcpy(to, &value, 2);
+        break;
+    case 4:
+        memcpy(to, &value, 4);
+        break;
+    default:
+        memcpy(to, &value, 8);
+        break;
+    }
+}
+
 /** As ifd_number_run_f32, ifd_number_run_integers and ifd_print_run_8, but the readers may stop earlier: in front of any
  *  number that they leave to the plain one. */
 struct ifd_number_rows {

@@ -64,10 +64,10 @@ static IFD_NUMBER_INLINE struct ifd_number_block look(const uint8_t *from,
     struct ifd_number_chars chars = {.digit = bits_of(is_digit),
                                      .zero = where(text, '0'),
                                      .comma = where(text, ','),
+                                     .blank = where(text, ' '),
                                      .minus = has_sign ? where(text, '-') : 0,
                                      .point = has_point ? where(text, '.') : 0};
-    if (~(chars.digit | chars.comma | chars.minus | chars.point)) {
-        chars.blank = where(text, ' ');
+    if (~(chars.digit | chars.comma | chars.blank | chars.minus | chars.point)) {
         chars.open = where(text, '[');
         chars.close = where(text, ']');
     }
@@ -228,21 +228,6 @@ static IFD_NUMBER_INLINE struct digits take_digits(const uint8_t *text,
     return ret;
 }
 
-static inline void store_integer(uint8_t *to, size_t size, uint64_t value)
-{
-    switch (size) {
-    case 2:
-        memcpy(to, &value, 2);
-        break;
-    case 4:
-        memcpy(to, &value, 4);
-        break;
-    default:
-        memcpy(to, &value, 8);
-        break;
-    }
-}
-
 static size_t run_wide(struct ifd_number_row *ret_row, bool is_signed, size_t size, uint8_t *to,
                        size_t count)
 {
@@ -261,9 +246,9 @@ static size_t run_wide(struct ifd_number_row *ret_row, bool is_signed, size_t si
             if (digits.value < 0 || (uint64_t)digits.value > high + digits.negative) {
                 break;
             }
-            store_integer(to + (i + good) * size, size,
-                          ((uint64_t)digits.value ^ (0 - (uint64_t)digits.negative)) +
-                              digits.negative);
+            ifd_number_store(to + (i + good) * size, size,
+                             ((uint64_t)digits.value ^ (0 - (uint64_t)digits.negative)) +
+                                 digits.negative);
         }
         ifd_number_pass(&block, good, &row);
         i += good;
