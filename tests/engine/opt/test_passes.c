@@ -1,152 +1,4 @@
-#include "engine/ir/attrs.h"
-#include "engine/ir/verify.h"
-#include "engine/opt/opt.h"
-#include "tests/support/graph.h"
-
-#include <string.h>
-
-/* A graph and its copy that is optimized: both must compute the same. */
-struct fixture {
-    struct ifd_arena arena;
-    struct ifd_graph graph;
-};
-
-static void setup(struct fixture *f)
-{
-    ifd_arena_init(&f->arena, ifd_alloc_system(), 0);
-    ifd_graph_init(&f->graph, &f->arena);
-}
-
-static uint32_t add(struct fixture *f, enum ifd_op op, const uint32_t *input, uint32_t count,
-                    struct ifd_node **ret_node)
-{
-    static const struct ifd_desc desc = {.dtype = IFD_F32};
-    struct ifd_err err = {0};
-    uint32_t out = 0;
-    REQUIRE_OK(ifd_graph_add_value(&f->graph, "v", &desc, &out, &err), &err);
-    REQUIRE_OK(ifd_graph_add_node(&f->graph, op, input, count, &out, 1, ret_node, &err), &err);
-    return out;
-}
-
-static void infer(struct fixture *f)
-{
-    struct ifd_err err = {0};
-    REQUIRE_OK(ifd_graph_infer_node(&f->graph, f->graph.node_count - 1, &err), &err);
-}
-
-static void set_ints(struct ifd_node *node, const char *name, const int64_t *value, size_t count)
-{
-    struct ifd_err err = {0};
-    REQUIRE_OK(ifd_attrs_set_ints(ifd_op_def(node->op), (void *)(uintptr_t)node->attrs, name, value,
-                                  count, &err),
-               &err);
-}
-
-static uint32_t transpose(struct fixture *f, uint32_t in, const int64_t perm[4])
-{
-    struct ifd_node *node = NULL;
-    const uint32_t out = add(f, IFD_OP_TRANSPOSE, &in, 1, &node);
-    set_ints(node, "perm", perm, 4);
-    infer(f);
-    return out;
-}
-
-static uint32_t op1(struct fixture *f, enum ifd_op op, uint32_t in)
-{
-    struct ifd_node *node = NULL;
-    const uint32_t out = add(f, op, &in, 1, &node);
-    infer(f);
-    return out;
-}
-
-static uint32_t op2(struct fixture *f, enum ifd_op op, uint32_t a, uint32_t b)
-{
-    struct ifd_node *node = NULL;
-    const uint32_t out = add(f, op, (const uint32_t[]){a, b}, 2, &node);
-    infer(f);
-    return out;
-}
-
-static uint32_t pad(struct fixture *f, uint32_t in, const int64_t before[4], const int64_t after[4])
-{
-    struct ifd_node *node = NULL;
-    const uint32_t out = add(f, IFD_OP_PAD, &in, 1, &node);
-    set_ints(node, "before", before, 4);
-    set_ints(node, "after", after, 4);
-    infer(f);
-    return out;
-}
-
-static uint32_t random_constant(struct fixture *f, struct ifd_shape shape,
-                                struct test_random *random)
-{
-    float data[512];
-    size_t count = 1;
-    for (uint32_t d = 0; d < shape.rank; d++) {
-        count *= (size_t)shape.dim[d];
-    }
-    REQUIRE(count <= 512);
-    for (size_t i = 0; i < count; i++) {
-        data[i] = test_random_f32(random, -1, 1);
-    }
-    return test_graph_constant(&f->graph, "c", shape, data);
-}
-
-static uint32_t conv(struct fixture *f, uint32_t in, struct ifd_shape filter,
-                     struct test_random *random)
-{
-    struct ifd_node *node = NULL;
-    const uint32_t weights = random_constant(f, filter, random);
-    const uint32_t out = add(f, IFD_OP_CONV2D, (const uint32_t[]){in, weights}, 2, &node);
-    struct ifd_conv2d_attrs *attrs = (struct ifd_conv2d_attrs *)(uintptr_t)node->attrs;
-    attrs->window.padding = IFD_PAD_VALID;
-    infer(f);
-    return out;
-}
-
-static uint32_t count_ops(const struct ifd_graph *graph, enum ifd_op op)
-{
-    uint32_t count = 0;
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        count += graph->node[n].op == op;
-    }
-    return count;
-}
-
-/* Optimizes a copy, compares what both compute on random input, and hands the copy out. Numbers may differ by rounding
- * only where a pass may change the order of operations. */
-static void optimize_at(struct fixture *f, uint32_t output, enum ifd_pass_level level,
-                        struct ifd_graph *ret)
-{
-    struct ifd_err err = {0};
-    float input[4096], before[4096] = {0}, after[4096] = {0};
-    struct test_random random = {.state = 7};
-    const uint32_t x = 0;
-    REQUIRE_OK(ifd_graph_set_io(&f->graph, &x, 1, &output, 1, &err), &err);
-    REQUIRE_OK(ifd_graph_verify(&f->graph, IFD_INVALID, &err), &err);
-    REQUIRE_OK(ifd_graph_clone(&f->graph, &f->arena, ret, &err), &err);
-    REQUIRE_OK(ifd_optimize(ret, level, ifd_alloc_system(), NULL, &err), &err);
-    REQUIRE_OK(ifd_graph_verify(ret, IFD_INTERNAL, &err), &err);
-    EXPECT(ret->node_count <= f->graph.node_count);
-    for (size_t i = 0; i < 4096; i++) {
-        input[i] = test_random_f32(&random, -3, 9);
-    }
-    test_graph_interpret(&f->graph, (const void *const[]){input}, (void *const[]){before});
-    test_graph_interpret(ret, (const void *const[]){input}, (void *const[]){after});
-    if (level < IFD_PASS_FUSE) {
-        EXPECT_BYTES(after, before, sizeof(before));
-    }
-    for (size_t i = 0; i < 4096; i++) {
-        EXPECT_CLOSE(after[i], before[i], 1e-4);
-    }
-}
-
-static void optimize(struct fixture *f, uint32_t output, struct ifd_graph *ret)
-{
-    optimize_at(f, output, IFD_PASS_EXACT, ret);
-}
-
-static const int64_t to_nhwc[4] = {0, 2, 3, 1}, to_nchw[4] = {0, 3, 1, 2};
+#include "tests/engine/opt/fixture.h"
 
 static void a_pad_becomes_padding_of_the_convolution(void)
 {
@@ -321,11 +173,6 @@ static void space_to_batch_around_a_convolution_of_lines_is_a_dilation(void)
     ifd_arena_finish(&f.arena);
 }
 
-static uint32_t number(struct fixture *f, float value)
-{
-    return test_graph_constant(&f->graph, "number", SHAPE(1), &value);
-}
-
 static void maximum_and_minimum_with_a_number_are_a_clamp(void)
 {
     struct fixture f;
@@ -471,17 +318,6 @@ static void a_tile_in_front_of_an_operator_that_broadcasts_is_left_out(void)
     ifd_arena_finish(&f.arena);
 }
 
-static uint32_t max_pool(struct fixture *f, uint32_t in)
-{
-    struct ifd_node *node = NULL;
-    const uint32_t out = add(f, IFD_OP_MAX_POOL2D, &in, 1, &node);
-    struct ifd_pool2d_attrs *attrs = (struct ifd_pool2d_attrs *)(uintptr_t)node->attrs;
-    attrs->filter_h = attrs->filter_w = 3;
-    attrs->window.padding = IFD_PAD_VALID;
-    infer(f);
-    return out;
-}
-
 /* Zeros cannot be the greatest behind a relu; they can be elsewhere. */
 static void a_pad_becomes_padding_of_the_maximum_where_it_cannot_win(void)
 {
@@ -496,17 +332,6 @@ static void a_pad_becomes_padding_of_the_maximum_where_it_cannot_win(void)
         EXPECT_INT(count_ops(&graph, IFD_OP_PAD), kind);
         ifd_arena_finish(&f.arena);
     }
-}
-
-static uint32_t convert(struct fixture *f, enum ifd_op op, uint32_t in, const struct ifd_desc *desc)
-{
-    struct ifd_err err = {0};
-    uint32_t out = 0;
-    struct ifd_node *node = NULL;
-    REQUIRE_OK(ifd_graph_add_value(&f->graph, "v", desc, &out, &err), &err);
-    REQUIRE_OK(ifd_graph_add_node(&f->graph, op, &in, 1, &out, 1, &node, &err), &err);
-    infer(f);
-    return out;
 }
 
 /* Back to the same scale and zero point is nothing; back to others rounds. */
@@ -584,6 +409,29 @@ static void what_copies_its_whole_input_is_dropped(void)
 
 /* Chains of random transposes, pads and element-wise operators: the same numbers, never more nodes (both checked by
  * optimize), and never more than the one transposition that the chain as a whole may be. */
+/* Its masks say of each dimension whether begin and end count. */
+static void transposes_meet_across_a_strided_slice(void)
+{
+    struct fixture f;
+    struct ifd_graph graph;
+    struct ifd_node *node = NULL;
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 7, 6));
+    const uint32_t t = transpose(&f, x, to_nchw);
+    const uint32_t v = add(&f, IFD_OP_STRIDED_SLICE, &t, 1, &node);
+    set_ints(node, "begin", (const int64_t[]){0, 3, 1, 2}, 4);
+    set_ints(node, "end", (const int64_t[]){1, 5, 4, 1}, 4);
+    set_ints(node, "strides", (const int64_t[]){1, 1, 1, 2}, 4);
+    struct ifd_strided_slice_attrs *attrs =
+        (struct ifd_strided_slice_attrs *)(uintptr_t)node->attrs;
+    attrs->begin_mask = 1 << 1;
+    attrs->end_mask = 1 << 3;
+    infer(&f);
+    optimize(&f, transpose(&f, v, to_nhwc), &graph);
+    EXPECT_INT(graph.node_count, 1);
+    ifd_arena_finish(&f.arena);
+}
+
 static void random_chains_compute_the_same(void)
 {
     struct test_random random = {.state = 11};
@@ -646,6 +494,7 @@ int main(int argc, char **argv)
         T(a_conversion_there_and_back_is_dropped),
         T(a_quantized_activation_moves_into_the_sum_only_with_the_same_scale),
         T(what_copies_its_whole_input_is_dropped),
+        T(transposes_meet_across_a_strided_slice),
         T(random_chains_compute_the_same),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
