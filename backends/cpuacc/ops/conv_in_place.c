@@ -41,6 +41,7 @@ void ifd_acc_conv_run_in_place(const struct ifd_acc_step *step, const struct ifd
                                          .frame = frame,
                                          .p = p,
                                          .out = (uint8_t *)out,
+                                         .out_stride = p->out_stride,
                                          .args = {.n_begin = range.begin, .n_end = range.end}};
     ifd_acc_conv_tail(&run, 0, rows);
 }
