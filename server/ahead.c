@@ -57,22 +57,21 @@ static void stop(struct ifd_ahead *ahead)
 
 void ifd_ahead_begun(struct ifd_ahead *ahead)
 {
-    const uint64_t now_ns = ifd_monotonic_ns();
-    ahead->is_quick = ahead->ended_ns > 0 && now_ns - ahead->ended_ns <= ahead->spin_ns;
+    ahead->is_quick = ahead->ended_ns > 0 && ifd_monotonic_ns() - ahead->ended_ns <= ahead->spin_ns;
     ahead->open++;
     if (ahead->open > 1) {
         stop(ahead);
     } /* else the loop stays awake for its body */
 }
 
-void ifd_ahead_ended(struct ifd_ahead *ahead)
+void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns)
 {
     ahead->open--;
     stop(ahead); /* its client may have left */
-    ahead->ended_ns = ifd_monotonic_ns();
-    if (ahead->is_quick && ahead->open == 0 && ahead->cores > 1 && is_only_client(ahead)) {
+    ahead->ended_ns = ahead->open == 0 && ahead->cores > 1 && is_only_client(ahead) ? now_ns : 0;
+    if (ahead->is_quick && ahead->ended_ns > 0) {
         ahead->is_looking_out = true;
-        ifd_loop_stay_awake(ahead->loop, ahead->ended_ns + ahead->spin_ns);
+        ifd_loop_stay_awake(ahead->loop, now_ns + ahead->spin_ns);
     }
 }
 

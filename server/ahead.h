@@ -39,7 +39,7 @@ struct ifd_ahead {
     uint64_t crowded_until_ns;
     uint32_t cores;
     uint32_t open;                     /* inference requests from their header to their end */
-    uint64_t ended_ns;                 /* when the last one was over; 0: none was */
+    uint64_t ended_ns;                 /* when the last one of an only client was over; else 0 */
     bool is_quick;                     /* it had come within spin_ns of the one before */
     bool is_looking_out;               /* for the next one */
     bool is_waiting;                   /* for the result of one */
@@ -48,7 +48,7 @@ struct ifd_ahead {
 
 /** An inference request begins, and ends. */
 void ifd_ahead_begun(struct ifd_ahead *ahead);
-void ifd_ahead_ended(struct ifd_ahead *ahead);
+void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns);
 
 /** The loop may do the next run of this version itself. */
 bool ifd_ahead_runs_here(const struct ifd_ahead *ahead, const struct ifd_pulse *pulse);

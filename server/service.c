@@ -423,7 +423,7 @@ static void ended(struct ifd_service *service, struct ifd_model_ref *ref,
 {
     struct ifd_metric_set *metrics =
         ((struct ifd_served *)((struct ifd_version *)ref)->served)->metrics;
-    ifd_ahead_ended(&service->ahead);
+    ifd_ahead_ended(&service->ahead, end->ended_ns);
     ifd_metric_add(metrics, IFD_METRIC_INFLIGHT, 0, (uint64_t)-1);
     ifd_metric_add(metrics, IFD_METRIC_REQUESTS, (uint32_t)end->outcome, 1);
     ifd_metric_observe(metrics, IFD_METRIC_REQUEST_SECONDS, 0, end->ended_ns - end->received_ns);

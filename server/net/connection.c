@@ -110,6 +110,8 @@ void ifd_connection_refuse(struct ifd_connection *c, int status, const char *tex
     if (c->transfer) {
         c->transfer->said_status = status;
     }
+    /* There are faults after which the library neither sends nor reads: it has to see the end. */
+    (void)shutdown(c->fd, SHUT_RDWR);
 }
 
 /* Between requests: the library has read more than all of them had. Where the system does not count it may have. */

@@ -1,6 +1,7 @@
 /* When a result is due, as earlier runs tell it. */
 #include "server/ahead.h"
 
+#include "engine/base/clock.h"
 #include "tests/support/test.h"
 
 #define US UINT64_C(1000)
@@ -81,24 +82,24 @@ static void loop_looks_out_for_a_client_that_asks_again_at_once(void)
     struct ifd_err err = {0};
     REQUIRE_OK(ifd_loop_create(ifd_alloc_system(), &ahead.loop, &err), &err);
     ifd_ahead_begun(&ahead);
-    ifd_ahead_ended(&ahead);
+    ifd_ahead_ended(&ahead, ifd_monotonic_ns());
     EXPECT(!ahead.is_looking_out); /* the first one tells nothing */
     ifd_ahead_begun(&ahead);
-    ifd_ahead_ended(&ahead);
+    ifd_ahead_ended(&ahead, ifd_monotonic_ns());
     EXPECT(ahead.is_looking_out);
     ifd_ahead_begun(&ahead);
     EXPECT(ahead.is_looking_out); /* for its body */
     ifd_ahead_begun(&ahead);
     EXPECT(!ahead.is_looking_out);
-    ifd_ahead_ended(&ahead);
+    ifd_ahead_ended(&ahead, ifd_monotonic_ns());
     EXPECT(!ahead.is_looking_out); /* there is another one */
     connections = 2;
-    ifd_ahead_ended(&ahead);
+    ifd_ahead_ended(&ahead, ifd_monotonic_ns());
     EXPECT(!ahead.is_looking_out);
     connections = 1;
     ahead.spin_ns = 0; /* nobody is so quick */
     ifd_ahead_begun(&ahead);
-    ifd_ahead_ended(&ahead);
+    ifd_ahead_ended(&ahead, ifd_monotonic_ns());
     EXPECT(!ahead.is_looking_out);
     ifd_loop_destroy(ahead.loop);
 }
