@@ -99,22 +99,23 @@ static inline const char *scan_short(const char *at, const char *end, struct pla
     return at + bits / 8;
 }
 
-/* In front of the number that comes next; row goes along. */
-static inline const char *enter(struct ifd_number_row *row)
+/* In front of the number that comes next, behind the brackets that *depth then counts, too. */
+static inline const char *enter(const struct ifd_number_row *row, uint32_t *depth)
 {
-    while (row->at < row->end && *row->at == '[' && row->depth < row->depth_max) {
-        row->at++;
-        row->depth++;
+    const char *at = row->at;
+    for (*depth = row->depth; at < row->end && *at == '[' && *depth < row->depth_max; at++) {
+        ++*depth;
     }
-    return row->at;
+    return at;
 }
 
-/* Behind a number that ends at at: past the brackets, the comma and the blanks. False if it is not followed by that. */
-static inline bool leave(struct ifd_number_row *row, const char *at)
+/* From where a number ends past the brackets, the comma and the blanks behind it. False, and row stays, if something else is
+ * there. */
+static inline bool leave(struct ifd_number_row *row, const char *at, uint32_t depth)
 {
-    while (at < row->end && *at == ']' && row->depth > row->depth_min) {
+    while (at < row->end && *at == ']' && depth > row->depth_min) {
         at++;
-        row->depth--;
+        depth--;
     }
     if (at >= row->end || *at != ',') {
         return false;
@@ -123,39 +124,38 @@ static inline bool leave(struct ifd_number_row *row, const char *at)
         at++;
     } while (at < row->end && *at == ' ');
     row->at = at;
+    row->depth = depth;
     return true;
 }
 
 static bool take_f32(struct ifd_number_row *row, float *to)
 {
-    struct ifd_number_row next = *row;
     struct plain plain = {0};
+    uint32_t depth = 0;
     float value = 0;
-    const char *behind = scan_plain(enter(&next), row->end, &plain);
+    const char *behind = scan_plain(enter(row, &depth), row->end, &plain);
     if (!behind || !ifd_number_nearest_f32(plain.digits, -plain.fraction, &value) ||
-        !leave(&next, behind)) {
+        !leave(row, behind, depth)) {
         return false;
     }
     *to = plain.negative ? -value : value;
-    *row = next;
     return true;
 }
 
 static bool take_integer(struct ifd_number_row *row, bool is_signed, size_t bytes, uint8_t *to)
 {
     const uint64_t high = UINT64_MAX >> (64 - 8 * bytes + is_signed);
-    struct ifd_number_row next = *row;
     struct plain plain = {0};
-    const char *first = enter(&next), *behind = scan_short(first, row->end, &plain);
+    uint32_t depth = 0;
+    const char *first = enter(row, &depth), *behind = scan_short(first, row->end, &plain);
     if (!behind) {
         behind = scan_plain(first, row->end, &plain);
     }
     const uint64_t limit = !plain.negative ? high : is_signed ? high + 1 : 0;
-    if (!behind || plain.fraction > 0 || plain.digits > limit || !leave(&next, behind)) {
+    if (!behind || plain.fraction > 0 || plain.digits > limit || !leave(row, behind, depth)) {
         return false;
     }
     ifd_number_store(to, bytes, plain.negative ? 0 - plain.digits : plain.digits);
-    *row = next;
     return true;
 }
 
