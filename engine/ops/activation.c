@@ -16,6 +16,22 @@ static void clamp_f32(const struct ifd_ref_call *call, float min, float max)
     }
 }
 
+/* Numbers from 0 on and those below have a multiplier each. */
+static void requantize(const struct ifd_ref_call *call, double positive, double negative,
+                       int32_t min, int32_t max)
+{
+    const struct ifd_desc *in = call->in[0];
+    const struct ifd_desc *out = call->out[0];
+    const struct ifd_multiplier up = ifd_multiplier(positive), down = ifd_multiplier(negative);
+    const size_t count = ifd_ref_elements(out);
+    for (size_t i = 0; i < count; i++) {
+        const int32_t x = ifd_ref_load(in->dtype, call->input[0], i) - ifd_ref_zero_point(in);
+        const int64_t y =
+            (int64_t)ifd_requantize_double(x, x >= 0 ? up : down) + ifd_ref_zero_point(out);
+        ifd_ref_store(out->dtype, call->output[0], i, ifd_ref_clamp(y, min, max));
+    }
+}
+
 /** The activation as an operator of its own: requantizes, then clamps. */
 static void activate(const struct ifd_ref_call *call, enum ifd_activation activation)
 {
@@ -31,13 +47,8 @@ static void activate(const struct ifd_ref_call *call, enum ifd_activation activa
     int32_t min = 0;
     int32_t max = 0;
     ifd_ref_act_range_quant((int32_t)activation, out, &min, &max);
-    const struct ifd_multiplier multiplier = ifd_multiplier((double)ifd_unary_scale_ratio(in, out));
-    const size_t count = ifd_ref_elements(out);
-    for (size_t i = 0; i < count; i++) {
-        const int32_t x = ifd_ref_load(in->dtype, call->input[0], i) - ifd_ref_zero_point(in);
-        const int64_t y = (int64_t)ifd_requantize_double(x, multiplier) + ifd_ref_zero_point(out);
-        ifd_ref_store(out->dtype, call->output[0], i, ifd_ref_clamp(y, min, max));
-    }
+    const double ratio = (double)ifd_unary_scale_ratio(in, out);
+    requantize(call, ratio, ratio, min, max);
 }
 
 static enum ifd_code relu_ref(const struct ifd_ref_call *call, struct ifd_err *err)
@@ -92,18 +103,11 @@ static void leaky_quant(const struct ifd_ref_call *call, float alpha)
 {
     const struct ifd_desc *in = call->in[0];
     const struct ifd_desc *out = call->out[0];
-    const struct ifd_multiplier identity = ifd_multiplier((double)ifd_unary_scale_ratio(in, out));
-    const struct ifd_multiplier slope = ifd_multiplier((double)leaky_ratio(alpha, in, out));
     int32_t min = 0;
     int32_t max = 0;
     ifd_dtype_range(out->dtype, &min, &max);
-    const size_t count = ifd_ref_elements(out);
-    for (size_t i = 0; i < count; i++) {
-        const int32_t x = ifd_ref_load(in->dtype, call->input[0], i) - ifd_ref_zero_point(in);
-        const int64_t y =
-            (int64_t)ifd_requantize_double(x, x >= 0 ? identity : slope) + ifd_ref_zero_point(out);
-        ifd_ref_store(out->dtype, call->output[0], i, ifd_ref_clamp(y, min, max));
-    }
+    requantize(call, (double)ifd_unary_scale_ratio(in, out), (double)leaky_ratio(alpha, in, out),
+               min, max);
 }
 
 static enum ifd_code leaky_relu_ref(const struct ifd_ref_call *call, struct ifd_err *err)
