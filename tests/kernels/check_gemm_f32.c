@@ -355,8 +355,8 @@ static void check_long_sums(void)
     static const size_t shapes[][2] = {{17001, 1}, {33003, 1}, {3001, 7}, {700, 40}};
     for (size_t i = 0; i < 12; i++) {
         const size_t *shape = shapes[i % 4];
-        check_tables(make_problem((size_t)check_int(1, 20), (size_t)check_int(1, 70), shape[0],
-                                  shape[1], (int)(i % 3)));
+        const size_t m = i % 4 == 3 ? 49 : (size_t)check_int(1, 20);
+        check_tables(make_problem(m, (size_t)check_int(1, 70), shape[0], shape[1], (int)(i % 3)));
     }
 }
 

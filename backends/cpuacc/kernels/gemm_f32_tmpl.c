@@ -318,6 +318,17 @@ static const struct tile paired_tiles[GEMM_MAX_NV][4] = {
     TILE_ROW(paired, 4),
 };
 #endif
+
+#if defined(GEMM_FIVES)
+#define FIVES(kind)                                                                                \
+    TILE(kind, 1, 5, 5) TILE(kind, 2, 5, 5) TILE(kind, 3, 5, 5) TILE(kind, 4, 5, 5)                \
+    static const struct tile kind##_fives[GEMM_MAX_NV] = {                                         \
+        {5, kind##_1_5}, {5, kind##_2_5}, {5, kind##_3_5}, {5, kind##_4_5}};
+FIVES(whole)
+#if defined(GEMM_HAS_HALVES)
+FIVES(paired)
+#endif
+#endif
 /* clang-format on */
 
 /* nv: vectors a row, or halves of one. */
@@ -331,6 +342,24 @@ static const struct tile *tiles_for(const struct ifd_packed *header, size_t nv)
 #endif
 }
 
+#define FIVES_ROWS 25
+
+/* Where tall tiles would leave a single row, which waits for its weights as long as several do, the tile of five rows, five
+ * of which end m; else NULL. 7 x 7 pixels are such. */
+static const struct tile *five_for(const struct ifd_packed *header, size_t nv, size_t m,
+                                   size_t tall)
+{
+    (void)header;
+#if defined(GEMM_HAS_HALVES) && defined(GEMM_FIVES)
+    const struct tile *const fives = header->nr < VF_LANES ? paired_fives : whole_fives;
+#elif defined(GEMM_FIVES)
+    const struct tile *const fives = whole_fives;
+#else
+    const struct tile *const fives = NULL;
+#endif
+    return fives && m >= FIVES_ROWS && m % tall == 1 ? &fives[nv - 1] : NULL;
+}
+
 /* All rows of one part, which fetch so much meanwhile: the shortest tile that takes all that is left, or the tallest. */
 static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
 {
@@ -340,6 +369,7 @@ static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
     const size_t steps = (part->k_end - part->k_begin) / STEP * (part->t_end - part->t_begin);
     const struct tile *const by_rows = tiles_for(args->packed, nv);
     const size_t tall = by_rows[0].rows;
+    const struct tile *const five = five_for(args->packed, nv, args->m, tall);
     const size_t ahead = args->m < STEP * nv * tall ? 2 * CACHE_LINE : CACHE_LINE;
     struct ifd_row_cursor cursor = {0, 0};
     size_t fetched = 0;
@@ -349,7 +379,8 @@ static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
         while (pick > 0 && by_rows[pick].rows < left) {
             pick--;
         }
-        const size_t rows = by_rows[pick].rows;
+        const struct tile *const tile = five && left <= FIVES_ROWS ? five : &by_rows[pick];
+        const size_t rows = tile->rows;
         job->valid = left < rows ? left : rows;
         job->is_regular = !args->rows && rows <= left && cursor.x + rows <= line;
         job->ahead = steps > 0 && fetched < fetch_bytes ? ahead : 0;
@@ -359,8 +390,8 @@ static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
             job->start[0] =
                 (const unsigned char *)args->a +
                 (cursor.y * args->row_stride + cursor.x * args->a_stride) * sizeof(GEMM_INPUT);
-            const size_t here = left < line - cursor.x ? left : line - cursor.x;
-            job->count = here / rows;
+            const size_t tiled = five && tile != five ? left - FIVES_ROWS : left;
+            job->count = (tiled < line - cursor.x ? tiled : line - cursor.x) / rows;
             if (job->ahead) {
                 const size_t fetches =
                     (fetch_bytes - fetched + job->fetch_bytes - 1) / job->fetch_bytes;
@@ -372,7 +403,7 @@ static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
         } else if (!args->rows) {
             ifd_rows_next(args, sizeof(GEMM_INPUT), rows, job->valid, &cursor, job->start);
         }
-        by_rows[pick].run(job);
+        tile->run(job);
         job->fetch += job->fetch_bytes * job->count;
         fetched += job->fetch_bytes * job->count;
     }

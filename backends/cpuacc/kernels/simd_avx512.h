@@ -16,6 +16,7 @@
 #define GEMM_TALL_2 12
 #define GEMM_TALL_3 8
 #define GEMM_TALL_4 6
+#define GEMM_FIVES  /* 25 rows are one more than a number of tall tiles, whichever they are */
 
 typedef __m512 vf;
 typedef __m512i vi;
