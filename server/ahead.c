@@ -39,11 +39,6 @@ static bool may_wait(const struct ifd_ahead *ahead, const struct ifd_workers *wo
     return ahead->spin_ns > 0 && ahead->open == 1 && ifd_workers_threads(workers) < ahead->cores;
 }
 
-static bool is_only_client(const struct ifd_ahead *ahead)
-{
-    return ahead->connections(ahead->connections_arg) == 1;
-}
-
 static void stop(struct ifd_ahead *ahead)
 {
     if (ahead->is_waiting) {
@@ -67,9 +62,10 @@ void ifd_ahead_begun(struct ifd_ahead *ahead)
 void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns)
 {
     ahead->open--;
-    stop(ahead); /* its client may have left */
-    ahead->ended_ns = ahead->open == 0 && ahead->cores > 1 && is_only_client(ahead) ? now_ns : 0;
-    if (ahead->is_quick && ahead->ended_ns > 0) {
+    ahead->ended_ns = ahead->open == 0 && ahead->cores > 1 ? now_ns : 0;
+    if (ahead->is_waiting || !ahead->is_quick || ahead->ended_ns == 0) {
+        stop(ahead); /* its client may have left */
+    } else {
         ahead->is_looking_out = true;
         ifd_loop_stay_awake(ahead->loop, now_ns + ahead->spin_ns);
     }
@@ -77,7 +73,8 @@ void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns)
 
 bool ifd_ahead_runs_here(const struct ifd_ahead *ahead, const struct ifd_pulse *pulse)
 {
-    return pulse->run_ns > 0 && pulse->run_ns <= ahead->here_ns && is_only_client(ahead);
+    return pulse->run_ns > 0 && pulse->run_ns <= ahead->here_ns &&
+           ahead->connections(ahead->connections_arg) == 1;
 }
 
 void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_workers *workers,

@@ -8,8 +8,9 @@
  *  Never where it could cost others: not with a second request in the server, not where the threads of an instance take all
  *  cores, and the loop not on the core on which the worker runs.
  *
- *  A third moment can be told if the only client asks again as soon as it is answered: when it did so last time, the loop looks out
- *  for it after each answer, again for --spin-us at most.
+ *  A third moment can be told if a client asks again as soon as it is answered: when the last request came so soon, the loop looks
+ *  out for the next one after each answer, again for --spin-us at most, if no other is in the server. Whoever else comes meanwhile
+ *  is served the sooner.
  *
  *  Best is not to wait for another thread at all: with one connection in the whole server, a run that is expected to be short
  *  is done by the loop (--inline-run-us). Thread: loop. */
@@ -38,11 +39,11 @@ struct ifd_ahead {
     void *connections_arg;
     uint64_t crowded_until_ns;
     uint32_t cores;
-    uint32_t open;                     /* inference requests from their header to their end */
-    uint64_t ended_ns;                 /* when the last one of an only client was over; else 0 */
-    bool is_quick;                     /* it had come within spin_ns of the one before */
-    bool is_looking_out;               /* for the next one */
-    bool is_waiting;                   /* for the result of one */
+    uint32_t open;       /* inference requests from their header to their end */
+    uint64_t ended_ns;   /* when the last one was over, if no other was open; else 0 */
+    bool is_quick;       /* it had come within spin_ns of the one before */
+    bool is_looking_out; /* for the next one */
+    bool is_waiting;     /* for the result of one */
     const struct ifd_workers *workers; /* then: that run it */
 };
 

@@ -74,11 +74,7 @@ static void only_short_runs_of_one_connection_are_done_here(void)
 
 static void loop_looks_out_for_a_client_that_asks_again_at_once(void)
 {
-    uint32_t connections = 1;
-    struct ifd_ahead ahead = {.spin_ns = 3600000000 * US,
-                              .cores = 2,
-                              .connections = count_of,
-                              .connections_arg = &connections};
+    struct ifd_ahead ahead = {.spin_ns = 3600000000 * US, .cores = 2};
     struct ifd_err err = {0};
     REQUIRE_OK(ifd_loop_create(ifd_alloc_system(), &ahead.loop, &err), &err);
     ifd_ahead_begun(&ahead);
@@ -93,10 +89,7 @@ static void loop_looks_out_for_a_client_that_asks_again_at_once(void)
     EXPECT(!ahead.is_looking_out);
     ifd_ahead_ended(&ahead, ifd_monotonic_ns());
     EXPECT(!ahead.is_looking_out); /* there is another one */
-    connections = 2;
     ifd_ahead_ended(&ahead, ifd_monotonic_ns());
-    EXPECT(!ahead.is_looking_out);
-    connections = 1;
     ahead.spin_ns = 0; /* nobody is so quick */
     ifd_ahead_begun(&ahead);
     ifd_ahead_ended(&ahead, ifd_monotonic_ns());
