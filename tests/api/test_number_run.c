@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* From 0 to below - 1. */
+static size_t pick(struct test_random *random, size_t below)
+{
+    return (size_t)(test_random_u64(random) % below);
+}
+
 /* With all that this machine has: the plain ways alone, and what helps them. */
 static void by_each_reader(void (*check)(const struct ifd_number_rows *rows))
 {
@@ -160,7 +166,7 @@ static void check_random_rows_of_integers(const struct ifd_number_rows *rows)
     struct test_random random = {.state = 1};
     for (int round = 0; round < 4000; round++) {
         const size_t type = (size_t)round % (sizeof(types) / sizeof(types[0]));
-        const size_t bytes = types[type].bytes, count = test_random_u64(&random) % 100;
+        const size_t bytes = types[type].bytes, count = pick(&random, 100);
         char text[100 * 24];
         int64_t want[100];
         uint8_t to[100 * 8 + 1];
@@ -191,7 +197,7 @@ static void check_random_rows_of_floats(const struct ifd_number_rows *rows)
     struct test_random random = {.state = 2};
     size_t taken = 0, offered = 0;
     for (int round = 0; round < 20000; round++) {
-        const size_t count = test_random_u64(&random) % 40;
+        const size_t count = pick(&random, 40);
         char text[40 * 40];
         float want[40], to[41];
         size_t size = 0;
@@ -222,7 +228,7 @@ static void check_as_without_help(const struct ifd_number_rows *rows)
     for (int round = 0; rows && round < 300000; round++) {
         const char *alphabet = round % 4 < 2 ? flat : nested;
         char text[200];
-        const size_t size = 1 + test_random_u64(&random) % sizeof(text);
+        const size_t size = 1 + pick(&random, sizeof(text));
         for (size_t i = 0; i < size; i++) {
             text[i] = alphabet[test_random_u64(&random) % strlen(alphabet)];
             if (i > 1 && text[i] != ',' && test_random_u64(&random) % 4 == 0) {
@@ -233,7 +239,7 @@ static void check_as_without_help(const struct ifd_number_rows *rows)
             float f32[100];
             uint8_t bytes[800];
         } want, got;
-        const size_t count = test_random_u64(&random) % 100;
+        const size_t count = pick(&random, 100);
         memset(&want, 0, sizeof(want));
         memset(&got, 0, sizeof(got));
         struct ifd_number_row row = {.at = text, .end = text + size, .depth_min = 1};
@@ -421,7 +427,7 @@ static void check_random_rows_of_printed_floats(const struct ifd_number_rows *ro
                                          9.99e-5f,    0.1f,        1.0f,      10.0f,  9.999999f,
                                          16777215.0f, 16777216.0f, 123456.5f, 1e-30f, 3e38f,
                                          -8388607.5f, 0.3f};
-        const size_t count = test_random_u64(&random) % 20;
+        const size_t count = pick(&random, 20);
         float value[20];
         char text[21 * (IFD_NUMBER_TEXT_BYTES + 1)], want[21 * (IFD_NUMBER_TEXT_BYTES + 1)];
         size_t size = 0;

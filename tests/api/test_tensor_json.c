@@ -130,11 +130,17 @@ static void the_number_of_elements_must_be_that_of_the_shape(void)
     EXPECT_HAS(refusal(IFD_STR, "[\"a\"]", 2), "has 1 elements");
 }
 
+/* From 0 to below - 1. */
+static size_t pick(struct test_random *random, size_t below)
+{
+    return (size_t)(test_random_u64(random) % below);
+}
+
 /* Text of an image as Python writes it, the blanks behind the commas; or in front of them, where the reader of rows stops and
  * each element is read by itself. Returns how many elements it has. */
 static size_t draw(char *text, size_t size, bool is_blank_behind, struct test_random *random)
 {
-    const size_t width = 1 + test_random_u64(random) % 9, height = 1 + test_random_u64(random) % 5;
+    const size_t width = 1 + pick(random, 9), height = 1 + pick(random, 5);
     const char *comma = is_blank_behind ? ", " : " ,";
     size_t at = (size_t)snprintf(text, size, "[[");
     for (size_t i = 0; i < width * height; i++) {
@@ -164,9 +170,9 @@ static void wrong_arrays_in_arrays_are_refused_as_read_by_elements(void)
         char text[1000], slow[1000];
         size_t count = draw(text, sizeof(text), true, &random);
         EXPECT_INT(draw(slow, sizeof(slow), false, &again), count);
-        const size_t place = test_random_u64(&random) % strlen(text);
+        const size_t place = pick(&random, strlen(text));
         const char mark = wrong[test_random_u64(&random) % (sizeof(wrong) - 1)];
-        count += round % 3 == 0 ? test_random_u64(&random) % 3 - 1 : 0;
+        count += round % 3 == 0 ? pick(&random, 3) - 1 : 0;
         if (text[place] != ' ' && text[place] != ',') {
             text[place] = slow[place] = mark;
         }
