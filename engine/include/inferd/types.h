@@ -55,7 +55,7 @@ extern "C" {
     X(U64, "u64", 8, "UINT64")                                                                     \
     X(BOOL, "bool", 1, "BOOL")                                                                     \
     X(C64, "c64", 8, "COMPLEX64")                                                                  \
-    X(STR, "str", 16, "BYTES")
+    X(STR, "str", sizeof(struct ifd_str), "BYTES")
 
 enum ifd_dtype {
 #define IFD_X(id, text, bytes, wire) IFD_##id,
