@@ -47,6 +47,9 @@ void ifd_acc_conv_group_pixels(struct ifd_acc_conv *p, size_t group)
     p->out_c *= group;
     p->out_stride *= group;
     p->k += (group - 1) * p->pixel_step;
+    if (p->product.is_dynamic) {
+        return; /* images have scales of their own */
+    }
     if (p->mode == IFD_ACC_CONV_PLAIN) {
         p->window.out_w = p->window.batch * p->window.out_h * p->window.out_w / group;
         p->window.batch = p->window.out_h = 1;

@@ -176,6 +176,15 @@ def conv2d(rng, cases):
         o.quantizedBiasType = bias_type(b)
         litert.run(Op.CONV_2D, Options.Conv2DOptions, o, [x, w, b], [out], 5)
         cases.add("conv2d", window_attrs(o, (1, 1)), [x, w, b], [out])
+    # images of different ranges, which a backend may multiply in one go
+    x, w, b, out = dynamic_layer(rng, [3, 4, 5, 9], [7, 1, 1, 9], 0, per_channel=True)
+    x.data[1] *= np.float32(1 / 16)
+    o = schema.Conv2DOptionsT()
+    o.padding, o.strideH, o.strideW = VALID, 1, 1
+    o.dilationHFactor, o.dilationWFactor = 1, 1
+    o.fusedActivationFunction = ACTIVATIONS["none"]
+    litert.run(Op.CONV_2D, Options.Conv2DOptions, o, [x, w, b], [out], 5)
+    cases.add("conv2d", window_attrs(o, (1, 1)), [x, w, b], [out])
 
 
 def window_attrs(o, dilation=None):
