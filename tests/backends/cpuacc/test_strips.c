@@ -110,6 +110,45 @@ static uint32_t even(struct ifd_graph *g, uint32_t in)
     return conv(g, x, 32, CHANNELS, (struct window){3, 1, 1});
 }
 
+/* A step that adds what it reads needs all of it: no strips. */
+static uint32_t twice(struct ifd_graph *g, uint32_t in)
+{
+    const uint32_t once = conv(g, in, CHANNELS, CHANNELS, (struct window){1, 1, 1});
+    const uint32_t x = depthwise(g, once, CHANNELS, (struct window){3, 1, 1});
+    const uint32_t sum = test_graph_op2(g, IFD_OP_ADD, x, once, "sum");
+    struct ifd_err err = {0};
+    struct ifd_node *node = NULL;
+    uint32_t out = 0;
+    const uint32_t filter = constant(g, SHAPE(CHANNELS, 1, 1, CHANNELS));
+    REQUIRE_OK(ifd_graph_add_value(g, "x", &(struct ifd_desc){.dtype = IFD_F32}, &out, &err), &err);
+    REQUIRE_OK(ifd_graph_add_node(g, IFD_OP_CONV2D, (const uint32_t[]){sum, filter}, 2, &out, 1,
+                                  &node, &err),
+               &err);
+    REQUIRE_OK(ifd_graph_infer_node(g, g->node_count - 1, &err), &err);
+    return test_graph_op2(g, IFD_OP_ADD, out, sum, "second_sum");
+}
+
+/* Padding wider than the window, as a pad leaves it that was folded: lines of nothing but padding. */
+static uint32_t far_apart(struct ifd_graph *g, uint32_t in)
+{
+    const uint32_t x = conv(g, in, CHANNELS, WIDE, (struct window){1, 1, 1});
+    const uint32_t y = depthwise(g, x, WIDE, (struct window){3, 1, 1});
+    struct ifd_err err = {0};
+    struct ifd_conv2d_attrs *attrs =
+        (struct ifd_conv2d_attrs *)(uintptr_t)g->node[g->node_count - 1].attrs;
+    attrs->window = (struct ifd_window){.padding = IFD_PAD_EXPLICIT,
+                                        .stride_h = 1,
+                                        .stride_w = 1,
+                                        .dilation_h = 1,
+                                        .dilation_w = 1,
+                                        .pad_top = 9,
+                                        .pad_bottom = 9,
+                                        .pad_left = 1,
+                                        .pad_right = 1};
+    REQUIRE_OK(ifd_graph_infer_node(g, g->node_count - 1, &err), &err);
+    return conv(g, y, WIDE, CHANNELS, (struct window){1, 1, 1});
+}
+
 /* ---- running ---- */
 
 struct result {
@@ -169,6 +208,16 @@ static void dilated_and_tall_windows_are_equal(void)
     compare(dilated, (size_t)1 << 20, 3);
 }
 
+static void what_is_added_where_it_is_read_is_whole(void)
+{
+    compare(twice, 64 * 1024, 0);
+}
+
+static void lines_of_padding_alone_are_equal(void)
+{
+    compare(far_apart, (size_t)256 << 10, 0);
+}
+
 static void pixels_that_lie_apart_are_equal(void)
 {
     compare(even, (size_t)512 << 10, 3);
@@ -177,10 +226,9 @@ static void pixels_that_lie_apart_are_equal(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(blocks_of_several_strides_are_equal),
-        T(sums_in_the_memory_of_their_operand_are_equal),
-        T(dilated_and_tall_windows_are_equal),
-        T(pixels_that_lie_apart_are_equal),
+        T(blocks_of_several_strides_are_equal), T(sums_in_the_memory_of_their_operand_are_equal),
+        T(dilated_and_tall_windows_are_equal),  T(what_is_added_where_it_is_read_is_whole),
+        T(lines_of_padding_alone_are_equal),    T(pixels_that_lie_apart_are_equal),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -249,6 +249,35 @@ static void output_tensors_may_be_used_again(void)
     end(&f);
 }
 
+/* The largest plan holds them all, but 20 samples are 16 and 4. */
+static void a_batch_between_two_plans_has_its_results_in_one_place(void)
+{
+    struct fixture f;
+    begin(&f, true);
+    two_outputs(&f, 1);
+    build(&f, 32);
+    check_batch(&f, (const int64_t[]){20}, 1, false);
+    check_batch(&f, (const int64_t[]){3, 28}, 2, false);
+    end(&f);
+}
+
+static void a_run_gives_its_cores_back(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin(&f, true);
+    two_outputs(&f, 1);
+    build(&f, 1);
+    struct ifd_cores *cores = f.instance->cores;
+    check_batch(&f, (const int64_t[]){1}, 1, false);
+    EXPECT_INT(atomic_load(&cores->busy), 0);
+    struct ifd_tensor out[2] = {0};
+    EXPECT_CODE(ifd_instance_run(f.instance, &(struct ifd_io){.output = out, .batch = 0}, 1, &err),
+                IFD_INVALID, &err);
+    EXPECT_INT(atomic_load(&cores->busy), 0);
+    end(&f);
+}
+
 static void plans_of_larger_batches_share_constants(void)
 {
     struct fixture f;
@@ -489,6 +518,8 @@ int main(int argc, char **argv)
         T(one_model_runs_at_every_batch_size),
         T(requests_share_a_run),
         T(output_tensors_may_be_used_again),
+        T(a_batch_between_two_plans_has_its_results_in_one_place),
+        T(a_run_gives_its_cores_back),
         T(plans_of_larger_batches_share_constants),
         T(samples_of_other_models_run_one_by_one),
         T(a_run_allocates_nothing),
