@@ -112,7 +112,7 @@ struct ifd_listener {
     void *daemon;                     /* the library's */
     struct ifd_watch *watch;
     struct ifd_timer *timer;
-    bool needs_run, is_local_admin;
+    bool needs_run, is_spinning, is_local_admin; /* spinning: the library never has enough */
     bool is_fault_said;    /* of what the library refuses now its client was told already */
     ifd_http_page_fn page; /* answers instead of the API; NULL: the API */
     void *page_arg;

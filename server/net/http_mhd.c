@@ -452,6 +452,11 @@ static void library_log(void *cls, const char *format, va_list args)
 
 /* ---- running ---- */
 
+/* Runs of the library in one turn of the loop. It asks for another one for ever while a client's chunk extension or trailer
+ * fills its buffer, until our rate or deadline ends that client; what else there is needs few. */
+#define RUNS_MAX      64
+#define SPINNING_RUNS 4
+
 void ifd_mhd_run(void *arg)
 {
     struct ifd_listener *l = arg;
@@ -459,7 +464,8 @@ void ifd_mhd_run(void *arg)
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
     bool has_timeout = false;
     /* One run is not enough: what a run makes ready is sent by the next. */
-    for (int i = 0; i < 64; i++) {
+    const int most = l->is_spinning ? SPINNING_RUNS : RUNS_MAX;
+    for (int i = 0; i < most; i++) {
         (void)MHD_run(l->daemon);
         if (options->after_turn) {
             options->after_turn(options->after_turn_arg);
@@ -470,8 +476,9 @@ void ifd_mhd_run(void *arg)
         }
     }
     l->needs_run = false;
-    if (has_timeout) { /* there is more than one turn of the loop should do */
-        ifd_timer_start(l->timer, timeout_ms, 0);
+    l->is_spinning = has_timeout && timeout_ms == 0;
+    if (has_timeout) { /* not at once even so: timers that are due again and again let nothing else happen */
+        ifd_timer_start(l->timer, timeout_ms > 0 ? timeout_ms : 1, 0);
     }
 }
 

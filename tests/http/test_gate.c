@@ -394,6 +394,33 @@ static void giant_header_is_refused(void)
     live_stop(&live);
 }
 
+/* What fills the library's buffer and has no end: others are served meanwhile. */
+static void endless_chunk_lines_hold_up_nobody(void)
+{
+    static const char *const begins[] = {"1;", "1\r\nx\r\n0\r\na: "};
+    static char filler[100000];
+    const struct timeval give_up = {.tv_sec = GIVE_UP_SECS};
+    struct live live;
+    live_start(&live, NULL);
+    memset(filler, 'a', sizeof(filler));
+    for (size_t i = 0; i < 2; i++) {
+        int fd = client_connect(&live), other = -1;
+        REQUIRE(fd >= 0);
+        client_send_text(fd, INFER HOST TE "\r\n");
+        client_send_text(fd, begins[i]);
+        (void)send(fd, filler, sizeof(filler), MSG_NOSIGNAL);
+        (void)usleep(100000);
+        other = client_connect(&live);
+        REQUIRE(other >= 0);
+        (void)setsockopt(other, SOL_SOCKET, SO_RCVTIMEO, &give_up, sizeof(give_up));
+        client_send_text(other, LIVE HOST "\r\n");
+        EXPECT_INT(client_read(other).status, 200);
+        (void)close(other);
+        (void)close(fd);
+    }
+    live_stop(&live);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -405,6 +432,7 @@ int main(int argc, char **argv)
         T(only_the_client_at_fault_is_told),
         T(large_header_in_pieces_is_answered),
         T(giant_header_is_refused),
+        T(endless_chunk_lines_hold_up_nobody),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
