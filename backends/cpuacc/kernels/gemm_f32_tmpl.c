@@ -345,7 +345,7 @@ static const struct tile *tiles_for(const struct ifd_packed *header, size_t nv)
 #define FIVES_ROWS 25
 
 /* Where tall tiles would leave a single row, which waits for its weights as long as several do, the tile of five rows, five
- * of which end m; else NULL. 7 x 7 pixels are such. */
+ * of which end m; else NULL. 7 x 7 pixels are such. Only for plain products: rows with an address each gain nothing. */
 static const struct tile *five_for(const struct ifd_packed *header, size_t nv, size_t m,
                                    size_t tall)
 {
@@ -369,7 +369,8 @@ static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
     const size_t steps = (part->k_end - part->k_begin) / STEP * (part->t_end - part->t_begin);
     const struct tile *const by_rows = tiles_for(args->packed, nv);
     const size_t tall = by_rows[0].rows;
-    const struct tile *const five = five_for(args->packed, nv, args->m, tall);
+    const int is_plain = !args->rows && line == args->m;
+    const struct tile *const five = is_plain ? five_for(args->packed, nv, args->m, tall) : NULL;
     const size_t ahead = args->m < STEP * nv * tall ? 2 * CACHE_LINE : CACHE_LINE;
     struct ifd_row_cursor cursor = {0, 0};
     size_t fetched = 0;
