@@ -141,13 +141,24 @@ INLINE void store(const struct job *job, const size_t mr, const size_t nv, vf su
 #if defined(GEMM_TILES)
 #include GEMM_TILES
 #else
-/* A tile that lies inside the matrix, with nothing to add: the usual one. */
-INLINE void store_full(const struct job *job, float *out, const size_t mr, const size_t nv,
+/* A tile that lies inside the matrix: the usual one. add: NULL, or what is added to it. */
+INLINE void store_full(const struct job *job, const float *add, const size_t mr, const size_t nv,
                        vf sum[][4])
 {
-    const size_t stride = job->args->out_stride;
+    const struct ifd_gemm_args *args = job->args;
     const vf lo = vf_set1(job->min), hi = vf_set1(job->max);
-    UNROLL for (size_t i = 0; i < mr; i++, out += stride)
+    float *out = (float *)args->out + job->m0 * args->out_stride + job->n0;
+    if (add) {
+        add += job->m0 * args->add_stride + job->n0;
+        UNROLL for (size_t i = 0; i < mr; i++, add += args->add_stride)
+        {
+            UNROLL for (size_t j = 0; j < nv; j++)
+            {
+                sum[i][j] = vf_add(sum[i][j], vf_load(add + j * VF_LANES));
+            }
+        }
+    }
+    UNROLL for (size_t i = 0; i < mr; i++, out += args->out_stride)
     {
         UNROLL for (size_t j = 0; j < nv; j++)
         {
@@ -213,10 +224,8 @@ INLINE struct rows rows_of_tap(const struct job *job, const size_t mr, size_t t,
 INLINE void end_tile(const struct job *job, const size_t mr, const size_t nv, vf sum[][4],
                      const int is_regular)
 {
-    if (job->valid == mr && job->columns == nv * VF_LANES &&
-        !(job->part.is_last && job->args->add)) {
-        float *out = (float *)job->args->out + job->m0 * job->args->out_stride + job->n0;
-        store_full(job, out, mr, nv, sum);
+    if (job->valid == mr && job->columns == nv * VF_LANES) {
+        store_full(job, job->part.is_last ? job->args->add : NULL, mr, nv, sum);
     } else {
         store(job, mr, nv, sum, is_regular);
     }

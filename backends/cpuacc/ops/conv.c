@@ -35,7 +35,7 @@ static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct i
 /* Rows of 32-bit sums that are kept until they are rounded. */
 #define EXACT_ROWS_MAX 48
 
-static enum ifd_code add_work(struct ifd_acc_lowering *lowering, struct ifd_acc_conv *p,
+static enum ifd_code add_work(struct ifd_acc_lowering *lowering, struct ifd_acc_conv *p, bool adds,
                               struct ifd_err *err)
 {
     size_t bytes = 0;
@@ -52,6 +52,8 @@ static enum ifd_code add_work(struct ifd_acc_lowering *lowering, struct ifd_acc_
     bytes = p->sums_bytes;
     if (p->product.real) { /* sums of fully connected rows */
         bytes += p->tile_rows * ifd_acc_conv_padded(p->out_c) * sizeof(int32_t);
+    } else if (p->is_strassen) {
+        bytes += ifd_acc_strassen_work_bytes(p, adds);
     } else if (p->mode == IFD_ACC_CONV_LINES && (p->window.is_padded || p->narrow_c)) {
         bytes += ((p->tile_lines - 1) * p->window.stride_y + p->window.kh) * p->line *
                  (p->narrow_c ? sizeof(uint16_t) : p->element);
@@ -127,6 +129,7 @@ static void choose_mode(struct ifd_acc_lowering *lowering, bool adds, struct ifd
     if (ifd_acc_conv_stays_in_place(p, lowering->kernels, lowering->host)) {
         p->mode = IFD_ACC_CONV_IN_PLACE;
     }
+    p->is_strassen = !lowering->view->exact && ifd_acc_strassen_pays(lowering, p, adds);
     p->pixel_n = p->out_c;
     p->pixel_k = p->k;
     p->pixel_step = p->window.stride_x * p->window.in_c;
@@ -147,6 +150,11 @@ static enum ifd_code add_weights(struct ifd_acc_lowering *lowering, const struct
         return ifd_acc_add_pack(lowering, p->product.weights,
                                 ifd_acc_winograd_pack_bytes(p, lowering->kernels),
                                 ifd_acc_winograd_pack_workspace(p), ifd_acc_winograd_pack, p, err);
+    }
+    if (p->is_strassen) {
+        return ifd_acc_add_pack(lowering, p->product.weights,
+                                ifd_acc_strassen_pack_bytes(p, lowering->kernels),
+                                ifd_acc_strassen_pack_workspace(p), ifd_acc_strassen_pack, p, err);
     }
     return ifd_acc_add_pack(lowering, p->product.weights,
                             ifd_acc_conv_pack_bytes(p, lowering->kernels),
@@ -192,10 +200,11 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                       : p->gemm == &step->kernels->gemm_f16  ? "gemm_f16"
                       : p->mode == IFD_ACC_CONV_IN_PLACE     ? "dense"
                                                              : "gemm_f32",
-                      macs, "%s %zux%zu/%zu%s%s%s", name, window.kh, window.kw, window.stride_y,
-                      activation == IFD_ACT_NONE ? "" : "+act", adds ? "+add" : "", p->tail.name);
+                      macs, "%s %zux%zu/%zu%s%s%s%s", name, window.kh, window.kw, window.stride_y,
+                      p->is_strassen ? " strassen" : "", activation == IFD_ACT_NONE ? "" : "+act",
+                      adds ? "+add" : "", p->tail.name);
     code = add_weights(lowering, p, err);
-    code = code == IFD_OK ? add_work(lowering, p, err) : code;
+    code = code == IFD_OK ? add_work(lowering, p, adds, err) : code;
     return code == IFD_OK ? add_lines(lowering, p, window.batch, window.out_h, err) : code;
 }
 

@@ -7,6 +7,7 @@
  *  conv_q8.c     what only sums of 8-bit products need
  *  conv_narrow.c products of 16-bit operands (bf16, fp16)
  *  winograd.c    the other way for f32 3×3 windows
+ *  strassen.c    the other way for large plain products of f32
  *  conv_in_place.c  large fully connected layers, whose weights are not packed
  *
  *  Three ways to find the rows:
@@ -57,6 +58,7 @@ struct ifd_acc_conv {
     size_t out_stride, out_offset; /* elements: more than out_c apart inside of a concatenation */
     bool is_slice;                 /* of a concatenation */
     uint32_t tile_size;            /* TILES: outputs of a tile along one side, 4 or 2 */
+    bool is_strassen;              /* PLAIN: seven products of quarters */
     size_t group;                  /* pixels a row; what follows is of one of them: */
     size_t pixel_n, pixel_k, pixel_step; /* channels, inputs a tap, inputs to the next pixel */
     struct ifd_acc_tail tail;            /* applied to every tile while it is in the cache */
@@ -185,5 +187,21 @@ void ifd_acc_winograd_pack(const struct ifd_kernels *kernels, const void *contex
 size_t ifd_acc_winograd_pack_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels);
 size_t ifd_acc_winograd_pack_workspace(const struct ifd_acc_conv *p);
 void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
+
+/* ---- strassen.c ---- */
+
+/** Does it pay for a layer of this shape, to which a residual is added or not? Does not depend on the batch. */
+bool ifd_acc_strassen_pays(const struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p,
+                           bool adds);
+/** How many rows a call takes at most. */
+size_t ifd_acc_strassen_rows(const struct ifd_acc_conv *p, const struct ifd_host *host);
+void ifd_acc_strassen_pack(const struct ifd_kernels *kernels, const void *context,
+                           uint8_t *workspace, uint8_t *packed);
+size_t ifd_acc_strassen_pack_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels);
+size_t ifd_acc_strassen_pack_workspace(const struct ifd_acc_conv *p);
+/** Work memory of a thread. adds: the layer has a residual. */
+size_t ifd_acc_strassen_work_bytes(const struct ifd_acc_conv *p, bool adds);
+/** What the kernel's run() would do with run->args, for all columns and at most tile_rows rows of one image. */
+void ifd_acc_strassen_run(const struct ifd_acc_conv_run *run);
 
 #endif

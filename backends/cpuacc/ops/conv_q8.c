@@ -33,8 +33,8 @@ size_t ifd_acc_conv_begin_rows(struct ifd_acc_conv_run *run, size_t row, size_t 
     const struct ifd_acc_conv *p = run->p;
     const size_t pixels = p->window.out_h * p->window.out_w;
     size_t count = end - row < p->tile_rows ? end - row : p->tile_rows;
-    if (p->product.is_dynamic) {
-        ifd_acc_conv_begin_image(run, row / pixels);
+    ifd_acc_conv_begin_image(run, row / pixels);
+    if (p->product.is_dynamic || p->is_strassen) {
         count = pixels - row % pixels < count ? pixels - row % pixels : count;
     }
     return count;

@@ -80,7 +80,11 @@ static void call(struct ifd_acc_conv_run *run, size_t first_row)
         return;
     }
     run->args.add = run->add ? (const float *)(const void *)run->add + first_row * p->out_c : NULL;
-    p->gemm->run(&run->args);
+    if (p->is_strassen) {
+        ifd_acc_strassen_run(run);
+    } else {
+        p->gemm->run(&run->args);
+    }
     if (p->group > 1 &&
         !isfinite(run->step->kernels->reduce.sum_f32(run->args.m * p->out_c, run->args.out))) {
         call_pixels(run);
@@ -100,7 +104,7 @@ struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
     const size_t values = w->batch * (w->in_h * w->in_w * w->in_c + w->out_h * w->out_w * p->out_c);
     const bool is_heavy = !p->product.is_q8 && 2 * matrices * p->k * p->out_c > 3 * values &&
                           packed->blocks >= threads;
-    if (threads > 1 && p->group == 1 && (is_heavy || tiles < 2 * threads)) {
+    if (threads > 1 && p->group == 1 && !p->is_strassen && (is_heavy || tiles < 2 * threads)) {
         const struct ifd_acc_range blocks = ifd_acc_share(frame, packed->blocks, 1);
         run->args.n_begin = ifd_packed_column(packed, blocks.begin);
         run->args.n_end = ifd_packed_column(packed, blocks.end);

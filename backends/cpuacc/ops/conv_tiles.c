@@ -47,8 +47,8 @@ void ifd_acc_conv_group_pixels(struct ifd_acc_conv *p, size_t group)
     p->out_c *= group;
     p->out_stride *= group;
     p->k += (group - 1) * p->pixel_step;
-    if (p->product.is_dynamic) {
-        return; /* images have scales of their own */
+    if (group == 1) {
+        return; /* images stay apart: each may have a scale, or blocks of rows, of its own */
     }
     if (p->mode == IFD_ACC_CONV_PLAIN) {
         p->window.out_w = p->window.batch * p->window.out_h * p->window.out_w / group;
@@ -67,6 +67,10 @@ static size_t tail_rows(const struct ifd_acc_conv *p, size_t cache)
 
 void ifd_acc_conv_choose_tiles(struct ifd_acc_conv *p, const struct ifd_host *host)
 {
+    if (p->is_strassen) {
+        p->tile_rows = ifd_acc_strassen_rows(p, host);
+        return;
+    }
     const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes / 4 : 64 * 1024;
     const size_t element = p->narrow_c ? sizeof(uint16_t) : p->element; /* as the kernel reads it */
     if (p->mode == IFD_ACC_CONV_TILES) {

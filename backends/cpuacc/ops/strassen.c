@@ -1,0 +1,312 @@
+/* Strassen's algorithm, one level of it in Winograd's form, for plain f32 products of many rows: when it pays, its
+ * weights, its run. The sums are kernels.
+ *
+ * Rows A (a block of them), weights B and results C are cut into halves both ways. Then seven products of quarters do
+ * what eight would:
+ *
+ *     S1 = A21 + A22   S2 = S1 - A11   S3 = A11 - A21   S4 = A12 - S2
+ *     T1 = B12 - B11   T2 = B22 - T1   T3 = B22 - B12   T4 = T2 - B21       (when weights are packed)
+ *     C11 = A11 B11 + A12 B21          U = A11 B11 + S2 T2
+ *     C12 = U + S1 T1 + S4 B22         C21 = U + S3 T3 - A22 T4          C22 = U + S3 T3 + S1 T1
+ *
+ * The kernel of products adds while it stores, so that only two sums of C are passes of their own, beside the four of A.
+ * What is not final yet waits in the quarters of C.
+ *
+ * Numbers: let u be the unit roundoff, a and b the largest absolute values in a block of A and in B. Plain sums of k
+ * products are off by at most k^2 u a b, these by at most (4.5 k^2 + 48 k) u a b (Higham, Accuracy and Stability of Numerical
+ * Algorithms, chapter 23: (n/n0)^(log2 18) (n0^2 + 6 n0) - 6 n for Winograd's form, with n = k, n0 = k/2). It is a bound by
+ * the largest values of a block, not by those that a result is made of: so the rows of a block are of one image, and there is
+ * one level only. What is not finite reaches all rows of its block. */
+#include "backends/cpuacc/ops/conv.h"
+
+#include <math.h>
+
+/* In the order of their use. Biases are packed where they are added once to each column: with B21, T1 and -T4. */
+enum quarter { B11, B21, T1, T2, B22, T3, MINUS_T4, QUARTERS };
+
+static size_t quarter_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels)
+{
+    const size_t bytes = kernels->gemm_f32.packed_bytes(p->out_c / 2, p->k / 2, 1);
+    return (bytes + IFD_KERN_ALIGN - 1) / IFD_KERN_ALIGN * IFD_KERN_ALIGN;
+}
+
+/* ---- weights ---- */
+
+size_t ifd_acc_strassen_pack_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels)
+{
+    return QUARTERS * quarter_bytes(p, kernels);
+}
+
+size_t ifd_acc_strassen_pack_workspace(const struct ifd_acc_conv *p)
+{
+    return p->out_c / 2 * (p->k / 2) * sizeof(float);
+}
+
+/* One of T1 … -T4, dense. Weights lie output by output: B12 is the second half of outputs, B21 of inputs. */
+static void mix(const struct ifd_acc_conv *p, enum quarter quarter, float *to)
+{
+    const size_t n = p->out_c / 2, k = p->k / 2;
+    for (size_t j = 0; j < n; j++, to += k) {
+        const float *b11 = (const float *)p->product.weights + j * p->k, *b21 = b11 + k;
+        const float *b12 = b11 + n * p->k, *b22 = b12 + k;
+        for (size_t i = 0; i < k; i++) {
+            const float t1 = b12[i] - b11[i], t2 = b22[i] - t1;
+            to[i] = quarter == T1   ? t1
+                    : quarter == T2 ? t2
+                    : quarter == T3 ? b22[i] - b12[i]
+                                    : b21[i] - t2;
+        }
+    }
+}
+
+void ifd_acc_strassen_pack(const struct ifd_kernels *kernels, const void *context,
+                           uint8_t *workspace, uint8_t *packed)
+{
+    const struct ifd_acc_conv *p = context;
+    const size_t n = p->out_c / 2, k = p->k / 2;
+    const float *w = p->product.weights, *bias = p->product.bias_f32;
+    const float *const as_is[QUARTERS] = {[B11] = w, [B21] = w + k, [B22] = w + n * p->k + k};
+    const float *const biases[QUARTERS] = {
+        [B21] = bias, [T1] = bias ? bias + n : NULL, [MINUS_T4] = bias};
+    for (enum quarter q = B11; q < QUARTERS; q++, packed += quarter_bytes(p, kernels)) {
+        float *mixed = (float *)(void *)workspace;
+        if (!as_is[q]) {
+            mix(p, q, mixed);
+        }
+        const size_t stride = as_is[q] ? p->k : k;
+        kernels->gemm_f32.pack(&(struct ifd_gemm_weights){.w = as_is[q] ? as_is[q] : mixed,
+                                                          .n = n,
+                                                          .k = k,
+                                                          .taps = 1,
+                                                          .stride_n = stride,
+                                                          .stride_t = k,
+                                                          .stride_k = 1},
+                               biases[q], packed);
+    }
+}
+
+/* ---- running ---- */
+
+/* Rows of a matrix, or of a half of it. */
+struct rows {
+    float *at;
+    size_t stride;
+};
+
+/* What a call computes: two halves of the rows, which share the row in the middle where their number is odd.
+ *   rows      of a half
+ *   k, n      inputs and columns of a quarter
+ *   upper     C11 and C12
+ *   lower     C21 and C22; wait: where they are made, which is no part of upper
+ *   min, max  of the results; what more is to be added to is not clamped
+ *   next      what is read after the last quarter (kernels.h) */
+struct block {
+    const struct ifd_kernels *kernels;
+    const uint8_t *packed;
+    size_t quarter_bytes, rows, k, n;
+    struct rows a1, a2, s;
+    struct rows upper, lower, wait;
+    float min, max;
+    const void *next;
+    size_t next_bytes;
+};
+
+static struct rows part(struct rows rows, size_t first, size_t column)
+{
+    return (struct rows){rows.at + first * rows.stride + column, rows.stride};
+}
+
+static const struct rows nothing = {NULL, 0};
+
+/* c = a × quarter + add, clamped if it is a result; add may be c. */
+static void multiply(const struct block *b, enum quarter quarter, struct rows a, struct rows add,
+                     struct rows c, bool is_result)
+{
+    const uint8_t *packed = b->packed + quarter * b->quarter_bytes;
+    const struct ifd_packed *header = (const struct ifd_packed *)(const void *)packed;
+    const bool is_last = quarter + 1 == QUARTERS;
+    b->kernels->gemm_f32.run(&(struct ifd_gemm_args){
+        .packed = packed,
+        .a = a.at,
+        .out = c.at,
+        .m = b->rows,
+        .n_end = b->n,
+        .a_stride = a.stride,
+        .out_stride = c.stride,
+        .add = add.at,
+        .add_stride = add.stride,
+        .min = is_result ? b->min : -INFINITY,
+        .max = is_result ? b->max : INFINITY,
+        .next = is_last ? b->next : packed + b->quarter_bytes,
+        .next_bytes = is_last ? b->next_bytes
+                              : ifd_packed_column(header, 1) / header->nr * header->unit_bytes});
+}
+
+/* out = x + y or x - y of rows of n, clamped if it is a result; out may be either. */
+static void combine(const struct block *b, enum ifd_binary op, size_t n, struct rows x,
+                    struct rows y, struct rows out, bool is_result)
+{
+    b->kernels->eltwise.binary[op](&(struct ifd_binary_args){.rows = b->rows,
+                                                             .n = n,
+                                                             .a = x.at,
+                                                             .b = y.at,
+                                                             .out = out.at,
+                                                             .a_row = x.stride,
+                                                             .b_row = y.stride,
+                                                             .out_row = out.stride,
+                                                             .a_step = 1,
+                                                             .b_step = 1,
+                                                             .min = is_result ? b->min : -INFINITY,
+                                                             .max = is_result ? b->max : INFINITY});
+}
+
+static void multiply_block(const struct block *b)
+{
+    const struct rows a11 = b->a1, a12 = part(a11, 0, b->k), a21 = b->a2, a22 = part(a21, 0, b->k);
+    const struct rows c11 = b->upper, c12 = part(c11, 0, b->n);
+    const struct rows w21 = b->wait, w22 = part(w21, 0, b->n), s = b->s;
+    const size_t k = b->k, n = b->n;
+    multiply(b, B11, a11, nothing, w21, false);
+    multiply(b, B21, a12, w21, c11, true);
+    combine(b, IFD_BINARY_ADD, k, a21, a22, s, false); /* S1 */
+    multiply(b, T1, s, nothing, w22, false);
+    combine(b, IFD_BINARY_SUB, k, s, a11, s, false); /* S2 */
+    multiply(b, T2, s, w21, w21, false);             /* U */
+    combine(b, IFD_BINARY_SUB, k, a12, s, s, false); /* S4 */
+    combine(b, IFD_BINARY_ADD, n, w21, w22, c12, false);
+    multiply(b, B22, s, c12, c12, true);
+    combine(b, IFD_BINARY_SUB, k, a11, a21, s, false); /* S3 */
+    multiply(b, T3, s, w21, w21, false);
+    combine(b, IFD_BINARY_ADD, n, w21, w22, part(b->lower, 0, n), true);
+    multiply(b, MINUS_T4, a22, w21, b->lower, true);
+}
+
+/* Rows of a half. */
+static size_t half_rows(const struct ifd_acc_conv *p)
+{
+    return (p->tile_rows + 1) / 2;
+}
+
+size_t ifd_acc_strassen_work_bytes(const struct ifd_acc_conv *p, bool adds)
+{
+    const size_t results = adds ? 2 * p->out_c : p->out_c;
+    return half_rows(p) * (p->k / 2 + results) * sizeof(float) + IFD_TENSOR_PAD;
+}
+
+void ifd_acc_strassen_run(const struct ifd_acc_conv_run *run)
+{
+    const struct ifd_acc_conv *p = run->p;
+    const struct ifd_gemm_args *args = &run->args;
+    const size_t half = (args->m + 1) / 2, second = args->m - half;
+    const struct rows a = {(float *)(uintptr_t)args->a, args->a_stride};
+    const struct rows out = {args->out, args->out_stride};
+    float *work = (float *)(void *)run->rest;
+    struct block b = {.kernels = run->step->kernels,
+                      .packed = args->packed,
+                      .quarter_bytes = quarter_bytes(p, run->step->kernels),
+                      .rows = half,
+                      .k = p->k / 2,
+                      .n = p->out_c / 2,
+                      .a1 = a,
+                      .a2 = part(a, second, 0),
+                      .upper = out,
+                      .lower = part(out, second, 0),
+                      .min = args->min,
+                      .max = args->max,
+                      .next = args->next,
+                      .next_bytes = args->next_bytes};
+    const struct rows elsewhere = {work, p->out_c};
+    b.s = (struct rows){work + half_rows(p) * p->out_c, b.k};
+    if (!args->add) {
+        b.wait = half == second ? b.lower : elsewhere;
+        multiply_block(&b);
+        return;
+    }
+    /* what is added may lie where the results will, so these wait elsewhere */
+    const struct rows add = {(float *)(uintptr_t)args->add, args->add_stride};
+    b.upper = (struct rows){b.s.at + half_rows(p) * b.k, p->out_c};
+    b.lower = b.wait = elsewhere;
+    b.min = -INFINITY;
+    b.max = INFINITY;
+    multiply_block(&b);
+    b.min = args->min;
+    b.max = args->max;
+    combine(&b, IFD_BINARY_ADD, p->out_c, b.upper, add, out, true);
+    b.rows = args->m - half;
+    combine(&b, IFD_BINARY_ADD, p->out_c, part(b.lower, half - second, 0), part(add, half, 0),
+            part(out, half, 0), true);
+}
+
+/* ---- choosing ---- */
+
+static size_t weight_bytes(const struct ifd_acc_conv *p)
+{
+    return 7 * p->k * p->out_c; /* 7/4 of those of the plain product */
+}
+
+static size_t cache_bytes(const struct ifd_host *host)
+{
+    return host->cpu.l2_bytes ? host->cpu.l2_bytes : 256 * 1024;
+}
+
+/* Weights that leave room in the second-level cache are read as cheaply by few rows, which stay there themselves. */
+static bool is_near(const struct ifd_acc_conv *p, size_t cache)
+{
+    return weight_bytes(p) <= cache / 2;
+}
+
+/* Rows of a call; of other weights more, so that they are read once. */
+#define ROWS 192
+
+/* Fewer for each thread, and no longer do the halves outweigh the sums. */
+#define THREAD_ROWS 96
+
+size_t ifd_acc_strassen_rows(const struct ifd_acc_conv *p, const struct ifd_host *host)
+{
+    const size_t cache = cache_bytes(host), rows = p->window.out_h * p->window.out_w;
+    const size_t fitting = cache / ((p->k + p->out_c) * sizeof(float));
+    const size_t most = is_near(p, cache) || fitting < ROWS ? ROWS : fitting;
+    const size_t calls = (rows + most - 1) / most;
+    return ((rows + calls - 1) / calls + 3) / 4 * 4;
+}
+
+/* What a value of A, of C, and of a residual costs more than before, in multiply-accumulates: measured on AVX-512 with 96 to
+ * 1,024 inputs and columns. Weights that are not near make all of it dearer, the more so the fewer rows a thread has; if the
+ * cache does not even hold them, only many rows make up for reading them. */
+#define A_COST        13.0
+#define C_COST        9.0
+#define RESIDUAL_COST 9.0
+
+static double cost(const struct ifd_acc_conv *p, bool adds, size_t rows, size_t cache)
+{
+    const double values =
+        A_COST / (double)p->out_c + (adds ? C_COST + RESIDUAL_COST : C_COST) / (double)p->k;
+    if (weight_bytes(p) > cache && weight_bytes(p) > cache * rows / ROWS) {
+        return 1;
+    }
+    return is_near(p, cache) ? values : values * (1 + (double)THREAD_ROWS / (double)rows);
+}
+
+/* Of the layer's time: so much should be gained for the memory. */
+#define GAIN_LEAST 0.035
+
+/* Would its larger weights keep the layer out of a chain (strips.c)? */
+static bool breaks_chain(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels,
+                         size_t cache)
+{
+    return kernels->gemm_f32.packed_bytes(p->out_c, p->k, 1) <= cache / 4 &&
+           ifd_acc_strassen_pack_bytes(p, kernels) > cache / 4;
+}
+
+bool ifd_acc_strassen_pays(const struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p,
+                           bool adds)
+{
+    const struct ifd_kern_gemm_f32 *gemm = &lowering->kernels->gemm_f32;
+    const size_t rows = p->window.out_h * p->window.out_w, cache = cache_bytes(lowering->host);
+    const size_t share = rows / lowering->view->max_threads;
+    const bool fits = !p->product.is_q8 && p->mode == IFD_ACC_CONV_PLAIN && p->gemm == gemm &&
+                      p->k % 8 == 0 && p->out_c % (2 * gemm->lanes()) == 0;
+    return fits && rows >= ROWS && share >= THREAD_ROWS &&
+           !breaks_chain(p, lowering->kernels, cache) &&
+           1.0 / 8 - cost(p, adds, share, cache) > GAIN_LEAST;
+}
