@@ -37,18 +37,25 @@ static const char *state_name(enum ifd_model_state state)
 static void put_row(void *arg, const struct ifd_index_row *row)
 {
     struct ifd_json_out *out = arg;
-    char version[24];
+    char number[24];
     ifd_json_begin(out, '{');
     ifd_json_member_text(out, "name", row->name);
     if (row->version > 0) {
-        (void)snprintf(version, sizeof(version), "%lld", (long long)row->version);
-        ifd_json_member_text(out, "version", version);
+        (void)snprintf(number, sizeof(number), "%lld", (long long)row->version);
+        ifd_json_member_text(out, "version", number);
     }
     if (row->state != IFD_MODEL_UNKNOWN) {
         ifd_json_member_text(out, "state", state_name(row->state));
     }
     if (row->reason && row->reason[0]) {
         ifd_json_member_text(out, "reason", row->reason);
+    }
+    if (row->attempts > 0) { /* not Triton's: texts, as its version is */
+        (void)snprintf(number, sizeof(number), "%u", row->attempts);
+        ifd_json_member_text(out, "attempts", number);
+        (void)snprintf(number, sizeof(number), "%llu", (unsigned long long)row->retry_secs);
+        ifd_json_member_text(out, "next_retry",
+                             row->retry_secs == IFD_RETRY_NEVER ? "never" : number);
     }
     ifd_json_end(out, '}');
 }

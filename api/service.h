@@ -134,7 +134,12 @@ struct ifd_index_row {
     int64_t version;
     enum ifd_model_state state;
     const char *reason; /* "" if there is none */
+    /* If the row's content could not be loaded, be it that older content still serves: how often in a row that was tried, and
+     * in how many seconds it will be by itself; IFD_RETRY_NEVER: not before the content changes or somebody asks. */
+    uint32_t attempts; /* 0: nothing failed */
+    uint64_t retry_secs;
 };
+#define IFD_RETRY_NEVER UINT64_MAX
 typedef void (*ifd_index_fn)(void *arg, const struct ifd_index_row *row);
 
 /* ---- inference ---- */

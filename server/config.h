@@ -26,11 +26,12 @@ struct ifd_config {
         *access_log_format, *performance_hint;
     bool admin_on_http, warms_up, strict_readiness, exit_on_error, exact, fast, inline_identity,
         allow_metrics, metrics_triton_names;
-    uint32_t model_load_threads, poll_secs, settle_ms, dwell_secs, swaps_per_hour, threads,
-        http_port, metrics_port, max_connections, max_connections_per_address, idle_timeout_secs,
-        receive_timeout_secs, max_header_bytes, header_timeout_secs, min_receive_rate,
-        send_timeout_secs, min_send_rate, max_queue_size, spin_us, inline_run_us, cache_size_mb,
-        default_timeout_ms, image_threads, exit_timeout_secs, log_verbose;
+    uint32_t model_load_threads, poll_secs, settle_ms, dwell_secs, swaps_per_hour,
+        warm_up_timeout_ms, threads, http_port, metrics_port, max_connections,
+        max_connections_per_address, idle_timeout_secs, receive_timeout_secs, max_header_bytes,
+        header_timeout_secs, min_receive_rate, send_timeout_secs, min_send_rate, max_queue_size,
+        spin_us, inline_run_us, cache_size_mb, default_timeout_ms, image_threads, exit_timeout_secs,
+        log_verbose;
     uint64_t max_model_bytes, memory_budget, request_memory, http_max_input_size, image_max_pixels;
 
     char list_text[IFD_CONFIG_TEXT_BYTES]; /* copies of list items that had to be cut at commas */

@@ -1,6 +1,7 @@
 /* From a loaded version to one that answers. */
 #include "server/served.h"
 
+#include "engine/base/clock.h"
 #include "engine/base/str.h"
 #include "server/sched/runners.h"
 #include "server/warm_up.h"
@@ -203,19 +204,23 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
     struct ifd_runner *runner[IFD_INSTANCES_MAX];
     uint32_t count = instance_count(&version->manifest), made = 0;
     size_t bytes = 0;
+    struct ifd_warm_up warm_up = {.version = version,
+                                  .desc = &served->desc,
+                                  .alloc = options->request_alloc,
+                                  .log = options->log,
+                                  .clock = ifd_clock_system(),
+                                  .most_ns = options->warm_up_ns,
+                                  .runs_zeros = options->warms_up};
     enum ifd_code code = hold_predicted(options, version, err);
     while (made < count && !code) {
         code = make_runner(options, version, threads, &runner[made], err);
         bytes += code ? 0 : runner[made]->bytes;
         made += code ? 0 : 1;
-        if (!code && options->warms_up) {
-            code = ifd_warm_up(runner[made - 1], version, options->request_alloc, err);
-        }
         if (!code) {
-            code = ifd_warm_up_samples(runner[made - 1], version, &served->desc,
-                                       options->request_alloc, err);
+            code = ifd_warm_up(&warm_up, runner[made - 1], err);
         }
     }
+    version->is_finite = ifd_warm_up_is_finite(&warm_up);
     if (!code) {
         code = hold(options, version, bytes, err);
     }

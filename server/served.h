@@ -32,7 +32,8 @@ struct ifd_served_options {
     bool for_throughput; /* unless the config's parameter "performance_hint" says otherwise */
     uint32_t max_threads;
     struct ifd_metrics *metrics; /* may be NULL */
-    bool warms_up;               /* one run of each instance before the version serves */
+    bool warms_up;               /* one run of each instance on zeros, without model_warmup */
+    uint64_t warm_up_ns;         /* for all runs of a version before it serves; 0: no bound */
     struct ifd_budget *budget;   /* NULL: none */
     uint32_t max_queue_size;     /* unless the config sets one */
 };

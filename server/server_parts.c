@@ -98,6 +98,7 @@ enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err
         .max_threads = IFD_SERVER_THREADS_MAX,
         .metrics = server->metrics,
         .warms_up = o->config->warms_up,
+        .warm_up_ns = (uint64_t)o->config->warm_up_timeout_ms * 1000000,
         .budget = &server->budget,
         .max_queue_size = o->config->max_queue_size,
     };

@@ -29,6 +29,17 @@ const struct ifd_model_desc *ifd_service_describe(const struct ifd_model_ref *re
     return &((const struct ifd_served *)version->served)->desc;
 }
 
+/* The row is about content that could not be loaded. */
+static void tell_attempts(const struct ifd_repo *repo, const struct ifd_repo_model *model,
+                          struct ifd_index_row *row)
+{
+    const uint64_t second_ns = 1000000000;
+    const uint64_t wait_ns = ifd_repo_retry_ns(repo, model);
+    row->attempts = model->failed_attempts;
+    row->retry_secs =
+        wait_ns == UINT64_MAX ? IFD_RETRY_NEVER : wait_ns / second_ns + (wait_ns % second_ns != 0);
+}
+
 static void index_version(const struct ifd_repo *repo, const struct ifd_repo_model *model,
                           const struct ifd_version *version, ifd_index_fn fn, void *arg)
 {
@@ -40,6 +51,9 @@ static void index_version(const struct ifd_repo *repo, const struct ifd_repo_mod
                                 .reason = version->reason};
     if (version->number == model->failed_number) {
         row.reason = model->failed_reason; /* of newer content under the same number */
+    }
+    if (version->number == model->failed_number || version->state == IFD_VERSION_UNAVAILABLE) {
+        tell_attempts(repo, model, &row);
     }
     for (const struct ifd_version *v = ifd_repo_draining(repo); v && !version->served;
          v = v->next) {
@@ -55,11 +69,13 @@ static void index_model(const struct ifd_repo *repo, const struct ifd_repo_model
 {
     bool is_failure_told = model->failed_reason[0] == '\0';
     if (model->version_count == 0 && !only_ready) {
-        fn(arg, &(struct ifd_index_row){.name = model->name,
-                                        .state = model->is_loading  ? IFD_MODEL_LOADING
-                                                 : model->reason[0] ? IFD_MODEL_UNAVAILABLE
-                                                                    : IFD_MODEL_UNKNOWN,
-                                        .reason = model->reason});
+        struct ifd_index_row row = {.name = model->name,
+                                    .state = model->is_loading  ? IFD_MODEL_LOADING
+                                             : model->reason[0] ? IFD_MODEL_UNAVAILABLE
+                                                                : IFD_MODEL_UNKNOWN,
+                                    .reason = model->reason};
+        tell_attempts(repo, model, &row);
+        fn(arg, &row);
     }
     for (uint32_t i = 0; i < model->version_count; i++) {
         const struct ifd_version *version = model->version[i];
@@ -69,10 +85,12 @@ static void index_model(const struct ifd_repo *repo, const struct ifd_repo_model
         }
     }
     if (!is_failure_told && !only_ready) { /* newer content that is not served */
-        fn(arg, &(struct ifd_index_row){.name = model->name,
-                                        .version = model->failed_number,
-                                        .state = IFD_MODEL_UNAVAILABLE,
-                                        .reason = model->failed_reason});
+        struct ifd_index_row row = {.name = model->name,
+                                    .version = model->failed_number,
+                                    .state = IFD_MODEL_UNAVAILABLE,
+                                    .reason = model->failed_reason};
+        tell_attempts(repo, model, &row);
+        fn(arg, &row);
     }
 }
 

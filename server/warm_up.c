@@ -1,11 +1,91 @@
-/* A request that nobody sent. */
+/* Requests that nobody sent. */
 #include "server/warm_up.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "engine/base/str.h"
 
 #define ARENA_BYTES ((size_t)1 << 30)
+
+/* ---- a run, and what is wanted of it ---- */
+
+/* Bits that are all set in infinities and NaNs, and in nothing else; 0: the type has neither. */
+static uint64_t exponent_bits(enum ifd_dtype dtype)
+{
+    return dtype == IFD_F32    ? 0x7f800000
+           : dtype == IFD_F64  ? 0x7ff0000000000000
+           : dtype == IFD_F16  ? 0x7c00
+           : dtype == IFD_BF16 ? 0x7f80
+                               : 0;
+}
+
+static bool is_finite(const struct ifd_tensor *tensor, size_t *ret_element)
+{
+    const uint64_t mask = exponent_bits(tensor->dtype);
+    const size_t each = ifd_dtype_bytes(tensor->dtype);
+    for (size_t at = 0; mask != 0 && at + each <= tensor->bytes; at += each) {
+        uint64_t bits = 0;
+        memcpy(&bits, (const uint8_t *)tensor->data + at, each);
+        if ((bits & mask) == mask) {
+            *ret_element = at / each;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Models that divide by the sum of their input, or take its logarithm, answer zeros with NaN and are sound. So made-up inputs
+ * tell a broken version only by comparison. */
+static enum ifd_code check_outputs(struct ifd_warm_up *self, const struct ifd_job *job,
+                                   bool is_made_up, struct ifd_err *err)
+{
+    const struct ifd_version *version = self->version;
+    self->made_up_runs += is_made_up;
+    for (uint32_t i = 0; i < job->output_count; i++) {
+        const char *name = self->desc->output[i].name;
+        size_t element = 0;
+        if (is_finite(&job->output[i], &element)) {
+            continue;
+        }
+        if (!is_made_up || version->has_to_be_finite) {
+            return ifd_fail(err, IFD_CORRUPT, "output \"%s\": element %zu is infinite or NaN, %s",
+                            name, element,
+                            is_made_up
+                                ? "the version that serves answers such inputs with finite numbers"
+                                : "all have to be finite");
+        }
+        if (self->odd_runs++ == 0) {
+            ifd_log_warn(self->log, "warm-up: an output is infinite or NaN",
+                         "name=%s version=%s output=%s element=%zu", version->name,
+                         version->number_text, name, element);
+        }
+        return IFD_OK;
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code run_job(struct ifd_warm_up *self, struct ifd_runner *runner,
+                             struct ifd_job *job, bool is_made_up, struct ifd_err *err)
+{
+    struct ifd_job *jobs[] = {job};
+    const uint64_t begun_ns = ifd_now_ns(self->clock);
+    enum ifd_code code = runner->run(runner, jobs, 1, err);
+    self->spent_ns += ifd_now_ns(self->clock) - begun_ns;
+    self->runs++;
+    if (!code) {
+        code = check_outputs(self, job, is_made_up, err);
+    }
+    ifd_release_tensor(self->alloc, job->memory, job->memory_bytes);
+    if (!code && self->most_ns > 0 && self->spent_ns > self->most_ns) {
+        code = ifd_fail(err, IFD_DEADLINE,
+                        "%u runs took %" PRIu64 " ms, --warm-up-timeout-ms allows %" PRIu64,
+                        self->runs, self->spent_ns / 1000000, self->most_ns / 1000000);
+    }
+    return code;
+}
+
+/* ---- zeros ---- */
 
 /* One sample's shape and bytes; false if a request would have to decide them. */
 static bool zero_shape(const struct ifd_port *port, struct ifd_shape *shape, size_t *ret_bytes)
@@ -23,9 +103,10 @@ static bool zero_shape(const struct ifd_port *port, struct ifd_shape *shape, siz
     return *ret_bytes > 0;
 }
 
-static enum ifd_code run_once(struct ifd_runner *runner, const struct ifd_model_info *info,
-                              struct ifd_arena *arena, struct ifd_err *err)
+static enum ifd_code run_zeros(struct ifd_warm_up *self, struct ifd_runner *runner,
+                               struct ifd_arena *arena, struct ifd_err *err)
 {
+    const struct ifd_model_info *info = ifd_model_info(self->version->engine);
     struct ifd_tensor *input = ifd_arena_take_array(arena, info->input_count, sizeof(*input));
     struct ifd_tensor *output = ifd_arena_take_array(arena, info->output_count, sizeof(*output));
     bool *wanted = ifd_arena_take_array(arena, info->output_count, sizeof(*wanted));
@@ -51,22 +132,10 @@ static enum ifd_code run_once(struct ifd_runner *runner, const struct ifd_model_
                           .input_count = info->input_count,
                           .output_count = info->output_count,
                           .batch = 1};
-    struct ifd_job *jobs[] = {&job};
-    enum ifd_code code = runner->run(runner, jobs, 1, err);
-    ifd_release_tensor(arena->alloc, job.memory, job.memory_bytes);
-    return code;
-}
-
-enum ifd_code ifd_warm_up(struct ifd_runner *runner, const struct ifd_version *version,
-                          const struct ifd_alloc *alloc, struct ifd_err *err)
-{
-    struct ifd_arena arena;
-    if (!version->engine) {
-        return IFD_OK;
+    const enum ifd_code code = run_job(self, runner, &job, true, err);
+    if (code && code != IFD_INVALID) {
+        ifd_err_prefix(err, "warm-up with zeros");
     }
-    ifd_arena_init(&arena, alloc, ARENA_BYTES);
-    enum ifd_code code = run_once(runner, ifd_model_info(version->engine), &arena, err);
-    ifd_arena_finish(&arena);
     return code == IFD_INVALID ? IFD_OK : code; /* it is zeros that the model does not take */
 }
 
@@ -210,11 +279,12 @@ static enum ifd_code make_input(const struct ifd_version *version,
     return code;
 }
 
-static enum ifd_code run_sample(struct ifd_runner *runner, const struct ifd_version *version,
-                                const struct ifd_model_desc *desc,
+static enum ifd_code run_sample(struct ifd_warm_up *self, struct ifd_runner *runner,
                                 const struct ifd_manifest_warm_up *sample, struct ifd_arena *arena,
                                 struct ifd_err *err)
 {
+    const struct ifd_model_desc *desc = self->desc;
+    bool is_made_up = false;
     struct ifd_tensor *input = ifd_arena_take_array(arena, desc->input_count, sizeof(*input));
     struct ifd_tensor *output = ifd_arena_take_array(arena, desc->output_count, sizeof(*output));
     bool *wanted = ifd_arena_take_array(arena, desc->output_count, sizeof(*wanted));
@@ -225,7 +295,8 @@ static enum ifd_code run_sample(struct ifd_runner *runner, const struct ifd_vers
     for (uint32_t i = 0; i < desc->input_count && !code; i++) {
         const struct ifd_manifest_warm_input *from = find_input(sample, desc->input[i].name);
         if (from) {
-            code = make_input(version, from, sample->batch_size, arena, &input[i], err);
+            code = make_input(self->version, from, sample->batch_size, arena, &input[i], err);
+            is_made_up = is_made_up || from->fill != IFD_MANIFEST_FILE;
         }
     }
     memset(wanted, true, desc->output_count * sizeof(*wanted));
@@ -237,27 +308,31 @@ static enum ifd_code run_sample(struct ifd_runner *runner, const struct ifd_vers
                               .input_count = desc->input_count,
                               .output_count = desc->output_count,
                               .batch = sample->batch_size};
-        struct ifd_job *jobs[] = {&job};
-        code = runner->run(runner, jobs, 1, err);
-        ifd_release_tensor(arena->alloc, job.memory, job.memory_bytes);
+        code = run_job(self, runner, &job, is_made_up, err);
+    }
+    if (code) {
+        ifd_err_prefix(err, "model_warmup \"%s\"", sample->name);
     }
     return code;
 }
 
-enum ifd_code ifd_warm_up_samples(struct ifd_runner *runner, const struct ifd_version *version,
-                                  const struct ifd_model_desc *desc, const struct ifd_alloc *alloc,
-                                  struct ifd_err *err)
+enum ifd_code ifd_warm_up(struct ifd_warm_up *self, struct ifd_runner *runner, struct ifd_err *err)
 {
+    const struct ifd_manifest *m = &self->version->manifest;
+    const bool runs_zeros = self->runs_zeros && self->version->engine && m->warm_up_count == 0;
+    const uint32_t count = runs_zeros ? 1 : m->warm_up_count;
     enum ifd_code code = IFD_OK;
-    for (uint32_t i = 0; i < version->manifest.warm_up_count && !code; i++) {
-        const struct ifd_manifest_warm_up *sample = &version->manifest.warm_up[i];
+    for (uint32_t i = 0; i < count && !code; i++) {
         struct ifd_arena arena;
-        ifd_arena_init(&arena, alloc, ARENA_BYTES);
-        code = run_sample(runner, version, desc, sample, &arena, err);
+        ifd_arena_init(&arena, self->alloc, ARENA_BYTES);
+        code = runs_zeros ? run_zeros(self, runner, &arena, err)
+                          : run_sample(self, runner, &m->warm_up[i], &arena, err);
         ifd_arena_finish(&arena);
-        if (code) {
-            ifd_err_prefix(err, "model_warmup \"%s\"", sample->name);
-        }
     }
     return code;
+}
+
+bool ifd_warm_up_is_finite(const struct ifd_warm_up *self)
+{
+    return self->made_up_runs > 0 && self->odd_runs == 0;
 }

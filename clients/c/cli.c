@@ -362,10 +362,12 @@ static enum ifd_client_code command_index(struct ifd_client *client, const struc
     size_t i = 0;
     json_array_foreach(root, i, model)
     {
-        const char *fields[] = {"name", "version", "state", "reason"};
+        const char *fields[] = {"name", "version", "state", "reason", "attempts", "next_retry"};
         for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++) {
             const char *value = json_string_value(json_object_get(model, fields[f]));
-            printf("%s%s", f == 0 ? "" : "\t", value ? value : "");
+            if (f < 4 || value) { /* the last two are there only where a load failed */
+                printf("%s%s", f == 0 ? "" : "\t", value ? value : "");
+            }
         }
         printf("\n");
     }

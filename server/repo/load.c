@@ -297,10 +297,24 @@ static void log_cache(const struct ifd_load *load, const struct ifd_version *ver
     }
 }
 
+/* Was what this version is going to replace finite? That is the one of its number, else the newest. */
+static bool was_finite(const struct ifd_load *load, int64_t number)
+{
+    bool is_finite = false;
+    for (uint32_t i = 0; i < load->live_count; i++) { /* ascending */
+        is_finite = load->live[i].is_finite;
+        if (load->live[i].number == number) {
+            break;
+        }
+    }
+    return is_finite;
+}
+
 static void start_one(struct ifd_load *load, struct ifd_version *version)
 {
     struct ifd_err err = {0};
     uint64_t begun_ns = ifd_monotonic_ns();
+    version->has_to_be_finite = was_finite(load, version->number);
     enum ifd_code code = ifd_load_start(load->options, version, &err);
     if (code) {
         ifd_unload_version(load->options, version);

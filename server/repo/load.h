@@ -10,6 +10,7 @@
 struct ifd_load_live {
     int64_t number;
     uint64_t digest;
+    bool is_finite; /* see struct ifd_version */
 };
 
 struct ifd_load_version {

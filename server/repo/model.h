@@ -28,10 +28,12 @@ struct ifd_version {
     const struct ifd_source *source; /* while it is being loaded; NULL afterwards */
     uint64_t digest;                 /* of config, model file and labels */
     uint64_t held_bytes;             /* of the memory budget */
-    struct ifd_bytes file;           /* size 0: a model without a file */
-    struct ifd_model *engine;        /* NULL: identity */
-    void *served;                    /* the server's own: how the version runs; NULL: it does not */
-    struct ifd_version *next;        /* of those that drain */
+    /* Answers to made-up inputs: is_finite, its own were finite; has_to_be_finite, those of the one that it replaces. */
+    bool is_finite, has_to_be_finite;
+    struct ifd_bytes file;    /* size 0: a model without a file */
+    struct ifd_model *engine; /* NULL: identity */
+    void *served;             /* the server's own: how the version runs; NULL: it does not */
+    struct ifd_version *next; /* of those that drain */
 };
 
 struct ifd_repo_op; /* operations.c: a load or unload that waits */
@@ -51,6 +53,9 @@ struct ifd_repo_model {
     /* Why newer content is not served although older still is; "" otherwise. failed_number 0: no version in particular. */
     char failed_reason[IFD_ERR_TEXT_BYTES];
     int64_t failed_number;
+    /* Loads in a row that failed while the folder looked like this; 0: the last one did not fail. */
+    uint32_t failed_attempts;
+    uint64_t failed_fingerprint;
     struct ifd_repo_op *first_op, *last_op; /* the first runs */
 };
 

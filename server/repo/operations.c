@@ -120,6 +120,14 @@ static void keep_serving(struct ifd_repo *repo, struct ifd_repo_model *model,
     tell_failure(model, load);
 }
 
+/* Another content begins anew. */
+static void count_attempt(struct ifd_repo_model *model, const struct ifd_load *load)
+{
+    const bool is_same = model->failed_fingerprint == load->seen.fingerprint;
+    model->failed_attempts = !load->code ? 0 : is_same ? model->failed_attempts + 1 : 1;
+    model->failed_fingerprint = load->seen.fingerprint;
+}
+
 static void load_done(void *arg)
 {
     struct ifd_repo_op *op = arg;
@@ -148,6 +156,7 @@ static void load_done(void *arg)
         model->reason[0] = '\0';
     }
     model->is_wanted = model->is_wanted || op->is_start || is_whole;
+    count_attempt(model, load);
     if (repo->watch && ifd_watcher_loaded(repo->watch, model->name, &load->seen, load->code,
                                           ifd_now_ns(repo->options.clock))) {
         ifd_metric_add(repo->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_SWAPS, 1);
@@ -187,8 +196,9 @@ static enum ifd_code list_live(struct ifd_repo_op *op, struct ifd_err *err)
     for (uint32_t i = 0; i < model->version_count; i++) {
         const struct ifd_version *version = model->version[i];
         if (version->state == IFD_VERSION_READY) {
-            live[op->load.live_count++] =
-                (struct ifd_load_live){.number = version->number, .digest = version->digest};
+            live[op->load.live_count++] = (struct ifd_load_live){.number = version->number,
+                                                                 .digest = version->digest,
+                                                                 .is_finite = version->is_finite};
         }
     }
     return IFD_OK;
@@ -238,6 +248,7 @@ static void unload(struct ifd_repo *repo, struct ifd_repo_model *model)
     ifd_repo_list_ready(model);
     model->is_wanted = false;
     model->failed_number = 0;
+    model->failed_attempts = 0;
     model->failed_reason[0] = '\0';
     (void)snprintf(model->reason, sizeof(model->reason), "unloaded");
 }
@@ -258,6 +269,7 @@ static void remove_model(struct ifd_repo *repo, struct ifd_repo_model *model)
     retire_all(repo, model);
     model->is_wanted = model->is_listed = false;
     model->reason[0] = model->failed_reason[0] = '\0';
+    model->failed_attempts = 0;
 }
 
 static void begin_op(struct ifd_repo_op *op)

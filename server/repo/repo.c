@@ -302,6 +302,14 @@ enum ifd_code ifd_repo_acquire(struct ifd_repo *repo, struct ifd_str name, int64
     return IFD_OK;
 }
 
+uint64_t ifd_repo_retry_ns(const struct ifd_repo *repo, const struct ifd_repo_model *model)
+{
+    return model->is_loading ? 0
+           : repo->watch
+               ? ifd_watcher_retry_ns(repo->watch, model->name, ifd_now_ns(repo->options.clock))
+               : UINT64_MAX;
+}
+
 enum ifd_code ifd_repo_check(const struct ifd_repo *repo, struct ifd_err *err)
 {
     for (uint32_t i = 0; i < repo->model_count; i++) {

@@ -101,6 +101,10 @@ IFD_NODISCARD enum ifd_code ifd_repo_acquire(struct ifd_repo *repo, struct ifd_s
                                              struct ifd_err *err);
 void ifd_repo_release(struct ifd_repo *repo, struct ifd_version *version);
 
+/** Until a model whose last load failed is loaded again by itself, at the next poll from then on; UINT64_MAX: not before its
+ *  content changes. */
+uint64_t ifd_repo_retry_ns(const struct ifd_repo *repo, const struct ifd_repo_model *model);
+
 /** OK, or UNAVAILABLE naming the first model that should serve and does not. */
 IFD_NODISCARD enum ifd_code ifd_repo_check(const struct ifd_repo *repo, struct ifd_err *err);
 

@@ -233,6 +233,15 @@ bool ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
     return false;
 }
 
+uint64_t ifd_watcher_retry_ns(const struct ifd_watcher *watch, const char *name, uint64_t now_ns)
+{
+    const struct entry *entry = find(watch, name);
+    return entry && entry->is_loading     ? 0
+           : !entry || !entry->will_retry ? UINT64_MAX
+           : entry->earliest_ns > now_ns  ? entry->earliest_ns - now_ns
+                                          : 0;
+}
+
 uint64_t ifd_watcher_wait_ns(const struct ifd_watcher *watch, uint64_t now_ns)
 {
     uint64_t wait_ns = watch->options.poll_ns;

@@ -41,6 +41,8 @@ bool ifd_watcher_next(struct ifd_watcher *watch, uint64_t now_ns, struct ifd_wat
  *  nothing. True if the model was swapped too often and is held from here on. */
 bool ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
                         const struct ifd_scan_model *seen, enum ifd_code code, uint64_t now_ns);
+/** Until a content that failed is tried again: 0 while it is; UINT64_MAX: not before it changes. */
+uint64_t ifd_watcher_retry_ns(const struct ifd_watcher *watch, const char *name, uint64_t now_ns);
 /** Until the next scan: poll_ns, or less while a change waits to settle. */
 uint64_t ifd_watcher_wait_ns(const struct ifd_watcher *watch, uint64_t now_ns);
 

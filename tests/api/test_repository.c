@@ -23,12 +23,14 @@ static void get(const char *path, int status, const char *part)
     loopback_forget(&answer);
 }
 
-static void index_lists_versions_states_and_reasons(void)
+static void index_lists_versions_states_reasons_and_retries(void)
 {
     loopback_init(&loop, ifd_alloc_system());
     post("/v2/repository/index", "", 200,
          "[{\"name\":\"broken\",\"state\":\"UNAVAILABLE\",\"reason\":\"config.pbtxt:1: expected a "
-         "number\"},{\"name\":\"simple\",\"version\":\"1\",\"state\":\"READY\"},{\"name\":"
+         "number\",\"attempts\":\"1\",\"next_retry\":\"never\"},{\"name\":\"distant\",\"state\":"
+         "\"UNAVAILABLE\",\"reason\":\"read: I/O error\",\"attempts\":\"3\",\"next_retry\":\"8\"},"
+         "{\"name\":\"simple\",\"version\":\"1\",\"state\":\"READY\"},{\"name\":"
          "\"simple\",\"version\":\"3\",\"state\":\"READY\"}");
     post("/v2/repository/index", "{\"ready\":true}", 200, "[{\"name\":\"simple\"");
     post("/v2/repository/index", " {\"ready\":false,\"other\":[1]} ", 200, "broken");
@@ -135,7 +137,7 @@ static void shared_memory_is_refused_and_empty(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(index_lists_versions_states_and_reasons),
+        T(index_lists_versions_states_reasons_and_retries),
         T(load_and_unload_are_answered_when_they_ended),
         T(load_brings_config_and_files),
         T(without_control_load_and_unload_are_not_allowed),

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -146,6 +147,22 @@ static void model_that_changes_too_often_is_held_and_counted(void)
     world_end(&world);
 }
 
+/* That there is no memory is no fault of the model's. */
+static void index_says_how_often_a_load_failed_and_when_it_is_tried_again(void)
+{
+    static struct world world;
+    struct answer answer = {0};
+    world_begin(&world, (const char *const[]){FAST_POLL, "--memory-budget=1024", NULL});
+    for (int waited = 0; waited < PATIENCE_MS && !strstr(answer.body, "\"attempts\":\"2\"");
+         waited += 20) {
+        world_pause_ms(20);
+        answer = client_post(&world.live, "/v2/repository/index");
+    }
+    EXPECT_HAS(answer.body, "\"attempts\":\"2\",\"next_retry\":\"");
+    EXPECT(strstr(answer.body, "never") == NULL);
+    world_end(&world);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -156,6 +173,7 @@ int main(int argc, char **argv)
         T(poll_adds_and_removes_versions),
         T(folders_that_cannot_be_models_are_tried_once),
         T(model_that_changes_too_often_is_held_and_counted),
+        T(index_says_how_often_a_load_failed_and_when_it_is_tried_again),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -344,7 +344,14 @@ static void list(struct ifd_service *fake, bool only_ready, ifd_index_fn fn, voi
     if (!only_ready) {
         fn(arg, &(struct ifd_index_row){.name = "broken",
                                         .state = IFD_MODEL_UNAVAILABLE,
-                                        .reason = "config.pbtxt:1: expected a number"});
+                                        .reason = "config.pbtxt:1: expected a number",
+                                        .attempts = 1,
+                                        .retry_secs = IFD_RETRY_NEVER});
+        fn(arg, &(struct ifd_index_row){.name = "distant",
+                                        .state = IFD_MODEL_UNAVAILABLE,
+                                        .reason = "read: I/O error",
+                                        .attempts = 3,
+                                        .retry_secs = 8});
     }
     for (uint32_t i = 0; i < fake->model_count; i++) {
         const struct ifd_model_ref *model = &fake->model[i];

@@ -28,13 +28,17 @@ static void run_inferctl(struct run *run, const char *url, const char *arguments
 static void index_is_one_line_a_model(void)
 {
     struct fake_http *server = fake_http_start();
-    fake_http_answer_text(server, 200,
-                          "[{\"name\":\"digits\",\"version\":\"1\",\"state\":\"READY\"},"
-                          "{\"name\":\"bad\",\"state\":\"UNAVAILABLE\",\"reason\":\"no file\"}]");
+    fake_http_answer_text(
+        server, 200,
+        "[{\"name\":\"digits\",\"version\":\"1\",\"state\":\"READY\"},"
+        "{\"name\":\"bad\",\"state\":\"UNAVAILABLE\",\"reason\":\"no file\"},"
+        "{\"name\":\"old\",\"version\":\"2\",\"state\":\"READY\",\"reason\":\"slow "
+        "disk\",\"attempts\":\"3\",\"next_retry\":\"8\"}]");
     struct run run;
     run_inferctl(&run, fake_http_url(server), "index");
     EXPECT_INT(run.status, 0);
-    EXPECT_TEXT(run.output, "digits\t1\tREADY\t\nbad\t\tUNAVAILABLE\tno file\n");
+    EXPECT_TEXT(run.output, "digits\t1\tREADY\t\nbad\t\tUNAVAILABLE\tno file\n"
+                            "old\t2\tREADY\tslow disk\t3\t8\n");
     fake_http_stop(server);
 }
 

@@ -190,6 +190,11 @@ static void same_content_is_loaded_once(void)
     ifd_watcher_destroy(w.watcher);
 }
 
+static uint64_t retry_ns(const struct world *world)
+{
+    return ifd_watcher_retry_ns(world->watcher, "m", world->now_ns);
+}
+
 static void content_that_failed_is_tried_again_only_when_it_changes(void)
 {
     struct world w;
@@ -197,10 +202,12 @@ static void content_that_failed_is_tried_again_only_when_it_changes(void)
     set(&w, "m", 2);
     (void)scan_after(&w, 15 * SECOND);
     EXPECT_INT(scan_after(&w, 15 * SECOND), 'L');
+    EXPECT(retry_ns(&w) == 0);
     loaded(&w, 2, IFD_CORRUPT);
     for (int i = 0; i < 100; i++) {
         EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
     }
+    EXPECT(retry_ns(&w) == UINT64_MAX);
     set(&w, "m", 3);
     EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
     EXPECT_INT(scan_after(&w, 2 * SECOND), 'L');
@@ -219,7 +226,9 @@ static void input_output_errors_are_retried_without_end_and_more_and_more_slowly
         loaded(&w, 2, IFD_IO);
         wait_ns[i] = SECOND << (i < 6 ? i : 6);
         wait_ns[i] = wait_ns[i] < 60 * SECOND ? wait_ns[i] : 60 * SECOND;
+        EXPECT(retry_ns(&w) == wait_ns[i]);
         EXPECT_INT(scan_after(&w, wait_ns[i] - 1), '-');
+        EXPECT(retry_ns(&w) == 1);
         EXPECT_INT(scan_after(&w, 1), 'L');
     }
     ifd_watcher_destroy(w.watcher);
