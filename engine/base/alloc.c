@@ -113,10 +113,14 @@ size_t ifd_discard_pages(void *ptr, size_t size)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)ptr;
     const uintptr_t first = (begin + page - 1) / page * page, last = (begin + size) / page * page;
-    if (first >= last || madvise((uint8_t *)ptr + (first - begin), last - first, MADV_DONTNEED)) {
+    if (first >= last) {
         return 0;
     }
-    return last - first;
+    uint8_t *at = (uint8_t *)ptr + (first - begin);
+    /* Pages of a memfd go back by the first only, those of the heap by the second only. */
+    const bool is_gone = madvise(at, last - first, MADV_REMOVE) == 0 ||
+                         madvise(at, last - first, MADV_DONTNEED) == 0;
+    return is_gone ? last - first : 0;
 }
 
 bool ifd_size_mul(size_t a, size_t b, size_t *ret)

@@ -189,6 +189,18 @@ static enum ifd_code hold_file(const struct ifd_repo_options *options, struct if
     return code;
 }
 
+/* Serving goes on, in memory that is only private. */
+static void warn_of_refusal(const struct ifd_repo_options *options,
+                            const struct ifd_version *version)
+{
+    char quoted[128];
+    if (version->sealed.refused != 0) {
+        ifd_log_warn(options->log, "model file is not in sealed memory",
+                     "name=%s version=%s reason=%s", version->name, version->number_text,
+                     ifd_log_quote(strerror(version->sealed.refused), quoted, sizeof(quoted)));
+    }
+}
+
 static enum ifd_code read_file(const struct ifd_repo_options *options, struct ifd_version *version,
                                struct ifd_err *err)
 {
@@ -200,8 +212,10 @@ static enum ifd_code read_file(const struct ifd_repo_options *options, struct if
         code = hold_file(options, version, path, err);
     }
     if (!code) {
-        code = ifd_source_read(version->source, path, options->max_model_bytes, options->alloc,
-                               &version->file, err);
+        ifd_sealed_init(&version->sealed, version->name, options->alloc, NULL);
+        code = ifd_source_read(version->source, path, options->max_model_bytes,
+                               &version->sealed.alloc, &version->file, err);
+        warn_of_refusal(options, version);
     }
     if (!code) {
         version->manifest.default_model_filename = strchr(path, '/') + 1;
@@ -271,7 +285,10 @@ enum ifd_code ifd_load_start(const struct ifd_repo_options *options, struct ifd_
     enum ifd_code code = ifd_manifest_is_identity(&version->manifest)
                              ? ifd_manifest_complete_identity(&version->manifest, err)
                              : load_engine(options, version, err);
-    return code ? code : options->host.start(options->host.context, version, err);
+    if (!code) {
+        code = options->host.start(options->host.context, version, err);
+    }
+    return code || !version->file.data ? code : ifd_sealed_finish(&version->sealed, err);
 }
 
 void ifd_unload_version(const struct ifd_repo_options *options, struct ifd_version *version)
@@ -282,7 +299,8 @@ void ifd_unload_version(const struct ifd_repo_options *options, struct ifd_versi
     }
     ifd_model_destroy(version->engine);
     version->engine = NULL;
-    ifd_release_tensor(options->alloc, (void *)(uintptr_t)version->file.data, version->file.size);
+    ifd_release_tensor(&version->sealed.alloc, (void *)(uintptr_t)version->file.data,
+                       version->file.size);
     version->file = (struct ifd_bytes){0};
     ifd_budget_give_back(options->budget, &version->held_bytes);
 }

@@ -5,6 +5,7 @@
 
 #include "inferd/engine.h"
 #include "server/repo/manifest.h"
+#include "server/repo/sealed.h"
 #include "server/repo/source.h"
 
 enum ifd_version_state {
@@ -30,6 +31,7 @@ struct ifd_version {
     uint64_t held_bytes;             /* of the memory budget */
     /* Answers to made-up inputs: is_finite, its own were finite; has_to_be_finite, those of the one that it replaces. */
     bool is_finite, has_to_be_finite;
+    struct ifd_sealed sealed; /* the memory of file */
     struct ifd_bytes file;    /* size 0: a model without a file */
     struct ifd_model *engine; /* NULL: identity */
     void *served;             /* the server's own: how the version runs; NULL: it does not */

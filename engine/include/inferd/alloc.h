@@ -43,7 +43,7 @@ void ifd_release_tensor(const struct ifd_alloc *alloc, void *ptr, size_t size);
 void ifd_populate_pages(void *ptr, size_t size);
 
 /** Gives the pages that lie wholly inside of acquired memory back to the system, and returns their bytes. The memory stays
- *  acquired; what these pages hold is undefined. */
+ *  acquired; what these pages hold is undefined. Of a shared mapping for writing the pages of the file go, too. */
 size_t ifd_discard_pages(void *ptr, size_t size);
 
 /** Checked arithmetic on sizes: false and nothing written if the result does not fit. */
