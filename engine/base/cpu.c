@@ -29,7 +29,6 @@ static const struct {
     {IFD_CPU_FP16, "fp16"},
     {IFD_CPU_I8MM, "i8mm"},
     {IFD_CPU_BF16, "bf16"},
-    {IFD_CPU_FHM, "fhm"},
 };
 
 #define FLAG_COUNT (sizeof(flag_names) / sizeof(flag_names[0]))
@@ -100,7 +99,6 @@ static uint32_t detect_flags(void)
     uint32_t flags = IFD_CPU_NEON;
     flags |= (caps & (1ul << 20)) ? (uint32_t)IFD_CPU_DOTPROD : 0;
     flags |= (caps & (1ul << 10)) ? (uint32_t)IFD_CPU_FP16 : 0;
-    flags |= (caps & (1ul << 23)) ? (uint32_t)IFD_CPU_FHM : 0;
     flags |= (caps2 & (1ul << 13)) ? (uint32_t)IFD_CPU_I8MM : 0;
     flags |= (caps2 & (1ul << 14)) ? (uint32_t)IFD_CPU_BF16 : 0;
     return flags;

@@ -260,7 +260,7 @@ static enum ifd_code run_steps(const struct options *options, json_t *json,
  * backend, which knows of no such precision, when nothing but the weights of its products is rounded? Their inputs are
  * rounded as well, in the kernels, and twice the variance may meet in another element: four times that far is allowed,
  * and the rounding of the last product's operands, where the model happens to move less than that. Where half-precision
- * instructions sum (without FHM), that of 64 sums as well: the root of their number, times a step. */
+ * instructions sum, that of 64 sums as well: the root of their number, times a step. */
 static enum ifd_code weight_spread(const struct options *options, json_t *json, double *ret_limit,
                                    struct ifd_err *err)
 {
@@ -274,8 +274,7 @@ static enum ifd_code weight_spread(const struct options *options, json_t *json, 
     const enum ifd_code code = run_steps(&reference, json, &any, &ok, ret_limit, err);
     struct ifd_cpu cpu;
     ifd_cpu_detect(&cpu);
-    const bool sums_halves = (cpu.flags & IFD_CPU_FP16) && !(cpu.flags & IFD_CPU_FHM);
-    const double half_step = sums_halves ? 8 * 0x1p-11 : 0x1p-11;
+    const double half_step = cpu.flags & IFD_CPU_FP16 ? 8 * 0x1p-11 : 0x1p-11;
     *ret_limit = 4 * *ret_limit + (options->precision == IFD_PRECISION_BF16 ? 0x1p-8 : half_step);
     return code;
 }

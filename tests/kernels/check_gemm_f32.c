@@ -204,8 +204,8 @@ static struct ifd_gemm_args make_args(const struct problem *p, const void *packe
 }
 
 /* Are the sums of element (i, j) right? narrow: inputs are rounded, too. */
-static bool is_right(const struct problem *p, const char *isa, const struct family *family,
-                     bool narrow, size_t i, size_t j, float got)
+static bool is_right(const struct problem *p, const struct family *family, bool narrow, size_t i,
+                     size_t j, float got)
 {
     double sum = ((const float *)p->bias.data)[j], magnitude = fabs(sum);
     for (size_t t = 0; t < p->taps; t++) {
@@ -224,7 +224,7 @@ static bool is_right(const struct problem *p, const char *isa, const struct fami
     }
     double want = fmin(p->max, fmax(p->min, sum));
     double error = magnitude * (double)(p->taps * p->k + 3) * 0x1p-24;
-    if (narrow && strcmp(isa, "fp16") == 0) { /* sums, too, of 64 inputs at most */
+    if (narrow && family->digits == 11) { /* sums, too, of 64 inputs at most */
         error += (magnitude * 0x1p-11 + 0x1p-24) * (double)(p->k < 64 ? p->k : 64);
     }
     return fabs(got - want) <= error;
@@ -259,7 +259,7 @@ static void check_table(const struct problem *p, const char *isa, const struct f
     const float *got = out.data;
     for (size_t i = 0; i < p->m; i++) {
         for (size_t j = 0; j < p->n; j++) {
-            if (!is_right(p, isa, family, kern->narrow, i, j, got[i * p->out_stride + j])) {
+            if (!is_right(p, family, kern->narrow, i, j, got[i * p->out_stride + j])) {
                 check_fail("%s %s: m %zu n %zu k %zu taps %zu: (%zu, %zu) is %g", family->name, isa,
                            p->m, p->n, p->k, p->taps, i, j, (double)got[i * p->out_stride + j]);
             }

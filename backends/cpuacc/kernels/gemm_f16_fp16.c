@@ -1,8 +1,11 @@
 /* Half-precision products: 8 columns a register, tiles of 6 rows x 24 columns. Sums are half-precision numbers, too, for
  * CHUNK inputs at a time, and f32 beyond: the error grows by CHUNK * 2^-11 of a chunk's absolute products at most, and what
  * passes 65,504 inside of a chunk is infinite. */
+#define VECTOR 8
 #define MAX_NV 3
-#include "backends/cpuacc/kernels/gemm_f16_neon.h"
+#define KR     1
+#define FORMAT IFD_PACK_F16
+#include "backends/cpuacc/kernels/gemm_half_neon.h"
 
 enum { CHUNK = 64 };
 
@@ -106,6 +109,26 @@ INLINE void add_tap(const unsigned char *const *row, size_t k, const uint16_t *w
                 to[1] = vaddq_f32(to[1], vcvt_high_f32_f16(part[i][j]));
             }
         }
+    }
+}
+
+/* Finite numbers stay finite. */
+INLINE float16x4_t narrow_4(float32x4_t x)
+{
+    const float32x4_t bound =
+        vminq_f32(vmaxq_f32(x, vdupq_n_f32(-65504.0f)), vdupq_n_f32(65504.0f));
+    const uint32x4_t is_infinite = vceqq_f32(vabsq_f32(x), vdupq_n_f32(__builtin_inff()));
+    return vcvt_f16_f32(vbslq_f32(is_infinite, x, bound));
+}
+
+static void narrow(size_t n, const float *in, uint16_t *out)
+{
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        vst1_u16(out + i, vreinterpret_u16_f16(narrow_4(vld1q_f32(in + i))));
+    }
+    for (; i < n; i++) {
+        out[i] = vget_lane_u16(vreinterpret_u16_f16(narrow_4(vdupq_n_f32(in[i]))), 0);
     }
 }
 

@@ -1,5 +1,5 @@
 /* Products of 16-bit operands with NEON but for the sums of a tile. The includer defines before
- *   VECTOR, MAX_NV, KR, FORMAT   columns a vector, vectors a block at most (2 to 4), inputs a lane, pack()'s form of a weight
+ *   VECTOR, MAX_NV, KR, FORMAT   columns a vector, vectors a block at most (3 or 4), inputs a lane, pack()'s form of a weight
  * and after
  *   add_tap(row, k, w, sum, mr, nv)   adds the products of the k inputs of each row with the weights from w on; inlined
  * and narrow(), speed() and the table. */
@@ -118,9 +118,7 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
 /* clang-format off */
 TILES(1)
 TILES(2)
-#if MAX_NV > 2
 TILES(3)
-#endif
 #if MAX_NV > 3
 TILES(4)
 #endif
@@ -132,9 +130,7 @@ static const struct {
 } tiles[MAX_NV][4] = {
     TILE_ROW(1),
     TILE_ROW(2),
-#if MAX_NV > 2
     TILE_ROW(3),
-#endif
 #if MAX_NV > 3
     TILE_ROW(4),
 #endif

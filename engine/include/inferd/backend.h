@@ -48,8 +48,7 @@ enum ifd_cpu_flag {
     IFD_CPU_DOTPROD = 1u << 17,
     IFD_CPU_FP16 = 1u << 18,
     IFD_CPU_I8MM = 1u << 19,
-    IFD_CPU_BF16 = 1u << 20,
-    IFD_CPU_FHM = 1u << 21 /* products of halves are summed in f32 */
+    IFD_CPU_BF16 = 1u << 20
 };
 
 struct ifd_cpu {

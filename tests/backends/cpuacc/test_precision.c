@@ -123,12 +123,11 @@ static void add_window(const struct layer *layer, const float *image, const floa
 }
 
 /* Both operands of a product may be off by a step, and every sum of f32. Half-precision numbers are no finer than 2^-24, and
- * Arm without FHM sums up to 64 products in them, each time off by a step. */
+ * Arm sums up to 64 products in them, each time off by a step. */
 static void expect_close(const struct layer *layer, const struct test_run *run, double step)
 {
     const bool is_half = run->model->info.precision == IFD_PRECISION_FP16;
-    const uint32_t flags = ifd_engine_cpu(run->engine)->flags;
-    const bool sums_halves = is_half && (flags & IFD_CPU_FP16) && !(flags & IFD_CPU_FHM);
+    const bool sums_halves = is_half && (ifd_engine_cpu(run->engine)->flags & IFD_CPU_FP16);
     const double products =
         (double)(layer->kh * layer->kw * layer->c + (layer->adds ? layer->c : 0));
     const double sums = sums_halves ? 64.0 * step : 0.0, least = is_half ? products * 0x1p-24 : 0.0;
