@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* A placed item, in order of offset. bytes includes alignment and nothing else. */
+/* A placed item with its pad, in order of offset. */
 struct placed {
     size_t offset, end;
     uint32_t first, last;
@@ -70,8 +70,9 @@ static enum ifd_code pack(struct ifd_pack_item *items, uint32_t count, size_t li
                           struct ifd_err *err)
 {
     for (uint32_t i = 0; i < count; i++) {
-        size_t bytes = 0;
-        if (!ifd_size_align(items[i].bytes, IFD_TENSOR_ALIGN, &bytes)) {
+        size_t bytes = items[i].bytes;
+        if (bytes > 0 && (!ifd_size_add(bytes, IFD_TENSOR_PAD, &bytes) ||
+                          !ifd_size_align(bytes, IFD_TENSOR_ALIGN, &bytes))) {
             return too_large(limit_bytes, err);
         }
         order[i] = (struct ranked){.bytes = bytes, .index = i};
@@ -96,10 +97,6 @@ static enum ifd_code pack(struct ifd_pack_item *items, uint32_t count, size_t li
                    .offset = offset, .end = end, .first = item->first, .last = item->last});
         placed_count++;
         total = end > total ? end : total;
-    }
-    /* The pad behind the highest item; behind every other one lies another item or this pad. */
-    if (count > 0 && (!ifd_size_add(total, IFD_TENSOR_PAD, &total) || total > limit_bytes)) {
-        return too_large(limit_bytes, err);
     }
     *ret_total = total;
     return IFD_OK;

@@ -13,13 +13,13 @@ struct ifd_pack_item {
     size_t offset; /* written */
 };
 
-/** Gives every item an offset, a multiple of IFD_TENSOR_ALIGN, so that two items whose lifetimes overlap share no byte
- *  and every item is followed by IFD_TENSOR_PAD bytes that lie inside the block.
+/** Gives every item an offset, a multiple of IFD_TENSOR_ALIGN, so that two items whose lifetimes overlap share no byte,
+ *  and every item is followed by IFD_TENSOR_PAD bytes of the block, which nobody writes while it is alive.
  *
  *  Largest item first, each into the tightest gap that holds it, else the lowest gap's end. Deterministic: equal input
  *  gives equal offsets. Time is quadratic in the number of items that are alive together.
  *
- *  ret_total: bytes of the block, a multiple of IFD_TENSOR_ALIGN; 0 if count is 0.
+ *  ret_total: bytes of the block, a multiple of IFD_TENSOR_ALIGN; 0 if no item has any.
  *  Memory:    scratch from alloc, nothing is kept.
  *  Errors:    TOO_LARGE if the block would exceed limit_bytes (named in the text); NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_pack(struct ifd_pack_item *items, uint32_t count,

@@ -31,8 +31,8 @@ extern "C" {
 #define IFD_DIM_ANY (-1)
 
 /** Tensor memory is aligned to this many bytes, and followed by IFD_TENSOR_PAD readable (never writable) bytes, so that
- *  kernels may over-read tails. Holds for everything that a backend is handed; see struct ifd_tensor for the caller's
- *  side. */
+ *  kernels may read past tails; where memory is planned, nobody else writes there meanwhile. Holds for everything that a
+ *  backend is handed; see struct ifd_tensor for the caller's side. */
 #define IFD_TENSOR_ALIGN 64
 #define IFD_TENSOR_PAD   64
 
@@ -78,7 +78,7 @@ const char *ifd_dtype_wire_name(enum ifd_dtype dtype);
 
 /** What products of f32 tensors (convolutions, fully connected layers) may be rounded to before they are multiplied: not at
  *  all, to 8 binary digits (bfloat16), or to 11 (half precision; numbers beyond 65,504 do not exist). Tensors and sums
- *  stay f32; only on Arm without FHM half-precision instructions sum up to 64 products first. */
+ *  stay f32, but that Arm's half-precision instructions sum up to 64 products before. */
 enum ifd_precision { IFD_PRECISION_F32, IFD_PRECISION_BF16, IFD_PRECISION_FP16 };
 
 /** "f32", "bf16", "fp16"; "?" for a value outside the enum. Static. */

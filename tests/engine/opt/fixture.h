@@ -153,8 +153,6 @@ static inline void optimize(struct fixture *f, uint32_t output, struct ifd_graph
     optimize_at(f, output, IFD_PASS_EXACT, ret);
 }
 
-static const int64_t to_nhwc[4] = {0, 2, 3, 1}, to_nchw[4] = {0, 3, 1, 2};
-
 static inline uint32_t number(struct fixture *f, float value)
 {
     return test_graph_constant(&f->graph, "number", SHAPE(1), &value);

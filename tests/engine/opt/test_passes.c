@@ -1,5 +1,7 @@
 #include "tests/engine/opt/fixture.h"
 
+static const int64_t to_nhwc[4] = {0, 2, 3, 1}, to_nchw[4] = {0, 3, 1, 2};
+
 static void a_pad_becomes_padding_of_the_convolution(void)
 {
     struct fixture f;
