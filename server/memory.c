@@ -99,5 +99,8 @@ struct ifd_memory ifd_memory_limit(const char *root, uint64_t machine_bytes)
 
 void ifd_memory_trim(void)
 {
+    /* Elsewhere malloc is not the C library's, and this would set that one up, unlocked. */
+#if defined(__GLIBC__) && !defined(IFD_SANITIZED)
     (void)malloc_trim(0);
+#endif
 }

@@ -117,10 +117,10 @@ size_t ifd_discard_pages(void *ptr, size_t size)
         return 0;
     }
     uint8_t *at = (uint8_t *)ptr + (first - begin);
-    /* Pages of a memfd go back by the first only, those of the heap by the second only. */
-    const bool is_gone = madvise(at, last - first, MADV_REMOVE) == 0 ||
-                         madvise(at, last - first, MADV_DONTNEED) == 0;
-    return is_gone ? last - first : 0;
+    /* Pages of a memfd go back by the first only, those of the heap by the second only; who emulates a kernel may grant the first
+     * without doing it. */
+    const bool was_file = madvise(at, last - first, MADV_REMOVE) == 0;
+    return madvise(at, last - first, MADV_DONTNEED) == 0 || was_file ? last - first : 0;
 }
 
 bool ifd_size_mul(size_t a, size_t b, size_t *ret)
