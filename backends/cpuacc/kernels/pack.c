@@ -386,7 +386,7 @@ static void start_gemm_f32(const struct ifd_pack_layout *layout,
         }
         block += width * 4;
     }
-    zero_bytes(block, header->bytes - (size_t)(block - dst));
+    zero_bytes(block, (size_t)header->bytes - (size_t)(block - dst));
 }
 
 /* Where a block's weights begin. */
