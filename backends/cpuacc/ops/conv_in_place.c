@@ -13,7 +13,7 @@ bool ifd_acc_conv_stays_in_place(const struct ifd_acc_conv *p, const struct ifd_
     const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes : CACHE_BYTES;
     return p->is_dense && !p->product.is_q8 && p->gemm == &kernels->gemm_f32 &&
            p->window.batch * p->window.out_h <= ROWS_MAX && p->out_c >= COLUMNS_MIN &&
-           p->k * p->out_c * sizeof(float) > 4 * cache;
+           p->k * p->out_c > cache /* floats: four times as many bytes */;
 }
 
 void ifd_acc_conv_run_in_place(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
