@@ -54,15 +54,15 @@ void ifd_ahead_begun(struct ifd_ahead *ahead)
 {
     ahead->is_quick = ahead->ended_ns > 0 && ifd_monotonic_ns() - ahead->ended_ns <= ahead->spin_ns;
     ahead->open++;
-    if (ahead->is_waiting) {
+    if (ahead->open > 1) {
         stop(ahead);
-    } /* a loop that looks out stays awake for its body */
+    } /* else the loop stays awake for its body */
 }
 
-void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns, bool none_runs)
+void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns)
 {
     ahead->open--;
-    ahead->ended_ns = none_runs && ahead->cores > 1 ? now_ns : 0;
+    ahead->ended_ns = ahead->open == 0 && ahead->cores > 1 ? now_ns : 0;
     if (ahead->is_waiting || !ahead->is_quick || ahead->ended_ns == 0) {
         stop(ahead); /* its client may have left */
     } else {

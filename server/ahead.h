@@ -9,8 +9,8 @@
  *  cores, and the loop not on the core on which the worker runs.
  *
  *  A third moment can be told if a client asks again as soon as it is answered: when the last request came so soon, the loop looks
- *  out for the next one after each answer, again for --spin-us at most, unless workers have something to do. Whoever else comes
- *  meanwhile is served the sooner.
+ *  out for the next one after each answer, again for --spin-us at most, if no other is in the server. Whoever else comes meanwhile
+ *  is served the sooner.
  *
  *  Best is not to wait for another thread at all: with one connection in the whole server, a run that is expected to be short
  *  is done by the loop (--inline-run-us). Thread: loop. */
@@ -40,16 +40,16 @@ struct ifd_ahead {
     uint64_t crowded_until_ns;
     uint32_t cores;
     uint32_t open;       /* inference requests from their header to their end */
-    uint64_t ended_ns;   /* when the last one was over, if workers had nothing to do then; else 0 */
+    uint64_t ended_ns;   /* when the last one was over, if no other was open; else 0 */
     bool is_quick;       /* it had come within spin_ns of the one before */
     bool is_looking_out; /* for the next one */
     bool is_waiting;     /* for the result of one */
     const struct ifd_workers *workers; /* then: that run it */
 };
 
-/** An inference request begins, and ends. none_runs: workers have no job. */
+/** An inference request begins, and ends. */
 void ifd_ahead_begun(struct ifd_ahead *ahead);
-void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns, bool none_runs);
+void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns);
 
 /** The loop may do the next run of this version itself. */
 bool ifd_ahead_runs_here(const struct ifd_ahead *ahead, const struct ifd_pulse *pulse);

@@ -160,20 +160,13 @@ static void count(struct service_job *job)
     }
 }
 
-/* It is over, or never began. */
-static void forget(const struct service_job *job)
-{
-    job->service->jobs--;
-    job->service->deadline_jobs -= job->job.deadline_ns > 0;
-}
-
 static void finish(struct ifd_completion *completion)
 {
     struct service_job *job = (struct service_job *)completion; /* first member of the first */
     struct ifd_infer_request *request = job->request;
     ifd_ahead_done(&job->service->ahead);
     count(job);
-    forget(job);
+    job->service->deadline_jobs -= job->job.deadline_ns > 0;
     if (!job->is_cancelled && job->job.code == IFD_OK) {
         request->done(request, IFD_OK, NULL);
         return; /* the job stays with the request: it holds the outputs */
@@ -353,7 +346,6 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     };
     /* set before the push: a worker may be done with it before push returns */
     request->service_private = job;
-    service->jobs++;
     service->deadline_jobs += job->job.deadline_ns > 0;
     if (runs_here(service, served, request->batch) &&
         ifd_workers_run_here(served->workers, &job->job)) {
@@ -363,7 +355,7 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     code = ifd_queue_push(&served->queue, &job->job, err);
     if (code) {
         request->service_private = NULL;
-        forget(job);
+        service->deadline_jobs -= job->job.deadline_ns > 0;
         count_failure(served, request->received_ns, code);
         give_job(job);
         ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE,
@@ -393,7 +385,7 @@ static bool cancel(struct ifd_service *service, struct ifd_infer_request *reques
         job->is_cancelled = true;
         return false;
     }
-    forget(job);
+    job->service->deadline_jobs -= job->job.deadline_ns > 0;
     count_failure(served, request->received_ns, IFD_CANCELLED);
     request->service_private = NULL;
     give_job(job);
@@ -431,7 +423,7 @@ static void ended(struct ifd_service *service, struct ifd_model_ref *ref,
 {
     struct ifd_metric_set *metrics =
         ((struct ifd_served *)((struct ifd_version *)ref)->served)->metrics;
-    ifd_ahead_ended(&service->ahead, end->ended_ns, service->jobs == 0);
+    ifd_ahead_ended(&service->ahead, end->ended_ns);
     ifd_metric_add(metrics, IFD_METRIC_INFLIGHT, 0, (uint64_t)-1);
     ifd_metric_add(metrics, IFD_METRIC_REQUESTS, (uint32_t)end->outcome, 1);
     ifd_metric_observe(metrics, IFD_METRIC_REQUEST_SECONDS, 0, end->ended_ns - end->received_ns);

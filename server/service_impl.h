@@ -17,8 +17,7 @@ struct ifd_service {
     struct ifd_service_options options;
     struct ifd_server_info info;
     struct service_job *spare;
-    uint32_t spare_count;
-    uint32_t jobs, deadline_jobs; /* submitted and not over yet; those of them that may expire */
+    uint32_t spare_count, deadline_jobs;
     struct ifd_timer *expire;
     struct ifd_queue *pushed; /* workers do not know yet what was pushed to it */
     struct ifd_ahead ahead;

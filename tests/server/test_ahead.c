@@ -78,22 +78,21 @@ static void loop_looks_out_for_a_client_that_asks_again_at_once(void)
     struct ifd_err err = {0};
     REQUIRE_OK(ifd_loop_create(ifd_alloc_system(), &ahead.loop, &err), &err);
     ifd_ahead_begun(&ahead);
-    ifd_ahead_ended(&ahead, ifd_monotonic_ns(), true);
+    ifd_ahead_ended(&ahead, ifd_monotonic_ns());
     EXPECT(!ahead.is_looking_out); /* the first one tells nothing */
-    ifd_ahead_begun(&ahead);       /* a client who takes long to send a body */
     ifd_ahead_begun(&ahead);
-    ifd_ahead_ended(&ahead, ifd_monotonic_ns(), true);
+    ifd_ahead_ended(&ahead, ifd_monotonic_ns());
     EXPECT(ahead.is_looking_out);
     ifd_ahead_begun(&ahead);
     EXPECT(ahead.is_looking_out); /* for its body */
-    ifd_ahead_ended(&ahead, ifd_monotonic_ns(), false);
-    EXPECT(!ahead.is_looking_out); /* workers need the core */
     ifd_ahead_begun(&ahead);
-    ifd_ahead_ended(&ahead, ifd_monotonic_ns(), true);
-    EXPECT(!ahead.is_looking_out); /* it did not come after an idle moment */
-    ahead.spin_ns = 0;             /* nobody is so quick */
+    EXPECT(!ahead.is_looking_out);
+    ifd_ahead_ended(&ahead, ifd_monotonic_ns());
+    EXPECT(!ahead.is_looking_out); /* there is another one */
+    ifd_ahead_ended(&ahead, ifd_monotonic_ns());
+    ahead.spin_ns = 0; /* nobody is so quick */
     ifd_ahead_begun(&ahead);
-    ifd_ahead_ended(&ahead, ifd_monotonic_ns(), true);
+    ifd_ahead_ended(&ahead, ifd_monotonic_ns());
     EXPECT(!ahead.is_looking_out);
     ifd_loop_destroy(ahead.loop);
 }
