@@ -129,6 +129,7 @@ struct ifd_lingerer {
 };
 
 struct ifd_http {
+    uint64_t calls; /* of the library to us: requests and pieces of bodies */
     struct ifd_http_options options;
     struct ifd_listener listener[IFD_LISTENERS_MAX];
     uint32_t listener_count;

@@ -308,6 +308,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *connection, c
     if (!t) {
         return MHD_NO; /* no memory for the transfer */
     }
+    t->connection->listener->http->calls++;
     if (!t->has_headers) {
         return go_on(t, on_headers(t, url, method, version));
     }
@@ -463,6 +464,7 @@ void ifd_mhd_run(void *arg)
     const struct ifd_http_options *options = &l->http->options;
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
     bool has_timeout = false;
+    const uint64_t calls = l->http->calls;
     /* One run is not enough: what a run makes ready is sent by the next. */
     const int most = l->is_spinning ? SPINNING_RUNS : RUNS_MAX;
     for (int i = 0; i < most; i++) {
@@ -476,9 +478,9 @@ void ifd_mhd_run(void *arg)
         }
     }
     l->needs_run = false;
-    l->is_spinning = has_timeout && timeout_ms == 0;
-    if (has_timeout) { /* not at once even so: timers that are due again and again let nothing else happen */
-        ifd_timer_start(l->timer, timeout_ms > 0 ? timeout_ms : 1, 0);
+    l->is_spinning = has_timeout && timeout_ms == 0 && l->http->calls == calls;
+    if (has_timeout) { /* not at once while spinning: timers that are due again and again let nothing else happen */
+        ifd_timer_start(l->timer, l->is_spinning ? 1 : timeout_ms, 0);
     }
 }
 
