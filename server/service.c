@@ -1,11 +1,7 @@
 /* What the API asks for: requests become jobs, jobs answers. */
 #include "server/service_impl.h"
 
-#include <string.h>
-#include <time.h>
-
-#include "engine/base/str.h"
-#include "server/served.h"
+#include "server/counts.h"
 
 #define EXPIRE_MS      5
 #define SPARE_JOBS     256
@@ -56,123 +52,27 @@ static void give_job(struct service_job *job)
     service->spare_count++;
 }
 
-static void add(struct ifd_duration_stat *stat, uint64_t from_ns, uint64_t to_ns)
-{
-    stat->count++;
-    stat->ns += to_ns > from_ns ? to_ns - from_ns : 0;
-}
-
-static uint64_t wall_ms(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-/* One execution of a batch; the table keeps the first sizes that came. */
-static void count_batch(struct ifd_model_stats *stats, const struct ifd_job *job)
-{
-    uint32_t i = 0;
-    while (i < stats->batch_count && stats->batch[i].batch_size != (uint64_t)job->run_batch) {
-        i++;
-    }
-    if (i == sizeof(stats->batch) / sizeof(stats->batch[0])) {
-        return;
-    }
-    if (i == stats->batch_count) {
-        stats->batch_count++;
-        stats->batch[i].batch_size = (uint64_t)job->run_batch;
-    }
-    add(&stats->batch[i].compute_input, job->started_ns, job->started_ns);
-    add(&stats->batch[i].compute_infer, job->started_ns, job->computed_ns);
-    add(&stats->batch[i].compute_output, job->computed_ns, job->finished_ns);
-}
-
-/* The stages of a job that ran, well or not. */
-static void count_stages(struct ifd_metric_set *metrics, const struct ifd_job *job)
-{
-    if (job->finished_ns == 0) {
-        return;
-    }
-    ifd_metric_observe(metrics, IFD_METRIC_STAGE_SECONDS, IFD_STAGE_QUEUE,
-                       job->started_ns - job->queued_ns);
-    ifd_metric_observe(metrics, IFD_METRIC_STAGE_SECONDS, IFD_STAGE_COMPUTE,
-                       job->finished_ns - job->started_ns);
-    if (job->is_run_leader && job->code == IFD_OK) {
-        ifd_metric_observe(metrics, IFD_METRIC_BATCH_SIZE, 0, (uint64_t)job->run_batch);
-    }
-}
-
-/* For a page of metrics, whose series outlive the version that its successor of the same number replaces. */
-static void count_success(struct ifd_metric_set *metrics, const struct ifd_job *job,
-                          uint64_t received_ns)
-{
-    const uint64_t batch = (uint64_t)job->batch, runs = job->is_run_leader;
-    ifd_metric_add(metrics, IFD_METRIC_INFERENCES, 0, batch);
-    ifd_metric_add(metrics, IFD_METRIC_EXECUTIONS, 0, runs);
-    ifd_metric_add(metrics, IFD_METRIC_NV_SUCCESS, 0, 1);
-    ifd_metric_add(metrics, IFD_METRIC_NV_COUNT, 0, batch);
-    ifd_metric_add(metrics, IFD_METRIC_NV_EXEC_COUNT, 0, runs);
-    ifd_metric_add(metrics, IFD_METRIC_NV_REQUEST, 0, job->finished_ns - received_ns);
-    ifd_metric_add(metrics, IFD_METRIC_NV_QUEUE, 0, job->started_ns - job->queued_ns);
-    ifd_metric_add(metrics, IFD_METRIC_NV_INFER, 0, job->computed_ns - job->started_ns);
-    ifd_metric_add(metrics, IFD_METRIC_NV_OUTPUT, 0, job->finished_ns - job->computed_ns);
-}
-
-/* A request that came as far as the queue, or nearly, and has no result. */
-static void count_failure(struct ifd_served *served, uint64_t received_ns, enum ifd_code code)
-{
-    bool is_refused = code == IFD_BUSY || code == IFD_DEADLINE || code == IFD_UNAVAILABLE;
-    enum ifd_nv_reason reason = is_refused              ? IFD_NV_REJECTED
-                                : code == IFD_CANCELLED ? IFD_NV_CANCELED
-                                                        : IFD_NV_BACKEND;
-    add(&served->stats.fail, received_ns, ifd_monotonic_ns());
-    ifd_metric_add(served->metrics, IFD_METRIC_NV_FAILURE, (uint32_t)reason, 1);
-}
-
-static void count(struct service_job *job)
-{
-    struct ifd_served *served = job->version->served;
-    struct ifd_model_stats *stats = &served->stats;
-    const struct ifd_job *j = &job->job;
-    count_stages(served->metrics, j);
-    if (j->code == IFD_DEADLINE) {
-        ifd_metric_add(job->service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE_TIME,
-                       1);
-    }
-    uint64_t received_ns = job->request->received_ns;
-    if (j->code) {
-        count_failure(served, received_ns, j->code);
-        return;
-    }
-    count_success(served->metrics, j, received_ns);
-    stats->last_inference_ms = wall_ms();
-    stats->inference_count += (uint64_t)j->batch;
-    ifd_pulse_learn(&served->pulse, j->run_batch, j->finished_ns - j->started_ns);
-    add(&stats->success, received_ns, j->finished_ns);
-    add(&stats->queue, j->queued_ns, j->started_ns);
-    add(&stats->compute_input, j->started_ns, j->started_ns);
-    add(&stats->compute_infer, j->started_ns, j->computed_ns);
-    add(&stats->compute_output, j->computed_ns, j->finished_ns);
-    if (j->is_run_leader) {
-        stats->execution_count++;
-        count_batch(stats, j);
-    }
-}
-
 static void finish(struct ifd_completion *completion)
 {
     struct service_job *job = (struct service_job *)completion; /* first member of the first */
     struct ifd_infer_request *request = job->request;
-    ifd_ahead_done(&job->service->ahead);
-    count(job);
-    job->service->deadline_jobs -= job->job.deadline_ns > 0;
-    if (!job->is_cancelled && job->job.code == IFD_OK) {
+    struct ifd_served *served = job->version->served;
+    struct ifd_service *service = job->service;
+    enum ifd_code code = job->job.code;
+    ifd_ahead_done(&service->ahead);
+    ifd_count_job(served, &job->job, request->received_ns);
+    if (code == IFD_DEADLINE) {
+        ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE_TIME, 1);
+    } else if (code == IFD_OK) {
+        ifd_pulse_learn(&served->pulse, job->job.run_batch,
+                        job->job.finished_ns - job->job.started_ns);
+    }
+    service->deadline_jobs -= job->job.deadline_ns > 0;
+    if (!job->is_cancelled && code == IFD_OK) {
         request->done(request, IFD_OK, NULL);
         return; /* the job stays with the request: it holds the outputs */
     }
     struct ifd_err err = job->job.err;
-    enum ifd_code code = job->job.code;
     if (job->is_cancelled) {
         code = ifd_fail(&err, IFD_CANCELLED, "the client went away");
     }
@@ -307,24 +207,17 @@ static bool runs_here(const struct ifd_service *service, const struct ifd_served
                      ifd_ahead_runs_here(&service->ahead, &served->pulse);
 }
 
-static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_request *request,
-                            struct ifd_err *err)
+/* NULL without memory. It is the request's own from here on, and counted where deadlines are looked at. */
+static struct service_job *make_job(struct ifd_service *service, struct ifd_infer_request *request,
+                                    uint32_t level)
 {
     struct ifd_version *version = (struct ifd_version *)request->model;
-    struct ifd_served *served = version->served;
-    uint32_t level = 0;
-    if (service->is_cancelling) {
-        return ifd_fail(err, IFD_UNAVAILABLE, "Server is stopping, the request was not run");
-    }
-    enum ifd_code code = level_of(&served->desc, request->priority, &level, err);
-    if (code) {
-        return code;
-    }
+    const struct ifd_served *served = version->served;
     struct ifd_queue_bound *bound = NULL;
     const struct ifd_queue_policy_info *policy = policy_of(served, level, &bound);
     struct service_job *job = take_job(service);
     if (!job) {
-        return ifd_fail(err, IFD_NOMEM, "no memory for a request");
+        return NULL;
     }
     job->request = request;
     job->version = version;
@@ -344,9 +237,38 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
         .memory = job->job.memory,
         .memory_bytes = job->job.memory_bytes,
     };
-    /* set before the push: a worker may be done with it before push returns */
     request->service_private = job;
     service->deadline_jobs += job->job.deadline_ns > 0;
+    return job;
+}
+
+/* Of a job that no worker will see: the queue did not take it, or gave it back. */
+static void drop_job(struct service_job *job, enum ifd_code code)
+{
+    struct ifd_infer_request *request = job->request;
+    job->service->deadline_jobs -= job->job.deadline_ns > 0;
+    ifd_count_failure(job->version->served, request->received_ns, code);
+    request->service_private = NULL;
+    give_job(job);
+}
+
+static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_request *request,
+                            struct ifd_err *err)
+{
+    struct ifd_served *served = ((struct ifd_version *)request->model)->served;
+    uint32_t level = 0;
+    if (service->is_cancelling) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "Server is stopping, the request was not run");
+    }
+    enum ifd_code code = level_of(&served->desc, request->priority, &level, err);
+    if (code) {
+        return code;
+    }
+    /* made before the push: a worker may be done with it before push returns */
+    struct service_job *job = make_job(service, request, level);
+    if (!job) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a request");
+    }
     if (runs_here(service, served, request->batch) &&
         ifd_workers_run_here(served->workers, &job->job)) {
         finish(&job->job.completion);
@@ -354,10 +276,7 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     }
     code = ifd_queue_push(&served->queue, &job->job, err);
     if (code) {
-        request->service_private = NULL;
-        service->deadline_jobs -= job->job.deadline_ns > 0;
-        count_failure(served, request->received_ns, code);
-        give_job(job);
+        drop_job(job, code);
         ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE,
                        code == IFD_BUSY);
         return code;
@@ -385,10 +304,7 @@ static bool cancel(struct ifd_service *service, struct ifd_infer_request *reques
         job->is_cancelled = true;
         return false;
     }
-    job->service->deadline_jobs -= job->job.deadline_ns > 0;
-    count_failure(served, request->received_ns, IFD_CANCELLED);
-    request->service_private = NULL;
-    give_job(job);
+    drop_job(job, IFD_CANCELLED);
     return true;
 }
 
@@ -401,14 +317,11 @@ static void release_outputs(struct ifd_service *service, struct ifd_infer_reques
     }
 }
 
-_Static_assert((int)IFD_OUTCOME_COUNT == IFD_METRIC_OUTCOMES, "obs names every outcome");
-
 static void begun(struct ifd_service *service, struct ifd_model_ref *ref)
 {
-    const struct ifd_served *served = ((struct ifd_version *)ref)->served;
+    struct ifd_served *served = ((struct ifd_version *)ref)->served;
     ifd_ahead_begun(&service->ahead);
-    ifd_metric_add(served->metrics, IFD_METRIC_ACCEPTED, 0, 1);
-    ifd_metric_add(served->metrics, IFD_METRIC_INFLIGHT, 0, 1);
+    ifd_count_begun(served);
     ifd_workers_expect(served->workers);
 }
 
@@ -421,20 +334,8 @@ static void coming(struct ifd_service *service, struct ifd_model_ref *ref)
 static void ended(struct ifd_service *service, struct ifd_model_ref *ref,
                   const struct ifd_request_end *end)
 {
-    struct ifd_metric_set *metrics =
-        ((struct ifd_served *)((struct ifd_version *)ref)->served)->metrics;
     ifd_ahead_ended(&service->ahead, end->ended_ns);
-    ifd_metric_add(metrics, IFD_METRIC_INFLIGHT, 0, (uint64_t)-1);
-    ifd_metric_add(metrics, IFD_METRIC_REQUESTS, (uint32_t)end->outcome, 1);
-    ifd_metric_observe(metrics, IFD_METRIC_REQUEST_SECONDS, 0, end->ended_ns - end->received_ns);
-    if (end->decoded_ns > 0) {
-        ifd_metric_observe(metrics, IFD_METRIC_STAGE_SECONDS, IFD_STAGE_DECODE,
-                           end->decoded_ns - end->handled_ns);
-    }
-    if (end->encoded_ns > 0) {
-        ifd_metric_observe(metrics, IFD_METRIC_STAGE_SECONDS, IFD_STAGE_ENCODE,
-                           end->encoded_ns - end->done_ns);
-    }
+    ifd_count_ended(((struct ifd_version *)ref)->served, end);
 }
 
 /* ---- the server ---- */
