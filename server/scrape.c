@@ -41,15 +41,13 @@ static void sample_models(const struct ifd_repo *repo, struct ifd_metric_set *se
         const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
         state[IFD_VERSION_LOADING] += model->is_loading;
         outdated += model->failed_reason[0] != '\0';
-        for (uint32_t k = 0; k < model->version_count; k++) {
-            state[model->version[k]->state]++;
-            if (model->version[k]->served) {
-                sample_version(model->version[k]->served);
-            }
-        }
     }
-    for (const struct ifd_version *v = ifd_repo_draining(repo); v; v = v->next) {
-        state[v->state]++;
+    struct ifd_repo_walk at = {.model = NULL};
+    while (ifd_repo_next(repo, &at)) {
+        state[at.version->state]++;
+        if (at.model && at.version->served) {
+            sample_version(at.version->served);
+        }
     }
     ifd_metric_put(set, IFD_METRIC_OUTDATED, 0, outdated);
     for (uint32_t i = 0; i < IFD_METRIC_STATES; i++) {

@@ -12,13 +12,7 @@ static uint32_t ready_models(const struct ifd_repo *repo)
 {
     uint32_t ready = 0;
     for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
-        const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
-        for (uint32_t k = 0; k < model->version_count; k++) {
-            if (model->version[k]->state == IFD_VERSION_READY) {
-                ready++;
-                break;
-            }
-        }
+        ready += ifd_repo_model_at(repo, i)->ready_count > 0;
     }
     return ready;
 }

@@ -81,6 +81,8 @@ static void finish(struct ifd_completion *completion)
     request->done(request, code, &err);
 }
 
+static const char stopping_text[] = "Server is stopping, the request was not run";
+
 /* Answers a list of jobs that never ran. */
 static void fail_list(struct ifd_job *list, enum ifd_code code, const char *text)
 {
@@ -93,43 +95,16 @@ static void fail_list(struct ifd_job *list, enum ifd_code code, const char *text
     }
 }
 
-/* Calls fn for the queue of every version that runs. */
-static void each_queue(struct ifd_service *service,
-                       void (*fn)(struct ifd_service *service, struct ifd_queue *queue))
-{
-    const struct ifd_repo *repo = service->options.repo;
-    for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
-        const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
-        for (uint32_t k = 0; k < model->version_count; k++) {
-            struct ifd_served *served = model->version[k]->served;
-            if (served) {
-                fn(service, &served->queue);
-            }
-        }
-    }
-    for (const struct ifd_version *v = ifd_repo_draining(repo); v; v = v->next) {
-        fn(service, &((struct ifd_served *)v->served)->queue);
-    }
-}
-
-static void expire_queue(struct ifd_service *service, struct ifd_queue *queue)
-{
-    (void)service;
-    fail_list(ifd_queue_expire(queue), IFD_DEADLINE, "Request timeout expired");
-}
-
-static void cancel_queue(struct ifd_service *service, struct ifd_queue *queue)
-{
-    (void)service;
-    ifd_queue_close(queue);
-    fail_list(ifd_queue_clear(queue), IFD_UNAVAILABLE,
-              "Server is stopping, the request was not run");
-}
-
 static void expire(void *arg)
 {
     struct ifd_service *service = arg;
-    each_queue(service, expire_queue);
+    struct ifd_repo_walk at = {.model = NULL};
+    while (ifd_repo_next(service->options.repo, &at)) {
+        struct ifd_served *served = at.version->served;
+        if (served) {
+            fail_list(ifd_queue_expire(&served->queue), IFD_DEADLINE, "Request timeout expired");
+        }
+    }
     if (service->deadline_jobs == 0) {
         ifd_timer_stop(service->expire);
     }
@@ -258,7 +233,7 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     struct ifd_served *served = ((struct ifd_version *)request->model)->served;
     uint32_t level = 0;
     if (service->is_cancelling) {
-        return ifd_fail(err, IFD_UNAVAILABLE, "Server is stopping, the request was not run");
+        return ifd_fail(err, IFD_UNAVAILABLE, "%s", stopping_text);
     }
     enum ifd_code code = level_of(&served->desc, request->priority, &level, err);
     if (code) {
@@ -461,22 +436,13 @@ void ifd_service_destroy(struct ifd_service *service)
 
 void ifd_service_models_changed(struct ifd_service *service)
 {
-    const struct ifd_repo *repo = service->options.repo;
-    for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
-        const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
-        for (uint32_t k = 0; k < model->version_count; k++) {
-            struct ifd_served *served = model->version[k]->served;
-            if (served) {
-                served->desc.versions = model->ready;
-                served->desc.version_count = model->ready_count;
-            }
+    struct ifd_repo_walk at = {.model = NULL};
+    while (ifd_repo_next(service->options.repo, &at)) {
+        struct ifd_served *served = at.version->served;
+        if (served) { /* one that drains must not point to what is gone */
+            served->desc.versions = at.model ? at.model->ready : &served->desc.version_text;
+            served->desc.version_count = at.model ? at.model->ready_count : 1;
         }
-    }
-    /* Those that drain must not point to what is gone. */
-    for (const struct ifd_version *v = ifd_repo_draining(repo); v; v = v->next) {
-        struct ifd_model_desc *desc = &((struct ifd_served *)v->served)->desc;
-        desc->versions = &desc->version_text;
-        desc->version_count = 1;
     }
 }
 
@@ -487,6 +453,13 @@ void ifd_service_stopping(struct ifd_service *service)
 
 void ifd_service_cancel_all(struct ifd_service *service)
 {
+    struct ifd_repo_walk at = {.model = NULL};
     service->is_stopping = service->is_cancelling = true;
-    each_queue(service, cancel_queue);
+    while (ifd_repo_next(service->options.repo, &at)) {
+        struct ifd_served *served = at.version->served;
+        if (served) {
+            ifd_queue_close(&served->queue);
+            fail_list(ifd_queue_clear(&served->queue), IFD_UNAVAILABLE, stopping_text);
+        }
+    }
 }

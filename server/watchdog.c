@@ -41,16 +41,13 @@ static struct probe *make_probe(struct ifd_watchdog *dog)
 /* Without memory there is one probe less; with none there is no ping. */
 static void send_probes(struct ifd_watchdog *dog)
 {
-    const struct ifd_repo *repo = dog->options.repo;
     struct probe *own = make_probe(dog);
-    for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
-        const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
-        for (uint32_t k = 0; k < model->version_count; k++) {
-            struct ifd_served *served = model->version[k]->served;
-            struct probe *probe = served ? make_probe(dog) : NULL;
-            if (probe) {
-                ifd_workers_probe(served->workers, &probe->completion);
-            }
+    struct ifd_repo_walk at = {.model = NULL};
+    while (ifd_repo_next(dog->options.repo, &at) && at.model) {
+        struct ifd_served *served = at.version->served;
+        struct probe *probe = served ? make_probe(dog) : NULL;
+        if (probe) {
+            ifd_workers_probe(served->workers, &probe->completion);
         }
     }
     if (own) { /* a server without models is alive, too */

@@ -247,6 +247,21 @@ const struct ifd_version *ifd_repo_draining(const struct ifd_repo *repo)
     return repo->draining;
 }
 
+bool ifd_repo_next(const struct ifd_repo *repo, struct ifd_repo_walk *walk)
+{
+    for (; walk->model_index < repo->model_count; walk->model_index++, walk->version_index = 0) {
+        walk->model = repo->model[walk->model_index];
+        if (walk->version_index < walk->model->version_count) {
+            walk->version = walk->model->version[walk->version_index++];
+            return true;
+        }
+    }
+    walk->model = NULL;
+    walk->version = walk->is_draining ? walk->version->next : repo->draining;
+    walk->is_draining = true;
+    return walk->version != NULL;
+}
+
 static struct ifd_version *find_version(const struct ifd_repo_model *model, int64_t number)
 {
     for (uint32_t i = model->version_count; i > 0; i--) {

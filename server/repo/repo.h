@@ -89,6 +89,17 @@ void ifd_repo_stop(struct ifd_repo *repo);
 /** Versions that no longer answer new requests but still hold some; linked by next. */
 const struct ifd_version *ifd_repo_draining(const struct ifd_repo *repo);
 
+/** A walk over all versions, model by model, then those that drain. A zeroed one has not begun. */
+struct ifd_repo_walk {
+    const struct ifd_repo_model *model; /* NULL: the version drains */
+    struct ifd_version *version;
+    uint32_t model_index, version_index; /* of what comes next */
+    bool is_draining;
+};
+
+/** Goes to the next version. False: there is none. */
+bool ifd_repo_next(const struct ifd_repo *repo, struct ifd_repo_walk *walk);
+
 /** Sorted by name. */
 uint32_t ifd_repo_model_count(const struct ifd_repo *repo);
 const struct ifd_repo_model *ifd_repo_model_at(const struct ifd_repo *repo, uint32_t index);
