@@ -12,8 +12,8 @@
 #include "server/sched/worker.h"
 
 struct ifd_served {
-    struct ifd_model_desc
-        desc; /* immutable but for the list of versions, which the loop thread keeps up to date */
+    /* Immutable but for the list of versions, which the loop thread keeps up to date. */
+    struct ifd_model_desc desc;
     struct ifd_model_stats stats; /* loop thread */
     struct ifd_queue queue;
     struct ifd_queue_bound *bound; /* for each of desc.level_policy; capacity 0: none of its own */
@@ -27,8 +27,8 @@ struct ifd_served_options {
     struct ifd_completions *completions;
     const struct ifd_log *log;
     uint32_t cores; /* an instance has no more threads */
-    uint32_t
-        threads; /* of one instance, unless the config's parameter "threads" says otherwise; 0: by the hint */
+    /* Of one instance, unless the config's parameter "threads" says otherwise; 0: by the hint. */
+    uint32_t threads;
     bool for_throughput; /* unless the config's parameter "performance_hint" says otherwise */
     uint32_t max_threads;
     struct ifd_metrics *metrics; /* may be NULL */

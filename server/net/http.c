@@ -104,13 +104,10 @@ enum ifd_code ifd_http_serve_page(struct ifd_http *http, int fd, ifd_http_page_f
 
 void ifd_http_check_idle(struct ifd_http *http)
 {
-    uint32_t connections = 0;
-    for (uint32_t i = 0; i < http->listener_count; i++) {
-        connections += http->listener[i].page ? 0 : http->listener[i].connections;
-    }
-    bool is_over = connections == 0 || ifd_http_now_ms(http) - http->drain_ms >= LAST_REQUESTS_MS;
-    if (http->on_idle && http->open_count == 0 && is_over) {
-        ifd_loop_fn on_idle = http->on_idle;
+    ifd_loop_fn on_idle = http->on_idle;
+    if (on_idle && http->open_count == 0 &&
+        (ifd_http_connection_count(http) == 0 ||
+         ifd_http_now_ms(http) - http->drain_ms >= LAST_REQUESTS_MS)) {
         http->on_idle = NULL;
         on_idle(http->on_idle_arg);
     }

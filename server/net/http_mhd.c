@@ -430,13 +430,14 @@ static void refuse_fault(struct ifd_listener *l, int status, const char *text)
 /* What the library tells in no other way. */
 static void heed(struct ifd_listener *l, const char *text)
 {
-    const char *status = strstr(text, "HTTP response code is ");
+    static const char status_is[] = "HTTP response code is ";
+    const char *status = strstr(text, status_is);
     if (strncmp(text, "Failed to parse `Content-Length'", 32) == 0) {
         refuse_lengths(l, 400, "Content-Length is not a number");
     } else if (strncmp(text, "Too large value of 'Content-Length'", 35) == 0) {
         refuse_lengths(l, 413, "Content-Length is too large");
     } else if (status) {
-        refuse_fault(l, (int)strtol(status + 22, NULL, 10), text);
+        refuse_fault(l, (int)strtol(status + strlen(status_is), NULL, 10), text);
     }
 }
 

@@ -13,8 +13,8 @@
 #include "inferd/status.h"
 
 struct ifd_sealed {
-    struct ifd_alloc
-        alloc; /* gives one piece of memory; its context is this struct, which must not move */
+    /* Gives one piece of memory. Its context is this struct, which must not move. */
+    struct ifd_alloc alloc;
     const struct ifd_alloc *other;
     const char *name; /* in /proc/PID/maps */
     int (*create)(const char *name, unsigned flags);

@@ -44,8 +44,9 @@ int ifd_workers_core(const struct ifd_workers *workers);
 void ifd_workers_probe(struct ifd_workers *workers, struct ifd_completion *probe);
 /** Their runs are shorter than handing them over. */
 bool ifd_workers_are_instant(const struct ifd_workers *workers);
-/** Runs job on the calling thread if every worker sleeps, nothing waits, and neither batching nor order has to be kept. False: nothing was done. No completion is pushed. The caller is the only one who pushes to the
- *  queue: that keeps workers off the runner meanwhile. */
+/** Runs job on the calling thread if every worker sleeps, nothing waits, and neither batching nor order has to be kept. False:
+ *  nothing was done. No completion is pushed. The caller is the only one who pushes to the queue: that keeps workers off the
+ *  runner meanwhile. */
 bool ifd_workers_run_here(struct ifd_workers *workers, struct ifd_job *job) IFD_NODISCARD;
 /** The queue must be closed: finishes what is left in it, ends the threads, destroys the runners. NULL is fine. */
 void ifd_workers_destroy(struct ifd_workers *workers);
