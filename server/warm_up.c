@@ -65,18 +65,42 @@ static enum ifd_code check_outputs(struct ifd_warm_up *self, const struct ifd_jo
     return IFD_OK;
 }
 
-static enum ifd_code run_job(struct ifd_warm_up *self, struct ifd_runner *runner,
-                             struct ifd_job *job, bool is_made_up, struct ifd_err *err)
+/* A request of one version, which wants all outputs. Its inputs are to be filled through ret_input. */
+static enum ifd_code make_request(const struct ifd_warm_up *self, int64_t batch,
+                                  struct ifd_arena *arena, struct ifd_job *ret_job,
+                                  struct ifd_tensor **ret_input, struct ifd_err *err)
 {
-    struct ifd_job *jobs[] = {job};
+    const struct ifd_model_desc *desc = self->desc;
+    struct ifd_tensor *input = ifd_arena_take_array(arena, desc->input_count, sizeof(*input));
+    struct ifd_tensor *output = ifd_arena_take_array(arena, desc->output_count, sizeof(*output));
+    bool *wanted = ifd_arena_take_array(arena, desc->output_count, sizeof(*wanted));
+    if (!input || !output || !wanted) {
+        return ifd_arena_fail(arena, sizeof(*input), err);
+    }
+    memset(wanted, true, desc->output_count * sizeof(*wanted));
+    *ret_job = (struct ifd_job){.input = input,
+                                .output = output,
+                                .wanted = wanted,
+                                .input_count = desc->input_count,
+                                .output_count = desc->output_count,
+                                .batch = batch};
+    *ret_input = input;
+    return IFD_OK;
+}
+
+static enum ifd_code run(struct ifd_warm_up *self, struct ifd_runner *runner,
+                         const struct ifd_job *request, bool is_made_up, struct ifd_err *err)
+{
+    struct ifd_job job = *request, *jobs[] = {&job};
+    memset(job.output, 0, job.output_count * sizeof(*job.output));
     const uint64_t begun_ns = ifd_now_ns(self->clock);
     enum ifd_code code = runner->run(runner, jobs, 1, err);
     self->spent_ns += ifd_now_ns(self->clock) - begun_ns;
     self->runs++;
     if (!code) {
-        code = check_outputs(self, job, is_made_up, err);
+        code = check_outputs(self, &job, is_made_up, err);
     }
-    ifd_release_tensor(self->alloc, job->memory, job->memory_bytes);
+    ifd_release_tensor(self->alloc, job.memory, job.memory_bytes);
     if (!code && self->most_ns > 0 && self->spent_ns > self->most_ns) {
         code = ifd_fail(err, IFD_DEADLINE,
                         "%u runs took %" PRIu64 " ms, --warm-up-timeout-ms allows %" PRIu64,
@@ -107,13 +131,10 @@ static enum ifd_code run_zeros(struct ifd_warm_up *self, struct ifd_runner *runn
                                struct ifd_arena *arena, struct ifd_err *err)
 {
     const struct ifd_model_info *info = ifd_model_info(self->version->engine);
-    struct ifd_tensor *input = ifd_arena_take_array(arena, info->input_count, sizeof(*input));
-    struct ifd_tensor *output = ifd_arena_take_array(arena, info->output_count, sizeof(*output));
-    bool *wanted = ifd_arena_take_array(arena, info->output_count, sizeof(*wanted));
-    if (!input || !output || !wanted) {
-        return ifd_arena_fail(arena, sizeof(*input), err);
-    }
-    for (uint32_t i = 0; i < info->input_count; i++) {
+    struct ifd_job request;
+    struct ifd_tensor *input = NULL;
+    enum ifd_code code = make_request(self, 1, arena, &request, &input, err);
+    for (uint32_t i = 0; i < info->input_count && !code; i++) {
         size_t bytes = 0;
         if (!zero_shape(&info->input[i], &input[i].shape, &bytes)) {
             return IFD_OK;
@@ -125,14 +146,7 @@ static enum ifd_code run_zeros(struct ifd_warm_up *self, struct ifd_runner *runn
         }
         input[i].bytes = input[i].capacity = bytes;
     }
-    memset(wanted, true, info->output_count * sizeof(*wanted));
-    struct ifd_job job = {.input = input,
-                          .output = output,
-                          .wanted = wanted,
-                          .input_count = info->input_count,
-                          .output_count = info->output_count,
-                          .batch = 1};
-    const enum ifd_code code = run_job(self, runner, &job, true, err);
+    code = code ? code : run(self, runner, &request, true, err);
     if (code && code != IFD_INVALID) {
         ifd_err_prefix(err, "warm-up with zeros");
     }
@@ -285,13 +299,10 @@ static enum ifd_code run_sample(struct ifd_warm_up *self, struct ifd_runner *run
 {
     const struct ifd_model_desc *desc = self->desc;
     bool is_made_up = false;
-    struct ifd_tensor *input = ifd_arena_take_array(arena, desc->input_count, sizeof(*input));
-    struct ifd_tensor *output = ifd_arena_take_array(arena, desc->output_count, sizeof(*output));
-    bool *wanted = ifd_arena_take_array(arena, desc->output_count, sizeof(*wanted));
-    if (!input || !output || !wanted) {
-        return ifd_arena_fail(arena, sizeof(*input), err);
-    }
+    struct ifd_job request;
+    struct ifd_tensor *input = NULL;
     enum ifd_code code = check_sample(sample, desc, err);
+    code = code ? code : make_request(self, sample->batch_size, arena, &request, &input, err);
     for (uint32_t i = 0; i < desc->input_count && !code; i++) {
         const struct ifd_manifest_warm_input *from = find_input(sample, desc->input[i].name);
         if (from) {
@@ -299,16 +310,8 @@ static enum ifd_code run_sample(struct ifd_warm_up *self, struct ifd_runner *run
             is_made_up = is_made_up || from->fill != IFD_MANIFEST_FILE;
         }
     }
-    memset(wanted, true, desc->output_count * sizeof(*wanted));
     for (uint32_t i = 0; i < sample->count && !code; i++) {
-        memset(output, 0, desc->output_count * sizeof(*output));
-        struct ifd_job job = {.input = input,
-                              .output = output,
-                              .wanted = wanted,
-                              .input_count = desc->input_count,
-                              .output_count = desc->output_count,
-                              .batch = sample->batch_size};
-        code = run_job(self, runner, &job, is_made_up, err);
+        code = run(self, runner, &request, is_made_up, err);
     }
     if (code) {
         ifd_err_prefix(err, "model_warmup \"%s\"", sample->name);
