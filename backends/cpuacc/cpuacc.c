@@ -8,8 +8,6 @@
 #include <stdatomic.h>
 #include <sched.h>
 
-#include <string.h>
-
 #define ARENA_BYTES_MAX ((size_t)1 << 30)
 
 struct ifd_device {
@@ -325,7 +323,7 @@ static void link_weights(struct ifd_acc_lowering *lowering)
     for (uint32_t i = lowering->step_count; i > 0; i--) {
         struct ifd_acc_step *step = &lowering->step[i - 1];
         step->later = later;
-        if (step->block && step->run && strcmp(step->info.kernel, "gemm_f32") == 0) {
+        if (step->block && step->run && step->is_gemm_f32) {
             later = (const struct ifd_packed *)(const void *)(step->block + step->packed);
         }
     }

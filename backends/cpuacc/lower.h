@@ -171,6 +171,12 @@ struct ifd_acc_driver {
 const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
                                             struct ifd_err *reason);
 
+/** Bytes of a core's second-level cache, or what is small enough to be true where that is not known. */
+static inline size_t ifd_acc_cache_bytes(const struct ifd_host *host)
+{
+    return host->cpu.l2_bytes ? host->cpu.l2_bytes : 256 * 1024;
+}
+
 /** Joins neighbouring steps to chains that are run strip by strip, where what passes between them is too large for the
  *  second-level cache; before the layout. In strips.c. */
 IFD_NODISCARD enum ifd_code ifd_acc_join_strips(struct ifd_acc_lowering *lowering,

@@ -85,9 +85,10 @@ struct ifd_acc_step {
     const struct ifd_kernels *kernels;
     struct ifd_acc_place in[IFD_ACC_STEP_INPUTS];
     struct ifd_acc_place out;
-    const uint8_t
-        *block; /* that holds this step's packed constants: the partition's own or an older one's */
-    size_t packed;                  /* their offset in it */
+    /* The step's packed constants: the block that holds them, the partition's own or an older one's; their offset in it. */
+    const uint8_t *block;
+    size_t packed;
+    bool is_gemm_f32; /* they begin with the weights of a product of f32, which is what it runs */
     const struct ifd_packed *later; /* weights that the next product of f32 reads; NULL if none */
     size_t work, work_stride;       /* scratch of the step: offset, bytes per thread */
     uint32_t max_threads; /* from its driver: that can share it; then: that pay (threads.c) */

@@ -345,7 +345,7 @@ static enum ifd_code share_buffers(struct ifd_acc_lowering *lowering, struct ifd
 
 enum ifd_code ifd_acc_join_strips(struct ifd_acc_lowering *lowering, struct ifd_err *err)
 {
-    const size_t known = lowering->host->cpu.l2_bytes, cache = known ? known : 256 * 1024;
+    const size_t cache = ifd_acc_cache_bytes(lowering->host);
     for (uint32_t first = 0; first + 1 < lowering->step_count;) {
         struct ifd_acc_chain chain, longer;
         size_t bytes = 0, more = 0;

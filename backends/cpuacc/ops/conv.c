@@ -192,6 +192,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     if (code != IFD_OK) {
         return code;
     }
+    step->is_gemm_f32 =
+        !p->product.is_q8 && p->mode < IFD_ACC_CONV_TILES && p->gemm == &step->kernels->gemm_f32;
     step->rate = p->product.is_q8 ? 300.0f : p->gemm->speed ? 60.0f * p->gemm->speed() : 60.0f;
     ifd_acc_name_step(lowering,
                       p->product.is_q8                       ? "gemm_q8"

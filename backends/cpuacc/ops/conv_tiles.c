@@ -71,7 +71,7 @@ void ifd_acc_conv_choose_tiles(struct ifd_acc_conv *p, const struct ifd_host *ho
         p->tile_rows = ifd_acc_strassen_rows(p, host);
         return;
     }
-    const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes / 4 : 64 * 1024;
+    const size_t cache = ifd_acc_cache_bytes(host) / 4;
     const size_t element = p->narrow_c ? sizeof(uint16_t) : p->element; /* as the kernel reads it */
     if (p->mode == IFD_ACC_CONV_TILES) {
         /* matrices in a part of the cache, but enough rows that streaming the weights does not outweigh the products */

@@ -232,7 +232,7 @@ void ifd_acc_strassen_run(const struct ifd_acc_conv_run *run)
     b.min = args->min;
     b.max = args->max;
     combine(&b, IFD_BINARY_ADD, p->out_c, b.upper, add, out, true);
-    b.rows = args->m - half;
+    b.rows = second;
     combine(&b, IFD_BINARY_ADD, p->out_c, part(b.lower, half - second, 0), part(add, half, 0),
             part(out, half, 0), true);
 }
@@ -242,11 +242,6 @@ void ifd_acc_strassen_run(const struct ifd_acc_conv_run *run)
 static size_t weight_bytes(const struct ifd_acc_conv *p)
 {
     return 7 * p->k * p->out_c; /* 7/4 of those of the plain product */
-}
-
-static size_t cache_bytes(const struct ifd_host *host)
-{
-    return host->cpu.l2_bytes ? host->cpu.l2_bytes : 256 * 1024;
 }
 
 /* Weights that leave room in the second-level cache are read as cheaply by few rows, which stay there themselves. */
@@ -263,7 +258,7 @@ static bool is_near(const struct ifd_acc_conv *p, size_t cache)
 
 size_t ifd_acc_strassen_rows(const struct ifd_acc_conv *p, const struct ifd_host *host)
 {
-    const size_t cache = cache_bytes(host), rows = p->window.out_h * p->window.out_w;
+    const size_t cache = ifd_acc_cache_bytes(host), rows = p->window.out_h * p->window.out_w;
     const size_t fitting = cache / ((p->k + p->out_c) * sizeof(float));
     const size_t most = is_near(p, cache) || fitting < ROWS ? ROWS : fitting;
     const size_t calls = (rows + most - 1) / most;
@@ -302,7 +297,8 @@ bool ifd_acc_strassen_pays(const struct ifd_acc_lowering *lowering, const struct
                            bool adds)
 {
     const struct ifd_kern_gemm_f32 *gemm = &lowering->kernels->gemm_f32;
-    const size_t rows = p->window.out_h * p->window.out_w, cache = cache_bytes(lowering->host);
+    const size_t rows = p->window.out_h * p->window.out_w;
+    const size_t cache = ifd_acc_cache_bytes(lowering->host);
     const size_t share = rows / lowering->view->max_threads;
     const bool fits = !p->product.is_q8 && p->mode == IFD_ACC_CONV_PLAIN && p->gemm == gemm &&
                       p->k % 8 == 0 && p->out_c % (2 * gemm->lanes()) == 0;

@@ -281,6 +281,7 @@ static enum ifd_code tconv_lower(struct ifd_acc_lowering *lowering,
     const size_t bytes = p->product.is_q8 ? kernels->gemm_q8.packed_bytes(p->n, p->k, p->taps_y)
                                           : kernels->gemm_f32.packed_bytes(p->n, p->k, p->taps_y);
     p->phase_bytes = (bytes + IFD_KERN_ALIGN - 1) / IFD_KERN_ALIGN * IFD_KERN_ALIGN;
+    step->is_gemm_f32 = !p->product.is_q8;
     step->rate = p->product.is_q8 ? 300.0f : 60.0f;
     const uint64_t macs =
         (uint64_t)p->batch * p->in_h * p->in_w * p->in_c * p->out_c * p->kh * p->kw;

@@ -159,7 +159,7 @@ uint32_t ifd_acc_winograd_size(const struct ifd_acc_conv *p, const struct ifd_ho
         p->window.stride_x * p->window.stride_y != 1 || p->window.in_c < 32 || p->out_c < 32) {
         return 0;
     }
-    const size_t cache = host->cpu.l2_bytes ? host->cpu.l2_bytes : 256 * 1024;
+    const size_t cache = ifd_acc_cache_bytes(host);
     /* only the direct way gains by 16-bit operands */
     const double speed = p->gemm->speed ? (double)p->gemm->speed() : 1.0;
     const double rows = (double)(p->window.out_h * p->window.out_w) / speed;
