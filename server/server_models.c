@@ -136,7 +136,7 @@ static void models_changed(void *context)
     }
 }
 
-static void polled(void *context, uint64_t wait_ms)
+static void next_poll(void *context, uint64_t wait_ms)
 {
     struct ifd_server *server = context;
     if (!server->is_stopping) {
@@ -171,7 +171,7 @@ enum ifd_code ifd_server_create_repo(struct ifd_server *server, struct ifd_err *
                  .start = start_version,
                  .stop = stop_version,
                  .changed = models_changed,
-                 .polled = polled},
+                 .next_poll = next_poll},
         .dir = config->repositories.item,
         .dir_count = config->repositories.count,
         .backends = config->backends.count > 0 ? config->backends.item : NULL,
@@ -201,9 +201,6 @@ enum ifd_code ifd_server_begin_loading(struct ifd_server *server, struct ifd_err
     }
     if (!ifd_server_is_explicit(server) && config->load_models.count > 0) {
         return ifd_fail(err, IFD_INVALID, "--load-model needs --model-control-mode=explicit");
-    }
-    if (strcmp(config->model_control_mode, "poll") == 0) {
-        ifd_timer_start(server->poll_timer, (uint64_t)config->poll_secs * 1000, 0);
     }
     return ifd_repo_load_all(server->repo, config->load_models.item, config->load_models.count,
                              ifd_server_is_explicit(server), err);

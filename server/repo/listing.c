@@ -96,6 +96,9 @@ enum ifd_code ifd_repo_load_all(struct ifd_repo *repo, const char *const *only, 
             code = ifd_repo_add_op(repo, model, &what, err);
         }
     }
+    if (!code && repo->watch) {
+        ifd_repo_plan_poll(repo);
+    }
     return code;
 }
 

@@ -128,6 +128,18 @@ static void count_attempt(struct ifd_repo_model *model, const struct ifd_load *l
     model->failed_fingerprint = load->seen.fingerprint;
 }
 
+static void tell_watch(struct ifd_repo *repo, const struct ifd_repo_model *model,
+                       const struct ifd_load *load)
+{
+    if (ifd_watcher_loaded(repo->watch, model->name, &load->seen, load->code,
+                           ifd_now_ns(repo->options.clock))) {
+        ifd_metric_add(repo->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_SWAPS, 1);
+        ifd_log_warn(repo->options.log, "model changes too often, held as it is",
+                     "name=%s swaps_per_hour=%u", model->name, repo->options.swaps_per_hour);
+    }
+    ifd_repo_plan_poll(repo); /* what failed is tried again soon */
+}
+
 static void load_done(void *arg)
 {
     struct ifd_repo_op *op = arg;
@@ -157,11 +169,8 @@ static void load_done(void *arg)
     }
     model->is_wanted = model->is_wanted || op->is_start || is_whole;
     count_attempt(model, load);
-    if (repo->watch && ifd_watcher_loaded(repo->watch, model->name, &load->seen, load->code,
-                                          ifd_now_ns(repo->options.clock))) {
-        ifd_metric_add(repo->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_SWAPS, 1);
-        ifd_log_warn(repo->options.log, "model changes too often, held as it is",
-                     "name=%s swaps_per_hour=%u", model->name, repo->options.swaps_per_hour);
+    if (repo->watch) {
+        tell_watch(repo, model, load);
     }
     answer(op, load->is_unknown ? IFD_NOT_FOUND : told_code(load->code), "load", &load->err);
     end_op(op);

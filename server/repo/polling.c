@@ -53,8 +53,19 @@ static void poll_done(void *arg)
     while (!repo->is_stopping && ifd_watcher_next(repo->watch, now_ns, &action)) {
         act(repo, &action);
     }
-    repo->options.host.polled(repo->options.host.context,
-                              ifd_watcher_wait_ns(repo->watch, now_ns) / 1000000 + 1);
+    repo->next_poll_ns = UINT64_MAX;
+    ifd_repo_plan_poll(repo);
+}
+
+void ifd_repo_plan_poll(struct ifd_repo *repo)
+{
+    const struct ifd_repo_host *host = &repo->options.host;
+    const uint64_t now_ns = ifd_now_ns(repo->options.clock);
+    const uint64_t wait_ns = ifd_watcher_wait_ns(repo->watch, now_ns);
+    if (!repo->poll && now_ns + wait_ns < repo->next_poll_ns) {
+        repo->next_poll_ns = now_ns + wait_ns;
+        host->next_poll(host->context, wait_ns / 1000000 + 1);
+    }
 }
 
 void ifd_repo_poll(struct ifd_repo *repo)
@@ -74,5 +85,5 @@ void ifd_repo_poll(struct ifd_repo *repo)
         ifd_release(repo->options.alloc, poll, sizeof(*poll));
     }
     ifd_log_warn(repo->options.log, "repository not polled", "reason=\"no memory\"");
-    host->polled(host->context, repo->options.poll_ns / 1000000);
+    host->next_poll(host->context, repo->options.poll_ns / 1000000);
 }

@@ -18,6 +18,7 @@ enum ifd_code ifd_repo_create(const struct ifd_repo_options *options, struct ifd
         return ifd_fail(err, IFD_NOMEM, "no memory for the repository");
     }
     repo->options = *options;
+    repo->next_poll_ns = UINT64_MAX;
     const struct ifd_watcher_options watch = {.alloc = options->alloc,
                                               .poll_ns = options->poll_ns,
                                               .settle_ns = options->settle_ns,

@@ -27,8 +27,8 @@ struct ifd_repo_host {
     void (*stop)(void *context, struct ifd_version *version);
     /** Versions came or went, or a load failed. */
     void (*changed)(void *context);
-    /** A poll ended; the next should follow after wait_ms. */
-    void (*polled)(void *context, uint64_t wait_ms);
+    /** ifd_repo_poll should be called after wait_ms, not when the call before this one said. */
+    void (*next_poll)(void *context, uint64_t wait_ms);
 };
 
 struct ifd_repo_options {
@@ -75,7 +75,7 @@ void ifd_repo_load(struct ifd_repo *repo, struct ifd_str name, const struct ifd_
 /** Takes a model's versions from service; done comes as soon as they answer no new request. Errors: NOT_FOUND, NOMEM. */
 void ifd_repo_unload(struct ifd_repo *repo, struct ifd_str name, ifd_repo_done_fn done, void *arg);
 
-/** Scans the folders off the loop and acts on what changed; host.polled follows. poll_ns must not be 0. */
+/** Scans the folders off the loop and acts on what changed; host.next_poll follows. poll_ns must not be 0. */
 void ifd_repo_poll(struct ifd_repo *repo);
 
 /** Looks which models the folders have now, off the loop, then calls done: new ones are known from then on, and those that

@@ -15,6 +15,7 @@ struct ifd_repo {
     struct ifd_repo_model **model; /* sorted by name */
     uint32_t model_count, capacity, starting;
     struct ifd_version *draining;
+    uint64_t next_poll_ns;     /* when the next begins, if none runs */
     struct ifd_watcher *watch; /* NULL: not in mode poll */
     struct poll *poll;         /* the scan that runs; polling.c */
     struct refresh *refresh;   /* the listing that runs, and those that wait for the next one */
@@ -48,6 +49,9 @@ void ifd_repo_list_ready(struct ifd_repo_model *model);
 /** What a model holds for capacity versions. */
 void ifd_repo_free_lists(const struct ifd_alloc *alloc, struct ifd_version **version,
                          const char **ready, uint32_t capacity);
+
+/** The next poll comes when the watch wants it; none is put off. */
+void ifd_repo_plan_poll(struct ifd_repo *repo);
 
 /** The version is in no list any more: it ends, or drains until nobody holds it. */
 void ifd_repo_retire(struct ifd_repo *repo, struct ifd_version *version);

@@ -7,7 +7,9 @@
 #define RETRY_FIRST_NS ((uint64_t)1000000000)
 #define RETRY_LAST_NS  ((uint64_t)60 * 1000000000)
 #define HOUR_NS        ((uint64_t)3600 * 1000000000)
-#define NAME_BYTES     (sizeof(((struct entry *)NULL)->name))
+/* Reading bad bytes once more helps only if it was the reading that was bad. */
+#define BAD_RETRIES_MAX 5
+#define NAME_BYTES      (sizeof(((struct entry *)NULL)->name))
 
 struct entry {
     char name[256];
@@ -16,9 +18,11 @@ struct entry {
     uint64_t unsummed, unsummed_since_ns; /* the part of it that has to settle */
     uint32_t unsummed_scans;              /* how many in a row had it */
     uint64_t tried, tried_unsummed;       /* both of what serves, or of what failed */
-    uint64_t earliest_ns; /* of the next load: dwell after a swap, or the retry's time */
-    uint64_t hour_ns;     /* when swaps began to be counted */
-    uint32_t attempts, absent_scans, swaps;
+    uint64_t earliest_ns;                 /* of the next load of a change: dwell after a swap */
+    uint64_t retry_ns;                    /* of the next load of what failed, if will_retry */
+    uint64_t hour_ns;                     /* when swaps began to be counted */
+    uint32_t attempts, bad_attempts;      /* of a content that failed; bad: by its own fault */
+    uint32_t absent_scans, swaps;
 };
 
 struct ifd_watcher {
@@ -177,9 +181,10 @@ bool ifd_watcher_next(struct ifd_watcher *watch, uint64_t now_ns, struct ifd_wat
             *ret = (struct ifd_watcher_action){.act = IFD_WATCHER_UNLOAD, .name = entry->name};
             return true;
         }
-        bool is_due = is_changed(entry) ? is_settled(watch, entry, now_ns)
-                                        : entry->is_present && entry->will_retry;
-        if (is_due && now_ns >= entry->earliest_ns) {
+        bool is_due = is_changed(entry)
+                          ? is_settled(watch, entry, now_ns) && now_ns >= entry->earliest_ns
+                          : entry->is_present && entry->will_retry && now_ns >= entry->retry_ns;
+        if (is_due) {
             entry->is_loading = true;
             *ret = (struct ifd_watcher_action){.act = IFD_WATCHER_LOAD, .name = entry->name};
             return true;
@@ -205,6 +210,17 @@ static bool count_swap(const struct ifd_watcher *watch, struct entry *entry, uin
     return true;
 }
 
+/* When the same content is tried again, if it is: after 1 s, 2 s, … 60 s. */
+static void count_failure(struct entry *entry, enum ifd_code code, uint64_t now_ns)
+{
+    const uint32_t doublings = entry->attempts < 6 ? entry->attempts : 6;
+    const uint64_t wait_ns = RETRY_FIRST_NS << doublings;
+    entry->attempts++;
+    entry->bad_attempts += !ifd_watcher_is_transient(code);
+    entry->will_retry = entry->bad_attempts <= BAD_RETRIES_MAX;
+    entry->retry_ns = now_ns + (wait_ns < RETRY_LAST_NS ? wait_ns : RETRY_LAST_NS);
+}
+
 bool ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
                         const struct ifd_scan_model *seen, enum ifd_code code, uint64_t now_ns)
 {
@@ -214,23 +230,28 @@ bool ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
     }
     entry->is_loading = false;
     entry->was_tried = true;
-    entry->will_retry = code && ifd_watcher_is_transient(code);
-    if (entry->tried != seen->fingerprint || !code) {
-        entry->attempts = 0;
+    /* One that ended before it saw the folder was for what the last scan saw. */
+    const bool is_blind = code && seen->fingerprint == 0;
+    const uint64_t tried = is_blind ? entry->seen : seen->fingerprint;
+    if (entry->tried != tried || !code) {
+        entry->attempts = entry->bad_attempts = 0;
     }
-    entry->tried = seen->fingerprint;
-    entry->tried_unsummed = seen->unsummed;
-    entry->earliest_ns = 0;
+    if (!entry->is_present && !is_blind) {
+        see(entry, seen, now_ns); /* before the first scan */
+    }
+    entry->tried = tried;
+    entry->tried_unsummed = is_blind ? entry->unsummed : seen->unsummed;
     if (!code) {
+        entry->will_retry = false;
         return count_swap(watch, entry, now_ns);
     }
-    if (entry->will_retry) {
-        uint32_t doublings = entry->attempts < 6 ? entry->attempts : 6;
-        uint64_t wait_ns = RETRY_FIRST_NS << doublings;
-        entry->earliest_ns = now_ns + (wait_ns < RETRY_LAST_NS ? wait_ns : RETRY_LAST_NS);
-        entry->attempts++;
-    }
+    count_failure(entry, code, now_ns);
     return false;
+}
+
+static uint64_t until(uint64_t at_ns, uint64_t now_ns)
+{
+    return at_ns > now_ns ? at_ns - now_ns : 0;
 }
 
 uint64_t ifd_watcher_retry_ns(const struct ifd_watcher *watch, const char *name, uint64_t now_ns)
@@ -238,8 +259,7 @@ uint64_t ifd_watcher_retry_ns(const struct ifd_watcher *watch, const char *name,
     const struct entry *entry = find(watch, name);
     return entry && entry->is_loading     ? 0
            : !entry || !entry->will_retry ? UINT64_MAX
-           : entry->earliest_ns > now_ns  ? entry->earliest_ns - now_ns
-                                          : 0;
+                                          : until(entry->retry_ns, now_ns);
 }
 
 uint64_t ifd_watcher_wait_ns(const struct ifd_watcher *watch, uint64_t now_ns)
@@ -251,13 +271,13 @@ uint64_t ifd_watcher_wait_ns(const struct ifd_watcher *watch, uint64_t now_ns)
         if (entry->is_loading) {
             continue;
         }
-        if (is_changed(entry) && !entry->is_unfinished) {
-            need_ns = watch->options.settle_ns;
+        if (is_changed(entry)) {
+            const uint64_t held_ns = until(entry->earliest_ns, now_ns);
+            const uint64_t settle_ns = entry->is_unfinished ? wait_ns : watch->options.settle_ns;
+            need_ns = settle_ns > held_ns ? settle_ns : held_ns;
         } else if (entry->is_present && entry->will_retry) {
-            need_ns = 0;
+            need_ns = until(entry->retry_ns, now_ns);
         }
-        uint64_t held_ns = entry->earliest_ns > now_ns ? entry->earliest_ns - now_ns : 0;
-        need_ns = need_ns > held_ns ? need_ns : held_ns;
         wait_ns = need_ns < wait_ns ? need_ns : wait_ns;
     }
     return wait_ns;

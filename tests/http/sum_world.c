@@ -81,16 +81,21 @@ void world_make(struct world *world)
     world_replace(world, &world->content[0]);
 }
 
-void world_begin(struct world *world, const char *const *options)
+void world_serve(struct world *world, const char *const *options)
 {
     const char *all[12] = {world->option};
     size_t count = 1;
-    world_make(world);
     for (; *options; options++) {
         all[count++] = *options;
     }
     fail_alloc_init(&world->alloc, 0);
     live_start_in(&world->live, all, &world->alloc.alloc);
+}
+
+void world_begin(struct world *world, const char *const *options)
+{
+    world_make(world);
+    world_serve(world, options);
 }
 
 void world_remove(const struct world *world)

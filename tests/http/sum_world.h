@@ -29,7 +29,9 @@ void world_pause_ms(long ms);
 /** A folder with model sum, content 0. world_remove undoes it. */
 void world_make(struct world *world);
 void world_remove(const struct world *world);
-/** world_make and a server with these options, ended by NULL. */
+/** A server for it with these options, ended by NULL. */
+void world_serve(struct world *world, const char *const *options);
+/** Both. */
 void world_begin(struct world *world, const char *const *options);
 void world_end(struct world *world);
 

@@ -148,7 +148,7 @@ static void summed_change_is_taken_at_once(void)
     set_parts(&w, 2, 1); /* 1 is what serves */
     EXPECT_INT(scan_after(&w, SECOND), 'L');
     loaded(&w, 2, IFD_CORRUPT);
-    EXPECT_INT(scan_after(&w, SECOND), '-');
+    EXPECT_INT(scan_after(&w, SECOND / 2), '-');
     set_parts(&w, 3, 0); /* nothing without sums is left */
     EXPECT_INT(scan_after(&w, SECOND), 'L');
     loaded(&w, 3, IFD_OK);
@@ -195,42 +195,118 @@ static uint64_t retry_ns(const struct world *world)
     return ifd_watcher_retry_ns(world->watcher, "m", world->now_ns);
 }
 
-static void content_that_failed_is_tried_again_only_when_it_changes(void)
+/* A load fails, and the same content is tried again after this time and not before. */
+static void expect_retry_after(struct world *world, uint64_t wait_ns, enum ifd_code code)
+{
+    loaded(world, 2, code);
+    EXPECT(retry_ns(world) == wait_ns);
+    EXPECT(ifd_watcher_wait_ns(world->watcher, world->now_ns) ==
+           (wait_ns < 15 * SECOND ? wait_ns : 15 * SECOND));
+    EXPECT_INT(scan_after(world, wait_ns - 1), '-');
+    EXPECT(retry_ns(world) == 1);
+    EXPECT_INT(scan_after(world, 1), 'L');
+    EXPECT(retry_ns(world) == 0);
+}
+
+static void begin_loading(struct world *world)
+{
+    begin_serving(world);
+    set(world, "m", 2);
+    (void)scan_after(world, 15 * SECOND);
+    EXPECT_INT(scan_after(world, 15 * SECOND), 'L');
+    EXPECT(retry_ns(world) == 0);
+}
+
+static void expect_no_retry(struct world *world)
+{
+    EXPECT(retry_ns(world) == UINT64_MAX);
+    for (int i = 0; i < 100; i++) {
+        EXPECT_INT(scan_after(world, 15 * SECOND), '-');
+    }
+}
+
+static void bad_content_is_tried_five_times_more(void)
 {
     struct world w;
-    begin_serving(&w);
-    set(&w, "m", 2);
-    (void)scan_after(&w, 15 * SECOND);
-    EXPECT_INT(scan_after(&w, 15 * SECOND), 'L');
-    EXPECT(retry_ns(&w) == 0);
-    loaded(&w, 2, IFD_CORRUPT);
-    for (int i = 0; i < 100; i++) {
-        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    begin_loading(&w);
+    for (unsigned i = 0; i < 5; i++) {
+        expect_retry_after(&w, SECOND << i, IFD_CORRUPT);
     }
-    EXPECT(retry_ns(&w) == UINT64_MAX);
+    loaded(&w, 2, IFD_CORRUPT);
+    expect_no_retry(&w);
     set(&w, "m", 3);
     EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
     EXPECT_INT(scan_after(&w, 2 * SECOND), 'L');
     ifd_watcher_destroy(w.watcher);
 }
 
+static void only_failures_of_the_content_itself_are_counted_against_it(void)
+{
+    struct world w;
+    begin_loading(&w);
+    for (unsigned i = 0; i < 12; i++) {
+        const uint64_t wait_ns = i < 6 ? SECOND << i : 60 * SECOND;
+        expect_retry_after(&w, wait_ns, i % 3 == 0 ? IFD_CORRUPT : IFD_IO); /* bad 4 times */
+    }
+    expect_retry_after(&w, 60 * SECOND, IFD_CORRUPT);
+    loaded(&w, 2, IFD_CORRUPT);
+    expect_no_retry(&w);
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void other_content_begins_anew_and_does_not_wait_for_the_retry(void)
+{
+    struct world w;
+    begin_loading(&w);
+    for (unsigned i = 0; i < 5; i++) {
+        expect_retry_after(&w, SECOND << i, IFD_CORRUPT);
+    }
+    loaded(&w, 2, IFD_IO); /* 32 s */
+    set(&w, "m", 3);
+    EXPECT_INT(scan_after(&w, SECOND), '-');
+    EXPECT_INT((long)(ifd_watcher_wait_ns(w.watcher, w.now_ns) / SECOND), 2);
+    EXPECT_INT(scan_after(&w, 2 * SECOND), 'L');
+    const struct ifd_scan_model seen = {.fingerprint = 3, .unsummed = 3};
+    EXPECT(!ifd_watcher_loaded(w.watcher, "m", &seen, IFD_CORRUPT, w.now_ns));
+    EXPECT(retry_ns(&w) == SECOND);
+    ifd_watcher_destroy(w.watcher);
+}
+
 static void input_output_errors_are_retried_without_end_and_more_and_more_slowly(void)
 {
     struct world w;
-    uint64_t wait_ns[12];
-    begin_serving(&w);
+    begin_loading(&w);
+    for (unsigned i = 0; i < 200; i++) {
+        expect_retry_after(&w, i < 6 ? SECOND << i : 60 * SECOND, IFD_IO);
+    }
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void load_that_failed_before_the_first_scan_is_retried_as_soon(void)
+{
+    struct world w;
+    begin(&w);
     set(&w, "m", 2);
-    (void)scan_after(&w, 15 * SECOND);
-    EXPECT_INT(scan_after(&w, 15 * SECOND), 'L');
-    for (size_t i = 0; i < 12; i++) {
-        loaded(&w, 2, IFD_IO);
-        wait_ns[i] = SECOND << (i < 6 ? i : 6);
-        wait_ns[i] = wait_ns[i] < 60 * SECOND ? wait_ns[i] : 60 * SECOND;
-        EXPECT(retry_ns(&w) == wait_ns[i]);
-        EXPECT_INT(scan_after(&w, wait_ns[i] - 1), '-');
-        EXPECT(retry_ns(&w) == 1);
+    loaded(&w, 2, IFD_CORRUPT);
+    EXPECT(ifd_watcher_wait_ns(w.watcher, w.now_ns) == SECOND);
+    EXPECT_INT(scan_after(&w, SECOND - 1), '-');
+    EXPECT_INT(scan_after(&w, 1), 'L');
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void load_that_could_not_look_at_the_folder_is_retried_like_others(void)
+{
+    struct world w;
+    begin_loading(&w);
+    for (unsigned i = 0; i < 8; i++) {
+        const uint64_t wait_ns = i < 6 ? SECOND << i : 60 * SECOND;
+        loaded(&w, 0, IFD_IO);
+        EXPECT(retry_ns(&w) == wait_ns);
+        EXPECT_INT(scan_after(&w, wait_ns - 1), '-');
         EXPECT_INT(scan_after(&w, 1), 'L');
     }
+    loaded(&w, 2, IFD_OK);
+    EXPECT_INT(scan_after(&w, 100 * SECOND), '-');
     ifd_watcher_destroy(w.watcher);
 }
 
@@ -332,8 +408,12 @@ int main(int argc, char **argv)
         T(summed_change_is_taken_at_once),
         T(unfinished_upload_is_left_alone),
         T(same_content_is_loaded_once),
-        T(content_that_failed_is_tried_again_only_when_it_changes),
+        T(bad_content_is_tried_five_times_more),
+        T(only_failures_of_the_content_itself_are_counted_against_it),
+        T(other_content_begins_anew_and_does_not_wait_for_the_retry),
         T(input_output_errors_are_retried_without_end_and_more_and_more_slowly),
+        T(load_that_failed_before_the_first_scan_is_retried_as_soon),
+        T(load_that_could_not_look_at_the_folder_is_retried_like_others),
         T(change_during_a_load_is_taken_after_it),
         T(flapping_folder_is_held_back),
         T(model_is_unloaded_after_two_listings_without_it),
