@@ -86,6 +86,7 @@ static int serve(const struct ifd_tool_host *host, int argc, char **argv)
                                                .backends = host->backends,
                                                .backend_count = host->backend_count,
                                                .handles_signals = true,
+                                               .may_leave = true,
                                                .notify_socket = environment.notify_socket,
                                                .watchdog_us = environment.watchdog_us,
                                                .on_ready = on_ready};
@@ -95,6 +96,9 @@ static int serve(const struct ifd_tool_host *host, int argc, char **argv)
     enum ifd_code code = ifd_server_create(&options, &server, &err);
     if (!code) {
         code = ifd_server_run(server, &err);
+        if (ifd_server_leave(server)) {
+            _exit(code ? fail(1, &err) : 0); /* threads still use what exit() would tear down */
+        }
     }
     ifd_server_destroy(server);
     return code ? fail(1, &err) : 0;

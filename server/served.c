@@ -210,6 +210,7 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
                                   .log = options->log,
                                   .clock = ifd_clock_system(),
                                   .most_ns = options->warm_up_ns,
+                                  .is_stopping = options->is_stopping,
                                   .runs_zeros = options->warms_up};
     enum ifd_code code = hold_predicted(options, version, err);
     while (made < count && !code) {

@@ -31,11 +31,12 @@ struct ifd_served_options {
     uint32_t threads;
     bool for_throughput; /* unless the config's parameter "performance_hint" says otherwise */
     uint32_t max_threads;
-    struct ifd_metrics *metrics; /* may be NULL */
-    bool warms_up;               /* one run of each instance on zeros, without model_warmup */
-    uint64_t warm_up_ns;         /* for all runs of a version before it serves; 0: no bound */
-    struct ifd_budget *budget;   /* NULL: none */
-    uint32_t max_queue_size;     /* unless the config sets one */
+    struct ifd_metrics *metrics;    /* may be NULL */
+    bool warms_up;                  /* one run of each instance on zeros, without model_warmup */
+    uint64_t warm_up_ns;            /* for all runs of a version before it serves; 0: no bound */
+    struct ifd_budget *budget;      /* NULL: none */
+    uint32_t max_queue_size;        /* unless the config sets one */
+    const atomic_bool *is_stopping; /* no warm-up run begins any more; any thread may read it */
 };
 
 /** Makes instances and starts workers; version->served is set. Errors: INVALID (a parameter), NOMEM, UNAVAILABLE.

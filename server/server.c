@@ -10,19 +10,37 @@
 #define STOP_POLL_MS 20
 /* After the deadline has cancelled what waited: time for answers to leave. */
 #define LAST_ANSWERS_MS 2000
+/* After the last answer: time for a load to come to its next step, where it ends. */
+#define LAST_LOADS_MS 1000
 
 /* ---- stopping ---- */
+
+/* Nobody waits for an answer, or for a load. */
+static void end_drained(struct ifd_server *server)
+{
+    const bool is_late = ifd_loop_now_ms(server->loop) - server->drained_ms > LAST_LOADS_MS;
+    if (!server->options.may_leave || ifd_tasks_are_idle(server->load_tasks) || is_late) {
+        ifd_loop_stop(server->loop);
+    }
+}
 
 static void on_idle(void *arg)
 {
     struct ifd_server *server = arg;
-    ifd_loop_stop(server->loop);
+    server->is_drained = true;
+    server->drained_ms = ifd_loop_now_ms(server->loop);
+    ifd_timer_start(server->stop_timer, STOP_POLL_MS, STOP_POLL_MS);
+    end_drained(server);
 }
 
 static void on_stop_timer(void *arg)
 {
     struct ifd_server *server = arg;
     uint64_t now_ms = ifd_loop_now_ms(server->loop);
+    if (server->is_drained) {
+        end_drained(server);
+        return;
+    }
     if (!server->is_cancelled) {
         ifd_log_warn(server->options.log, "exit timeout passed, cancelling waiting requests",
                      "open=%u", ifd_http_open_count(server->http));
@@ -32,9 +50,9 @@ static void on_stop_timer(void *arg)
         ifd_timer_start(server->stop_timer, STOP_POLL_MS, STOP_POLL_MS);
         return;
     }
-    /* What runs already cannot be stopped, only waited for. */
+    /* What runs already cannot be stopped, only waited for, or left. */
     if (now_ms - server->cancelled_ms > LAST_ANSWERS_MS &&
-        ifd_http_waiting_count(server->http) == 0) {
+        (server->options.may_leave || ifd_http_waiting_count(server->http) == 0)) {
         ifd_loop_stop(server->loop);
     }
 }
@@ -48,7 +66,6 @@ void ifd_server_begin_stop(struct ifd_server *server)
     ifd_log_info(server->options.log, "stopping", "open=%u", ifd_http_open_count(server->http));
     ifd_notify_send(&server->notify, "STOPPING=1\nSTATUS=stopping");
     ifd_service_stopping(server->service);
-    ifd_repo_stop(server->repo);
     ifd_timer_stop(server->poll_timer);
     ifd_timer_start(server->stop_timer, (uint64_t)server->options.config->exit_timeout_secs * 1000,
                     0);
@@ -222,21 +239,40 @@ enum ifd_code ifd_server_run(struct ifd_server *server, struct ifd_err *err)
     return server->result;
 }
 
-void ifd_server_destroy(struct ifd_server *server)
+/* What others than this process would miss, or find. */
+static void end_outside(struct ifd_server *server)
 {
-    if (!server) {
-        return;
-    }
     const struct ifd_config *config = server->options.config;
-    ifd_http_destroy(server->http);
     ifd_access_log_destroy(server->access_log);
-    ifd_api_destroy(server->api);
     if (server->http && config->http_socket[0] != '\0') {
         (void)unlink(config->http_socket);
     }
     if (server->http && config->admin_socket[0] != '\0') {
         (void)unlink(config->admin_socket);
     }
+}
+
+bool ifd_server_leave(struct ifd_server *server)
+{
+    const uint32_t waiting = ifd_http_waiting_count(server->http);
+    const bool is_loading = !ifd_tasks_are_idle(server->load_tasks);
+    if (!server->options.may_leave || (waiting == 0 && !is_loading)) {
+        return false;
+    }
+    ifd_log_warn(server->options.log, "what cannot be interrupted is left",
+                 "requests=%u is_loading=%d", waiting, is_loading);
+    end_outside(server);
+    return true;
+}
+
+void ifd_server_destroy(struct ifd_server *server)
+{
+    if (!server) {
+        return;
+    }
+    ifd_http_destroy(server->http);
+    end_outside(server);
+    ifd_api_destroy(server->api);
     server->is_stopping = server->reread.is_over = true;
     ifd_tasks_destroy(server->image_tasks);
     ifd_tasks_destroy(server->load_tasks);

@@ -28,6 +28,9 @@ struct ifd_server_options {
     uint32_t backend_count;
     bool
         handles_signals; /* SIGTERM and SIGINT stop the server, SIGHUP has it read its settings again */
+    /** Once ifd_server_run has returned this process ends: work that cannot be interrupted is not waited for for ever; see
+     *  ifd_server_leave. */
+    bool may_leave;
     const char *notify_socket; /* of a service manager; NULL: none */
     uint64_t watchdog_us;      /* its patience; 0: it wants no pings */
     /** Every model was tried; the server answers. May be NULL. Loop thread. */
@@ -44,6 +47,10 @@ IFD_NODISCARD enum ifd_code ifd_server_run(struct ifd_server *server, struct ifd
 void ifd_server_stop(struct ifd_server *server);
 /** What SIGHUP does. Thread: any. */
 void ifd_server_reread(struct ifd_server *server);
+/** After ifd_server_run, with may_leave. True: runs or loads that nobody waits for any more, or that went on after
+ *  --exit-timeout-secs, still use everything here. What others would miss or find (the access log, UNIX sockets) is settled, and
+ *  nothing is left to do but _exit; no destroy. */
+bool ifd_server_leave(struct ifd_server *server);
 void ifd_server_destroy(struct ifd_server *server); /* NULL is fine */
 
 uint16_t ifd_server_port(const struct ifd_server *server);

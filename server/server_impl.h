@@ -44,8 +44,10 @@ struct ifd_server {
     struct ifd_watchdog *watchdog;
     uint16_t port, metrics_port;
     uint64_t cancelled_ms; /* when the deadline passed */
-    bool is_stopping, is_cancelled;
+    uint64_t drained_ms;   /* when every accepted request had been answered */
+    bool is_cancelled, is_drained;
     atomic_bool stop_asked, reread_asked, is_loaded;
+    atomic_bool is_stopping; /* set on the loop; loads look at it */
     enum ifd_code result;
     struct ifd_err result_err;
 };

@@ -186,6 +186,7 @@ enum ifd_code ifd_server_create_repo(struct ifd_server *server, struct ifd_err *
         .swaps_per_hour = config->swaps_per_hour,
         .metrics = ifd_metrics_server(server->metrics),
         .budget = &server->budget,
+        .is_stopping = &server->is_stopping,
     };
     enum ifd_code code =
         ifd_timer_create(server->loop, on_poll_timer, server, &server->poll_timer, err);

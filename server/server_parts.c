@@ -101,6 +101,7 @@ enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err
         .warm_up_ns = (uint64_t)o->config->warm_up_timeout_ms * 1000000,
         .budget = &server->budget,
         .max_queue_size = o->config->max_queue_size,
+        .is_stopping = &server->is_stopping,
     };
     return check_backends(server, err);
 }

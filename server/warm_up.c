@@ -93,6 +93,9 @@ static enum ifd_code run(struct ifd_warm_up *self, struct ifd_runner *runner,
 {
     struct ifd_job job = *request, *jobs[] = {&job};
     memset(job.output, 0, job.output_count * sizeof(*job.output));
+    if (*self->is_stopping) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "the server is stopping");
+    }
     const uint64_t begun_ns = ifd_now_ns(self->clock);
     enum ifd_code code = runner->run(runner, jobs, 1, err);
     self->spent_ns += ifd_now_ns(self->clock) - begun_ns;

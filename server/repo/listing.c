@@ -160,7 +160,7 @@ static void begin_refresh(struct ifd_repo *repo)
 {
     const struct ifd_repo_host *host = &repo->options.host;
     struct waiter *first = repo->waiting;
-    struct refresh *refresh = repo->busy > 0 || repo->is_stopping
+    struct refresh *refresh = repo->busy > 0 || *repo->options.is_stopping
                                   ? NULL
                                   : ifd_acquire_zeroed(repo->options.alloc, 1, sizeof(*refresh));
     repo->waiting = NULL;

@@ -25,6 +25,12 @@ void ifd_load_destroy_version(const struct ifd_repo_options *options, struct ifd
     ifd_release(options->alloc, version, sizeof(*version));
 }
 
+enum ifd_code ifd_load_check_stop(const struct ifd_repo_options *options, struct ifd_err *err)
+{
+    return *options->is_stopping ? ifd_fail(err, IFD_UNAVAILABLE, "the server is stopping")
+                                 : IFD_OK;
+}
+
 /* ---- finding the folder ---- */
 
 /* Opens the one repository that has the model. seen: the sums over all that have it, as ifd_scan_all makes them. */
@@ -191,6 +197,10 @@ static void note_passed_over(struct ifd_load *load, int64_t number, enum ifd_cod
 static void log_failure(const struct ifd_load *load, const char *number, const struct ifd_err *err)
 {
     char quoted[400];
+    if (*load->options->is_stopping) {
+        ifd_log_info(load->options->log, "load given up", "name=%s version=%s", load->name, number);
+        return;
+    }
     ifd_log_error(load->options->log, "model not loaded", "name=%s version=%s reason=%s",
                   load->name, number, ifd_log_quote(err->text, quoted, sizeof(quoted)));
 }
@@ -247,7 +257,10 @@ static bool read_one(struct ifd_load *load, const struct ifd_source *source, int
         return false;
     }
     version->source = source;
-    code = read_version(load, version, &is_considered, &err);
+    code = ifd_load_check_stop(load->options, &err);
+    if (!code) {
+        code = read_version(load, version, &is_considered, &err);
+    }
     if (code) {
         log_failure(load, version->number_text, &err);
     }
@@ -315,7 +328,10 @@ static void start_one(struct ifd_load *load, struct ifd_version *version)
     struct ifd_err err = {0};
     uint64_t begun_ns = ifd_monotonic_ns();
     version->has_to_be_finite = was_finite(load, version->number);
-    enum ifd_code code = ifd_load_start(load->options, version, &err);
+    enum ifd_code code = ifd_load_check_stop(load->options, &err);
+    if (!code) {
+        code = ifd_load_start(load->options, version, &err);
+    }
     if (code) {
         ifd_unload_version(load->options, version);
         version->state = IFD_VERSION_UNAVAILABLE;
@@ -386,8 +402,8 @@ void ifd_load_model(struct ifd_load *load)
     int root = -1;
     ifd_arena_init(&arena, load->options->alloc, LOAD_ARENA_BYTES);
     source.name = load->name;
-    enum ifd_code code = IFD_OK;
-    if (source.file_count == 0) {
+    enum ifd_code code = ifd_load_check_stop(load->options, &load->err);
+    if (!code && source.file_count == 0) {
         code = find_folder(load, &arena, &root, &load->seen, &load->err);
         load->is_unknown = code == IFD_NOT_FOUND;
     }

@@ -42,6 +42,9 @@ struct ifd_load {
 };
 
 void ifd_load_model(struct ifd_load *load);
+/** OK, or UNAVAILABLE: options->is_stopping. */
+IFD_NODISCARD enum ifd_code ifd_load_check_stop(const struct ifd_repo_options *options,
+                                                struct ifd_err *err);
 /** Gives back a version that nobody holds. */
 void ifd_load_destroy_version(const struct ifd_repo_options *options, struct ifd_version *version);
 

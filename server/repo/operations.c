@@ -177,20 +177,10 @@ static void load_done(void *arg)
     repo->options.host.changed(repo->options.host.context);
 }
 
-static enum ifd_code fail_stopping(struct ifd_err *err)
-{
-    return ifd_fail(err, IFD_UNAVAILABLE, "the server is stopping");
-}
-
-/* What waits for a thread when the server stops is not begun. */
 static void load_work(void *arg)
 {
     struct ifd_repo_op *op = arg;
-    if (atomic_load(&op->repo->is_stopping)) {
-        op->load.code = fail_stopping(&op->load.err);
-    } else {
-        ifd_load_model(&op->load);
-    }
+    ifd_load_model(&op->load);
 }
 
 static enum ifd_code list_live(struct ifd_repo_op *op, struct ifd_err *err)
@@ -285,8 +275,9 @@ static void begin_op(struct ifd_repo_op *op)
 {
     struct ifd_repo *repo = op->repo;
     struct ifd_err err = {0};
-    if (repo->is_stopping) {
-        answer(op, fail_stopping(&err), op->kind == IFD_REPO_LOAD ? "load" : "unload", &err);
+    const enum ifd_code code = ifd_load_check_stop(&repo->options, &err);
+    if (code) {
+        answer(op, code, op->kind == IFD_REPO_LOAD ? "load" : "unload", &err);
         end_op(op);
         return;
     }
@@ -353,9 +344,4 @@ void ifd_repo_unload(struct ifd_repo *repo, struct ifd_str name, ifd_repo_done_f
     if (code) {
         done(arg, code, &err);
     }
-}
-
-void ifd_repo_stop(struct ifd_repo *repo)
-{
-    repo->is_stopping = true;
 }

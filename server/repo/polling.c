@@ -50,7 +50,7 @@ static void poll_done(void *arg)
     ifd_arena_finish(&poll->arena);
     ifd_release(repo->options.alloc, poll, sizeof(*poll));
     repo->poll = NULL;
-    while (!repo->is_stopping && ifd_watcher_next(repo->watch, now_ns, &action)) {
+    while (!*repo->options.is_stopping && ifd_watcher_next(repo->watch, now_ns, &action)) {
         act(repo, &action);
     }
     repo->next_poll_ns = UINT64_MAX;
@@ -71,7 +71,7 @@ void ifd_repo_plan_poll(struct ifd_repo *repo)
 void ifd_repo_poll(struct ifd_repo *repo)
 {
     const struct ifd_repo_host *host = &repo->options.host;
-    if (repo->poll || repo->is_stopping) {
+    if (repo->poll || *repo->options.is_stopping) {
         return;
     }
     struct poll *poll = ifd_acquire_zeroed(repo->options.alloc, 1, sizeof(*poll));

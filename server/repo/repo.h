@@ -7,6 +7,8 @@
 #ifndef INFERD_SERVER_REPO_REPO_H
 #define INFERD_SERVER_REPO_REPO_H
 
+#include <stdatomic.h>
+
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "server/obs/metrics.h"
@@ -48,6 +50,9 @@ struct ifd_repo_options {
     uint32_t swaps_per_hour;               /* of one model; 0: no bound */
     struct ifd_metric_set *metrics;        /* the server's, counts loads; may be NULL */
     struct ifd_budget *budget;             /* of all versions together; NULL: none */
+    /** From then on no load and no unload begins: those that wait are answered with UNAVAILABLE, and those that run end so at
+     *  their next step. Any thread may read it. */
+    const atomic_bool *is_stopping;
 };
 
 IFD_NODISCARD enum ifd_code ifd_repo_create(const struct ifd_repo_options *options,
@@ -82,9 +87,6 @@ void ifd_repo_poll(struct ifd_repo *repo);
  *  are gone and not loaded no more. Calls that come while folders are looked at wait for the next look. While
  *  models are being loaded, and when folders cannot be read, everything stays as it was known. Errors: none but NOMEM. */
 void ifd_repo_refresh(struct ifd_repo *repo, ifd_repo_done_fn done, void *arg);
-
-/** Answers loads and unloads that wait with UNAVAILABLE and begins none any more, on no thread; what runs ends by itself. */
-void ifd_repo_stop(struct ifd_repo *repo);
 
 /** Versions that no longer answer new requests but still hold some; linked by next. */
 const struct ifd_version *ifd_repo_draining(const struct ifd_repo *repo);

@@ -3,8 +3,6 @@
 #ifndef INFERD_SERVER_REPO_REPO_IMPL_H
 #define INFERD_SERVER_REPO_REPO_IMPL_H
 
-#include <stdatomic.h>
-
 #include "server/repo/load.h"
 #include "server/repo/watcher.h"
 
@@ -15,13 +13,12 @@ struct ifd_repo {
     struct ifd_repo_model **model; /* sorted by name */
     uint32_t model_count, capacity, starting;
     struct ifd_version *draining;
-    uint64_t next_poll_ns;     /* when the next begins, if none runs */
     struct ifd_watcher *watch; /* NULL: not in mode poll */
     struct poll *poll;         /* the scan that runs; polling.c */
+    uint64_t next_poll_ns;     /* when the next begins, if none runs */
     struct refresh *refresh;   /* the listing that runs, and those that wait for the next one */
     struct waiter *waiting;    /* both of listing.c */
     uint32_t busy;             /* models with operations */
-    atomic_bool is_stopping;   /* set on the loop; loads that begin elsewhere look at it */
 };
 
 enum ifd_repo_op_kind { IFD_REPO_LOAD, IFD_REPO_UNLOAD, IFD_REPO_REMOVE };
@@ -50,11 +47,11 @@ void ifd_repo_list_ready(struct ifd_repo_model *model);
 void ifd_repo_free_lists(const struct ifd_alloc *alloc, struct ifd_version **version,
                          const char **ready, uint32_t capacity);
 
-/** The next poll comes when the watch wants it; none is put off. */
-void ifd_repo_plan_poll(struct ifd_repo *repo);
-
 /** The version is in no list any more: it ends, or drains until nobody holds it. */
 void ifd_repo_retire(struct ifd_repo *repo, struct ifd_version *version);
+
+/** The next poll comes when the watch wants it; none is put off. */
+void ifd_repo_plan_poll(struct ifd_repo *repo);
 
 /** Puts a copy of what at the end of its model's list. Errors: NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_repo_add_op(struct ifd_repo *repo, struct ifd_repo_model *model,

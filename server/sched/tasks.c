@@ -7,10 +7,10 @@ struct ifd_tasks {
     const struct ifd_alloc *alloc;
     const char *name;
     struct ifd_completions *completions;
-    struct ifd_mutex mutex; /* guards the list, waiting and is_stopping */
+    struct ifd_mutex mutex; /* guards the list, the counts and is_stopping */
     struct ifd_cond changed;
     struct ifd_task *first, *last;
-    uint32_t waiting, capacity;
+    uint32_t waiting, running, capacity;
     bool is_stopping;
     struct ifd_thread *thread;
     uint32_t thread_count, started;
@@ -35,9 +35,17 @@ static struct ifd_task *take(struct ifd_tasks *tasks)
             tasks->last = NULL;
         }
         tasks->waiting--;
+        tasks->running++;
     }
     ifd_mutex_unlock(&tasks->mutex);
     return task;
+}
+
+static void count_end(struct ifd_tasks *tasks)
+{
+    ifd_mutex_lock(&tasks->mutex);
+    tasks->running--;
+    ifd_mutex_unlock(&tasks->mutex);
 }
 
 static void run(void *arg)
@@ -45,6 +53,7 @@ static void run(void *arg)
     struct ifd_tasks *tasks = arg;
     for (struct ifd_task *task = take(tasks); task; task = take(tasks)) {
         task->work(task);
+        count_end(tasks);
         task->completion.fn = finish_task;
         ifd_completions_push(tasks->completions, &task->completion);
     }
@@ -98,6 +107,14 @@ void ifd_tasks_destroy(struct ifd_tasks *tasks)
     ifd_mutex_finish(&tasks->mutex);
     ifd_release(tasks->alloc, tasks->thread, tasks->thread_count * sizeof(*tasks->thread));
     ifd_release(tasks->alloc, tasks, sizeof(*tasks));
+}
+
+bool ifd_tasks_are_idle(struct ifd_tasks *tasks)
+{
+    ifd_mutex_lock(&tasks->mutex);
+    const bool is_idle = tasks->waiting == 0 && tasks->running == 0;
+    ifd_mutex_unlock(&tasks->mutex);
+    return is_idle;
 }
 
 enum ifd_code ifd_tasks_submit(struct ifd_tasks *tasks, struct ifd_task *task, struct ifd_err *err)

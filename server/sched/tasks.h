@@ -24,6 +24,9 @@ IFD_NODISCARD enum ifd_code ifd_tasks_create(const char *name, uint32_t threads,
 /** Finishes what was submitted (its done calls still have to be drained), then ends the threads. NULL is fine. */
 void ifd_tasks_destroy(struct ifd_tasks *tasks);
 
+/** Nothing waits or runs. Thread: any. */
+bool ifd_tasks_are_idle(struct ifd_tasks *tasks);
+
 /** Errors: BUSY (capacity tasks wait already). Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_tasks_submit(struct ifd_tasks *tasks, struct ifd_task *task,
                                              struct ifd_err *err);

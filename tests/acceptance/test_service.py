@@ -6,10 +6,19 @@ import shutil
 import signal
 import socket
 import tempfile
+import threading
+import time
 import unittest
 from unittest import mock
 
 import support
+
+# Loads of this model run count samples that take delay_ms each.
+SLOW = """backend: "identity" input {{ name: "IN" data_type: TYPE_FP32 dims: 1 }}
+output {{ name: "OUT" data_type: TYPE_FP32 dims: 1 }}
+parameters {{ key: "execute_delay_ms" value {{ string_value: "{delay_ms}" }} }}
+model_warmup {{ name: "slow" count: {count} inputs {{ key: "IN" value {{ data_type: TYPE_FP32 dims: 1 zero_data: true }} }} }}
+"""
 
 
 class Service(unittest.TestCase):
@@ -101,6 +110,48 @@ class Service(unittest.TestCase):
         support.heard(self.manager, "READY=1\n")
         self.assertIn("settings not read again, everything stays reason=", server.log_text())
         self.assertEqual(server.ask("GET", "/v2/health/live").status, 200)
+
+    def stop_while_loading(self, *options, **slow):
+        """A server that is told to stop in the middle of a load that somebody asked for: it, and what he was answered."""
+        repository = self.folder / "models"
+        (repository / "slow").mkdir(parents=True)
+        (repository / "slow/config.pbtxt").write_text(SLOW.format(**slow))
+        server = support.Server(repository, "--model-control-mode=explicit", "--admin-on-http",
+                                "--warm-up-timeout-ms=0", "--access-log", self.folder / "access.log",
+                                "--admin-socket", self.folder / "admin", *options)
+        self.addCleanup(server.stop)
+        answers = []
+
+        def load():
+            try:
+                answers.append(server.ask("POST", "/v2/repository/models/slow/load"))
+            except ConnectionError as error:
+                answers.append(error)
+
+        client = threading.Thread(target=load)
+        client.start()
+        while b'model="slow"' not in server.ask("GET", "/metrics", address=server.metrics_address).data:
+            time.sleep(0.01)                                                # its counters come right before its first run
+        server.ask("GET", "/v2")
+        server.process.send_signal(signal.SIGTERM)
+        client.join()
+        self.assertEqual(server.process.wait(), 0)
+        self.assertFalse((self.folder / "admin").exists())
+        return server, answers[0]
+
+    def test_load_ends_at_its_next_step_when_the_server_stops(self):
+        server, answer = self.stop_while_loading(delay_ms=10, count=100000)
+        self.assertEqual((answer.status, json.loads(answer.data)["error"]),
+                         (503, 'failed to load \'slow\', model_warmup "slow": the server is stopping'))
+        self.assertIn("load given up name=slow version=1", server.log_text())
+        self.assertNotIn("what cannot be interrupted", server.log_text())
+        self.assertIn("/v2/repository/models/slow/load", (self.folder / "access.log").read_text())
+
+    def test_run_that_does_not_end_is_left_when_the_server_stops(self):
+        server, answer = self.stop_while_loading("--exit-timeout-secs=0", delay_ms=3600000, count=1)
+        self.assertIsInstance(answer, ConnectionError)
+        self.assertIn("what cannot be interrupted is left requests=1 is_loading=1", server.log_text())
+        self.assertIn("path=\"/v2\"", (self.folder / "access.log").read_text())
 
 
 if __name__ == "__main__":
