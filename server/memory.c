@@ -97,6 +97,28 @@ struct ifd_memory ifd_memory_limit(const char *root, uint64_t machine_bytes)
     return memory;
 }
 
+/* What main.c lets the C library keep anyway. */
+#define SLACK_BYTES ((size_t)16 << 20)
+
+enum ifd_slack_turn ifd_slack_look(struct ifd_slack *slack, size_t used_bytes, uint64_t now_ms)
+{
+    if (used_bytes > slack->peak_bytes / 2 || slack->peak_bytes - used_bytes < SLACK_BYTES) {
+        slack->peak_bytes = used_bytes > slack->peak_bytes ? used_bytes : slack->peak_bytes;
+        slack->is_slack = false;
+        return IFD_SLACK_NO;
+    }
+    if (!slack->is_slack) {
+        slack->is_slack = true;
+        slack->since_ms = now_ms;
+        return IFD_SLACK_BEGINS;
+    }
+    if (now_ms - slack->since_ms < IFD_SLACK_MS) {
+        return IFD_SLACK_NO;
+    }
+    *slack = (struct ifd_slack){.peak_bytes = used_bytes};
+    return IFD_SLACK_LASTS;
+}
+
 void ifd_memory_trim(void)
 {
     /* Elsewhere malloc is not the C library's, and this would set that one up, unlocked. */

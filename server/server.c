@@ -290,6 +290,7 @@ void ifd_server_destroy(struct ifd_server *server)
     ifd_metrics_destroy(server->metrics);
     ifd_timer_destroy(server->stop_timer);
     ifd_timer_destroy(server->poll_timer);
+    ifd_timer_destroy(server->slack_timer);
     ifd_loop_destroy(server->loop);
     ifd_release(server->options.alloc, server, sizeof(*server));
 }

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "inferd/engine.h"
+#include "server/memory.h"
 #include "server/net/http.h"
 #include "server/reread.h"
 #include "server/scrape.h"
@@ -32,13 +33,14 @@ struct ifd_server {
     struct ifd_service *service;
     struct ifd_api *api;
     struct ifd_http *http;
-    struct ifd_timer *stop_timer, *poll_timer;
+    struct ifd_timer *stop_timer, *poll_timer, *slack_timer;
     struct ifd_served_options served;
     struct ifd_metrics *metrics;
     struct ifd_access_log *access_log;
     struct ifd_scrape scrape;
     struct ifd_budget budget;       /* of models */
     struct ifd_quota request_quota; /* of requests */
+    struct ifd_slack slack;         /* in it */
     struct ifd_reread reread;
     struct ifd_notify notify;
     struct ifd_watchdog *watchdog;

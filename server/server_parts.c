@@ -116,9 +116,33 @@ enum ifd_code ifd_server_create_tasks(struct ifd_server *server, struct ifd_err 
                                    &server->completions, o->alloc, &server->image_tasks, err);
 }
 
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+/* Also of slack_timer. */
+static void look_at_memory(void *arg)
+{
+    struct ifd_server *server = arg;
+    const size_t used =
+        atomic_load_explicit(&server->request_quota.used_bytes, memory_order_relaxed);
+    const enum ifd_slack_turn turn =
+        ifd_slack_look(&server->slack, used, ifd_loop_now_ms(server->loop));
+    struct ifd_err err = {0};
+    if (turn == IFD_SLACK_BEGINS) {
+        ifd_timer_start(server->slack_timer, IFD_SLACK_MS, 0);
+    } else if (turn == IFD_SLACK_LASTS && /* after any task memory is given back */
+               ifd_server_run_off_loop(server, nothing, nothing, NULL, &err)) {
+        ifd_log_debug(server->options.log, "memory not given back", "reason=\"%s\"", err.text);
+    }
+}
+
 static void after_turn(void *arg)
 {
-    ifd_service_flush(arg);
+    struct ifd_server *server = arg;
+    ifd_service_flush(server->service);
+    look_at_memory(server);
 }
 
 struct ifd_http_options ifd_server_http_options(struct ifd_server *server)
@@ -134,7 +158,7 @@ struct ifd_http_options ifd_server_http_options(struct ifd_server *server)
         .metrics = ifd_metrics_server(server->metrics),
         .access_log = server->access_log,
         .after_turn = after_turn,
-        .after_turn_arg = server->service,
+        .after_turn_arg = server,
         .max_connections = o->config->max_connections,
         .max_connections_per_address = o->config->max_connections_per_address,
         .max_header_bytes = o->config->max_header_bytes,
@@ -178,6 +202,10 @@ enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err 
                                         .service = server->service,
                                         .max_input_bytes = (size_t)o->config->http_max_input_size};
     code = ifd_api_create(&api, &server->api, err);
+    if (code) {
+        return code;
+    }
+    code = ifd_timer_create(server->loop, look_at_memory, server, &server->slack_timer, err);
     if (code) {
         return code;
     }

@@ -379,6 +379,43 @@ static void memory_goes_back_to_the_system_with_a_model(void)
     ifd_release(alloc, piece[PIECES - 1], PIECE_BYTES);
 }
 
+/* A crowd in the middle of bodies. Who came last stays, and so does what lies at the end of the heap. */
+static void memory_goes_back_to_the_system_with_a_crowd(void)
+{
+    enum { CROWD = 800, BODY_BYTES = 48 << 10 };
+    static char text[BODY_BYTES];
+    static int fd[CROWD];
+    struct live live;
+    if (!HAS_TRIM) {
+        test_skip("a sanitizer keeps memory as it pleases");
+        return;
+    }
+    live_start(&live, NULL);
+    const int head = snprintf(
+        text, sizeof(text),
+        "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", BODY_BYTES);
+    memset(text + head, ' ', sizeof(text) - (size_t)head);
+    const long before_kib = resident_kib();
+    for (int i = 0; i < CROWD; i++) {
+        fd[i] = client_connect(&live);
+        REQUIRE(fd[i] >= 0);
+        client_send(fd[i], text, sizeof(text));
+    }
+    EXPECT_INT(client_get(&live, "/v2/health/live").status, 200);
+    const long most_kib = resident_kib() - before_kib;
+    EXPECT(most_kib > (long)CROWD * BODY_BYTES / 1024);
+    for (int i = 0; i + 1 < CROWD; i++) {
+        (void)close(fd[i]);
+    }
+    for (int waited = 0; waited < 60000 && resident_kib() - before_kib > most_kib / 4;
+         waited += 100) {
+        (void)usleep(100000);
+    }
+    EXPECT(resident_kib() - before_kib <= most_kib / 4);
+    (void)close(fd[CROWD - 1]);
+    live_stop(&live);
+}
+
 static void send_with_priority(int fd, int priority)
 {
     char text[600], body[300];
@@ -487,6 +524,7 @@ int main(int argc, char **argv)
         T(folders_that_are_no_models_are_passed_over),
         T(explicit_index_follows_the_folders),
         T(memory_goes_back_to_the_system_with_a_model),
+        T(memory_goes_back_to_the_system_with_a_crowd),
         T(loads_that_wait_are_given_up_when_the_server_stops),
         T(priority_level_has_a_queue_size_of_its_own),
         T(warm_up_samples_run_before_a_model_serves),

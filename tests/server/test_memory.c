@@ -110,6 +110,39 @@ static void budget_refuses_in_numbers_and_changes_nothing(void)
     REQUIRE_OK(ifd_budget_hold(NULL, &a, UINT64_MAX, &err), &err);
 }
 
+#define MIB ((size_t)1 << 20)
+
+static void memory_is_slack_when_little_of_much_is_used_for_a_while(void)
+{
+    struct ifd_slack slack = {0};
+    EXPECT_INT(ifd_slack_look(&slack, 200 * MIB, 1000), IFD_SLACK_NO);
+    EXPECT_INT(ifd_slack_look(&slack, 101 * MIB, 2000), IFD_SLACK_NO); /* more than half */
+    EXPECT_INT(ifd_slack_look(&slack, 100 * MIB, 3000), IFD_SLACK_BEGINS);
+    EXPECT_INT(ifd_slack_look(&slack, 0, 4999), IFD_SLACK_NO);
+    EXPECT_INT(ifd_slack_look(&slack, 1 * MIB, 5000), IFD_SLACK_LASTS);
+    EXPECT_INT(ifd_slack_look(&slack, 1 * MIB, 9000), IFD_SLACK_NO); /* it was given back */
+    EXPECT_INT(ifd_slack_look(&slack, 16 * MIB, 10000), IFD_SLACK_NO);
+    EXPECT_INT(ifd_slack_look(&slack, 0, 11000), IFD_SLACK_BEGINS);
+}
+
+static void pauses_between_large_requests_are_no_slack(void)
+{
+    struct ifd_slack slack = {0};
+    for (uint64_t now_ms = 0; now_ms < 100000; now_ms += 1900) {
+        EXPECT_INT(ifd_slack_look(&slack, 60 * MIB, now_ms), IFD_SLACK_NO);
+        EXPECT_INT(ifd_slack_look(&slack, 0, now_ms + 1), IFD_SLACK_BEGINS);
+        EXPECT_INT(ifd_slack_look(&slack, 0, now_ms + 1899), IFD_SLACK_NO);
+    }
+}
+
+static void what_the_library_keeps_anyway_is_no_slack(void)
+{
+    struct ifd_slack slack = {0};
+    EXPECT_INT(ifd_slack_look(&slack, 16 * MIB - 1, 0), IFD_SLACK_NO);
+    EXPECT_INT(ifd_slack_look(&slack, 0, 1), IFD_SLACK_NO);
+    EXPECT_INT(ifd_slack_look(&slack, 0, 100000), IFD_SLACK_NO);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -119,6 +152,9 @@ int main(int argc, char **argv)
         T(version_1_has_a_hierarchy_of_its_own),
         T(limits_above_the_machine_and_nonsense_change_nothing),
         T(budget_refuses_in_numbers_and_changes_nothing),
+        T(memory_is_slack_when_little_of_much_is_used_for_a_while),
+        T(pauses_between_large_requests_are_no_slack),
+        T(what_the_library_keeps_anyway_is_no_slack),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
