@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +12,11 @@
 #include "engine/base/str.h"
 #include "server/repo/scan.h"
 
-#define HEX_DIGITS  (2 * IFD_SHA256_BYTES)
 #define SIZE_PREFIX "# size "
 #define READ_BYTES  16384
 #define DEPTH_MAX   8
 /* Digits of a sum that are shown; all of them would not leave room for the rest of the sentence. */
 #define SHOWN_DIGITS 16
-
-_Static_assert(IFD_SHA256_BYTES == SHA256_DIGEST_SIZE, "the sum is SHA-256");
 
 struct reader {
     const char *dir;
@@ -35,27 +31,6 @@ static enum ifd_code fail_line(const struct reader *r, const char *what)
 }
 
 /* ---- lines ---- */
-
-static int hex_value(char digit)
-{
-    return digit >= '0' && digit <= '9'   ? digit - '0'
-           : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
-           : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
-                                          : -1;
-}
-
-static bool read_sum(struct ifd_str text, uint8_t *sum)
-{
-    for (size_t i = 0; i < IFD_SHA256_BYTES; i++) {
-        int high = text.size >= HEX_DIGITS ? hex_value(text.data[2 * i]) : -1;
-        int low = text.size >= HEX_DIGITS ? hex_value(text.data[2 * i + 1]) : -1;
-        if (high < 0 || low < 0) {
-            return false;
-        }
-        sum[i] = (uint8_t)(high * 16 + low);
-    }
-    return true;
-}
 
 static enum ifd_code read_path(const struct reader *r, struct ifd_str path,
                                struct ifd_checksum *row)
@@ -100,16 +75,18 @@ static enum ifd_code read_line(const struct reader *r, struct ifd_str line,
     if (line.data[0] == '\\') {
         return fail_line(r, "names with line feeds or backslashes are not supported");
     }
-    bool is_sum = line.size > HEX_DIGITS + 2 && line.data[HEX_DIGITS] == ' ' &&
-                  (line.data[HEX_DIGITS + 1] == ' ' || line.data[HEX_DIGITS + 1] == '*') &&
-                  read_sum(line, row->sha256);
+    bool is_sum =
+        line.size > IFD_SHA256_DIGITS + 2 && line.data[IFD_SHA256_DIGITS] == ' ' &&
+        (line.data[IFD_SHA256_DIGITS + 1] == ' ' || line.data[IFD_SHA256_DIGITS + 1] == '*') &&
+        ifd_sha256_read(line, row->sha256);
     if (!is_sum) {
         return fail_line(r, "not a line of sha256sum (64 hexadecimal digits, two blanks, name)");
     }
     row->has_sum = true;
-    return read_path(
-        r, (struct ifd_str){.data = line.data + HEX_DIGITS + 2, .size = line.size - HEX_DIGITS - 2},
-        row);
+    return read_path(r,
+                     (struct ifd_str){.data = line.data + IFD_SHA256_DIGITS + 2,
+                                      .size = line.size - IFD_SHA256_DIGITS - 2},
+                     row);
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -321,11 +298,11 @@ static const char *shown(const uint8_t *sum, char *text)
 }
 
 static enum ifd_code compare(const struct ifd_checksums *sums, const struct ifd_checksum *row,
-                             struct sha256_ctx *state, struct ifd_err *err)
+                             struct ifd_sha256 *sum, struct ifd_err *err)
 {
     uint8_t got[IFD_SHA256_BYTES];
     char text[2][SHOWN_DIGITS + 1];
-    sha256_digest(state, sizeof(got), got);
+    ifd_sha256_end(sum, got);
     return memcmp(got, row->sha256, sizeof(got)) == 0
                ? IFD_OK
                : ifd_fail(err, IFD_CORRUPT,
@@ -333,7 +310,7 @@ static enum ifd_code compare(const struct ifd_checksums *sums, const struct ifd_
                           sums->dir, row->path, shown(got, text[0]), shown(row->sha256, text[1]));
 }
 
-static enum ifd_code add_file(int root, const char *path, struct sha256_ctx *state,
+static enum ifd_code add_file(int root, const char *path, struct ifd_sha256 *sum,
                               struct ifd_err *err)
 {
     uint8_t data[READ_BYTES];
@@ -342,7 +319,7 @@ static enum ifd_code add_file(int root, const char *path, struct sha256_ctx *sta
     for (ssize_t got = 1; got > 0 && !code;) {
         got = read(fd, data, sizeof(data));
         if (got > 0) {
-            sha256_update(state, (size_t)got, data);
+            ifd_sha256_add(sum, data, (size_t)got);
         } else if (got < 0 && errno == EINTR) {
             got = 1;
         } else if (got < 0) {
@@ -361,17 +338,17 @@ enum ifd_code ifd_checksums_match(const struct ifd_checksums *sums, int root, co
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; i < sums->count && !code; i++) {
         const struct ifd_checksum *row = &sums->file[i];
-        struct sha256_ctx state;
+        struct ifd_sha256 sum;
         char full[PATH_MAX];
-        sha256_init(&state);
+        ifd_sha256_begin(&sum);
         if (path && strcmp(path, row->path) == 0) {
-            sha256_update(&state, bytes.size, bytes.data);
+            ifd_sha256_add(&sum, bytes.data, bytes.size);
         } else if (ifd_str_format(full, sizeof(full), "%s/%s", sums->dir, row->path)) {
-            code = add_file(root, full, &state, err);
+            code = add_file(root, full, &sum, err);
         } else {
             code = ifd_fail(err, IFD_TOO_LARGE, "path \"%.100s…\" is too long", row->path);
         }
-        code = code ? code : compare(sums, row, &state, err);
+        code = code ? code : compare(sums, row, &sum, err);
     }
     return code;
 }

@@ -10,11 +10,11 @@
 #ifndef INFERD_SERVER_REPO_CHECKSUMS_H
 #define INFERD_SERVER_REPO_CHECKSUMS_H
 
+#include "server/hash/sha256.h"
 #include "server/repo/folder.h"
 
 #define IFD_CHECKSUMS_NAME      "SHA256SUMS"
 #define IFD_CHECKSUMS_BYTES_MAX ((size_t)1 << 20)
-#define IFD_SHA256_BYTES        32
 
 struct ifd_checksum {
     const char *path; /* below the folder */
