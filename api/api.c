@@ -88,22 +88,31 @@ static void end_inference(struct ifd_call *call)
     }
 }
 
-/* Everything that the headers alone decide. Not OK: the answer is made. */
-static bool check_head(struct ifd_call *call)
+/* Default deny: what is no route is for those with a token, and told to nobody else. Not OK: the answer is made. */
+static bool check_access(const struct ifd_call *call)
 {
     struct ifd_http_exchange *exchange = call->exchange;
-    struct ifd_err err = {0};
-    enum ifd_code code =
-        ifd_route_find(exchange->method, exchange->path, exchange->arena, &call->match, &err);
-    if (code == IFD_NOT_FOUND && call->match.allowed) {
-        answer_wrong_method(exchange, call->match.allowed);
+    const struct ifd_api_options *options = &call->api->options;
+    const struct ifd_route *route = call->match.route;
+    const enum ifd_access_class access = route ? route->access : IFD_ACCESS_KNOWN;
+    if (!ifd_guard_admits(options->guard, exchange, access, call->match.model)) {
         return false;
     }
-    if (code == IFD_OK && call->match.route->access == IFD_ACCESS_ADMIN &&
-        !exchange->is_local_admin && !call->api->options.admin_on_http) {
+    if (access == IFD_ACCESS_ADMIN && !exchange->is_local_admin && !options->admin_on_http) {
         ifd_answer_error(exchange, 403,
                          ifd_str("control of this server is closed here: use the admin socket, or "
                                  "start the server with --admin-on-http"));
+        return false;
+    }
+    return true;
+}
+
+/* Everything else that the headers alone decide. code: of finding the route. Not OK: the answer is made. */
+static bool check_head(struct ifd_call *call, enum ifd_code code, struct ifd_err *err)
+{
+    struct ifd_http_exchange *exchange = call->exchange;
+    if (code == IFD_NOT_FOUND && call->match.allowed) {
+        answer_wrong_method(exchange, call->match.allowed);
         return false;
     }
     const struct ifd_str coding = call->coding;
@@ -118,13 +127,13 @@ static bool check_head(struct ifd_call *call)
         return false;
     }
     if (code == IFD_OK && call->match.route->handler == ifd_handle_infer) {
-        code = ifd_call_acquire(call, &call->ref, &err);
+        code = ifd_call_acquire(call, &call->ref, err);
         if (code == IFD_OK) {
             begin_inference(call);
         }
     }
     if (code != IFD_OK) {
-        ifd_answer_fail(exchange, code, &err);
+        ifd_answer_fail(exchange, code, err);
     }
     return code == IFD_OK;
 }
@@ -177,7 +186,15 @@ void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
     call->exchange = exchange;
     call->coding = exchange->header(exchange, "Content-Encoding");
     call->json_length = exchange->header(exchange, "Inference-Header-Content-Length");
-    if (!check_head(call)) {
+    struct ifd_err err = {0};
+    enum ifd_code code =
+        ifd_route_find(exchange->method, exchange->path, exchange->arena, &call->match, &err);
+    if (!check_access(call)) {
+        exchange->response.close_connection = is_costly_body(exchange);
+        ret_plan->answered = true;
+        return;
+    }
+    if (!check_head(call, code, &err)) {
         bool is_costly = is_costly_body(exchange);
         call->is_refused = true;
         exchange->response.close_connection = is_costly;

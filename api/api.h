@@ -3,7 +3,7 @@
 #ifndef INFERD_API_API_H
 #define INFERD_API_API_H
 
-#include "api/http.h"
+#include "api/guard.h"
 #include "api/service.h"
 
 struct ifd_api;
@@ -14,6 +14,7 @@ struct ifd_api_options {
     struct ifd_service *service;
     size_t max_input_bytes; /* --http-max-input-size: body and decompressed body; default 64 MiB */
     bool admin_on_http;     /* repository control and settings without the admin socket */
+    const struct ifd_guard *guard; /* NULL: there are no tokens, everybody may ask */
 };
 
 IFD_NODISCARD enum ifd_code ifd_api_create(const struct ifd_api_options *options,

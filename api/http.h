@@ -87,7 +87,8 @@ struct ifd_http_exchange {
 
     /* filled by the API */
     struct ifd_http_response response;
-    void *api; /* the API's own */
+    const char *caller; /* name of the token that came with it, in the arena; NULL: none did */
+    void *api;          /* the API's own */
 
     /* filled by the transport before ifd_api_close, for statistics */
     enum ifd_outcome outcome;

@@ -2,14 +2,13 @@
 #ifndef INFERD_API_ROUTE_H
 #define INFERD_API_ROUTE_H
 
-#include "api/http.h"
+#include "api/guard.h"
 #include "inferd/status.h"
 
 struct ifd_call;
 typedef void (*ifd_handler_fn)(struct ifd_call *call);
 
 enum ifd_route_body { IFD_BODY_NONE, IFD_BODY_SMALL, IFD_BODY_INPUT };
-enum ifd_route_access { IFD_ACCESS_OPEN, IFD_ACCESS_ADMIN };
 
 /** Bytes that a body of the kind SMALL may have. */
 #define IFD_BODY_SMALL_BYTES ((size_t)64 * 1024)
@@ -19,7 +18,7 @@ struct ifd_route {
     const char *path;
     ifd_handler_fn handler;
     enum ifd_route_body body;
-    enum ifd_route_access access;
+    enum ifd_access_class access;
 };
 
 struct ifd_route_match {

@@ -453,8 +453,9 @@ void ifd_config_help(FILE *out)
     }
     (void)fprintf(
         out, "\nSIGTERM and SIGINT answer what was accepted, then end the program.\n"
-             "SIGHUP reads --config again (options marked \"live\" change), opens the access log "
-             "anew, and with\n--model-control-mode=poll looks at the folders at once.\n");
+             "SIGHUP reads --config (options marked \"live\" change) and --token-file again, opens "
+             "the access log\nanew, and with --model-control-mode=poll looks at the folders at "
+             "once.\n");
 }
 
 /* Text for troff: '-' and '\' are special, a '.' or '\'' at the start of a line as well. */
@@ -495,9 +496,10 @@ void ifd_config_man(FILE *out)
     static const char tail[] =
         ".SH SIGNALS\nSIGTERM and SIGINT: no new connection is accepted, accepted requests are "
         "answered, then the program ends.\n.PP\n"
-        "SIGHUP: the file of\n.B \\-\\-config\nis read again and options marked live change; the "
-        "access log is opened anew; with\n.B \\-\\-model\\-control\\-mode=poll\nthe folders are "
-        "looked at. What is wrong with the file is logged, and everything stays as it is.\n"
+        "SIGHUP: the file of\n.B \\-\\-config\nis read again and options marked live change, and "
+        "that of\n.BR \\-\\-token\\-file ;\nthe access log is opened anew; with\n.B "
+        "\\-\\-model\\-control\\-mode=poll\nthe folders are "
+        "looked at. What is wrong with a file is logged, and everything stays as it is.\n"
         ".SH EXIT STATUS\n0 after a signal, 1 if the server could not start or a model could not "
         "be loaded with\n.BR \\-\\-exit\\-on\\-error ,\n2 for a wrong command line.\n";
     const char *section = "";

@@ -6,7 +6,8 @@
 struct attempt {
     struct ifd_reread *reread;
     struct ifd_config next;
-    int log_fd; /* of the access log; -1: none */
+    struct ifd_tokens *tokens; /* the new ones, after the exchange the old ones */
+    int log_fd;                /* of the access log; -1: none */
     enum ifd_code code;
     struct ifd_err err;
 };
@@ -21,6 +22,10 @@ static void read_all(void *arg)
     struct attempt *attempt = arg;
     struct ifd_reread *reread = attempt->reread;
     attempt->code = ifd_config_parse(reread->argc, reread->argv, &attempt->next, &attempt->err);
+    if (!attempt->code && reread->tokens) {
+        attempt->code = ifd_tokens_read(reread->config->token_file, reread->alloc, &attempt->tokens,
+                                        &attempt->err);
+    }
     if (!attempt->code && reread->access_log) {
         attempt->code =
             ifd_access_log_open(reread->config->access_log, &attempt->log_fd, &attempt->err);
@@ -37,12 +42,25 @@ static void tell_change(void *arg, const char *flag, bool is_live)
     }
 }
 
-static void apply(struct ifd_reread *reread, const struct attempt *attempt)
+/* Requests that are open were judged before. */
+static void exchange_tokens(struct ifd_reread *reread, struct attempt *attempt)
+{
+    struct ifd_tokens *old = *reread->tokens;
+    *reread->tokens = attempt->tokens;
+    attempt->tokens = old;
+    ifd_log_info(reread->log, "tokens read again", "file=%s tokens=%u", reread->config->token_file,
+                 ifd_tokens_count(*reread->tokens));
+}
+
+static void apply(struct ifd_reread *reread, struct attempt *attempt)
 {
     uint32_t verbose = reread->config->log_verbose;
     ifd_config_update(reread->config, &attempt->next, tell_change, reread);
     if (verbose != reread->config->log_verbose) { /* else what the API set stays */
         reread->log->levels = ifd_reread_log_levels(reread->config);
+    }
+    if (attempt->tokens) {
+        exchange_tokens(reread, attempt);
     }
     if (attempt->log_fd >= 0) {
         ifd_access_log_reopen(reread->access_log, attempt->log_fd);
@@ -52,7 +70,7 @@ static void apply(struct ifd_reread *reread, const struct attempt *attempt)
     reread->applied(reread->context);
 }
 
-static void use(struct ifd_reread *reread, const struct attempt *attempt)
+static void use(struct ifd_reread *reread, struct attempt *attempt)
 {
     char quoted[400];
     if (reread->is_over) {
@@ -60,9 +78,11 @@ static void use(struct ifd_reread *reread, const struct attempt *attempt)
             (void)close(attempt->log_fd);
         }
     } else if (attempt->code) {
+        ifd_metric_add(reread->metrics, IFD_METRIC_REREADS, attempt->code, 1);
         ifd_log_error(reread->log, "settings not read again, everything stays", "reason=%s",
                       ifd_log_quote(attempt->err.text, quoted, sizeof(quoted)));
     } else {
+        ifd_metric_add(reread->metrics, IFD_METRIC_REREADS, IFD_OK, 1);
         apply(reread, attempt);
     }
 }
@@ -72,6 +92,7 @@ static void end(void *arg)
     struct attempt *attempt = arg;
     struct ifd_reread *reread = attempt->reread;
     use(reread, attempt);
+    ifd_tokens_destroy(attempt->tokens);
     ifd_release(reread->alloc, attempt, sizeof(*attempt));
     reread->is_running = false;
     if (reread->is_over) {
@@ -100,6 +121,7 @@ void ifd_reread_begin(struct ifd_reread *reread)
         code = reread->run_off_loop(reread->context, read_all, end, attempt, &err);
     }
     if (code) {
+        ifd_metric_add(reread->metrics, IFD_METRIC_REREADS, code, 1);
         ifd_log_error(reread->log, "settings not read again, everything stays", "reason=\"%s\"",
                       ifd_code_name(code));
         ifd_release(reread->alloc, attempt, sizeof(*attempt));

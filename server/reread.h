@@ -1,4 +1,4 @@
-/** SIGHUP: the settings are read again, the access log is opened anew, and folders are looked at. Reading and opening happen
+/** SIGHUP: settings and tokens are read again, the access log is opened anew, and folders are looked at. Reading and opening happen
  *  off the loop; what cannot be read or opened is logged, and everything stays as it was. Signals that come while one is
  *  being obeyed become one more. Thread: loop. */
 #ifndef INFERD_SERVER_REREAD_H
@@ -6,6 +6,7 @@
 
 #include "engine/base/log.h"
 #include "inferd/alloc.h"
+#include "server/auth/tokens.h"
 #include "server/config.h"
 #include "server/obs/access_log.h"
 
@@ -16,6 +17,8 @@ struct ifd_reread {
     int argc;                  /* the command line, as ifd_config_parse takes it */
     char **argv;
     struct ifd_access_log *access_log; /* may be NULL */
+    struct ifd_tokens **tokens;        /* of the file that config names; NULL: there are none */
+    struct ifd_metric_set *metrics;    /* counts what came of it; may be NULL */
     /** As in struct ifd_repo_host. */
     enum ifd_code (*run_off_loop)(void *context, void (*work)(void *arg), void (*done)(void *arg),
                                   void *arg, struct ifd_err *err);

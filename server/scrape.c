@@ -92,6 +92,9 @@ void ifd_scrape_page(void *arg, struct ifd_http_exchange *exchange)
 {
     const struct ifd_scrape *scrape = arg;
     struct ifd_buf buf;
+    if (!ifd_guard_admits(scrape->guard, exchange, IFD_ACCESS_OBSERVE, (struct ifd_str){0})) {
+        return;
+    }
     if (!ifd_str_equal(exchange->path, "/metrics")) {
         answer_text(exchange, 404, "metrics are at /metrics\n");
         return;

@@ -2,7 +2,7 @@
 #ifndef INFERD_SERVER_SCRAPE_H
 #define INFERD_SERVER_SCRAPE_H
 
-#include "api/http.h"
+#include "api/guard.h"
 #include "engine/base/quota.h"
 #include "server/obs/metrics.h"
 #include "server/repo/repo.h"
@@ -13,6 +13,7 @@ struct ifd_scrape {
     const struct ifd_repo *repo;
     const struct ifd_budget *budget;
     const struct ifd_quota *quota; /* of requests */
+    const struct ifd_guard *guard; /* NULL: for everybody */
 };
 
 /** Answers any request of the metrics listener; arg is a struct ifd_scrape. */

@@ -160,6 +160,8 @@ static void init_reread(struct ifd_server *server)
                                          .argc = o->argc,
                                          .argv = o->argv,
                                          .access_log = server->access_log,
+                                         .tokens = server->tokens ? &server->tokens : NULL,
+                                         .metrics = ifd_metrics_server(server->metrics),
                                          .run_off_loop = ifd_server_run_off_loop,
                                          .applied = settings_applied,
                                          .ended = reread_ended,
@@ -179,6 +181,9 @@ static enum ifd_code create_all(struct ifd_server *server, struct ifd_err *err)
     }
     if (!code) {
         code = ifd_server_create_access_log(server, err);
+    }
+    if (!code) {
+        code = ifd_server_read_tokens(server, err);
     }
     if (!code) {
         ifd_server_init_budget(server);
@@ -291,6 +296,7 @@ void ifd_server_destroy(struct ifd_server *server)
     ifd_timer_destroy(server->stop_timer);
     ifd_timer_destroy(server->poll_timer);
     ifd_timer_destroy(server->slack_timer);
+    ifd_tokens_destroy(server->tokens);
     ifd_loop_destroy(server->loop);
     ifd_release(server->options.alloc, server, sizeof(*server));
 }

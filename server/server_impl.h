@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "inferd/engine.h"
+#include "server/auth/tokens.h"
 #include "server/memory.h"
 #include "server/net/http.h"
 #include "server/reread.h"
@@ -37,6 +38,8 @@ struct ifd_server {
     struct ifd_served_options served;
     struct ifd_metrics *metrics;
     struct ifd_access_log *access_log;
+    struct ifd_tokens *tokens; /* NULL: everybody may ask */
+    struct ifd_guard guard;
     struct ifd_scrape scrape;
     struct ifd_budget budget;       /* of models */
     struct ifd_quota request_quota; /* of requests */
@@ -65,6 +68,7 @@ IFD_NODISCARD enum ifd_code ifd_server_create_metrics(struct ifd_server *server,
                                                       struct ifd_err *err);
 IFD_NODISCARD enum ifd_code ifd_server_create_access_log(struct ifd_server *server,
                                                          struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_server_read_tokens(struct ifd_server *server, struct ifd_err *err);
 /** Of models and of requests. */
 void ifd_server_init_budget(struct ifd_server *server);
 IFD_NODISCARD enum ifd_code ifd_server_create_engine(struct ifd_server *server,

@@ -2,6 +2,7 @@
 #include "server/server_impl.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "server/memory.h"
 #include "server/net/listen.h"
@@ -33,6 +34,36 @@ enum ifd_code ifd_server_create_access_log(struct ifd_server *server, struct ifd
                 : ifd_access_log_create(fd, strcmp(config->access_log_format, "json") == 0,
                                         ifd_metrics_server(server->metrics), server->options.alloc,
                                         &server->access_log, err);
+}
+
+_Static_assert(IFD_VERDICT_COUNT == 1 + IFD_METRIC_DENIALS, "obs names every denial");
+
+static enum ifd_verdict judge(void *context, struct ifd_str authorization,
+                              enum ifd_access_class access, struct ifd_str model,
+                              struct ifd_str *ret_caller)
+{
+    const struct ifd_server *server = context;
+    enum ifd_verdict verdict =
+        ifd_tokens_judge(server->tokens, authorization, access, model, ret_caller);
+    if (verdict != IFD_VERDICT_GRANTED) {
+        ifd_metric_add(ifd_metrics_server(server->metrics), IFD_METRIC_HTTP_DENIED,
+                       (uint32_t)verdict - 1, 1);
+    }
+    return verdict;
+}
+
+enum ifd_code ifd_server_read_tokens(struct ifd_server *server, struct ifd_err *err)
+{
+    const char *path = server->options.config->token_file;
+    server->guard = (struct ifd_guard){.judge = judge, .context = server};
+    return path[0] == '\0' ? IFD_OK
+                           : ifd_tokens_read(path, server->options.alloc, &server->tokens, err);
+}
+
+/* NULL: there are no tokens. */
+static const struct ifd_guard *guard_of(const struct ifd_server *server)
+{
+    return server->tokens ? &server->guard : NULL;
 }
 
 void ifd_server_init_budget(struct ifd_server *server)
@@ -199,6 +230,7 @@ enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err 
     const struct ifd_api_options api = {.alloc = o->alloc,
                                         .ops = ifd_service_ops(ifd_server_is_explicit(server)),
                                         .admin_on_http = o->config->admin_on_http,
+                                        .guard = guard_of(server),
                                         .service = server->service,
                                         .max_input_bytes = (size_t)o->config->http_max_input_size};
     code = ifd_api_create(&api, &server->api, err);
@@ -213,12 +245,32 @@ enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err 
     return ifd_http_create(&http, &server->http, err);
 }
 
+/* Everybody in a network who may change the server is no setting but a mistake. */
+static enum ifd_code check_admin(const struct ifd_server *server, int fd, struct ifd_err *err)
+{
+    const struct ifd_config *config = server->options.config;
+    if (!config->admin_on_http || server->tokens || ifd_listen_is_local(fd)) {
+        return IFD_OK;
+    }
+    return ifd_fail(err, IFD_INVALID,
+                    "--admin-on-http on address %.60s would let everyone there change the server; "
+                    "wanted is --token-file, --admin-socket, or an address of this machine only "
+                    "(127.0.0.1)",
+                    config->http_address);
+}
+
 enum ifd_code ifd_server_listen(struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_config *config = server->options.config;
     int fd = -1;
     enum ifd_code code =
         ifd_listen_tcp(config->http_address, (uint16_t)config->http_port, &fd, &server->port, err);
+    if (!code) {
+        code = check_admin(server, fd, err);
+        if (code) {
+            (void)close(fd);
+        }
+    }
     if (!code) {
         code = ifd_http_serve(server->http, fd, false, err);
     }
@@ -262,6 +314,7 @@ enum ifd_code ifd_server_listen_metrics(struct ifd_server *server, struct ifd_er
         .repo = server->repo,
         .budget = &server->budget,
         .quota = &server->request_quota,
+        .guard = guard_of(server),
     };
     return ifd_http_serve_page(server->http, fd, ifd_scrape_page, &server->scrape, err);
 }

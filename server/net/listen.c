@@ -52,6 +52,19 @@ static uint16_t port_of(int fd)
                                     : ntohs(((struct sockaddr_in *)&at)->sin_port);
 }
 
+bool ifd_listen_is_local(int fd)
+{
+    struct sockaddr_storage at = {0};
+    socklen_t size = sizeof(at);
+    if (getsockname(fd, (struct sockaddr *)&at, &size) != 0) {
+        return false;
+    }
+    if (at.ss_family == AF_INET6) {
+        return IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&at)->sin6_addr);
+    }
+    return ntohl(((struct sockaddr_in *)&at)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
 enum ifd_code ifd_listen_tcp(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port,
                              struct ifd_err *err)
 {

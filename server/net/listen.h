@@ -9,6 +9,9 @@
 IFD_NODISCARD enum ifd_code ifd_listen_tcp(const char *address, uint16_t port, int *ret_fd,
                                            uint16_t *ret_port, struct ifd_err *err);
 
+/** Only programs of this machine can connect to this TCP socket. */
+bool ifd_listen_is_local(int fd);
+
 /** A non-blocking UNIX socket at path with these permissions (0660, 0600) from its first moment. A socket file that nobody answers is
  *  replaced; anything else at that path is left alone. Errors: INVALID (path too long), EXISTS, IO. */
 IFD_NODISCARD enum ifd_code ifd_listen_unix(const char *path, unsigned mode, int *ret_fd,

@@ -180,6 +180,7 @@ static void log_end(const struct ifd_transfer *t, int status, const struct socka
         .outcome = ifd_metric_outcome((uint32_t)t->exchange.outcome),
         .path = t->exchange.path,
         .client = client,
+        .caller = t->exchange.caller,
         .status = status,
         .body_bytes = t->body.size,
         .answer_bytes = t->answer_bytes,

@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/str.h"
 #include "engine/base/thread.h"
 
 #define RING_RECORDS 4096 /* a power of two */
 #define PATH_BYTES   128
+#define CALLER_BYTES 33
 #define LINE_BYTES   1280 /* every byte of a path may become six */
 /* After a wake-up more is collected for this long, so that a busy server wakes the writer at most 50 times a second. */
 #define COLLECT_NS   UINT64_C(20000000)
@@ -31,6 +33,7 @@ struct record {
     int status;
     sa_family_t family;
     uint8_t address[16];
+    char caller[CALLER_BYTES]; /* "": nobody said */
     char path[PATH_BYTES];
 };
 
@@ -85,10 +88,12 @@ static void add_line(struct ifd_buf *buf, const struct record *r, bool is_json)
     } else if (r->family == AF_UNIX) {
         (void)snprintf(client, sizeof(client), "unix");
     }
-    ifd_buf_addf(buf,
-                 is_json ? "{\"time\":\"%s\",\"client\":\"%s\",\"method\":\"%s\",\"path\":"
-                         : "time=%s client=%s method=%s path=",
-                 at, client, r->method);
+    ifd_buf_addf(buf, is_json ? "{\"time\":\"%s\",\"client\":\"%s\"" : "time=%s client=%s", at,
+                 client);
+    if (r->caller[0] != '\0') {
+        ifd_buf_addf(buf, is_json ? ",\"token\":\"%s\"" : " token=%s", r->caller);
+    }
+    ifd_buf_addf(buf, is_json ? ",\"method\":\"%s\",\"path\":" : " method=%s path=", r->method);
     add_quoted(buf, r->path);
     ifd_buf_addf(buf,
                  is_json ? ",\"status\":%d,\"outcome\":\"%s\",\"bytes_in\":%zu,\"bytes_out\":%zu,"
@@ -196,6 +201,16 @@ static void copy_address(struct record *record, const struct sockaddr *client)
     }
 }
 
+/* As much of it as there is room for. */
+static void copy_text(char *to, size_t room, struct ifd_str text)
+{
+    const size_t size = text.size < room - 1 ? text.size : room - 1;
+    if (size > 0) {
+        memcpy(to, text.data, size);
+    }
+    to[size] = '\0';
+}
+
 static void wake_writer(struct ifd_access_log *log)
 {
     ifd_mutex_lock(&log->mutex);
@@ -223,7 +238,6 @@ void ifd_access_log_add(struct ifd_access_log *log, const struct ifd_access *acc
         return;
     }
     struct record *record = &log->ring[head % RING_RECORDS];
-    size_t size = access->path.size < PATH_BYTES - 1 ? access->path.size : PATH_BYTES - 1;
     record->method = access->method;
     record->outcome = access->outcome;
     record->status = access->status;
@@ -232,10 +246,8 @@ void ifd_access_log_add(struct ifd_access_log *log, const struct ifd_access *acc
     record->answer_bytes = access->answer_bytes;
     (void)clock_gettime(CLOCK_REALTIME, &record->at);
     copy_address(record, access->client);
-    if (size > 0) {
-        memcpy(record->path, access->path.data, size);
-    }
-    record->path[size] = '\0';
+    copy_text(record->caller, sizeof(record->caller), ifd_str(access->caller));
+    copy_text(record->path, sizeof(record->path), access->path);
     atomic_store(&log->head, head + 1);
     if (atomic_load(&log->is_asleep)) {
         wake_writer(log);
@@ -250,10 +262,11 @@ void ifd_access_debug(const struct ifd_log *log, const struct ifd_access *access
     char path[256], quoted[320];
     (void)snprintf(path, sizeof(path), "%.*s", (int)access->path.size, access->path.data);
     ifd_log_debug(log, "request answered",
-                  "method=%s path=%s status=%d outcome=%s body_bytes=%zu answer_bytes=%zu "
-                  "took_us=%llu",
-                  access->method, ifd_log_quote(path, quoted, sizeof(quoted)), access->status,
-                  access->outcome, access->body_bytes, access->answer_bytes,
+                  "token=%s method=%s path=%s status=%d outcome=%s body_bytes=%zu "
+                  "answer_bytes=%zu took_us=%llu",
+                  access->caller ? access->caller : "-", access->method,
+                  ifd_log_quote(path, quoted, sizeof(quoted)), access->status, access->outcome,
+                  access->body_bytes, access->answer_bytes,
                   (unsigned long long)(access->took_ns / 1000));
 }
 

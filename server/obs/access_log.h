@@ -3,6 +3,8 @@
  *      time=2026-01-31T12:00:00.123Z client=127.0.0.1 method=POST path="/v2/models/m/infer" status=200 outcome=ok
  *      bytes_in=64 bytes_out=120 took_us=310                                        (one line; or the same as JSON)
  *
+ *  With tokens, " token=NAME" follows the client.
+ *
  *  The loop copies a record into a ring and goes on: it neither formats nor writes, and never waits. If the ring is full
  *  because the file cannot be written fast enough, lines are lost and counted. */
 #ifndef INFERD_SERVER_OBS_ACCESS_LOG_H
@@ -21,7 +23,9 @@ struct ifd_access {
     const char *method, *outcome;  /* static */
     struct ifd_str path;           /* its first 127 bytes are kept */
     const struct sockaddr *client; /* NULL: not known */
-    int status;                    /* 0: no answer was sent */
+    const char *
+        caller; /* whose token came with it: letters, digits or ._-+, of which 32 are kept; NULL: none did */
+    int status; /* 0: no answer was sent */
     size_t body_bytes, answer_bytes;
     uint64_t took_ns;
 };

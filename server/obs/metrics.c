@@ -68,6 +68,8 @@ static const char *const labels_STAGE[] = {"stage=\"decode\"", "stage=\"queue\""
                                            "stage=\"compute\"", "stage=\"encode\""};
 static const char *const labels_REFUSAL[] = {"reason=\"address\"", "reason=\"connections\"",
                                              "reason=\"descriptors\"", "reason=\"memory\""};
+static const char *const labels_DENIAL[] = {"reason=\"no_token\"", "reason=\"unknown_token\"",
+                                            "reason=\"class\"", "reason=\"model\""};
 static const char *const labels_MEMORY[] = {"kind=\"file\"", "kind=\"packed\"", "kind=\"arena\""};
 static const char *const labels_STATE[] = {"state=\"loading\"", "state=\"ready\"",
                                            "state=\"unavailable\"", "state=\"unloading\""};
@@ -82,6 +84,7 @@ static const char *const labels_RESULT[] = {
 #define STATUSES(X)                                                                                \
     X(200)                                                                                         \
     X(400)                                                                                         \
+    X(401)                                                                                         \
     X(403)                                                                                         \
     X(404) X(405) X(408) X(409) X(413) X(414) X(415) X(417) X(431) X(500) X(501) X(503) X(505)
 static const int statuses[] = {
@@ -97,6 +100,7 @@ static const char *const labels_STATUS[] = {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 _Static_assert(COUNT_OF(labels_OUTCOME) == IFD_METRIC_OUTCOMES, "every outcome has a label");
+_Static_assert(COUNT_OF(labels_DENIAL) == IFD_METRIC_DENIALS, "every denial has a label");
 _Static_assert(COUNT_OF(labels_STATE) == IFD_METRIC_STATES, "every state has a label");
 
 /* ---- rows ---- */

@@ -63,6 +63,9 @@ enum ifd_refusal {
     IFD_REFUSAL_MEMORY
 };
 
+/** DENIAL: as enum ifd_verdict of api/guard.h, from its second on. */
+#define IFD_METRIC_DENIALS 4
+
 /** MEMORY: the model's file; weights packed for kernels, beside the file; what its instances work in. */
 enum ifd_memory_kind { IFD_MEMORY_FILE, IFD_MEMORY_PACKED, IFD_MEMORY_ARENA };
 

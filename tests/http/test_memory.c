@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/http/live.h"
 #include "tests/support/fail_alloc.h"
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
 
 #define CLIENTS 4
@@ -79,10 +81,21 @@ static void exchange(const int *client, const void *request, size_t size)
     }
 }
 
+/* The same request with a token, which a server without tokens does not look at. */
+static const char *with_token(const char *text)
+{
+    static char longer[2048];
+    const char *rest = strstr(text, "Host: a\r\n");
+    REQUIRE(rest != NULL);
+    (void)snprintf(longer, sizeof(longer), "%.*sAuthorization: Bearer data-token\r\n%s",
+                   (int)(rest - text), text, rest);
+    return longer;
+}
+
 /* Has as many requests open at once as the steady phase can have: first in the model's queue, then on the way in. */
 static void open_all(const struct live *live, const int *client, const void *request, size_t size)
 {
-    const char *slow = client_infer_text("slow", 1);
+    const char *slow = with_token(client_infer_text("slow", 1));
     exchange(client, slow, strlen(slow));
     for (int i = 0; i < CLIENTS; i++) {
         client_send(client[i], request, size - 1);
@@ -144,6 +157,21 @@ static void json_requests_through_workers_allocate_nothing(void)
     expect_no_allocation(by_workers, text, strlen(text));
 }
 
+static void requests_with_tokens_allocate_nothing(void)
+{
+    char text[2048], option[200];
+    folder_begin();
+    folder_put("tokens", "camera data sha256:"
+                         "17413446c86d23ac699051a000aefb38232952d793ddb1f6256e451e4215a3e6"
+                         " models=x,*\n");
+    REQUIRE(chmod(folder_at("tokens"), 0600) == 0);
+    (void)snprintf(option, sizeof(option), "--token-file=%s", folder_at("tokens"));
+    (void)snprintf(text, sizeof(text), "%s", with_token(client_infer_text("echo", 3)));
+    expect_no_allocation((const char *const[]){option, NULL}, text, strlen(text));
+    EXPECT(unlink(folder_at("tokens")) == 0);
+    folder_end();
+}
+
 static void binary_requests_allocate_nothing(void)
 {
     static char text[4096];
@@ -160,9 +188,8 @@ int main(int argc, char **argv)
 {
     is_test = true;
     static const struct test_case cases[] = {
-        T(json_requests_allocate_nothing),
-        T(json_requests_through_workers_allocate_nothing),
-        T(binary_requests_allocate_nothing),
+        T(json_requests_allocate_nothing),        T(json_requests_through_workers_allocate_nothing),
+        T(requests_with_tokens_allocate_nothing), T(binary_requests_allocate_nothing),
         T(binary_pictures_allocate_nothing),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

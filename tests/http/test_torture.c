@@ -2,17 +2,23 @@
  * refusal with words or at worst a closed connection, and the next request is answered as ever. Loading: test_reload.c. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backends/builtin.h"
 #include "tests/http/live.h"
 #include "tests/support/fail_alloc.h"
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
 
 #define ROUNDS_MAX 5000
 #define VALUES     (32 * 32 * 3) /* of one sample of the digits model */
 #define BATCH      8
 #define EXPLICIT   "--model-control-mode=explicit", "--load-model=digits", "--admin-on-http"
+
+/* of "data-token" */
+#define TOKEN_LINE                                                                                 \
+    "camera data sha256:17413446c86d23ac699051a000aefb38232952d793ddb1f6256e451e4215a3e6\n"
 
 struct world {
     struct live live;
@@ -137,9 +143,14 @@ static void tensors_survive_every_failed_allocation(void)
 static void start_reports_every_failed_allocation(void)
 {
     const char *repository = test_source("tests/data/repository");
+    char tokens[160];
+    folder_begin();
+    folder_put("tokens", TOKEN_LINE);
+    REQUIRE(chmod(folder_at("tokens"), 0600) == 0);
+    (void)snprintf(tokens, sizeof(tokens), "--token-file=%s", folder_at("tokens"));
     char *argv[] = {(char *)(uintptr_t)repository, (char *)(uintptr_t) "--http-port=0",
                     (char *)(uintptr_t) "--metrics-port=0",
-                    (char *)(uintptr_t) "--model-control-mode=explicit"};
+                    (char *)(uintptr_t) "--model-control-mode=explicit", tokens};
     for (int goes_on = 0; goes_on <= 1; goes_on++) {
         struct fail_alloc fail;
         uint32_t refused = 0;
@@ -149,10 +160,10 @@ static void start_reports_every_failed_allocation(void)
             struct ifd_log log = {0};
             struct ifd_server *server = NULL;
             struct ifd_err err = {0};
-            REQUIRE_OK(ifd_config_parse(4, argv, &config, &err), &err);
+            REQUIRE_OK(ifd_config_parse(5, argv, &config, &err), &err);
             struct ifd_server_options options = {.alloc = &fail.alloc,
                                                  .config = &config,
-                                                 .argc = 4,
+                                                 .argc = 5,
                                                  .argv = argv,
                                                  .log = &log,
                                                  .program_version = "0"};
@@ -173,6 +184,66 @@ static void start_reports_every_failed_allocation(void)
         }
         EXPECT(refused > 10 && k < ROUNDS_MAX);
     }
+    EXPECT(unlink(folder_at("tokens")) == 0);
+    folder_end();
+}
+
+static atomic_long rereads; /* that are over, whatever came of them */
+
+static void count_rereads(void *context, enum ifd_log_level level, const char *sentence,
+                          const char *fields)
+{
+    (void)context;
+    (void)level;
+    (void)fields;
+    atomic_fetch_add(&rereads, strncmp(sentence, "settings ", 9) == 0);
+}
+
+/* Tokens that could not be read anew are those from before, and nobody without one is let in meanwhile. */
+static void tokens_survive_every_failed_allocation(void)
+{
+    struct fail_alloc fail;
+    struct live live;
+    char option[160];
+    long k = 1;
+    folder_begin();
+    folder_put("tokens", TOKEN_LINE);
+    REQUIRE(chmod(folder_at("tokens"), 0600) == 0);
+    (void)snprintf(option, sizeof(option), "--token-file=%s", folder_at("tokens"));
+    fail_alloc_init(&fail, 0);
+    live_start_as(&live, (const char *const[]){option, NULL},
+                  &(struct live_options){.alloc = &fail.alloc, .log = count_rereads});
+    for (; k < ROUNDS_MAX; k++) {
+        fail_alloc_arm(&fail, k, false);
+        ifd_server_reread(live.server);
+        while (atomic_load(&rereads) < k) {
+            (void)usleep(100);
+        }
+        const int fd = client_connect(&live);
+        REQUIRE(fd >= 0);
+        client_send_text(fd, "GET /v2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        const int refused = client_read(fd).status;
+        EXPECT(refused == 401 || refused == 503 || refused == 0);
+        (void)close(fd);
+        const int again = client_connect(&live);
+        REQUIRE(again >= 0);
+        client_send_text(again, "GET /v2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                                "Authorization: Bearer data-token\r\n\r\n");
+        const int status = client_read(again).status;
+        const bool failed = atomic_load(&fail.failed);
+        EXPECT(status == 200 || status == 503 || status == 0);
+        EXPECT(failed || (status == 200 && refused == 401));
+        (void)close(again);
+        if (!failed) {
+            break;
+        }
+    }
+    EXPECT(k > 3 && k < ROUNDS_MAX);
+    fail_alloc_arm(&fail, 0, false);
+    live_stop(&live);
+    fail_alloc_finish(&fail);
+    EXPECT(unlink(folder_at("tokens")) == 0);
+    folder_end();
 }
 
 int main(int argc, char **argv)
@@ -181,6 +252,7 @@ int main(int argc, char **argv)
         T(picture_survives_every_failed_allocation),
         T(tensors_survive_every_failed_allocation),
         T(start_reports_every_failed_allocation),
+        T(tokens_survive_every_failed_allocation),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -33,6 +33,7 @@ LAYERS = {
     "server/sched": [BASE, "server/obs"],
     "server/repo": [BASE, "server/hash", "server/obs"],
     "server/hash": [BASE],
+    "server/auth": [BASE, "api/guard.h", "server/hash"],
     "server/obs": [BASE],
     "server": [BASE, "api", "server", "backends/builtin.h", "engine/tools"],
     "clients": [],

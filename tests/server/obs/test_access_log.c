@@ -79,6 +79,28 @@ static void lines_are_appended_in_order(void)
                      "took_us=310\n");
 }
 
+static void name_of_the_token_follows_the_client(void)
+{
+    const struct ifd_access named = {.method = "GET", .outcome = "ok", .caller = "camera-1"},
+                            long_name = {.method = "GET",
+                                         .outcome = "ok",
+                                         .caller = "a2345678901234567890123456789012x"};
+    struct fixture f;
+    set_up(&f, false);
+    ifd_access_log_add(f.log, &named);
+    ifd_access_log_add(f.log, &long_name);
+    const char *text = tear_down(&f);
+    EXPECT_HAS(text, " client=- token=camera-1 method=GET path=");
+    EXPECT_HAS(text, " token=a2345678901234567890123456789012 method=GET");
+    set_up(&f, true);
+    ifd_access_log_add(f.log, &named);
+    json_t *line = json_loads(tear_down(&f) + strlen("before\n"), 0, NULL);
+    REQUIRE(line != NULL);
+    EXPECT_TEXT(json_string_value(json_object_get(line, "token")), "camera-1");
+    EXPECT_TEXT(json_string_value(json_object_get(line, "method")), "GET");
+    json_decref(line);
+}
+
 static void hostile_paths_stay_on_their_line(void)
 {
     struct fixture f;
@@ -186,11 +208,9 @@ static void file_that_cannot_be_opened_is_named(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(lines_are_appended_in_order),
-        T(hostile_paths_stay_on_their_line),
-        T(json_lines_are_json),
-        T(many_lines_are_all_written),
-        T(stuck_reader_costs_lines_not_time),
+        T(lines_are_appended_in_order),         T(name_of_the_token_follows_the_client),
+        T(hostile_paths_stay_on_their_line),    T(json_lines_are_json),
+        T(many_lines_are_all_written),          T(stuck_reader_costs_lines_not_time),
         T(file_that_cannot_be_opened_is_named),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -1,0 +1,43 @@
+/* Access: asking, and saying no as RFC 6750 has it. */
+#include "api/guard.h"
+
+#include "api/api_impl.h"
+#include "engine/base/str.h"
+
+static const struct {
+    int status;
+    const char *challenge, *text;
+} refusals[IFD_VERDICT_COUNT] = {
+    [IFD_VERDICT_NO_TOKEN] = {401, "Bearer realm=\"inferd\"",
+                              "this server wants a token: Authorization: Bearer TOKEN"},
+    [IFD_VERDICT_UNKNOWN_TOKEN] = {401, "Bearer realm=\"inferd\", error=\"invalid_token\"",
+                                   "this token is not known here"},
+    [IFD_VERDICT_OTHER_CLASS] = {403, "Bearer realm=\"inferd\", error=\"insufficient_scope\"",
+                                 "this token is not for requests of this class"},
+    [IFD_VERDICT_OTHER_MODEL] = {403, "Bearer realm=\"inferd\", error=\"insufficient_scope\"",
+                                 "this token is for certain models, and this is none of them"},
+};
+
+bool ifd_guard_admits(const struct ifd_guard *guard, struct ifd_http_exchange *exchange,
+                      enum ifd_access_class access, struct ifd_str model)
+{
+    if (!guard || access == IFD_ACCESS_OPEN || exchange->is_local_admin) {
+        return true;
+    }
+    struct ifd_str caller = {0};
+    const struct ifd_str authorization = exchange->header(exchange, "Authorization");
+    enum ifd_verdict verdict = guard->judge(guard->context, authorization, access, model, &caller);
+    if (caller.data) {
+        exchange->caller = ifd_arena_text(exchange->arena, caller.data, caller.size);
+        if (!exchange->caller) {
+            ifd_answer_fail(exchange, IFD_NOMEM, NULL);
+            return false;
+        }
+    }
+    if (verdict == IFD_VERDICT_GRANTED) {
+        return true;
+    }
+    ifd_answer_error(exchange, refusals[verdict].status, ifd_str(refusals[verdict].text));
+    ifd_answer_header(&exchange->response, "WWW-Authenticate", refusals[verdict].challenge);
+    return false;
+}
