@@ -22,6 +22,7 @@ static struct {
     const char *dir[1];
     struct ifd_engine *engine;
     struct ifd_budget budget;
+    atomic_bool is_stopping; /* never */
     struct ifd_repo_options options;
 } world;
 
@@ -101,7 +102,8 @@ static void set_up(void)
                                               .dir_count = 1,
                                               .max_threads = 1,
                                               .max_model_bytes = BODY_BYTES_MAX,
-                                              .budget = &world.budget};
+                                              .budget = &world.budget,
+                                              .is_stopping = &world.is_stopping};
     MUST(atexit(clean_up) == 0);
 }
 
