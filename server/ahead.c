@@ -54,15 +54,15 @@ void ifd_ahead_begun(struct ifd_ahead *ahead)
 {
     ahead->is_quick = ahead->ended_ns > 0 && ifd_monotonic_ns() - ahead->ended_ns <= ahead->spin_ns;
     ahead->open++;
-    if (ahead->open > 1) {
+    if (ahead->is_waiting) {
         stop(ahead);
-    } /* else the loop stays awake for its body */
+    } /* a loop that looks out stays awake for its body */
 }
 
 void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns)
 {
     ahead->open--;
-    ahead->ended_ns = ahead->open == 0 && ahead->cores > 1 ? now_ns : 0;
+    ahead->ended_ns = ahead->away == 0 && ahead->cores > 1 ? now_ns : 0;
     if (ahead->is_waiting || !ahead->is_quick || ahead->ended_ns == 0) {
         stop(ahead); /* its client may have left */
     } else {
@@ -101,6 +101,7 @@ void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_workers *workers,
                    const struct ifd_pulse *pulse, int64_t batch)
 {
     stop(ahead);
+    ahead->away++;
     uint64_t now_ns = ifd_monotonic_ns();
     uint64_t due_ns = ifd_pulse_due(pulse, batch, now_ns);
     if (due_ns == 0 || now_ns < ahead->crowded_until_ns || !may_wait(ahead, workers)) {
@@ -115,7 +116,14 @@ void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_workers *workers,
     }
 }
 
+void ifd_ahead_task(struct ifd_ahead *ahead)
+{
+    stop(ahead);
+    ahead->away++;
+}
+
 void ifd_ahead_done(struct ifd_ahead *ahead)
 {
     stop(ahead);
+    ahead->away--;
 }

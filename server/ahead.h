@@ -9,8 +9,8 @@
  *  cores, and the loop not on the core on which the worker runs.
  *
  *  A third moment can be told if a client asks again as soon as it is answered: when the last request came so soon, the loop looks
- *  out for the next one after each answer, again for --spin-us at most, if no other is in the server. Whoever else comes meanwhile
- *  is served the sooner.
+ *  out for the next one after each answer, again for --spin-us at most, unless other threads are at work. Whoever else comes
+ *  meanwhile, or is on the way with a body, is served the sooner.
  *
  *  Best is not to wait for another thread at all: with one connection in the whole server, a run that is expected to be short
  *  is done by the loop (--inline-run-us). Thread: loop. */
@@ -40,7 +40,8 @@ struct ifd_ahead {
     uint64_t crowded_until_ns;
     uint32_t cores;
     uint32_t open;       /* inference requests from their header to their end */
-    uint64_t ended_ns;   /* when the last one was over, if no other was open; else 0 */
+    uint32_t away;       /* what other threads do for them: runs, pictures, large JSON */
+    uint64_t ended_ns;   /* when the last one was over, if nothing was away; else 0 */
     bool is_quick;       /* it had come within spin_ns of the one before */
     bool is_looking_out; /* for the next one */
     bool is_waiting;     /* for the result of one */
@@ -57,10 +58,12 @@ bool ifd_ahead_runs_here(const struct ifd_ahead *ahead, const struct ifd_pulse *
 /** Most of its body is there. */
 void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_workers *workers,
                     const struct ifd_pulse *pulse);
-/** It was submitted. */
+/** It was submitted to workers. */
 void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_workers *workers,
                    const struct ifd_pulse *pulse, int64_t batch);
-/** The result is there. */
+/** Something of it was given to another thread that is not a worker. */
+void ifd_ahead_task(struct ifd_ahead *ahead);
+/** What was submitted or given is back, or not wanted any more. */
 void ifd_ahead_done(struct ifd_ahead *ahead);
 
 #endif

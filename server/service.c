@@ -52,14 +52,13 @@ static void give_job(struct service_job *job)
     service->spare_count++;
 }
 
-static void finish(struct ifd_completion *completion)
+/* With what its run gave, on whatever thread. */
+static void answer(struct service_job *job)
 {
-    struct service_job *job = (struct service_job *)completion; /* first member of the first */
     struct ifd_infer_request *request = job->request;
     struct ifd_served *served = job->version->served;
     struct ifd_service *service = job->service;
     enum ifd_code code = job->job.code;
-    ifd_ahead_done(&service->ahead);
     ifd_count_job(served, &job->job, request->received_ns);
     if (code == IFD_DEADLINE) {
         ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE_TIME, 1);
@@ -79,6 +78,13 @@ static void finish(struct ifd_completion *completion)
     request->service_private = NULL;
     give_job(job);
     request->done(request, code, &err);
+}
+
+static void finish(struct ifd_completion *completion)
+{
+    struct service_job *job = (struct service_job *)completion; /* first member of the first */
+    ifd_ahead_done(&job->service->ahead);
+    answer(job);
 }
 
 static const char stopping_text[] = "Server is stopping, the request was not run";
@@ -246,7 +252,7 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     }
     if (runs_here(service, served, request->batch) &&
         ifd_workers_run_here(served->workers, &job->job)) {
-        finish(&job->job.completion);
+        answer(job);
         return IFD_OK;
     }
     code = ifd_queue_push(&served->queue, &job->job, err);
@@ -270,7 +276,6 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
 static bool cancel(struct ifd_service *service, struct ifd_infer_request *request)
 {
     struct service_job *job = request->service_private;
-    (void)service;
     if (!job) {
         return true;
     }
@@ -279,6 +284,7 @@ static bool cancel(struct ifd_service *service, struct ifd_infer_request *reques
         job->is_cancelled = true;
         return false;
     }
+    ifd_ahead_done(&service->ahead);
     drop_job(job, IFD_CANCELLED);
     return true;
 }

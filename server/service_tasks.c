@@ -33,6 +33,7 @@ static void picture_done(struct ifd_task *task)
     void *arg = p->arg;
     enum ifd_code code = p->code;
     struct ifd_err err = p->err;
+    ifd_ahead_done(&p->service->ahead);
     ifd_metric_add(p->service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_IMAGE,
                    code == IFD_TOO_LARGE);
     ifd_release(p->service->options.alloc, p, sizeof(*p));
@@ -62,7 +63,9 @@ void ifd_service_decode_image(struct ifd_service *service, struct ifd_bytes imag
     if (code) {
         ifd_release(service->options.alloc, p, sizeof(*p));
         done(arg, code, &err);
+        return;
     }
+    ifd_ahead_task(&service->ahead);
 }
 
 /* ---- large JSON ---- */
@@ -84,6 +87,7 @@ static void work_offloaded(struct ifd_task *task)
 static void offloaded_done(struct ifd_task *task)
 {
     const struct offloaded o = *(const struct offloaded *)task;
+    ifd_ahead_done(&o.service->ahead);
     ifd_release(o.service->options.alloc, task, sizeof(o));
     o.done(o.arg);
 }
@@ -105,5 +109,6 @@ bool ifd_service_offload(struct ifd_service *service, void (*work)(void *arg),
         ifd_release(alloc, o, sizeof(*o));
         return false;
     }
+    ifd_ahead_task(&service->ahead);
     return true;
 }

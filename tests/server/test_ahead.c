@@ -80,16 +80,20 @@ static void loop_looks_out_for_a_client_that_asks_again_at_once(void)
     ifd_ahead_begun(&ahead);
     ifd_ahead_ended(&ahead, ifd_monotonic_ns());
     EXPECT(!ahead.is_looking_out); /* the first one tells nothing */
+    ifd_ahead_begun(&ahead);       /* a client that takes long to send a body */
     ifd_ahead_begun(&ahead);
     ifd_ahead_ended(&ahead, ifd_monotonic_ns());
     EXPECT(ahead.is_looking_out);
     ifd_ahead_begun(&ahead);
     EXPECT(ahead.is_looking_out); /* for its body */
+    ifd_ahead_task(&ahead);
+    EXPECT(!ahead.is_looking_out); /* it would take the core from what it waits for */
     ifd_ahead_begun(&ahead);
-    EXPECT(!ahead.is_looking_out);
     ifd_ahead_ended(&ahead, ifd_monotonic_ns());
-    EXPECT(!ahead.is_looking_out); /* there is another one */
+    EXPECT(!ahead.is_looking_out); /* nor beside another's */
+    ifd_ahead_done(&ahead);
     ifd_ahead_ended(&ahead, ifd_monotonic_ns());
+    EXPECT(ahead.is_looking_out);
     ahead.spin_ns = 0; /* nobody is so quick */
     ifd_ahead_begun(&ahead);
     ifd_ahead_ended(&ahead, ifd_monotonic_ns());
