@@ -49,7 +49,6 @@ static enum ifd_code write_cached(struct ifd_model *model, const struct ifd_byte
     return code == IFD_NOMEM ? code : IFD_OK;
 }
 
-/* Says what became of them, and keeps what was packed now. */
 enum ifd_code ifd_model_settle_cached(struct ifd_model *model, struct ifd_err *err)
 {
     const struct ifd_executable *executable = &model->plan[0]->executable;

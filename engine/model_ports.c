@@ -13,11 +13,10 @@ static enum ifd_code take_ports(struct ifd_model *model, const struct ifd_port *
         return ifd_arena_fail(&model->arena, count * sizeof(*ports), err);
     }
     for (uint32_t i = 0; i < count; i++) {
-        size_t bytes = 0;
         const struct ifd_value *v = &model->graph.value[value[i]];
         ports[i] = parsed[i];
         ports[i].desc = v->desc;
-        if (!ifd_desc_bytes(&v->desc, &bytes) || bytes > model->limits.tensor_bytes) {
+        if (!ifd_desc_fits(&v->desc, model->limits.tensor_bytes)) {
             return ifd_fail(err, IFD_TOO_LARGE,
                             "tensor \"%s\" of shape %s exceeds the limit of %zu bytes", v->name,
                             ifd_shape_text(&v->desc.shape).s, model->limits.tensor_bytes);

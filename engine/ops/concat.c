@@ -93,12 +93,12 @@ static void requantize_run(const struct ifd_desc *input, const struct ifd_desc *
     }
 }
 
-static enum ifd_code concat_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+/** The inputs' runs one after the other: of concat, and of pack, whose inputs lack the axis. */
+static enum ifd_code put_together(const struct ifd_ref_call *call, bool requantizes)
 {
-    (void)err;
     const struct ifd_desc *out = call->out[0];
-    const uint32_t axis =
-        axis_of(((const struct ifd_axis_attrs *)call->attrs)->axis, out->shape.rank);
+    const struct ifd_axis_attrs *attrs = call->attrs;
+    const uint32_t axis = axis_of(attrs->axis, out->shape.rank);
     const size_t outer = outer_of(out, axis);
     const size_t bytes = ifd_dtype_bytes(out->dtype);
     size_t at = 0;
@@ -106,7 +106,7 @@ static enum ifd_code concat_ref(const struct ifd_ref_call *call, struct ifd_err 
         for (uint32_t i = 0; i < call->input_count; i++) {
             const struct ifd_desc *in = call->in[i];
             const size_t run = run_of(&in->shape, axis);
-            if (in->dtype == IFD_U8 && !ifd_quant_equal(in, out)) {
+            if (requantizes && in->dtype == IFD_U8 && !ifd_quant_equal(in, out)) {
                 requantize_run(in, out, (uint8_t *)call->output[0] + at,
                                (const uint8_t *)call->input[i] + o * run, run);
             } else {
@@ -116,6 +116,12 @@ static enum ifd_code concat_ref(const struct ifd_ref_call *call, struct ifd_err 
         }
     }
     return IFD_OK;
+}
+
+static enum ifd_code concat_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    return put_together(call, true);
 }
 
 /* --- pack -------------------------------------------------------------------------------------------------------- */
@@ -162,18 +168,7 @@ static enum ifd_code pack_infer(const struct ifd_infer *in, struct ifd_desc *out
 static enum ifd_code pack_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     (void)err;
-    const struct ifd_shape *shape = &call->out[0]->shape;
-    const uint32_t axis = axis_of(((const struct ifd_axis_attrs *)call->attrs)->axis, shape->rank);
-    const size_t outer = outer_of(call->out[0], axis);
-    const size_t run = run_of(shape, axis + 1);
-    const size_t bytes = ifd_dtype_bytes(call->out[0]->dtype);
-    for (size_t o = 0; o < outer; o++) {
-        for (uint32_t i = 0; i < call->input_count; i++) {
-            ifd_ref_copy_run(bytes, call->output[0], (o * call->input_count + i) * run,
-                             call->input[i], o * run, run);
-        }
-    }
-    return IFD_OK;
+    return put_together(call, false);
 }
 
 /* --- split ------------------------------------------------------------------------------------------------------- */
@@ -232,11 +227,10 @@ static enum ifd_code split_infer(const struct ifd_infer *in, struct ifd_desc *ou
                           : code;
 }
 
-static enum ifd_code split_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+/** The input's runs, to one output after the other: of split, and of unpack, whose outputs lack the axis. */
+static enum ifd_code take_apart(const struct ifd_ref_call *call, int32_t attr_axis)
 {
-    (void)err;
-    const struct ifd_shape *shape = &call->in[0]->shape;
-    const uint32_t axis = axis_of(((const struct ifd_split_attrs *)call->attrs)->axis, shape->rank);
+    const uint32_t axis = axis_of(attr_axis, call->in[0]->shape.rank);
     const size_t outer = outer_of(call->in[0], axis);
     const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
     size_t at = 0;
@@ -248,6 +242,12 @@ static enum ifd_code split_ref(const struct ifd_ref_call *call, struct ifd_err *
         }
     }
     return IFD_OK;
+}
+
+static enum ifd_code split_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    return take_apart(call, ((const struct ifd_split_attrs *)call->attrs)->axis);
 }
 
 /* --- unpack ------------------------------------------------------------------------------------------------------ */
@@ -287,18 +287,7 @@ static enum ifd_code unpack_infer(const struct ifd_infer *in, struct ifd_desc *o
 static enum ifd_code unpack_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     (void)err;
-    const struct ifd_shape *shape = &call->in[0]->shape;
-    const uint32_t axis = axis_of(((const struct ifd_axis_attrs *)call->attrs)->axis, shape->rank);
-    const size_t outer = outer_of(call->in[0], axis);
-    const size_t run = run_of(shape, axis + 1);
-    const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
-    for (size_t o = 0; o < outer; o++) {
-        for (uint32_t i = 0; i < call->output_count; i++) {
-            ifd_ref_copy_run(bytes, call->output[i], o * run, call->input[0],
-                             (o * call->output_count + i) * run, run);
-        }
-    }
-    return IFD_OK;
+    return take_apart(call, ((const struct ifd_axis_attrs *)call->attrs)->axis);
 }
 
 /* --- definitions ------------------------------------------------------------------------------------------------- */

@@ -444,35 +444,24 @@ static const struct ifd_attr_def transpose_conv2d_attrs[] = {
     IFD_ACTIVATION_ATTR(struct ifd_transpose_conv2d_attrs),
 };
 
-const struct ifd_op_def ifd_op_conv2d = {
-    .name = "conv2d",
-    .min_inputs = 2,
-    .max_inputs = 3,
-    .outputs = 1,
-    .attrs = conv2d_attrs,
-    .attr_count = sizeof(conv2d_attrs) / sizeof(conv2d_attrs[0]),
-    .attrs_bytes = sizeof(struct ifd_conv2d_attrs),
-    .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT,
-    .batch = IFD_BATCH_SAMPLE,
-    .infer = conv2d_infer,
-    .scratch = conv2d_scratch,
-    .ref = conv2d_ref,
-};
+#define DEFINE(op)                                                                                 \
+    const struct ifd_op_def ifd_op_##op = {                                                        \
+        .name = #op,                                                                               \
+        .min_inputs = 2,                                                                           \
+        .max_inputs = 3,                                                                           \
+        .outputs = 1,                                                                              \
+        .attrs = conv2d_attrs,                                                                     \
+        .attr_count = sizeof(conv2d_attrs) / sizeof(conv2d_attrs[0]),                              \
+        .attrs_bytes = sizeof(struct ifd_conv2d_attrs),                                            \
+        .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT,                                             \
+        .batch = IFD_BATCH_SAMPLE,                                                                 \
+        .infer = op##_infer,                                                                       \
+        .scratch = op##_scratch,                                                                   \
+        .ref = op##_ref,                                                                           \
+    }
 
-const struct ifd_op_def ifd_op_depthwise_conv2d = {
-    .name = "depthwise_conv2d",
-    .min_inputs = 2,
-    .max_inputs = 3,
-    .outputs = 1,
-    .attrs = conv2d_attrs,
-    .attr_count = sizeof(conv2d_attrs) / sizeof(conv2d_attrs[0]),
-    .attrs_bytes = sizeof(struct ifd_conv2d_attrs),
-    .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT,
-    .batch = IFD_BATCH_SAMPLE,
-    .infer = depthwise_conv2d_infer,
-    .scratch = depthwise_conv2d_scratch,
-    .ref = depthwise_conv2d_ref,
-};
+DEFINE(conv2d);
+DEFINE(depthwise_conv2d);
 
 const struct ifd_op_def ifd_op_transpose_conv2d = {
     .name = "transpose_conv2d",

@@ -278,32 +278,21 @@ static const struct ifd_attr_def pool2d_attrs[] = {
     IFD_ACTIVATION_ATTR(struct ifd_pool2d_attrs),
 };
 
-const struct ifd_op_def ifd_op_average_pool2d = {
-    .name = "average_pool2d",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .outputs = 1,
-    .attrs = pool2d_attrs,
-    .attr_count = sizeof(pool2d_attrs) / sizeof(pool2d_attrs[0]),
-    .attrs_bytes = sizeof(struct ifd_pool2d_attrs),
-    .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT,
-    .batch = IFD_BATCH_SAMPLE,
-    .infer = average_pool2d_infer,
-    .scratch = pool_scratch,
-    .ref = average_pool2d_ref,
-};
+#define DEFINE(op)                                                                                 \
+    const struct ifd_op_def ifd_op_##op = {                                                        \
+        .name = #op,                                                                               \
+        .min_inputs = 1,                                                                           \
+        .max_inputs = 1,                                                                           \
+        .outputs = 1,                                                                              \
+        .attrs = pool2d_attrs,                                                                     \
+        .attr_count = sizeof(pool2d_attrs) / sizeof(pool2d_attrs[0]),                              \
+        .attrs_bytes = sizeof(struct ifd_pool2d_attrs),                                            \
+        .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT,                                             \
+        .batch = IFD_BATCH_SAMPLE,                                                                 \
+        .infer = op##_infer,                                                                       \
+        .scratch = pool_scratch,                                                                   \
+        .ref = op##_ref,                                                                           \
+    }
 
-const struct ifd_op_def ifd_op_max_pool2d = {
-    .name = "max_pool2d",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .outputs = 1,
-    .attrs = pool2d_attrs,
-    .attr_count = sizeof(pool2d_attrs) / sizeof(pool2d_attrs[0]),
-    .attrs_bytes = sizeof(struct ifd_pool2d_attrs),
-    .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT,
-    .batch = IFD_BATCH_SAMPLE,
-    .infer = max_pool2d_infer,
-    .scratch = pool_scratch,
-    .ref = max_pool2d_ref,
-};
+DEFINE(average_pool2d);
+DEFINE(max_pool2d);

@@ -319,46 +319,22 @@ static const struct ifd_attr_def reduce_attrs[] = {
     {"keep_dims", IFD_ATTR_BOOL, offsetof(struct ifd_reduce_attrs, keep_dims), 0, 0, 1},
 };
 
-const struct ifd_op_def ifd_op_reduce_mean = {
-    .name = "reduce_mean",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .outputs = 1,
-    .attrs = reduce_attrs,
-    .attr_count = sizeof(reduce_attrs) / sizeof(reduce_attrs[0]),
-    .attrs_bytes = sizeof(struct ifd_reduce_attrs),
-    .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT | IFD_DTYPES_INDEX,
-    .batch = IFD_BATCH_AXIS,
-    .infer = reduce_mean_infer,
-    .scratch = reduce_scratch,
-    .ref = reduce_mean_ref,
-};
+#define DEFINE(op, scratch_fn)                                                                     \
+    const struct ifd_op_def ifd_op_##op = {                                                        \
+        .name = #op,                                                                               \
+        .min_inputs = 1,                                                                           \
+        .max_inputs = 1,                                                                           \
+        .outputs = 1,                                                                              \
+        .attrs = reduce_attrs,                                                                     \
+        .attr_count = sizeof(reduce_attrs) / sizeof(reduce_attrs[0]),                              \
+        .attrs_bytes = sizeof(struct ifd_reduce_attrs),                                            \
+        .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT | IFD_DTYPES_INDEX,                          \
+        .batch = IFD_BATCH_AXIS,                                                                   \
+        .infer = op##_infer,                                                                       \
+        .scratch = (scratch_fn),                                                                   \
+        .ref = op##_ref,                                                                           \
+    }
 
-const struct ifd_op_def ifd_op_reduce_sum = {
-    .name = "reduce_sum",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .outputs = 1,
-    .attrs = reduce_attrs,
-    .attr_count = sizeof(reduce_attrs) / sizeof(reduce_attrs[0]),
-    .attrs_bytes = sizeof(struct ifd_reduce_attrs),
-    .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT | IFD_DTYPES_INDEX,
-    .batch = IFD_BATCH_AXIS,
-    .infer = reduce_sum_infer,
-    .scratch = reduce_scratch,
-    .ref = reduce_sum_ref,
-};
-
-const struct ifd_op_def ifd_op_reduce_max = {
-    .name = "reduce_max",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .outputs = 1,
-    .attrs = reduce_attrs,
-    .attr_count = sizeof(reduce_attrs) / sizeof(reduce_attrs[0]),
-    .attrs_bytes = sizeof(struct ifd_reduce_attrs),
-    .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT | IFD_DTYPES_INDEX,
-    .batch = IFD_BATCH_AXIS,
-    .infer = reduce_max_infer,
-    .ref = reduce_max_ref,
-};
+DEFINE(reduce_mean, reduce_scratch);
+DEFINE(reduce_sum, reduce_scratch);
+DEFINE(reduce_max, NULL);

@@ -238,30 +238,20 @@ static const struct ifd_attr_def resize_attrs[] = {
      0, 1},
 };
 
-const struct ifd_op_def ifd_op_resize_bilinear = {
-    .name = "resize_bilinear",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .outputs = 1,
-    .attrs = resize_attrs,
-    .attr_count = sizeof(resize_attrs) / sizeof(resize_attrs[0]),
-    .attrs_bytes = sizeof(struct ifd_resize_attrs),
-    .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT,
-    .batch = IFD_BATCH_SAMPLE,
-    .infer = resize_bilinear_infer,
-    .ref = resize_bilinear_ref,
-};
+#define DEFINE(op)                                                                                 \
+    const struct ifd_op_def ifd_op_##op = {                                                        \
+        .name = #op,                                                                               \
+        .min_inputs = 1,                                                                           \
+        .max_inputs = 1,                                                                           \
+        .outputs = 1,                                                                              \
+        .attrs = resize_attrs,                                                                     \
+        .attr_count = sizeof(resize_attrs) / sizeof(resize_attrs[0]),                              \
+        .attrs_bytes = sizeof(struct ifd_resize_attrs),                                            \
+        .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT,                                             \
+        .batch = IFD_BATCH_SAMPLE,                                                                 \
+        .infer = op##_infer,                                                                       \
+        .ref = op##_ref,                                                                           \
+    }
 
-const struct ifd_op_def ifd_op_resize_nearest = {
-    .name = "resize_nearest",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .outputs = 1,
-    .attrs = resize_attrs,
-    .attr_count = sizeof(resize_attrs) / sizeof(resize_attrs[0]),
-    .attrs_bytes = sizeof(struct ifd_resize_attrs),
-    .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT,
-    .batch = IFD_BATCH_SAMPLE,
-    .infer = resize_nearest_infer,
-    .ref = resize_nearest_ref,
-};
+DEFINE(resize_bilinear);
+DEFINE(resize_nearest);

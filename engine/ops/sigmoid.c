@@ -107,26 +107,27 @@ static enum ifd_code sigmoid_infer(const struct ifd_op_def *def, const struct if
     return IFD_OK;
 }
 
+static enum ifd_code map(const struct ifd_ref_call *call,
+                         int16_t (*s16)(int16_t, struct sigmoid_scale), float (*other)(float))
+{
+    if (call->in[0]->dtype == IFD_S16) {
+        map_s16(call, s16);
+    } else {
+        ifd_unary_map(call, other);
+    }
+    return IFD_OK;
+}
+
 static enum ifd_code logistic_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     (void)err;
-    if (call->in[0]->dtype == IFD_S16) {
-        map_s16(call, logistic_s16);
-    } else {
-        ifd_unary_map(call, logistic_f32);
-    }
-    return IFD_OK;
+    return map(call, logistic_s16, logistic_f32);
 }
 
 static enum ifd_code tanh_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     (void)err;
-    if (call->in[0]->dtype == IFD_S16) {
-        map_s16(call, tanh_s16);
-    } else {
-        ifd_unary_map(call, tanhf);
-    }
-    return IFD_OK;
+    return map(call, tanh_s16, tanhf);
 }
 
 DEFINE_UNARY(logistic, sigmoid_infer, TYPES_F32 | TYPES_QUANT)

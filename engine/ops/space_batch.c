@@ -66,18 +66,27 @@ static enum ifd_code fail_shape(const struct ifd_op_def *def, const struct ifd_s
                     (long long)attrs->before.value[d - 1], (long long)attrs->after.value[d - 1], d);
 }
 
+/* What both rules begin with. */
+static enum ifd_code begin(const struct ifd_op_def *def, const struct ifd_infer *in,
+                           struct ifd_desc *output, struct ifd_space_batch_attrs *ret_attrs,
+                           struct ifd_err *err)
+{
+    enum ifd_code code = ifd_infer_begin(def, in, err);
+    if (code == IFD_OK) {
+        code = resolve_infer(def, in, ret_attrs, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_infer_output_dtype(def, output, 0, in->input[0].desc->dtype, err);
+    }
+    return code;
+}
+
 static enum ifd_code space_to_batch_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                           struct ifd_err *err)
 {
     const struct ifd_op_def *def = &ifd_op_space_to_batch;
     struct ifd_space_batch_attrs attrs;
-    enum ifd_code code = ifd_infer_begin(def, in, err);
-    if (code == IFD_OK) {
-        code = resolve_infer(def, in, &attrs, err);
-    }
-    if (code == IFD_OK) {
-        code = ifd_infer_output_dtype(def, output, 0, in->input[0].desc->dtype, err);
-    }
+    const enum ifd_code code = begin(def, in, output, &attrs, err);
     if (code != IFD_OK) {
         return code;
     }
@@ -99,13 +108,7 @@ static enum ifd_code batch_to_space_infer(const struct ifd_infer *in, struct ifd
 {
     const struct ifd_op_def *def = &ifd_op_batch_to_space;
     struct ifd_space_batch_attrs attrs;
-    enum ifd_code code = ifd_infer_begin(def, in, err);
-    if (code == IFD_OK) {
-        code = resolve_infer(def, in, &attrs, err);
-    }
-    if (code == IFD_OK) {
-        code = ifd_infer_output_dtype(def, output, 0, in->input[0].desc->dtype, err);
-    }
+    const enum ifd_code code = begin(def, in, output, &attrs, err);
     if (code != IFD_OK) {
         return code;
     }

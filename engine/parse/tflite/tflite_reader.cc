@@ -124,46 +124,43 @@ class Reader
 
 // ---- options ----
 
-void read(const fb::Conv2D *t, struct ifd_tflite_options *o, Reader &)
+template <typename T> void read_window(const T *t, struct ifd_tflite_options *o)
 {
     o->padding = t->padding();
     o->stride_h = t->stride_h();
     o->stride_w = t->stride_w();
+    o->dilation_h = 1;
+    o->dilation_w = 1;
+    o->activation = t->activation();
+}
+
+template <typename T> void read_dilated_window(const T *t, struct ifd_tflite_options *o)
+{
+    read_window(t, o);
     o->dilation_h = t->dilation_h();
     o->dilation_w = t->dilation_w();
-    o->activation = t->activation();
+}
+
+void read(const fb::Conv2D *t, struct ifd_tflite_options *o, Reader &)
+{
+    read_dilated_window(t, o);
 }
 
 void read(const fb::DepthwiseConv2D *t, struct ifd_tflite_options *o, Reader &)
 {
-    o->padding = t->padding();
-    o->stride_h = t->stride_h();
-    o->stride_w = t->stride_w();
-    o->dilation_h = t->dilation_h();
-    o->dilation_w = t->dilation_w();
-    o->activation = t->activation();
+    read_dilated_window(t, o);
 }
 
 void read(const fb::TransposeConv *t, struct ifd_tflite_options *o, Reader &)
 {
-    o->padding = t->padding();
-    o->stride_h = t->stride_h();
-    o->stride_w = t->stride_w();
-    o->dilation_h = 1;
-    o->dilation_w = 1;
-    o->activation = t->activation();
+    read_window(t, o);
 }
 
 void read(const fb::Pool2D *t, struct ifd_tflite_options *o, Reader &)
 {
-    o->padding = t->padding();
-    o->stride_h = t->stride_h();
-    o->stride_w = t->stride_w();
-    o->dilation_h = 1;
-    o->dilation_w = 1;
+    read_window(t, o);
     o->filter_h = t->filter_h();
     o->filter_w = t->filter_w();
-    o->activation = t->activation();
 }
 
 void read(const fb::FullyConnected *t, struct ifd_tflite_options *o, Reader &)
