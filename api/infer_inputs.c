@@ -277,7 +277,7 @@ static bool require_members(struct ifd_json_in *in, const struct given *given)
     return true;
 }
 
-static bool read_input(struct ifd_infer_parser *parser)
+bool ifd_infer_read_input(struct ifd_infer_parser *parser)
 {
     struct ifd_json_in *in = &parser->in;
     struct given given = {0};
@@ -308,19 +308,6 @@ static bool read_input(struct ifd_infer_parser *parser)
         in->code = code;
     }
     return !in->failed;
-}
-
-bool ifd_infer_read_inputs(struct ifd_infer_parser *parser)
-{
-    if (!ifd_json_open(&parser->in, '[')) {
-        return false;
-    }
-    while (ifd_json_item(&parser->in)) {
-        if (!read_input(parser)) {
-            return false;
-        }
-    }
-    return !parser->in.failed;
 }
 
 enum ifd_code ifd_infer_take_binary(struct ifd_infer_parser *parser, struct ifd_err *err)

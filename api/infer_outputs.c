@@ -44,7 +44,7 @@ static bool choose_output(struct ifd_infer_parser *parser, struct ifd_str name,
                          name.data, desc->name);
 }
 
-static bool read_output(struct ifd_infer_parser *parser)
+bool ifd_infer_read_output(struct ifd_infer_parser *parser)
 {
     struct ifd_json_in *in = &parser->in;
     struct ifd_output_choice choice = {0};
@@ -73,17 +73,4 @@ static bool read_output(struct ifd_infer_parser *parser)
         return ifd_json_fail(in, IFD_INVALID, "Unable to parse 'name': output has no such member");
     }
     return choose_output(parser, name, &choice);
-}
-
-bool ifd_infer_read_outputs(struct ifd_infer_parser *parser)
-{
-    if (!ifd_json_open(&parser->in, '[')) {
-        return false;
-    }
-    while (ifd_json_item(&parser->in)) {
-        if (!read_output(parser)) {
-            return false;
-        }
-    }
-    return !parser->in.failed;
 }

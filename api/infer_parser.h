@@ -23,15 +23,15 @@ struct ifd_infer_parser {
     struct ifd_bytes tail; /* behind the JSON */
 };
 
-/** "inputs" is next: matched with the model by name, type and shape; "data" is read into the request's tensors, binary inputs
- *  are left pending. (infer_inputs.c) */
-bool ifd_infer_read_inputs(struct ifd_infer_parser *parser);
+/** One of "inputs" is next: matched with the model by name, type and shape; "data" is read into the request's tensors, binary
+ *  inputs are left pending. (infer_inputs.c) */
+bool ifd_infer_read_input(struct ifd_infer_parser *parser);
 /** Gives the bytes behind the JSON to the inputs that asked for them, in the request's order; none may be left. */
 IFD_NODISCARD enum ifd_code ifd_infer_take_binary(struct ifd_infer_parser *parser,
                                                   struct ifd_err *err);
 
-/** "outputs" is next: fills infer->choice. (infer_outputs.c) */
-bool ifd_infer_read_outputs(struct ifd_infer_parser *parser);
+/** One of "outputs" is next: fills its infer->choice. (infer_outputs.c) */
+bool ifd_infer_read_output(struct ifd_infer_parser *parser);
 
 /** A tensor is said to lie in a region, of which there are none. Always false. (shared_memory.c) */
 bool ifd_infer_fail_region(struct ifd_json_in *in, struct ifd_str region);

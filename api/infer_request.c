@@ -44,6 +44,19 @@ static bool read_parameters(struct ifd_infer_parser *parser)
     return !in->failed;
 }
 
+static bool read_each(struct ifd_infer_parser *parser, bool (*read)(struct ifd_infer_parser *))
+{
+    if (!ifd_json_open(&parser->in, '[')) {
+        return false;
+    }
+    while (ifd_json_item(&parser->in)) {
+        if (!read(parser)) {
+            return false;
+        }
+    }
+    return !parser->in.failed;
+}
+
 static bool read_request(struct ifd_infer_parser *parser)
 {
     struct ifd_json_in *in = &parser->in;
@@ -55,9 +68,11 @@ static bool read_request(struct ifd_infer_parser *parser)
     while (ifd_json_member(in, &key)) {
         bool ok = false;
         if (ifd_str_equal(key, "inputs")) {
-            ok = ifd_json_once(in, &has_inputs, "inputs") && ifd_infer_read_inputs(parser);
+            ok =
+                ifd_json_once(in, &has_inputs, "inputs") && read_each(parser, ifd_infer_read_input);
         } else if (ifd_str_equal(key, "outputs")) {
-            ok = ifd_json_once(in, &has_outputs, "outputs") && ifd_infer_read_outputs(parser);
+            ok = ifd_json_once(in, &has_outputs, "outputs") &&
+                 read_each(parser, ifd_infer_read_output);
         } else if (ifd_str_equal(key, "id")) {
             ok = ifd_json_once(in, &has_id, "id") && ifd_json_text(in, &parser->infer->id);
         } else if (ifd_str_equal(key, "parameters")) {

@@ -235,7 +235,7 @@ static size_t run_integers(struct ifd_number_row *row, bool is_signed, size_t si
 
 /* ---- floats ---- */
 
-/* digits × 10^-fraction as floats; bits of *ret_wrong: the double in between leaves a doubt (nearest_f32 in number.c). */
+/* digits × 10^-fraction as floats; bits of *ret_wrong: the double in between leaves a doubt (number_run.h). */
 static inline __m256 scale(__m512i digits, __m512i fraction, uint64_t *ret_wrong)
 {
     const __m512d few = _mm512_setr_pd(1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7);

@@ -228,10 +228,20 @@ static IFD_NUMBER_INLINE struct digits take_digits(const uint8_t *text,
     return ret;
 }
 
-static size_t run_wide(struct ifd_number_row *ret_row, bool is_signed, size_t size, uint8_t *to,
-                       size_t count)
+/* Where numbers go. */
+struct target {
+    void *to;
+    size_t size;   /* of an integer */
+    uint64_t high; /* the largest positive one */
+};
+
+/* Number i. False: it is left to the plain reader. */
+typedef bool (*store_fn)(const struct target *target, size_t i, struct digits digits);
+
+static IFD_NUMBER_INLINE size_t run_digits(struct ifd_number_row *ret_row, bool has_sign,
+                                           bool has_point, store_fn store,
+                                           const struct target *target, size_t count)
 {
-    const uint64_t high = UINT64_MAX >> (64 - 8 * size + is_signed);
     const char *readable = ret_row->at;
     uint8_t copy[FRONT + IFD_NUMBER_BLOCK_BYTES];
     struct ifd_number_row row = *ret_row; /* apart from what is stored */
@@ -239,16 +249,13 @@ static size_t run_wide(struct ifd_number_row *ret_row, bool is_signed, size_t si
     uint32_t good = 0, found = 1;
     do {
         const uint8_t *text = block_text(&row, readable, copy);
-        struct ifd_number_block block = look(text, &row, is_signed, false, count - i), left = block;
+        struct ifd_number_block block = look(text, &row, has_sign, has_point, count - i);
+        struct ifd_number_block left = block;
         found = block.count;
         for (good = 0; good < found; good++) {
-            const struct digits digits = take_digits(text, &left, false);
-            if (digits.value < 0 || (uint64_t)digits.value > high + digits.negative) {
+            if (!store(target, i + good, take_digits(text, &left, has_point))) {
                 break;
             }
-            ifd_number_store(to + (i + good) * size, size,
-                             ((uint64_t)digits.value ^ (0 - (uint64_t)digits.negative)) +
-                                 digits.negative);
         }
         ifd_number_pass(&block, good, &row);
         i += good;
@@ -257,22 +264,26 @@ static size_t run_wide(struct ifd_number_row *ret_row, bool is_signed, size_t si
     return i;
 }
 
+static inline bool store_integer(const struct target *target, size_t i, struct digits digits)
+{
+    const uint64_t value = (uint64_t)digits.value;
+    if (digits.value < 0 || value > target->high + digits.negative) {
+        return false;
+    }
+    ifd_number_store((uint8_t *)target->to + i * target->size, target->size,
+                     digits.negative ? 0 - value : value);
+    return true;
+}
+
 static size_t run_integers(struct ifd_number_row *row, bool is_signed, size_t size, void *to,
                            size_t count)
 {
-    if (size > 1) {
-        return run_wide(row, is_signed, size, to, count);
+    if (size == 1) {
+        return is_signed ? run_bytes(row, true, to, count) : run_bytes(row, false, to, count);
     }
-    return is_signed ? run_bytes(row, true, to, count) : run_bytes(row, false, to, count);
-}
-
-/* Without a branch, as signs cannot be foreseen. */
-static inline void store_float(float *to, float value, bool is_negative)
-{
-    uint32_t bits = 0;
-    memcpy(&bits, &value, sizeof(bits));
-    bits |= (uint32_t)is_negative << 31;
-    memcpy(to, &bits, sizeof(bits));
+    const struct target target = {
+        .to = to, .size = size, .high = UINT64_MAX >> (64 - 8 * size + is_signed)};
+    return run_digits(row, is_signed, false, store_integer, &target, count);
 }
 
 /* by how far the point is from the end */
@@ -280,31 +291,24 @@ static const double of_point[DIGITS_MAX + 2] = {1e0,   1e-0,  1e-1,  1e-2,  1e-3
                                                 1e-6,  1e-7,  1e-8,  1e-9,  1e-10, 1e-11, 1e-12,
                                                 1e-13, 1e-14, 1e-15, 1e-16, 1e-17, 1e-18};
 
-static size_t run_f32(struct ifd_number_row *ret_row, float *to, size_t count)
+/* The sign without a branch, as signs cannot be foreseen. */
+static IFD_NUMBER_INLINE bool store_float(const struct target *target, size_t i,
+                                          struct digits digits)
 {
-    const char *readable = ret_row->at;
-    uint8_t copy[FRONT + IFD_NUMBER_BLOCK_BYTES];
-    struct ifd_number_row row = *ret_row; /* apart from what is stored */
-    size_t i = 0;
-    uint32_t good = 0, found = 1;
-    do {
-        const uint8_t *text = block_text(&row, readable, copy);
-        struct ifd_number_block block = look(text, &row, true, true, count - i), left = block;
-        found = block.count;
-        for (good = 0; good < found; good++) {
-            const struct digits digits = take_digits(text, &left, true);
-            if (digits.value < 0) {
-                break;
-            }
-            const double value = (double)digits.value * of_point[digits.point];
-            if (ifd_number_is_in_doubt(value)) {
-                break;
-            }
-            store_float(to + i + good, (float)value, digits.negative);
-        }
-        ifd_number_pass(&block, good, &row);
-        i += good;
-    } while (good > 0 && good == found && i < count);
-    *ret_row = row;
-    return i;
+    const double value = (double)digits.value * of_point[digits.point];
+    const float single = (float)value;
+    uint32_t bits = 0;
+    if (digits.value < 0 || ifd_number_is_in_doubt(value)) {
+        return false;
+    }
+    memcpy(&bits, &single, sizeof(bits));
+    bits |= (uint32_t)digits.negative << 31;
+    memcpy((float *)target->to + i, &bits, sizeof(bits));
+    return true;
+}
+
+static size_t run_f32(struct ifd_number_row *row, float *to, size_t count)
+{
+    const struct target target = {.to = to};
+    return run_digits(row, true, true, store_float, &target, count);
 }
