@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     EXIT_REFUSED = 1,     /* the server said no, or is not ready */
@@ -17,10 +18,12 @@ enum {
     INPUTS_MAX = 64,
     OUTPUTS_MAX = 64,
     SHOWN_ELEMENTS = 16,
+    TOKEN_BYTES = 1024,
 };
 
 static const char usage[] =
-    "usage: inferctl [--url URL | --admin-socket PATH] [--timeout SECONDS] COMMAND\n"
+    "usage: inferctl [--url URL | --admin-socket PATH] [--token-file FILE] [--timeout SECONDS]\n"
+    "                COMMAND\n"
     "\n"
     "  live                       is the server alive?\n"
     "  ready [MODEL]              is the server, or a model, ready?\n"
@@ -37,6 +40,7 @@ static const char usage[] =
     "options\n"
     "  --url URL                  http://HOST:PORT or unix:/path (default http://127.0.0.1:8000)\n"
     "  --admin-socket PATH        the server's admin socket: load, unload, log are taken there\n"
+    "  --token-file FILE          the token for a server that wants one; only you may read FILE\n"
     "  --config FILE              JSON in the place of the model's config file\n"
     "  --timeout SECONDS          give up after so long (default: never)\n"
     "  --version V                this version of the model (default: the server's choice)\n"
@@ -49,7 +53,7 @@ static const char usage[] =
     "exit status: 0 done, 1 the server refused, 2 wrong usage or files, 3 no answer\n";
 
 struct arguments {
-    const char *url, *admin_socket, *config, *version, *output_dir, *command, *model;
+    const char *url, *admin_socket, *token_file, *config, *version, *output_dir, *command, *model;
     const char *inputs[INPUTS_MAX];
     size_t input_count;
     long timeout_ms;
@@ -561,6 +565,9 @@ static bool apply_option(int option, const char *value, struct arguments *args)
     case 'a':
         args->admin_socket = value;
         return true;
+    case 's':
+        args->token_file = value;
+        return true;
     case 'c':
         args->config = value;
         return true;
@@ -619,10 +626,58 @@ static const struct command *find_command(const struct arguments *args, const ch
     return NULL;
 }
 
+/* The first line of the file, which nobody else may read or write: whoever has it is whom it names. */
+static enum ifd_client_code read_token(const char *path, char *token, size_t size,
+                                       struct ifd_client_err *err)
+{
+    struct stat info;
+    FILE *file = fopen(path, "re");
+    if (!file || fstat(fileno(file), &info) != 0) {
+        int reason = errno;
+        if (file) {
+            fclose(file);
+        }
+        return fail(err, path, strerror(reason));
+    }
+    bool is_private = S_ISREG(info.st_mode) && (info.st_mode & 077) == 0;
+    bool is_read = is_private && fgets(token, (int)size, file) != NULL;
+    fclose(file);
+    if (!is_private) {
+        return fail(err, path, "a token is in a file that only you may read: chmod 600");
+    }
+    size_t length = is_read ? strcspn(token, "\r\n") : 0;
+    if (length == 0 || length + 1 == size) {
+        return fail(err, path, "its first line is no token");
+    }
+    token[length] = '\0';
+    return IFD_CLIENT_OK;
+}
+
+static enum ifd_client_code connect_and_run(const struct command *command,
+                                            const struct arguments *args,
+                                            struct ifd_client_options *options,
+                                            struct ifd_client_err *err)
+{
+    struct ifd_client *client = NULL;
+    char token[TOKEN_BYTES];
+    enum ifd_client_code code = IFD_CLIENT_OK;
+    if (args->token_file) {
+        code = read_token(args->token_file, token, sizeof(token), err);
+        options->token = token;
+    }
+    if (code == IFD_CLIENT_OK) {
+        code = ifd_client_create(options, &client, err);
+    }
+    if (code == IFD_CLIENT_OK) {
+        code = command->run(client, args, err);
+    }
+    ifd_client_destroy(client);
+    return code;
+}
+
 static int run(const struct command *command, const struct arguments *args)
 {
     struct ifd_client_err err = {0};
-    struct ifd_client *client = NULL;
     char url[256];
     if (args->admin_socket) {
         int size = snprintf(url, sizeof(url), "unix:%s", args->admin_socket);
@@ -631,13 +686,9 @@ static int run(const struct command *command, const struct arguments *args)
             return EXIT_USAGE;
         }
     }
-    const struct ifd_client_options options = {.url = args->admin_socket ? url : args->url,
-                                               .timeout_ms = args->timeout_ms};
-    enum ifd_client_code code = ifd_client_create(&options, &client, &err);
-    if (code == IFD_CLIENT_OK) {
-        code = command->run(client, args, &err);
-    }
-    ifd_client_destroy(client);
+    struct ifd_client_options options = {.url = args->admin_socket ? url : args->url,
+                                         .timeout_ms = args->timeout_ms};
+    enum ifd_client_code code = connect_and_run(command, args, &options, &err);
     if (code != IFD_CLIENT_OK) {
         fprintf(stderr, "inferctl: %s\n", err.text);
     }
@@ -649,6 +700,7 @@ int main(int argc, char **argv)
     static const struct option options[] = {
         {"url", required_argument, NULL, 'u'},
         {"admin-socket", required_argument, NULL, 'a'},
+        {"token-file", required_argument, NULL, 's'},
         {"config", required_argument, NULL, 'c'},
         {"version", required_argument, NULL, 'v'},
         {"input", required_argument, NULL, 'i'},

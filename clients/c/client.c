@@ -18,8 +18,9 @@ static const char json_length_header[] = "Inference-Header-Content-Length";
 
 struct ifd_client {
     CURL *curl;
-    char *base; /* scheme and host, without a slash at the end */
-    char *name; /* what the caller called it, for messages */
+    char *base;          /* scheme and host, without a slash at the end */
+    char *name;          /* what the caller called it, for messages */
+    char *authorization; /* a header's line; NULL: none */
     size_t max_answer_bytes;
 };
 
@@ -79,6 +80,26 @@ static char *text_copy(const char *text)
     return copy;
 }
 
+/* What a token may be made of (RFC 6750, b64token): none of it ends a header's line. */
+static bool is_token(const char *text)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                  "-._~+/";
+    size_t length = strspn(text, allowed);
+    return length != 0 && strspn(text + length, "=") == strlen(text + length);
+}
+
+static char *authorization_of(const char *token)
+{
+    static const char start[] = "Authorization: Bearer ";
+    size_t bytes = sizeof(start) + strlen(token);
+    char *line = malloc(bytes);
+    if (line) {
+        snprintf(line, bytes, "%s%s", start, token);
+    }
+    return line;
+}
+
 void ifd_client_text_free(char *text)
 {
     free(text);
@@ -103,6 +124,10 @@ enum ifd_client_code ifd_client_create(const struct ifd_client_options *options,
     if (!options->url || options->url[0] == '\0') {
         return ifd_client_fail(err, IFD_CLIENT_INVALID, "no URL given");
     }
+    if (options->token && !is_token(options->token)) {
+        return ifd_client_fail(err, IFD_CLIENT_INVALID,
+                               "the token is empty or has a character that none may have");
+    }
     static const char unix_scheme[] = "unix:";
     const char *socket_path = NULL;
     const char *url = options->url;
@@ -118,9 +143,10 @@ enum ifd_client_code ifd_client_create(const struct ifd_client_options *options,
         options->max_answer_bytes != 0 ? options->max_answer_bytes : DEFAULT_MAX_ANSWER_BYTES;
     client->base = text_copy(url);
     client->name = text_copy(socket_path ? socket_path : url);
+    client->authorization = options->token ? authorization_of(options->token) : NULL;
     client->curl = curl_easy_init();
     if (!client->base || !client->name || !client->curl ||
-        !set_options(client, options, socket_path)) {
+        (options->token && !client->authorization) || !set_options(client, options, socket_path)) {
         ifd_client_destroy(client);
         return ifd_client_fail(err, IFD_CLIENT_NOMEM, "libcurl could not be set up");
     }
@@ -138,6 +164,7 @@ void ifd_client_destroy(struct ifd_client *client)
         curl_easy_cleanup(client->curl);
         free(client->base);
         free(client->name);
+        free(client->authorization);
         free(client);
     }
 }
@@ -188,7 +215,8 @@ static struct curl_slist *append_header(struct curl_slist *list, const char *lin
     return longer ? longer : list;
 }
 
-static struct curl_slist *make_headers(const struct ifd_client_call *call, bool *ret_ok)
+static struct curl_slist *make_headers(const struct ifd_client *client,
+                                       const struct ifd_client_call *call, bool *ret_ok)
 {
     char line[160];
     bool ok = true;
@@ -200,6 +228,9 @@ static struct curl_slist *make_headers(const struct ifd_client_call *call, bool 
     if (call->json_bytes != 0) {
         snprintf(line, sizeof(line), "%s: %zu", json_length_header, call->json_bytes);
         list = append_header(list, line, &ok);
+    }
+    if (client->authorization) {
+        list = append_header(list, client->authorization, &ok);
     }
     *ret_ok = ok;
     return list;
@@ -287,7 +318,7 @@ enum ifd_client_code ifd_client_send(struct ifd_client *client, const struct ifd
     size_t url_bytes = strlen(client->base) + strlen(call->path) + 1;
     char *url = malloc(url_bytes);
     bool ok = false;
-    struct curl_slist *headers = make_headers(call, &ok);
+    struct curl_slist *headers = make_headers(client, call, &ok);
     enum ifd_client_code code = IFD_CLIENT_NOMEM;
     if (url && ok) {
         snprintf(url, url_bytes, "%s%s", client->base, call->path);

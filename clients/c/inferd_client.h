@@ -46,6 +46,7 @@ struct ifd_client;
 
 struct ifd_client_options {
     const char *url;         /**< "http://HOST:PORT" or "unix:/path/to/socket" */
+    const char *token;       /**< sent with every call, for a server that wants one; NULL: none */
     long connect_timeout_ms; /**< 0: 5 s */
     long timeout_ms;         /**< for one whole call; 0: none */
     size_t max_answer_bytes; /**< 0: 1 GiB */

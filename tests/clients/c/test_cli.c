@@ -3,8 +3,11 @@
 #include "tests/support/test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 struct run {
     char output[8192]; /* standard output and standard error together */
@@ -108,6 +111,50 @@ static void unreachable_socket_is_named(void)
     EXPECT_HAS(run.output, "inferctl: /nonexistent.sock: ");
 }
 
+static void token_comes_from_a_file_that_is_private(void)
+{
+    static const struct {
+        const char *text;
+        mode_t mode;
+        const char *why; /* NULL: it is sent */
+    } rows[] = {
+        {"my.token\n", 0600, NULL},
+        {"my.token\r\nsecond line", 0400, NULL},
+        {"my.token", 0640, "only you may read: chmod 600"},
+        {"my.token", 0602, "only you may read: chmod 600"},
+        {"", 0600, "its first line is no token"},
+        {"\nmy.token", 0600, "its first line is no token"},
+        {"my token", 0600, "has a character that none may have"},
+    };
+    char path[] = "/tmp/inferctl_token_XXXXXX", arguments[80];
+    int fd = mkstemp(path);
+    REQUIRE(fd >= 0);
+    snprintf(arguments, sizeof(arguments), "live --token-file %s", path);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct fake_http *server = fake_http_start();
+        struct run run;
+        REQUIRE(ftruncate(fd, 0) == 0 && fchmod(fd, rows[i].mode) == 0);
+        REQUIRE(pwrite(fd, rows[i].text, strlen(rows[i].text), 0) == (ssize_t)strlen(rows[i].text));
+        fake_http_answer_text(server, 200, "{}");
+        run_inferctl(&run, fake_http_url(server), arguments);
+        EXPECT_INT(run.status, rows[i].why ? 2 : 0);
+        if (rows[i].why) {
+            EXPECT_HAS(run.output, rows[i].why);
+            EXPECT(!strstr(run.output, "my"));
+            EXPECT_INT(fake_http_connection_count(server), 0);
+        } else {
+            EXPECT_HAS(fake_http_request(server, 0).head, "\r\nAuthorization: Bearer my.token\r\n");
+        }
+        fake_http_stop(server);
+    }
+    close(fd);
+    unlink(path);
+    struct run run;
+    run_inferctl(&run, "http://127.0.0.1:9", arguments);
+    EXPECT_INT(run.status, 2);
+    EXPECT_HAS(run.output, "No such file");
+}
+
 static void statistics_are_one_line_a_version(void)
 {
     struct fake_http *server = fake_http_start();
@@ -172,6 +219,7 @@ int main(int argc, char **argv)
         T(wrong_usage_is_status_two),
         T(wrong_command_is_named),
         T(unreachable_socket_is_named),
+        T(token_comes_from_a_file_that_is_private),
         T(statistics_are_one_line_a_version),
         T(log_setting_is_sent_as_json),
         T(picture_is_sent_and_its_labels_are_printed),

@@ -196,6 +196,44 @@ static void unix_socket_is_reached_by_its_path(void)
     rmdir(folder);
 }
 
+static void token_is_sent_with_every_call(void)
+{
+    struct fake_http *server = fake_http_start();
+    struct ifd_client *client = NULL;
+    struct ifd_client_err err;
+    char token[] = "aZ09-._~+/==";
+    const struct ifd_client_options options = {.url = fake_http_url(server), .token = token};
+    REQUIRE(ifd_client_create(&options, &client, &err) == IFD_CLIENT_OK);
+    memset(token, 'x', sizeof(token) - 1); /* the client has its own copy */
+    fake_http_answer_text(server, 200, "{}");
+    fake_http_answer_text(server, 401, "{\"error\":\"this token is not known here\"}");
+    EXPECT_INT(ifd_client_live(client, &err), IFD_CLIENT_OK);
+    EXPECT_INT(ifd_client_load(client, "m", "{}", &err), IFD_CLIENT_REFUSED);
+    EXPECT_INT(err.http_status, 401);
+    EXPECT_TEXT(err.text, "this token is not known here");
+    for (size_t i = 0; i < 2; i++) {
+        EXPECT_HAS(fake_http_request(server, i).head, "\r\nAuthorization: Bearer aZ09-._~+/==\r\n");
+    }
+    ifd_client_destroy(client);
+    fake_http_stop(server);
+}
+
+static void what_is_no_token_is_not_sent(void)
+{
+    static const char *const wrong[] = {"", "=", "a b", "a\r\nX: y", "a=b", "\xc3\xa4"};
+    struct fake_http *server = fake_http_start();
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct ifd_client *client = NULL;
+        struct ifd_client_err err;
+        const struct ifd_client_options options = {.url = fake_http_url(server), .token = wrong[i]};
+        EXPECT_INT(ifd_client_create(&options, &client, &err), IFD_CLIENT_INVALID);
+        EXPECT_TEXT(err.text, "the token is empty or has a character that none may have");
+        EXPECT(!client);
+    }
+    EXPECT_INT(fake_http_connection_count(server), 0);
+    fake_http_stop(server);
+}
+
 static void lost_connection_is_a_transport_error(void)
 {
     struct pair p;
@@ -254,6 +292,8 @@ int main(int argc, char **argv)
         T(calls_share_one_connection),
         T(slash_at_the_end_of_the_url_does_not_matter),
         T(unix_socket_is_reached_by_its_path),
+        T(token_is_sent_with_every_call),
+        T(what_is_no_token_is_not_sent),
         T(lost_connection_is_a_transport_error),
         T(answer_above_the_limit_is_refused),
         T(error_text_longer_than_the_buffer_is_cut),
