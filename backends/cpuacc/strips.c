@@ -9,8 +9,12 @@
 
 #define CHAIN_MAX 8
 
-/* Fewer lines at a time than this and the window's overlap costs more than the cache saves. */
-#define STRIP_MIN 4
+/* Windows that go on by fewer lines of their input at a time than this copy and load more of them again than the cache
+ * saves. */
+#define WINDOW_STEP_MIN 4
+
+/* Kernels do some lines in pairs. */
+#define STRIP_STEP 2
 
 #define CACHE_LINE 64
 
@@ -203,19 +207,33 @@ static size_t lay_out_buffers(const struct ifd_acc_step *head, uint32_t count, s
     return at - start;
 }
 
+/* Behind a stride strips may be lower: the window goes on by several input lines for each. */
+static size_t lowest_strip(const struct ifd_acc_step *head, uint32_t count)
+{
+    size_t lines = STRIP_STEP;
+    for (uint32_t i = count; i-- > 0;) {
+        lines *= head[i].lines->stride;
+        if (head[i].lines->window > 1 && lines < WINDOW_STEP_MIN) {
+            return WINDOW_STEP_MIN;
+        }
+    }
+    return STRIP_STEP;
+}
+
 /* The tallest strips whose buffers fill at most five eighths of the cache; false if those are too low. */
 static bool choose_strip(const struct ifd_acc_step *head, uint32_t count, size_t cache,
                          struct ifd_acc_chain *ret_chain, size_t *ret_bytes)
 {
     const size_t start = head->work_stride, most = head[count - 1].lines->out_h;
     const size_t room = cache / 8 * 5;
-    size_t strip = STRIP_MIN;
+    size_t strip = lowest_strip(head, count);
     struct ifd_acc_chain longer;
     if (lay_out_buffers(head, count, strip, start, ret_chain) > room) {
         return false;
     }
-    while (strip + 2 <= most && lay_out_buffers(head, count, strip + 2, start, &longer) <= room) {
-        strip += 2;
+    while (strip + STRIP_STEP <= most &&
+           lay_out_buffers(head, count, strip + STRIP_STEP, start, &longer) <= room) {
+        strip += STRIP_STEP;
     }
     *ret_bytes = lay_out_buffers(head, count, strip, start, ret_chain);
     return true;

@@ -50,6 +50,7 @@ struct test_run test_run_open(const struct test_run_options *options)
     REQUIRE_OK(ifd_engine_create(&engine, &run.engine, &err), &err);
     if (options->l2_bytes > 0) {
         run.engine->registry.host.cpu.l2_bytes = options->l2_bytes;
+        run.engine->registry.host.cpu.l3_bytes = options->l3_bytes;
     }
     REQUIRE_OK(ifd_model_create(run.engine, &options->model, &run.model, &err), &err);
     return run;

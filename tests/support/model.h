@@ -25,7 +25,8 @@ struct test_run_options {
     const struct ifd_backend *backend;
     struct ifd_engine_options engine; /* backends and allocator apart */
     struct ifd_model_options model;
-    size_t l2_bytes; /* of the second-level cache; 0: this machine's */
+    size_t l2_bytes; /* of the second-level cache; 0: this machine's caches */
+    size_t l3_bytes; /* of the third-level cache beside it */
 };
 
 enum { TEST_RUN_OUTPUTS = 24 };

@@ -40,10 +40,13 @@ static uint32_t dense(struct ifd_graph *g, uint32_t in, int64_t from, int32_t ac
 }
 
 /* Two layers: one with an activation, one with a sum and a function behind it. */
-static struct test_run open_run(size_t cache, uint32_t threads)
+static struct test_run open_run(size_t l2, size_t l3, uint32_t threads)
 {
-    struct test_run run = test_run_open(&(struct test_run_options){
-        .backend = &ifd_backend_cpuacc, .model = {.max_threads = threads}, .l2_bytes = cache});
+    struct test_run run =
+        test_run_open(&(struct test_run_options){.backend = &ifd_backend_cpuacc,
+                                                 .model = {.max_threads = threads},
+                                                 .l2_bytes = l2,
+                                                 .l3_bytes = l3});
     struct ifd_graph *g = &run.model->graph;
     const uint32_t in = test_graph_f32(g, "in", SHAPE(1, INPUTS));
     const uint32_t hidden = dense(g, in, INPUTS, IFD_ACT_RELU6);
@@ -58,11 +61,11 @@ static struct test_run open_run(size_t cache, uint32_t threads)
 static void weights_in_place_give_the_same_bits_as_packed_ones(void)
 {
     struct ifd_err err = {0};
-    struct test_run packed = open_run(LARGE_CACHE, 1);
+    struct test_run packed = open_run(LARGE_CACHE, 0, 1);
     EXPECT_INT(test_run_count(&packed, "dense"), 0);
     EXPECT(ifd_model_info(packed.model)->packed_bytes > 0);
     for (uint32_t threads = 1; threads <= 3; threads++) {
-        struct test_run run = open_run(SMALL_CACHE, threads);
+        struct test_run run = open_run(SMALL_CACHE, 0, threads);
         EXPECT_INT(test_run_count(&run, "dense"), 2);
         EXPECT_INT(ifd_model_info(run.model)->packed_bytes, 0);
         for (uint32_t batch = 1; batch <= BATCH; batch++) {
@@ -77,10 +80,23 @@ static void weights_in_place_give_the_same_bits_as_packed_ones(void)
     test_run_close(&packed);
 }
 
+/* A quarter of the third-level cache keeps weights for the next run: packed ones are read faster there. */
+static void what_the_shared_cache_keeps_is_packed(void)
+{
+    const size_t bytes = (size_t)INPUTS * OUTPUTS * sizeof(float);
+    struct test_run kept = open_run(SMALL_CACHE, 4 * bytes, 1);
+    EXPECT_INT(test_run_count(&kept, "dense"), 0);
+    test_run_close(&kept);
+    struct test_run lost = open_run(SMALL_CACHE, 4 * (bytes - 1), 1);
+    EXPECT_INT(test_run_count(&lost, "dense"), 1);
+    test_run_close(&lost);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(weights_in_place_give_the_same_bits_as_packed_ones),
+        T(what_the_shared_cache_keeps_is_packed),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

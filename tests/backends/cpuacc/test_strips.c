@@ -110,6 +110,19 @@ static uint32_t even(struct ifd_graph *g, uint32_t in)
     return conv(g, x, 32, CHANNELS, (struct window){3, 1, 1});
 }
 
+/* A window that goes on by two lines for each of the strip's. */
+static uint32_t halved(struct ifd_graph *g, uint32_t in)
+{
+    const uint32_t x = conv(g, in, CHANNELS, WIDE, (struct window){1, 1, 1});
+    return depthwise(g, x, WIDE, (struct window){3, 2, 1});
+}
+
+static uint32_t not_halved(struct ifd_graph *g, uint32_t in)
+{
+    const uint32_t x = conv(g, in, CHANNELS, WIDE, (struct window){1, 1, 1});
+    return depthwise(g, x, WIDE, (struct window){3, 1, 1});
+}
+
 /* A step that adds what it reads needs all of it: no strips. */
 static uint32_t twice(struct ifd_graph *g, uint32_t in)
 {
@@ -218,6 +231,17 @@ static void lines_of_padding_alone_are_equal(void)
     compare(far_apart, (size_t)256 << 10, 0);
 }
 
+/* Five eighths of the caches hold six, five and four lines of 65 pixels of 40 channels. Windows that go on by four lines of
+ * six need all six; with a stride, they need five for two lines of the strip, nine for four. */
+static void strips_behind_a_stride_may_be_two_lines(void)
+{
+    compare(halved, (size_t)108 << 10, 1);
+    compare(not_halved, (size_t)108 << 10, 1);
+    compare(halved, (size_t)90 << 10, 1);
+    compare(not_halved, (size_t)90 << 10, 0);
+    compare(halved, (size_t)80 << 10, 0);
+}
+
 static void pixels_that_lie_apart_are_equal(void)
 {
     compare(even, (size_t)512 << 10, 3);
@@ -228,7 +252,8 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(blocks_of_several_strides_are_equal), T(sums_in_the_memory_of_their_operand_are_equal),
         T(dilated_and_tall_windows_are_equal),  T(what_is_added_where_it_is_read_is_whole),
-        T(lines_of_padding_alone_are_equal),    T(pixels_that_lie_apart_are_equal),
+        T(lines_of_padding_alone_are_equal),    T(strips_behind_a_stride_may_be_two_lines),
+        T(pixels_that_lie_apart_are_equal),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
