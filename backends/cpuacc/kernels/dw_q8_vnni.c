@@ -173,6 +173,7 @@ struct job {
 struct line {
     const uint8_t *row[4];
     size_t step[4];
+    size_t pixel; /* bytes from one to the next */
     int64_t in_w;
     const int8_t *weights;
     const int32_t *tail;
@@ -192,7 +193,8 @@ INLINE __m512i dot4(__m512i sum, __m512i a, __m512i w)
 INLINE struct line start_line(const struct job *job, size_t y)
 {
     const struct ifd_dw_args *args = job->args;
-    return (struct line){.in_w = (int64_t)args->in_w,
+    return (struct line){.pixel = args->in_pixel_stride,
+                         .in_w = (int64_t)args->in_w,
                          .weights = job->weights,
                          .tail = job->tail,
                          .out = (uint8_t *)args->out + y * args->out_line_stride + job->c0,
@@ -220,6 +222,9 @@ INLINE __m512i load_pixels(const struct line *line, size_t r, int64_t x, const s
                            const size_t spacing, const int checked)
 {
     const uint8_t *at[4];
+    if (pixels > 1 && !checked && spacing * line->pixel == BLOCK / pixels) {
+        return _mm512_loadu_si512(line->row[r] + x * (int64_t)line->step[r]);
+    }
     UNROLL for (size_t i = 0; i < pixels; i++)
     {
         int64_t xi = x + (int64_t)(i * spacing);
@@ -275,6 +280,18 @@ INLINE struct column load_column(const struct line *line, int64_t x, const size_
     return interleave(line, x, pixels, spacing, 1);
 }
 
+/* The column that begins `bytes` of each vector further on than one, with the pixels of the other behind it. */
+INLINE struct column between(const struct column *a, const struct column *b, const size_t bytes)
+{
+    struct column ret;
+    UNROLL for (size_t j = 0; j < VECTORS; j++)
+    {
+        ret.v[j] = bytes == 16 ? _mm512_alignr_epi32(b->v[j], a->v[j], 4)
+                               : _mm512_alignr_epi32(b->v[j], a->v[j], 8);
+    }
+    return ret;
+}
+
 /* With several pixels a vector, each 128 bits hold 16 channels of one pixel: the weights and tails
  * of those channels are the first 128 (or 256) bits of the block's, repeated. */
 INLINE void start_sums(const struct line *line, __m512i *sum, const size_t pixels)
@@ -295,9 +312,12 @@ INLINE void scale_all(const struct line *line, const int finish, __m512i *sum, c
     }
 }
 
-INLINE void scale(const struct line *line, __m512i *sum, const size_t count, const size_t pixels)
+/* is_fast says that the layer is IFD_FINISH_FAST: known when a loop is compiled, it keeps the others' constants from
+ * driving sums out of the registers. */
+INLINE void scale(const struct line *line, const int is_fast, __m512i *sum, const size_t count,
+                  const size_t pixels)
 {
-    if (line->finish == IFD_FINISH_FAST) {
+    if (is_fast || line->finish == IFD_FINISH_FAST) {
         scale_all(line, IFD_FINISH_FAST, sum, count, pixels);
     } else if (line->finish == IFD_FINISH_EXACT) {
         scale_all(line, IFD_FINISH_EXACT, sum, count, pixels);
@@ -343,7 +363,7 @@ INLINE void store(const struct line *line, __m512i *sum, uint8_t *out, size_t x,
  * column[i * shift] on. Each vector of weights is loaded once for all positions of a line. */
 INLINE void output_3x3(const struct line *line, const struct column *column, size_t x,
                        const size_t count, const size_t shift, const size_t lines,
-                       const size_t pixels, const size_t parts)
+                       const size_t pixels, const size_t parts, const int is_fast)
 {
     UNROLL for (size_t i = 0; i < lines; i++)
     {
@@ -363,8 +383,7 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
                     sum[p * VECTORS + j] =
                         dot4(sum[p * VECTORS + j], column[p * shift + kx].v[j], wv);
                 }
-                UNROLL for (size_t part = 1; part < parts; part++)
-                {
+                for (size_t part = 1; part < parts; part++) {
                     wv = load_repeated(w + ((6 * part + kx) * VECTORS + j) * BLOCK, pixels);
                     UNROLL for (size_t p = 0; p < count; p++)
                     {
@@ -374,7 +393,7 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
                 }
             }
         }
-        scale(line, sum, count, pixels);
+        scale(line, is_fast, sum, count, pixels);
         UNROLL for (size_t p = 0; p < count; p++)
         {
             store(line, sum + p * VECTORS, line->out + i * line->out_line, x + p * pixels, pixels);
@@ -384,7 +403,7 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
 
 /* One or two output lines of a 3x3 window: the columns roll. */
 INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const size_t stride,
-                     const size_t pixels, const size_t parts)
+                     const size_t pixels, const size_t parts, const int is_fast)
 {
     struct line line = start_line(job, y);
     UNROLL for (size_t r = 0; r < 4; r++)
@@ -401,29 +420,31 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
         for (; x + 2 <= line.out_w; x += 2, ix += 2) {
             c[2] = load_column(&line, ix + 2, 1, 1);
             c[3] = load_column(&line, ix + 3, 1, 1);
-            output_3x3(&line, c, x, 2, 1, lines, 1, parts);
+            output_3x3(&line, c, x, 2, 1, lines, 1, parts, is_fast);
             c[0] = c[2];
             c[1] = c[3];
         }
         if (x < line.out_w) {
             c[2] = load_column(&line, ix + 2, 1, 1);
-            output_3x3(&line, c, x, 1, 1, lines, 1, parts);
+            output_3x3(&line, c, x, 1, 1, lines, 1, parts, is_fast);
         }
         return;
     }
-    /* what one position shares with the next: a column, unless the pixels of a vector are strided */
-    const int shared = (pixels == 1 && stride == 2) || (pixels == 2 && stride == 1);
-    if (shared) {
-        c[0] = load_column(&line, ix, pixels, stride);
-    }
+    c[0] = load_column(&line, ix, pixels, stride);
     for (; x < line.out_w; x += pixels, ix += (int64_t)(stride * pixels)) {
-        if (!shared) {
-            c[0] = load_column(&line, ix, pixels, stride);
+        if (stride == 1) { /* the columns in between are in those around them */
+            c[3] = load_column(&line, ix + (int64_t)pixels, pixels, 1);
+            c[1] = between(&c[0], &c[3], 64 / pixels);
+            c[2] = pixels == 2 ? c[3] : between(&c[0], &c[3], 2 * 64 / pixels);
+        } else {
+            c[1] = load_column(&line, ix + 1, pixels, stride);
+            c[2] = load_column(&line, ix + 2, pixels, stride);
+            c[3] = pixels == 1
+                       ? c[2]
+                       : load_column(&line, ix + (int64_t)(stride * pixels), pixels, stride);
         }
-        c[1] = load_column(&line, ix + 1, pixels, stride);
-        c[2] = load_column(&line, ix + 2, pixels, stride);
-        output_3x3(&line, c, x, 1, 1, lines, pixels, parts);
-        c[0] = c[2];
+        output_3x3(&line, c, x, 1, 1, lines, pixels, parts, is_fast);
+        c[0] = c[3];
     }
 }
 
@@ -466,7 +487,7 @@ INLINE void positions_any(const struct job *job, const struct line *line, size_t
             }
         }
     }
-    scale(line, sum, count, 1);
+    scale(line, 0, sum, count, 1);
     UNROLL for (size_t p = 0; p < count; p++)
     {
         store(line, sum + p * VECTORS, line->out, x + p, 1);
@@ -507,12 +528,16 @@ static void line_any(const struct job *job, size_t y)
 #define LINE(lines, stride, pixels)                                                                \
     static void line_##lines##_s##stride##_p##pixels(const struct job *job, size_t y)              \
     {                                                                                              \
-        if (job->tail[PARTS] == 1) {                                                               \
-            line_3x3(job, y, lines, stride, pixels, 1);                                            \
-        } else if (job->tail[PARTS] == 2) {                                                        \
-            line_3x3(job, y, lines, stride, pixels, 2);                                            \
+        const int is_fast = job->header->private_[IFD_PACKED_FINISH] == IFD_FINISH_FAST;           \
+        const size_t parts = (size_t)job->tail[PARTS];                                             \
+        if (is_fast && parts == 1) {                                                               \
+            line_3x3(job, y, lines, stride, pixels, 1, 1);                                         \
+        } else if (is_fast && parts == 2) {                                                        \
+            line_3x3(job, y, lines, stride, pixels, 2, 1);                                         \
+        } else if (parts == 1) {                                                                   \
+            line_3x3(job, y, lines, stride, pixels, 1, 0);                                         \
         } else {                                                                                   \
-            line_3x3(job, y, lines, stride, pixels, PARTS_MAX);                                    \
+            line_3x3(job, y, lines, stride, pixels, parts, 0);                                     \
         }                                                                                          \
     }
 LINE(1, 1, 1)
