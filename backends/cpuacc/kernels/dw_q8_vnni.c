@@ -3,8 +3,9 @@
  *
  * 3x3 windows roll: each column of the input is interleaved once and used by three output pixels,
  * and with stride 1 by two output lines (the second line's weights sit one byte further). Other
- * windows interleave the columns of a line into the scratch first, ceil(kh / 4) for each. Columns and
- * rows outside the image are the zero point, so there is no padding copy and no table of addresses.
+ * windows interleave the columns of a line into the scratch first, ceil(kh / 4) for each; of 5x5 ones
+ * for two output lines. Columns and rows outside the image are the zero point, so there is no padding
+ * copy and no table of addresses.
  *
  * A block with fewer channels left packs 2 or 4 neighbouring pixels into the 64 lanes instead.
  *
@@ -14,9 +15,9 @@
 
 enum { BLOCK = 64, VECTORS = 4 };
 
-/* Interleaved weights of a block, four vectors a window column and group of four rows; of 3x3 windows then once more for
- * the second line. A wide block has the further parts of its weights behind all of that. Then the tail, and at its end, in
- * 64 bytes, in how many parts the weights are. */
+/* Interleaved weights of a block, four vectors a window column and group of four rows; of 3x3 and 5x5 windows then once more
+ * for the second line (see lines_packed()). A wide block has the further parts of its weights behind all of that. Then the
+ * tail, and at its end, in 64 bytes, in how many parts the weights are. */
 enum {
     PRIVATE_WEIGHTS = IFD_PACKED_TAIL_OFFSET, /* bytes before a tail */
     PARTS = IFD_TAIL_ROWS * BLOCK,            /* where in a tail */
@@ -29,11 +30,22 @@ static int is_3x3(size_t kh, size_t kw)
     return kh == 3 && kw == 3;
 }
 
+static int is_5x5(size_t kh, size_t kw)
+{
+    return kh == 5 && kw == 5;
+}
+
+/* How many times the weights are there: shifted down by 0, 1 ... rows, for lines that share the interleaved rows of another.
+ * The second line of a 5x5 window lies one or two rows further down, as the stride is. */
+static size_t lines_packed(size_t kh, size_t kw)
+{
+    return is_3x3(kh, kw) ? 2 : is_5x5(kh, kw) ? 3 : 1;
+}
+
 /* Of one part. */
 static size_t weight_bytes(size_t kh, size_t kw)
 {
-    size_t columns = is_3x3(kh, kw) ? 6 : kw * ((kh + 3) / 4);
-    return columns * VECTORS * BLOCK;
+    return lines_packed(kh, kw) * kw * ((kh + 3) / 4) * VECTORS * BLOCK;
 }
 
 static size_t packed_bytes(size_t channels, size_t kh, size_t kw)
@@ -83,7 +95,7 @@ static void pack_column(const struct ifd_dw_weights *weights, int32_t zero, size
         for (size_t l = 0; l < 16; l++) {
             size_t c = c0 + l / 4 * 16 + j * 4 + l % 4;
             for (size_t r = 0; r < 4; r++) {
-                int w = r < down ? 0 : weight_at(weights, zero, ky0 + r - down, kx, c);
+                int w = ky0 + r < down ? 0 : weight_at(weights, zero, ky0 + r - down, kx, c);
                 dst[j * BLOCK + l * 4 + r] = (int8_t)(part < 0 ? w : part_of(w, part));
             }
         }
@@ -105,7 +117,7 @@ static int32_t folded_bias(const struct ifd_dw_weights *weights, const struct if
 static void pack_part(const struct ifd_dw_weights *weights, int32_t zero, size_t c0, int part,
                       int8_t *w)
 {
-    const size_t lines = is_3x3(weights->kh, weights->kw) ? 2 : 1;
+    const size_t lines = lines_packed(weights->kh, weights->kw);
     for (size_t line = 0; line < lines; line++) {
         for (size_t kx = 0; kx < weights->kw; kx++) {
             for (size_t ky = 0; ky < weights->kh; ky += 4, w += VECTORS * BLOCK) {
@@ -494,34 +506,116 @@ INLINE void positions_any(const struct job *job, const struct line *line, size_t
     }
 }
 
-static void line_any(const struct job *job, size_t y)
+/* `count` positions of a 5x5 window whose weights are of one part, from the same columns. Each vector of a column is loaded
+ * once for all windows that have it. */
+INLINE void positions_5x5(const struct job *job, const struct line *line, size_t x,
+                          const size_t count, const size_t stride, const int is_fast)
+{
+    enum { KW = 5, GROUPS = 2, APART = GROUPS * VECTORS };
+    const __m512i *v = (const __m512i *)job->args->scratch + x * stride * APART;
+    __m512i sum[4 * VECTORS];
+    UNROLL for (size_t p = 0; p < count; p++)
+    {
+        start_sums(line, sum + p * VECTORS, 1);
+    }
+    UNROLL for (size_t j = 0; j < VECTORS; j++)
+    {
+        UNROLL for (size_t g = 0; g < GROUPS; g++)
+        {
+            __m512i column[3 * 2 + KW];
+            UNROLL for (size_t i = 0; i < (count - 1) * stride + KW; i++)
+            {
+                column[i] = v[i * APART + g * VECTORS + j];
+            }
+            UNROLL for (size_t kx = 0; kx < KW; kx++)
+            {
+                const __m512i w =
+                    _mm512_load_si512(line->weights + ((kx * GROUPS + g) * VECTORS + j) * BLOCK);
+                UNROLL for (size_t p = 0; p < count; p++)
+                {
+                    sum[p * VECTORS + j] = dot4(sum[p * VECTORS + j], column[p * stride + kx], w);
+                }
+            }
+        }
+    }
+    scale(line, is_fast, sum, count, 1);
+    UNROLL for (size_t p = 0; p < count; p++)
+    {
+        store(line, sum + p * VECTORS, line->out, x + p, 1);
+    }
+}
+
+INLINE void line_5x5(const struct job *job, const struct line *line, const size_t stride,
+                     const int is_fast)
+{
+    size_t x = 0;
+    for (; x + 4 <= line->out_w; x += 4) {
+        positions_5x5(job, line, x, 4, stride, is_fast);
+    }
+    if (x + 2 <= line->out_w) {
+        positions_5x5(job, line, x, 2, stride, is_fast);
+        x += 2;
+    }
+    if (x < line->out_w) {
+        positions_5x5(job, line, x, 1, stride, is_fast);
+    }
+}
+
+/* The columns of the `rows` input lines from output line y's first on, interleaved into the scratch. */
+INLINE void interleave_lines(const struct job *job, struct line *line, size_t y, size_t rows)
 {
     const struct ifd_dw_args *args = job->args;
-    const size_t kh = (size_t)job->header->private_[IFD_PACKED_KH];
     const size_t columns = column_count(args, (size_t)job->header->private_[IFD_PACKED_KW]);
-    const size_t groups = (kh + 3) / 4;
+    const size_t groups = (rows + 3) / 4;
     __m512i *scratch = args->scratch;
-    struct line line = start_line(job, y);
     for (size_t g = 0; g < groups; g++) {
         UNROLL for (size_t r = 0; r < 4; r++)
         {
             int64_t iy = (int64_t)(y * args->stride_y + (4 * g + r) * args->dilation_y);
-            set_row(job, &line, r, iy - (int64_t)args->pad_top);
+            set_row(job, line, r, 4 * g + r < rows ? iy - (int64_t)args->pad_top : -1);
         }
         for (size_t x = 0; x < columns; x++) {
-            struct column column = load_column(&line, (int64_t)x - (int64_t)args->pad_left, 1, 1);
+            struct column column = load_column(line, (int64_t)x - (int64_t)args->pad_left, 1, 1);
             UNROLL for (size_t j = 0; j < VECTORS; j++)
             {
                 scratch[(x * groups + g) * VECTORS + j] = column.v[j];
             }
         }
     }
+}
+
+static void line_any(const struct job *job, size_t y)
+{
+    struct line line = start_line(job, y);
+    interleave_lines(job, &line, y, (size_t)job->header->private_[IFD_PACKED_KH]);
     size_t x = 0;
     for (; x + 2 <= line.out_w; x += 2) {
         positions_any(job, &line, x, 2);
     }
     if (x < line.out_w) {
         positions_any(job, &line, x, 1);
+    }
+}
+
+/* One or two output lines of a 5x5 window. */
+static void lines_5x5(const struct job *job, size_t y, size_t lines)
+{
+    const size_t stride_y = job->args->stride_y, stride_x = job->args->stride_x;
+    struct line line = start_line(job, y);
+    const int is_fast = line.finish == IFD_FINISH_FAST;
+    interleave_lines(job, &line, y, 5 + (lines - 1) * stride_y);
+    for (size_t i = 0; i < lines; i++) {
+        if (is_fast && stride_x == 1) {
+            line_5x5(job, &line, 1, 1);
+        } else if (is_fast) {
+            line_5x5(job, &line, 2, 1);
+        } else if (stride_x == 1) {
+            line_5x5(job, &line, 1, 0);
+        } else {
+            line_5x5(job, &line, 2, 0);
+        }
+        line.weights += stride_y * weight_bytes(5, 5) / lines_packed(5, 5);
+        line.out += line.out_line;
     }
 }
 
@@ -554,10 +648,12 @@ LINE(2, 1, 4)
 static void run_block(const struct job *job)
 {
     const struct ifd_dw_args *args = job->args;
-    int rolls = is_3x3((size_t)job->header->private_[IFD_PACKED_KH],
-                       (size_t)job->header->private_[IFD_PACKED_KW]) &&
-                args->dilation_x == 1 && args->dilation_y == 1 &&
-                (args->stride_x == 1 || args->stride_x == 2);
+    const size_t kh = (size_t)job->header->private_[IFD_PACKED_KH];
+    const size_t kw = (size_t)job->header->private_[IFD_PACKED_KW];
+    const int is_dense = args->dilation_x == 1 && args->dilation_y == 1 &&
+                         (args->stride_x == 1 || args->stride_x == 2);
+    const int rolls = is_3x3(kh, kw) && is_dense;
+    const int shares = is_5x5(kh, kw) && is_dense && args->stride_y <= 2 && job->tail[PARTS] == 1;
     /* by pixels a vector: 1, 2, 4 */
     static void (*const one[3])(const struct job *, size_t) = {line_1_s1_p1, line_1_s1_p2,
                                                                line_1_s1_p4};
@@ -567,7 +663,11 @@ static void run_block(const struct job *job)
                                                                    line_1_s2_p4};
     size_t pick = job->channels > 32 ? 0 : job->channels > 16 ? 1 : 2;
     for (size_t y = args->y_begin; y < args->y_end;) {
-        if (!rolls) {
+        if (shares) {
+            const size_t lines = args->y_end - y < 2 ? 1 : 2;
+            lines_5x5(job, y, lines);
+            y += lines;
+        } else if (!rolls) {
             line_any(job, y++);
         } else if (args->stride_x == 2) {
             strided[pick](job, y++);
