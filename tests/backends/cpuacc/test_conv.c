@@ -4,20 +4,21 @@
 #include "tests/support/model.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { SIDE = 16, CHANNELS = 6, WEIGHTS_MAX = 3 * 3 * CHANNELS * 12 };
+enum { SIDE = 16, CHANNELS = 6, DEEP = 32, WEIGHTS_MAX = 3 * 3 * DEEP * DEEP };
 
 /* A convolution of side x side windows to so many channels, to which its input is added if adds. */
 static uint32_t conv(struct ifd_graph *g, uint32_t in, int64_t side, int64_t channels, bool adds)
 {
     struct ifd_err err = {0};
-    float data[WEIGHTS_MAX];
+    static float data[WEIGHTS_MAX];
     struct test_random random = {.state = 5};
     for (size_t i = 0; i < WEIGHTS_MAX; i++) {
         data[i] = test_random_f32(&random, 0.5f, 1);
     }
-    const uint32_t weights =
-        test_graph_constant(g, "w", SHAPE(channels, side, side, CHANNELS), data);
+    const int64_t depth = g->value[in].desc.shape.dim[3];
+    const uint32_t weights = test_graph_constant(g, "w", SHAPE(channels, side, side, depth), data);
     struct ifd_node *node = NULL;
     uint32_t out = 0;
     REQUIRE_OK(ifd_graph_add_value(g, "conv", &(struct ifd_desc){.dtype = IFD_F32}, &out, &err),
@@ -72,10 +73,59 @@ static void what_is_not_finite_reaches_only_the_windows_that_see_it(void)
     }
 }
 
+/* A sum that is written where two tensors are put side by side; what it adds lies as it is. */
+static void run_beside(uint32_t threads, bool is_beside, struct test_run *ret_run)
+{
+    *ret_run = test_run_open(&(struct test_run_options){.backend = &ifd_backend_cpuacc,
+                                                        .model = {.max_threads = threads}});
+    struct ifd_graph *g = &ret_run->model->graph;
+    const uint32_t in = test_graph_f32(g, "in", SHAPE(2, SIDE, SIDE, DEEP));
+    uint32_t out = conv(g, in, 3, DEEP, true);
+    if (is_beside) {
+        struct ifd_err err = {0};
+        struct ifd_node *node = NULL;
+        const uint32_t parts[] = {in, out};
+        REQUIRE_OK(
+            ifd_graph_add_value(g, "beside", &(struct ifd_desc){.dtype = IFD_F32}, &out, &err),
+            &err);
+        REQUIRE_OK(ifd_graph_add_node(g, IFD_OP_CONCAT, parts, 2, &out, 1, &node, &err), &err);
+        ((struct ifd_axis_attrs *)(uintptr_t)node->attrs)->axis = 3;
+        REQUIRE_OK(ifd_graph_infer_node(g, g->node_count - 1, &err), &err);
+    }
+    test_graph_io(g, in, out);
+    test_run_plan(ret_run, 0);
+    struct test_random random = {.state = 9};
+    for (size_t i = 0; i < ret_run->in.bytes / sizeof(float); i++) {
+        ((float *)ret_run->in.data)[i] = test_random_f32(&random, -1, 1);
+    }
+    test_run_once(ret_run);
+}
+
+static void a_sum_beside_another_tensor_is_the_same_sum(void)
+{
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        struct test_run alone, beside;
+        run_beside(threads, false, &alone);
+        run_beside(threads, true, &beside);
+        const float *want = alone.out[0].data, *got = beside.out[0].data, *in = beside.in.data;
+        REQUIRE(beside.out[0].bytes == 2 * alone.out[0].bytes);
+        for (size_t i = 0; i < (size_t)2 * SIDE * SIDE; i++) {
+            EXPECT(memcmp(got + 2 * i * DEEP, in + i * DEEP, DEEP * sizeof(*in)) == 0);
+            for (size_t c = 0; c < DEEP; c++) {
+                /* either way is as far off as sums of 288 products of numbers up to 1 may be */
+                EXPECT_CLOSE(got[(2 * i + 1) * DEEP + c], want[i * DEEP + c], 1e-3);
+            }
+        }
+        test_run_close(&alone);
+        test_run_close(&beside);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(what_is_not_finite_reaches_only_the_windows_that_see_it),
+        T(a_sum_beside_another_tensor_is_the_same_sum),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { SIDE = 65, CHANNELS = 20, WIDE = 40, BATCH = 2 };
+enum { SIDE = 65, CHANNELS = 20, WIDE = 40, BATCH_MAX = 2 };
 
 /* A second-level cache that everything fits into. */
 #define LARGE_CACHE ((size_t)1 << 30)
@@ -83,6 +83,9 @@ static uint32_t residual(struct ifd_graph *g, uint32_t in)
     uint32_t x = conv(g, begin, CHANNELS, WIDE, (struct window){1, 1, 1});
     x = depthwise(g, x, WIDE, (struct window){5, 1, 1});
     x = conv(g, x, WIDE, CHANNELS, (struct window){1, 1, 1});
+    /* without an activation it is the convolution that adds */
+    ((struct ifd_conv2d_attrs *)(uintptr_t)g->node[g->node_count - 1].attrs)->activation =
+        IFD_ACT_NONE;
     const uint32_t sum = test_graph_op2(g, IFD_OP_ADD, x, begin, "sum");
     const uint32_t again = depthwise(g, sum, CHANNELS, (struct window){3, 1, 1});
     return test_graph_op2(g, IFD_OP_ADD, again, sum, "second_sum");
@@ -169,12 +172,12 @@ struct result {
     uint32_t chained; /* steps that are part of a chain and not its first */
 };
 
-static struct result run(build_fn build, size_t cache, uint32_t threads)
+static struct result run(build_fn build, size_t cache, uint32_t threads, int64_t batch)
 {
     struct test_run run = test_run_open(&(struct test_run_options){
         .backend = &ifd_backend_cpuacc, .model = {.max_threads = threads}, .l2_bytes = cache});
     struct ifd_graph *g = &run.model->graph;
-    const uint32_t in = test_graph_f32(g, "in", SHAPE(BATCH, SIDE, SIDE, CHANNELS));
+    const uint32_t in = test_graph_f32(g, "in", SHAPE(batch, SIDE, SIDE, CHANNELS));
     test_graph_io(g, in, build(g, in));
     test_run_plan(&run, 0);
     struct result result = {.chained = test_run_count(&run, "strips")};
@@ -192,18 +195,26 @@ static struct result run(build_fn build, size_t cache, uint32_t threads)
 }
 
 /* cache: holds some strips, but none of the tensors that chained steps pass on. */
-static void compare(build_fn build, size_t cache, uint32_t chained)
+static void compare_batch(build_fn build, size_t cache, uint32_t chained, int64_t batch)
 {
-    const struct result plain = run(build, LARGE_CACHE, 1);
+    const struct result plain = run(build, LARGE_CACHE, 1, batch);
     EXPECT_INT(plain.chained, 0);
     for (uint32_t threads = 1; threads <= 3; threads++) {
-        const struct result strips = run(build, cache, threads);
+        const struct result strips = run(build, cache, threads, batch);
         EXPECT_INT(strips.chained, chained);
         REQUIRE(strips.out.bytes == plain.out.bytes);
         EXPECT(memcmp(strips.out.data, plain.out.data, plain.out.bytes) == 0);
         ifd_release_tensor(ifd_alloc_system(), strips.out.data, strips.out.bytes);
     }
     ifd_release_tensor(ifd_alloc_system(), plain.out.data, plain.out.bytes);
+}
+
+/* One image that threads share, and images of which each has its own. */
+static void compare(build_fn build, size_t cache, uint32_t chained)
+{
+    for (int64_t batch = 1; batch <= BATCH_MAX; batch++) {
+        compare_batch(build, cache, chained, batch);
+    }
 }
 
 static void blocks_of_several_strides_are_equal(void)

@@ -2,6 +2,10 @@
 #include "tests/support/fail_alloc.h"
 #include "tests/support/test.h"
 
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 struct work {
@@ -89,6 +93,64 @@ static void helpers_that_expect_a_run_still_run_everything_once(void)
     ifd_team_destroy(team);
 }
 
+#define SLEEPS "voluntary_ctxt_switches:"
+
+/* How often the helper of a team of two has gone to sleep, by the kernel's count; -1: it cannot be told. */
+static long helper_sleeps(void)
+{
+    long count = -1;
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *task = tasks ? readdir(tasks) : NULL; task; task = readdir(tasks)) {
+        char path[sizeof("/proc/self/task//status") + sizeof(task->d_name)], line[128];
+        (void)snprintf(path, sizeof(path), "/proc/self/task/%s/status", task->d_name);
+        FILE *status = fopen(path, "r");
+        bool is_helper = false;
+        while (status && fgets(line, sizeof(line), status)) {
+            is_helper |= strcmp(line, "Name:\tinferd-team\n") == 0;
+            if (is_helper) {
+                const size_t name = sizeof(SLEEPS) - 1;
+                count = strncmp(line, SLEEPS, name) == 0 ? strtol(line + name, NULL, 10) : count;
+            }
+        }
+        if (status) {
+            (void)fclose(status);
+        }
+    }
+    if (tasks) {
+        (void)closedir(tasks);
+    }
+    return count;
+}
+
+/* It wakes without a run, and goes back to sleep. */
+static void a_sleeping_helper_is_woken_by_what_is_expected(void)
+{
+    enum { STILL = 20, PATIENCE = 5000 };
+    const struct timespec pause = {.tv_nsec = 2000000};
+    struct ifd_team *team = NULL;
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_team_create(2, ifd_alloc_system(), &team, &err), &err);
+    long asleep = helper_sleeps();
+    for (int still = 0, i = 0; still < STILL && i < PATIENCE; i++) {
+        (void)nanosleep(&pause, NULL);
+        const long now = helper_sleeps();
+        still = now == asleep && now > 0 ? still + 1 : 0;
+        asleep = now;
+    }
+    if (asleep <= 0) {
+        ifd_team_destroy(team);
+        test_skip("/proc does not tell when threads sleep");
+    }
+    bool has_woken = false;
+    for (int i = 0; !has_woken && i < PATIENCE; i++) {
+        ifd_team_expect(team);
+        (void)nanosleep(&pause, NULL);
+        has_woken = helper_sleeps() > asleep;
+    }
+    EXPECT(has_woken);
+    ifd_team_destroy(team);
+}
+
 static void a_run_may_have_fewer_threads_than_the_team(void)
 {
     struct ifd_team *team = NULL;
@@ -148,6 +210,7 @@ int main(int argc, char **argv)
         T(every_index_runs_once_and_sees_what_was_written_before),
         T(sleeping_helpers_wake),
         T(helpers_that_expect_a_run_still_run_everything_once),
+        T(a_sleeping_helper_is_woken_by_what_is_expected),
         T(a_run_may_have_fewer_threads_than_the_team),
         T(cores_are_shared_and_a_run_has_one_at_least),
         T(missing_memory_leaves_nothing_behind),
