@@ -68,6 +68,23 @@ INLINE void vf_store_n(float *p, vf v, size_t n)
         vst1q_lane_f32(p, v, 0);
     }
 }
+/* Pairs are put together as what they are: of halves gcc makes moves. */
+#if defined(__aarch64__)
+INLINE void vf_transpose(vf *v)
+{
+    float64x2_t pair[4];
+    UNROLL for (size_t i = 0; i < 4; i += 2)
+    {
+        pair[i] = vreinterpretq_f64_f32(vtrn1q_f32(v[i], v[i + 1]));
+        pair[i + 1] = vreinterpretq_f64_f32(vtrn2q_f32(v[i], v[i + 1]));
+    }
+    UNROLL for (size_t i = 0; i < 2; i++)
+    {
+        v[i] = vreinterpretq_f32_f64(vtrn1q_f64(pair[i], pair[i + 2]));
+        v[i + 2] = vreinterpretq_f32_f64(vtrn2q_f64(pair[i], pair[i + 2]));
+    }
+}
+#else
 INLINE void vf_transpose(vf *v)
 {
     const float32x4x2_t ab = vtrnq_f32(v[0], v[1]), cd = vtrnq_f32(v[2], v[3]);
@@ -76,6 +93,7 @@ INLINE void vf_transpose(vf *v)
     v[2] = vcombine_f32(vget_high_f32(ab.val[0]), vget_high_f32(cd.val[0]));
     v[3] = vcombine_f32(vget_high_f32(ab.val[1]), vget_high_f32(cd.val[1]));
 }
+#endif
 INLINE vf vf_set1(float x)
 {
     return vdupq_n_f32(x);
