@@ -26,6 +26,16 @@ def shared(relative):
     return path
 
 
+def tracer(*rules):
+    """What in front of a command line has strace inject these faults into its system calls; skips the test without strace."""
+    command = ["strace", "-D", "-f", "-qq", "-o", "/dev/null"]
+    for rule in rules:
+        command += ["-e", f"inject={rule}"]
+    if not shutil.which("strace") or subprocess.run([*command, "true"], check=False).returncode:
+        raise unittest.SkipTest("strace is not here, or may not trace")
+    return command
+
+
 def heard(manager, start):
     """The next message with this start that a service manager's socket gets."""
     while True:

@@ -41,8 +41,8 @@ class ModelControl(unittest.TestCase):
         shutil.copytree(support.REPOSITORY, self.repository)
         self.socket = self.folder / "admin"
 
-    def serve(self, *options):
-        server = support.Server(self.repository, "--strict-readiness=false", *options)
+    def serve(self, *options, prefix=()):
+        server = support.Server(self.repository, "--strict-readiness=false", *options, prefix=prefix)
         self.addCleanup(server.stop)
         client = triton.InferenceServerClient(server.address)
         self.addCleanup(client.close)
@@ -151,6 +151,20 @@ class ModelControl(unittest.TestCase):
         self.assertEqual(infer(client), 10)
         row, = (r for r in client.get_model_repository_index() if r["name"] == "outside")
         self.assertIn("leads out of the repository", row["reason"])
+
+    def test_without_memfds_models_lie_in_private_memory(self):
+        options = ("--model-control-mode=explicit", "--load-model=simple", "--admin-on-http")
+        refused = 'warn model file is not in sealed memory name=simple version=3 reason="Function not implemented"'
+        for prefix, in_memfd in ((), True), (support.tracer("memfd_create:error=ENOSYS"), False):
+            server, client = self.serve(*options, prefix=prefix)
+            self.assertEqual("/memfd:simple" in pathlib.Path(f"/proc/{server.process.pid}/maps").read_text(), in_memfd)
+            self.assertEqual(infer(client), 10)
+            (self.repository / "simple/3/model.tflite").write_bytes(SWAPPED)
+            client.load_model("simple")
+            self.assertEqual(infer(client), 4)
+            self.assertEqual(server.log_text().count(refused), 0 if in_memfd else 2)    # once for each load
+            (self.repository / "simple/3/model.tflite").write_bytes(MODEL)
+            server.stop()
 
     def test_killed_server_converges_after_restart(self):
         """Killed anywhere between two contents, the next server serves one of them whole, and then the last one."""

@@ -5,7 +5,6 @@ import random
 import shutil
 import socket
 import struct
-import subprocess
 import tempfile
 import unittest
 
@@ -89,12 +88,7 @@ class Interrupts(unittest.TestCase):
             self.assertEqual(read_tensor(stream), data)
 
     def test_interrupted_calls_change_no_answer(self):
-        tracer = ["strace", "-D", "-f", "-qq", "-o", "/dev/null"]
-        for rule in INTERRUPTS:
-            tracer += ["-e", f"inject={rule}"]
-        if not shutil.which("strace") or subprocess.run([*tracer, "true"], check=False).returncode:
-            self.skipTest("strace is not here, or may not trace")
-        self.serve(tracer)
+        self.serve(support.tracer(*INTERRUPTS))
         self.check_exchanges(120, 200000)
 
     def test_requests_that_come_in_pieces_are_read_as_one(self):
