@@ -22,8 +22,8 @@ struct ifd_config_list {
 struct ifd_config {
     struct ifd_config_list repositories, load_models, backends;
     const char *model_control_mode, *http_address, *http_socket, *admin_socket, *id,
-        *metrics_address, *cache_dir, *precision, *config_file, *log_format, *access_log,
-        *access_log_format, *performance_hint, *token_file;
+        *metrics_address, *state_dir, *cache_dir, *precision, *config_file, *log_format,
+        *access_log, *access_log_format, *performance_hint, *token_file;
     bool admin_on_http, warms_up, strict_readiness, exit_on_error, exact, fast, inline_identity,
         allow_metrics, metrics_triton_names;
     uint32_t model_load_threads, poll_secs, settle_ms, dwell_secs, swaps_per_hour,

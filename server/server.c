@@ -65,6 +65,7 @@ void ifd_server_begin_stop(struct ifd_server *server)
     server->is_stopping = true;
     ifd_log_info(server->options.log, "stopping", "open=%u", ifd_http_open_count(server->http));
     ifd_notify_send(&server->notify, "STOPPING=1\nSTATUS=stopping");
+    ifd_quarantine_absolve(server->quarantine);
     ifd_service_stopping(server->service);
     ifd_timer_stop(server->poll_timer);
     ifd_timer_start(server->stop_timer, (uint64_t)server->options.config->exit_timeout_secs * 1000,
@@ -285,6 +286,7 @@ void ifd_server_destroy(struct ifd_server *server)
         ifd_completions_drain(&server->completions);
     }
     ifd_repo_destroy(server->repo);
+    ifd_quarantine_close(server->quarantine);
     if (server->loop) {
         ifd_completions_drain(&server->completions); /* the watchdog's probes */
     }

@@ -31,6 +31,7 @@ struct ifd_server {
     struct ifd_engine *engine;
     struct ifd_tasks *load_tasks, *image_tasks;
     struct ifd_repo *repo;
+    struct ifd_quarantine *quarantine; /* NULL without --state-dir */
     struct ifd_service *service;
     struct ifd_api *api;
     struct ifd_http *http;

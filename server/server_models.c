@@ -162,6 +162,17 @@ enum ifd_code ifd_server_create_repo(struct ifd_server *server, struct ifd_err *
         return ifd_fail(err, IFD_INVALID, "--exact and --precision %s exclude each other",
                         config->precision);
     }
+    enum ifd_code code =
+        ifd_timer_create(server->loop, on_poll_timer, server, &server->poll_timer, err);
+    if (!code && config->state_dir[0] != '\0') {
+        code = ifd_quarantine_open(config->state_dir, o->alloc, o->log, &server->quarantine, err);
+        if (code) {
+            ifd_err_prefix(err, "--state-dir");
+        }
+    }
+    if (code) {
+        return code;
+    }
     const struct ifd_repo_options repo = {
         .alloc = o->alloc,
         .log = o->log,
@@ -186,11 +197,10 @@ enum ifd_code ifd_server_create_repo(struct ifd_server *server, struct ifd_err *
         .swaps_per_hour = config->swaps_per_hour,
         .metrics = ifd_metrics_server(server->metrics),
         .budget = &server->budget,
+        .quarantine = server->quarantine,
         .is_stopping = &server->is_stopping,
     };
-    enum ifd_code code =
-        ifd_timer_create(server->loop, on_poll_timer, server, &server->poll_timer, err);
-    return code ? code : ifd_repo_create(&repo, &server->repo, err);
+    return ifd_repo_create(&repo, &server->repo, err);
 }
 
 enum ifd_code ifd_server_begin_loading(struct ifd_server *server, struct ifd_err *err)

@@ -323,15 +323,29 @@ static bool was_finite(const struct ifd_load *load, int64_t number)
     return is_finite;
 }
 
+/* With a quarantine, one version at a time. */
+static enum ifd_code start_alone(const struct ifd_load *load, struct ifd_version *version,
+                                 struct ifd_err *err)
+{
+    struct ifd_quarantine *quarantine = load->options->quarantine;
+    enum ifd_code code = ifd_quarantine_enter(quarantine, version->digest, load->is_asked, err);
+    if (code) {
+        return code;
+    }
+    code = ifd_load_check_stop(load->options, err);
+    if (!code) {
+        code = ifd_load_start(load->options, version, err);
+    }
+    ifd_quarantine_leave(quarantine);
+    return code;
+}
+
 static void start_one(struct ifd_load *load, struct ifd_version *version)
 {
     struct ifd_err err = {0};
     uint64_t begun_ns = ifd_monotonic_ns();
     version->has_to_be_finite = was_finite(load, version->number);
-    enum ifd_code code = ifd_load_check_stop(load->options, &err);
-    if (!code) {
-        code = ifd_load_start(load->options, version, &err);
-    }
+    enum ifd_code code = start_alone(load, version, &err);
     if (code) {
         ifd_unload_version(load->options, version);
         version->state = IFD_VERSION_UNAVAILABLE;

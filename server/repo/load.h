@@ -26,6 +26,7 @@ struct ifd_load {
         request; /* config and files that the request brought; root and name are set here */
     const struct ifd_load_live *live;
     uint32_t live_count;
+    bool is_asked; /* somebody wants it tried, quarantine or not */
 
     /* the result */
     struct ifd_load_version *version; /* ascending; ifd_release'd by the caller */

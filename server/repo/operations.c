@@ -210,6 +210,7 @@ static void begin_load(struct ifd_repo_op *op)
     op->model->is_loading = true;
     op->load.options = &repo->options;
     op->load.name = op->model->name;
+    op->load.is_asked = op->done != NULL;
     enum ifd_code code = list_live(op, &op->load.err);
     if (!code) {
         code = host->run_off_loop(host->context, load_work, load_done, op, &op->load.err);

@@ -14,6 +14,7 @@
 #include "server/obs/metrics.h"
 #include "server/repo/budget.h"
 #include "server/repo/model.h"
+#include "server/repo/quarantine.h"
 
 struct ifd_repo;
 
@@ -50,6 +51,7 @@ struct ifd_repo_options {
     uint32_t swaps_per_hour;               /* of one model; 0: no bound */
     struct ifd_metric_set *metrics;        /* the server's, counts loads; may be NULL */
     struct ifd_budget *budget;             /* of all versions together; NULL: none */
+    struct ifd_quarantine *quarantine;     /* NULL: nothing is remembered */
     /** From then on no load and no unload begins: those that wait are answered with UNAVAILABLE, and those that run end so at
      *  their next step. Any thread may read it. */
     const atomic_bool *is_stopping;

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -16,6 +17,13 @@ REPOSITORY = SOURCE / "tests/data/repository"
 
 START_SECONDS = 600         # a sanitizer build loads slowly; nothing below measures time
 ANSWER_SECONDS = 300
+
+# Loads of this model run count samples that take delay_ms each.
+SLOW = """backend: "identity" input {{ name: "IN" data_type: TYPE_FP32 dims: 1 }}
+output {{ name: "OUT" data_type: TYPE_FP32 dims: 1 }}
+parameters {{ key: "execute_delay_ms" value {{ string_value: "{delay_ms}" }} }}
+model_warmup {{ name: "slow" count: {count} inputs {{ key: "IN" value {{ data_type: TYPE_FP32 dims: 1 zero_data: true }} }} }}
+"""
 
 
 def shared(relative):
@@ -95,6 +103,24 @@ class Server:
             return response
         finally:
             connection.close()
+
+    def ask_aside(self, *arguments):
+        """The same in a thread of its own; returns a function that waits for the answer, or for the ConnectionError."""
+        answers = []
+
+        def ask():
+            try:
+                answers.append(self.ask(*arguments))
+            except ConnectionError as error:
+                answers.append(error)
+
+        def answer():
+            thread.join()
+            return answers[0]
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        return answer
 
     def stop(self):
         """Ends the server as an operator would and returns its exit status."""

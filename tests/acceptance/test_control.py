@@ -166,6 +166,48 @@ class ModelControl(unittest.TestCase):
             (self.repository / "simple/3/model.tflite").write_bytes(MODEL)
             server.stop()
 
+    def test_content_that_ends_the_process_three_times_is_left_out(self):
+        models, state = self.folder / "fatal", self.folder / "state"
+        (models / "fatal").mkdir(parents=True)
+        (models / "fatal/config.pbtxt").write_text(support.SLOW.format(delay_ms=3600000, count=1))
+        options = ("--state-dir", state, "--warm-up-timeout-ms=0", "--strict-readiness=false", "--exit-timeout-secs=0")
+
+        def deaths():
+            return [path.read_text() for path in state.glob("load-*")]
+
+        def end_in_load(number, before):
+            process = subprocess.Popen([support.SERVER, "serve", models, "--http-port=0", "--metrics-port=0", *options],
+                                       stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(process.kill)
+            while deaths() != [before]:
+                time.sleep(0.01)
+            process.send_signal(number)
+            process.wait()
+
+        end_in_load(signal.SIGTERM, "1")                                    # told to end: does not count
+        self.assertEqual(deaths(), [])
+        for before in "123":
+            end_in_load(signal.SIGKILL, before)
+        shutil.copytree(SIMPLE, models / "simple")
+        server = support.Server(models, "--model-control-mode=explicit", "--load-model=*", "--admin-on-http", *options)
+        self.addCleanup(server.stop)
+        rows = {row["name"]: row for row in json.loads(server.ask("POST", "/v2/repository/index").data)}
+        self.assertEqual(rows["simple"]["state"], "READY")
+        self.assertRegex(rows["fatal"]["reason"], "^3 loads of this content ended the process; it is tried again when "
+                         '"load-[0-9a-f]{16}" is removed from --state-dir$')
+        answer = server.ask_aside("POST", "/v2/repository/models/fatal/load")   # asked for: tried
+        while deaths() != ["4"]:
+            time.sleep(0.01)
+        (models / "fatal/config.pbtxt").write_text(support.SLOW.format(delay_ms=0, count=1))
+        server.process.terminate()
+        self.assertIsInstance(answer(), ConnectionError)
+        self.assertEqual(server.process.wait(), 0)
+        self.assertEqual(deaths(), ["3"])
+        server = support.Server(models, *options)
+        self.addCleanup(server.stop)
+        self.assertEqual(server.ask("GET", "/v2/models/fatal/ready").status, 200)   # other content
+        self.assertEqual(deaths(), ["3"])
+
     def test_killed_server_converges_after_restart(self):
         """Killed anywhere between two contents, the next server serves one of them whole, and then the last one."""
         options = ("--model-control-mode=poll", "--repository-poll-secs=1", "--repository-settle-ms=50",

@@ -6,20 +6,11 @@ import shutil
 import signal
 import socket
 import tempfile
-import threading
 import time
 import unittest
 from unittest import mock
 
 import support
-
-# Loads of this model run count samples that take delay_ms each.
-SLOW = """backend: "identity" input {{ name: "IN" data_type: TYPE_FP32 dims: 1 }}
-output {{ name: "OUT" data_type: TYPE_FP32 dims: 1 }}
-parameters {{ key: "execute_delay_ms" value {{ string_value: "{delay_ms}" }} }}
-model_warmup {{ name: "slow" count: {count} inputs {{ key: "IN" value {{ data_type: TYPE_FP32 dims: 1 zero_data: true }} }} }}
-"""
-
 
 class Service(unittest.TestCase):
     def setUp(self):
@@ -115,29 +106,20 @@ class Service(unittest.TestCase):
         """A server that is told to stop in the middle of a load that somebody asked for: it, and what he was answered."""
         repository = self.folder / "models"
         (repository / "slow").mkdir(parents=True)
-        (repository / "slow/config.pbtxt").write_text(SLOW.format(**slow))
+        (repository / "slow/config.pbtxt").write_text(support.SLOW.format(**slow))
         server = support.Server(repository, "--model-control-mode=explicit", "--admin-on-http",
                                 "--warm-up-timeout-ms=0", "--access-log", self.folder / "access.log",
                                 "--admin-socket", self.folder / "admin", *options)
         self.addCleanup(server.stop)
-        answers = []
-
-        def load():
-            try:
-                answers.append(server.ask("POST", "/v2/repository/models/slow/load"))
-            except ConnectionError as error:
-                answers.append(error)
-
-        client = threading.Thread(target=load)
-        client.start()
+        answer = server.ask_aside("POST", "/v2/repository/models/slow/load")
         while b'model="slow"' not in server.ask("GET", "/metrics", address=server.metrics_address).data:
             time.sleep(0.01)                                                # its counters come right before its first run
         server.ask("GET", "/v2")
         server.process.send_signal(signal.SIGTERM)
-        client.join()
+        answered = answer()
         self.assertEqual(server.process.wait(), 0)
         self.assertFalse((self.folder / "admin").exists())
-        return server, answers[0]
+        return server, answered
 
     def test_load_ends_at_its_next_step_when_the_server_stops(self):
         server, answer = self.stop_while_loading(delay_ms=10, count=100000)
