@@ -17,7 +17,8 @@ struct ifd_device {
 
 struct ifd_partition {
     const struct ifd_alloc *alloc;
-    struct ifd_arena arena; /* steps and their parameters */
+    struct ifd_arena arena;                     /* steps and their parameters */
+    const struct ifd_acc_driver *const *driver; /* as lowered */
     const struct ifd_acc_step *step;
     uint32_t step_count;
     bool is_parallel;                   /* some step is worth more than one thread */
@@ -345,6 +346,7 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
     struct ifd_acc_lowering lowering = {.view = view,
                                         .kernels = &device->kernels,
                                         .host = device->host,
+                                        .driver = like ? like->driver : NULL,
                                         .arena = &partition->arena};
     size_t scratch = 0;
     /* plans for several batch sizes share their weights, which know how sums are rounded */
@@ -364,6 +366,7 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
         return code;
     }
     link_weights(&lowering);
+    partition->driver = lowering.driver;
     partition->step = lowering.step;
     partition->step_count = lowering.step_count;
     partition->job = lowering.job;

@@ -421,6 +421,18 @@ static bool needs_flip(const struct ifd_partition_value *value, enum ifd_value_r
 
 /* ---- all of it ---- */
 
+/* NULL without memory. */
+static const struct ifd_acc_driver *const *choose_drivers(struct ifd_acc_lowering *lowering)
+{
+    const struct ifd_partition_view *view = lowering->view;
+    const struct ifd_acc_driver **driver =
+        ifd_acc_params(lowering, view->node_count, sizeof(*driver));
+    for (uint32_t n = 0; driver && n < view->node_count; n++) {
+        driver[n] = ifd_acc_driver(&view->node[n].view, NULL);
+    }
+    return driver;
+}
+
 static enum ifd_code lower_node(struct ifd_acc_lowering *lowering, uint32_t n, struct ifd_err *err)
 {
     const struct ifd_partition_node *node = &lowering->view->node[n];
@@ -428,7 +440,7 @@ static enum ifd_code lower_node(struct ifd_acc_lowering *lowering, uint32_t n, s
     enum ifd_code code = IFD_OK;
     if (!lowering->node_done[n]) {
         lowering->node_done[n] = true;
-        code = ifd_acc_driver(&node->view, NULL)->lower(lowering, node, err);
+        code = ifd_acc_driver_of(lowering, node)->lower(lowering, node, err);
     }
     if (code != IFD_OK) {
         ifd_err_prefix(err, "CpuAcc: \"%s\"", node->view.name);
@@ -494,7 +506,8 @@ enum ifd_code ifd_acc_lower(struct ifd_acc_lowering *lowering, size_t *ret_scrat
     const struct ifd_partition_view *view = lowering->view;
     lowering->value = ifd_acc_params(lowering, view->value_count, sizeof(*lowering->value));
     lowering->node_done = ifd_acc_params(lowering, view->node_count, sizeof(*lowering->node_done));
-    if (!lowering->value || !lowering->node_done) {
+    lowering->driver = lowering->driver ? lowering->driver : choose_drivers(lowering);
+    if (!lowering->value || !lowering->node_done || !lowering->driver) {
         return no_memory(lowering, err);
     }
     lowering->value_count = lowering->value_capacity = view->value_count;

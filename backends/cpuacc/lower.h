@@ -52,6 +52,8 @@ struct ifd_acc_lowering {
 
     struct ifd_acc_value *value; /* those of the view, then the backend's own */
     uint32_t value_count, value_capacity;
+    /* Per node: who runs it. Chosen once for all batch sizes, as it depends on weights, which may be gone by the second. */
+    const struct ifd_acc_driver *const *driver;
     bool *node_done; /* per node: lowered, alone or fused into another */
     struct ifd_acc_storage *storage;
     uint32_t storage_count, storage_capacity;
@@ -170,6 +172,13 @@ struct ifd_acc_driver {
  *  be NULL), if neither takes it. */
 const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
                                             struct ifd_err *reason);
+
+/** The one that was chosen for a node of lowering->view; never NULL. */
+static inline const struct ifd_acc_driver *ifd_acc_driver_of(
+    const struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node)
+{
+    return lowering->driver[node - lowering->view->node];
+}
 
 /** Bytes of a core's second-level cache, or what is small enough to be true where that is not known. */
 static inline size_t ifd_acc_cache_bytes(const struct ifd_host *host)

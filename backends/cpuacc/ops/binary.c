@@ -336,8 +336,7 @@ static bool set_q8(struct ifd_acc_lowering *lowering, const struct ifd_node_view
 bool ifd_acc_binary_op(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
                        uint32_t value, struct ifd_acc_tail_op *ret, uint32_t *ret_other)
 {
-    const struct ifd_acc_driver *driver = ifd_acc_driver(&node->view, NULL);
-    if (!driver || driver->lower != binary_lower) {
+    if (ifd_acc_driver_of(lowering, node)->lower != binary_lower) {
         return false;
     }
     const struct ifd_binary_attrs *attrs = node->view.attrs;

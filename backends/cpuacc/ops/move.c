@@ -134,7 +134,7 @@ struct ifd_acc_slice ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint3
     const struct ifd_acc_slice none = {.exists = false};
     uint32_t index = 0;
     const struct ifd_partition_node *node = ifd_acc_sole_reader(lowering, value, &index);
-    if (!node || ifd_acc_driver(&node->view, NULL) != &ifd_acc_concat) {
+    if (!node || ifd_acc_driver_of(lowering, node) != &ifd_acc_concat) {
         return none;
     }
     const struct ifd_axis_attrs *attrs = node->view.attrs;

@@ -254,7 +254,7 @@ const struct ifd_acc_driver ifd_acc_dequantize = {.takes = dequantize_takes,
 
 static bool has_table(const struct ifd_acc_driver *driver, const struct ifd_node_view *node)
 {
-    return driver && (driver->lower == unary_lower || driver == &ifd_acc_quantize) &&
+    return (driver->lower == unary_lower || driver == &ifd_acc_quantize) &&
            ifd_acc_is_q8(node->input[0].desc->dtype) && ifd_acc_is_q8(node->output[0].dtype);
 }
 
@@ -263,7 +263,7 @@ bool ifd_acc_unary_op(struct ifd_acc_lowering *lowering, const struct ifd_partit
 {
     const struct f32_row row = f32_row(&node->view);
     *ret = (struct ifd_acc_tail_op){.name = ifd_op_def(node->view.op)->name};
-    if (has_table(ifd_acc_driver(&node->view, NULL), &node->view)) {
+    if (has_table(ifd_acc_driver_of(lowering, node), &node->view)) {
         uint8_t *table = ifd_acc_params(lowering, 256, 1);
         struct ifd_err unused;
         ret->table = table;
