@@ -26,6 +26,7 @@ struct crew {
     struct ifd_cond wake;
     atomic_uint sleepers;
     atomic_uint expected; /* raised by ifd_team_expect */
+    atomic_bool resting;  /* helpers do not spin; until a run begins or is expected */
 };
 
 struct helper {
@@ -48,15 +49,23 @@ static unsigned sleep_until_changed(struct crew *crew, unsigned seen, unsigned e
     return atomic_load(&crew->expected);
 }
 
+/* Also returns when there is nothing to spin for. */
+static void spin_until_changed(struct crew *crew, unsigned seen)
+{
+    for (int i = 0; i < SPIN_COUNT && atomic_load(&crew->generation) == seen &&
+                    !atomic_load_explicit(&crew->resting, memory_order_relaxed);
+         i++) {
+        ifd_relax();
+    }
+}
+
 static void helper_main(void *arg)
 {
     struct helper *helper = arg;
     struct crew *crew = helper->crew;
     unsigned seen = 0, expected = 0;
     for (;;) {
-        for (int i = 0; i < SPIN_COUNT && atomic_load(&crew->generation) == seen; i++) {
-            ifd_relax();
-        }
+        spin_until_changed(crew, seen);
         if (atomic_load(&crew->generation) == seen) {
             expected = sleep_until_changed(crew, seen, expected);
         }
@@ -94,6 +103,7 @@ static void crew_run(const struct ifd_team *team, ifd_team_fn fn, void *arg)
     crew->arg = arg;
     crew->count = team->count;
     atomic_store(&crew->working, crew->team.count - 1);
+    atomic_store_explicit(&crew->resting, false, memory_order_relaxed);
     atomic_fetch_add(&crew->generation, 1);
     wake_sleepers(crew);
     fn(arg, 0, team->count);
@@ -105,10 +115,17 @@ static void crew_run(const struct ifd_team *team, ifd_team_fn fn, void *arg)
 void ifd_team_expect(const struct ifd_team *team)
 {
     struct crew *crew = team->context;
+    atomic_store_explicit(&crew->resting, false, memory_order_relaxed);
     if (atomic_load(&crew->sleepers) != 0) {
         atomic_fetch_add(&crew->expected, 1);
         wake_sleepers(crew);
     }
+}
+
+void ifd_team_rest(const struct ifd_team *team)
+{
+    struct crew *crew = team->context;
+    atomic_store_explicit(&crew->resting, true, memory_order_relaxed);
 }
 
 enum ifd_code ifd_team_create(uint32_t count, const struct ifd_alloc *alloc,

@@ -22,6 +22,8 @@ void ifd_team_destroy(struct ifd_team *team); /* NULL is fine */
 
 /** A run will come soon: sleeping helpers wake up and spin for a while (50 µs and more). Thread: any, at any time. */
 void ifd_team_expect(const struct ifd_team *team);
+/** No run will come soon: helpers sleep at once, so that others have their cores. Thread: any, at any time. */
+void ifd_team_rest(const struct ifd_team *team);
 
 struct ifd_cores {
     atomic_uint busy;

@@ -167,6 +167,11 @@ void ifd_instance_expect(const struct ifd_instance *instance)
     ifd_team_expect(instance->team);
 }
 
+void ifd_instance_rest(const struct ifd_instance *instance)
+{
+    ifd_team_rest(instance->team);
+}
+
 void ifd_instance_profile(struct ifd_instance *instance, bool on)
 {
     for (uint32_t i = 0; on && i < instance->table[0].executable->step_count; i++) {

@@ -206,6 +206,11 @@ static void expect(struct ifd_runner *self)
     ifd_instance_expect(((struct engine_runner *)self)->instance);
 }
 
+static void rest(struct ifd_runner *self)
+{
+    ifd_instance_rest(((struct engine_runner *)self)->instance);
+}
+
 static void destroy(struct ifd_runner *self)
 {
     struct engine_runner *runner = (struct engine_runner *)self;
@@ -241,6 +246,7 @@ enum ifd_code ifd_runner_engine(struct ifd_model *model, uint32_t threads, uint3
     runner->base.bytes = ifd_instance_bytes(runner->instance);
     runner->base.threads = threads;
     runner->base.expect = threads > 1 ? expect : NULL;
+    runner->base.rest = threads > 1 ? rest : NULL;
     *ret_runner = &runner->base;
     return IFD_OK;
 }

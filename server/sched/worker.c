@@ -63,7 +63,11 @@ bool ifd_workers_run_here(struct ifd_workers *workers, struct ifd_job *job)
     if (workers->in_order || !ifd_queue_is_idle(workers->queue, workers->count)) {
         return false;
     }
-    run_jobs(&workers->worker[0], &job, 1);
+    struct worker *worker = &workers->worker[0];
+    run_jobs(worker, &job, 1);
+    if (worker->runner->rest) {
+        worker->runner->rest(worker->runner); /* a client on this machine wants a core now */
+    }
     job->queued_ns = job->started_ns;
     return true;
 }

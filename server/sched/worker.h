@@ -13,6 +13,8 @@ struct ifd_runner {
                          struct ifd_err *err);
     /** A run will come soon. May be NULL. Thread: any, also during a run. */
     void (*expect)(struct ifd_runner *self);
+    /** No run will come soon. May be NULL. Thread: any, also during a run. */
+    void (*rest)(struct ifd_runner *self);
     void (*destroy)(struct ifd_runner *self);
     size_t bytes;     /* memory that it holds */
     uint32_t threads; /* that a run takes at most, the caller's included */

@@ -183,6 +183,8 @@ IFD_NODISCARD enum ifd_code ifd_instance_run(struct ifd_instance *instance, cons
 /** A run will come soon (a request's header is there): helpers that sleep wake up meanwhile. Thread: any, also during a
  *  run. */
 void ifd_instance_expect(const struct ifd_instance *instance);
+/** No run will come soon: helpers give their cores up. Thread: any, also during a run. */
+void ifd_instance_rest(const struct ifd_instance *instance);
 
 /** Bytes that this instance holds. */
 size_t ifd_instance_bytes(const struct ifd_instance *instance);

@@ -67,7 +67,8 @@ static void sleeping_helpers_wake(void)
     ifd_team_destroy(team);
 }
 
-/* A helper that is told to expect a run and gets none sleeps again; runs and wishes may come at any time. */
+/* A helper that is told to expect a run and gets none sleeps again; runs and wishes may come at any time, also after it was told
+ * that none comes. */
 static void helpers_that_expect_a_run_still_run_everything_once(void)
 {
     struct ifd_team *team = NULL;
@@ -81,6 +82,9 @@ static void helpers_that_expect_a_run_still_run_everything_once(void)
         ifd_team_expect(team);
         for (int runs = 0; runs < round % 4; runs++) {
             team->run(team, count_up, &work);
+            if (round % 5 == 0) {
+                ifd_team_rest(team);
+            }
         }
     }
     for (uint32_t i = 0; i < 3; i++) {

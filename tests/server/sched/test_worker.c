@@ -14,6 +14,7 @@ struct slow {
     uint64_t per_byte_ns;
     ifd_thread_fn during; /* called in the middle of a run */
     void *during_arg;
+    uint64_t rested_ns; /* when it was told to rest */
 };
 
 struct fixture {
@@ -42,6 +43,12 @@ static void no_wake(void *arg)
 static void keep(struct ifd_runner *self)
 {
     (void)self;
+}
+
+static void rest(struct ifd_runner *self)
+{
+    struct slow *slow = (struct slow *)self;
+    slow->rested_ns = slow->clock->now_ns;
 }
 
 static enum ifd_code run_slowly(struct ifd_runner *self, struct ifd_job *const *job, uint32_t count,
@@ -168,6 +175,7 @@ static void instant_run_is_done_by_the_caller(void)
 {
     struct fixture f;
     begin(&f, &alone, 1, false);
+    f.slow.base.rest = rest;
     wait_until_asleep(&f, 1);
     uint64_t before_ns = f.clock.now_ns;
     REQUIRE(ifd_workers_run_here(f.workers, &f.job[1]));
@@ -175,6 +183,7 @@ static void instant_run_is_done_by_the_caller(void)
     EXPECT_INT(f.job[1].queued_ns, before_ns);
     EXPECT_INT(f.job[1].started_ns, before_ns);
     EXPECT_INT(f.job[1].finished_ns, before_ns + 10);
+    EXPECT_INT(f.slow.rested_ns, before_ns + 10);
     ifd_completions_drain(&f.completions);
     EXPECT_INT(finished, 0); /* the caller has it in hand */
     end(&f);
