@@ -24,6 +24,7 @@ static const struct {
     {IFD_CPU_AVX_VNNI, "avx_vnni"},
     {IFD_CPU_AMX_INT8, "amx_int8"},
     {IFD_CPU_AMX_BF16, "amx_bf16"},
+    {IFD_CPU_AVX512_HALVES, "avx512_halves"},
     {IFD_CPU_NEON, "neon"},
     {IFD_CPU_DOTPROD, "dotprod"},
     {IFD_CPU_FP16, "fp16"},
@@ -57,6 +58,15 @@ static bool may_use_tiles(void)
     return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
+/* AMD's processors say how wide they compute (leaf 0x8000001a); Intel's have no such leaf. */
+static bool computes_in_halves(void)
+{
+    enum { LEAF = 0x1a, WIDTH_256 = 1 << 2, WIDTH_512 = 1 << 3 };
+    uint32_t a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(0x80000000 | LEAF, &a, &b, &c, &d) &&
+           (a & (WIDTH_256 | WIDTH_512)) == WIDTH_256;
+}
+
 static uint32_t detect_flags(void)
 {
     uint32_t a = 0, b = 0, c = 0, d = 0, a1 = 0, b1 = 0, c1 = 0, d1 = 0, flags = 0;
@@ -79,6 +89,7 @@ static uint32_t detect_flags(void)
         if (a71 & (1u << 5)) {
             flags |= IFD_CPU_AVX512_BF16;
         }
+        flags |= computes_in_halves() ? (uint32_t)IFD_CPU_AVX512_HALVES : 0;
     }
     if ((flags & IFD_CPU_AVX2) && (a71 & (1u << 4))) {
         flags |= IFD_CPU_AVX_VNNI;

@@ -44,6 +44,7 @@ enum ifd_cpu_flag {
     IFD_CPU_AVX_VNNI = 1u << 4,
     IFD_CPU_AMX_INT8 = 1u << 5,
     IFD_CPU_AMX_BF16 = 1u << 6,
+    IFD_CPU_AVX512_HALVES = 1u << 7, /* computes 512 bits in two turns: AMD before Zen 5 */
     IFD_CPU_NEON = 1u << 16,
     IFD_CPU_DOTPROD = 1u << 17,
     IFD_CPU_FP16 = 1u << 18,

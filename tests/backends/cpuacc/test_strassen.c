@@ -21,6 +21,7 @@ struct layer {
     bool is_filtered; /* a depthwise convolution follows */
     size_t l2_bytes;
     uint32_t threads;
+    uint32_t cpu_flags; /* beside the machine's */
     bool no_cpu_features, exact;
 };
 
@@ -131,7 +132,9 @@ static void open_run(const struct layer *layer, struct run *run)
                                                .exact = layer->exact,
                                                .no_cpu_features = layer->no_cpu_features};
     REQUIRE_OK(ifd_engine_create(&options, &run->engine, &err), &err);
-    run->engine->registry.host.cpu.l2_bytes = layer->l2_bytes;
+    struct ifd_cpu *cpu = &run->engine->registry.host.cpu;
+    cpu->l2_bytes = layer->l2_bytes;
+    cpu->flags = (cpu->flags & ~(uint32_t)IFD_CPU_AVX512_HALVES) | layer->cpu_flags;
     REQUIRE_OK(ifd_model_create(run->engine,
                                 &(struct ifd_model_options){.max_threads = layer->threads},
                                 &run->model, &err),
@@ -258,6 +261,18 @@ static void weights_beyond_the_cache_are_close(void)
         &(struct layer){
             .batch = 1, .h = 19, .w = 19, .k = 512, .n = 512, .l2_bytes = L2_SMALL, .threads = 1},
         1);
+}
+
+/* 14 x 14 pixels do not make up for reading 1.8 MB more than once, unless products are slow beside memory. */
+static void slow_products_let_fewer_rows_pay_for_weights(void)
+{
+    struct layer layer = {
+        .batch = 1, .h = 14, .w = 14, .k = 512, .n = 512, .l2_bytes = L2_SMALL, .threads = 1};
+    check(&layer, 0);
+    layer.cpu_flags = IFD_CPU_AVX512_HALVES;
+    for (layer.threads = 1; layer.threads <= 2; layer.threads++) {
+        check(&layer, 1);
+    }
 }
 
 static void threads_and_batches_are_close(void)
@@ -398,6 +413,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(odd_and_even_blocks_are_close),
         T(weights_beyond_the_cache_are_close),
+        T(slow_products_let_fewer_rows_pay_for_weights),
         T(threads_and_batches_are_close),
         T(residuals_are_close_in_their_own_memory_and_in_that_of_the_sum),
         T(slices_of_a_concatenation_are_close),
