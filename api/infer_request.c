@@ -111,7 +111,9 @@ static enum ifd_code parse_json(struct ifd_infer *infer, size_t json_bytes, stru
         .infer = infer,
         .desc = infer->desc,
         .arena = infer->call->exchange->arena,
-        .tail = {.data = body.data + json_bytes, .size = body.size - json_bytes}};
+        /* without a body there is nothing to add to */
+        .tail = {.data = json_bytes > 0 ? body.data + json_bytes : body.data,
+                 .size = body.size - json_bytes}};
     parser.pending =
         ifd_arena_take_array(parser.arena, infer->desc->input_count, sizeof(*parser.pending));
     if (!parser.pending) {
