@@ -10,6 +10,8 @@ struct fixture {
     struct ifd_engine *engine;
     struct ifd_model *model;
     struct ifd_instance *instance;
+    struct ifd_tensor x, out[4]; /* of request; x is made by ask */
+    struct ifd_io request;
 };
 
 static void begin(struct fixture *f, bool with_fake)
@@ -34,6 +36,7 @@ static void build(struct fixture *f, uint32_t max_batch)
 
 static void end(struct fixture *f)
 {
+    ifd_release_tensor(ifd_alloc_system(), f->x.data, f->x.bytes);
     ifd_instance_destroy(f->instance);
     ifd_model_destroy(f->model);
     ifd_engine_destroy(f->engine);
@@ -88,28 +91,44 @@ static float magnitude(float x)
     return x < 0 ? -x : x;
 }
 
+/* The model of two outputs, for batches up to max_batch. */
+static void begin_two(struct fixture *f, bool with_fake, uint32_t max_batch)
+{
+    begin(f, with_fake);
+    two_outputs(f, 1);
+    build(f, max_batch);
+}
+
+/* Makes the request: first, first - 1, … for so many samples, all outputs where the instance keeps them. */
+static void ask(struct fixture *f, int64_t batch, float first)
+{
+    f->x = test_tensor_f32(SHAPE(batch, CHANNELS));
+    fill(&f->x, first);
+    f->request = (struct ifd_io){.input = &f->x, .output = f->out, .batch = batch};
+}
+
+static void run(struct fixture *f)
+{
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_instance_run(f->instance, &f->request, 1, &err), &err);
+}
+
 static void a_run_computes_and_leaves_results_in_the_instance(void)
 {
     for (int with_fake = 0; with_fake < 2; with_fake++) {
         struct fixture f;
-        struct ifd_err err = {0};
-        begin(&f, with_fake == 1);
-        two_outputs(&f, 1);
-        build(&f, 1);
-        struct ifd_tensor x = test_tensor_f32(SHAPE(1, CHANNELS)), out[2] = {0};
-        fill(&x, 2);
-        const struct ifd_io io = {.input = &x, .output = out, .batch = 1};
+        begin_two(&f, with_fake == 1, 1);
+        ask(&f, 1, 2);
         for (int again = 0; again < 3; again++) {
-            REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
-            EXPECT_INT(out[0].bytes, CHANNELS * sizeof(float));
-            EXPECT_INT(out[0].shape.rank, 2);
-            EXPECT_INT(out[1].dtype, IFD_F32);
+            run(&f);
+            EXPECT_INT(f.out[0].bytes, CHANNELS * sizeof(float));
+            EXPECT_INT(f.out[0].shape.rank, 2);
+            EXPECT_INT(f.out[1].dtype, IFD_F32);
             for (size_t i = 0; i < CHANNELS; i++) {
-                EXPECT_CLOSE(at(&out[0], i), magnitude(at(&x, i)) + 1, 0);
+                EXPECT_CLOSE(at(&f.out[0], i), magnitude(at(&f.x, i)) + 1, 0);
             }
-            EXPECT_CLOSE(at(&out[1], 2), 1, 0);
+            EXPECT_CLOSE(at(&f.out[1], 2), 1, 0);
         }
-        release(&x, x.bytes);
         end(&f);
     }
 }
@@ -117,25 +136,21 @@ static void a_run_computes_and_leaves_results_in_the_instance(void)
 static void results_go_to_the_callers_memory_aligned_or_not(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
-    begin(&f, true);
-    two_outputs(&f, 1);
-    build(&f, 1);
+    begin_two(&f, true, 1);
+    ask(&f, 1, 3);
     float odd_in[CHANNELS + 1], odd_out[CHANNELS + 1];
-    struct ifd_tensor x = test_tensor_f32(SHAPE(1, CHANNELS)),
-                      direct = test_tensor_f32(SHAPE(1, CHANNELS));
-    fill(&x, 3);
-    memcpy(odd_in + 1, x.data, x.bytes);
-    struct ifd_tensor odd = x;
+    struct ifd_tensor direct = test_tensor_f32(SHAPE(1, CHANNELS));
+    memcpy(odd_in + 1, f.x.data, f.x.bytes);
+    struct ifd_tensor odd = f.x;
     odd.data = odd_in + 1;
     odd.capacity = odd.bytes;
-    struct ifd_tensor out[2] = {{.data = odd_out + 1, .capacity = x.bytes}, direct};
-    const struct ifd_io io = {.input = &odd, .output = out, .batch = 1};
-    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
-    EXPECT(out[0].data == odd_out + 1 && out[1].data == direct.data);
+    f.request.input = &odd;
+    f.out[0] = (struct ifd_tensor){.data = odd_out + 1, .capacity = f.x.bytes};
+    f.out[1] = direct;
+    run(&f);
+    EXPECT(f.out[0].data == odd_out + 1 && f.out[1].data == direct.data);
     EXPECT_CLOSE(odd_out[1], 4, 0);
     EXPECT_CLOSE(at(&direct, 3), 1, 0);
-    release(&x, x.bytes);
     release(&direct, direct.bytes);
     end(&f);
 }
@@ -144,22 +159,16 @@ static void only_padded_memory_is_worked_on_directly(void)
 {
     for (int is_padded = 0; is_padded < 2; is_padded++) {
         struct fixture f;
-        struct ifd_err err = {0};
-        begin(&f, true);
-        two_outputs(&f, 1);
-        build(&f, 1);
-        struct ifd_tensor x = test_tensor_f32(SHAPE(1, CHANNELS)),
-                          y = test_tensor_f32(SHAPE(1, CHANNELS));
-        fill(&x, 1);
-        x.capacity = y.capacity = x.bytes + (is_padded ? IFD_TENSOR_PAD : IFD_TENSOR_PAD - 1);
-        struct ifd_tensor out[2] = {y};
-        const struct ifd_io io = {.input = &x, .output = out, .batch = 1};
-        REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
-        EXPECT_INT(f.instance->input[0] == x.data, is_padded);
+        begin_two(&f, true, 1);
+        ask(&f, 1, 1);
+        struct ifd_tensor y = test_tensor_f32(SHAPE(1, CHANNELS));
+        f.x.capacity = y.capacity = y.bytes + (is_padded ? IFD_TENSOR_PAD : IFD_TENSOR_PAD - 1);
+        f.out[0] = y;
+        run(&f);
+        EXPECT_INT(f.instance->input[0] == f.x.data, is_padded);
         EXPECT_INT(f.instance->output[0] == y.data, is_padded);
         EXPECT_CLOSE(at(&y, 4), 4, 0);
-        release(&x, x.bytes);
-        release(&y, x.bytes);
+        release(&y, y.bytes);
         end(&f);
     }
 }
@@ -214,9 +223,7 @@ static void one_model_runs_at_every_batch_size(void)
 static void requests_share_a_run(void)
 {
     struct fixture f;
-    begin(&f, true);
-    two_outputs(&f, 1);
-    build(&f, 40);
+    begin_two(&f, true, 40);
     check_batch(&f, (const int64_t[]){1, 2, 3}, 3, false);
     check_batch(&f, (const int64_t[]){1, 2, 3}, 3, true);
     check_batch(&f, (const int64_t[]){10, 1, 20, 5}, 4, false);
@@ -230,21 +237,15 @@ static void output_tensors_may_be_used_again(void)
 {
     static const int64_t batches[] = {2, 16, 1, 40, 33, 2, 20};
     struct fixture f;
-    struct ifd_err err = {0};
-    struct ifd_tensor out[2] = {0};
-    begin(&f, true);
-    two_outputs(&f, 1);
-    build(&f, 40);
+    begin_two(&f, true, 40);
     for (size_t b = 0; b < sizeof(batches) / sizeof(batches[0]); b++) {
-        struct ifd_tensor x = test_tensor_f32(SHAPE(batches[b], CHANNELS));
-        fill(&x, 4);
-        const struct ifd_io io = {.input = &x, .output = out, .batch = batches[b]};
-        REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+        release(&f.x, f.x.bytes);
+        ask(&f, batches[b], 4);
+        run(&f);
         for (size_t i = 0; i < (size_t)batches[b] * CHANNELS; i++) {
-            EXPECT_CLOSE(at(&out[0], i), magnitude(at(&x, i)) + 1, 0);
-            EXPECT((at(&out[1], i) == 1.0f) == (at(&x, i) == 0));
+            EXPECT_CLOSE(at(&f.out[0], i), magnitude(at(&f.x, i)) + 1, 0);
+            EXPECT((at(&f.out[1], i) == 1.0f) == (at(&f.x, i) == 0));
         }
-        release(&x, x.bytes);
     }
     end(&f);
 }
@@ -253,9 +254,7 @@ static void output_tensors_may_be_used_again(void)
 static void a_batch_between_two_plans_has_its_results_in_one_place(void)
 {
     struct fixture f;
-    begin(&f, true);
-    two_outputs(&f, 1);
-    build(&f, 32);
+    begin_two(&f, true, 32);
     check_batch(&f, (const int64_t[]){20}, 1, false);
     check_batch(&f, (const int64_t[]){3, 28}, 2, false);
     end(&f);
@@ -265,9 +264,7 @@ static void a_run_gives_its_cores_back(void)
 {
     struct fixture f;
     struct ifd_err err = {0};
-    begin(&f, true);
-    two_outputs(&f, 1);
-    build(&f, 1);
+    begin_two(&f, true, 1);
     struct ifd_cores *cores = f.instance->cores;
     check_batch(&f, (const int64_t[]){1}, 1, false);
     EXPECT_INT(atomic_load(&cores->busy), 0);
@@ -281,9 +278,7 @@ static void a_run_gives_its_cores_back(void)
 static void plans_of_larger_batches_share_constants(void)
 {
     struct fixture f;
-    begin(&f, true);
-    two_outputs(&f, 1);
-    build(&f, 4);
+    begin_two(&f, true, 4);
     size_t packed = 0;
     for (int i = 0; i < 4; i++) {
         packed += f.model->plan[i]->executable.constant_bytes;
@@ -304,32 +299,28 @@ static void samples_of_other_models_run_one_by_one(void)
     const struct ifd_model_info *info = ifd_model_info(f.model);
     EXPECT(!info->batch_is_free);
     EXPECT(info->input[0].batched && info->output[0].batched);
-    struct ifd_tensor x = test_tensor_f32(SHAPE(3, CHANNELS)), out = {0};
-    fill(&x, 0);
-    struct ifd_io io[2] = {{.input = &x, .output = &out, .batch = 3}};
-    REQUIRE_OK(ifd_instance_run(f.instance, io, 1, &err), &err);
-    EXPECT_INT(out.shape.dim[0], 3);
+    ask(&f, 3, 0);
+    run(&f);
+    const struct ifd_tensor *out = &f.out[0];
+    EXPECT_INT(out->shape.dim[0], 3);
     for (size_t s = 0; s < 3; s++) {
         float sum = 0;
         for (size_t i = 0; i < CHANNELS; i++) {
-            sum += at(&out, s * CHANNELS + i);
+            sum += at(out, s * CHANNELS + i);
         }
         EXPECT_CLOSE(sum, 1, 1e-5);
-        EXPECT_CLOSE(at(&out, s * CHANNELS), at(&out, 0), 1e-6);
+        EXPECT_CLOSE(at(out, s * CHANNELS), at(out, 0), 1e-6);
     }
-    io[1] = io[0];
+    const struct ifd_io io[2] = {f.request, f.request};
     EXPECT_CODE(ifd_instance_run(f.instance, io, 2, &err), IFD_INVALID, &err);
     EXPECT_HAS(err.text, "2 requests in one run");
-    release(&x, x.bytes);
     end(&f);
 }
 
 static void a_run_allocates_nothing(void)
 {
     struct fixture f;
-    begin(&f, true);
-    two_outputs(&f, 1);
-    build(&f, 40);
+    begin_two(&f, true, 40);
     f.fail.fail_at = -1;
     check_batch(&f, (const int64_t[]){1}, 1, false);
     check_batch(&f, (const int64_t[]){10, 1, 20, 5}, 4, true);
@@ -341,28 +332,21 @@ static void a_run_allocates_nothing(void)
 
 static void unwanted_outputs_are_left_alone(void)
 {
-    struct fixture f;
-    struct ifd_err err = {0};
-    begin(&f, true);
-    two_outputs(&f, 1);
-    build(&f, 1);
-    struct ifd_tensor x = test_tensor_f32(SHAPE(1, CHANNELS)), out[2] = {0};
-    fill(&x, 1);
     const bool wanted[] = {false, true};
-    const struct ifd_io io = {.input = &x, .output = out, .output_wanted = wanted, .batch = 1};
-    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
-    EXPECT(out[0].data == NULL && out[0].bytes == 0);
-    EXPECT(out[1].data != NULL);
-    release(&x, x.bytes);
+    struct fixture f;
+    begin_two(&f, true, 1);
+    ask(&f, 1, 1);
+    f.request.output_wanted = wanted;
+    run(&f);
+    EXPECT(f.out[0].data == NULL && f.out[0].bytes == 0);
+    EXPECT(f.out[1].data != NULL);
     end(&f);
 }
 
 static void wrong_tensors_are_refused_by_name(void)
 {
     struct fixture f;
-    begin(&f, true);
-    two_outputs(&f, 1);
-    build(&f, 2);
+    begin_two(&f, true, 2);
     struct ifd_tensor good = test_tensor_f32(SHAPE(1, CHANNELS)), out[2] = {0}, x = good;
     const struct ifd_io io = {.input = &x, .output = out, .batch = 1};
     struct {
@@ -407,17 +391,12 @@ static void results_of_a_run_cannot_be_the_next_input_in_place(void)
 {
     struct fixture f;
     struct ifd_err err = {0};
-    begin(&f, true);
-    two_outputs(&f, 1);
-    build(&f, 1);
-    struct ifd_tensor x = test_tensor_f32(SHAPE(1, CHANNELS)), out[2] = {0};
-    fill(&x, 1);
-    struct ifd_io io = {.input = &x, .output = out, .batch = 1};
-    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
-    io.input = &out[0];
-    EXPECT_CODE(ifd_instance_run(f.instance, &io, 1, &err), IFD_INVALID, &err);
+    begin_two(&f, true, 1);
+    ask(&f, 1, 1);
+    run(&f);
+    f.request.input = &f.out[0];
+    EXPECT_CODE(ifd_instance_run(f.instance, &f.request, 1, &err), IFD_INVALID, &err);
     EXPECT_HAS(err.text, "instance's own memory");
-    release(&x, x.bytes);
     end(&f);
 }
 
@@ -433,36 +412,29 @@ static void inputs_constants_and_twins_may_be_outputs(void)
     const uint32_t y = test_graph_op1(g, IFD_OP_ABS, x, "y");
     REQUIRE_OK(ifd_graph_set_io(g, &x, 1, (const uint32_t[]){x, y, c, y}, 4, &err), &err);
     build(&f, 1);
-    struct ifd_tensor in = test_tensor_f32(SHAPE(1, CHANNELS)), out[4] = {0};
-    fill(&in, 2);
-    const struct ifd_io io = {.input = &in, .output = out, .batch = 1};
-    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
-    EXPECT(out[0].data != in.data && out[1].data != out[3].data);
-    EXPECT_BYTES(out[0].data, in.data, in.bytes);
+    ask(&f, 1, 2);
+    run(&f);
+    const struct ifd_tensor *out = f.out;
+    EXPECT(out[0].data != f.x.data && out[1].data != out[3].data);
+    EXPECT_BYTES(out[0].data, f.x.data, f.x.bytes);
     EXPECT_BYTES(out[2].data, data, sizeof(data));
     EXPECT_BYTES(out[3].data, out[1].data, out[1].bytes);
     EXPECT_CLOSE(at(&out[1], 4), 2, 0);
-    release(&in, in.bytes);
     end(&f);
 }
 
 static void profile_counts_every_step(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
-    begin(&f, true);
-    two_outputs(&f, 1);
-    build(&f, 2);
-    struct ifd_tensor x = test_tensor_f32(SHAPE(1, CHANNELS)), out[2] = {0};
-    fill(&x, 1);
-    const struct ifd_io io = {.input = &x, .output = out, .batch = 1};
+    begin_two(&f, true, 2);
+    ask(&f, 1, 1);
     uint64_t ns[16] = {0};
     const uint32_t steps = ifd_model_step_count(f.model);
     REQUIRE(steps == 4);
-    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+    run(&f);
     ifd_instance_profile(f.instance, true);
-    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
-    REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+    run(&f);
+    run(&f);
     ifd_instance_step_ns(f.instance, ns, steps);
     for (uint32_t i = 0; i < steps; i++) {
         struct ifd_plan_step step;
@@ -474,7 +446,6 @@ static void profile_counts_every_step(void)
     ifd_instance_profile(f.instance, true);
     ifd_instance_step_ns(f.instance, ns, steps);
     EXPECT_INT(ns[0], 0);
-    release(&x, x.bytes);
     end(&f);
 }
 
