@@ -13,7 +13,7 @@
 
 struct fixture {
     struct ifd_arena arena;
-    struct ifd_graph graph;
+    struct ifd_graph graph, optimized;
 };
 
 static inline void setup(struct fixture *f)
@@ -22,15 +22,22 @@ static inline void setup(struct fixture *f)
     ifd_graph_init(&f->graph, &f->arena);
 }
 
+/* A node with an output as described; attributes are to be set before it is inferred. */
+static inline uint32_t add_as(struct fixture *f, enum ifd_op op, const uint32_t *input,
+                              uint32_t count, const struct ifd_desc *desc,
+                              struct ifd_node **ret_node)
+{
+    struct ifd_err err = {0};
+    uint32_t out = 0;
+    REQUIRE_OK(ifd_graph_add_value(&f->graph, "v", desc, &out, &err), &err);
+    REQUIRE_OK(ifd_graph_add_node(&f->graph, op, input, count, &out, 1, ret_node, &err), &err);
+    return out;
+}
+
 static inline uint32_t add(struct fixture *f, enum ifd_op op, const uint32_t *input, uint32_t count,
                            struct ifd_node **ret_node)
 {
-    static const struct ifd_desc desc = {.dtype = IFD_F32};
-    struct ifd_err err = {0};
-    uint32_t out = 0;
-    REQUIRE_OK(ifd_graph_add_value(&f->graph, "v", &desc, &out, &err), &err);
-    REQUIRE_OK(ifd_graph_add_node(&f->graph, op, input, count, &out, 1, ret_node, &err), &err);
-    return out;
+    return add_as(f, op, input, count, &(struct ifd_desc){.dtype = IFD_F32}, ret_node);
 }
 
 static inline void infer(struct fixture *f)
@@ -111,8 +118,10 @@ static inline uint32_t conv(struct fixture *f, uint32_t in, struct ifd_shape fil
     return out;
 }
 
-static inline uint32_t count_ops(const struct ifd_graph *graph, enum ifd_op op)
+/* In the optimized graph. */
+static inline uint32_t count_ops(const struct fixture *f, enum ifd_op op)
 {
+    const struct ifd_graph *graph = &f->optimized;
     uint32_t count = 0;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         count += graph->node[n].op == op;
@@ -120,26 +129,26 @@ static inline uint32_t count_ops(const struct ifd_graph *graph, enum ifd_op op)
     return count;
 }
 
-/* Optimizes a copy, compares what both compute on random input, and hands the copy out. Numbers may differ by rounding
- * only where a pass may change the order of operations. */
-static inline void optimize_at(struct fixture *f, uint32_t output, enum ifd_pass_level level,
-                               struct ifd_graph *ret)
+/* Optimizes a copy and compares what both compute on random input. Numbers may differ by rounding only where a pass may change
+ * the order of operations. */
+static inline void optimize_at(struct fixture *f, uint32_t output, enum ifd_pass_level level)
 {
+    struct ifd_graph *copy = &f->optimized;
     struct ifd_err err = {0};
     float input[4096], before[4096] = {0}, after[4096] = {0};
     struct test_random random = {.state = 7};
     const uint32_t x = 0;
     REQUIRE_OK(ifd_graph_set_io(&f->graph, &x, 1, &output, 1, &err), &err);
     REQUIRE_OK(ifd_graph_verify(&f->graph, IFD_INVALID, &err), &err);
-    REQUIRE_OK(ifd_graph_clone(&f->graph, &f->arena, ret, &err), &err);
-    REQUIRE_OK(ifd_optimize(ret, level, ifd_alloc_system(), NULL, &err), &err);
-    REQUIRE_OK(ifd_graph_verify(ret, IFD_INTERNAL, &err), &err);
-    EXPECT(ret->node_count <= f->graph.node_count);
+    REQUIRE_OK(ifd_graph_clone(&f->graph, &f->arena, copy, &err), &err);
+    REQUIRE_OK(ifd_optimize(copy, level, ifd_alloc_system(), NULL, &err), &err);
+    REQUIRE_OK(ifd_graph_verify(copy, IFD_INTERNAL, &err), &err);
+    EXPECT(copy->node_count <= f->graph.node_count);
     for (size_t i = 0; i < 4096; i++) {
         input[i] = test_random_f32(&random, -3, 9);
     }
     test_graph_interpret(&f->graph, (const void *const[]){input}, (void *const[]){before});
-    test_graph_interpret(ret, (const void *const[]){input}, (void *const[]){after});
+    test_graph_interpret(copy, (const void *const[]){input}, (void *const[]){after});
     if (level < IFD_PASS_FUSE) {
         EXPECT_BYTES(after, before, sizeof(before));
     }
@@ -148,9 +157,9 @@ static inline void optimize_at(struct fixture *f, uint32_t output, enum ifd_pass
     }
 }
 
-static inline void optimize(struct fixture *f, uint32_t output, struct ifd_graph *ret)
+static inline void optimize(struct fixture *f, uint32_t output)
 {
-    optimize_at(f, output, IFD_PASS_EXACT, ret);
+    optimize_at(f, output, IFD_PASS_EXACT);
 }
 
 static inline uint32_t number(struct fixture *f, float value)
@@ -172,11 +181,8 @@ static inline uint32_t max_pool(struct fixture *f, uint32_t in)
 static inline uint32_t convert(struct fixture *f, enum ifd_op op, uint32_t in,
                                const struct ifd_desc *desc)
 {
-    struct ifd_err err = {0};
-    uint32_t out = 0;
     struct ifd_node *node = NULL;
-    REQUIRE_OK(ifd_graph_add_value(&f->graph, "v", desc, &out, &err), &err);
-    REQUIRE_OK(ifd_graph_add_node(&f->graph, op, &in, 1, &out, 1, &node, &err), &err);
+    const uint32_t out = add_as(f, op, &in, 1, desc, &node);
     infer(f);
     return out;
 }

@@ -5,14 +5,13 @@ static const int64_t to_nhwc[4] = {0, 2, 3, 1}, to_nchw[4] = {0, 3, 1, 2};
 static void a_pad_becomes_padding_of_the_convolution(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     struct test_random random = {.state = 1};
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 9, 8, 3));
     const uint32_t p = pad(&f, x, (const int64_t[]){0, 1, 2, 0}, (const int64_t[]){0, 3, 0, 0});
-    optimize(&f, conv(&f, p, SHAPE(4, 3, 3, 3), &random), &graph);
-    EXPECT_INT(graph.node_count, 1);
-    EXPECT_INT(count_ops(&graph, IFD_OP_PAD), 0);
+    optimize(&f, conv(&f, p, SHAPE(4, 3, 3, 3), &random));
+    EXPECT_INT(f.optimized.node_count, 1);
+    EXPECT_INT(count_ops(&f, IFD_OP_PAD), 0);
     ifd_arena_finish(&f.arena);
 }
 
@@ -20,7 +19,6 @@ static void a_pad_of_channels_or_with_a_value_stays(void)
 {
     for (int kind = 0; kind < 2; kind++) {
         struct fixture f;
-        struct ifd_graph graph;
         struct test_random random = {.state = 1};
         setup(&f);
         const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 9, 8, 3));
@@ -32,8 +30,8 @@ static void a_pad_of_channels_or_with_a_value_stays(void)
             attrs->has_value = true;
             attrs->value = 2;
         }
-        optimize(&f, conv(&f, p, SHAPE(4, 3, 3, 3 + channels), &random), &graph);
-        EXPECT_INT(count_ops(&graph, IFD_OP_PAD), 1);
+        optimize(&f, conv(&f, p, SHAPE(4, 3, 3, 3 + channels), &random));
+        EXPECT_INT(count_ops(&f, IFD_OP_PAD), 1);
         ifd_arena_finish(&f.arena);
     }
 }
@@ -41,33 +39,31 @@ static void a_pad_of_channels_or_with_a_value_stays(void)
 static void an_activation_moves_into_the_convolution(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     struct test_random random = {.state = 2};
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 6, 6, 2));
-    optimize(&f, op1(&f, IFD_OP_RELU6, conv(&f, x, SHAPE(3, 1, 1, 2), &random)), &graph);
-    EXPECT_INT(graph.node_count, 1);
-    EXPECT_INT(((const struct ifd_conv2d_attrs *)graph.node[0].attrs)->activation, IFD_ACT_RELU6);
+    optimize(&f, op1(&f, IFD_OP_RELU6, conv(&f, x, SHAPE(3, 1, 1, 2), &random)));
+    EXPECT_INT(f.optimized.node_count, 1);
+    EXPECT_INT(((const struct ifd_conv2d_attrs *)f.optimized.node[0].attrs)->activation,
+               IFD_ACT_RELU6);
     ifd_arena_finish(&f.arena);
 }
 
 static void an_activation_stays_where_its_input_is_read_twice(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     struct test_random random = {.state = 2};
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 6, 6, 2));
     const uint32_t c = conv(&f, x, SHAPE(3, 1, 1, 2), &random);
-    optimize(&f, op2(&f, IFD_OP_ADD, op1(&f, IFD_OP_RELU, c), c), &graph);
-    EXPECT_INT(count_ops(&graph, IFD_OP_RELU), 1);
+    optimize(&f, op2(&f, IFD_OP_ADD, op1(&f, IFD_OP_RELU, c), c));
+    EXPECT_INT(count_ops(&f, IFD_OP_RELU), 1);
     ifd_arena_finish(&f.arena);
 }
 
 static void transposes_meet_and_vanish(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     struct test_random random = {.state = 3};
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 6, 4));
@@ -77,40 +73,37 @@ static void transposes_meet_and_vanish(void)
         op2(&f, IFD_OP_ADD, silu, random_constant(&f, SHAPE(1, 4, 1, 1), &random));
     const uint32_t p =
         pad(&f, biased, (const int64_t[]){0, 0, 1, 1}, (const int64_t[]){0, 0, 1, 1});
-    optimize(&f, conv(&f, transpose(&f, p, to_nhwc), SHAPE(2, 3, 3, 4), &random), &graph);
-    EXPECT_INT(count_ops(&graph, IFD_OP_TRANSPOSE), 0);
-    EXPECT_INT(count_ops(&graph, IFD_OP_PAD), 0);
-    EXPECT_INT(graph.node_count, 5);
+    optimize(&f, conv(&f, transpose(&f, p, to_nhwc), SHAPE(2, 3, 3, 4), &random));
+    EXPECT_INT(count_ops(&f, IFD_OP_TRANSPOSE), 0);
+    EXPECT_INT(count_ops(&f, IFD_OP_PAD), 0);
+    EXPECT_INT(f.optimized.node_count, 5);
     ifd_arena_finish(&f.arena);
 }
 
 static void transposes_that_only_add_up_become_one(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 6, 4));
-    optimize(&f, transpose(&f, op1(&f, IFD_OP_ABS, transpose(&f, x, to_nchw)), to_nchw), &graph);
-    EXPECT_INT(count_ops(&graph, IFD_OP_TRANSPOSE), 1);
-    EXPECT_INT(graph.node_count, 2);
+    optimize(&f, transpose(&f, op1(&f, IFD_OP_ABS, transpose(&f, x, to_nchw)), to_nchw));
+    EXPECT_INT(count_ops(&f, IFD_OP_TRANSPOSE), 1);
+    EXPECT_INT(f.optimized.node_count, 2);
     ifd_arena_finish(&f.arena);
 }
 
 static void a_transposed_output_of_the_graph_stays(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 6, 4));
-    optimize(&f, op1(&f, IFD_OP_NEG, transpose(&f, x, to_nchw)), &graph);
-    EXPECT_INT(graph.node_count, 2);
+    optimize(&f, op1(&f, IFD_OP_NEG, transpose(&f, x, to_nchw)));
+    EXPECT_INT(f.optimized.node_count, 2);
     ifd_arena_finish(&f.arena);
 }
 
 static void space_to_batch_around_a_convolution_is_a_dilation(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     struct test_random random = {.state = 4};
     struct ifd_node *node = NULL;
     setup(&f);
@@ -126,22 +119,21 @@ static void space_to_batch_around_a_convolution_is_a_dilation(void)
     set_ints(node, "before", (const int64_t[]){0, 0}, 2);
     set_ints(node, "after", (const int64_t[]){1, 1}, 2);
     infer(&f);
-    optimize(&f, joined, &graph);
-    EXPECT_INT(graph.node_count, 1);
-    EXPECT_INT(((const struct ifd_conv2d_attrs *)graph.node[0].attrs)->window.dilation_h, 2);
+    optimize(&f, joined);
+    EXPECT_INT(f.optimized.node_count, 1);
+    EXPECT_INT(((const struct ifd_conv2d_attrs *)f.optimized.node[0].attrs)->window.dilation_h, 2);
     ifd_arena_finish(&f.arena);
 }
 
 static void reshapes_in_a_row_become_one(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4, 6));
     const uint32_t a = test_graph_reshape(&f.graph, x, SHAPE(24), "a");
     const uint32_t b = test_graph_reshape(&f.graph, a, SHAPE(2, 12), "b");
-    optimize(&f, test_graph_reshape(&f.graph, b, SHAPE(3, 8), "c"), &graph);
-    EXPECT_INT(graph.node_count, 1);
+    optimize(&f, test_graph_reshape(&f.graph, b, SHAPE(3, 8), "c"));
+    EXPECT_INT(f.optimized.node_count, 1);
     ifd_arena_finish(&f.arena);
 }
 
@@ -149,7 +141,6 @@ static void reshapes_in_a_row_become_one(void)
 static void space_to_batch_around_a_convolution_of_lines_is_a_dilation(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     struct test_random random = {.state = 5};
     struct ifd_node *node = NULL;
     setup(&f);
@@ -167,54 +158,52 @@ static void space_to_batch_around_a_convolution_of_lines_is_a_dilation(void)
     set_ints(node, "before", (const int64_t[]){0}, 1);
     set_ints(node, "after", (const int64_t[]){2}, 1);
     infer(&f);
-    optimize(&f, joined, &graph);
-    EXPECT_INT(graph.node_count, 3);
-    EXPECT_INT(count_ops(&graph, IFD_OP_RESHAPE), 2);
-    REQUIRE(graph.node[1].op == IFD_OP_CONV2D);
-    EXPECT_INT(((const struct ifd_conv2d_attrs *)graph.node[1].attrs)->window.dilation_w, 3);
+    optimize(&f, joined);
+    EXPECT_INT(f.optimized.node_count, 3);
+    EXPECT_INT(count_ops(&f, IFD_OP_RESHAPE), 2);
+    REQUIRE(f.optimized.node[1].op == IFD_OP_CONV2D);
+    EXPECT_INT(((const struct ifd_conv2d_attrs *)f.optimized.node[1].attrs)->window.dilation_w, 3);
     ifd_arena_finish(&f.arena);
 }
 
 static void maximum_and_minimum_with_a_number_are_a_clamp(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4, 6, 2));
     const uint32_t low = op2(&f, IFD_OP_MAXIMUM, x, number(&f, -0.5f));
     const uint32_t high = op2(&f, IFD_OP_MINIMUM, number(&f, 2.5f), low);
-    optimize_at(&f, high, IFD_PASS_FUSE, &graph);
-    REQUIRE(graph.node_count == 1 && graph.node[0].op == IFD_OP_CLAMP);
-    EXPECT_CLOSE(((const struct ifd_clamp_attrs *)graph.node[0].attrs)->min, -0.5, 0);
-    EXPECT_CLOSE(((const struct ifd_clamp_attrs *)graph.node[0].attrs)->max, 2.5, 0);
+    optimize_at(&f, high, IFD_PASS_FUSE);
+    REQUIRE(f.optimized.node_count == 1 && f.optimized.node[0].op == IFD_OP_CLAMP);
+    EXPECT_CLOSE(((const struct ifd_clamp_attrs *)f.optimized.node[0].attrs)->min, -0.5, 0);
+    EXPECT_CLOSE(((const struct ifd_clamp_attrs *)f.optimized.node[0].attrs)->max, 2.5, 0);
     ifd_arena_finish(&f.arena);
 }
 
 static void a_maximum_of_two_tensors_is_no_clamp(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     struct test_random random = {.state = 8};
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4, 6, 2));
     const uint32_t c = random_constant(&f, SHAPE(2), &random);
-    optimize_at(&f, op2(&f, IFD_OP_MAXIMUM, x, c), IFD_PASS_FUSE, &graph);
-    EXPECT_INT(count_ops(&graph, IFD_OP_MAXIMUM), 1);
+    optimize_at(&f, op2(&f, IFD_OP_MAXIMUM, x, c), IFD_PASS_FUSE);
+    EXPECT_INT(count_ops(&f, IFD_OP_MAXIMUM), 1);
     ifd_arena_finish(&f.arena);
 }
 
 static void maximum_and_minimum_end_as_the_activation_of_the_convolution(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     struct test_random random = {.state = 8};
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4, 6, 2));
     const uint32_t c = conv(&f, x, SHAPE(3, 1, 1, 2), &random);
     const uint32_t high = op2(&f, IFD_OP_MINIMUM, c, number(&f, 6));
-    optimize_at(&f, op2(&f, IFD_OP_MAXIMUM, high, number(&f, 0)), IFD_PASS_FUSE, &graph);
-    REQUIRE(graph.node_count == 1);
-    EXPECT_INT(((const struct ifd_conv2d_attrs *)graph.node[0].attrs)->activation, IFD_ACT_RELU6);
+    optimize_at(&f, op2(&f, IFD_OP_MAXIMUM, high, number(&f, 0)), IFD_PASS_FUSE);
+    REQUIRE(f.optimized.node_count == 1);
+    EXPECT_INT(((const struct ifd_conv2d_attrs *)f.optimized.node[0].attrs)->activation,
+               IFD_ACT_RELU6);
     ifd_arena_finish(&f.arena);
 }
 
@@ -222,7 +211,6 @@ static void maximum_and_minimum_end_as_the_activation_of_the_convolution(void)
 static void a_batch_normalization_goes_into_weights_and_bias(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     struct test_random random = {.state = 9};
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4, 6, 2));
@@ -231,10 +219,11 @@ static void a_batch_normalization_goes_into_weights_and_bias(void)
     v = op2(&f, IFD_OP_DIV, v, number(&f, 1.7f));
     v = op2(&f, IFD_OP_MUL, random_constant(&f, SHAPE(1, 1, 1, 3), &random), v);
     v = op2(&f, IFD_OP_ADD, v, random_constant(&f, SHAPE(3), &random));
-    optimize_at(&f, op1(&f, IFD_OP_RELU, v), IFD_PASS_FUSE, &graph);
-    REQUIRE(graph.node_count == 1);
-    EXPECT_INT(graph.node[0].input_count, 3);
-    EXPECT_INT(((const struct ifd_conv2d_attrs *)graph.node[0].attrs)->activation, IFD_ACT_RELU);
+    optimize_at(&f, op1(&f, IFD_OP_RELU, v), IFD_PASS_FUSE);
+    REQUIRE(f.optimized.node_count == 1);
+    EXPECT_INT(f.optimized.node[0].input_count, 3);
+    EXPECT_INT(((const struct ifd_conv2d_attrs *)f.optimized.node[0].attrs)->activation,
+               IFD_ACT_RELU);
     ifd_arena_finish(&f.arena);
 }
 
@@ -242,15 +231,14 @@ static void a_scale_stays_behind_an_activation_or_where_the_convolution_is_read_
 {
     for (int kind = 0; kind < 2; kind++) {
         struct fixture f;
-        struct ifd_graph graph;
         struct test_random random = {.state = 9};
         setup(&f);
         const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4, 6, 2));
         const uint32_t c = conv(&f, x, SHAPE(3, 3, 3, 2), &random);
         const uint32_t v = kind == 0 ? op1(&f, IFD_OP_RELU, c) : c;
         const uint32_t scaled = op2(&f, IFD_OP_MUL, v, random_constant(&f, SHAPE(3), &random));
-        optimize_at(&f, kind == 0 ? scaled : op2(&f, IFD_OP_ADD, scaled, v), IFD_PASS_FUSE, &graph);
-        EXPECT_INT(count_ops(&graph, IFD_OP_MUL), 1);
+        optimize_at(&f, kind == 0 ? scaled : op2(&f, IFD_OP_ADD, scaled, v), IFD_PASS_FUSE);
+        EXPECT_INT(count_ops(&f, IFD_OP_MUL), 1);
         ifd_arena_finish(&f.arena);
     }
 }
@@ -258,7 +246,6 @@ static void a_scale_stays_behind_an_activation_or_where_the_convolution_is_read_
 static void constants_in_a_row_are_one(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     struct test_random random = {.state = 10};
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4, 6, 2));
@@ -267,44 +254,41 @@ static void constants_in_a_row_are_one(void)
     v = op2(&f, IFD_OP_MUL, number(&f, 0.25f), v);
     v = op2(&f, IFD_OP_SUB, v, number(&f, 3));
     v = op2(&f, IFD_OP_ADD, v, number(&f, 1));
-    optimize_at(&f, v, IFD_PASS_FUSE, &graph);
-    EXPECT_INT(graph.node_count, 2);
-    EXPECT_INT(count_ops(&graph, IFD_OP_MUL), 1);
-    EXPECT_INT(count_ops(&graph, IFD_OP_ADD), 1);
+    optimize_at(&f, v, IFD_PASS_FUSE);
+    EXPECT_INT(f.optimized.node_count, 2);
+    EXPECT_INT(count_ops(&f, IFD_OP_MUL), 1);
+    EXPECT_INT(count_ops(&f, IFD_OP_ADD), 1);
     ifd_arena_finish(&f.arena);
 }
 
 static void equal_nodes_are_one(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 6, 4));
     const uint32_t a = op2(&f, IFD_OP_ADD, transpose(&f, x, to_nchw), number(&f, 2));
     const uint32_t b = op2(&f, IFD_OP_ADD, transpose(&f, x, to_nchw), number(&f, 2));
     const uint32_t c = op2(&f, IFD_OP_ADD, transpose(&f, x, to_nchw), number(&f, 3));
-    optimize(&f, op2(&f, IFD_OP_MUL, op2(&f, IFD_OP_MUL, a, b), c), &graph);
-    EXPECT_INT(count_ops(&graph, IFD_OP_ADD), 2);
-    EXPECT_INT(count_ops(&graph, IFD_OP_TRANSPOSE), 1);
+    optimize(&f, op2(&f, IFD_OP_MUL, op2(&f, IFD_OP_MUL, a, b), c));
+    EXPECT_INT(count_ops(&f, IFD_OP_ADD), 2);
+    EXPECT_INT(count_ops(&f, IFD_OP_TRANSPOSE), 1);
     ifd_arena_finish(&f.arena);
 }
 
 static void a_transpose_of_dimensions_of_1_is_a_reshape(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 6, 1));
-    optimize(&f, op1(&f, IFD_OP_ABS, transpose(&f, x, to_nchw)), &graph);
-    EXPECT_INT(count_ops(&graph, IFD_OP_TRANSPOSE), 0);
-    EXPECT_INT(count_ops(&graph, IFD_OP_RESHAPE), 1);
+    optimize(&f, op1(&f, IFD_OP_ABS, transpose(&f, x, to_nchw)));
+    EXPECT_INT(count_ops(&f, IFD_OP_TRANSPOSE), 0);
+    EXPECT_INT(count_ops(&f, IFD_OP_RESHAPE), 1);
     ifd_arena_finish(&f.arena);
 }
 
 static void a_tile_in_front_of_an_operator_that_broadcasts_is_left_out(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     struct ifd_node *node = NULL;
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 6, 2));
@@ -315,8 +299,8 @@ static void a_tile_in_front_of_an_operator_that_broadcasts_is_left_out(void)
     const uint32_t tile = add(&f, IFD_OP_TILE, &mean, 1, &node);
     set_ints(node, "repeats", (const int64_t[]){1, 5, 6, 1}, 4);
     infer(&f);
-    optimize(&f, op2(&f, IFD_OP_SUB, x, tile), &graph);
-    EXPECT_INT(graph.node_count, 2);
+    optimize(&f, op2(&f, IFD_OP_SUB, x, tile));
+    EXPECT_INT(f.optimized.node_count, 2);
     ifd_arena_finish(&f.arena);
 }
 
@@ -325,13 +309,12 @@ static void a_pad_becomes_padding_of_the_maximum_where_it_cannot_win(void)
 {
     for (int kind = 0; kind < 2; kind++) {
         struct fixture f;
-        struct ifd_graph graph;
         setup(&f);
         const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 9, 8, 3));
         const uint32_t v = op1(&f, kind == 0 ? IFD_OP_RELU6 : IFD_OP_NEG, x);
         const uint32_t p = pad(&f, v, (const int64_t[]){0, 1, 2, 0}, (const int64_t[]){0, 1, 0, 0});
-        optimize(&f, max_pool(&f, p), &graph);
-        EXPECT_INT(count_ops(&graph, IFD_OP_PAD), kind);
+        optimize(&f, max_pool(&f, p));
+        EXPECT_INT(count_ops(&f, IFD_OP_PAD), kind);
         ifd_arena_finish(&f.arena);
     }
 }
@@ -343,7 +326,6 @@ static void a_conversion_there_and_back_is_dropped(void)
     static const int32_t zero_point[] = {3};
     for (int kind = 0; kind < 2; kind++) {
         struct fixture f;
-        struct ifd_graph graph;
         setup(&f);
         const struct ifd_desc stored = {.dtype = IFD_U8, .quant = {scale, zero_point, 1, 0}};
         const struct ifd_desc other = {.dtype = IFD_U8, .quant = {scale + kind, zero_point, 1, 0}};
@@ -352,9 +334,9 @@ static void a_conversion_there_and_back_is_dropped(void)
         uint32_t v = convert(&f, IFD_OP_CAST, convert(&f, IFD_OP_CAST, x, &wide), &real);
         v = convert(&f, IFD_OP_DEQUANTIZE, convert(&f, IFD_OP_QUANTIZE, v, &stored), &real);
         v = convert(&f, IFD_OP_DEQUANTIZE, convert(&f, IFD_OP_QUANTIZE, v, &other), &real);
-        optimize(&f, v, &graph);
-        EXPECT_INT(graph.node_count, kind == 0 ? 2 : 4);
-        EXPECT_INT(count_ops(&graph, IFD_OP_CAST), 0);
+        optimize(&f, v);
+        EXPECT_INT(f.optimized.node_count, kind == 0 ? 2 : 4);
+        EXPECT_INT(count_ops(&f, IFD_OP_CAST), 0);
         ifd_arena_finish(&f.arena);
     }
 }
@@ -365,10 +347,7 @@ static void a_quantized_activation_moves_into_the_sum_only_with_the_same_scale(v
     static const int32_t zero_point[] = {-100};
     for (int kind = 0; kind < 2; kind++) {
         struct fixture f;
-        struct ifd_graph graph;
-        struct ifd_err err = {0};
         struct ifd_node *node = NULL;
-        uint32_t sum = 0;
         setup(&f);
         const struct ifd_desc stored = {
             .dtype = IFD_S8, .shape = SHAPE(1, 9), .quant = {scale, zero_point, 1, 0}};
@@ -376,14 +355,11 @@ static void a_quantized_activation_moves_into_the_sum_only_with_the_same_scale(v
         const struct ifd_desc real = {.dtype = IFD_F32};
         const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 9));
         const uint32_t q = convert(&f, IFD_OP_QUANTIZE, x, &stored);
-        REQUIRE_OK(ifd_graph_add_value(&f.graph, "sum", &stored, &sum, &err), &err);
-        REQUIRE_OK(ifd_graph_add_node(&f.graph, IFD_OP_ADD, (const uint32_t[]){q, q}, 2, &sum, 1,
-                                      &node, &err),
-                   &err);
+        const uint32_t sum = add_as(&f, IFD_OP_ADD, (const uint32_t[]){q, q}, 2, &stored, &node);
         infer(&f);
         const uint32_t v = convert(&f, IFD_OP_RELU6, sum, &other);
-        optimize(&f, convert(&f, IFD_OP_DEQUANTIZE, v, &real), &graph);
-        EXPECT_INT(count_ops(&graph, IFD_OP_RELU6), kind);
+        optimize(&f, convert(&f, IFD_OP_DEQUANTIZE, v, &real));
+        EXPECT_INT(count_ops(&f, IFD_OP_RELU6), kind);
         ifd_arena_finish(&f.arena);
     }
 }
@@ -391,7 +367,6 @@ static void a_quantized_activation_moves_into_the_sum_only_with_the_same_scale(v
 static void what_copies_its_whole_input_is_dropped(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     struct ifd_node *node = NULL;
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 6, 2));
@@ -404,18 +379,15 @@ static void what_copies_its_whole_input_is_dropped(void)
     attrs->height = 5;
     attrs->width = 6;
     infer(&f);
-    optimize(&f, op1(&f, IFD_OP_ABS, v), &graph);
-    EXPECT_INT(graph.node_count, 2);
+    optimize(&f, op1(&f, IFD_OP_ABS, v));
+    EXPECT_INT(f.optimized.node_count, 2);
     ifd_arena_finish(&f.arena);
 }
 
-/* Chains of random transposes, pads and element-wise operators: the same numbers, never more nodes (both checked by
- * optimize), and never more than the one transposition that the chain as a whole may be. */
 /* Its masks say of each dimension whether begin and end count. */
 static void transposes_meet_across_a_strided_slice(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     struct ifd_node *node = NULL;
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 7, 6));
@@ -429,8 +401,8 @@ static void transposes_meet_across_a_strided_slice(void)
     attrs->begin_mask = 1 << 1;
     attrs->end_mask = 1 << 3;
     infer(&f);
-    optimize(&f, transpose(&f, v, to_nhwc), &graph);
-    EXPECT_INT(graph.node_count, 1);
+    optimize(&f, transpose(&f, v, to_nhwc));
+    EXPECT_INT(f.optimized.node_count, 1);
     ifd_arena_finish(&f.arena);
 }
 
@@ -439,7 +411,6 @@ static void random_chains_compute_the_same(void)
     struct test_random random = {.state = 11};
     for (int round = 0; round < 200; round++) {
         struct fixture f;
-        struct ifd_graph graph;
         setup(&f);
         uint32_t v = test_graph_f32(&f.graph, "x", SHAPE(1, 3, 4, 2));
         for (long long i = test_random_int(&random, 1, 12); i > 0; i--) {
@@ -463,8 +434,8 @@ static void random_chains_compute_the_same(void)
             }
         }
         if (f.graph.node_count > 0) {
-            optimize(&f, v, &graph);
-            EXPECT(count_ops(&graph, IFD_OP_TRANSPOSE) <= 1);
+            optimize(&f, v);
+            EXPECT(count_ops(&f, IFD_OP_TRANSPOSE) <= 1);
         }
         ifd_arena_finish(&f.arena);
     }

@@ -1,17 +1,6 @@
 /* What looks like something a pass takes, and has to stay. */
 #include "tests/engine/opt/fixture.h"
 
-/* A node of one input with an output as described; attributes are to be set before it is inferred. */
-static uint32_t add_as(struct fixture *f, enum ifd_op op, uint32_t in, const struct ifd_desc *desc,
-                       struct ifd_node **ret_node)
-{
-    struct ifd_err err = {0};
-    uint32_t out = 0;
-    REQUIRE_OK(ifd_graph_add_value(&f->graph, "v", desc, &out, &err), &err);
-    REQUIRE_OK(ifd_graph_add_node(&f->graph, op, &in, 1, &out, 1, ret_node, &err), &err);
-    return out;
-}
-
 /* Stored numbers: what pads is the least of them, or not. */
 static void an_8_bit_pad_becomes_padding_of_the_maximum_only_with_the_least_number(void)
 {
@@ -19,7 +8,6 @@ static void an_8_bit_pad_becomes_padding_of_the_maximum_only_with_the_least_numb
     static const int32_t zero_point[][1] = {{-128}, {-127}, {0}, {1}};
     for (int kind = 0; kind < 4; kind++) {
         struct fixture f;
-        struct ifd_graph graph;
         struct ifd_node *node = NULL;
         setup(&f);
         const struct ifd_desc stored = {.dtype = kind < 2 ? IFD_S8 : IFD_U8,
@@ -27,17 +15,17 @@ static void an_8_bit_pad_becomes_padding_of_the_maximum_only_with_the_least_numb
         const struct ifd_desc real = {.dtype = IFD_F32};
         const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 9, 8, 3));
         uint32_t v = convert(&f, IFD_OP_QUANTIZE, x, &stored);
-        v = add_as(&f, IFD_OP_PAD, v, &stored, &node);
+        v = add_as(&f, IFD_OP_PAD, &v, 1, &stored, &node);
         set_ints(node, "before", (const int64_t[]){0, 1, 2, 0}, 4);
         set_ints(node, "after", (const int64_t[]){0, 1, 0, 0}, 4);
         infer(&f);
-        v = add_as(&f, IFD_OP_MAX_POOL2D, v, &stored, &node);
+        v = add_as(&f, IFD_OP_MAX_POOL2D, &v, 1, &stored, &node);
         struct ifd_pool2d_attrs *attrs = (struct ifd_pool2d_attrs *)(uintptr_t)node->attrs;
         attrs->filter_h = attrs->filter_w = 3;
         attrs->window.padding = IFD_PAD_VALID;
         infer(&f);
-        optimize(&f, convert(&f, IFD_OP_DEQUANTIZE, v, &real), &graph);
-        EXPECT_INT(count_ops(&graph, IFD_OP_PAD), kind % 2);
+        optimize(&f, convert(&f, IFD_OP_DEQUANTIZE, v, &real));
+        EXPECT_INT(count_ops(&f, IFD_OP_PAD), kind % 2);
         ifd_arena_finish(&f.arena);
     }
 }
@@ -47,14 +35,13 @@ static void a_pad_as_wide_as_the_window_of_a_maximum_stays(void)
 {
     for (int64_t d = 0; d < 4; d++) {
         struct fixture f;
-        struct ifd_graph graph;
         int64_t before[4] = {0}, after[4] = {0};
         *(d < 2 ? &before[1 + d] : &after[d - 1]) = 3;
         setup(&f);
         const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 9, 8, 3));
         const uint32_t p = pad(&f, op1(&f, IFD_OP_RELU6, x), before, after);
-        optimize(&f, max_pool(&f, p), &graph);
-        EXPECT_INT(count_ops(&graph, IFD_OP_PAD), 1);
+        optimize(&f, max_pool(&f, p));
+        EXPECT_INT(count_ops(&f, IFD_OP_PAD), 1);
         ifd_arena_finish(&f.arena);
     }
 }
@@ -62,13 +49,12 @@ static void a_pad_as_wide_as_the_window_of_a_maximum_stays(void)
 static void constants_whose_product_is_no_normal_number_stay_apart(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4, 6, 2));
     uint32_t v = op2(&f, IFD_OP_MUL, x, number(&f, 1e-30f));
     v = op2(&f, IFD_OP_MUL, v, number(&f, 1e-30f));
-    optimize(&f, v, &graph);
-    EXPECT_INT(count_ops(&graph, IFD_OP_MUL), 2);
+    optimize(&f, v);
+    EXPECT_INT(count_ops(&f, IFD_OP_MUL), 2);
     ifd_arena_finish(&f.arena);
 }
 
@@ -76,7 +62,6 @@ static void a_scale_that_weights_cannot_hold_stays(void)
 {
     static const float two[4] = {2, 2, 2, 2};
     struct fixture f;
-    struct ifd_graph graph;
     struct ifd_node *node = NULL;
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4, 6, 2));
@@ -84,23 +69,22 @@ static void a_scale_that_weights_cannot_hold_stays(void)
     uint32_t v = add(&f, IFD_OP_CONV2D, (const uint32_t[]){x, weights}, 2, &node);
     infer(&f);
     v = op1(&f, IFD_OP_RELU6, op2(&f, IFD_OP_MUL, v, number(&f, 3e38f)));
-    optimize(&f, v, &graph);
-    EXPECT_INT(count_ops(&graph, IFD_OP_MUL), 1);
+    optimize(&f, v);
+    EXPECT_INT(count_ops(&f, IFD_OP_MUL), 1);
     ifd_arena_finish(&f.arena);
 }
 
 static void an_activation_between_constants_keeps_them_apart(void)
 {
     struct fixture f;
-    struct ifd_graph graph;
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4, 6, 2));
     uint32_t v = op2(&f, IFD_OP_ADD, x, number(&f, -2));
     const struct ifd_node *sum = &f.graph.node[f.graph.node_count - 1];
     ((struct ifd_binary_attrs *)(uintptr_t)sum->attrs)->activation = IFD_ACT_RELU;
     v = op2(&f, IFD_OP_SUB, v, number(&f, 1));
-    optimize(&f, v, &graph);
-    EXPECT_INT(graph.node_count, 2);
+    optimize(&f, v);
+    EXPECT_INT(f.optimized.node_count, 2);
     ifd_arena_finish(&f.arena);
 }
 
@@ -110,7 +94,6 @@ static void a_conversion_through_a_tiny_scale_stays(void)
     static const float scale[] = {1e-35f};
     static const int32_t zero_point[] = {3};
     struct fixture f;
-    struct ifd_graph graph;
     setup(&f);
     const struct ifd_desc stored = {.dtype = IFD_U8, .quant = {scale, zero_point, 1, 0}};
     const struct ifd_desc real = {.dtype = IFD_F32};
@@ -118,8 +101,8 @@ static void a_conversion_through_a_tiny_scale_stays(void)
     for (int i = 0; i < 2; i++) {
         v = convert(&f, IFD_OP_DEQUANTIZE, convert(&f, IFD_OP_QUANTIZE, v, &stored), &real);
     }
-    optimize(&f, v, &graph);
-    EXPECT_INT(graph.node_count, 4);
+    optimize(&f, v);
+    EXPECT_INT(f.optimized.node_count, 4);
     ifd_arena_finish(&f.arena);
 }
 
