@@ -467,42 +467,17 @@ static void set_log(struct ifd_service *fake, const struct ifd_log_settings *set
     fake->log = *settings;
 }
 
-static const struct ifd_service_ops ops = {
-    .info = info,
-    .is_live = is_live,
-    .is_ready = is_ready,
-    .acquire = acquire,
-    .release = release,
-    .describe = describe,
-    .submit = submit,
-    .cancel = cancel,
-    .release_outputs = release_outputs,
-    .index = list,
-    .log_settings = log_settings,
-    .set_log = set_log,
-    .load = load,
-    .unload = unload,
-    .stats = stats,
-    .decode_image = decode_image,
-    .offload = offload,
-};
-
-static const struct ifd_service_ops ops_without_control = {
-    .info = info,
-    .is_live = is_live,
-    .is_ready = is_ready,
-    .acquire = acquire,
-    .release = release,
-    .describe = describe,
-    .submit = submit,
-    .cancel = cancel,
-    .release_outputs = release_outputs,
-    .index = list,
-    .log_settings = log_settings,
-    .set_log = set_log,
-    .decode_image = decode_image,
-    .offload = offload,
-};
+#define OPS(load_, unload_, stats_)                                                                \
+    {                                                                                              \
+        .info = info, .is_live = is_live, .is_ready = is_ready, .acquire = acquire,                \
+        .release = release, .describe = describe, .submit = submit, .cancel = cancel,              \
+        .release_outputs = release_outputs, .index = list, .log_settings = log_settings,           \
+        .set_log = set_log, .load = load_, .unload = unload_, .stats = stats_,                     \
+        .decode_image = decode_image, .offload = offload,                                          \
+    }
+static const struct ifd_service_ops ops = OPS(load, unload, stats);
+static const struct ifd_service_ops ops_without_control = OPS(NULL, NULL, NULL);
+#undef OPS
 
 const struct ifd_service_ops *fake_service_ops(void)
 {

@@ -24,6 +24,11 @@ static void begin(struct fixture *f, const struct ifd_batch_rules *rules)
     }
 }
 
+static void push(struct fixture *f, int job)
+{
+    REQUIRE_OK(ifd_queue_push(&f->queue, &f->job[job], NULL), NULL);
+}
+
 static const struct ifd_batch_rules alone = {.max_batch = 1};
 static const struct ifd_batch_rules together = {.is_dynamic = true, .max_batch = 8};
 
@@ -76,7 +81,7 @@ static void requests_leave_in_order_of_level_then_arrival(void)
     f.job[0].level = 1;
     f.job[2].level = 1;
     for (int i = 0; i < CAPACITY; i++) {
-        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], NULL), NULL);
+        push(&f, i);
     }
     static const int want[] = {1, 3, 0, 2};
     for (int i = 0; i < CAPACITY; i++) {
@@ -96,7 +101,7 @@ static void many_levels_are_kept_apart(void)
     begin(&f, &alone);
     for (int i = 0; i < CAPACITY; i++) {
         f.job[i].level = level[i];
-        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], NULL), NULL);
+        push(&f, i);
     }
     for (int i = 0; i < CAPACITY; i++) {
         EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
@@ -114,7 +119,7 @@ static void urgent_requests_lead_the_batch(void)
     begin(&f, &pairs);
     f.job[0].level = f.job[1].level = 1;
     for (int i = 0; i < CAPACITY; i++) {
-        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], NULL), NULL);
+        push(&f, i);
     }
     EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
     EXPECT(taken[0] == &f.job[2] && taken[1] == &f.job[3]);
@@ -130,9 +135,9 @@ static void patient_queue_gives_what_it_has_when_the_delay_is_over(void)
     const struct ifd_batch_rules patient = {
         .is_dynamic = true, .max_batch = 8, .max_delay_ns = 500};
     begin(&f, &patient);
-    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
+    push(&f, 0);
     fake_clock_advance(&f.clock, 499);
-    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[1], NULL), NULL);
+    push(&f, 1);
     fake_clock_advance(&f.clock, 1);
     EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
     ifd_queue_finish(&f.queue);
@@ -145,7 +150,7 @@ static void late_request_does_not_join_a_batch(void)
     begin(&f, &together);
     f.job[1].deadline_ns = 5000;
     for (int i = 0; i < 3; i++) {
-        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], NULL), NULL);
+        push(&f, i);
     }
     fake_clock_advance(&f.clock, 4000);
     EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
@@ -161,7 +166,7 @@ static void waiting_requests_leave_together(void)
     struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
     begin(&f, &together);
     for (int i = 0; i < 3; i++) {
-        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], NULL), NULL);
+        push(&f, i);
     }
     EXPECT_INT(ifd_queue_take(&f.queue, taken), 3);
     EXPECT(taken[0] == &f.job[0] && taken[2] == &f.job[2]);
@@ -183,7 +188,7 @@ static void requests_of_other_shapes_do_not_share(void)
     }
     tensor[2].shape.dim[1] = 17;
     for (int i = 0; i < 3; i++) {
-        REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], NULL), NULL);
+        push(&f, i);
     }
     EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
     EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
@@ -196,8 +201,8 @@ static void removed_request_never_runs(void)
     struct fixture f;
     struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
     begin(&f, &alone);
-    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
-    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[1], NULL), NULL);
+    push(&f, 0);
+    push(&f, 1);
     EXPECT(ifd_queue_remove(&f.queue, &f.job[0]));
     EXPECT(!ifd_queue_remove(&f.queue, &f.job[0]));
     EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
@@ -211,8 +216,8 @@ static void late_request_expires(void)
     struct fixture f;
     begin(&f, &alone);
     f.job[0].deadline_ns = 5000;
-    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
-    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[1], NULL), NULL);
+    push(&f, 0);
+    push(&f, 1);
     EXPECT(ifd_queue_expire(&f.queue) == NULL);
     fake_clock_advance(&f.clock, 4000);
     struct ifd_job *expired = ifd_queue_expire(&f.queue);
@@ -228,8 +233,8 @@ static void late_request_is_not_run_before_it_expires(void)
     struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
     begin(&f, &alone);
     f.job[0].deadline_ns = 5000;
-    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
-    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[1], NULL), NULL);
+    push(&f, 0);
+    push(&f, 1);
     fake_clock_advance(&f.clock, 4000);
     EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
     EXPECT(taken[0] == &f.job[1]);
@@ -245,8 +250,8 @@ static void delayed_request_runs_after_all_others(void)
     f.job[0].deadline_ns = 5000;
     f.job[0].lower_at_deadline = true;
     f.job[1].level = 3;
-    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
-    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[1], NULL), NULL);
+    push(&f, 0);
+    push(&f, 1);
     fake_clock_advance(&f.clock, 4000);
     EXPECT(ifd_queue_expire(&f.queue) == NULL);
     EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
@@ -261,7 +266,7 @@ static void closed_queue_refuses_and_ends_its_takers(void)
     struct fixture f;
     struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
     begin(&f, &alone);
-    REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[0], NULL), NULL);
+    push(&f, 0);
     ifd_queue_close(&f.queue);
     EXPECT_INT(ifd_queue_push(&f.queue, &f.job[1], NULL), IFD_UNAVAILABLE);
     EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
