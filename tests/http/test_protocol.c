@@ -22,12 +22,25 @@ static void expect_status(const struct live *live, const char *text, int status)
     (void)close(fd);
 }
 
+/* A server, and a connection to it. */
+static int begin(struct live *live)
+{
+    live_start(live, NULL);
+    int fd = client_connect(live);
+    REQUIRE(fd >= 0);
+    return fd;
+}
+
+static void end(struct live *live, int fd)
+{
+    (void)close(fd);
+    live_stop(live);
+}
+
 static void one_connection_carries_many_requests(void)
 {
     struct live live;
-    live_start(&live, NULL);
-    int fd = client_connect(&live);
-    REQUIRE(fd >= 0);
+    int fd = begin(&live);
     for (int i = 0; i < 50; i++) {
         char want[32];
         client_send_text(fd, client_infer_text("echo", i));
@@ -36,16 +49,13 @@ static void one_connection_carries_many_requests(void)
         EXPECT_INT(answer.status, 200);
         EXPECT_HAS(answer.body, want);
     }
-    (void)close(fd);
-    live_stop(&live);
+    end(&live, fd);
 }
 
 static void pipelined_requests_are_answered_in_order(void)
 {
     struct live live;
-    live_start(&live, NULL);
-    int fd = client_connect(&live);
-    REQUIRE(fd >= 0);
+    int fd = begin(&live);
     for (int i = 0; i < 20; i++) {
         client_send_text(fd, client_infer_text("echo", i));
     }
@@ -56,16 +66,13 @@ static void pipelined_requests_are_answered_in_order(void)
         EXPECT_INT(answer.status, 200);
         EXPECT_HAS(answer.body, want);
     }
-    (void)close(fd);
-    live_stop(&live);
+    end(&live, fd);
 }
 
 static void chunked_bodies_are_read(void)
 {
     struct live live;
-    live_start(&live, NULL);
-    int fd = client_connect(&live);
-    REQUIRE(fd >= 0);
+    int fd = begin(&live);
     const char *body = strstr(client_infer_text("echo", 5), "{\"inputs\"");
     client_send_text(fd, "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n"
                          "Transfer-Encoding: chunked\r\n\r\n");
@@ -78,8 +85,7 @@ static void chunked_bodies_are_read(void)
     struct answer answer = client_read(fd);
     EXPECT_INT(answer.status, 200);
     EXPECT_HAS(answer.body, "[5.0]");
-    (void)close(fd);
-    live_stop(&live);
+    end(&live, fd);
 }
 
 static void binary_tensors_return_bit_for_bit(void)
@@ -90,9 +96,7 @@ static void binary_tensors_return_bit_for_bit(void)
     for (size_t i = 0; i < 40000; i++) {
         sent[i] = (float)i * 0.37f;
     }
-    live_start(&live, NULL);
-    int fd = client_connect(&live);
-    REQUIRE(fd >= 0);
+    int fd = begin(&live);
     (void)snprintf(json, sizeof(json),
                    "{\"inputs\":[{\"name\":\"IN\",\"shape\":[40000],\"datatype\":\"FP32\","
                    "\"parameters\":{\"binary_data_size\":160000}}],"
@@ -111,8 +115,7 @@ static void binary_tensors_return_bit_for_bit(void)
     size_t json_size = strtoul(length + 32, NULL, 10);
     REQUIRE(json_size < answer.body_size);
     EXPECT_BYTES(answer.body + json_size, sent, answer.body_size - json_size);
-    (void)close(fd);
-    live_stop(&live);
+    end(&live, fd);
 }
 
 static void queries_are_ignored_and_unknown_paths_refused(void)
@@ -131,9 +134,7 @@ static void queries_are_ignored_and_unknown_paths_refused(void)
 static void head_has_the_length_but_no_body(void)
 {
     struct live live;
-    live_start(&live, NULL);
-    int fd = client_connect(&live);
-    REQUIRE(fd >= 0);
+    int fd = begin(&live);
     client_send_text(fd, "HEAD /v2/health/live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     char text[2048];
     ssize_t used = 0, got = 0;
@@ -144,22 +145,18 @@ static void head_has_the_length_but_no_body(void)
     EXPECT_HAS(text, "200 OK");
     EXPECT_HAS(text, "Content-Length: 13");
     EXPECT(strstr(text, "live") == NULL);
-    (void)close(fd);
-    live_stop(&live);
+    end(&live, fd);
 }
 
 static void refused_request_with_a_small_body_keeps_the_connection(void)
 {
     struct live live;
-    live_start(&live, NULL);
-    int fd = client_connect(&live);
-    REQUIRE(fd >= 0);
+    int fd = begin(&live);
     client_send_text(fd, client_infer_text("none", 1));
     EXPECT_INT(client_read(fd).status, 404);
     client_send_text(fd, client_infer_text("echo", 2));
     EXPECT_INT(client_read(fd).status, 200);
-    (void)close(fd);
-    live_stop(&live);
+    end(&live, fd);
 }
 
 #define REQUEST "POST /v2/models/echo/infer HTTP/1.1\r\n"
@@ -193,9 +190,7 @@ static void expected_continue_is_answered_before_the_body(void)
 {
     struct live live;
     char text[400];
-    live_start(&live, NULL);
-    int fd = client_connect(&live);
-    REQUIRE(fd >= 0);
+    int fd = begin(&live);
     const char *body = strstr(client_infer_text("echo", 5), "{\"inputs\"");
     (void)snprintf(text, sizeof(text),
                    REQUEST "Host: a\r\nExpect: 100-continue\r\nContent-Length: %zu\r\n\r\n",
@@ -206,8 +201,7 @@ static void expected_continue_is_answered_before_the_body(void)
     EXPECT_TEXT(interim, "HTTP/1.1 100 Continue\r\n\r\n");
     client_send_text(fd, body);
     EXPECT_INT(client_read(fd).status, 200);
-    (void)close(fd);
-    live_stop(&live);
+    end(&live, fd);
 }
 
 static void unix_socket_serves_too_and_is_removed(void)
