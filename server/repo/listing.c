@@ -61,7 +61,7 @@ static enum ifd_code take_names(struct ifd_repo *repo, const struct ifd_folder_n
             if (!model) {
                 return ifd_fail(err, IFD_NOMEM, "no memory for the list of models");
             }
-            model->is_listed = true;
+            model->is_listed = repo->was_full[d] = true;
         }
     }
     return IFD_OK;

@@ -34,15 +34,30 @@ static void poll_work(void *arg)
     ifd_scan_all(options->dir, options->dir_count, &poll->arena, &poll->scan);
 }
 
+/* A repository that is empty all at once may be a mount that went away. */
+static void check_roots(struct ifd_repo *repo, struct ifd_scan *scan)
+{
+    for (uint32_t d = 0; d < repo->options.dir_count && scan->is_complete; d++) {
+        repo->was_full[d] = repo->was_full[d] || scan->in_root[d] > 0;
+        if (repo->was_full[d] && scan->in_root[d] == 0) {
+            scan->is_complete = false;
+            (void)ifd_fail(&scan->err, IFD_NOT_FOUND, "\"%.200s\" has no model any more",
+                           repo->options.dir[d]);
+        }
+    }
+}
+
 static void poll_done(void *arg)
 {
     struct poll *poll = arg;
     struct ifd_repo *repo = poll->repo;
-    struct ifd_err err = poll->scan.err;
     struct ifd_watcher_action action;
     uint64_t now_ns = ifd_now_ns(repo->options.clock);
     char quoted[400];
+    check_roots(repo, &poll->scan);
+    struct ifd_err err = poll->scan.err;
     enum ifd_code code = ifd_watcher_scanned(repo->watch, &poll->scan, now_ns, &err);
+    ifd_metric_add(repo->options.metrics, IFD_METRIC_POLLS, (uint32_t)err.code, 1);
     if (code || !poll->scan.is_complete) {
         ifd_log_warn(repo->options.log, "repository not listed, models stay", "reason=%s",
                      ifd_log_quote(err.text, quoted, sizeof(quoted)));

@@ -18,6 +18,12 @@ enum ifd_code ifd_repo_create(const struct ifd_repo_options *options, struct ifd
         return ifd_fail(err, IFD_NOMEM, "no memory for the repository");
     }
     repo->options = *options;
+    repo->was_full =
+        ifd_acquire_zeroed(options->alloc, options->dir_count, sizeof(*repo->was_full));
+    if (!repo->was_full && options->dir_count > 0) {
+        ifd_release(options->alloc, repo, sizeof(*repo));
+        return ifd_fail(err, IFD_NOMEM, "no memory for the repository");
+    }
     repo->next_poll_ns = UINT64_MAX;
     const struct ifd_watcher_options watch = {.alloc = options->alloc,
                                               .poll_ns = options->poll_ns,
@@ -28,7 +34,7 @@ enum ifd_code ifd_repo_create(const struct ifd_repo_options *options, struct ifd
     enum ifd_code code =
         options->poll_ns > 0 ? ifd_watcher_create(&watch, &repo->watch, err) : IFD_OK;
     if (code) {
-        ifd_release(options->alloc, repo, sizeof(*repo));
+        ifd_repo_destroy(repo);
         return code;
     }
     *ret_repo = repo;
@@ -68,6 +74,7 @@ void ifd_repo_destroy(struct ifd_repo *repo)
         ifd_load_destroy_version(&repo->options, version);
     }
     ifd_watcher_destroy(repo->watch);
+    ifd_release(alloc, repo->was_full, repo->options.dir_count * sizeof(*repo->was_full));
     ifd_release(alloc, repo->model, repo->capacity * sizeof(struct ifd_repo_model *));
     ifd_release(alloc, repo, sizeof(*repo));
 }

@@ -13,6 +13,7 @@ struct ifd_repo {
     struct ifd_repo_model **model; /* sorted by name */
     uint32_t model_count, capacity, starting;
     struct ifd_version *draining;
+    bool *was_full;            /* for each repository: it had a model once */
     struct ifd_watcher *watch; /* NULL: not in mode poll */
     struct poll *poll;         /* the scan that runs; polling.c */
     uint64_t next_poll_ns;     /* when the next begins, if none runs */

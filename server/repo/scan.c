@@ -132,7 +132,7 @@ static int compare_models(const void *a, const void *b)
 }
 
 static enum ifd_code scan_root(const char *dir, struct ifd_arena *arena, struct ifd_scan *scan,
-                               struct ifd_err *err)
+                               uint32_t *ret_count, struct ifd_err *err)
 {
     int root = -1;
     struct ifd_folder_names names = {0};
@@ -154,6 +154,7 @@ static enum ifd_code scan_root(const char *dir, struct ifd_arena *arena, struct 
         /* Of one that cannot be read, a load will say why. */
         (void)ifd_scan_one(root, names.name[i], arena, &scan->model[scan->count++], NULL);
     }
+    *ret_count = names.count;
     ifd_folder_close(root);
     return code;
 }
@@ -179,9 +180,13 @@ void ifd_scan_all(const char *const *dir, uint32_t dir_count, struct ifd_arena *
                   struct ifd_scan *ret)
 {
     *ret = (struct ifd_scan){.is_complete = true};
+    ret->in_root = ifd_arena_take_array(arena, dir_count, sizeof(*ret->in_root));
     for (uint32_t d = 0; d < dir_count; d++) {
         struct ifd_err err = {0};
-        if (scan_root(dir[d], arena, ret, &err)) {
+        const enum ifd_code code =
+            ret->in_root ? scan_root(dir[d], arena, ret, &ret->in_root[d], &err)
+                         : ifd_arena_fail(arena, dir_count * sizeof(*ret->in_root), &err);
+        if (code) {
             ret->err = ret->is_complete ? err : ret->err;
             ret->is_complete = false;
         }

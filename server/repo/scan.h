@@ -19,6 +19,7 @@ struct ifd_scan {
     struct ifd_scan_model *model; /* sorted by name; a name in two repositories is one model, its
                                   * fingerprint their sum */
     uint32_t count;
+    uint32_t *in_root;  /* models of each repository; NULL without memory */
     bool is_complete;   /* false: a repository could not be listed, so that absence means nothing */
     struct ifd_err err; /* the first reason */
 };

@@ -79,15 +79,37 @@ static void poll_keeps_models_whose_repository_went_away(void)
     world_end(&world);
 }
 
+/* The other repository, that of live_start, is as it was. */
+static void poll_keeps_models_whose_repository_is_empty_all_at_once(void)
+{
+    static struct world world;
+    static const char empty[] = "inferd_repository_polls_total{result=\"not found\"}";
+    char away[80];
+    world_begin(&world, (const char *const[]){FAST_POLL, NULL});
+    EXPECT_INT(live_metric(&world.live, empty), 0);
+    (void)snprintf(away, sizeof(away), "%s.away", world.dir);
+    REQUIRE(rename(world_path(&world, "sum"), away) == 0);
+    live_wait_for_metric(&world.live, empty, 3);
+    EXPECT_INT(world_content(&world), 0);
+    REQUIRE(rename(away, world_path(&world, "sum")) == 0);
+    world_replace(&world, &world.content[1]);
+    EXPECT(becomes(&world, 1));
+    world_end(&world);
+}
+
 static void poll_unloads_a_model_that_was_removed_and_loads_it_when_it_is_back(void)
 {
     static struct world world;
     world_begin(&world, (const char *const[]){FAST_POLL, NULL});
+    REQUIRE(mkdir(world_path(&world, "other"), 0700) == 0); /* sum is not the last one */
+    REQUIRE(mkdir(world_path(&world, "other/1"), 0700) == 0);
     REQUIRE(rename(world_path(&world, "sum"), world_path(&world, ".sum")) == 0);
     EXPECT(becomes(&world, -1));
     EXPECT_INT(client_get(&world.live, "/v2/models/sum").status, 404);
     EXPECT_INT(client_get(&world.live, "/v2/health/ready").status, 200);
     REQUIRE(rename(world_path(&world, ".sum"), world_path(&world, "sum")) == 0);
+    REQUIRE(rmdir(world_path(&world, "other/1")) == 0);
+    REQUIRE(rmdir(world_path(&world, "other")) == 0);
     EXPECT(becomes(&world, 0));
     world_end(&world);
 }
@@ -186,6 +208,7 @@ int main(int argc, char **argv)
         T(poll_takes_new_content_and_loses_nothing),
         T(poll_never_serves_a_file_that_is_being_written),
         T(poll_keeps_models_whose_repository_went_away),
+        T(poll_keeps_models_whose_repository_is_empty_all_at_once),
         T(poll_unloads_a_model_that_was_removed_and_loads_it_when_it_is_back),
         T(poll_adds_and_removes_versions),
         T(folders_that_cannot_be_models_are_not_tried_at_each_look),
