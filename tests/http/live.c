@@ -260,13 +260,22 @@ struct answer client_post(const struct live *live, const char *path)
 
 long long live_metric(const struct live *live, const char *series)
 {
+    return live_metric_as(live, NULL, series);
+}
+
+long long live_metric_as(const struct live *live, const char *token, const char *series)
+{
+    char request[200];
     static char text[1 << 18];
     struct live metrics = *live;
     size_t used = 0;
     metrics.port = live->metrics_port;
     int fd = client_connect(&metrics);
     REQUIRE(fd >= 0);
-    client_send_text(fd, "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    (void)snprintf(request, sizeof(request),
+                   "GET /metrics HTTP/1.1\r\n%s%s%sHost: a\r\nConnection: close\r\n\r\n",
+                   token ? "Authorization: Bearer " : "", token ? token : "", token ? "\r\n" : "");
+    client_send_text(fd, request);
     for (ssize_t got = 1; got > 0; used += (size_t)got) {
         got = recv(fd, text + used, sizeof(text) - 1 - used, 0);
         REQUIRE(got >= 0);

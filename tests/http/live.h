@@ -67,6 +67,8 @@ struct answer client_get(const struct live *live, const char *path);
 struct answer client_post(const struct live *live, const char *path);
 /** Value of a series at /metrics: its text from the line feed in front to the blank behind. */
 long long live_metric(const struct live *live, const char *series);
+/** The same of a server that wants a token. */
+long long live_metric_as(const struct live *live, const char *token, const char *series);
 /** Until it has this value; fails if that takes many times longer than anything here promises. */
 void live_wait_for_metric(const struct live *live, const char *series, long long want);
 /** The request text of an inference of one number on a model. */

@@ -1,7 +1,6 @@
 /* What an operator's tools rely on: SIGHUP, rotation of the access log, and what a service manager hears. */
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/http/live.h"
+#include "tests/http/notes.h"
 #include "tests/support/folder.h"
 #include "tests/support/test.h"
 
@@ -292,40 +292,12 @@ static int open_until_refused(const struct live *live, int *fd, int max)
     return count;
 }
 
-static struct notes {
-    pthread_mutex_t lock;
-    char text[8192];
-} notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void note(void *context, enum ifd_log_level level, const char *sentence, const char *fields)
-{
-    (void)context;
-    (void)level;
-    (void)pthread_mutex_lock(&notes.lock);
-    size_t used = strlen(notes.text);
-    (void)snprintf(notes.text + used, sizeof(notes.text) - used, "%s %s\n", sentence, fields);
-    (void)pthread_mutex_unlock(&notes.lock);
-}
-
-/* Waits until the log says so; false if it never does. Forgets what it said until then. */
-static bool is_noted(const char *text)
-{
-    bool is_there = false;
-    for (int waited = 0; waited < PATIENCE_MS && !is_there; waited += 5) {
-        (void)pthread_mutex_lock(&notes.lock);
-        is_there = strstr(notes.text, text) != NULL;
-        (void)pthread_mutex_unlock(&notes.lock);
-        (void)usleep(5000);
-    }
-    return is_there;
-}
-
 static void reread(const struct live *live, const char *settings)
 {
-    notes.text[0] = '\0'; /* nothing is under way */
+    notes_clear(); /* nothing is under way */
     folder_put("inferd.conf", settings);
     ifd_server_reread(live->server);
-    EXPECT(is_noted("settings read again"));
+    EXPECT(notes_have("settings read again"));
 }
 
 static void hangup_changes_how_many_connections_and_how_large_bodies_may_be(void)
@@ -336,7 +308,8 @@ static void hangup_changes_how_many_connections_and_how_large_bodies_may_be(void
     folder_begin();
     folder_put("inferd.conf", "http-max-connections = 2\nhttp-max-input-size = 1024\n");
     (void)snprintf(option, sizeof(option), "--config=%s", folder_at("inferd.conf"));
-    live_start_as(&live, (const char *const[]){option, NULL}, &(struct live_options){.log = note});
+    live_start_as(&live, (const char *const[]){option, NULL},
+                  &(struct live_options){.log = notes_take});
     EXPECT_INT(open_until_refused(&live, fd, 40), 2);
     client_send_text(fd[0], "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n"
                             "Content-Length: 2000\r\nExpect: 100-continue\r\n\r\n");
@@ -345,8 +318,8 @@ static void hangup_changes_how_many_connections_and_how_large_bodies_may_be(void
     live_wait_for_metric(&live, "\ninferd_http_connections_open ", 1);
     /* More than what was allowed at the start, and its spare ones for probes, together. */
     reread(&live, "http-max-connections = 30\nhttp-max-input-size = 4096\n");
-    EXPECT(is_noted("setting changed name=http-max-connections"));
-    EXPECT(is_noted("setting changed name=http-max-input-size"));
+    EXPECT(notes_have("setting changed name=http-max-connections"));
+    EXPECT(notes_have("setting changed name=http-max-input-size"));
     EXPECT_INT(open_until_refused(&live, fd + 2, 38), 29);
     client_send_text(fd[2], "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n"
                             "Content-Length: 2000\r\n\r\n");
@@ -376,13 +349,14 @@ static void hangup_names_what_needs_a_restart(void)
     folder_begin();
     folder_put("inferd.conf", "");
     (void)snprintf(option, sizeof(option), "--config=%s", folder_at("inferd.conf"));
-    live_start_as(&live, (const char *const[]){option, NULL}, &(struct live_options){.log = note});
+    live_start_as(&live, (const char *const[]){option, NULL},
+                  &(struct live_options){.log = notes_take});
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         (void)snprintf(text, sizeof(text), "%s = 2048\n", names[i]);
         reread(&live, text);
         (void)snprintf(wanted, sizeof(wanted), "setting needs a restart to change name=%s\n",
                        names[i]);
-        EXPECT(is_noted(wanted));
+        EXPECT(notes_have(wanted));
     }
     live_stop(&live);
     remove_file("inferd.conf");

@@ -1,5 +1,4 @@
 /* A server with tokens: who gets what, on which socket, and what becomes of it while tokens change. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +9,12 @@
 
 #include "backends/builtin.h"
 #include "tests/http/live.h"
+#include "tests/http/notes.h"
 #include "tests/support/folder.h"
 #include "tests/support/test.h"
 
-#define CLIENTS     3
-#define ROTATIONS   40
-#define PATIENCE_MS 60000
+#define CLIENTS   3
+#define ROTATIONS 40
 
 /* As sha256sum has them of the tokens of the same names. */
 #define SUM_DATA "17413446c86d23ac699051a000aefb38232952d793ddb1f6256e451e4215a3e6" /* data-token */
@@ -113,26 +112,6 @@ static int infer(const struct live *live, const char *model, const char *token)
     return status;
 }
 
-/* Value of a series at /metrics. */
-static long long metric(const struct live *live, const char *series)
-{
-    static char text[1 << 18];
-    const struct live at = {.port = live->metrics_port};
-    size_t used = 0;
-    int fd = client_connect(&at);
-    REQUIRE(fd >= 0);
-    send_request(fd, "GET /metrics", "observe-token", "Connection: close\r\n\r\n");
-    for (ssize_t got = 1; got > 0; used += (size_t)got) {
-        got = recv(fd, text + used, sizeof(text) - 1 - used, 0);
-        REQUIRE(got >= 0);
-    }
-    (void)close(fd);
-    text[used] = '\0';
-    const char *at_series = strstr(text, series);
-    test_expect(at_series != NULL, __FILE__, __LINE__, series, true);
-    return strtoll(at_series + strlen(series), NULL, 10);
-}
-
 /* ---- who gets what ---- */
 
 static void each_class_gets_its_routes_and_no_other(void)
@@ -211,9 +190,15 @@ static void metrics_are_for_observers(void)
     EXPECT_INT(ask_at(port, "GET /metrics", "data-token").status, 403);
     EXPECT_INT(ask_at(port, "GET /metrics", "camera-observe").status, 403); /* all models */
     EXPECT_INT(ask_at(port, "GET /metrics", "observe-token").status, 200);
-    EXPECT_INT(metric(&live, "\ninferd_http_requests_denied_total{reason=\"no_token\"} "), 2);
-    EXPECT_INT(metric(&live, "\ninferd_http_requests_denied_total{reason=\"class\"} "), 1);
-    EXPECT_INT(metric(&live, "\ninferd_http_requests_denied_total{reason=\"model\"} "), 1);
+    EXPECT_INT(live_metric_as(&live, "observe-token",
+                              "\ninferd_http_requests_denied_total{reason=\"no_token\"} "),
+               2);
+    EXPECT_INT(live_metric_as(&live, "observe-token",
+                              "\ninferd_http_requests_denied_total{reason=\"class\"} "),
+               1);
+    EXPECT_INT(live_metric_as(&live, "observe-token",
+                              "\ninferd_http_requests_denied_total{reason=\"model\"} "),
+               1);
     end(&live);
 }
 
@@ -287,9 +272,10 @@ static void refusal_comes_before_the_body(void)
     EXPECT_INT(infer_on(fd, "echo", "observe-token").status, 403);
     EXPECT_INT(infer_on(fd, "echo", "data-token").status, 200);
     (void)close(fd);
-    while (metric(&live, "\ninferd_http_requests_inflight ") > 0) {
+    while (live_metric_as(&live, "observe-token", "\ninferd_http_requests_inflight ") > 0) {
     }
-    EXPECT_INT(metric(&live, "\ninferd_http_request_body_bytes_total "), 67);
+    EXPECT_INT(live_metric_as(&live, "observe-token", "\ninferd_http_request_body_bytes_total "),
+               67);
     end(&live);
 }
 
@@ -310,63 +296,43 @@ static void refusals_are_client_errors_and_keep_the_law(void)
         EXPECT_INT(infer(&live, "echo", "camera-observe"), 403);
         EXPECT_INT(infer(&live, "echo", "data-token"), 200);
     }
-    while (metric(&live, "\ninferd_http_requests_inflight ") > 0) {
+    while (live_metric_as(&live, "observe-token", "\ninferd_http_requests_inflight ") > 0) {
     }
-    EXPECT_INT(metric(&live, "\ninferd_http_requests_total{outcome=\"client_error\"} "), 20);
-    EXPECT_INT(metric(&live, "\ninferd_http_responses_total{code=\"401\"} "), 10);
-    EXPECT_INT(metric(&live, "\ninferd_http_responses_total{code=\"403\"} "), 10);
+    EXPECT_INT(live_metric_as(&live, "observe-token",
+                              "\ninferd_http_requests_total{outcome=\"client_error\"} "),
+               20);
+    EXPECT_INT(
+        live_metric_as(&live, "observe-token", "\ninferd_http_responses_total{code=\"401\"} "), 10);
+    EXPECT_INT(
+        live_metric_as(&live, "observe-token", "\ninferd_http_responses_total{code=\"403\"} "), 10);
     static const char *const reasons[] = {"no_token", "unknown_token", "class", "model"};
     for (size_t i = 0; i < 4; i++) {
         (void)snprintf(series, sizeof(series),
                        "\ninferd_http_requests_denied_total{reason=\"%s\"} ", reasons[i]);
-        EXPECT_INT(metric(&live, series), 5);
+        EXPECT_INT(live_metric_as(&live, "observe-token", series), 5);
     }
     for (size_t i = 0; i < 6; i++) {
         (void)snprintf(series, sizeof(series), "\ninferd_http_requests_total{outcome=\"%s\"} ",
                        outcomes[i]);
-        sum += metric(&live, series);
+        sum += live_metric_as(&live, "observe-token", series);
     }
-    EXPECT_INT(metric(&live, "\ninferd_http_requests_accepted_total "), 25);
+    EXPECT_INT(live_metric_as(&live, "observe-token", "\ninferd_http_requests_accepted_total "),
+               25);
     EXPECT_INT(sum, 25);
     /* the model never heard of those who may not ask */
-    EXPECT_INT(metric(&live, "\ninferd_requests_accepted_total{model=\"echo\",version=\"1\"} "), 5);
+    EXPECT_INT(live_metric_as(&live, "observe-token",
+                              "\ninferd_requests_accepted_total{model=\"echo\",version=\"1\"} "),
+               5);
     end(&live);
-}
-
-static struct notes {
-    pthread_mutex_t lock;
-    char text[16384];
-} notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void note(void *context, enum ifd_log_level level, const char *sentence, const char *fields)
-{
-    (void)context;
-    (void)level;
-    (void)pthread_mutex_lock(&notes.lock);
-    size_t used = strlen(notes.text);
-    (void)snprintf(notes.text + used, sizeof(notes.text) - used, "%s %s\n", sentence, fields);
-    (void)pthread_mutex_unlock(&notes.lock);
-}
-
-static bool is_noted(const char *text)
-{
-    bool is_there = false;
-    for (int waited = 0; waited < PATIENCE_MS && !is_there; waited += 5) {
-        (void)pthread_mutex_lock(&notes.lock);
-        is_there = strstr(notes.text, text) != NULL;
-        (void)pthread_mutex_unlock(&notes.lock);
-        (void)usleep(5000);
-    }
-    return is_there;
 }
 
 static void reread(const struct live *live, const char *tokens, const char *wanted)
 {
-    notes.text[0] = '\0'; /* nothing is under way */
+    notes_clear(); /* nothing is under way */
     put_tokens(tokens);
     ifd_server_reread(live->server);
-    EXPECT(is_noted(wanted));
-    EXPECT(is_noted("settings ")); /* it is over */
+    EXPECT(notes_have(wanted));
+    EXPECT(notes_have("settings ")); /* it is over */
 }
 
 static void logs_name_the_token_and_never_show_it(void)
@@ -377,9 +343,9 @@ static void logs_name_the_token_and_never_show_it(void)
     begin(&live, all_tokens, NULL, NULL);
     live_stop(&live);
     (void)snprintf(log, sizeof(log), "--access-log=%s", folder_at("log"));
-    notes.text[0] = '\0';
+    notes_clear();
     live_start_as(&live, (const char *const[]){token_option, log, "--log-verbose=2", NULL},
-                  &(struct live_options){.log = note});
+                  &(struct live_options){.log = notes_take});
     live.log.levels = IFD_LOG_UP_TO(IFD_LOG_DEBUG);
     EXPECT_INT(infer(&live, "echo", "data-token"), 200);
     EXPECT_INT(infer(&live, "echo", "admin-token"), 403);
@@ -398,7 +364,7 @@ static void logs_name_the_token_and_never_show_it(void)
     static const char *const secrets[] = {"data-token", "admin-token", "no-token", SUM_DATA};
     for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
         EXPECT(!strstr(text, secrets[i]));
-        EXPECT(!strstr(notes.text, secrets[i]));
+        EXPECT(!strstr(notes_text(), secrets[i]));
     }
     EXPECT(unlink(folder_at("log")) == 0);
     EXPECT(unlink(folder_at("tokens")) == 0);
@@ -410,39 +376,46 @@ static void logs_name_the_token_and_never_show_it(void)
 static void bad_file_keeps_the_tokens_and_is_counted(void)
 {
     struct live live;
-    begin(&live, all_tokens, NULL, &(struct live_options){.log = note});
+    begin(&live, all_tokens, NULL, &(struct live_options){.log = notes_take});
     reread(&live, "clients data s3cret\n", "settings not read again, everything stays");
-    EXPECT_HAS(notes.text, "line 1: the third word");
-    EXPECT(!strstr(notes.text, "s3cret"));
+    EXPECT_HAS(notes_text(), "line 1: the third word");
+    EXPECT(!strstr(notes_text(), "s3cret"));
     EXPECT_INT(infer(&live, "echo", "data-token"), 200);
     reread(&live, "", "there is no token in it"); /* just being written */
     put_tokens(all_tokens);
     REQUIRE(chmod(folder_at("tokens"), 0644) == 0);
-    notes.text[0] = '\0';
+    notes_clear();
     ifd_server_reread(live.server);
-    EXPECT(is_noted("its mode is 0644"));
+    EXPECT(notes_have("its mode is 0644"));
     EXPECT_INT(infer(&live, "echo", "data-token"), 200);
-    EXPECT_INT(metric(&live, "\ninferd_config_reloads_total{result=\"invalid\"} "), 3);
+    EXPECT_INT(live_metric_as(&live, "observe-token",
+                              "\ninferd_config_reloads_total{result=\"invalid\"} "),
+               3);
     EXPECT(unlink(folder_at("tokens")) == 0);
-    notes.text[0] = '\0';
+    notes_clear();
     ifd_server_reread(live.server);
-    EXPECT(is_noted("No such file"));
-    EXPECT_INT(metric(&live, "\ninferd_config_reloads_total{result=\"i/o\"} "), 1);
-    EXPECT_INT(metric(&live, "\ninferd_config_reloads_total{result=\"ok\"} "), 0);
+    EXPECT(notes_have("No such file"));
+    EXPECT_INT(
+        live_metric_as(&live, "observe-token", "\ninferd_config_reloads_total{result=\"i/o\"} "),
+        1);
+    EXPECT_INT(
+        live_metric_as(&live, "observe-token", "\ninferd_config_reloads_total{result=\"ok\"} "), 0);
     reread(&live, "dashboard observe sha256:" SUM_OBSERVE "\n", "tokens read again file=");
     EXPECT_INT(infer(&live, "echo", "data-token"), 401);
-    EXPECT_INT(metric(&live, "\ninferd_config_reloads_total{result=\"ok\"} "), 1);
+    EXPECT_INT(
+        live_metric_as(&live, "observe-token", "\ninferd_config_reloads_total{result=\"ok\"} "), 1);
     end(&live);
 }
 
 static void open_request_outlives_its_token(void)
 {
     struct live live;
-    begin(&live, all_tokens, NULL, &(struct live_options){.log = note});
+    begin(&live, all_tokens, NULL, &(struct live_options){.log = notes_take});
     int fd = client_connect(&live);
     REQUIRE(fd >= 0);
     send_request(fd, "POST /v2/models/narrow/infer", "data-token", infer_rest);
-    while (metric(&live, "\ninferd_requests_inflight{model=\"narrow\",version=\"1\"} ") == 0) {
+    while (live_metric_as(&live, "observe-token",
+                          "\ninferd_requests_inflight{model=\"narrow\",version=\"1\"} ") == 0) {
     }
     reread(&live, "dashboard observe sha256:" SUM_OBSERVE "\n", "tokens read again");
     EXPECT_INT(client_read(fd).status, 200);
@@ -487,7 +460,7 @@ static void rotation_under_load_loses_no_request(void)
     struct client client[CLIENTS];
     struct ifd_err err = {0};
     char text[512];
-    begin(&live, lines[0], NULL, &(struct live_options){.log = note});
+    begin(&live, lines[0], NULL, &(struct live_options){.log = notes_take});
     for (int i = 0; i < CLIENTS; i++) {
         client[i] = (struct client){.live = &live};
         REQUIRE_OK(ifd_thread_start(&client[i].thread, "client", keep_asking, &client[i],
