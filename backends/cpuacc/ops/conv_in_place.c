@@ -10,13 +10,13 @@
 /* Of the third-level cache, which others share, this may be ours. */
 #define SHARED_BYTES_MAX ((size_t)8 << 20)
 
-/* Weights of so many bytes stay in a cache from one run to the next. There packed ones are read faster: they lie in large
- * pages, the file in small ones. */
-static size_t kept_bytes(const struct ifd_cpu *cpu)
+/* So many weights stay in a cache from one run to the next: four second-level caches, a quarter of the third-level one. There
+ * packed ones are read faster: they lie in large pages, the file in small ones. */
+static size_t kept_floats(const struct ifd_cpu *cpu)
 {
-    const size_t own = 4 * (cpu->l2_bytes ? cpu->l2_bytes : CACHE_BYTES);
+    const size_t own = cpu->l2_bytes ? cpu->l2_bytes : CACHE_BYTES;
     const size_t part = cpu->l3_bytes / 4;
-    const size_t shared = part < SHARED_BYTES_MAX ? part : SHARED_BYTES_MAX;
+    const size_t shared = (part < SHARED_BYTES_MAX ? part : SHARED_BYTES_MAX) / sizeof(float);
     return own > shared ? own : shared;
 }
 
@@ -25,7 +25,7 @@ bool ifd_acc_conv_stays_in_place(const struct ifd_acc_conv *p, const struct ifd_
 {
     return p->is_dense && !p->product.is_q8 && p->gemm == &kernels->gemm_f32 &&
            p->window.batch * p->window.out_h <= ROWS_MAX && p->out_c >= COLUMNS_MIN &&
-           p->k * p->out_c * sizeof(float) > kept_bytes(&host->cpu);
+           p->k * p->out_c > kept_floats(&host->cpu);
 }
 
 void ifd_acc_conv_run_in_place(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)

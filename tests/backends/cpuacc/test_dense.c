@@ -87,7 +87,7 @@ static void what_the_shared_cache_keeps_is_packed(void)
     struct test_run kept = open_run(SMALL_CACHE, 4 * bytes, 1);
     EXPECT_INT(test_run_count(&kept, "dense"), 0);
     test_run_close(&kept);
-    struct test_run lost = open_run(SMALL_CACHE, 4 * (bytes - 1), 1);
+    struct test_run lost = open_run(SMALL_CACHE, 4 * (bytes - sizeof(float)), 1);
     EXPECT_INT(test_run_count(&lost, "dense"), 1);
     test_run_close(&lost);
 }
