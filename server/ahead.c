@@ -10,6 +10,8 @@
 #define LEAD_NS UINT64_C(60000)
 /* So long nothing is tried after a core was shared with the worker. */
 #define CROWDED_NS UINT64_C(100000000)
+/* So long after other threads were at work the loop looks out only if no request is open: more of the kind are on their way. */
+#define CALM_NS UINT64_C(10000000)
 /* A run that was shorter than expected counts for half, one that was longer for a sixteenth: about one in six is shorter than
  * what is expected then. */
 #define FASTER_SHARE 2
@@ -50,11 +52,19 @@ static void stop(struct ifd_ahead *ahead)
     ahead->is_waiting = ahead->is_looking_out = false;
 }
 
+/* No other thread wants the core, or will soon. */
+static bool is_calm(const struct ifd_ahead *ahead, uint64_t now_ns)
+{
+    return ahead->open == 0 || (ahead->away == 0 && now_ns - ahead->away_ns >= CALM_NS);
+}
+
 void ifd_ahead_begun(struct ifd_ahead *ahead)
 {
-    ahead->is_quick = ahead->ended_ns > 0 && ifd_monotonic_ns() - ahead->ended_ns <= ahead->spin_ns;
+    const uint64_t now_ns = ifd_monotonic_ns();
+    ahead->is_quick = ahead->ended_ns > 0 && now_ns - ahead->ended_ns <= ahead->spin_ns;
+    const bool is_calm_now = is_calm(ahead, now_ns);
     ahead->open++;
-    if (ahead->is_waiting) {
+    if (ahead->is_waiting || !is_calm_now) {
         stop(ahead);
     } /* a loop that looks out stays awake for its body */
 }
@@ -62,7 +72,7 @@ void ifd_ahead_begun(struct ifd_ahead *ahead)
 void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns)
 {
     ahead->open--;
-    ahead->ended_ns = ahead->away == 0 && ahead->cores > 1 ? now_ns : 0;
+    ahead->ended_ns = is_calm(ahead, now_ns) && ahead->cores > 1 ? now_ns : 0;
     if (ahead->is_waiting || !ahead->is_quick || ahead->ended_ns == 0) {
         stop(ahead); /* its client may have left */
     } else {
@@ -101,8 +111,9 @@ void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_workers *workers,
                    const struct ifd_pulse *pulse, int64_t batch)
 {
     stop(ahead);
-    ahead->away++;
     uint64_t now_ns = ifd_monotonic_ns();
+    ahead->away++;
+    ahead->away_ns = now_ns;
     uint64_t due_ns = ifd_pulse_due(pulse, batch, now_ns);
     if (due_ns == 0 || now_ns < ahead->crowded_until_ns || !may_wait(ahead, workers)) {
         return;
@@ -120,10 +131,12 @@ void ifd_ahead_task(struct ifd_ahead *ahead)
 {
     stop(ahead);
     ahead->away++;
+    ahead->away_ns = ifd_monotonic_ns();
 }
 
 void ifd_ahead_done(struct ifd_ahead *ahead)
 {
     stop(ahead);
     ahead->away--;
+    ahead->away_ns = ifd_monotonic_ns();
 }

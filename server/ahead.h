@@ -9,8 +9,8 @@
  *  cores, and the loop not on the core on which the worker runs.
  *
  *  A third moment can be told if a client asks again as soon as it is answered: when the last request came so soon, the loop looks
- *  out for the next one after each answer, again for --spin-us at most, unless other threads are at work. Whoever else comes
- *  meanwhile, or is on the way with a body, is served the sooner.
+ *  out for the next one after each answer, again for --spin-us at most, unless others are in the server and threads were at
+ *  work for them. Whoever else comes meanwhile, or is on the way with a body, is served the sooner.
  *
  *  Best is not to wait for another thread at all: with one connection in the whole server, a run that is expected to be short
  *  is done by the loop (--inline-run-us). Thread: loop. */
@@ -41,7 +41,8 @@ struct ifd_ahead {
     uint32_t cores;
     uint32_t open;       /* inference requests from their header to their end */
     uint32_t away;       /* what other threads do for them: runs, pictures, large JSON */
-    uint64_t ended_ns;   /* when the last one was over, if nothing was away; else 0 */
+    uint64_t away_ns;    /* when they last had something to do */
+    uint64_t ended_ns;   /* when the last one was over, if it was calm then; else 0 */
     bool is_quick;       /* it had come within spin_ns of the one before */
     bool is_looking_out; /* for the next one */
     bool is_waiting;     /* for the result of one */

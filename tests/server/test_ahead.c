@@ -92,6 +92,12 @@ static void loop_looks_out_for_a_client_that_asks_again_at_once(void)
     ifd_ahead_ended(&ahead, ifd_monotonic_ns());
     EXPECT(!ahead.is_looking_out); /* nor beside another's */
     ifd_ahead_done(&ahead);
+    ifd_ahead_begun(&ahead);
+    ifd_ahead_ended(&ahead, ifd_monotonic_ns());
+    EXPECT(!ahead.is_looking_out); /* more of it may come */
+    ahead.away_ns = 0;             /* but none did for long */
+    ifd_ahead_ended(&ahead, ifd_monotonic_ns());
+    ifd_ahead_begun(&ahead);
     ifd_ahead_ended(&ahead, ifd_monotonic_ns());
     EXPECT(ahead.is_looking_out);
     ahead.spin_ns = 0; /* nobody is so quick */
