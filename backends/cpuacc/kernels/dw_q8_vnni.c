@@ -314,27 +314,14 @@ INLINE void start_sums(const struct line *line, __m512i *sum, const size_t pixel
     }
 }
 
-/* Scales the sums of `count` positions. */
-INLINE void scale_all(const struct line *line, const int finish, __m512i *sum, const size_t count,
-                      const size_t pixels)
+/* finish is the layer's: known when a loop is compiled, it keeps the constants of the other ways from driving sums out of the
+ * registers. */
+INLINE void scale(const struct line *line, const int finish, __m512i *sum, const size_t count,
+                  const size_t pixels)
 {
     UNROLL for (size_t j = 0; j < VECTORS; j++)
     {
         scale_column(finish, line->tail + 16 * j, BLOCK, pixels, &sum[j], count, VECTORS);
-    }
-}
-
-/* is_fast says that the layer is IFD_FINISH_FAST: known when a loop is compiled, it keeps the others' constants from
- * driving sums out of the registers. */
-INLINE void scale(const struct line *line, const int is_fast, __m512i *sum, const size_t count,
-                  const size_t pixels)
-{
-    if (is_fast || line->finish == IFD_FINISH_FAST) {
-        scale_all(line, IFD_FINISH_FAST, sum, count, pixels);
-    } else if (line->finish == IFD_FINISH_EXACT) {
-        scale_all(line, IFD_FINISH_EXACT, sum, count, pixels);
-    } else {
-        scale_all(line, IFD_FINISH_EXACT_SIGN, sum, count, pixels);
     }
 }
 
@@ -375,7 +362,7 @@ INLINE void store(const struct line *line, __m512i *sum, uint8_t *out, size_t x,
  * column[i * shift] on. Each vector of weights is loaded once for all positions of a line. */
 INLINE void output_3x3(const struct line *line, const struct column *column, size_t x,
                        const size_t count, const size_t shift, const size_t lines,
-                       const size_t pixels, const size_t parts, const int is_fast)
+                       const size_t pixels, const size_t parts, const int finish)
 {
     UNROLL for (size_t i = 0; i < lines; i++)
     {
@@ -405,7 +392,7 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
                 }
             }
         }
-        scale(line, is_fast, sum, count, pixels);
+        scale(line, finish, sum, count, pixels);
         UNROLL for (size_t p = 0; p < count; p++)
         {
             store(line, sum + p * VECTORS, line->out + i * line->out_line, x + p * pixels, pixels);
@@ -413,9 +400,68 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
     }
 }
 
+/* Stride 1, two positions at a time: of 64 channels with four columns, of 32 with five, every other one of which is made
+ * from those around it. */
+INLINE void roll_pairs(struct line line, int64_t ix, const size_t lines, const size_t pixels,
+                       const size_t parts, const int finish)
+{
+    struct column c[5];
+    size_t x = 0;
+    c[0] = load_column(&line, ix, pixels, 1);
+    if (pixels == 1) {
+        c[1] = load_column(&line, ix + 1, 1, 1);
+        for (; x + 2 <= line.out_w; x += 2, ix += 2) {
+            c[2] = load_column(&line, ix + 2, 1, 1);
+            c[3] = load_column(&line, ix + 3, 1, 1);
+            output_3x3(&line, c, x, 2, 1, lines, 1, parts, finish);
+            c[0] = c[2];
+            c[1] = c[3];
+        }
+    } else {
+        for (; x + 2 < line.out_w; x += 4, ix += 4) {
+            c[2] = load_column(&line, ix + 2, 2, 1);
+            c[4] = load_column(&line, ix + 4, 2, 1);
+            c[1] = between(&c[0], &c[2], 32);
+            c[3] = between(&c[2], &c[4], 32);
+            output_3x3(&line, c, x, 2, 2, lines, 2, parts, finish);
+            c[0] = c[4];
+        }
+    }
+    if (x < line.out_w) {
+        c[2] = load_column(&line, ix + 2, pixels, 1);
+        if (pixels == 2) {
+            c[1] = between(&c[0], &c[2], 32);
+        }
+        output_3x3(&line, c, x, 1, 1, lines, pixels, parts, finish);
+    }
+}
+
+/* Any other: one position at a time, which shares a column with the next, or (stride 1) makes all that lie between. */
+INLINE void roll(struct line line, int64_t ix, const size_t lines, const size_t stride,
+                 const size_t pixels, const size_t parts, const int finish)
+{
+    struct column c[4];
+    c[0] = load_column(&line, ix, pixels, stride);
+    for (size_t x = 0; x < line.out_w; x += pixels) {
+        const int64_t next = ix + (int64_t)(stride * pixels);
+        if (stride == 1) {
+            c[3] = load_column(&line, next, pixels, 1);
+            c[1] = between(&c[0], &c[3], 64 / pixels);
+            c[2] = between(&c[0], &c[3], 2 * 64 / pixels);
+        } else {
+            c[1] = load_column(&line, ix + 1, pixels, stride);
+            c[2] = load_column(&line, ix + 2, pixels, stride);
+            c[3] = pixels == 1 ? c[2] : load_column(&line, next, pixels, stride);
+        }
+        output_3x3(&line, c, x, 1, 1, lines, pixels, parts, finish);
+        c[0] = c[3];
+        ix = next;
+    }
+}
+
 /* One or two output lines of a 3x3 window: the columns roll. */
 INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const size_t stride,
-                     const size_t pixels, const size_t parts, const int is_fast)
+                     const size_t pixels, const size_t parts, const int finish)
 {
     struct line line = start_line(job, y);
     UNROLL for (size_t r = 0; r < 4; r++)
@@ -423,40 +469,11 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
         set_row(job, &line, r,
                 (int64_t)(y * job->args->stride_y + r) - (int64_t)job->args->pad_top);
     }
-    int64_t ix = -(int64_t)job->args->pad_left;
-    struct column c[4];
-    size_t x = 0;
-    if (pixels == 1 && stride == 1) {
-        c[0] = load_column(&line, ix, 1, 1);
-        c[1] = load_column(&line, ix + 1, 1, 1);
-        for (; x + 2 <= line.out_w; x += 2, ix += 2) {
-            c[2] = load_column(&line, ix + 2, 1, 1);
-            c[3] = load_column(&line, ix + 3, 1, 1);
-            output_3x3(&line, c, x, 2, 1, lines, 1, parts, is_fast);
-            c[0] = c[2];
-            c[1] = c[3];
-        }
-        if (x < line.out_w) {
-            c[2] = load_column(&line, ix + 2, 1, 1);
-            output_3x3(&line, c, x, 1, 1, lines, 1, parts, is_fast);
-        }
-        return;
-    }
-    c[0] = load_column(&line, ix, pixels, stride);
-    for (; x < line.out_w; x += pixels, ix += (int64_t)(stride * pixels)) {
-        if (stride == 1) { /* the columns in between are in those around them */
-            c[3] = load_column(&line, ix + (int64_t)pixels, pixels, 1);
-            c[1] = between(&c[0], &c[3], 64 / pixels);
-            c[2] = pixels == 2 ? c[3] : between(&c[0], &c[3], 2 * 64 / pixels);
-        } else {
-            c[1] = load_column(&line, ix + 1, pixels, stride);
-            c[2] = load_column(&line, ix + 2, pixels, stride);
-            c[3] = pixels == 1
-                       ? c[2]
-                       : load_column(&line, ix + (int64_t)(stride * pixels), pixels, stride);
-        }
-        output_3x3(&line, c, x, 1, 1, lines, pixels, parts, is_fast);
-        c[0] = c[3];
+    const int64_t ix = -(int64_t)job->args->pad_left;
+    if (stride == 1 && pixels < 4) {
+        roll_pairs(line, ix, lines, pixels, parts, finish);
+    } else {
+        roll(line, ix, lines, stride, pixels, parts, finish);
     }
 }
 
@@ -499,7 +516,14 @@ INLINE void positions_any(const struct job *job, const struct line *line, size_t
             }
         }
     }
-    scale(line, 0, sum, count, 1);
+    const int finish = line->finish;
+    if (finish == IFD_FINISH_FAST) {
+        scale(line, IFD_FINISH_FAST, sum, count, 1);
+    } else if (finish == IFD_FINISH_EXACT) {
+        scale(line, IFD_FINISH_EXACT, sum, count, 1);
+    } else {
+        scale(line, IFD_FINISH_EXACT_SIGN, sum, count, 1);
+    }
     UNROLL for (size_t p = 0; p < count; p++)
     {
         store(line, sum + p * VECTORS, line->out, x + p, 1);
@@ -509,7 +533,7 @@ INLINE void positions_any(const struct job *job, const struct line *line, size_t
 /* `count` positions of a 5x5 window whose weights are of one part, from the same columns. Each vector of a column is loaded
  * once for all windows that have it. */
 INLINE void positions_5x5(const struct job *job, const struct line *line, size_t x,
-                          const size_t count, const size_t stride, const int is_fast)
+                          const size_t count, const size_t stride, const int finish)
 {
     enum { KW = 5, GROUPS = 2, APART = GROUPS * VECTORS };
     const __m512i *v = (const __m512i *)job->args->scratch + x * stride * APART;
@@ -538,26 +562,37 @@ INLINE void positions_5x5(const struct job *job, const struct line *line, size_t
             }
         }
     }
-    scale(line, is_fast, sum, count, 1);
+    scale(line, finish, sum, count, 1);
     UNROLL for (size_t p = 0; p < count; p++)
     {
         store(line, sum + p * VECTORS, line->out, x + p, 1);
     }
 }
 
-INLINE void line_5x5(const struct job *job, const struct line *line, const size_t stride,
-                     const int is_fast)
+INLINE void all_5x5(const struct job *job, const struct line *line, const size_t stride,
+                    const int finish)
 {
     size_t x = 0;
     for (; x + 4 <= line->out_w; x += 4) {
-        positions_5x5(job, line, x, 4, stride, is_fast);
+        positions_5x5(job, line, x, 4, stride, finish);
     }
     if (x + 2 <= line->out_w) {
-        positions_5x5(job, line, x, 2, stride, is_fast);
+        positions_5x5(job, line, x, 2, stride, finish);
         x += 2;
     }
     if (x < line->out_w) {
-        positions_5x5(job, line, x, 1, stride, is_fast);
+        positions_5x5(job, line, x, 1, stride, finish);
+    }
+}
+
+INLINE void line_5x5(const struct job *job, const struct line *line, const size_t stride)
+{
+    if (line->finish == IFD_FINISH_FAST) {
+        all_5x5(job, line, stride, IFD_FINISH_FAST);
+    } else if (line->finish == IFD_FINISH_EXACT) {
+        all_5x5(job, line, stride, IFD_FINISH_EXACT);
+    } else {
+        all_5x5(job, line, stride, IFD_FINISH_EXACT_SIGN);
     }
 }
 
@@ -602,36 +637,40 @@ static void lines_5x5(const struct job *job, size_t y, size_t lines)
 {
     const size_t stride_y = job->args->stride_y, stride_x = job->args->stride_x;
     struct line line = start_line(job, y);
-    const int is_fast = line.finish == IFD_FINISH_FAST;
     interleave_lines(job, &line, y, 5 + (lines - 1) * stride_y);
     for (size_t i = 0; i < lines; i++) {
-        if (is_fast && stride_x == 1) {
-            line_5x5(job, &line, 1, 1);
-        } else if (is_fast) {
-            line_5x5(job, &line, 2, 1);
-        } else if (stride_x == 1) {
-            line_5x5(job, &line, 1, 0);
+        if (stride_x == 1) {
+            line_5x5(job, &line, 1);
         } else {
-            line_5x5(job, &line, 2, 0);
+            line_5x5(job, &line, 2);
         }
         line.weights += stride_y * weight_bytes(5, 5) / lines_packed(5, 5);
         line.out += line.out_line;
     }
 }
 
+/* Nearly all blocks have weights of one part. */
+INLINE void line_of_parts(const struct job *job, size_t y, const size_t lines, const size_t stride,
+                          const size_t pixels, const int finish)
+{
+    const size_t parts = (size_t)job->tail[PARTS];
+    if (parts == 1) {
+        line_3x3(job, y, lines, stride, pixels, 1, finish);
+    } else {
+        line_3x3(job, y, lines, stride, pixels, parts, finish);
+    }
+}
+
 #define LINE(lines, stride, pixels)                                                                \
     static void line_##lines##_s##stride##_p##pixels(const struct job *job, size_t y)              \
     {                                                                                              \
-        const int is_fast = job->header->private_[IFD_PACKED_FINISH] == IFD_FINISH_FAST;           \
-        const size_t parts = (size_t)job->tail[PARTS];                                             \
-        if (is_fast && parts == 1) {                                                               \
-            line_3x3(job, y, lines, stride, pixels, 1, 1);                                         \
-        } else if (is_fast && parts == 2) {                                                        \
-            line_3x3(job, y, lines, stride, pixels, 2, 1);                                         \
-        } else if (parts == 1) {                                                                   \
-            line_3x3(job, y, lines, stride, pixels, 1, 0);                                         \
+        const int finish = job->header->private_[IFD_PACKED_FINISH];                               \
+        if (finish == IFD_FINISH_FAST) {                                                           \
+            line_of_parts(job, y, lines, stride, pixels, IFD_FINISH_FAST);                         \
+        } else if (finish == IFD_FINISH_EXACT) {                                                   \
+            line_of_parts(job, y, lines, stride, pixels, IFD_FINISH_EXACT);                        \
         } else {                                                                                   \
-            line_3x3(job, y, lines, stride, pixels, parts, 0);                                     \
+            line_of_parts(job, y, lines, stride, pixels, IFD_FINISH_EXACT_SIGN);                   \
         }                                                                                          \
     }
 LINE(1, 1, 1)
