@@ -18,6 +18,7 @@ struct job {
     size_t m0, valid, columns;
     uint8_t *out;
     const unsigned char *start[12];
+    size_t spacing; /* of all of start[], or 0 */
     const char *
         next; /* weights of the block to come, of which each turn of a tile fetches next_step bytes */
     size_t next_step;
@@ -146,6 +147,26 @@ INLINE int32_t load_4(const unsigned char *p)
     return x;
 }
 
+/* Four inputs of each of mr rows: those of row i are at a[i / group] + i % group * step + k. */
+INLINE void add_products(const int8_t *w, const unsigned char *const *a, const size_t k,
+                         const size_t group, const size_t step, const size_t mr, const size_t nv,
+                         __m512i sum[][4])
+{
+    __m512i column[4];
+    UNROLL for (size_t j = 0; j < nv; j++)
+    {
+        column[j] = _mm512_load_si512(w + 64 * j);
+    }
+    UNROLL for (size_t i = 0; i < mr; i++)
+    {
+        __m512i x = _mm512_set1_epi32(load_4(a[i / group] + i % group * step + k));
+        UNROLL for (size_t j = 0; j < nv; j++)
+        {
+            sum[i][j] = dot4(sum[i][j], x, column[j]);
+        }
+    }
+}
+
 INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
 {
     const struct ifd_packed *header = job->args->packed;
@@ -156,23 +177,28 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
     start_sums(job, mr, nv, sum);
     for (size_t t = 0; t < header->taps; t++) {
         const unsigned char *a[12];
-        ifd_rows_tap(job->args, 1, job->m0, mr, job->valid, t, job->start, a);
-        for (size_t k = 0; k < k_bytes; k += 4, w += 64 * nv) {
-            __m512i column[4];
-            UNROLL for (size_t j = 0; j < nv; j++)
+        if (mr == 12 && job->spacing != 0) {
+            /* evenly spaced rows: four addresses stay in registers, twelve would not */
+            UNROLL for (size_t i = 0; i < 4; i++)
             {
-                column[j] = _mm512_load_si512(w + 64 * j);
+                a[i] = job->start[0] + t * job->args->tap_stride + 3 * i * job->spacing;
             }
-            _mm_prefetch(next, _MM_HINT_T1);
-            next += job->next_step;
-            UNROLL for (size_t i = 0; i < mr; i++)
-            {
-                __m512i x = _mm512_set1_epi32(load_4(a[i] + k));
-                UNROLL for (size_t j = 0; j < nv; j++)
+            for (size_t k = 0; k < k_bytes; k += 4, w += 64 * nv) {
+                _mm_prefetch(next, _MM_HINT_T1);
+                next += job->next_step;
+                add_products(w, a, 0, 3, job->spacing, mr, nv, sum);
+                UNROLL for (size_t i = 0; i < 4; i++)
                 {
-                    sum[i][j] = dot4(sum[i][j], x, column[j]);
+                    a[i] += 4;
                 }
             }
+            continue;
+        }
+        ifd_rows_tap(job->args, 1, job->m0, mr, job->valid, t, job->start, a);
+        for (size_t k = 0; k < k_bytes; k += 4, w += 64 * nv) {
+            _mm_prefetch(next, _MM_HINT_T1);
+            next += job->next_step;
+            add_products(w, a, k, 1, 0, mr, nv, sum);
         }
     }
     finish(job, mr, nv, sum);
@@ -276,6 +302,7 @@ static void run_block(struct job *job, size_t nv)
     const int is_ahead = job->args->m >= AHEAD_ROWS_MIN && job->args->m <= AHEAD_ROWS_MAX;
     struct ifd_row_cursor cursor = {0, 0};
     const size_t tallest = tiles[nv - 1][0].rows;
+    const size_t line_length = job->args->row_len != 0 ? job->args->row_len : job->args->m;
     job->next = (const char *)job->weights + (is_ahead ? header->unit_bytes : 0);
     job->next_step = is_ahead ? 64 * nv / (job->args->m / tallest) : 0;
     uint8_t *out = job->out;
@@ -288,7 +315,10 @@ static void run_block(struct job *job, size_t nv)
         size_t rows = tiles[nv - 1][pick].rows;
         job->valid = left < rows ? left : rows;
         job->out = out + job->m0 * job->args->out_stride;
+        job->spacing = 0;
         if (!job->args->rows) {
+            const int on_one_line = job->valid == rows && cursor.x + rows <= line_length;
+            job->spacing = on_one_line ? job->args->a_stride : 0;
             ifd_rows_next(job->args, 1, rows, job->valid, &cursor, job->start);
         }
         tiles[nv - 1][pick].run(job);
