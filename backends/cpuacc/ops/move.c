@@ -299,12 +299,14 @@ static enum ifd_code strided_slice_lower(struct ifd_acc_lowering *lowering,
         start = start < 0 ? start + dim : start;
         start = start < 0 ? 0 : start > dim ? dim : start;
         copy.in_offset += start * copy.in_stride[d];
-        copy.in_stride[d] *= given ? attrs->strides.value[d] : 1;
         if (given && (attrs->shrink_axis_mask >> d & 1)) {
             copy.dim[d] = 1;
         } else {
             copy.dim[d] = out->shape.dim[left];
             copy.out_stride[d] = out_stride[left++];
+        }
+        if (d < attrs->strides.count && copy.dim[d] > 1) { /* no strides: all are 1 */
+            copy.in_stride[d] *= attrs->strides.value[d];
         }
     }
     return ifd_acc_add_copy(lowering, &copy, node->input_value[0], node->output_value[0],

@@ -144,6 +144,29 @@ static void tile(struct trial *t)
         (struct ifd_ints){.count = 3, .value = {pick(t, 1, 3), pick(t, 1, 3), pick(t, 1, 3)}};
 }
 
+static void strided_slice(struct trial *t)
+{
+    struct ifd_quant how;
+    const enum ifd_dtype dtype = float_or_s8(t, &how);
+    const int64_t dim[] = {pick(t, 1, 4), pick(t, 1, 6), pick(t, 1, 5)};
+    t->input = add_value(t, dtype, SHAPE(dim[0], dim[1], dim[2]), how);
+    struct ifd_node *node = add_node(t, IFD_OP_STRIDED_SLICE, &t->input, 1,
+                                     add_value(t, dtype, (struct ifd_shape){0}, how));
+    struct ifd_strided_slice_attrs *attrs = attrs_of(node);
+    const uint32_t count = (uint32_t)pick(t, 1, 3);
+    attrs->begin.count = attrs->end.count = count;
+    attrs->strides.count = pick(t, 0, 2) > 0 ? count : 0; /* none: all are 1 */
+    for (uint32_t d = 0; d < IFD_MAX_RANK; d++) {
+        attrs->begin.value[d] = d < count ? pick(t, -dim[d], dim[d] - 1) : 0;
+        attrs->end.value[d] = d < count ? pick(t, 1, dim[d] + 2) : 0;
+        attrs->strides.value[d] =
+            pick(t, 0, 9) > 0 ? pick(t, 1, 3) : 1LL << 52; /* whether they count or not */
+    }
+    attrs->begin_mask = (int32_t)pick(t, 0, 7);
+    attrs->end_mask = (int32_t)pick(t, 0, 7);
+    attrs->shrink_axis_mask = pick(t, 0, 2) > 0 ? 0 : (int32_t)pick(t, 0, 7);
+}
+
 static void gather(struct trial *t)
 {
     struct ifd_quant how;
@@ -324,6 +347,7 @@ static void run_all(build_fn build)
 NODE(transpose_conv2d_of_floats, transpose_conv_f32)
 NODE(transpose_conv2d_of_8_bits, transpose_conv_s8)
 NODE(tile, tile)
+NODE(strided_slice, strided_slice)
 NODE(gather, gather)
 NODE(space_to_batch_and_back, space)
 NODE(reduction, reduce)
@@ -455,6 +479,7 @@ int main(int argc, char **argv)
         T(transpose_conv2d_of_huge_strides_is_left_to_others),
         T(averages_of_8_bits_over_huge_windows_are_left_to_others),
         T(tile_equals_its_reference),
+        T(strided_slice_equals_its_reference),
         T(gather_equals_its_reference),
         T(space_to_batch_and_back_equals_its_reference),
         T(reduction_equals_its_reference),
