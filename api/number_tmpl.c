@@ -295,10 +295,13 @@ static const double of_point[DIGITS_MAX + 2] = {1e0,   1e-0,  1e-1,  1e-2,  1e-3
 static IFD_NUMBER_INLINE bool store_float(const struct target *target, size_t i,
                                           struct digits digits)
 {
+    if (digits.value < 0) { /* and the point may be anywhere */
+        return false;
+    }
     const double value = (double)digits.value * of_point[digits.point];
     const float single = (float)value;
     uint32_t bits = 0;
-    if (digits.value < 0 || ifd_number_is_in_doubt(value)) {
+    if (ifd_number_is_in_doubt(value)) {
         return false;
     }
     memcpy(&bits, &single, sizeof(bits));
