@@ -87,12 +87,12 @@ INLINE void finish(const struct ifd_dense_args *args, const struct part *part, s
     const vf lo = vf_set1(args->min), hi = vf_set1(args->max);
     for (size_t i = 0; i < mr; i++) {
         float *out = args->out + (row + i) * args->out_stride + part->n;
-        const float *add = args->add + (row + i) * args->add_stride + part->n;
+        const float *add = args->add ? args->add + (row + i) * args->add_stride + part->n : NULL;
         for (size_t c = 0; c < part->columns; c += VF_LANES) {
             const size_t left = part->columns - c;
             vf v = sum[i][c / VF_LANES];
             if (part->is_last) {
-                v = args->add ? vf_add(v, load_some(add + c, left)) : v;
+                v = add ? vf_add(v, load_some(add + c, left)) : v;
                 v = vf_min(hi, vf_max(lo, v));
             }
             if (left >= VF_LANES) {
