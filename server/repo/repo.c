@@ -265,7 +265,8 @@ bool ifd_repo_next(const struct ifd_repo *repo, struct ifd_repo_walk *walk)
         }
     }
     walk->model = NULL;
-    walk->version = walk->is_draining ? walk->version->next : repo->draining;
+    walk->version = walk->is_draining ? walk->draining : repo->draining;
+    walk->draining = walk->version ? walk->version->next : NULL;
     walk->is_draining = true;
     return walk->version != NULL;
 }

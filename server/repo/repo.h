@@ -93,11 +93,13 @@ void ifd_repo_refresh(struct ifd_repo *repo, ifd_repo_done_fn done, void *arg);
 /** Versions that no longer answer new requests but still hold some; linked by next. */
 const struct ifd_version *ifd_repo_draining(const struct ifd_repo *repo);
 
-/** A walk over all versions, model by model, then those that drain. A zeroed one has not begun. */
+/** A walk over all versions, model by model, then those that drain. A zeroed one has not begun. The version that it is at may be
+ *  released before it goes on. */
 struct ifd_repo_walk {
     const struct ifd_repo_model *model; /* NULL: the version drains */
     struct ifd_version *version;
     uint32_t model_index, version_index; /* of what comes next */
+    struct ifd_version *draining;
     bool is_draining;
 };
 
