@@ -1,8 +1,10 @@
 /* Instruction-set features and caches. The only file with architecture branches outside the kernels. */
 #include "engine/base/cpu.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -131,10 +133,52 @@ static uint32_t detect_flags(void)
 
 #endif
 
-static size_t cache_bytes(int name)
+/* The start of a small file of the folder of a cache; false: there is none. */
+static bool read_word(const char *folder, unsigned index, const char *file, char text[16])
 {
-    long bytes = sysconf(name);
-    return bytes > 0 ? (size_t)bytes : 0;
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/index%u/%s", folder, index, file);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t got = fd >= 0 ? read(fd, text, 15) : -1;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
+
+/* "512K" */
+static size_t bytes_of(const char *text)
+{
+    char *end = NULL;
+    const unsigned long number = strtoul(text, &end, 10);
+    const size_t unit = *end == 'K' ? 1 << 10 : *end == 'M' ? 1 << 20 : 1;
+    return number <= ((size_t)1 << 30) / unit ? number * unit : 0;
+}
+
+size_t ifd_cpu_cache_bytes(const char *folder, unsigned level)
+{
+    char text[16], type[16];
+    for (unsigned i = 0; read_word(folder, i, "level", text); i++) {
+        if (strtoul(text, NULL, 10) == level && read_word(folder, i, "type", type) &&
+            strncmp(type, "Instruction", 11) != 0 && read_word(folder, i, "size", text)) {
+            return bytes_of(text);
+        }
+    }
+    return 0;
+}
+
+/* Of the first core of the set: where cores differ, the small ones mostly come first, and sizes that fit there fit everywhere. */
+static size_t cache_bytes(const cpu_set_t *set, int name, unsigned level)
+{
+    char folder[64];
+    size_t core = 0;
+    while (core < CPU_SETSIZE - 1 && !CPU_ISSET(core, set)) {
+        core++;
+    }
+    const long bytes = sysconf(name);
+    (void)snprintf(folder, sizeof(folder), "/sys/devices/system/cpu/cpu%zu/cache", core);
+    return bytes > 0 ? (size_t)bytes : ifd_cpu_cache_bytes(folder, level);
 }
 
 void ifd_cpu_detect(struct ifd_cpu *ret)
@@ -145,9 +189,9 @@ void ifd_cpu_detect(struct ifd_cpu *ret)
     *ret = (struct ifd_cpu){
         .flags = detect_flags(),
         .cores = cores > 0 ? (uint32_t)cores : 1,
-        .l1d_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE),
-        .l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE),
-        .l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE),
+        .l1d_bytes = cache_bytes(&set, _SC_LEVEL1_DCACHE_SIZE, 1),
+        .l2_bytes = cache_bytes(&set, _SC_LEVEL2_CACHE_SIZE, 2),
+        .l3_bytes = cache_bytes(&set, _SC_LEVEL3_CACHE_SIZE, 3),
     };
 }
 

@@ -7,6 +7,10 @@
 /** Features, cores that this process may run on, cache sizes. Unknown numbers are 0. */
 void ifd_cpu_detect(struct ifd_cpu *ret);
 
+/** Size of the cache of a level that holds data, as Linux tells it in the folder of a core
+ *  (/sys/devices/system/cpu/cpu0/cache); 0: it does not. Where the C library knows sizes, as on x86, nobody asks here. */
+size_t ifd_cpu_cache_bytes(const char *folder, unsigned level);
+
 /** "avx2 avx512 avx512_vnni" into text (cut to size); "none". */
 void ifd_cpu_text(uint32_t flags, char *text, size_t size);
 

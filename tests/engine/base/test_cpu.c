@@ -1,7 +1,11 @@
 #include "engine/base/cpu.h"
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static void detection_gives_at_least_one_core(void)
 {
@@ -28,11 +32,50 @@ static void names_and_flags_go_both_ways(void)
     EXPECT(strlen(text) < 8);
 }
 
+/* As of a Raspberry Pi 5, but for what is wrong on purpose. */
+static void caches_are_read_from_the_folder_of_a_core(void)
+{
+    static const char *const index[][4] = {
+        {"index0", "1\n", "Data\n", "64K\n"},          {"index1", "1\n", "Instruction\n", "48K\n"},
+        {"index2", "2\n", "Unified\n", "512K\n"},      {"index3", "3\n", "Unified\n", "2M\n"},
+        {"index4", "4\n", "Unified\n", "99999999M\n"}, {"index5", "5\n", "Unified\n", "much\n"},
+        {"index6", "6\n", "Instruction\n", "8K\n"},
+    };
+    static const char *const file[] = {"", "/level", "/type", "/size"};
+    const size_t count = sizeof(index) / sizeof(index[0]);
+    char name[32];
+    folder_begin();
+    EXPECT_INT(ifd_cpu_cache_bytes(folder_path(), 1), 0);
+    for (size_t i = 0; i < count; i++) {
+        REQUIRE(mkdir(folder_at(index[i][0]), 0700) == 0);
+        for (size_t k = 1; k < 4; k++) {
+            (void)snprintf(name, sizeof(name), "%s%s", index[i][0], file[k]);
+            folder_put(name, index[i][k]);
+        }
+    }
+    static const size_t want[] = {0, 64 << 10, 512 << 10, 2 << 20, 0, 0, 0, 0};
+    for (unsigned level = 0; level < sizeof(want) / sizeof(want[0]); level++) {
+        EXPECT_INT(ifd_cpu_cache_bytes(folder_path(), level), want[level]);
+    }
+    EXPECT(unlink(folder_at("index2/size")) == 0); /* a kernel that was not told */
+    EXPECT_INT(ifd_cpu_cache_bytes(folder_path(), 2), 0);
+    folder_put("index2/size", "512K");
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 1; k < 4; k++) {
+            (void)snprintf(name, sizeof(name), "%s%s", index[i][0], file[k]);
+            EXPECT(unlink(folder_at(name)) == 0);
+        }
+        EXPECT(rmdir(folder_at(index[i][0])) == 0);
+    }
+    folder_end();
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(detection_gives_at_least_one_core),
         T(names_and_flags_go_both_ways),
+        T(caches_are_read_from_the_folder_of_a_core),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
