@@ -30,8 +30,9 @@ static struct problem make_problem(size_t h, size_t w, size_t channels, size_t k
     a->in_pixel_stride = channels + (same ? 0 : (size_t)check_int(0, 1) * 3);
     a->in_line_stride = w * a->in_pixel_stride + (same ? 0 : (size_t)check_int(0, 1) * 7);
     a->stride_x = a->stride_y = (uint32_t)stride;
-    a->dilation_x = a->dilation_y = (uint32_t)dilation;
-    size_t span_y = (kh - 1) * dilation + 1, span_x = (kw - 1) * dilation + 1;
+    a->dilation_x = (uint32_t)dilation;
+    a->dilation_y = (uint32_t)(same ? dilation : (size_t)check_int(1, (int)dilation));
+    size_t span_y = (kh - 1) * a->dilation_y + 1, span_x = (kw - 1) * dilation + 1;
     a->pad_top = (uint32_t)(same ? span_y / 2 : (size_t)check_int(0, (int)span_y / 2));
     a->pad_left = (uint32_t)(same ? span_x / 2 : (size_t)check_int(0, (int)span_x / 2));
     size_t pad_y = a->pad_top * (size_t)2, pad_x = a->pad_left * (size_t)2;
@@ -98,10 +99,12 @@ static void check_table(struct problem *p, const char *isa, const struct ifd_ker
                 if (c < p->channels
                         ? !is_right(p, y, x, c, got)
                         : at < count && ((const uint32_t *)out.data)[at] != 0xa5a5a5a5u) {
-                    check_fail("%s: %zux%zu c %zu window %zux%zu stride %u dilation %u pad %u %u: "
-                               "(%zu, %zu, %zu) is %g",
-                               isa, a->in_h, a->in_w, p->channels, p->kh, p->kw, a->stride_x,
-                               a->dilation_x, a->pad_top, a->pad_left, y, x, c, (double)got);
+                    check_fail(
+                        "%s: %zux%zu c %zu window %zux%zu stride %u dilation %u %u pad %u %u: "
+                        "(%zu, %zu, %zu) is %g",
+                        isa, a->in_h, a->in_w, p->channels, p->kh, p->kw, a->stride_x,
+                        a->dilation_y, a->dilation_x, a->pad_top, a->pad_left, y, x, c,
+                        (double)got);
                 }
             }
         }
@@ -125,12 +128,13 @@ static void check_shapes(void)
     static const size_t channels[] = {1, 3, 4, 5, 8, 15, 16, 17, 24, 31, 32, 40, 64, 65};
     static const size_t windows[][2] = {{3, 3}, {3, 3}, {3, 3}, {5, 5}, {1, 3},
                                         {3, 1}, {7, 7}, {2, 4}, {9, 2}};
-    for (int round = 0; round < 250; round++) {
+    for (int round = 0; round < 300; round++) {
         const size_t *window = windows[check_int(0, 8)];
-        size_t stride = (size_t)check_int(1, round % 10 == 0 ? 3 : 2);
-        struct problem p = make_problem((size_t)check_int(1, 9), (size_t)check_int(1, 14),
-                                        channels[check_int(0, 13)], window[0], window[1], stride,
-                                        check_int(0, 5) ? 1 : 2, false);
+        const int dilation = check_int(0, 3) ? 1 : check_int(2, 5);
+        const size_t stride = (size_t)check_int(1, round % 10 == 0 ? 3 : dilation == 1 ? 2 : 1);
+        struct problem p = make_problem(
+            (size_t)check_int(1, 9 * dilation), (size_t)check_int(1, 14 * dilation),
+            channels[check_int(0, 13)], window[0], window[1], stride, (size_t)dilation, false);
         bool more = true;
         for (size_t i = 0; more; i++) {
             struct ifd_kernels_isa isa;

@@ -1,9 +1,10 @@
 /* f32 depthwise convolution over the vector vocabulary: a vector of channels at a time.
  *
  * 3x3 windows keep their nine weights in registers and compute several output lines at once; columns
- * roll, so that every input is loaded once for all lines and positions. Dilated ones and those of
- * five or seven columns are summed a line at a time over strips of positions. Rows and columns outside
- * the image contribute nothing. */
+ * roll, so that every input is loaded once for all lines and positions. Those of five or seven columns
+ * are summed a line at a time over strips of positions. Rows and columns outside the image contribute
+ * nothing. Dilated windows of every d-th output see every d-th line and column only: they are done as d x d
+ * convolutions without dilation, whose images lie between each other. */
 #include "backends/cpuacc/kernels/pack.h"
 #include "backends/cpuacc/kernels/simd.h"
 
@@ -333,22 +334,21 @@ INLINE void store(const struct line *line, vf sum, size_t x)
     }
 }
 
-/* `count` output positions of one line, dilation_x apart from each other so that their windows share
- * columns: each is loaded once for all of them. checked: some may lie outside the image. */
+/* `count` neighbouring output positions of one line, whose windows share columns: each is loaded once for all of them.
+ * checked: some may lie outside the image. */
 INLINE void strip(const struct job *job, struct line *line, size_t y, size_t x, const size_t kw,
                   const size_t stride, const size_t count, const int checked)
 {
     const struct ifd_dw_args *args = job->args;
     const float *packed = job->packed + VF_LANES;
     const int64_t first = (int64_t)(x * stride) - (int64_t)args->pad_left;
-    const int64_t apart = (int64_t)args->dilation_x;
     vf sum[8];
     UNROLL for (size_t p = 0; p < count; p++)
     {
         sum[p] = line->bias;
     }
     for (size_t ky = 0; ky < job->kh; ky++, packed += kw * VF_LANES) {
-        int64_t iy = (int64_t)(y * args->stride_y + ky * args->dilation_y) - (int64_t)args->pad_top;
+        int64_t iy = (int64_t)(y * args->stride_y + ky) - (int64_t)args->pad_top;
         const int64_t pixel = (int64_t)args->in_pixel_stride;
         const float *row = line_at(job, iy);
         if (!row) {
@@ -360,9 +360,9 @@ INLINE void strip(const struct job *job, struct line *line, size_t y, size_t x, 
         {
             w[kx] = vf_load(packed + kx * VF_LANES);
         }
-        UNROLL for (size_t c = 0; c < (count - 1) * stride + kw; c++, row += apart * pixel)
+        UNROLL for (size_t c = 0; c < (count - 1) * stride + kw; c++, row += pixel)
         {
-            if (checked && (uint64_t)(first + (int64_t)c * apart) >= (uint64_t)line->in_w) {
+            if (checked && (uint64_t)(first + (int64_t)c) >= (uint64_t)line->in_w) {
                 continue;
             }
             const vf v = vf_load(row);
@@ -376,21 +376,19 @@ INLINE void strip(const struct job *job, struct line *line, size_t y, size_t x, 
     }
     UNROLL for (size_t p = 0; p < count; p++)
     {
-        store(line, sum[p], x + p * args->dilation_x);
+        store(line, sum[p], x + p);
     }
 }
 
-/* Positions x, x + dilation_x, ... of a line. */
-INLINE void strips(const struct job *job, struct line *line, size_t y, size_t x, const size_t kw,
-                   const size_t stride, const size_t most)
+INLINE void line_strips(const struct job *job, size_t y, const size_t kw, const size_t stride,
+                        const size_t most)
 {
-    const struct ifd_dw_args *args = job->args;
-    const size_t apart = args->dilation_x;
-    while (x < line->out_w) {
-        const size_t left = (line->out_w - x + apart - 1) / apart;
-        const size_t count = left >= most ? most : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-        const int64_t first = (int64_t)(x * stride) - (int64_t)args->pad_left;
-        const int64_t last = first + (int64_t)(((count - 1) * stride + kw - 1) * apart);
+    struct line own = start_line(job, y), *line = &own;
+    for (size_t x = 0, count = 0; x < line->out_w; x += count) {
+        const size_t left = line->out_w - x;
+        count = left >= most ? most : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        const int64_t first = (int64_t)(x * stride) - (int64_t)job->args->pad_left;
+        const int64_t last = first + (int64_t)((count - 1) * stride + kw - 1);
         if (count == most && first >= 0 && last < line->in_w) {
             strip(job, line, y, x, kw, stride, most, 0);
         } else if (count == most) {
@@ -402,16 +400,6 @@ INLINE void strips(const struct job *job, struct line *line, size_t y, size_t x,
         } else {
             strip(job, line, y, x, kw, stride, 1, 1);
         }
-        x += count * apart;
-    }
-}
-
-INLINE void line_strips(const struct job *job, size_t y, const size_t kw, const size_t stride,
-                        const size_t most)
-{
-    struct line line = start_line(job, y);
-    for (size_t phase = 0; phase < job->args->dilation_x; phase++) {
-        strips(job, &line, y, phase, kw, stride, most);
     }
 }
 
@@ -467,7 +455,10 @@ static void line_any(const struct job *job, size_t y)
 static void (*choose_line(const struct job *job))(const struct job *job, size_t y)
 {
     const struct ifd_dw_args *args = job->args;
-    if (args->stride_x == 2 && args->dilation_x == 1) {
+    if (args->dilation_x > 1 || args->dilation_y > 1) {
+        return line_any;
+    }
+    if (args->stride_x == 2) {
         return job->kw == 3 ? line_3_strided : job->kw == 5 ? line_5_strided : line_any;
     }
     if (args->stride_x == 1) {
@@ -484,9 +475,79 @@ static void run_block(const struct job *job)
     }
 }
 
+static void run_image(const struct job *job)
+{
+    if (rolls(job)) {
+        roll_block(job);
+    } else {
+        run_block(job);
+    }
+}
+
+/* ---- dilation ---- */
+
+/* Of `count` lines or columns, those from `first` on that are `apart` from each other. */
+static size_t every(size_t count, size_t first, size_t apart)
+{
+    return count > first ? (count - first + apart - 1) / apart : 0;
+}
+
+/* What the outputs from `out` on that are a dilation apart see of the lines (or the columns) of an image. */
+struct part {
+    size_t first, count;
+    uint32_t pad;
+};
+
+static struct part part_of(size_t out, size_t in_count, size_t dilation, uint32_t pad)
+{
+    const size_t first = (out + dilation - pad % dilation) % dilation;
+    return (struct part){.first = first < in_count ? first : 0,
+                         .count = every(in_count, first, dilation),
+                         .pad = (uint32_t)((first + pad) / dilation)};
+}
+
+/* The outputs from line y and column x on that are a dilation apart are a convolution of their own, without dilation. */
+static void run_part(const struct job *job, size_t y, size_t x)
+{
+    const struct ifd_dw_args *args = job->args;
+    const size_t dy = args->dilation_y, dx = args->dilation_x;
+    const struct part lines = part_of(y, args->in_h, dy, args->pad_top);
+    const struct part columns = part_of(x, args->in_w, dx, args->pad_left);
+    struct ifd_dw_args part = *args;
+    part.in = (const float *)args->in + lines.first * args->in_line_stride +
+              columns.first * args->in_pixel_stride;
+    part.in_h = lines.count;
+    part.in_w = columns.count;
+    part.in_line_stride *= dy;
+    part.in_pixel_stride *= dx;
+    part.pad_top = lines.pad;
+    part.pad_left = columns.pad;
+    part.out = (float *)args->out + y * args->out_line_stride + x * args->out_pixel_stride;
+    part.out_w = every(args->out_w, x, dx);
+    part.out_line_stride *= dy;
+    part.out_pixel_stride *= dx;
+    part.y_begin = every(args->y_begin, y, dy);
+    part.y_end = every(args->y_end, y, dy);
+    part.dilation_y = part.dilation_x = 1;
+    struct job own = *job;
+    own.args = &part;
+    run_image(&own);
+}
+
+static void run_parts(const struct job *job)
+{
+    const struct ifd_dw_args *args = job->args;
+    for (size_t y = 0; y < args->dilation_y && y < args->y_end; y++) {
+        for (size_t x = 0; x < args->dilation_x && x < args->out_w; x++) {
+            run_part(job, y, x);
+        }
+    }
+}
+
 static void run(const struct ifd_dw_args *args)
 {
     const struct ifd_packed *header = args->packed;
+    const int is_dilated = args->dilation_y > 1 || args->dilation_x > 1;
     for (size_t c0 = args->c_begin; c0 < args->c_end; c0 += VF_LANES) {
         const unsigned char *block = (const unsigned char *)args->packed + IFD_PACKED_HEADER +
                                      c0 / VF_LANES * header->unit_bytes;
@@ -497,10 +558,10 @@ static void run(const struct ifd_dw_args *args)
                           .kw = (size_t)header->private_[IFD_PACKED_KW],
                           .c0 = c0,
                           .channels = left < VF_LANES ? left : VF_LANES};
-        if (rolls(&job)) {
-            roll_block(&job);
+        if (is_dilated && args->stride_y == 1 && args->stride_x == 1) {
+            run_parts(&job);
         } else {
-            run_block(&job);
+            run_image(&job);
         }
     }
 }

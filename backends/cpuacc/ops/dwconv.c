@@ -141,6 +141,9 @@ static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame
 /* Of the second-level cache, for the lines of one call: a half of the smallest one. */
 #define LINES_BYTES_MIN ((size_t)128 * 1024)
 
+/* Of a dilated window: lines that share their inputs are so far apart that a call has to be as much taller. */
+#define LINES_DILATED 4
+
 /* The kernels go over their lines once for every vector of channels, so the lines of a call should stay in a part of the
  * second-level cache: an even number of them, because some are done in pairs. */
 static size_t choose_tile_lines(const struct dw_params *p, const struct ifd_host *host)
@@ -149,7 +152,9 @@ static size_t choose_tile_lines(const struct dw_params *p, const struct ifd_host
     const size_t cache = part > LINES_BYTES_MIN ? part : LINES_BYTES_MIN;
     const size_t in = p->args.stride_y * p->args.in_line_stride, out = p->args.out_line_stride;
     const size_t lines = cache / ((in + out) * p->element + 1);
-    return lines < 2 ? 2 : lines / 2 * 2;
+    const size_t dilation = p->args.dilation_y, most = p->window.out_h;
+    const size_t least = dilation > 1 ? LINES_DILATED * (dilation < most ? dilation : most) : 2;
+    return lines < least ? least : lines / 2 * 2;
 }
 
 static bool depthwise_takes(const struct ifd_node_view *node, struct ifd_err *reason)
