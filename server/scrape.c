@@ -36,11 +36,12 @@ _Static_assert(IFD_VERSION_UNLOADING + 1 == IFD_METRIC_STATES, "obs names every 
 
 static void sample_models(const struct ifd_repo *repo, struct ifd_metric_set *set)
 {
-    uint64_t state[IFD_METRIC_STATES] = {0}, outdated = 0;
+    uint64_t state[IFD_METRIC_STATES] = {0}, outdated = 0, awaiting = 0, waited_ns = 0;
     for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
         const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
         state[IFD_VERSION_LOADING] += model->is_loading;
         outdated += model->failed_reason[0] != '\0';
+        awaiting += ifd_repo_awaits(repo, model, &waited_ns) != NULL;
     }
     struct ifd_repo_walk at = {.model = NULL};
     while (ifd_repo_next(repo, &at)) {
@@ -50,6 +51,7 @@ static void sample_models(const struct ifd_repo *repo, struct ifd_metric_set *se
         }
     }
     ifd_metric_put(set, IFD_METRIC_OUTDATED, 0, outdated);
+    ifd_metric_put(set, IFD_METRIC_AWAITING_UPLOAD, 0, awaiting);
     for (uint32_t i = 0; i < IFD_METRIC_STATES; i++) {
         ifd_metric_put(set, IFD_METRIC_VERSIONS, i, state[i]);
     }

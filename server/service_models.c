@@ -1,8 +1,10 @@
 /* Which models there are, and the control of them. */
 #include "server/service_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "engine/base/str.h"
 #include "server/served.h"
 
 /* ---- models ---- */
@@ -40,8 +42,46 @@ static void tell_attempts(const struct ifd_repo *repo, const struct ifd_repo_mod
         wait_ns == UINT64_MAX ? IFD_RETRY_NEVER : wait_ns / second_ns + (wait_ns % second_ns != 0);
 }
 
+/* Why content newer than what serves is not served. */
+struct newer {
+    int64_t number;     /* 0: no version in particular */
+    const char *reason; /* NULL: there is none */
+    bool is_failure;    /* of a load; else it waits for one */
+    char text[400];
+};
+
+/* The number of a version to which a path below a repository leads; 0: to none. */
+static int64_t version_of(const char *path)
+{
+    struct ifd_str rest = ifd_str(path), model = ifd_str_part(&rest, '/'),
+                   folder = ifd_str_part(&rest, '/');
+    int64_t number = 0;
+    (void)model;
+    return ifd_str_s64(folder, &number) ? number : 0;
+}
+
+static void look_for_newer(const struct ifd_repo *repo, const struct ifd_repo_model *model,
+                           struct newer *ret)
+{
+    uint64_t waited_ns = 0;
+    const char *file = ifd_repo_awaits(repo, model, &waited_ns);
+    *ret = (struct newer){.number = model->failed_number,
+                          .reason = model->failed_reason[0] ? model->failed_reason : NULL,
+                          .is_failure = true};
+    if (file) {
+        (void)snprintf(ret->text, sizeof(ret->text),
+                       "new content is not loaded while \"%.250s\" is there, for %llu s by now: "
+                       "rename or remove it",
+                       file, (unsigned long long)(waited_ns / 1000000000));
+        ret->number = version_of(file);
+        ret->reason = ret->text;
+        ret->is_failure = false;
+    }
+}
+
 static void index_version(const struct ifd_repo *repo, const struct ifd_repo_model *model,
-                          const struct ifd_version *version, ifd_index_fn fn, void *arg)
+                          const struct ifd_version *version, const struct newer *newer,
+                          ifd_index_fn fn, void *arg)
 {
     static const enum ifd_model_state states[] = {IFD_MODEL_LOADING, IFD_MODEL_READY,
                                                   IFD_MODEL_UNAVAILABLE, IFD_MODEL_UNLOADING};
@@ -49,10 +89,11 @@ static void index_version(const struct ifd_repo *repo, const struct ifd_repo_mod
                                 .version = version->number,
                                 .state = states[version->state],
                                 .reason = version->reason};
-    if (version->number == model->failed_number) {
-        row.reason = model->failed_reason; /* of newer content under the same number */
+    const bool is_newer = newer->reason && version->number == newer->number;
+    if (is_newer) {
+        row.reason = newer->reason; /* of newer content under the same number */
     }
-    if (version->number == model->failed_number || version->state == IFD_VERSION_UNAVAILABLE) {
+    if (is_newer ? newer->is_failure : version->state == IFD_VERSION_UNAVAILABLE) {
         tell_attempts(repo, model, &row);
     }
     for (const struct ifd_version *v = ifd_repo_draining(repo); v && !version->served;
@@ -67,8 +108,10 @@ static void index_version(const struct ifd_repo *repo, const struct ifd_repo_mod
 static void index_model(const struct ifd_repo *repo, const struct ifd_repo_model *model,
                         bool only_ready, ifd_index_fn fn, void *arg)
 {
-    bool is_failure_told = model->failed_reason[0] == '\0';
-    if (model->version_count == 0 && !only_ready) {
+    struct newer newer;
+    look_for_newer(repo, model, &newer);
+    bool is_newer_told = !newer.reason;
+    if (model->version_count == 0 && !only_ready && (is_newer_told || newer.is_failure)) {
         struct ifd_index_row row = {.name = model->name,
                                     .state = model->is_loading  ? IFD_MODEL_LOADING
                                              : model->reason[0] ? IFD_MODEL_UNAVAILABLE
@@ -79,17 +122,19 @@ static void index_model(const struct ifd_repo *repo, const struct ifd_repo_model
     }
     for (uint32_t i = 0; i < model->version_count; i++) {
         const struct ifd_version *version = model->version[i];
-        is_failure_told = is_failure_told || version->number == model->failed_number;
+        is_newer_told = is_newer_told || version->number == newer.number;
         if (!only_ready || version->state == IFD_VERSION_READY) {
-            index_version(repo, model, version, fn, arg);
+            index_version(repo, model, version, &newer, fn, arg);
         }
     }
-    if (!is_failure_told && !only_ready) { /* newer content that is not served */
+    if (!is_newer_told && !only_ready) { /* newer content that is not served */
         struct ifd_index_row row = {.name = model->name,
-                                    .version = model->failed_number,
+                                    .version = newer.number,
                                     .state = IFD_MODEL_UNAVAILABLE,
-                                    .reason = model->failed_reason};
-        tell_attempts(repo, model, &row);
+                                    .reason = newer.reason};
+        if (newer.is_failure) {
+            tell_attempts(repo, model, &row);
+        }
         fn(arg, &row);
     }
 }

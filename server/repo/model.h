@@ -58,6 +58,9 @@ struct ifd_repo_model {
     /* Loads in a row that failed while the folder looked like this; 0: the last one did not fail. */
     uint32_t failed_attempts;
     uint64_t failed_fingerprint;
+    /* What the log said of a file that newer content waits for: since when, and that this is long; 0: nothing. */
+    uint64_t awaits_since_ns;
+    bool is_wait_long;
     struct ifd_repo_op *first_op, *last_op; /* the first runs */
 };
 

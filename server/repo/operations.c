@@ -48,8 +48,8 @@ static void end_op(struct ifd_repo_op *op)
     repo->busy -= !model->first_op;
     if (model->first_op) {
         begin_op(model->first_op);
-    } else if (model->version_count == 0 && model->reason[0] == '\0' && !model->is_listed) {
-        ifd_repo_forget(repo, model);
+    } else {
+        ifd_repo_forget_nothing(repo, model);
     }
 }
 

@@ -3,6 +3,9 @@
 
 #include "engine/base/str.h"
 
+#define SECOND_NS    ((uint64_t)1000000000)
+#define LONG_WAIT_NS (60 * SECOND_NS)
+
 struct poll {
     struct ifd_repo *repo;
     struct ifd_arena arena;
@@ -47,6 +50,50 @@ static void check_roots(struct ifd_repo *repo, struct ifd_scan *scan)
     }
 }
 
+/* Says once what a model's newer content waits for, and once more when that takes long. */
+static void tell_wait(struct ifd_repo *repo, const char *name, const char *file, uint64_t since_ns)
+{
+    struct ifd_repo_model *model = ifd_repo_find_or_add(repo, ifd_str(name));
+    const uint64_t waited_ns = ifd_now_ns(repo->options.clock) - since_ns;
+    char quoted[600];
+    if (!model) {
+        return; /* without memory there is another time */
+    }
+    if (model->awaits_since_ns != since_ns) {
+        model->awaits_since_ns = since_ns;
+        model->is_wait_long = false;
+        ifd_log_info(repo->options.log, "new content waits for an upload to end", "name=%s file=%s",
+                     name, ifd_log_quote(file, quoted, sizeof(quoted)));
+    } else if (!model->is_wait_long && waited_ns >= LONG_WAIT_NS) {
+        model->is_wait_long = true;
+        ifd_log_warn(repo->options.log,
+                     "new content is not loaded while this file is there, rename or remove it",
+                     "name=%s file=%s seconds=%llu", name,
+                     ifd_log_quote(file, quoted, sizeof(quoted)),
+                     (unsigned long long)(waited_ns / SECOND_NS));
+    }
+}
+
+/* A model that is new and not loaded yet is in the index while it waits. */
+static void tell_waits(struct ifd_repo *repo, const struct ifd_scan *scan)
+{
+    uint64_t since_ns = 0;
+    for (uint32_t i = 0; i < scan->count; i++) {
+        const char *file = ifd_watcher_awaits(repo->watch, scan->model[i].name, &since_ns);
+        if (file) {
+            tell_wait(repo, scan->model[i].name, file, since_ns);
+        }
+    }
+    for (uint32_t i = repo->model_count; i > 0; i--) {
+        struct ifd_repo_model *model = repo->model[i - 1];
+        if (model->awaits_since_ns > 0 &&
+            !ifd_watcher_awaits(repo->watch, model->name, &since_ns)) {
+            model->awaits_since_ns = 0;
+            ifd_repo_forget_nothing(repo, model);
+        }
+    }
+}
+
 static void poll_done(void *arg)
 {
     struct poll *poll = arg;
@@ -62,12 +109,13 @@ static void poll_done(void *arg)
         ifd_log_warn(repo->options.log, "repository not listed, models stay", "reason=%s",
                      ifd_log_quote(err.text, quoted, sizeof(quoted)));
     }
-    ifd_arena_finish(&poll->arena);
-    ifd_release(repo->options.alloc, poll, sizeof(*poll));
-    repo->poll = NULL;
     while (!*repo->options.is_stopping && ifd_watcher_next(repo->watch, now_ns, &action)) {
         act(repo, &action);
     }
+    tell_waits(repo, &poll->scan);
+    ifd_arena_finish(&poll->arena);
+    ifd_release(repo->options.alloc, poll, sizeof(*poll));
+    repo->poll = NULL;
     repo->next_poll_ns = UINT64_MAX;
     ifd_repo_plan_poll(repo);
 }

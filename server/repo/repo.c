@@ -207,7 +207,6 @@ struct ifd_repo_model *ifd_repo_find_or_add(struct ifd_repo *repo, struct ifd_st
     return model;
 }
 
-/* A model without versions, operations and reason is nothing. */
 void ifd_repo_forget(struct ifd_repo *repo, struct ifd_repo_model *model)
 {
     uint32_t at = place_of(repo, ifd_str(model->name));
@@ -216,6 +215,14 @@ void ifd_repo_forget(struct ifd_repo *repo, struct ifd_repo_model *model)
     }
     repo->model_count--;
     free_model(repo, model);
+}
+
+void ifd_repo_forget_nothing(struct ifd_repo *repo, struct ifd_repo_model *model)
+{
+    if (model->version_count == 0 && !model->first_op && model->reason[0] == '\0' &&
+        !model->is_listed && model->awaits_since_ns == 0) {
+        ifd_repo_forget(repo, model);
+    }
 }
 
 void ifd_repo_list_ready(struct ifd_repo_model *model)
@@ -332,6 +339,17 @@ uint64_t ifd_repo_retry_ns(const struct ifd_repo *repo, const struct ifd_repo_mo
            : repo->watch
                ? ifd_watcher_retry_ns(repo->watch, model->name, ifd_now_ns(repo->options.clock))
                : UINT64_MAX;
+}
+
+const char *ifd_repo_awaits(const struct ifd_repo *repo, const struct ifd_repo_model *model,
+                            uint64_t *ret_ns)
+{
+    uint64_t since_ns = 0;
+    const char *file = repo->watch ? ifd_watcher_awaits(repo->watch, model->name, &since_ns) : NULL;
+    if (file) {
+        *ret_ns = ifd_now_ns(repo->options.clock) - since_ns;
+    }
+    return file;
 }
 
 enum ifd_code ifd_repo_check(const struct ifd_repo *repo, struct ifd_err *err)

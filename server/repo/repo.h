@@ -122,6 +122,11 @@ void ifd_repo_release(struct ifd_repo *repo, struct ifd_version *version);
  *  content changes. */
 uint64_t ifd_repo_retry_ns(const struct ifd_repo *repo, const struct ifd_repo_model *model);
 
+/** Newer content is not loaded while this temporary file is in a version's folder; a path below the repository, until the next
+ *  call. NULL: there is none. ret_ns: for how long by now. */
+const char *ifd_repo_awaits(const struct ifd_repo *repo, const struct ifd_repo_model *model,
+                            uint64_t *ret_ns);
+
 /** OK, or UNAVAILABLE naming the first model that should serve and does not. */
 IFD_NODISCARD enum ifd_code ifd_repo_check(const struct ifd_repo *repo, struct ifd_err *err);
 

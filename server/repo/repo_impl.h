@@ -40,8 +40,9 @@ struct ifd_repo_op {
 struct ifd_repo_model *ifd_repo_known(const struct ifd_repo *repo, struct ifd_str name);
 /** NULL without memory. */
 struct ifd_repo_model *ifd_repo_find_or_add(struct ifd_repo *repo, struct ifd_str name);
-/** A model without versions, operations and reason is nothing. */
 void ifd_repo_forget(struct ifd_repo *repo, struct ifd_repo_model *model);
+/** The same if there is nothing to tell of it: no version, operation, reason, folder at the start, nor file that it waits for. */
+void ifd_repo_forget_nothing(struct ifd_repo *repo, struct ifd_repo_model *model);
 /** The list of what is READY, after versions changed. */
 void ifd_repo_list_ready(struct ifd_repo_model *model);
 /** What a model holds for capacity versions. */

@@ -88,7 +88,9 @@ static enum ifd_code walk_entry(const struct walk *w, const char *dir, const cha
         return ifd_arena_fail(w->arena, strlen(dir), err);
     }
     if (ifd_scan_is_temporary(name)) {
-        w->model->is_unfinished = w->model->is_unfinished || (depth > 0 && !w->is_summed);
+        if (depth > 0 && !w->is_summed && !w->model->unfinished) {
+            w->model->unfinished = path;
+        }
         return IFD_OK;
     }
     int error = ifd_folder_stat(w->root, path, &info) ? 0 : errno;
@@ -168,7 +170,7 @@ static void merge_twins(struct ifd_scan *scan)
         if (last && strcmp(last->name, scan->model[i].name) == 0) {
             last->fingerprint += scan->model[i].fingerprint; /* in whatever order they come */
             last->unsummed += scan->model[i].unsummed;
-            last->is_unfinished = last->is_unfinished || scan->model[i].is_unfinished;
+            last->unfinished = last->unfinished ? last->unfinished : scan->model[i].unfinished;
         } else {
             scan->model[kept++] = scan->model[i];
         }

@@ -11,8 +11,9 @@ struct ifd_scan_model {
     uint64_t fingerprint;
     /* The same of the files that no SHA256SUMS vouches for, which have to settle; 0: there is none. */
     uint64_t unsummed;
-    /* Among those, a version's folder has a file that an upload leaves only while it runs (*.part, *.tmp). */
-    bool is_unfinished;
+    /* The first among those in a version's folder whose name says that it is not the file yet (ifd_scan_is_temporary), as a path
+     * below the repository; memory of the arena. NULL: none. */
+    const char *unfinished;
 };
 
 struct ifd_scan {

@@ -1,7 +1,7 @@
 /* Fingerprints in, loads and unloads out. */
 #include "server/repo/watcher.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #define RETRY_FIRST_NS ((uint64_t)1000000000)
@@ -13,7 +13,9 @@
 
 struct entry {
     char name[256];
-    bool is_present, is_unfinished, is_loading, was_tried, will_retry;
+    char unfinished[512]; /* ifd_scan_model's; "": none */
+    bool is_present, is_loading, was_tried, will_retry;
+    uint64_t awaits_since_ns;             /* a change waits for this file; 0: none does */
     uint64_t seen;                        /* the fingerprint of the last scan */
     uint64_t unsummed, unsummed_since_ns; /* the part of it that has to settle */
     uint32_t unsummed_scans;              /* how many in a row had it */
@@ -100,6 +102,22 @@ static struct entry *find_or_add(struct ifd_watcher *watch, const char *name)
     return entry;
 }
 
+static bool is_changed(const struct entry *entry)
+{
+    return entry->is_present && (!entry->was_tried || entry->seen != entry->tried);
+}
+
+static void see_unfinished(struct entry *entry, const char *path, uint64_t now_ns)
+{
+    if (path[0] == '\0' || !is_changed(entry)) {
+        entry->awaits_since_ns = 0;
+    } else if (entry->awaits_since_ns == 0 ||
+               strncmp(entry->unfinished, path, sizeof(entry->unfinished) - 1) != 0) {
+        entry->awaits_since_ns = now_ns;
+    }
+    (void)snprintf(entry->unfinished, sizeof(entry->unfinished), "%s", path);
+}
+
 static void see(struct entry *entry, const struct ifd_scan_model *model, uint64_t now_ns)
 {
     if (!entry->is_present || entry->unsummed != model->unsummed) {
@@ -110,8 +128,8 @@ static void see(struct entry *entry, const struct ifd_scan_model *model, uint64_
     entry->unsummed_scans++;
     entry->seen = model->fingerprint;
     entry->is_present = true;
-    entry->is_unfinished = model->is_unfinished;
     entry->absent_scans = 0;
+    see_unfinished(entry, model->unfinished ? model->unfinished : "", now_ns);
 }
 
 /* Those that are not there any more; what nobody needs is dropped, so that names may come and go for years. */
@@ -123,6 +141,7 @@ static void forget_absent(struct ifd_watcher *watch)
         if (entry->absent_scans > 0) {
             entry->is_present = false;
             entry->unsummed_scans = 0;
+            entry->awaits_since_ns = 0;
         }
         if (!entry->is_present && !entry->was_tried && !entry->is_loading) {
             ifd_release(watch->options.alloc, entry, sizeof(*entry));
@@ -154,18 +173,13 @@ enum ifd_code ifd_watcher_scanned(struct ifd_watcher *watch, const struct ifd_sc
     return code;
 }
 
-static bool is_changed(const struct entry *entry)
-{
-    return entry->is_present && (!entry->was_tried || entry->seen != entry->tried);
-}
-
 static bool is_settled(const struct ifd_watcher *watch, const struct entry *entry, uint64_t now_ns)
 {
     bool is_known =
         entry->unsummed == 0 || (entry->was_tried && entry->unsummed == entry->tried_unsummed);
     bool is_still =
         entry->unsummed_scans >= 2 && now_ns - entry->unsummed_since_ns >= watch->options.settle_ns;
-    return !entry->is_unfinished && (is_known || is_still);
+    return entry->unfinished[0] == '\0' && (is_known || is_still);
 }
 
 bool ifd_watcher_next(struct ifd_watcher *watch, uint64_t now_ns, struct ifd_watcher_action *ret)
@@ -240,6 +254,7 @@ bool ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
         see(entry, seen, now_ns); /* before the first scan */
     }
     entry->tried = tried;
+    entry->awaits_since_ns = is_changed(entry) ? entry->awaits_since_ns : 0;
     entry->tried_unsummed = is_blind ? entry->unsummed : seen->unsummed;
     if (!code) {
         entry->will_retry = false;
@@ -247,6 +262,17 @@ bool ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
     }
     count_failure(entry, code, now_ns);
     return false;
+}
+
+const char *ifd_watcher_awaits(const struct ifd_watcher *watch, const char *name,
+                               uint64_t *ret_since_ns)
+{
+    const struct entry *entry = find(watch, name);
+    if (!entry || entry->is_loading || entry->awaits_since_ns == 0) {
+        return NULL;
+    }
+    *ret_since_ns = entry->awaits_since_ns;
+    return entry->unfinished;
 }
 
 static uint64_t until(uint64_t at_ns, uint64_t now_ns)
@@ -273,7 +299,7 @@ uint64_t ifd_watcher_wait_ns(const struct ifd_watcher *watch, uint64_t now_ns)
         }
         if (is_changed(entry)) {
             const uint64_t held_ns = until(entry->earliest_ns, now_ns);
-            const uint64_t settle_ns = entry->is_unfinished ? wait_ns : watch->options.settle_ns;
+            const uint64_t settle_ns = entry->unfinished[0] ? wait_ns : watch->options.settle_ns;
             need_ns = settle_ns > held_ns ? settle_ns : held_ns;
         } else if (entry->is_present && entry->will_retry) {
             need_ns = until(entry->retry_ns, now_ns);

@@ -43,6 +43,11 @@ bool ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
                         const struct ifd_scan_model *seen, enum ifd_code code, uint64_t now_ns);
 /** Until a content that failed is tried again: 0 while it is; UINT64_MAX: not before it changes. */
 uint64_t ifd_watcher_retry_ns(const struct ifd_watcher *watch, const char *name, uint64_t now_ns);
+/** The file whose name says that an upload is under way, if that is why changed content is not loaded, and since when that is so.
+ *  NULL: that is not why, or no other content is there. Until the next call. However long it takes: a stalled upload looks like one
+ *  that was left. */
+const char *ifd_watcher_awaits(const struct ifd_watcher *watch, const char *name,
+                               uint64_t *ret_since_ns);
 /** Until the next scan: poll_ns, or less while a change waits to settle. */
 uint64_t ifd_watcher_wait_ns(const struct ifd_watcher *watch, uint64_t now_ns);
 

@@ -162,6 +162,51 @@ static void folders_that_cannot_be_models_are_not_tried_at_each_look(void)
     world_end(&world);
 }
 
+/* What was left of an upload holds newer content back without end; who looks finds out why. */
+static void file_that_an_upload_left_is_named_while_newer_content_waits_for_it(void)
+{
+    static struct world world;
+    static const char awaiting[] = "\ninferd_models_awaiting_upload ";
+    world_begin(&world, (const char *const[]){FAST_POLL, NULL});
+    world_put(world_path(&world, "sum/1/model.tflite.part"), "half", 4);
+    world_replace(&world, &world.content[1]);
+    struct answer answer = index_with(&world, "sum/1/model.tflite.part");
+    EXPECT_HAS(answer.body, "{\"name\":\"sum\",\"version\":\"1\",\"state\":\"READY\",\"reason\":"
+                            "\"new content is not loaded while \\\"sum/1/model.tflite.part\\\" is "
+                            "there, for ");
+    EXPECT_INT(live_metric(&world.live, awaiting), 1);
+    EXPECT_INT(world_content(&world), 0);
+    REQUIRE(unlink(world_path(&world, "sum/1/model.tflite.part")) == 0);
+    EXPECT(becomes(&world, 1));
+    live_wait_for_metric(&world.live, awaiting, 0);
+    EXPECT(!strstr(client_post(&world.live, "/v2/repository/index").body, "not loaded while"));
+    world_end(&world);
+}
+
+/* A model that nobody has seen yet is in the index as long as it waits, and not for ever. */
+static void new_model_whose_upload_is_under_way_is_in_the_index(void)
+{
+    static struct world world;
+    world_begin(&world, (const char *const[]){FAST_POLL, NULL});
+    REQUIRE(mkdir(world_path(&world, "fresh"), 0700) == 0);
+    REQUIRE(mkdir(world_path(&world, "fresh/3"), 0700) == 0);
+    world_put(world_path(&world, "fresh/3/model.tflite.part"), "half", 4);
+    struct answer answer = index_with(&world, "fresh/3/model.tflite.part");
+    EXPECT_HAS(answer.body,
+               "{\"name\":\"fresh\",\"version\":\"3\",\"state\":\"UNAVAILABLE\",\"reason\":");
+    EXPECT_INT(client_get(&world.live, "/v2/models/fresh").status, 404);
+    EXPECT_INT(client_get(&world.live, "/v2/health/ready").status, 200);
+    REQUIRE(unlink(world_path(&world, "fresh/3/model.tflite.part")) == 0);
+    REQUIRE(rmdir(world_path(&world, "fresh/3")) == 0);
+    REQUIRE(rmdir(world_path(&world, "fresh")) == 0);
+    for (int waited = 0; waited < PATIENCE_MS && strstr(answer.body, "fresh"); waited += 20) {
+        world_pause_ms(20);
+        answer = client_post(&world.live, "/v2/repository/index");
+    }
+    EXPECT(!strstr(answer.body, "fresh"));
+    world_end(&world);
+}
+
 static void model_that_changes_too_often_is_held_and_counted(void)
 {
     static struct world world;
@@ -212,6 +257,8 @@ int main(int argc, char **argv)
         T(poll_unloads_a_model_that_was_removed_and_loads_it_when_it_is_back),
         T(poll_adds_and_removes_versions),
         T(folders_that_cannot_be_models_are_not_tried_at_each_look),
+        T(file_that_an_upload_left_is_named_while_newer_content_waits_for_it),
+        T(new_model_whose_upload_is_under_way_is_in_the_index),
         T(model_that_changes_too_often_is_held_and_counted),
         T(index_says_how_often_a_load_failed_and_when_it_is_tried_again),
         T(content_that_was_read_badly_is_read_again),

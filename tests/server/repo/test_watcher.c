@@ -167,11 +167,45 @@ static void unfinished_upload_is_left_alone(void)
     struct world w;
     begin_serving(&w);
     set(&w, "m", 2);
-    w.model[0].is_unfinished = true;
+    w.model[0].unfinished = "m/2/model.tflite.part";
     EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
     EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
-    w.model[0].is_unfinished = false;
+    w.model[0].unfinished = NULL;
     EXPECT_INT(scan_after(&w, 15 * SECOND), 'L');
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void wait_for_an_upload_is_told_with_its_file_and_since_when(void)
+{
+    struct world w;
+    uint64_t since_ns = 0;
+    begin_serving(&w);
+    w.model[0].unfinished = "m/1/a.part";
+    (void)scan_after(&w, 15 * SECOND);
+    EXPECT(!ifd_watcher_awaits(w.watcher, "m", &since_ns)); /* nothing else changed */
+    set(&w, "m", 2);
+    w.model[0].unfinished = "m/1/a.part";
+    (void)scan_after(&w, 15 * SECOND);
+    const uint64_t first_ns = w.now_ns;
+    set(&w, "m", 3);
+    w.model[0].unfinished = "m/1/a.part";
+    (void)scan_after(&w, 15 * SECOND);
+    EXPECT_TEXT(ifd_watcher_awaits(w.watcher, "m", &since_ns), "m/1/a.part");
+    EXPECT(since_ns == first_ns);
+    w.model[0].unfinished = "m/1/b.part"; /* the next file of the same upload */
+    (void)scan_after(&w, 15 * SECOND);
+    EXPECT_TEXT(ifd_watcher_awaits(w.watcher, "m", &since_ns), "m/1/b.part");
+    EXPECT(since_ns == w.now_ns);
+    EXPECT(!ifd_watcher_awaits(w.watcher, "other", &since_ns));
+    loaded(&w, 3, IFD_OK); /* somebody asked for it */
+    EXPECT(!ifd_watcher_awaits(w.watcher, "m", &since_ns));
+    set(&w, "m", 4);
+    w.model[0].unfinished = "m/1/b.part";
+    (void)scan_after(&w, 15 * SECOND);
+    EXPECT(ifd_watcher_awaits(w.watcher, "m", &since_ns));
+    w.model[0].unfinished = NULL;
+    EXPECT_INT(scan_after(&w, 15 * SECOND), 'L');
+    EXPECT(!ifd_watcher_awaits(w.watcher, "m", &since_ns));
     ifd_watcher_destroy(w.watcher);
 }
 
@@ -347,7 +381,7 @@ static void model_is_unloaded_after_two_listings_without_it(void)
     struct world w;
     begin_serving(&w);
     set(&w, "other", 9);
-    w.model[0].is_unfinished = true; /* never loaded */
+    w.model[0].unfinished = "m/2/model.tflite.part"; /* never loaded */
     EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
     EXPECT_INT(scan_after(&w, 15 * SECOND), 'U');
     ifd_watcher_destroy(w.watcher);
@@ -359,7 +393,7 @@ static void model_that_is_missing_once_stays(void)
     begin_serving(&w);
     for (int i = 0; i < 10; i++) {
         set(&w, "other", 9);
-        w.model[0].is_unfinished = true;
+        w.model[0].unfinished = "m/2/model.tflite.part";
         EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
         set(&w, "m", 1);
         EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
@@ -388,7 +422,7 @@ static void model_that_came_back_is_loaded(void)
     struct world w;
     begin_serving(&w);
     set(&w, "other", 9);
-    w.model[0].is_unfinished = true;
+    w.model[0].unfinished = "m/2/model.tflite.part";
     (void)scan_after(&w, 15 * SECOND);
     EXPECT_INT(scan_after(&w, 15 * SECOND), 'U');
     EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
@@ -407,6 +441,7 @@ int main(int argc, char **argv)
         T(one_scan_settles_nothing_however_late_it_is),
         T(summed_change_is_taken_at_once),
         T(unfinished_upload_is_left_alone),
+        T(wait_for_an_upload_is_told_with_its_file_and_since_when),
         T(same_content_is_loaded_once),
         T(bad_content_is_tried_five_times_more),
         T(only_failures_of_the_content_itself_are_counted_against_it),
