@@ -20,17 +20,17 @@ static inline uint32_t ifd_f32_bits(float value)
     return bits;
 }
 
+/* Without branches: compilers make vectors of it. */
 static inline float ifd_f32_from_f16(uint16_t half)
 {
     const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
-    const uint32_t exponent = (half >> 10) & 0x1Fu;
-    const uint32_t fraction = half & 0x3FFu;
-    if (exponent == 0) { /* zero and subnormals: fraction * 2^-24, exact */
-        const float magnitude = (float)fraction * 0x1p-24f;
-        return ifd_f32_from_bits(sign | ifd_f32_bits(magnitude));
-    }
-    const uint32_t wide_exponent = exponent == 0x1F ? 0xFFu : exponent + 112;
-    return ifd_f32_from_bits(sign | wide_exponent << 23 | fraction << 13);
+    const uint32_t magnitude = (uint32_t)(half & 0x7FFFu) << 13, bias = 112u << 23;
+    /* zero and subnormals: (1 + fraction * 2^-10 - 1) * 2^-14, exact */
+    const float small = ifd_f32_from_bits(magnitude + bias + (1u << 23)) - 0x1p-14f;
+    const uint32_t is_small = 0u - (magnitude < 1u << 23);
+    const uint32_t more_bias = magnitude < 31u << 23 ? 0 : bias; /* infinity, NaN */
+    return ifd_f32_from_bits(sign | (ifd_f32_bits(small) & is_small) |
+                             ((magnitude + bias + more_bias) & ~is_small));
 }
 
 static inline uint16_t ifd_f16_from_f32(float value)

@@ -55,10 +55,11 @@ static enum ifd_code fill_call(struct ifd_graph *graph, const struct ifd_node *n
         if (!ifd_desc_bytes(&call->desc[i], &bytes)) {
             return ifd_fail(err, IFD_TOO_LARGE, "output %u has no size", i);
         }
-        call->output[i] = ifd_arena_take_tensor(graph->arena, bytes);
+        call->output[i] = ifd_arena_take_room(graph->arena, bytes);
         if (!call->output[i]) {
             return ifd_arena_fail(graph->arena, bytes, err);
         }
+        ifd_populate_pages(call->output[i], bytes);
     }
     call->ref = (struct ifd_ref_call){.attrs = node->attrs,
                                       .in = call->in,
