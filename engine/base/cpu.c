@@ -10,6 +10,7 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/platform/x86.h>
 #include <sys/syscall.h>
 #elif defined(__aarch64__) || defined(__arm__)
 #include <sys/auxv.h>
@@ -38,16 +39,11 @@ static const struct {
 
 #if defined(__x86_64__)
 
-/* The operating system saves the registers that a feature needs? (XCR0 bits) */
-static bool os_saves(uint64_t bits)
+/* A register of a leaf of CPUID, without what the operating system does not allow. The C library has asked at start: each
+ * question costs a virtual machine up to 30 µs. */
+static uint32_t active(unsigned leaf, unsigned index)
 {
-    uint32_t a = 0, b = 0, c = 0, d = 0;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) {
-        return false;
-    }
-    uint32_t low = 0, high = 0;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return (((uint64_t)high << 32 | low) & bits) == bits;
+    return __x86_get_cpuid_feature_leaf(leaf)->active_array[index];
 }
 
 /* Linux lends the AMX tile registers only to a process that asks; asking again is harmless. */
@@ -71,19 +67,18 @@ static bool computes_in_halves(void)
 
 static uint32_t detect_flags(void)
 {
-    uint32_t a = 0, b = 0, c = 0, d = 0, a1 = 0, b1 = 0, c1 = 0, d1 = 0, flags = 0;
-    if (!__get_cpuid(1, &a1, &b1, &c1, &d1) || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
-        return 0;
-    }
-    uint32_t a71 = 0, b71 = 0, c71 = 0, d71 = 0;
-    (void)__get_cpuid_count(7, 1, &a71, &b71, &c71, &d71);
-
-    bool fma = (c1 & bit_FMA) && (c1 & bit_F16C) && (c1 & bit_AVX);
-    if (fma && (b & bit_AVX2) && (b & bit_BMI2) && os_saves(0x6)) {
+    const uint32_t c1 = active(CPUID_INDEX_1, cpuid_register_index_ecx);
+    const uint32_t b = active(CPUID_INDEX_7, cpuid_register_index_ebx);
+    const uint32_t c = active(CPUID_INDEX_7, cpuid_register_index_ecx);
+    const uint32_t d = active(CPUID_INDEX_7, cpuid_register_index_edx);
+    const uint32_t a71 = active(CPUID_INDEX_7_ECX_1, cpuid_register_index_eax);
+    uint32_t flags = 0;
+    const bool fma = (c1 & bit_FMA) && (c1 & bit_F16C) && (c1 & bit_AVX);
+    if (fma && (b & bit_AVX2) && (b & bit_BMI2)) {
         flags |= IFD_CPU_AVX2;
     }
-    uint32_t v4 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL | bit_AVX512CD;
-    if ((flags & IFD_CPU_AVX2) && (b & v4) == v4 && os_saves(0xe6)) {
+    const uint32_t v4 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL | bit_AVX512CD;
+    if ((flags & IFD_CPU_AVX2) && (b & v4) == v4) {
         flags |= IFD_CPU_AVX512;
         if ((c & bit_AVX512VNNI) && (c & bit_AVX512VBMI)) {
             flags |= IFD_CPU_AVX512_VNNI;
@@ -96,9 +91,10 @@ static uint32_t detect_flags(void)
     if ((flags & IFD_CPU_AVX2) && (a71 & (1u << 4))) {
         flags |= IFD_CPU_AVX_VNNI;
     }
-    if ((flags & IFD_CPU_AVX512) && os_saves(0x60000) && may_use_tiles()) {
-        flags |= (d & (1u << 25)) ? (uint32_t)IFD_CPU_AMX_INT8 : 0;
-        flags |= (d & (1u << 22)) ? (uint32_t)IFD_CPU_AMX_BF16 : 0;
+    const uint32_t amx_int8 = 1u << 25, amx_bf16 = 1u << 22;
+    if ((flags & IFD_CPU_AVX512) && (d & (amx_int8 | amx_bf16)) && may_use_tiles()) {
+        flags |= (d & amx_int8) ? (uint32_t)IFD_CPU_AMX_INT8 : 0;
+        flags |= (d & amx_bf16) ? (uint32_t)IFD_CPU_AMX_BF16 : 0;
     }
     return flags;
 }
