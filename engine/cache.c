@@ -348,7 +348,7 @@ enum ifd_code ifd_cache_find(const struct ifd_cache *cache, uint64_t name,
     }
     struct ifd_cache_entry entry = {.size = (size_t)info.st_size, .file = fd};
     ifd_cache_use(fd);
-    void *map = mmap(NULL, entry.size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    void *map = mmap(NULL, entry.size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED) {
         code = refuse("map", text, err);
         (void)close(fd);

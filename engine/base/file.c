@@ -99,9 +99,6 @@ enum ifd_code ifd_file_read(const char *path, size_t limit_bytes, const struct i
     return code;
 }
 
-/* Up to here all pages are mapped at once; of larger files only what is used should take memory. */
-#define POPULATE_BYTES_MAX ((size_t)16 << 20)
-
 static bool only_we_write(const struct stat *info)
 {
     return (info->st_uid == geteuid() || info->st_uid == 0) &&
@@ -111,13 +108,12 @@ static bool only_we_write(const struct stat *info)
 /* Over memory that goes on behind the file: its padding. False if there is no such mapping. */
 static bool map_file(int fd, size_t size, struct ifd_file *ret)
 {
-    const int populate = size <= POPULATE_BYTES_MAX ? MAP_POPULATE : 0;
     const size_t mapped = size + IFD_TENSOR_PAD;
     void *map = mmap(NULL, mapped, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED) {
         return false;
     }
-    if (mmap(map, size, PROT_READ, MAP_PRIVATE | MAP_FIXED | populate, fd, 0) == MAP_FAILED) {
+    if (mmap(map, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
         (void)munmap(map, mapped);
         return false;
     }
