@@ -21,7 +21,7 @@ INLINE void transpose_tile_32(size_t rows, size_t n, const uint32_t *in, size_t 
             const uint32_t *from = in + r * in_row + c;
             uint32_t *to = out + c * out_row + r;
             if (r + 4 <= rows && c + 4 <= n) {
-                transpose_4x4(from, in_row, to, out_row);
+                transpose_4x4(from, in_row * sizeof(*from), to, out_row * sizeof(*to));
                 continue;
             }
             for (size_t j = 0; j < least(4, n - c); j++) {

@@ -252,19 +252,18 @@ static void pack_run(const struct ifd_pack_layout *layout, const struct ifd_gemm
     }
 }
 
-/* Inputs begin … end-1 of four neighbouring channels of f32. */
+/* Inputs begin … end-1 of four neighbouring channels whose runs are stored as they are, in 32 bits each. */
 static void pack_four(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
                       size_t offset, size_t begin, size_t end, unsigned char *dst, size_t stride)
 {
-    const uint32_t *from = (const uint32_t *)weights->w + offset;
-    uint32_t *to = (uint32_t *)(void *)dst;
+    const unsigned char *from = (const unsigned char *)weights->w + offset * layout->bytes;
+    const size_t four = 4 * (size_t)layout->kr;
     size_t k = begin;
-    for (; k + 4 <= end; k += 4, to += stride) {
-        transpose_4x4(from + k, weights->stride_n, to, stride / sizeof(*to));
+    for (; k + four <= end; k += four, dst += 4 * stride) {
+        transpose_4x4(from + k * layout->bytes, weights->stride_n * layout->bytes, dst, stride);
     }
     for (size_t i = 0; k < end && i < 4; i++) {
-        pack_run(layout, weights, offset + i * weights->stride_n, k, end, (unsigned char *)(to + i),
-                 stride);
+        pack_run(layout, weights, offset + i * weights->stride_n, k, end, dst + 4 * i, stride);
     }
 }
 
@@ -274,7 +273,7 @@ static void pack_channels(const struct ifd_pack_layout *layout,
                           size_t count, size_t begin, size_t end, unsigned char *dst, size_t stride)
 {
     const size_t step = (size_t)layout->kr * layout->bytes;
-    const int is_plain = layout->bytes == 4 && layout->kr == 1 && weights->stride_k == 1;
+    const int is_plain = layout->bytes != 2 && step == 4 && weights->stride_k == 1;
     size_t i = 0;
     for (; is_plain && i + 4 <= count; i += 4) {
         pack_four(layout, weights, (c + i) * weights->stride_n + tap * weights->stride_t, begin,
@@ -286,10 +285,23 @@ static void pack_channels(const struct ifd_pack_layout *layout,
     }
 }
 
+/* Zeros where no weights come: behind the last column and the last input, and in the tail, which is returned. */
+static unsigned char *clear_block(const struct ifd_pack_layout *layout,
+                                  const struct ifd_gemm_weights *weights, size_t n0, size_t width,
+                                  size_t tail_rows, unsigned char *block)
+{
+    const size_t bytes = block_bytes(layout, width, weights->k, weights->taps, 0);
+    const int has_gaps =
+        width > weights->n - n0 || ifd_pack_depth(layout, weights->k) != weights->k;
+    zero_bytes(has_gaps ? block : block + bytes,
+               (has_gaps ? bytes : 0) + width * tail_rows * sizeof(float));
+    return block + bytes;
+}
+
 /* What is written between one channel and the next should stay in the first-level cache. */
 #define PACK_BYTES ((size_t)16 * 1024)
 
-/* Writes the weights of the block of columns n0 .. n0 + lanes*nv - 1; dst is zero before. */
+/* Writes the weights of the block of columns n0 .. n0 + lanes*nv - 1; gaps are zero before. */
 static void pack_block(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
                        size_t n0, size_t nv, unsigned char *dst)
 {
@@ -298,17 +310,12 @@ static void pack_block(const struct ifd_pack_layout *layout, const struct ifd_ge
     for (size_t t = 0; t < weights->taps; t++) {
         for (size_t k = 0, end = 0; k < weights->k; k = end) {
             end = min_size(k + groups * layout->kr, weights->k);
-            if (layout->quad == layout->lanes) {
-                pack_channels(layout, weights, t, n0, min_size(nv * layout->lanes, weights->n - n0),
-                              k, end, dst + k / layout->kr * stride, stride);
-                continue;
-            }
-            for (size_t i = 0; i < nv * layout->lanes; i++) {
+            for (size_t i = 0; i < nv * layout->lanes; i += layout->quad) {
                 const size_t c =
                     n0 + ifd_pack_column(layout, nv, i / layout->lanes, i % layout->lanes);
                 if (c < weights->n) {
-                    pack_run(layout, weights, c * weights->stride_n + t * weights->stride_t, k, end,
-                             dst + k / layout->kr * stride + i * step, stride);
+                    pack_channels(layout, weights, t, c, min_size(layout->quad, weights->n - c), k,
+                                  end, dst + k / layout->kr * stride + i * step, stride);
                 }
             }
         }
@@ -325,16 +332,16 @@ void ifd_pack_gemm_q8(const struct ifd_pack_layout *layout, const struct ifd_gem
         natural.quad = natural.lanes;
         layout = &natural;
     }
-    zero_bytes(dst,
-               ifd_pack_gemm_bytes(layout, weights->n, weights->k, weights->taps, IFD_TAIL_ROWS));
+    zero_bytes(dst, IFD_PACKED_HEADER);
     start_header(layout, weights, IFD_TAIL_ROWS, header);
     ifd_pack_header(requant, header);
     unsigned char *block = (unsigned char *)dst + IFD_PACKED_HEADER;
     for (size_t n0 = 0; n0 < weights->n; n0 += header->nr) {
         size_t width = min_size(header->nr, round_up(weights->n - n0, layout->lanes));
         size_t nv = width / layout->lanes;
+        unsigned char *tail = clear_block(layout, weights, n0, width, IFD_TAIL_ROWS, block);
         pack_block(layout, weights, n0, nv, block);
-        block += block_bytes(layout, width, weights->k, weights->taps, 0);
+        block = tail;
         for (size_t j = 0; j < nv; j++) {
             for (size_t l = 0; l < layout->lanes; l++) {
                 size_t c = n0 + ifd_pack_column(layout, nv, j, l);
@@ -344,6 +351,7 @@ void ifd_pack_gemm_q8(const struct ifd_pack_layout *layout, const struct ifd_gem
         }
         block += width * IFD_TAIL_ROWS * 4;
     }
+    zero_bytes(block, (size_t)header->bytes - (size_t)(block - (unsigned char *)dst));
 }
 
 /* Few blocks in odd number make parts for two threads that differ much: there one more, of narrower ones, pays. */
@@ -361,13 +369,12 @@ static void even_blocks(const struct ifd_pack_layout *layout, struct ifd_packed 
     header->unit_bytes = (uint32_t)block_bytes(layout, layout->lanes, header->k, header->taps, 1);
 }
 
-/* Header, bias, and zeros where no weights come: behind the last column and the last input, behind the last block. */
+/* Header, bias, and zeros where no weights come, also behind the last block. */
 static void start_gemm_f32(const struct ifd_pack_layout *layout,
                            const struct ifd_gemm_weights *weights, const float *bias,
                            unsigned char *dst)
 {
     struct ifd_packed *header = (struct ifd_packed *)(void *)dst;
-    const size_t k = weights->k;
     zero_bytes(dst, IFD_PACKED_HEADER);
     start_header(layout, weights, 1, header);
     if (layout->even) {
@@ -377,10 +384,7 @@ static void start_gemm_f32(const struct ifd_pack_layout *layout,
     for (size_t b = 0; b < header->blocks; b++) {
         const size_t n0 = ifd_packed_column(header, b), n = ifd_packed_column(header, b + 1) - n0;
         const size_t width = round_up(n, layout->lanes);
-        const size_t bytes = block_bytes(layout, width, k, weights->taps, 0);
-        const int has_gaps = width > weights->n - n0 || ifd_pack_depth(layout, k) != k;
-        zero_bytes(has_gaps ? block : block + bytes, (has_gaps ? bytes : 0) + width * 4);
-        block += bytes;
+        block = clear_block(layout, weights, n0, width, 1, block);
         for (size_t c = 0; bias && c < width && n0 + c < weights->n; c++) {
             ((float *)(void *)block)[c] = bias[n0 + c];
         }
