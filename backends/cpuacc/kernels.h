@@ -450,7 +450,7 @@ struct ifd_kern_pool {
 /* ---- moving data ---------------------------------------------------------------------------- */
 
 /* One output line of a bilinear resize: for pixel x and channel c
- *   mix(mix(top[x0[x]], top[x1[x]], dx[x]), mix(bottom[x0[x]], bottom[x1[x]], dx[x]), dy),
+ *   mix(mix(top[x0[x]], bottom[x0[x]], dy), mix(top[x1[x]], bottom[x1[x]], dy), dx[x]),
  * mix(a, b, t) = a + (b - a)*t; x0 and x1 are offsets of pixels in elements. */
 struct ifd_resize_args {
     const float *top, *bottom;

@@ -52,8 +52,9 @@ static void check_resize(const char *isa, const struct ifd_kern_move *kern)
         ((float *)bottom.data)[i] = check_float(-1.0f, 1.0f);
     }
     for (size_t x = 0; x < out_w; x++) {
-        x0[x] = (uint32_t)(c * (size_t)check_int(0, (int)in_w - 1));
-        x1[x] = (uint32_t)(c * (size_t)check_int(0, (int)in_w - 1));
+        const bool is_like_before = x > 0 && check_int(0, 2) > 0; /* an image that grows */
+        x0[x] = is_like_before ? x0[x - 1] : (uint32_t)(c * (size_t)check_int(0, (int)in_w - 1));
+        x1[x] = is_like_before ? x1[x - 1] : (uint32_t)(c * (size_t)check_int(0, (int)in_w - 1));
         dx[x] = check_float(0.0f, 1.0f);
     }
     struct ifd_resize_args args = {top.data, bottom.data, out.data, x0, x1, dx, dy, out_w, c, c};

@@ -108,25 +108,46 @@ INLINE vf mix(vf a, vf b, vf t)
     return vf_fma(vf_sub(b, a), t, a);
 }
 
+/* Pixels x … end-1, which lie between the same two, in n channels from c on: first the two columns, then what lies in between. */
+INLINE void mix_pixels(const struct ifd_resize_args *args, size_t x, size_t end, size_t c,
+                       const size_t n)
+{
+    const size_t at[2] = {args->x0[x] + c, args->x1[x] + c};
+    const vf dy = vf_set1(args->dy);
+    vf column[2];
+    UNROLL for (size_t i = 0; i < 2; i++)
+    {
+        const float *top = args->top + at[i], *bottom = args->bottom + at[i];
+        column[i] = n == VF_LANES ? mix(vf_load(top), vf_load(bottom), dy)
+                                  : mix(vf_load_n(top, n), vf_load_n(bottom, n), dy);
+    }
+    const vf apart = vf_sub(column[1], column[0]);
+    for (float *out = args->out + x * args->out_pixel_stride + c; x < end;
+         x++, out += args->out_pixel_stride) {
+        const vf v = vf_fma(apart, vf_set1(args->dx[x]), column[0]);
+        if (n == VF_LANES) {
+            vf_store(out, v);
+        } else {
+            vf_store_n(out, v, n);
+        }
+    }
+}
+
+/* The last whole vector of a pixel overlaps the one before. */
 static void resize_bilinear_f32(const struct ifd_resize_args *args)
 {
-    const vf dy = vf_set1(args->dy);
-    for (size_t x = 0; x < args->out_w; x++) {
-        const float *t0 = args->top + args->x0[x], *t1 = args->top + args->x1[x];
-        const float *b0 = args->bottom + args->x0[x], *b1 = args->bottom + args->x1[x];
-        const vf dx = vf_set1(args->dx[x]);
-        float *out = args->out + x * args->out_pixel_stride;
-        size_t c = 0;
-        for (; c + VF_LANES <= args->channels; c += VF_LANES) {
-            vf top = mix(vf_load(t0 + c), vf_load(t1 + c), dx);
-            vf bottom = mix(vf_load(b0 + c), vf_load(b1 + c), dx);
-            vf_store(out + c, mix(top, bottom, dy));
+    const size_t channels = args->channels;
+    for (size_t x = 0, end = 0; x < args->out_w; x = end) {
+        for (end = x + 1;
+             end < args->out_w && args->x0[end] == args->x0[x] && args->x1[end] == args->x1[x];) {
+            end++;
         }
-        if (c < args->channels) {
-            const size_t left = args->channels - c;
-            vf top = mix(vf_load_n(t0 + c, left), vf_load_n(t1 + c, left), dx);
-            vf bottom = mix(vf_load_n(b0 + c, left), vf_load_n(b1 + c, left), dx);
-            vf_store_n(out + c, mix(top, bottom, dy), left);
+        if (channels < VF_LANES) {
+            mix_pixels(args, x, end, 0, channels);
+            continue;
+        }
+        for (size_t c = 0; c < channels; c += VF_LANES) {
+            mix_pixels(args, x, end, least(c, channels - VF_LANES), VF_LANES);
         }
     }
 }
