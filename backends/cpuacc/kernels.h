@@ -223,7 +223,8 @@ struct ifd_dw_weights {
  *   out         pixel (0, 0), channel 0.
  *   scratch     scratch_bytes() of this call, 64-aligned, private to the thread. It depends on out_w,
  *               the strides and the dilations, which must be set before asking.
- *   min, max    f32 only. */
+ *   min, max    f32 only.
+ *   is_far      f32 only: in is not expected in the second-level cache. */
 struct ifd_dw_args {
     const void *packed;
     const void *in;
@@ -234,6 +235,7 @@ struct ifd_dw_args {
     uint32_t stride_y, stride_x, dilation_y, dilation_x, pad_top, pad_left;
     void *scratch;
     float min, max;
+    int is_far;
 };
 
 struct ifd_kern_dw_q8 {

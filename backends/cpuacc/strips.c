@@ -167,12 +167,13 @@ static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t i, size_t
     const struct ifd_acc_lines *from = lowering->step[i].lines, *to = lowering->step[i + 1].lines;
     const uint32_t value = lowering->wiring[i].out;
     const struct ifd_acc_storage *storage = value_storage(lowering, value);
+    const size_t weights = storage->bytes > cache ? cache / 3 : cache / 4;
     return from && to && lowering->wiring[i + 1].in[0] == value &&
            !is_added(lowering, i + 1, lowering->value[value].storage) &&
            storage->place.where == IFD_ACC_SCRATCH && storage->first == i &&
            storage->last == i + 1 && from->batch == to->batch && from->out_h == to->in_h &&
            from->out_line == to->in_line && storage->bytes >= cache / 8 &&
-           packed_bytes(lowering, i) <= cache / 4 && packed_bytes(lowering, i + 1) <= cache / 4;
+           packed_bytes(lowering, i) <= weights && packed_bytes(lowering, i + 1) <= weights;
 }
 
 /* How the lines between two steps lie. A depthwise kernel is in several input and output lines at once, at the same pixel:

@@ -86,6 +86,7 @@ struct rolling {
     size_t step[ROWS_MAX];
     float *out;
     size_t out_pixel, out_line, channels;
+    int is_far;
     vf bias, lo, hi, w[9];
 };
 
@@ -95,13 +96,14 @@ struct sums {
 };
 
 INLINE struct rolling start_rolling(const struct job *job, size_t y, const size_t lines,
-                                    const size_t stride)
+                                    const size_t stride, const int is_far)
 {
     const struct ifd_dw_args *args = job->args;
     struct rolling at = {.out = (float *)args->out + y * args->out_line_stride + job->c0,
                          .out_pixel = args->out_pixel_stride,
                          .out_line = args->out_line_stride,
                          .channels = job->channels,
+                         .is_far = is_far,
                          .bias = vf_load(job->packed),
                          .lo = vf_set1(args->min),
                          .hi = vf_set1(args->max)};
@@ -128,12 +130,16 @@ INLINE struct sums start_sums(const struct rolling *at, const size_t lines)
     return sums;
 }
 
-/* The next column of the image, which is kx of the window of a, kx - stride of that of b and so on. */
+/* The next column of the image, which is kx of the window of a, kx - stride of that of b and so on. Of a far image the
+ * next block's channels are fetched, too. */
 INLINE void add_column(struct rolling *at, const size_t lines, const size_t stride, const size_t kx,
                        struct sums *a, struct sums *b, struct sums *c)
 {
     UNROLL for (size_t r = 0; r < (lines - 1) * stride + 3; r++)
     {
+        if (at->is_far) {
+            __builtin_prefetch(at->row[r] + VF_LANES, 0, 2);
+        }
         const vf v = vf_load_step(&at->row[r], at->step[r]);
         UNROLL for (size_t i = 0; i < lines; i++)
         {
@@ -184,12 +190,13 @@ INLINE void roll_2(struct rolling *at, const size_t lines, const int is_whole, s
     finish_sums(at, lines, is_whole, a);
 }
 
-INLINE void lines_stride_1(const struct job *job, size_t y, const size_t lines, const int is_whole)
+INLINE void lines_stride_1(const struct job *job, size_t y, const size_t lines, const int is_whole,
+                           const int is_far)
 {
     const struct ifd_dw_args *args = job->args;
     const size_t begin = 2 - args->pad_left, columns = args->in_w - begin;
     const size_t inside = columns < args->out_w ? columns : args->out_w;
-    struct rolling at = start_rolling(job, y, lines, 1);
+    struct rolling at = start_rolling(job, y, lines, 1, is_far);
     struct sums a = start_sums(&at, lines), b = a, c = a;
     if (begin == 2) {
         add_column(&at, lines, 1, 0, &a, NULL, NULL);
@@ -216,7 +223,7 @@ INLINE void lines_stride_2(const struct job *job, size_t y, const size_t lines, 
     const struct ifd_dw_args *args = job->args;
     const size_t begin = 1 - args->pad_left, columns = args->in_w - begin;
     const size_t inside = columns / 2 < args->out_w ? columns / 2 : args->out_w;
-    struct rolling at = start_rolling(job, y, lines, 2);
+    struct rolling at = start_rolling(job, y, lines, 2, 0);
     struct sums a = start_sums(&at, lines), b = a;
     if (begin > 0) {
         add_column(&at, lines, 2, 0, &a, NULL, NULL);
@@ -238,41 +245,46 @@ INLINE void lines_stride_2(const struct job *job, size_t y, const size_t lines, 
 }
 
 INLINE void any_lines(const struct job *job, size_t y, size_t lines, const size_t stride,
-                      const int is_whole)
+                      const int is_whole, const int is_far)
 {
     if (stride == 2 && lines == 1) {
         lines_stride_2(job, y, 1, is_whole);
     } else if (stride == 2) {
         lines_stride_2(job, y, LINES_2, is_whole);
     } else if (lines == 1) {
-        lines_stride_1(job, y, 1, is_whole);
+        lines_stride_1(job, y, 1, is_whole, is_far);
     } else if (lines == 2) {
-        lines_stride_1(job, y, 2, is_whole);
+        lines_stride_1(job, y, 2, is_whole, is_far);
     } else if (lines < LINES_1) {
-        lines_stride_1(job, y, LINES_1 - 1, is_whole);
+        lines_stride_1(job, y, LINES_1 - 1, is_whole, is_far);
     } else {
-        lines_stride_1(job, y, LINES_1, is_whole);
+        lines_stride_1(job, y, LINES_1, is_whole, is_far);
     }
 }
 
 static void whole_1(const struct job *job, size_t y, size_t lines)
 {
-    any_lines(job, y, lines, 1, 1);
+    any_lines(job, y, lines, 1, 1, 0);
+}
+
+static void far_1(const struct job *job, size_t y, size_t lines)
+{
+    any_lines(job, y, lines, 1, 1, 1);
 }
 
 static void narrow_1(const struct job *job, size_t y, size_t lines)
 {
-    any_lines(job, y, lines, 1, 0);
+    any_lines(job, y, lines, 1, 0, 0);
 }
 
 static void whole_2(const struct job *job, size_t y, size_t lines)
 {
-    any_lines(job, y, lines, 2, 1);
+    any_lines(job, y, lines, 2, 1, 0);
 }
 
 static void narrow_2(const struct job *job, size_t y, size_t lines)
 {
-    any_lines(job, y, lines, 2, 0);
+    any_lines(job, y, lines, 2, 0, 0);
 }
 
 /* Whether columns roll: the usual window, no wider padding than usual. */
@@ -285,14 +297,21 @@ static int rolls(const struct job *job)
            args->in_w >= 2;
 }
 
+static void (*choose_roll(const struct job *job))(const struct job *job, size_t y, size_t lines)
+{
+    const int is_whole = job->channels == VF_LANES;
+    if (job->args->stride_x == 2) {
+        return is_whole ? whole_2 : narrow_2;
+    }
+    return !is_whole ? narrow_1 : job->args->is_far ? far_1 : whole_1;
+}
+
 /* As many lines at once as may be, in groups of as equal a height as may be. */
 static void roll_block(const struct job *job)
 {
     const struct ifd_dw_args *args = job->args;
-    const int is_whole = job->channels == VF_LANES;
     const size_t most = args->stride_x == 1 ? LINES_1 : LINES_2;
-    void (*const run)(const struct job *, size_t, size_t) =
-        args->stride_x == 1 ? (is_whole ? whole_1 : narrow_1) : (is_whole ? whole_2 : narrow_2);
+    void (*const run)(const struct job *, size_t, size_t) = choose_roll(job);
     size_t lines = 0;
     for (size_t y = args->y_begin; y < args->y_end; y += lines) {
         const size_t left = args->y_end - y, groups = (left + most - 1) / most;

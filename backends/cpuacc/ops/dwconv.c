@@ -117,6 +117,7 @@ static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame
     const struct dw_params *p = step->params;
     const struct ifd_acc_lines *lines = step->lines;
     struct ifd_dw_args args = p->args;
+    args.is_far = args.is_far && strip->in_end - strip->in_first == lines->in_h; /* no buffer */
     args.packed = frame->packed + step->packed;
     args.in_pixel_stride += strip->in_pitch.gap / p->element;
     args.in_line_stride = strip->in_pitch.line / p->element;
@@ -284,6 +285,8 @@ static enum ifd_code depthwise_lower(struct ifd_acc_lowering *lowering,
         .multiplier = channels / window.in_c,
     };
     p->args = constant_args(p);
+    p->args.is_far =
+        window.in_h * p->args.in_line_stride * p->element > ifd_acc_cache_bytes(lowering->host);
     p->tile_lines = choose_tile_lines(p, lowering->host);
     if (p->multiplier > 1) {
         const size_t image = window.in_h * window.in_w * p->channels * p->element + IFD_TENSOR_PAD;
