@@ -2,7 +2,8 @@
 #include "engine/cache.h"
 
 #include "engine/base/build_id.h"
-#include "engine/base/mac.h"
+#include "engine/base/file.h"
+#include "engine/cache_folder.h"
 #include "engine/cache_room.h"
 #include "inferd/types.h"
 
@@ -12,15 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define KEY_NAME     "key"
-#define NAME_BYTES   32
-#define PARTS_MAX    ((size_t)1 << 20)
-#define TRAILER      sizeof(uint64_t)
-#define OTHERS_WRITE (S_IWGRP | S_IWOTH)
+#define NAME_BYTES 32
+#define PARTS_MAX  ((size_t)1 << 20)
+#define TRAILER    sizeof(uint64_t)
 
 static const char magic[8] = "IFDPACK";
 
@@ -44,146 +41,6 @@ struct ifd_cache {
     uint8_t build[sizeof(((struct head *)0)->build)];
 };
 
-/* ---- the folder ---- */
-
-static enum ifd_code refuse(const char *verb, const char *what, struct ifd_err *err)
-{
-    return ifd_fail(err, IFD_UNAVAILABLE, "cannot %s %s: %s", verb, what, strerror(errno));
-}
-
-/* Files that somebody else may have written, or may still write, are not used. */
-static enum ifd_code check_owner(const struct stat *info, mode_t forbidden, const char *what,
-                                 struct ifd_err *err)
-{
-    if (info->st_uid != geteuid() && info->st_uid != 0) {
-        return ifd_fail(err, IFD_UNAVAILABLE, "%s belongs to user %u", what,
-                        (unsigned)info->st_uid);
-    }
-    if (info->st_mode & forbidden) {
-        return ifd_fail(err, IFD_UNAVAILABLE, "%s has permissions %03o: others may %s it", what,
-                        (unsigned)info->st_mode & 0777,
-                        info->st_mode & OTHERS_WRITE ? "write" : "read");
-    }
-    return IFD_OK;
-}
-
-static enum ifd_code open_folder(const char *path, int *ret_folder, struct ifd_err *err)
-{
-    struct stat info;
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-        return refuse("make", path, err);
-    }
-    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) {
-        return refuse("open", path, err);
-    }
-    enum ifd_code code = fstat(folder, &info) == 0 ? IFD_OK : refuse("look at", path, err);
-    if (code == IFD_OK) {
-        code = check_owner(&info, OTHERS_WRITE, path, err);
-    }
-    if (code != IFD_OK) {
-        (void)close(folder);
-        return code;
-    }
-    *ret_folder = folder;
-    return IFD_OK;
-}
-
-/* Opens a file of the folder that this user wrote and nobody else can change. */
-static enum ifd_code open_file(int folder, const char *name, mode_t forbidden, int *ret_fd,
-                               struct stat *ret_info, struct ifd_err *err)
-{
-    const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT) {
-        return ifd_fail(err, IFD_NOT_FOUND, "there is no %s", name);
-    }
-    if (fd < 0) {
-        return refuse("open", name, err);
-    }
-    enum ifd_code code = fstat(fd, ret_info) == 0 ? IFD_OK : refuse("look at", name, err);
-    if (code == IFD_OK && !S_ISREG(ret_info->st_mode)) {
-        code = ifd_fail(err, IFD_UNAVAILABLE, "%s is no file", name);
-    }
-    if (code == IFD_OK) {
-        code = check_owner(ret_info, forbidden, name, err);
-    }
-    if (code != IFD_OK) {
-        (void)close(fd);
-        return code;
-    }
-    *ret_fd = fd;
-    return IFD_OK;
-}
-
-static enum ifd_code read_key(struct ifd_cache *cache, struct ifd_err *err)
-{
-    struct stat info;
-    int fd = -1;
-    enum ifd_code code = open_file(cache->folder, KEY_NAME, 077, &fd, &info, err);
-    if (code != IFD_OK) {
-        return code;
-    }
-    if (read(fd, cache->key, sizeof(cache->key)) != (ssize_t)sizeof(cache->key) ||
-        info.st_size != (off_t)sizeof(cache->key)) {
-        code = ifd_fail(err, IFD_UNAVAILABLE, "%s has %lld bytes, expected %zu", KEY_NAME,
-                        (long long)info.st_size, sizeof(cache->key));
-    }
-    (void)close(fd);
-    return code;
-}
-
-static bool write_all(int fd, const void *data, size_t size)
-{
-    const uint8_t *bytes = data;
-    while (size > 0) {
-        const ssize_t put = write(fd, bytes, size);
-        if (put < 0 && errno == EINTR) {
-            continue;
-        }
-        if (put <= 0) {
-            return false;
-        }
-        bytes += put;
-        size -= (size_t)put;
-    }
-    return true;
-}
-
-/* Of several processes that make a key at once, the first to link it wins; all read what is there then. */
-static enum ifd_code make_key(struct ifd_cache *cache, struct ifd_err *err)
-{
-    uint8_t random[IFD_MAC_KEY_BYTES + 8];
-    char name[NAME_BYTES];
-    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
-        return refuse("make", "a key", err);
-    }
-    uint64_t number = 0;
-    memcpy(&number, random + IFD_MAC_KEY_BYTES, sizeof(number));
-    (void)snprintf(name, sizeof(name), "key.%016" PRIx64, number);
-    const int fd = openat(cache->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        return refuse("make", "a key", err);
-    }
-    bool ok = write_all(fd, random, IFD_MAC_KEY_BYTES);
-    ok = close(fd) == 0 && ok;
-    ok = ok && (linkat(cache->folder, name, cache->folder, KEY_NAME, 0) == 0 || errno == EEXIST);
-    const enum ifd_code code = ok ? IFD_OK : refuse("make", "a key", err);
-    (void)unlinkat(cache->folder, name, 0);
-    return code;
-}
-
-static enum ifd_code take_key(struct ifd_cache *cache, struct ifd_err *err)
-{
-    enum ifd_code code = read_key(cache, err);
-    if (code == IFD_NOT_FOUND) {
-        code = make_key(cache, err);
-        if (code == IFD_OK) {
-            code = read_key(cache, err);
-        }
-    }
-    return code;
-}
-
 enum ifd_code ifd_cache_open(const char *folder, uint64_t limit_bytes,
                              const struct ifd_alloc *alloc, struct ifd_cache **ret_cache,
                              struct ifd_err *err)
@@ -200,10 +57,10 @@ enum ifd_code ifd_cache_open(const char *folder, uint64_t limit_bytes,
         code = ifd_fail(err, IFD_UNAVAILABLE, "the program has no build id");
     }
     if (code == IFD_OK) {
-        code = open_folder(folder, &cache->folder, err);
+        code = ifd_cache_folder_open(folder, &cache->folder, err);
     }
     if (code == IFD_OK) {
-        code = take_key(cache, err);
+        code = ifd_cache_folder_key(cache->folder, cache->key, err);
     }
     if (code == IFD_OK) {
         code = ifd_cache_make_room(cache->folder, limit_bytes, NULL, err);
@@ -337,7 +194,7 @@ enum ifd_code ifd_cache_find(const struct ifd_cache *cache, uint64_t name,
     struct stat info;
     int fd = -1;
     file_name(name, text);
-    enum ifd_code code = open_file(cache->folder, text, OTHERS_WRITE, &fd, &info, err);
+    enum ifd_code code = ifd_cache_folder_file(cache->folder, text, false, &fd, &info, err);
     if (code != IFD_OK) {
         return code;
     }
@@ -350,7 +207,7 @@ enum ifd_code ifd_cache_find(const struct ifd_cache *cache, uint64_t name,
     ifd_cache_use(fd);
     void *map = mmap(NULL, entry.size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED) {
-        code = refuse("map", text, err);
+        code = ifd_fail(err, IFD_UNAVAILABLE, "cannot map %s: %s", text, strerror(errno));
         (void)close(fd);
         return code;
     }
@@ -387,16 +244,16 @@ static enum ifd_code open_temporary(const struct ifd_cache *cache, const char *n
                                     struct ifd_err *err)
 {
     struct stat info;
-    if (fstatat(cache->folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-        ifd_cache_is_stale(&info)) {
+    const bool is_there = fstatat(cache->folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
+    if (is_there && ifd_cache_is_stale(&info)) {
         (void)unlinkat(cache->folder, name, 0);
     }
     const int fd = openat(cache->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0 && errno == EEXIST) {
+    if (fd < 0 && errno == EEXIST && (!is_there || S_ISREG(info.st_mode))) {
         return ifd_fail(err, IFD_UNAVAILABLE, "another process writes it");
     }
     if (fd < 0) {
-        return refuse("make", name, err);
+        return ifd_fail(err, IFD_UNAVAILABLE, "cannot make %s: %s", name, strerror(errno));
     }
     *ret_fd = fd;
     return IFD_OK;
@@ -409,7 +266,8 @@ static bool write_parts(int fd, const struct part *table, const struct ifd_bytes
     for (size_t i = 0; i < count; i++) {
         const uint64_t next = i + 1 < count ? table[i + 1].offset : end;
         const uint64_t padding = next - table[i].offset - table[i].size;
-        if (!write_all(fd, part[i].data, part[i].size) || !write_all(fd, zeros, (size_t)padding)) {
+        if (!ifd_file_write_fd(fd, part[i]) ||
+            !ifd_file_write_fd(fd, (struct ifd_bytes){zeros, (size_t)padding})) {
             return false;
         }
     }
@@ -463,8 +321,9 @@ static bool write_file(const struct ifd_cache *cache, int fd, const uint8_t *fro
     }
     const uint64_t sum = ifd_mac_sum(&mac);
     const struct part *table = (const void *)(front + sizeof(struct head));
-    return write_all(fd, front, (size_t)front_bytes) && write_parts(fd, table, part, count, end) &&
-           write_all(fd, &sum, sizeof(sum));
+    return ifd_file_write_fd(fd, (struct ifd_bytes){front, (size_t)front_bytes}) &&
+           write_parts(fd, table, part, count, end) &&
+           ifd_file_write_fd(fd, (struct ifd_bytes){(const uint8_t *)&sum, sizeof(sum)});
 }
 
 /* The file has its size before others are counted: of two processes that write at once, each counts what the other will. */

@@ -115,6 +115,7 @@ int main(int argc, char **argv)
                     {"compare", ifd_tool_compare},
                     {"bench", ifd_tool_bench}};
     struct ifd_tool_host host = {.decode_image = ifd_picture_for_port};
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, not the end */
     host.backends = ifd_backends_builtin(&host.backend_count);
     const char *name = argc > 1 ? argv[1] : "--help";
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {

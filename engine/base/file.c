@@ -151,14 +151,14 @@ void ifd_file_close(struct ifd_file *file)
     *file = (struct ifd_file){0};
 }
 
-static bool write_whole(int fd, struct ifd_bytes content)
+bool ifd_file_write_fd(int fd, struct ifd_bytes content)
 {
     for (size_t done = 0; done < content.size;) {
-        ssize_t put = write(fd, content.data + done, content.size - done);
+        const ssize_t put = write(fd, content.data + done, content.size - done);
         if (put < 0 && errno == EINTR) {
             continue;
         }
-        if (put < 0) {
+        if (put <= 0) {
             return false;
         }
         done += (size_t)put;
@@ -178,7 +178,7 @@ enum ifd_code ifd_file_write(const char *path, struct ifd_bytes content, struct 
     if (fd < 0) {
         return fail_io("create", temporary, err);
     }
-    bool ok = write_whole(fd, content);
+    bool ok = ifd_file_write_fd(fd, content);
     ok = close(fd) == 0 && ok;
     if (!ok || rename(temporary, path) != 0) {
         enum ifd_code code = fail_io("write", path, err);

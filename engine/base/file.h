@@ -32,6 +32,9 @@ IFD_NODISCARD enum ifd_code ifd_file_open(const char *path, size_t limit_bytes,
 /** Nothing happens to a zeroed one. */
 void ifd_file_close(struct ifd_file *file);
 
+/** Writes all of content where the descriptor is; false, with errno, if it cannot. */
+bool ifd_file_write_fd(int fd, struct ifd_bytes content);
+
 /** Writes a file whole, through a temporary name in the same folder and rename(). Errors: IO, TOO_LARGE (name). */
 IFD_NODISCARD enum ifd_code ifd_file_write(const char *path, struct ifd_bytes content,
                                            struct ifd_err *err);

@@ -7,11 +7,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NAME       ((uint64_t)0x1234)
@@ -350,6 +355,151 @@ static void a_file_that_another_process_writes_is_left_to_it(void)
     tear_down(&f);
 }
 
+/* What is in a file's place is replaced if it is no folder, and never followed. */
+static void what_stands_in_the_way_is_replaced_or_named(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    const char *const writing = "0000000000001234.new";
+    set_up(&f);
+    EXPECT_INT(rename(file_path(&f), path_of(&f, "elsewhere")), 0);
+    EXPECT_INT(symlink("elsewhere", file_path(&f)), 0);
+    EXPECT_INT(truncate(path_of(&f, "elsewhere"), 5), 0);
+    EXPECT_CODE(write_file(&f, &err), IFD_OK, &err);
+    expect_whole(&f);
+    struct stat info;
+    EXPECT(stat(path_of(&f, "elsewhere"), &info) == 0 && info.st_size == 5);
+    EXPECT_INT(symlink("elsewhere", path_of(&f, writing)), 0);
+    EXPECT_CODE(write_file(&f, &err), IFD_UNAVAILABLE, &err);
+    EXPECT_HAS(err.text, "cannot make");
+    EXPECT(stat(path_of(&f, "elsewhere"), &info) == 0 && info.st_size == 5);
+    EXPECT_INT(unlink(path_of(&f, writing)), 0);
+    EXPECT_INT(mkdir(path_of(&f, writing), 0700), 0);
+    EXPECT_CODE(write_file(&f, &err), IFD_UNAVAILABLE, &err);
+    EXPECT_HAS(err.text, "cannot make");
+    EXPECT_INT(rmdir(path_of(&f, writing)), 0);
+    expect_whole(&f);
+    EXPECT_INT(unlink(file_path(&f)), 0);
+    EXPECT_INT(mkdir(file_path(&f), 0700), 0);
+    EXPECT_CODE(write_file(&f, &err), IFD_IO, &err);
+    EXPECT_HAS(err.text, "Is a directory");
+    EXPECT(access(path_of(&f, writing), F_OK) != 0);
+    tear_down(&f);
+}
+
+/* Runs body in a process of its own, which may change what holds for all of it; 0: it went well, SKIPPED: it could not. */
+#define SKIPPED 77
+
+static int run_apart(int (*body)(struct fixture *f), struct fixture *f)
+{
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        _exit(body(f));
+    }
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/* Writing fails with this reason, and neither the file nor a part of it is left. */
+static int expect_nothing_kept(struct fixture *f, const char *reason)
+{
+    struct ifd_err err = {0};
+    struct ifd_cache_entry entry = {0};
+    const bool is_refused = write_file(f, &err) == IFD_IO && strstr(err.text, reason) != NULL &&
+                            access(path_of(f, "0000000000001234.new"), F_OK) != 0 &&
+                            ifd_cache_find(f->cache, NAME, &entry, NULL) == IFD_NOT_FOUND;
+    return is_refused ? 0 : 1;
+}
+
+/* A file system of our own below the folder, with less room than a file takes. */
+static int fill_disk(struct fixture *f)
+{
+    if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", f->folder, "tmpfs", 0, "size=8k,mode=700") != 0) {
+        return SKIPPED;
+    }
+    reopen(f);
+    return expect_nothing_kept(f, "No space left on device");
+}
+
+static void a_full_disk_keeps_no_part_of_a_file(void)
+{
+    struct fixture f;
+    set_up(&f);
+    const int result = run_apart(fill_disk, &f);
+    tear_down(&f);
+    if (result == SKIPPED) {
+        test_skip("file systems cannot be mounted here");
+    }
+    EXPECT_INT(result, 0);
+}
+
+static int limit_files(struct fixture *f)
+{
+    const struct rlimit limit = {.rlim_cur = PART_BYTES, .rlim_max = PART_BYTES};
+    if (signal(SIGXFSZ, SIG_IGN) == SIG_ERR || setrlimit(RLIMIT_FSIZE, &limit) != 0) {
+        return SKIPPED;
+    }
+    return expect_nothing_kept(f, "File too large");
+}
+
+static void a_file_that_may_not_grow_is_not_kept(void)
+{
+    struct fixture f;
+    set_up(&f);
+    EXPECT_INT(unlink(file_path(&f)), 0);
+    EXPECT_INT(run_apart(limit_files, &f), 0);
+    tear_down(&f);
+}
+
+/* Of many parts: it takes a while. */
+#define KILLED_PARTS 400
+
+static enum ifd_code write_long_file(struct fixture *f)
+{
+    struct ifd_bytes part[KILLED_PARTS];
+    for (size_t i = 0; i < KILLED_PARTS; i++) {
+        part[i] = (struct ifd_bytes){f->content, PART_BYTES};
+    }
+    return ifd_cache_write(f->cache, NAME, part, KILLED_PARTS, NULL);
+}
+
+/* At any moment, and in the middle at least twenty times. What it leaves is a whole file, or one that the next writer takes away
+ * when it is old. */
+static void a_writer_that_is_killed_leaves_nothing_that_is_used(void)
+{
+    struct fixture f;
+    const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    const char *writing = "0000000000001234.new";
+    size_t cut = 0;
+    set_up(&f);
+    for (long round = 0; cut < 20; round++) {
+        const pid_t child = fork();
+        REQUIRE(child >= 0);
+        while (child == 0) {
+            (void)write_long_file(&f);
+        }
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000 + round * 100000}, NULL);
+        EXPECT_INT(kill(child, SIGKILL), 0);
+        REQUIRE(waitpid(child, NULL, 0) == child);
+        struct ifd_cache_entry entry = {0};
+        struct ifd_err err = {0};
+        REQUIRE_OK(ifd_cache_find(f.cache, NAME, &entry, &err), &err);
+        const struct ifd_bytes last = ifd_cache_part(&entry, entry.part_count - 1);
+        EXPECT_BYTES(last.data, f.content, last.size);
+        ifd_cache_entry_finish(&entry);
+        if (utimensat(AT_FDCWD, path_of(&f, writing), old, 0) == 0) {
+            cut++;
+            EXPECT_CODE(write_long_file(&f), IFD_OK, NULL);
+            EXPECT(access(path_of(&f, writing), F_OK) != 0);
+        }
+    }
+    tear_down(&f);
+}
+
 /* Processes that open, find, map and replace at the same time: what one finds is whole, or not there yet. */
 static void concurrent_processes_find_whole_files_only(void)
 {
@@ -401,6 +551,10 @@ int main(int argc, char **argv)
         T(files_that_others_may_change_are_refused),
         T(folders_and_keys_that_others_may_change_are_refused),
         T(a_file_that_another_process_writes_is_left_to_it),
+        T(what_stands_in_the_way_is_replaced_or_named),
+        T(a_full_disk_keeps_no_part_of_a_file),
+        T(a_file_that_may_not_grow_is_not_kept),
+        T(a_writer_that_is_killed_leaves_nothing_that_is_used),
         T(concurrent_processes_find_whole_files_only),
         T(a_folder_that_cannot_be_written_is_read),
     };

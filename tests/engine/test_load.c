@@ -1,4 +1,5 @@
 #include "backends/builtin.h"
+#include "engine/base/cpu.h"
 #include "engine/base/file.h"
 #include "inferd/engine.h"
 #include "tests/support/fail_alloc.h"
@@ -189,6 +190,7 @@ struct trial {
     int64_t batch;
     uint32_t threads; /* 0: one */
     const char *cache_folder;
+    uint32_t cpu_mask;
 
     size_t size, released_bytes;
     bool is_from_cache;
@@ -201,8 +203,10 @@ static uint8_t *run_random(struct trial *trial)
     const char *path = trial->path;
     const int64_t batch = trial->batch;
     const struct ifd_bytes file = read_file(path);
-    struct ifd_engine_options options = {
-        .cache_folder = trial->cache_folder, .exact = trial->exact, .cores = 16};
+    struct ifd_engine_options options = {.cache_folder = trial->cache_folder,
+                                         .exact = trial->exact,
+                                         .cores = 16,
+                                         .cpu_mask = trial->cpu_mask};
     struct ifd_engine *engine = NULL;
     struct ifd_model *model = NULL;
     struct ifd_instance *instance = NULL;
@@ -258,20 +262,79 @@ static void remove_folder(const char *path)
     EXPECT_INT(rmdir(path), 0);
 }
 
-/* The content of the only file of packed weights in a folder is changed. */
-static void spoil(const char *path)
+/* Something that happens to the files of packed weights in a folder, and what is said when the next start finds them so. */
+struct harm {
+    void (*happen)(int folder, const char *name);
+    const char *note;
+    bool stays; /* nothing can be written there, either */
+};
+
+static void for_each_file(const char *path, void (*happen)(int folder, const char *name))
 {
     DIR *folder = opendir(path);
     REQUIRE(folder != NULL);
     for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
         if (strlen(entry->d_name) == 16) {
-            const int fd = openat(dirfd(folder), entry->d_name, O_WRONLY);
-            REQUIRE(fd >= 0);
-            EXPECT_INT(pwrite(fd, "spoilt", 6, 20000), 6);
-            (void)close(fd);
+            happen(dirfd(folder), entry->d_name);
         }
     }
     (void)closedir(folder);
+}
+
+static int open_file(int folder, const char *name)
+{
+    const int fd = openat(folder, name, O_WRONLY);
+    REQUIRE(fd >= 0);
+    return fd;
+}
+
+static void change(int folder, const char *name)
+{
+    const int fd = open_file(folder, name);
+    EXPECT_INT(pwrite(fd, "spoilt", 6, 20000), 6);
+    (void)close(fd);
+}
+
+static void shorten(int folder, const char *name)
+{
+    const int fd = open_file(folder, name);
+    EXPECT_INT(ftruncate(fd, 20000), 0);
+    (void)close(fd);
+}
+
+static void empty(int folder, const char *name)
+{
+    const int fd = open_file(folder, name);
+    EXPECT_INT(ftruncate(fd, 0), 0);
+    (void)close(fd);
+}
+
+static void replace_by_link(int folder, const char *name)
+{
+    EXPECT_INT(unlinkat(folder, name, 0), 0);
+    EXPECT_INT(symlinkat("/dev/zero", folder, name), 0);
+}
+
+static void replace_by_folder(int folder, const char *name)
+{
+    EXPECT_INT(unlinkat(folder, name, 0), 0);
+    EXPECT_INT(mkdirat(folder, name, 0700), 0);
+}
+
+static void remove_subfolder(int folder, const char *name)
+{
+    EXPECT_INT(unlinkat(folder, name, AT_REMOVEDIR), 0);
+}
+
+/* Under a name of no model, and from there in the place of another. */
+static void set_aside(int folder, const char *name)
+{
+    EXPECT_INT(renameat(folder, name, folder, "aside"), 0);
+}
+
+static void replace_by_other(int folder, const char *name)
+{
+    EXPECT_INT(renameat(folder, "aside", folder, name), 0);
 }
 
 static void run_cached(struct trial *trial, const uint8_t *want, bool from_cache, const char *note)
@@ -288,6 +351,13 @@ static void packed_weights_of_an_earlier_start_give_the_same_results(void)
 {
     static const char *const models[] = {"models/tflite/mobilenet_v1_0.25_128_quant.tflite",
                                          "models/tflite/face_detection_short_range.tflite"};
+    static const struct harm harms[] = {
+        {change, "packed weights kept anew: its check sum is wrong", false},
+        {shorten, "packed weights kept anew: it has 20000 bytes and should have", false},
+        {empty, "packed weights kept anew: it has 0 bytes", false},
+        {replace_by_link, "packed weights kept anew: cannot open", false},
+        {replace_by_folder, "packed weights not kept: cannot write", true},
+    };
     char folder[] = "/tmp/ifd_cache_XXXXXX";
     if (!has_cpuacc()) {
         test_skip("CpuAcc is not built: nothing is packed");
@@ -303,9 +373,13 @@ static void packed_weights_of_an_earlier_start_give_the_same_results(void)
         run_cached(&trial, want, true, "bytes of packed weights mapped");
         trial.releases_weights = false;
         run_cached(&trial, want, true, "mapped");
-        spoil(folder);
-        run_cached(&trial, want, false, "packed weights kept anew: its check sum is wrong");
-        run_cached(&trial, want, true, "mapped");
+        for (size_t h = 0; h < sizeof(harms) / sizeof(harms[0]); h++) {
+            for_each_file(folder, harms[h].happen);
+            run_cached(&trial, want, false, harms[h].note);
+            run_cached(&trial, want, !harms[h].stays, harms[h].stays ? harms[h].note : "mapped");
+        }
+        for_each_file(folder, remove_subfolder);
+        run_cached(&trial, want, false, "packed weights kept");
         EXPECT_INT(chmod(folder, 0777), 0);
         run_cached(&trial, want, false, "others may write it");
         EXPECT_INT(chmod(folder, 0700), 0);
@@ -315,6 +389,34 @@ static void packed_weights_of_an_earlier_start_give_the_same_results(void)
         remove_folder(folder);
         free(want);
     }
+}
+
+/* Packed for other instructions, even under the right name. */
+static void weights_for_another_cpu_are_not_used(void)
+{
+    struct trial all = {.path = test_shared("models/tflite/mobilenet_v1_0.25_128_quant.tflite"),
+                        .batch = 1,
+                        .exact = true},
+                 few = all;
+    struct ifd_cpu cpu;
+    char folder[] = "/tmp/ifd_cache_XXXXXX";
+    ifd_cpu_detect(&cpu);
+    few.cpu_mask = cpu.flags & (IFD_CPU_AVX2 | IFD_CPU_NEON);
+    if (!has_cpuacc() || few.cpu_mask == 0 || few.cpu_mask == cpu.flags) {
+        test_skip("this CPU has no instructions that others lack");
+    }
+    REQUIRE(mkdtemp(folder) != NULL);
+    uint8_t *want = run_random(&all);
+    all.cache_folder = few.cache_folder = folder;
+    run_cached(&all, want, false, "packed weights kept");
+    for_each_file(folder, set_aside);
+    run_cached(&few, want, false, "packed weights kept");
+    run_cached(&few, want, true, "mapped");
+    for_each_file(folder, replace_by_other);
+    run_cached(&few, want, false, "packed weights kept anew: it is another model's");
+    run_cached(&few, want, true, "mapped");
+    remove_folder(folder);
+    free(want);
 }
 
 static void released_weights_change_no_result_of_any_batch(void)
@@ -396,6 +498,7 @@ int main(int argc, char **argv)
         T(failing_allocations_leak_nothing_in_any_backend),
         T(a_batch_gives_what_its_samples_give),
         T(packed_weights_of_an_earlier_start_give_the_same_results),
+        T(weights_for_another_cpu_are_not_used),
         T(released_weights_change_no_result_of_any_batch),
         T(threads_change_no_result),
         T(odd_files_run_or_are_refused_in_one_line),
