@@ -70,6 +70,7 @@ struct ifd_acc_lines {
     size_t in_line, out_line;   /* bytes from line to line */
     size_t in_pixel, out_pixel; /* bytes of a pixel where there may be gaps between them, else 0 */
     size_t window, stride, pad;
+    bool is_q8, is_head; /* of 8 bits; a chain may begin with it, but not go on */
     void (*run)(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
                 const struct ifd_acc_strip *strip);
 };

@@ -2,7 +2,10 @@
  * strip of lines at a time, so that these tensors never exist as a whole. Each step computes the lines that the next one
  * has not seen yet; what the next strip will need again moves to the start of the buffer. A thread computes its share of
  * the last step's lines, and for itself what that needs: no barriers inside, at the price of a few lines that two threads
- * compute both. */
+ * compute both.
+ *
+ * Steps of 8 bits are so fast, and their tensors so small, that one thread gains nothing by it. Several gain that these
+ * tensors do not move between their caches, which takes longer than computing them where the cores are far apart. */
 #include "backends/cpuacc/lower.h"
 
 #include <string.h>
@@ -17,6 +20,9 @@
 #define STRIP_STEP 2
 
 #define CACHE_LINE 64
+
+/* Steps of 8 bits: lines that each thread makes at least, beside the one or two that its neighbour makes as well. */
+#define SHARED_LINES_MIN 6
 
 /* The input of a step but the first: where in the first step's work memory, and how its lines lie there. */
 struct buffer {
@@ -161,18 +167,35 @@ static bool is_added(const struct ifd_acc_lowering *lowering, uint32_t step, uin
     return is;
 }
 
-/* Does what step i makes go to step i+1 alone, line by line, and is it worth while not to write it out? */
-static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t i, size_t cache)
+/* Steps of 8 bits: a window and the layers before and behind it, which is what a block of a network is. A second window
+ * would make more lines be computed twice than its lines, once computed, cost to move. */
+static bool is_shared(const struct ifd_acc_lowering *lowering, uint32_t i, bool is_head)
 {
     const struct ifd_acc_lines *from = lowering->step[i].lines, *to = lowering->step[i + 1].lines;
+    const uint32_t threads = lowering->view->max_threads;
+    const bool is_block =
+        is_head ? from->window > 1 || to->window > 1 : from->window > 1 && to->window == 1;
+    return is_block && !to->is_head && threads > 1 &&
+           to->batch * to->out_h >= (size_t)threads * SHARED_LINES_MIN;
+}
+
+/* Does what step i makes go to step i+1 alone, line by line, and is it worth while not to write it out? */
+static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t i, bool is_head,
+                     size_t cache)
+{
+    const struct ifd_acc_lines *from = lowering->step[i].lines, *to = lowering->step[i + 1].lines;
+    if (!from || !to) {
+        return false;
+    }
     const uint32_t value = lowering->wiring[i].out;
     const struct ifd_acc_storage *storage = value_storage(lowering, value);
-    const size_t weights = storage->bytes > cache ? cache / 3 : cache / 4;
-    return from && to && lowering->wiring[i + 1].in[0] == value &&
+    const size_t weights = to->is_q8 ? cache / 2 : storage->bytes > cache ? cache / 3 : cache / 4;
+    return lowering->wiring[i + 1].in[0] == value &&
            !is_added(lowering, i + 1, lowering->value[value].storage) &&
            storage->place.where == IFD_ACC_SCRATCH && storage->first == i &&
            storage->last == i + 1 && from->batch == to->batch && from->out_h == to->in_h &&
-           from->out_line == to->in_line && storage->bytes >= cache / 8 &&
+           from->out_line == to->in_line &&
+           (to->is_q8 ? is_shared(lowering, i, is_head) : storage->bytes >= cache / 8) &&
            packed_bytes(lowering, i) <= weights && packed_bytes(lowering, i + 1) <= weights;
 }
 
@@ -370,7 +393,7 @@ enum ifd_code ifd_acc_join_strips(struct ifd_acc_lowering *lowering, struct ifd_
         size_t bytes = 0, more = 0;
         uint32_t count = 1;
         while (count < CHAIN_MAX && first + count < lowering->step_count &&
-               can_join(lowering, first + count - 1, cache) &&
+               can_join(lowering, first + count - 1, count == 1, cache) &&
                choose_strip(&lowering->step[first], count + 1, cache, &longer, &more)) {
             chain = longer;
             bytes = more;

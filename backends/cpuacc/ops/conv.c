@@ -6,8 +6,8 @@ static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct i
                                size_t batch, size_t height, struct ifd_err *err)
 {
     /* narrow windows of several lines are so fast that lines made twice cost more than the cache saves */
-    const bool is_fast = p->product.is_q8 || (p->narrow_c && p->window.kh > 1);
-    if (is_fast || p->mode > IFD_ACC_CONV_LINES || p->line_rows == 0) {
+    const bool is_fast = p->narrow_c && p->window.kh > 1;
+    if (is_fast || p->product.is_dynamic || p->mode > IFD_ACC_CONV_LINES || p->line_rows == 0) {
         return IFD_OK;
     }
     struct ifd_acc_lines *lines = ifd_acc_params(lowering, 1, sizeof(*lines));
@@ -27,6 +27,8 @@ static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct i
         .window = p->window.kh,
         .stride = p->window.stride_y,
         .pad = p->window.pad_top,
+        .is_q8 = p->product.is_q8,
+        .is_head = p->product.is_q8 && p->window.kh > 1, /* too many products to make any twice */
         .run = p->mode == IFD_ACC_CONV_PLAIN ? ifd_acc_conv_strip_plain : ifd_acc_conv_strip_lines};
     lowering->step[lowering->step_count - 1].lines = lines;
     return IFD_OK;

@@ -119,6 +119,7 @@ static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame
     struct ifd_dw_args args = p->args;
     args.is_far = args.is_far && strip->in_end - strip->in_first == lines->in_h; /* no buffer */
     args.packed = frame->packed + step->packed;
+    args.scratch = step->work_stride ? ifd_acc_work(step, frame) : NULL;
     args.in_pixel_stride += strip->in_pitch.gap / p->element;
     args.in_line_stride = strip->in_pitch.line / p->element;
     args.out_pixel_stride += strip->out_pitch.gap / p->element;
@@ -205,6 +206,7 @@ static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct d
                                     .window = (p->window.kh - 1) * p->args.dilation_y + 1,
                                     .stride = p->args.stride_y,
                                     .pad = p->args.pad_top,
+                                    .is_q8 = p->product.is_q8,
                                     .run = strip_dw};
     lowering->step[lowering->step_count - 1].lines = lines;
     return IFD_OK;
@@ -249,7 +251,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
         p->product.is_q8 ? kernels->dw_q8.scratch_bytes(&p->args, p->window.kh, p->window.kw)
                          : kernels->dw_f32.scratch_bytes(&p->args, p->window.kh, p->window.kw);
     const bool overlaps = p->args.pad_top <= (p->window.kh - 1) * p->args.dilation_y;
-    if (code == IFD_OK && !p->product.is_q8 && p->multiplier == 1 && kernel_work == 0 && overlaps) {
+    if (code == IFD_OK && !p->product.is_dynamic && p->multiplier == 1 && overlaps) {
         code = add_lines(lowering, p, err);
     }
     if (code == IFD_OK && p->wide_bytes + kernel_work > 0) {
