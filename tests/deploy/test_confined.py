@@ -1,5 +1,6 @@
 """The server under its unit's system call filters, and with the view of the machine that the unit leaves it: it starts, loads,
 answers, reloads, obeys the admin socket, is pinged and drains. confined.py ends it at the first call that is not allowed."""
+import hashlib
 import http.client
 import json
 import math
@@ -147,6 +148,28 @@ class Confined(unittest.TestCase):
     def test_no_call_of_the_server_is_one_that_the_unit_forbids(self):
         server = self.serve((*CONFINED, UNIT))
         self.live(server, server.process.pid)
+
+    def test_tokens_are_read_as_systemd_hands_them_on(self):
+        """LoadCredential=: a folder and a file that only the service may read, and not write."""
+        credentials = self.folder / "credentials"
+        credentials.mkdir()
+        self.addCleanup(credentials.chmod, 0o700)
+        token = "a" * 64
+        (credentials / "tokens").write_text(f"camera data sha256:{hashlib.sha256(token.encode()).hexdigest()}\n")
+        (credentials / "tokens").chmod(0o400)
+        credentials.chmod(0o500)
+        with self.config.open("a") as config:
+            config.write(f"token-file = {credentials}/tokens\n")
+        with unittest.mock.patch.dict(os.environ, {"CREDENTIALS_DIRECTORY": str(credentials)}):
+            server = self.serve((*CONFINED, UNIT))
+        support.heard(self.manager, "READY=1\n")
+        for _ in range(2):      # a reload reads the same file once more
+            self.assertEqual(server.ask("GET", "/v2").status, 401)
+            self.assertEqual(server.ask("GET", "/v2", headers={"Authorization": f"Bearer {token}"}).status, 200)
+            os.kill(server.process.pid, signal.SIGHUP)
+            support.heard(self.manager, "RELOADING=1\n")
+            support.heard(self.manager, "READY=1\n")
+        self.assertEqual(server.stop(), 0)
 
     def test_what_the_unit_hides_is_not_needed(self):
         probe = subprocess.run([*VIEW, tempfile.mkdtemp(dir=self.folder), "true"], capture_output=True, text=True,
