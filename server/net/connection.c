@@ -103,52 +103,23 @@ void ifd_connection_say(int fd, int status, const char *text)
     (void)shutdown(fd, SHUT_WR);
 }
 
+void ifd_connection_shut(struct ifd_connection *c)
+{
+    c->is_ending = true;
+    (void)shutdown(c->fd, SHUT_RDWR);
+    ifd_mhd_shut(c);
+    c->listener->needs_run = true;
+}
+
 void ifd_connection_refuse(struct ifd_connection *c, int status, const char *text)
 {
     ifd_connection_say(c->fd, status, text);
-    c->wants_linger = c->is_ending = true;
+    c->wants_linger = true;
     if (c->transfer) {
         c->transfer->said_status = status;
     }
     /* There are faults after which the library neither sends nor reads: it has to see the end. */
-    (void)shutdown(c->fd, SHUT_RDWR);
-}
-
-/* Between requests: the library has read more than all of them had. Where the system does not count it may have. */
-static bool has_begun(const struct ifd_connection *c)
-{
-    struct ifd_connection_bytes bytes;
-    int unread = 0;
-    return !ifd_connection_bytes(c, &bytes) || ioctl(c->fd, FIONREAD, &unread) != 0 ||
-           bytes.received > c->taken_bytes + (uint64_t)unread;
-}
-
-static bool may_be_at_fault(const struct ifd_connection *c, enum ifd_fault fault)
-{
-    const struct ifd_transfer *t = c->transfer;
-    if (c->is_ending || (t && t->state > IFD_TRANSFER_SWALLOWING)) {
-        return false;
-    }
-    if (!t) {
-        return fault != IFD_FAULT_CHUNK && has_begun(c);
-    }
-    return t->has_headers ? t->is_chunked && fault != IFD_FAULT_REQUEST_LINE
-                          : fault == IFD_FAULT_ANY;
-}
-
-struct ifd_connection *ifd_connection_at_fault(const struct ifd_listener *listener,
-                                               enum ifd_fault fault)
-{
-    struct ifd_connection *found = NULL;
-    for (struct ifd_connection *c = listener->http->connections; c; c = c->next) {
-        if (c->listener == listener && may_be_at_fault(c, fault)) {
-            if (found) {
-                return NULL;
-            }
-            found = c;
-        }
-    }
-    return found;
+    ifd_connection_shut(c);
 }
 
 /* Nothing of an answer was sent, and the client has begun to ask. */
@@ -166,7 +137,6 @@ void ifd_connection_cut(struct ifd_connection *c, enum ifd_limit limit)
 {
     struct ifd_transfer *t = c->transfer;
     ifd_count_limit(c->listener->metrics, limit);
-    c->is_ending = true;
     if (t) {
         t->is_late = true;
     }
@@ -181,8 +151,7 @@ void ifd_connection_cut(struct ifd_connection *c, enum ifd_limit limit)
         const struct linger reset = {.l_onoff = 1};
         (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
     }
-    (void)shutdown(c->fd, SHUT_RDWR); /* the library sees the end and completes it */
-    c->listener->needs_run = true;
+    ifd_connection_shut(c);
 }
 
 bool ifd_connection_bytes(const struct ifd_connection *c, struct ifd_connection_bytes *ret)

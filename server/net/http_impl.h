@@ -8,6 +8,7 @@
  *    transfer.c     requests as objects: memory, how they ended
  *    sweep.c        clients that left, clients that are too slow
  *    linger.c       closing so that the last answer arrives
+ *    fault.c        whose request the library refuses by itself, so that our words come before its page
  *
  *  Thread: loop only. */
 #ifndef INFERD_SERVER_NET_HTTP_IMPL_H
@@ -100,6 +101,7 @@ struct ifd_connection {
     uint64_t dirty_ms;
     bool is_fresh, is_ending; /* no request yet; shut down, the library does not know yet */
     bool wants_linger;
+    bool is_held;  /* while it is found out which one is malformed; suspended */
     bool is_probe; /* beyond the bound */
 };
 
@@ -117,7 +119,7 @@ struct ifd_listener {
     ifd_http_page_fn page; /* answers instead of the API; NULL: the API */
     void *page_arg;
     struct ifd_metric_set *metrics; /* NULL: nothing is counted */
-    uint32_t connections;
+    uint32_t connections, held_count;
 };
 
 struct ifd_lingerer {
@@ -185,6 +187,9 @@ struct ifd_connection *ifd_connection_begin(struct ifd_listener *listener, int f
 /** The library has closed it, but not its descriptor; or never took it. */
 void ifd_connection_end(struct ifd_connection *c);
 
+/** Shuts it down: the library sees the end and completes it. */
+void ifd_connection_shut(struct ifd_connection *c);
+
 /** Writes an answer past the library, which has not begun one, and says that it is the last. 503 and 429 invite to try
  *  again. text: static, no quotes. */
 void ifd_connection_say(int fd, int status, const char *text);
@@ -192,11 +197,6 @@ void ifd_connection_say(int fd, int status, const char *text);
 /** The same for a connection whose request the library refuses: says it before the library can, which then finds that it cannot
  *  send. */
 void ifd_connection_refuse(struct ifd_connection *c, int status, const char *text);
-/** What is wrong with the bytes that the library refuses. ANY: request line, field or trailer. */
-enum ifd_fault { IFD_FAULT_REQUEST_LINE, IFD_FAULT_CHUNK, IFD_FAULT_ANY };
-/** The only connection that can have sent them, because it is in the middle of such. NULL: there are several, or none. */
-struct ifd_connection *ifd_connection_at_fault(const struct ifd_listener *listener,
-                                               enum ifd_fault fault);
 
 /** Ends it, whatever it does, because of a limit, which is counted. */
 void ifd_connection_cut(struct ifd_connection *c, enum ifd_limit limit);
@@ -261,6 +261,13 @@ void ifd_linger(struct ifd_http *http, int fd);
 /** Closes those whose time is over; all of them if is_end. */
 void ifd_linger_sweep(struct ifd_http *http, bool is_end);
 
+/* ---- fault.c ---- */
+
+/** A line of the library's log. */
+void ifd_fault_heed(struct ifd_listener *l, const char *text);
+/** After each run of the library: tells who was found, lets others go on. True: another run is due, for these. */
+bool ifd_fault_settle(struct ifd_listener *l);
+
 /* ---- http_mhd.c ---- */
 
 /** Errors: INTERNAL, NOMEM, UNAVAILABLE; ifd_mhd_stop is due in any case. */
@@ -276,8 +283,17 @@ bool ifd_mhd_take(struct ifd_listener *listener, int fd, const struct sockaddr *
 void ifd_mhd_run(void *arg);
 /** The listener runs soon. */
 void ifd_mhd_resume(struct ifd_transfer *t);
+/** Takes a connection that is receiving out of the library's hands, also from within its log, until it is let go. */
+void ifd_mhd_hold(struct ifd_connection *c);
+void ifd_mhd_let_go(struct ifd_connection *c);
+/** Has the library find out that the connection was shut down, also one that it neither reads nor writes. */
+void ifd_mhd_shut(struct ifd_connection *c);
+/** Of the answer that the library has for it, be it its own; 0: there is none. */
+int ifd_mhd_page_status(const struct ifd_connection *c);
 /** Gives back the library's object for an answer, if one was kept. */
 void ifd_mhd_forget(struct ifd_kept_answer *kept);
+/** As it came, blanks behind it included; {NULL, 0}: it did not. */
+struct ifd_str ifd_mhd_raw_header(const struct ifd_transfer *t, const char *name);
 /** Header of the request; see struct ifd_http_exchange. */
 struct ifd_str ifd_mhd_header(const struct ifd_http_exchange *exchange, const char *name);
 

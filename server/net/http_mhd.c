@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <microhttpd.h>
@@ -37,8 +36,7 @@ void ifd_mhd_resume(struct ifd_transfer *t)
     }
 }
 
-/* As it came, blanks behind it included; {NULL, 0}: it did not. */
-static struct ifd_str raw_header(const struct ifd_transfer *t, const char *name)
+struct ifd_str ifd_mhd_raw_header(const struct ifd_transfer *t, const char *name)
 {
     const char *value = NULL;
     size_t size = 0;
@@ -49,8 +47,36 @@ static struct ifd_str raw_header(const struct ifd_transfer *t, const char *name)
 
 struct ifd_str ifd_mhd_header(const struct ifd_http_exchange *exchange, const char *name)
 {
-    struct ifd_str value = raw_header(exchange->transport, name);
+    struct ifd_str value = ifd_mhd_raw_header(exchange->transport, name);
     return value.data ? ifd_str_trim(value) : value;
+}
+
+/* ---- faults ---- */
+
+/* What is suspended is neither read, parsed nor sent, from this moment on. */
+void ifd_mhd_hold(struct ifd_connection *c)
+{
+    MHD_suspend_connection(c->library);
+}
+
+void ifd_mhd_let_go(struct ifd_connection *c)
+{
+    MHD_resume_connection(c->library);
+    c->listener->needs_run = true;
+}
+
+/* The system tells it at once, but not of a connection that was held while its buffer was full: that one it has looked at only
+ * because of a timeout, in seconds. */
+void ifd_mhd_shut(struct ifd_connection *c)
+{
+    (void)MHD_set_connection_option(c->library, MHD_CONNECTION_OPTION_TIMEOUT, 1U);
+}
+
+int ifd_mhd_page_status(const struct ifd_connection *c)
+{
+    const union MHD_ConnectionInfo *page =
+        MHD_get_connection_info(c->library, MHD_CONNECTION_INFO_HTTP_STATUS);
+    return page ? (int)page->http_status : 0;
 }
 
 /* ---- answers ---- */
@@ -331,10 +357,8 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     *context = NULL;
     const union MHD_ConnectionInfo *client =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const union MHD_ConnectionInfo *page =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_HTTP_STATUS);
     ifd_transfer_end(t, why == MHD_REQUEST_TERMINATED_COMPLETED_OK,
-                     page ? (int)page->http_status : 0, client ? client->client_addr : NULL);
+                     ifd_mhd_page_status(t->connection), client ? client->client_addr : NULL);
 }
 
 /* ---- callbacks: a connection ---- */
@@ -365,89 +389,14 @@ bool ifd_mhd_take(struct ifd_listener *l, int fd, const struct sockaddr *address
     return false;
 }
 
-/* ---- what the library refuses by itself ---- */
-
-/* Between header and first callback the library reads Content-Length. One that it cannot read it refuses in a head that it
- * writes twice: this answers before it, once. Whose it is, the library does not say. */
-static void refuse_lengths(struct ifd_listener *l, int status, const char *text)
-{
-    for (struct ifd_connection *c = l->http->connections; c; c = c->next) {
-        uint64_t length = 0;
-        const struct ifd_transfer *t = c->transfer;
-        if (c->listener != l || !t || t->has_headers || t->said_status > 0) {
-            continue;
-        }
-        struct ifd_str value = raw_header(t, MHD_HTTP_HEADER_CONTENT_LENGTH);
-        if (value.data && !ifd_str_u64(value, &length)) {
-            ifd_connection_refuse(c, status, text);
-            l->is_fault_said = true; /* the library's own words for it come next */
-        }
-    }
-}
-
-static const char *fault_text(int status, enum ifd_fault fault)
-{
-    switch (status) {
-    case MHD_HTTP_CONTENT_TOO_LARGE:
-        return "the size of a chunk is too large";
-    case MHD_HTTP_URI_TOO_LONG:
-        return "the request line is larger than the server's buffer";
-    case MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE:
-        return "the header is larger than the server's buffer";
-    case MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED:
-        return "only HTTP/1.1 and HTTP/1.0 are supported";
-    default:
-        return fault == IFD_FAULT_CHUNK ? "a chunk is malformed"
-                                        : "the request line or a field is malformed";
-    }
-}
-
-static enum ifd_fault fault_of(int status, const char *text)
-{
-    if (strstr(text, "chunk")) {
-        return IFD_FAULT_CHUNK;
-    }
-    return status == MHD_HTTP_URI_TOO_LONG || status == MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED
-               ? IFD_FAULT_REQUEST_LINE
-               : IFD_FAULT_ANY;
-}
-
-/* The library answers what it cannot read with a page of its own, as soon as it has said so here. It does not say whose request it
- * is: that is known if only one can be meant. */
-static void refuse_fault(struct ifd_listener *l, int status, const char *text)
-{
-    const enum ifd_fault fault = fault_of(status, text);
-    struct ifd_connection *c = l->is_fault_said ? NULL : ifd_connection_at_fault(l, fault);
-    l->is_fault_said = false;
-    if (status == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE || status == MHD_HTTP_URI_TOO_LONG) {
-        ifd_count_limit(l->metrics, IFD_LIMIT_HEADER);
-    }
-    if (c) {
-        ifd_connection_refuse(c, status, fault_text(status, fault));
-    }
-}
-
 /* What the library tells in no other way. */
-static void heed(struct ifd_listener *l, const char *text)
-{
-    static const char status_is[] = "HTTP response code is ";
-    const char *status = strstr(text, status_is);
-    if (strncmp(text, "Failed to parse `Content-Length'", 32) == 0) {
-        refuse_lengths(l, 400, "Content-Length is not a number");
-    } else if (strncmp(text, "Too large value of 'Content-Length'", 35) == 0) {
-        refuse_lengths(l, 413, "Content-Length is too large");
-    } else if (status) {
-        refuse_fault(l, (int)strtol(status + strlen(status_is), NULL, 10), text);
-    }
-}
-
 static void library_log(void *cls, const char *format, va_list args)
 {
     struct ifd_listener *l = cls;
     char text[256], quoted[300];
     (void)vsnprintf(text, sizeof(text), format, args);
     text[strcspn(text, "\n")] = '\0';
-    heed(l, text);
+    ifd_fault_heed(l, text);
     ifd_log_debug(l->http->options.log, "http library", "text=%s",
                   ifd_log_quote(text, quoted, sizeof(quoted)));
 }
@@ -468,13 +417,15 @@ void ifd_mhd_run(void *arg)
     const uint64_t calls = l->http->calls;
     /* One run is not enough: what a run makes ready is sent by the next. */
     const int most = l->is_spinning ? SPINNING_RUNS : RUNS_MAX;
-    for (int i = 0; i < most; i++) {
+    bool is_settled = true; /* nobody is held because another one is malformed */
+    for (int i = 0; i < most || !is_settled; i++) {
         (void)MHD_run(l->daemon);
+        is_settled = !ifd_fault_settle(l);
         if (options->after_turn) {
             options->after_turn(options->after_turn_arg);
         }
         has_timeout = MHD_get_timeout(l->daemon, &timeout_ms) == MHD_YES;
-        if (!has_timeout || timeout_ms > 0) {
+        if (is_settled && (!has_timeout || timeout_ms > 0)) {
             break;
         }
     }

@@ -17,9 +17,7 @@ static void end_if_cut_off(struct ifd_connection *c)
 {
     int unread = 0;
     if (ioctl(c->fd, FIONREAD, &unread) == 0 && unread == 0) {
-        c->is_ending = true;
-        (void)shutdown(c->fd, SHUT_RDWR);
-        c->listener->needs_run = true;
+        ifd_connection_shut(c);
     }
 }
 

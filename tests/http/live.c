@@ -289,10 +289,12 @@ long long live_metric_as(const struct live *live, const char *token, const char 
 
 void live_wait_for_metric(const struct live *live, const char *series, long long want)
 {
-    for (int i = 0; i < 600 && live_metric(live, series) != want; i++) {
+    long long is = live_metric(live, series);
+    for (int i = 0; i < 600 && is != want; i++) {
         (void)usleep(100000);
+        is = live_metric(live, series);
     }
-    EXPECT_INT(live_metric(live, series), want);
+    EXPECT_INT(is, want);
 }
 
 const char *client_infer_text(const char *model, int number)

@@ -361,6 +361,83 @@ static void only_the_client_at_fault_is_told(void)
     live_stop(&live);
 }
 
+/* Sent before the others, at once, and answered in our words whoever else is malformed at that moment. */
+struct fault {
+    const char *begin, *end;
+    int status;
+};
+
+static void begin_faults(const struct live *live, const struct fault *fault, size_t count, int *fd)
+{
+    for (size_t i = 0; i < count; i++) {
+        char interim[64] = {0};
+        fd[i] = client_connect(live);
+        REQUIRE(fd[i] >= 0);
+        client_send_text(fd[i], fault[i].begin);
+        if (strstr(fault[i].begin, "Expect")) {
+            REQUIRE(recv(fd[i], interim, 25, MSG_WAITALL) == 25);
+        }
+    }
+}
+
+static void expect_refusals(const struct fault *fault, size_t count, const int *fd)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct answer answer = client_read(fd[i]);
+        EXPECT_INT(answer.status, fault[i].status);
+        EXPECT_HAS(answer.head, "\r\nContent-Type: application/json\r\n");
+        EXPECT_HAS(answer.body, "{\"error\":\"");
+        EXPECT(client_is_closed(fd[i]));
+        (void)close(fd[i]);
+    }
+}
+
+static void all_that_are_malformed_at_once_are_told(void)
+{
+#define CHUNKS INFER HOST TE "Expect: 100-continue\r\n\r\n"
+    static const struct fault faults[] = {
+        {"GET /v2 HT", "TX/1.1\r\n\r\n", 400},
+        {CHUNKS, "nonsense\r\n", 400},
+        {CHUNKS, "10000000000000000\r\n", 413},
+        {"", "GET /v2 HTTX/1.1\r\n\r\n", 400},
+        {CHUNKS "1\r\n", "ab\r\n", 400},
+        {INFER HOST, "Content-Length: x\r\n\r\n", 400},
+        {INFER, "Content-Length: 99999999999999999999\r\n" HOST "\r\n", 413},
+        {"", "GET /v2 HTTP/7.1\r\n\r\n", 505},
+    };
+    enum { KINDS = sizeof(faults) / sizeof(faults[0]), TIMES = 12 };
+    struct live live;
+    int fd[TIMES][KINDS];
+    live_start(&live, NULL);
+    int idle = client_connect(&live), busy = client_connect(&live), chunks = client_connect(&live);
+    REQUIRE(idle >= 0 && busy >= 0 && chunks >= 0);
+    client_send_text(idle, NEXT);
+    EXPECT_INT(client_read(idle).status, 200);
+    client_send_text(busy, LIVE "Ho");
+    client_send_text(chunks, INFER HOST TE "\r\n43\r\n{\"inp");
+    for (size_t i = 0; i < TIMES; i++) {
+        begin_faults(&live, faults, KINDS, fd[i]);
+    }
+    for (size_t i = 0; i < TIMES; i++) {
+        for (size_t k = 0; k < KINDS; k++) {
+            client_send_text(fd[i][k], faults[k].end);
+        }
+    }
+    for (size_t i = 0; i < TIMES; i++) {
+        expect_refusals(faults, KINDS, fd[i]);
+    }
+    client_send_text(busy, "st: a\r\n\r\n");
+    EXPECT_INT(client_read(busy).status, 200);
+    client_send_text(chunks, strchr(CHUNK, ':') - 4);
+    EXPECT_INT(client_read(chunks).status, 200);
+    client_send_text(idle, NEXT);
+    EXPECT_INT(client_read(idle).status, 200);
+    (void)close(busy);
+    (void)close(chunks);
+    (void)close(idle);
+    live_stop(&live);
+}
+
 /* The library's buffer grows meanwhile; what it holds must still be found in one piece. */
 static void large_header_in_pieces_is_answered(void)
 {
@@ -439,6 +516,7 @@ int main(int argc, char **argv)
         T(malformed_request_lines_are_refused),
         T(odd_paths_name_nothing),
         T(only_the_client_at_fault_is_told),
+        T(all_that_are_malformed_at_once_are_told),
         T(large_header_in_pieces_is_answered),
         T(giant_header_is_refused),
         T(endless_chunk_lines_hold_up_nobody),
