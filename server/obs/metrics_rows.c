@@ -1,0 +1,172 @@
+/* metric_list.inc as a table: names, labels, bounds of histograms, and where in a set the cells of a row lie. */
+#include "server/obs/metrics_impl.h"
+
+/* ---- histograms ---- */
+
+/* Upper bounds, printed and in nanoseconds: three steps a decade, from what a fast answer takes to what a client waits. */
+#define SECONDS_BOUNDS(X)                                                                          \
+    X("1e-05", 10000)                                                                              \
+    X("2.5e-05", 25000)                                                                            \
+    X("5e-05", 50000)                                                                              \
+    X("0.0001", 100000)                                                                            \
+    X("0.00025", 250000)                                                                           \
+    X("0.0005", 500000)                                                                            \
+    X("0.001", 1000000)                                                                            \
+    X("0.0025", 2500000)                                                                           \
+    X("0.005", 5000000)                                                                            \
+    X("0.01", 10000000)                                                                            \
+    X("0.025", 25000000)                                                                           \
+    X("0.05", 50000000)                                                                            \
+    X("0.1", 100000000)                                                                            \
+    X("0.25", 250000000)                                                                           \
+    X("0.5", 500000000)                                                                            \
+    X("1", 1000000000)                                                                             \
+    X("2.5", 2500000000)                                                                           \
+    X("5", 5000000000)                                                                             \
+    X("10", 10000000000)
+#define SIZE_BOUNDS(X)                                                                             \
+    X("1", 1)                                                                                      \
+    X("2", 2)                                                                                      \
+    X("4", 4)                                                                                      \
+    X("8", 8)                                                                                      \
+    X("16", 16)                                                                                    \
+    X("32", 32)                                                                                    \
+    X("64", 64)                                                                                    \
+    X("128", 128)                                                                                  \
+    X("256", 256)
+
+#define X(text_, value_) {.text = text_, .value = UINT64_C(value_)},
+static const struct ifd_metric_bound seconds_bounds[] = {SECONDS_BOUNDS(X)};
+static const struct ifd_metric_bound size_bounds[] = {SIZE_BOUNDS(X)};
+#undef X
+
+/* ---- labels ---- */
+
+static const char *const labels_NONE[] = {""};
+static const char *const labels_VERSION[] = {"version"}; /* the value is the program's */
+#define OUTCOMES(X) X("ok") X("client_error") X("shed") X("timeout") X("failed") X("aborted")
+static const char *const labels_OUTCOME[] = {
+#define X(name) "outcome=\"" name "\"",
+    OUTCOMES(X)
+#undef X
+};
+static const char *const labels_LIMIT[] = {
+#define X(id, name) "limit=\"" name "\"",
+    IFD_LIMITS(X)
+#undef X
+};
+static const char *const labels_STAGE[] = {"stage=\"decode\"", "stage=\"queue\"",
+                                           "stage=\"compute\"", "stage=\"encode\""};
+static const char *const labels_REFUSAL[] = {"reason=\"address\"", "reason=\"connections\"",
+                                             "reason=\"descriptors\"", "reason=\"memory\""};
+static const char *const labels_DENIAL[] = {"reason=\"no_token\"", "reason=\"unknown_token\"",
+                                            "reason=\"class\"", "reason=\"model\""};
+static const char *const labels_MEMORY[] = {"kind=\"file\"", "kind=\"packed\"", "kind=\"arena\""};
+static const char *const labels_STATE[] = {"state=\"loading\"", "state=\"ready\"",
+                                           "state=\"unavailable\"", "state=\"unloading\""};
+static const char *const labels_NV_REASON[] = {"reason=\"REJECTED\"", "reason=\"CANCELED\"",
+                                               "reason=\"BACKEND\"", "reason=\"OTHER\""};
+static const char *const labels_RESULT[] = {
+#define X(id, name, meaning) "result=\"" name "\"",
+    IFD_CODES(X)
+#undef X
+};
+
+#define STATUSES(X)                                                                                \
+    X(200)                                                                                         \
+    X(400)                                                                                         \
+    X(401)                                                                                         \
+    X(403)                                                                                         \
+    X(404) X(405) X(408) X(409) X(413) X(414) X(415) X(417) X(431) X(500) X(501) X(503) X(505)
+static const int statuses[] = {
+#define X(status) status,
+    STATUSES(X)
+#undef X
+};
+static const char *const labels_STATUS[] = {
+#define X(status) "code=\"" #status "\"",
+    STATUSES(X)
+#undef X
+        "code=\"other\""};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+_Static_assert(COUNT_OF(labels_OUTCOME) == IFD_METRIC_OUTCOMES, "every outcome has a label");
+_Static_assert(COUNT_OF(labels_DENIAL) == IFD_METRIC_DENIALS, "every denial has a label");
+_Static_assert(COUNT_OF(labels_STATE) == IFD_METRIC_STATES, "every state has a label");
+
+/* ---- rows ---- */
+
+/* Cells of one label. */
+enum {
+    CELLS_COUNTER = 1,
+    CELLS_GAUGE = 1,
+    CELLS_SECONDS_HISTOGRAM = (int)COUNT_OF(seconds_bounds) + 2,
+    CELLS_SIZE_HISTOGRAM = (int)COUNT_OF(size_bounds) + 2
+};
+
+/* Where the cells of a row are in its set: each begins behind the last cell of the row before. */
+#define PLACE(id_, type_, list_)                                                                   \
+    AT_##id_, LAST_##id_ = AT_##id_ + CELLS_##type_ * (int)COUNT_OF(labels_##list_) - 1
+enum server_place {
+#define METRIC(id, name, type, unit, labels, help) PLACE(id, type, labels),
+#define MODEL_METRIC(...)
+#include "server/obs/metric_list.inc"
+#undef METRIC
+#undef MODEL_METRIC
+    SERVER_CELLS
+};
+enum model_place {
+#define METRIC(...)
+#define MODEL_METRIC(id, name, type, unit, labels, help) PLACE(id, type, labels),
+#include "server/obs/metric_list.inc"
+#undef METRIC
+#undef MODEL_METRIC
+    MODEL_CELLS
+};
+
+#define BOUNDS_COUNTER           NULL, .bound_count = 0
+#define BOUNDS_GAUGE             NULL, .bound_count = 0
+#define BOUNDS_SECONDS_HISTOGRAM seconds_bounds, .bound_count = COUNT_OF(seconds_bounds)
+#define BOUNDS_SIZE_HISTOGRAM    size_bounds, .bound_count = COUNT_OF(size_bounds)
+#define ROW(id_, name_, type_, unit_, list_, help_, model_)                                        \
+    [IFD_METRIC_##id_] = {.name = name_,                                                           \
+                          .help = help_,                                                           \
+                          .labels = labels_##list_,                                                \
+                          .bounds = BOUNDS_##type_,                                                \
+                          .type = IFD_TYPE_##type_,                                                \
+                          .unit = IFD_UNIT_##unit_,                                                \
+                          .label_count = COUNT_OF(labels_##list_),                                 \
+                          .cells = CELLS_##type_,                                                  \
+                          .at = AT_##id_,                                                          \
+                          .is_model = model_},
+const struct ifd_metric_row ifd_metric_rows[IFD_METRIC_COUNT] = {
+#define METRIC(id, name, type, unit, labels, help) ROW(id, name, type, unit, labels, help, false)
+#define MODEL_METRIC(id, name, type, unit, labels, help)                                           \
+    ROW(id, name, type, unit, labels, help, true)
+#include "server/obs/metric_list.inc"
+#undef METRIC
+#undef MODEL_METRIC
+};
+
+const uint32_t ifd_metric_server_cells = SERVER_CELLS, ifd_metric_model_cells = MODEL_CELLS;
+
+/* ---- labels by value ---- */
+
+const char *ifd_metric_outcome(uint32_t outcome)
+{
+    static const char *const names[] = {
+#define X(name) name,
+        OUTCOMES(X)
+#undef X
+    };
+    return outcome < COUNT_OF(names) ? names[outcome] : "?";
+}
+
+uint32_t ifd_metric_status(int status)
+{
+    uint32_t i = 0;
+    while (i < COUNT_OF(statuses) && statuses[i] != status) {
+        i++;
+    }
+    return i;
+}
