@@ -1,5 +1,5 @@
-/* The settings table: parser, help, manual page. */
-#include "server/config.h"
+/* The settings table and its parser. */
+#include "server/config_impl.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -8,16 +8,6 @@
 #include <unistd.h>
 
 #include "engine/base/str.h"
-
-enum type { U32, U64, BOOL, TEXT, LIST, CHOICE };
-
-struct setting {
-    const char *section, *flag, *unit, *text, *fallback, *choices;
-    enum type type;
-    size_t offset;
-    uint64_t min, max;
-    bool is_live;
-};
 
 /* Numbers, words and nothing at all share a column of the table; these sort them out by the type of the row. */
 #define NUMBER_U32(x)      (x)
@@ -43,7 +33,7 @@ struct setting {
 #define LIVE_U64  true
 #define LIVE_BOOL true
 
-static const struct setting settings[] = {
+const struct ifd_setting ifd_settings[] = {
 #define ROW(section_, member_, flag_, type_, default_, min_, max_, unit_, text_, live_)            \
     {.section = section_,                                                                          \
      .flag = flag_,                                                                                \
@@ -51,7 +41,7 @@ static const struct setting settings[] = {
      .text = text_,                                                                                \
      .fallback = FALLBACK_##type_(default_),                                                       \
      .choices = WORDS_##type_(min_),                                                               \
-     .type = type_,                                                                                \
+     .type = IFD_SETTING_##type_,                                                                  \
      .offset = offsetof(struct ifd_config, member_),                                               \
      .min = NUMBER_##type_(min_),                                                                  \
      .max = NUMBER_##type_(max_),                                                                  \
@@ -65,7 +55,8 @@ static const struct setting settings[] = {
 #undef SETTING
 #undef ROW
 };
-#define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
+#define SETTING_COUNT (sizeof(ifd_settings) / sizeof(ifd_settings[0]))
+const size_t ifd_setting_count = SETTING_COUNT;
 
 /* ---- the nearest flag ---- */
 
@@ -100,10 +91,10 @@ static unsigned distance(const char *flag, const char *known)
 
 static enum ifd_code fail_unknown(const char *flag, struct ifd_err *err)
 {
-    const struct setting *nearest = &settings[0];
+    const struct ifd_setting *nearest = &ifd_settings[0];
     for (size_t i = 1; i < SETTING_COUNT; i++) {
-        if (distance(flag, settings[i].flag) < distance(flag, nearest->flag)) {
-            nearest = &settings[i];
+        if (distance(flag, ifd_settings[i].flag) < distance(flag, nearest->flag)) {
+            nearest = &ifd_settings[i];
         }
     }
     /* A name of which more than half is different is none that was misspelt. */
@@ -117,7 +108,7 @@ static enum ifd_code fail_unknown(const char *flag, struct ifd_err *err)
 
 /* ---- values ---- */
 
-static enum ifd_code set_number(const struct setting *s, const char *value, void *at,
+static enum ifd_code set_number(const struct ifd_setting *s, const char *value, void *at,
                                 struct ifd_err *err)
 {
     uint64_t number = 0;
@@ -125,7 +116,7 @@ static enum ifd_code set_number(const struct setting *s, const char *value, void
         return ifd_fail(err, IFD_INVALID, "--%s: \"%s\" is not a number between %llu and %llu",
                         s->flag, value, (unsigned long long)s->min, (unsigned long long)s->max);
     }
-    if (s->type == U32) {
+    if (s->type == IFD_SETTING_U32) {
         *(uint32_t *)at = (uint32_t)number;
     } else {
         *(uint64_t *)at = number;
@@ -133,7 +124,7 @@ static enum ifd_code set_number(const struct setting *s, const char *value, void
     return IFD_OK;
 }
 
-static enum ifd_code set_bool(const struct setting *s, const char *value, void *at,
+static enum ifd_code set_bool(const struct ifd_setting *s, const char *value, void *at,
                               struct ifd_err *err)
 {
     bool is_true = strcmp(value, "true") == 0 || strcmp(value, "1") == 0;
@@ -144,7 +135,7 @@ static enum ifd_code set_bool(const struct setting *s, const char *value, void *
     return IFD_OK;
 }
 
-static enum ifd_code set_choice(const struct setting *s, const char *value, void *at,
+static enum ifd_code set_choice(const struct ifd_setting *s, const char *value, void *at,
                                 struct ifd_err *err)
 {
     struct ifd_str rest = ifd_str(s->choices);
@@ -157,7 +148,7 @@ static enum ifd_code set_choice(const struct setting *s, const char *value, void
     return ifd_fail(err, IFD_INVALID, "--%s: \"%s\" is none of %s", s->flag, value, s->choices);
 }
 
-static enum ifd_code add_items(struct ifd_config *config, const struct setting *s,
+static enum ifd_code add_items(struct ifd_config *config, const struct ifd_setting *s,
                                const char *value, struct ifd_config_list *list, struct ifd_err *err)
 {
     struct ifd_str rest = ifd_str(value);
@@ -180,22 +171,22 @@ static enum ifd_code add_items(struct ifd_config *config, const struct setting *
     return IFD_OK;
 }
 
-static enum ifd_code set(struct ifd_config *config, const struct setting *s, const char *value,
+static enum ifd_code set(struct ifd_config *config, const struct ifd_setting *s, const char *value,
                          struct ifd_err *err)
 {
     void *at = (char *)config + s->offset;
     switch (s->type) {
-    case U32:
-    case U64:
+    case IFD_SETTING_U32:
+    case IFD_SETTING_U64:
         return set_number(s, value, at, err);
-    case BOOL:
+    case IFD_SETTING_BOOL:
         return set_bool(s, value, at, err);
-    case CHOICE:
+    case IFD_SETTING_CHOICE:
         return set_choice(s, value, at, err);
-    case TEXT:
+    case IFD_SETTING_TEXT:
         *(const char **)at = value;
         return IFD_OK;
-    case LIST:
+    case IFD_SETTING_LIST:
         return add_items(config, s, value, at, err);
     }
     return ifd_fail(err, IFD_INTERNAL, "setting \"%s\" has no type", s->flag);
@@ -203,11 +194,11 @@ static enum ifd_code set(struct ifd_config *config, const struct setting *s, con
 
 /* ---- the command line ---- */
 
-static const struct setting *find(const char *name, size_t size)
+static const struct ifd_setting *find(const char *name, size_t size)
 {
     for (size_t i = 0; i < SETTING_COUNT; i++) {
-        if (ifd_str_equal((struct ifd_str){.data = name, .size = size}, settings[i].flag)) {
-            return &settings[i];
+        if (ifd_str_equal((struct ifd_str){.data = name, .size = size}, ifd_settings[i].flag)) {
+            return &ifd_settings[i];
         }
     }
     return NULL;
@@ -223,14 +214,14 @@ static enum ifd_code parse_flag(int argc, char **argv, int *at, struct ifd_confi
 {
     const char *flag = argv[*at] + 2;
     size_t size = strcspn(flag, "=");
-    const struct setting *s = find(flag, size);
+    const struct ifd_setting *s = find(flag, size);
     if (!s) {
         return fail_unknown(flag, err);
     }
     const char *value = NULL;
     if (flag[size] == '=') {
         value = flag + size + 1;
-    } else if (s->type == BOOL && (*at + 1 >= argc || !is_bool_word(argv[*at + 1]))) {
+    } else if (s->type == IFD_SETTING_BOOL && (*at + 1 >= argc || !is_bool_word(argv[*at + 1]))) {
         value = "true";
     } else if (*at + 1 < argc) {
         value = argv[++*at];
@@ -273,7 +264,7 @@ static enum ifd_code parse_line(struct ifd_str line, struct ifd_config *ret, str
     while (name + gap < line.size && strchr(" \t=", line.data[name + gap])) {
         gap++;
     }
-    const struct setting *s = find(line.data, name);
+    const struct ifd_setting *s = find(line.data, name);
     char *value = ret->file_text + (line.data - ret->file_text) + name + gap;
     value[line.size - name - gap] = '\0';
     if (!s) {
@@ -284,7 +275,7 @@ static enum ifd_code parse_line(struct ifd_str line, struct ifd_config *ret, str
     if (strcmp(s->flag, "config") == 0) {
         return ifd_fail(err, IFD_INVALID, "a file cannot name another one");
     }
-    return set(ret, s, gap == 0 && s->type == BOOL ? "true" : value, err);
+    return set(ret, s, gap == 0 && s->type == IFD_SETTING_BOOL ? "true" : value, err);
 }
 
 static enum ifd_code parse_file(const char *path, struct ifd_config *ret, struct ifd_err *err)
@@ -327,7 +318,7 @@ enum ifd_code ifd_config_parse(int argc, char **argv, struct ifd_config *ret, st
     *ret = (struct ifd_config){0};
     enum ifd_code code = find_file(argc, argv, &file, err);
     for (size_t i = 0; i < SETTING_COUNT && !code; i++) {
-        code = set(ret, &settings[i], settings[i].fallback, err);
+        code = set(ret, &ifd_settings[i], ifd_settings[i].fallback, err);
     }
     if (!code && file[0] != '\0') {
         code = parse_file(file, ret, err);
@@ -356,23 +347,26 @@ static bool is_same_list(const struct ifd_config_list *a, const struct ifd_confi
     return is_same;
 }
 
-static size_t value_bytes(const struct setting *s)
+static size_t value_bytes(const struct ifd_setting *s)
 {
-    return s->type == U32 ? sizeof(uint32_t) : s->type == U64 ? sizeof(uint64_t) : sizeof(bool);
+    return s->type == IFD_SETTING_U32   ? sizeof(uint32_t)
+           : s->type == IFD_SETTING_U64 ? sizeof(uint64_t)
+                                        : sizeof(bool);
 }
 
-static bool is_same(const struct setting *s, const struct ifd_config *a, const struct ifd_config *b)
+static bool is_same(const struct ifd_setting *s, const struct ifd_config *a,
+                    const struct ifd_config *b)
 {
     const void *at = (const char *)a + s->offset, *other = (const char *)b + s->offset;
     switch (s->type) {
-    case U32:
-    case U64:
-    case BOOL:
+    case IFD_SETTING_U32:
+    case IFD_SETTING_U64:
+    case IFD_SETTING_BOOL:
         return memcmp(at, other, value_bytes(s)) == 0;
-    case TEXT:
-    case CHOICE:
+    case IFD_SETTING_TEXT:
+    case IFD_SETTING_CHOICE:
         return strcmp(*(const char *const *)at, *(const char *const *)other) == 0;
-    case LIST:
+    case IFD_SETTING_LIST:
         return is_same_list(at, other);
     }
     return true;
@@ -382,7 +376,7 @@ void ifd_config_update(struct ifd_config *config, const struct ifd_config *next,
                        void (*changed)(void *arg, const char *flag, bool is_live), void *arg)
 {
     for (size_t i = 0; i < SETTING_COUNT; i++) {
-        const struct setting *s = &settings[i];
+        const struct ifd_setting *s = &ifd_settings[i];
         if (is_same(s, config, next)) {
             continue;
         }
@@ -406,110 +400,4 @@ struct ifd_environment ifd_config_environment(void)
         all.watchdog_us = 0;
     }
     return all;
-}
-
-/* ---- texts ---- */
-
-/* text in lines of at most width characters, each after indent blanks. */
-static void print_wrapped(FILE *out, const char *text, int indent, int width)
-{
-    while (*text != '\0') {
-        int size = (int)strlen(text);
-        if (size > width) {
-            for (size = width; size > 0 && text[size] != ' '; size--) {
-            }
-            size = size > 0 ? size : width;
-        }
-        (void)fprintf(out, "%*s%.*s\n", indent, "", size, text);
-        text += size;
-        text += *text == ' ';
-    }
-}
-
-static void print_default(FILE *out, const struct setting *s)
-{
-    if (s->fallback[0] != '\0') {
-        (void)fprintf(out, " (default %s)", s->fallback);
-    }
-}
-
-void ifd_config_help(FILE *out)
-{
-    const char *section = "";
-    (void)fprintf(out,
-                  "usage: inferd serve [DIR] [options]\n\n"
-                  "Serves the models of a folder over HTTP (Open Inference Protocol, as Triton "
-                  "speaks it).\n");
-    for (size_t i = 0; i < SETTING_COUNT; i++) {
-        const struct setting *s = &settings[i];
-        if (strcmp(section, s->section) != 0) {
-            section = s->section;
-            (void)fprintf(out, "\n%s\n", section);
-        }
-        (void)fprintf(out, "  --%s=%s", s->flag, s->unit);
-        print_default(out, s);
-        (void)fprintf(out, s->is_live ? ", live\n" : "\n");
-        print_wrapped(out, s->text, 6, 90);
-    }
-    (void)fprintf(
-        out, "\nSIGTERM and SIGINT answer what was accepted, then end the program.\n"
-             "SIGHUP reads --config (options marked \"live\" change) and --token-file again, opens "
-             "the access log\nanew, and with --model-control-mode=poll looks at the folders at "
-             "once.\n");
-}
-
-/* Text for troff: '-' and '\' are special, a '.' or '\'' at the start of a line as well. */
-static void print_troff(FILE *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '\\') {
-            (void)fputs("\\e", out);
-        } else if (*text == '-') {
-            (void)fputs("\\-", out);
-        } else {
-            (void)fputc(*text, out);
-        }
-    }
-}
-
-static void print_man_setting(FILE *out, const struct setting *s)
-{
-    (void)fputs(".TP\n\\fB\\-\\-", out);
-    print_troff(out, s->flag);
-    (void)fprintf(out, "\\fR=\\fI%s\\fR", s->unit);
-    print_default(out, s);
-    (void)fputs(s->is_live ? ", live\n\\&" : "\n\\&", out);
-    print_troff(out, s->text);
-    (void)fputc('\n', out);
-}
-
-void ifd_config_man(FILE *out)
-{
-    static const char head[] =
-        ".TH INFERD 1 \"\" \"inferd\" \"User Commands\"\n"
-        ".SH NAME\ninferd \\- inference server for TFLite models\n"
-        ".SH SYNOPSIS\n.B inferd serve\n[\\fIDIR\\fR] [\\fIoptions\\fR]\n.br\n"
-        ".B inferd run | inspect | compare | bench\n\\fIarguments\\fR\n"
-        ".SH DESCRIPTION\n.B inferd serve\nserves the models of a folder over HTTP in the dialect "
-        "of the Open Inference Protocol that Triton speaks.\n"
-        "The other commands work on model files; each explains itself with\n.BR \\-\\-help .\n";
-    static const char tail[] =
-        ".SH SIGNALS\nSIGTERM and SIGINT: no new connection is accepted, accepted requests are "
-        "answered, then the program ends.\n.PP\n"
-        "SIGHUP: the file of\n.B \\-\\-config\nis read again and options marked live change, and "
-        "that of\n.BR \\-\\-token\\-file ;\nthe access log is opened anew; with\n.B "
-        "\\-\\-model\\-control\\-mode=poll\nthe folders are "
-        "looked at. What is wrong with a file is logged, and everything stays as it is.\n"
-        ".SH EXIT STATUS\n0 after a signal, 1 if the server could not start or a model could not "
-        "be loaded with\n.BR \\-\\-exit\\-on\\-error ,\n2 for a wrong command line.\n";
-    const char *section = "";
-    (void)fputs(head, out);
-    for (size_t i = 0; i < SETTING_COUNT; i++) {
-        if (strcmp(section, settings[i].section) != 0) {
-            section = settings[i].section;
-            (void)fprintf(out, ".SH OPTIONS: %s\n", section);
-        }
-        print_man_setting(out, &settings[i]);
-    }
-    (void)fputs(tail, out);
 }
