@@ -196,6 +196,17 @@ struct line {
     const uint8_t *zero;
 };
 
+/* How a layer finishes: enum ifd_finish, or FAST where neither zero point nor bounds change anything, as behind most
+ * activations. */
+enum { FINISH_PLAIN = IFD_FINISH_NONE + 1 };
+
+INLINE int choose_finish(const struct ifd_packed *header)
+{
+    const struct bounds bounds = load_bounds(header);
+    const int finish = header->private_[IFD_PACKED_FINISH];
+    return finish == IFD_FINISH_FAST && !bounds.shifts && !bounds.clamps ? FINISH_PLAIN : finish;
+}
+
 INLINE __m512i dot4(__m512i sum, __m512i a, __m512i w)
 {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(w));
@@ -214,7 +225,7 @@ INLINE struct line start_line(const struct job *job, size_t y)
                          .out_line = args->out_line_stride,
                          .out_w = args->out_w,
                          .channels = job->channels,
-                         .finish = job->header->private_[IFD_PACKED_FINISH],
+                         .finish = choose_finish(job->header),
                          .bounds = load_bounds(job->header),
                          .zero = job->zero};
 }
@@ -321,16 +332,18 @@ INLINE void scale(const struct line *line, const int finish, __m512i *sum, const
 {
     UNROLL for (size_t j = 0; j < VECTORS; j++)
     {
-        scale_column(finish, line->tail + 16 * j, BLOCK, pixels, &sum[j], count, VECTORS);
+        scale_column(finish == FINISH_PLAIN ? IFD_FINISH_FAST : finish, line->tail + 16 * j, BLOCK,
+                     pixels, &sum[j], count, VECTORS);
     }
 }
 
 /* Packs and stores the scaled sums of output pixels x .. x+pixels-1; out is pixel 0 of their line. */
-INLINE void store(const struct line *line, __m512i *sum, uint8_t *out, size_t x,
+INLINE void store(const struct line *line, const int finish, __m512i *sum, uint8_t *out, size_t x,
                   const size_t pixels)
 {
-    __m512i bytes = pack_8(pack_16(sum[0], sum[1], &line->bounds),
-                           pack_16(sum[2], sum[3], &line->bounds), &line->bounds);
+    struct bounds bounds = line->bounds;
+    bounds.shifts = bounds.clamps = finish != FINISH_PLAIN;
+    __m512i bytes = pack_bytes(sum[0], sum[1], sum[2], sum[3], &bounds);
     const size_t stride = line->out_pixel, channels = line->channels;
     out += x * stride;
     if (pixels == 1) {
@@ -395,7 +408,8 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
         scale(line, finish, sum, count, pixels);
         UNROLL for (size_t p = 0; p < count; p++)
         {
-            store(line, sum + p * VECTORS, line->out + i * line->out_line, x + p * pixels, pixels);
+            store(line, finish, sum + p * VECTORS, line->out + i * line->out_line, x + p * pixels,
+                  pixels);
         }
     }
 }
@@ -483,6 +497,17 @@ static size_t column_count(const struct ifd_dw_args *args, size_t kw)
     return (args->out_w - 1) * args->stride_x + (kw - 1) * args->dilation_x + 1;
 }
 
+/* `count` positions of a line from x on. */
+INLINE void finish_positions(const struct line *line, const int finish, __m512i *sum, size_t x,
+                             const size_t count)
+{
+    scale(line, finish, sum, count, 1);
+    UNROLL for (size_t p = 0; p < count; p++)
+    {
+        store(line, finish, sum + p * VECTORS, line->out, x + p, 1);
+    }
+}
+
 /* Any window: a line's columns are interleaved into the scratch once, then every position takes
  * those it needs. Two positions at a time share the loads of the weights. */
 INLINE void positions_any(const struct job *job, const struct line *line, size_t x,
@@ -517,16 +542,14 @@ INLINE void positions_any(const struct job *job, const struct line *line, size_t
         }
     }
     const int finish = line->finish;
-    if (finish == IFD_FINISH_FAST) {
-        scale(line, IFD_FINISH_FAST, sum, count, 1);
+    if (finish == FINISH_PLAIN) {
+        finish_positions(line, FINISH_PLAIN, sum, x, count);
+    } else if (finish == IFD_FINISH_FAST) {
+        finish_positions(line, IFD_FINISH_FAST, sum, x, count);
     } else if (finish == IFD_FINISH_EXACT) {
-        scale(line, IFD_FINISH_EXACT, sum, count, 1);
+        finish_positions(line, IFD_FINISH_EXACT, sum, x, count);
     } else {
-        scale(line, IFD_FINISH_EXACT_SIGN, sum, count, 1);
-    }
-    UNROLL for (size_t p = 0; p < count; p++)
-    {
-        store(line, sum + p * VECTORS, line->out, x + p, 1);
+        finish_positions(line, IFD_FINISH_EXACT_SIGN, sum, x, count);
     }
 }
 
@@ -562,11 +585,7 @@ INLINE void positions_5x5(const struct job *job, const struct line *line, size_t
             }
         }
     }
-    scale(line, finish, sum, count, 1);
-    UNROLL for (size_t p = 0; p < count; p++)
-    {
-        store(line, sum + p * VECTORS, line->out, x + p, 1);
-    }
+    finish_positions(line, finish, sum, x, count);
 }
 
 INLINE void all_5x5(const struct job *job, const struct line *line, const size_t stride,
@@ -587,7 +606,9 @@ INLINE void all_5x5(const struct job *job, const struct line *line, const size_t
 
 INLINE void line_5x5(const struct job *job, const struct line *line, const size_t stride)
 {
-    if (line->finish == IFD_FINISH_FAST) {
+    if (line->finish == FINISH_PLAIN) {
+        all_5x5(job, line, stride, FINISH_PLAIN);
+    } else if (line->finish == IFD_FINISH_FAST) {
         all_5x5(job, line, stride, IFD_FINISH_FAST);
     } else if (line->finish == IFD_FINISH_EXACT) {
         all_5x5(job, line, stride, IFD_FINISH_EXACT);
@@ -664,8 +685,10 @@ INLINE void line_of_parts(const struct job *job, size_t y, const size_t lines, c
 #define LINE(lines, stride, pixels)                                                                \
     static void line_##lines##_s##stride##_p##pixels(const struct job *job, size_t y)              \
     {                                                                                              \
-        const int finish = job->header->private_[IFD_PACKED_FINISH];                               \
-        if (finish == IFD_FINISH_FAST) {                                                           \
+        const int finish = choose_finish(job->header);                                             \
+        if (finish == FINISH_PLAIN) {                                                              \
+            line_of_parts(job, y, lines, stride, pixels, FINISH_PLAIN);                            \
+        } else if (finish == IFD_FINISH_FAST) {                                                    \
             line_of_parts(job, y, lines, stride, pixels, IFD_FINISH_FAST);                         \
         } else if (finish == IFD_FINISH_EXACT) {                                                   \
             line_of_parts(job, y, lines, stride, pixels, IFD_FINISH_EXACT);                        \

@@ -68,33 +68,43 @@ INLINE void scale_column(int finish, const int32_t *tail, size_t width, const si
     }
 }
 
-/* Zero point and bounds, each in every 16-bit or 8-bit lane. */
+/* Zero point and bounds, each in every 16-bit or 8-bit lane, and whether they do anything: behind most activations the zero
+ * point is 0, and the bounds are nearly always those of the type. */
 struct bounds {
     __m512i zero, min, max;
+    int shifts, clamps;
 };
 
 INLINE struct bounds load_bounds(const struct ifd_packed *header)
 {
-    return (struct bounds){_mm512_set1_epi16((short)header->private_[IFD_PACKED_OUT_ZERO]),
-                           _mm512_set1_epi8((char)header->private_[IFD_PACKED_OUT_MIN]),
-                           _mm512_set1_epi8((char)header->private_[IFD_PACKED_OUT_MAX])};
+    const int32_t zero = header->private_[IFD_PACKED_OUT_ZERO];
+    const int32_t min = header->private_[IFD_PACKED_OUT_MIN];
+    const int32_t max = header->private_[IFD_PACKED_OUT_MAX];
+    return (struct bounds){.zero = _mm512_set1_epi16((short)zero),
+                           .min = _mm512_set1_epi8((char)min),
+                           .max = _mm512_set1_epi8((char)max),
+                           .shifts = zero != 0,
+                           .clamps = min > IFD_Q8_MIN || max < IFD_Q8_MAX};
 }
 
-/* Two vectors of scaled sums to 16 bits with the zero point. */
-INLINE __m512i pack_16(__m512i lo, __m512i hi, const struct bounds *bounds)
+/* Four vectors of scaled sums to bytes. */
+INLINE __m512i pack_bytes(__m512i a, __m512i b, __m512i c, __m512i d, const struct bounds *bounds)
 {
-    return _mm512_adds_epi16(_mm512_packs_epi32(lo, hi), bounds->zero);
-}
-
-INLINE __m512i pack_8(__m512i lo, __m512i hi, const struct bounds *bounds)
-{
+    __m512i lo = _mm512_packs_epi32(a, b), hi = _mm512_packs_epi32(c, d);
+    if (bounds->shifts) {
+        lo = _mm512_adds_epi16(lo, bounds->zero);
+        hi = _mm512_adds_epi16(hi, bounds->zero);
+    }
     __m512i bytes = _mm512_packus_epi16(lo, hi);
-    return _mm512_min_epu8(_mm512_max_epu8(bytes, bounds->min), bounds->max);
+    if (bounds->clamps) {
+        bytes = _mm512_min_epu8(_mm512_max_epu8(bytes, bounds->min), bounds->max);
+    }
+    return bytes;
 }
 
 INLINE void store_row_4(const __m512i *v, size_t columns, const struct bounds *bounds, uint8_t *out)
 {
-    __m512i bytes = pack_8(pack_16(v[0], v[1], bounds), pack_16(v[2], v[3], bounds), bounds);
+    __m512i bytes = pack_bytes(v[0], v[1], v[2], v[3], bounds);
     if (columns >= 64) {
         _mm512_storeu_si512(out, bytes);
     } else {
@@ -105,7 +115,7 @@ INLINE void store_row_4(const __m512i *v, size_t columns, const struct bounds *b
 INLINE void store_row_3(const __m512i *v, size_t columns, const struct bounds *bounds, uint8_t *out)
 {
     const __m512i join = _mm512_set_epi32(15, 11, 7, 3, 14, 13, 12, 10, 9, 8, 6, 5, 4, 2, 1, 0);
-    __m512i bytes = pack_8(pack_16(v[0], v[1], bounds), pack_16(v[2], v[2], bounds), bounds);
+    __m512i bytes = pack_bytes(v[0], v[1], v[2], v[2], bounds);
     bytes = _mm512_permutexvar_epi32(join, bytes);
     uint64_t mask = columns >= 48 ? 0xffffffffffffull : (1ull << columns) - 1;
     _mm512_mask_storeu_epi8(out, mask, bytes);
@@ -124,7 +134,7 @@ INLINE void store_32(__m256i bytes, size_t columns, uint8_t *out)
 INLINE void store_rows_2(const __m512i *a, const __m512i *b, size_t columns,
                          const struct bounds *bounds, uint8_t *out_a, uint8_t *out_b)
 {
-    __m512i bytes = pack_8(pack_16(a[0], a[1], bounds), pack_16(b[0], b[1], bounds), bounds);
+    __m512i bytes = pack_bytes(a[0], a[1], b[0], b[1], bounds);
     bytes = _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), bytes);
     store_32(_mm512_castsi512_si256(bytes), columns, out_a);
     store_32(_mm512_extracti64x4_epi64(bytes, 1), columns, out_b);
@@ -144,7 +154,7 @@ INLINE void store_rows_1(__m512i a, __m512i b, __m512i c, __m512i d, size_t colu
                          const struct bounds *bounds, uint8_t *const *out)
 {
     const __m512i split = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
-    __m512i bytes = pack_8(pack_16(a, b, bounds), pack_16(c, d, bounds), bounds);
+    __m512i bytes = pack_bytes(a, b, c, d, bounds);
     bytes = _mm512_permutexvar_epi32(split, bytes);
     store_16(_mm512_castsi512_si128(bytes), columns, out[0]);
     store_16(_mm512_extracti32x4_epi32(bytes, 1), columns, out[1]);

@@ -18,7 +18,6 @@ struct job {
     size_t m0, valid, columns;
     uint8_t *out;
     const unsigned char *start[12];
-    size_t spacing; /* of all of start[], or 0 */
     const char *
         next; /* weights of the block to come, of which each turn of a tile fetches next_step bytes */
     size_t next_step;
@@ -34,31 +33,25 @@ INLINE __m512i dot4(__m512i sum, __m512i a, __m512i w)
     return sum;
 }
 
-/* Rows past the valid ones repeat the last, which then is stored again with the same bytes. */
-INLINE void store(const struct job *job, const size_t mr, const size_t nv, __m512i sum[][4])
+/* Scaled sums of rows that go to out[]. */
+INLINE void store(const struct bounds *bounds, size_t columns, uint8_t *const *out, const size_t mr,
+                  const size_t nv, __m512i sum[][4])
 {
-    const struct bounds bounds = load_bounds(job->args->packed);
-    const size_t columns = job->columns, valid = job->valid, stride = job->args->out_stride;
-    uint8_t *out[12] = {job->out};
-    UNROLL for (size_t i = 1; i < 12; i++)
-    {
-        out[i] = out[i - 1] + (i < valid ? stride : 0);
-    }
     if (nv == 4) {
         UNROLL for (size_t i = 0; i < mr; i++)
         {
-            store_row_4(sum[i], columns, &bounds, out[i]);
+            store_row_4(sum[i], columns, bounds, out[i]);
         }
     } else if (nv == 3) {
         UNROLL for (size_t i = 0; i < mr; i++)
         {
-            store_row_3(sum[i], columns, &bounds, out[i]);
+            store_row_3(sum[i], columns, bounds, out[i]);
         }
     } else if (nv == 2) {
         UNROLL for (size_t i = 0; i < mr; i += 2)
         {
             const size_t i1 = i + 1 < mr ? i + 1 : i;
-            store_rows_2(sum[i], sum[i1], columns, &bounds, out[i], out[i1]);
+            store_rows_2(sum[i], sum[i1], columns, bounds, out[i], out[i1]);
         }
     } else {
         UNROLL for (size_t i = 0; i < mr; i += 4)
@@ -66,21 +59,22 @@ INLINE void store(const struct job *job, const size_t mr, const size_t nv, __m51
             const size_t i1 = i + 1 < mr ? i + 1 : i, i2 = i + 2 < mr ? i + 2 : i;
             const size_t i3 = i + 3 < mr ? i + 3 : i;
             uint8_t *const four[4] = {out[i], out[i1], out[i2], out[i3]};
-            store_rows_1(sum[i][0], sum[i1][0], sum[i2][0], sum[i3][0], columns, &bounds, four);
+            store_rows_1(sum[i][0], sum[i1][0], sum[i2][0], sum[i3][0], columns, bounds, four);
         }
     }
 }
 
-/* The sums themselves, where out is int32_t: job->out still counts its elements. */
-INLINE void store_sums(const struct job *job, const size_t mr, const size_t nv, __m512i sum[][4])
+/* The sums themselves, where out is int32_t: at still counts its elements. */
+INLINE void store_sums(const struct job *job, const uint8_t *at, size_t valid, const size_t mr,
+                       const size_t nv, __m512i sum[][4])
 {
-    int32_t *out = (int32_t *)job->args->out + (job->out - (uint8_t *)job->args->out);
+    int32_t *out = (int32_t *)job->args->out + (at - (const uint8_t *)job->args->out);
     const uint64_t columns = job->columns >= 64 ? ~0ull : (1ull << job->columns) - 1;
     UNROLL for (size_t i = 0; i < mr; i++)
     {
         UNROLL for (size_t j = 0; j < nv; j++)
         {
-            if (i < job->valid) {
+            if (i < valid) {
                 _mm512_mask_storeu_epi32(out + i * job->args->out_stride + 16 * j,
                                          (__mmask16)(columns >> (16 * j)), sum[i][j]);
             }
@@ -88,31 +82,48 @@ INLINE void store_sums(const struct job *job, const size_t mr, const size_t nv, 
     }
 }
 
-INLINE void scale(const struct job *job, const int finish, const size_t mr, const size_t nv,
-                  __m512i sum[][4])
+/* way: enum ifd_finish, of the exact ones and FAST. */
+INLINE void scale_and_store(const struct job *job, const int way, const struct bounds *bounds,
+                            uint8_t *const *out, const size_t mr, const size_t nv, __m512i sum[][4])
 {
     UNROLL for (size_t j = 0; j < nv; j++)
     {
-        scale_column(finish, job->tail + 16 * j, 16 * nv, 1, &sum[0][j], mr, 4);
+        scale_column(way, job->tail + 16 * j, 16 * nv, 1, &sum[0][j], mr, 4);
     }
+    store(bounds, job->columns, out, mr, nv, sum);
 }
 
+/* Rows past the valid ones repeat the last, which then is stored again with the same bytes. */
 INLINE void finish(const struct job *job, const size_t mr, const size_t nv, __m512i sum[][4])
 {
     const struct ifd_packed *header = job->args->packed;
-    const int finish = header->private_[IFD_PACKED_FINISH];
-    if (finish == IFD_FINISH_NONE) {
-        store_sums(job, mr, nv, sum);
+    const int way = header->private_[IFD_PACKED_FINISH];
+    if (way == IFD_FINISH_NONE) {
+        store_sums(job, job->out, job->valid, mr, nv, sum);
         return;
     }
-    if (finish == IFD_FINISH_FAST) {
-        scale(job, IFD_FINISH_FAST, mr, nv, sum);
-    } else if (finish == IFD_FINISH_EXACT) {
-        scale(job, IFD_FINISH_EXACT, mr, nv, sum);
-    } else {
-        scale(job, IFD_FINISH_EXACT_SIGN, mr, nv, sum);
+    const struct bounds bounds = load_bounds(header);
+    uint8_t *out[12] = {job->out};
+    UNROLL for (size_t i = 1; i < 12; i++)
+    {
+        out[i] = out[i - 1] + (i < job->valid ? job->args->out_stride : 0);
     }
-    store(job, mr, nv, sum);
+    if (way == IFD_FINISH_FAST) {
+        scale_and_store(job, IFD_FINISH_FAST, &bounds, out, mr, nv, sum);
+    } else if (way == IFD_FINISH_EXACT) {
+        scale_and_store(job, IFD_FINISH_EXACT, &bounds, out, mr, nv, sum);
+    } else {
+        scale_and_store(job, IFD_FINISH_EXACT_SIGN, &bounds, out, mr, nv, sum);
+    }
+}
+
+INLINE void add_to_row(__m512i *sum, int32_t value, const size_t nv)
+{
+    const __m512i add = _mm512_set1_epi32(value);
+    UNROLL for (size_t j = 0; j < nv; j++)
+    {
+        sum[j] = _mm512_add_epi32(sum[j], add);
+    }
 }
 
 /* Bias, and the row's own addend where there is one. */
@@ -129,12 +140,7 @@ INLINE void start_sums(const struct job *job, const size_t mr, const size_t nv, 
     if (row_add) {
         UNROLL for (size_t i = 0; i < mr; i++)
         {
-            __m512i add =
-                _mm512_set1_epi32(row_add[job->m0 + (i < job->valid ? i : job->valid - 1)]);
-            UNROLL for (size_t j = 0; j < nv; j++)
-            {
-                sum[i][j] = _mm512_add_epi32(sum[i][j], add);
-            }
+            add_to_row(sum[i], row_add[job->m0 + (i < job->valid ? i : job->valid - 1)], nv);
         }
     }
 }
@@ -177,23 +183,6 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
     start_sums(job, mr, nv, sum);
     for (size_t t = 0; t < header->taps; t++) {
         const unsigned char *a[12];
-        if (mr == 12 && job->spacing != 0) {
-            /* evenly spaced rows: four addresses stay in registers, twelve would not */
-            UNROLL for (size_t i = 0; i < 4; i++)
-            {
-                a[i] = job->start[0] + t * job->args->tap_stride + 3 * i * job->spacing;
-            }
-            for (size_t k = 0; k < k_bytes; k += 4, w += 64 * nv) {
-                _mm_prefetch(next, _MM_HINT_T1);
-                next += job->next_step;
-                add_products(w, a, 0, 3, job->spacing, mr, nv, sum);
-                UNROLL for (size_t i = 0; i < 4; i++)
-                {
-                    a[i] += 4;
-                }
-            }
-            continue;
-        }
         ifd_rows_tap(job->args, 1, job->m0, mr, job->valid, t, job->start, a);
         for (size_t k = 0; k < k_bytes; k += 4, w += 64 * nv) {
             _mm_prefetch(next, _MM_HINT_T1);
@@ -202,6 +191,67 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
         }
     }
     finish(job, mr, nv, sum);
+}
+
+/* A stack of tiles, of evenly spaced rows on one line: nearly all there are. The way to finish is known when the loop
+ * is compiled, and so little else is alive in it that neither sums nor addresses leave their registers. */
+INLINE void stack(const struct job *job, const int way, size_t tiles, const size_t mr,
+                  const size_t nv)
+{
+    const struct ifd_gemm_args *args = job->args;
+    const struct ifd_packed *header = args->packed;
+    const size_t k_bytes = (size_t)header->private_[IFD_PACKED_DEPTH], taps = header->taps;
+    const size_t spacing = args->a_stride, stride = args->out_stride;
+    const struct bounds bounds = load_bounds(header);
+    const int32_t *row_add = args->row_add ? args->row_add + job->m0 : NULL;
+    const unsigned char *first = job->start[0];
+    const char *next = job->next;
+    uint8_t *to = job->out;
+    for (; tiles > 0; tiles--, first += mr * spacing, to += mr * stride) {
+        const int8_t *w = job->weights;
+        __m512i sum[12][4];
+        uint8_t *out[12];
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            UNROLL for (size_t j = 0; j < nv; j++)
+            {
+                sum[i][j] = _mm512_load_si512(job->tail + 16 * j);
+            }
+        }
+        if (row_add) {
+            UNROLL for (size_t i = 0; i < mr; i++)
+            {
+                add_to_row(sum[i], row_add[i], nv);
+            }
+            row_add += mr;
+        }
+        for (size_t t = 0; t < taps; t++) {
+            /* a third of the addresses stay in registers */
+            const unsigned char *a[4];
+            UNROLL for (size_t i = 0; 3 * i < mr; i++)
+            {
+                a[i] = first + t * args->tap_stride + 3 * i * spacing;
+            }
+            for (size_t k = 0; k < k_bytes; k += 4, w += 64 * nv) {
+                _mm_prefetch(next, _MM_HINT_T1);
+                next += job->next_step;
+                add_products(w, a, 0, 3, spacing, mr, nv, sum);
+                UNROLL for (size_t i = 0; 3 * i < mr; i++)
+                {
+                    a[i] += 4;
+                }
+            }
+        }
+        if (way == IFD_FINISH_NONE) {
+            store_sums(job, to, mr, mr, nv, sum);
+            continue;
+        }
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            out[i] = to + i * stride;
+        }
+        scale_and_store(job, way, &bounds, out, mr, nv, sum);
+    }
 }
 
 /* One row. What takes the time are the weights, which are read at STREAMS places at once and fetched ahead: memory and outer
@@ -283,6 +333,31 @@ TILE_ROW(4)
 #undef TILE
 #undef TILE_ROW
 
+#define STACK(mr, nv)                                                                              \
+    static void stack_##mr##x##nv(const struct job *job, size_t tiles)                             \
+    {                                                                                              \
+        const struct ifd_packed *header = job->args->packed;                                       \
+        const int way = header->private_[IFD_PACKED_FINISH];                                       \
+        if (way == IFD_FINISH_FAST) {                                                              \
+            stack(job, IFD_FINISH_FAST, tiles, mr, nv);                                            \
+        } else if (way == IFD_FINISH_EXACT) {                                                      \
+            stack(job, IFD_FINISH_EXACT, tiles, mr, nv);                                           \
+        } else if (way == IFD_FINISH_EXACT_SIGN) {                                                 \
+            stack(job, IFD_FINISH_EXACT_SIGN, tiles, mr, nv);                                      \
+        } else {                                                                                   \
+            stack(job, IFD_FINISH_NONE, tiles, mr, nv);                                            \
+        }                                                                                          \
+    }
+STACK(12, 1)
+STACK(12, 2)
+STACK(8, 3)
+STACK(6, 4)
+#undef STACK
+
+/* By width: stacks of the tallest tiles. */
+static void (*const stacks[4])(const struct job *, size_t) = {stack_12x1, stack_12x2, stack_8x3,
+                                                              stack_6x4};
+
 /* By width: the tiles from tallest to shortest. */
 static const struct {
     size_t rows;
@@ -294,36 +369,50 @@ static const struct {
     {{6, tile_6x4}, {4, tile_4x4}, {2, tile_2x4}, {1, tile_1x4}},
 };
 
-/* All rows of one block: the shortest tile that takes all that is left, or the tallest. */
+/* The next rows: as many of the tallest tiles as fit on the line, or the shortest tile that takes all that is left, or the
+ * tallest. Returns how many tiles that were. */
+static size_t run_rows(struct job *job, size_t nv, size_t line_length, struct ifd_row_cursor *at)
+{
+    const struct ifd_gemm_args *args = job->args;
+    const size_t left = args->m - job->m0, tallest = tiles[nv - 1][0].rows;
+    const size_t on_line = line_length - at->x < left ? line_length - at->x : left;
+    if (!args->rows && on_line >= tallest) {
+        const size_t count = on_line / tallest;
+        job->valid = count * tallest;
+        job->start[0] =
+            (const unsigned char *)args->a + at->y * args->row_stride + at->x * args->a_stride;
+        stacks[nv - 1](job, count);
+        at->x = on_line == job->valid ? 0 : at->x + job->valid;
+        at->y += at->x == 0;
+        return count;
+    }
+    size_t pick = 3;
+    while (pick > 0 && tiles[nv - 1][pick].rows < left) {
+        pick--;
+    }
+    const size_t rows = tiles[nv - 1][pick].rows;
+    job->valid = left < rows ? left : rows;
+    if (!args->rows) {
+        ifd_rows_next(args, 1, rows, job->valid, at, job->start);
+    }
+    tiles[nv - 1][pick].run(job);
+    return 1;
+}
+
 static void run_block(struct job *job, size_t nv)
 {
-    const struct ifd_packed *header = job->args->packed;
+    const struct ifd_gemm_args *args = job->args;
+    const struct ifd_packed *header = args->packed;
     const size_t turns = header->taps * (size_t)header->private_[IFD_PACKED_DEPTH] / 4;
-    const int is_ahead = job->args->m >= AHEAD_ROWS_MIN && job->args->m <= AHEAD_ROWS_MAX;
+    const int is_ahead = args->m >= AHEAD_ROWS_MIN && args->m <= AHEAD_ROWS_MAX;
+    const size_t line_length = args->row_len != 0 ? args->row_len : args->m;
     struct ifd_row_cursor cursor = {0, 0};
-    const size_t tallest = tiles[nv - 1][0].rows;
-    const size_t line_length = job->args->row_len != 0 ? job->args->row_len : job->args->m;
-    job->next = (const char *)job->weights + (is_ahead ? header->unit_bytes : 0);
-    job->next_step = is_ahead ? 64 * nv / (job->args->m / tallest) : 0;
     uint8_t *out = job->out;
-    for (job->m0 = 0; job->m0 < job->args->m;) {
-        size_t left = job->args->m - job->m0;
-        size_t pick = 3;
-        while (pick > 0 && tiles[nv - 1][pick].rows < left) {
-            pick--;
-        }
-        size_t rows = tiles[nv - 1][pick].rows;
-        job->valid = left < rows ? left : rows;
-        job->out = out + job->m0 * job->args->out_stride;
-        job->spacing = 0;
-        if (!job->args->rows) {
-            const int on_one_line = job->valid == rows && cursor.x + rows <= line_length;
-            job->spacing = on_one_line ? job->args->a_stride : 0;
-            ifd_rows_next(job->args, 1, rows, job->valid, &cursor, job->start);
-        }
-        tiles[nv - 1][pick].run(job);
-        job->next += turns * job->next_step;
-        job->m0 += job->valid;
+    job->next = (const char *)job->weights + (is_ahead ? header->unit_bytes : 0);
+    job->next_step = is_ahead ? 64 * nv / (args->m / tiles[nv - 1][0].rows) : 0;
+    for (job->m0 = 0; job->m0 < args->m; job->m0 += job->valid) {
+        job->out = out + job->m0 * args->out_stride;
+        job->next += run_rows(job, nv, line_length, &cursor) * turns * job->next_step;
     }
 }
 
