@@ -120,6 +120,8 @@ struct ifd_listener {
     void *page_arg;
     struct ifd_metric_set *metrics; /* NULL: nothing is counted */
     uint32_t connections, held_count;
+    /* Answers that were there at once: of this run of the library, of the last one that had any. */
+    uint32_t answers, answers_before;
 };
 
 struct ifd_lingerer {

@@ -262,6 +262,41 @@ static long long resident_bytes(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
+/* Many clients that ask at a time are answered one behind the other: each gets its own, and those that left get none. */
+static void clients_of_a_crowd_get_their_own_answers(void)
+{
+    enum { CLIENTS = 48, ROUNDS = 50 };
+    struct live live;
+    int fd[CLIENTS];
+    char want[16];
+    live_start(&live, NULL);
+    for (int i = 0; i < CLIENTS; i++) {
+        fd[i] = client_connect(&live);
+        REQUIRE(fd[i] >= 0);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < CLIENTS; i++) {
+            client_send_text(fd[i], client_infer_text("echo", round * CLIENTS + i));
+        }
+        for (int i = 0; i < CLIENTS; i++) {
+            const struct answer answer = client_read(fd[i]);
+            (void)snprintf(want, sizeof(want), "[%d.0]", round * CLIENTS + i);
+            EXPECT_INT(answer.status, 200);
+            EXPECT(strstr(answer.body, want));
+        }
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        client_send_text(fd[i], client_infer_text("echo", i));
+        (void)close(fd[i]);
+    }
+    live_wait_for_metric(&live, "\ninferd_http_connections_open ", 0);
+    live_wait_for_metric(&live, "\ninferd_http_requests_inflight ", 0);
+    EXPECT_INT(live_metric(&live, "\ninferd_http_requests_accepted_total "),
+               live_metric(&live, "\ninferd_http_requests_total{outcome=\"ok\"} ") +
+                   live_metric(&live, "\ninferd_http_requests_total{outcome=\"aborted\"} "));
+    live_stop(&live);
+}
+
 /* A body of a million chunks of one byte: blanks, which JSON ignores. */
 static void million_chunks_of_one_byte_cost_what_a_megabyte_costs(void)
 {
@@ -295,6 +330,7 @@ int main(int argc, char **argv)
         T(client_that_leaves_is_counted_once_as_aborted_whenever_it_leaves),
         T(client_that_leaves_during_its_answer_frees_it),
         T(floods_of_random_bytes_leave_nothing_behind),
+        T(clients_of_a_crowd_get_their_own_answers),
         T(million_chunks_of_one_byte_cost_what_a_megabyte_costs),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
