@@ -7,8 +7,9 @@ static const char out_of_memory[] = "{\"error\":\"out of memory\"}";
 
 static void start(struct ifd_http_response *response, int status)
 {
-    *response = (struct ifd_http_response){.status = status,
-                                           .close_connection = response->close_connection};
+    const bool close_connection = response->close_connection;
+    ifd_http_response_begin(response, status);
+    response->close_connection = close_connection;
 }
 
 void ifd_answer_header(struct ifd_http_response *response, const char *name, const char *value)

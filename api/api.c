@@ -172,7 +172,7 @@ void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
                   struct ifd_http_body_plan *ret_plan)
 {
     *ret_plan = (struct ifd_http_body_plan){.cap_bytes = IFD_BODY_SMALL_BYTES};
-    exchange->response = (struct ifd_http_response){0};
+    ifd_http_response_begin(&exchange->response, 0);
     exchange->api = NULL;
     struct ifd_call *call = ifd_arena_take(exchange->arena, sizeof(*call));
     if (!call) {

@@ -62,6 +62,15 @@ struct ifd_http_response {
     bool close_connection; /* do not reuse the connection (body not read, server going down) */
 };
 
+/** An answer without fields and body; what lies in the arrays, which are most of it, stays. */
+static inline void ifd_http_response_begin(struct ifd_http_response *response, int status)
+{
+    response->status = status;
+    response->code = IFD_OK;
+    response->header_count = response->piece_count = 0;
+    response->close_connection = false;
+}
+
 /** One request and its answer. The transport embeds or allocates it per request and fills the upper part before
  *  ifd_api_open; it must stay at its address until ifd_api_close. */
 struct ifd_http_exchange {
@@ -85,8 +94,7 @@ struct ifd_http_exchange {
     const uint8_t *body;
     size_t body_size;
 
-    /* filled by the API */
-    struct ifd_http_response response;
+    /* filled by the API, as is response */
     const char *caller; /* name of the token that came with it, in the arena; NULL: none did */
     void *api;          /* the API's own */
 
@@ -95,6 +103,8 @@ struct ifd_http_exchange {
     uint64_t ended_ns; /* monotonic */
 
     void *transport; /* the transport's own */
+
+    struct ifd_http_response response; /* last, because it need not be zeroed */
 };
 
 /** What ifd_api_open wants of the body. */

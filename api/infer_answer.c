@@ -162,7 +162,7 @@ enum ifd_code ifd_infer_encode(struct ifd_infer *infer, struct ifd_err *err)
     if (code != IFD_OK) {
         return code;
     }
-    *response = (struct ifd_http_response){.status = 200};
+    ifd_http_response_begin(response, 200);
     if (!ifd_json_out_finish(&out, response)) {
         return ifd_fail(err, IFD_NOMEM, "no memory for the answer");
     }

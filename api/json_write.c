@@ -11,7 +11,13 @@
 
 void ifd_json_out_init(struct ifd_json_out *out, struct ifd_arena *arena)
 {
-    *out = (struct ifd_json_out){.arena = arena};
+    out->arena = arena;
+    out->chunk_count = 0; /* the chunks, most of it, are not touched */
+    out->first = out->at = out->end = NULL;
+    out->before_bytes = out->expected_bytes = 0;
+    out->depth = 0;
+    out->has_item = 0;
+    out->failed = false;
 }
 
 void ifd_json_out_expect(struct ifd_json_out *out, size_t bytes)
@@ -157,6 +163,15 @@ static void put_escaped(struct ifd_json_out *out, unsigned char c)
 
 static void put_quoted(struct ifd_json_out *out, struct ifd_str text)
 {
+    if (text.size + 2 <= (size_t)(out->end - out->at) && text.size > 0 &&
+        ifd_json_plain(text.data, text.size) == text.size) { /* nearly always */
+        char *at = out->at;
+        at[0] = '"';
+        memcpy(at + 1, text.data, text.size);
+        at[text.size + 1] = '"';
+        out->at += text.size + 2;
+        return;
+    }
     put_byte(out, '"');
     while (text.size > 0) {
         size_t run = plain_run(text.data, text.size);

@@ -12,9 +12,27 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
+/* Eight characters at text, letters in lower case. */
+static uint64_t lower_word(const char *text)
+{
+    const uint64_t ones = 0x0101010101010101u, high = ones << 7;
+    uint64_t word = 0;
+    memcpy(&word, text, sizeof(word));
+    /* sums that reach a byte's high bit: from 'A' on, and beyond 'Z' */
+    const uint64_t low = word & ~high, from_a = low + ones * (0x80 - 'A');
+    const uint64_t beyond_z = low + ones * (0x7f - 'Z');
+    return word | (from_a & ~beyond_z & ~word & high) >> 2; /* the bit that tells the cases apart */
+}
+
 bool ifd_str_same_nocase(const char *a, const char *b, size_t size)
 {
-    for (size_t i = 0; i < size; i++) {
+    size_t i = 0;
+    for (; size - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
+        if (lower_word(a + i) != lower_word(b + i)) {
+            return false;
+        }
+    }
+    for (; i < size; i++) {
         if (lower(a[i]) != lower(b[i])) {
             return false;
         }

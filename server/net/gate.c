@@ -35,7 +35,17 @@ static bool is_host(struct ifd_str text)
 
 static bool has_control(struct ifd_str text)
 {
-    for (size_t i = 0; i < text.size; i++) {
+    const uint64_t ones = 0x0101010101010101u, high = ones << 7;
+    size_t i = 0;
+    for (; text.size - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        memcpy(&word, text.data + i, sizeof(word));
+        /* a byte's high bit is set where it is below 0x20 or 0x7f; a tab, or what borrows from such a one, is looked at below */
+        if (((word - ones * 0x20) | ((word ^ ones * 0x7f) - ones)) & ~word & high) {
+            break;
+        }
+    }
+    for (; i < text.size; i++) {
         unsigned char c = (unsigned char)text.data[i];
         if ((c < 0x20 && c != '\t') || c == 0x7f) {
             return true;
@@ -124,7 +134,7 @@ void ifd_gate_field(struct ifd_gate *gate, struct ifd_str name, struct ifd_str v
                         !was_line_end(gate->next - 2);
         gate->next = value.data + value.size + 2;
     }
-    if (!is_token(name) || has_control(value)) {
+    if (has_control(value)) {
         gate->is_malformed = true;
     }
     if (ifd_str_equal_nocase(name, "content-length")) {
@@ -145,6 +155,8 @@ void ifd_gate_field(struct ifd_gate *gate, struct ifd_str name, struct ifd_str v
     } else if (ifd_str_equal_nocase(name, "expect")) {
         gate->expect++;
         gate->expect_is_continue = ifd_str_equal_nocase(ifd_str_trim(value), "100-continue");
+    } else if (!is_token(name)) {
+        gate->is_malformed = true;
     }
 }
 

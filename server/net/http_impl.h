@@ -59,14 +59,15 @@ struct ifd_kept_answer {
 
 /** One request, from its request line to the end of its answer. */
 struct ifd_transfer {
-    struct ifd_http_exchange exchange;
-    struct ifd_listener *listener;
-    struct ifd_connection *connection;
     struct ifd_arena arena;
     struct ifd_body body;
     struct ifd_kept_answer kept;
+    struct ifd_http_exchange exchange;
     /* The target. Longer ones are in the arena, which a request that never comes does not get. */
     char uri[IFD_URI_KEPT];
+
+    struct ifd_listener *listener; /* this and all that follows is zero when a request begins */
+    struct ifd_connection *connection;
     size_t url_bytes, body_bytes, swallowed_bytes, answer_bytes; /* body_bytes: as announced */
     uint64_t wire_bytes; /* of header and body, as announced */
     uint64_t since_ms;   /* of what it does now: header, body, answer */

@@ -1,6 +1,7 @@
 /* Requests as objects: memory that the next one reuses, lists, how they ended. */
 #include "server/net/http_impl.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "engine/base/clock.h"
@@ -35,8 +36,8 @@ static struct ifd_transfer *take(struct ifd_listener *l)
         ifd_arena_init(&t->arena, alloc, ARENA_CAP_BYTES);
         ifd_body_init(&t->body, alloc);
     }
+    memset(&t->listener, 0, sizeof(*t) - offsetof(struct ifd_transfer, listener));
     t->listener = l;
-    t->next = NULL;
     http->open_count++;
     return t;
 }
@@ -62,7 +63,6 @@ static void recycle(struct ifd_transfer *t)
     } else {
         ifd_arena_reset(&t->arena);
     }
-    *t = (struct ifd_transfer){.arena = t->arena, .body = t->body, .kept = t->kept};
     if (!is_page && http->spare_count < SPARE_TRANSFERS) {
         t->next = http->spare;
         http->spare = t;
@@ -101,14 +101,14 @@ struct ifd_transfer *ifd_transfer_begin(struct ifd_connection *c, const char *ur
     t->state = IFD_TRANSFER_RECEIVING;
     ifd_metric_add(listener->metrics, IFD_METRIC_HTTP_ACCEPTED, 0, 1);
     ifd_metric_add(listener->metrics, IFD_METRIC_HTTP_INFLIGHT, 0, 1);
-    t->exchange = (struct ifd_http_exchange){
-        .arena = &t->arena,
-        .header = ifd_mhd_header,
-        .respond = ifd_request_respond,
-        .is_local_admin = listener->is_local_admin,
-        .received_ns = ifd_monotonic_ns(),
-        .transport = t,
-    };
+    memset(&t->exchange, 0, offsetof(struct ifd_http_exchange, response));
+    ifd_http_response_begin(&t->exchange.response, 0);
+    t->exchange.arena = &t->arena;
+    t->exchange.header = ifd_mhd_header;
+    t->exchange.respond = ifd_request_respond;
+    t->exchange.is_local_admin = listener->is_local_admin;
+    t->exchange.received_ns = ifd_monotonic_ns();
+    t->exchange.transport = t;
     t->url_bytes = strlen(uri);
     const char *copy = t->uri;
     if (t->url_bytes < sizeof(t->uri)) {

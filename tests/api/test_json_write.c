@@ -1,5 +1,7 @@
 /* The writer of JSON into chunks. */
 #include "api/json_write.h"
+
+#include "api/json_plain.h"
 #include "engine/base/buf.h"
 #include "tests/support/test.h"
 
@@ -71,6 +73,23 @@ static void text_is_escaped_and_made_utf8(void)
     ifd_buf_finish(&text);
 }
 
+/* Texts of every length around words of eight, each with every character at every place. */
+static void plain_runs_end_where_an_escape_is_due(void)
+{
+    for (int c = 0; c < 256; c++) {
+        bool is_plain = c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+        for (size_t size = 0; size < 20; size++) {
+            for (size_t at = 0; at < size; at++) {
+                char text[20];
+                memset(text, '~', sizeof(text));
+                text[at] = (char)c;
+                EXPECT_INT((long long)ifd_json_plain(text, size),
+                           (long long)(is_plain ? size : at));
+            }
+        }
+    }
+}
+
 static void long_texts_are_whole_over_many_chunks(void)
 {
     struct writing writing;
@@ -115,6 +134,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(commas_are_put_between_values),
         T(text_is_escaped_and_made_utf8),
+        T(plain_runs_end_where_an_escape_is_due),
         T(long_texts_are_whole_over_many_chunks),
         T(without_memory_the_writer_fails_once_for_all),
     };

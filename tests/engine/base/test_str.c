@@ -18,6 +18,25 @@ static void comparisons_respect_length_and_case(void)
     EXPECT(!ifd_str_starts(ifd_str("/v"), "/v2/"));
 }
 
+/* Every pair of characters, in the words of eight and behind them. */
+static void case_is_ignored_in_ascii_letters_only(void)
+{
+    for (int a = 0; a < 256; a++) {
+        for (int b = 0; b < 256; b++) {
+            bool are_letters = (a | 0x20) >= 'a' && (a | 0x20) <= 'z' && a < 0x80 && b < 0x80;
+            bool is_same = a == b || (are_letters && (a ^ b) == 0x20);
+            for (size_t at = 0; at < 11; at += 5) {
+                char one[11], other[11];
+                memset(one, at % 2 ? 'x' : 'X', sizeof(one));
+                memset(other, 'x', sizeof(other));
+                one[at] = (char)a;
+                other[at] = (char)b;
+                EXPECT(ifd_str_same_nocase(one, other, sizeof(one)) == is_same);
+            }
+        }
+    }
+}
+
 static void parts_and_trims(void)
 {
     struct ifd_str rest = ifd_str("a, b ,,c");
@@ -81,6 +100,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(comparisons_respect_length_and_case),
+        T(case_is_ignored_in_ascii_letters_only),
         T(parts_and_trims),
         T(whole_numbers_are_strict),
         T(real_numbers_follow_json),

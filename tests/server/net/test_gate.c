@@ -68,6 +68,24 @@ static void control_characters_are_refused(void)
     EXPECT(ifd_gate_check(&gate, true, &status) != NULL);
 }
 
+/* Wherever they are: values are looked at eight characters at a time. */
+static void every_character_of_a_value_is_looked_at(void)
+{
+    for (int c = 0; c < 256; c++) {
+        bool is_control = (c < 0x20 && c != '\t') || c == 0x7f;
+        for (size_t size = 1; size < 20; size++) {
+            for (size_t at = 0; at < size; at++) {
+                char value[20];
+                memset(value, at % 2 ? 'v' : '\t', sizeof(value));
+                value[at] = (char)c;
+                struct ifd_gate gate = {0};
+                ifd_gate_field(&gate, ifd_str("X"), (struct ifd_str){.data = value, .size = size});
+                EXPECT(gate.is_malformed == is_control);
+            }
+        }
+    }
+}
+
 static void only_continue_may_be_expected(void)
 {
     EXPECT_INT(STATUS(HOST, "Expect", "a pony"), 417);
@@ -131,6 +149,7 @@ int main(int argc, char **argv)
         T(odd_lengths_are_refused),
         T(exactly_one_host_is_needed),
         T(control_characters_are_refused),
+        T(every_character_of_a_value_is_looked_at),
         T(only_continue_may_be_expected),
         T(fields_are_counted),
         T(fields_must_lie_one_behind_the_other),
