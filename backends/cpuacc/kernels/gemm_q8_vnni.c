@@ -2,7 +2,7 @@
 #include "backends/cpuacc/kernels/gemm_q8_vnni_impl.h"
 
 static const struct ifd_pack_layout layout = {
-    .lanes = 16, .quad = 4, .kr = 4, .bytes = 1, .max_nv = 4, .mr = {12, 12, 8, 6}};
+    .lanes = 16, .quad = 4, .kr = 4, .bytes = 1, .max_nv = 4, .mr = {16, 12, 8, 6}};
 
 static size_t packed_bytes(size_t n, size_t k, size_t taps)
 {

@@ -1,7 +1,7 @@
 /* The q8 matrix product with vpdpbusd: 4 inputs x 16 columns an instruction. The whole of the VNNI
  * table, and the small cases of the AMX table.
  *
- * Tiles keep 24 sums (12 for one vector) in registers; weights are loaded once for all rows of a
+ * Tiles keep 24 sums (16 for one vector) in registers; weights are loaded once for all rows of a
  * tile and inputs are broadcast by plain loads, because a broadcast memory operand halves the rate
  * on some cores. The column order of pack.h makes packs and packus yield natural order. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_Q8_VNNI_IMPL_H
@@ -10,6 +10,8 @@
 #include "backends/cpuacc/kernels/finish_avx512.h"
 #include "backends/cpuacc/kernels/rows.h"
 
+enum { ROWS_MAX = 16 }; /* of a tile */
+
 /* Rows m0 .. m0+valid-1 of the block's `columns` columns; out is the first of them. */
 struct job {
     const struct ifd_gemm_args *args;
@@ -17,11 +19,14 @@ struct job {
     const int32_t *tail;
     size_t m0, valid, columns;
     uint8_t *out;
-    const unsigned char *start[12];
-    const char *
-        next; /* weights of the block to come, of which each turn of a tile fetches next_step bytes */
-    size_t next_step;
+    const unsigned char *start[ROWS_MAX];
+    size_t spacing;   /* of the rows of each four of start[], or 0 */
+    const char *next; /* weights of the block to come, of which each turn of a tile fetches */
+    size_t next_step; /* so many bytes */
 };
+
+/* A row's weights are far where a tap has so many inputs: a block of them takes 64 KB. */
+enum { FAR_INPUTS_MIN = 1024 };
 
 /* Weights that so few rows use are waited for, unless they are fetched while those before them are at work. */
 enum { AHEAD_ROWS_MIN = 24, AHEAD_ROWS_MAX = 512 };
@@ -103,8 +108,8 @@ INLINE void finish(const struct job *job, const size_t mr, const size_t nv, __m5
         return;
     }
     const struct bounds bounds = load_bounds(header);
-    uint8_t *out[12] = {job->out};
-    UNROLL for (size_t i = 1; i < 12; i++)
+    uint8_t *out[ROWS_MAX] = {job->out};
+    UNROLL for (size_t i = 1; i < mr; i++)
     {
         out[i] = out[i - 1] + (i < job->valid ? job->args->out_stride : 0);
     }
@@ -173,16 +178,42 @@ INLINE void add_products(const int8_t *w, const unsigned char *const *a, const s
     }
 }
 
+/* All inputs of a tap of mr rows, which share an address by fours: as many as rows would not stay in registers. */
+INLINE void add_fours(const int8_t *w, const unsigned char **a, size_t spacing, size_t k_bytes,
+                      const char *next, size_t next_step, const size_t mr, const size_t nv,
+                      __m512i sum[][4])
+{
+    for (size_t k = 0; k < k_bytes; k += 4, w += 64 * nv) {
+        _mm_prefetch(next, _MM_HINT_T1);
+        next += next_step;
+        add_products(w, a, 0, 4, spacing, mr, nv, sum);
+        UNROLL for (size_t i = 0; 4 * i < mr; i++)
+        {
+            a[i] += 4;
+        }
+    }
+}
+
 INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
 {
     const struct ifd_packed *header = job->args->packed;
     const size_t k_bytes = (size_t)header->private_[IFD_PACKED_DEPTH];
     const int8_t *w = job->weights;
     const char *next = job->next;
-    __m512i sum[12][4];
+    __m512i sum[ROWS_MAX][4];
     start_sums(job, mr, nv, sum);
     for (size_t t = 0; t < header->taps; t++) {
-        const unsigned char *a[12];
+        const unsigned char *a[ROWS_MAX];
+        if (mr % 4 == 0 && mr > 4 && job->spacing != 0) {
+            UNROLL for (size_t i = 0; i < mr / 4; i++)
+            {
+                a[i] = job->start[4 * i] + t * job->args->tap_stride;
+            }
+            add_fours(w, a, job->spacing, k_bytes, next, job->next_step, mr, nv, sum);
+            w += 16 * nv * k_bytes;
+            next += k_bytes / 4 * job->next_step;
+            continue;
+        }
         ifd_rows_tap(job->args, 1, job->m0, mr, job->valid, t, job->start, a);
         for (size_t k = 0; k < k_bytes; k += 4, w += 64 * nv) {
             _mm_prefetch(next, _MM_HINT_T1);
@@ -209,8 +240,8 @@ INLINE void stack(const struct job *job, const int way, size_t tiles, const size
     uint8_t *to = job->out;
     for (; tiles > 0; tiles--, first += mr * spacing, to += mr * stride) {
         const int8_t *w = job->weights;
-        __m512i sum[12][4];
-        uint8_t *out[12];
+        __m512i sum[ROWS_MAX][4];
+        uint8_t *out[ROWS_MAX];
         UNROLL for (size_t i = 0; i < mr; i++)
         {
             UNROLL for (size_t j = 0; j < nv; j++)
@@ -226,21 +257,14 @@ INLINE void stack(const struct job *job, const int way, size_t tiles, const size
             row_add += mr;
         }
         for (size_t t = 0; t < taps; t++) {
-            /* a third of the addresses stay in registers */
             const unsigned char *a[4];
-            UNROLL for (size_t i = 0; 3 * i < mr; i++)
+            UNROLL for (size_t i = 0; 4 * i < mr; i++)
             {
-                a[i] = first + t * args->tap_stride + 3 * i * spacing;
+                a[i] = first + t * args->tap_stride + 4 * i * spacing;
             }
-            for (size_t k = 0; k < k_bytes; k += 4, w += 64 * nv) {
-                _mm_prefetch(next, _MM_HINT_T1);
-                next += job->next_step;
-                add_products(w, a, 0, 3, spacing, mr, nv, sum);
-                UNROLL for (size_t i = 0; 3 * i < mr; i++)
-                {
-                    a[i] += 4;
-                }
-            }
+            add_fours(w, a, spacing, k_bytes, next, job->next_step, mr, nv, sum);
+            w += 16 * nv * k_bytes;
+            next += k_bytes / 4 * job->next_step;
         }
         if (way == IFD_FINISH_NONE) {
             store_sums(job, to, mr, mr, nv, sum);
@@ -254,52 +278,67 @@ INLINE void stack(const struct job *job, const int way, size_t tiles, const size
     }
 }
 
-/* One row. What takes the time are the weights, which are read at STREAMS places at once and fetched ahead: memory and outer
- * caches give more to several streams (VGG16's 103 MB come at 16.6 GB/s in place of 14.2, of 16 to 17 that a core gets). */
-INLINE void tile_row(const struct job *job, const size_t nv)
+/* Products of inputs k, k + apart … of a row, `streams` of them, for k = 0, step … below end: each to sums of its own, since
+ * one product waits for the one before it. */
+INLINE void add_row(const int8_t *w, const unsigned char *a, size_t end, const size_t step,
+                    const size_t apart, const size_t streams, const int is_far, const size_t nv,
+                    __m512i sum[][4])
 {
-    enum { STREAMS = 4 };
+    for (size_t k = 0; k < end; k += step) {
+        UNROLL for (size_t i = 0; i < streams; i++)
+        {
+            __m512i x = _mm512_set1_epi32(load_4(a + i * apart + k));
+            UNROLL for (size_t j = 0; j < nv; j++)
+            {
+                const int8_t *from = w + 16 * nv * (i * apart + k) + 64 * j;
+                if (is_far) {
+                    _mm_prefetch((const char *)from + 1024, _MM_HINT_T0);
+                }
+                sum[i][j] = dot4(sum[i][j], x, _mm512_load_si512(from));
+            }
+        }
+    }
+}
+
+/* One row. What takes the time are the weights. Far ones are read at STREAMS places at once and fetched ahead: memory and
+ * outer caches give more to several streams (VGG16's 103 MB come at 16.6 GB/s in place of 14.2, of 16 to 17 that a core gets).
+ * Others are read as they lie, and while the sums are finished the first of those that follow, of this layer or the next, come:
+ * the second-level cache of Zen 4 gives half of what the core can multiply. */
+INLINE void tile_row(const struct job *job, const size_t nv, const int is_far)
+{
+    enum { STREAMS = 4, NEXT_BYTES = 512 };
+    const size_t streams = is_far || nv < 3 ? STREAMS : 2;
     const struct ifd_packed *header = job->args->packed;
     const size_t k_bytes = (size_t)header->private_[IFD_PACKED_DEPTH];
-    const size_t part = k_bytes / 4 / STREAMS * 4, rest = k_bytes - STREAMS * part;
+    const size_t part = k_bytes / 4 / streams * 4, end = part * streams;
     const int8_t *w = job->weights;
-    __m512i sum[1][4], more[STREAMS][4];
+    __m512i sum[STREAMS][4];
     start_sums(job, 1, nv, sum);
-    UNROLL for (size_t i = 0; i < STREAMS; i++)
+    UNROLL for (size_t i = 1; i < streams; i++)
     {
         UNROLL for (size_t j = 0; j < nv; j++)
         {
-            more[i][j] = _mm512_setzero_si512();
+            sum[i][j] = _mm512_setzero_si512();
         }
     }
     for (size_t t = 0; t < header->taps; t++, w += 16 * nv * k_bytes) {
         const unsigned char *a[1];
         ifd_rows_tap(job->args, 1, job->m0, 1, job->valid, t, job->start, a);
-        for (size_t k = 0; k < part; k += 4) {
-            UNROLL for (size_t i = 0; i < STREAMS; i++)
-            {
-                __m512i x = _mm512_set1_epi32(load_4(a[0] + i * part + k));
-                UNROLL for (size_t j = 0; j < nv; j++)
-                {
-                    const int8_t *from = w + 16 * nv * (i * part + k) + 64 * j;
-                    _mm_prefetch((const char *)from + 1024, _MM_HINT_T0);
-                    more[i][j] = dot4(more[i][j], x, _mm512_load_si512(from));
-                }
-            }
+        if (is_far) {
+            add_row(w, a[0], part, 4, part, streams, 1, nv, sum);
+        } else {
+            add_row(w, a[0], end, 4 * streams, 4, streams, 0, nv, sum);
         }
-        for (size_t k = k_bytes - rest; k < k_bytes; k += 4) {
-            __m512i x = _mm512_set1_epi32(load_4(a[0] + k));
-            UNROLL for (size_t j = 0; j < nv; j++)
-            {
-                sum[0][j] = dot4(sum[0][j], x, _mm512_load_si512(w + 16 * nv * k + 64 * j));
-            }
-        }
+        add_row(w + 16 * nv * end, a[0] + end, k_bytes - end, 4, 0, 1, 0, nv, sum);
     }
-    UNROLL for (size_t i = 0; i < STREAMS; i++)
+    for (size_t i = 0; i < NEXT_BYTES; i += 64) {
+        _mm_prefetch(job->next + i, _MM_HINT_T0);
+    }
+    UNROLL for (size_t i = 1; i < streams; i++)
     {
         UNROLL for (size_t j = 0; j < nv; j++)
         {
-            sum[0][j] = _mm512_add_epi32(sum[0][j], more[i][j]);
+            sum[0][j] = _mm512_add_epi32(sum[0][j], sum[i][j]);
         }
     }
     finish(job, 1, nv, sum);
@@ -313,9 +352,15 @@ INLINE void tile_row(const struct job *job, const size_t nv)
 #define TILE_ROW(nv)                                                                               \
     static void tile_1x##nv(const struct job *job)                                                 \
     {                                                                                              \
-        tile_row(job, nv);                                                                         \
+        const struct ifd_packed *header = job->args->packed;                                       \
+        if (header->private_[IFD_PACKED_DEPTH] < FAR_INPUTS_MIN) {                                 \
+            tile_row(job, nv, 0);                                                                  \
+        } else {                                                                                   \
+            tile_row(job, nv, 1);                                                                  \
+        }                                                                                          \
     }
-TILE(12, 1)
+TILE(16, 1)
+TILE(8, 1)
 TILE(4, 1)
 TILE_ROW(1)
 TILE(12, 2)
@@ -348,14 +393,14 @@ TILE_ROW(4)
             stack(job, IFD_FINISH_NONE, tiles, mr, nv);                                            \
         }                                                                                          \
     }
-STACK(12, 1)
+STACK(16, 1)
 STACK(12, 2)
 STACK(8, 3)
 STACK(6, 4)
 #undef STACK
 
 /* By width: stacks of the tallest tiles. */
-static void (*const stacks[4])(const struct job *, size_t) = {stack_12x1, stack_12x2, stack_8x3,
+static void (*const stacks[4])(const struct job *, size_t) = {stack_16x1, stack_12x2, stack_8x3,
                                                               stack_6x4};
 
 /* By width: the tiles from tallest to shortest. */
@@ -363,7 +408,7 @@ static const struct {
     size_t rows;
     void (*run)(const struct job *);
 } tiles[4][4] = {
-    {{12, tile_12x1}, {4, tile_4x1}, {4, tile_4x1}, {1, tile_1x1}},
+    {{16, tile_16x1}, {8, tile_8x1}, {4, tile_4x1}, {1, tile_1x1}},
     {{12, tile_12x2}, {6, tile_6x2}, {2, tile_2x2}, {1, tile_1x2}},
     {{8, tile_8x3}, {4, tile_4x3}, {2, tile_2x3}, {1, tile_1x3}},
     {{6, tile_6x4}, {4, tile_4x4}, {2, tile_2x4}, {1, tile_1x4}},
@@ -392,7 +437,11 @@ static size_t run_rows(struct job *job, size_t nv, size_t line_length, struct if
     }
     const size_t rows = tiles[nv - 1][pick].rows;
     job->valid = left < rows ? left : rows;
-    if (!args->rows) {
+    /* lines that fours divide end between them */
+    job->spacing = job->valid == rows && line_length % 4 == 0 ? args->a_stride : 0;
+    if (args->rows) {
+        job->spacing = 0;
+    } else {
         ifd_rows_next(args, 1, rows, job->valid, at, job->start);
     }
     tiles[nv - 1][pick].run(job);
@@ -419,18 +468,31 @@ static void run_block(struct job *job, size_t nv)
 static void run(const struct ifd_gemm_args *args)
 {
     const struct ifd_packed *header = args->packed;
-    const int8_t *blocks = (const int8_t *)args->packed + IFD_PACKED_HEADER;
-    size_t k_bytes = (size_t)header->taps * (size_t)header->private_[IFD_PACKED_DEPTH];
+    const size_t k_bytes = (size_t)header->taps * (size_t)header->private_[IFD_PACKED_DEPTH];
+    const int8_t *weights = (const int8_t *)args->packed + IFD_PACKED_HEADER;
+    struct job job;
+    job.args = args;
+    job.m0 = 0;
+    job.valid = 1;
+    if (args->n_begin > 0) {
+        weights += args->n_begin / header->nr * header->unit_bytes;
+    }
     for (size_t n0 = args->n_begin; n0 < args->n_end; n0 += header->nr) {
-        size_t columns = header->n - n0 < header->nr ? header->n - n0 : header->nr;
-        size_t nv = (columns + 15) / 16;
-        const int8_t *weights = blocks + n0 / header->nr * header->unit_bytes;
-        struct job job = {.args = args,
-                          .weights = weights,
-                          .tail = (const int32_t *)(const void *)(weights + k_bytes * nv * 16),
-                          .columns = columns,
-                          .out = (uint8_t *)args->out + n0};
-        run_block(&job, nv);
+        const size_t left = header->n - n0;
+        const int is_last = left <= header->nr;
+        const size_t nv = ((is_last ? left : header->nr) + 15) / 16;
+        job.columns = is_last ? left : header->nr;
+        job.weights = weights;
+        job.tail = (const int32_t *)(const void *)(weights + k_bytes * nv * 16);
+        job.out = (uint8_t *)args->out + n0;
+        weights += header->unit_bytes;
+        if (args->m == 1) {
+            job.next = is_last ? (const char *)header + header->bytes : (const char *)weights;
+            job.start[0] = args->a;
+            tiles[nv - 1][3].run(&job);
+        } else {
+            run_block(&job, nv);
+        }
     }
 }
 
