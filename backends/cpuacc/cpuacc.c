@@ -85,6 +85,9 @@ void *ifd_acc_work(const struct ifd_acc_step *step, const struct ifd_acc_frame *
 
 struct ifd_acc_range ifd_acc_share(const struct ifd_acc_frame *frame, size_t count, size_t unit)
 {
+    if (frame->threads == 1) {
+        return (struct ifd_acc_range){0, count};
+    }
     const size_t units = (count + unit - 1) / unit;
     size_t begin = units * frame->thread / frame->threads * unit;
     size_t end = units * (frame->thread + 1) / frame->threads * unit;

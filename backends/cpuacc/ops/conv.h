@@ -83,8 +83,7 @@ struct ifd_acc_conv_run {
     uint8_t *rest;      /* of the work memory */
     struct ifd_gemm_args args;
     const struct ifd_acc_image *images; /* dynamic: of all images, */
-    size_t image;                       /* and the one that rescale is for, counted from 1 */
-    struct ifd_rescale_args rescale;
+    size_t image;                       /* and the one that sums are for, counted from 1 */
 };
 
 /* ---- conv_tiles.c ---- */

@@ -19,25 +19,18 @@ void ifd_acc_conv_begin_image(struct ifd_acc_conv_run *run, size_t image)
         offset[c] = at->zero * from.sum[c];
         scale[c] = at->scale * from.scale[c];
     }
-    run->rescale = (struct ifd_rescale_args){.n = run->args.n_end - run->args.n_begin,
-                                             .row = p->out_stride,
-                                             .offset = offset + run->args.n_begin,
-                                             .scale = scale + run->args.n_begin,
-                                             .bias = from.bias + run->args.n_begin,
-                                             .min = p->product.min,
-                                             .max = p->product.max};
 }
 
 size_t ifd_acc_conv_begin_rows(struct ifd_acc_conv_run *run, size_t row, size_t end)
 {
     const struct ifd_acc_conv *p = run->p;
-    const size_t pixels = p->window.out_h * p->window.out_w;
-    size_t count = end - row < p->tile_rows ? end - row : p->tile_rows;
-    ifd_acc_conv_begin_image(run, row / pixels);
-    if (p->product.is_dynamic || p->is_strassen) {
-        count = pixels - row % pixels < count ? pixels - row % pixels : count;
+    const size_t count = end - row < p->tile_rows ? end - row : p->tile_rows;
+    if (!p->product.is_dynamic && !p->is_strassen) {
+        return count;
     }
-    return count;
+    const size_t pixels = p->window.out_h * p->window.out_w, left = pixels - row % pixels;
+    ifd_acc_conv_begin_image(run, row / pixels);
+    return left < count ? left : count;
 }
 
 int ifd_acc_conv_zero_byte(const struct ifd_acc_conv_run *run)
@@ -97,15 +90,35 @@ static void call_exact(struct ifd_acc_conv_run *run, size_t first_row)
     }
 }
 
+/* Makes the sums of a dynamic layer floats, in their place. */
+static void rescale(const struct ifd_acc_conv_run *run)
+{
+    const struct ifd_acc_conv *p = run->p;
+    const struct ifd_gemm_args *args = &run->args;
+    const size_t first = args->n_begin;
+    const struct ifd_acc_conv_channels from =
+        ifd_acc_conv_channels(p, (uint8_t *)(uintptr_t)args->packed);
+    const float *scale = (const float *)(const void *)(run->sums + ifd_acc_conv_padded(p->out_c));
+    float *out = (float *)args->out + first;
+    run->step->kernels->quant.rescale(
+        &(struct ifd_rescale_args){.rows = args->m,
+                                   .n = args->n_end - first,
+                                   .row = p->out_stride,
+                                   .sums = (const int32_t *)(const void *)out,
+                                   .out = out,
+                                   .offset = run->sums + first,
+                                   .scale = scale + first,
+                                   .bias = from.bias + first,
+                                   .min = p->product.min,
+                                   .max = p->product.max});
+}
+
 void ifd_acc_conv_call_q8(struct ifd_acc_conv_run *run, size_t first_row)
 {
     const struct ifd_acc_conv *p = run->p;
     if (p->product.is_dynamic) {
         run->step->kernels->gemm_q8.run(&run->args);
-        run->rescale.rows = run->args.m;
-        run->rescale.out = (float *)run->args.out + run->args.n_begin;
-        run->rescale.sums = (const int32_t *)(const void *)run->rescale.out;
-        run->step->kernels->quant.rescale(&run->rescale);
+        rescale(run);
         return;
     }
     run->args.row_add = p->has_row_add ? row_sums(run) : NULL;

@@ -9,6 +9,7 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
 {
     const struct ifd_acc_conv *p = step->params;
     uint8_t *work = step->work_stride ? ifd_acc_work(step, frame) : NULL;
+    /* all members are named: a small layer would wait for the rest to be cleared */
     *run = (struct ifd_acc_conv_run){
         .step = step,
         .frame = frame,
@@ -16,18 +17,34 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
         .in = ifd_acc_in(step, frame, 0),
         .out = ifd_acc_out(step, frame),
         .add = ifd_acc_in(step, frame, 1),
+        .row = 0,
+        .out_stride = p->out_stride,
+        .in_first = 0,
+        .in_end = p->window.in_h,
+        .is_strip = false,
         .sums = (int32_t *)(void *)work,
         .rest = work ? work + p->sums_bytes : NULL,
-        .out_stride = p->out_stride,
-        .in_end = p->window.in_h,
         .args = {.packed = frame->packed + step->packed,
+                 .a = NULL,
+                 .rows = NULL,
+                 .out = NULL,
+                 .m = 0,
                  .n_begin = 0,
                  .n_end = p->out_c,
+                 .row_len = 0,
+                 .row_stride = 0,
                  .a_stride = p->narrow_c ? p->narrow_c : p->k, /* PLAIN */
+                 .tap_stride = 0,
                  .out_stride = p->out_stride,
+                 .row_add = NULL,
+                 .add = NULL,
                  .add_stride = p->out_c,
                  .min = p->product.min,
-                 .max = p->product.max},
+                 .max = p->product.max,
+                 .next = NULL,
+                 .next_bytes = 0},
+        .images = NULL,
+        .image = 0,
     };
     if (p->product.is_dynamic) {
         run->images = (const struct ifd_acc_image *)(const void *)run->in;
@@ -96,6 +113,9 @@ struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
                                         const struct ifd_acc_frame *frame, size_t items,
                                         size_t unit)
 {
+    if (frame->threads == 1) {
+        return (struct ifd_acc_range){0, items};
+    }
     const struct ifd_acc_conv *p = run->p;
     const struct ifd_acc_window *w = &p->window;
     const struct ifd_packed *packed = run->args.packed;
@@ -104,7 +124,7 @@ struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
     const size_t values = w->batch * (w->in_h * w->in_w * w->in_c + w->out_h * w->out_w * p->out_c);
     const bool is_heavy = !p->product.is_q8 && 2 * matrices * p->k * p->out_c > 3 * values &&
                           packed->blocks >= threads;
-    if (threads > 1 && p->group == 1 && !p->is_strassen && (is_heavy || tiles < 2 * threads)) {
+    if (p->group == 1 && !p->is_strassen && (is_heavy || tiles < 2 * threads)) {
         const struct ifd_acc_range blocks = ifd_acc_share(frame, packed->blocks, 1);
         run->args.n_begin = ifd_packed_column(packed, blocks.begin);
         run->args.n_end = ifd_packed_column(packed, blocks.end);
