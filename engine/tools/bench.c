@@ -149,9 +149,11 @@ static void print_text(const struct ifd_session *session, const struct bench_opt
                        const struct bench_result *result, const double *sorted, double *scratch)
 {
     uint32_t count = options->iterations;
-    printf("median %.3f ms  p90 %.3f  p99 %.3f  min %.3f  (%u runs, %u threads, batch %u)\n",
-           percentile(sorted, count, 50), percentile(sorted, count, 90),
-           percentile(sorted, count, 99), sorted[0], count,
+    const double median = percentile(sorted, count, 50);
+    const int digits = median < 0.1 ? 5 : 3; /* of some microseconds, too, four */
+    printf("median %.*f ms  p90 %.*f  p99 %.*f  min %.*f  (%u runs, %u threads, batch %u)\n",
+           digits, median, digits, percentile(sorted, count, 90), digits,
+           percentile(sorted, count, 99), digits, sorted[0], count,
            options->session.threads ? options->session.threads : 1, session->batch);
     printf("init %.2f ms  first answer %.2f ms  peak memory %.1f MB (weights %.1f, arena %.1f)\n",
            result->init_ms, result->first_ms, result->rss_mb,
@@ -174,7 +176,7 @@ static void print_text(const struct ifd_session *session, const struct bench_opt
     for (uint32_t i = 0; options->layers && i < result->step_count; i++) {
         struct layer layer;
         layer_of(session, options, result, i, scratch, &layer);
-        printf("%4u %12.1f %9.1f %9.1f %8.2f %4.0f%%  %-8s %-28s %-16s %s\n", i, layer.us,
+        printf("%4u %12.2f %9.2f %9.2f %8.2f %4.0f%%  %-8s %-28s %-16s %s\n", i, layer.us,
                layer.p90_us, layer.p99_us, layer.gmacs, layer.peak_percent, layer.plan.backend,
                layer.plan.step.name, layer.plan.step.kernel, layer.plan.step.output);
     }
