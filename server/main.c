@@ -23,6 +23,9 @@ static const char usage[] =
     "  bench MODEL …           measure a model\n\n"
     "inferd COMMAND --help explains a command; inferd --version, inferd --man.\n";
 
+/* What the server itself may need of them, beside connections. */
+#define OWN_DESCRIPTORS 64
+
 static void on_ready(void *context, const struct ifd_server_ready *ready)
 {
     (void)context;
@@ -39,12 +42,18 @@ static int fail(int status, const struct ifd_err *err)
 }
 
 /* Every connection is a descriptor: take as many as the system allows. */
-static void raise_descriptors(void)
+static void raise_descriptors(const struct ifd_config *config, const struct ifd_log *log)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return;
+    }
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_max < (rlim_t)config->max_connections + OWN_DESCRIPTORS) {
+        ifd_log_warn(log, "fewer file descriptors than --http-max-connections asks for",
+                     "descriptors=%llu connections=%u", (unsigned long long)limit.rlim_max,
+                     config->max_connections);
     }
 }
 
@@ -91,7 +100,7 @@ static int serve(const struct ifd_tool_host *host, int argc, char **argv)
                                                .watchdog_us = environment.watchdog_us,
                                                .on_ready = on_ready};
     (void)signal(SIGPIPE, SIG_IGN);
-    raise_descriptors();
+    raise_descriptors(&config, &log);
     keep_some_memory();
     enum ifd_code code = ifd_server_create(&options, &server, &err);
     if (!code) {

@@ -187,7 +187,9 @@ static enum ifd_code create_all(struct ifd_server *server, struct ifd_err *err)
         code = ifd_server_read_tokens(server, err);
     }
     if (!code) {
-        ifd_server_init_budget(server);
+        code = ifd_server_init_budget(server, err);
+    }
+    if (!code) {
         code = ifd_server_create_engine(server, err);
     }
     if (!code) {
@@ -250,12 +252,8 @@ static void end_outside(struct ifd_server *server)
 {
     const struct ifd_config *config = server->options.config;
     ifd_access_log_destroy(server->access_log);
-    if (server->http && config->http_socket[0] != '\0') {
-        (void)unlink(config->http_socket);
-    }
-    if (server->http && config->admin_socket[0] != '\0') {
-        (void)unlink(config->admin_socket);
-    }
+    ifd_listen_remove(config->http_socket, &server->http_file);
+    ifd_listen_remove(config->admin_socket, &server->admin_file);
 }
 
 bool ifd_server_leave(struct ifd_server *server)

@@ -14,6 +14,7 @@
 #include "server/auth/tokens.h"
 #include "server/memory.h"
 #include "server/net/http.h"
+#include "server/net/listen.h"
 #include "server/reread.h"
 #include "server/scrape.h"
 #include "server/served.h"
@@ -35,6 +36,7 @@ struct ifd_server {
     struct ifd_service *service;
     struct ifd_api *api;
     struct ifd_http *http;
+    struct ifd_socket_file http_file, admin_file;
     struct ifd_timer *stop_timer, *poll_timer, *slack_timer;
     struct ifd_served_options served;
     struct ifd_metrics *metrics;
@@ -71,7 +73,7 @@ IFD_NODISCARD enum ifd_code ifd_server_create_access_log(struct ifd_server *serv
                                                          struct ifd_err *err);
 IFD_NODISCARD enum ifd_code ifd_server_read_tokens(struct ifd_server *server, struct ifd_err *err);
 /** Of models and of requests. */
-void ifd_server_init_budget(struct ifd_server *server);
+IFD_NODISCARD enum ifd_code ifd_server_init_budget(struct ifd_server *server, struct ifd_err *err);
 IFD_NODISCARD enum ifd_code ifd_server_create_engine(struct ifd_server *server,
                                                      struct ifd_err *err);
 IFD_NODISCARD enum ifd_code ifd_server_create_tasks(struct ifd_server *server, struct ifd_err *err);

@@ -1,6 +1,7 @@
 /* Makes each part of the server from the settings. */
 #include "server/server_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 /* What a request without a large body takes at a time: these get the last of the memory for requests, so that a busy server
  * can still say that it lives. */
 #define SMALL_REQUEST_BYTES ((size_t)80 * 1024)
+/* Some connections and a small request of each. */
+#define REQUEST_MEMORY_LEAST 1048576u
 
 enum ifd_code ifd_server_create_metrics(struct ifd_server *server, struct ifd_err *err)
 {
@@ -66,18 +69,37 @@ static const struct ifd_guard *guard_of(const struct ifd_server *server)
     return server->tokens ? &server->guard : NULL;
 }
 
-void ifd_server_init_budget(struct ifd_server *server)
+enum ifd_code ifd_server_init_budget(struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_memory memory = ifd_memory_limit("", 0);
     uint64_t asked = server->options.config->memory_budget;
     server->budget.limit_bytes = asked > 0 ? asked : memory.bytes / 4 * 3;
     uint64_t for_requests = server->options.config->request_memory;
+    if (for_requests > 0 && for_requests < REQUEST_MEMORY_LEAST) {
+        return ifd_fail(err, IFD_INVALID, "--request-memory: %llu bytes, at least %u are needed",
+                        (unsigned long long)for_requests, REQUEST_MEMORY_LEAST);
+    }
     for_requests = for_requests > 0 ? for_requests : memory.bytes / 8;
     ifd_quota_init(&server->request_quota, server->options.alloc,
                    for_requests < SIZE_MAX ? (size_t)for_requests : SIZE_MAX, SMALL_REQUEST_BYTES);
     ifd_log_info(server->options.log, "memory for models", "budget_bytes=%llu source=\"%s\"",
                  (unsigned long long)server->budget.limit_bytes,
                  asked > 0 ? "--memory-budget" : memory.source);
+    return IFD_OK;
+}
+
+static enum ifd_code fail_backend(const struct ifd_engine *engine, const char *name,
+                                  struct ifd_err *err)
+{
+    char known[100] = "";
+    for (uint32_t i = 0, used = 0; i < ifd_engine_backend_count(engine); i++) {
+        struct ifd_backend_info info = {0};
+        ifd_engine_backend_info(engine, i, &info);
+        const int size =
+            snprintf(known + used, sizeof(known) - used, "%s%s", i > 0 ? ", " : "", info.name);
+        used += size > 0 && (size_t)size < sizeof(known) - used ? (uint32_t)size : 0;
+    }
+    return ifd_fail(err, IFD_INVALID, "--backend: there is no \"%.60s\", but %s", name, known);
 }
 
 /* A name that no backend has is an error at once, not with the first model that would use it. */
@@ -94,8 +116,7 @@ static enum ifd_code check_backends(const struct ifd_server *server, struct ifd_
             }
         }
         if (k == count) {
-            return ifd_fail(err, IFD_INVALID, "--backend: there is no \"%.60s\"; \"%s\" exists",
-                            list->item[i], info.name);
+            return fail_backend(server->engine, list->item[i], err);
         }
     }
     return IFD_OK;
@@ -275,13 +296,13 @@ enum ifd_code ifd_server_listen(struct ifd_server *server, struct ifd_err *err)
         code = ifd_http_serve(server->http, fd, false, err);
     }
     if (!code && config->http_socket[0] != '\0') {
-        code = ifd_listen_unix(config->http_socket, 0660, &fd, err);
+        code = ifd_listen_unix(config->http_socket, 0660, &fd, &server->http_file, err);
         if (!code) {
             code = ifd_http_serve(server->http, fd, false, err);
         }
     }
     if (!code && config->admin_socket[0] != '\0') {
-        code = ifd_listen_unix(config->admin_socket, 0600, &fd, err);
+        code = ifd_listen_unix(config->admin_socket, 0600, &fd, &server->admin_file, err);
         if (!code) {
             code = ifd_http_serve(server->http, fd, true, err);
         }

@@ -45,7 +45,9 @@ static const char usage[] =
     "  --timeout SECONDS          give up after so long (default: never)\n"
     "  --version V                this version of the model (default: the server's choice)\n"
     "  --input [NAME=]FILE        an input; NAME may be left out if the model has one input\n"
-    "  --top K                    the K largest values of every output, with their labels\n"
+    "  --top K                    the K largest values of every output, with their labels; not "
+    "for\n"
+    "                             a picture, of whose scores the server tells the largest anyway\n"
     "  --output-dir DIR           write the outputs as DIR/out0.npy, out1.npy, …\n"
     "  --json                     send and receive tensors as JSON instead of binary\n"
     "  --help                     this text\n"
@@ -322,6 +324,10 @@ static enum ifd_client_code command_infer(struct ifd_client *client, const struc
     }
     if (args->input_count == 0 || (is_picture && args->input_count != 1)) {
         return fail(err, "infer", "needs --input: .npy files, or one picture");
+    }
+    if (is_picture && args->top_count != 0) {
+        return fail(err, "infer",
+                    "--top is for .npy files; for a picture the server chooses what it tells");
     }
     struct job *job = calloc(1, sizeof(*job));
     if (!job) {

@@ -95,10 +95,6 @@ enum ifd_code ifd_listen_tcp(const char *address, uint16_t port, int *ret_fd, ui
 /* Removes a socket file whose server is gone. */
 static void remove_stale(const struct sockaddr_un *at)
 {
-    struct stat info;
-    if (lstat(at->sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) {
-        return;
-    }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return;
@@ -109,7 +105,8 @@ static void remove_stale(const struct sockaddr_un *at)
     (void)close(fd);
 }
 
-enum ifd_code ifd_listen_unix(const char *path, unsigned mode, int *ret_fd, struct ifd_err *err)
+enum ifd_code ifd_listen_unix(const char *path, unsigned mode, int *ret_fd,
+                              struct ifd_socket_file *ret_file, struct ifd_err *err)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof(at.sun_path)) {
@@ -117,7 +114,14 @@ enum ifd_code ifd_listen_unix(const char *path, unsigned mode, int *ret_fd, stru
                         path, strlen(path), sizeof(at.sun_path) - 1);
     }
     (void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
-    remove_stale(&at);
+    struct stat info;
+    if (lstat(path, &info) == 0) {
+        if (!S_ISSOCK(info.st_mode)) {
+            return ifd_fail(err, IFD_EXISTS, "cannot listen on %s: it exists and is no socket",
+                            path);
+        }
+        remove_stale(&at);
+    }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         return fail_bind(path, err);
@@ -130,5 +134,17 @@ enum ifd_code ifd_listen_unix(const char *path, unsigned mode, int *ret_fd, stru
         return code;
     }
     *ret_fd = fd;
+    if (lstat(path, &info) == 0) {
+        *ret_file = (struct ifd_socket_file){.device = info.st_dev, .inode = info.st_ino};
+    }
     return IFD_OK;
+}
+
+void ifd_listen_remove(const char *path, const struct ifd_socket_file *file)
+{
+    struct stat info;
+    if (file->inode != 0 && lstat(path, &info) == 0 && info.st_dev == file->device &&
+        info.st_ino == file->inode) {
+        (void)unlink(path);
+    }
 }

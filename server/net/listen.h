@@ -2,6 +2,8 @@
 #ifndef INFERD_SERVER_NET_LISTEN_H
 #define INFERD_SERVER_NET_LISTEN_H
 
+#include <sys/types.h>
+
 #include "inferd/status.h"
 
 /** A non-blocking TCP socket that listens on address ("127.0.0.1", "::", a host name) and port; port 0 lets the system
@@ -12,9 +14,17 @@ IFD_NODISCARD enum ifd_code ifd_listen_tcp(const char *address, uint16_t port, i
 /** Only programs of this machine can connect to this TCP socket. */
 bool ifd_listen_is_local(int fd);
 
+/** The file of a UNIX socket; a zeroed one is none. */
+struct ifd_socket_file {
+    dev_t device;
+    ino_t inode;
+};
+
 /** A non-blocking UNIX socket at path with these permissions (0660, 0600) from its first moment. A socket file that nobody answers is
  *  replaced; anything else at that path is left alone. Errors: INVALID (path too long), EXISTS, IO. */
 IFD_NODISCARD enum ifd_code ifd_listen_unix(const char *path, unsigned mode, int *ret_fd,
-                                            struct ifd_err *err);
+                                            struct ifd_socket_file *ret_file, struct ifd_err *err);
+/** Removes what is at path if it is still this file. */
+void ifd_listen_remove(const char *path, const struct ifd_socket_file *file);
 
 #endif

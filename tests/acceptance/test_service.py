@@ -102,6 +102,39 @@ class Service(unittest.TestCase):
         self.assertIn("settings not read again, everything stays reason=", server.log_text())
         self.assertEqual(server.ask("GET", "/v2/health/live").status, 200)
 
+    def test_settings_that_cannot_be_are_named(self):
+        file = self.folder / "file"
+        file.write_text("")
+        for options, said in (
+                (("--backend=none",), '--backend: there is no "none", but .*CpuRef'),
+                ((f"--http-socket={file}",), "cannot listen on .*file: it exists and is no socket"),
+                ((f"--config={self.folder}/none",), '--config: cannot read ".*none": No such file'),
+                (("--request-memory=1000",), "--request-memory: 1000 bytes, at least 1048576 are needed"),
+                (("--exact", "--fast"), "--exact and --fast exclude each other"),
+                (("--load-model=simple",), "--load-model needs --model-control-mode=explicit")):
+            with self.subTest(options=options), self.assertRaisesRegex(RuntimeError, said):
+                self.serve(*options)
+        self.assertTrue(file.exists())
+
+    def test_socket_of_another_server_stays(self):
+        path = self.folder / "admin"
+        first = self.serve(f"--admin-socket={path}")
+        with self.assertRaisesRegex(RuntimeError, "cannot listen on .*admin: already in use, by another server perhaps"):
+            self.serve(f"--admin-socket={path}")
+        path.rename(self.folder / "away")                               # and that of a successor
+        second = self.serve(f"--admin-socket={path}")
+        first.stop()
+        self.assertTrue(path.is_socket())
+        second.stop()
+        self.assertFalse(path.exists())
+
+    def test_too_few_descriptors_are_told(self):
+        server = support.Server(support.REPOSITORY, "--http-max-connections=1000", prefix=("prlimit", "--nofile=500:500"))
+        self.addCleanup(server.stop)
+        self.assertIn("fewer file descriptors than --http-max-connections asks for descriptors=500 connections=1000",
+                      server.log_text())
+        self.assertNotIn("fewer file descriptors", self.serve("--http-max-connections=100").log_text())
+
     def stop_while_loading(self, *options, **slow):
         """A server that is told to stop in the middle of a load that somebody asked for: it, and what he was answered."""
         repository = self.folder / "models"

@@ -77,6 +77,7 @@ static void wrong_usage_is_status_two(void)
         "infer m",
         "infer m --input x=/nonexistent.npy --top 0",
         "infer m --input a.png --input b.png",
+        "infer m --input a.png --top 2",
         "infer m --input /nonexistent.png",
         "ready --nope",
     };
