@@ -144,6 +144,26 @@ static enum ifd_code check_head(const struct ifd_cache *cache, uint64_t name,
     return IFD_OK;
 }
 
+/* What is larger is looked at piece by piece: a start should not need the memory of a model and of its packed weights at once. */
+#define PIECE_BYTES ((size_t)16 << 20)
+
+/* gives_back: pages that were looked at, which a mapping reads again when they are used. */
+static void add_piece(struct ifd_mac *mac, const uint8_t *data, size_t size, bool gives_back)
+{
+    ifd_mac_add(mac, data, size);
+    if (gives_back) {
+        (void)ifd_discard_pages((void *)(uintptr_t)data, size);
+    }
+}
+
+static void add_part(struct ifd_mac *mac, const uint8_t *data, size_t size, bool gives_back)
+{
+    for (; size > PIECE_BYTES; data += PIECE_BYTES, size -= PIECE_BYTES) {
+        add_piece(mac, data, PIECE_BYTES, gives_back);
+    }
+    add_piece(mac, data, size, gives_back);
+}
+
 /* Parts lie one behind the other: so everything but the padding is summed up. */
 static enum ifd_code check_parts(const struct ifd_cache *cache, const struct ifd_cache_entry *entry,
                                  struct ifd_err *err)
@@ -161,7 +181,7 @@ static enum ifd_code check_parts(const struct ifd_cache *cache, const struct ifd
         fits = part.offset == begin && next_offset(begin, part.size, &offset) &&
                offset <= entry->size - TRAILER;
         if (fits) {
-            ifd_mac_add(&mac, entry->map + begin, (size_t)part.size);
+            add_part(&mac, entry->map + begin, (size_t)part.size, entry->size > PIECE_BYTES);
         }
     }
     if (!fits || offset != entry->size - TRAILER) {
@@ -317,7 +337,7 @@ static bool write_file(const struct ifd_cache *cache, int fd, const uint8_t *fro
     ifd_mac_start(&mac, cache->key);
     ifd_mac_add(&mac, front, sizeof(struct head) + count * sizeof(struct part));
     for (size_t i = 0; i < count; i++) {
-        ifd_mac_add(&mac, part[i].data, part[i].size);
+        add_part(&mac, part[i].data, part[i].size, false);
     }
     const uint64_t sum = ifd_mac_sum(&mac);
     const struct part *table = (const void *)(front + sizeof(struct head));

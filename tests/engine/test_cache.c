@@ -146,6 +146,57 @@ static void what_is_written_is_found_also_by_the_next_start(void)
     tear_down(&f);
 }
 
+/* Memory that a mapping takes now, in KiB; -1: the system does not say. */
+static long resident_kib(const void *map)
+{
+    char start[32], line[300];
+    long kib = -1;
+    bool is_it = false;
+    (void)snprintf(start, sizeof(start), "%" PRIxPTR "-", (uintptr_t)map);
+    FILE *file = fopen("/proc/self/smaps", "r");
+    while (file && fgets(line, sizeof(line), file)) {
+        is_it = is_it || strncmp(line, start, strlen(start)) == 0;
+        if (is_it && strncmp(line, "Rss:", 4) == 0) {
+            kib = strtol(line + 4, NULL, 10);
+            break;
+        }
+    }
+    if (file) {
+        (void)fclose(file);
+    }
+    return kib;
+}
+
+/* It was read to be summed up, but takes memory only when it is used. */
+static void a_large_file_takes_no_memory_until_it_is_used(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    struct ifd_cache_entry entry = {0};
+    const size_t size = (size_t)40 << 20;
+    set_up(&f);
+    uint8_t *content = malloc(size);
+    REQUIRE(content != NULL);
+    for (size_t i = 0; i < size; i++) {
+        content[i] = (uint8_t)(i * 7 + i / 4096);
+    }
+    REQUIRE_OK(ifd_cache_write(f.cache, NAME, &(struct ifd_bytes){content, size}, 1, &err), &err);
+    REQUIRE_OK(ifd_cache_find(f.cache, NAME, &entry, &err), &err);
+    EXPECT(resident_kib(entry.map) < 1024);
+    EXPECT_BYTES(ifd_cache_part(&entry, 0).data, content, size);
+    const long used = resident_kib(entry.map);
+    EXPECT(used == -1 || used > 39 * 1024);
+    ifd_cache_entry_finish(&entry);
+    /* behind the first piece */
+    const int fd = open(file_path(&f), O_WRONLY);
+    REQUIRE(fd >= 0);
+    EXPECT_INT(pwrite(fd, "spoilt", 6, 30000000), 6);
+    (void)close(fd);
+    expect_refused(&f, IFD_CORRUPT, "check sum");
+    free(content);
+    tear_down(&f);
+}
+
 static void names_depend_on_model_setup_and_key(void)
 {
     struct fixture f, other;
@@ -544,6 +595,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(what_is_written_is_found_also_by_the_next_start),
+        T(a_large_file_takes_no_memory_until_it_is_used),
         T(names_depend_on_model_setup_and_key),
         T(a_file_of_every_shorter_or_longer_length_is_refused),
         T(every_flipped_bit_is_found),
