@@ -4,18 +4,30 @@
 #include "api/api_impl.h"
 #include "engine/base/str.h"
 
-static const struct {
+struct refusal {
     int status;
     const char *challenge, *text;
-} refusals[IFD_VERDICT_COUNT] = {
+};
+
+static const struct refusal refusals[IFD_VERDICT_COUNT] = {
     [IFD_VERDICT_NO_TOKEN] = {401, "Bearer realm=\"inferd\"",
                               "this server wants a token: Authorization: Bearer TOKEN"},
     [IFD_VERDICT_UNKNOWN_TOKEN] = {401, "Bearer realm=\"inferd\", error=\"invalid_token\"",
                                    "this token is not known here"},
-    [IFD_VERDICT_OTHER_CLASS] = {403, "Bearer realm=\"inferd\", error=\"insufficient_scope\"",
-                                 "this token is not for requests of this class"},
     [IFD_VERDICT_OTHER_MODEL] = {403, "Bearer realm=\"inferd\", error=\"insufficient_scope\"",
                                  "this token is for certain models, and this is none of them"},
+};
+
+/* Of a token that has not the class that a request needs. */
+#define OTHER_CLASS(name)                                                                          \
+    {                                                                                              \
+        403, "Bearer realm=\"inferd\", error=\"insufficient_scope\", scope=\"" name "\"",          \
+            "this needs a token of class " name                                                    \
+    }
+static const struct refusal other_class[] = {
+    [IFD_ACCESS_DATA] = OTHER_CLASS("data"),
+    [IFD_ACCESS_OBSERVE] = OTHER_CLASS("observe"),
+    [IFD_ACCESS_ADMIN] = OTHER_CLASS("admin"),
 };
 
 bool ifd_guard_admits(const struct ifd_guard *guard, struct ifd_http_exchange *exchange,
@@ -37,7 +49,9 @@ bool ifd_guard_admits(const struct ifd_guard *guard, struct ifd_http_exchange *e
     if (verdict == IFD_VERDICT_GRANTED) {
         return true;
     }
-    ifd_answer_error(exchange, refusals[verdict].status, ifd_str(refusals[verdict].text));
-    ifd_answer_header(&exchange->response, "WWW-Authenticate", refusals[verdict].challenge);
+    const struct refusal *refusal =
+        verdict == IFD_VERDICT_OTHER_CLASS ? &other_class[access] : &refusals[verdict];
+    ifd_answer_error(exchange, refusal->status, ifd_str(refusal->text));
+    ifd_answer_header(&exchange->response, "WWW-Authenticate", refusal->challenge);
     return false;
 }

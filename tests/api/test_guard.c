@@ -172,18 +172,23 @@ static void refusals_say_what_rfc_6750_wants(void)
     static const struct {
         enum ifd_verdict verdict;
         int status;
-        const char *challenge;
+        const char *challenge, *path;
     } cases[] = {
-        {IFD_VERDICT_NO_TOKEN, 401, "Bearer realm=\"inferd\""},
-        {IFD_VERDICT_UNKNOWN_TOKEN, 401, "Bearer realm=\"inferd\", error=\"invalid_token\""},
-        {IFD_VERDICT_OTHER_CLASS, 403, "Bearer realm=\"inferd\", error=\"insufficient_scope\""},
-        {IFD_VERDICT_OTHER_MODEL, 403, "Bearer realm=\"inferd\", error=\"insufficient_scope\""},
+        {IFD_VERDICT_NO_TOKEN, 401, "Bearer realm=\"inferd\"", "/v2"},
+        {IFD_VERDICT_UNKNOWN_TOKEN, 401, "Bearer realm=\"inferd\", error=\"invalid_token\"", "/v2"},
+        {IFD_VERDICT_OTHER_CLASS, 403,
+         "Bearer realm=\"inferd\", error=\"insufficient_scope\", scope=\"data\"", "/v2"},
+        {IFD_VERDICT_OTHER_CLASS, 403,
+         "Bearer realm=\"inferd\", error=\"insufficient_scope\", scope=\"observe\"",
+         "/v2/models/stats"},
+        {IFD_VERDICT_OTHER_MODEL, 403, "Bearer realm=\"inferd\", error=\"insufficient_scope\"",
+         "/v2"},
     };
     static const char *const headers[] = {"authorization", "Bearer s3cret", NULL};
-    _Static_assert(sizeof(cases) / sizeof(cases[0]) == IFD_VERDICT_COUNT - 1, "all refusals");
+    _Static_assert(sizeof(cases) / sizeof(cases[0]) >= IFD_VERDICT_COUNT - 1, "all refusals");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         begin(cases[i].verdict, true);
-        loopback_ask(&loop, "GET", "/v2", headers, "", 0, &answer);
+        loopback_ask(&loop, "GET", cases[i].path, headers, "", 0, &answer);
         EXPECT_TEXT(guard.authorization, "Bearer s3cret");
         EXPECT_INT(answer.status, cases[i].status);
         EXPECT_TEXT(loopback_header(&answer, "WWW-Authenticate"), cases[i].challenge);
