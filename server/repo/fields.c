@@ -1,6 +1,7 @@
 /* Reading the fields of a config. */
 #include "server/repo/fields.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ enum ifd_code ifd_field_fail(struct ifd_fields *c, const struct ifd_text_field *
 enum ifd_code ifd_field_text(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
     if (f->kind == IFD_TEXT_MESSAGE) {
-        return ifd_field_fail(c, f, "a text");
+        return ifd_field_fail(c, f, "a string");
     }
     *(const char **)at = f->text;
     return IFD_OK;
@@ -26,17 +27,27 @@ enum ifd_code ifd_field_text(struct ifd_fields *c, const struct ifd_text_field *
 
 enum ifd_code ifd_field_bool(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    bool is_true = strcmp(f->text, "true") == 0 || strcmp(f->text, "1") == 0;
-    if (!is_true && strcmp(f->text, "false") != 0 && strcmp(f->text, "0") != 0) {
-        return ifd_field_fail(c, f, "true or false");
+    /* as text protobuf spells them */
+    static const char *const words[] = {"false", "False", "f", "0", "true", "True", "t", "1"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(f->text, words[i]) == 0) {
+            *(bool *)at = i >= 4;
+            return IFD_OK;
+        }
     }
-    *(bool *)at = is_true;
-    return IFD_OK;
+    return ifd_field_fail(c, f, "true or false");
+}
+
+/* Text protobuf would read it as octal, JSON not at all. */
+static bool has_leading_zero(const char *text)
+{
+    text += text[0] == '-';
+    return text[0] == '0' && text[1] != '\0';
 }
 
 enum ifd_code ifd_field_s64(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    if (!ifd_str_s64(ifd_str(f->text), at)) {
+    if (has_leading_zero(f->text) || !ifd_str_s64(ifd_str(f->text), at)) {
         return ifd_field_fail(c, f, "a whole number");
     }
     return IFD_OK;
@@ -44,7 +55,7 @@ enum ifd_code ifd_field_s64(struct ifd_fields *c, const struct ifd_text_field *f
 
 enum ifd_code ifd_field_u64(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    if (!ifd_str_u64(ifd_str(f->text), at)) {
+    if (has_leading_zero(f->text) || !ifd_str_u64(ifd_str(f->text), at)) {
         return ifd_field_fail(c, f, "a whole number of at least 0");
     }
     return IFD_OK;
@@ -53,7 +64,7 @@ enum ifd_code ifd_field_u64(struct ifd_fields *c, const struct ifd_text_field *f
 enum ifd_code ifd_field_u32(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
     uint64_t value = 0;
-    if (!ifd_str_u64(ifd_str(f->text), &value) || value > INT32_MAX) {
+    if (has_leading_zero(f->text) || !ifd_str_u64(ifd_str(f->text), &value) || value > INT32_MAX) {
         return ifd_field_fail(c, f, "a whole number between 0 and 2147483647");
     }
     *(uint32_t *)at = (uint32_t)value;
@@ -89,24 +100,46 @@ void ifd_field_warn(struct ifd_fields *c, const struct ifd_text_field *f, const 
     }
 }
 
+static bool is_null(const struct ifd_text_field *f)
+{
+    return f->kind == IFD_TEXT_WORD && strcmp(f->text, "null") == 0;
+}
+
 enum ifd_code ifd_field_rows(struct ifd_fields *c, const struct ifd_text_field *f,
                              const struct ifd_field_row *row, size_t rows, void *base)
 {
+    uint64_t seen = 0;
     enum ifd_code code = IFD_OK;
+    assert(rows <= 64);
     for (; f && !code; f = f->next) {
         size_t i = 0;
         while (i < rows && strcmp(f->name, row[i].name) != 0) {
             i++;
         }
+        if (is_null(f)) {
+            continue;
+        }
         if (i == rows) {
             ifd_field_warn(c, f, "is unknown");
         } else if (!row[i].read) {
             ifd_field_warn(c, f, "has no effect here");
+        } else if (row[i].offset != IFD_FIELD_EACH && (seen >> i & 1)) {
+            code =
+                ifd_fail(c->err, IFD_INVALID, "%s:%u: %s comes twice", c->file, f->line, f->name);
         } else {
-            code = row[i].read(c, f, (char *)base + row[i].offset);
+            seen |= (uint64_t)1 << i;
+            size_t offset = row[i].offset == IFD_FIELD_EACH ? 0 : row[i].offset;
+            code = row[i].read(c, f, (char *)base + offset);
         }
     }
     return code;
+}
+
+enum ifd_code ifd_field_message(struct ifd_fields *c, const struct ifd_text_field *f,
+                                const struct ifd_field_row *row, size_t rows, void *base)
+{
+    return f->kind == IFD_TEXT_MESSAGE ? ifd_field_rows(c, f->child, row, rows, base)
+                                       : ifd_field_fail(c, f, "a message");
 }
 
 /* Room for one more element; count grows by one. The array doubles when its count reaches a power of two. */

@@ -21,15 +21,22 @@ typedef enum ifd_code (*ifd_field_fn)(struct ifd_fields *c, const struct ifd_tex
 struct ifd_field_row {
     const char *name;
     ifd_field_fn read; /* NULL: known, but without effect here: a warning */
-    size_t offset;
+    size_t
+        offset; /* of the member; IFD_FIELD_EACH: of none, the field may come again and is given the struct */
 };
+#define IFD_FIELD_EACH SIZE_MAX
 
-/** Reads f and those behind it into the struct base. A field without a row is a warning. Errors: those of the readers. */
+/** Reads f and those behind it into the struct base. A field without a row is a warning; one that is null is absent, as in
+ *  JSON. Errors: those of the readers; INVALID for a second one of a field that is not repeated. */
 IFD_NODISCARD enum ifd_code ifd_field_rows(struct ifd_fields *c, const struct ifd_text_field *f,
                                            const struct ifd_field_row *row, size_t rows,
                                            void *base);
+/** The same for the fields of f, which has to be a message (else INVALID). */
+IFD_NODISCARD enum ifd_code ifd_field_message(struct ifd_fields *c, const struct ifd_text_field *f,
+                                              const struct ifd_field_row *row, size_t rows,
+                                              void *base);
 #define IFD_READ_MESSAGE(c, f, rows, base)                                                         \
-    ifd_field_rows(c, (f)->child, rows, sizeof(rows) / sizeof((rows)[0]), base)
+    ifd_field_message(c, f, rows, sizeof(rows) / sizeof((rows)[0]), base)
 
 /** Readers of plain values; at is a const char *, bool, int64_t, uint64_t, uint32_t, int32_t. The last two take what int32_t
  *  holds and is not below 0. Errors: INVALID. */

@@ -22,10 +22,8 @@ static enum ifd_code read_latest(struct ifd_fields *c, const struct ifd_text_fie
 
 static enum ifd_code read_all(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    (void)c;
-    (void)f;
     ((struct ifd_manifest *)at)->policy = IFD_MANIFEST_ALL;
-    return IFD_OK;
+    return ifd_field_message(c, f, NULL, 0, at);
 }
 
 static enum ifd_code read_version(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
@@ -39,7 +37,7 @@ static enum ifd_code read_version(struct ifd_fields *c, const struct ifd_text_fi
     return ifd_field_s64(c, f, &grown[m->version_count - 1]);
 }
 
-static const struct ifd_field_row specific_rows[] = {{"versions", read_version, 0}};
+static const struct ifd_field_row specific_rows[] = {{"versions", read_version, IFD_FIELD_EACH}};
 
 static enum ifd_code read_specific(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
@@ -52,6 +50,9 @@ static const struct ifd_field_row policy_rows[] = {
 
 static enum ifd_code read_policy(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
+    if (f->child && f->child->next) {
+        return ifd_field_fail(c, f, "one of latest, all and specific");
+    }
     return IFD_READ_MESSAGE(c, f, policy_rows, at);
 }
 
@@ -118,6 +119,10 @@ static enum ifd_code add_parameter(struct ifd_fields *c, void *at, const char *k
                                    const struct ifd_text_field *value)
 {
     struct ifd_manifest *m = at;
+    if (ifd_manifest_parameter(m, key)) {
+        return ifd_fail(c->err, IFD_INVALID, "%s:%u: parameter \"%.100s\" twice", c->file,
+                        value->line, key);
+    }
     struct ifd_manifest_parameter *grown =
         ifd_field_append(c, m->parameter, &m->parameter_count, sizeof(*grown));
     if (!grown) {
@@ -189,8 +194,7 @@ static enum ifd_code add_level(struct ifd_fields *c, void *at, const char *key,
     struct ifd_manifest_level_policy *level = &grown[m->level_policy_count - 1];
     *level = (struct ifd_manifest_level_policy){.priority = (uint32_t)priority,
                                                 .policy = {.timeout_rejects = true}};
-    return value->kind == IFD_TEXT_MESSAGE ? read_queue(c, value, &level->policy)
-                                           : ifd_field_fail(c, value, "a message");
+    return read_queue(c, value, &level->policy);
 }
 
 static enum ifd_code read_level(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
@@ -221,7 +225,7 @@ static enum ifd_code read_preferred(struct ifd_fields *c, const struct ifd_text_
 }
 
 static const struct ifd_field_row batching_rows[] = {
-    {"preferred_batch_size", read_preferred, 0},
+    {"preferred_batch_size", read_preferred, IFD_FIELD_EACH},
     {"max_queue_delay_microseconds", ifd_field_u64,
      offsetof(struct ifd_manifest, max_queue_delay_us)},
     {"preserve_ordering", ifd_field_bool, offsetof(struct ifd_manifest, preserve_ordering)},
@@ -229,7 +233,7 @@ static const struct ifd_field_row batching_rows[] = {
     {"default_priority_level", ifd_field_u32,
      offsetof(struct ifd_manifest, default_priority_level)},
     {"default_queue_policy", read_queue, offsetof(struct ifd_manifest, queue_policy)},
-    {"priority_queue_policy", read_level, 0},
+    {"priority_queue_policy", read_level, IFD_FIELD_EACH},
 };
 
 static enum ifd_code read_batching(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
@@ -291,18 +295,18 @@ static const struct ifd_field_row model_rows[] = {
     {"default_model_filename", ifd_field_text,
      offsetof(struct ifd_manifest, default_model_filename)},
     {"max_batch_size", ifd_field_s32, offsetof(struct ifd_manifest, max_batch_size)},
-    {"input", ifd_manifest_read_input, 0},
-    {"output", ifd_manifest_read_output, 0},
+    {"input", ifd_manifest_read_input, IFD_FIELD_EACH},
+    {"output", ifd_manifest_read_output, IFD_FIELD_EACH},
     {"version_policy", read_policy, 0},
-    {"instance_group", read_group, 0},
-    {"parameters", read_parameter, 0},
+    {"instance_group", read_group, IFD_FIELD_EACH},
+    {"parameters", read_parameter, IFD_FIELD_EACH},
     {"dynamic_batching", read_batching, 0},
     {"model_transaction_policy", read_transaction, 0},
     {"sequence_batching", ifd_field_refuse, 0},
     {"ensemble_scheduling", ifd_field_refuse, 0},
     {"optimization", NULL, 0},
     {"response_cache", NULL, 0},
-    {"model_warmup", ifd_manifest_read_warm_up, 0},
+    {"model_warmup", ifd_manifest_read_warm_up, IFD_FIELD_EACH},
     {"cc_model_filenames", NULL, 0},
     {"metric_tags", NULL, 0},
     {"model_metrics", NULL, 0},

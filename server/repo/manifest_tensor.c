@@ -64,7 +64,7 @@ static enum ifd_code read_format(struct ifd_fields *c, const struct ifd_text_fie
 static const struct ifd_field_row tensor_rows[] = {
     {"name", ifd_field_text, offsetof(struct ifd_manifest_tensor, name)},
     {"data_type", read_dtype, 0},
-    {"dims", read_dim, 0},
+    {"dims", read_dim, IFD_FIELD_EACH},
     {"format", read_format, offsetof(struct ifd_manifest_tensor, format)},
     {"optional", ifd_field_bool, offsetof(struct ifd_manifest_tensor, is_optional)},
     {"label_filename", ifd_field_text, offsetof(struct ifd_manifest_tensor, label_filename)},
@@ -77,9 +77,6 @@ static const struct ifd_field_row tensor_rows[] = {
 static enum ifd_code read_tensor(struct ifd_fields *c, const struct ifd_text_field *f,
                                  struct ifd_manifest_tensor **array, uint32_t *count)
 {
-    if (f->kind != IFD_TEXT_MESSAGE) {
-        return ifd_field_fail(c, f, "a message");
-    }
     if (*count == TENSORS_MAX) {
         return ifd_fail(c->err, IFD_TOO_LARGE, "%s:%u: more than %d tensors", c->file, f->line,
                         TENSORS_MAX);
@@ -141,7 +138,7 @@ static enum ifd_code read_data_file(struct ifd_fields *c, const struct ifd_text_
 }
 
 static const struct ifd_field_row warm_input_rows[] = {
-    {"data_type", read_dtype, 0},           {"dims", read_dim, 0},
+    {"data_type", read_dtype, 0},           {"dims", read_dim, IFD_FIELD_EACH},
     {"zero_data", read_zeros, 0},           {"random_data", read_random, 0},
     {"input_data_file", read_data_file, 0},
 };
@@ -159,9 +156,6 @@ static enum ifd_code add_warm_input(struct ifd_fields *c, void *at, const char *
     struct ifd_manifest_warm_input *input = &grown[warm_up->input_count - 1];
     *input = (struct ifd_manifest_warm_input){
         .tensor = {.name = key, .label_filename = "", .line = value->line}, .file = ""};
-    if (value->kind != IFD_TEXT_MESSAGE) {
-        return ifd_field_fail(c, value, "a message");
-    }
     enum ifd_code code = IFD_READ_MESSAGE(c, value, warm_input_rows, input);
     for (uint32_t d = 0; d < input->tensor.dims.rank && !code; d++) {
         if (input->tensor.dims.dim[d] < 1) {
@@ -182,7 +176,7 @@ static const struct ifd_field_row warm_up_rows[] = {
     {"name", ifd_field_text, WARM_MEMBER(name)},
     {"batch_size", ifd_field_u32, WARM_MEMBER(batch_size)},
     {"count", ifd_field_u32, WARM_MEMBER(count)},
-    {"inputs", read_warm_input, 0},
+    {"inputs", read_warm_input, IFD_FIELD_EACH},
 };
 #undef WARM_MEMBER
 
@@ -198,8 +192,7 @@ enum ifd_code ifd_manifest_read_warm_up(struct ifd_fields *c, const struct ifd_t
     m->warm_up = grown;
     struct ifd_manifest_warm_up *warm_up = &grown[m->warm_up_count - 1];
     *warm_up = (struct ifd_manifest_warm_up){.name = "", .batch_size = 1, .count = 1};
-    enum ifd_code code = f->kind == IFD_TEXT_MESSAGE ? IFD_READ_MESSAGE(c, f, warm_up_rows, warm_up)
-                                                     : ifd_field_fail(c, f, "a message");
+    enum ifd_code code = IFD_READ_MESSAGE(c, f, warm_up_rows, warm_up);
     if (!code && (warm_up->count > 100000 || warm_up->batch_size == 0)) {
         code = ifd_fail(c->err, IFD_INVALID,
                         "%s:%u: model_warmup: batch_size is 1 or more, count at most 100000",

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "engine/base/str.h"
+
 struct reader {
     const char *at, *end;
     const char *name;
@@ -110,18 +112,36 @@ static char *put_utf8(char *to, unsigned code)
 {
     if (code < 0x80) {
         *to++ = (char)code;
-    } else if (code < 0x800) {
-        *to++ = (char)(0xc0 | (code >> 6));
-        *to++ = (char)(0x80 | (code & 0x3f));
-    } else {
-        *to++ = (char)(0xe0 | (code >> 12));
-        *to++ = (char)(0x80 | ((code >> 6) & 0x3f));
-        *to++ = (char)(0x80 | (code & 0x3f));
+        return to;
+    }
+    int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    static const unsigned lead[] = {0, 0xc0, 0xe0, 0xf0};
+    *to++ = (char)(lead[more] | (code >> (6 * more)));
+    while (more-- > 0) {
+        *to++ = (char)(0x80 | ((code >> (6 * more)) & 0x3f));
     }
     return to;
 }
 
-/* The character behind a backslash, written to *to (at most 3 bytes for 2 or more read). */
+/* A code point: \u with four digits, two such for one above U+FFFF as JSON has it, or \U with eight. */
+static enum ifd_code parse_code_point(struct reader *r, char **to)
+{
+    int value = parse_digits(r, 16, *r->at++ == 'u' ? 4 : 8);
+    if (value >= 0xd800 && value < 0xdc00 && r->end - r->at > 2 && r->at[0] == '\\' &&
+        r->at[1] == 'u') {
+        r->at += 2;
+        int low = parse_digits(r, 16, 4);
+        value =
+            low >= 0xdc00 && low < 0xe000 ? 0x10000 + (value - 0xd800) * 0x400 + low - 0xdc00 : -1;
+    }
+    if (value <= 0 || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) {
+        return fail(r, "an escape for a character other than NUL");
+    }
+    *to = put_utf8(*to, (unsigned)value);
+    return IFD_OK;
+}
+
+/* The character behind a backslash, written to *to (never more bytes than are read). */
 static enum ifd_code parse_escape(struct reader *r, char **to)
 {
     static const char from[] = "nrtbfav\"'\\/?", into[] = "\n\r\t\b\f\a\v\"'\\/?";
@@ -129,19 +149,18 @@ static enum ifd_code parse_escape(struct reader *r, char **to)
         return fail(r, "an escape");
     }
     const char *known = *r->at != '\0' ? strchr(from, *r->at) : NULL;
-    int value = -1;
     if (known) {
         r->at++;
         *(*to)++ = into[known - from];
         return IFD_OK;
     }
-    if (*r->at == 'x' || *r->at == 'u') {
-        int digits = *r->at++ == 'x' ? 2 : 4;
-        value = parse_digits(r, 16, digits);
-        if (value >= 0 && digits == 4) {
-            *to = put_utf8(*to, (unsigned)value);
-            return value == 0 ? fail(r, "a character other than NUL") : IFD_OK;
-        }
+    if (*r->at == 'u' || *r->at == 'U') {
+        return parse_code_point(r, to);
+    }
+    int value = -1;
+    if (*r->at == 'x') {
+        r->at++;
+        value = parse_digits(r, 16, 2);
     } else {
         value = parse_digits(r, 8, 3);
     }
@@ -185,8 +204,31 @@ static enum ifd_code parse_string(struct reader *r, const char **ret)
     }
     r->at++;
     *to = '\0';
+    if (!ifd_str_is_utf8((struct ifd_str){.data = text, .size = (size_t)(to - text)})) {
+        return ifd_fail(r->err, IFD_CORRUPT, "%s:%u: a string is not UTF-8", r->name, r->line);
+    }
     *ret = text;
     return IFD_OK;
+}
+
+/* One or more strings, which are one. */
+static enum ifd_code parse_strings(struct reader *r, const char **ret)
+{
+    enum ifd_code code = parse_string(r, ret);
+    for (char c = peek(r); !code && (c == '"' || c == '\''); c = peek(r)) {
+        const char *more = NULL;
+        code = parse_string(r, &more);
+        size_t size = strlen(*ret), more_size = code ? 0 : strlen(more);
+        char *text = code ? NULL : ifd_arena_take(r->arena, size + more_size + 1);
+        if (text) {
+            memcpy(text, *ret, size);
+            memcpy(text + size, more, more_size + 1);
+            *ret = text;
+        } else if (!code) {
+            code = ifd_arena_fail(r->arena, size + more_size + 1, r->err);
+        }
+    }
+    return code;
 }
 
 static enum ifd_code new_field(struct reader *r, const char *name, struct ifd_text_field ***end,
@@ -233,7 +275,7 @@ static enum ifd_code parse_value(struct reader *r, const char *name, struct ifd_
     }
     if (c == '"' || c == '\'') {
         field->kind = IFD_TEXT_STRING;
-        return parse_string(r, &field->text);
+        return parse_strings(r, &field->text);
     }
     field->kind = IFD_TEXT_WORD;
     return parse_word(r, "a value", &field->text);

@@ -13,7 +13,7 @@
 
 enum ifd_text_kind {
     IFD_TEXT_WORD,   /* 16, TYPE_FP32, true, -1 */
-    IFD_TEXT_STRING, /* "quoted", escapes resolved */
+    IFD_TEXT_STRING, /* "quoted", escapes resolved, neighbours joined: UTF-8 */
     IFD_TEXT_MESSAGE
 };
 

@@ -94,6 +94,33 @@ static void json_means_the_same(void)
     EXPECT(ifd_manifest_parameter(&m, "none") == NULL);
 }
 
+static void null_in_json_means_absent(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(read_text("{ \"name\": null, \"max_batch_size\": null, \"dynamic_batching\": null,"
+                         " \"input\": null, \"parameters\": null }",
+                         &m, &err),
+               &err);
+    EXPECT_TEXT(m.name, "");
+    EXPECT(!m.dynamic_batching);
+    EXPECT_TEXT(heard, "");
+}
+
+static void strings_are_read_as_protocol_buffers_have_them(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(read_text("name: \"one \" 'and' # more\n  \" two\"\n"
+                         "backend: \"\\ud83d\\ude00 \\U0001F600 \\xf0\\x9f\\x98\\x80\"",
+                         &m, &err),
+               &err);
+    EXPECT_TEXT(m.name, "one and two");
+    EXPECT_TEXT(m.backend, "\xf0\x9f\x98\x80 \xf0\x9f\x98\x80 \xf0\x9f\x98\x80");
+    REQUIRE_OK(read_text("dynamic_batching { preserve_ordering: True }", &m, &err), &err);
+    EXPECT(m.preserve_ordering);
+}
+
 static void unknown_and_idle_fields_are_named(void)
 {
     struct ifd_manifest m;
@@ -195,6 +222,12 @@ static void broken_text_is_refused_with_the_line(void)
     expect_refused("a: \"\\q\"", IFD_CORRUPT, "an escape");
     expect_refused("a: \"\\000\"", IFD_CORRUPT, "an escape");
     expect_refused("a: @", IFD_CORRUPT, "a value");
+    expect_refused("a: \"\\ud83d\"", IFD_CORRUPT, "an escape");
+    expect_refused("a: \"\\ud83d\\u0041\"", IFD_CORRUPT, "an escape");
+    expect_refused("a: \"\\ude00\"", IFD_CORRUPT, "an escape");
+    expect_refused("a: \"\\U00110000\"", IFD_CORRUPT, "an escape");
+    expect_refused("\na: \"caf\\351\"", IFD_CORRUPT, "config.pbtxt:2: ");
+    expect_refused("a: \"caf\xe9\"", IFD_CORRUPT, "UTF-8");
 }
 
 static void wrong_values_are_refused_with_the_line(void)
@@ -216,6 +249,33 @@ static void wrong_values_are_refused_with_the_line(void)
     expect_refused("dynamic_batching { priority_levels: 3 default_priority_level: 4 }", IFD_INVALID,
                    "default_priority_level 4: priority_levels is 3");
     expect_refused("version_policy { latest { num_versions: 0 } }", IFD_INVALID, "1 version");
+    /* Eight in text protobuf, ten to a human being. */
+    expect_refused("max_batch_size: 010", IFD_INVALID, "\"010\"");
+    expect_refused("version_policy { specific { versions: -01 } }", IFD_INVALID, "\"-01\"");
+}
+
+static void two_values_where_one_belongs_are_refused(void)
+{
+    expect_refused("max_batch_size: 4\nmax_batch_size: 8", IFD_INVALID,
+                   "config.pbtxt:2: max_batch_size");
+    expect_refused("max_batch_size: [4, 8]", IFD_INVALID, "twice");
+    expect_refused("dynamic_batching {}\ndynamic_batching {}", IFD_INVALID, "twice");
+    expect_refused("input { name: \"x\" name: \"y\" }", IFD_INVALID, "twice");
+    expect_refused("version_policy { all {} latest { num_versions: 2 } }", IFD_INVALID,
+                   "one of latest, all and specific");
+    expect_refused("parameters { key: \"threads\" value { string_value: \"1\" } }\n"
+                   "parameters { key: \"threads\" value { string_value: \"2\" } }",
+                   IFD_INVALID, "config.pbtxt:2: parameter \"threads\" twice");
+}
+
+static void values_where_messages_belong_are_refused(void)
+{
+    expect_refused("dynamic_batching: false", IFD_INVALID, "\"false\" is not a message");
+    expect_refused("version_policy: \"all\"", IFD_INVALID, "\"all\" is not a message");
+    expect_refused("version_policy { all: false }", IFD_INVALID, "is not a message");
+    expect_refused("instance_group: 2", IFD_INVALID, "\"2\" is not a message");
+    expect_refused("dynamic_batching { default_queue_policy: 1 }", IFD_INVALID, "is not a message");
+    expect_refused("name { }", IFD_INVALID, "is not a string");
 }
 
 static void what_would_change_meaning_is_refused(void)
@@ -380,11 +440,15 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(usual_config_is_read),
         T(json_means_the_same),
+        T(null_in_json_means_absent),
+        T(strings_are_read_as_protocol_buffers_have_them),
         T(unknown_and_idle_fields_are_named),
         T(priority_levels_have_policies_of_their_own),
         T(warm_up_samples_are_read),
         T(broken_text_is_refused_with_the_line),
         T(wrong_values_are_refused_with_the_line),
+        T(two_values_where_one_belongs_are_refused),
+        T(values_where_messages_belong_are_refused),
         T(what_would_change_meaning_is_refused),
         T(nesting_and_fields_are_bounded),
         T(missing_memory_is_an_error_at_every_step),
