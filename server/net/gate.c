@@ -148,6 +148,8 @@ void ifd_gate_field(struct ifd_gate *gate, struct ifd_str name, struct ifd_str v
         gate->has_odd_host = gate->has_odd_host || !is_host(ifd_str_trim(value));
     } else if (ifd_str_equal_nocase(name, "content-type")) {
         gate->content_type++;
+    } else if (ifd_str_equal_nocase(name, "content-encoding")) {
+        gate->content_encoding++;
     } else if (ifd_str_equal_nocase(name, "inference-header-content-length")) {
         gate->header_length++;
     } else if (ifd_str_equal_nocase(name, "authorization")) {
@@ -194,9 +196,10 @@ const char *ifd_gate_check(const struct ifd_gate *gate, bool is_http_1_1, int *r
     if (gate->has_odd_host) {
         return "the Host header has a character that is not allowed";
     }
-    if (gate->content_type > 1 || gate->header_length > 1 || gate->authorization > 1) {
-        return "Content-Type, Inference-Header-Content-Length or Authorization given more than "
-               "once";
+    if (gate->content_type > 1 || gate->content_encoding > 1 || gate->header_length > 1 ||
+        gate->authorization > 1) {
+        return "Content-Type, Content-Encoding, Inference-Header-Content-Length or Authorization "
+               "given more than once";
     }
     if (gate->expect > 0 && (gate->expect > 1 || !gate->expect_is_continue)) {
         *ret_status = 417;

@@ -19,8 +19,8 @@
 #define IFD_GATE_FIELDS_MAX 64
 
 struct ifd_gate {
-    uint32_t fields, content_length, transfer_encoding, host, content_type, header_length, expect,
-        authorization;
+    uint32_t fields, content_length, transfer_encoding, host, content_type, content_encoding,
+        header_length, expect, authorization;
     bool is_chunked, is_malformed, is_torn, has_odd_host, expect_is_continue;
     struct ifd_str content_length_value;
     const char *next; /* where the next field must start; NULL: not known, not checked */

@@ -173,6 +173,9 @@ static const struct payload bad_fields[] = {
     P("bare LF everywhere", "GET /v2/health/live HTTP/1.1\nHost: a\n\n" NEXT, " 400"),
     P("two Content-Types",
       INFER HOST "Content-Type: a/b\r\nContent-Type: a/c\r\n" LENGTH "\r\n" JSON, " 400"),
+    P("two Content-Encodings",
+      INFER HOST "Content-Encoding: identity\r\nContent-Encoding: gzip\r\n" LENGTH "\r\n" JSON,
+      " 400"),
     P("unknown expectation", INFER HOST "Expect: wonder\r\n" LENGTH "\r\n" JSON NEXT, " 417"),
 };
 
