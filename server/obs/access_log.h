@@ -20,8 +20,9 @@
 struct ifd_access_log;
 
 struct ifd_access {
-    const char *method, *outcome;  /* static */
-    struct ifd_str path;           /* its first 127 bytes are kept */
+    const char *method,
+        *outcome;        /* static; "-" for the method of a header that was never complete */
+    struct ifd_str path; /* its first 127 bytes are kept */
     const struct sockaddr *client; /* NULL: not known */
     const char *
         caller; /* whose token came with it: letters, digits or ._-+, of which 32 are kept; NULL: none did */

@@ -340,6 +340,10 @@ static void requests_are_logged_when_they_are_over(void)
     live_start(&live, (const char *const[]){option, NULL});
     EXPECT_INT(infer(&live, "echo"), 200);
     EXPECT_INT(client_get(&live, "/nowhere").status, 404);
+    int fd = client_connect(&live);
+    client_send_text(fd, "POST /half HTTP/1.1\r\nHost: a\r\n");
+    (void)usleep(50000);
+    (void)close(fd);
     live_stop(&live);
     ssize_t got = read(made, text, sizeof(text) - 1);
     EXPECT(got > 0);
@@ -347,6 +351,8 @@ static void requests_are_logged_when_they_are_over(void)
         text,
         " client=127.0.0.1 method=POST path=\"/v2/models/echo/infer\" status=200 outcome=ok ");
     EXPECT_HAS(text, " method=GET path=\"/nowhere\" status=404 outcome=client_error bytes_in=0 ");
+    /* The library tells the method when the header is complete. */
+    EXPECT_HAS(text, " method=- path=\"/half\" status=0 outcome=aborted ");
     (void)close(made);
     (void)unlink(path);
 }
