@@ -1,4 +1,5 @@
 /* The program: picks the sub-command, and for "serve" makes a server of the arguments. */
+#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -113,6 +114,19 @@ static int serve(const struct ifd_tool_host *host, int argc, char **argv)
     return code ? fail(1, &err) : 0;
 }
 
+/* A descriptor of 0 to 2 that whoever started us left closed would become one of our sockets or files, and what is printed
+ * and logged would go there. */
+static void open_closed_descriptors(void)
+{
+    int fd = 0;
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -124,6 +138,7 @@ int main(int argc, char **argv)
                     {"compare", ifd_tool_compare},
                     {"bench", ifd_tool_bench}};
     struct ifd_tool_host host = {.decode_image = ifd_picture_for_port};
+    open_closed_descriptors();
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, not the end */
     host.backends = ifd_backends_builtin(&host.backend_count);
     const char *name = argc > 1 ? argv[1] : "--help";

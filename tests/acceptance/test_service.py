@@ -61,6 +61,16 @@ class Service(unittest.TestCase):
             pass
         self.assertNotIn("WATCHDOG=1", rest)
 
+    def test_closed_standard_input_and_error_are_no_sockets(self):
+        # Were they taken by sockets, the log would go to a client, and the end of the loop, which spares them, would fail.
+        prefix = ("sh", "-c", 'exec "$0" "$@" <&- 2>&-')
+        server = support.Server(support.REPOSITORY, "--strict-readiness=false", "--log-verbose=1", prefix=prefix)
+        self.addCleanup(server.stop)
+        for fd in (0, 2):
+            self.assertEqual(os.readlink(f"/proc/{server.process.pid}/fd/{fd}"), "/dev/null")
+        self.assertEqual(json.loads(server.ask("GET", "/v2/health/live").data), {"live": True})
+        self.assertEqual(server.stop(), 0)
+
     def test_log_is_json_when_asked(self):
         server = self.serve("--log-format=json")
         lines = [json.loads(line) for line in server.log_text().splitlines() if line.startswith("{")]
