@@ -87,12 +87,14 @@ struct ifd_requant {
  *   n, k, taps   as given to pack().
  *   nr           columns (channels) a unit; only the last unit has fewer.
  *   mr           rows a tile.
+ *   folds_zero   gemm_q8 only: the weights' zero point is in what was packed, run() wants no row_add.
  *   blocks       what tiles are wide: units one behind the other, shared out as evenly as may be.
  *   unit_bytes   weights and tail of nr columns. */
 struct ifd_packed {
     uint64_t bytes;
     uint32_t n, k, taps;
-    uint16_t nr, mr;
+    uint16_t nr;
+    uint8_t mr, folds_zero;
     uint32_t blocks;
     uint32_t unit_bytes;
     int32_t private_[8];
@@ -130,7 +132,8 @@ struct ifd_gemm_weights {
  *   n_begin     where a block begins, as n_end, which may be n.
  *   out         address of (row 0, column 0), also when n_begin > 0.
  *   row_add     NULL, or m values added to every sum of that row: -weight_zero times the row's sum
- *               of inputs (row_sum()) when weight_zero is not 0, which pack() cannot fold. Q8 only.
+ *               of inputs (row_sum()) when weight_zero is not 0 and packed says that pack() has not
+ *               folded it. Q8 only.
  *   add         NULL, or a tensor added before the clamp, at add[i*add_stride + j]. May be out
  *               itself. f32 only.
  *   min, max    clamp; -INFINITY, INFINITY for none. f32 only: q8 bounds are packed.

@@ -82,6 +82,20 @@ static void set_numbers(struct problem *p, bool extreme)
     }
 }
 
+/* Weights that have eight bits without their zero point, but for a few: a kernel may fold it. */
+static void narrow_weights(struct problem *p)
+{
+    int8_t *w = p->w.data;
+    const size_t count = p->n * p->taps * p->k;
+    for (size_t i = 0; i < count; i++) {
+        const int to = w[i] - p->weight_zero;
+        w[i] = (int8_t)(to < -128 ? p->weight_zero - 128 : to > 127 ? p->weight_zero + 127 : w[i]);
+    }
+    for (int few = check_int(0, 3); few > 0; few--) {
+        w[check_int(0, (int)count - 1)] = p->weight_zero > 0 ? -128 : 127;
+    }
+}
+
 static void set_sums(struct problem *p)
 {
     p->sum = malloc(p->m * p->n * sizeof(*p->sum));
@@ -127,6 +141,9 @@ static struct problem make_problem(size_t m, size_t n, size_t k, size_t taps, in
     p.in_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
     p.weight_zero = check_int(0, 3) ? 0 : check_int(-128, 127);
     p.out_zero = check_int(0, 1) ? check_int(IFD_Q8_MIN, IFD_Q8_MAX) : IFD_Q8_MIN;
+    if (p.weight_zero != 0 && check_int(0, 3)) {
+        narrow_weights(&p);
+    }
     p.out_min = check_int(0, 2) ? IFD_Q8_MIN : p.out_zero;
     p.out_max = check_int(0, 2) ? IFD_Q8_MAX : check_int(p.out_min, IFD_Q8_MAX);
     set_sums(&p);
@@ -250,7 +267,8 @@ static void check_table(const struct problem *p, const char *isa,
     struct check_buffer out = check_output(count * (p->round == IFD_ROUND_NONE ? 4 : 1));
     const struct ifd_packed *header = packed.data;
     int32_t *add = row_adds(p, kern);
-    struct ifd_gemm_args args = make_args(p, packed.data, out.data, p->weight_zero ? add : NULL);
+    struct ifd_gemm_args args =
+        make_args(p, packed.data, out.data, p->weight_zero && !header->folds_zero ? add : NULL);
     /* in two column ranges where there is more than one block */
     size_t split = p->n > header->nr ? header->nr : p->n;
     args.n_end = split;

@@ -4,15 +4,119 @@
 static const struct ifd_pack_layout layout = {
     .lanes = 16, .quad = 4, .kr = 4, .bytes = 1, .max_nv = 4, .mr = {16, 12, 8, 6}};
 
+/* Behind the blocks lies what each needs of extra products. */
 static size_t packed_bytes(size_t n, size_t k, size_t taps)
 {
-    return ifd_pack_gemm_bytes(&layout, n, k, taps, IFD_TAIL_ROWS);
+    const size_t width = ifd_pack_width(&layout, n), blocks = (n + width - 1) / width;
+    return ifd_pack_gemm_bytes(&layout, n, k, taps, IFD_TAIL_ROWS) + blocks * sizeof(struct extras);
+}
+
+/* One vector of packed weights without their zero point: what fits eight bits. Through ret_over: those that do not fit. */
+INLINE __m512i without_zero(__m512i w, int32_t zero, __mmask64 used, __mmask64 *ret_over)
+{
+    const __m512i z = _mm512_set1_epi8((char)zero), fits = _mm512_subs_epi8(w, z);
+    *ret_over = _mm512_mask_cmpneq_epi8_mask(used, fits, _mm512_sub_epi8(w, z));
+    return _mm512_maskz_mov_epi8(used, fits);
+}
+
+/* What `fits` leaves of the weights that are over goes to an extra product. False if that is more than eight bits. */
+static int add_rest(__m512i w, __m512i fits, int32_t zero, __mmask64 over, int8_t *extra)
+{
+    int8_t all[64], part[64];
+    _mm512_storeu_si512(all, w);
+    _mm512_storeu_si512(part, fits);
+    for (size_t i = 0; i < 64; i++) {
+        const int rest = over >> i & 1 ? all[i] - zero - part[i] : 0;
+        if (rest > INT8_MAX) {
+            return 0;
+        }
+        extra[i] = (int8_t)rest;
+    }
+    return 1;
+}
+
+/* Which bytes of vector j of a group of four inputs are weights, the others being padding. */
+static __mmask64 used_bytes(const struct ifd_pack_layout *as,
+                            const struct ifd_gemm_weights *weights, size_t n0, size_t nv, size_t j)
+{
+    __mmask64 used = 0;
+    for (size_t l = 0; l < 16; l++) {
+        used |= n0 + ifd_pack_column(as, nv, j, l) < weights->n ? (__mmask64)15 << (4 * l) : 0;
+    }
+    return used;
+}
+
+/* Takes the zero point off a block's weights, or (w_out NULL) only looks how: false if too many have nine bits. */
+static int fold_block(const struct ifd_pack_layout *as, const struct ifd_gemm_weights *weights,
+                      int32_t zero, size_t n0, const int8_t *w, int8_t *w_out,
+                      struct extras *extras)
+{
+    const size_t left = weights->n - n0, width = ifd_pack_width(as, weights->n);
+    const size_t nv = ((left < width ? left : width) + 15) / 16;
+    __mmask64 used[4];
+    for (size_t j = 0; j < nv; j++) {
+        used[j] = used_bytes(as, weights, n0, nv, j);
+    }
+    *extras = (struct extras){.count = 0};
+    for (size_t t = 0; t < weights->taps; t++) {
+        for (size_t k = 0; k < weights->k; k += 4) {
+            const __mmask64 inputs =
+                weights->k - k < 4 ? 0x1111111111111111 * ((1u << (weights->k - k)) - 1) : ~0ull;
+            const uint32_t e = extras->count;
+            for (size_t j = 0; j < nv; j++, w += 64) {
+                __mmask64 over = 0;
+                const __m512i all = _mm512_load_si512(w);
+                const __m512i fits = without_zero(all, zero, used[j] & inputs, &over);
+                if (over && (e == EXTRAS_MAX ||
+                             !add_rest(all, fits, zero, over, extras->weights[e] + 64 * j))) {
+                    return 0;
+                }
+                extras->count = over ? e + 1 : extras->count;
+                if (w_out) {
+                    _mm512_store_si512(w_out, fits);
+                    w_out += 64;
+                }
+            }
+            if (e < EXTRAS_MAX) {
+                extras->tap[e] = (uint32_t)t;
+                extras->k[e] = (uint32_t)k;
+            }
+        }
+    }
+    return 1;
+}
+
+/* Folds the zero point into the weights if hardly any of these has nine bits then: those are the smallest or the largest of
+ * their tensor, which had been given the whole range. */
+static void fold_zero(const struct ifd_pack_layout *as, const struct ifd_gemm_weights *weights,
+                      int32_t zero, struct ifd_packed *header)
+{
+    int8_t *w = (int8_t *)header + IFD_PACKED_HEADER;
+    struct extras *extras = block_extras(header, 0);
+    int fits = 1;
+    for (size_t b = 0; b < header->blocks && fits; b++) {
+        fits = fold_block(as, weights, zero, b * header->nr, w + b * header->unit_bytes, NULL,
+                          &extras[b]);
+    }
+    for (size_t b = 0; b < header->blocks && fits; b++) {
+        int8_t *block = w + b * header->unit_bytes;
+        (void)fold_block(as, weights, zero, b * header->nr, block, block, &extras[b]);
+    }
+    header->folds_zero = (uint8_t)fits;
 }
 
 static void pack(const struct ifd_gemm_weights *weights, const struct ifd_requant *requant,
                  void *dst)
 {
-    ifd_pack_gemm_q8(&layout, weights, requant, dst);
+    struct ifd_packed *header = dst;
+    struct ifd_pack_layout as = layout;
+    as.quad = requant->round == IFD_ROUND_NONE ? as.lanes : as.quad;
+    ifd_pack_gemm_q8(&as, weights, requant, dst);
+    header->bytes = packed_bytes(weights->n, weights->k, weights->taps);
+    __builtin_memset(block_extras(header, 0), 0, header->blocks * sizeof(struct extras));
+    if (requant->weight_zero != 0) {
+        fold_zero(&as, weights, requant->weight_zero, header);
+    }
 }
 
 const struct ifd_kern_gemm_q8 ifd_kern_gemm_q8_vnni = {packed_bytes, pack, run, row_sum};

@@ -12,6 +12,22 @@
 
 enum { ROWS_MAX = 16 }; /* of a tile */
 
+/* What a block adds to the products of its weights: where pack() took the zero point off them, a few have nine bits. Their
+ * rest stands here, with the four inputs each that it is for. */
+enum { EXTRAS_MAX = 2 };
+
+struct extras {
+    __attribute__((aligned(64))) uint32_t count;
+    uint32_t tap[EXTRAS_MAX], k[EXTRAS_MAX];
+    __attribute__((aligned(64))) int8_t weights[EXTRAS_MAX][4 * 64];
+};
+
+/* Behind the last block, of all of them. */
+INLINE struct extras *block_extras(const struct ifd_packed *header, size_t block)
+{
+    return (struct extras *)((uintptr_t)header + header->bytes) - header->blocks + block;
+}
+
 /* Rows m0 .. m0+valid-1 of the block's `columns` columns; out is the first of them. */
 struct job {
     const struct ifd_gemm_args *args;
@@ -23,6 +39,7 @@ struct job {
     size_t spacing;   /* of the rows of each four of start[], or 0 */
     const char *next; /* weights of the block to come, of which each turn of a tile fetches */
     size_t next_step; /* so many bytes */
+    const struct extras *extras; /* NULL: none */
 };
 
 /* A row's weights are far where a tap has so many inputs: a block of them takes 64 KB. */
@@ -221,7 +238,22 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
             add_products(w, a, k, 1, 0, mr, nv, sum);
         }
     }
+    for (size_t e = 0; job->extras && e < job->extras->count; e++) {
+        const unsigned char *a[ROWS_MAX];
+        ifd_rows_tap(job->args, 1, job->m0, mr, job->valid, job->extras->tap[e], job->start, a);
+        add_products(job->extras->weights[e], a, job->extras->k[e], 1, 0, mr, nv, sum);
+    }
     finish(job, mr, nv, sum);
+}
+
+/* Every fourth address of evenly spaced rows. */
+INLINE void every_fourth(const unsigned char *first, size_t spacing, const size_t mr,
+                         const unsigned char **ret_rows)
+{
+    UNROLL for (size_t i = 0; 4 * i < mr; i++)
+    {
+        ret_rows[i] = first + 4 * i * spacing;
+    }
 }
 
 /* A stack of tiles, of evenly spaced rows on one line: nearly all there are. The way to finish is known when the loop
@@ -233,6 +265,7 @@ INLINE void stack(const struct job *job, const int way, size_t tiles, const size
     const struct ifd_packed *header = args->packed;
     const size_t k_bytes = (size_t)header->private_[IFD_PACKED_DEPTH], taps = header->taps;
     const size_t spacing = args->a_stride, stride = args->out_stride;
+    const size_t extra_count = job->extras ? job->extras->count : 0;
     const struct bounds bounds = load_bounds(header);
     const int32_t *row_add = args->row_add ? args->row_add + job->m0 : NULL;
     const unsigned char *first = job->start[0];
@@ -256,12 +289,15 @@ INLINE void stack(const struct job *job, const int way, size_t tiles, const size
             }
             row_add += mr;
         }
+        for (size_t e = 0; e < extra_count; e++) {
+            const unsigned char *a[4];
+            every_fourth(first + job->extras->tap[e] * args->tap_stride + job->extras->k[e],
+                         spacing, mr, a);
+            add_products(job->extras->weights[e], a, 0, 4, spacing, mr, nv, sum);
+        }
         for (size_t t = 0; t < taps; t++) {
             const unsigned char *a[4];
-            UNROLL for (size_t i = 0; 4 * i < mr; i++)
-            {
-                a[i] = first + t * args->tap_stride + 4 * i * spacing;
-            }
+            every_fourth(first + t * args->tap_stride, spacing, mr, a);
             add_fours(w, a, spacing, k_bytes, next, job->next_step, mr, nv, sum);
             w += 16 * nv * k_bytes;
             next += k_bytes / 4 * job->next_step;
@@ -330,6 +366,11 @@ INLINE void tile_row(const struct job *job, const size_t nv, const int is_far)
             add_row(w, a[0], end, 4 * streams, 4, streams, 0, nv, sum);
         }
         add_row(w + 16 * nv * end, a[0] + end, k_bytes - end, 4, 0, 1, 0, nv, sum);
+    }
+    for (size_t e = 0; job->extras && e < job->extras->count; e++) {
+        const unsigned char *a[1];
+        ifd_rows_tap(job->args, 1, job->m0, 1, job->valid, job->extras->tap[e], job->start, a);
+        add_products(job->extras->weights[e], a, job->extras->k[e], 1, 0, 1, nv, sum);
     }
     for (size_t i = 0; i < NEXT_BYTES; i += 64) {
         _mm_prefetch(job->next + i, _MM_HINT_T0);
@@ -448,7 +489,7 @@ static size_t run_rows(struct job *job, size_t nv, size_t line_length, struct if
     return 1;
 }
 
-static void run_block(struct job *job, size_t nv)
+static void run_block(struct job *job, size_t nv, int is_last)
 {
     const struct ifd_gemm_args *args = job->args;
     const struct ifd_packed *header = args->packed;
@@ -457,7 +498,9 @@ static void run_block(struct job *job, size_t nv)
     const size_t line_length = args->row_len != 0 ? args->row_len : args->m;
     struct ifd_row_cursor cursor = {0, 0};
     uint8_t *out = job->out;
-    job->next = (const char *)job->weights + (is_ahead ? header->unit_bytes : 0);
+    const char *behind = is_last ? (const char *)header + header->bytes
+                                 : (const char *)job->weights + header->unit_bytes;
+    job->next = is_ahead ? behind : (const char *)job->weights;
     job->next_step = is_ahead ? 64 * nv / (args->m / tiles[nv - 1][0].rows) : 0;
     for (job->m0 = 0; job->m0 < args->m; job->m0 += job->valid) {
         job->out = out + job->m0 * args->out_stride;
@@ -485,13 +528,14 @@ static void run(const struct ifd_gemm_args *args)
         job.weights = weights;
         job.tail = (const int32_t *)(const void *)(weights + k_bytes * nv * 16);
         job.out = (uint8_t *)args->out + n0;
+        job.extras = header->folds_zero ? block_extras(header, n0 / header->nr) : NULL;
         weights += header->unit_bytes;
         if (args->m == 1) {
             job.next = is_last ? (const char *)header + header->bytes : (const char *)weights;
             job.start[0] = args->a;
             tiles[nv - 1][3].run(&job);
         } else {
-            run_block(&job, nv);
+            run_block(&job, nv, is_last);
         }
     }
 }

@@ -121,7 +121,8 @@ void ifd_acc_conv_call_q8(struct ifd_acc_conv_run *run, size_t first_row)
         rescale(run);
         return;
     }
-    run->args.row_add = p->has_row_add ? row_sums(run) : NULL;
+    const struct ifd_packed *packed = run->args.packed;
+    run->args.row_add = p->has_row_add && !packed->folds_zero ? row_sums(run) : NULL;
     if (p->product.real) {
         call_exact(run, first_row);
     } else {

@@ -169,7 +169,10 @@ static void run_tconv(const struct ifd_acc_step *step, const struct ifd_acc_fram
         }
         args.packed = packed + at % p->stride_y * p->phase_bytes;
         if (p->product.is_q8) {
-            args.row_add = p->has_row_add ? row_sums(step->kernels, p, &args, sums) : NULL;
+            const struct ifd_packed *header = args.packed;
+            args.row_add = p->has_row_add && !header->folds_zero
+                               ? row_sums(step->kernels, p, &args, sums)
+                               : NULL;
             step->kernels->gemm_q8.run(&args);
         } else {
             step->kernels->gemm_f32.run(&args);
