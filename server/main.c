@@ -127,6 +127,16 @@ static void open_closed_descriptors(void)
     }
 }
 
+/* The status of a command that prints what it found; what it printed may be lost. */
+static int printed(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        return status;
+    }
+    (void)fprintf(stderr, "inferd: standard output cannot be written\n");
+    return status ? status : 1;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -144,7 +154,8 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "--help";
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (strcmp(name, commands[i].name) == 0) {
-            return commands[i].run(&host, argc - 1, argv + 1);
+            int status = commands[i].run(&host, argc - 1, argv + 1);
+            return commands[i].run == serve ? status : printed(status);
         }
     }
     if (strcmp(name, "--man") == 0) {
@@ -158,5 +169,5 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "inferd: unknown command \"%s\"\n\n%s", name, usage);
         return 2;
     }
-    return 0;
+    return printed(0);
 }

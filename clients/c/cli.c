@@ -695,6 +695,9 @@ static int run(const struct command *command, const struct arguments *args)
     struct ifd_client_options options = {.url = args->admin_socket ? url : args->url,
                                          .timeout_ms = args->timeout_ms};
     enum ifd_client_code code = connect_and_run(command, args, &options, &err);
+    if (code == IFD_CLIENT_OK && (fflush(stdout) != 0 || ferror(stdout))) {
+        code = fail(&err, "standard output", "it cannot be written");
+    }
     if (code != IFD_CLIENT_OK) {
         fprintf(stderr, "inferctl: %s\n", err.text);
     }

@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import subprocess
 import tempfile
 import time
 import unittest
@@ -70,6 +71,12 @@ class Service(unittest.TestCase):
             self.assertEqual(os.readlink(f"/proc/{server.process.pid}/fd/{fd}"), "/dev/null")
         self.assertEqual(json.loads(server.ask("GET", "/v2/health/live").data), {"live": True})
         self.assertEqual(server.stop(), 0)
+
+    @unittest.skipUnless(os.access("/dev/full", os.W_OK), "needs /dev/full")
+    def test_command_whose_output_is_lost_fails(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([support.SERVER, "--version"], stdout=full, stderr=subprocess.PIPE, check=False)
+        self.assertEqual((done.returncode, done.stderr), (1, b"inferd: standard output cannot be written\n"))
 
     def test_log_is_json_when_asked(self):
         server = self.serve("--log-format=json")

@@ -17,7 +17,7 @@ struct run {
 static void run_inferctl(struct run *run, const char *url, const char *arguments)
 {
     char command[1024];
-    int n = snprintf(command, sizeof(command), "'%s' --url '%s' %s 2>&1", INFERCTL, url, arguments);
+    int n = snprintf(command, sizeof(command), "2>&1 '%s' --url '%s' %s", INFERCTL, url, arguments);
     REQUIRE(n > 0 && (size_t)n < sizeof(command));
     FILE *pipe = popen(command, "r");
     REQUIRE(pipe != NULL);
@@ -42,6 +42,20 @@ static void index_is_one_line_a_model(void)
     EXPECT_INT(run.status, 0);
     EXPECT_TEXT(run.output, "digits\t1\tREADY\t\nbad\t\tUNAVAILABLE\tno file\n"
                             "old\t2\tREADY\tslow disk\t3\t8\n");
+    fake_http_stop(server);
+}
+
+static void output_that_is_lost_is_status_two(void)
+{
+    if (access("/dev/full", W_OK) != 0) {
+        test_skip("needs /dev/full");
+    }
+    struct fake_http *server = fake_http_start();
+    fake_http_answer_text(server, 200, "[{\"name\":\"a\",\"version\":\"1\",\"state\":\"READY\"}]");
+    struct run run;
+    run_inferctl(&run, fake_http_url(server), "index >/dev/full");
+    EXPECT_INT(run.status, 2);
+    EXPECT_TEXT(run.output, "inferctl: standard output: it cannot be written\n");
     fake_http_stop(server);
 }
 
@@ -215,6 +229,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(index_is_one_line_a_model),
+        T(output_that_is_lost_is_status_two),
         T(refusal_is_printed_and_is_status_one),
         T(silence_is_status_three),
         T(wrong_usage_is_status_two),
