@@ -94,9 +94,9 @@ static int hex_digit(char c)
 }
 
 /* Up to max digits of base 8 or 16; -1 if there is none. */
-static int parse_digits(struct reader *r, int base, int max)
+static int64_t parse_digits(struct reader *r, int base, int max)
 {
-    int value = -1;
+    int64_t value = -1;
     for (int i = 0; i < max && r->at < r->end; i++) {
         int digit = hex_digit(*r->at);
         if (digit < 0 || digit >= base) {
@@ -126,11 +126,11 @@ static char *put_utf8(char *to, unsigned code)
 /* A code point: \u with four digits, two such for one above U+FFFF as JSON has it, or \U with eight. */
 static enum ifd_code parse_code_point(struct reader *r, char **to)
 {
-    int value = parse_digits(r, 16, *r->at++ == 'u' ? 4 : 8);
+    int64_t value = parse_digits(r, 16, *r->at++ == 'u' ? 4 : 8);
     if (value >= 0xd800 && value < 0xdc00 && r->end - r->at > 2 && r->at[0] == '\\' &&
         r->at[1] == 'u') {
         r->at += 2;
-        int low = parse_digits(r, 16, 4);
+        int64_t low = parse_digits(r, 16, 4);
         value =
             low >= 0xdc00 && low < 0xe000 ? 0x10000 + (value - 0xd800) * 0x400 + low - 0xdc00 : -1;
     }
@@ -157,7 +157,7 @@ static enum ifd_code parse_escape(struct reader *r, char **to)
     if (*r->at == 'u' || *r->at == 'U') {
         return parse_code_point(r, to);
     }
-    int value = -1;
+    int64_t value = -1;
     if (*r->at == 'x') {
         r->at++;
         value = parse_digits(r, 16, 2);

@@ -226,6 +226,7 @@ static void broken_text_is_refused_with_the_line(void)
     expect_refused("a: \"\\ud83d\\u0041\"", IFD_CORRUPT, "an escape");
     expect_refused("a: \"\\ude00\"", IFD_CORRUPT, "an escape");
     expect_refused("a: \"\\U00110000\"", IFD_CORRUPT, "an escape");
+    expect_refused("a: \"\\Uffffffff\"", IFD_CORRUPT, "an escape");
     expect_refused("\na: \"caf\\351\"", IFD_CORRUPT, "config.pbtxt:2: ");
     expect_refused("a: \"caf\xe9\"", IFD_CORRUPT, "UTF-8");
 }
