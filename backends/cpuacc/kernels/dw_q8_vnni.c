@@ -10,7 +10,7 @@
  * A block with fewer channels left packs 2 or 4 neighbouring pixels into the 64 lanes instead.
  *
  * Weights that have nine bits without their zero point are the sum of two of eight, 255 of three, in those blocks that have
- * any. */
+ * any; 3x3 windows leave out what is 0 of the second and third. */
 #include "backends/cpuacc/kernels/finish_avx512.h"
 
 enum { BLOCK = 64, VECTORS = 4 };
@@ -20,7 +20,8 @@ enum { BLOCK = 64, VECTORS = 4 };
  * tail, and at its end, in 64 bytes, in how many parts the weights are. */
 enum {
     PRIVATE_WEIGHTS = IFD_PACKED_TAIL_OFFSET, /* bytes before a tail */
-    PARTS = IFD_TAIL_ROWS * BLOCK,            /* where in a tail */
+    PARTS = IFD_TAIL_ROWS * BLOCK,            /* where in a tail, */
+    RESTS,                                    /* and of 3x3 windows what more_parts() returns */
     PARTS_MAX = 3,
     TAIL_BYTES = 4 * PARTS + BLOCK
 };
@@ -102,6 +103,19 @@ static void pack_column(const struct ifd_dw_weights *weights, int32_t zero, size
     }
 }
 
+/* Which vectors of the second and third part of a 3x3 window's weights are not 0: hardly any. Bits by part, column, vector. */
+static int32_t more_parts(const int8_t *w, int parts)
+{
+    int32_t used = 0;
+    for (int part = parts - 1; part > 0; part--) {
+        for (int v = 3 * VECTORS - 1; v >= 0; v--) {
+            const __m512i x = _mm512_loadu_si512(w + (size_t)part * weight_bytes(3, 3) + v * BLOCK);
+            used = used << 1 | (_mm512_test_epi8_mask(x, x) != 0);
+        }
+    }
+    return used;
+}
+
 static int32_t folded_bias(const struct ifd_dw_weights *weights, const struct ifd_requant *requant,
                            size_t c)
 {
@@ -164,6 +178,7 @@ static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant 
                           slot, tail);
         }
         tail[PARTS] = parts;
+        tail[RESTS] = is_3x3(weights->kh, weights->kw) ? more_parts(w, parts) : 0;
     }
     const size_t used = (size_t)(w - (int8_t *)dst);
     __builtin_memset(w, 0, header->bytes - used);
@@ -189,6 +204,7 @@ struct line {
     int64_t in_w;
     const int8_t *weights;
     const int32_t *tail;
+    int32_t rests;
     uint8_t *out;
     size_t out_pixel, out_line, out_w, channels;
     int finish;
@@ -220,6 +236,7 @@ INLINE struct line start_line(const struct job *job, size_t y)
                          .in_w = (int64_t)args->in_w,
                          .weights = job->weights,
                          .tail = job->tail,
+                         .rests = job->tail[RESTS],
                          .out = (uint8_t *)args->out + y * args->out_line_stride + job->c0,
                          .out_pixel = args->out_pixel_stride,
                          .out_line = args->out_line_stride,
@@ -396,6 +413,9 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
                         dot4(sum[p * VECTORS + j], column[p * shift + kx].v[j], wv);
                 }
                 for (size_t part = 1; part < parts; part++) {
+                    if (!(line->rests >> ((3 * (part - 1) + kx) * VECTORS + j) & 1)) {
+                        continue;
+                    }
                     wv = load_repeated(w + ((6 * part + kx) * VECTORS + j) * BLOCK, pixels);
                     UNROLL for (size_t p = 0; p < count; p++)
                     {
