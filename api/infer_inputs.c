@@ -13,7 +13,7 @@ struct given {
     struct ifd_shape shape;
     uint64_t binary_bytes;
     const char *data_at; /* where "data" begins, if it came before what it takes to read it */
-    bool has_name, has_datatype, has_shape, has_data, has_binary, has_region;
+    bool has_name, has_datatype, has_shape, has_data, has_parameters, has_binary, has_region;
     bool is_bound;
     int index;    /* of the model's input */
     size_t count; /* elements */
@@ -198,9 +198,11 @@ static bool read_input_parameters(struct ifd_json_in *in, struct given *given)
     }
     while (ifd_json_member(in, &key)) {
         if (ifd_str_equal(key, "binary_data_size")) {
-            given->has_binary = ifd_json_u64(in, &given->binary_bytes);
+            ifd_json_once(in, &given->has_binary, "binary_data_size");
+            ifd_json_u64(in, &given->binary_bytes);
         } else if (ifd_str_equal(key, "shared_memory_region")) {
-            given->has_region = ifd_json_text(in, &given->region);
+            ifd_json_once(in, &given->has_region, "shared_memory_region");
+            ifd_json_text(in, &given->region);
         } else {
             ifd_json_skip(in);
         }
@@ -224,7 +226,8 @@ static bool read_input_member(struct ifd_infer_parser *parser, struct ifd_str ke
                read_shape(in, given->name, &given->shape);
     }
     if (ifd_str_equal(key, "parameters")) {
-        return read_input_parameters(in, given);
+        return ifd_json_once(in, &given->has_parameters, "parameters") &&
+               read_input_parameters(in, given);
     }
     if (ifd_str_equal(key, "data")) {
         if (!ifd_json_once(in, &given->has_data, "data")) {
@@ -285,7 +288,7 @@ bool ifd_infer_read_input(struct ifd_infer_parser *parser)
     if (!ifd_json_open(in, '{')) {
         return false;
     }
-    while (ifd_json_member(in, &key)) {
+    while (ifd_json_given(in, &key)) {
         if (!read_input_member(parser, key, &given)) {
             return false;
         }

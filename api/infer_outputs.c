@@ -6,13 +6,16 @@
 static bool read_output_parameters(struct ifd_json_in *in, struct ifd_output_choice *choice)
 {
     struct ifd_str key, region;
+    bool has_top = false;
     if (!ifd_json_open(in, '{')) {
         return false;
     }
     while (ifd_json_member(in, &key)) {
         if (ifd_str_equal(key, "binary_data")) {
-            choice->has_binary = ifd_json_bool(in, &choice->binary);
+            ifd_json_once(in, &choice->has_binary, "binary_data");
+            ifd_json_bool(in, &choice->binary);
         } else if (ifd_str_equal(key, "classification")) {
+            ifd_json_once(in, &has_top, "classification");
             ifd_json_u64(in, &choice->top);
         } else if (ifd_str_equal(key, "shared_memory_region")) {
             return ifd_json_text(in, &region) && ifd_infer_fail_region(in, region);
@@ -49,17 +52,18 @@ bool ifd_infer_read_output(struct ifd_infer_parser *parser)
     struct ifd_json_in *in = &parser->in;
     struct ifd_output_choice choice = {0};
     struct ifd_str key, name = {0};
-    bool has_name = false;
+    bool has_name = false, has_parameters = false;
     if (!ifd_json_open(in, '{')) {
         return false;
     }
-    while (ifd_json_member(in, &key)) {
+    while (ifd_json_given(in, &key)) {
         if (ifd_str_equal(key, "name")) {
             if (!ifd_json_once(in, &has_name, "name") || !ifd_json_text(in, &name)) {
                 return false;
             }
         } else if (ifd_str_equal(key, "parameters")) {
-            if (!read_output_parameters(in, &choice)) {
+            if (!ifd_json_once(in, &has_parameters, "parameters") ||
+                !read_output_parameters(in, &choice)) {
                 return false;
             }
         } else if (!ifd_json_skip(in)) {

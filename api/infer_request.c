@@ -26,16 +26,20 @@ static bool read_parameters(struct ifd_infer_parser *parser)
 {
     struct ifd_json_in *in = &parser->in;
     struct ifd_infer *infer = parser->infer;
+    bool has_binary = false, has_priority = false, has_timeout = false;
     struct ifd_str key;
     if (!ifd_json_open(in, '{')) {
         return false;
     }
     while (ifd_json_member(in, &key)) {
         if (ifd_str_equal(key, "binary_data_output")) {
+            ifd_json_once(in, &has_binary, "binary_data_output");
             ifd_json_bool(in, &infer->binary_default);
         } else if (ifd_str_equal(key, "priority")) {
+            ifd_json_once(in, &has_priority, "priority");
             ifd_json_u64(in, &infer->request.priority);
         } else if (ifd_str_equal(key, "timeout")) {
+            ifd_json_once(in, &has_timeout, "timeout");
             ifd_json_u64(in, &infer->request.timeout_us);
         } else {
             skip_parameter(in, key);
@@ -65,7 +69,7 @@ static bool read_request(struct ifd_infer_parser *parser)
     if (!ifd_json_open(in, '{')) {
         return false;
     }
-    while (ifd_json_member(in, &key)) {
+    while (ifd_json_given(in, &key)) {
         bool ok = false;
         if (ifd_str_equal(key, "inputs")) {
             ok =

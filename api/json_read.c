@@ -13,8 +13,12 @@ void ifd_json_in_init(struct ifd_json_in *in, struct ifd_str text, struct ifd_ar
                       struct ifd_err *err)
 {
     const char *begin = text.data ? text.data : ""; /* the body of a request without one */
-    *in = (struct ifd_json_in){
-        .begin = begin, .at = begin, .end = begin + text.size, .arena = arena, .err = err};
+    size_t mark_bytes = ifd_str_starts(text, "\xef\xbb\xbf") ? 3 : 0;
+    *in = (struct ifd_json_in){.begin = begin,
+                               .at = begin + mark_bytes,
+                               .end = begin + text.size,
+                               .arena = arena,
+                               .err = err};
 }
 
 bool ifd_json_fail(struct ifd_json_in *in, enum ifd_code code, const char *format, ...)
@@ -141,6 +145,17 @@ bool ifd_json_member(struct ifd_json_in *in, struct ifd_str *ret_key)
     }
     in->at++;
     return true;
+}
+
+bool ifd_json_given(struct ifd_json_in *in, struct ifd_str *ret_key)
+{
+    while (ifd_json_member(in, ret_key)) {
+        if (ifd_json_peek(in) != IFD_JSON_NULL) {
+            return true;
+        }
+        ifd_json_skip(in);
+    }
+    return false;
 }
 
 bool ifd_json_once(struct ifd_json_in *in, bool *has, const char *name)

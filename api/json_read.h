@@ -2,7 +2,8 @@
  *
  *  The caller walks: open a container, ask for the next member or item, read or skip its value. The first fault ends the
  *  walk: it is kept in err with the byte's position, and every later call answers false. Besides RFC 8259 the numbers NaN,
- *  Infinity, -Infinity, Inf, -Inf are taken, as Triton's clients send them. Text must be UTF-8.
+ *  Infinity, -Infinity, Inf, -Inf are taken, as Triton's clients send them. Text must be UTF-8; a byte order mark in front,
+ *  which some editors and shells write, is passed over.
  *
  *      struct ifd_str key;
  *      for (ifd_json_open(&in, '{'); ifd_json_member(&in, &key);) { … ifd_json_skip(&in); }
@@ -51,6 +52,8 @@ enum ifd_json_kind ifd_json_peek(struct ifd_json_in *in);
 bool ifd_json_open(struct ifd_json_in *in, char bracket);
 /** The next member's key, its value comes next; false at the end of the object, which is left. */
 bool ifd_json_member(struct ifd_json_in *in, struct ifd_str *ret_key);
+/** The same, but passes over members that are null, as clients write those that they leave out. */
+bool ifd_json_given(struct ifd_json_in *in, struct ifd_str *ret_key);
 /** A member that may come once has come: false, with a fault, if *has says that it did before. */
 bool ifd_json_once(struct ifd_json_in *in, bool *has, const char *name);
 /** Goes on at at, in front of an item of the innermost of depth containers: who read there himself knows that only whole items

@@ -136,6 +136,19 @@ static void malformed_requests_are_refused(void)
         {"{\"inputs\":[{\"name\":\"X\",\"datatype\":\"INT32\",\"shape\":[1],\"data\":[1]}]}",
          "unexpected inference input 'X' for model 'simple'"},
         {"{\"inputs\":[{\"name\":\"INPUT0\",\"name\":\"INPUT1\"}]}", "'name' comes twice"},
+        {"{\"inputs\":[{\"parameters\":{},\"parameters\":{}}]}", "'parameters' comes twice"},
+        {"{\"inputs\":[{\"parameters\":{\"binary_data_size\":4,\"binary_data_size\":8}}]}",
+         "'binary_data_size' comes twice"},
+        {"{\"parameters\":{\"priority\":1,\"priority\":1}}", "'priority' comes twice"},
+        {"{\"parameters\":{\"timeout\":1,\"timeout\":2}}", "'timeout' comes twice"},
+        {"{\"parameters\":{\"binary_data_output\":true,\"binary_data_output\":false}}",
+         "'binary_data_output' comes twice"},
+        {"{\"outputs\":[{\"parameters\":{\"binary_data\":true,\"binary_data\":false}}]}",
+         "'binary_data' comes twice"},
+        {"{\"outputs\":[{\"parameters\":{\"classification\":1,\"classification\":2}}]}",
+         "'classification' comes twice"},
+        {"{\"outputs\":[{\"parameters\":{},\"parameters\":{}}]}", "'parameters' comes twice"},
+        {"{\"inputs\":null}", "Unable to parse 'inputs'"},
         {"{\"inputs\":[{\"datatype\":\"INT32\",\"shape\":[1,16],\"data\":[1]}]}",
          "Unable to parse 'name'"},
         {"{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1,16],\"data\":[1]}]}",
@@ -305,6 +318,21 @@ static void binary_output_may_be_the_default(void)
     EXPECT_HAS(loopback_text(&answer), "\"parameters\":{\"binary_data_size\":64}");
     EXPECT_INT(loop.fake.last_priority, 2);
     EXPECT_INT(loop.fake.last_timeout_us, 5000);
+    end();
+}
+
+/* As clients write what they leave out. */
+static void members_that_are_null_are_not_there(void)
+{
+    begin();
+    expect("id_FP32",
+           "{\"id\":null,\"parameters\":null,\"outputs\":null,\"inputs\":[{\"name\":\"INPUT0\","
+           "\"parameters\":null,\"datatype\":\"FP32\",\"shape\":[1],\"data\":[5]}]}",
+           200, "{\"model_name\":\"id_FP32\"");
+    expect("id_FP32",
+           "{\"outputs\":[{\"name\":\"OUTPUT0\",\"parameters\":null}],\"inputs\":[{\"data\":null,"
+           "\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1],\"data\":[5]}]}",
+           200, "\"data\":[5.0]");
     end();
 }
 
@@ -505,6 +533,7 @@ int main(int argc, char **argv)
         T(numbers_out_of_range_are_refused_with_their_place),
         T(binary_tensors_are_used_where_they_were_received),
         T(binary_output_may_be_the_default),
+        T(members_that_are_null_are_not_there),
         T(an_empty_binary_output_needs_no_tail),
         T(wrong_binary_sizes_are_refused),
         T(header_lengths_are_checked),

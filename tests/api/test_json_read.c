@@ -55,6 +55,7 @@ static void well_formed_texts_are_taken(void)
                                        "\t\r\n{\"\":\"\"}\n",
                                        "[NaN,Infinity,-Infinity,Inf,-Inf]",
                                        "{\"a\":1,\"a\":2}",
+                                       "\xef\xbb\xbf[]",
                                        "[\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"]"};
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         EXPECT_TEXT(fault(good[i]), "");
@@ -97,7 +98,9 @@ static void malformed_texts_are_refused_with_their_place(void)
         {"[\"\xf4\x90\x80\x80\"]", "not UTF-8"},
         {"[] []", "the end should come, at byte 3"},
         {"[1]x", "the end"},
-        {"\xef\xbb\xbf[]", "JSON has byte 0xef where a value should come, at byte 0"},
+        {"\xef\xbb\xbf", "JSON ends"},
+        {"\xef\xbb\xbf\xef\xbb\xbf[]", "JSON has byte 0xef where a value should come, at byte 3"},
+        {" \xef\xbb\xbf[]", "JSON has byte 0xef where a value should come, at byte 1"},
         {"[/*c*/1]", "a value"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
