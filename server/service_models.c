@@ -173,11 +173,15 @@ enum ifd_code ifd_service_stats(struct ifd_service *service, struct ifd_str name
         return IFD_OK;
     }
     const struct ifd_repo_model *model = ifd_repo_find(repo, name);
-    if (!model || model_stats(model, version, fn, arg) == 0) {
-        return ifd_fail(err, IFD_INVALID, "requested model '%.*s' is not available",
-                        (int)(name.size < 100 ? name.size : 100), name.data);
+    if (model && model_stats(model, version, fn, arg) > 0) {
+        return IFD_OK;
     }
-    return IFD_OK;
+    int shown = (int)(name.size < 100 ? name.size : 100);
+    if (version > 0) {
+        return ifd_fail(err, IFD_INVALID, "requested version %lld of model '%.*s' is not available",
+                        (long long)version, shown, name.data);
+    }
+    return ifd_fail(err, IFD_INVALID, "requested model '%.*s' is not available", shown, name.data);
 }
 
 /* ---- control ---- */

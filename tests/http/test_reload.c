@@ -85,6 +85,9 @@ static void same_content_is_not_loaded_again(void)
     stats = client_get(&world.live, "/v2/models/sum/stats");
     EXPECT_HAS(stats.body, "\"inference_count\":1"); /* it is still the version that counted */
     EXPECT_INT(world_settle(&world).threads, before.threads);
+    stats = client_get(&world.live, "/v2/models/sum/versions/9/stats");
+    EXPECT_INT(stats.status, 400);
+    EXPECT_HAS(stats.body, "requested version 9 of model 'sum' is not available");
     world_end(&world);
 }
 
