@@ -105,6 +105,25 @@ static bool is_null(const struct ifd_text_field *f)
     return f->kind == IFD_TEXT_WORD && strcmp(f->text, "null") == 0;
 }
 
+/* A value that is as if the field were not there: GET …/config tells all of these, and a load may bring them back. */
+static bool is_default(const struct ifd_text_field *f)
+{
+    static const char *const words[] = {"", "false", "0", "PRIORITY_DEFAULT"};
+    if (f->kind == IFD_TEXT_MESSAGE) {
+        const struct ifd_text_field *k = f->child;
+        while (k && is_default(k)) { /* the parser bounds the depth */
+            k = k->next;
+        }
+        return !k;
+    }
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(f->text, words[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum ifd_code ifd_field_rows(struct ifd_fields *c, const struct ifd_text_field *f,
                              const struct ifd_field_row *row, size_t rows, void *base)
 {
@@ -122,7 +141,9 @@ enum ifd_code ifd_field_rows(struct ifd_fields *c, const struct ifd_text_field *
         if (i == rows) {
             ifd_field_warn(c, f, "is unknown");
         } else if (!row[i].read) {
-            ifd_field_warn(c, f, "has no effect here");
+            if (!is_default(f)) {
+                ifd_field_warn(c, f, "has no effect here");
+            }
         } else if (row[i].offset != IFD_FIELD_EACH && (seen >> i & 1)) {
             code =
                 ifd_fail(c->err, IFD_INVALID, "%s:%u: %s comes twice", c->file, f->line, f->name);

@@ -311,7 +311,7 @@ static const struct ifd_field_row model_rows[] = {
     {"metric_tags", NULL, 0},
     {"model_metrics", NULL, 0},
     {"model_operations", NULL, 0},
-    {"model_repository_agents", NULL, 0},
+    {"model_repository_agents", ifd_field_refuse, 0}, /* they check or change files */
     {"batch_input", NULL, 0},
     {"batch_output", NULL, 0},
     {"runtime", NULL, 0},

@@ -136,6 +136,25 @@ static void unknown_and_idle_fields_are_named(void)
     EXPECT_HAS(heard, "config.pbtxt:4: field \"kind\" is KIND_GPU, but instances run on the CPU");
 }
 
+static void idle_fields_without_a_value_are_not(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(read_text("{\"runtime\": \"\", \"cc_model_filenames\": {}, \"batch_input\": [],"
+                         " \"optimization\": {\"priority\": \"PRIORITY_DEFAULT\","
+                         " \"input_pinned_memory\": {\"enable\": false},"
+                         " \"gather_kernel_buffer_threshold\": 0},"
+                         " \"input\": [{\"name\": \"x\", \"allow_ragged_batch\": false}],"
+                         " \"instance_group\": [{\"passive\": false, \"host_policy\": \"\"}]}",
+                         &m, &err),
+               &err);
+    EXPECT_TEXT(heard, "");
+    REQUIRE_OK(
+        read_text("optimization { cuda { graphs: false busy_wait_events: true } }", &m, &err),
+        &err);
+    EXPECT_HAS(heard, "field \"optimization\" has no effect here");
+}
+
 static void expect_refused(const char *text, enum ifd_code want, const char *part)
 {
     struct ifd_manifest m;
@@ -283,6 +302,8 @@ static void what_would_change_meaning_is_refused(void)
 {
     expect_refused("sequence_batching { }", IFD_UNSUPPORTED, "sequence_batching");
     expect_refused("ensemble_scheduling { }", IFD_UNSUPPORTED, "ensemble_scheduling");
+    expect_refused("model_repository_agents { agents { name: \"checksum\" } }", IFD_UNSUPPORTED,
+                   "model_repository_agents");
     expect_refused("input { name: \"x\" reshape { shape: [] } }", IFD_UNSUPPORTED, "reshape");
     expect_refused("model_transaction_policy { decoupled: true }", IFD_UNSUPPORTED, "decoupled");
 }
@@ -444,6 +465,7 @@ int main(int argc, char **argv)
         T(null_in_json_means_absent),
         T(strings_are_read_as_protocol_buffers_have_them),
         T(unknown_and_idle_fields_are_named),
+        T(idle_fields_without_a_value_are_not),
         T(priority_levels_have_policies_of_their_own),
         T(warm_up_samples_are_read),
         T(broken_text_is_refused_with_the_line),
