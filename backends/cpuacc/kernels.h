@@ -294,6 +294,33 @@ struct ifd_kern_wino {
     void (*output)(const struct ifd_wino_args *args);
 };
 
+/* A 3x3 convolution of stride 1 of 8 bits by tiles of 4x4 outputs: the bytes that gemm_q8 would give. Tiles are numbered as
+ * above; one call computes tiles tile_begin .. tile_begin+tile_count-1 of one image, columns n_begin .. n_end-1.
+ *   packed      of weights without a zero point
+ *   in, out     pixel (0, 0), channel 0; a pixel's channels are contiguous. Positions outside count as the input's zero point.
+ *   n_begin     where a block begins, as n_end, which may be n.
+ *   scratch     scratch_bytes(), 64-aligned, private to the thread: choose tile_count so that it stays in L2. */
+struct ifd_wino_q8_args {
+    const void *packed;
+    const ifd_q8 *in;
+    ifd_q8 *out;
+    size_t in_h, in_w, in_pixel_stride, in_line_stride;
+    size_t out_h, out_w, out_pixel_stride, out_line_stride;
+    uint32_t pad_top, pad_left;
+    size_t tile_begin, tile_count, n_begin, n_end;
+    void *scratch;
+};
+
+/* NULL where the CPU has nothing for it. */
+struct ifd_kern_wino_q8 {
+    size_t (*packed_bytes)(size_t n, size_t k);
+    /* taps 9, stride_k 1; rounds to 8 bits (not IFD_ROUND_NONE). */
+    void (*pack)(const struct ifd_gemm_weights *weights, const struct ifd_requant *requant,
+                 void *dst);
+    size_t (*scratch_bytes)(size_t n, size_t k, size_t tile_count);
+    void (*run)(const struct ifd_wino_q8_args *args);
+};
+
 /* ---- element-wise f32 ----------------------------------------------------------------------- */
 
 enum ifd_binary {
@@ -484,6 +511,7 @@ struct ifd_kernels {
     struct ifd_kern_dw_q8 dw_q8;
     struct ifd_kern_dw_f32 dw_f32;
     struct ifd_kern_wino wino;
+    struct ifd_kern_wino_q8 wino_q8;
     struct ifd_kern_eltwise eltwise;
     struct ifd_kern_quant quant;
     struct ifd_kern_reduce reduce;

@@ -162,4 +162,35 @@ INLINE void store_rows_1(__m512i a, __m512i b, __m512i c, __m512i d, size_t colu
     store_16(_mm512_extracti32x4_epi32(bytes, 3), columns, out[3]);
 }
 
+/* Scaled sums of rows that go to out[]. */
+INLINE void store_rows(const struct bounds *bounds, size_t columns, uint8_t *const *out,
+                       const size_t mr, const size_t nv, __m512i sum[][4])
+{
+    if (nv == 4) {
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            store_row_4(sum[i], columns, bounds, out[i]);
+        }
+    } else if (nv == 3) {
+        UNROLL for (size_t i = 0; i < mr; i++)
+        {
+            store_row_3(sum[i], columns, bounds, out[i]);
+        }
+    } else if (nv == 2) {
+        UNROLL for (size_t i = 0; i < mr; i += 2)
+        {
+            const size_t i1 = i + 1 < mr ? i + 1 : i;
+            store_rows_2(sum[i], sum[i1], columns, bounds, out[i], out[i1]);
+        }
+    } else {
+        UNROLL for (size_t i = 0; i < mr; i += 4)
+        {
+            const size_t i1 = i + 1 < mr ? i + 1 : i, i2 = i + 2 < mr ? i + 2 : i;
+            const size_t i3 = i + 3 < mr ? i + 3 : i;
+            uint8_t *const four[4] = {out[i], out[i1], out[i2], out[i3]};
+            store_rows_1(sum[i][0], sum[i1][0], sum[i2][0], sum[i3][0], columns, bounds, four);
+        }
+    }
+}
+
 #endif

@@ -55,37 +55,6 @@ INLINE __m512i dot4(__m512i sum, __m512i a, __m512i w)
     return sum;
 }
 
-/* Scaled sums of rows that go to out[]. */
-INLINE void store(const struct bounds *bounds, size_t columns, uint8_t *const *out, const size_t mr,
-                  const size_t nv, __m512i sum[][4])
-{
-    if (nv == 4) {
-        UNROLL for (size_t i = 0; i < mr; i++)
-        {
-            store_row_4(sum[i], columns, bounds, out[i]);
-        }
-    } else if (nv == 3) {
-        UNROLL for (size_t i = 0; i < mr; i++)
-        {
-            store_row_3(sum[i], columns, bounds, out[i]);
-        }
-    } else if (nv == 2) {
-        UNROLL for (size_t i = 0; i < mr; i += 2)
-        {
-            const size_t i1 = i + 1 < mr ? i + 1 : i;
-            store_rows_2(sum[i], sum[i1], columns, bounds, out[i], out[i1]);
-        }
-    } else {
-        UNROLL for (size_t i = 0; i < mr; i += 4)
-        {
-            const size_t i1 = i + 1 < mr ? i + 1 : i, i2 = i + 2 < mr ? i + 2 : i;
-            const size_t i3 = i + 3 < mr ? i + 3 : i;
-            uint8_t *const four[4] = {out[i], out[i1], out[i2], out[i3]};
-            store_rows_1(sum[i][0], sum[i1][0], sum[i2][0], sum[i3][0], columns, bounds, four);
-        }
-    }
-}
-
 /* The sums themselves, where out is int32_t: at still counts its elements. */
 INLINE void store_sums(const struct job *job, const uint8_t *at, size_t valid, const size_t mr,
                        const size_t nv, __m512i sum[][4])
@@ -112,7 +81,7 @@ INLINE void scale_and_store(const struct job *job, const int way, const struct b
     {
         scale_column(way, job->tail + 16 * j, 16 * nv, 1, &sum[0][j], mr, 4);
     }
-    store(bounds, job->columns, out, mr, nv, sum);
+    store_rows(bounds, job->columns, out, mr, nv, sum);
 }
 
 /* Rows past the valid ones repeat the last, which then is stored again with the same bytes. */

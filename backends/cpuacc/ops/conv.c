@@ -61,6 +61,8 @@ static enum ifd_code add_work(struct ifd_acc_lowering *lowering, struct ifd_acc_
                  (p->narrow_c ? sizeof(uint16_t) : p->element);
     } else if (p->mode == IFD_ACC_CONV_PLAIN && p->narrow_c) {
         bytes += p->tile_rows * p->narrow_c * sizeof(uint16_t);
+    } else if (p->mode == IFD_ACC_CONV_TILES_Q8) {
+        bytes += lowering->kernels->wino_q8.scratch_bytes(p->out_c, p->window.in_c, p->tile_rows);
     } else if (p->mode == IFD_ACC_CONV_TILES) {
         bytes +=
             p->tile_rows * ifd_acc_winograd_matrices(p) * (p->window.in_c + p->out_c) * p->element +
@@ -139,7 +141,12 @@ static void choose_mode(struct ifd_acc_lowering *lowering, bool adds, struct ifd
         !p->product.is_q8 && !p->narrow_c && !p->is_slice && p->mode < IFD_ACC_CONV_ROWS;
     ifd_acc_conv_group_pixels(
         p, groups ? ifd_acc_conv_choose_group(p, lowering->kernels->gemm_f32.lanes()) : 1);
-    ifd_acc_conv_choose_tiles(p, lowering->host);
+    if (ifd_acc_winograd_q8_pays(lowering, p)) {
+        p->mode = IFD_ACC_CONV_TILES_Q8;
+        ifd_acc_winograd_q8_choose_tiles(lowering->kernels, lowering->host, p);
+    } else {
+        ifd_acc_conv_choose_tiles(p, lowering->host);
+    }
 }
 
 static enum ifd_code add_weights(struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p,
@@ -152,6 +159,12 @@ static enum ifd_code add_weights(struct ifd_acc_lowering *lowering, const struct
         return ifd_acc_add_pack(lowering, p->product.weights,
                                 ifd_acc_winograd_pack_bytes(p, lowering->kernels),
                                 ifd_acc_winograd_pack_workspace(p), ifd_acc_winograd_pack, p, err);
+    }
+    if (p->mode == IFD_ACC_CONV_TILES_Q8) {
+        return ifd_acc_add_pack(lowering, p->product.weights,
+                                lowering->kernels->wino_q8.packed_bytes(p->out_c, p->window.in_c),
+                                ifd_acc_product_workspace(&p->product), ifd_acc_winograd_q8_pack, p,
+                                err);
     }
     if (p->is_strassen) {
         return ifd_acc_add_pack(lowering, p->product.weights,
@@ -171,6 +184,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                                           [IFD_ACC_CONV_LINES] = ifd_acc_conv_run_lines,
                                           [IFD_ACC_CONV_ROWS] = ifd_acc_conv_run_rows,
                                           [IFD_ACC_CONV_TILES] = ifd_acc_winograd_run,
+                                          [IFD_ACC_CONV_TILES_Q8] = ifd_acc_winograd_q8_run,
                                           [IFD_ACC_CONV_IN_PLACE] = ifd_acc_conv_run_in_place};
     const struct ifd_acc_window window = p->window; /* of the node */
     const uint64_t macs =
@@ -198,7 +212,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
         !p->product.is_q8 && p->mode < IFD_ACC_CONV_TILES && p->gemm == &step->kernels->gemm_f32;
     step->rate = p->product.is_q8 ? 300.0f : p->gemm->speed ? 60.0f * p->gemm->speed() : 60.0f;
     ifd_acc_name_step(lowering,
-                      p->product.is_q8                       ? "gemm_q8"
+                      p->mode == IFD_ACC_CONV_TILES_Q8       ? "wino_q8"
+                      : p->product.is_q8                     ? "gemm_q8"
                       : p->mode == IFD_ACC_CONV_TILES        ? "wino"
                       : p->gemm == &step->kernels->gemm_bf16 ? "gemm_bf16"
                       : p->gemm == &step->kernels->gemm_f16  ? "gemm_f16"

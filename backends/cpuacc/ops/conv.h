@@ -7,6 +7,7 @@
  *  conv_q8.c     what only sums of 8-bit products need
  *  conv_narrow.c products of 16-bit operands (bf16, fp16)
  *  winograd.c    the other way for f32 3×3 windows
+ *  winograd_q8.c the same for 8 bits
  *  strassen.c    the other way for large plain products of f32
  *  conv_in_place.c  large fully connected layers, whose weights are not packed
  *
@@ -17,6 +18,8 @@
  *    rows    dilation: a table of row pointers per tile, padding points to a row of zero points
  *  and, unless exact results are asked for, Winograd's algorithm for f32 3×3 windows of enough channels:
  *    tiles   whole lines of tiles at a time are transformed to work memory, multiplied matrix by matrix, transformed back
+ *  and, with the same results as the direct way, for 8-bit 3×3 windows:
+ *    tiles_q8  the kernel does all of that for a few tiles at a time
  *
  *  f32 layers with fewer channels than a vector holds compute a group of neighbouring pixels as one row (plain and lines):
  *  the same convolution with `group` times the channels and the step, whose weights repeat once a pixel, shifted along
@@ -37,6 +40,7 @@ enum ifd_acc_conv_mode {
     IFD_ACC_CONV_LINES,
     IFD_ACC_CONV_ROWS,
     IFD_ACC_CONV_TILES,
+    IFD_ACC_CONV_TILES_Q8,
     IFD_ACC_CONV_IN_PLACE
 };
 
@@ -186,6 +190,18 @@ void ifd_acc_winograd_pack(const struct ifd_kernels *kernels, const void *contex
 size_t ifd_acc_winograd_pack_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels);
 size_t ifd_acc_winograd_pack_workspace(const struct ifd_acc_conv *p);
 void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
+
+/* ---- winograd_q8.c ---- */
+
+/** Does it pay for a layer of this shape? Does not depend on the batch. */
+bool ifd_acc_winograd_q8_pays(const struct ifd_acc_lowering *lowering,
+                              const struct ifd_acc_conv *p);
+/** TILES_Q8: tile_lines is how many lines of tiles are made before their tail, tile_rows how many tiles a call takes. */
+void ifd_acc_winograd_q8_choose_tiles(const struct ifd_kernels *kernels,
+                                      const struct ifd_host *host, struct ifd_acc_conv *p);
+void ifd_acc_winograd_q8_pack(const struct ifd_kernels *kernels, const void *context,
+                              uint8_t *workspace, uint8_t *packed);
+void ifd_acc_winograd_q8_run(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
 
 /* ---- strassen.c ---- */
 
