@@ -1,6 +1,9 @@
 /* Scans in, operations out: what the watcher says is done. */
 #include "server/repo/repo_impl.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "engine/base/str.h"
 
 #define SECOND_NS    ((uint64_t)1000000000)
@@ -94,21 +97,34 @@ static void tell_waits(struct ifd_repo *repo, const struct ifd_scan *scan)
     }
 }
 
+/* Says when it begins that not all is listed, when the reason is another one, and when it is over. */
+static void tell_fault(struct ifd_repo *repo, const char *fault)
+{
+    char quoted[400];
+    if (strcmp(repo->poll_fault, fault) == 0) {
+        return;
+    }
+    (void)snprintf(repo->poll_fault, sizeof(repo->poll_fault), "%s", fault);
+    if (fault[0]) {
+        ifd_log_warn(repo->options.log, "repository not listed, models stay", "reason=%s",
+                     ifd_log_quote(fault, quoted, sizeof(quoted)));
+    } else {
+        ifd_log_info(repo->options.log, "repositories are listed again", "count=%u",
+                     repo->options.dir_count);
+    }
+}
+
 static void poll_done(void *arg)
 {
     struct poll *poll = arg;
     struct ifd_repo *repo = poll->repo;
     struct ifd_watcher_action action;
     uint64_t now_ns = ifd_now_ns(repo->options.clock);
-    char quoted[400];
     check_roots(repo, &poll->scan);
     struct ifd_err err = poll->scan.err;
     enum ifd_code code = ifd_watcher_scanned(repo->watch, &poll->scan, now_ns, &err);
     ifd_metric_add(repo->options.metrics, IFD_METRIC_POLLS, (uint32_t)err.code, 1);
-    if (code || !poll->scan.is_complete) {
-        ifd_log_warn(repo->options.log, "repository not listed, models stay", "reason=%s",
-                     ifd_log_quote(err.text, quoted, sizeof(quoted)));
-    }
+    tell_fault(repo, code || !poll->scan.is_complete ? err.text : "");
     while (!*repo->options.is_stopping && ifd_watcher_next(repo->watch, now_ns, &action)) {
         act(repo, &action);
     }

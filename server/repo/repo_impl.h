@@ -13,13 +13,14 @@ struct ifd_repo {
     struct ifd_repo_model **model; /* sorted by name */
     uint32_t model_count, capacity, starting;
     struct ifd_version *draining;
-    bool *was_full;            /* for each repository: it had a model once */
-    struct ifd_watcher *watch; /* NULL: not in mode poll */
-    struct poll *poll;         /* the scan that runs; polling.c */
-    uint64_t next_poll_ns;     /* when the next begins, if none runs */
-    struct refresh *refresh;   /* the listing that runs, and those that wait for the next one */
-    struct waiter *waiting;    /* both of listing.c */
-    uint32_t busy;             /* models with operations */
+    bool *was_full;                      /* for each repository: it had a model once */
+    struct ifd_watcher *watch;           /* NULL: not in mode poll */
+    struct poll *poll;                   /* the scan that runs; polling.c */
+    uint64_t next_poll_ns;               /* when the next begins, if none runs */
+    char poll_fault[IFD_ERR_TEXT_BYTES]; /* why not all was listed last time; "": all was */
+    struct refresh *refresh; /* the listing that runs, and those that wait for the next one */
+    struct waiter *waiting;  /* both of listing.c */
+    uint32_t busy;           /* models with operations */
 };
 
 enum ifd_repo_op_kind { IFD_REPO_LOAD, IFD_REPO_UNLOAD, IFD_REPO_REMOVE };

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import stat
@@ -151,6 +152,23 @@ class ModelControl(unittest.TestCase):
         self.assertEqual(infer(client), 10)
         row, = (r for r in client.get_model_repository_index() if r["name"] == "outside")
         self.assertIn("leads out of the repository", row["reason"])
+
+    def test_repository_that_cannot_be_listed_is_said_once(self):
+        server, client = self.serve("--model-control-mode=poll", "--repository-poll-secs=1", "--repository-settle-ms=100")
+
+        def polls_that_failed():
+            page = server.ask("GET", "/metrics", address=server.metrics_address).data.decode()
+            return int(re.search(r'inferd_repository_polls_total\{result="not found"\} (\d+)', page)[1])
+
+        for round_ in (1, 2):
+            self.repository.rename(self.folder / "away")
+            while polls_that_failed() < 3 * round_:
+                time.sleep(0.1)
+            self.assertEqual(infer(client), 10)
+            (self.folder / "away").rename(self.repository)
+            while server.log_text().count("repositories are listed again") < round_:
+                time.sleep(0.1)
+            self.assertEqual(server.log_text().count("repository not listed"), round_)
 
     def test_without_memfds_models_lie_in_private_memory(self):
         options = ("--model-control-mode=explicit", "--load-model=simple", "--admin-on-http")
