@@ -202,6 +202,10 @@ typedef void (*ifd_control_fn)(void *arg, enum ifd_code code, const struct ifd_e
 struct ifd_duration_stat {
     uint64_t count, ns;
 };
+/** Executions of one size. */
+struct ifd_batch_stat {
+    struct ifd_duration_stat compute_input, compute_infer, compute_output;
+};
 struct ifd_model_stats {
     const char *name;
     const char *version_text;
@@ -209,11 +213,8 @@ struct ifd_model_stats {
     uint64_t inference_count, execution_count;
     struct ifd_duration_stat success, fail, queue, compute_input, compute_infer, compute_output,
         cache_hit, cache_miss;
-    struct {
-        uint64_t batch_size;
-        struct ifd_duration_stat compute_input, compute_infer, compute_output;
-    } batch[32];
-    uint32_t batch_count;
+    struct ifd_batch_stat *batch; /* of 1, 2, … samples; what nobody ran has count 0 */
+    uint32_t batch_count;         /* larger ones are not told apart, nor told */
 };
 typedef void (*ifd_stats_fn)(void *arg, const struct ifd_model_stats *stats);
 

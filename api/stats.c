@@ -37,12 +37,15 @@ static void put_model(void *arg, const struct ifd_model_stats *stats)
     ifd_json_key(out, "batch_stats");
     ifd_json_begin(out, '[');
     for (uint32_t i = 0; i < stats->batch_count; i++) {
-        ifd_json_begin(out, '{');
-        ifd_json_member_u64(out, "batch_size", stats->batch[i].batch_size);
-        put_duration(out, "compute_input", &stats->batch[i].compute_input);
-        put_duration(out, "compute_infer", &stats->batch[i].compute_infer);
-        put_duration(out, "compute_output", &stats->batch[i].compute_output);
-        ifd_json_end(out, '}');
+        const struct ifd_batch_stat *batch = &stats->batch[i];
+        if (batch->compute_infer.count > 0) {
+            ifd_json_begin(out, '{');
+            ifd_json_member_u64(out, "batch_size", i + 1);
+            put_duration(out, "compute_input", &batch->compute_input);
+            put_duration(out, "compute_infer", &batch->compute_infer);
+            put_duration(out, "compute_output", &batch->compute_output);
+            ifd_json_end(out, '}');
+        }
     }
     ifd_json_end(out, ']');
     ifd_json_key(out, "memory_usage");

@@ -16,23 +16,15 @@ static uint64_t wall_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* One execution of a batch; the table keeps the first sizes that came. */
 static void count_batch(struct ifd_model_stats *stats, const struct ifd_job *job)
 {
-    uint32_t i = 0;
-    while (i < stats->batch_count && stats->batch[i].batch_size != (uint64_t)job->run_batch) {
-        i++;
-    }
-    if (i == sizeof(stats->batch) / sizeof(stats->batch[0])) {
+    if (job->run_batch < 1 || job->run_batch > stats->batch_count) {
         return;
     }
-    if (i == stats->batch_count) {
-        stats->batch_count++;
-        stats->batch[i].batch_size = (uint64_t)job->run_batch;
-    }
-    add(&stats->batch[i].compute_input, job->started_ns, job->started_ns);
-    add(&stats->batch[i].compute_infer, job->started_ns, job->computed_ns);
-    add(&stats->batch[i].compute_output, job->computed_ns, job->finished_ns);
+    struct ifd_batch_stat *batch = &stats->batch[job->run_batch - 1];
+    add(&batch->compute_input, job->started_ns, job->started_ns);
+    add(&batch->compute_infer, job->started_ns, job->computed_ns);
+    add(&batch->compute_output, job->computed_ns, job->finished_ns);
 }
 
 /* The stages of a job that ran, well or not. */

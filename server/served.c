@@ -236,6 +236,18 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
                               options->completions, options->alloc, &served->workers, err);
 }
 
+static enum ifd_code init_stats(struct ifd_version *version, struct ifd_model_stats *stats,
+                                struct ifd_err *err)
+{
+    const int32_t most = version->manifest.max_batch_size;
+    const uint32_t sizes = most < 1 ? 1 : most < IFD_MAX_BATCH ? (uint32_t)most : IFD_MAX_BATCH;
+    *stats = (struct ifd_model_stats){
+        .name = version->name, .version_text = version->number_text, .batch_count = sizes};
+    stats->batch = ifd_arena_take_array(&version->arena, sizes, sizeof(*stats->batch));
+    return stats->batch ? IFD_OK
+                        : ifd_arena_fail(&version->arena, sizes * sizeof(*stats->batch), err);
+}
+
 enum ifd_code ifd_served_start(const struct ifd_served_options *options,
                                struct ifd_version *version, struct ifd_err *err)
 {
@@ -253,13 +265,13 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
     if (!code) {
         code = ifd_describe(version, &served->desc, err);
     }
-    if (code) {
-        return code;
+    if (!code) {
+        code = init_stats(version, &served->stats, err);
     }
-    served->stats =
-        (struct ifd_model_stats){.name = version->name, .version_text = version->number_text};
-    code = ifd_metrics_take_model(options->metrics, version->name, version->number_text,
-                                  &served->metrics, err);
+    if (!code) {
+        code = ifd_metrics_take_model(options->metrics, version->name, version->number_text,
+                                      &served->metrics, err);
+    }
     if (code) {
         return code;
     }

@@ -90,6 +90,22 @@ class Metrics(support.ServerCase):
         self.assertEqual(failed, 1)                         # "broken"
 
 
+class BatchSizes(support.ServerCase):
+    @classmethod
+    def prepare(cls, folder):
+        """simple as it is, but for larger batches."""
+        support.add_model(folder, "simple", support.REPOSITORY / "simple/1/model.tflite", config="max_batch_size: 64")
+
+    def test_statistics_tell_all_sizes_in_order(self):
+        with triton.InferenceServerClient(self.server.address) as client:
+            for rows in (*range(40, 0, -1), 64, 3):
+                infer(client, rows)
+            stats, = client.get_inference_statistics("simple")["model_stats"]
+        counts = [(batch["batch_size"], batch["compute_infer"]["count"]) for batch in stats["batch_stats"]]
+        self.assertEqual(counts, [(size, 1 + (size == 3)) for size in (*range(1, 41), 64)])
+        self.assertEqual(stats["execution_count"], 42)
+
+
 class WithoutTritonsNames(support.ServerCase):
     options = ("--strict-readiness=false", "--metrics-triton-names=false")
     repository = support.REPOSITORY

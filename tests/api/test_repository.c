@@ -114,7 +114,9 @@ static void statistics_have_the_members_of_triton(void)
         "\"compute_output\":{\"count\":0,\"ns\":0},\"cache_hit\":{\"count\":0,\"ns\":0},"
         "\"cache_miss\":{\"count\":0,\"ns\":0}},\"response_stats\":{},\"batch_stats\":[{"
         "\"batch_size\":1,\"compute_input\":{\"count\":0,\"ns\":0},\"compute_infer\":{\"count\":5,"
-        "\"ns\":99},\"compute_output\":{\"count\":0,\"ns\":0}}],\"memory_usage\":[]}]}");
+        "\"ns\":99},\"compute_output\":{\"count\":0,\"ns\":0}},{\"batch_size\":3,"
+        "\"compute_input\":{\"count\":0,\"ns\":0},\"compute_infer\":{\"count\":1,\"ns\":0},"
+        "\"compute_output\":{\"count\":0,\"ns\":0}}],\"memory_usage\":[]}]}");
     get("/v2/models/simple/versions/3/stats", 200, "[{\"name\":\"simple\",\"version\":\"3\"");
     get("/v2/models/stats", 200, "\"name\":\"identity\"");
     get("/v2/models/nope/stats", 400, "requested model 'nope' is not available");

@@ -419,14 +419,15 @@ static enum ifd_code stats(struct ifd_service *fake, struct ifd_str name, int64_
         const struct ifd_model_desc *desc = &fake->model[i].desc;
         if ((!name.data || ifd_str_equal(name, desc->name)) &&
             (version == 0 || version == desc->version)) {
-            fn(arg, &(struct ifd_model_stats){
-                        .name = desc->name,
-                        .version_text = desc->version_text,
-                        .inference_count = 7,
-                        .execution_count = 5,
-                        .success = {.count = 5, .ns = 12345},
-                        .batch = {{.batch_size = 1, .compute_infer = {.count = 5, .ns = 99}}},
-                        .batch_count = 1});
+            struct ifd_batch_stat batch[3] = {
+                [0].compute_infer = {.count = 5, .ns = 99}, [2].compute_infer = {.count = 1}};
+            fn(arg, &(struct ifd_model_stats){.name = desc->name,
+                                              .version_text = desc->version_text,
+                                              .inference_count = 7,
+                                              .execution_count = 5,
+                                              .success = {.count = 5, .ns = 12345},
+                                              .batch = batch,
+                                              .batch_count = 3});
         }
     }
     return IFD_OK;
