@@ -112,6 +112,7 @@ const struct ifd_acc_driver ifd_acc_softmax = {.takes = softmax_takes, .lower = 
 
 struct reduce_params {
     size_t outer, reduced, inner;
+    size_t parts;                           /* f32: of the reduced rows, summed by themselves */
     float factor;                           /* f32 */
     int32_t zero_sum, out_zero, multiplier; /* q8: fixed point of scale and count, rounded twice */
     int shift;
@@ -141,6 +142,38 @@ static bool split_shape(const struct ifd_node_view *node, struct reduce_params *
         *(part == OUTER ? &ret->outer : part == REDUCED ? &ret->reduced : &ret->inner) *= dim;
     }
     return ret->outer * ret->reduced * ret->inner > 0;
+}
+
+/* What one more thread is worth. */
+#define THREAD_VALUES 8192
+
+/* Columns that a thread sums at least. */
+#define COLUMNS_UNIT 16
+
+static void run_columns_f32(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct reduce_params *p = step->params;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->inner, COLUMNS_UNIT);
+    const float *in = ifd_acc_in(step, frame, 0);
+    float *out = ifd_acc_out(step, frame);
+    if (range.begin < range.end) {
+        step->kernels->reduce.column_sum_f32(p->reduced, range.end - range.begin, in + range.begin,
+                                             p->inner, p->factor, out + range.begin);
+    }
+}
+
+/* The sums of parts of the rows, one behind the other. */
+static void run_parts_f32(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct reduce_params *p = step->params;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->parts, 1);
+    const float *in = ifd_acc_in(step, frame, 0);
+    float *out = ifd_acc_out(step, frame);
+    for (size_t part = range.begin; part < range.end; part++) {
+        const size_t begin = p->reduced * part / p->parts, end = p->reduced * (part + 1) / p->parts;
+        step->kernels->reduce.column_sum_f32(end - begin, p->inner, in + begin * p->inner, p->inner,
+                                             1.0f, out + part * p->inner);
+    }
 }
 
 static void run_reduce_f32(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
@@ -253,6 +286,45 @@ static bool reduce_takes(const struct ifd_node_view *node, struct ifd_err *reaso
     return true;
 }
 
+/* Rows of an image that threads share by lines, for each of them: those of smaller ones are shared by channels, as
+ * depthwise convolutions do it. */
+#define PART_ROWS_MIN 32
+
+/* One image's sums with several threads: each adds up the rows that it has made, which lie in its own cache, and would move
+ * to the other's and back otherwise. in becomes the parts' sums, which a second step adds up. */
+static enum ifd_code add_parts(struct ifd_acc_lowering *lowering, struct reduce_params *p,
+                               const char *name, uint32_t *in, struct ifd_err *err)
+{
+    struct reduce_params *parts = ifd_acc_params(lowering, 1, sizeof(*parts));
+    if (!parts) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a step");
+    }
+    *parts = *p;
+    parts->parts = lowering->view->max_threads;
+    p->reduced = parts->parts;
+    uint32_t sums = 0;
+    struct ifd_acc_step *step = NULL;
+    enum ifd_code code =
+        ifd_acc_add_value(lowering, p->reduced * p->inner * sizeof(float), &sums, err);
+    if (code == IFD_OK) {
+        code = ifd_acc_add_step(lowering, run_parts_f32, parts, in, 1, sums, &step, err);
+    }
+    if (code == IFD_OK) {
+        step->max_threads = (uint32_t)parts->parts;
+        ifd_acc_name_step(lowering, "column_sum_f32", 0, "%s parts", name);
+        *in = sums;
+    }
+    return code;
+}
+
+static ifd_acc_step_fn choose_run(const struct reduce_params *p, bool is_max, bool is_q8)
+{
+    return is_max                          ? is_q8 ? run_max_q8 : run_max_f32
+           : is_q8                         ? run_reduce_q8
+           : p->outer == 1 && p->inner > 1 ? run_columns_f32
+                                           : run_reduce_f32;
+}
+
 static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
                                   const struct ifd_partition_node *node, struct ifd_err *err)
 {
@@ -260,29 +332,39 @@ static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
     struct reduce_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
     struct ifd_acc_step *step = NULL;
     const bool is_max = node->view.op == IFD_OP_REDUCE_MAX;
-    const ifd_acc_step_fn run = is_max  ? is_q8 ? run_max_q8 : run_max_f32
-                                : is_q8 ? run_reduce_q8
-                                        : run_reduce_f32;
-    enum ifd_code code =
-        ifd_acc_add_step(lowering, run, p, node->input_value, 1, node->output_value[0], &step, err);
-    if (code != IFD_OK) {
-        return code;
+    const char *name = ifd_op_def(node->view.op)->name;
+    const uint32_t threads = lowering->view->max_threads;
+    uint32_t in = node->input_value[0];
+    enum ifd_code code = IFD_OK;
+    if (!p) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
     if (!split_shape(&node->view, p)) {
         return ifd_fail(err, IFD_INTERNAL, "axes that were not taken");
     }
     p->factor = node->view.op == IFD_OP_REDUCE_MEAN ? 1.0f / (float)p->reduced : 1.0f;
-    if (is_q8 && !is_max) {
+    const ifd_acc_step_fn run = choose_run(p, is_max, is_q8);
+    const size_t values = p->outer * p->reduced * p->inner;
+    if (run == run_columns_f32 && threads > 1 && p->reduced > PART_ROWS_MIN * (size_t)threads &&
+        values >= 2 * THREAD_VALUES) {
+        code = add_parts(lowering, p, name, &in, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_acc_add_step(lowering, run, p, &in, 1, node->output_value[0], &step, err);
+    }
+    if (code == IFD_OK && is_q8 && !is_max) {
         init_mean_q8(&node->view, p);
         code = ifd_acc_add_work(lowering, p->inner * sizeof(int32_t), err);
     }
-    lowering->step[lowering->step_count - 1].max_threads =
-        (uint32_t)(p->outer * p->reduced * p->inner / 8192) + 1;
-    ifd_acc_name_step(lowering,
-                      is_max  ? ""
-                      : is_q8 ? "column_sum_q8"
-                              : "column_sum_f32",
-                      0, "%s", ifd_op_def(node->view.op)->name);
+    if (code == IFD_OK) {
+        step = &lowering->step[lowering->step_count - 1];
+        step->max_threads = (uint32_t)(p->outer * p->reduced * p->inner / THREAD_VALUES) + 1;
+        ifd_acc_name_step(lowering,
+                          is_max  ? ""
+                          : is_q8 ? "column_sum_q8"
+                                  : "column_sum_f32",
+                          0, "%s", name);
+    }
     return code;
 }
 

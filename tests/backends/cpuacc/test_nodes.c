@@ -228,6 +228,19 @@ static void reduce(struct trial *t)
     attrs->axes = (struct ifd_ints){.count = (uint32_t)count, .value = {axis, axis + 1}};
 }
 
+/* Enough that threads share it: by lines, or a small image by channels. */
+static void mean_of_image(struct trial *t)
+{
+    const bool is_small = pick(t, 0, 1) != 0;
+    const int64_t h = is_small ? 4 : pick(t, 10, 30);
+    const int64_t c = is_small ? pick(t, 1400, 2000) : pick(t, 140, 200);
+    t->input = add_value(t, IFD_F32, SHAPE(pick(t, 1, 2), h, pick(t, 10, 16), c), none);
+    struct ifd_node *node = add_node(t, IFD_OP_REDUCE_MEAN, &t->input, 1,
+                                     add_value(t, IFD_F32, (struct ifd_shape){0}, none));
+    struct ifd_reduce_attrs *attrs = attrs_of(node);
+    attrs->axes = (struct ifd_ints){.count = 2, .value = {1, 2}};
+}
+
 static void cast(struct trial *t)
 {
     static const enum ifd_dtype types[][2] = {{IFD_F32, IFD_S32},
@@ -351,6 +364,7 @@ NODE(strided_slice, strided_slice)
 NODE(gather, gather)
 NODE(space_to_batch_and_back, space)
 NODE(reduction, reduce)
+NODE(mean_of_an_image, mean_of_image)
 NODE(cast, cast)
 NODE(log, log_of)
 NODE(floor_mod, floor_mod)
@@ -483,6 +497,7 @@ int main(int argc, char **argv)
         T(gather_equals_its_reference),
         T(space_to_batch_and_back_equals_its_reference),
         T(reduction_equals_its_reference),
+        T(mean_of_an_image_equals_its_reference),
         T(cast_equals_its_reference),
         T(log_equals_its_reference),
         T(floor_mod_equals_its_reference),
