@@ -65,6 +65,16 @@ static size_t tail_rows(const struct ifd_acc_conv *p, size_t cache)
     return p->tail.count ? max_size(48, cache / (p->out_c * p->out_element)) : SIZE_MAX;
 }
 
+/* Rows of a call that read weights from beyond the cache: fewer would wait for them. */
+#define FAR_ROWS 96
+
+/* Output lines of a call at least. */
+static size_t least_lines(const struct ifd_acc_conv *p, const struct ifd_host *host)
+{
+    const bool is_far = p->taps * p->k * p->out_c * p->element > ifd_acc_cache_bytes(host);
+    return is_far ? (FAR_ROWS + p->window.out_w - 1) / p->window.out_w : 1;
+}
+
 void ifd_acc_conv_choose_tiles(struct ifd_acc_conv *p, const struct ifd_host *host)
 {
     if (p->is_strassen) {
@@ -92,7 +102,8 @@ void ifd_acc_conv_choose_tiles(struct ifd_acc_conv *p, const struct ifd_host *ho
                                     ? p->window.out_w * p->k
                                     : p->window.stride_y * p->line;
         const size_t lines = cache / (elements * element);
-        p->tile_lines = max_size(1, lines > p->window.kh ? lines - p->window.kh : 1);
+        p->tile_lines =
+            max_size(least_lines(p, host), lines > p->window.kh ? lines - p->window.kh : 1);
         p->tile_lines = min_size(p->tile_lines, p->window.out_h);
         p->tile_lines = max_size(1, min_size(p->tile_lines, tail_rows(p, cache) / p->window.out_w));
         p->tile_rows = p->tile_lines * p->window.out_w;
