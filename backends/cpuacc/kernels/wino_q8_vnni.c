@@ -210,8 +210,6 @@ INLINE void input_tile(const struct ifd_wino_q8_args *args, const struct scratch
     const int inside = y0 >= 0 && x0 >= 0 && y0 + EDGE <= height && x0 + EDGE <= width;
     const __m512i zero = _mm512_set1_epi16((short)header->private_[IFD_PACKED_IN_ZERO]);
     const __m512i middle = _mm512_set1_epi16(36 * 128);
-    const uint8_t *first =
-        args->in + y0 * (int64_t)args->in_line_stride + x0 * (int64_t)args->in_pixel_stride;
     for (size_t c = 0; c < header->k; c += PART, to += 2 * PART) {
         __m512i pixels[EDGE], lines[MATRICES], out[EDGE];
         UNROLL for (size_t y = 0; y < EDGE; y++)
@@ -222,8 +220,8 @@ INLINE void input_tile(const struct ifd_wino_q8_args *args, const struct scratch
                 const int64_t ix = x0 + (int64_t)x;
                 pixels[x] = zero;
                 if (inside || (iy >= 0 && iy < height && ix >= 0 && ix < width)) {
-                    const uint8_t *at =
-                        first + y * args->in_line_stride + x * args->in_pixel_stride + c;
+                    const uint8_t *at = args->in + iy * (int64_t)args->in_line_stride +
+                                        ix * (int64_t)args->in_pixel_stride + (int64_t)c;
                     pixels[x] =
                         _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)at));
                 }

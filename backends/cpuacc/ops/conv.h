@@ -196,7 +196,7 @@ void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_
 /** Does it pay for a layer of this shape? Does not depend on the batch. */
 bool ifd_acc_winograd_q8_pays(const struct ifd_acc_lowering *lowering,
                               const struct ifd_acc_conv *p);
-/** TILES_Q8: tile_lines is how many lines of tiles are made before their tail, tile_rows how many tiles a call takes. */
+/** TILES_Q8: tile_rows is how many tiles a call takes at most. */
 void ifd_acc_winograd_q8_choose_tiles(const struct ifd_kernels *kernels,
                                       const struct ifd_host *host, struct ifd_acc_conv *p);
 void ifd_acc_winograd_q8_pack(const struct ifd_kernels *kernels, const void *context,
