@@ -206,10 +206,10 @@ static enum ifd_code check_listed(const struct ifd_checksums *sums, int root,
             return ifd_arena_fail(arena, strlen(row->path), err);
         }
         if (!ifd_folder_stat(root, path, &info)) {
-            return ifd_fail(
-                err, IFD_CORRUPT, "\"%.40s/" IFD_CHECKSUMS_NAME "\" lists \"%.60s\", which %s",
-                sums->dir, row->path,
-                errno == EXDEV || errno == ELOOP ? "leads out of the repository" : "is not there");
+            const char *bad_link = ifd_folder_bad_link(errno);
+            return ifd_fail(err, IFD_CORRUPT,
+                            "\"%.40s/" IFD_CHECKSUMS_NAME "\" lists \"%.60s\", which %s", sums->dir,
+                            row->path, bad_link ? bad_link : "is not there");
         }
         if (!S_ISREG(info.st_mode)) {
             return ifd_fail(err, IFD_CORRUPT,

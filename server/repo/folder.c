@@ -58,7 +58,7 @@ static int open_by_parts(int root, const char *path, int flags)
                        ? -1
                        : openat(at, part,
                                 O_NOFOLLOW | O_CLOEXEC | (is_last ? flags : O_PATH | O_DIRECTORY));
-        int saved = errno;
+        int saved = errno == ELOOP ? EXDEV : errno; /* a link, which may lead anywhere */
         if (at != root) {
             (void)close(at);
         }
@@ -91,10 +91,18 @@ static int open_beneath(int root, const char *path, int flags)
     return (int)fd;
 }
 
+const char *ifd_folder_bad_link(int error)
+{
+    return error == EXDEV   ? "leads out of the repository"
+           : error == ELOOP ? "leads through too many links"
+                            : NULL;
+}
+
 static enum ifd_code fail_open(const char *what, const char *path, struct ifd_err *err)
 {
-    if (errno == EXDEV || errno == ELOOP) {
-        return ifd_fail(err, IFD_INVALID, "%s \"%s\" leads out of the repository", what, path);
+    const char *bad_link = ifd_folder_bad_link(errno);
+    if (bad_link) {
+        return ifd_fail(err, IFD_INVALID, "%s \"%s\" %s", what, path, bad_link);
     }
     enum ifd_code code = errno == ENOENT || errno == ENOTDIR ? IFD_NOT_FOUND : IFD_IO;
     return ifd_fail(err, code, "cannot read %s \"%s\": %s", what, path, strerror(errno));

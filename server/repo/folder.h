@@ -1,8 +1,8 @@
 /** The one place where names in a repository become files.
  *
  *  Everything is opened beneath a repository's root: openat2(RESOLVE_BENEATH). A symbolic link may point anywhere inside
- *  the same repository (as Kubernetes' "..data" does); one that is absolute or leads out is refused, and so are "..", devices
- *  and FIFOs. Kernels without openat2 (before Linux 5.6) follow no link at all. Thread: any. */
+ *  the same repository (as Kubernetes' "..data" does); one that is absolute, leads out or to itself is refused, and so are
+ *  "..", devices and FIFOs. Kernels without openat2 (before Linux 5.6) follow no link at all. Thread: any. */
 #ifndef INFERD_SERVER_REPO_FOLDER_H
 #define INFERD_SERVER_REPO_FOLDER_H
 
@@ -38,6 +38,8 @@ IFD_NODISCARD enum ifd_code ifd_folder_list(int root, const char *path, struct i
 
 /** What path is, links followed. False with errno. */
 bool ifd_folder_stat(int root, const char *path, struct stat *ret);
+/** What the errno of a path that could not be opened says of its links: "leads out of the repository"; NULL: nothing. */
+const char *ifd_folder_bad_link(int error);
 bool ifd_folder_is_folder(int root, const char *path);
 
 /** May path lie below some folder: relative, no empty part, no "." or ".."? */

@@ -148,10 +148,12 @@ class ModelControl(unittest.TestCase):
         shutil.move(self.repository / "simple", data / "simple")
         (self.repository / "simple").symlink_to(".data/simple")             # as Kubernetes does
         (self.repository / "outside").symlink_to(SIMPLE)
+        (self.repository / "itself").symlink_to("itself")
         _, client = self.serve("--model-control-mode=none")
         self.assertEqual(infer(client), 10)
-        row, = (r for r in client.get_model_repository_index() if r["name"] == "outside")
-        self.assertIn("leads out of the repository", row["reason"])
+        reasons = {row["name"]: row.get("reason") for row in client.get_model_repository_index()}
+        self.assertIn("leads out of the repository", reasons["outside"])
+        self.assertIn("leads through too many links", reasons["itself"])
 
     def test_repository_that_cannot_be_listed_is_said_once(self):
         server, client = self.serve("--model-control-mode=poll", "--repository-poll-secs=1", "--repository-settle-ms=100")
