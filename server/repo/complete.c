@@ -114,6 +114,11 @@ static enum ifd_code complete_tensor(const struct side *side, const struct ifd_p
                         side->word, port->name, shape_text(&tensor->dims).s, shape_text(&dims).s,
                         has_batch ? " behind the batch dimension" : "");
     }
+    if (tensor->is_optional) {
+        return ifd_fail(err, IFD_INVALID,
+                        "config line %u: %s \"%s\" is optional, the file needs it", tensor->line,
+                        side->word, port->name);
+    }
     tensor->name = port->name;
     tensor->dtype = port->desc.dtype;
     tensor->dims = tensor->has_dims ? tensor->dims : dims;

@@ -413,6 +413,8 @@ static void contradictions_are_refused_with_both_sides(void)
     EXPECT_INT(complete("input { name: \"image\" dims: [1,33,32,3] }", &m, &err), IFD_INVALID);
     EXPECT_HAS(err.text, "[1,33,32,3]");
     EXPECT_HAS(err.text, "[1,32,32,3]");
+    EXPECT_INT(complete("input { name: \"image\" optional: true }", &m, &err), IFD_INVALID);
+    EXPECT_HAS(err.text, "input \"image\" is optional, the file needs it");
     EXPECT_INT(complete("output { name: \"score\" } output { name: \"score\" }", &m, &err),
                IFD_INVALID);
     EXPECT_HAS(err.text, "twice");
