@@ -198,6 +198,8 @@ struct job {
  * step[] are the four input rows being interleaved: one outside the image has step 0 and stays on
  * the zero point. */
 struct line {
+    const struct job *job;
+    int64_t iy; /* of row 0 */
     const uint8_t *row[4];
     size_t step[4];
     size_t pixel; /* bytes from one to the next */
@@ -232,7 +234,8 @@ INLINE __m512i dot4(__m512i sum, __m512i a, __m512i w)
 INLINE struct line start_line(const struct job *job, size_t y)
 {
     const struct ifd_dw_args *args = job->args;
-    return (struct line){.pixel = args->in_pixel_stride,
+    return (struct line){.job = job,
+                         .pixel = args->in_pixel_stride,
                          .in_w = (int64_t)args->in_w,
                          .weights = job->weights,
                          .tail = job->tail,
@@ -257,24 +260,17 @@ INLINE void set_row(const struct job *job, struct line *line, size_t r, int64_t 
                : job->zero;
 }
 
-/* The pixels at columns x, x + spacing ... of row r: 1, 2 or 4 of 64, 32 or 16 channels. */
+/* The pixels at columns x, x + spacing ... of row r, which are inside: 1, 2 or 4 of 64, 32 or 16 channels. */
 INLINE __m512i load_pixels(const struct line *line, size_t r, int64_t x, const size_t pixels,
-                           const size_t spacing, const int checked)
+                           const size_t spacing)
 {
     const uint8_t *at[4];
-    if (pixels > 1 && !checked && spacing * line->pixel == BLOCK / pixels) {
-        return _mm512_loadu_si512(line->row[r] + x * (int64_t)line->step[r]);
-    }
     UNROLL for (size_t i = 0; i < pixels; i++)
     {
-        int64_t xi = x + (int64_t)(i * spacing);
-        at[i] = line->row[r] + xi * (int64_t)line->step[r];
-        if (checked && (xi < 0 || xi >= line->in_w)) {
-            at[i] = line->zero;
-        }
+        at[i] = line->row[r] + (x + (int64_t)(i * spacing)) * (int64_t)line->step[r];
     }
-    if (pixels == 1) {
-        return _mm512_loadu_si512(at[0]);
+    if (pixels == 1 || (spacing == 1 && line->pixel == BLOCK / pixels)) {
+        return in_register(_mm512_loadu_si512(at[0]));
     }
     if (pixels == 2) {
         __m512i v =
@@ -291,33 +287,60 @@ struct column {
     __m512i v[VECTORS];
 };
 
-INLINE struct column interleave(const struct line *line, int64_t x, const size_t pixels,
-                                const size_t spacing, const int checked)
+INLINE struct column interleave(const __m512i *r)
 {
-    __m512i r[4];
-    UNROLL for (size_t i = 0; i < 4; i++)
-    {
-        r[i] = load_pixels(line, i, x, pixels, spacing, checked);
-    }
     __m512i lo01 = _mm512_unpacklo_epi8(r[0], r[1]), hi01 = _mm512_unpackhi_epi8(r[0], r[1]);
     __m512i lo23 = _mm512_unpacklo_epi8(r[2], r[3]), hi23 = _mm512_unpackhi_epi8(r[2], r[3]);
     return (struct column){{_mm512_unpacklo_epi16(lo01, lo23), _mm512_unpackhi_epi16(lo01, lo23),
                             _mm512_unpacklo_epi16(hi01, hi23), _mm512_unpackhi_epi16(hi01, hi23)}};
 }
 
-/* The four rows at column x, interleaved; lane order as pack() has it. */
+/* The four rows at column x, interleaved; lane order as pack() has it. Where a stride is 2 no window of three rows meets the
+ * fourth: its weights are 0, and it need not be read. */
+INLINE struct column inner_column(const struct line *line, int64_t x, const size_t pixels,
+                                  const size_t spacing)
+{
+    __m512i r[4];
+    UNROLL for (size_t i = 0; i < 4; i++)
+    {
+        r[i] = i == 3 && spacing == 2 ? r[2] : load_pixels(line, i, x, pixels, spacing);
+    }
+    return interleave(r);
+}
+
+/* The same of several pixels of which some may be outside; the first row is input line iy. */
+__attribute__((noinline)) static struct column edge_column(const struct job *job, int64_t iy,
+                                                           int64_t x, size_t pixels, size_t spacing)
+{
+    const struct ifd_dw_args *args = job->args;
+    const size_t bytes = BLOCK / pixels;
+    __m512i rows[4];
+    for (size_t b = 0; b < sizeof(rows); b += 16) {
+        const size_t pixel = b % BLOCK / bytes;
+        const int64_t y = iy + (int64_t)(b / BLOCK), xi = x + (int64_t)(pixel * spacing);
+        const uint8_t *from = job->zero;
+        if (y >= 0 && y < (int64_t)args->in_h && xi >= 0 && xi < (int64_t)args->in_w) {
+            from = (const uint8_t *)args->in + (size_t)y * args->in_line_stride +
+                   (size_t)xi * args->in_pixel_stride + job->c0 + b % bytes;
+        }
+        _mm_storeu_si128((__m128i *)(void *)((uint8_t *)rows + b),
+                         _mm_loadu_si128((const __m128i *)(const void *)from));
+    }
+    return interleave(rows);
+}
+
 INLINE struct column load_column(const struct line *line, int64_t x, const size_t pixels,
                                  const size_t spacing)
 {
     int64_t last = x + (int64_t)((pixels - 1) * spacing);
     if (x >= 0 && last < line->in_w) {
-        return interleave(line, x, pixels, spacing, 0);
+        return inner_column(line, x, pixels, spacing);
     }
     if (pixels == 1) {
         __m512i zero = _mm512_load_si512(line->zero);
         return (struct column){{zero, zero, zero, zero}};
     }
-    return interleave(line, x, pixels, spacing, 1);
+    return edge_column(line->job, line->iy, x, pixels, spacing);
 }
 
 /* The column that begins `bytes` of each vector further on than one, with the pixels of the other behind it. */
@@ -332,13 +355,18 @@ INLINE struct column between(const struct column *a, const struct column *b, con
     return ret;
 }
 
-/* With several pixels a vector, each 128 bits hold 16 channels of one pixel: the weights and tails
- * of those channels are the first 128 (or 256) bits of the block's, repeated. */
-INLINE void start_sums(const struct line *line, __m512i *sum, const size_t pixels)
+/* The sums of `count` positions begin with the biases. With several pixels a vector, each 128 bits hold 16 channels of one
+ * pixel: the weights and tails of those channels are the first 128 (or 256) bits of the block's, repeated. */
+INLINE void start_positions(const struct line *line, const size_t count, const size_t pixels,
+                            __m512i *sum)
 {
     UNROLL for (size_t j = 0; j < VECTORS; j++)
     {
-        sum[j] = load_repeated(line->tail + 16 * j, pixels);
+        const __m512i bias = in_register(load_repeated(line->tail + 16 * j, pixels));
+        UNROLL for (size_t p = 0; p < count; p++)
+        {
+            sum[p * VECTORS + j] = bias;
+        }
     }
 }
 
@@ -388,108 +416,197 @@ INLINE void store(const struct line *line, const int finish, __m512i *sum, uint8
     }
 }
 
+/* Column kx of the windows of `count` neighbouring output positions, that of position p being column[p * shift]: each vector
+ * of weights is loaded once for all. */
+INLINE void add_column(const struct line *line, const int8_t *w, const size_t kx,
+                       const struct column *column, const size_t count, const size_t shift,
+                       const size_t pixels, const size_t parts, __m512i *sum)
+{
+    UNROLL for (size_t j = 0; j < VECTORS; j++)
+    {
+        __m512i wv = load_repeated(w + (kx * VECTORS + j) * BLOCK, pixels);
+        UNROLL for (size_t p = 0; p < count; p++)
+        {
+            sum[p * VECTORS + j] = dot4(sum[p * VECTORS + j], column[p * shift].v[j], wv);
+        }
+        for (size_t part = 1; part < parts; part++) {
+            if (!(line->rests >> ((3 * (part - 1) + kx) * VECTORS + j) & 1)) {
+                continue;
+            }
+            wv = load_repeated(w + ((6 * part + kx) * VECTORS + j) * BLOCK, pixels);
+            UNROLL for (size_t p = 0; p < count; p++)
+            {
+                sum[p * VECTORS + j] = dot4(sum[p * VECTORS + j], column[p * shift].v[j], wv);
+            }
+        }
+    }
+}
+
+/* `count` positions from x on, of the line that begins at out. */
+INLINE void finish_positions(const struct line *line, const int finish, __m512i *sum, uint8_t *out,
+                             size_t x, const size_t count, const size_t pixels)
+{
+    scale(line, finish, sum, count, pixels);
+    UNROLL for (size_t p = 0; p < count; p++)
+    {
+        store(line, finish, sum + p * VECTORS, out, x + p * pixels, pixels);
+    }
+}
+
 /* `count` neighbouring output positions of `lines` lines; position i has the columns from
- * column[i * shift] on. Each vector of weights is loaded once for all positions of a line. */
+ * column[i * shift] on. */
 INLINE void output_3x3(const struct line *line, const struct column *column, size_t x,
                        const size_t count, const size_t shift, const size_t lines,
                        const size_t pixels, const size_t parts, const int finish)
 {
     UNROLL for (size_t i = 0; i < lines; i++)
     {
-        const int8_t *w = line->weights + i * 3 * VECTORS * BLOCK;
         __m512i sum[2 * VECTORS];
-        UNROLL for (size_t p = 0; p < count; p++)
-        {
-            start_sums(line, sum + p * VECTORS, pixels);
-        }
+        start_positions(line, count, pixels, sum);
         UNROLL for (size_t kx = 0; kx < 3; kx++)
         {
-            UNROLL for (size_t j = 0; j < VECTORS; j++)
-            {
-                __m512i wv = load_repeated(w + (kx * VECTORS + j) * BLOCK, pixels);
-                UNROLL for (size_t p = 0; p < count; p++)
-                {
-                    sum[p * VECTORS + j] =
-                        dot4(sum[p * VECTORS + j], column[p * shift + kx].v[j], wv);
-                }
-                for (size_t part = 1; part < parts; part++) {
-                    if (!(line->rests >> ((3 * (part - 1) + kx) * VECTORS + j) & 1)) {
-                        continue;
-                    }
-                    wv = load_repeated(w + ((6 * part + kx) * VECTORS + j) * BLOCK, pixels);
-                    UNROLL for (size_t p = 0; p < count; p++)
-                    {
-                        sum[p * VECTORS + j] =
-                            dot4(sum[p * VECTORS + j], column[p * shift + kx].v[j], wv);
-                    }
-                }
-            }
+            add_column(line, line->weights + i * 3 * VECTORS * BLOCK, kx, column + kx, count, shift,
+                       pixels, parts, sum);
         }
-        scale(line, finish, sum, count, pixels);
-        UNROLL for (size_t p = 0; p < count; p++)
-        {
-            store(line, finish, sum + p * VECTORS, line->out + i * line->out_line, x + p * pixels,
-                  pixels);
-        }
+        finish_positions(line, finish, sum, line->out + i * line->out_line, x, count, pixels);
     }
+}
+
+/* Moves on along the rows: the addresses of what a turn of a loop reads all follow from those of its first column. */
+INLINE void walk(struct line *line, int64_t columns)
+{
+    UNROLL for (size_t r = 0; r < 4; r++)
+    {
+        line->row[r] += columns * (int64_t)line->step[r];
+        __asm__("" : "+r"(line->row[r]));
+    }
+}
+
+/* The column of pixels x + ahead ...: at stands at x, and all of the column is inside the image, or it may not be (is_edge). */
+INLINE struct column next_column(const struct line *line, const struct line *at, int64_t x,
+                                 int64_t ahead, const size_t pixels, const size_t spacing,
+                                 const int is_edge)
+{
+    return is_edge ? load_column(line, x + ahead, pixels, spacing)
+                   : inner_column(at, ahead, pixels, spacing);
 }
 
 /* Stride 1, two positions at a time: of 64 channels with four columns, of 32 with five, every other one of which is made
- * from those around it. */
-INLINE void roll_pairs(struct line line, int64_t ix, const size_t lines, const size_t pixels,
-                       const size_t parts, const int finish)
+ * from those around it. The first, or the first two, of c are there. */
+INLINE void output_pair(const struct line *line, const struct line *at, struct column *c, size_t x,
+                        int64_t ix, const size_t lines, const size_t pixels, const size_t parts,
+                        const int finish, const int is_edge)
 {
-    struct column c[5];
-    size_t x = 0;
-    c[0] = load_column(&line, ix, pixels, 1);
     if (pixels == 1) {
-        c[1] = load_column(&line, ix + 1, 1, 1);
-        for (; x + 2 <= line.out_w; x += 2, ix += 2) {
-            c[2] = load_column(&line, ix + 2, 1, 1);
-            c[3] = load_column(&line, ix + 3, 1, 1);
-            output_3x3(&line, c, x, 2, 1, lines, 1, parts, finish);
-            c[0] = c[2];
-            c[1] = c[3];
-        }
+        c[2] = next_column(line, at, ix + 2, 0, 1, 1, is_edge);
+        c[3] = next_column(line, at, ix + 2, 1, 1, 1, is_edge);
+        output_3x3(line, c, x, 2, 1, lines, 1, parts, finish);
+        c[0] = c[2];
+        c[1] = c[3];
     } else {
-        for (; x + 2 < line.out_w; x += 4, ix += 4) {
-            c[2] = load_column(&line, ix + 2, 2, 1);
-            c[4] = load_column(&line, ix + 4, 2, 1);
-            c[1] = between(&c[0], &c[2], 32);
-            c[3] = between(&c[2], &c[4], 32);
-            output_3x3(&line, c, x, 2, 2, lines, 2, parts, finish);
-            c[0] = c[4];
-        }
-    }
-    if (x < line.out_w) {
-        c[2] = load_column(&line, ix + 2, pixels, 1);
-        if (pixels == 2) {
-            c[1] = between(&c[0], &c[2], 32);
-        }
-        output_3x3(&line, c, x, 1, 1, lines, pixels, parts, finish);
+        c[2] = next_column(line, at, ix + 2, 0, 2, 1, is_edge);
+        c[4] = next_column(line, at, ix + 2, 2, 2, 1, is_edge);
+        c[1] = between(&c[0], &c[2], 32);
+        c[3] = between(&c[2], &c[4], 32);
+        output_3x3(line, c, x, 2, 2, lines, 2, parts, finish);
+        c[0] = c[4];
     }
 }
 
-/* Any other: one position at a time, which shares a column with the next, or (stride 1) makes all that lie between. */
-INLINE void roll(struct line line, int64_t ix, const size_t lines, const size_t stride,
-                 const size_t pixels, const size_t parts, const int finish)
+INLINE void roll_pairs(const struct line *line, int64_t ix, const size_t lines, const size_t pixels,
+                       const size_t parts, const int finish)
+{
+    const int64_t step = 2 * (int64_t)pixels;
+    struct line at = *line;
+    struct column c[5];
+    size_t x = 0;
+    walk(&at, ix + 2);
+    c[0] = load_column(line, ix, pixels, 1);
+    if (pixels == 1) {
+        c[1] = load_column(line, ix + 1, 1, 1);
+    }
+    for (; parts == 1 && x + pixels < line->out_w && ix + 1 + step < line->in_w;
+         x += 2 * pixels, ix += step) {
+        output_pair(line, &at, c, x, ix, lines, pixels, parts, finish, 0);
+        walk(&at, step);
+    }
+    for (; x + pixels < line->out_w; x += 2 * pixels, ix += step) {
+        output_pair(line, &at, c, x, ix, lines, pixels, parts, finish, 1);
+    }
+    if (x < line->out_w) {
+        c[2] = load_column(line, ix + 2, pixels, 1);
+        if (pixels == 2) {
+            c[1] = between(&c[0], &c[2], 32);
+        }
+        output_3x3(line, c, x, 1, 1, lines, pixels, parts, finish);
+    }
+}
+
+/* Stride 1, 16 channels: one position at a time, which makes all columns that lie between its first and the next one's. */
+INLINE void roll(struct line line, int64_t ix, const size_t lines, const size_t pixels,
+                 const size_t parts, const int finish)
 {
     struct column c[4];
-    c[0] = load_column(&line, ix, pixels, stride);
+    c[0] = load_column(&line, ix, pixels, 1);
     for (size_t x = 0; x < line.out_w; x += pixels) {
-        const int64_t next = ix + (int64_t)(stride * pixels);
-        if (stride == 1) {
-            c[3] = load_column(&line, next, pixels, 1);
-            c[1] = between(&c[0], &c[3], 64 / pixels);
-            c[2] = between(&c[0], &c[3], 2 * 64 / pixels);
-        } else {
-            c[1] = load_column(&line, ix + 1, pixels, stride);
-            c[2] = load_column(&line, ix + 2, pixels, stride);
-            c[3] = pixels == 1 ? c[2] : load_column(&line, next, pixels, stride);
-        }
+        ix += (int64_t)pixels;
+        c[3] = load_column(&line, ix, pixels, 1);
+        c[1] = between(&c[0], &c[3], 64 / pixels);
+        c[2] = between(&c[0], &c[3], 2 * 64 / pixels);
         output_3x3(&line, c, x, 1, 1, lines, pixels, parts, finish);
         c[0] = c[3];
-        ix = next;
+    }
+}
+
+/* The columns two further on than those of a, where b are the first after them. */
+INLINE struct column two_on(const struct column *a, const struct column *b, const size_t pixels)
+{
+    return pixels == 1 ? *b : between(a, b, 64 / pixels);
+}
+
+/* Stride 2, two positions at a time, column by column: so all of them stay in registers. The first of c is there. */
+INLINE void output_strided(const struct line *line, const struct line *at, struct column *c,
+                           size_t x, int64_t ix, const size_t pixels, const size_t parts,
+                           const int finish, const int is_edge)
+{
+    const int64_t next = 2 * (int64_t)pixels;
+    __m512i sum[2 * VECTORS];
+    start_positions(line, 2, pixels, sum);
+    c[2] = next_column(line, at, ix + 1, next - 1, pixels, 2, is_edge);
+    add_column(line, line->weights, 0, c, 2, 2, pixels, parts, sum);
+    c[1] = next_column(line, at, ix + 1, 0, pixels, 2, is_edge);
+    c[3] = next_column(line, at, ix + 1, next, pixels, 2, is_edge);
+    add_column(line, line->weights, 1, c + 1, 2, 2, pixels, parts, sum);
+    c[4] = next_column(line, at, ix + 1, 2 * next - 1, pixels, 2, is_edge);
+    c[0] = two_on(&c[0], &c[2], pixels);
+    c[2] = two_on(&c[2], &c[4], pixels);
+    add_column(line, line->weights, 2, c, 2, 2, pixels, parts, sum);
+    finish_positions(line, finish, sum, line->out, x, 2, pixels);
+    c[0] = c[4];
+}
+
+INLINE void roll_strided(const struct line *line, int64_t ix, const size_t pixels,
+                         const size_t parts, const int finish)
+{
+    const int64_t next = 2 * (int64_t)pixels, last = 3 * next - 2;
+    struct line at = *line;
+    struct column c[5];
+    size_t x = 0;
+    walk(&at, ix + 1);
+    c[0] = load_column(line, ix, pixels, 2);
+    for (; parts == 1 && x + pixels < line->out_w && ix + last < line->in_w;
+         x += 2 * pixels, ix += 2 * next) {
+        output_strided(line, &at, c, x, ix, pixels, parts, finish, 0);
+        walk(&at, 2 * next);
+    }
+    for (; x + pixels < line->out_w; x += 2 * pixels, ix += 2 * next) {
+        output_strided(line, &at, c, x, ix, pixels, parts, finish, 1);
+    }
+    if (x < line->out_w) {
+        c[1] = load_column(line, ix + 1, pixels, 2);
+        c[2] = load_column(line, ix + next, pixels, 2);
+        c[2] = two_on(&c[0], &c[2], pixels);
+        output_3x3(line, c, x, 1, 1, 1, pixels, parts, finish);
     }
 }
 
@@ -498,16 +615,18 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
                      const size_t pixels, const size_t parts, const int finish)
 {
     struct line line = start_line(job, y);
+    line.iy = (int64_t)(y * job->args->stride_y) - (int64_t)job->args->pad_top;
     UNROLL for (size_t r = 0; r < 4; r++)
     {
-        set_row(job, &line, r,
-                (int64_t)(y * job->args->stride_y + r) - (int64_t)job->args->pad_top);
+        set_row(job, &line, r, line.iy + (int64_t)r);
     }
     const int64_t ix = -(int64_t)job->args->pad_left;
-    if (stride == 1 && pixels < 4) {
-        roll_pairs(line, ix, lines, pixels, parts, finish);
+    if (stride == 2) {
+        roll_strided(&line, ix, pixels, parts, finish);
+    } else if (pixels < 4) {
+        roll_pairs(&line, ix, lines, pixels, parts, finish);
     } else {
-        roll(line, ix, lines, stride, pixels, parts, finish);
+        roll(line, ix, lines, pixels, parts, finish);
     }
 }
 
@@ -515,17 +634,6 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
 static size_t column_count(const struct ifd_dw_args *args, size_t kw)
 {
     return (args->out_w - 1) * args->stride_x + (kw - 1) * args->dilation_x + 1;
-}
-
-/* `count` positions of a line from x on. */
-INLINE void finish_positions(const struct line *line, const int finish, __m512i *sum, size_t x,
-                             const size_t count)
-{
-    scale(line, finish, sum, count, 1);
-    UNROLL for (size_t p = 0; p < count; p++)
-    {
-        store(line, finish, sum + p * VECTORS, line->out, x + p, 1);
-    }
 }
 
 /* Any window: a line's columns are interleaved into the scratch once, then every position takes
@@ -541,10 +649,7 @@ INLINE void positions_any(const struct job *job, const struct line *line, size_t
     const size_t apart = args->stride_x * groups * VECTORS;
     const int8_t *w = line->weights;
     __m512i sum[2 * VECTORS];
-    UNROLL for (size_t p = 0; p < count; p++)
-    {
-        start_sums(line, sum + p * VECTORS, 1);
-    }
+    start_positions(line, count, 1, sum);
     for (size_t kx = 0; kx < kw; kx++) {
         const __m512i *v = (const __m512i *)args->scratch +
                            (x * args->stride_x + kx * args->dilation_x) * groups * VECTORS;
@@ -563,13 +668,13 @@ INLINE void positions_any(const struct job *job, const struct line *line, size_t
     }
     const int finish = line->finish;
     if (finish == FINISH_PLAIN) {
-        finish_positions(line, FINISH_PLAIN, sum, x, count);
+        finish_positions(line, FINISH_PLAIN, sum, line->out, x, count, 1);
     } else if (finish == IFD_FINISH_FAST) {
-        finish_positions(line, IFD_FINISH_FAST, sum, x, count);
+        finish_positions(line, IFD_FINISH_FAST, sum, line->out, x, count, 1);
     } else if (finish == IFD_FINISH_EXACT) {
-        finish_positions(line, IFD_FINISH_EXACT, sum, x, count);
+        finish_positions(line, IFD_FINISH_EXACT, sum, line->out, x, count, 1);
     } else {
-        finish_positions(line, IFD_FINISH_EXACT_SIGN, sum, x, count);
+        finish_positions(line, IFD_FINISH_EXACT_SIGN, sum, line->out, x, count, 1);
     }
 }
 
@@ -581,10 +686,7 @@ INLINE void positions_5x5(const struct job *job, const struct line *line, size_t
     enum { KW = 5, GROUPS = 2, APART = GROUPS * VECTORS };
     const __m512i *v = (const __m512i *)job->args->scratch + x * stride * APART;
     __m512i sum[4 * VECTORS];
-    UNROLL for (size_t p = 0; p < count; p++)
-    {
-        start_sums(line, sum + p * VECTORS, 1);
-    }
+    start_positions(line, count, 1, sum);
     UNROLL for (size_t j = 0; j < VECTORS; j++)
     {
         UNROLL for (size_t g = 0; g < GROUPS; g++)
@@ -605,7 +707,7 @@ INLINE void positions_5x5(const struct job *job, const struct line *line, size_t
             }
         }
     }
-    finish_positions(line, finish, sum, x, count);
+    finish_positions(line, finish, sum, line->out, x, count, 1);
 }
 
 INLINE void all_5x5(const struct job *job, const struct line *line, const size_t stride,
@@ -690,36 +792,36 @@ static void lines_5x5(const struct job *job, size_t y, size_t lines)
     }
 }
 
-/* Nearly all blocks have weights of one part. */
-INLINE void line_of_parts(const struct job *job, size_t y, const size_t lines, const size_t stride,
-                          const size_t pixels, const int finish)
-{
-    const size_t parts = (size_t)job->tail[PARTS];
-    if (parts == 1) {
-        line_3x3(job, y, lines, stride, pixels, 1, finish);
-    } else {
-        line_3x3(job, y, lines, stride, pixels, parts, finish);
-    }
-}
-
-/* Functions of their own: in one for all ways gcc 12 keeps sums on the stack. */
-#define LINE(lines, stride, pixels)                                                                \
-    __attribute__((noinline)) static void plain_##lines##_s##stride##_p##pixels(                   \
+/* Functions of their own: in one for all ways gcc 12 keeps sums on the stack. Few blocks have weights of several parts: they
+ * make do with FAST where others have a PLAIN one. */
+#define LINE_OF(way, finish, parts, lines, stride, pixels)                                         \
+    __attribute__((noinline)) static void way##_##lines##_s##stride##_p##pixels(                   \
         const struct job *job, size_t y)                                                           \
     {                                                                                              \
-        line_of_parts(job, y, lines, stride, pixels, FINISH_PLAIN);                                \
-    }                                                                                              \
+        line_3x3(job, y, lines, stride, pixels, parts, finish);                                    \
+    }
+#define LINE(lines, stride, pixels)                                                                \
+    LINE_OF(plain, FINISH_PLAIN, 1, lines, stride, pixels)                                         \
+    LINE_OF(fast, IFD_FINISH_FAST, 1, lines, stride, pixels)                                       \
+    LINE_OF(exact, IFD_FINISH_EXACT, 1, lines, stride, pixels)                                     \
+    LINE_OF(sign, IFD_FINISH_EXACT_SIGN, 1, lines, stride, pixels)                                 \
+    LINE_OF(fast_parts, IFD_FINISH_FAST, (size_t)job->tail[PARTS], lines, stride, pixels)          \
+    LINE_OF(exact_parts, IFD_FINISH_EXACT, (size_t)job->tail[PARTS], lines, stride, pixels)        \
+    LINE_OF(sign_parts, IFD_FINISH_EXACT_SIGN, (size_t)job->tail[PARTS], lines, stride, pixels)    \
     static void line_##lines##_s##stride##_p##pixels(const struct job *job, size_t y)              \
     {                                                                                              \
-        const int finish = choose_finish(job->header);                                             \
-        if (finish == FINISH_PLAIN) {                                                              \
-            plain_##lines##_s##stride##_p##pixels(job, y);                                         \
-        } else if (finish == IFD_FINISH_FAST) {                                                    \
-            line_of_parts(job, y, lines, stride, pixels, IFD_FINISH_FAST);                         \
-        } else if (finish == IFD_FINISH_EXACT) {                                                   \
-            line_of_parts(job, y, lines, stride, pixels, IFD_FINISH_EXACT);                        \
+        const int finish = choose_finish(job->header), has_parts = job->tail[PARTS] > 1;           \
+        if (finish == IFD_FINISH_EXACT) {                                                          \
+            (has_parts ? exact_parts_##lines##_s##stride##_p##pixels                               \
+                       : exact_##lines##_s##stride##_p##pixels)(job, y);                           \
+        } else if (finish == IFD_FINISH_EXACT_SIGN) {                                              \
+            (has_parts ? sign_parts_##lines##_s##stride##_p##pixels                                \
+                       : sign_##lines##_s##stride##_p##pixels)(job, y);                            \
+        } else if (has_parts) {                                                                    \
+            fast_parts_##lines##_s##stride##_p##pixels(job, y);                                    \
         } else {                                                                                   \
-            line_of_parts(job, y, lines, stride, pixels, IFD_FINISH_EXACT_SIGN);                   \
+            (finish == FINISH_PLAIN ? plain_##lines##_s##stride##_p##pixels                        \
+                                    : fast_##lines##_s##stride##_p##pixels)(job, y);               \
         }                                                                                          \
     }
 LINE(1, 1, 1)
@@ -732,6 +834,7 @@ LINE(2, 1, 2)
 LINE(1, 1, 4)
 LINE(2, 1, 4)
 #undef LINE
+#undef LINE_OF
 
 static void run_block(const struct job *job)
 {
@@ -740,7 +843,7 @@ static void run_block(const struct job *job)
     const size_t kw = (size_t)job->header->private_[IFD_PACKED_KW];
     const int is_dense = args->dilation_x == 1 && args->dilation_y == 1 &&
                          (args->stride_x == 1 || args->stride_x == 2);
-    const int rolls = is_3x3(kh, kw) && is_dense;
+    const int rolls = is_3x3(kh, kw) && is_dense && args->pad_left <= 1;
     const int shares = is_5x5(kh, kw) && is_dense && args->stride_y <= 2 && job->tail[PARTS] == 1;
     /* by pixels a vector: 1, 2, 4 */
     static void (*const one[3])(const struct job *, size_t) = {line_1_s1_p1, line_1_s1_p2,

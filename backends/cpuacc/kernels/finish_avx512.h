@@ -18,6 +18,13 @@ INLINE __m512i high_product(__m512i sum, __m512i left, __m512i multiplier, __m51
     return _mm512_permutex2var_epi32(even, upper, odd);
 }
 
+/* Keeps a value that was loaded: gcc would load it anew for every use, and a core loads no more than one vector a cycle. */
+INLINE __m512i in_register(__m512i v)
+{
+    __asm__("" : "+v"(v));
+    return v;
+}
+
 /* 512 bits, or their first half twice, or their first quarter four times. */
 INLINE __m512i load_repeated(const void *p, const size_t times)
 {
@@ -36,7 +43,8 @@ INLINE void scale_column(int finish, const int32_t *tail, size_t width, const si
                          __m512i *sum, const size_t rows, const size_t step)
 {
     if (finish == IFD_FINISH_FAST) {
-        __m512 scale = _mm512_castsi512_ps(load_repeated(tail + IFD_TAIL_SCALE * width, times));
+        __m512 scale =
+            _mm512_castsi512_ps(in_register(load_repeated(tail + IFD_TAIL_SCALE * width, times)));
         UNROLL for (size_t i = 0; i < rows; i++)
         {
             sum[i * step] =
