@@ -123,6 +123,13 @@ void ifd_folder_close(int root)
     (void)close(root);
 }
 
+bool ifd_folder_is_same(const char *path, const char *other)
+{
+    struct stat a, b;
+    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 enum ifd_code ifd_folder_open_file(int root, const char *path, int *ret_fd, struct ifd_err *err)
 {
     struct stat info;

@@ -21,6 +21,8 @@ struct ifd_folder_names {
 /** Opens a repository's folder. Errors: NOT_FOUND, IO. */
 IFD_NODISCARD enum ifd_code ifd_folder_open(const char *path, int *ret_root, struct ifd_err *err);
 void ifd_folder_close(int root);
+/** Two paths to one folder. */
+bool ifd_folder_is_same(const char *path, const char *other);
 
 /** Reads a regular file into memory of its own, once: what happens to the file afterwards changes nothing. Give back with
  *  ifd_release_tensor. Errors: NOT_FOUND, IO (also: it shrank meanwhile, it leads out of the repository), TOO_LARGE, NOMEM. */

@@ -10,6 +10,22 @@
 
 /* ---- life ---- */
 
+/* A config file and a command line may both name a folder. */
+static uint32_t take_each_once(const char *const *dir, uint32_t count, const char **ret_dir)
+{
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t k = 0;
+        while (k < taken && !ifd_folder_is_same(ret_dir[k], dir[i])) {
+            k++;
+        }
+        if (k == taken) {
+            ret_dir[taken++] = dir[i];
+        }
+    }
+    return taken;
+}
+
 enum ifd_code ifd_repo_create(const struct ifd_repo_options *options, struct ifd_repo **ret_repo,
                               struct ifd_err *err)
 {
@@ -18,12 +34,16 @@ enum ifd_code ifd_repo_create(const struct ifd_repo_options *options, struct ifd
         return ifd_fail(err, IFD_NOMEM, "no memory for the repository");
     }
     repo->options = *options;
+    repo->dir_capacity = options->dir_count;
     repo->was_full =
         ifd_acquire_zeroed(options->alloc, options->dir_count, sizeof(*repo->was_full));
-    if (!repo->was_full && options->dir_count > 0) {
-        ifd_release(options->alloc, repo, sizeof(*repo));
+    repo->dir = ifd_acquire_zeroed(options->alloc, options->dir_count, sizeof(*repo->dir));
+    if ((!repo->was_full || !repo->dir) && options->dir_count > 0) {
+        ifd_repo_destroy(repo);
         return ifd_fail(err, IFD_NOMEM, "no memory for the repository");
     }
+    repo->options.dir_count = take_each_once(options->dir, options->dir_count, repo->dir);
+    repo->options.dir = repo->dir;
     repo->next_poll_ns = UINT64_MAX;
     const struct ifd_watcher_options watch = {.alloc = options->alloc,
                                               .poll_ns = options->poll_ns,
@@ -74,7 +94,8 @@ void ifd_repo_destroy(struct ifd_repo *repo)
         ifd_load_destroy_version(&repo->options, version);
     }
     ifd_watcher_destroy(repo->watch);
-    ifd_release(alloc, repo->was_full, repo->options.dir_count * sizeof(*repo->was_full));
+    ifd_release(alloc, repo->was_full, repo->dir_capacity * sizeof(*repo->was_full));
+    ifd_release(alloc, (void *)(uintptr_t)repo->dir, repo->dir_capacity * sizeof(*repo->dir));
     ifd_release(alloc, repo->model, repo->capacity * sizeof(struct ifd_repo_model *));
     ifd_release(alloc, repo, sizeof(*repo));
 }

@@ -9,7 +9,9 @@
 #define IFD_SCAN_ARENA_BYTES ((size_t)64 << 20)
 
 struct ifd_repo {
-    struct ifd_repo_options options;
+    struct ifd_repo_options options; /* dir: below */
+    const char **dir;                /* the repositories, each once */
+    uint32_t dir_capacity;
     struct ifd_repo_model **model; /* sorted by name */
     uint32_t model_count, capacity, starting;
     struct ifd_version *draining;

@@ -103,6 +103,47 @@ static void model_in_two_repositories_is_served_from_neither(void)
     REMOVE("echo/config.pbtxt", "echo");
 }
 
+/* As by a config file and a command line that both name it. */
+static void repository_given_twice_is_one(void)
+{
+    struct live live;
+    char again[120];
+    begin();
+    add_folder("twice");
+    add_file("twice/config.pbtxt",
+             "backend: \"identity\"\ninput { name: \"a\" data_type: TYPE_FP32 "
+             "dims: 1 }\noutput { name: \"b\" data_type: TYPE_FP32 dims: 1 }");
+    (void)snprintf(again, sizeof(again), "--model-repository=%s/.", extra);
+    start(&live, again);
+    EXPECT_INT(client_get(&live, "/v2/models/twice").status, 200);
+    live_stop(&live);
+    REMOVE("twice/config.pbtxt", "twice");
+}
+
+/* A folder that was taken away must not keep the server down, and its models. */
+static void model_to_load_that_is_not_there_harms_nobody(void)
+{
+    struct live live;
+    begin();
+    live_start(&live, (const char *const[]){option, "--model-control-mode=explicit",
+                                            "--load-model=gone,echo", "--admin-on-http", NULL});
+    EXPECT_INT(client_get(&live, "/v2/models/echo").status, 200);
+    EXPECT_HAS(client_get(&live, "/v2/models/gone").body, "no repository has a model of this name");
+    struct answer answer = client_get(&live, "/v2/health/ready");
+    EXPECT_INT(answer.status, 503);
+    EXPECT_HAS(answer.body, "gone");
+    answer = client_post(&live, "/v2/repository/index");
+    EXPECT_HAS(answer.body,
+               "{\"name\":\"gone\",\"state\":\"UNAVAILABLE\",\"reason\":\"no repository");
+    add_folder("gone");
+    add_file("gone/config.pbtxt", "backend: \"identity\"\ninput { name: \"a\" data_type: TYPE_FP32 "
+                                  "dims: 1 }\noutput { name: \"b\" data_type: TYPE_FP32 dims: 1 }");
+    EXPECT_INT(client_post(&live, "/v2/repository/models/gone/load").status, 200);
+    EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
+    live_stop(&live);
+    REMOVE("gone/config.pbtxt", "gone");
+}
+
 static void damaged_model_file_is_named_and_harms_nobody(void)
 {
     struct live live;
@@ -520,6 +561,8 @@ int main(int argc, char **argv)
         T(config_with_a_typo_makes_only_its_model_unavailable),
         T(readiness_can_overlook_failed_models),
         T(model_in_two_repositories_is_served_from_neither),
+        T(repository_given_twice_is_one),
+        T(model_to_load_that_is_not_there_harms_nobody),
         T(damaged_model_file_is_named_and_harms_nobody),
         T(folders_that_are_no_models_are_passed_over),
         T(explicit_index_follows_the_folders),
