@@ -86,8 +86,8 @@ enum ifd_code ifd_repo_load_all(struct ifd_repo *repo, const char *const *only, 
     const struct ifd_repo_op what = {.kind = IFD_REPO_LOAD, .is_start = true};
     enum ifd_code code = list_all(repo, err);
     for (uint32_t i = 0; i < only_count && !code; i++) {
-        if (strcmp(only[i], "*") != 0 && !ifd_repo_find(repo, ifd_str(only[i]))) {
-            code = ifd_fail(err, IFD_NOT_FOUND, "no repository has a model \"%s\"", only[i]);
+        if (strcmp(only[i], "*") != 0 && !ifd_repo_find_or_add(repo, ifd_str(only[i]))) {
+            code = ifd_fail(err, IFD_NOMEM, "no memory for the list of models");
         }
     }
     for (uint32_t i = 0; i < repo->model_count && !code; i++) {

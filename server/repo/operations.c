@@ -162,7 +162,7 @@ static void load_done(void *arg)
             tell_failure(model, load);
         }
     }
-    if (model->ready_count == 0 && !load->is_unknown) {
+    if (model->ready_count == 0 && (op->is_start || !load->is_unknown)) {
         (void)snprintf(model->reason, sizeof(model->reason), "%s", load->err.text);
     } else if (is_whole) {
         model->reason[0] = '\0';

@@ -63,7 +63,8 @@ IFD_NODISCARD enum ifd_code ifd_repo_create(const struct ifd_repo_options *optio
 void ifd_repo_destroy(struct ifd_repo *repo);
 
 /** Lists the folders and begins to load: every model, or those whose names are in only (count > 0; "*" means all).
- *  is_explicit: none but those in only. Errors: a folder that cannot be read; a name in only that no folder has; NOMEM. */
+ *  is_explicit: none but those in only; one that no folder has is in the index, not ready. Errors: a folder that cannot be
+ *  read; NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_repo_load_all(struct ifd_repo *repo, const char *const *only,
                                               uint32_t only_count, bool is_explicit,
                                               struct ifd_err *err);
