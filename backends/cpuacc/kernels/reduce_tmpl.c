@@ -112,20 +112,54 @@ static void column_sum_f32(size_t rows, size_t n, const float *in, size_t in_row
     }
 }
 
-/* Plain loops over blocks of channels: the compiler vectorizes them for the instruction set. */
+enum { SUM_COLUMNS = 64, SUM_COLUMNS_FEW = 16, SUM_ROWS = 8 };
+
+/* A few rows on top of sums that 16 bits hold. Plain loops, which the compiler vectorizes: it keeps the sums in memory, and so
+ * they should be rarely taken up. */
+INLINE void add_rows(const ifd_q8 *in, size_t in_row, const size_t rows, const size_t columns,
+                     int16_t *sum)
+{
+    for (size_t i = 0; i < columns; i++) {
+        int16_t x = in[i];
+        UNROLL for (size_t r = 1; r < rows; r++)
+        {
+            x = (int16_t)(x + in[r * in_row + i]);
+        }
+        sum[i] = (int16_t)(sum[i] + x);
+    }
+}
+
+INLINE void sum_columns(size_t rows, const size_t columns, const ifd_q8 *in, size_t in_row,
+                        int32_t *out)
+{
+    enum { ROWS_16 = 128 }; /* as many as 16 bits hold */
+    int32_t sum[SUM_COLUMNS] = {0};
+    while (rows > 0) {
+        const size_t count = rows < ROWS_16 ? rows : ROWS_16;
+        int16_t part[SUM_COLUMNS] = {0};
+        size_t r = 0;
+        for (; r + SUM_ROWS <= count; r += SUM_ROWS, in += SUM_ROWS * in_row) {
+            add_rows(in, in_row, SUM_ROWS, columns, part);
+        }
+        for (; r < count; r++, in += in_row) {
+            add_rows(in, in_row, 1, columns, part);
+        }
+        for (size_t i = 0; i < columns; i++) {
+            sum[i] += part[i];
+        }
+        rows -= count;
+    }
+    __builtin_memcpy(out, sum, columns * sizeof(*sum));
+}
+
 static void column_sum_q8(size_t rows, size_t n, const ifd_q8 *in, size_t in_row, int32_t *out)
 {
     size_t c = 0;
-    for (; c + 16 <= n; c += 16) {
-        int32_t sum[16] = {0};
-        for (size_t r = 0; r < rows; r++) {
-            for (size_t i = 0; i < 16; i++) {
-                sum[i] += in[r * in_row + c + i];
-            }
-        }
-        for (size_t i = 0; i < 16; i++) {
-            out[c + i] = sum[i];
-        }
+    for (; c + SUM_COLUMNS <= n; c += SUM_COLUMNS) {
+        sum_columns(rows, SUM_COLUMNS, in + c, in_row, out + c);
+    }
+    for (; c + SUM_COLUMNS_FEW <= n; c += SUM_COLUMNS_FEW) {
+        sum_columns(rows, SUM_COLUMNS_FEW, in + c, in_row, out + c);
     }
     for (; c < n; c++) {
         int32_t sum = 0;
