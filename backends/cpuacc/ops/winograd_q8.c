@@ -13,7 +13,10 @@ static size_t tiles_of(size_t pixels)
 #define WEIGHTS_CACHES 5
 #define TILES_FAR_MIN  40
 
-/* What it should gain: it was measured less often. */
+/* Fewer tiles a thread would be fewer than are multiplied at once. */
+#define TILES_THREAD_MIN 4
+
+/* What it should gain at least, for the memory. */
 #define GAIN 1.1
 
 /* Cycles of a core that does one vpdpbusd of 64 products each, measured: a tile's transforms for 32 inputs and for 16 outputs of
@@ -39,7 +42,8 @@ bool ifd_acc_winograd_q8_pays(const struct ifd_acc_lowering *lowering, const str
                           out * OUTPUT_CYCLES * (double)(1 + w->in_c / 227);
     const size_t bytes = lowering->kernels->wino_q8.packed_bytes(p->out_c, w->in_c);
     const size_t cache = ifd_acc_cache_bytes(lowering->host);
-    return (double)tiles * cycles * GAIN < pixels * 9 * k * out / 4 * DIRECT_CYCLES &&
+    return tiles >= (size_t)TILES_THREAD_MIN * lowering->view->max_threads &&
+           (double)tiles * cycles * GAIN < pixels * 9 * k * out / 4 * DIRECT_CYCLES &&
            bytes <= (tiles < TILES_FAR_MIN ? cache / 2 : WEIGHTS_CACHES * cache);
 }
 
