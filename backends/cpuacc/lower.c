@@ -520,8 +520,12 @@ enum ifd_code ifd_acc_lower(struct ifd_acc_lowering *lowering, size_t *ret_scrat
             code = flip_input(lowering, i, err);
         }
     }
+    const uint32_t *order = code == IFD_OK ? ifd_acc_order_nodes(lowering) : NULL;
+    if (code == IFD_OK && !order) {
+        return no_memory(lowering, err);
+    }
     for (uint32_t n = 0; code == IFD_OK && n < view->node_count; n++) {
-        code = lower_node(lowering, n, err);
+        code = lower_node(lowering, order[n], err);
     }
     for (uint32_t i = 0; code == IFD_OK && i < view->value_count; i++) {
         if (needs_flip(&view->value[i], IFD_VALUE_OUTPUT)) {

@@ -196,6 +196,9 @@ IFD_NODISCARD enum ifd_code ifd_acc_add_storage(struct ifd_acc_lowering *lowerin
                                                 uint32_t first, uint32_t last,
                                                 uint32_t *ret_storage, struct ifd_err *err);
 
+/** The nodes of lowering->view in the order in which they are to be lowered, in the arena; NULL without memory. In order.c. */
+const uint32_t *ifd_acc_order_nodes(struct ifd_acc_lowering *lowering);
+
 /** Are 8-bit results to be those of the reference kernels? In rounding.c. */
 bool ifd_acc_rounds_exactly(const struct ifd_acc_lowering *lowering);
 

@@ -91,6 +91,19 @@ static uint32_t residual(struct ifd_graph *g, uint32_t in)
     return test_graph_op2(g, IFD_OP_ADD, again, sum, "second_sum");
 }
 
+/* The shortcut of a stride stands between the block's layers, and is added at its end. */
+static uint32_t shortcut(struct ifd_graph *g, uint32_t in)
+{
+    const uint32_t begin = conv(g, in, CHANNELS, CHANNELS, (struct window){1, 1, 1});
+    uint32_t x = conv(g, begin, CHANNELS, WIDE, (struct window){1, 1, 1});
+    const uint32_t beside = depthwise(g, begin, CHANNELS, (struct window){3, 2, 1});
+    x = depthwise(g, x, WIDE, (struct window){3, 2, 1});
+    x = conv(g, x, WIDE, CHANNELS, (struct window){1, 1, 1});
+    ((struct ifd_conv2d_attrs *)(uintptr_t)g->node[g->node_count - 1].attrs)->activation =
+        IFD_ACT_NONE;
+    return test_graph_op2(g, IFD_OP_ADD, x, beside, "sum");
+}
+
 /* Windows taller than a strip, and holes in them. */
 static uint32_t dilated(struct ifd_graph *g, uint32_t in)
 {
@@ -227,6 +240,11 @@ static void sums_in_the_memory_of_their_operand_are_equal(void)
     compare(residual, (size_t)256 << 10, 2);
 }
 
+static void what_stands_between_layers_goes_before_them(void)
+{
+    compare(shortcut, (size_t)256 << 10, 2);
+}
+
 static void dilated_and_tall_windows_are_equal(void)
 {
     compare(dilated, (size_t)1 << 20, 3);
@@ -262,7 +280,7 @@ int main(int argc, char **argv)
         T(blocks_of_several_strides_are_equal), T(sums_in_the_memory_of_their_operand_are_equal),
         T(dilated_and_tall_windows_are_equal),  T(what_is_added_where_it_is_read_is_whole),
         T(lines_of_padding_alone_are_equal),    T(strips_behind_a_stride_may_be_two_lines),
-        T(pixels_that_lie_apart_are_equal),
+        T(pixels_that_lie_apart_are_equal),     T(what_stands_between_layers_goes_before_them),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
