@@ -7,7 +7,8 @@
 
 #include "engine/base/str.h"
 
-bool ifd_layout_is_version(const char *name, int64_t *ret_number)
+/* Is name that of a version's folder? */
+static bool is_version(const char *name, int64_t *ret_number)
 {
     return name[0] >= '1' && name[0] <= '9' && ifd_str_s64(ifd_str(name), ret_number);
 }
@@ -22,8 +23,7 @@ static bool is_model(int root, const char *name, struct ifd_arena *arena)
     }
     for (uint32_t i = 0; i < inside.count; i++) {
         if (strcmp(inside.name[i], "config.pbtxt") == 0 ||
-            strcmp(inside.name[i], "config.json") == 0 ||
-            ifd_layout_is_version(inside.name[i], &number)) {
+            strcmp(inside.name[i], "config.json") == 0 || is_version(inside.name[i], &number)) {
             return true;
         }
     }
@@ -73,8 +73,7 @@ enum ifd_code ifd_layout_versions(const struct ifd_source *source, struct ifd_ar
     uint32_t count = 0;
     for (uint32_t i = 0; i < all.count; i++) {
         int64_t number = 0;
-        if (ifd_layout_is_version(all.name[i], &number) &&
-            ifd_source_is_folder(source, all.name[i])) {
+        if (is_version(all.name[i], &number) && ifd_source_is_folder(source, all.name[i])) {
             version[count++] = number;
         }
     }

@@ -24,7 +24,4 @@ IFD_NODISCARD enum ifd_code ifd_layout_file(const struct ifd_source *source, con
                                             const char *file_name, struct ifd_arena *arena,
                                             const char **ret_path, struct ifd_err *err);
 
-/** Is name that of a version's folder? */
-bool ifd_layout_is_version(const char *name, int64_t *ret_number);
-
 #endif
