@@ -1,10 +1,8 @@
 /* inferctl: the command line of the C client. */
-#include "inferd_client.h"
-#include "npy.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +13,6 @@ enum {
     EXIT_REFUSED = 1,     /* the server said no, or is not ready */
     EXIT_USAGE = 2,       /* wrong arguments or files */
     EXIT_UNREACHABLE = 3, /* no answer */
-    INPUTS_MAX = 64,
-    OUTPUTS_MAX = 64,
-    SHOWN_ELEMENTS = 16,
     TOKEN_BYTES = 1024,
 };
 
@@ -54,26 +49,6 @@ static const char usage[] =
     "\n"
     "exit status: 0 done, 1 the server refused, 2 wrong usage or files, 3 no answer\n";
 
-struct arguments {
-    const char *url, *admin_socket, *token_file, *config, *version, *output_dir, *command, *model;
-    const char *inputs[INPUTS_MAX];
-    size_t input_count;
-    long timeout_ms;
-    unsigned top_count;
-    bool is_json;
-};
-
-/* Everything that an infer command holds until its end. */
-struct job {
-    void *files[INPUTS_MAX];
-    char *names[INPUTS_MAX];
-    struct ifd_client_npy npys[INPUTS_MAX];
-    struct ifd_client_tensor tensors[INPUTS_MAX];
-    struct ifd_client_wanted wanted[OUTPUTS_MAX];
-    json_t *metadata;
-    struct ifd_client_result *result;
-};
-
 static int exit_status(enum ifd_client_code code)
 {
     switch (code) {
@@ -91,7 +66,7 @@ static int exit_status(enum ifd_client_code code)
     return EXIT_UNREACHABLE;
 }
 
-static enum ifd_client_code fail(struct ifd_client_err *err, const char *subject, const char *why)
+enum ifd_client_code ifd_cli_fail(struct ifd_client_err *err, const char *subject, const char *why)
 {
     err->code = IFD_CLIENT_INVALID;
     err->http_status = 0;
@@ -99,29 +74,8 @@ static enum ifd_client_code fail(struct ifd_client_err *err, const char *subject
     return IFD_CLIENT_INVALID;
 }
 
-static bool has_suffix(const char *text, const char *suffix)
-{
-    size_t length = strlen(text), suffix_length = strlen(suffix);
-    return length >= suffix_length && strcmp(text + length - suffix_length, suffix) == 0;
-}
-
-static const char *picture_type(const char *path)
-{
-    if (has_suffix(path, ".jpg") || has_suffix(path, ".jpeg")) {
-        return "image/jpeg";
-    }
-    return has_suffix(path, ".png") ? "image/png" : NULL;
-}
-
-/* The file behind "NAME=FILE" or "FILE". */
-static const char *input_path(const char *input)
-{
-    const char *equals = strchr(input, '=');
-    return equals ? equals + 1 : input;
-}
-
-static enum ifd_client_code read_file(const char *path, void **ret_data, size_t *ret_bytes,
-                                      struct ifd_client_err *err)
+enum ifd_client_code ifd_cli_read_file(const char *path, void **ret_data, size_t *ret_bytes,
+                                       struct ifd_client_err *err)
 {
     FILE *file = fopen(path, "rb");
     long bytes = -1;
@@ -133,219 +87,18 @@ static enum ifd_client_code read_file(const char *path, void **ret_data, size_t 
         if (file) {
             fclose(file);
         }
-        return fail(err, path, strerror(reason));
+        return ifd_cli_fail(err, path, strerror(reason));
     }
     void *data = malloc((size_t)bytes + 1);
     size_t taken = data ? fread(data, 1, (size_t)bytes, file) : 0;
     fclose(file);
     if (!data || taken != (size_t)bytes) {
         free(data);
-        return fail(err, path, data ? "cannot be read" : "out of memory");
+        return ifd_cli_fail(err, path, data ? "cannot be read" : "out of memory");
     }
     *ret_data = data;
     *ret_bytes = taken;
     return IFD_CLIENT_OK;
-}
-
-static const char *name_in(const json_t *list, size_t index)
-{
-    return json_string_value(json_object_get(json_array_get(list, index), "name"));
-}
-
-static enum ifd_client_code load_metadata(struct ifd_client *client, const struct arguments *args,
-                                          struct job *job, struct ifd_client_err *err)
-{
-    char *text = NULL;
-    enum ifd_client_code code = ifd_client_metadata(client, args->model, args->version, &text, err);
-    if (code == IFD_CLIENT_OK) {
-        job->metadata = json_loads(text, 0, NULL);
-        if (!job->metadata) {
-            code = fail(err, args->model, "its metadata is no JSON");
-        }
-    }
-    ifd_client_text_free(text);
-    return code;
-}
-
-static enum ifd_client_code load_input(const struct arguments *args, size_t i, struct job *job,
-                                       struct ifd_client_err *err)
-{
-    const char *input = args->inputs[i];
-    const char *path = input_path(input);
-    size_t bytes = 0;
-    enum ifd_client_code code = read_file(path, &job->files[i], &bytes, err);
-    if (code != IFD_CLIENT_OK) {
-        return code;
-    }
-    code = ifd_client_npy_parse(path, job->files[i], bytes, &job->npys[i], err);
-    if (code != IFD_CLIENT_OK) {
-        return code;
-    }
-    job->tensors[i] = job->npys[i].tensor;
-    if (path == input) {
-        const json_t *inputs = json_object_get(job->metadata, "inputs");
-        job->tensors[i].name = json_array_size(inputs) == 1 ? name_in(inputs, 0) : NULL;
-        if (!job->tensors[i].name) {
-            return fail(err, input, "say which input it is: --input NAME=FILE");
-        }
-        return IFD_CLIENT_OK;
-    }
-    job->names[i] = strndup(input, (size_t)(path - input) - 1);
-    job->tensors[i].name = job->names[i];
-    return job->names[i] ? IFD_CLIENT_OK : fail(err, input, "out of memory");
-}
-
-/* The picture is the whole body of the request; the server decodes it. */
-static enum ifd_client_code infer_picture(struct ifd_client *client, const struct arguments *args,
-                                          struct job *job, struct ifd_client_err *err)
-{
-    const char *path = input_path(args->inputs[0]);
-    size_t bytes = 0;
-    enum ifd_client_code code = read_file(path, &job->files[0], &bytes, err);
-    if (code == IFD_CLIENT_OK) {
-        code = ifd_client_infer_image(client, args->model, args->version, picture_type(path),
-                                      job->files[0], bytes, &job->result, err);
-    }
-    return code;
-}
-
-static enum ifd_client_code infer_tensors(struct ifd_client *client, const struct arguments *args,
-                                          struct job *job, struct ifd_client_err *err)
-{
-    enum ifd_client_code code = load_metadata(client, args, job, err);
-    for (size_t i = 0; code == IFD_CLIENT_OK && i < args->input_count; i++) {
-        code = load_input(args, i, job, err);
-    }
-    if (code != IFD_CLIENT_OK) {
-        return code;
-    }
-    struct ifd_client_request request = {
-        .model = args->model,
-        .version = args->version,
-        .encoding = args->is_json ? IFD_CLIENT_JSON : IFD_CLIENT_BINARY,
-        .inputs = job->tensors,
-        .input_count = args->input_count,
-    };
-    if (args->top_count != 0) {
-        const json_t *outputs = json_object_get(job->metadata, "outputs");
-        size_t count = json_array_size(outputs);
-        for (size_t i = 0; i < count && i < OUTPUTS_MAX; i++) {
-            job->wanted[i].name = name_in(outputs, i);
-            job->wanted[i].top_count = args->top_count;
-            if (!job->wanted[i].name) {
-                return fail(err, args->model, "its metadata has an output without a name");
-            }
-            request.output_count = i + 1;
-        }
-        request.outputs = job->wanted;
-    }
-    return ifd_client_infer(client, &request, &job->result, err);
-}
-
-static void print_number(const struct ifd_client_tensor *tensor, size_t at)
-{
-    const char *p = (const char *)tensor->data + at;
-    union {
-        int8_t i8;
-        int16_t i16;
-        int32_t i32;
-        int64_t i64;
-        uint64_t u64;
-        float f32;
-        double f64;
-    } value = {.u64 = 0};
-    size_t bytes = ifd_client_datatype_bytes(tensor->datatype);
-    memcpy(&value, p, bytes);
-    if (strcmp(tensor->datatype, "FP32") == 0) {
-        printf(" %.9g", (double)value.f32);
-    } else if (strcmp(tensor->datatype, "FP64") == 0) {
-        printf(" %.17g", value.f64);
-    } else if (strncmp(tensor->datatype, "INT", 3) == 0) {
-        printf(" %" PRId64, bytes == 1   ? value.i8
-                            : bytes == 2 ? value.i16
-                            : bytes == 4 ? value.i32
-                                         : value.i64);
-    } else {
-        printf(" %" PRIu64, value.u64);
-    }
-}
-
-static void print_output(const struct ifd_client_tensor *tensor)
-{
-    printf("%s %s [", tensor->name, tensor->datatype);
-    for (size_t i = 0; i < tensor->rank; i++) {
-        printf("%s%" PRId64, i == 0 ? "" : ",", tensor->shape[i]);
-    }
-    printf("]\n");
-    size_t each = ifd_client_datatype_bytes(tensor->datatype), offset = 0, text_bytes = 0;
-    const char *text = NULL;
-    if (each == 0) {
-        while (ifd_client_bytes_next(tensor, &offset, &text, &text_bytes)) {
-            printf("  %.*s\n", (int)text_bytes, text);
-        }
-        return;
-    }
-    size_t count = tensor->data_bytes / each;
-    printf(" ");
-    for (size_t i = 0; i < count && i < SHOWN_ELEMENTS; i++) {
-        print_number(tensor, i * each);
-    }
-    printf("%s\n", count > SHOWN_ELEMENTS ? " …" : "");
-}
-
-static enum ifd_client_code show_result(const struct arguments *args,
-                                        const struct ifd_client_result *result,
-                                        struct ifd_client_err *err)
-{
-    for (size_t i = 0; i < ifd_client_result_output_count(result); i++) {
-        const struct ifd_client_tensor *output = ifd_client_result_output(result, i);
-        print_output(output);
-        if (args->output_dir) {
-            char path[4096];
-            int n = snprintf(path, sizeof(path), "%s/out%zu.npy", args->output_dir, i);
-            if (n < 0 || (size_t)n >= sizeof(path)) {
-                return fail(err, args->output_dir, "the path is too long");
-            }
-            enum ifd_client_code code = ifd_client_npy_write(path, output, err);
-            if (code != IFD_CLIENT_OK) {
-                return code;
-            }
-        }
-    }
-    return IFD_CLIENT_OK;
-}
-
-static enum ifd_client_code command_infer(struct ifd_client *client, const struct arguments *args,
-                                          struct ifd_client_err *err)
-{
-    bool is_picture = false;
-    for (size_t i = 0; i < args->input_count; i++) {
-        is_picture = is_picture || picture_type(input_path(args->inputs[i])) != NULL;
-    }
-    if (args->input_count == 0 || (is_picture && args->input_count != 1)) {
-        return fail(err, "infer", "needs --input: .npy files, or one picture");
-    }
-    if (is_picture && args->top_count != 0) {
-        return fail(err, "infer",
-                    "--top is for .npy files; for a picture the server chooses what it tells");
-    }
-    struct job *job = calloc(1, sizeof(*job));
-    if (!job) {
-        return fail(err, "infer", "out of memory");
-    }
-    enum ifd_client_code code =
-        is_picture ? infer_picture(client, args, job, err) : infer_tensors(client, args, job, err);
-    if (code == IFD_CLIENT_OK) {
-        code = show_result(args, job->result, err);
-    }
-    ifd_client_result_destroy(job->result);
-    json_decref(job->metadata);
-    for (size_t i = 0; i < args->input_count; i++) {
-        free(job->files[i]);
-        free(job->names[i]);
-    }
-    free(job);
-    return code;
 }
 
 /* Prints JSON so that a person can read it; as it came if it is none. */
@@ -359,7 +112,8 @@ static void print_json(char *text)
     ifd_client_text_free(text);
 }
 
-static enum ifd_client_code command_index(struct ifd_client *client, const struct arguments *args,
+static enum ifd_client_code command_index(struct ifd_client *client,
+                                          const struct ifd_cli_arguments *args,
                                           struct ifd_client_err *err)
 {
     (void)args;
@@ -386,7 +140,8 @@ static enum ifd_client_code command_index(struct ifd_client *client, const struc
     return IFD_CLIENT_OK;
 }
 
-static enum ifd_client_code command_live(struct ifd_client *client, const struct arguments *args,
+static enum ifd_client_code command_live(struct ifd_client *client,
+                                         const struct ifd_cli_arguments *args,
                                          struct ifd_client_err *err)
 {
     (void)args;
@@ -397,7 +152,8 @@ static enum ifd_client_code command_live(struct ifd_client *client, const struct
     return code;
 }
 
-static enum ifd_client_code command_ready(struct ifd_client *client, const struct arguments *args,
+static enum ifd_client_code command_ready(struct ifd_client *client,
+                                          const struct ifd_cli_arguments *args,
                                           struct ifd_client_err *err)
 {
     enum ifd_client_code code = ifd_client_ready(client, args->model, args->version, err);
@@ -408,7 +164,7 @@ static enum ifd_client_code command_ready(struct ifd_client *client, const struc
 }
 
 static enum ifd_client_code command_metadata(struct ifd_client *client,
-                                             const struct arguments *args,
+                                             const struct ifd_cli_arguments *args,
                                              struct ifd_client_err *err)
 {
     char *text = NULL;
@@ -419,7 +175,8 @@ static enum ifd_client_code command_metadata(struct ifd_client *client,
     return code;
 }
 
-static enum ifd_client_code command_config(struct ifd_client *client, const struct arguments *args,
+static enum ifd_client_code command_config(struct ifd_client *client,
+                                           const struct ifd_cli_arguments *args,
                                            struct ifd_client_err *err)
 {
     char *text = NULL;
@@ -430,17 +187,18 @@ static enum ifd_client_code command_config(struct ifd_client *client, const stru
     return code;
 }
 
-static enum ifd_client_code command_load(struct ifd_client *client, const struct arguments *args,
+static enum ifd_client_code command_load(struct ifd_client *client,
+                                         const struct ifd_cli_arguments *args,
                                          struct ifd_client_err *err)
 {
     void *config = NULL;
     size_t bytes = 0;
     enum ifd_client_code code = IFD_CLIENT_OK;
     if (args->config) {
-        code = read_file(args->config, &config, &bytes, err);
+        code = ifd_cli_read_file(args->config, &config, &bytes, err);
     }
     if (config) {
-        ((char *)config)[bytes] = '\0'; /* read_file leaves room for it */
+        ((char *)config)[bytes] = '\0'; /* ifd_cli_read_file leaves room for it */
     }
     if (code == IFD_CLIENT_OK) {
         code = ifd_client_load(client, args->model, config, err);
@@ -452,7 +210,8 @@ static enum ifd_client_code command_load(struct ifd_client *client, const struct
     return code;
 }
 
-static enum ifd_client_code command_unload(struct ifd_client *client, const struct arguments *args,
+static enum ifd_client_code command_unload(struct ifd_client *client,
+                                           const struct ifd_cli_arguments *args,
                                            struct ifd_client_err *err)
 {
     enum ifd_client_code code = ifd_client_unload(client, args->model, err);
@@ -470,7 +229,8 @@ static double mean_us(const json_t *stats, const char *stage)
     return count > 0 ? (double)ns / (double)count / 1000 : 0;
 }
 
-static enum ifd_client_code command_stats(struct ifd_client *client, const struct arguments *args,
+static enum ifd_client_code command_stats(struct ifd_client *client,
+                                          const struct ifd_cli_arguments *args,
                                           struct ifd_client_err *err)
 {
     char *text = NULL;
@@ -518,12 +278,13 @@ static char *setting_as_json(const char *setting)
     return text;
 }
 
-static enum ifd_client_code command_log(struct ifd_client *client, const struct arguments *args,
+static enum ifd_client_code command_log(struct ifd_client *client,
+                                        const struct ifd_cli_arguments *args,
                                         struct ifd_client_err *err)
 {
     char *settings = args->model ? setting_as_json(args->model) : NULL, *text = NULL;
     if (args->model && !settings) {
-        return fail(err, args->model, "a setting is NAME=VALUE, as log_verbose_level=1");
+        return ifd_cli_fail(err, args->model, "a setting is NAME=VALUE, as log_verbose_level=1");
     }
     enum ifd_client_code code = ifd_client_log(client, settings, &text, err);
     free(settings);
@@ -538,12 +299,12 @@ enum model_argument { MODEL_NONE, MODEL_OPTIONAL, MODEL_NEEDED };
 static const struct command {
     const char *name;
     enum model_argument model;
-    enum ifd_client_code (*run)(struct ifd_client *client, const struct arguments *args,
+    enum ifd_client_code (*run)(struct ifd_client *client, const struct ifd_cli_arguments *args,
                                 struct ifd_client_err *err);
 } commands[] = {
     {"live", MODEL_NONE, command_live},       {"ready", MODEL_OPTIONAL, command_ready},
     {"index", MODEL_NONE, command_index},     {"metadata", MODEL_OPTIONAL, command_metadata},
-    {"config", MODEL_NEEDED, command_config}, {"infer", MODEL_NEEDED, command_infer},
+    {"config", MODEL_NEEDED, command_config}, {"infer", MODEL_NEEDED, ifd_cli_infer},
     {"load", MODEL_NEEDED, command_load},     {"unload", MODEL_NEEDED, command_unload},
     {"stats", MODEL_OPTIONAL, command_stats}, {"log", MODEL_OPTIONAL, command_log},
 };
@@ -561,7 +322,7 @@ static bool parse_count(const char *text, long max, long *ret_value)
     return true;
 }
 
-static bool apply_option(int option, const char *value, struct arguments *args)
+static bool apply_option(int option, const char *value, struct ifd_cli_arguments *args)
 {
     long number = 0;
     switch (option) {
@@ -587,8 +348,8 @@ static bool apply_option(int option, const char *value, struct arguments *args)
         args->is_json = true;
         return true;
     case 'i':
-        if (args->input_count == INPUTS_MAX) {
-            fprintf(stderr, "inferctl: more than %d inputs\n", INPUTS_MAX);
+        if (args->input_count == IFD_CLI_INPUTS_MAX) {
+            fprintf(stderr, "inferctl: more than %d inputs\n", IFD_CLI_INPUTS_MAX);
             return false;
         }
         args->inputs[args->input_count++] = value;
@@ -611,7 +372,7 @@ static bool apply_option(int option, const char *value, struct arguments *args)
 }
 
 /* NULL, and the reason on standard error, if the words are no command. */
-static const struct command *find_command(const struct arguments *args, const char *excess)
+static const struct command *find_command(const struct ifd_cli_arguments *args, const char *excess)
 {
     const struct command *c = commands, *end = commands + sizeof(commands) / sizeof(commands[0]);
     while (args->command && c < end && strcmp(c->name, args->command) != 0) {
@@ -643,24 +404,24 @@ static enum ifd_client_code read_token(const char *path, char *token, size_t siz
         if (file) {
             fclose(file);
         }
-        return fail(err, path, strerror(reason));
+        return ifd_cli_fail(err, path, strerror(reason));
     }
     bool is_private = S_ISREG(info.st_mode) && (info.st_mode & 077) == 0;
     bool is_read = is_private && fgets(token, (int)size, file) != NULL;
     fclose(file);
     if (!is_private) {
-        return fail(err, path, "a token is in a file that only you may read: chmod 600");
+        return ifd_cli_fail(err, path, "a token is in a file that only you may read: chmod 600");
     }
     size_t length = is_read ? strcspn(token, "\r\n") : 0;
     if (length == 0 || length + 1 == size) {
-        return fail(err, path, "its first line is no token");
+        return ifd_cli_fail(err, path, "its first line is no token");
     }
     token[length] = '\0';
     return IFD_CLIENT_OK;
 }
 
 static enum ifd_client_code connect_and_run(const struct command *command,
-                                            const struct arguments *args,
+                                            const struct ifd_cli_arguments *args,
                                             struct ifd_client_options *options,
                                             struct ifd_client_err *err)
 {
@@ -681,7 +442,7 @@ static enum ifd_client_code connect_and_run(const struct command *command,
     return code;
 }
 
-static int run(const struct command *command, const struct arguments *args)
+static int run(const struct command *command, const struct ifd_cli_arguments *args)
 {
     struct ifd_client_err err = {0};
     char url[256];
@@ -696,7 +457,7 @@ static int run(const struct command *command, const struct arguments *args)
                                          .timeout_ms = args->timeout_ms};
     enum ifd_client_code code = connect_and_run(command, args, &options, &err);
     if (code == IFD_CLIENT_OK && (fflush(stdout) != 0 || ferror(stdout))) {
-        code = fail(&err, "standard output", "it cannot be written");
+        code = ifd_cli_fail(&err, "standard output", "it cannot be written");
     }
     if (code != IFD_CLIENT_OK) {
         fprintf(stderr, "inferctl: %s\n", err.text);
@@ -720,7 +481,7 @@ int main(int argc, char **argv)
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct arguments args = {.url = "http://127.0.0.1:8000"};
+    struct ifd_cli_arguments args = {.url = "http://127.0.0.1:8000"};
     for (int option = 0; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         if (option == 'h') {
             fputs(usage, stdout);

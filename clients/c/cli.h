@@ -1,0 +1,29 @@
+/** Between cli.c, which reads the command line and runs what it says, and the room of its largest command. Not a library's
+ *  header. Thread: one. */
+#ifndef INFERD_CLIENTS_C_CLI_H
+#define INFERD_CLIENTS_C_CLI_H
+
+#include "inferd_client.h"
+
+#define IFD_CLI_INPUTS_MAX 64
+
+struct ifd_cli_arguments {
+    const char *url, *admin_socket, *token_file, *config, *version, *output_dir, *command, *model;
+    const char *inputs[IFD_CLI_INPUTS_MAX];
+    size_t input_count;
+    long timeout_ms;
+    unsigned top_count;
+    bool is_json;
+};
+
+/** Fills err with "subject: why"; returns its code. */
+enum ifd_client_code ifd_cli_fail(struct ifd_client_err *err, const char *subject, const char *why);
+/** The whole file, with room for one byte more; free(3) it. */
+enum ifd_client_code ifd_cli_read_file(const char *path, void **ret_data, size_t *ret_bytes,
+                                       struct ifd_client_err *err);
+
+/** The command infer: reads the inputs, asks, prints and writes the outputs. (cli_infer.c) */
+enum ifd_client_code ifd_cli_infer(struct ifd_client *client, const struct ifd_cli_arguments *args,
+                                   struct ifd_client_err *err);
+
+#endif
