@@ -219,9 +219,9 @@ static void check_shapes(void)
         const size_t *window = windows[check_int(0, 8)];
         size_t stride = (size_t)check_int(1, round % 10 == 0 ? 3 : 2);
         size_t dilation = check_int(0, 5) ? 1 : 2;
-        check_problem(make_problem((size_t)check_int(1, 9), (size_t)check_int(1, 11),
-                                   channels[check_int(0, 16)], window[0], window[1], stride,
-                                   dilation, round % 5 == 4));
+        check_problem(make_problem(
+            (size_t)check_int(1, 9), (size_t)check_int(1, check_int(0, 2) ? 11 : 40),
+            channels[check_int(0, 16)], window[0], window[1], stride, dilation, round % 5 == 4));
     }
 }
 

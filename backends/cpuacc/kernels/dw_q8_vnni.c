@@ -4,8 +4,8 @@
  * 3x3 windows roll: each column of the input is interleaved once and used by three output pixels,
  * and with stride 1 by two output lines (the second line's weights sit one byte further). Other
  * windows interleave the columns of a line into the scratch first, ceil(kh / 4) for each; of 5x5 ones
- * for two output lines. Columns and rows outside the image are the zero point, so there is no padding
- * copy and no table of addresses.
+ * for four output lines, or two of stride 2. Columns and rows outside the image are the zero point, so
+ * there is no padding copy and no table of addresses.
  *
  * A block with fewer channels left packs 2 or 4 neighbouring pixels into the 64 lanes instead.
  *
@@ -37,10 +37,10 @@ static int is_5x5(size_t kh, size_t kw)
 }
 
 /* How many times the weights are there: shifted down by 0, 1 ... rows, for lines that share the interleaved rows of another.
- * The second line of a 5x5 window lies one or two rows further down, as the stride is. */
+ * Eight interleaved rows serve four lines of a 5x5 window, or two of stride 2. */
 static size_t lines_packed(size_t kh, size_t kw)
 {
-    return is_3x3(kh, kw) ? 2 : is_5x5(kh, kw) ? 3 : 1;
+    return is_3x3(kh, kw) ? 2 : is_5x5(kh, kw) ? 4 : 1;
 }
 
 /* Of one part. */
@@ -775,7 +775,7 @@ static void line_any(const struct job *job, size_t y)
     }
 }
 
-/* One or two output lines of a 5x5 window. */
+/* Up to four output lines of a 5x5 window, whose input lines are no more than eight. */
 static void lines_5x5(const struct job *job, size_t y, size_t lines)
 {
     const size_t stride_y = job->args->stride_y, stride_x = job->args->stride_x;
@@ -855,7 +855,8 @@ static void run_block(const struct job *job)
     size_t pick = job->channels > 32 ? 0 : job->channels > 16 ? 1 : 2;
     for (size_t y = args->y_begin; y < args->y_end;) {
         if (shares) {
-            const size_t lines = args->y_end - y < 2 ? 1 : 2;
+            const size_t most = args->stride_y == 1 ? 4 : 2, left = args->y_end - y;
+            const size_t lines = left < most ? left : most;
             lines_5x5(job, y, lines);
             y += lines;
         } else if (!rolls) {
