@@ -164,19 +164,17 @@ INLINE size_t sums_matrix(size_t tiles, size_t nv)
     return odd_lines(tiles * nv * 64);
 }
 
-INLINE struct scratch lay_out(void *memory, size_t k, size_t tile_count)
+INLINE struct scratch lay_out(size_t k, size_t tile_count)
 {
     struct scratch s = {.tiles = (tile_count + 1) / 2 * 2};
     s.row = (k + PART - 1) / PART * PART * 2;
     s.matrix = odd_lines(s.tiles * s.row);
-    s.inputs = memory;
-    s.sums = s.inputs + MATRICES * s.matrix;
     return s;
 }
 
 static size_t scratch_bytes(size_t n, size_t k, size_t tile_count)
 {
-    const struct scratch s = lay_out(NULL, k, tile_count);
+    const struct scratch s = lay_out(k, tile_count);
     const size_t groups = (k + GROUP_MAX - 1) / GROUP_MAX, nv = ifd_pack_width(&layout, n) / 16;
     return MATRICES * (s.matrix + groups * sums_matrix(s.tiles, nv));
 }
@@ -474,8 +472,10 @@ static void (*const blocks[4])(const struct block *) = {block_1, block_2, block_
 static void run(const struct ifd_wino_q8_args *args)
 {
     const struct ifd_packed *header = args->packed;
-    const struct scratch s = lay_out(args->scratch, header->k, args->tile_count);
+    struct scratch s = lay_out(header->k, args->tile_count);
     struct block block = {.args = args, .scratch = &s, .tiles_x = (args->out_w + SIDE - 1) / SIDE};
+    s.inputs = args->scratch;
+    s.sums = s.inputs + MATRICES * s.matrix;
     for (size_t i = 0; i < args->tile_count; i++) {
         const size_t at = args->tile_begin + i;
         input_tile(args, &s, (int64_t)(at / block.tiles_x * SIDE) - (int64_t)args->pad_top,
