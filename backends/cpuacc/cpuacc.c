@@ -1,12 +1,12 @@
 /* CpuAcc's descriptor: opens the kernels of this CPU, compiles partitions into steps, runs them. */
 #include "backends/cpuacc/cpuacc.h"
 
+#include "backends/cpuacc/crew.h"
 #include "backends/cpuacc/lower.h"
 #include "engine/base/team.h"
 #include "engine/base/thread.h"
 
 #include <stdatomic.h>
-#include <sched.h>
 
 #define ARENA_BYTES_MAX ((size_t)1 << 30)
 
@@ -21,7 +21,8 @@ struct ifd_partition {
     const struct ifd_acc_driver *const *driver; /* as lowered */
     const struct ifd_acc_step *step;
     uint32_t step_count;
-    bool is_parallel;                   /* some step is worth more than one thread */
+    bool is_parallel; /* some step is worth more than one thread */
+    size_t crew_bytes;
     const struct ifd_acc_pack_job *job; /* step[job->step] says where each one's content is */
     uint32_t job_count;
     const uint8_t *packed; /* what the partition that this one was compiled like does not have */
@@ -31,22 +32,14 @@ struct ifd_partition {
     bool exact;       /* as lowered */
 };
 
-/* What the threads of one run share; lies at the start of the run's scratch. */
-struct crew {
+/* What the threads of one run are told. */
+struct task {
     const struct ifd_partition *partition;
     const struct ifd_binding *binding;
-    uint8_t *scratch;
+    struct ifd_acc_crew *crew; /* at the start of the run's scratch, */
+    uint8_t *scratch;          /* which goes on here */
     struct ifd_acc_outcome outcome;
-    _Alignas(64) atomic_uint arrived;
-    _Alignas(64) atomic_uint generation;
 };
-
-#define CREW_BYTES 192
-_Static_assert(sizeof(struct crew) <= CREW_BYTES, "room for the crew");
-_Static_assert(CREW_BYTES % IFD_TENSOR_ALIGN == 0, "what follows the crew is aligned");
-
-/* Looks at the barrier this often before it lets others have the core. */
-#define SPIN_COUNT 4000
 
 /* ---- steps ---- */
 
@@ -89,8 +82,8 @@ struct ifd_acc_range ifd_acc_share(const struct ifd_acc_frame *frame, size_t cou
         return (struct ifd_acc_range){0, count};
     }
     const size_t units = (count + unit - 1) / unit;
-    size_t begin = units * frame->thread / frame->threads * unit;
-    size_t end = units * (frame->thread + 1) / frame->threads * unit;
+    size_t begin = units * frame->piece.begin / frame->pieces * unit;
+    size_t end = units * frame->piece.end / frame->pieces * unit;
     begin = begin < count ? begin : count;
     end = end < count ? end : count;
     return (struct ifd_acc_range){begin, end};
@@ -98,40 +91,14 @@ struct ifd_acc_range ifd_acc_share(const struct ifd_acc_frame *frame, size_t cou
 
 /* ---- run ---- */
 
-static void relax(uint32_t round)
-{
-    if (round >= SPIN_COUNT) {
-        (void)sched_yield();
-        return;
-    }
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__) || defined(__arm__)
-    __asm__ volatile("yield");
-#endif
-}
-
-static void barrier(struct crew *crew, uint32_t count)
-{
-    const unsigned seen = atomic_load_explicit(&crew->generation, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&crew->arrived, 1, memory_order_acq_rel) + 1 == count) {
-        atomic_store_explicit(&crew->arrived, 0, memory_order_relaxed);
-        atomic_store_explicit(&crew->generation, seen + 1, memory_order_release);
-        return;
-    }
-    for (uint32_t i = 0; atomic_load_explicit(&crew->generation, memory_order_acquire) == seen;
-         i++) {
-        relax(i);
-    }
-}
-
 static void run_steps(void *arg, uint32_t index, uint32_t count)
 {
-    struct crew *crew = arg;
-    const struct ifd_partition *partition = crew->partition;
-    const struct ifd_binding *binding = crew->binding;
+    struct task *task = arg;
+    const struct ifd_partition *partition = task->partition;
+    const struct ifd_binding *binding = task->binding;
+    struct ifd_acc_hand hand = ifd_acc_hand_init(task->crew, index, count);
     struct ifd_acc_frame frame = {
-        .binding = binding, .scratch = crew->scratch, .thread = index, .outcome = &crew->outcome};
+        .binding = binding, .scratch = task->scratch, .outcome = &task->outcome};
     uint64_t *step_ns = index == 0 ? binding->step_ns : NULL;
     uint64_t before = step_ns ? binding->now_ns() : 0;
     for (uint32_t i = 0; i < partition->step_count; i++) {
@@ -140,13 +107,7 @@ static void run_steps(void *arg, uint32_t index, uint32_t count)
             continue; /* the chain before it has done it */
         }
         frame.packed = step->block;
-        frame.threads = count < step->max_threads ? count : step->max_threads;
-        if (index < frame.threads) {
-            step->run(step, &frame);
-        }
-        if (count > 1 && step->joins) {
-            barrier(crew, count);
-        }
+        ifd_acc_hand_step(&hand, step, &frame);
         if (step_ns) {
             const uint64_t now = binding->now_ns();
             step_ns[i] += now - before;
@@ -158,19 +119,18 @@ static void run_steps(void *arg, uint32_t index, uint32_t count)
 static enum ifd_code cpuacc_run(struct ifd_partition *partition, const struct ifd_binding *binding,
                                 struct ifd_err *err)
 {
-    struct crew *crew = binding->scratch;
-    crew->partition = partition;
-    crew->binding = binding;
-    crew->outcome = (struct ifd_acc_outcome){IFD_OK, err};
-    crew->scratch = (uint8_t *)binding->scratch + CREW_BYTES;
-    atomic_init(&crew->arrived, 0);
-    atomic_init(&crew->generation, 0);
-    if (binding->team->count == 1 || !partition->is_parallel) {
-        run_steps(crew, 0, 1);
+    const uint32_t threads = partition->is_parallel ? binding->team->count : 1;
+    struct task task = {.partition = partition,
+                        .binding = binding,
+                        .crew = ifd_acc_crew_init(binding->scratch, threads),
+                        .scratch = (uint8_t *)binding->scratch + partition->crew_bytes,
+                        .outcome = {IFD_OK, err}};
+    if (threads == 1) {
+        run_steps(&task, 0, 1);
     } else {
-        binding->team->run(binding->team, run_steps, crew);
+        binding->team->run(binding->team, run_steps, &task);
     }
-    return crew->outcome.code;
+    return task.outcome.code;
 }
 
 /* ---- compile ---- */
@@ -369,6 +329,7 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
         return code;
     }
     link_weights(&lowering);
+    partition->crew_bytes = ifd_acc_crew_bytes(view->max_threads);
     partition->driver = lowering.driver;
     partition->step = lowering.step;
     partition->step_count = lowering.step_count;
@@ -377,7 +338,7 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
     partition->forgets = view->forget != NULL;
     partition->exact = lowering.exact;
     *ret_info = (struct ifd_partition_info){
-        .scratch_bytes = CREW_BYTES + scratch,
+        .scratch_bytes = partition->crew_bytes + scratch,
         .step_count = lowering.step_count,
         .constant_bytes = partition->packed_bytes,
         .packed = {.data = partition->packed, .size = partition->packed_bytes},

@@ -255,6 +255,7 @@ enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, ifd_acc_step_f
                                                   .params = params,
                                                   .kernels = lowering->kernels,
                                                   .max_threads = UINT32_MAX,
+                                                  .pieces = IFD_ACC_PIECES_MAX,
                                                   .info = {.kernel = ""}};
     *ret_step = &lowering->step[index];
     return IFD_OK;

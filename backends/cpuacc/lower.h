@@ -153,6 +153,11 @@ struct ifd_acc_slice ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint3
 IFD_NODISCARD enum ifd_code ifd_acc_plan_threads(struct ifd_acc_lowering *lowering,
                                                  bool *ret_is_parallel, struct ifd_err *err);
 
+/** Into how many pieces a thread's part of so many lines may be cut: what their windows share, another piece reads or makes
+ *  again. In threads.c. */
+uint32_t ifd_acc_pieces_of_lines(const struct ifd_acc_lowering *lowering, size_t lines,
+                                 size_t window);
+
 /** Adds a step that makes every element of a q8 value another, as the reference kernel of a node has it that reads in and
  *  writes out (of any shapes that hold 256 elements). The number of elements is that of value from. In ops/unary.c. */
 IFD_NODISCARD enum ifd_code ifd_acc_add_table(struct ifd_acc_lowering *lowering,

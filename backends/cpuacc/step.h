@@ -1,4 +1,4 @@
-/** What a compiled partition is made of: steps, run in order by all threads of the team, with a barrier behind each.
+/** What a compiled partition is made of: steps, run in order by all threads of the team (crew.h).
  *
  *  A step is a function and its parameters, immutable after compile. Where its tensors lie is said by places, which a
  *  run resolves against its binding, so that one partition serves any number of instances at once. */
@@ -34,12 +34,21 @@ struct ifd_acc_outcome {
     struct ifd_err *err;
 };
 
-/** One thread's view of a run. */
+/** begin ≤ end */
+struct ifd_acc_range {
+    size_t begin, end;
+};
+
+/** One thread's view of a run, and what one call of a step computes: some of the pieces that it is cut into. */
 struct ifd_acc_frame {
     const struct ifd_binding *binding;
     const uint8_t *packed; /* the block that holds the step's packed constants */
     uint8_t *scratch;
-    uint32_t thread, threads; /* of this step: thread < threads */
+    uint32_t thread;            /* whose work memory it is */
+    uint32_t threads;           /* that share this step */
+    size_t pieces;              /* of this step: a multiple of threads */
+    struct ifd_acc_range piece; /* those to compute */
+    bool goes_on; /* they follow those of this thread's last call, which was of the same step */
     struct ifd_acc_outcome *outcome;
 };
 
@@ -75,6 +84,8 @@ struct ifd_acc_lines {
                 const struct ifd_acc_strip *strip);
 };
 
+#define IFD_ACC_PIECES_MAX 8
+
 struct ifd_acc_chain;
 
 /** A step of a chain but the first has no run; lines is NULL for steps that cannot be split so. */
@@ -94,7 +105,8 @@ struct ifd_acc_step {
     size_t work, work_stride;       /* scratch of the step: offset, bytes per thread */
     uint32_t max_threads; /* from its driver: that can share it; then: that pay (threads.c) */
     float rate;           /* multiply-accumulates per ns on a fast core; 0: bytes take the time */
-    bool joins;           /* all threads meet behind it */
+    uint32_t pieces;      /* of a thread's part: from its driver: at most; then: that pay */
+    bool joins;           /* threads wait behind it until all of it is done */
     struct ifd_step_info info;
 };
 
@@ -104,10 +116,8 @@ void *ifd_acc_out(const struct ifd_acc_step *step, const struct ifd_acc_frame *f
 /** This thread's part of the step's work memory. */
 void *ifd_acc_work(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
 
-/** This thread's share of count items, in multiples of unit: begin ≤ end, the same for every run (row-affine). */
-struct ifd_acc_range {
-    size_t begin, end;
-};
+/** Which of count items the call is for, in multiples of unit. The same pieces have the same items in every run, and a
+ *  thread mostly the same pieces. */
 struct ifd_acc_range ifd_acc_share(const struct ifd_acc_frame *frame, size_t count, size_t unit);
 
 #endif

@@ -32,7 +32,8 @@ struct buffer {
 
 struct ifd_acc_chain {
     uint32_t count;
-    size_t strip; /* output lines of the last step at a time */
+    size_t strip;    /* output lines of the last step at a time */
+    size_t progress; /* struct progress of a thread: where in the first step's work memory */
     struct buffer buffer[CHAIN_MAX];
 };
 
@@ -59,6 +60,9 @@ static struct span input_span(const struct ifd_acc_lines *lines, struct span out
 struct progress {
     struct span held[CHAIN_MAX];
 };
+
+#define PROGRESS_BYTES ((size_t)128)
+_Static_assert(sizeof(struct progress) <= PROGRESS_BYTES, "room for the progress");
 
 /* Drops the lines before need and moves the rest to the start of the buffer. */
 static void advance(uint8_t *buffer, size_t line, struct span need, struct span *held)
@@ -125,16 +129,20 @@ static void run_chain(const struct ifd_acc_step *head, const struct ifd_acc_fram
     const struct ifd_acc_lines *last = head[chain->count - 1].lines;
     const struct ifd_acc_range range = ifd_acc_share(frame, last->batch * last->out_h, 1);
     struct ifd_acc_frame own = *frame;
-    struct progress progress = {0};
+    struct progress *progress =
+        (struct progress *)(void *)((uint8_t *)ifd_acc_work(head, frame) + chain->progress);
     size_t count = 0;
+    if (!frame->goes_on) {
+        *progress = (struct progress){0};
+    }
     for (size_t line = range.begin; line < range.end; line += count) {
         const size_t y = line % last->out_h;
         count = range.end - line < chain->strip ? range.end - line : chain->strip;
         count = last->out_h - y < count ? last->out_h - y : count;
         if (y == 0) {
-            progress = (struct progress){0};
+            *progress = (struct progress){0};
         }
-        run_strip(head, &own, line / last->out_h, (struct span){y, y + count}, &progress);
+        run_strip(head, &own, line / last->out_h, (struct span){y, y + count}, progress);
     }
 }
 
@@ -218,8 +226,8 @@ static struct ifd_acc_pitch choose_pitch(const struct ifd_acc_lines *from,
 static size_t lay_out_buffers(const struct ifd_acc_step *head, uint32_t count, size_t strip,
                               size_t start, struct ifd_acc_chain *ret_chain)
 {
-    *ret_chain = (struct ifd_acc_chain){.count = count, .strip = strip};
-    size_t at = start, lines = strip;
+    *ret_chain = (struct ifd_acc_chain){.count = count, .strip = strip, .progress = start};
+    size_t at = start + PROGRESS_BYTES, lines = strip;
     for (uint32_t i = count - 1; i > 0; i--) {
         lines = (lines - 1) * head[i].lines->stride + head[i].lines->window;
         lines = lines < head[i].lines->in_h ? lines : head[i].lines->in_h;
@@ -341,16 +349,24 @@ static enum ifd_code join(struct ifd_acc_lowering *lowering, uint32_t first,
             stretch(lowering, lowering->wiring[i].work, first, last);
         }
     }
+    size_t window = head->lines->window;
+    bool is_whole = head->pieces == 1;
     for (uint32_t i = first; i < last; i++) {
         lowering->storage[lowering->value[lowering->wiring[i].out].storage].bytes = 0;
         lowering->step[i + 1].run = NULL;
         head->info.macs += lowering->step[i + 1].info.macs;
         lowering->step[i + 1].info.macs = 0;
         lowering->step[i + 1].info.kernel = "strips"; /* its time is the first step's */
+        window = window > lowering->step[i + 1].lines->window ? window
+                                                              : lowering->step[i + 1].lines->window;
+        is_whole |= lowering->step[i + 1].pieces == 1;
         head->max_threads = head->max_threads > lowering->step[i + 1].max_threads
                                 ? head->max_threads
                                 : lowering->step[i + 1].max_threads;
     }
+    const struct ifd_acc_lines *lines = lowering->step[last].lines;
+    head->pieces =
+        is_whole ? 1 : ifd_acc_pieces_of_lines(lowering, lines->batch * lines->out_h, window);
     head->run = run_chain;
     head->chain = copy;
     return IFD_OK;

@@ -10,8 +10,9 @@
 #define WAKE_NS      3000.0 /* calling the team, which does not spin any more */
 #define SHARE_NS     2000.0 /* one more thread pays from here on */
 #define STEP_NS      100.0
-#define BYTES_PER_NS 16.0 /* read and written by one core */
-#define MOVES_PER_NS 6.0  /* from cache to cache */
+#define PIECE_NS     4000.0 /* of a thread's part, at least */
+#define BYTES_PER_NS 16.0   /* read and written by one core */
+#define MOVES_PER_NS 6.0    /* from cache to cache */
 
 enum state { ALONE, SHARED, STATES };
 
@@ -72,6 +73,15 @@ static void walk(const struct way *from, double ns, bool can_share, double moved
     }
 }
 
+/* Into how many pieces a thread's part is cut. */
+static uint32_t cut(const struct ifd_acc_lowering *lowering, uint32_t i)
+{
+    const struct ifd_acc_step *step = &lowering->step[i];
+    const double part_ns = step_ns(lowering, i) / lowering->view->max_threads;
+    const double pieces = part_ns / PIECE_NS;
+    return pieces < 1.0 ? 1 : pieces < step->pieces ? (uint32_t)pieces : step->pieces;
+}
+
 static void choose(struct ifd_acc_lowering *lowering, const struct way *way, bool pays)
 {
     const uint32_t count = lowering->step_count;
@@ -89,6 +99,7 @@ static void choose(struct ifd_acc_lowering *lowering, const struct way *way, boo
         } else if (step->max_threads > threads) {
             step->max_threads = threads;
         }
+        step->pieces = cut(lowering, i);
         state = way[(i + 1) * STATES + state].before;
     }
 }
@@ -110,6 +121,19 @@ static bool place_joins(struct ifd_acc_step *step, uint32_t count)
         last = &step[i];
     }
     return is_parallel;
+}
+
+/* Lines of a piece for each that two windows share, and at least. */
+#define PIECE_LINES     2
+#define PIECE_LINES_MIN 4
+
+uint32_t ifd_acc_pieces_of_lines(const struct ifd_acc_lowering *lowering, size_t lines,
+                                 size_t window)
+{
+    const size_t shared = PIECE_LINES * (window - 1);
+    const size_t least = shared > PIECE_LINES_MIN ? shared : PIECE_LINES_MIN;
+    const size_t pieces = lines / lowering->view->max_threads / least;
+    return pieces == 0 ? 1 : pieces < IFD_ACC_PIECES_MAX ? (uint32_t)pieces : IFD_ACC_PIECES_MAX;
 }
 
 enum ifd_code ifd_acc_plan_threads(struct ifd_acc_lowering *lowering, bool *ret_is_parallel,

@@ -1,4 +1,4 @@
-/* Fork-join team: a generation counter that helpers spin on, then sleep on. */
+/* Fork-join team: a gate with a generation counter that helpers spin on, then sleep on. */
 #include "engine/base/team.h"
 
 #include "engine/base/thread.h"
@@ -14,17 +14,17 @@ struct crew {
     struct helper *helpers; /* team.count - 1 */
     uint32_t started;
 
-    /* Written by the caller before generation is raised; read by helpers after they have seen it. */
+    /* Written by the caller while nobody is inside; read by helpers that are. */
     ifd_team_fn fn;
     void *arg;
-    uint32_t count; /* of this run, at most team.count */
-    atomic_uint generation;
-    atomic_uint working; /* helpers that have not finished this generation */
+    atomic_ullong gate; /* see below */
+    uint8_t apart[64];  /* another cache line */
+    atomic_uint left;   /* helpers that have entered this run and are done */
     atomic_bool stop;
 
     struct ifd_mutex mutex; /* guards sleeping only */
     struct ifd_cond wake;
-    atomic_uint sleepers;
+    atomic_uint sleepers; /* that nobody has woken yet */
     atomic_uint expected; /* raised by ifd_team_expect */
     atomic_bool resting;  /* helpers do not spin; until a run begins or is expected */
 };
@@ -35,16 +35,91 @@ struct helper {
     uint32_t index;
 };
 
+/* ---- the gate: the run's generation, who may enter (helpers of smaller index than count; 0 when it is closed), and how many
+ * have ---- */
+
+static unsigned gate_generation(unsigned long long gate)
+{
+    return (unsigned)(gate >> 32);
+}
+
+static unsigned gate_count(unsigned long long gate)
+{
+    return (unsigned)(gate >> 16) & 0xffff;
+}
+
+static unsigned gate_entered(unsigned long long gate)
+{
+    return (unsigned)gate & 0xffff;
+}
+
+static unsigned long long gate_next(unsigned long long gate, unsigned count)
+{
+    return ((gate >> 32) + 1) << 32 | count << 16;
+}
+
+static unsigned long long gate_closed(unsigned long long gate)
+{
+    return gate & ~(0xffffull << 16);
+}
+
+static unsigned generation(struct crew *crew)
+{
+    return gate_generation(atomic_load(&crew->gate));
+}
+
+/* False, and the run goes on without this helper, where it is over or has enough threads. The run that it is about through
+ * ret_seen. */
+static bool enter(struct crew *crew, uint32_t index, unsigned *ret_seen, unsigned *ret_count)
+{
+    unsigned long long gate = atomic_load(&crew->gate);
+    do {
+        *ret_seen = gate_generation(gate);
+        *ret_count = gate_count(gate);
+        if (index >= *ret_count) {
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&crew->gate, &gate, gate + 1));
+    return true;
+}
+
+static void leave(struct crew *crew)
+{
+    atomic_fetch_add(&crew->left, 1);
+}
+
+/* Nobody enters from now on, and those that have are gone. */
+static void close_gate(struct crew *crew)
+{
+    unsigned long long gate = atomic_load(&crew->gate);
+    while (gate_entered(gate) + 1 < gate_count(gate) &&
+           !atomic_compare_exchange_weak(&crew->gate, &gate, gate_closed(gate))) {
+    }
+    for (uint32_t i = 0; atomic_load(&crew->left) != gate_entered(gate); i++) {
+        ifd_relax_more(i);
+    }
+}
+
+/* ---- helpers ---- */
+
+static bool has_reason(struct crew *crew, unsigned seen, unsigned expected)
+{
+    return generation(crew) != seen || atomic_load(&crew->stop) ||
+           atomic_load(&crew->expected) != expected;
+}
+
 /* Also returns when a run is expected; the number of those is what the caller gives next time. */
 static unsigned sleep_until_changed(struct crew *crew, unsigned seen, unsigned expected)
 {
     ifd_mutex_lock(&crew->mutex);
-    atomic_fetch_add(&crew->sleepers, 1);
-    while (atomic_load(&crew->generation) == seen && !atomic_load(&crew->stop) &&
-           atomic_load(&crew->expected) == expected) {
+    atomic_fetch_add(&crew->sleepers,
+                     1); /* then looks once more; who wakes it looks the other way round */
+    while (!has_reason(crew, seen, expected)) {
         ifd_cond_wait(&crew->wake, &crew->mutex);
+        if (!has_reason(crew, seen, expected)) {
+            atomic_fetch_add(&crew->sleepers, 1);
+        }
     }
-    atomic_fetch_sub(&crew->sleepers, 1);
     ifd_mutex_unlock(&crew->mutex);
     return atomic_load(&crew->expected);
 }
@@ -52,7 +127,7 @@ static unsigned sleep_until_changed(struct crew *crew, unsigned seen, unsigned e
 /* Also returns when there is nothing to spin for. */
 static void spin_until_changed(struct crew *crew, unsigned seen)
 {
-    for (int i = 0; i < SPIN_COUNT && atomic_load(&crew->generation) == seen &&
+    for (int i = 0; i < SPIN_COUNT && generation(crew) == seen &&
                     !atomic_load_explicit(&crew->resting, memory_order_relaxed);
          i++) {
         ifd_relax();
@@ -63,30 +138,33 @@ static void helper_main(void *arg)
 {
     struct helper *helper = arg;
     struct crew *crew = helper->crew;
-    unsigned seen = 0, expected = 0;
+    unsigned seen = 0, expected = 0, count = 0;
     for (;;) {
         spin_until_changed(crew, seen);
-        if (atomic_load(&crew->generation) == seen) {
+        if (generation(crew) == seen) {
             expected = sleep_until_changed(crew, seen, expected);
         }
         if (atomic_load(&crew->stop)) {
             return;
         }
-        if (atomic_load(&crew->generation) == seen) {
+        if (generation(crew) == seen) {
             continue; /* a run is expected: spin for it */
         }
-        seen++;
-        if (helper->index < crew->count) {
-            crew->fn(crew->arg, helper->index, crew->count);
+        if (enter(crew, helper->index, &seen, &count)) {
+            crew->fn(crew->arg, helper->index, count);
+            leave(crew);
         }
-        atomic_fetch_sub(&crew->working, 1);
     }
 }
 
+/* ---- the caller ---- */
+
+/* Once: those that are woken may take longer to come than a run. */
 static void wake_sleepers(struct crew *crew)
 {
     if (atomic_load(&crew->sleepers) != 0) {
         ifd_mutex_lock(&crew->mutex);
+        atomic_store(&crew->sleepers, 0);
         ifd_cond_broadcast(&crew->wake);
         ifd_mutex_unlock(&crew->mutex);
     }
@@ -101,15 +179,12 @@ static void crew_run(const struct ifd_team *team, ifd_team_fn fn, void *arg)
     }
     crew->fn = fn;
     crew->arg = arg;
-    crew->count = team->count;
-    atomic_store(&crew->working, crew->team.count - 1);
     atomic_store_explicit(&crew->resting, false, memory_order_relaxed);
-    atomic_fetch_add(&crew->generation, 1);
+    atomic_store_explicit(&crew->left, 0, memory_order_relaxed);
+    atomic_store(&crew->gate, gate_next(atomic_load(&crew->gate), team->count));
     wake_sleepers(crew);
     fn(arg, 0, team->count);
-    while (atomic_load(&crew->working) != 0) {
-        ifd_relax();
-    }
+    close_gate(crew);
 }
 
 void ifd_team_expect(const struct ifd_team *team)
@@ -131,6 +206,10 @@ void ifd_team_rest(const struct ifd_team *team)
 enum ifd_code ifd_team_create(uint32_t count, const struct ifd_alloc *alloc,
                               struct ifd_team **ret_team, struct ifd_err *err)
 {
+    if (count > IFD_TEAM_MAX) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "team of %u threads, at most %u", count,
+                        IFD_TEAM_MAX);
+    }
     struct crew *crew = ifd_acquire_zeroed(alloc, 1, sizeof(*crew));
     if (!crew) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a team of %u threads", count);
@@ -168,7 +247,7 @@ void ifd_team_destroy(struct ifd_team *team)
     struct crew *crew = team->context;
     ifd_mutex_lock(&crew->mutex);
     atomic_store(&crew->stop, true);
-    atomic_fetch_add(&crew->generation, 1);
+    atomic_store(&crew->gate, gate_next(atomic_load(&crew->gate), 0));
     ifd_cond_broadcast(&crew->wake);
     ifd_mutex_unlock(&crew->mutex);
     for (uint32_t i = 0; i < crew->started; i++) {

@@ -1,4 +1,5 @@
-/** A team of threads for runs (struct ifd_team of backend.h): fork-join, the caller works along.
+/** A team of threads for runs (struct ifd_team of backend.h): fork-join, the caller works along and waits only for
+ *  helpers that have come before it was done.
  *
  *  Helpers spin for a short while after a run, since the next step comes within microseconds, and sleep on a futex-backed
  *  condition after that. One team serves one instance: no scheduler is shared. A copy of the struct with a smaller count
@@ -14,6 +15,8 @@
 #include "inferd/alloc.h"
 #include "inferd/backend.h"
 #include "inferd/status.h"
+
+#define IFD_TEAM_MAX 32767u
 
 /** count ≥ 1; count 1 starts no thread. Errors: NOMEM, UNAVAILABLE. */
 IFD_NODISCARD enum ifd_code ifd_team_create(uint32_t count, const struct ifd_alloc *alloc,

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -54,6 +55,17 @@ void ifd_thread_join(struct ifd_thread *thread)
     int failed = pthread_join(thread->handle, NULL);
     assert(!failed);
     (void)failed;
+}
+
+#define SPIN_ROUNDS 4000
+
+void ifd_relax_more(uint32_t round)
+{
+    if (round < SPIN_ROUNDS) {
+        ifd_relax();
+    } else {
+        (void)sched_yield();
+    }
 }
 
 void ifd_mutex_init(struct ifd_mutex *mutex)

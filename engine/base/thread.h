@@ -39,6 +39,10 @@ static inline void ifd_relax(void)
 #endif
 }
 
+/** The same, as often as it takes (round: 0, 1, …): after some 100 µs others may have the core. The thread that is waited for may
+ *  be one of them. */
+void ifd_relax_more(uint32_t round);
+
 void ifd_mutex_init(struct ifd_mutex *mutex);
 void ifd_mutex_finish(struct ifd_mutex *mutex);
 void ifd_mutex_lock(struct ifd_mutex *mutex);

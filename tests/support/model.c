@@ -105,6 +105,16 @@ void test_run_once(struct test_run *run)
     REQUIRE_OK(test_run_try(run, run->batch, &err), &err);
 }
 
+static void run_alone(const struct ifd_team *team, ifd_team_fn fn, void *arg)
+{
+    fn(arg, 0, team->count);
+}
+
+void test_run_alone(struct test_run *run)
+{
+    run->instance->team->run = run_alone;
+}
+
 uint32_t test_run_count(const struct test_run *run, const char *kernel)
 {
     uint32_t count = 0;

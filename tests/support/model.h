@@ -50,6 +50,8 @@ void test_run_plan(struct test_run *run, uint32_t max_batch);
 IFD_NODISCARD enum ifd_code test_run_try(struct test_run *run, uint32_t batch, struct ifd_err *err);
 /** Runs all of them; they must succeed. */
 void test_run_once(struct test_run *run);
+/** From now on nobody comes to help the thread that runs. */
+void test_run_alone(struct test_run *run);
 /** Steps of the plan whose kernel has this name. */
 uint32_t test_run_count(const struct test_run *run, const char *kernel);
 void test_run_close(struct test_run *run);

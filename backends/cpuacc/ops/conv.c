@@ -143,6 +143,7 @@ static void choose_mode(struct ifd_acc_lowering *lowering, bool adds, struct ifd
         p, groups ? ifd_acc_conv_choose_group(p, lowering->kernels->gemm_f32.lanes()) : 1);
     if (ifd_acc_winograd_q8_pays(lowering, p)) {
         p->mode = IFD_ACC_CONV_TILES_Q8;
+        p->tile_size = 4;
         ifd_acc_winograd_q8_choose_tiles(lowering->kernels, lowering->host, p);
     } else {
         ifd_acc_conv_choose_tiles(p, lowering->host);
@@ -210,6 +211,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     }
     step->is_gemm_f32 =
         !p->product.is_q8 && p->mode < IFD_ACC_CONV_TILES && p->gemm == &step->kernels->gemm_f32;
+    step->pieces = ifd_acc_conv_pieces(p, lowering->view->max_threads);
     step->rate = p->product.is_q8 ? 300.0f : p->gemm->speed ? 60.0f * p->gemm->speed() : 60.0f;
     ifd_acc_name_step(lowering,
                       p->mode == IFD_ACC_CONV_TILES_Q8       ? "wino_q8"

@@ -61,9 +61,9 @@ struct ifd_acc_conv {
     size_t tile_lines;             /* LINES: output lines of one call at most, ≥ 1 */
     size_t out_stride, out_offset; /* elements: more than out_c apart inside of a concatenation */
     bool is_slice;                 /* of a concatenation */
-    uint32_t tile_size;            /* TILES: outputs of a tile along one side, 4 or 2 */
-    bool is_strassen;              /* PLAIN: seven products of quarters */
-    size_t group;                  /* pixels a row; what follows is of one of them: */
+    uint32_t tile_size; /* TILES, TILES_Q8: outputs of a tile along one side, 4 or 2; else 0 */
+    bool is_strassen;   /* PLAIN: seven products of quarters */
+    size_t group;       /* pixels a row; what follows is of one of them: */
     size_t pixel_n, pixel_k, pixel_step; /* channels, inputs a tap, inputs to the next pixel */
     struct ifd_acc_tail tail;            /* applied to every tile while it is in the cache */
     bool has_row_add;                    /* weights with a zero point */
@@ -129,6 +129,9 @@ struct ifd_acc_conv_channels ifd_acc_conv_channels(const struct ifd_acc_conv *p,
 
 void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step *step,
                         const struct ifd_acc_frame *frame);
+/** Into how many pieces a thread's part may be cut: not at all where rows are grouped by it (Strassen's algorithm), or where each
+ *  call prepares all rows for some columns; into its calls where each reads large weights (Winograd's). */
+uint32_t ifd_acc_conv_pieces(const struct ifd_acc_conv *p, uint32_t threads);
 /** Splits items over the team in multiples of unit, or columns where there are too few items for all, or far more weights
  *  than values: then each thread reads its part of the weights only, at the price of values that other cores have made. */
 struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,

@@ -109,6 +109,45 @@ static void call(struct ifd_acc_conv_run *run, size_t first_row)
     ifd_acc_conv_tail(run, first_row, run->args.m);
 }
 
+/* Far more weights than values? */
+static bool is_heavy(const struct ifd_acc_conv *p)
+{
+    const struct ifd_acc_window *w = &p->window;
+    const size_t matrices = p->mode == IFD_ACC_CONV_TILES ? ifd_acc_winograd_matrices(p) : p->taps;
+    const size_t values = w->batch * (w->in_h * w->in_w * w->in_c + w->out_h * w->out_w * p->out_c);
+    return !p->product.is_q8 && 2 * matrices * p->k * p->out_c > 3 * values;
+}
+
+/* Rows of a product's tile, or a few more. */
+#define TILE_ROWS 16
+
+/* Does each call prepare all of its rows, whichever columns it computes? */
+static bool prepares_columns(const struct ifd_acc_conv *p, uint32_t threads)
+{
+    const struct ifd_acc_window *w = &p->window;
+    const bool prepares =
+        p->mode >= IFD_ACC_CONV_ROWS || w->is_padded || p->narrow_c || p->has_row_add;
+    const size_t lines = p->mode == IFD_ACC_CONV_TILES ? w->out_h / p->tile_size : w->out_h;
+    const size_t tiles = p->mode == IFD_ACC_CONV_LINES || p->mode == IFD_ACC_CONV_TILES
+                             ? w->batch * lines
+                             : w->batch * lines * w->out_w / TILE_ROWS;
+    return prepares && (is_heavy(p) || tiles < 2 * (size_t)threads);
+}
+
+uint32_t ifd_acc_conv_pieces(const struct ifd_acc_conv *p, uint32_t threads)
+{
+    const struct ifd_acc_window *w = &p->window;
+    if (p->is_strassen || prepares_columns(p, threads)) {
+        return 1;
+    }
+    if (p->tile_size == 0) {
+        return IFD_ACC_PIECES_MAX;
+    }
+    const size_t tiles = w->batch * (w->out_h / p->tile_size) * (w->out_w / p->tile_size);
+    const size_t calls = tiles / threads / p->tile_rows;
+    return calls == 0 ? 1 : calls < IFD_ACC_PIECES_MAX ? (uint32_t)calls : IFD_ACC_PIECES_MAX;
+}
+
 struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
                                         const struct ifd_acc_frame *frame, size_t items,
                                         size_t unit)
@@ -117,14 +156,10 @@ struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
         return (struct ifd_acc_range){0, items};
     }
     const struct ifd_acc_conv *p = run->p;
-    const struct ifd_acc_window *w = &p->window;
     const struct ifd_packed *packed = run->args.packed;
     const size_t tiles = (items + unit - 1) / unit, threads = frame->threads;
-    const size_t matrices = p->mode == IFD_ACC_CONV_TILES ? ifd_acc_winograd_matrices(p) : p->taps;
-    const size_t values = w->batch * (w->in_h * w->in_w * w->in_c + w->out_h * w->out_w * p->out_c);
-    const bool is_heavy = !p->product.is_q8 && 2 * matrices * p->k * p->out_c > 3 * values &&
-                          packed->blocks >= threads;
-    if (p->group == 1 && !p->is_strassen && (is_heavy || tiles < 2 * threads)) {
+    if (p->group == 1 && !p->is_strassen &&
+        (tiles < 2 * threads || (is_heavy(p) && packed->blocks >= threads))) {
         const struct ifd_acc_range blocks = ifd_acc_share(frame, packed->blocks, 1);
         run->args.n_begin = ifd_packed_column(packed, blocks.begin);
         run->args.n_end = ifd_packed_column(packed, blocks.end);

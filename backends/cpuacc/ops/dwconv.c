@@ -70,6 +70,13 @@ static void widen(const struct dw_params *p, const uint8_t *image, uint8_t *to)
     }
 }
 
+/* Small images by channels, as products of few rows go by columns: each thread finds its part in its own cache. */
+static bool goes_by_lines(const struct dw_params *p, uint32_t threads)
+{
+    return p->window.out_h >= 2 * (size_t)threads &&
+           p->window.out_h * p->window.out_w > 32 * (size_t)threads;
+}
+
 static void run_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     const struct dw_params *p = step->params;
@@ -80,10 +87,8 @@ static void run_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *
     args.packed = frame->packed + step->packed;
     args.scratch = work ? work + p->wide_bytes : NULL;
     const struct ifd_packed *packed = args.packed;
-    /* Small images by channels, as products of few rows go by columns: each thread finds its part in its own cache. */
     struct ifd_acc_range lines = {0, p->window.out_h};
-    if (p->window.out_h >= 2 * (size_t)frame->threads &&
-        p->window.out_h * p->window.out_w > 32 * (size_t)frame->threads) {
+    if (goes_by_lines(p, frame->threads)) {
         lines = ifd_acc_share(frame, p->window.out_h, 1);
     } else {
         const struct ifd_acc_range channels = ifd_acc_share(frame, p->channels, packed->nr);
@@ -238,6 +243,12 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     const uint64_t macs = (uint64_t)p->window.batch * p->window.out_h * p->window.out_w *
                           p->channels * p->window.kh * p->window.kw;
     step->rate = 50.0f;
+    if (p->multiplier > 1) {
+        step->pieces = 1; /* each call repeats all channels */
+    } else if (goes_by_lines(p, lowering->view->max_threads)) {
+        step->pieces = ifd_acc_pieces_of_lines(lowering, p->window.out_h,
+                                               (p->window.kh - 1) * p->args.dilation_y + 1);
+    }
     ifd_acc_name_step(lowering, p->product.is_q8 ? "dw_q8" : "dw_f32", macs,
                       "depthwise_conv2d %zux%zu/%d%s%s", p->window.kh, p->window.kw,
                       (int)attrs->window.stride_h, attrs->activation == IFD_ACT_NONE ? "" : "+act",

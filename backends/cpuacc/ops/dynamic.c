@@ -58,7 +58,7 @@ static void run_images(const struct ifd_acc_step *step, const struct ifd_acc_fra
         quant->range(p->elements, image, &min, &max); /* by each thread: cheaper than to meet */
         const struct ifd_acc_image to = choose(p, min, max, &factor);
         if (!p->as_floats) {
-            if (frame->thread == 0) {
+            if (frame->piece.begin == 0) {
                 images[i] = to;
             }
             quant->quantize_by(range.end - range.begin, image + range.begin, factor, to.zero,
@@ -110,6 +110,7 @@ enum ifd_code ifd_acc_add_images(struct ifd_acc_lowering *lowering, uint32_t val
                                     .is_symmetric = is_symmetric};
         lowering->value[value].images[form] = *ret_value + 1;
         step->max_threads = (uint32_t)(count * elements / 4096) + 1;
+        step->pieces = 1; /* each call looks at all of them */
         ifd_acc_name_step(lowering, "quantize", 0, "to 8 bits");
     }
     return code;

@@ -19,13 +19,14 @@
 extern "C" {
 #endif
 
-#define IFD_BACKEND_ABI 1u
+#define IFD_BACKEND_ABI 2u
 
 /** A team of threads that an instance lends to a run. count includes the caller's thread and is ≥ 1.
  *
- *  run() calls fn(arg, index, count) once for each index 0 … count-1, index 0 on the caller's thread, and returns when
- *  all have returned. It is a barrier: what was written before is seen inside, what is written inside is seen after.
- *  With count 1 it is a plain call. It neither allocates nor fails. */
+ *  run() calls fn(arg, index, count) for index 0 on the caller's thread, and for each of 1 … count-1 once or, where that
+ *  thread is too late, not at all: all is done when the call for index 0 and those begun by then have returned, which is
+ *  when run() does. So whoever comes does what is left to do. What was written before is seen inside, what is written
+ *  inside is seen after. With count 1 it is a plain call. It neither allocates nor fails. */
 typedef void (*ifd_team_fn)(void *arg, uint32_t index, uint32_t count);
 
 struct ifd_team {

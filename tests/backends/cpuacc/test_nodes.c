@@ -335,6 +335,9 @@ static void run_one(build_fn build, uint64_t seed, uint32_t threads, enum ifd_co
         test_graph_interpret(t.graph, (const void *[]){run.in.data}, (void *[]){want});
     }
     test_run_plan(&run, 0);
+    if (seed % 2 == 0) {
+        test_run_alone(&run);
+    }
     EXPECT_CODE(test_run_try(&run, run.batch, &err), want_code, &err);
     if (want_code == IFD_OK) {
         REQUIRE(run.out[0].bytes <= sizeof(want));

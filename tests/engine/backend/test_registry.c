@@ -50,7 +50,7 @@ static void foreign_abi_small_descriptor_and_missing_function_are_unavailable(vo
     const struct ifd_backend *const list[] = {&newer, &older, &holed};
     struct ifd_registry registry = {0};
     REQUIRE_OK(init(&registry, ifd_alloc_system(), list, 3, NULL), NULL);
-    EXPECT_HAS(registry.slot[0].reason.text, "ABI version 2, expected 1");
+    EXPECT_HAS(registry.slot[0].reason.text, "ABI version 3, expected 2");
     EXPECT_HAS(registry.slot[1].reason.text, "descriptor of 16 bytes");
     EXPECT_HAS(registry.slot[2].reason.text, "lacks a function");
     for (uint32_t i = 0; i < 3; i++) {

@@ -3,6 +3,7 @@
 #include "tests/support/test.h"
 
 #include <dirent.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +12,31 @@
 struct work {
     long done[8];
     long total[8];
+    atomic_uint arrived;
 };
+
+/* Index 0 takes as long as the others need to come: then all of them do. */
+static void meet(struct work *work, uint32_t index, uint32_t count)
+{
+    const struct timespec pause = {.tv_nsec = 10000};
+    (void)atomic_fetch_add(&work->arrived, 1);
+    while (index == 0 && atomic_load(&work->arrived) < count) {
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+static void run(const struct ifd_team *team, ifd_team_fn fn, struct work *work)
+{
+    atomic_store(&work->arrived, 0);
+    team->run(team, fn, work);
+}
 
 static void count_up(void *arg, uint32_t index, uint32_t count)
 {
     struct work *work = arg;
     EXPECT(index < count);
     work->done[index]++;
+    meet(work, index, count);
 }
 
 static void sum_others(void *arg, uint32_t index, uint32_t count)
@@ -27,6 +46,7 @@ static void sum_others(void *arg, uint32_t index, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         work->total[index] += work->done[i];
     }
+    meet(work, index, count);
 }
 
 static void every_index_runs_once_and_sees_what_was_written_before(void)
@@ -40,8 +60,8 @@ static void every_index_runs_once_and_sees_what_was_written_before(void)
         REQUIRE_OK(ifd_team_create(count, &fail.alloc, &team, &err), &err);
         EXPECT_INT(team->count, count);
         for (long round = 1; round <= 300; round++) {
-            team->run(team, count_up, &work);
-            team->run(team, sum_others, &work);
+            run(team, count_up, &work);
+            run(team, sum_others, &work);
             for (uint32_t i = 0; i < count; i++) {
                 EXPECT_INT(work.done[i], round);
                 EXPECT_INT(work.total[i], (long long)round * count);
@@ -61,7 +81,7 @@ static void sleeping_helpers_wake(void)
     for (int round = 0; round < 3; round++) {
         struct timespec pause = {.tv_nsec = 20000000};
         (void)nanosleep(&pause, NULL);
-        team->run(team, count_up, &work);
+        run(team, count_up, &work);
     }
     EXPECT_INT(work.done[2], 3);
     ifd_team_destroy(team);
@@ -81,7 +101,7 @@ static void helpers_that_expect_a_run_still_run_everything_once(void)
         (void)nanosleep(&pause, NULL);
         ifd_team_expect(team);
         for (int runs = 0; runs < round % 4; runs++) {
-            team->run(team, count_up, &work);
+            run(team, count_up, &work);
             if (round % 5 == 0) {
                 ifd_team_rest(team);
             }
@@ -164,10 +184,70 @@ static void a_run_may_have_fewer_threads_than_the_team(void)
     for (uint32_t round = 0; round < 400; round++) {
         struct ifd_team part = *team;
         part.count = 1 + round % 4;
-        part.run(&part, count_up, &work);
+        run(&part, count_up, &work);
     }
     for (uint32_t i = 0; i < 4; i++) {
         EXPECT_INT(work.done[i], 400 - 100 * (long)i);
+    }
+    ifd_team_destroy(team);
+}
+
+struct visit {
+    atomic_uint begun, ended; /* by helpers */
+    long calls[8];
+    bool waits;   /* index 0 for one helper to begin, */
+    bool is_slow; /* which takes long */
+};
+
+static void come_and_go(void *arg, uint32_t index, uint32_t count)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    struct visit *visit = arg;
+    EXPECT(index < count);
+    visit->calls[index]++;
+    if (index == 0) {
+        while (visit->waits && atomic_load(&visit->begun) == 0) {
+        }
+        return;
+    }
+    (void)atomic_fetch_add(&visit->begun, 1);
+    if (visit->is_slow) {
+        (void)nanosleep(&pause, NULL);
+    }
+    (void)atomic_fetch_add(&visit->ended, 1);
+}
+
+/* Runs that are over before anybody can come, one behind the other. */
+static void a_helper_that_is_late_is_left_out_or_waited_for(void)
+{
+    enum { ROUNDS = 20000 };
+    struct ifd_team *team = NULL;
+    struct ifd_err err = {0};
+    struct visit visit = {0};
+    REQUIRE_OK(ifd_team_create(3, ifd_alloc_system(), &team, &err), &err);
+    for (long round = 1; round <= ROUNDS; round++) {
+        team->run(team, come_and_go, &visit);
+        EXPECT_INT(visit.calls[0], round);
+        EXPECT(visit.calls[1] <= round && visit.calls[2] <= round);
+        EXPECT_INT(atomic_load(&visit.begun), visit.calls[1] + visit.calls[2]);
+        EXPECT_INT(atomic_load(&visit.ended), visit.calls[1] + visit.calls[2]);
+        if (round % 1000 == 0) {
+            ifd_team_rest(team);
+        }
+    }
+    ifd_team_destroy(team);
+}
+
+static void a_helper_that_has_begun_is_waited_for(void)
+{
+    struct ifd_team *team = NULL;
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_team_create(2, ifd_alloc_system(), &team, &err), &err);
+    for (int round = 0; round < 20; round++) {
+        struct visit visit = {.waits = true, .is_slow = true};
+        team->run(team, come_and_go, &visit);
+        EXPECT_INT(atomic_load(&visit.ended), 1);
+        EXPECT_INT(visit.calls[1], 1);
     }
     ifd_team_destroy(team);
 }
@@ -216,6 +296,8 @@ int main(int argc, char **argv)
         T(helpers_that_expect_a_run_still_run_everything_once),
         T(a_sleeping_helper_is_woken_by_what_is_expected),
         T(a_run_may_have_fewer_threads_than_the_team),
+        T(a_helper_that_is_late_is_left_out_or_waited_for),
+        T(a_helper_that_has_begun_is_waited_for),
         T(cores_are_shared_and_a_run_has_one_at_least),
         T(missing_memory_leaves_nothing_behind),
     };

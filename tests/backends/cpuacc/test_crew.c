@@ -1,0 +1,192 @@
+/* The threads of a run do every piece of every step once, in order, whoever comes and when. */
+#include "backends/cpuacc/crew.h"
+#include "engine/base/team.h"
+#include "tests/support/test.h"
+
+#include <sched.h>
+#include <string.h>
+
+enum { STEPS = 40, THREADS_MAX = 4, PARTS_MAX = THREADS_MAX * IFD_ACC_PIECES_MAX };
+
+/* What a step has seen of its pieces. */
+struct record {
+    const struct record *before; /* the step that must be done */
+    uint32_t parts;              /* that there are */
+    atomic_uint done;
+    atomic_uint times[PARTS_MAX];
+    atomic_uint by[THREADS_MAX];
+    atomic_uint slow; /* looks at the clock that a thread takes longer, counted down */
+};
+
+struct course {
+    struct ifd_acc_step step[STEPS];
+    struct record record[STEPS];
+    struct ifd_acc_crew *crew;
+    size_t crew_bytes;
+    uint32_t threads;
+};
+
+static void note_pieces(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    struct record *record = (struct record *)(uintptr_t)step->params;
+    uint32_t *last = frame->binding->scratch;
+    EXPECT(!record->before || atomic_load(&record->before->done) == record->before->parts);
+    EXPECT_INT(frame->pieces, record->parts);
+    EXPECT(frame->piece.begin < frame->piece.end && frame->piece.end <= record->parts);
+    EXPECT(!frame->goes_on || *last == frame->piece.begin);
+    *last = (uint32_t)frame->piece.end;
+    for (size_t i = frame->piece.begin; i < frame->piece.end; i++) {
+        (void)atomic_fetch_add(&record->times[i], 1);
+        (void)atomic_fetch_add(&record->done, 1);
+        (void)atomic_fetch_add(&record->by[frame->thread], 1);
+        for (uint32_t k = atomic_load(&record->slow); frame->thread + 1 == frame->threads && k > 0;
+             k--) {
+            (void)sched_yield();
+        }
+    }
+}
+
+static void walk(void *arg, uint32_t index, uint32_t count)
+{
+    struct course *course = arg;
+    uint32_t last = 0;
+    const struct ifd_binding binding = {.scratch = &last}; /* of this thread alone */
+    struct ifd_acc_frame frame = {.binding = &binding};
+    struct ifd_acc_hand hand = ifd_acc_hand_init(course->crew, index, count);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        ifd_acc_hand_step(&hand, &course->step[i], &frame);
+    }
+}
+
+/* Steps of all kinds: for one thread, for some, for all, of one piece and more. */
+static void course_init(struct course *course, uint32_t threads, uint64_t seed)
+{
+    struct test_random random = {.state = seed};
+    memset(course, 0, sizeof(*course));
+    course->threads = threads;
+    course->crew_bytes = ifd_acc_crew_bytes(threads);
+    void *memory = ifd_acquire_tensor(ifd_alloc_system(), course->crew_bytes);
+    REQUIRE(memory);
+    course->crew = ifd_acc_crew_init(memory, threads);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        struct ifd_acc_step *step = &course->step[i];
+        struct record *record = &course->record[i];
+        step->run = note_pieces;
+        step->params = record;
+        step->max_threads = (uint32_t)test_random_int(&random, 1, THREADS_MAX);
+        step->pieces = (uint32_t)test_random_int(&random, 1, IFD_ACC_PIECES_MAX);
+        step->joins = i + 1 < STEPS;
+        const uint32_t sharing = step->max_threads < threads ? step->max_threads : threads;
+        record->parts = sharing == 1 ? 1 : sharing * step->pieces;
+        record->before = i > 0 ? &course->record[i - 1] : NULL;
+        atomic_store(&record->slow, (uint32_t)test_random_int(&random, 0, 2));
+    }
+}
+
+static void course_finish(struct course *course)
+{
+    for (uint32_t i = 0; i < STEPS; i++) {
+        const struct record *record = &course->record[i];
+        for (uint32_t k = 0; k < PARTS_MAX; k++) {
+            EXPECT_INT(atomic_load(&record->times[k]), k < record->parts ? 1 : 0);
+        }
+    }
+    ifd_release_tensor(ifd_alloc_system(), course->crew, course->crew_bytes);
+}
+
+static void every_piece_runs_once_behind_those_of_the_step_before(void)
+{
+    for (uint32_t threads = 2; threads <= THREADS_MAX; threads++) {
+        struct ifd_team *team = NULL;
+        struct ifd_err err = {0};
+        REQUIRE_OK(ifd_team_create(threads, ifd_alloc_system(), &team, &err), &err);
+        for (uint64_t round = 1; round <= 60; round++) {
+            struct course course;
+            course_init(&course, threads, round);
+            team->run(team, walk, &course);
+            course_finish(&course);
+        }
+        ifd_team_destroy(team);
+    }
+}
+
+/* Who comes when all is done has nothing to do and waits for nothing. */
+static void one_thread_does_what_nobody_comes_for(void)
+{
+    for (uint32_t threads = 1; threads <= THREADS_MAX; threads++) {
+        struct course course;
+        course_init(&course, threads, threads);
+        for (uint32_t index = 0; index < threads; index++) {
+            walk(&course, index, threads);
+        }
+        for (uint32_t i = 0; i < STEPS; i++) {
+            EXPECT_INT(atomic_load(&course.record[i].by[0]), course.record[i].parts);
+        }
+        course_finish(&course);
+    }
+}
+
+/* A call in whose midst another thread takes what is left of the part. */
+struct meeting {
+    struct ifd_acc_hand thief;
+    const struct ifd_acc_step *step;
+    struct ifd_acc_range own[PARTS_MAX], taken[PARTS_MAX];
+    uint32_t own_count, taken_count;
+};
+
+static void note_range(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    struct meeting *meeting = (struct meeting *)(uintptr_t)step->params;
+    if (frame->thread == 1) {
+        meeting->taken[meeting->taken_count++] = frame->piece;
+        return;
+    }
+    meeting->own[meeting->own_count++] = frame->piece;
+    if (meeting->own_count == 1) {
+        struct ifd_acc_frame other = *frame;
+        ifd_acc_hand_step(&meeting->thief, step, &other);
+    }
+}
+
+/* The owner begins at the front with all but a piece; the other does its own part, then that piece. Behind such a step the
+ * owner leaves more. */
+static void others_take_from_the_back_and_owners_leave_them_more(void)
+{
+    struct meeting meeting = {0};
+    struct ifd_acc_crew *crew = ifd_acquire_tensor(ifd_alloc_system(), ifd_acc_crew_bytes(2));
+    REQUIRE(crew);
+    crew = ifd_acc_crew_init(crew, 2);
+    struct ifd_acc_step step = {
+        .run = note_range, .params = &meeting, .max_threads = 2, .pieces = 8, .joins = false};
+    struct ifd_acc_hand owner = ifd_acc_hand_init(crew, 0, 2);
+    struct ifd_acc_frame frame = {0};
+    static const size_t first_call[] = {7, 6, 4, 4};
+    meeting.thief = ifd_acc_hand_init(crew, 1, 2);
+    for (uint32_t i = 0; i < 4; i++) {
+        meeting.own_count = meeting.taken_count = 0;
+        ifd_acc_hand_step(&owner, &step, &frame);
+        EXPECT_INT(meeting.own_count, 1);
+        EXPECT_INT(meeting.own[0].begin, 0);
+        EXPECT_INT(meeting.own[0].end, first_call[i]);
+        size_t back = 8;
+        for (uint32_t k = 0; k < meeting.taken_count; k++) {
+            const struct ifd_acc_range taken = meeting.taken[k];
+            if (taken.begin < 8) {
+                EXPECT_INT(taken.end, back);
+                back = taken.begin;
+            }
+        }
+        EXPECT_INT(back, first_call[i]);
+    }
+    ifd_release_tensor(ifd_alloc_system(), crew, ifd_acc_crew_bytes(2));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(every_piece_runs_once_behind_those_of_the_step_before),
+        T(one_thread_does_what_nobody_comes_for),
+        T(others_take_from_the_back_and_owners_leave_them_more),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
