@@ -329,20 +329,6 @@ __attribute__((noinline)) static struct column edge_column(const struct job *job
     return interleave(rows);
 }
 
-INLINE struct column load_column(const struct line *line, int64_t x, const size_t pixels,
-                                 const size_t spacing)
-{
-    int64_t last = x + (int64_t)((pixels - 1) * spacing);
-    if (x >= 0 && last < line->in_w) {
-        return inner_column(line, x, pixels, spacing);
-    }
-    if (pixels == 1) {
-        __m512i zero = _mm512_load_si512(line->zero);
-        return (struct column){{zero, zero, zero, zero}};
-    }
-    return edge_column(line->job, line->iy, x, pixels, spacing);
-}
-
 /* The column that begins `bytes` of each vector further on than one, with the pixels of the other behind it. */
 INLINE struct column between(const struct column *a, const struct column *b, const size_t bytes)
 {
@@ -353,6 +339,25 @@ INLINE struct column between(const struct column *a, const struct column *b, con
                                : _mm512_alignr_epi32(b->v[j], a->v[j], 8);
     }
     return ret;
+}
+
+INLINE struct column load_column(const struct line *line, int64_t x, const size_t pixels,
+                                 const size_t spacing)
+{
+    int64_t last = x + (int64_t)((pixels - 1) * spacing);
+    if (x >= 0 && last < line->in_w) {
+        return inner_column(line, x, pixels, spacing);
+    }
+    const __m512i zero = _mm512_load_si512(line->zero);
+    const struct column outside = {{zero, zero, zero, zero}};
+    if (pixels == 1 || x >= line->in_w) {
+        return outside;
+    }
+    if (pixels == 2 && spacing == 1 && line->in_w > 1) {
+        const struct column inside = inner_column(line, x < 0 ? 0 : x - 1, 2, 1);
+        return x < 0 ? between(&outside, &inside, 32) : between(&inside, &outside, 32);
+    }
+    return edge_column(line->job, line->iy, x, pixels, spacing);
 }
 
 /* The sums of `count` positions begin with the biases. With several pixels a vector, each 128 bits hold 16 channels of one
