@@ -211,7 +211,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     }
     step->is_gemm_f32 =
         !p->product.is_q8 && p->mode < IFD_ACC_CONV_TILES && p->gemm == &step->kernels->gemm_f32;
-    step->pieces = ifd_acc_conv_pieces(p, lowering->view->max_threads);
+    step->pieces = ifd_acc_conv_pieces(lowering, p);
     step->rate = p->product.is_q8 ? 300.0f : p->gemm->speed ? 60.0f * p->gemm->speed() : 60.0f;
     ifd_acc_name_step(lowering,
                       p->mode == IFD_ACC_CONV_TILES_Q8       ? "wino_q8"

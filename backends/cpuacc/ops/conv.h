@@ -129,9 +129,9 @@ struct ifd_acc_conv_channels ifd_acc_conv_channels(const struct ifd_acc_conv *p,
 
 void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step *step,
                         const struct ifd_acc_frame *frame);
-/** Into how many pieces a thread's part may be cut: not at all where rows are grouped by it (Strassen's algorithm), or where each
- *  call prepares all rows for some columns; into its calls where each reads large weights (Winograd's). */
-uint32_t ifd_acc_conv_pieces(const struct ifd_acc_conv *p, uint32_t threads);
+/** Into how many pieces a thread's part may be cut: not at all where rows are grouped by it (Strassen's algorithm), where each
+ *  call prepares all rows for some columns, or reads weights that fill the cache; into its calls of Winograd's tiles. */
+uint32_t ifd_acc_conv_pieces(const struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p);
 /** Splits items over the team in multiples of unit, or columns where there are too few items for all, or far more weights
  *  than values: then each thread reads its part of the weights only, at the price of values that other cores have made. */
 struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,

@@ -134,18 +134,28 @@ static bool prepares_columns(const struct ifd_acc_conv *p, uint32_t threads)
     return prepares && (is_heavy(p) || tiles < 2 * (size_t)threads);
 }
 
-uint32_t ifd_acc_conv_pieces(const struct ifd_acc_conv *p, uint32_t threads)
+/* Rows of a piece at least: each reads the weights. Winograd's tiles have calls of their own size. */
+#define PIECE_ROWS    24
+#define PIECE_ROWS_Q8 48
+
+uint32_t ifd_acc_conv_pieces(const struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p)
 {
     const struct ifd_acc_window *w = &p->window;
-    if (p->is_strassen || prepares_columns(p, threads)) {
+    const uint32_t threads = lowering->view->max_threads;
+    const bool is_far =
+        p->taps * p->k * p->out_c * p->element > ifd_acc_cache_bytes(lowering->host) / 2;
+    if (p->is_strassen || prepares_columns(p, threads) || (is_far && !is_heavy(p))) {
         return 1;
     }
-    if (p->tile_size == 0) {
-        return IFD_ACC_PIECES_MAX;
+    if (is_heavy(p)) {
+        return IFD_ACC_PIECES_MAX; /* of columns */
     }
-    const size_t tiles = w->batch * (w->out_h / p->tile_size) * (w->out_w / p->tile_size);
-    const size_t calls = tiles / threads / p->tile_rows;
-    return calls == 0 ? 1 : calls < IFD_ACC_PIECES_MAX ? (uint32_t)calls : IFD_ACC_PIECES_MAX;
+    const size_t pixels = w->batch * w->out_h * w->out_w / threads;
+    const size_t least = p->tile_size       ? p->tile_rows * p->tile_size * p->tile_size
+                         : p->product.is_q8 ? PIECE_ROWS_Q8
+                                            : PIECE_ROWS;
+    const size_t pieces = pixels / least;
+    return pieces == 0 ? 1 : pieces < IFD_ACC_PIECES_MAX ? (uint32_t)pieces : IFD_ACC_PIECES_MAX;
 }
 
 struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
