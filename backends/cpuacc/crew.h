@@ -1,10 +1,11 @@
 /** How the threads of one run share its steps: each has a part of its own, the same in every run, so that it finds there
  *  what it has written in the step before; who is done early takes from what others have not begun.
  *
- *  A part is cut into pieces (step->pieces). Its owner takes them from the front, half of those that are left at a time;
- *  others take theirs from the back. Nobody waits for a thread, only for pieces: one that comes late, or never, holds up
- *  nothing but what it has begun. That costs the owner one atomic on a cache line of its own for each of two or three
- *  calls; others look at that line only when they have nothing else to do. */
+ *  A part is cut into pieces (step->pieces). Its owner takes them from the front, at first all but the few that it keeps
+ *  back, then half of those that are left at a time; others take theirs from the back, by halves, too. Nobody waits for
+ *  a thread, only for pieces: one that comes late, or never, holds up nothing but what it has begun. That costs the owner
+ *  one atomic on a cache line of its own for each of two or three calls; others look at that line only when they have
+ *  nothing else to do. */
 #ifndef INFERD_BACKENDS_CPUACC_CREW_H
 #define INFERD_BACKENDS_CPUACC_CREW_H
 

@@ -123,6 +123,12 @@ static bool place_joins(struct ifd_acc_step *step, uint32_t count)
     return is_parallel;
 }
 
+uint32_t ifd_acc_pieces_of(size_t items, size_t least)
+{
+    const size_t pieces = items / least;
+    return pieces == 0 ? 1 : pieces < IFD_ACC_PIECES_MAX ? (uint32_t)pieces : IFD_ACC_PIECES_MAX;
+}
+
 /* Lines of a piece for each that two windows share, and at least. */
 #define PIECE_LINES     2
 #define PIECE_LINES_MIN 4
@@ -132,8 +138,7 @@ uint32_t ifd_acc_pieces_of_lines(const struct ifd_acc_lowering *lowering, size_t
 {
     const size_t shared = PIECE_LINES * (window - 1);
     const size_t least = shared > PIECE_LINES_MIN ? shared : PIECE_LINES_MIN;
-    const size_t pieces = lines / lowering->view->max_threads / least;
-    return pieces == 0 ? 1 : pieces < IFD_ACC_PIECES_MAX ? (uint32_t)pieces : IFD_ACC_PIECES_MAX;
+    return ifd_acc_pieces_of(lines / lowering->view->max_threads, least);
 }
 
 enum ifd_code ifd_acc_plan_threads(struct ifd_acc_lowering *lowering, bool *ret_is_parallel,

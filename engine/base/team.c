@@ -112,8 +112,8 @@ static bool has_reason(struct crew *crew, unsigned seen, unsigned expected)
 static unsigned sleep_until_changed(struct crew *crew, unsigned seen, unsigned expected)
 {
     ifd_mutex_lock(&crew->mutex);
-    atomic_fetch_add(&crew->sleepers,
-                     1); /* then looks once more; who wakes it looks the other way round */
+    /* then looks once more; who wakes it looks the other way round */
+    atomic_fetch_add(&crew->sleepers, 1);
     while (!has_reason(crew, seen, expected)) {
         ifd_cond_wait(&crew->wake, &crew->mutex);
         if (!has_reason(crew, seen, expected)) {

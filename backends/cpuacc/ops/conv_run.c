@@ -154,8 +154,7 @@ uint32_t ifd_acc_conv_pieces(const struct ifd_acc_lowering *lowering, const stru
     const size_t least = p->tile_size       ? p->tile_rows * p->tile_size * p->tile_size
                          : p->product.is_q8 ? PIECE_ROWS_Q8
                                             : PIECE_ROWS;
-    const size_t pieces = pixels / least;
-    return pieces == 0 ? 1 : pieces < IFD_ACC_PIECES_MAX ? (uint32_t)pieces : IFD_ACC_PIECES_MAX;
+    return ifd_acc_pieces_of(pixels, least);
 }
 
 struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,

@@ -358,7 +358,6 @@ static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
         code = ifd_acc_add_work(lowering, p->inner * sizeof(int32_t), err);
     }
     if (code == IFD_OK) {
-        step = &lowering->step[lowering->step_count - 1];
         step->max_threads = (uint32_t)(p->outer * p->reduced * p->inner / THREAD_VALUES) + 1;
         ifd_acc_name_step(lowering,
                           is_max  ? ""
