@@ -44,9 +44,10 @@ struct test_run test_run_open(const struct test_run_options *options)
     struct test_run run = {0};
     struct ifd_err err = {0};
     struct ifd_engine_options engine = options->engine;
+    const struct ifd_backend *const backends[] = {options->backend, &ifd_backend_cpuref};
     engine.alloc = ifd_alloc_system();
-    engine.backends = &options->backend;
-    engine.backend_count = 1;
+    engine.backends = backends;
+    engine.backend_count = options->falls_back ? 2 : 1;
     REQUIRE_OK(ifd_engine_create(&engine, &run.engine, &err), &err);
     if (options->l2_bytes > 0) {
         run.engine->registry.host.cpu.l2_bytes = options->l2_bytes;

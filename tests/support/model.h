@@ -23,6 +23,7 @@ IFD_NODISCARD enum ifd_code test_model_build(struct ifd_model *model, struct ifd
  *      test_run_close(&run); */
 struct test_run_options {
     const struct ifd_backend *backend;
+    bool falls_back;                  /* CpuRef runs what backend does not take */
     struct ifd_engine_options engine; /* backends and allocator apart */
     struct ifd_model_options model;
     size_t l2_bytes; /* of the second-level cache; 0: this machine's caches */
