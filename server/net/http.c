@@ -28,6 +28,7 @@ enum ifd_code ifd_http_create(const struct ifd_http_options *options, struct ifd
         return ifd_fail(err, IFD_NOMEM, "no memory for the HTTP server");
     }
     http->options = *options;
+    http->now_ms = http->looked_ms = ifd_loop_now_ms(options->loop);
     http->reserve_fd = -1;
     ifd_accept_reserve(http);
     enum ifd_code code = ifd_timer_create(options->loop, ifd_http_sweep, http, &http->sweep, err);

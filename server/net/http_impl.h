@@ -145,16 +145,12 @@ struct ifd_http {
     struct ifd_lingerer lingerer[IFD_LINGER_MAX];
     int reserve_fd; /* given up for a moment to refuse a client when there are no descriptors; -1: not there */
     struct ifd_timer *sweep;
+    uint64_t now_ms, looked_ms; /* of the clients' clock; the loop's when that was asked last */
     bool is_draining, is_stopping;
     uint64_t drain_ms;   /* when the drain began */
     ifd_loop_fn on_idle; /* NULL: nobody waits for it, or it was called */
     void *on_idle_arg;
 };
-
-static inline uint64_t ifd_http_now_ms(const struct ifd_http *http)
-{
-    return ifd_loop_now_ms(http->options.loop);
-}
 
 static inline void ifd_count_limit(struct ifd_metric_set *metrics, enum ifd_limit limit)
 {
@@ -252,6 +248,10 @@ void ifd_request_abandon(struct ifd_transfer *t);
 bool ifd_request_closes(const struct ifd_transfer *t);
 
 /* ---- sweep.c ---- */
+
+/** The clients' clock, for all that they have deadlines for. It stands while the server does (stopped by a signal, paused with
+ *  its machine, without a core): what came meanwhile has not been read yet. */
+uint64_t ifd_http_now_ms(struct ifd_http *http);
 
 /** Of the timer; arg is struct ifd_http. */
 void ifd_http_sweep(void *arg);

@@ -10,6 +10,20 @@
 /* Connections between requests are asked this often what they received. */
 #define LOOK_MS UINT64_C(2000)
 
+/* ---- their clock ---- */
+
+/* Longer from one look at clients to the next, and the server was kept from reading what they sent. */
+#define STEP_MS (2 * IFD_SWEEP_MS)
+
+uint64_t ifd_http_now_ms(struct ifd_http *http)
+{
+    const uint64_t loop_ms = ifd_loop_now_ms(http->options.loop);
+    const uint64_t passed_ms = loop_ms - http->looked_ms;
+    http->looked_ms = loop_ms;
+    http->now_ms += passed_ms < STEP_MS ? passed_ms : STEP_MS;
+    return http->now_ms;
+}
+
 /* ---- clients that left ---- */
 
 /* The library misses an end that arrives together with data, because it waits for another edge. */

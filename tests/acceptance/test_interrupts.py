@@ -1,11 +1,13 @@
-"""System calls that are interrupted or do a part of their work: every answer is exact to the byte."""
+"""System calls that are interrupted or do a part of their work, a server that stands still: every answer is exact to the byte."""
 import json
 import pathlib
 import random
 import shutil
+import signal
 import socket
 import struct
 import tempfile
+import time
 import unittest
 
 import support
@@ -63,8 +65,8 @@ class Interrupts(unittest.TestCase):
         (self.folder / "echo/config.pbtxt").write_text(CONFIG)
         self.random = random.Random(7)
 
-    def serve(self, prefix=()):
-        self.server = support.Server(self.folder, prefix=prefix)
+    def serve(self, prefix=(), options=()):
+        self.server = support.Server(self.folder, *options, prefix=prefix)
         self.addCleanup(self.server.stop)
 
     def connect(self, buffer_bytes=None):
@@ -114,6 +116,24 @@ class Interrupts(unittest.TestCase):
         while b"\r\n\r\n" not in got or len(got) < len(data):
             got += connection.recv(self.random.randrange(1, 60000))
         self.assertEqual(bytes(got[-len(data):]), data)
+
+    def test_clients_are_not_blamed_for_a_server_that_stands_still(self):
+        self.serve(options=("--http-header-timeout-secs=3", "--http-receive-timeout-secs=3"))
+        data = b"from before"
+        text = request(data)
+        rest = {}
+        for size in (0, 20, len(text) - 5):     # nothing, a part of the header, a part of the body
+            connection = self.connect()
+            connection.sendall(text[:size])
+            rest[connection] = text[size:]
+        self.check_exchanges(1, 10)             # by now the server has seen them
+        self.server.process.send_signal(signal.SIGSTOP)
+        for connection, left in rest.items():
+            connection.sendall(left)
+        time.sleep(6)                           # beyond every deadline, that of the rate included
+        self.server.process.send_signal(signal.SIGCONT)
+        for connection in rest:
+            self.assertEqual(read_tensor(connection.makefile("rb")), data)
 
     def test_answers_in_a_pipeline_keep_their_order(self):
         self.serve()
