@@ -89,7 +89,8 @@ static enum ifd_code take_tables(struct ifd_instance *instance,
     void **next = instance->pointers;
     for (uint32_t i = 0; i < setup->executable_count; i++) {
         const struct ifd_executable *executable = setup->executable[i];
-        instance->table[i] = (struct ifd_instance_table){.executable = executable, .pointer = next};
+        instance->table[i] = (struct ifd_instance_table){
+            .executable = executable, .pointer = next, .pace = ifd_pace_init(setup->threads)};
         for (uint32_t k = 0; k < executable->table_count; k++) {
             *next++ = instance->arena + executable->plan.value[executable->table_value[k]].offset;
         }
@@ -164,7 +165,9 @@ size_t ifd_instance_bytes(const struct ifd_instance *instance)
 
 void ifd_instance_expect(const struct ifd_instance *instance)
 {
-    ifd_team_expect(instance->team);
+    if (!atomic_load_explicit(&instance->is_alone, memory_order_relaxed)) {
+        ifd_team_expect(instance->team);
+    }
 }
 
 void ifd_instance_rest(const struct ifd_instance *instance)

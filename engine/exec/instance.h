@@ -3,6 +3,7 @@
 #ifndef INFERD_ENGINE_EXEC_INSTANCE_H
 #define INFERD_ENGINE_EXEC_INSTANCE_H
 
+#include "engine/base/pace.h"
 #include "engine/base/team.h"
 #include "engine/exec/executable.h"
 
@@ -26,10 +27,11 @@ struct ifd_instance_setup {
     size_t limit_bytes;
 };
 
-/** Memory of one executable: where its partitions read and write. */
+/** One executable: where its partitions read and write, and how many threads it is run with. */
 struct ifd_instance_table {
     const struct ifd_executable *executable;
     void **pointer; /* executable->table_count */
+    struct ifd_pace pace;
 };
 
 struct ifd_instance {
@@ -40,6 +42,7 @@ struct ifd_instance {
     uint32_t max_batch;
     struct ifd_team *team;
     struct ifd_cores *cores;
+    atomic_bool is_alone; /* the last run was for one thread: nobody need wake for the next */
 
     uint8_t *arena; /* for the largest executable */
     size_t arena_bytes;

@@ -57,7 +57,7 @@ static enum ifd_code walk(const struct ifd_instance *instance,
 }
 
 /* The largest executable that has no more samples than are left. The first has 1. */
-static const struct ifd_instance_table *choose(const struct ifd_instance *instance, int64_t left)
+static struct ifd_instance_table *choose(struct ifd_instance *instance, int64_t left)
 {
     uint32_t i = instance->table_count - 1;
     while (i > 0 && instance->table[i].executable->batch > left) {
@@ -66,27 +66,42 @@ static const struct ifd_instance_table *choose(const struct ifd_instance *instan
     return &instance->table[i];
 }
 
+/* Runs a chunk with as many threads as are worth it and have cores. */
+static enum ifd_code run_chunk(struct ifd_instance *instance, struct ifd_instance_table *table,
+                               const struct ifd_callers *callers, struct ifd_chunk chunk,
+                               struct ifd_err *err)
+{
+    const uint32_t threads = ifd_pace_choose(&table->pace);
+    struct ifd_team team = *instance->team;
+    atomic_store_explicit(&instance->is_alone, threads == 1, memory_order_relaxed);
+    team.count = ifd_cores_take(instance->cores, threads);
+    const uint64_t before = ifd_monotonic_ns();
+    ifd_io_bind(instance, table->executable, callers, chunk);
+    bind_ports(instance, table);
+    const enum ifd_code code = walk(instance, table, &team, err);
+    if (code == IFD_OK) {
+        ifd_io_collect(instance, table->executable, callers, chunk);
+    }
+    if (team.count == threads) {
+        ifd_pace_note(&table->pace, ifd_monotonic_ns() - before);
+    }
+    ifd_cores_give(instance->cores, team.count);
+    return code;
+}
+
 enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_io *io,
                                uint32_t io_count, struct ifd_err *err)
 {
     struct ifd_callers callers = {.io = io, .count = io_count};
     enum ifd_code code = ifd_io_check(instance, io, io_count, &callers.batch, err);
     int64_t done = 0;
-    struct ifd_team team = *instance->team;
-    team.count = ifd_cores_take(instance->cores, team.count);
     while (code == IFD_OK && done < callers.batch) {
-        const struct ifd_instance_table *table = choose(instance, callers.batch - done);
+        struct ifd_instance_table *table = choose(instance, callers.batch - done);
         const struct ifd_chunk chunk = {.first = done, .count = table->executable->batch};
         instance->is_split = chunk.count < callers.batch;
-        ifd_io_bind(instance, table->executable, &callers, chunk);
-        bind_ports(instance, table);
-        code = walk(instance, table, &team, err);
-        if (code == IFD_OK) {
-            ifd_io_collect(instance, table->executable, &callers, chunk);
-        }
+        code = run_chunk(instance, table, &callers, chunk, err);
         done += chunk.count;
     }
-    ifd_cores_give(instance->cores, team.count);
     if (code == IFD_OK) {
         ifd_io_describe(instance, &callers);
     }

@@ -147,7 +147,7 @@ const struct ifd_model_info *ifd_model_info(const struct ifd_model *model);
 
 struct ifd_instance_options {
     /** 1; at most ifd_model_options.max_threads. A run has so many if that many cores are free when it begins, else as many
-     *  as there are, one at least. Results do not depend on it. */
+     *  as there are, one at least; fewer also where runs have shown to be faster so. Results do not depend on it. */
     uint32_t threads;
     uint32_t
         max_batch; /* 1: memory is laid out for batches up to this at creation, so that run allocates nothing */

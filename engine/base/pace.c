@@ -1,0 +1,91 @@
+/* A walk between numbers of threads, by mean times of windows of runs. */
+#include "engine/base/pace.h"
+
+#include <assert.h>
+
+/* A window has two runs and, at the beginning, need not be long: what is decided then is soon decided again. Later it holds
+ * several turns of a scheduler (4 ms and more), so that it is no accident how many of them hit us. */
+#define RUNS_MIN        2
+#define WINDOW_FIRST_NS 1000000u
+#define WINDOW_LAST_NS  40000000u
+
+#define STAY_MAX 32 /* windows */
+
+/* Slow windows in a row that are no accident: something that happens once spoils one. */
+#define SLOW_MIN 2
+
+/* What fewer threads took is forgotten by this share in every window: tried again, when all are twice as fast, after some
+ * 30 s of runs, sooner when they gain less. */
+#define FORGET 1000
+
+struct ifd_pace ifd_pace_init(uint32_t most)
+{
+    assert(most >= 1);
+    return (struct ifd_pace){.most = most, .threads = most, .stay = 1};
+}
+
+uint32_t ifd_pace_choose(const struct ifd_pace *pace)
+{
+    return pace->trial == IFD_PACE_FEWER  ? pace->threads - 1
+           : pace->trial == IFD_PACE_MORE ? pace->threads + 1
+                                          : pace->threads;
+}
+
+static void end_steady(struct ifd_pace *pace, uint64_t mean_ns)
+{
+    pace->mean_ns = mean_ns;
+    pace->since++;
+    pace->fewer_ns -= pace->fewer_ns / FORGET;
+    pace->slow = mean_ns > pace->fewer_ns ? pace->slow + 1 : 0;
+    if (pace->threads > 1 && (pace->fewer_ns == 0 || pace->slow >= SLOW_MIN)) {
+        pace->trial = IFD_PACE_FEWER;
+    } else if (pace->threads < pace->most && pace->since >= pace->stay) {
+        pace->trial = IFD_PACE_MORE;
+    }
+}
+
+static void end_fewer(struct ifd_pace *pace, uint64_t mean_ns)
+{
+    pace->trial = IFD_PACE_STEADY;
+    pace->slow = 0;
+    pace->fewer_ns = mean_ns;
+    if (mean_ns < pace->mean_ns) {
+        pace->threads--;
+        pace->fewer_ns = 0;
+        pace->since = 0;
+    }
+}
+
+static void end_more(struct ifd_pace *pace, uint64_t mean_ns)
+{
+    pace->trial = IFD_PACE_STEADY;
+    pace->since = 0;
+    if (mean_ns < pace->mean_ns) {
+        pace->threads++;
+        pace->fewer_ns = pace->mean_ns;
+        pace->stay = 1;
+    } else {
+        pace->stay = pace->stay < STAY_MAX ? 2 * pace->stay : STAY_MAX;
+    }
+}
+
+static void (*const end_window[])(struct ifd_pace *pace, uint64_t mean_ns) = {
+    [IFD_PACE_STEADY] = end_steady, [IFD_PACE_FEWER] = end_fewer, [IFD_PACE_MORE] = end_more};
+
+void ifd_pace_note(struct ifd_pace *pace, uint64_t ns)
+{
+    if (!pace->is_warm) {
+        pace->is_warm = true;
+        return;
+    }
+    pace->runs++;
+    pace->ns += ns;
+    if (pace->runs < RUNS_MIN || pace->ns < pace->window_ns) {
+        return;
+    }
+    end_window[pace->trial](pace, pace->ns / pace->runs);
+    pace->runs = 0;
+    pace->ns = 0;
+    const uint64_t longer = pace->window_ns > 0 ? 2 * pace->window_ns : WINDOW_FIRST_NS;
+    pace->window_ns = longer < WINDOW_LAST_NS ? longer : WINDOW_LAST_NS;
+}
