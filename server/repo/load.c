@@ -57,6 +57,7 @@ static enum ifd_code find_folder(const struct ifd_load *load, struct ifd_arena *
         code = ifd_scan_one(root, load->name, arena, &model, err);
         seen->fingerprint += model.fingerprint;
         seen->unsummed += model.unsummed;
+        seen->roots |= ifd_scan_root(d);
         dir[count < 2 ? count : 1] = options->dir[d];
         count++;
         if (code || found >= 0) {

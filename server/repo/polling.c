@@ -43,13 +43,17 @@ static void poll_work(void *arg)
 /* A repository that is empty all at once may be a mount that went away. */
 static void check_roots(struct ifd_repo *repo, struct ifd_scan *scan)
 {
-    for (uint32_t d = 0; d < repo->options.dir_count && scan->is_complete; d++) {
+    for (uint32_t d = 0; d < repo->options.dir_count && scan->in_root; d++) {
         repo->was_full[d] = repo->was_full[d] || scan->in_root[d] > 0;
-        if (repo->was_full[d] && scan->in_root[d] == 0) {
-            scan->is_complete = false;
+        if (!repo->was_full[d] || scan->in_root[d] > 0) {
+            continue;
+        }
+        if (scan->is_complete) {
             (void)ifd_fail(&scan->err, IFD_NOT_FOUND, "\"%.200s\" has no model any more",
                            repo->options.dir[d]);
         }
+        scan->is_complete = false;
+        scan->unlisted |= ifd_scan_root(d);
     }
 }
 

@@ -133,8 +133,8 @@ static int compare_models(const void *a, const void *b)
                   ((const struct ifd_scan_model *)b)->name);
 }
 
-static enum ifd_code scan_root(const char *dir, struct ifd_arena *arena, struct ifd_scan *scan,
-                               uint32_t *ret_count, struct ifd_err *err)
+static enum ifd_code scan_root(const char *dir, uint64_t bit, struct ifd_arena *arena,
+                               struct ifd_scan *scan, uint32_t *ret_count, struct ifd_err *err)
 {
     int root = -1;
     struct ifd_folder_names names = {0};
@@ -154,7 +154,8 @@ static enum ifd_code scan_root(const char *dir, struct ifd_arena *arena, struct 
     scan->model = grown ? grown : scan->model;
     for (uint32_t i = 0; i < names.count && !code; i++) {
         /* Of one that cannot be read, a load will say why. */
-        (void)ifd_scan_one(root, names.name[i], arena, &scan->model[scan->count++], NULL);
+        (void)ifd_scan_one(root, names.name[i], arena, &scan->model[scan->count], NULL);
+        scan->model[scan->count++].roots = bit;
     }
     *ret_count = names.count;
     ifd_folder_close(root);
@@ -170,6 +171,7 @@ static void merge_twins(struct ifd_scan *scan)
         if (last && strcmp(last->name, scan->model[i].name) == 0) {
             last->fingerprint += scan->model[i].fingerprint; /* in whatever order they come */
             last->unsummed += scan->model[i].unsummed;
+            last->roots |= scan->model[i].roots;
             last->unfinished = last->unfinished ? last->unfinished : scan->model[i].unfinished;
         } else {
             scan->model[kept++] = scan->model[i];
@@ -186,11 +188,12 @@ void ifd_scan_all(const char *const *dir, uint32_t dir_count, struct ifd_arena *
     for (uint32_t d = 0; d < dir_count; d++) {
         struct ifd_err err = {0};
         const enum ifd_code code =
-            ret->in_root ? scan_root(dir[d], arena, ret, &ret->in_root[d], &err)
+            ret->in_root ? scan_root(dir[d], ifd_scan_root(d), arena, ret, &ret->in_root[d], &err)
                          : ifd_arena_fail(arena, dir_count * sizeof(*ret->in_root), &err);
         if (code) {
             ret->err = ret->is_complete ? err : ret->err;
             ret->is_complete = false;
+            ret->unlisted |= ifd_scan_root(d);
         }
     }
     if (ret->count > 0) {

@@ -14,6 +14,7 @@ struct ifd_scan_model {
     /* The first among those in a version's folder whose name says that it is not the file yet (ifd_scan_is_temporary), as a path
      * below the repository; memory of the arena. NULL: none. */
     const char *unfinished;
+    uint64_t roots; /* repositories that have it: ifd_scan_root of each */
 };
 
 struct ifd_scan {
@@ -22,8 +23,15 @@ struct ifd_scan {
     uint32_t count;
     uint32_t *in_root;  /* models of each repository; NULL without memory */
     bool is_complete;   /* false: a repository could not be listed, so that absence means nothing */
+    uint64_t unlisted;  /* those repositories: ifd_scan_root of each */
     struct ifd_err err; /* the first reason */
 };
+
+/** A bit for repository number d. Repositories 64 apart share one. */
+static inline uint64_t ifd_scan_root(uint32_t d)
+{
+    return UINT64_C(1) << d % 64;
+}
 
 /** Every model of the repositories; memory of the arena. */
 void ifd_scan_all(const char *const *dir, uint32_t dir_count, struct ifd_arena *arena,

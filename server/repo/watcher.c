@@ -15,6 +15,8 @@ struct entry {
     char name[256];
     char unfinished[512]; /* ifd_scan_model's; "": none */
     bool is_present, is_loading, was_tried, will_retry;
+    bool is_hidden;                       /* a repository that had it is not listed */
+    uint64_t roots;                       /* ifd_scan_model's */
     uint64_t awaits_since_ns;             /* a change waits for this file; 0: none does */
     uint64_t seen;                        /* the fingerprint of the last scan */
     uint64_t unsummed, unsummed_since_ns; /* the part of it that has to settle */
@@ -127,6 +129,7 @@ static void see(struct entry *entry, const struct ifd_scan_model *model, uint64_
     }
     entry->unsummed_scans++;
     entry->seen = model->fingerprint;
+    entry->roots = model->roots;
     entry->is_present = true;
     entry->absent_scans = 0;
     see_unfinished(entry, model->unfinished ? model->unfinished : "", now_ns);
@@ -158,14 +161,15 @@ enum ifd_code ifd_watcher_scanned(struct ifd_watcher *watch, const struct ifd_sc
     enum ifd_code code = IFD_OK;
     /* A mount that went away looks like an empty folder. */
     bool tells_absence = scan->is_complete && scan->count > 0;
-    for (uint32_t i = 0; i < watch->count && tells_absence; i++) {
-        watch->entry[i]->absent_scans++;
+    for (uint32_t i = 0; i < watch->count; i++) {
+        watch->entry[i]->absent_scans += tells_absence;
+        watch->entry[i]->is_hidden = (watch->entry[i]->roots & scan->unlisted) != 0;
     }
     for (uint32_t i = 0; i < scan->count; i++) {
         struct entry *entry = find_or_add(watch, scan->model[i].name);
-        if (entry) {
+        if (entry && !entry->is_hidden) {
             see(entry, &scan->model[i], now_ns);
-        } else if (strlen(scan->model[i].name) < NAME_BYTES) {
+        } else if (!entry && strlen(scan->model[i].name) < NAME_BYTES) {
             code = ifd_fail(err, IFD_NOMEM, "no memory to watch model \"%s\"", scan->model[i].name);
         }
     }
@@ -186,7 +190,7 @@ bool ifd_watcher_next(struct ifd_watcher *watch, uint64_t now_ns, struct ifd_wat
 {
     for (uint32_t i = 0; i < watch->count; i++) {
         struct entry *entry = watch->entry[i];
-        if (entry->is_loading) {
+        if (entry->is_loading || entry->is_hidden) {
             continue;
         }
         if (entry->absent_scans >= watch->options.absent_scans && entry->was_tried) {
@@ -294,7 +298,7 @@ uint64_t ifd_watcher_wait_ns(const struct ifd_watcher *watch, uint64_t now_ns)
     for (uint32_t i = 0; i < watch->count; i++) {
         const struct entry *entry = watch->entry[i];
         uint64_t need_ns = wait_ns;
-        if (entry->is_loading) {
+        if (entry->is_loading || entry->is_hidden) {
             continue;
         }
         if (is_changed(entry)) {

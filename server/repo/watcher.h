@@ -4,8 +4,9 @@
  *  and no upload is under way: at once, if there is no such file, or it is as it was loaded; not while the model is being
  *  loaded, nor sooner than dwell_ns after the last swap; after swaps_per_hour of them not before an hour has passed since the
  *  first. A content that failed is tried again after 1 s, 2 s, … 60 s: without end if it was not the content's fault (I/O,
- *  memory), else five times; another content begins anew, and at once. A model is unloaded when absent_scans complete listings in a row lack it; a listing that failed, or that is empty where there were
- *  models, says nothing about absence. Contents are compared for difference, never for age: clocks jump. Thread: loop. */
+ *  memory), else five times; another content begins anew, and at once. A model is unloaded when absent_scans complete listings in
+ *  a row lack it; a listing that failed, or that is empty where there were models, says nothing about absence, and nothing about
+ *  models that the repository had: what another one has under their names is not loaded either. Contents are compared for difference, never for age: clocks jump. Thread: loop. */
 #ifndef INFERD_SERVER_REPO_WATCHER_H
 #define INFERD_SERVER_REPO_WATCHER_H
 

@@ -97,6 +97,38 @@ static void poll_keeps_models_whose_repository_is_empty_all_at_once(void)
     world_end(&world);
 }
 
+/* The other repository has a model of the same name, which nobody asked for. */
+static void poll_takes_no_model_of_another_repository_when_one_is_empty_all_at_once(void)
+{
+    static struct world world;
+    char away[80], other[80], option[100], path[100];
+    world_make(&world);
+    (void)snprintf(away, sizeof(away), "%s.away", world.dir);
+    (void)snprintf(other, sizeof(other), "%s.other", world.dir);
+    (void)snprintf(option, sizeof(option), "--model-repository=%s", other);
+    REQUIRE(mkdir(other, 0700) == 0);
+    world_serve(&world, (const char *const[]){FAST_POLL, option, NULL});
+    (void)snprintf(path, sizeof(path), "%s/sum", other);
+    REQUIRE(mkdir(path, 0700) == 0);
+    (void)snprintf(path, sizeof(path), "%s/sum/1", other);
+    REQUIRE(mkdir(path, 0700) == 0);
+    (void)snprintf(path, sizeof(path), "%s/sum/1/model.tflite", other);
+    world_put(path, world.content[1].data, world.content[1].size);
+    live_wait_for_metric(&world.live, "\ninferd_repository_polls_total{result=\"ok\"} ", 3);
+    EXPECT_INT(world_content(&world), 0); /* it is in two */
+    REQUIRE(rename(world_path(&world, "sum"), away) == 0);
+    live_wait_for_metric(&world.live, "\ninferd_repository_polls_total{result=\"not found\"} ", 3);
+    EXPECT_INT(world_content(&world), 0);
+    REQUIRE(rename(away, world_path(&world, "sum")) == 0);
+    REQUIRE(unlink(path) == 0);
+    (void)snprintf(path, sizeof(path), "%s/sum/1", other);
+    REQUIRE(rmdir(path) == 0);
+    (void)snprintf(path, sizeof(path), "%s/sum", other);
+    REQUIRE(rmdir(path) == 0);
+    world_end(&world);
+    REQUIRE(rmdir(other) == 0);
+}
+
 static void poll_unloads_a_model_that_was_removed_and_loads_it_when_it_is_back(void)
 {
     static struct world world;
@@ -254,6 +286,7 @@ int main(int argc, char **argv)
         T(poll_never_serves_a_file_that_is_being_written),
         T(poll_keeps_models_whose_repository_went_away),
         T(poll_keeps_models_whose_repository_is_empty_all_at_once),
+        T(poll_takes_no_model_of_another_repository_when_one_is_empty_all_at_once),
         T(poll_unloads_a_model_that_was_removed_and_loads_it_when_it_is_back),
         T(poll_adds_and_removes_versions),
         T(folders_that_cannot_be_models_are_not_tried_at_each_look),

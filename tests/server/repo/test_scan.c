@@ -173,7 +173,9 @@ static void missing_repository_is_told_from_an_empty_one(void)
     ifd_arena_init(&arena, ifd_alloc_system(), 0);
     ifd_scan_all(dirs, 2, &arena, &scan);
     EXPECT(!scan.is_complete);
+    EXPECT_INT(scan.unlisted, 2);
     EXPECT_INT(scan.count, 1);
+    EXPECT_INT(scan.model[0].roots, 1);
     EXPECT_HAS(scan.err.text, "/nonexistent");
     ifd_arena_finish(&arena);
     end();

@@ -12,7 +12,8 @@ struct world {
     uint64_t now_ns;
     struct ifd_scan_model model[4];
     uint32_t count;
-    bool is_broken; /* the repository cannot be listed */
+    bool is_broken;    /* the repository cannot be listed */
+    uint64_t unlisted; /* nor can these */
 };
 
 static void begin_bounded(struct world *world, uint32_t swaps_per_hour)
@@ -45,8 +46,10 @@ static char scan_after(struct world *world, uint64_t ns)
 {
     struct ifd_err err = {0};
     struct ifd_watcher_action action = {0}, more;
-    const struct ifd_scan scan = {
-        .model = world->model, .count = world->count, .is_complete = !world->is_broken};
+    const struct ifd_scan scan = {.model = world->model,
+                                  .count = world->count,
+                                  .is_complete = !world->is_broken && world->unlisted == 0,
+                                  .unlisted = world->unlisted};
     world->now_ns += ns;
     REQUIRE_OK(ifd_watcher_scanned(world->watcher, &scan, world->now_ns, &err), &err);
     if (!ifd_watcher_next(world->watcher, world->now_ns, &action)) {
@@ -417,6 +420,33 @@ static void unreadable_or_empty_repository_unloads_nothing(void)
     ifd_watcher_destroy(w.watcher);
 }
 
+/* The model is in repositories 0 and 1, or in 0 alone until that is gone. */
+static void repository_that_is_gone_hands_its_models_to_no_other(void)
+{
+    for (uint64_t roots = 1; roots <= 3; roots += 2) {
+        struct world w;
+        begin_serving(&w);
+        w.model[0].roots = roots;
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+        set(&w, "m", 2);
+        w.model[0].roots = 2;
+        w.unlisted = 1;
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+        EXPECT_INT((long)(ifd_watcher_wait_ns(w.watcher, w.now_ns) / SECOND), 15);
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+        set(&w, "other", 3); /* goes on as ever */
+        w.model[0].roots = 2;
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+        EXPECT_INT(scan_after(&w, 2 * SECOND), 'L');
+        set(&w, "m", 2);
+        w.model[0].roots = 2;
+        w.unlisted = 0; /* has other models, so this one is gone indeed */
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+        EXPECT_INT(scan_after(&w, 2 * SECOND), 'L');
+        ifd_watcher_destroy(w.watcher);
+    }
+}
+
 static void model_that_came_back_is_loaded(void)
 {
     struct world w;
@@ -454,6 +484,7 @@ int main(int argc, char **argv)
         T(model_is_unloaded_after_two_listings_without_it),
         T(model_that_is_missing_once_stays),
         T(unreadable_or_empty_repository_unloads_nothing),
+        T(repository_that_is_gone_hands_its_models_to_no_other),
         T(model_that_came_back_is_loaded),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
