@@ -203,35 +203,64 @@ static struct ifd_gemm_args make_args(const struct problem *p, const void *packe
                                   .max = p->max};
 }
 
-/* Are the sums of element (i, j) right? narrow: inputs are rounded, too. */
-static bool is_right(const struct problem *p, const struct family *family, bool narrow, size_t i,
-                     size_t j, float got)
+/* What a family must give for one problem: element (i, j) lies at i * n + j, and may be off by as much as `error`. */
+struct wanted {
+    double *value, *error;
+};
+
+static double *rounded_all(const struct family *family, const float *x, size_t count)
 {
-    double sum = ((const float *)p->bias.data)[j], magnitude = fabs(sum);
-    for (size_t t = 0; t < p->taps; t++) {
-        const float *a = (const float *)p->a.data + input_row(p, i, t);
-        const float *w = (const float *)p->w.data + (j * p->taps + t) * p->k;
-        for (size_t k = 0; k < p->k; k++) {
-            const double product =
-                (narrow ? rounded(family, (double)a[k]) : (double)a[k]) * rounded(family, w[k]);
-            sum += product;
-            magnitude += fabs(product);
+    double *result = malloc(count * sizeof(*result));
+    for (size_t i = 0; i < count; i++) {
+        result[i] = family ? rounded(family, (double)x[i]) : (double)x[i];
+    }
+    return result;
+}
+
+/* narrow: inputs are rounded, too. */
+static struct wanted make_wanted(const struct problem *p, const struct family *family, bool narrow)
+{
+    struct wanted wanted = {malloc(p->m * p->n * sizeof(double)),
+                            malloc(p->m * p->n * sizeof(double))};
+    double *a = rounded_all(narrow ? family : NULL, p->a.data, p->a_count);
+    double *w = rounded_all(family, p->w.data, p->n * p->taps * p->k);
+    for (size_t i = 0; i < p->m; i++) {
+        for (size_t j = 0; j < p->n; j++) {
+            double sum = ((const float *)p->bias.data)[j], magnitude = fabs(sum);
+            for (size_t t = 0; t < p->taps; t++) {
+                for (size_t k = 0; k < p->k; k++) {
+                    const double product =
+                        a[input_row(p, i, t) + k] * w[(j * p->taps + t) * p->k + k];
+                    sum += product;
+                    magnitude += fabs(product);
+                }
+            }
+            if (p->add) {
+                sum += ((const float *)p->residual.data)[i * p->out_stride + j];
+                magnitude += 1.0;
+            }
+            double error = magnitude * (double)(p->taps * p->k + 3) * 0x1p-24;
+            if (narrow && family->digits == 11) { /* sums, too, of 64 inputs at most */
+                error += (magnitude * 0x1p-11 + 0x1p-24) * (double)(p->k < 64 ? p->k : 64);
+            }
+            wanted.value[i * p->n + j] = fmin(p->max, fmax(p->min, sum));
+            wanted.error[i * p->n + j] = error;
         }
     }
-    if (p->add) {
-        sum += ((const float *)p->residual.data)[i * p->out_stride + j];
-        magnitude += 1.0;
-    }
-    double want = fmin(p->max, fmax(p->min, sum));
-    double error = magnitude * (double)(p->taps * p->k + 3) * 0x1p-24;
-    if (narrow && family->digits == 11) { /* sums, too, of 64 inputs at most */
-        error += (magnitude * 0x1p-11 + 0x1p-24) * (double)(p->k < 64 ? p->k : 64);
-    }
-    return fabs(got - want) <= error;
+    free(a);
+    free(w);
+    return wanted;
+}
+
+static void free_wanted(struct wanted *wanted)
+{
+    free(wanted->value);
+    free(wanted->error);
+    *wanted = (struct wanted){0};
 }
 
 static void check_table(const struct problem *p, const char *isa, const struct family *family,
-                        const struct ifd_kern_gemm_f32 *kern)
+                        const struct ifd_kern_gemm_f32 *kern, const struct wanted *wanted)
 {
     struct check_buffer packed = pack_problem(p, kern);
     if (kern->pack_part && p->taps == 1) {
@@ -259,9 +288,10 @@ static void check_table(const struct problem *p, const char *isa, const struct f
     const float *got = out.data;
     for (size_t i = 0; i < p->m; i++) {
         for (size_t j = 0; j < p->n; j++) {
-            if (!is_right(p, family, kern->narrow, i, j, got[i * p->out_stride + j])) {
+            const double x = (double)got[i * p->out_stride + j];
+            if (!(fabs(x - wanted->value[i * p->n + j]) <= wanted->error[i * p->n + j])) {
                 check_fail("%s %s: m %zu n %zu k %zu taps %zu: (%zu, %zu) is %g", family->name, isa,
-                           p->m, p->n, p->k, p->taps, i, j, (double)got[i * p->out_stride + j]);
+                           p->m, p->n, p->k, p->taps, i, j, x);
             }
         }
         for (size_t j = p->n; j < p->out_stride && i + 1 < p->m; j++) {
@@ -280,17 +310,30 @@ static void check_table(const struct problem *p, const char *isa, const struct f
     free_inputs(&in);
 }
 
-static void check_tables(struct problem p)
+static void check_family(const struct problem *p, const struct family *family)
 {
+    struct wanted wanted[2] = {{0}}; /* of inputs as they are, and rounded */
     bool more = true;
     for (size_t i = 0; more; i++) {
         struct ifd_kernels_isa isa;
-        for (size_t f = 0; check_isa(i, &isa, &more) && f < FAMILIES; f++) {
-            const struct ifd_kern_gemm_f32 *kern = table_of(&families[f], &isa.kernels);
-            if (kern->run) {
-                check_table(&p, isa.name, &families[f], kern);
+        const struct ifd_kern_gemm_f32 *kern =
+            check_isa(i, &isa, &more) ? table_of(family, &isa.kernels) : NULL;
+        if (kern && kern->run) {
+            struct wanted *want = &wanted[kern->narrow != NULL];
+            if (!want->value) {
+                *want = make_wanted(p, family, kern->narrow != NULL);
             }
+            check_table(p, isa.name, family, kern, want);
         }
+    }
+    free_wanted(&wanted[0]);
+    free_wanted(&wanted[1]);
+}
+
+static void check_tables(struct problem p)
+{
+    for (size_t f = 0; f < FAMILIES; f++) {
+        check_family(&p, &families[f]);
     }
     free_problem(&p);
 }
