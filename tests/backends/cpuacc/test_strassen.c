@@ -8,7 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { WEIGHTS_MAX = 512 * 512, L2_LARGE = 8 << 20, L2_MIDDLE = 2 << 20, L2_SMALL = 1 << 20 };
+enum {
+    WEIGHTS_MAX = 512 * 512,
+    SUMS_MAX = 1 << 18,
+    L2_LARGE = 8 << 20,
+    L2_MIDDLE = 2 << 20,
+    L2_SMALL = 1 << 20
+};
 
 /* What is added to the product: nothing, the input, or a value that nobody else needs, so that the sum takes its memory. */
 enum residual { NONE, INPUT, OWN };
@@ -177,19 +183,32 @@ static void close_run(struct run *run)
 
 /* ---- what must come out ---- */
 
-static double product(const struct layer *layer, const float *row, int64_t n, const float *weights)
+/* The plain products of all rows. Inputs and weights are the same for every layer of a shape, so what the last one needed is
+ * kept: threads, residuals and activations change nothing in it. */
+static const double *products_of(const struct layer *layer, const float *in)
 {
-    double sum = 0;
-    for (int64_t i = 0; i < layer->k; i++) {
-        sum += (double)row[i] * (double)weights[n * layer->k + i];
+    static double sums[SUMS_MAX];
+    static int64_t rows, k, n;
+    const int64_t rows_wanted = layer->batch * layer->h * layer->w;
+    if (rows == rows_wanted && k == layer->k && n == layer->n) {
+        return sums;
     }
-    return sum;
+    rows = rows_wanted, k = layer->k, n = layer->n;
+    REQUIRE(rows * n <= SUMS_MAX);
+    const float *weights = weights_of(layer);
+    for (int64_t i = 0; i < rows * n; i++) {
+        sums[i] = 0;
+        for (int64_t j = 0; j < k; j++) {
+            sums[i] += (double)in[i / n * k + j] * (double)weights[i % n * k + j];
+        }
+    }
+    return sums;
 }
 
-static double result(const struct layer *layer, const float *row, int64_t n, const float *weights,
+static double result(const struct layer *layer, const float *row, int64_t n, double product,
                      const float *bias)
 {
-    const double sum = product(layer, row, n, weights) + (double)bias[n];
+    const double sum = product + (double)bias[n];
     const double x = (double)row[n < layer->k ? n : 0];
     if (layer->residual != NONE) {
         return sum + (layer->residual == OWN ? 2 * x : x);
@@ -206,17 +225,18 @@ static double product_bound(const struct layer *layer)
 
 static void expect_close(const struct layer *layer, const struct run *run)
 {
-    const float *weights = weights_of(layer), *bias = bias_of(layer);
+    const float *bias = bias_of(layer);
     const double bound = product_bound(layer);
     const int64_t pixel = layer->is_sliced ? layer->k + layer->n : layer->n;
     const float *in = run->in.data;
+    const double *products = products_of(layer, in);
     const float *out = (const float *)run->out.data + pixel - layer->n;
     const int64_t rows = layer->batch * layer->h * layer->w;
     size_t wrong = 0;
     EXPECT_INT((int64_t)run->out.bytes, rows * pixel * 4);
     for (int64_t row = 0; row < rows; row++, in += layer->k, out += pixel) {
         for (int64_t n = 0; n < layer->n; n++) {
-            const double want = result(layer, in, n, weights, bias);
+            const double want = result(layer, in, n, products[row * layer->n + n], bias);
             wrong += fabs((double)out[n] - want) <= bound ? 0 : 1;
         }
     }
@@ -342,10 +362,10 @@ static void few_rows_small_products_and_exact_results_are_made_plainly(void)
     layer.threads = 4;
     check(&layer, 0);
     layer.threads = 1;
-    layer.n = 96;
-    check(&layer, 0);
-    layer.n = 256;
     layer.exact = true;
+    check(&layer, 0);
+    layer.exact = false;
+    layer.n = 96;
     check(&layer, 0);
 }
 
