@@ -123,8 +123,10 @@ static void run_all(bool exact)
         0,
     };
     const struct ifd_backend *backend = backend_by_name(test_arg(0));
+    const bool has_levels = strcmp(backend->name, "CpuRef") != 0; /* plain C on any processor */
+    const size_t levels = has_levels ? sizeof(masks) / sizeof(masks[0]) : 1;
     size_t taken = 0;
-    for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
+    for (size_t i = 0; i < levels; i++) {
         taken += run_level(backend, exact, masks[i], i == 0 ? 3 : 1);
     }
     if (taken == 0) {
