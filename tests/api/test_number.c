@@ -86,7 +86,7 @@ static void random_floats_are_read_to_the_nearest(void)
 {
     struct test_random random = {.state = 5};
     char text[64];
-    for (int i = 0; i < 200000; i++) {
+    for (int i = 0; i < 50000; i++) {
         unsigned long long digits = test_random_u64(&random) >> test_random_int(&random, 0, 60);
         int exponent = (int)test_random_int(&random, -40, 40);
         (void)snprintf(text, sizeof(text), "%llue%d", digits, exponent);
@@ -169,7 +169,7 @@ static void floats_are_printed_short(void)
 static void random_bits_are_printed_shortest_as_float(void)
 {
     struct test_random random = {.state = 9};
-    for (int i = 0; i < 300000; i++) {
+    for (int i = 0; i < 50000; i++) {
         uint32_t bits = (uint32_t)test_random_u64(&random);
         float value = 0;
         memcpy(&value, &bits, sizeof(value));
@@ -192,7 +192,7 @@ static void doubles_read_back(void)
 {
     struct test_random random = {.state = 11};
     char text[IFD_NUMBER_TEXT_BYTES + 1], fewer[64];
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < 50000; i++) {
         uint64_t bits = test_random_u64(&random);
         double value = 0;
         memcpy(&value, &bits, sizeof(value));

@@ -196,7 +196,7 @@ static void check_random_rows_of_floats(const struct ifd_number_rows *rows)
                                           "%.15f,", "%.9g,", "%.17g, "};
     struct test_random random = {.state = 2};
     size_t taken = 0, offered = 0;
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < 5000; round++) {
         const size_t count = pick(&random, 40);
         char text[40 * 40];
         float want[40], to[41];
@@ -225,7 +225,7 @@ static void check_as_without_help(const struct ifd_number_rows *rows)
     static const char flat[] = "0123456789012345678901234567890000,,,,,,,,,,,,..--  e]";
     static const char nested[] = "012345678901234567890,,,,,,,,,,,.- [[[[]]]]";
     struct test_random random = {.state = 3};
-    for (int round = 0; rows && round < 300000; round++) {
+    for (int round = 0; rows && round < 60000; round++) {
         const char *alphabet = round % 4 < 2 ? flat : nested;
         char text[200];
         const size_t size = 1 + pick(&random, sizeof(text));
@@ -422,7 +422,7 @@ static void all_values_of_eight_bits_are_printed_in_a_row(void)
 static void check_random_rows_of_printed_floats(const struct ifd_number_rows *rows)
 {
     struct test_random random = {.state = 4};
-    for (int round = 0; round < 100000; round++) {
+    for (int round = 0; round < 25000; round++) {
         static const float specials[] = {0.0f,        -0.0f,       0.01f,     0.001f, 1e-4f,
                                          9.99e-5f,    0.1f,        1.0f,      10.0f,  9.999999f,
                                          16777215.0f, 16777216.0f, 123456.5f, 1e-30f, 3e38f,

@@ -422,7 +422,7 @@ static void weights_for_another_cpu_are_not_used(void)
 static void released_weights_change_no_result_of_any_batch(void)
 {
     static const char *const models[] = {"models/tflite/mobilenet_v1_0.25_128_quant.tflite",
-                                         "models/tflite/mobilenet_v1_0.25_224_float.tflite",
+                                         "models/tflite/vww_96_float.tflite",
                                          "models/tflite/face_detection_short_range.tflite"};
     const bool packs = has_cpuacc();
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {

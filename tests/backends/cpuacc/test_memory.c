@@ -58,7 +58,7 @@ EXPORTED int posix_memalign(void **ret, size_t align, size_t size)
 }
 #endif
 
-enum { INPUTS_MAX = 2, OUTPUTS_MAX = 4, RUNS = 3 };
+enum { INPUTS_MAX = 2, OUTPUTS_MAX = 4, RUNS = 2 };
 
 struct loaded {
     struct ifd_bytes file;
