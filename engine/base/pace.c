@@ -3,25 +3,30 @@
 
 #include <assert.h>
 
-/* A window has two runs and, at the beginning, need not be long: what is decided then is soon decided again. Later it holds
- * several turns of a scheduler (4 ms and more), so that it is no accident how many of them hit us. */
-#define RUNS_MIN        2
-#define WINDOW_FIRST_NS 1000000u
-#define WINDOW_LAST_NS  40000000u
+/* The first windows are short, the first two of two runs: what is decided then is soon decided again. Later ones hold many turns
+ * of a scheduler (4 ms and more), so that it is no accident how many of them hit us. */
+#define FIRST_RUNS      2
+#define RUNS_MIN        4
+#define WINDOW_FIRST_NS 500000u
+#define WINDOW_LAST_NS  64000000u
 
-#define STAY_MAX 32 /* windows */
+#define STAY_MAX 16 /* windows */
 
 /* Slow windows in a row that are no accident: something that happens once spoils one. */
 #define SLOW_MIN 2
 
+/* Fewer threads should take less by this share, as what is measured is not exact, and cores that they leave idle help nobody. */
+#define GAIN 16
+
 /* What fewer threads took is forgotten by this share in every window: tried again, when all are twice as fast, after some
- * 30 s of runs, sooner when they gain less. */
-#define FORGET 1000
+ * 20 s of runs, sooner when they gain less. */
+#define FORGET 512
 
 struct ifd_pace ifd_pace_init(uint32_t most)
 {
     assert(most >= 1);
-    return (struct ifd_pace){.most = most, .threads = most, .stay = 1};
+    return (struct ifd_pace){
+        .most = most, .threads = most, .window_ns = WINDOW_FIRST_NS, .stay = 1};
 }
 
 uint32_t ifd_pace_choose(const struct ifd_pace *pace)
@@ -31,12 +36,17 @@ uint32_t ifd_pace_choose(const struct ifd_pace *pace)
                                           : pace->threads;
 }
 
+static bool is_slower(uint64_t more_ns, uint64_t fewer_ns)
+{
+    return more_ns - more_ns / GAIN > fewer_ns;
+}
+
 static void end_steady(struct ifd_pace *pace, uint64_t mean_ns)
 {
     pace->mean_ns = mean_ns;
     pace->since++;
     pace->fewer_ns -= pace->fewer_ns / FORGET;
-    pace->slow = mean_ns > pace->fewer_ns ? pace->slow + 1 : 0;
+    pace->slow = is_slower(mean_ns, pace->fewer_ns) ? pace->slow + 1 : 0;
     if (pace->threads > 1 && (pace->fewer_ns == 0 || pace->slow >= SLOW_MIN)) {
         pace->trial = IFD_PACE_FEWER;
     } else if (pace->threads < pace->most && pace->since >= pace->stay) {
@@ -49,7 +59,7 @@ static void end_fewer(struct ifd_pace *pace, uint64_t mean_ns)
     pace->trial = IFD_PACE_STEADY;
     pace->slow = 0;
     pace->fewer_ns = mean_ns;
-    if (mean_ns < pace->mean_ns) {
+    if (is_slower(pace->mean_ns, mean_ns)) {
         pace->threads--;
         pace->fewer_ns = 0;
         pace->since = 0;
@@ -60,7 +70,7 @@ static void end_more(struct ifd_pace *pace, uint64_t mean_ns)
 {
     pace->trial = IFD_PACE_STEADY;
     pace->since = 0;
-    if (mean_ns < pace->mean_ns) {
+    if (!is_slower(mean_ns, pace->mean_ns)) {
         pace->threads++;
         pace->fewer_ns = pace->mean_ns;
         pace->stay = 1;
@@ -80,12 +90,12 @@ void ifd_pace_note(struct ifd_pace *pace, uint64_t ns)
     }
     pace->runs++;
     pace->ns += ns;
-    if (pace->runs < RUNS_MIN || pace->ns < pace->window_ns) {
+    const uint32_t least = pace->window_ns <= 2 * WINDOW_FIRST_NS ? FIRST_RUNS : RUNS_MIN;
+    if (pace->runs < least || pace->ns < pace->window_ns) {
         return;
     }
     end_window[pace->trial](pace, pace->ns / pace->runs);
     pace->runs = 0;
     pace->ns = 0;
-    const uint64_t longer = pace->window_ns > 0 ? 2 * pace->window_ns : WINDOW_FIRST_NS;
-    pace->window_ns = longer < WINDOW_LAST_NS ? longer : WINDOW_LAST_NS;
+    pace->window_ns = 2 * pace->window_ns < WINDOW_LAST_NS ? 2 * pace->window_ns : WINDOW_LAST_NS;
 }

@@ -22,7 +22,7 @@ struct ifd_pace {
     bool is_warm;         /* the first run counts for nothing */
     uint32_t runs;        /* of this window */
     uint64_t ns;          /* all of them together */
-    uint64_t window_ns;   /* how long a window is at least */
+    uint64_t window_ns;   /* how long it is at least */
     uint64_t mean_ns;     /* of a run, in the last window without a trial */
     uint64_t fewer_ns;    /* with one thread fewer, when that was tried last; 0: not yet */
     uint32_t slow;        /* windows in a row that were slower than that */

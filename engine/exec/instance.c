@@ -86,11 +86,13 @@ static enum ifd_code take_tables(struct ifd_instance *instance,
         return ifd_fail(err, IFD_NOMEM, "no memory for %zu pointers", count);
     }
     instance->pointers_bytes = count * sizeof(*instance->pointers);
+    const uint32_t most =
+        setup->threads < setup->cores->count ? setup->threads : setup->cores->count;
     void **next = instance->pointers;
     for (uint32_t i = 0; i < setup->executable_count; i++) {
         const struct ifd_executable *executable = setup->executable[i];
         instance->table[i] = (struct ifd_instance_table){
-            .executable = executable, .pointer = next, .pace = ifd_pace_init(setup->threads)};
+            .executable = executable, .pointer = next, .pace = ifd_pace_init(most)};
         for (uint32_t k = 0; k < executable->table_count; k++) {
             *next++ = instance->arena + executable->plan.value[executable->table_value[k]].offset;
         }

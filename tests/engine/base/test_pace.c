@@ -48,7 +48,7 @@ static void all_threads_run_where_they_help(void)
     uint32_t all;
     EXPECT_INT(count_runs(&machine, &pace, 10000ull * MS, 1, &all), 2);
     const uint32_t tried = count_runs(&machine, &pace, 200000ull * MS, 1, &all);
-    EXPECT(tried > 0 && tried < all / 1000);
+    EXPECT(tried > 0 && tried < all / 500);
 }
 
 static void a_slow_first_run_counts_for_nothing(void)
@@ -123,11 +123,11 @@ static void neighbours_come_and_go(void)
 static void as_many_run_as_have_cores(void)
 {
     struct machine machine = {
-        .ns = {70 * MS, 36 * MS, 24 * MS, 19 * MS, 15 * MS, 16 * MS, 17 * MS, 18 * MS}};
+        .ns = {70 * MS, 36 * MS, 24 * MS, 19 * MS, 15 * MS, 18 * MS, 21 * MS, 24 * MS}};
     struct ifd_pace pace = ifd_pace_init(MOST);
     uint32_t all;
     (void)count_runs(&machine, &pace, 5000ull * MS, 5, &all);
-    EXPECT(count_runs(&machine, &pace, 20000ull * MS, 5, &all) > all - all / 20);
+    EXPECT(count_runs(&machine, &pace, 20000ull * MS, 5, &all) > all - all / 10);
 }
 
 static void one_thread_is_one_thread(void)

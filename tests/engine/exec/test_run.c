@@ -275,40 +275,54 @@ static void a_run_gives_its_cores_back(void)
     end(&f);
 }
 
+static void begin_threads(struct fixture *f, uint32_t cores)
+{
+    struct ifd_err err = {0};
+    begin(f, true);
+    ifd_cores_init(&f->engine->cores, cores);
+    two_outputs(f, 1);
+    REQUIRE_OK(test_model_build(f->model, &err), &err);
+    REQUIRE_OK(ifd_instance_create(f->model, &(struct ifd_instance_options){.threads = 2},
+                                   &f->instance, &err),
+               &err);
+    ask(f, 1, 2);
+}
+
 /* A run that found fewer cores free says nothing about what more threads are worth. */
 static void a_run_counts_for_its_pace_if_it_had_the_cores_that_it_wanted(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
-    struct ifd_cores cores;
-    begin(&f, true);
-    two_outputs(&f, 1);
-    REQUIRE_OK(test_model_build(f.model, &err), &err);
-    REQUIRE_OK(ifd_instance_create(f.model, &(struct ifd_instance_options){.threads = 2},
-                                   &f.instance, &err),
-               &err);
-    ifd_cores_init(&cores, 2);
-    f.instance->cores = &cores;
-    ask(&f, 1, 2);
+    begin_threads(&f, 2);
+    struct ifd_cores *cores = &f.engine->cores;
     struct ifd_pace *pace = &f.instance->table[0].pace;
     EXPECT_INT(ifd_pace_choose(pace), 2);
-    EXPECT_INT(ifd_cores_take(&cores, 1), 1);
+    EXPECT_INT(ifd_cores_take(cores, 1), 1);
     run(&f);
     EXPECT(!pace->is_warm);
     EXPECT(!atomic_load(&f.instance->is_alone));
-    ifd_cores_give(&cores, 1);
+    ifd_cores_give(cores, 1);
     run(&f);
     EXPECT(pace->is_warm);
     EXPECT_INT(pace->runs, 0);
     run(&f);
     EXPECT_INT(pace->runs, 1);
     pace->threads = 1;
-    EXPECT_INT(ifd_cores_take(&cores, 1), 1);
+    EXPECT_INT(ifd_cores_take(cores, 1), 1);
     run(&f);
     EXPECT(atomic_load(&f.instance->is_alone));
-    EXPECT(pace->trial == IFD_PACE_MORE); /* two runs were a window */
-    ifd_cores_give(&cores, 1);
-    EXPECT_INT(atomic_load(&cores.busy), 0);
+    EXPECT_INT(pace->runs, 2);
+    ifd_cores_give(cores, 1);
+    EXPECT_INT(atomic_load(&cores->busy), 0);
+    end(&f);
+}
+
+static void a_run_wants_no_more_threads_than_there_are_cores(void)
+{
+    struct fixture f;
+    begin_threads(&f, 1);
+    EXPECT_INT(ifd_pace_choose(&f.instance->table[0].pace), 1);
+    run(&f);
+    EXPECT(f.instance->table[0].pace.is_warm);
     end(&f);
 }
 
@@ -529,6 +543,7 @@ int main(int argc, char **argv)
         T(a_batch_between_two_plans_has_its_results_in_one_place),
         T(a_run_gives_its_cores_back),
         T(a_run_counts_for_its_pace_if_it_had_the_cores_that_it_wanted),
+        T(a_run_wants_no_more_threads_than_there_are_cores),
         T(plans_of_larger_batches_share_constants),
         T(samples_of_other_models_run_one_by_one),
         T(a_run_allocates_nothing),
