@@ -64,9 +64,7 @@ static enum ifd_code add_work(struct ifd_acc_lowering *lowering, struct ifd_acc_
     } else if (p->mode == IFD_ACC_CONV_TILES_Q8) {
         bytes += lowering->kernels->wino_q8.scratch_bytes(p->out_c, p->window.in_c, p->tile_rows);
     } else if (p->mode == IFD_ACC_CONV_TILES) {
-        bytes +=
-            p->tile_rows * ifd_acc_winograd_matrices(p) * (p->window.in_c + p->out_c) * p->element +
-            IFD_TENSOR_PAD;
+        bytes += ifd_acc_winograd_work_bytes(p);
     } else if (p->mode == IFD_ACC_CONV_ROWS) {
         bytes +=
             p->tile_rows * p->taps * sizeof(void *) + p->window.in_c * p->element + IFD_TENSOR_PAD;

@@ -17,7 +17,7 @@
  *            edge are copied with their padding into work memory first
  *    rows    dilation: a table of row pointers per tile, padding points to a row of zero points
  *  and, unless exact results are asked for, Winograd's algorithm for f32 3×3 windows of enough channels:
- *    tiles   whole lines of tiles at a time are transformed to work memory, multiplied matrix by matrix, transformed back
+ *    tiles   some tiles at a time are transformed to work memory, multiplied matrix by matrix, transformed back
  *  and, with the same results as the direct way, for 8-bit 3×3 windows:
  *    tiles_q8  the kernel does all of that for a few tiles at a time
  *
@@ -192,6 +192,10 @@ void ifd_acc_winograd_pack(const struct ifd_kernels *kernels, const void *contex
                            uint8_t *workspace, uint8_t *packed);
 size_t ifd_acc_winograd_pack_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels);
 size_t ifd_acc_winograd_pack_workspace(const struct ifd_acc_conv *p);
+/** How many tiles a call takes at most: lines of them, or equal parts of a line. */
+size_t ifd_acc_winograd_choose_tiles(const struct ifd_acc_conv *p, const struct ifd_host *host);
+/** Work memory of a thread. */
+size_t ifd_acc_winograd_work_bytes(const struct ifd_acc_conv *p);
 void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
 
 /* ---- winograd_q8.c ---- */

@@ -84,16 +84,7 @@ void ifd_acc_conv_choose_tiles(struct ifd_acc_conv *p, const struct ifd_host *ho
     const size_t cache = ifd_acc_cache_bytes(host) / 4;
     const size_t element = p->narrow_c ? sizeof(uint16_t) : p->element; /* as the kernel reads it */
     if (p->mode == IFD_ACC_CONV_TILES) {
-        /* matrices in a part of the cache, but enough rows that streaming the weights does not outweigh the products */
-        const size_t line = (p->window.out_w + p->tile_size - 1) / p->tile_size;
-        const size_t row_bytes =
-            ifd_acc_winograd_matrices(p) * (p->window.in_c + p->out_c) * p->element;
-        const size_t rows = max_size(2 * cache / row_bytes,
-                                     p->window.in_c * p->out_c / (p->window.in_c + p->out_c));
-        const size_t tiles_y = (p->window.out_h + p->tile_size - 1) / p->tile_size;
-        const size_t calls = (tiles_y * line + rows - 1) / rows;
-        p->tile_lines = (tiles_y + calls - 1) / calls;
-        p->tile_rows = p->tile_lines * line;
+        p->tile_rows = ifd_acc_winograd_choose_tiles(p, host);
         return;
     }
     if (p->mode == IFD_ACC_CONV_LINES) {

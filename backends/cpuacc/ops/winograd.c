@@ -51,73 +51,175 @@ void ifd_acc_winograd_pack(const struct ifd_kernels *kernels, const void *contex
     }
 }
 
-/* One call of the transforms: lines of tiles from the first tile line y of an image on. */
-static void call_tiles(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y, size_t count,
-                       size_t first_row)
+/* Columns whose sums are transformed back before the next ones are made: then the sums are still in the second-level
+ * cache. No block of the kernels is wider. */
+enum { COLUMNS_MAX = 64 };
+
+/* Elements of a matrix, up to where the next one begins: an odd number of cache lines, or what belongs to a tile would share
+ * a few sets of the first-level cache. */
+static size_t matrix_stride(size_t elements)
+{
+    const size_t line = 64 / sizeof(float);
+    return ((elements + line - 1) / line | 1) * line;
+}
+
+static size_t input_elements(const struct ifd_acc_conv *p, size_t tiles)
+{
+    return ifd_acc_winograd_matrices(p) * matrix_stride(tiles * p->window.in_c);
+}
+
+size_t ifd_acc_winograd_work_bytes(const struct ifd_acc_conv *p)
+{
+    const size_t columns = p->out_c < COLUMNS_MAX ? p->out_c : COLUMNS_MAX;
+    const size_t sums = ifd_acc_winograd_matrices(p) * matrix_stride(p->tile_rows * columns);
+    return (input_elements(p, p->tile_rows) + sums) * sizeof(float) + IFD_TENSOR_PAD;
+}
+
+/* Transformed inputs of a call stay in half of the cache, beside the sums of some columns; but weights are read once a call, and
+ * should not take more time than its products. */
+size_t ifd_acc_winograd_choose_tiles(const struct ifd_acc_conv *p, const struct ifd_host *host)
+{
+    const size_t size = p->tile_size, in_c = p->window.in_c, out_c = p->out_c;
+    const size_t tiles_x = (p->window.out_w + size - 1) / size;
+    const size_t tiles_y = (p->window.out_h + size - 1) / size;
+    const size_t row = ifd_acc_winograd_matrices(p) * (in_c + COLUMNS_MAX) * sizeof(float);
+    const size_t by_cache = ifd_acc_cache_bytes(host) / 2 / row;
+    const size_t by_weights = in_c * out_c / (in_c + out_c) / 2;
+    const size_t most = by_cache > by_weights ? by_cache : by_weights;
+    if (most < tiles_x) {
+        const size_t parts = (tiles_x + most - 1) / most;
+        return (tiles_x + parts - 1) / parts;
+    }
+    const size_t calls = (tiles_x * tiles_y + most - 1) / most;
+    return (tiles_y + calls - 1) / calls * tiles_x;
+}
+
+/* Tiles of one call: whole lines of an image, or a part of one. */
+struct tiles {
+    size_t image, first, count;
+    size_t per_line;
+};
+
+static void transform_inputs(const struct ifd_acc_conv_run *run, const struct tiles *tiles)
+{
+    const struct ifd_acc_window *w = &run->p->window;
+    const size_t line = w->in_w * w->in_c;
+    const uint8_t *image = run->in + tiles->image * w->in_h * line * sizeof(float);
+    run->step->kernels->wino.input(
+        &(struct ifd_wino_args){.size = run->p->tile_size,
+                                .channels = w->in_c,
+                                .tiles_x = tiles->per_line,
+                                .tile_begin = tiles->first,
+                                .tile_count = tiles->count,
+                                .image = (float *)(uintptr_t)image,
+                                .height = w->in_h,
+                                .width = w->in_w,
+                                .pixel_stride = w->in_c,
+                                .line_stride = line,
+                                .pad_top = (uint32_t)w->pad_top,
+                                .pad_left = (uint32_t)w->pad_left,
+                                .matrices = (float *)(void *)run->rest,
+                                .matrix_stride = matrix_stride(tiles->count * w->in_c),
+                                .row_stride = w->in_c});
+}
+
+/* The products of columns begin .. end-1; the sums lie behind the inputs. */
+static void multiply(const struct ifd_acc_conv_run *run, size_t tiles, size_t begin, size_t end)
 {
     const struct ifd_acc_conv *p = run->p;
-    const struct ifd_kernels *kernels = run->step->kernels;
-    const size_t tiles_x = (p->window.out_w + p->tile_size - 1) / p->tile_size,
-                 tiles = count * tiles_x;
-    float *inputs = (float *)(void *)run->rest,
-          *sums = inputs + ifd_acc_winograd_matrices(p) * tiles * p->window.in_c;
     const struct ifd_packed *packed = run->args.packed;
-    struct ifd_wino_args args = {.size = p->tile_size,
-                                 .channels = p->window.in_c,
-                                 .tiles_x = tiles_x,
-                                 .tile_begin = y * tiles_x,
-                                 .tile_count = tiles,
-                                 .image = (float *)(uintptr_t)image,
-                                 .height = p->window.in_h,
-                                 .width = p->window.in_w,
-                                 .pixel_stride = p->window.in_c,
-                                 .line_stride = p->window.in_w * p->window.in_c,
-                                 .pad_top = (uint32_t)p->window.pad_top,
-                                 .pad_left = (uint32_t)p->window.pad_left,
-                                 .matrices = inputs,
-                                 .matrix_stride = tiles * p->window.in_c,
-                                 .row_stride = p->window.in_c};
-    kernels->wino.input(&args);
-    const size_t n = run->args.n_begin, columns = run->args.n_end - n;
-    const size_t before = n / packed->nr * packed->unit_bytes;
-    const size_t block_bytes = ifd_packed_column(packed, 1) / packed->nr * packed->unit_bytes;
-    for (size_t t = 0; t < ifd_acc_winograd_matrices(p); t++) {
+    float *work = (float *)(void *)run->rest;
+    const size_t matrices = ifd_acc_winograd_matrices(p), columns = end - begin;
+    const size_t before = begin / packed->nr * packed->unit_bytes;
+    const size_t bytes = (columns + packed->nr - 1) / packed->nr * packed->unit_bytes;
+    const uint8_t *following = (const uint8_t *)packed + before + bytes;
+    for (size_t t = 0; t < matrices; t++) {
         const uint8_t *next = (const uint8_t *)packed + packed->bytes;
-        kernels->gemm_f32.run(&(struct ifd_gemm_args){
+        run->step->kernels->gemm_f32.run(&(struct ifd_gemm_args){
             .packed = packed,
-            .a = inputs + t * args.matrix_stride,
-            .out = sums + t * tiles * p->out_c,
+            .a = work + t * matrix_stride(tiles * p->window.in_c),
+            .out = work + (input_elements(p, tiles) + t * matrix_stride(tiles * columns) - begin),
             .m = tiles,
-            .n_begin = n,
-            .n_end = run->args.n_end,
+            .n_begin = begin,
+            .n_end = end,
             .a_stride = p->window.in_c,
-            .out_stride = p->out_c,
+            .out_stride = columns,
             .min = -INFINITY,
             .max = INFINITY,
-            .next = t + 1 < ifd_acc_winograd_matrices(p) ? next + before : NULL,
-            .next_bytes = block_bytes,
+            .next = t + 1 < matrices        ? next + before
+                    : end < run->args.n_end ? following
+                                            : NULL,
+            .next_bytes = bytes,
         });
         packed = (const struct ifd_packed *)(const void *)next;
     }
-    float *out = (float *)(void *)run->out + p->out_offset + first_row * p->out_stride;
-    args.channels = columns;
-    args.image = out + n;
-    args.height = p->window.out_h;
-    args.width = p->window.out_w;
-    args.pixel_stride = p->out_stride;
-    args.line_stride = p->window.out_w * p->out_stride;
-    args.matrices = sums + n;
-    args.matrix_stride = tiles * p->out_c;
-    args.row_stride = p->out_c;
-    args.bias = p->product.bias_f32 ? p->product.bias_f32 + n : NULL;
-    args.add = run->add ? (const float *)(const void *)run->add + first_row * p->out_c + n : NULL;
-    args.min = p->product.min;
-    args.max = p->product.max;
-    kernels->wino.output(&args);
-    const size_t lines = p->window.out_h - y * p->tile_size;
-    ifd_acc_conv_tail(run, first_row + y * p->tile_size * p->window.out_w,
-                      (count * p->tile_size < lines ? count * p->tile_size : lines) *
-                          p->window.out_w);
+}
+
+static void transform_sums(const struct ifd_acc_conv_run *run, const struct tiles *tiles,
+                           size_t begin, size_t end)
+{
+    const struct ifd_acc_conv *p = run->p;
+    const size_t row = tiles->image * p->window.out_h * p->window.out_w;
+    const float *add = (const float *)(const void *)run->add;
+    run->step->kernels->wino.output(&(struct ifd_wino_args){
+        .size = p->tile_size,
+        .channels = end - begin,
+        .tiles_x = tiles->per_line,
+        .tile_begin = tiles->first,
+        .tile_count = tiles->count,
+        .image = (float *)(void *)run->out + p->out_offset + row * p->out_stride + begin,
+        .height = p->window.out_h,
+        .width = p->window.out_w,
+        .pixel_stride = p->out_stride,
+        .line_stride = p->window.out_w * p->out_stride,
+        .matrices = (float *)(void *)run->rest + input_elements(p, tiles->count),
+        .matrix_stride = matrix_stride(tiles->count * (end - begin)),
+        .row_stride = end - begin,
+        .bias = p->product.bias_f32 ? p->product.bias_f32 + begin : NULL,
+        .add = add ? add + row * p->out_c + begin : NULL,
+        .min = p->product.min,
+        .max = p->product.max});
+}
+
+/* The layer's tail for the pixels of tiles. */
+static void finish_tiles(const struct ifd_acc_conv_run *run, const struct tiles *tiles)
+{
+    const struct ifd_acc_window *w = &run->p->window;
+    const size_t size = run->p->tile_size, is_part = tiles->count < tiles->per_line;
+    const size_t x = tiles->first % tiles->per_line * size,
+                 y = tiles->first / tiles->per_line * size;
+    const size_t right = w->out_w - x, below = w->out_h - y;
+    const size_t width = tiles->count * size < right ? tiles->count * size : right;
+    const size_t lines = (tiles->count + tiles->per_line - 1) / tiles->per_line * size;
+    const size_t height = lines < below ? lines : below;
+    const size_t row = (tiles->image * w->out_h + y) * w->out_w + x;
+    for (size_t line = 0; line < (is_part ? height : 1); line++) {
+        ifd_acc_conv_tail(run, row + line * w->out_w, is_part ? width : height * w->out_w);
+    }
+}
+
+/* Columns from begin to before this one, whole blocks, are made at once. */
+static size_t columns_end(const struct ifd_gemm_args *args, size_t begin)
+{
+    const struct ifd_packed *packed = args->packed;
+    size_t end = begin;
+    for (size_t b = 1; b <= packed->blocks; b++) {
+        const size_t column = ifd_packed_column(packed, b);
+        end = column <= args->n_end && column <= begin + COLUMNS_MAX && column > end ? column : end;
+    }
+    return end;
+}
+
+static void call_tiles(const struct ifd_acc_conv_run *run, const struct tiles *tiles)
+{
+    transform_inputs(run, tiles);
+    size_t end = 0;
+    for (size_t n = run->args.n_begin; n < run->args.n_end; n = end) {
+        end = columns_end(&run->args, n);
+        multiply(run, tiles->count, n, end);
+        transform_sums(run, tiles, n, end);
+    }
+    finish_tiles(run, tiles);
 }
 
 void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
@@ -125,16 +227,20 @@ void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_
     struct ifd_acc_conv_run run;
     ifd_acc_conv_begin(&run, step, frame);
     const struct ifd_acc_conv *p = run.p;
-    const size_t tiles_y = (p->window.out_h + p->tile_size - 1) / p->tile_size;
+    const size_t size = p->tile_size;
+    const size_t tiles_y = (p->window.out_h + size - 1) / size;
+    const size_t tiles_x = (p->window.out_w + size - 1) / size;
     const struct ifd_acc_range range =
         ifd_acc_conv_share(&run, frame, p->window.batch * tiles_y, 1);
-    size_t count = 0;
-    for (size_t line = range.begin; line < range.end; line += count) {
-        const size_t y = line % tiles_y, b = line / tiles_y;
-        count = range.end - line < p->tile_lines ? range.end - line : p->tile_lines;
-        count = tiles_y - y < count ? tiles_y - y : count;
-        call_tiles(&run, run.in + b * p->window.in_h * p->window.in_w * p->window.in_c * p->element,
-                   y, count, b * p->window.out_h * p->window.out_w);
+    struct tiles tiles = {.per_line = tiles_x};
+    for (size_t at = range.begin * tiles_x; at < range.end * tiles_x; at += tiles.count) {
+        tiles.image = at / (tiles_x * tiles_y);
+        tiles.first = at % (tiles_x * tiles_y);
+        const size_t most =
+            p->tile_rows < tiles_x ? tiles_x - at % tiles_x : tiles_x * tiles_y - tiles.first;
+        tiles.count = range.end * tiles_x - at < most ? range.end * tiles_x - at : most;
+        tiles.count = tiles.count < p->tile_rows ? tiles.count : p->tile_rows;
+        call_tiles(&run, &tiles);
     }
 }
 
