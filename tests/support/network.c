@@ -438,7 +438,8 @@ static uint32_t unary(struct builder *b, uint32_t v)
     static const enum ifd_op ops[] = {IFD_OP_RELU, IFD_OP_RELU6, IFD_OP_HARD_SWISH,
                                       IFD_OP_LEAKY_RELU, IFD_OP_LOGISTIC};
     const enum ifd_op op = ops[pick(b, 0, 4)];
-    struct ifd_desc desc = pick_result(b, scale_of(b, v));
+    /* hard swish takes no scales that are far apart */
+    struct ifd_desc desc = op == IFD_OP_HARD_SWISH ? like(b, v) : pick_result(b, scale_of(b, v));
     if (op == IFD_OP_LOGISTIC && !is_float(b)) {
         desc.quant = make_quant(b, 1.0f / 256, b->dtype == IFD_S8 ? -128 : 0);
     }
