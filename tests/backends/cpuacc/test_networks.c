@@ -20,7 +20,7 @@ struct way {
     bool halves;       /* computes 512 bits in two turns, or the other way round */
     size_t l2_bytes;
     uint32_t threads;
-    bool exact;
+    bool exact, releases; /* the latter: weights are gone when they are packed */
 };
 
 static const struct {
@@ -125,16 +125,16 @@ static void expect_result(const struct test_run *run, const struct result *want,
 
 static struct test_run open_run(const struct test_network *network, const struct way *way)
 {
-    struct test_run run =
-        test_run_open(&(struct test_run_options){.backend = &ifd_backend_cpuacc,
-                                                 .falls_back = true,
-                                                 .engine = {.exact = way->exact,
-                                                            .fast = !way->exact,
-                                                            .cpu_mask = way->cpu_mask,
-                                                            .no_cpu_features = way->cpu_mask == 0},
-                                                 .model = {.max_threads = way->threads},
-                                                 .l2_bytes = way->l2_bytes,
-                                                 .l3_bytes = 8 * way->l2_bytes});
+    struct test_run run = test_run_open(&(struct test_run_options){
+        .backend = &ifd_backend_cpuacc,
+        .falls_back = true,
+        .engine = {.exact = way->exact,
+                   .fast = !way->exact,
+                   .cpu_mask = way->cpu_mask,
+                   .no_cpu_features = way->cpu_mask == 0},
+        .model = {.max_threads = way->threads, .releases_weights = way->releases},
+        .l2_bytes = way->l2_bytes,
+        .l3_bytes = 8 * way->l2_bytes});
     struct ifd_cpu *cpu = &run.engine->registry.host.cpu;
     if (way->halves && (cpu->flags & IFD_CPU_AVX512)) {
         cpu->flags ^= IFD_CPU_AVX512_HALVES;
@@ -165,9 +165,10 @@ static void check_run(struct test_run *run, const struct result *want, bool is_f
 static void check_network(const struct test_network *network, const struct way *way)
 {
     char what[160];
-    (void)snprintf(what, sizeof(what), "seed %llu, %s, CPU: %s%s, L2 %zu, %u threads",
+    (void)snprintf(what, sizeof(what), "seed %llu, %s, CPU: %s%s, L2 %zu, %u threads%s",
                    (unsigned long long)network->seed, way->exact ? "exact" : "fast", way->cpu,
-                   way->halves ? " (halves)" : "", way->l2_bytes, way->threads);
+                   way->halves ? " (halves)" : "", way->l2_bytes, way->threads,
+                   way->releases ? ", releases" : "");
     struct test_run run = open_run(network, way);
     struct result want = make_result(&run.model->graph);
     if (way->exact || network->dtype == IFD_F32) {
