@@ -3,9 +3,9 @@
 
 #include <assert.h>
 
-/* The first windows are short, the first two of two runs: what is decided then is soon decided again. Later ones hold many turns
- * of a scheduler (4 ms and more), so that it is no accident how many of them hit us. */
-#define FIRST_RUNS      2
+/* The first windows are short, the first two of a single run: what is decided then is soon decided again. Later ones hold many
+ * turns of a scheduler (4 ms and more), so that it is no accident how many of them hit us. */
+#define FIRST_RUNS      1
 #define RUNS_MIN        4
 #define WINDOW_FIRST_NS 500000u
 #define WINDOW_LAST_NS  64000000u
