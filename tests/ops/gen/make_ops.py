@@ -110,6 +110,7 @@ UNARY = {
     "relu": (B.RELU, ["u8", "s8", "s16"], None),
     "relu6": (B.RELU6, ["u8", "s8", "s16"], None),
     "relu_n1_to_1": (B.RELU_N1_TO_1, ["u8", "s8"], None),
+    "clamp": (B.RELU_0_TO_1, [], None),
     "leaky_relu": (B.LEAKY_RELU, ["u8", "s8", "s16"], None),
     "hard_swish": (B.HARD_SWISH, ["u8", "s8"], None),
     "logistic": (B.LOGISTIC, ["u8", "s8", "s16"], None),
@@ -122,6 +123,8 @@ FIXED_OUTPUT = {
 
 
 def unary_options(op, rng):
+    if op == "clamp":
+        return 0, None, {"min": 0.0, "max": 1.0}
     if op != "leaky_relu":
         return 0, None, None
     options = schema.LeakyReluOptionsT()
@@ -135,7 +138,7 @@ def unary_f32(file, op, builtin, kind):
     kind_of, options, attrs = unary_options(op, rng)
     a, y = Tensor("f32", [5, len(x) // 5], x), Tensor("f32", [5, len(x) // 5])
     run(builtin, kind_of, options, [a], [y])
-    exact = op in ("abs", "neg", "sqrt", "relu", "relu6", "relu_n1_to_1", "leaky_relu")
+    exact = op in ("abs", "neg", "sqrt", "relu", "relu6", "relu_n1_to_1", "clamp", "leaky_relu")
     file.add("f32", [a], [y], attrs, None if exact else F32_TOLERANCE)
 
 
