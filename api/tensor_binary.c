@@ -23,9 +23,10 @@ static size_t read_length(const uint8_t *at)
     return (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
 }
 
-enum ifd_code ifd_tensor_binary_strings(struct ifd_bytes raw, const char *name, size_t count,
-                                        struct ifd_arena *arena, struct ifd_str **ret,
-                                        struct ifd_err *err)
+/* The views of BYTES in raw: exactly count. */
+static enum ifd_code read_strings(struct ifd_bytes raw, const char *name, size_t count,
+                                  struct ifd_arena *arena, struct ifd_str **ret,
+                                  struct ifd_err *err)
 {
     if (count > raw.size / LENGTH_BYTES) {
         return ifd_fail(err, IFD_INVALID,
@@ -82,7 +83,7 @@ enum ifd_code ifd_tensor_binary_read(struct ifd_bytes raw, size_t tail_bytes, co
     const size_t element = ifd_dtype_bytes(tensor->dtype);
     if (tensor->dtype == IFD_STR) {
         struct ifd_str *text = NULL;
-        enum ifd_code code = ifd_tensor_binary_strings(raw, name, count, arena, &text, err);
+        enum ifd_code code = read_strings(raw, name, count, arena, &text, err);
         tensor->data = text;
         tensor->bytes = tensor->capacity = count * element;
         return code;

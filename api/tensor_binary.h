@@ -17,11 +17,6 @@ IFD_NODISCARD enum ifd_code ifd_tensor_binary_read(struct ifd_bytes raw, size_t 
                                                    size_t count, struct ifd_arena *arena,
                                                    struct ifd_tensor *tensor, struct ifd_err *err);
 
-/** The views of BYTES in raw: exactly count. */
-IFD_NODISCARD enum ifd_code ifd_tensor_binary_strings(struct ifd_bytes raw, const char *name,
-                                                      size_t count, struct ifd_arena *arena,
-                                                      struct ifd_str **ret, struct ifd_err *err);
-
 /** BYTES elements in wire form. */
 IFD_NODISCARD enum ifd_code ifd_tensor_binary_join(const struct ifd_str *text, size_t count,
                                                    struct ifd_arena *arena, struct ifd_bytes *ret,

@@ -234,13 +234,7 @@ static void look_out(struct ifd_queue *queue)
     ifd_mutex_lock(&queue->mutex);
 }
 
-uint32_t ifd_queue_take(struct ifd_queue *queue, struct ifd_job **job)
-{
-    uint64_t never = UINT64_MAX;
-    return ifd_queue_take_or_probe(queue, job, &never);
-}
-
-uint32_t ifd_queue_take_or_probe(struct ifd_queue *queue, struct ifd_job **job, uint64_t *seen)
+uint32_t ifd_queue_take(struct ifd_queue *queue, struct ifd_job **job, uint64_t *seen)
 {
     struct ifd_batch_item item[IFD_BATCH_ITEMS_MAX];
     uint32_t take = 0;

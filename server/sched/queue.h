@@ -61,13 +61,10 @@ uint32_t ifd_queue_count(struct ifd_queue *queue);
 bool ifd_queue_is_idle(struct ifd_queue *queue, uint32_t takers);
 
 /** Waits for work, then takes the jobs of one run: job[0 … result-1]; 0 when the queue is closed and empty.
- *  job has room for IFD_BATCH_ITEMS_MAX. Thread: workers. */
-uint32_t ifd_queue_take(struct ifd_queue *queue, struct ifd_job **job);
-
-/** The same for one of several workers, each with a *seen of its own that begins at 0: IFD_QUEUE_PROBE once for every call
- *  of ifd_queue_probe, before anything else. */
+ *  job has room for IFD_BATCH_ITEMS_MAX. Each worker has a *seen of its own that begins at 0: before anything else it gets
+ *  IFD_QUEUE_PROBE once for every call of ifd_queue_probe. Thread: workers. */
 #define IFD_QUEUE_PROBE UINT32_MAX
-uint32_t ifd_queue_take_or_probe(struct ifd_queue *queue, struct ifd_job **job, uint64_t *seen);
+uint32_t ifd_queue_take(struct ifd_queue *queue, struct ifd_job **job, uint64_t *seen);
 /** The queue must not be closed. Thread: loop. */
 void ifd_queue_probe(struct ifd_queue *queue);
 

@@ -153,7 +153,7 @@ static void work(void *arg)
     struct ifd_job *job[IFD_BATCH_ITEMS_MAX];
     uint32_t count = 0;
     uint64_t seen = 0;
-    while ((count = ifd_queue_take_or_probe(worker->all->queue, job, &seen)) > 0) {
+    while ((count = ifd_queue_take(worker->all->queue, job, &seen)) > 0) {
         if (count == IFD_QUEUE_PROBE) {
             pass_probe(worker->all);
         } else {

@@ -29,6 +29,12 @@ static void push(struct fixture *f, int job)
     REQUIRE_OK(ifd_queue_push(&f->queue, &f->job[job], NULL), NULL);
 }
 
+static uint32_t take(struct fixture *f, struct ifd_job **taken)
+{
+    uint64_t seen = 0;
+    return ifd_queue_take(&f->queue, taken, &seen);
+}
+
 static const struct ifd_batch_rules alone = {.max_batch = 1};
 static const struct ifd_batch_rules together = {.is_dynamic = true, .max_batch = 8};
 
@@ -65,9 +71,9 @@ static void level_with_a_bound_of_its_own_is_counted_by_itself(void)
     EXPECT(ifd_queue_remove(&f.queue, &other[0]));
     REQUIRE_OK(ifd_queue_push(&f.queue, &other[1], &err), &err);
     for (int i = 0; i < CAPACITY; i++) {
-        EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+        EXPECT_INT(take(&f, taken), 1);
     }
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    EXPECT_INT(take(&f, taken), 1);
     EXPECT(taken[0] == &other[1]);
     EXPECT_INT(bound.count, 0);
     ifd_queue_finish(&f.queue);
@@ -85,7 +91,7 @@ static void requests_leave_in_order_of_level_then_arrival(void)
     }
     static const int want[] = {1, 3, 0, 2};
     for (int i = 0; i < CAPACITY; i++) {
-        EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+        EXPECT_INT(take(&f, taken), 1);
         EXPECT(taken[0] == &f.job[want[i]]);
     }
     EXPECT_INT(ifd_queue_count(&f.queue), 0);
@@ -104,7 +110,7 @@ static void many_levels_are_kept_apart(void)
         push(&f, i);
     }
     for (int i = 0; i < CAPACITY; i++) {
-        EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+        EXPECT_INT(take(&f, taken), 1);
         EXPECT(taken[0] == &f.job[want[i]]);
         EXPECT_INT(taken[0]->ticket, i);
     }
@@ -121,9 +127,9 @@ static void urgent_requests_lead_the_batch(void)
     for (int i = 0; i < CAPACITY; i++) {
         push(&f, i);
     }
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
+    EXPECT_INT(take(&f, taken), 2);
     EXPECT(taken[0] == &f.job[2] && taken[1] == &f.job[3]);
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
+    EXPECT_INT(take(&f, taken), 2);
     EXPECT(taken[0] == &f.job[0] && taken[1] == &f.job[1]);
     ifd_queue_finish(&f.queue);
 }
@@ -139,7 +145,7 @@ static void patient_queue_gives_what_it_has_when_the_delay_is_over(void)
     fake_clock_advance(&f.clock, 499);
     push(&f, 1);
     fake_clock_advance(&f.clock, 1);
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
+    EXPECT_INT(take(&f, taken), 2);
     ifd_queue_finish(&f.queue);
 }
 
@@ -153,7 +159,7 @@ static void late_request_does_not_join_a_batch(void)
         push(&f, i);
     }
     fake_clock_advance(&f.clock, 4000);
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
+    EXPECT_INT(take(&f, taken), 2);
     EXPECT(taken[0] == &f.job[0] && taken[1] == &f.job[2]);
     EXPECT(ifd_queue_expire(&f.queue) == &f.job[1]);
     EXPECT_INT(ifd_queue_count(&f.queue), 0);
@@ -168,7 +174,7 @@ static void waiting_requests_leave_together(void)
     for (int i = 0; i < 3; i++) {
         push(&f, i);
     }
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 3);
+    EXPECT_INT(take(&f, taken), 3);
     EXPECT(taken[0] == &f.job[0] && taken[2] == &f.job[2]);
     ifd_queue_finish(&f.queue);
 }
@@ -190,8 +196,8 @@ static void requests_of_other_shapes_do_not_share(void)
     for (int i = 0; i < 3; i++) {
         push(&f, i);
     }
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 2);
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    EXPECT_INT(take(&f, taken), 2);
+    EXPECT_INT(take(&f, taken), 1);
     EXPECT(taken[0] == &f.job[2]);
     ifd_queue_finish(&f.queue);
 }
@@ -205,7 +211,7 @@ static void removed_request_never_runs(void)
     push(&f, 1);
     EXPECT(ifd_queue_remove(&f.queue, &f.job[0]));
     EXPECT(!ifd_queue_remove(&f.queue, &f.job[0]));
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    EXPECT_INT(take(&f, taken), 1);
     EXPECT(taken[0] == &f.job[1]);
     EXPECT(!ifd_queue_remove(&f.queue, &f.job[1]));
     ifd_queue_finish(&f.queue);
@@ -236,7 +242,7 @@ static void late_request_is_not_run_before_it_expires(void)
     push(&f, 0);
     push(&f, 1);
     fake_clock_advance(&f.clock, 4000);
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    EXPECT_INT(take(&f, taken), 1);
     EXPECT(taken[0] == &f.job[1]);
     (void)ifd_queue_clear(&f.queue);
     ifd_queue_finish(&f.queue);
@@ -254,9 +260,9 @@ static void delayed_request_runs_after_all_others(void)
     push(&f, 1);
     fake_clock_advance(&f.clock, 4000);
     EXPECT(ifd_queue_expire(&f.queue) == NULL);
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    EXPECT_INT(take(&f, taken), 1);
     EXPECT(taken[0] == &f.job[1]);
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
+    EXPECT_INT(take(&f, taken), 1);
     EXPECT(taken[0] == &f.job[0]);
     ifd_queue_finish(&f.queue);
 }
@@ -269,8 +275,8 @@ static void closed_queue_refuses_and_ends_its_takers(void)
     push(&f, 0);
     ifd_queue_close(&f.queue);
     EXPECT_INT(ifd_queue_push(&f.queue, &f.job[1], NULL), IFD_UNAVAILABLE);
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 1);
-    EXPECT_INT(ifd_queue_take(&f.queue, taken), 0);
+    EXPECT_INT(take(&f, taken), 1);
+    EXPECT_INT(take(&f, taken), 0);
     ifd_queue_finish(&f.queue);
 }
 
