@@ -13,8 +13,9 @@ struct tap {
 
 struct resize_params {
     size_t batch, in_h, in_w, out_h, out_w, channels, element;
-    struct tap *y;     /* out_h */
-    uint32_t *x0, *x1; /* out_w: offsets of pixels, in elements */
+    size_t out_pixel, out_offset; /* elements: more than channels apart inside of a concatenation */
+    struct tap *y;                /* out_h */
+    uint32_t *x0, *x1;            /* out_w: offsets of pixels, in elements */
     float *dx;
 };
 
@@ -78,7 +79,7 @@ static void run_bilinear(const struct ifd_acc_step *step, const struct ifd_acc_f
     const struct resize_params *p = step->params;
     const struct ifd_acc_range range = ifd_acc_share(frame, p->batch * p->out_h, 1);
     const float *in = ifd_acc_in(step, frame, 0);
-    float *out = ifd_acc_out(step, frame);
+    float *out = (float *)ifd_acc_out(step, frame) + p->out_offset;
     const size_t in_line = p->in_w * p->channels;
     for (size_t line = range.begin; line < range.end; line++) {
         const struct tap *tap = &p->y[line % p->out_h];
@@ -86,14 +87,14 @@ static void run_bilinear(const struct ifd_acc_step *step, const struct ifd_acc_f
         const struct ifd_resize_args args = {
             .top = image + tap->low * in_line,
             .bottom = image + tap->high * in_line,
-            .out = out + line * p->out_w * p->channels,
+            .out = out + line * p->out_w * p->out_pixel,
             .x0 = p->x0,
             .x1 = p->x1,
             .dx = p->dx,
             .dy = tap->distance,
             .out_w = p->out_w,
             .channels = p->channels,
-            .out_pixel_stride = p->channels,
+            .out_pixel_stride = p->out_pixel,
         };
         step->kernels->move.resize_bilinear_f32(&args);
     }
@@ -105,11 +106,13 @@ static void run_nearest(const struct ifd_acc_step *step, const struct ifd_acc_fr
     const struct ifd_acc_range range = ifd_acc_share(frame, p->batch * p->out_h, 1);
     const uint8_t *in = ifd_acc_in(step, frame, 0);
     const size_t pixel = p->channels * p->element, in_line = p->in_w * pixel;
-    uint8_t *out = (uint8_t *)ifd_acc_out(step, frame) + range.begin * p->out_w * pixel;
+    const size_t out_pixel = p->out_pixel * p->element;
+    uint8_t *out = (uint8_t *)ifd_acc_out(step, frame) + p->out_offset * p->element +
+                   range.begin * p->out_w * out_pixel;
     for (size_t line = range.begin; line < range.end; line++) {
         const uint8_t *from =
             in + (line / p->out_h * p->in_h + p->y[line % p->out_h].low) * in_line;
-        for (size_t x = 0; x < p->out_w; x++, out += pixel) {
+        for (size_t x = 0; x < p->out_w; x++, out += out_pixel) {
             memcpy(out, from + p->x0[x] * p->element, pixel);
         }
     }
@@ -157,6 +160,9 @@ static enum ifd_code resize_lower(struct ifd_acc_lowering *lowering,
         .channels = (size_t)out[3],
         .element = ifd_dtype_bytes(in->dtype),
     };
+    const struct ifd_acc_slice slice = ifd_acc_take_slice(lowering, node->output_value[0]);
+    p->out_pixel = slice.exists ? slice.stride : p->channels;
+    p->out_offset = slice.offset;
     if (!make_taps(lowering, node->view.attrs, bilinear, p)) {
         return ifd_fail(err, IFD_NOMEM, "no memory for %zu columns", p->out_w);
     }

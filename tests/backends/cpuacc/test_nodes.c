@@ -1,4 +1,4 @@
-/* Single nodes of random shapes: CpuAcc computes what the reference kernels compute, on one thread and on several. */
+/* Nodes of random shapes, most of them alone: CpuAcc computes what the reference kernels compute, on one thread and on several. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/ir/shape.h"
 #include "inferd/op_attrs.h"
@@ -20,7 +20,7 @@ struct trial {
     uint32_t input; /* of the graph */
 };
 
-typedef void (*build_fn)(struct trial *t); /* input, constants and one node */
+typedef void (*build_fn)(struct trial *t); /* input, constants and nodes */
 
 static int64_t pick(struct trial *t, int64_t low, int64_t high)
 {
@@ -241,6 +241,32 @@ static void mean_of_image(struct trial *t)
     attrs->axes = (struct ifd_ints){.count = 2, .value = {1, 2}};
 }
 
+static uint32_t resized(struct trial *t, enum ifd_op op, int64_t height, int64_t width)
+{
+    const uint32_t out = add_value(t, IFD_F32, (struct ifd_shape){0}, none);
+    struct ifd_resize_attrs *attrs = attrs_of(add_node(t, op, &t->input, 1, out));
+    const int64_t positions = pick(t, 0, 2);
+    attrs->height = (int32_t)height;
+    attrs->width = (int32_t)width;
+    attrs->align_corners = positions == 1;
+    attrs->half_pixel_centers = positions == 2;
+    return out;
+}
+
+/* Images that are written where they stand beside each other. */
+static void resized_beside(struct trial *t)
+{
+    const int64_t height = pick(t, 1, 9), width = pick(t, 1, 9);
+    t->input = add_value(t, IFD_F32,
+                         SHAPE(pick(t, 1, 2), pick(t, 1, 5), pick(t, 1, 5), pick(t, 1, 40)), none);
+    const uint32_t part[] = {resized(t, IFD_OP_RESIZE_BILINEAR, height, width),
+                             resized(t, IFD_OP_RESIZE_NEAREST, height, width),
+                             resized(t, IFD_OP_RESIZE_BILINEAR, height, width)};
+    struct ifd_axis_attrs *attrs = attrs_of(
+        add_node(t, IFD_OP_CONCAT, part, 3, add_value(t, IFD_F32, (struct ifd_shape){0}, none)));
+    attrs->axis = 3;
+}
+
 static void cast(struct trial *t)
 {
     static const enum ifd_dtype types[][2] = {{IFD_F32, IFD_S32},
@@ -328,7 +354,9 @@ static void run_one(build_fn build, uint64_t seed, uint32_t threads, enum ifd_co
                                    .model = {.max_threads = threads, .no_optimize = true}});
     struct trial t = {.graph = &run.model->graph, .random = {.state = seed}};
     build(&t);
-    REQUIRE_OK(ifd_graph_infer_node(t.graph, 0, &err), &err);
+    for (uint32_t i = 0; i < t.graph->node_count; i++) {
+        REQUIRE_OK(ifd_graph_infer_node(t.graph, i, &err), &err);
+    }
     test_run_input(&run, 0);
     fill(&t, run.in.dtype, run.in.data, run.in.bytes / ifd_dtype_bytes(run.in.dtype));
     if (want_code == IFD_OK) {
@@ -368,6 +396,7 @@ NODE(gather, gather)
 NODE(space_to_batch_and_back, space)
 NODE(reduction, reduce)
 NODE(mean_of_an_image, mean_of_image)
+NODE(resizing_beside_another, resized_beside)
 NODE(cast, cast)
 NODE(log, log_of)
 NODE(floor_mod, floor_mod)
@@ -501,6 +530,7 @@ int main(int argc, char **argv)
         T(space_to_batch_and_back_equals_its_reference),
         T(reduction_equals_its_reference),
         T(mean_of_an_image_equals_its_reference),
+        T(resizing_beside_another_equals_its_reference),
         T(cast_equals_its_reference),
         T(log_equals_its_reference),
         T(floor_mod_equals_its_reference),
