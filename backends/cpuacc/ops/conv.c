@@ -137,8 +137,7 @@ static void choose_mode(struct ifd_acc_lowering *lowering, bool adds, struct ifd
     p->pixel_step = p->window.stride_x * p->window.in_c;
     const bool groups =
         !p->product.is_q8 && !p->narrow_c && !p->is_slice && p->mode < IFD_ACC_CONV_ROWS;
-    ifd_acc_conv_group_pixels(
-        p, groups ? ifd_acc_conv_choose_group(p, lowering->kernels->gemm_f32.lanes()) : 1);
+    ifd_acc_conv_group_pixels(p, groups ? ifd_acc_conv_choose_group(p) : 1);
     if (ifd_acc_winograd_q8_pays(lowering, p)) {
         p->mode = IFD_ACC_CONV_TILES_Q8;
         p->tile_size = 4;

@@ -94,7 +94,7 @@ struct ifd_acc_conv_run {
 
 /** The number of pixels to compute as one row: a power of two by which lines (or, where lines do not matter, all pixels of
  *  a sample) can be divided. */
-size_t ifd_acc_conv_choose_group(const struct ifd_acc_conv *p, size_t lanes);
+size_t ifd_acc_conv_choose_group(const struct ifd_acc_conv *p);
 /** Rewrites the layer as one of fewer pixels with more channels. */
 void ifd_acc_conv_group_pixels(struct ifd_acc_conv *p, size_t group);
 /** How many rows a call takes: their inputs should stay in the second-level cache while the weights go by block by block. */

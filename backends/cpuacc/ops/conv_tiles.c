@@ -11,21 +11,24 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* What a group of pixels costs, in vector operations a pixel: sums, and a handful for what comes after them, twice where
- * the last vector is stored in part. */
-static double group_cost(const struct ifd_acc_conv *p, size_t group, size_t lanes)
+/* What a group of pixels costs, in vector operations a pixel: products, one for each vector of weights, and a handful for
+ * what comes after them; twice where the last vector is stored in part, and where a group's result is looked through. */
+static double group_cost(const struct ifd_acc_conv *p, size_t group)
 {
+    const size_t lanes = p->gemm->lanes();
     const size_t columns = group * p->pixel_n, vectors = (columns + lanes - 1) / lanes;
     const size_t k = p->pixel_k + (group - 1) * p->pixel_step;
-    const size_t stores = 4 * (vectors + (columns % lanes != 0));
-    return (double)(vectors * p->taps * k + stores) / (double)group;
+    const size_t products = p->gemm->packed_bytes(columns, k, p->taps) / (lanes * sizeof(float));
+    const size_t stores = 4 * (vectors + (columns % lanes != 0) + (group > 1));
+    return (double)(products + stores) / (double)group;
 }
 
 /* Weights of a group stay in a part of L1. */
 #define GROUP_BYTES_MAX ((size_t)32 * 1024)
 
-size_t ifd_acc_conv_choose_group(const struct ifd_acc_conv *p, size_t lanes)
+size_t ifd_acc_conv_choose_group(const struct ifd_acc_conv *p)
 {
+    const size_t lanes = p->gemm->lanes();
     const size_t pixels =
         p->mode == IFD_ACC_CONV_PLAIN ? p->window.out_h * p->window.out_w : p->window.out_w;
     size_t best = 1;
@@ -33,7 +36,7 @@ size_t ifd_acc_conv_choose_group(const struct ifd_acc_conv *p, size_t lanes)
          group *= 2) {
         const size_t weights = p->taps * (p->pixel_k + (group - 1) * p->pixel_step);
         if (weights * group * p->pixel_n * sizeof(float) <= GROUP_BYTES_MAX &&
-            group_cost(p, group, lanes) < group_cost(p, best, lanes)) {
+            group_cost(p, group) < group_cost(p, best)) {
             best = group;
         }
     }
