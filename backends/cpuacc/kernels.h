@@ -227,7 +227,8 @@ struct ifd_dw_weights {
  *   scratch     scratch_bytes() of this call, 64-aligned, private to the thread. It depends on out_w,
  *               the strides and the dilations, which must be set before asking.
  *   min, max    f32 only.
- *   is_far      f32 only: in is not expected in the second-level cache. */
+ *   is_far      f32 only: in is not expected in the second-level cache.
+ *   in_round    f32 without dilation only: if not 0, in has so many lines, and line y is at (in_at + y) modulo in_round. */
 struct ifd_dw_args {
     const void *packed;
     const void *in;
@@ -239,6 +240,7 @@ struct ifd_dw_args {
     void *scratch;
     float min, max;
     int is_far;
+    size_t in_round, in_at;
 };
 
 struct ifd_kern_dw_q8 {

@@ -61,12 +61,13 @@ struct ifd_acc_pitch {
 };
 
 /** What one call of a step's lines->run computes: output lines begin … end-1 of one image.
- *  in:   line in_first of the image's input; all lines that the window needs are there, none from in_end on
+ *  in:   line in_first of the image's input; all lines that the window needs are there, none from in_end on. If in_round,
+ *        line y is at in + (y modulo in_round) lines
  *  out:  line begin of the output
  *  line: the number of that line, counted over all images: where operands of the output's shape continue */
 struct ifd_acc_strip {
     const uint8_t *in;
-    size_t in_first, in_end;
+    size_t in_first, in_end, in_round;
     uint8_t *out;
     size_t begin, end, line;
     struct ifd_acc_pitch in_pitch, out_pitch;
@@ -80,6 +81,7 @@ struct ifd_acc_lines {
     size_t in_pixel, out_pixel; /* bytes of a pixel where there may be gaps between them, else 0 */
     size_t window, stride, pad;
     bool is_q8, is_head; /* of 8 bits; a chain may begin with it, but not go on */
+    bool goes_round;     /* run() honours in_round */
     void (*run)(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
                 const struct ifd_acc_strip *strip);
 };

@@ -1,6 +1,7 @@
 /* Chains: neighbouring steps whose tensors in between are larger than the second-level cache holds are run together, a
  * strip of lines at a time, so that these tensors never exist as a whole. Each step computes the lines that the next one
- * has not seen yet; what the next strip will need again moves to the start of the buffer. A thread computes its share of
+ * has not seen yet; what the next strip will need again moves to the start of the buffer, or stays where it is and the
+ * lines go round the buffer. A thread computes its share of
  * the last step's lines, and for itself what that needs: no barriers inside, at the price of a few lines that two threads
  * compute both.
  *
@@ -27,6 +28,8 @@
 /* The input of a step but the first: where in the first step's work memory, and how its lines lie there. */
 struct buffer {
     size_t offset;
+    size_t lines;    /* that it holds */
+    bool goes_round; /* line y is at y modulo lines */
     struct ifd_acc_pitch pitch;
 };
 
@@ -64,14 +67,29 @@ struct progress {
 #define PROGRESS_BYTES ((size_t)128)
 _Static_assert(sizeof(struct progress) <= PROGRESS_BYTES, "room for the progress");
 
-/* Drops the lines before need and moves the rest to the start of the buffer. */
+/* Drops the lines before need and moves the rest to the start of the buffer, if there is one to be moved in. */
 static void advance(uint8_t *buffer, size_t line, struct span need, struct span *held)
 {
-    if (need.first > held->first && need.first < held->end) {
+    if (buffer && need.first > held->first && need.first < held->end) {
         memmove(buffer, buffer + (need.first - held->first) * line,
                 (held->end - need.first) * line);
     }
     *held = (struct span){need.first, held->end > need.first ? held->end : need.first};
+}
+
+/* Makes lines [made.begin, made.end) of step i's input, which go round its buffer: in two calls where its end lies between. */
+static void run_round(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                      const struct ifd_acc_strip *made, uint8_t *buffer, size_t lines)
+{
+    struct ifd_acc_strip strip = *made;
+    for (size_t y = made->begin; y < made->end; y = strip.end) {
+        const size_t at = y % lines, left = lines - at;
+        strip.begin = y;
+        strip.end = made->end - y < left ? made->end : y + left;
+        strip.line = made->line + (y - made->begin);
+        strip.out = buffer + at * made->out_pitch.line;
+        step->lines->run(step, frame, &strip);
+    }
 }
 
 /* Output lines `last` of the last step, of image b. */
@@ -84,7 +102,8 @@ static void run_strip(const struct ifd_acc_step *head, struct ifd_acc_frame *fra
     make[chain->count - 1] = last;
     for (uint32_t i = chain->count - 1; i > 0; i--) {
         const struct span need = input_span(head[i].lines, make[i]);
-        advance(work + chain->buffer[i].offset, chain->buffer[i].pitch.line, need,
+        const struct buffer *buffer = &chain->buffer[i];
+        advance(buffer->goes_round ? NULL : work + buffer->offset, buffer->pitch.line, need,
                 &progress->held[i]);
         make[i - 1].first = progress->held[i].end;
         make[i - 1].end = need.end > make[i - 1].first ? need.end : make[i - 1].first;
@@ -107,19 +126,25 @@ static void run_strip(const struct ifd_acc_step *head, struct ifd_acc_frame *fra
             strip.in_pitch = chain->buffer[i].pitch;
             strip.in_first = progress->held[i].first;
             strip.in_end = progress->held[i].end;
+            strip.in_round = chain->buffer[i].goes_round ? chain->buffer[i].lines : 0;
         }
         strip.line = b * lines->out_h + strip.begin;
+        frame->packed = step->block;
         if (i + 1 == chain->count) {
             strip.out = (uint8_t *)ifd_acc_out(step, frame) + strip.line * lines->out_line;
-        } else {
-            struct span *held = &progress->held[i + 1];
-            const struct buffer *buffer = &chain->buffer[i + 1];
-            strip.out = work + buffer->offset + (held->end - held->first) * buffer->pitch.line;
-            strip.out_pitch = buffer->pitch;
-            held->end = strip.end;
+            lines->run(step, frame, &strip);
+            continue;
         }
-        frame->packed = step->block;
-        lines->run(step, frame, &strip);
+        struct span *held = &progress->held[i + 1];
+        const struct buffer *buffer = &chain->buffer[i + 1];
+        strip.out_pitch = buffer->pitch;
+        if (buffer->goes_round) {
+            run_round(step, frame, &strip, work + buffer->offset, buffer->lines);
+        } else {
+            strip.out = work + buffer->offset + (held->end - held->first) * buffer->pitch.line;
+            lines->run(step, frame, &strip);
+        }
+        held->end = strip.end;
     }
 }
 
@@ -232,7 +257,7 @@ static size_t lay_out_buffers(const struct ifd_acc_step *head, uint32_t count, s
         lines = (lines - 1) * head[i].lines->stride + head[i].lines->window;
         lines = lines < head[i].lines->in_h ? lines : head[i].lines->in_h;
         const struct ifd_acc_pitch pitch = choose_pitch(head[i - 1].lines, head[i].lines);
-        ret_chain->buffer[i] = (struct buffer){.offset = at, .pitch = pitch};
+        ret_chain->buffer[i] = (struct buffer){.offset = at, .lines = lines, .pitch = pitch};
         at += (lines * pitch.line + IFD_TENSOR_PAD + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN *
               IFD_TENSOR_ALIGN;
     }
@@ -314,6 +339,16 @@ static void stretch(struct ifd_acc_lowering *lowering, uint32_t storage, uint32_
     s->last = s->last > last ? s->last : last;
 }
 
+/* Lines go round the buffer of step i where that takes less than moving those that two windows share: who makes them then
+ * often does so in two calls, each of which reads the weights. */
+static bool should_go_round(const struct ifd_acc_lowering *lowering, uint32_t i,
+                            const struct buffer *buffer)
+{
+    const struct ifd_acc_lines *lines = lowering->step[i].lines;
+    return lines->goes_round && lines->window > lines->stride &&
+           packed_bytes(lowering, i - 1) <= (lines->window - lines->stride) * buffer->pitch.line;
+}
+
 static enum ifd_code join(struct ifd_acc_lowering *lowering, uint32_t first,
                           const struct ifd_acc_chain *chain, size_t bytes, struct ifd_err *err)
 {
@@ -325,6 +360,9 @@ static enum ifd_code join(struct ifd_acc_lowering *lowering, uint32_t first,
         return ifd_fail(err, IFD_NOMEM, "no memory for a chain");
     }
     *copy = *chain;
+    for (uint32_t i = 1; i < chain->count; i++) {
+        copy->buffer[i].goes_round = should_go_round(lowering, first + i, &copy->buffer[i]);
+    }
     enum ifd_code code = part_result(lowering, first, last, err);
     if (code != IFD_OK) {
         return code;

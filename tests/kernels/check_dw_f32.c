@@ -42,7 +42,13 @@ static struct problem make_problem(size_t h, size_t w, size_t channels, size_t k
     a->out_line_stride = a->out_w * a->out_pixel_stride + (same ? 0 : (size_t)check_int(0, 1) * 9);
     a->min = check_int(0, 1) ? -INFINITY : 0.0f;
     a->max = check_int(0, 1) ? INFINITY : 0.75f;
-    p.in = random_floats((h - 1) * a->in_line_stride + (w - 1) * a->in_pixel_stride + channels);
+    a->is_far = check_int(0, 1);
+    if (!same && dilation == 1 && check_int(0, 1)) {
+        a->in_round = h + (size_t)check_int(0, 2);
+        a->in_at = (size_t)check_int(0, (int)a->in_round - 1);
+    }
+    const size_t lines = a->in_round ? a->in_round : h;
+    p.in = random_floats((lines - 1) * a->in_line_stride + (w - 1) * a->in_pixel_stride + channels);
     p.w = random_floats(kh * kw * channels);
     p.bias = random_floats(channels);
     return p;
@@ -59,7 +65,8 @@ static bool is_right(const struct problem *p, size_t y, size_t x, size_t c, floa
             if (iy < 0 || ix < 0 || iy >= (int64_t)a->in_h || ix >= (int64_t)a->in_w) {
                 continue;
             }
-            size_t at = (size_t)iy * a->in_line_stride + (size_t)ix * a->in_pixel_stride + c;
+            size_t line = a->in_round ? ((size_t)iy + a->in_at) % a->in_round : (size_t)iy;
+            size_t at = line * a->in_line_stride + (size_t)ix * a->in_pixel_stride + c;
             double product = (double)((const float *)p->in.data)[at] *
                              ((const float *)p->w.data)[(ky * p->kw + kx) * p->channels + c];
             sum += product;
@@ -123,6 +130,30 @@ static void free_problem(struct problem *p)
     check_free(&p->bias);
 }
 
+static void check_tables(struct problem p)
+{
+    bool more = true;
+    for (size_t i = 0; more; i++) {
+        struct ifd_kernels_isa isa;
+        if (check_isa(i, &isa, &more) && isa.kernels.dw_f32.run) {
+            check_table(&p, isa.name, &isa.kernels.dw_f32);
+        }
+    }
+    free_problem(&p);
+}
+
+/* Half as many channels as some vector has lanes, pixel behind pixel. */
+static void check_halves(void)
+{
+    for (size_t channels = 2; channels <= 8; channels *= 2) {
+        for (size_t w = 2; w <= 10; w++) {
+            for (size_t h = 1; h <= 9; h++) {
+                check_tables(make_problem(h, w, channels, 3, 3, 1, 1, true));
+            }
+        }
+    }
+}
+
 static void check_shapes(void)
 {
     static const size_t channels[] = {1, 3, 4, 5, 8, 15, 16, 17, 24, 31, 32, 40, 64, 65};
@@ -132,17 +163,9 @@ static void check_shapes(void)
         const size_t *window = windows[check_int(0, 8)];
         const int dilation = check_int(0, 3) ? 1 : check_int(2, 5);
         const size_t stride = (size_t)check_int(1, round % 10 == 0 ? 3 : dilation == 1 ? 2 : 1);
-        struct problem p = make_problem(
-            (size_t)check_int(1, 9 * dilation), (size_t)check_int(1, 14 * dilation),
-            channels[check_int(0, 13)], window[0], window[1], stride, (size_t)dilation, false);
-        bool more = true;
-        for (size_t i = 0; more; i++) {
-            struct ifd_kernels_isa isa;
-            if (check_isa(i, &isa, &more) && isa.kernels.dw_f32.run) {
-                check_table(&p, isa.name, &isa.kernels.dw_f32);
-            }
-        }
-        free_problem(&p);
+        check_tables(make_problem((size_t)check_int(1, 9 * dilation),
+                                  (size_t)check_int(1, 14 * dilation), channels[check_int(0, 13)],
+                                  window[0], window[1], stride, (size_t)dilation, false));
     }
 }
 
@@ -203,6 +226,7 @@ int main(int argc, char **argv)
         }
         return 0;
     }
+    check_halves();
     check_shapes();
     return check_end("dw_f32");
 }

@@ -69,11 +69,15 @@ struct job {
 INLINE const float *line_at(const struct job *job, int64_t iy)
 {
     const struct ifd_dw_args *args = job->args;
-    const int is_inside = iy >= 0 && iy < (int64_t)args->in_h;
-    return is_inside ? (const float *)args->in + (size_t)iy * args->in_line_stride + job->c0 : NULL;
+    if (iy < 0 || iy >= (int64_t)args->in_h) {
+        return NULL;
+    }
+    size_t at = (size_t)iy + args->in_at;
+    at -= at >= args->in_round ? args->in_round : 0;
+    return (const float *)args->in + at * args->in_line_stride + job->c0;
 }
 
-static const float zeros[16] = {0.0f};
+static const float zeros[32] = {0.0f};
 
 /* ---- 3x3, rolling ---- */
 
@@ -163,6 +167,9 @@ INLINE void finish_sums(struct rolling *at, const size_t lines, const int is_who
     UNROLL for (size_t i = 0; i < lines; i++)
     {
         const vf v = vf_min(at->hi, vf_max(at->lo, sums->line[i]));
+        if (at->is_far) {
+            __builtin_prefetch(at->out + i * at->out_line + VF_LANES, 0, 2);
+        }
         if (is_whole) {
             vf_store(at->out + i * at->out_line, v);
         } else {
@@ -218,12 +225,13 @@ INLINE void lines_stride_1(const struct job *job, size_t y, const size_t lines, 
     }
 }
 
-INLINE void lines_stride_2(const struct job *job, size_t y, const size_t lines, const int is_whole)
+INLINE void lines_stride_2(const struct job *job, size_t y, const size_t lines, const int is_whole,
+                           const int is_far)
 {
     const struct ifd_dw_args *args = job->args;
     const size_t begin = 1 - args->pad_left, columns = args->in_w - begin;
     const size_t inside = columns / 2 < args->out_w ? columns / 2 : args->out_w;
-    struct rolling at = start_rolling(job, y, lines, 2, 0);
+    struct rolling at = start_rolling(job, y, lines, 2, is_far);
     struct sums a = start_sums(&at, lines), b = a;
     if (begin > 0) {
         add_column(&at, lines, 2, 0, &a, NULL, NULL);
@@ -248,9 +256,9 @@ INLINE void any_lines(const struct job *job, size_t y, size_t lines, const size_
                       const int is_whole, const int is_far)
 {
     if (stride == 2 && lines == 1) {
-        lines_stride_2(job, y, 1, is_whole);
+        lines_stride_2(job, y, 1, is_whole, is_far);
     } else if (stride == 2) {
-        lines_stride_2(job, y, LINES_2, is_whole);
+        lines_stride_2(job, y, LINES_2, is_whole, is_far);
     } else if (lines == 1) {
         lines_stride_1(job, y, 1, is_whole, is_far);
     } else if (lines == 2) {
@@ -282,9 +290,108 @@ static void whole_2(const struct job *job, size_t y, size_t lines)
     any_lines(job, y, lines, 2, 1, 0);
 }
 
+static void far_2(const struct job *job, size_t y, size_t lines)
+{
+    any_lines(job, y, lines, 2, 1, 1);
+}
+
 static void narrow_2(const struct job *job, size_t y, size_t lines)
 {
     any_lines(job, y, lines, 2, 0, 0);
+}
+
+/* ---- 3x3, two pixels a vector ---- */
+
+enum { HALF = VF_LANES / 2 };
+
+/* Where pixels of half a vector of channels lie one behind the other, as in the input so in the output. */
+static int are_twins(const struct job *job)
+{
+    const struct ifd_dw_args *args = job->args;
+    return HALF > 0 && job->channels == HALF && args->stride_x == 1 && args->pad_left == 1 &&
+           args->in_pixel_stride == HALF && args->out_pixel_stride == HALF &&
+           args->out_w == args->in_w && args->in_w % 2 == 0;
+}
+
+/* Half a vector, twice. */
+INLINE vf load_twice(const float *half)
+{
+    float both[2 * VF_LANES];
+    vf_store(both, vf_load(half));
+    vf_store(both + HALF, vf_load(half));
+    return vf_load(both);
+}
+
+/* Half a vector and zeros, or zeros and half a vector. */
+INLINE vf load_half(const float *half, const int is_upper)
+{
+    float padded[VF_LANES] = {0.0f};
+    __builtin_memcpy(padded + (is_upper ? HALF : 0), half, HALF * sizeof(float));
+    return vf_load(padded);
+}
+
+/* Two positions: columns left (of the last call's right), here, and right. */
+INLINE void add_twins(struct rolling *at, const size_t lines, const int is_last, vf *left)
+{
+    vf right[ROWS_MAX];
+    struct sums sums = start_sums(at, lines);
+    UNROLL for (size_t kx = 0; kx < 3; kx++)
+    {
+        UNROLL for (size_t r = 0; r < lines + 2; r++)
+        {
+            const vf v = kx == 0   ? left[r]
+                         : kx == 1 ? vf_load(at->row[r])
+                         : is_last ? load_half(at->row[r] + HALF, 0)
+                                   : vf_load(at->row[r] + HALF);
+            right[r] = v;
+            UNROLL for (size_t i = 0; i < lines; i++)
+            {
+                if (r >= i && r < i + 3) {
+                    sums.line[i] = vf_fma(v, at->w[3 * (r - i) + kx], sums.line[i]);
+                }
+            }
+        }
+    }
+    UNROLL for (size_t r = 0; r < lines + 2; r++)
+    {
+        left[r] = right[r];
+        at->row[r] += at->step[r];
+    }
+    finish_sums(at, lines, 1, &sums);
+}
+
+INLINE void lines_of_twins(const struct job *job, size_t y, const size_t lines)
+{
+    struct rolling at = start_rolling(job, y, lines, 1, 0);
+    vf left[ROWS_MAX];
+    UNROLL for (size_t r = 0; r < lines + 2; r++)
+    {
+        at.step[r] *= 2;
+        left[r] = load_half(at.row[r], 1);
+    }
+    UNROLL for (size_t t = 0; t < 9; t++)
+    {
+        at.w[t] = load_twice(job->packed + (t + 1) * VF_LANES);
+    }
+    at.bias = load_twice(job->packed);
+    at.out_pixel = VF_LANES;
+    for (size_t x = 2; x < job->args->out_w; x += 2) {
+        add_twins(&at, lines, 0, left);
+    }
+    add_twins(&at, lines, 1, left);
+}
+
+static void twins_1(const struct job *job, size_t y, size_t lines)
+{
+    if (lines == 1) {
+        lines_of_twins(job, y, 1);
+    } else if (lines == 2) {
+        lines_of_twins(job, y, 2);
+    } else if (lines < LINES_1) {
+        lines_of_twins(job, y, LINES_1 - 1);
+    } else {
+        lines_of_twins(job, y, LINES_1);
+    }
 }
 
 /* Whether columns roll: the usual window, no wider padding than usual. */
@@ -301,9 +408,9 @@ static void (*choose_roll(const struct job *job))(const struct job *job, size_t 
 {
     const int is_whole = job->channels == VF_LANES;
     if (job->args->stride_x == 2) {
-        return is_whole ? whole_2 : narrow_2;
+        return !is_whole ? narrow_2 : job->args->is_far ? far_2 : whole_2;
     }
-    return !is_whole ? narrow_1 : job->args->is_far ? far_1 : whole_1;
+    return are_twins(job) ? twins_1 : !is_whole ? narrow_1 : job->args->is_far ? far_1 : whole_1;
 }
 
 /* As many lines at once as may be, in groups of as equal a height as may be. */

@@ -135,7 +135,13 @@ static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame
         const size_t top = y * lines->stride, pad = top < lines->pad ? lines->pad - top : 0;
         const size_t first = top + pad - lines->pad;
         const size_t end = (y + count - 1) * lines->stride + lines->window - lines->pad;
-        args.in = strip->in + (first - strip->in_first) * strip->in_pitch.line;
+        args.in = strip->in;
+        if (strip->in_round) {
+            args.in_round = strip->in_round;
+            args.in_at = first % strip->in_round;
+        } else {
+            args.in = strip->in + (first - strip->in_first) * strip->in_pitch.line;
+        }
         args.in_h = (end < lines->in_h ? end : lines->in_h) - first;
         args.pad_top = (uint32_t)pad;
         args.out = strip->out + (y - strip->begin) * strip->out_pitch.line;
@@ -197,6 +203,7 @@ static struct ifd_dw_args constant_args(const struct dw_params *p)
 static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct dw_params *p,
                                struct ifd_err *err)
 {
+    const bool is_dilated = p->args.dilation_y > 1 || p->args.dilation_x > 1;
     struct ifd_acc_lines *lines = ifd_acc_params(lowering, 1, sizeof(*lines));
     if (!lines) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
@@ -212,6 +219,7 @@ static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct d
                                     .stride = p->args.stride_y,
                                     .pad = p->args.pad_top,
                                     .is_q8 = p->product.is_q8,
+                                    .goes_round = !p->product.is_q8 && !is_dilated,
                                     .run = strip_dw};
     lowering->step[lowering->step_count - 1].lines = lines;
     return IFD_OK;
@@ -299,7 +307,7 @@ static enum ifd_code depthwise_lower(struct ifd_acc_lowering *lowering,
     };
     p->args = constant_args(p);
     p->args.is_far =
-        window.in_h * p->args.in_line_stride * p->element > ifd_acc_cache_bytes(lowering->host);
+        window.in_h * p->args.in_line_stride * p->element > ifd_acc_cache_bytes(lowering->host) / 2;
     p->tile_lines = choose_tile_lines(p, lowering->host);
     if (p->multiplier > 1) {
         const size_t image = window.in_h * window.in_w * p->channels * p->element + IFD_TENSOR_PAD;
