@@ -61,16 +61,12 @@ void ifd_arena_reset(struct ifd_arena *arena)
     block->used = sizeof(*block);
 }
 
-/* Offset of the next item in block, or SIZE_MAX if size bytes do not fit. */
+/* Offset of the next item in block, or SIZE_MAX if size bytes do not fit. align: a power of two. */
 static size_t fit(const struct ifd_arena_block *block, size_t size, size_t align)
 {
-    uintptr_t base = (uintptr_t)block;
-    size_t offset = 0;
-    if (!ifd_size_align(base + block->used, align, &offset)) {
-        return SIZE_MAX;
-    }
-    offset -= base;
-    return offset <= block->size && size <= block->size - offset ? offset : SIZE_MAX;
+    const size_t left = block->size - block->used;
+    const size_t gap = (size_t)(0 - ((uintptr_t)block + block->used)) & (align - 1);
+    return gap <= left && size <= left - gap ? block->used + gap : SIZE_MAX;
 }
 
 static struct ifd_arena_block *add_block(struct ifd_arena *arena, size_t size, size_t align)
