@@ -151,8 +151,11 @@ static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame
     }
 }
 
-/* Of the second-level cache, for the lines of one call: a half of the smallest one. */
+/* Of the second-level cache, for the lines of one call: a half of the smallest one at least; of 8 bits more, since each call
+ * reads the weights, and of 5x5 windows interleaves what two calls share. */
 #define LINES_BYTES_MIN ((size_t)128 * 1024)
+#define LINES_PART      16
+#define LINES_PART_Q8   4
 
 /* Of a dilated window: lines that share their inputs are so far apart that a call has to be as much taller. */
 #define LINES_DILATED 4
@@ -161,7 +164,7 @@ static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame
  * second-level cache: an even number of them, because some are done in pairs. */
 static size_t choose_tile_lines(const struct dw_params *p, const struct ifd_host *host)
 {
-    const size_t part = host->cpu.l2_bytes / 16;
+    const size_t part = host->cpu.l2_bytes / (p->product.is_q8 ? LINES_PART_Q8 : LINES_PART);
     const size_t cache = part > LINES_BYTES_MIN ? part : LINES_BYTES_MIN;
     const size_t in = p->args.stride_y * p->args.in_line_stride, out = p->args.out_line_stride;
     const size_t lines = cache / ((in + out) * p->element + 1);
