@@ -77,10 +77,11 @@ INLINE void scale_column(int finish, const int32_t *tail, size_t width, const si
 }
 
 /* Zero point and bounds, each in every 16-bit or 8-bit lane, and whether they do anything: behind most activations the zero
- * point is 0, and the bounds are nearly always those of the type. */
+ * point is 0, and the bounds are nearly always those of the type. Behind others the lower bound is the zero point: then what is
+ * cut off at 0 is lifted in 8 bits, and no other lower bound is needed. */
 struct bounds {
     __m512i zero, min, max;
-    int shifts, clamps;
+    int shifts, clamps, lifts, caps;
 };
 
 INLINE struct bounds load_bounds(const struct ifd_packed *header)
@@ -92,13 +93,19 @@ INLINE struct bounds load_bounds(const struct ifd_packed *header)
                            .min = _mm512_set1_epi8((char)min),
                            .max = _mm512_set1_epi8((char)max),
                            .shifts = zero != 0,
-                           .clamps = min > IFD_Q8_MIN || max < IFD_Q8_MAX};
+                           .clamps = min > IFD_Q8_MIN || max < IFD_Q8_MAX,
+                           .lifts = zero != 0 && min == zero,
+                           .caps = max < IFD_Q8_MAX};
 }
 
 /* Four vectors of scaled sums to bytes. */
 INLINE __m512i pack_bytes(__m512i a, __m512i b, __m512i c, __m512i d, const struct bounds *bounds)
 {
     __m512i lo = _mm512_packs_epi32(a, b), hi = _mm512_packs_epi32(c, d);
+    if (bounds->lifts) {
+        const __m512i lifted = _mm512_adds_epu8(_mm512_packus_epi16(lo, hi), bounds->min);
+        return bounds->caps ? _mm512_min_epu8(lifted, bounds->max) : lifted;
+    }
     if (bounds->shifts) {
         lo = _mm512_adds_epi16(lo, bounds->zero);
         hi = _mm512_adds_epi16(hi, bounds->zero);
