@@ -261,15 +261,17 @@ struct ifd_kern_dw_f32 {
 
 /* ---- Winograd convolutions ------------------------------------------------------------------ */
 
-/* A 3x3 convolution of stride 1 by tiles of size x size outputs, size 4 or 2; edge = size + 2.
+/* A 3x3 convolution of stride 1 by tiles of size x size outputs, size 2, 3 or 4; edge = size + 2.
  *   load    weights() gives edge^2 matrices [n][k]; each is packed by gemm_f32.pack() without bias, or part by
  *           part: of as many filters at a time as stay in the cache.
  *   run     for a group of tiles: input() gives edge^2 matrices [tile][channel], each is multiplied
  *           by its weights with gemm_f32.run() (m = tile_count) into matrices [tile][n], and output()
  *           adds bias, residual and clamp and writes the pixels. Choose tile_count so that both sets of
  *           matrices stay in L2.
- * Tiles are numbered line by line, tiles_x = ceil(out_w / size) a line. The error is about 4 times
- * that of the direct sum for size 2, 20 times for size 4. */
+ * Tiles are numbered line by line, tiles_x = ceil(out_w / size) a line. With the matrices A, B and G of the transforms (of
+ * outputs, inputs and filters) rounding errors are at most u * (k + 4 * edge) times the largest value of
+ * |A|((|G||w||G'|) . (|B||d||B'|))|A'|, summed over k: for inputs and weights up to 1 that is 64, 592 or 2304 a channel
+ * for size 2, 3 or 4, where the direct sum has 9, or 7, 66 and 256 times as much. With random values 0.6, 2 and 4 times are found. */
 struct ifd_wino_args {
     uint32_t size;
     size_t channels; /* of the image: k for input(), n for output() */

@@ -1,19 +1,28 @@
-/* Winograd transforms F(4x4, 3x3) and F(2x2, 3x3) over the vector vocabulary: a vector of channels at
- * a time, first along the lines of a tile, then along its columns. Interpolation points 0, 1, -1, 2,
- * -2 and infinity; 0, 1, -1 and infinity for the smaller. */
+/* Winograd transforms F(m x m, 3x3), m = 2, 3 and 4, over the vector vocabulary: a vector of channels at a time, first
+ * along the lines of a tile, then along its columns. Interpolation points are 0, 1, -1 and infinity, 2 from m = 3 on, and -2 for
+ * m = 4; the matrices follow from them as in Lavin and Gray, "Fast Algorithms for Convolutional
+ * Neural Networks" (2015), appendix. */
 #include "backends/cpuacc/kernels.h"
 #include "backends/cpuacc/kernels/simd.h"
 
-enum { EDGE_MAX = 6 };
+enum { TILE_MAX = 4, EDGE_MAX = TILE_MAX + 2 };
 
-/* Filter transform, in double: it runs once, at load time. */
+/* Filter transforms, in double: they run once, at load time. */
+static const double filter_2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+static const double filter_3[5][3] = {{1.0 / 2, 0, 0},
+                                      {-1.0 / 2, -1.0 / 2, -1.0 / 2},
+                                      {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+                                      {1.0 / 6, 1.0 / 3, 2.0 / 3},
+                                      {0, 0, 1}};
 static const double filter_4[6][3] = {{1.0 / 4, 0, 0},
                                       {-1.0 / 6, -1.0 / 6, -1.0 / 6},
                                       {-1.0 / 6, 1.0 / 6, -1.0 / 6},
                                       {1.0 / 24, 1.0 / 12, 1.0 / 6},
                                       {1.0 / 24, -1.0 / 12, 1.0 / 6},
                                       {0, 0, 1}};
-static const double filter_2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+/* By size. */
+static const double (*const filters[TILE_MAX + 1])[3] = {
+    [2] = filter_2, [3] = filter_3, [4] = filter_4};
 
 enum { FILTERS = 16 }; /* transformed at once: neighbours in k */
 
@@ -30,7 +39,7 @@ static void transform_filters(uint32_t size, const struct ifd_gemm_weights *w, c
                               size_t count, float *dst, size_t stride)
 {
     const size_t edge = size + 2;
-    const double(*g)[3] = size == 4 ? filter_4 : filter_2;
+    const double(*g)[3] = filters[size];
     double tap[9][FILTERS] = {{0}}, lines[EDGE_MAX][3][FILTERS], v[FILTERS];
     for (size_t t = 0; t < 9; t++) {
         for (size_t i = 0; i < count; i++) {
@@ -61,17 +70,30 @@ static void weights(uint32_t size, const struct ifd_gemm_weights *w, float *dst)
     }
 }
 
-/* One line of the input transform: in and out are step apart. */
-INLINE void input_line(const size_t size, const vf *in, vf *out, const size_t step)
+/* ---- lines of the input transform: in and out are step apart ---- */
+
+INLINE void input_line_2(const vf *in, vf *out, const size_t step)
 {
-    if (size == 2) {
-        const vf a = in[0], b = in[step], c = in[2 * step], d = in[3 * step];
-        out[0] = vf_sub(a, c);
-        out[step] = vf_add(b, c);
-        out[2 * step] = vf_sub(c, b);
-        out[3 * step] = vf_sub(b, d);
-        return;
-    }
+    const vf a = in[0], b = in[step], c = in[2 * step], d = in[3 * step];
+    out[0] = vf_sub(a, c);
+    out[step] = vf_add(b, c);
+    out[2 * step] = vf_sub(c, b);
+    out[3 * step] = vf_sub(b, d);
+}
+
+INLINE void input_line_3(const vf *in, vf *out, const size_t step)
+{
+    const vf a = in[0], b = in[step], c = in[2 * step], d = in[3 * step], e = in[4 * step];
+    const vf two = vf_set1(2.0f), less_two = vf_set1(-2.0f), gap = vf_sub(d, b);
+    out[0] = vf_fma(two, vf_sub(a, c), gap);
+    out[step] = vf_fma(less_two, b, vf_sub(d, c));
+    out[2 * step] = vf_fma(two, b, vf_fma(vf_set1(-3.0f), c, d));
+    out[3 * step] = gap;
+    out[4 * step] = vf_fma(less_two, gap, vf_sub(e, c));
+}
+
+INLINE void input_line_4(const vf *in, vf *out, const size_t step)
+{
     const vf a = in[0], b = in[step], c = in[2 * step], d = in[3 * step], e = in[4 * step];
     const vf f = in[5 * step];
     const vf four = vf_set1(4.0f), two = vf_set1(2.0f), less_five = vf_set1(-5.0f);
@@ -86,25 +108,52 @@ INLINE void input_line(const size_t size, const vf *in, vf *out, const size_t st
     out[5 * step] = vf_fma(four, b, vf_fma(less_five, d, f));
 }
 
-/* One line of the output transform: in is in_step apart, out out_step. */
-INLINE void output_line(const size_t size, const vf *in, const size_t in_step, vf *out,
-                        const size_t out_step)
+INLINE void input_line(const size_t size, const vf *in, vf *out, const size_t step)
 {
     if (size == 2) {
-        const vf a = in[0], b = in[in_step], c = in[2 * in_step], d = in[3 * in_step];
-        out[0] = vf_add(vf_add(a, b), c);
-        out[out_step] = vf_sub(vf_sub(b, c), d);
-        return;
+        input_line_2(in, out, step);
+    } else if (size == 3) {
+        input_line_3(in, out, step);
+    } else {
+        input_line_4(in, out, step);
     }
-    const vf a = in[0], b = in[in_step], c = in[2 * in_step], d = in[3 * in_step],
-             e = in[4 * in_step];
-    const vf f = in[5 * in_step];
-    const vf near_sum = vf_add(b, c), near_gap = vf_sub(b, c);
-    const vf far_sum = vf_add(d, e), far_gap = vf_sub(d, e);
-    out[0] = vf_add(vf_add(a, near_sum), far_sum);
-    out[out_step] = vf_fma(vf_set1(2.0f), far_gap, near_gap);
-    out[2 * out_step] = vf_fma(vf_set1(4.0f), far_sum, near_sum);
-    out[3 * out_step] = vf_add(vf_fma(vf_set1(8.0f), far_gap, near_gap), f);
+}
+
+/* ---- lines of the output transform: out is step apart ---- */
+
+INLINE void output_line_2(const vf *in, vf *out, const size_t step)
+{
+    out[0] = vf_add(vf_add(in[0], in[1]), in[2]);
+    out[step] = vf_sub(vf_sub(in[1], in[2]), in[3]);
+}
+
+INLINE void output_line_3(const vf *in, vf *out, const size_t step)
+{
+    const vf sum = vf_add(in[1], in[2]), far = in[3];
+    out[0] = vf_add(vf_add(in[0], sum), far);
+    out[step] = vf_fma(vf_set1(2.0f), far, vf_sub(in[1], in[2]));
+    out[2 * step] = vf_add(vf_fma(vf_set1(4.0f), far, sum), in[4]);
+}
+
+INLINE void output_line_4(const vf *in, vf *out, const size_t step)
+{
+    const vf near_sum = vf_add(in[1], in[2]), near_gap = vf_sub(in[1], in[2]);
+    const vf far_sum = vf_add(in[3], in[4]), far_gap = vf_sub(in[3], in[4]);
+    out[0] = vf_add(vf_add(in[0], near_sum), far_sum);
+    out[step] = vf_fma(vf_set1(2.0f), far_gap, near_gap);
+    out[2 * step] = vf_fma(vf_set1(4.0f), far_sum, near_sum);
+    out[3 * step] = vf_add(vf_fma(vf_set1(8.0f), far_gap, near_gap), in[5]);
+}
+
+INLINE void output_line(const size_t size, const vf *in, vf *out, const size_t step)
+{
+    if (size == 2) {
+        output_line_2(in, out, step);
+    } else if (size == 3) {
+        output_line_3(in, out, step);
+    } else {
+        output_line_4(in, out, step);
+    }
 }
 
 INLINE vf load_some(const float *p, size_t count)
@@ -121,41 +170,51 @@ INLINE void store_some(float *p, vf v, size_t count)
     }
 }
 
-/* The tile whose first pixel is (y0, x0), all channels, into row `row` of the matrices. */
-INLINE void input_tile(const struct ifd_wino_args *args, const size_t size, int64_t y0, int64_t x0,
-                       float *row)
+/* Up to `left` channels from c on of the tile whose first pixel is (y0, x0), into row `row` of the matrices. */
+INLINE void input_vector(const struct ifd_wino_args *args, const size_t size, int64_t y0,
+                         int64_t x0, size_t c, size_t left, const int inside, float *row)
 {
     const size_t edge = size + 2;
     const int64_t height = (int64_t)args->height, width = (int64_t)args->width;
-    const int inside =
-        y0 >= 0 && x0 >= 0 && y0 + (int64_t)edge <= height && x0 + (int64_t)edge <= width;
-    for (size_t c = 0; c < args->channels; c += VF_LANES) {
-        const size_t left = args->channels - c;
-        vf tile[EDGE_MAX * EDGE_MAX], lines[EDGE_MAX * EDGE_MAX];
-        UNROLL for (size_t y = 0; y < edge; y++)
-        {
-            UNROLL for (size_t x = 0; x < edge; x++)
-            {
-                const int64_t iy = y0 + (int64_t)y, ix = x0 + (int64_t)x;
-                vf v = vf_set1(0.0f);
-                if (inside || (iy >= 0 && iy < height && ix >= 0 && ix < width)) {
-                    v = load_some(args->image + iy * (int64_t)args->line_stride +
-                                      ix * (int64_t)args->pixel_stride + (int64_t)c,
-                                  left);
-                }
-                tile[y * edge + x] = v;
-            }
-            input_line(size, tile + y * edge, lines + y * edge, 1);
-        }
+    vf tile[EDGE_MAX * EDGE_MAX], lines[EDGE_MAX * EDGE_MAX];
+    UNROLL for (size_t y = 0; y < edge; y++)
+    {
         UNROLL for (size_t x = 0; x < edge; x++)
         {
-            input_line(size, lines + x, tile + x, edge);
-            UNROLL for (size_t y = 0; y < edge; y++)
-            {
-                store_some(row + (y * edge + x) * args->matrix_stride + c, tile[y * edge + x],
-                           left);
+            const int64_t iy = y0 + (int64_t)y, ix = x0 + (int64_t)x;
+            vf v = vf_set1(0.0f);
+            if (inside || (iy >= 0 && iy < height && ix >= 0 && ix < width)) {
+                v = load_some(args->image + iy * (int64_t)args->line_stride +
+                                  ix * (int64_t)args->pixel_stride + (int64_t)c,
+                              left);
             }
+            tile[y * edge + x] = v;
         }
+        input_line(size, tile + y * edge, lines + y * edge, 1);
+    }
+    UNROLL for (size_t x = 0; x < edge; x++)
+    {
+        input_line(size, lines + x, tile + x, edge);
+        UNROLL for (size_t y = 0; y < edge; y++)
+        {
+            store_some(row + (y * edge + x) * args->matrix_stride + c, tile[y * edge + x], left);
+        }
+    }
+}
+
+/* All channels of a tile. */
+INLINE void input_tile(const struct ifd_wino_args *args, const size_t size, int64_t y0, int64_t x0,
+                       float *row)
+{
+    const int64_t edge = (int64_t)size + 2;
+    const int inside = y0 >= 0 && x0 >= 0 && y0 + edge <= (int64_t)args->height &&
+                       x0 + edge <= (int64_t)args->width;
+    size_t c = 0;
+    for (; inside && c + VF_LANES <= args->channels; c += VF_LANES) {
+        input_vector(args, size, y0, x0, c, VF_LANES, 1, row);
+    }
+    for (; c < args->channels; c += VF_LANES) {
+        input_vector(args, size, y0, x0, c, args->channels - c, 0, row);
     }
 }
 
@@ -178,6 +237,11 @@ static void input_2(const struct ifd_wino_args *args)
     input_tiles(args, 2);
 }
 
+static void input_3(const struct ifd_wino_args *args)
+{
+    input_tiles(args, 3);
+}
+
 static void input_4(const struct ifd_wino_args *args)
 {
     input_tiles(args, 4);
@@ -185,45 +249,56 @@ static void input_4(const struct ifd_wino_args *args)
 
 static void input(const struct ifd_wino_args *args)
 {
-    (args->size == 4 ? input_4 : input_2)(args);
+    static void (*const by_size[TILE_MAX + 1])(const struct ifd_wino_args *) = {
+        [2] = input_2, [3] = input_3, [4] = input_4};
+    by_size[args->size](args);
+}
+
+/* Up to `left` channels of rows x columns pixels, which begin at pixel `at` of the image. */
+INLINE void output_vector(const struct ifd_wino_args *args, const size_t size, size_t at, size_t c,
+                          size_t left, size_t rows, size_t columns, const float *row)
+{
+    const size_t edge = size + 2;
+    const vf lo = vf_set1(args->min), hi = vf_set1(args->max);
+    const vf bias = args->bias ? load_some(args->bias + c, left) : vf_set1(0.0f);
+    vf column[EDGE_MAX], lines[TILE_MAX * EDGE_MAX], pixels[TILE_MAX];
+    UNROLL for (size_t x = 0; x < edge; x++)
+    {
+        UNROLL for (size_t y = 0; y < edge; y++)
+        {
+            column[y] = load_some(row + (y * edge + x) * args->matrix_stride + c, left);
+        }
+        output_line(size, column, lines + x, edge);
+    }
+    UNROLL for (size_t y = 0; y < size; y++)
+    {
+        output_line(size, lines + y * edge, pixels, 1);
+        UNROLL for (size_t x = 0; x < size; x++)
+        {
+            if (y < rows && x < columns) {
+                const size_t pixel = at + y * args->line_stride + x * args->pixel_stride + c;
+                vf v = vf_add(pixels[x], bias);
+                v = args->add ? vf_add(v, load_some(args->add + pixel, left)) : v;
+                store_some(args->image + pixel, vf_min(hi, vf_max(lo, v)), left);
+            }
+        }
+    }
 }
 
 /* The pixels from (y0, x0) on, as far as they lie in the image. */
 INLINE void output_tile(const struct ifd_wino_args *args, const size_t size, size_t y0, size_t x0,
                         const float *row)
 {
-    const size_t edge = size + 2;
     const size_t rows = args->height - y0 < size ? args->height - y0 : size;
     const size_t columns = args->width - x0 < size ? args->width - x0 : size;
-    const vf lo = vf_set1(args->min), hi = vf_set1(args->max);
-    for (size_t c = 0; c < args->channels; c += VF_LANES) {
-        const size_t left = args->channels - c;
-        const vf bias = args->bias ? load_some(args->bias + c, left) : vf_set1(0.0f);
-        vf column[EDGE_MAX], lines[4 * EDGE_MAX], pixels[4];
-        UNROLL for (size_t x = 0; x < edge; x++)
-        {
-            UNROLL for (size_t y = 0; y < edge; y++)
-            {
-                column[y] = load_some(row + (y * edge + x) * args->matrix_stride + c, left);
-            }
-            output_line(size, column, 1, lines + x, edge);
-        }
-        UNROLL for (size_t y = 0; y < size; y++)
-        {
-            output_line(size, lines + y * edge, 1, pixels, 1);
-            if (y < rows) {
-                const size_t at = (y0 + y) * args->line_stride + x0 * args->pixel_stride + c;
-                UNROLL for (size_t x = 0; x < size; x++)
-                {
-                    if (x < columns) {
-                        vf v = vf_add(pixels[x], bias);
-                        const size_t pixel = at + x * args->pixel_stride;
-                        v = args->add ? vf_add(v, load_some(args->add + pixel, left)) : v;
-                        store_some(args->image + pixel, vf_min(hi, vf_max(lo, v)), left);
-                    }
-                }
-            }
-        }
+    const size_t at = y0 * args->line_stride + x0 * args->pixel_stride;
+    const int is_whole = rows == size && columns == size;
+    size_t c = 0;
+    for (; is_whole && c + VF_LANES <= args->channels; c += VF_LANES) {
+        output_vector(args, size, at, c, VF_LANES, size, size, row);
+    }
+    for (; c < args->channels; c += VF_LANES) {
+        output_vector(args, size, at, c, args->channels - c, rows, columns, row);
     }
 }
 
@@ -244,6 +319,11 @@ static void output_2(const struct ifd_wino_args *args)
     output_tiles(args, 2);
 }
 
+static void output_3(const struct ifd_wino_args *args)
+{
+    output_tiles(args, 3);
+}
+
 static void output_4(const struct ifd_wino_args *args)
 {
     output_tiles(args, 4);
@@ -251,7 +331,9 @@ static void output_4(const struct ifd_wino_args *args)
 
 static void output(const struct ifd_wino_args *args)
 {
-    (args->size == 4 ? output_4 : output_2)(args);
+    static void (*const by_size[TILE_MAX + 1])(const struct ifd_wino_args *) = {
+        [2] = output_2, [3] = output_3, [4] = output_4};
+    by_size[args->size](args);
 }
 
 const struct ifd_kern_wino IFD_TABLE = {weights, input, output};

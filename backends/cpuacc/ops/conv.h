@@ -61,7 +61,7 @@ struct ifd_acc_conv {
     size_t tile_lines;             /* LINES: output lines of one call at most, ≥ 1 */
     size_t out_stride, out_offset; /* elements: more than out_c apart inside of a concatenation */
     bool is_slice;                 /* of a concatenation */
-    uint32_t tile_size; /* TILES, TILES_Q8: outputs of a tile along one side, 4 or 2; else 0 */
+    uint32_t tile_size; /* TILES, TILES_Q8: outputs of a tile along one side, 2 to 4; else 0 */
     bool is_strassen;   /* PLAIN: seven products of quarters */
     size_t group;       /* pixels a row; what follows is of one of them: */
     size_t pixel_n, pixel_k, pixel_step; /* channels, inputs a tap, inputs to the next pixel */
@@ -183,7 +183,7 @@ void ifd_acc_conv_run_in_place(const struct ifd_acc_step *step, const struct ifd
 
 /* ---- winograd.c ---- */
 
-/** Outputs of a tile along one side, 4 or 2. It pays where products outweigh transforms (channels), tiles are rows enough
+/** Outputs of a tile along one side, 2 to 4. It pays where products outweigh transforms (channels), tiles are rows enough
  *  for the matrix product and few of their outputs lie outside; 0 where it does not. */
 uint32_t ifd_acc_winograd_size(const struct ifd_acc_conv *p, const struct ifd_host *host);
 /** TILES: matrices of a tile. */

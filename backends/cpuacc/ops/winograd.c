@@ -246,7 +246,7 @@ void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_
 
 /* What a convolution costs, in multiply-accumulates by weight: `products` matrices that meet `rows` rows each, every value
  * in and out of which takes `transform` operations; reading a weight costs as much as some products, more if it comes
- * from beyond the cache. */
+ * from beyond the cache, where it also takes memory and time to be packed. */
 static double product_cost(const struct ifd_acc_conv *p, size_t products, size_t rows,
                            double transform, size_t cache)
 {
@@ -254,10 +254,6 @@ static double product_cost(const struct ifd_acc_conv *p, size_t products, size_t
     const double values = 1.0 / (double)p->window.in_c + 1.0 / (double)p->out_c;
     return (double)products * ((double)rows * (1 + transform * values) + (is_near ? 8 : 32));
 }
-
-/* Tiles of 4×4 keep four times the weights, tiles of 2×2 less than twice: for them, and the time to pack them, the larger
- * ones should gain this much. */
-#define LARGE_TILES_GAIN 1.15
 
 uint32_t ifd_acc_winograd_size(const struct ifd_acc_conv *p, const struct ifd_host *host)
 {
@@ -271,11 +267,10 @@ uint32_t ifd_acc_winograd_size(const struct ifd_acc_conv *p, const struct ifd_ho
     const double rows = (double)(p->window.out_h * p->window.out_w) / speed;
     double best = product_cost(p, 9, (size_t)rows, 0, cache);
     uint32_t best_size = 0;
-    for (uint32_t size = 2; size <= 4; size += 2) {
+    for (uint32_t size = 2; size <= 4; size++) {
         const size_t tiles =
             ((p->window.out_h + size - 1) / size) * ((p->window.out_w + size - 1) / size);
-        const double cost = product_cost(p, (size + 2) * (size + 2), tiles, 8, cache) *
-                            (size == 4 ? LARGE_TILES_GAIN : 1);
+        const double cost = product_cost(p, (size + 2) * (size + 2), tiles, 8, cache);
         if (tiles >= 12 && cost < best) {
             best = cost;
             best_size = size;

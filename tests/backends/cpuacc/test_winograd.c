@@ -127,6 +127,7 @@ static void images_of_any_size_are_close(void)
 {
     compare(&(struct layer){.h = 15, .w = 30, .padding = IFD_PAD_SAME}, 1);
     compare(&(struct layer){.h = 31, .w = 17, .padding = IFD_PAD_VALID}, 1);
+    compare(&(struct layer){.h = 12, .w = 11, .padding = IFD_PAD_SAME}, 1); /* tiles of 3 */
 }
 
 static void parts_of_lines_are_close(void)
