@@ -96,6 +96,7 @@ case ${1-} in
     *) die "usage: deploy/quickstart.sh [--port N | --stop]" ;;
 esac
 case $port in *[!0-9]*) die "--port: \"$port\" is no number" ;; esac
+[ ${#port} -le 5 ] && [ "${port:-0}" -le 65535 ] || die "--port: $port is beyond 65535"
 
 mkdir -p "$run_dir"
 echo "1/4 packages"
