@@ -102,11 +102,11 @@ INLINE struct bounds load_bounds(const struct ifd_packed *header)
 INLINE __m512i pack_bytes(__m512i a, __m512i b, __m512i c, __m512i d, const struct bounds *bounds)
 {
     __m512i lo = _mm512_packs_epi32(a, b), hi = _mm512_packs_epi32(c, d);
-    if (bounds->lifts) {
-        const __m512i lifted = _mm512_adds_epu8(_mm512_packus_epi16(lo, hi), bounds->min);
-        return bounds->caps ? _mm512_min_epu8(lifted, bounds->max) : lifted;
-    }
     if (bounds->shifts) {
+        if (bounds->lifts) {
+            const __m512i lifted = _mm512_adds_epu8(_mm512_packus_epi16(lo, hi), bounds->min);
+            return bounds->caps ? _mm512_min_epu8(lifted, bounds->max) : lifted;
+        }
         lo = _mm512_adds_epi16(lo, bounds->zero);
         hi = _mm512_adds_epi16(hi, bounds->zero);
     }
