@@ -92,6 +92,7 @@ port=
 case ${1-} in
     '') [ $# -eq 0 ] || die "usage: deploy/quickstart.sh [--port N | --stop]" ;;
     --stop) [ $# -eq 1 ] || die "usage: deploy/quickstart.sh --stop"; stop_server; exit 0 ;;
+    --help) sed -n '2,5s/^# \{0,1\}//p' deploy/quickstart.sh; exit 0 ;;
     --port) port=${2-}; [ $# -eq 2 ] || die "usage: deploy/quickstart.sh --port N" ;;
     *) die "usage: deploy/quickstart.sh [--port N | --stop]" ;;
 esac
