@@ -289,7 +289,7 @@ INLINE void finish_positions(const struct line *line, const enum way way, __m512
                                           : IFD_FINISH_FAST;
     UNROLL for (size_t j = 0; j < VECTORS; j++)
     {
-        scale_column(finish, line->tail + 16 * j, BLOCK, 1, &sum[j], count, VECTORS);
+        scale_column(finish, line->tail + 16 * j, BLOCK, &sum[j], count, VECTORS);
     }
     UNROLL for (size_t p = 0; p < count; p++)
     {

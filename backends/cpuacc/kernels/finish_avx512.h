@@ -25,26 +25,14 @@ INLINE __m512i in_register(__m512i v)
     return v;
 }
 
-/* 512 bits, or their first half twice, or their first quarter four times. */
-INLINE __m512i load_repeated(const void *p, const size_t times)
-{
-    if (times == 1) {
-        return _mm512_load_si512(p);
-    }
-    if (times == 2) {
-        return _mm512_broadcast_i64x4(_mm256_load_si256(p));
-    }
-    return _mm512_broadcast_i32x4(_mm_load_si128(p));
-}
-
 /* Scales rows vectors of sums of one column vector in place, step apart: tail points at that
- * vector's columns, width is the block's, times as in load_repeated(). */
-INLINE void scale_column(int finish, const int32_t *tail, size_t width, const size_t times,
-                         __m512i *sum, const size_t rows, const size_t step)
+ * vector's columns, width is the block's. */
+INLINE void scale_column(int finish, const int32_t *tail, size_t width, __m512i *sum,
+                         const size_t rows, const size_t step)
 {
     if (finish == IFD_FINISH_FAST) {
         __m512 scale =
-            _mm512_castsi512_ps(in_register(load_repeated(tail + IFD_TAIL_SCALE * width, times)));
+            _mm512_castsi512_ps(in_register(_mm512_load_si512(tail + IFD_TAIL_SCALE * width)));
         UNROLL for (size_t i = 0; i < rows; i++)
         {
             sum[i * step] =
@@ -52,11 +40,11 @@ INLINE void scale_column(int finish, const int32_t *tail, size_t width, const si
         }
         return;
     }
-    __m512i multiplier = load_repeated(tail + IFD_TAIL_MULTIPLIER * width, times);
+    __m512i multiplier = _mm512_load_si512(tail + IFD_TAIL_MULTIPLIER * width);
     __m512i odd = _mm512_srli_epi64(multiplier, 32);
-    __m512i left = load_repeated(tail + IFD_TAIL_LEFT * width, times);
-    __m512i right = load_repeated(tail + IFD_TAIL_RIGHT * width, times);
-    __m512i plus = load_repeated(tail + IFD_TAIL_PLUS * width, times);
+    __m512i left = _mm512_load_si512(tail + IFD_TAIL_LEFT * width);
+    __m512i right = _mm512_load_si512(tail + IFD_TAIL_RIGHT * width);
+    __m512i plus = _mm512_load_si512(tail + IFD_TAIL_PLUS * width);
     if (finish == IFD_FINISH_EXACT) {
         UNROLL for (size_t i = 0; i < rows; i++)
         {
@@ -65,7 +53,7 @@ INLINE void scale_column(int finish, const int32_t *tail, size_t width, const si
         }
         return;
     }
-    __m512i minus = load_repeated(tail + IFD_TAIL_PLUS_NEG * width, times);
+    __m512i minus = _mm512_load_si512(tail + IFD_TAIL_PLUS_NEG * width);
     UNROLL for (size_t i = 0; i < rows; i++)
     {
         __m512i y = high_product(sum[i * step], left, multiplier, odd);

@@ -79,7 +79,7 @@ INLINE void scale_and_store(const struct job *job, const int way, const struct b
 {
     UNROLL for (size_t j = 0; j < nv; j++)
     {
-        scale_column(way, job->tail + 16 * j, 16 * nv, 1, &sum[0][j], mr, 4);
+        scale_column(way, job->tail + 16 * j, 16 * nv, &sum[0][j], mr, 4);
     }
     store_rows(bounds, job->columns, out, mr, nv, sum);
 }

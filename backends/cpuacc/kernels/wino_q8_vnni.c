@@ -375,7 +375,7 @@ INLINE void store_line(const int way, const int32_t *tail, const struct bounds *
     }
     UNROLL for (size_t j = 0; j < nv; j++)
     {
-        scale_column(way, tail + 16 * j, 16 * nv, 1, &sum[0][j], SIDE, 4);
+        scale_column(way, tail + 16 * j, 16 * nv, &sum[0][j], SIDE, 4);
     }
     store_rows(bounds, columns, to, SIDE, nv, sum);
 }
