@@ -6,7 +6,8 @@
  *  first. A content that failed is tried again after 1 s, 2 s, … 60 s: without end if it was not the content's fault (I/O,
  *  memory), else five times; another content begins anew, and at once. A model is unloaded when absent_scans complete listings in
  *  a row lack it; a listing that failed, or that is empty where there were models, says nothing about absence, and nothing about
- *  models that the repository had: what another one has under their names is not loaded either. Contents are compared for difference, never for age: clocks jump. Thread: loop. */
+ *  models that the repository had: what another one has under their names is not loaded either. Contents are compared for
+ *  difference, never for age: clocks jump. Thread: loop. */
 #ifndef INFERD_SERVER_REPO_WATCHER_H
 #define INFERD_SERVER_REPO_WATCHER_H
 
