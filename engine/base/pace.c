@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-/* The first windows are short, the first two of a single run: what is decided then is soon decided again. Later ones hold many
+/* The first windows are short, the first two of a single run: what fewer threads take is only learnt by them. Later ones hold many
  * turns of a scheduler (4 ms and more), so that it is no accident how many of them hit us. */
 #define FIRST_RUNS      1
 #define RUNS_MIN        4
@@ -56,10 +56,11 @@ static void end_steady(struct ifd_pace *pace, uint64_t mean_ns)
 
 static void end_fewer(struct ifd_pace *pace, uint64_t mean_ns)
 {
+    const bool was_known = pace->fewer_ns > 0;
     pace->trial = IFD_PACE_STEADY;
     pace->slow = 0;
     pace->fewer_ns = mean_ns;
-    if (is_slower(pace->mean_ns, mean_ns)) {
+    if (was_known && is_slower(pace->mean_ns, mean_ns)) {
         pace->threads--;
         pace->fewer_ns = 0;
         pace->since = 0;

@@ -4,8 +4,9 @@
  *  stopped in the midst of a piece keeps all others waiting until the scheduler lets him go on, for some milliseconds: two
  *  threads then take longer than one. Or cores may be so far apart that sharing costs more than it gains. Neither can be
  *  asked for, and both come and go, so it is measured: mean times of some runs decide. One thread fewer is tried in the third
- *  run, and then only when runs have become slower than that; where fewer were faster, one more is tried now and then, ever
- *  more rarely while it does not help. One pace for each thing that is run again and again.
+ *  run, to learn what it takes, and again when runs have become slower than that; where it is faster then, runs have one fewer,
+ *  and one more is tried now and then, ever more rarely while it does not help. One pace for each thing that is run again and
+ *  again.
  *
  *  Pure: time comes in by ifd_pace_note. Thread: one at a time per object. */
 #ifndef INFERD_ENGINE_BASE_PACE_H

@@ -60,6 +60,17 @@ static void a_slow_first_run_counts_for_nothing(void)
     EXPECT_INT(count_runs(&machine, &pace, 100ull * MS, 1, &all), 1);
 }
 
+/* Nor do the next ones alone: whoever else is there may have hit them. */
+static void a_slow_second_run_takes_no_thread(void)
+{
+    struct machine machine = {.ns = {2 * MS, 1 * MS}};
+    struct ifd_pace pace = ifd_pace_init(2);
+    uint32_t all;
+    ifd_pace_note(&pace, 1ull * MS);
+    ifd_pace_note(&pace, 10ull * MS);
+    EXPECT_INT(count_runs(&machine, &pace, 1000ull * MS, 1, &all), 1);
+}
+
 static void one_runs_where_two_are_slower_and_two_are_tried_ever_more_rarely(void)
 {
     struct machine machine = {.ns = {2 * MS, 3 * MS}};
@@ -145,6 +156,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(all_threads_run_where_they_help),
         T(a_slow_first_run_counts_for_nothing),
+        T(a_slow_second_run_takes_no_thread),
         T(one_runs_where_two_are_slower_and_two_are_tried_ever_more_rarely),
         T(what_was_found_once_is_not_believed_for_ever),
         T(means_decide_where_only_some_runs_wait),
