@@ -3,11 +3,10 @@
 
 #include <assert.h>
 
-/* The first windows are short, the first two of a single run: what fewer threads take is only learnt by them. Later ones hold many
- * turns of a scheduler (4 ms and more), so that it is no accident how many of them hit us. */
-#define FIRST_RUNS      1
+/* The first two windows are a run each: what fewer threads take is only learnt by them. Later ones hold many turns of a
+ * scheduler (4 ms and more), so that it is no accident how many of them hit us. */
 #define RUNS_MIN        4
-#define WINDOW_FIRST_NS 500000u
+#define WINDOW_FIRST_NS 2000000u
 #define WINDOW_LAST_NS  64000000u
 
 #define STAY_MAX 16 /* windows */
@@ -25,8 +24,7 @@
 struct ifd_pace ifd_pace_init(uint32_t most)
 {
     assert(most >= 1);
-    return (struct ifd_pace){
-        .most = most, .threads = most, .window_ns = WINDOW_FIRST_NS, .stay = 1};
+    return (struct ifd_pace){.most = most, .threads = most, .stay = 1};
 }
 
 uint32_t ifd_pace_choose(const struct ifd_pace *pace)
@@ -91,12 +89,15 @@ void ifd_pace_note(struct ifd_pace *pace, uint64_t ns)
     }
     pace->runs++;
     pace->ns += ns;
-    const uint32_t least = pace->window_ns <= 2 * WINDOW_FIRST_NS ? FIRST_RUNS : RUNS_MIN;
+    const uint32_t least = pace->window_ns > 0 ? RUNS_MIN : 1;
     if (pace->runs < least || pace->ns < pace->window_ns) {
         return;
     }
     end_window[pace->trial](pace, pace->ns / pace->runs);
     pace->runs = 0;
     pace->ns = 0;
-    pace->window_ns = 2 * pace->window_ns < WINDOW_LAST_NS ? 2 * pace->window_ns : WINDOW_LAST_NS;
+    if (pace->window_ns > 0 || pace->trial == IFD_PACE_STEADY) {
+        const uint64_t longer = pace->window_ns > 0 ? 2 * pace->window_ns : WINDOW_FIRST_NS;
+        pace->window_ns = longer < WINDOW_LAST_NS ? longer : WINDOW_LAST_NS;
+    }
 }

@@ -51,6 +51,14 @@ static void all_threads_run_where_they_help(void)
     EXPECT(tried > 0 && tried < all / 500);
 }
 
+static void a_small_model_is_tried_once_too(void)
+{
+    struct machine machine = {.ns = {MS / 50, MS / 100}};
+    struct ifd_pace pace = ifd_pace_init(2);
+    uint32_t all;
+    EXPECT_INT(count_runs(&machine, &pace, 100ull * MS, 1, &all), 1);
+}
+
 static void a_slow_first_run_counts_for_nothing(void)
 {
     struct machine machine = {.ns = {2 * MS, 1 * MS}};
@@ -155,6 +163,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(all_threads_run_where_they_help),
+        T(a_small_model_is_tried_once_too),
         T(a_slow_first_run_counts_for_nothing),
         T(a_slow_second_run_takes_no_thread),
         T(one_runs_where_two_are_slower_and_two_are_tried_ever_more_rarely),

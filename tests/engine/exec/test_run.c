@@ -295,6 +295,7 @@ static void a_run_counts_for_its_pace_if_it_had_the_cores_that_it_wanted(void)
     begin_threads(&f, 2);
     struct ifd_cores *cores = &f.engine->cores;
     struct ifd_pace *pace = &f.instance->table[0].pace;
+    pace->window_ns = UINT64_MAX;
     EXPECT_INT(ifd_pace_choose(pace), 2);
     EXPECT_INT(ifd_cores_take(cores, 1), 1);
     run(&f);
