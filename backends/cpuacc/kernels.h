@@ -271,7 +271,8 @@ struct ifd_kern_dw_f32 {
  * Tiles are numbered line by line, tiles_x = ceil(out_w / size) a line. With the matrices A, B and G of the transforms (of
  * outputs, inputs and filters) rounding errors are at most u * (k + 4 * edge) times the largest value of
  * |A|((|G||w||G'|) . (|B||d||B'|))|A'|, summed over k: for inputs and weights up to 1 that is 64, 592 or 2304 a channel
- * for size 2, 3 or 4, where the direct sum has 9, or 7, 66 and 256 times as much. With random values 0.6, 2 and 4 times are found. */
+ * for size 2, 3 or 4, where the direct sum has 9, or 7, 66 and 256 times as much. With random values 0.6, 2 and 4 times are
+ * found. */
 struct ifd_wino_args {
     uint32_t size;
     size_t channels; /* of the image: k for input(), n for output() */

@@ -278,8 +278,8 @@ INLINE void store(const struct line *line, const enum way way, const __m512i *su
     }
 }
 
-/* `count` positions from x on, of the line that begins at out; the first `present` of them are stored. The way is known when a loop is compiled: that keeps the
- * constants of the others from driving sums out of the registers. */
+/* `count` positions from x on, of the line that begins at out; the first `present` of them are stored. The way is known when
+ * a loop is compiled: that keeps the constants of the others from driving sums out of the registers. */
 INLINE void finish_positions(const struct line *line, const enum way way, __m512i *sum,
                              uint8_t *out, size_t x, const size_t count, size_t present,
                              const size_t pixels)

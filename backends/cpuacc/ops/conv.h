@@ -186,6 +186,15 @@ void ifd_acc_conv_run_in_place(const struct ifd_acc_step *step, const struct ifd
 /** Outputs of a tile along one side, 2 to 4. It pays where products outweigh transforms (channels), tiles are rows enough
  *  for the matrix product and few of their outputs lie outside; 0 where it does not. */
 uint32_t ifd_acc_winograd_size(const struct ifd_acc_conv *p, const struct ifd_host *host);
+/** How many tiles of this size so many pixels of a line, or of a column, take. */
+static inline size_t ifd_acc_winograd_tiles(size_t pixels, size_t size)
+{
+    return (pixels + size - 1) / size;
+}
+
+/** The layer's tail for tiles begin … begin+count-1 of an image: pixel line by pixel line of each line of tiles. */
+void ifd_acc_winograd_tail(const struct ifd_acc_conv_run *run, size_t image, size_t begin,
+                           size_t count);
 /** TILES: matrices of a tile. */
 size_t ifd_acc_winograd_matrices(const struct ifd_acc_conv *p);
 void ifd_acc_winograd_pack(const struct ifd_kernels *kernels, const void *context,

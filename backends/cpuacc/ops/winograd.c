@@ -80,8 +80,8 @@ size_t ifd_acc_winograd_work_bytes(const struct ifd_acc_conv *p)
 size_t ifd_acc_winograd_choose_tiles(const struct ifd_acc_conv *p, const struct ifd_host *host)
 {
     const size_t size = p->tile_size, in_c = p->window.in_c, out_c = p->out_c;
-    const size_t tiles_x = (p->window.out_w + size - 1) / size;
-    const size_t tiles_y = (p->window.out_h + size - 1) / size;
+    const size_t tiles_x = ifd_acc_winograd_tiles(p->window.out_w, size);
+    const size_t tiles_y = ifd_acc_winograd_tiles(p->window.out_h, size);
     const size_t row = ifd_acc_winograd_matrices(p) * (in_c + COLUMNS_MAX) * sizeof(float);
     const size_t by_cache = ifd_acc_cache_bytes(host) / 2 / row;
     const size_t by_weights = in_c * out_c / (in_c + out_c) / 2;
@@ -181,20 +181,19 @@ static void transform_sums(const struct ifd_acc_conv_run *run, const struct tile
         .max = p->product.max});
 }
 
-/* The layer's tail for the pixels of tiles. */
-static void finish_tiles(const struct ifd_acc_conv_run *run, const struct tiles *tiles)
+void ifd_acc_winograd_tail(const struct ifd_acc_conv_run *run, size_t image, size_t begin,
+                           size_t count)
 {
     const struct ifd_acc_window *w = &run->p->window;
-    const size_t size = run->p->tile_size, is_part = tiles->count < tiles->per_line;
-    const size_t x = tiles->first % tiles->per_line * size,
-                 y = tiles->first / tiles->per_line * size;
-    const size_t right = w->out_w - x, below = w->out_h - y;
-    const size_t width = tiles->count * size < right ? tiles->count * size : right;
-    const size_t lines = (tiles->count + tiles->per_line - 1) / tiles->per_line * size;
-    const size_t height = lines < below ? lines : below;
-    const size_t row = (tiles->image * w->out_h + y) * w->out_w + x;
-    for (size_t line = 0; line < (is_part ? height : 1); line++) {
-        ifd_acc_conv_tail(run, row + line * w->out_w, is_part ? width : height * w->out_w);
+    const size_t size = run->p->tile_size, line = ifd_acc_winograd_tiles(w->out_w, size);
+    for (size_t end = begin + count, next = 0; run->p->tail.count && begin < end; begin = next) {
+        const size_t y = begin / line * size, x = begin % line * size;
+        next = begin - begin % line + line < end ? begin - begin % line + line : end;
+        const size_t lines = w->out_h - y < size ? w->out_h - y : size;
+        const size_t all = (next - begin) * size, pixels = w->out_w - x < all ? w->out_w - x : all;
+        for (size_t i = 0; i < lines; i++) {
+            ifd_acc_conv_tail(run, (image * w->out_h + y + i) * w->out_w + x, pixels);
+        }
     }
 }
 
@@ -219,7 +218,7 @@ static void call_tiles(const struct ifd_acc_conv_run *run, const struct tiles *t
         multiply(run, tiles->count, n, end);
         transform_sums(run, tiles, n, end);
     }
-    finish_tiles(run, tiles);
+    ifd_acc_winograd_tail(run, tiles->image, tiles->first, tiles->count);
 }
 
 void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
@@ -227,9 +226,8 @@ void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_
     struct ifd_acc_conv_run run;
     ifd_acc_conv_begin(&run, step, frame);
     const struct ifd_acc_conv *p = run.p;
-    const size_t size = p->tile_size;
-    const size_t tiles_y = (p->window.out_h + size - 1) / size;
-    const size_t tiles_x = (p->window.out_w + size - 1) / size;
+    const size_t tiles_y = ifd_acc_winograd_tiles(p->window.out_h, p->tile_size);
+    const size_t tiles_x = ifd_acc_winograd_tiles(p->window.out_w, p->tile_size);
     const struct ifd_acc_range range =
         ifd_acc_conv_share(&run, frame, p->window.batch * tiles_y, 1);
     struct tiles tiles = {.per_line = tiles_x};
@@ -268,8 +266,8 @@ uint32_t ifd_acc_winograd_size(const struct ifd_acc_conv *p, const struct ifd_ho
     double best = product_cost(p, 9, (size_t)rows, 0, cache);
     uint32_t best_size = 0;
     for (uint32_t size = 2; size <= 4; size++) {
-        const size_t tiles =
-            ((p->window.out_h + size - 1) / size) * ((p->window.out_w + size - 1) / size);
+        const size_t tiles = ifd_acc_winograd_tiles(p->window.out_h, size) *
+                             ifd_acc_winograd_tiles(p->window.out_w, size);
         const double cost = product_cost(p, (size + 2) * (size + 2), tiles, 8, cache);
         if (tiles >= 12 && cost < best) {
             best = cost;

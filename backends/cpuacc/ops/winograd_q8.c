@@ -3,11 +3,6 @@
 
 enum { SIDE = 4 }; /* of a tile */
 
-static size_t tiles_of(size_t pixels)
-{
-    return (pixels + SIDE - 1) / SIDE;
-}
-
 /* Weights take eight times the memory of the direct way: more than so many second-level caches come too late for the first
  * answer. Those that such a cache does not keep want enough tiles to be read for. */
 #define WEIGHTS_CACHES 5
@@ -35,7 +30,8 @@ bool ifd_acc_winograd_q8_pays(const struct ifd_acc_lowering *lowering, const str
         w->kw != 3 || w->stride_x * w->stride_y != 1 || w->in_c < 16 || p->out_c < 16) {
         return false;
     }
-    const size_t tiles = tiles_of(w->out_h) * tiles_of(w->out_w);
+    const size_t tiles =
+        ifd_acc_winograd_tiles(w->out_h, SIDE) * ifd_acc_winograd_tiles(w->out_w, SIDE);
     const double in = (double)((w->in_c + 31) / 32), out = (double)((p->out_c + 15) / 16);
     const double k = (double)w->in_c, pixels = (double)(w->out_h * w->out_w);
     const double cycles = in * INPUT_CYCLES + 36 * out * (k / 2 + MATRIX_CYCLES) +
@@ -76,12 +72,12 @@ void ifd_acc_winograd_q8_pack(const struct ifd_kernels *kernels, const void *con
     kernels->wino_q8.pack(&weights, &requant, packed);
 }
 
-/* Tiles begin … begin+count-1 of an image, and their tail: pixel line by pixel line of each line of tiles. */
+/* Tiles begin … begin+count-1 of an image, and their tail. */
 static void call_tiles(const struct ifd_acc_conv_run *run, size_t image, size_t begin, size_t count)
 {
     const struct ifd_acc_conv *p = run->p;
     const struct ifd_acc_window *w = &p->window;
-    const size_t line = tiles_of(w->out_w), first_row = image * w->out_h * w->out_w;
+    const size_t first_row = image * w->out_h * w->out_w;
     run->step->kernels->wino_q8.run(&(struct ifd_wino_q8_args){
         .packed = run->args.packed,
         .in = (const ifd_q8 *)run->in + image * w->in_h * w->in_w * w->in_c,
@@ -100,15 +96,7 @@ static void call_tiles(const struct ifd_acc_conv_run *run, size_t image, size_t 
         .tile_count = count,
         .n_end = p->out_c,
         .scratch = run->rest});
-    for (size_t end = begin + count, next = 0; p->tail.count && begin < end; begin = next) {
-        const size_t y = begin / line * SIDE, x = begin % line * SIDE;
-        next = begin - begin % line + line < end ? begin - begin % line + line : end;
-        const size_t lines = w->out_h - y < SIDE ? w->out_h - y : SIDE;
-        const size_t all = (next - begin) * SIDE, pixels = w->out_w - x < all ? w->out_w - x : all;
-        for (size_t i = 0; i < lines; i++) {
-            ifd_acc_conv_tail(run, first_row + (y + i) * w->out_w + x, pixels);
-        }
-    }
+    ifd_acc_winograd_tail(run, image, begin, count);
 }
 
 void ifd_acc_winograd_q8_run(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
@@ -117,7 +105,8 @@ void ifd_acc_winograd_q8_run(const struct ifd_acc_step *step, const struct ifd_a
     ifd_acc_conv_begin(&run, step, frame);
     const struct ifd_acc_conv *p = run.p;
     const struct ifd_packed *packed = run.args.packed;
-    const size_t tiles = tiles_of(p->window.out_h) * tiles_of(p->window.out_w);
+    const size_t tiles = ifd_acc_winograd_tiles(p->window.out_h, SIDE) *
+                         ifd_acc_winograd_tiles(p->window.out_w, SIDE);
     const size_t all = p->window.batch * tiles;
     const struct ifd_acc_range range =
         ifd_acc_share(frame, all, all < frame->threads * packed->mr ? 2 : packed->mr);
