@@ -51,32 +51,34 @@ static void all_threads_run_where_they_help(void)
     EXPECT(tried > 0 && tried < all / 500);
 }
 
+/* Two threads are twice as fast as one, which takes one_ns: one is tried once, whatever the pace was told before. */
+static void expect_one_try(struct ifd_pace *pace, uint64_t one_ns, uint64_t ns)
+{
+    struct machine machine = {.ns = {one_ns, one_ns / 2}};
+    uint32_t all;
+    EXPECT_INT(count_runs(&machine, pace, ns, 1, &all), 1);
+}
+
 static void a_small_model_is_tried_once_too(void)
 {
-    struct machine machine = {.ns = {MS / 50, MS / 100}};
     struct ifd_pace pace = ifd_pace_init(2);
-    uint32_t all;
-    EXPECT_INT(count_runs(&machine, &pace, 100ull * MS, 1, &all), 1);
+    expect_one_try(&pace, MS / 50, 100ull * MS);
 }
 
 static void a_slow_first_run_counts_for_nothing(void)
 {
-    struct machine machine = {.ns = {2 * MS, 1 * MS}};
     struct ifd_pace pace = ifd_pace_init(2);
-    uint32_t all;
     ifd_pace_note(&pace, 100ull * MS);
-    EXPECT_INT(count_runs(&machine, &pace, 100ull * MS, 1, &all), 1);
+    expect_one_try(&pace, 2 * MS, 100ull * MS);
 }
 
 /* Nor do the next ones alone: whoever else is there may have hit them. */
 static void a_slow_second_run_takes_no_thread(void)
 {
-    struct machine machine = {.ns = {2 * MS, 1 * MS}};
     struct ifd_pace pace = ifd_pace_init(2);
-    uint32_t all;
     ifd_pace_note(&pace, 1ull * MS);
     ifd_pace_note(&pace, 10ull * MS);
-    EXPECT_INT(count_runs(&machine, &pace, 1000ull * MS, 1, &all), 1);
+    expect_one_try(&pace, 2 * MS, 1000ull * MS);
 }
 
 static void one_runs_where_two_are_slower_and_two_are_tried_ever_more_rarely(void)
