@@ -40,7 +40,7 @@ static enum ifd_code check_file(const struct stat *info, const char *name, size_
                                 struct ifd_err *err)
 {
     if (!S_ISREG(info->st_mode)) {
-        return ifd_fail(err, IFD_IO, "cannot read \"%s\": not a regular file", name);
+        return ifd_fail(err, IFD_INVALID, "cannot read \"%s\": not a regular file", name);
     }
     if (info->st_size < 0 || (uint64_t)info->st_size > limit_bytes) {
         return ifd_fail(err, IFD_TOO_LARGE, "\"%s\" has %lld bytes, more than the limit of %zu",

@@ -104,7 +104,9 @@ static enum ifd_code fail_open(const char *what, const char *path, struct ifd_er
     if (bad_link) {
         return ifd_fail(err, IFD_INVALID, "%s \"%s\" %s", what, path, bad_link);
     }
-    enum ifd_code code = errno == ENOENT || errno == ENOTDIR ? IFD_NOT_FOUND : IFD_IO;
+    enum ifd_code code = errno == ENOENT || errno == ENOTDIR ? IFD_NOT_FOUND
+                         : errno == ENXIO                    ? IFD_INVALID /* a socket */
+                                                             : IFD_IO;
     return ifd_fail(err, code, "cannot read %s \"%s\": %s", what, path, strerror(errno));
 }
 
@@ -140,7 +142,7 @@ enum ifd_code ifd_folder_open_file(int root, const char *path, int *ret_fd, stru
     }
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         (void)close(fd);
-        return ifd_fail(err, IFD_IO, "cannot read \"%s\": not a regular file", path);
+        return ifd_fail(err, IFD_INVALID, "cannot read \"%s\": not a regular file", path);
     }
     *ret_fd = fd;
     return IFD_OK;

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "backends/builtin.h"
@@ -12,11 +14,16 @@
 
 static char extra[64], option[100];
 
+static const char *in_extra(const char *path)
+{
+    static char full[200];
+    (void)snprintf(full, sizeof(full), "%s/%s", extra, path);
+    return full;
+}
+
 static void add_file(const char *path, const char *text)
 {
-    char full[200];
-    (void)snprintf(full, sizeof(full), "%s/%s", extra, path);
-    FILE *out = fopen(full, "w");
+    FILE *out = fopen(in_extra(path), "w");
     REQUIRE(out != NULL);
     (void)fputs(text, out);
     (void)fclose(out);
@@ -24,9 +31,7 @@ static void add_file(const char *path, const char *text)
 
 static void add_folder(const char *path)
 {
-    char full[200];
-    (void)snprintf(full, sizeof(full), "%s/%s", extra, path);
-    REQUIRE(mkdir(full, 0700) == 0);
+    REQUIRE(mkdir(in_extra(path), 0700) == 0);
 }
 
 /* A second repository beside that of live_start. */
@@ -40,9 +45,7 @@ static void begin(void)
 static void remove_all(const char *const *path)
 {
     for (; *path; path++) {
-        char full[200];
-        (void)snprintf(full, sizeof(full), "%s/%s", extra, *path);
-        EXPECT(remove(full) == 0);
+        EXPECT(remove(in_extra(*path)) == 0);
     }
 }
 
@@ -156,6 +159,40 @@ static void damaged_model_file_is_named_and_harms_nobody(void)
     EXPECT_INT(client_get(&live, "/v2/models/echo").status, 200);
     live_stop(&live);
     REMOVE("torn/1/model.tflite", "torn/1", "torn");
+}
+
+/* A FIFO nobody writes to, a folder, a socket: no fault of the server's. */
+static void model_file_that_is_no_file_is_a_bad_request(void)
+{
+    struct live live;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int listening = socket(AF_UNIX, SOCK_STREAM, 0);
+    begin();
+    for (const char *const *name = (const char *const[]){"fifo", "folder", "socket", NULL}; *name;
+         name++) {
+        char version[40];
+        (void)snprintf(version, sizeof(version), "%s/1", *name);
+        add_folder(*name);
+        add_folder(version);
+    }
+    REQUIRE(mkfifo(in_extra("fifo/1/model.tflite"), 0600) == 0);
+    add_folder("folder/1/model.tflite");
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket/1/model.tflite", extra);
+    REQUIRE(bind(listening, (const struct sockaddr *)&address, sizeof(address)) == 0);
+    live_start(&live, (const char *const[]){option, "--model-control-mode=explicit",
+                                            "--admin-on-http", NULL});
+    struct answer answer = client_post(&live, "/v2/repository/models/fifo/load");
+    EXPECT_INT(answer.status, 400);
+    EXPECT_HAS(answer.body, "failed to load 'fifo', cannot read");
+    EXPECT_HAS(answer.body, "model.tflite\\\": not a regular file");
+    answer = client_post(&live, "/v2/repository/models/folder/load");
+    EXPECT_INT(answer.status, 400);
+    EXPECT_HAS(answer.body, "not a regular file");
+    EXPECT_INT(client_post(&live, "/v2/repository/models/socket/load").status, 400);
+    live_stop(&live);
+    (void)close(listening);
+    REMOVE("fifo/1/model.tflite", "fifo/1", "fifo", "folder/1/model.tflite", "folder/1", "folder",
+           "socket/1/model.tflite", "socket/1", "socket");
 }
 
 static void folders_that_are_no_models_are_passed_over(void)
@@ -564,6 +601,7 @@ int main(int argc, char **argv)
         T(repository_given_twice_is_one),
         T(model_to_load_that_is_not_there_harms_nobody),
         T(damaged_model_file_is_named_and_harms_nobody),
+        T(model_file_that_is_no_file_is_a_bad_request),
         T(folders_that_are_no_models_are_passed_over),
         T(explicit_index_follows_the_folders),
         T(memory_goes_back_to_the_system_with_a_model),

@@ -40,7 +40,7 @@ static void missing_and_irregular_files_are_named(void)
     struct ifd_bytes got = {0};
     EXPECT_INT(ifd_file_read("/nonexistent/x", 5, ifd_alloc_system(), &got, &err), IFD_NOT_FOUND);
     EXPECT_HAS(err.text, "/nonexistent/x");
-    EXPECT_INT(ifd_file_read("/tmp", 5, ifd_alloc_system(), &got, &err), IFD_IO);
+    EXPECT_INT(ifd_file_read("/tmp", 5, ifd_alloc_system(), &got, &err), IFD_INVALID);
     EXPECT_INT(ifd_file_write("/nonexistent/x", (struct ifd_bytes){0}, &err), IFD_NOT_FOUND);
 }
 
@@ -53,7 +53,7 @@ static void a_fifo_does_not_hang_the_reader(void)
     REQUIRE(mkfifo(path, 0600) == 0);
     struct ifd_err err = {0};
     struct ifd_bytes got = {0};
-    EXPECT_INT(ifd_file_read(path, 5, ifd_alloc_system(), &got, &err), IFD_IO);
+    EXPECT_INT(ifd_file_read(path, 5, ifd_alloc_system(), &got, &err), IFD_INVALID);
     EXPECT_HAS(err.text, "not a regular file");
     (void)unlink(path);
     (void)rmdir(dir);
@@ -89,7 +89,7 @@ static void a_file_is_mapped_only_if_nobody_else_may_write_it(void)
     }
     struct ifd_file file = {0};
     EXPECT_INT(ifd_file_open(path, 4095, ifd_alloc_system(), &file, &err), IFD_TOO_LARGE);
-    EXPECT_INT(ifd_file_open("/tmp", 5, ifd_alloc_system(), &file, &err), IFD_IO);
+    EXPECT_INT(ifd_file_open("/tmp", 5, ifd_alloc_system(), &file, &err), IFD_INVALID);
     (void)unlink(path);
     (void)rmdir(dir);
 }
