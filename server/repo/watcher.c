@@ -15,7 +15,6 @@ struct entry {
     char name[256];
     char unfinished[512]; /* ifd_scan_model's; "": none */
     bool is_present, is_loading, was_tried, will_retry;
-    bool is_hidden;                       /* a repository that had it is not listed */
     uint64_t roots;                       /* ifd_scan_model's */
     uint64_t awaits_since_ns;             /* a change waits for this file; 0: none does */
     uint64_t seen;                        /* the fingerprint of the last scan */
@@ -33,6 +32,7 @@ struct ifd_watcher {
     struct ifd_watcher_options options;
     struct entry **entry;
     uint32_t count, capacity;
+    uint64_t unlisted; /* ifd_scan's, of the last */
 };
 
 bool ifd_watcher_is_transient(enum ifd_code code)
@@ -104,6 +104,12 @@ static struct entry *find_or_add(struct ifd_watcher *watch, const char *name)
     return entry;
 }
 
+/* A repository that had it is not listed. */
+static bool is_hidden(const struct ifd_watcher *watch, const struct entry *entry)
+{
+    return (entry->roots & watch->unlisted) != 0;
+}
+
 static bool is_changed(const struct entry *entry)
 {
     return entry->is_present && (!entry->was_tried || entry->seen != entry->tried);
@@ -161,13 +167,13 @@ enum ifd_code ifd_watcher_scanned(struct ifd_watcher *watch, const struct ifd_sc
     enum ifd_code code = IFD_OK;
     /* A mount that went away looks like an empty folder. */
     bool tells_absence = scan->is_complete && scan->count > 0;
+    watch->unlisted = scan->unlisted;
     for (uint32_t i = 0; i < watch->count; i++) {
         watch->entry[i]->absent_scans += tells_absence;
-        watch->entry[i]->is_hidden = (watch->entry[i]->roots & scan->unlisted) != 0;
     }
     for (uint32_t i = 0; i < scan->count; i++) {
         struct entry *entry = find_or_add(watch, scan->model[i].name);
-        if (entry && !entry->is_hidden) {
+        if (entry && !is_hidden(watch, entry)) {
             see(entry, &scan->model[i], now_ns);
         } else if (!entry && strlen(scan->model[i].name) < NAME_BYTES) {
             code = ifd_fail(err, IFD_NOMEM, "no memory to watch model \"%s\"", scan->model[i].name);
@@ -190,7 +196,7 @@ bool ifd_watcher_next(struct ifd_watcher *watch, uint64_t now_ns, struct ifd_wat
 {
     for (uint32_t i = 0; i < watch->count; i++) {
         struct entry *entry = watch->entry[i];
-        if (entry->is_loading || entry->is_hidden) {
+        if (entry->is_loading || is_hidden(watch, entry)) {
             continue;
         }
         if (entry->absent_scans >= watch->options.absent_scans && entry->was_tried) {
@@ -298,7 +304,7 @@ uint64_t ifd_watcher_wait_ns(const struct ifd_watcher *watch, uint64_t now_ns)
     for (uint32_t i = 0; i < watch->count; i++) {
         const struct entry *entry = watch->entry[i];
         uint64_t need_ns = wait_ns;
-        if (entry->is_loading || entry->is_hidden) {
+        if (entry->is_loading || is_hidden(watch, entry)) {
             continue;
         }
         if (is_changed(entry)) {
