@@ -22,7 +22,8 @@ static const char usage[] =
     "  inspect MODEL …         show a model's graph, plan and memory\n"
     "  compare MODEL …         compare backends with each other or with expected outputs\n"
     "  bench MODEL …           measure a model\n\n"
-    "inferd COMMAND --help explains a command; inferd --version, inferd --man.\n";
+    "inferd COMMAND --help explains a command; inferd --version, inferd --man.\n"
+    "exit status: 0 done, 1 it failed, 2 wrong usage\n";
 
 /* What the server itself may need of them, beside connections. */
 #define OWN_DESCRIPTORS 64
@@ -104,11 +105,12 @@ static int serve(const struct ifd_tool_host *host, int argc, char **argv)
     raise_descriptors(&config, &log);
     keep_some_memory();
     enum ifd_code code = ifd_server_create(&options, &server, &err);
-    if (!code) {
-        code = ifd_server_run(server, &err);
-        if (ifd_server_leave(server)) {
-            _exit(code ? fail(1, &err) : 0); /* threads still use what exit() would tear down */
-        }
+    if (code) {
+        return fail(code == IFD_INVALID ? 2 : 1, &err); /* INVALID: settings */
+    }
+    code = ifd_server_run(server, &err);
+    if (ifd_server_leave(server)) {
+        _exit(code ? fail(1, &err) : 0); /* threads still use what exit() would tear down */
     }
     ifd_server_destroy(server);
     return code ? fail(1, &err) : 0;

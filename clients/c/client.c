@@ -292,7 +292,10 @@ static enum ifd_client_code judge(struct ifd_client *client, const struct receip
         return ifd_client_fail(err, IFD_CLIENT_NOMEM, "out of memory");
     }
     if (result != CURLE_OK) {
-        return ifd_client_fail(err, IFD_CLIENT_TRANSPORT, "%s: %s", client->name,
+        const bool is_no_url =
+            result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL;
+        return ifd_client_fail(err, is_no_url ? IFD_CLIENT_INVALID : IFD_CLIENT_TRANSPORT, "%s: %s",
+                               client->name,
                                curl_text[0] != '\0' ? curl_text : curl_easy_strerror(result));
     }
     long status = 0;

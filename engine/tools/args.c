@@ -69,6 +69,10 @@ static enum ifd_code parse(const struct ifd_command *command, int argc, char **a
             return IFD_OK;
         }
         if (strncmp(argv[i], "--", 2) != 0) {
+            if (argv[i][0] == '-') {
+                return ifd_fail(err, IFD_INVALID, "no option %s; see inferd %s --help", argv[i],
+                                command->name);
+            }
             if (positional) {
                 return ifd_fail(err, IFD_INVALID,
                                 "\"%s\" is one word too many; see inferd %s --help", argv[i],
@@ -109,14 +113,17 @@ static enum ifd_code parse(const struct ifd_command *command, int argc, char **a
 }
 
 int ifd_command_main(const struct ifd_command *command, int argc, char **argv,
-                     const char **ret_positional, ifd_command_fn body, void *arg)
+                     const char **ret_positional, void *arg)
 {
     struct ifd_err err = {0};
     bool help = false;
     enum ifd_code code = parse(command, argc, argv, ret_positional, &help, &err);
+    if (code == IFD_OK && !help) {
+        code = command->check(arg, &err);
+    }
     int status = code == IFD_OK ? 0 : 2;
     if (code == IFD_OK && !help) {
-        code = body(arg, &err);
+        code = command->body(arg, &err);
         status = code == IFD_OK ? 0 : 1;
     }
     if (code != IFD_OK) {

@@ -24,19 +24,22 @@ struct ifd_arg_list {
     uint32_t count;
 };
 
+typedef enum ifd_code (*ifd_command_fn)(void *arg, struct ifd_err *err);
+
 struct ifd_command {
     const char *name;       /* "run" */
     const char *positional; /* "MODEL" */
     const char *doc;        /* one sentence */
     const struct ifd_arg *arg;
     uint32_t arg_count;
+    ifd_command_fn check; /* what is wrong with the options, whatever the model */
+    ifd_command_fn body;
 };
 
-/** Parses argv[1 … argc-1] (argv[0] is the command), then calls body(arg, err). Exactly one positional word is
- *  wanted; --help prints the help instead. An error is printed to stderr in one line. Returns the exit status: 0 done,
- *  1 body failed, 2 wrong usage. */
-typedef enum ifd_code (*ifd_command_fn)(void *arg, struct ifd_err *err);
+/** Parses argv[1 … argc-1] (argv[0] is the command), then calls check(arg, err) and body(arg, err). Exactly one positional
+ *  word is wanted; --help prints the help instead. An error is printed to stderr in one line. Returns the exit status: 0
+ *  done, 1 body failed, 2 wrong usage. */
 int ifd_command_main(const struct ifd_command *command, int argc, char **argv,
-                     const char **ret_positional, ifd_command_fn body, void *arg);
+                     const char **ret_positional, void *arg);
 
 #endif

@@ -207,6 +207,12 @@ static enum ifd_code report(struct ifd_session *session, const struct bench_opti
     return IFD_OK;
 }
 
+static enum ifd_code check(void *arg, struct ifd_err *err)
+{
+    const struct bench_options *options = arg;
+    return ifd_session_check(options->host, &options->session, err);
+}
+
 static enum ifd_code bench(void *arg, struct ifd_err *err)
 {
     const struct bench_options *options = arg;
@@ -258,7 +264,12 @@ int ifd_tool_bench(const struct ifd_tool_host *host, int argc, char **argv)
         {"layers", IFD_ARG_SWITCH, &options.layers, 0, 0, NULL, "time every step of the plan"},
         {"json", IFD_ARG_SWITCH, &options.json, 0, 0, NULL, "one line of JSON instead of text"},
     };
-    const struct ifd_command command = {"bench", "MODEL", "Measures a model on made-up input.",
-                                        args, sizeof(args) / sizeof(args[0])};
-    return ifd_command_main(&command, argc, argv, &options.session.path, bench, &options);
+    const struct ifd_command command = {"bench",
+                                        "MODEL",
+                                        "Measures a model on made-up input.",
+                                        args,
+                                        sizeof(args) / sizeof(args[0]),
+                                        check,
+                                        bench};
+    return ifd_command_main(&command, argc, argv, &options.session.path, &options);
 }

@@ -124,16 +124,23 @@ static enum ifd_code compare_golden(struct ifd_session *session,
     return code;
 }
 
+/* How the model runs on the other backends. */
+static struct ifd_session_options other_options(const struct compare_options *options)
+{
+    struct ifd_session_options other = options->session;
+    other.backends = options->with;
+    other.exact = options->with_exact;
+    other.fast = options->session.fast && !options->with_exact;
+    other.precision = NULL;
+    return other;
+}
+
 static enum ifd_code compare_backends(struct ifd_session *session,
                                       const struct compare_options *options,
                                       struct error_stat *stats, struct ifd_err *err)
 {
     struct ifd_session other;
-    struct ifd_session_options again = options->session;
-    again.backends = options->with;
-    again.exact = options->with_exact;
-    again.fast = options->session.fast && !options->with_exact;
-    again.precision = NULL;
+    const struct ifd_session_options again = other_options(options);
     enum ifd_code code = ifd_session_open(options->host, &again, &other, err);
     if (code != IFD_OK) {
         return code;
@@ -159,13 +166,25 @@ static enum ifd_code compare_backends(struct ifd_session *session,
     return code;
 }
 
-static enum ifd_code compare(void *arg, struct ifd_err *err)
+static enum ifd_code check(void *arg, struct ifd_err *err)
 {
     const struct compare_options *options = arg;
     if (!options->with == !options->golden.count) {
         return ifd_fail(err, IFD_INVALID,
-                        "wanted: either --with BACKEND or --golden FILE per output");
+                        "got %s, wanted: either --with LIST or --golden FILE per output",
+                        options->with ? "both" : "neither");
     }
+    enum ifd_code code = ifd_session_check(options->host, &options->session, err);
+    if (code == IFD_OK && options->with) {
+        const struct ifd_session_options other = other_options(options);
+        code = ifd_session_check(options->host, &other, err);
+    }
+    return code;
+}
+
+static enum ifd_code compare(void *arg, struct ifd_err *err)
+{
+    const struct compare_options *options = arg;
     struct ifd_session session;
     enum ifd_code code = ifd_session_open(options->host, &options->session, &session, err);
     if (code != IFD_OK) {
@@ -210,8 +229,12 @@ int ifd_tool_compare(const struct ifd_tool_host *host, int argc, char **argv)
          "the same for the other backends"},
     };
     const struct ifd_command command = {
-        "compare", "MODEL",
-        "Prints the error of every output against another backend or golden files.", args,
-        sizeof(args) / sizeof(args[0])};
-    return ifd_command_main(&command, argc, argv, &options.session.path, compare, &options);
+        "compare",
+        "MODEL",
+        "Prints the error of every output against another backend or golden files.",
+        args,
+        sizeof(args) / sizeof(args[0]),
+        check,
+        compare};
+    return ifd_command_main(&command, argc, argv, &options.session.path, &options);
 }

@@ -11,6 +11,7 @@ struct inspect_options {
     struct ifd_session_options session;
     const char *format;
     bool passes;
+    enum ifd_dump_format dump; /* check's, of the two */
 };
 
 static void print_piece(void *context, const char *text, size_t size)
@@ -32,33 +33,37 @@ static void print_backends(const struct ifd_engine *engine)
     }
 }
 
+static enum ifd_code check(void *arg, struct ifd_err *err)
+{
+    struct inspect_options *options = arg;
+    const char *format = options->format ? options->format : "text";
+    if (options->passes && options->format) {
+        return ifd_fail(err, IFD_INVALID, "--passes has a format of its own: got --format %s",
+                        options->format);
+    }
+    if (strcmp(format, "text") != 0 && strcmp(format, "json") != 0 && strcmp(format, "dot") != 0) {
+        return ifd_fail(err, IFD_INVALID, "--format: got \"%s\", expected text, json or dot",
+                        format);
+    }
+    options->dump = options->passes               ? IFD_DUMP_PASSES
+                    : strcmp(format, "json") == 0 ? IFD_DUMP_JSON
+                    : strcmp(format, "dot") == 0  ? IFD_DUMP_DOT
+                                                  : IFD_DUMP_TEXT;
+    return ifd_session_check(options->host, &options->session, err);
+}
+
 static enum ifd_code inspect(void *arg, struct ifd_err *err)
 {
     const struct inspect_options *options = arg;
-    enum ifd_dump_format format = IFD_DUMP_TEXT;
-    if (options->format && strcmp(options->format, "json") == 0) {
-        format = IFD_DUMP_JSON;
-    } else if (options->format && strcmp(options->format, "dot") == 0) {
-        format = IFD_DUMP_DOT;
-    } else if (options->format && strcmp(options->format, "text") != 0) {
-        return ifd_fail(err, IFD_INVALID, "--format: got \"%s\", expected text, json or dot",
-                        options->format);
-    }
-    if (options->passes) {
-        if (options->format) {
-            return ifd_fail(err, IFD_INVALID, "--passes has a format of its own");
-        }
-        format = IFD_DUMP_PASSES;
-    }
     struct ifd_session session;
     enum ifd_code code = ifd_session_open(options->host, &options->session, &session, err);
     if (code != IFD_OK) {
         return code;
     }
-    if (format == IFD_DUMP_TEXT) {
+    if (options->dump == IFD_DUMP_TEXT) {
         print_backends(session.engine);
     }
-    code = ifd_model_dump(session.model, format, print_piece, stdout, err);
+    code = ifd_model_dump(session.model, options->dump, print_piece, stdout, err);
     ifd_session_close(&session);
     return code;
 }
@@ -74,8 +79,12 @@ int ifd_tool_inspect(const struct ifd_tool_host *host, int argc, char **argv)
         {"no-optimize", IFD_ARG_SWITCH, &options.session.no_optimize, 0, 0, NULL,
          "show the graph as the file has it"},
     };
-    const struct ifd_command command = {"inspect", "MODEL",
-                                        "Prints a model's graph, plan, memory and backends.", args,
-                                        sizeof(args) / sizeof(args[0])};
-    return ifd_command_main(&command, argc, argv, &options.session.path, inspect, &options);
+    const struct ifd_command command = {"inspect",
+                                        "MODEL",
+                                        "Prints a model's graph, plan, memory and backends.",
+                                        args,
+                                        sizeof(args) / sizeof(args[0]),
+                                        check,
+                                        inspect};
+    return ifd_command_main(&command, argc, argv, &options.session.path, &options);
 }

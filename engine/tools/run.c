@@ -48,6 +48,12 @@ static void print_outputs(const struct ifd_session *session)
     }
 }
 
+static enum ifd_code check(void *arg, struct ifd_err *err)
+{
+    const struct run_options *options = arg;
+    return ifd_session_check(options->host, &options->session, err);
+}
+
 static enum ifd_code run(void *arg, struct ifd_err *err)
 {
     const struct run_options *options = arg;
@@ -84,8 +90,12 @@ int ifd_tool_run(const struct ifd_tool_host *host, int argc, char **argv)
         {"no-optimize", IFD_ARG_SWITCH, &options.session.no_optimize, 0, 0, NULL,
          "run the graph as the file has it"},
     };
-    const struct ifd_command command = {"run", "MODEL",
+    const struct ifd_command command = {"run",
+                                        "MODEL",
                                         "Runs a model on files and prints or writes its outputs.",
-                                        args, sizeof(args) / sizeof(args[0])};
-    return ifd_command_main(&command, argc, argv, &options.session.path, run, &options);
+                                        args,
+                                        sizeof(args) / sizeof(args[0]),
+                                        check,
+                                        run};
+    return ifd_command_main(&command, argc, argv, &options.session.path, &options);
 }

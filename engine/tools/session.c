@@ -39,12 +39,12 @@ static enum ifd_code split_backends(const char *list, char *text, size_t size,
                                     struct ifd_err *err)
 {
     if (!ifd_str_format(text, size, "%s", list)) {
-        return ifd_fail(err, IFD_INVALID, "--backend: the list is too long");
+        return ifd_fail(err, IFD_INVALID, "the list of backends is too long");
     }
     uint32_t count = 0;
     for (char *at = text; at; count++) {
         if (count == BACKENDS_MAX) {
-            return ifd_fail(err, IFD_INVALID, "--backend: more than %d names", BACKENDS_MAX);
+            return ifd_fail(err, IFD_INVALID, "more than %d names of backends", BACKENDS_MAX);
         }
         ret_names[count] = at;
         at = strchr(at, ',');
@@ -56,44 +56,92 @@ static enum ifd_code split_backends(const char *list, char *text, size_t size,
     return IFD_OK;
 }
 
-static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_host *host,
-                          const struct ifd_session_options *options, struct ifd_err *err)
-{
-    struct ifd_engine_options engine = {.alloc = session->alloc,
-                                        .backends = host->backends,
-                                        .backend_count = host->backend_count,
-                                        .exact = options->exact,
-                                        .fast = options->fast,
-                                        .cache_folder = options->cache_folder,
-                                        .cache_bytes = (uint64_t)options->cache_mb << 20};
-    struct ifd_model_options model = {.max_threads = options->threads,
-                                      .no_optimize = options->no_optimize,
-                                      .releases_weights = !options->keeps_weights};
+/* What the options mean to the engine. */
+struct setup {
+    struct ifd_engine_options engine;
+    struct ifd_model_options model;
     const char *names[BACKENDS_MAX];
     char text[256];
+};
+
+static enum ifd_code set_up(struct setup *ret, const struct ifd_tool_host *host,
+                            const struct ifd_session_options *options, struct ifd_err *err)
+{
+    ret->engine = (struct ifd_engine_options){.alloc = ifd_alloc_system(),
+                                              .backends = host->backends,
+                                              .backend_count = host->backend_count,
+                                              .exact = options->exact,
+                                              .fast = options->fast,
+                                              .cache_folder = options->cache_folder,
+                                              .cache_bytes = (uint64_t)options->cache_mb << 20};
+    ret->model = (struct ifd_model_options){.max_threads = options->threads,
+                                            .no_optimize = options->no_optimize,
+                                            .releases_weights = !options->keeps_weights};
     enum ifd_code code = IFD_OK;
     if (options->cpu_mask) {
-        code = parse_mask(options->cpu_mask, &engine, err);
+        code = parse_mask(options->cpu_mask, &ret->engine, err);
     }
     if (code == IFD_OK && options->precision &&
-        !ifd_precision_by_name(options->precision, &model.precision)) {
+        !ifd_precision_by_name(options->precision, &ret->model.precision)) {
         code = ifd_fail(err, IFD_INVALID, "--precision: got \"%s\", expected f32, bf16 or fp16",
                         options->precision);
     }
-    if (code == IFD_OK && options->exact && model.precision != IFD_PRECISION_F32) {
+    if (code == IFD_OK && options->exact && ret->model.precision != IFD_PRECISION_F32) {
         code = ifd_fail(err, IFD_INVALID, "--exact and --precision %s exclude each other",
                         options->precision);
     }
     if (code == IFD_OK && options->backends) {
-        code =
-            split_backends(options->backends, text, sizeof(text), names, &model.backend_count, err);
-        model.backends = names;
+        code = split_backends(options->backends, ret->text, sizeof(ret->text), ret->names,
+                              &ret->model.backend_count, err);
+        ret->model.backends = ret->names;
+    }
+    return code;
+}
+
+static bool has_backend(const struct ifd_engine *engine, const char *name)
+{
+    struct ifd_backend_info info = {0};
+    for (uint32_t i = 0; i < ifd_engine_backend_count(engine); i++) {
+        ifd_engine_backend_info(engine, i, &info);
+        if (strcmp(info.name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum ifd_code ifd_session_check(const struct ifd_tool_host *host,
+                                const struct ifd_session_options *options, struct ifd_err *err)
+{
+    struct setup setup;
+    struct ifd_engine *engine = NULL;
+    enum ifd_code code = set_up(&setup, host, options, err);
+    if (code == IFD_OK) {
+        setup.engine.cache_folder = NULL; /* a check makes no folders */
+        code = ifd_engine_create(&setup.engine, &engine, err);
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < setup.model.backend_count; i++) {
+        if (!has_backend(engine, setup.names[i])) {
+            code =
+                ifd_fail(err, IFD_INVALID, "there is no backend \"%s\"; inferd inspect lists them",
+                         setup.names[i]);
+        }
+    }
+    ifd_engine_destroy(engine);
+    return code;
+}
+
+static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_host *host,
+                          const struct ifd_session_options *options, struct ifd_err *err)
+{
+    struct setup setup;
+    enum ifd_code code = set_up(&setup, host, options, err);
+    if (code == IFD_OK) {
+        code = ifd_engine_create(&setup.engine, &session->engine, err);
     }
     if (code == IFD_OK) {
-        code = ifd_engine_create(&engine, &session->engine, err);
-    }
-    if (code == IFD_OK) {
-        code = ifd_model_load(session->engine, session->file.content, &model, &session->model, err);
+        code = ifd_model_load(session->engine, session->file.content, &setup.model, &session->model,
+                              err);
     }
     if (code == IFD_OK) {
         session->info = ifd_model_info(session->model);

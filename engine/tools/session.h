@@ -88,6 +88,10 @@ struct ifd_session {
         *output; /* zeroed memory of ours, per port; output.data NULL: the instance's */
 };
 
+/** What is wrong with the options, whatever the model: unknown backends, CPU features, what excludes each other. */
+IFD_NODISCARD enum ifd_code ifd_session_check(const struct ifd_tool_host *host,
+                                              const struct ifd_session_options *options,
+                                              struct ifd_err *err);
 /** Errors are prefixed with the path. On error nothing is left; on success ifd_session_close gives everything back. */
 IFD_NODISCARD enum ifd_code ifd_session_open(const struct ifd_tool_host *host,
                                              const struct ifd_session_options *options,

@@ -78,6 +78,58 @@ class Service(unittest.TestCase):
             done = subprocess.run([support.SERVER, "--version"], stdout=full, stderr=subprocess.PIPE, check=False)
         self.assertEqual((done.returncode, done.stderr), (1, b"inferd: standard output cannot be written\n"))
 
+    def test_wrong_usage_is_status_two_and_says_what_is_wrong(self):
+        model = str(support.SOURCE / "models/digits/1/model.tflite")
+        every = [
+            ("", "wanted: inferd {} MODEL"),
+            ("MODEL more", '"more" is one word too many'),
+            ("MODEL --nope", "no option --nope"),
+            ("MODEL -x", "no option -x"),
+            ("MODEL --backend", "--backend wants LIST behind it"),
+            ("MODEL --threads 0", '--threads: got "0", expected a number from 1 to 256'),
+            ("MODEL --exact=1", "--exact takes no value"),
+            ("MODEL --exact --fast", "--exact and --fast exclude each other"),
+            ("MODEL --exact --precision bf16", "--exact and --precision bf16 exclude each other"),
+            ("MODEL --precision f8", '--precision: got "f8", expected f32, bf16 or fp16'),
+            ("MODEL --cpu abacus", '--cpu: unknown feature "abacus"'),
+            ("MODEL --backend CpuAcc,Abacus", 'there is no backend "Abacus"'),
+            ("MODEL --backend " + "CpuRef," * 17, "more than 16 names of backends"),
+        ]
+        rows = [(f"{command} {words}", want.format(command))
+                for command in ("run", "inspect", "bench", "compare --with CpuRef") for words, want in every
+                if words or command != "compare --with CpuRef"]
+        rows += [
+            ("", "usage: inferd COMMAND"),
+            ("dance", 'unknown command "dance"'),
+            ("inspect MODEL --format x", '--format: got "x", expected text, json or dot'),
+            ("inspect MODEL --passes --format json", "--passes has a format of its own"),
+            ("compare MODEL", "got neither, wanted: either --with LIST or --golden FILE per output"),
+            ("compare MODEL --with CpuRef --golden out.npy", "got both, wanted: either"),
+            ("compare MODEL --with Abacus", 'there is no backend "Abacus"'),
+            ("serve", "no model repository given"),
+            ("serve --nope", 'unknown option "--nope"'),
+            ("serve -x", 'unknown option "-x"'),
+            ("serve EMPTY --http-port=x", '--http-port: "x" is not a number'),
+            ("serve EMPTY --exact --fast", "--exact and --fast exclude each other"),
+            ("serve EMPTY --exact --precision=bf16", "--exact and --precision bf16 exclude each other"),
+            ("serve EMPTY --backend=Abacus", 'there is no "Abacus", but CpuAcc, CpuRef'),
+            ("serve EMPTY --load-model=x", "--load-model needs --model-control-mode=explicit"),
+            ("serve EMPTY --http-address=0.0.0.0 --admin-on-http", "--admin-on-http on address 0.0.0.0 would let everyone"),
+        ]
+        with tempfile.TemporaryDirectory() as empty:
+            for words, want in rows:
+                arguments = words.replace("MODEL", model).replace("EMPTY", f"{empty} --http-port=0 --metrics-port=0")
+                done = subprocess.run([support.SERVER, *arguments.split()], capture_output=True, text=True, check=False)
+                with self.subTest(words):
+                    self.assertEqual((done.returncode, done.stdout), (2, ""))
+                    self.assertIn(want, done.stderr)
+
+    def test_failure_of_good_usage_is_status_one(self):
+        for words in (("inspect", "/nonexistent.tflite"), ("serve", "/nonexistent", "--http-port=0")):
+            done = subprocess.run([support.SERVER, *words], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(words[1], done.stderr)
+
     def test_log_is_json_when_asked(self):
         server = self.serve("--log-format=json")
         lines = [json.loads(line) for line in server.log_text().splitlines() if line.startswith("{")]

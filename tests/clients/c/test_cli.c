@@ -94,6 +94,14 @@ static void wrong_usage_is_status_two(void)
         "infer m --input a.png --top 2",
         "infer m --input /nonexistent.png",
         "ready --nope",
+        "live --timeout soon",
+        "log level",
+        "load m --config /nonexistent.json",
+        "live --token-file /nonexistent",
+        "live --url ''",
+        "live --url ftp://127.0.0.1",
+        "live --url http://127.0.0.1:port",
+        "live --url http://127.0.0.1:99999",
     };
     struct fake_http *server = fake_http_start();
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
