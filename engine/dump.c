@@ -1,7 +1,7 @@
 /* A model as text: the graph after optimization, what the passes did, the plan, the memory map. */
+#include "engine/base/text.h"
 #include "engine/engine_impl.h"
 #include "engine/ir/dump.h"
-#include "engine/ir/text.h"
 
 #include <stdlib.h>
 

@@ -3,9 +3,9 @@
 
 #include <inttypes.h>
 
+#include "engine/base/text.h"
 #include "engine/ir/attrs.h"
 #include "engine/ir/shape.h"
-#include "engine/ir/text.h"
 
 struct writer {
     const struct ifd_graph *graph;

@@ -3,7 +3,9 @@
 #include "engine/tools/session.h"
 
 #include "engine/base/clock.h"
+#include "engine/base/cpu.h"
 #include "engine/base/peak.h"
+#include "engine/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,45 +106,80 @@ static void layer_of(const struct ifd_session *session, const struct bench_optio
     ret->us = percentile(sorted, count, 50);
     ret->p90_us = percentile(sorted, count, 90);
     ret->p99_us = percentile(sorted, count, 99);
-    const double macs = (double)ret->plan.step.macs;
+    const double macs = (double)ret->plan.step.macs * session->batch; /* the plan is one sample's */
     const double peak = strstr(ret->plan.step.kernel, "q8") ? result->peak_q8 : result->peak_f32;
     ret->gmacs = ret->us > 0 ? macs / ret->us / 1e3 : 0;
     ret->peak_percent = peak > 0 ? ret->gmacs / peak * 100 : 0;
 }
 
+static void to_stdout(void *context, const char *text, size_t size)
+{
+    (void)context;
+    (void)fwrite(text, 1, size, stdout);
+}
+
+static const struct ifd_writer out = {.sink = to_stdout};
+
+static uint32_t threads_of(const struct bench_options *options)
+{
+    return options->session.threads ? options->session.threads : 1;
+}
+
+static void json_layer(const struct layer *layer, uint32_t batch, const char *between)
+{
+    const struct ifd_step_info *step = &layer->plan.step;
+    ifd_write(&out,
+              "%s{\"name\":\"%s\",\"kernel\":\"%s\",\"backend\":\"%s\",\"macs\":%llu,\"us\":%.3f,"
+              "\"p90_us\":%.3f,\"p99_us\":%.3f,\"gmacs\":%.2f,\"peak_percent\":%.1f,\"output\":",
+              between, step->name, step->kernel, layer->plan.backend,
+              (unsigned long long)step->macs * batch, layer->us, layer->p90_us, layer->p99_us,
+              layer->gmacs, layer->peak_percent);
+    ifd_write_quoted(&out, step->output);
+    ifd_write(&out, "}");
+}
+
+static void json_info(const struct ifd_session *session)
+{
+    const struct ifd_model_info *info = session->info;
+    char cpu[128];
+    ifd_cpu_text(ifd_engine_cpu(session->engine)->flags, cpu, sizeof(cpu));
+    ifd_write(&out, "\"constant_bytes\":%zu,\"arena_bytes\":%zu,\"from_cache\":%s,\"cache\":",
+              info->constant_bytes, info->arena_bytes, info->is_from_cache ? "true" : "false");
+    ifd_write_quoted(&out, info->cache);
+    ifd_write(&out, ",\"exact\":%s,\"precision\":\"%s\",\"precision_why_not\":",
+              info->exact ? "true" : "false", ifd_precision_name(info->precision));
+    ifd_write_quoted(&out, info->precision_why_not);
+    ifd_write(&out, ",\"cpu\":\"%s\"", cpu);
+}
+
 static void print_json(const struct ifd_session *session, const struct bench_options *options,
                        const struct bench_result *result, const double *sorted, double *scratch)
 {
-    printf(
-        "{\"model\":\"%s\",\"threads\":%u,\"batch\":%u,\"median_ms\":%.6f,\"p90_ms\":%.6f,\"p99_"
-        "ms\":%.6f,"
-        "\"min_ms\":%.6f,\"init_ms\":%.3f,\"first_ms\":%.3f,\"rss_mb\":%.2f,\"constant_bytes\":%zu,"
-        "\"arena_bytes\":%zu,\"from_cache\":%s,\"precision\":\"%s\",",
-        options->session.path, options->session.threads ? options->session.threads : 1,
-        session->batch, percentile(sorted, options->iterations, 50),
-        percentile(sorted, options->iterations, 90), percentile(sorted, options->iterations, 99),
-        sorted[0], result->init_ms, result->first_ms, result->rss_mb, session->info->constant_bytes,
-        session->info->arena_bytes, session->info->is_from_cache ? "true" : "false",
-        ifd_precision_name(session->info->precision));
+    const uint32_t count = options->iterations;
+    ifd_write(&out, "{\"model\":");
+    ifd_write_quoted(&out, options->session.path);
+    ifd_write(&out,
+              ",\"threads\":%u,\"batch\":%u,\"median_ms\":%.6f,\"p90_ms\":%.6f,\"p99_ms\":%.6f,"
+              "\"min_ms\":%.6f,\"init_ms\":%.3f,\"first_ms\":%.3f,\"rss_mb\":%.2f,",
+              threads_of(options), session->batch, percentile(sorted, count, 50),
+              percentile(sorted, count, 90), percentile(sorted, count, 99), sorted[0],
+              result->init_ms, result->first_ms, result->rss_mb);
+    json_info(session);
     if (options->layers) {
-        printf("\"peak_f32_gmacs\":%.1f,\"peak_q8_gmacs\":%.1f,\"layers\":[", result->peak_f32,
-               result->peak_q8);
+        ifd_write(&out, ",\"peak_f32_gmacs\":%.1f,\"peak_q8_gmacs\":%.1f,\"layers\":[",
+                  result->peak_f32, result->peak_q8);
         for (uint32_t i = 0; i < result->step_count; i++) {
             struct layer layer;
             layer_of(session, options, result, i, scratch, &layer);
-            printf("%s{\"name\":\"%s\",\"kernel\":\"%s\",\"backend\":\"%s\",\"macs\":%llu,\"us\":%."
-                   "3f,\"p90_us\":%.3f,\"p99_us\":%.3f,\"gmacs\":%.2f,\"peak_percent\":%.1f}",
-                   i ? "," : "", layer.plan.step.name, layer.plan.step.kernel, layer.plan.backend,
-                   (unsigned long long)layer.plan.step.macs, layer.us, layer.p90_us, layer.p99_us,
-                   layer.gmacs, layer.peak_percent);
+            json_layer(&layer, session->batch, i ? "," : "");
         }
-        printf("],");
+        ifd_write(&out, "]");
     }
-    printf("\"times_ms\":[");
-    for (uint32_t i = 0; i < options->iterations; i++) {
-        printf("%s%.6f", i ? "," : "", result->times_ms[i]);
+    ifd_write(&out, ",\"times_ms\":[");
+    for (uint32_t i = 0; i < count; i++) {
+        ifd_write(&out, "%s%.6f", i ? "," : "", result->times_ms[i]);
     }
-    printf("]}\n");
+    ifd_write(&out, "]}\n");
 }
 
 static void print_text(const struct ifd_session *session, const struct bench_options *options,
@@ -153,8 +190,8 @@ static void print_text(const struct ifd_session *session, const struct bench_opt
     const int digits = median < 0.1 ? 5 : 3; /* of some microseconds, too, four */
     printf("median %.*f ms  p90 %.*f  p99 %.*f  min %.*f  (%u runs, %u threads, batch %u)\n",
            digits, median, digits, percentile(sorted, count, 90), digits,
-           percentile(sorted, count, 99), digits, sorted[0], count,
-           options->session.threads ? options->session.threads : 1, session->batch);
+           percentile(sorted, count, 99), digits, sorted[0], count, threads_of(options),
+           session->batch);
     printf("init %.2f ms  first answer %.2f ms  peak memory %.1f MB (weights %.1f, arena %.1f)\n",
            result->init_ms, result->first_ms, result->rss_mb,
            (double)session->info->constant_bytes / 1048576.0,
@@ -170,15 +207,16 @@ static void print_text(const struct ifd_session *session, const struct bench_opt
     if (options->layers) {
         printf("peak of %u threads: %.0f GMAC/s in f32, %.0f in 8 bits\n\n"
                "step    median us       p90       p99   GMAC/s  peak  backend\n",
-               options->session.threads ? options->session.threads : 1, result->peak_f32,
-               result->peak_q8);
+               threads_of(options), result->peak_f32, result->peak_q8);
     }
     for (uint32_t i = 0; options->layers && i < result->step_count; i++) {
         struct layer layer;
         layer_of(session, options, result, i, scratch, &layer);
-        printf("%4u %12.2f %9.2f %9.2f %8.2f %4.0f%%  %-8s %-28s %-16s %s\n", i, layer.us,
-               layer.p90_us, layer.p99_us, layer.gmacs, layer.peak_percent, layer.plan.backend,
-               layer.plan.step.name, layer.plan.step.kernel, layer.plan.step.output);
+        printf("%4u %12.2f %9.2f %9.2f %8.2f %4.0f%%  %-8s %-28s %-16s ", i, layer.us, layer.p90_us,
+               layer.p99_us, layer.gmacs, layer.peak_percent, layer.plan.backend,
+               layer.plan.step.name, layer.plan.step.kernel);
+        ifd_write_quoted(&out, layer.plan.step.output);
+        printf("\n");
     }
 }
 
@@ -194,7 +232,7 @@ static enum ifd_code report(struct ifd_session *session, const struct bench_opti
     qsort(sorted, options->iterations, sizeof(double), compare_doubles);
     if (options->layers) {
         const uint32_t flags = ifd_engine_cpu(session->engine)->flags;
-        const uint32_t threads = options->session.threads ? options->session.threads : 1;
+        const uint32_t threads = threads_of(options);
         result->peak_f32 = threads * ifd_peak_f32(flags);
         result->peak_q8 = threads * ifd_peak_q8(flags);
     }

@@ -1,6 +1,6 @@
 /** Text through a sink, in pieces: what every dump is written with. Thread: any, on different sinks. */
-#ifndef INFERD_ENGINE_IR_TEXT_H
-#define INFERD_ENGINE_IR_TEXT_H
+#ifndef INFERD_ENGINE_BASE_TEXT_H
+#define INFERD_ENGINE_BASE_TEXT_H
 
 #include "inferd/engine.h"
 

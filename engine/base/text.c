@@ -1,5 +1,5 @@
 /* Text through a sink. */
-#include "engine/ir/text.h"
+#include "engine/base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
