@@ -18,7 +18,8 @@ IFD_NODISCARD enum ifd_code ifd_cache_folder_file(int folder, const char *name, 
                                                   int *ret_fd, struct stat *ret_info,
                                                   struct ifd_err *err);
 
-/** The folder's secret key, made if there is none. Errors: UNAVAILABLE with the reason. */
+/** The folder's secret key, made if there is none, or one that was cut off. Errors: UNAVAILABLE with the reason; CORRUPT: it
+ *  was cut off, and the folder cannot be written. */
 IFD_NODISCARD enum ifd_code ifd_cache_folder_key(int folder, uint8_t ret_key[IFD_MAC_KEY_BYTES],
                                                  struct ifd_err *err);
 
