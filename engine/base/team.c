@@ -17,6 +17,7 @@ struct crew {
     /* Written by the caller while nobody is inside; read by helpers that are. */
     ifd_team_fn fn;
     void *arg;
+    atomic_int core;    /* where the caller was when the run began */
     atomic_ullong gate; /* see below */
     uint8_t apart[64];  /* another cache line */
     atomic_uint left;   /* helpers that have entered this run and are done */
@@ -134,6 +135,14 @@ static void spin_until_changed(struct crew *crew, unsigned seen)
     }
 }
 
+/* Some schedulers wake a helper on the caller's core and leave both there for a tenth of a second, though another core is idle. */
+static void leave_core_of_caller(const struct crew *crew)
+{
+    if (ifd_thread_core() == atomic_load_explicit(&crew->core, memory_order_relaxed)) {
+        ifd_thread_change_core();
+    }
+}
+
 static void helper_main(void *arg)
 {
     struct helper *helper = arg;
@@ -150,6 +159,7 @@ static void helper_main(void *arg)
         if (generation(crew) == seen) {
             continue; /* a run is expected: spin for it */
         }
+        leave_core_of_caller(crew);
         if (enter(crew, helper->index, &seen, &count)) {
             crew->fn(crew->arg, helper->index, count);
             leave(crew);
@@ -179,6 +189,7 @@ static void crew_run(const struct ifd_team *team, ifd_team_fn fn, void *arg)
     }
     crew->fn = fn;
     crew->arg = arg;
+    atomic_store_explicit(&crew->core, ifd_thread_core(), memory_order_relaxed);
     atomic_store_explicit(&crew->resting, false, memory_order_relaxed);
     atomic_store_explicit(&crew->left, 0, memory_order_relaxed);
     atomic_store(&crew->gate, gate_next(atomic_load(&crew->gate), team->count));

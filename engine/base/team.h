@@ -2,8 +2,8 @@
  *  helpers that have come before it was done.
  *
  *  Helpers spin for a short while after a run, since the next step comes within microseconds, and sleep on a futex-backed
- *  condition after that. One team serves one instance: no scheduler is shared. A copy of the struct with a smaller count
- *  runs with so many. Thread: run() one at a time per team.
+ *  condition after that. One that comes to a run on the caller's core goes to another core. One team serves one instance: no
+ *  scheduler is shared. A copy of the struct with a smaller count runs with so many. Thread: run() one at a time per team.
  *
  *  Teams share cores by a counter: a run takes as many as are free, one at least, and gives them back at its end. Alone it
  *  has all that it wants and is done soonest; among many each has one, and all together are done soonest. */

@@ -57,6 +57,26 @@ void ifd_thread_join(struct ifd_thread *thread)
     (void)failed;
 }
 
+int ifd_thread_core(void)
+{
+    return sched_getcpu();
+}
+
+void ifd_thread_change_core(void)
+{
+    cpu_set_t allowed, others;
+    const int core = sched_getcpu();
+    if (core < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+        return;
+    }
+    others = allowed;
+    CPU_CLR((size_t)core, &others);
+    /* an empty set is refused */
+    if (sched_setaffinity(0, sizeof(others), &others) == 0) {
+        (void)sched_setaffinity(0, sizeof(allowed), &allowed);
+    }
+}
+
 #define SPIN_ROUNDS 4000
 
 void ifd_relax_more(uint32_t round)

@@ -29,6 +29,12 @@ IFD_NODISCARD enum ifd_code ifd_thread_start(struct ifd_thread *thread, const ch
                                              const struct ifd_alloc *alloc, struct ifd_err *err);
 void ifd_thread_join(struct ifd_thread *thread);
 
+/** The core that the calling thread is on; -1 if that is not known. Takes some ns. */
+int ifd_thread_core(void);
+/** Moves the calling thread to another one of the cores that it may use; it may use all of them as before. Nothing happens where
+ *  there is no other one or the system forbids it. Takes some 10 µs. */
+void ifd_thread_change_core(void);
+
 /** Inside a loop that waits for another thread without sleeping. */
 static inline void ifd_relax(void)
 {

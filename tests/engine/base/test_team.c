@@ -1,4 +1,6 @@
 #include "engine/base/team.h"
+#include "engine/base/thread.h"
+#include "tests/support/cores.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/test.h"
 
@@ -252,6 +254,60 @@ static void a_helper_that_has_begun_is_waited_for(void)
     ifd_team_destroy(team);
 }
 
+struct cores {
+    atomic_uint arrived;
+    bool gathers; /* on the first core; may use all of them afterwards */
+    cpu_set_t allowed;
+    int on[2];
+    bool is_pinned[2];
+};
+
+/* Whoever waits lets the other one have the core. */
+static void note_core(void *arg, uint32_t index, uint32_t count)
+{
+    struct cores *cores = arg;
+    cpu_set_t allowed;
+    if (cores->gathers) {
+        cores_pin_to_first(&cores->allowed);
+        cores_allow(&cores->allowed);
+    }
+    cores->on[index] = ifd_thread_core();
+    cores_get(&allowed);
+    cores->is_pinned[index] = !CPU_EQUAL(&allowed, &cores->allowed);
+    (void)atomic_fetch_add(&cores->arrived, 1);
+    for (uint32_t i = 0; atomic_load(&cores->arrived) < count; i++) {
+        ifd_relax_more(i);
+    }
+}
+
+/* The kernel may do it, too, but not within a run: most times it was the helper. Both may use all cores at the end. */
+static void a_helper_leaves_the_core_of_the_caller(void)
+{
+    enum { ROUNDS = 100 };
+    struct ifd_team *team = NULL;
+    struct ifd_err err = {0};
+    struct cores cores = {0};
+    uint32_t together = 0, apart = 0;
+    cores_need(2, &cores.allowed);
+    REQUIRE_OK(ifd_team_create(2, ifd_alloc_system(), &team, &err), &err);
+    for (int round = 0; round < ROUNDS; round++) {
+        cores.gathers = true;
+        atomic_store(&cores.arrived, 0);
+        team->run(team, note_core, &cores);
+        const bool is_together = cores.on[0] == cores.on[1];
+        cores.gathers = false;
+        atomic_store(&cores.arrived, 0);
+        team->run(team, note_core, &cores);
+        EXPECT(!cores.is_pinned[0] && !cores.is_pinned[1]);
+        together += is_together;
+        apart += is_together && cores.on[0] != cores.on[1];
+    }
+    printf("%u of %u times apart\n", apart, together);
+    EXPECT(together > ROUNDS / 2);
+    EXPECT(apart > together / 2);
+    ifd_team_destroy(team);
+}
+
 static void cores_are_shared_and_a_run_has_one_at_least(void)
 {
     struct ifd_cores cores;
@@ -298,6 +354,7 @@ int main(int argc, char **argv)
         T(a_run_may_have_fewer_threads_than_the_team),
         T(a_helper_that_is_late_is_left_out_or_waited_for),
         T(a_helper_that_has_begun_is_waited_for),
+        T(a_helper_leaves_the_core_of_the_caller),
         T(cores_are_shared_and_a_run_has_one_at_least),
         T(missing_memory_leaves_nothing_behind),
     };
