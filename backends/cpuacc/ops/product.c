@@ -20,23 +20,21 @@ bool ifd_acc_clamp_f32(int32_t activation, float *ret_min, float *ret_max)
     return activation != IFD_ACT_TANH && activation != IFD_ACT_SIGN_BIT;
 }
 
+/* As the reference has it, in single precision: where a bound lies half way between two steps, double gives the other one. */
+static int32_t native_bound(float real, const struct ifd_desc *output)
+{
+    const float bound = roundf(real / output->quant.scale[0]) + (float)ifd_acc_zero(output);
+    return !(bound > IFD_Q8_MIN) ? IFD_Q8_MIN : bound < IFD_Q8_MAX ? (int32_t)bound : IFD_Q8_MAX;
+}
+
 bool ifd_acc_clamp_q8(int32_t activation, const struct ifd_desc *output, int32_t *ret_min,
                       int32_t *ret_max)
 {
     float min = 0, max = 0;
     const bool is_clamp = ifd_acc_clamp_f32(activation, &min, &max);
-    const double scale = (double)output->quant.scale[0];
-    const int32_t zero = ifd_acc_zero(output);
-    *ret_min = IFD_Q8_MIN;
-    *ret_max = IFD_Q8_MAX;
-    if (is_clamp && isfinite(min)) {
-        const double low = zero + round((double)min / scale);
-        *ret_min = low > IFD_Q8_MIN ? low < IFD_Q8_MAX ? (int32_t)low : IFD_Q8_MAX : IFD_Q8_MIN;
-    }
-    if (is_clamp && isfinite(max)) {
-        const double high = zero + round((double)max / scale);
-        *ret_max = high < IFD_Q8_MAX ? high > *ret_min ? (int32_t)high : *ret_min : IFD_Q8_MAX;
-    }
+    *ret_min = native_bound(is_clamp ? min : -INFINITY, output);
+    *ret_max = native_bound(is_clamp ? max : INFINITY, output);
+    *ret_max = *ret_max > *ret_min ? *ret_max : *ret_min;
     return is_clamp;
 }
 

@@ -132,6 +132,26 @@ static void transpose_conv_s8(struct trial *t)
     transpose_conv(t, false);
 }
 
+/* A clamp whose upper bound lies half way between two steps, as near as a scale can say it. */
+static void clamped_conv(struct trial *t)
+{
+    static float scale_out[1];
+    const bool is_six = pick(t, 0, 1) != 0;
+    const int64_t in_c = pick(t, 1, 20), out_c = 6;
+    scale_out[0] = (is_six ? 6.0f : 1.0f) / ((float)pick(t, 1, 120) + 0.5f);
+    const struct ifd_quant weights = {scale_w, zero_w, (uint32_t)out_c, 0};
+    t->input = add_value(t, IFD_S8, SHAPE(1, pick(t, 1, 6), pick(t, 1, 9), in_c), quant);
+    const uint32_t input[] = {
+        t->input,
+        constant(t, add_value(t, IFD_S8, SHAPE(out_c, 1, 1, in_c), weights), NULL),
+    };
+    struct ifd_node *node = add_node(
+        t, IFD_OP_CONV2D, input, 2,
+        add_value(t, IFD_S8, (struct ifd_shape){0}, (struct ifd_quant){scale_out, zero, 1, 0}));
+    struct ifd_conv2d_attrs *attrs = attrs_of(node);
+    attrs->activation = is_six ? IFD_ACT_RELU6 : IFD_ACT_RELU_N1_TO_1;
+}
+
 static void tile(struct trial *t)
 {
     struct ifd_quant how;
@@ -390,6 +410,7 @@ static void run_all(build_fn build)
     }
 NODE(transpose_conv2d_of_floats, transpose_conv_f32)
 NODE(transpose_conv2d_of_8_bits, transpose_conv_s8)
+NODE(convolution_with_a_bound_between_two_steps, clamped_conv)
 NODE(tile, tile)
 NODE(strided_slice, strided_slice)
 NODE(gather, gather)
@@ -524,6 +545,7 @@ int main(int argc, char **argv)
         T(transpose_conv2d_of_8_bits_equals_its_reference),
         T(transpose_conv2d_of_huge_strides_is_left_to_others),
         T(averages_of_8_bits_over_huge_windows_are_left_to_others),
+        T(convolution_with_a_bound_between_two_steps_equals_its_reference),
         T(tile_equals_its_reference),
         T(strided_slice_equals_its_reference),
         T(gather_equals_its_reference),
