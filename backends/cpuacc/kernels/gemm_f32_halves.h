@@ -77,7 +77,7 @@ INLINE void tile_paired(const struct job *job, const size_t mr, const size_t nv,
         const struct rows rows = rows_of_tap(job, mr, t, is_regular);
         size_t k = job->part.k_begin;
         for (; k + STEP <= depth; k += STEP, w += STEP / 2 * VF_LANES * nv, fetch += ahead) {
-            __builtin_prefetch(fetch, 0, 2);
+            fetch_lines(fetch, ahead);
             add_pair(&rows, k, w, sum, mr, nv, is_regular, 0);
             add_pair(&rows, k + 2, w + VF_LANES * nv, sum, mr, nv, is_regular, 0);
         }

@@ -2,7 +2,7 @@
  * registers, weights loaded once for all rows of a tile, inputs broadcast. A block that would not
  * stay in the second-level cache is done in parts of its inputs, which add to what the part before
  * has left in the output. The tiles of a part also fetch the next one's weights into that cache, a
- * line every STEP inputs. */
+ * line every STEP inputs, or up to four where there are few tiles. */
 #include "backends/cpuacc/kernels/pack.h"
 #include "backends/cpuacc/kernels/rows.h"
 #include "backends/cpuacc/kernels/simd.h"
@@ -83,6 +83,12 @@ struct job {
 };
 
 enum { STEP = 4, CACHE_LINE = 64 };
+
+/* Columns of one of a block's vectors. */
+INLINE size_t lanes_of(const struct ifd_packed *header)
+{
+    return header->nr < VF_LANES ? header->nr : VF_LANES;
+}
 
 /* The bias, or what the part before has left. */
 INLINE void begin_sums(const struct job *job, vf sum[][4], const size_t mr, const size_t nv,
@@ -231,6 +237,15 @@ INLINE void end_tile(const struct job *job, const size_t mr, const size_t nv, vf
     }
 }
 
+/* One to four lines, as many as `ahead` has: neighbours are not fetched by themselves on every CPU. */
+INLINE void fetch_lines(const unsigned char *fetch, size_t ahead)
+{
+    __builtin_prefetch(fetch, 0, 2);
+    __builtin_prefetch(fetch + ahead / 4, 0, 2);
+    __builtin_prefetch(fetch + ahead / 2, 0, 2);
+    __builtin_prefetch(fetch + ahead / 4 * 3, 0, 2);
+}
+
 INLINE void tile_whole(const struct job *job, const size_t mr, const size_t nv,
                        const int is_regular)
 {
@@ -243,7 +258,7 @@ INLINE void tile_whole(const struct job *job, const size_t mr, const size_t nv,
         const struct rows rows = rows_of_tap(job, mr, t, is_regular);
         size_t k = job->part.k_begin;
         for (; k + STEP <= depth; k += STEP, fetch += ahead) {
-            __builtin_prefetch(fetch, 0, 2);
+            fetch_lines(fetch, ahead);
             UNROLL for (size_t step = 0; step < STEP; step++, w += VF_LANES * nv)
             {
                 add_input(&rows, k + step, w, sum, mr, nv, is_regular);
@@ -369,6 +384,16 @@ static const struct tile *five_for(const struct ifd_packed *header, size_t nv, s
     return fives && m >= FIVES_ROWS && m % tall == 1 ? &fives[nv - 1] : NULL;
 }
 
+/* How far the weights to fetch go on for every STEP inputs of a tile: one to four lines, as the part's own ones do in all of
+ * its tiles together. */
+static size_t choose_ahead(const struct ifd_gemm_args *args, size_t nv, size_t tall)
+{
+    const size_t row = nv * lanes_of(args->packed) * sizeof(GEMM_WEIGHT);
+    const size_t passes = (args->m + tall - 1) / tall;
+    const size_t lines = (STEP * row / CACHE_LINE + passes - 1) / passes;
+    return (lines < 1 ? 1 : lines > 4 ? 4 : lines) * CACHE_LINE;
+}
+
 /* All rows of one part, which fetch so much meanwhile: the shortest tile that takes all that is left, or the tallest. */
 static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
 {
@@ -380,7 +405,7 @@ static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
     const size_t tall = by_rows[0].rows;
     const int is_plain = !args->rows && line == args->m;
     const struct tile *const five = is_plain ? five_for(args->packed, nv, args->m, tall) : NULL;
-    const size_t ahead = args->m < STEP * nv * tall ? 2 * CACHE_LINE : CACHE_LINE;
+    const size_t ahead = choose_ahead(args, nv, tall);
     struct ifd_row_cursor cursor = {0, 0};
     size_t fetched = 0;
     for (job->m0 = 0; job->m0 < args->m; job->m0 += job->count * job->valid) {
@@ -420,12 +445,6 @@ static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
 }
 
 #endif
-
-/* Columns of one of a block's vectors. */
-INLINE size_t lanes_of(const struct ifd_packed *header)
-{
-    return header->nr < VF_LANES ? header->nr : VF_LANES;
-}
 
 /* Inputs of a tap as lanes take them. */
 INLINE size_t lane_inputs(const struct ifd_packed *header)
