@@ -58,19 +58,26 @@ static void read_verbose_level(struct ifd_json_in *in, struct ifd_log_settings *
 static bool read_log(struct ifd_json_in *in, struct ifd_log_settings *log)
 {
     struct ifd_str key;
+    bool has_info = false, has_warning = false, has_error = false, has_level = false,
+         has_format = false;
     if (!ifd_json_open(in, '{')) {
         return false;
     }
-    while (ifd_json_member(in, &key)) {
+    while (ifd_json_given(in, &key)) {
         if (ifd_str_equal(key, "log_info")) {
+            ifd_json_once(in, &has_info, "log_info");
             ifd_json_bool(in, &log->info);
         } else if (ifd_str_equal(key, "log_warning")) {
+            ifd_json_once(in, &has_warning, "log_warning");
             ifd_json_bool(in, &log->warning);
         } else if (ifd_str_equal(key, "log_error")) {
+            ifd_json_once(in, &has_error, "log_error");
             ifd_json_bool(in, &log->error);
         } else if (ifd_str_equal(key, "log_verbose_level")) {
+            ifd_json_once(in, &has_level, "log_verbose_level");
             read_verbose_level(in, log);
         } else if (ifd_str_equal(key, "log_format")) {
+            ifd_json_once(in, &has_format, "log_format");
             read_format(in, log);
         } else if (ifd_str_equal(key, "log_file")) {
             ifd_json_fail(in, IFD_INVALID, "log_file cannot be changed: the log is standard error");
@@ -137,13 +144,9 @@ static void answer_trace(struct ifd_call *call)
     ifd_call_json(call, 200, &out);
 }
 
-/* ["OFF"], or null: as it is. */
+/* ["OFF"]: as it is. */
 static void read_trace_level(struct ifd_json_in *in)
 {
-    if (ifd_json_peek(in) == IFD_JSON_NULL) {
-        ifd_json_skip(in);
-        return;
-    }
     for (ifd_json_open(in, '['); ifd_json_item(in);) {
         struct ifd_str level;
         if (ifd_json_text(in, &level) && !ifd_str_equal(level, "OFF")) {
@@ -161,15 +164,13 @@ static bool read_trace(struct ifd_json_in *in)
     if (!ifd_json_open(in, '{')) {
         return false;
     }
-    while (ifd_json_member(in, &key)) {
+    while (ifd_json_given(in, &key)) {
         bool is_known = false;
         for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
             is_known = is_known || ifd_str_equal(key, others[i]);
         }
         if (ifd_str_equal(key, "trace_level")) {
             read_trace_level(in);
-        } else if (is_known && ifd_json_peek(in) == IFD_JSON_NULL) {
-            ifd_json_skip(in);
         } else if (is_known) {
             ifd_json_fail(in, IFD_UNSUPPORTED, "%.*s: this server does not trace", shown(key),
                           key.data);

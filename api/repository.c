@@ -64,11 +64,13 @@ static void put_row(void *arg, const struct ifd_index_row *row)
 static bool read_index_request(struct ifd_json_in *in, bool *ret_only_ready)
 {
     struct ifd_str key;
+    bool has_ready = false;
     if (!ifd_json_open(in, '{')) {
         return false;
     }
-    while (ifd_json_member(in, &key)) {
+    while (ifd_json_given(in, &key)) {
         if (ifd_str_equal(key, "ready")) {
+            ifd_json_once(in, &has_ready, "ready");
             ifd_json_bool(in, ret_only_ready);
         } else {
             ifd_json_skip(in);
@@ -173,11 +175,13 @@ static bool read_load_parameters(struct ifd_json_in *in, struct ifd_load_request
                                  struct ifd_load_file *file)
 {
     struct ifd_str key;
+    bool has_config = false;
     if (!ifd_json_open(in, '{')) {
         return false;
     }
-    while (ifd_json_member(in, &key)) {
+    while (ifd_json_given(in, &key)) {
         if (ifd_str_equal(key, "config")) {
+            ifd_json_once(in, &has_config, "config");
             ifd_json_text(in, &load->config);
         } else if (ifd_str_starts(key, "file:") && key.size > 5) {
             read_file(in, key, load, file);
@@ -193,11 +197,13 @@ static bool read_load_request(struct ifd_json_in *in, struct ifd_load_request *l
                               struct ifd_load_file *file)
 {
     struct ifd_str key;
+    bool has_parameters = false;
     if (!ifd_json_open(in, '{')) {
         return false;
     }
-    while (ifd_json_member(in, &key)) {
+    while (ifd_json_given(in, &key)) {
         if (ifd_str_equal(key, "parameters")) {
+            ifd_json_once(in, &has_parameters, "parameters");
             read_load_parameters(in, load, file);
         } else {
             ifd_json_skip(in);
@@ -235,27 +241,38 @@ void ifd_handle_repository_load(struct ifd_call *call)
     ifd_call_ops(call)->load(ifd_call_service(call), load, on_control, call);
 }
 
-static bool read_unload_request(struct ifd_json_in *in, bool *ret_dependents)
+static bool read_unload_parameters(struct ifd_json_in *in, bool *ret_dependents)
 {
     struct ifd_str key;
+    bool has_dependents = false;
     if (!ifd_json_open(in, '{')) {
         return false;
     }
-    while (ifd_json_member(in, &key)) {
-        if (!ifd_str_equal(key, "parameters")) {
+    while (ifd_json_given(in, &key)) {
+        if (ifd_str_equal(key, "unload_dependents")) {
+            ifd_json_once(in, &has_dependents, "unload_dependents");
+            ifd_json_bool(in, ret_dependents);
+        } else {
+            ifd_json_fail(in, IFD_INVALID, "unknown unload parameter '%.*s'",
+                          key.size > 64 ? 64 : (int)key.size, key.data);
+        }
+    }
+    return !in->failed;
+}
+
+static bool read_unload_request(struct ifd_json_in *in, bool *ret_dependents)
+{
+    struct ifd_str key;
+    bool has_parameters = false;
+    if (!ifd_json_open(in, '{')) {
+        return false;
+    }
+    while (ifd_json_given(in, &key)) {
+        if (ifd_str_equal(key, "parameters")) {
+            ifd_json_once(in, &has_parameters, "parameters");
+            read_unload_parameters(in, ret_dependents);
+        } else {
             ifd_json_skip(in);
-            continue;
-        }
-        if (!ifd_json_open(in, '{')) {
-            return false;
-        }
-        while (ifd_json_member(in, &key)) {
-            if (ifd_str_equal(key, "unload_dependents")) {
-                ifd_json_bool(in, ret_dependents);
-            } else {
-                ifd_json_fail(in, IFD_INVALID, "unknown unload parameter '%.*s'",
-                              key.size > 64 ? 64 : (int)key.size, key.data);
-            }
         }
     }
     return ifd_json_finish(in);

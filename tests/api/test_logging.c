@@ -32,6 +32,8 @@ static void log_settings_are_read_and_changed(void)
          "{\"log_file\":\"\",\"log_info\":false,\"log_warning\":true,\"log_error\":true,"
          "\"log_verbose_level\":1,\"log_format\":\"ISO8601\"}");
     post("/v2/logging", "", 200, "\"log_info\":false");
+    post("/v2/logging", "{\"log_info\":null,\"log_format\":null}", 200,
+         "\"log_verbose_level\":1,\"log_format\":\"ISO8601\"}");
     loopback_finish(&loop);
 }
 
@@ -43,6 +45,7 @@ static void wrong_log_setting_is_named_and_changes_nothing(void)
     post("/v2/logging", "{\"log_error\":1}", 400, "true or false");
     post("/v2/logging", "{\"log_verbose_level\":-1}", 400, "");
     post("/v2/logging", "{\"log_format\":\"rot13\"}", 400, "'rot13'");
+    post("/v2/logging", "{\"log_info\":false,\"log_info\":false}", 400, "'log_info' comes twice");
     post("/v2/logging", "[]", 400, "an object");
     get("/v2/logging", 200, "\"log_info\":true");
     loopback_finish(&loop);

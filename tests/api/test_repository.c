@@ -34,7 +34,9 @@ static void index_lists_versions_states_reasons_and_retries(void)
          "\"simple\",\"version\":\"3\",\"state\":\"READY\"}");
     post("/v2/repository/index", "{\"ready\":true}", 200, "[{\"name\":\"simple\"");
     post("/v2/repository/index", " {\"ready\":false,\"other\":[1]} ", 200, "broken");
+    post("/v2/repository/index", "{\"ready\":null}", 200, "broken");
     post("/v2/repository/index", "{\"ready\":1}", 400, "true or false");
+    post("/v2/repository/index", "{\"ready\":true,\"ready\":false}", 400, "'ready' comes twice");
     post("/v2/repository/index", "[]", 400, "an object");
     post("/v2/repository/mine/index", "{\"ready\":true}", 200, "[{\"name\":\"simple\"");
     loopback_finish(&loop);
@@ -77,6 +79,29 @@ static void load_brings_config_and_files(void)
     post("/v2/repository/models/classify/unload", "{\"parameters\":{\"nope\":1}}", 400,
          "unknown unload parameter");
     post("/v2/repository/models/classify/load", "{", 400, "JSON ends");
+    loopback_finish(&loop);
+}
+
+static void members_of_control_come_once_and_may_be_null(void)
+{
+    static const char load[] = "/v2/repository/models/classify/load";
+    static const char unload[] = "/v2/repository/models/classify/unload";
+    loopback_init(&loop, ifd_alloc_system());
+    post(load, "{\"parameters\":null}", 200, "");
+    post(load, "{\"parameters\":{\"config\":null}}", 200, "");
+    post(load, "{\"parameters\":{\"config\":\"{}\",\"config\":\"{}\"}}", 400,
+         "'config' comes twice");
+    post(load, "{\"parameters\":{},\"parameters\":{}}", 400, "'parameters' comes twice");
+    post(unload, "{\"parameters\":{},\"parameters\":{}}", 400, "'parameters' comes twice");
+    post(unload, "{\"parameters\":{\"unload_dependents\":true,\"unload_dependents\":true}}", 400,
+         "'unload_dependents' comes twice");
+    post(unload, "{\"parameters\":[]}", 400, "an object");
+    get("/v2/models/classify", 200, "PROB");
+    post(unload, "{\"parameters\":{\"unload_dependents\":null}}", 200, "");
+    EXPECT(!loop.fake.last_dependents);
+    post(load, "", 200, "");
+    post(unload, "{\"parameters\":null}", 200, "");
+    get("/v2/models/classify", 404, "has no available versions");
     loopback_finish(&loop);
 }
 
@@ -142,6 +167,7 @@ int main(int argc, char **argv)
         T(index_lists_versions_states_reasons_and_retries),
         T(load_and_unload_are_answered_when_they_ended),
         T(load_brings_config_and_files),
+        T(members_of_control_come_once_and_may_be_null),
         T(without_control_load_and_unload_are_not_allowed),
         T(an_abandoned_load_is_waited_for),
         T(statistics_have_the_members_of_triton),
