@@ -124,6 +124,22 @@ static bool is_default(const struct ifd_text_field *f)
     return false;
 }
 
+/* max_batch_size, or maxBatchSize, as protocol buffers write names in JSON unless told otherwise, and read both. */
+static bool is_name(const char *text, const char *name)
+{
+    for (; *name != '\0'; text++, name++) {
+        if (*name == '_' && *text != '_') {
+            name++;
+            if (*text != *name - 'a' + 'A') {
+                return false;
+            }
+        } else if (*text != *name) {
+            return false;
+        }
+    }
+    return *text == '\0';
+}
+
 enum ifd_code ifd_field_rows(struct ifd_fields *c, const struct ifd_text_field *f,
                              const struct ifd_field_row *row, size_t rows, void *base)
 {
@@ -132,7 +148,7 @@ enum ifd_code ifd_field_rows(struct ifd_fields *c, const struct ifd_text_field *
     assert(rows <= 64);
     for (; f && !code; f = f->next) {
         size_t i = 0;
-        while (i < rows && strcmp(f->name, row[i].name) != 0) {
+        while (i < rows && !is_name(f->name, row[i].name)) {
             i++;
         }
         if (is_null(f)) {

@@ -94,6 +94,37 @@ static void json_means_the_same(void)
     EXPECT(ifd_manifest_parameter(&m, "none") == NULL);
 }
 
+/* json_format.MessageToJson of protocol buffers spells names so, and its readers take both. */
+static void json_may_spell_names_in_camel_case(void)
+{
+    struct ifd_manifest m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(read_text("{ \"name\": \"m\", \"maxBatchSize\": 16,\n"
+                         "  \"input\": [{\"name\": \"x\", \"dataType\": \"TYPE_UINT8\","
+                         " \"dims\": [\"3\"]}],\n"
+                         "  \"versionPolicy\": {\"latest\": {\"numVersions\": 2}},\n"
+                         "  \"dynamicBatching\": {\"maxQueueDelayMicroseconds\": \"70\"},\n"
+                         "  \"parameters\": {\"a_b\": {\"stringValue\": \"2\"}} }",
+                         &m, &err),
+               &err);
+    EXPECT_TEXT(heard, "");
+    EXPECT_INT(m.max_batch_size, 16);
+    EXPECT_INT(m.input[0].dtype, IFD_U8);
+    EXPECT_INT(m.policy, IFD_MANIFEST_LATEST);
+    EXPECT_INT(m.latest_count, 2);
+    EXPECT_INT(m.max_queue_delay_us, 70);
+    EXPECT_TEXT(ifd_manifest_parameter(&m, "a_b"), "2");
+    EXPECT_INT(read_text("{ \"maxBatchSize\": 1, \"max_batch_size\": 1 }", &m, &err), IFD_INVALID);
+    EXPECT_HAS(err.text, "max_batch_size comes twice");
+    REQUIRE_OK(
+        read_text(
+            "{ \"maxBatchSizes\": 1, \"maxBatch\": 2, \"MaxBatchSize\": 3, \"max-batch-size\": 4,"
+            " \"max_BatchSize\": 5, \"maxbatchsize\": 6, \"max\": 7 }",
+            &m, &err),
+        &err);
+    EXPECT_INT(m.max_batch_size, 0);
+}
+
 static void null_in_json_means_absent(void)
 {
     struct ifd_manifest m;
@@ -464,6 +495,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(usual_config_is_read),
         T(json_means_the_same),
+        T(json_may_spell_names_in_camel_case),
         T(null_in_json_means_absent),
         T(strings_are_read_as_protocol_buffers_have_them),
         T(unknown_and_idle_fields_are_named),
