@@ -190,6 +190,9 @@ const char *ifd_gate_check(const struct ifd_gate *gate, bool is_http_1_1, int *r
         *ret_status = 501;
         return "only the transfer encoding \"chunked\" is supported";
     }
+    if (gate->transfer_encoding > 0 && !is_http_1_1) {
+        return "HTTP/1.0 knows no Transfer-Encoding";
+    }
     if (gate->host > 1 || (is_http_1_1 && gate->host == 0)) {
         return "exactly one Host header is needed";
     }

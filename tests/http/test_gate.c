@@ -95,6 +95,8 @@ static const struct payload bad_lengths[] = {
     P("length and chunks", INFER HOST LENGTH TE "\r\n" CHUNK NEXT, " 400"),
     P("chunks and length", INFER HOST TE LENGTH "\r\n" CHUNK NEXT, " 400"),
     P("length 0 and chunks", INFER HOST "Content-Length: 0\r\n" TE "\r\n" CHUNK NEXT, " 400"),
+    P("chunks in HTTP/1.0", "POST /v2/models/echo/infer HTTP/1.0\r\n" HOST TE "\r\n" CHUNK NEXT,
+      " 400"),
     P("chunked twice", INFER HOST TE TE "\r\n" CHUNK NEXT, " 400"),
     P("gzip, chunked", INFER HOST "Transfer-Encoding: gzip, chunked\r\n\r\n" CHUNK NEXT, " 501"),
     P("xchunked", INFER HOST "Transfer-Encoding: xchunked\r\n\r\n" CHUNK NEXT, " 501"),
