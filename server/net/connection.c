@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 
-/* TCP_CLOSE_WAIT. It has a name in <netinet/tcp.h> only, whose tcp_info lacks what is needed here. */
-#define CLOSE_WAIT 8
-
 static void drop(const struct ifd_http *http, size_t held_bytes)
 {
     if (held_bytes > 0) {
@@ -166,7 +163,6 @@ bool ifd_connection_bytes(const struct ifd_connection *c, struct ifd_connection_
         .received = info.tcpi_bytes_received,
         .taken = info.tcpi_bytes_acked,
         .has_unsent = info.tcpi_notsent_bytes > 0 || info.tcpi_unacked > 0,
-        .is_closed = info.tcpi_state == CLOSE_WAIT,
     };
     return true;
 }

@@ -101,6 +101,7 @@ struct ifd_connection {
     /* Since when a request trickles in whose first line is not complete; 0: none. */
     uint64_t dirty_ms;
     bool is_fresh, is_ending; /* no request yet; shut down, the library does not know yet */
+    bool was_busy;            /* since clients that left were looked for last */
     bool wants_linger;
     bool is_held;  /* while it is found out which one is malformed; suspended */
     bool is_probe; /* beyond the bound */
@@ -200,11 +201,10 @@ void ifd_connection_refuse(struct ifd_connection *c, int status, const char *tex
 /** Ends it, whatever it does, because of a limit, which is counted. */
 void ifd_connection_cut(struct ifd_connection *c, enum ifd_limit limit);
 
-/** What the system counts: received, taken by the client, written but not taken yet (has_unsent); the client sends no more
- *  (is_closed). */
+/** What the system counts: received, taken by the client, written but not taken yet (has_unsent). */
 struct ifd_connection_bytes {
     uint64_t received, taken;
-    bool has_unsent, is_closed;
+    bool has_unsent;
 };
 /** false: it does not count (UNIX sockets). */
 bool ifd_connection_bytes(const struct ifd_connection *c, struct ifd_connection_bytes *ret);

@@ -35,12 +35,16 @@ static void end_if_cut_off(struct ifd_connection *c)
     }
 }
 
-/* In the middle of a request, or of its first, for longer than most requests take. */
+/* In the middle of a request, or of its first, for longer than most requests take; or the end may have come with the last
+ * request: later ones are told. */
 static bool may_have_left(const struct ifd_connection *c, uint64_t now_ms)
 {
     const struct ifd_transfer *t = c->transfer;
+    if (!t && !c->is_fresh) {
+        return c->was_busy && !c->is_ending;
+    }
     if (!t) {
-        return c->is_fresh && !c->is_ending && now_ms - c->since_ms >= IFD_SWEEP_MS;
+        return !c->is_ending && now_ms - c->since_ms >= IFD_SWEEP_MS;
     }
     return !c->is_ending && !t->is_abandoned && t->state <= IFD_TRANSFER_WAITING &&
            now_ms - t->since_ms >= IFD_SWEEP_MS;
@@ -57,6 +61,7 @@ static void sweep_closed(struct ifd_http *http, uint64_t now_ms)
             if (may_have_left(c, now_ms)) {
                 fds[count] = (struct pollfd){.fd = c->fd, .events = POLLRDHUP};
                 of[count++] = c;
+                c->was_busy = false;
             }
         }
         if (count == 0 || poll(fds, count, 0) <= 0) {
@@ -127,8 +132,6 @@ static void look_for_bytes(struct ifd_connection *c, uint64_t now_ms)
     c->looked_ms = now_ms;
     if (is_slow_reader(c, now_ms, &bytes)) {
         ifd_connection_cut(c, IFD_LIMIT_SEND_RATE);
-    } else if (bytes.is_closed) {
-        end_if_cut_off(c);
     }
 }
 

@@ -198,6 +198,7 @@ static void free_connection(struct ifd_connection *c)
     c->transfer = NULL;
     c->since_ms = c->looked_ms = ifd_http_now_ms(c->listener->http);
     c->seen_bytes = c->dirty_ms = 0;
+    c->was_busy = true;
 }
 
 void ifd_transfer_end(struct ifd_transfer *t, bool is_complete, int page_status,

@@ -235,6 +235,28 @@ static void flood(const struct live *live, struct test_random *random, int round
     }
 }
 
+/* One segment has the request and the client's end; the library notices the request only. A second would be too long for a client
+ * that waits for the server's end, as printf … | nc -N does. */
+static void end_that_comes_with_a_request_ends_the_connection(void)
+{
+    struct live live;
+    char text[4096];
+    live_start(&live, (const char *const[]){"--http-idle-timeout-secs=1", NULL});
+    for (int i = 0; i < 5; i++) {
+        int fd = client_connect(&live);
+        REQUIRE(fd >= 0);
+        const char *request = client_infer_text("echo", i);
+        (void)send(fd, request, strlen(request), MSG_MORE);
+        (void)shutdown(fd, SHUT_WR);
+        EXPECT_INT(client_read(fd).status, 200);
+        EXPECT_INT(recv(fd, text, sizeof(text), 0), 0);
+        (void)close(fd);
+    }
+    EXPECT_INT(live_metric(&live, "\ninferd_limit_hits_total{limit=\"http-idle-timeout-secs\"} "),
+               0);
+    live_stop(&live);
+}
+
 static void floods_of_random_bytes_leave_nothing_behind(void)
 {
     struct live live;
@@ -329,6 +351,7 @@ int main(int argc, char **argv)
         T(load_without_descriptors_says_so_and_works_again_later),
         T(client_that_leaves_is_counted_once_as_aborted_whenever_it_leaves),
         T(client_that_leaves_during_its_answer_frees_it),
+        T(end_that_comes_with_a_request_ends_the_connection),
         T(floods_of_random_bytes_leave_nothing_behind),
         T(clients_of_a_crowd_get_their_own_answers),
         T(million_chunks_of_one_byte_cost_what_a_megabyte_costs),
