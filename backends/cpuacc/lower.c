@@ -49,6 +49,7 @@ static enum ifd_code add_storage(struct ifd_acc_lowering *lowering,
     lowering->storage = array;
     *ret_index = lowering->storage_count++;
     lowering->storage[*ret_index] = *storage;
+    lowering->storage[*ret_index].joined = *ret_index;
     return IFD_OK;
 }
 
@@ -84,18 +85,12 @@ static bool join(struct ifd_acc_lowering *lowering, uint32_t a, uint32_t b)
     if (in->role != IFD_VALUE_INTERNAL && out->role != IFD_VALUE_INTERNAL) {
         return false;
     }
-    const uint32_t keep =
-        in->role == IFD_VALUE_INTERNAL ? lowering->value[b].storage : lowering->value[a].storage;
-    const uint32_t gone =
-        in->role == IFD_VALUE_INTERNAL ? lowering->value[a].storage : lowering->value[b].storage;
+    const uint32_t keep = ifd_acc_storage_of(lowering, in->role == IFD_VALUE_INTERNAL ? b : a);
+    const uint32_t gone = ifd_acc_storage_of(lowering, in->role == IFD_VALUE_INTERNAL ? a : b);
     if (lowering->storage[gone].place.where != IFD_ACC_SCRATCH) {
         return keep == gone;
     }
-    for (uint32_t i = 0; i < lowering->view->value_count; i++) {
-        if (lowering->value[i].storage == gone) {
-            lowering->value[i].storage = keep;
-        }
-    }
+    lowering->storage[gone].joined = keep;
     return true;
 }
 
@@ -136,9 +131,10 @@ static void count_readers(struct ifd_acc_lowering *lowering)
         for (uint32_t i = 0; i < node->view.input_count; i++) {
             if (node->input_value[i] != IFD_NO_VALUE) {
                 struct ifd_acc_value *value = &lowering->value[node->input_value[i]];
+                value->first_reader = value->consumers == 0 ? n : value->first_reader;
                 value->consumers++;
                 value->reader = n;
-                lowering->storage[value->storage].readers++;
+                lowering->storage[ifd_acc_storage_of(lowering, node->input_value[i])].readers++;
             }
         }
     }
@@ -146,24 +142,20 @@ static void count_readers(struct ifd_acc_lowering *lowering)
 
 bool ifd_acc_same_storage(const struct ifd_acc_lowering *lowering, uint32_t a, uint32_t b)
 {
-    return lowering->value[a].storage == lowering->value[b].storage;
+    return ifd_acc_storage_of(lowering, a) == ifd_acc_storage_of(lowering, b);
 }
 
 bool ifd_acc_in_place(struct ifd_acc_lowering *lowering, uint32_t in, uint32_t out)
 {
-    const struct ifd_acc_storage *from = &lowering->storage[lowering->value[in].storage];
-    const struct ifd_acc_storage *to = &lowering->storage[lowering->value[out].storage];
+    const uint32_t keep = ifd_acc_storage_of(lowering, in);
+    const uint32_t gone = ifd_acc_storage_of(lowering, out);
+    struct ifd_acc_storage *from = &lowering->storage[keep], *to = &lowering->storage[gone];
     if (from->place.where != IFD_ACC_SCRATCH || to->place.where != IFD_ACC_SCRATCH ||
         from->bytes != to->bytes || from->readers != 1) {
         return false;
     }
-    const uint32_t keep = lowering->value[in].storage, gone = lowering->value[out].storage;
-    lowering->storage[keep].readers += lowering->storage[gone].readers;
-    for (uint32_t i = 0; i < lowering->view->value_count; i++) {
-        if (lowering->value[i].storage == gone) {
-            lowering->value[i].storage = keep;
-        }
-    }
+    from->readers += to->readers;
+    to->joined = keep;
     return true;
 }
 
@@ -204,7 +196,7 @@ static void touch(struct ifd_acc_lowering *lowering, uint32_t storage, uint32_t 
 static enum ifd_code native_constant(struct ifd_acc_lowering *lowering, uint32_t value,
                                      struct ifd_err *err)
 {
-    struct ifd_acc_storage *storage = &lowering->storage[lowering->value[value].storage];
+    struct ifd_acc_storage *storage = &lowering->storage[ifd_acc_storage_of(lowering, value)];
     const uint8_t mask = ifd_acc_flip(lowering->value[value].view->desc.dtype);
     if (storage->place.where != IFD_ACC_CONSTANT || mask == 0 || storage->is_native) {
         return IFD_OK;
@@ -243,14 +235,14 @@ enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, ifd_acc_step_f
     for (uint32_t i = 0; code == IFD_OK && i < IFD_ACC_STEP_INPUTS; i++) {
         wires->in[i] = i < count ? in[i] : IFD_NO_VALUE;
         if (wires->in[i] != IFD_NO_VALUE) {
-            touch(lowering, lowering->value[wires->in[i]].storage, index);
+            touch(lowering, ifd_acc_storage_of(lowering, wires->in[i]), index);
             code = native_constant(lowering, wires->in[i], err);
         }
     }
     if (code != IFD_OK) {
         return code;
     }
-    touch(lowering, lowering->value[out].storage, index);
+    touch(lowering, ifd_acc_storage_of(lowering, out), index);
     lowering->step[index] = (struct ifd_acc_step){.run = run,
                                                   .params = params,
                                                   .kernels = lowering->kernels,
@@ -318,6 +310,7 @@ enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, const void *so
                                   .bytes = size,
                                   .step = lowering->step_count - 1};
     lowering->step[lowering->step_count - 1].packed = lowering->packed_bytes;
+    lowering->wiring[lowering->step_count - 1].packed_bytes = size;
     lowering->packed_bytes = end;
     lowering->workspace_bytes =
         lowering->workspace_bytes > workspace_bytes ? lowering->workspace_bytes : workspace_bytes;
@@ -394,7 +387,7 @@ static enum ifd_code add_flip(struct ifd_acc_lowering *lowering, uint32_t value,
 static enum ifd_code flip_input(struct ifd_acc_lowering *lowering, uint32_t value,
                                 struct ifd_err *err)
 {
-    const uint32_t outside = lowering->value[value].storage;
+    const uint32_t outside = ifd_acc_storage_of(lowering, value);
     struct ifd_acc_storage copy = lowering->storage[outside];
     copy.place = (struct ifd_acc_place){.where = IFD_ACC_SCRATCH};
     uint32_t inside = 0;
@@ -402,11 +395,7 @@ static enum ifd_code flip_input(struct ifd_acc_lowering *lowering, uint32_t valu
     if (code != IFD_OK) {
         return code;
     }
-    for (uint32_t i = 0; i < lowering->view->value_count; i++) {
-        if (lowering->value[i].storage == outside) {
-            lowering->value[i].storage = inside;
-        }
-    }
+    lowering->storage[outside].joined = inside;
     code = add_flip(lowering, value, err);
     if (code == IFD_OK) {
         /* The one step whose input is not where the value lives. */
@@ -449,7 +438,7 @@ static enum ifd_code lower_node(struct ifd_acc_lowering *lowering, uint32_t n, s
     }
     for (uint32_t i = 0; i < node->view.input_count; i++) {
         if (node->input_value[i] != IFD_NO_VALUE) {
-            lowering->storage[lowering->value[node->input_value[i]].storage].readers--;
+            lowering->storage[ifd_acc_storage_of(lowering, node->input_value[i])].readers--;
         }
     }
     for (uint32_t i = 0; i < node->view.output_count; i++) {
@@ -490,10 +479,10 @@ static enum ifd_code lay_out(struct ifd_acc_lowering *lowering, size_t *ret_scra
         const struct ifd_acc_wiring *wires = &lowering->wiring[i];
         for (uint32_t k = 0; k < IFD_ACC_STEP_INPUTS; k++) {
             if (wires->in[k] != IFD_NO_VALUE && step->in[k].where == IFD_ACC_ABSENT) {
-                step->in[k] = lowering->storage[lowering->value[wires->in[k]].storage].place;
+                step->in[k] = lowering->storage[ifd_acc_storage_of(lowering, wires->in[k])].place;
             }
         }
-        step->out = lowering->storage[lowering->value[wires->out].storage].place;
+        step->out = lowering->storage[ifd_acc_storage_of(lowering, wires->out)].place;
         if (wires->work != IFD_NO_VALUE) {
             step->work = lowering->storage[wires->work].place.offset;
         }

@@ -18,14 +18,15 @@ struct ifd_acc_storage {
     uint32_t first, last; /* steps between which it is alive */
     uint32_t readers;     /* nodes not lowered yet that read it */
     bool is_native;       /* a constant that was copied into native form */
+    uint32_t joined;      /* the storage that its values moved to; its own index: they live here */
 };
 
 struct ifd_acc_value {
     const struct ifd_partition_value *view;
-    uint32_t storage;   /* index */
+    uint32_t storage;   /* index, of one that may have been joined: ask ifd_acc_storage_of */
     uint32_t consumers; /* nodes that read it, plus one if it is an output of the partition */
-    uint32_t reader;    /* one of those nodes */
-    bool is_made;       /* by a node that is lowered */
+    uint32_t reader, first_reader; /* the last and the first of those nodes */
+    bool is_made;                  /* by a node that is lowered */
     uint32_t images[3]; /* its quantized forms (ops/dynamic.c), counted from 1; 0: not made */
 };
 
@@ -69,12 +70,33 @@ struct ifd_acc_lowering {
     const char *precision_why_not;
 };
 
-/** Which values a step reads and writes; IFD_NO_VALUE where there is none. */
+/** Which values a step reads and writes, IFD_NO_VALUE where there is none, and what else the layout asks. */
 struct ifd_acc_wiring {
     uint32_t in[IFD_ACC_STEP_INPUTS];
     uint32_t out;
-    uint32_t work; /* storage */
+    uint32_t work;       /* storage */
+    size_t packed_bytes; /* of its weights */
 };
+
+/** The storage that a value lives in: the end of the way from its own one through those that were joined, which gets shorter
+ *  with each walk. */
+static inline uint32_t ifd_acc_storage_of(const struct ifd_acc_lowering *lowering, uint32_t value)
+{
+    struct ifd_acc_storage *storage = lowering->storage;
+    uint32_t at = lowering->value[value].storage;
+    while (storage[at].joined != at) {
+        storage[at].joined = storage[storage[at].joined].joined;
+        at = storage[at].joined;
+    }
+    lowering->value[value].storage = at;
+    return at;
+}
+
+/** How many bytes that is. */
+static inline size_t ifd_acc_bytes_of(const struct ifd_acc_lowering *lowering, uint32_t value)
+{
+    return lowering->storage[ifd_acc_storage_of(lowering, value)].bytes;
+}
 
 /** Adds a step that reads in[0 … count-1] and writes out (values). params from ifd_acc_params. The pointer is valid until
  *  the next step is added. */

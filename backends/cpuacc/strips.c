@@ -176,17 +176,7 @@ static void run_chain(const struct ifd_acc_step *head, const struct ifd_acc_fram
 static const struct ifd_acc_storage *value_storage(const struct ifd_acc_lowering *lowering,
                                                    uint32_t value)
 {
-    return &lowering->storage[lowering->value[value].storage];
-}
-
-static size_t packed_bytes(const struct ifd_acc_lowering *lowering, uint32_t step)
-{
-    for (uint32_t i = 0; i < lowering->job_count; i++) {
-        if (lowering->job[i].step == step) {
-            return lowering->job[i].bytes;
-        }
-    }
-    return 0;
+    return &lowering->storage[ifd_acc_storage_of(lowering, value)];
 }
 
 /* Is a storage one of the step's operands behind the first: those that are taken as they lie in memory? */
@@ -195,7 +185,7 @@ static bool is_added(const struct ifd_acc_lowering *lowering, uint32_t step, uin
     bool is = false;
     for (uint32_t k = 1; k < IFD_ACC_STEP_INPUTS; k++) {
         const uint32_t value = lowering->wiring[step].in[k];
-        is |= value != IFD_NO_VALUE && lowering->value[value].storage == storage;
+        is |= value != IFD_NO_VALUE && ifd_acc_storage_of(lowering, value) == storage;
     }
     return is;
 }
@@ -224,12 +214,13 @@ static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t i, bool i
     const struct ifd_acc_storage *storage = value_storage(lowering, value);
     const size_t weights = to->is_q8 ? cache / 2 : storage->bytes > cache ? cache / 3 : cache / 4;
     return lowering->wiring[i + 1].in[0] == value &&
-           !is_added(lowering, i + 1, lowering->value[value].storage) &&
+           !is_added(lowering, i + 1, ifd_acc_storage_of(lowering, value)) &&
            storage->place.where == IFD_ACC_SCRATCH && storage->first == i &&
            storage->last == i + 1 && from->batch == to->batch && from->out_h == to->in_h &&
            from->out_line == to->in_line &&
            (to->is_q8 ? is_shared(lowering, i, is_head) : storage->bytes >= cache / 8) &&
-           packed_bytes(lowering, i) <= weights && packed_bytes(lowering, i + 1) <= weights;
+           lowering->wiring[i].packed_bytes <= weights &&
+           lowering->wiring[i + 1].packed_bytes <= weights;
 }
 
 /* How the lines between two steps lie. A depthwise kernel is in several input and output lines at once, at the same pixel:
@@ -301,10 +292,10 @@ static bool choose_strip(const struct ifd_acc_step *head, uint32_t count, size_t
 static enum ifd_code part_result(struct ifd_acc_lowering *lowering, uint32_t first, uint32_t last,
                                  struct ifd_err *err)
 {
-    const uint32_t shared = lowering->value[lowering->wiring[last].out].storage;
+    const uint32_t shared = ifd_acc_storage_of(lowering, lowering->wiring[last].out);
     bool is_read = false;
     for (uint32_t i = first; i <= last; i++) {
-        is_read |= lowering->value[lowering->wiring[i].in[0]].storage == shared;
+        is_read |= ifd_acc_storage_of(lowering, lowering->wiring[i].in[0]) == shared;
         is_read |= i < last && is_added(lowering, i, shared);
     }
     if (!is_read) {
@@ -315,15 +306,15 @@ static enum ifd_code part_result(struct ifd_acc_lowering *lowering, uint32_t fir
                                                    lowering->storage[shared].last, &own, err);
     for (uint32_t i = last; code == IFD_OK && i < lowering->step_count; i++) {
         const uint32_t out = lowering->wiring[i].out;
-        if (lowering->value[out].storage == shared) {
+        if (ifd_acc_storage_of(lowering, out) == shared) {
             lowering->value[out].storage = own;
         }
     }
     for (uint32_t n = 0; code == IFD_OK && n < lowering->view->node_count; n++) {
         const struct ifd_partition_node *node = &lowering->view->node[n];
         if (node->view.op == IFD_OP_RESHAPE &&
-            lowering->value[node->input_value[0]].storage == own &&
-            lowering->value[node->output_value[0]].storage == shared) {
+            ifd_acc_storage_of(lowering, node->input_value[0]) == own &&
+            ifd_acc_storage_of(lowering, node->output_value[0]) == shared) {
             lowering->value[node->output_value[0]].storage = own;
         }
     }
@@ -346,7 +337,8 @@ static bool should_go_round(const struct ifd_acc_lowering *lowering, uint32_t i,
 {
     const struct ifd_acc_lines *lines = lowering->step[i].lines;
     return lines->goes_round && lines->window > lines->stride &&
-           packed_bytes(lowering, i - 1) <= (lines->window - lines->stride) * buffer->pitch.line;
+           lowering->wiring[i - 1].packed_bytes <=
+               (lines->window - lines->stride) * buffer->pitch.line;
 }
 
 static enum ifd_code join(struct ifd_acc_lowering *lowering, uint32_t first,
@@ -379,10 +371,11 @@ static enum ifd_code join(struct ifd_acc_lowering *lowering, uint32_t first,
     for (uint32_t i = first; i <= last; i++) {
         for (uint32_t k = 0; k < IFD_ACC_STEP_INPUTS; k++) {
             if (lowering->wiring[i].in[k] != IFD_NO_VALUE) {
-                stretch(lowering, lowering->value[lowering->wiring[i].in[k]].storage, first, last);
+                stretch(lowering, ifd_acc_storage_of(lowering, lowering->wiring[i].in[k]), first,
+                        last);
             }
         }
-        stretch(lowering, lowering->value[lowering->wiring[i].out].storage, first, last);
+        stretch(lowering, ifd_acc_storage_of(lowering, lowering->wiring[i].out), first, last);
         if (lowering->wiring[i].work != IFD_NO_VALUE) {
             stretch(lowering, lowering->wiring[i].work, first, last);
         }
@@ -390,7 +383,7 @@ static enum ifd_code join(struct ifd_acc_lowering *lowering, uint32_t first,
     size_t window = head->lines->window;
     bool is_whole = head->pieces == 1;
     for (uint32_t i = first; i < last; i++) {
-        lowering->storage[lowering->value[lowering->wiring[i].out].storage].bytes = 0;
+        lowering->storage[ifd_acc_storage_of(lowering, lowering->wiring[i].out)].bytes = 0;
         lowering->step[i + 1].run = NULL;
         head->info.macs += lowering->step[i + 1].info.macs;
         lowering->step[i + 1].info.macs = 0;

@@ -1,7 +1,9 @@
 /* Packing of buffers with lifetimes: largest first, best gap. */
 #include "engine/base/pack.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A placed item with its pad, in order of offset. */
 struct placed {
@@ -24,39 +26,122 @@ static int larger_first(const void *a, const void *b)
     return x->index < y->index ? -1 : 1;
 }
 
-/* Lowest start of the tightest gap between placed items that are alive together with item. */
-static size_t best_gap(const struct placed *placed, uint32_t count,
-                       const struct ifd_pack_item *item, size_t bytes)
+/* Neighbours, in order of offset, that a search may pass over as a whole. */
+#define BLOCK_ITEMS 512
+
+struct block {
+    struct block *next; /* NULL: the last */
+    uint32_t count;
+    uint32_t first_min, first_max, last_min, last_max;
+    size_t end;  /* the largest */
+    size_t room; /* the largest gap between them, if all are alive */
+    struct placed item[BLOCK_ITEMS];
+};
+
+struct blocks {
+    struct block *block; /* the first, and those that were split off, anywhere behind it */
+    uint32_t count;
+};
+
+/* The tightest gap so far. */
+struct search {
+    size_t bytes; /* wanted */
+    size_t best, best_room;
+    size_t end; /* of everything alive that starts below the present position */
+};
+
+/* Something alive lies from offset to end. */
+static void pass(struct search *search, size_t offset, size_t end)
 {
-    size_t best = 0, best_room = SIZE_MAX;
-    bool found = false;
-    size_t end = 0; /* of everything alive that starts below the present position */
-    for (uint32_t i = 0; i < count; i++) {
-        if (placed[i].first > item->last || placed[i].last < item->first) {
-            continue;
-        }
-        if (placed[i].offset > end) {
-            const size_t room = placed[i].offset - end;
-            if (room >= bytes && room < best_room) {
-                best = end;
-                best_room = room;
-                found = true;
-            }
-        }
-        if (placed[i].end > end) {
-            end = placed[i].end;
-        }
+    const size_t room = offset > search->end ? offset - search->end : 0;
+    if (room >= search->bytes && room < search->best_room) {
+        search->best = search->end;
+        search->best_room = room;
     }
-    return found ? best : end;
+    search->end = end > search->end ? end : search->end;
 }
 
-static void insert(struct placed *placed, uint32_t count, struct placed item)
+static void search_block(struct search *search, const struct block *block,
+                         const struct ifd_pack_item *item)
 {
-    uint32_t i = count;
-    for (; i > 0 && placed[i - 1].offset > item.offset; i--) {
-        placed[i] = placed[i - 1];
+    if (block->first_max <= item->last && block->last_min >= item->first &&
+        block->room < search->bytes) {
+        pass(search, block->item[0].offset, block->end);
+        return;
     }
-    placed[i] = item;
+    for (uint32_t i = 0; i < block->count; i++) {
+        if (block->item[i].first <= item->last && block->item[i].last >= item->first) {
+            pass(search, block->item[i].offset, block->item[i].end);
+        }
+    }
+}
+
+/* Lowest start of the tightest gap between placed items that are alive together with item. */
+static size_t best_gap(const struct blocks *blocks, const struct ifd_pack_item *item, size_t bytes)
+{
+    struct search search = {.bytes = bytes, .best_room = SIZE_MAX};
+    for (const struct block *block = blocks->block; block; block = block->next) {
+        if (block->first_min <= item->last && block->last_max >= item->first) {
+            search_block(&search, block, item);
+        }
+    }
+    return search.best_room < SIZE_MAX ? search.best : search.end;
+}
+
+static void sum_up(struct block *block)
+{
+    block->first_min = block->last_min = UINT32_MAX;
+    block->first_max = block->last_max = 0;
+    block->end = block->item[0].end;
+    block->room = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        const struct placed *item = &block->item[i];
+        block->first_min = item->first < block->first_min ? item->first : block->first_min;
+        block->first_max = item->first > block->first_max ? item->first : block->first_max;
+        block->last_min = item->last < block->last_min ? item->last : block->last_min;
+        block->last_max = item->last > block->last_max ? item->last : block->last_max;
+        const size_t room = item->offset > block->end ? item->offset - block->end : 0;
+        block->room = room > block->room ? room : block->room;
+        block->end = item->end > block->end ? item->end : block->end;
+    }
+}
+
+/* The upper half of a full block becomes the next one. */
+static void split(struct blocks *blocks, struct block *low)
+{
+    struct block *high = &blocks->block[blocks->count++];
+    high->next = low->next;
+    low->next = high;
+    high->count = BLOCK_ITEMS / 2;
+    low->count = BLOCK_ITEMS - high->count;
+    memcpy(high->item, low->item + low->count, high->count * sizeof(*high->item));
+    sum_up(low);
+    sum_up(high);
+}
+
+/* The last that begins at offset or below; the first, if none does. */
+static struct block *block_at(struct block *block, size_t offset)
+{
+    while (block->next && block->next->item[0].offset <= offset) {
+        block = block->next;
+    }
+    return block;
+}
+
+/* Behind those of the same offset. */
+static void insert(struct blocks *blocks, struct placed item)
+{
+    struct block *block = block_at(blocks->block, item.offset);
+    if (block->count == BLOCK_ITEMS) {
+        split(blocks, block);
+        block = block_at(block, item.offset);
+    }
+    uint32_t i = block->count++;
+    for (; i > 0 && block->item[i - 1].offset > item.offset; i--) {
+        block->item[i] = block->item[i - 1];
+    }
+    block->item[i] = item;
+    sum_up(block);
 }
 
 static enum ifd_code too_large(size_t limit_bytes, struct ifd_err *err)
@@ -66,7 +151,7 @@ static enum ifd_code too_large(size_t limit_bytes, struct ifd_err *err)
 }
 
 static enum ifd_code pack(struct ifd_pack_item *items, uint32_t count, size_t limit_bytes,
-                          struct ranked *order, struct placed *placed, size_t *ret_total,
+                          struct ranked *order, struct blocks *blocks, size_t *ret_total,
                           struct ifd_err *err)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -79,23 +164,19 @@ static enum ifd_code pack(struct ifd_pack_item *items, uint32_t count, size_t li
     }
     qsort(order, count, sizeof(*order), larger_first);
     size_t total = 0;
-    uint32_t placed_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct ifd_pack_item *item = &items[order[i].index];
         if (order[i].bytes == 0) {
             item->offset = 0;
             continue;
         }
-        const size_t offset = best_gap(placed, placed_count, item, order[i].bytes);
+        const size_t offset = best_gap(blocks, item, order[i].bytes);
         size_t end = 0;
         if (!ifd_size_add(offset, order[i].bytes, &end) || end > limit_bytes) {
             return too_large(limit_bytes, err);
         }
         item->offset = offset;
-        insert(placed, placed_count,
-               (struct placed){
-                   .offset = offset, .end = end, .first = item->first, .last = item->last});
-        placed_count++;
+        insert(blocks, (struct placed){offset, end, item->first, item->last});
         total = end > total ? end : total;
     }
     *ret_total = total;
@@ -110,16 +191,19 @@ enum ifd_code ifd_pack(struct ifd_pack_item *items, uint32_t count, size_t limit
         return IFD_OK;
     }
     const size_t order_bytes = (size_t)count * sizeof(struct ranked);
-    const size_t placed_bytes = (size_t)count * sizeof(struct placed);
+    /* Only what is full is split: where there are several, each holds half of one at least. */
+    const size_t block_bytes = (count / (BLOCK_ITEMS / 2) + 1) * sizeof(struct block);
     struct ranked *order = ifd_acquire(alloc, order_bytes);
-    struct placed *placed = ifd_acquire(alloc, placed_bytes);
+    struct blocks blocks = {.block = ifd_acquire(alloc, block_bytes), .count = 1};
     enum ifd_code code = IFD_OK;
-    if (!order || !placed) {
+    if (!order || !blocks.block) {
         code = ifd_fail(err, IFD_NOMEM, "no memory to plan %u buffers", count);
     } else {
-        code = pack(items, count, limit_bytes, order, placed, ret_total, err);
+        memset(blocks.block, 0, offsetof(struct block, item));
+        blocks.block->first_min = UINT32_MAX; /* alive at no time */
+        code = pack(items, count, limit_bytes, order, &blocks, ret_total, err);
     }
     ifd_release(alloc, order, order_bytes);
-    ifd_release(alloc, placed, placed_bytes);
+    ifd_release(alloc, blocks.block, block_bytes);
     return code;
 }

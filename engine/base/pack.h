@@ -17,7 +17,7 @@ struct ifd_pack_item {
  *  and every item is followed by IFD_TENSOR_PAD bytes of the block, which nobody writes while it is alive.
  *
  *  Largest item first, each into the tightest gap that holds it, else the lowest gap's end. Deterministic: equal input
- *  gives equal offsets. Time is quadratic in the number of items that are alive together.
+ *  gives equal offsets. Time is quadratic in the number of items that are alive together, some hundredth of it in all.
  *
  *  ret_total: bytes of the block, a multiple of IFD_TENSOR_ALIGN; 0 if no item has any.
  *  Memory:    scratch from alloc, nothing is kept.

@@ -95,8 +95,8 @@ static enum ifd_code requantized(struct ifd_acc_lowering *lowering,
     one.attrs = &attrs;
     one.input = &node->view.input[i];
     one.input_count = 1;
-    const enum ifd_code code = ifd_acc_add_value(
-        lowering, lowering->storage[lowering->value[*ret_value].storage].bytes, ret_value, err);
+    const enum ifd_code code =
+        ifd_acc_add_value(lowering, ifd_acc_bytes_of(lowering, *ret_value), ret_value, err);
     return code == IFD_OK ? ifd_acc_add_table(lowering, &one, node->input_value[i], *ret_value, err)
                           : code;
 }
@@ -151,10 +151,11 @@ struct ifd_acc_slice ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint3
     if (!same_quant(&mine->view->desc, &node->view.output[0])) {
         return none;
     }
-    if (lowering->storage[mine->storage].readers != 1) { /* a reshape of it is read as well */
+    if (lowering->storage[ifd_acc_storage_of(lowering, value)].readers !=
+        1) { /* a reshape of it is read as well */
         return none;
     }
-    mine->storage = lowering->value[node->output_value[0]].storage;
+    mine->storage = ifd_acc_storage_of(lowering, node->output_value[0]);
     lowering->storage[mine->storage].readers++;
     return (struct ifd_acc_slice){
         .exists = true, .stride = (size_t)shape->dim[last], .offset = offset};
@@ -359,7 +360,7 @@ static enum ifd_code pad_lower(struct ifd_acc_lowering *lowering,
     }
     const float value = attrs->has_value ? attrs->value : 0.0f;
     copy.fills = true;
-    copy.out_bytes = lowering->storage[lowering->value[node->output_value[0]].storage].bytes;
+    copy.out_bytes = ifd_acc_bytes_of(lowering, node->output_value[0]);
     if (in->dtype == IFD_F32) {
         memcpy(copy.fill, &value, sizeof(value));
     } else if (attrs->has_value) {

@@ -136,11 +136,11 @@ static const struct ifd_partition_node *logistic_of(const struct ifd_acc_lowerin
     if (lowering->value[x].consumers != 2 || lowering->value[x].view->role != IFD_VALUE_INTERNAL) {
         return NULL;
     }
-    for (uint32_t n = 0; n <= lowering->value[x].reader; n++) {
-        const struct ifd_partition_node *node = &lowering->view->node[n];
-        if (node->view.op == IFD_OP_LOGISTIC && node->input_value[0] == x &&
-            !lowering->node_done[n]) {
-            *ret_node = n;
+    const uint32_t reader[] = {lowering->value[x].first_reader, lowering->value[x].reader};
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct ifd_partition_node *node = &lowering->view->node[reader[i]];
+        if (node->view.op == IFD_OP_LOGISTIC && !lowering->node_done[reader[i]]) {
+            *ret_node = reader[i];
             return node;
         }
     }
@@ -337,7 +337,7 @@ bool ifd_acc_lower_tail(struct ifd_acc_lowering *lowering, const struct ifd_part
     if (!ifd_acc_in_place(lowering, operands[0], out) && first.op.kind == IFD_ACC_OPERAND_SAME) {
         (void)ifd_acc_in_place(lowering, first.other, out);
     }
-    const size_t bytes = lowering->storage[lowering->value[out].storage].bytes;
+    const size_t bytes = ifd_acc_bytes_of(lowering, out);
     p->element = ifd_dtype_bytes(node->view.output[0].dtype);
     choose_rows(p, bytes, row);
     struct ifd_acc_step *step = NULL;

@@ -64,6 +64,27 @@ static void the_tightest_gap_is_chosen(void)
     EXPECT_INT(item[4].offset, item[2].offset);
 }
 
+/* A chain of many items, two of which are alive together, and as many more that live long: what is looked at grows little
+ * faster than they do, or this takes minutes. */
+static void many_items_are_packed_in_time(void)
+{
+    enum { CHAIN = 500000, LONG_LIVED = 2000 };
+    const uint32_t count = CHAIN + LONG_LIVED;
+    struct ifd_pack_item *item = ifd_acquire_zeroed(ifd_alloc_system(), count, sizeof(*item));
+    size_t total = 0;
+    REQUIRE(item != NULL);
+    for (uint32_t i = 0; i < count; i++) {
+        item[i] = (struct ifd_pack_item){.first = i, .last = i + 1, .bytes = 64};
+        if (i >= CHAIN) {
+            item[i].first = 0;
+            item[i].last = CHAIN;
+        }
+    }
+    REQUIRE_OK(ifd_pack(item, count, SIZE_MAX, ifd_alloc_system(), &total, NULL), NULL);
+    EXPECT_INT(total, (2 + LONG_LIVED) * (64 + IFD_TENSOR_PAD));
+    ifd_release(ifd_alloc_system(), item, count * sizeof(*item));
+}
+
 static void limit_is_kept_and_named(void)
 {
     struct ifd_pack_item item[] = {{.bytes = 1000}, {.bytes = 1000}};
@@ -101,6 +122,7 @@ int main(int argc, char **argv)
         T(items_alive_together_share_neither_bytes_nor_pads),
         T(memory_of_dead_items_is_used_again),
         T(the_tightest_gap_is_chosen),
+        T(many_items_are_packed_in_time),
         T(limit_is_kept_and_named),
         T(no_memory_is_reported_and_nothing_leaks),
     };
