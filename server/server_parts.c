@@ -35,8 +35,8 @@ enum ifd_code ifd_server_create_access_log(struct ifd_server *server, struct ifd
     enum ifd_code code = ifd_access_log_open(config->access_log, &fd, err);
     return code ? code
                 : ifd_access_log_create(fd, strcmp(config->access_log_format, "json") == 0,
-                                        ifd_metrics_server(server->metrics), server->options.alloc,
-                                        &server->access_log, err);
+                                        ifd_metrics_server(server->metrics), server->options.log,
+                                        server->options.alloc, &server->access_log, err);
 }
 
 _Static_assert(IFD_VERDICT_COUNT == 1 + IFD_METRIC_DENIALS, "obs names every denial");

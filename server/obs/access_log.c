@@ -40,8 +40,10 @@ struct record {
 struct ifd_access_log {
     const struct ifd_alloc *alloc;
     struct ifd_metric_set *metrics;
+    const struct ifd_log *log;
     int fd;
     bool is_json, has_given_up; /* the writer's: at the end, nobody reads any more */
+    bool is_failing;            /* and the log knows */
     struct ifd_thread thread;
     struct ifd_mutex mutex; /* for the two conditions only */
     struct ifd_cond filled, stopped;
@@ -105,6 +107,19 @@ static void add_line(struct ifd_buf *buf, const struct record *r, bool is_json)
 
 /* ---- writing ---- */
 
+/* Says it once, and once more when it is over. error: 0 if lines were written. */
+static void tell(struct ifd_access_log *log, int error)
+{
+    char reason[160];
+    if (error != 0 && !log->is_failing) {
+        ifd_log_warn(log->log, "access log cannot be written, its lines are lost", "reason=%s",
+                     ifd_log_quote(strerror(error), reason, sizeof(reason)));
+    } else if (error == 0 && log->is_failing) {
+        ifd_log_info(log->log, "access log is written again", NULL);
+    }
+    log->is_failing = error != 0;
+}
+
 /* Pieces of at most PIPE_BUF after a poll never block, so that a reader who stopped reading cannot hold up the end. */
 static bool write_all(struct ifd_access_log *log, const uint8_t *data, size_t size)
 {
@@ -118,10 +133,14 @@ static bool write_all(struct ifd_access_log *log, const uint8_t *data, size_t si
         }
         ssize_t written = write(log->fd, data, size < PIPE_BUF ? size : PIPE_BUF);
         if (written < 0 && errno != EINTR) {
+            tell(log, errno);
             return false;
         }
         data += written > 0 ? written : 0;
         size -= written > 0 ? (size_t)written : 0;
+    }
+    if (size == 0) {
+        tell(log, 0);
     }
     return size == 0;
 }
@@ -285,8 +304,8 @@ enum ifd_code ifd_access_log_open(const char *path, int *ret_fd, struct ifd_err 
 }
 
 enum ifd_code ifd_access_log_create(int fd, bool is_json, struct ifd_metric_set *metrics,
-                                    const struct ifd_alloc *alloc, struct ifd_access_log **ret_log,
-                                    struct ifd_err *err)
+                                    const struct ifd_log *errors, const struct ifd_alloc *alloc,
+                                    struct ifd_access_log **ret_log, struct ifd_err *err)
 {
     struct ifd_access_log *log = ifd_acquire_zeroed(alloc, 1, sizeof(*log));
     if (!log) {
@@ -295,6 +314,7 @@ enum ifd_code ifd_access_log_create(int fd, bool is_json, struct ifd_metric_set 
     }
     log->alloc = alloc;
     log->metrics = metrics;
+    log->log = errors;
     log->fd = fd;
     atomic_store(&log->next_fd, -1);
     log->is_json = is_json;

@@ -34,12 +34,11 @@ struct ifd_access {
 /** Opens path for appending, or "-": standard output. Errors: IO. */
 IFD_NODISCARD enum ifd_code ifd_access_log_open(const char *path, int *ret_fd, struct ifd_err *err);
 
-/** fd is owned from here on, also on error. metrics counts lost lines; may be NULL. Errors: NOMEM, UNAVAILABLE. */
-IFD_NODISCARD enum ifd_code ifd_access_log_create(int fd, bool is_json,
-                                                  struct ifd_metric_set *metrics,
-                                                  const struct ifd_alloc *alloc,
-                                                  struct ifd_access_log **ret_log,
-                                                  struct ifd_err *err);
+/** fd is owned from here on, also on error. metrics counts lost lines; errors is told when fd takes no more, and when it does
+ *  again; both may be NULL. Errors: NOMEM, UNAVAILABLE. */
+IFD_NODISCARD enum ifd_code ifd_access_log_create(
+    int fd, bool is_json, struct ifd_metric_set *metrics, const struct ifd_log *errors,
+    const struct ifd_alloc *alloc, struct ifd_access_log **ret_log, struct ifd_err *err);
 /** Lines from now on go to fd, which is owned from here on; the old one is closed. Thread: the loop. */
 void ifd_access_log_reopen(struct ifd_access_log *log, int fd);
 /** Writes what is left, as far as the file takes it within a second. NULL is fine. */

@@ -31,7 +31,7 @@ static void set_up(struct fixture *f, bool is_json)
     (void)close(made);
     REQUIRE_OK(ifd_metrics_create(&metrics, &f->metrics, &f->err), &f->err);
     REQUIRE_OK(ifd_access_log_open(f->path, &fd, &f->err), &f->err);
-    REQUIRE_OK(ifd_access_log_create(fd, is_json, ifd_metrics_server(f->metrics),
+    REQUIRE_OK(ifd_access_log_create(fd, is_json, ifd_metrics_server(f->metrics), NULL,
                                      ifd_alloc_system(), &f->log, &f->err),
                &f->err);
 }
@@ -172,7 +172,7 @@ static void stuck_reader_costs_lines_not_time(void)
     ifd_access_log_destroy(f.log);
     f.log = NULL;
     REQUIRE(pipe(ends) == 0);
-    REQUIRE_OK(ifd_access_log_create(ends[1], false, ifd_metrics_server(f.metrics),
+    REQUIRE_OK(ifd_access_log_create(ends[1], false, ifd_metrics_server(f.metrics), NULL,
                                      ifd_alloc_system(), &f.log, &f.err),
                &f.err);
     for (int i = 0; i < count; i++) {
@@ -196,6 +196,56 @@ static void stuck_reader_costs_lines_not_time(void)
     (void)tear_down(&f);
 }
 
+/* What the server's log was told; only the writer's thread tells, and it has ended when this is read. */
+static char told[512];
+
+static void hear(void *context, enum ifd_log_level level, const char *sentence, const char *fields)
+{
+    (void)context;
+    const size_t used = strlen(told);
+    (void)snprintf(told + used, sizeof(told) - used, "%s %s %s\n", ifd_log_level_name(level),
+                   sentence, fields);
+}
+
+/* Every line alone: each is a write of its own. */
+static void add_alone(struct fixture *f, const char *path, uint64_t dropped)
+{
+    add(f, path);
+    while (ifd_metric_get(ifd_metrics_server(f->metrics), IFD_METRIC_ACCESS_LOG_DROPPED, 0) <
+           dropped) {
+        (void)usleep(1000);
+    }
+}
+
+static void full_disk_is_told_once_and_that_it_is_over(void)
+{
+    struct fixture f;
+    struct ifd_log errors = {.levels = IFD_LOG_UP_TO(IFD_LOG_INFO), .write = hear};
+    int fd = -1;
+    if (access("/dev/full", W_OK) != 0) {
+        test_skip("there is no /dev/full");
+    }
+    set_up(&f, false);
+    ifd_access_log_destroy(f.log);
+    told[0] = '\0';
+    REQUIRE_OK(ifd_access_log_open("/dev/full", &fd, &f.err), &f.err);
+    REQUIRE_OK(ifd_access_log_create(fd, false, ifd_metrics_server(f.metrics), &errors,
+                                     ifd_alloc_system(), &f.log, &f.err),
+               &f.err);
+    add_alone(&f, "/lost", 1);
+    add_alone(&f, "/lost", 2);
+    REQUIRE_OK(ifd_access_log_open(f.path, &fd, &f.err), &f.err);
+    ifd_access_log_reopen(f.log, fd);
+    add(&f, "/kept");
+    add(&f, "/kept");
+    const char *text = tear_down(&f);
+    EXPECT_HAS(text, "/kept");
+    EXPECT(strstr(text, "/lost") == NULL);
+    EXPECT_TEXT(told, "warn access log cannot be written, its lines are lost "
+                      "reason=\"No space left on device\"\n"
+                      "info access log is written again \n");
+}
+
 static void file_that_cannot_be_opened_is_named(void)
 {
     struct ifd_err err = {0};
@@ -208,9 +258,13 @@ static void file_that_cannot_be_opened_is_named(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(lines_are_appended_in_order),         T(name_of_the_token_follows_the_client),
-        T(hostile_paths_stay_on_their_line),    T(json_lines_are_json),
-        T(many_lines_are_all_written),          T(stuck_reader_costs_lines_not_time),
+        T(lines_are_appended_in_order),
+        T(name_of_the_token_follows_the_client),
+        T(hostile_paths_stay_on_their_line),
+        T(json_lines_are_json),
+        T(many_lines_are_all_written),
+        T(stuck_reader_costs_lines_not_time),
+        T(full_disk_is_told_once_and_that_it_is_over),
         T(file_that_cannot_be_opened_is_named),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
