@@ -127,7 +127,8 @@ static bool may_say(const struct ifd_connection *c)
     if (t) {
         return t->state == IFD_TRANSFER_RECEIVING || t->state == IFD_TRANSFER_SWALLOWING;
     }
-    return c->is_fresh && ifd_connection_bytes(c, &bytes) && bytes.received > 0;
+    return c->dirty_ms > 0 ||
+           (c->is_fresh && ifd_connection_bytes(c, &bytes) && bytes.received > 0);
 }
 
 void ifd_connection_cut(struct ifd_connection *c, enum ifd_limit limit)
