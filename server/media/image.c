@@ -72,7 +72,8 @@ enum ifd_code ifd_image_decode(struct ifd_bytes picture, const struct ifd_image_
     if (begins(picture, "BM", 2)) {
         return ifd_bmp_decode(&request);
     }
-    return ifd_fail(err, IFD_INVALID, "picture of %zu bytes is neither JPEG nor PNG", picture.size);
+    return ifd_fail(err, IFD_INVALID, "picture of %zu bytes is neither JPEG nor PNG nor BMP",
+                    picture.size);
 }
 
 /* ---- resizing ---- */

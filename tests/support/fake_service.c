@@ -440,7 +440,7 @@ static void decode_image(struct ifd_service *fake, struct ifd_bytes image,
     struct ifd_err err = {0};
     (void)input;
     if (image.size != 5 || memcmp(image.data, "FAKE", 4) != 0) {
-        (void)ifd_fail(&err, IFD_CORRUPT, "picture: neither JPEG nor PNG");
+        (void)ifd_fail(&err, IFD_CORRUPT, "picture: neither JPEG nor PNG nor BMP");
         done(arg, IFD_CORRUPT, &err); /* at once, as for what needs no worker */
         return;
     }
