@@ -319,10 +319,18 @@ static void check_shapes(void)
     static const size_t ns[] = {1,  3,  4,  8,  15, 16, 17,  24,  32, 33,
                                 47, 48, 60, 64, 80, 96, 129, 144, 208};
     static const size_t ks[] = {1, 2, 3, 4, 7, 8, 9, 16, 24, 27, 65, 130};
+    static const size_t halves[][2] = {{24, 64}, {24, 96}, {40, 72}, {40, 240}, {40, 64}};
     for (int round = 0; round < 150; round++) {
         size_t m = ms[check_int(0, 12)], n = ns[check_int(0, 18)], k = ks[check_int(0, 11)];
         size_t taps = check_int(0, 1) ? 1 : (size_t)check_int(1, 9);
         struct problem p = make_problem(m, n, k, taps, round % 3, round % 5 == 4);
+        check_problem(&p);
+    }
+    for (int round = 0; round < 30; round++) {
+        const size_t *shape = halves[round % 5];
+        struct problem p =
+            make_problem(ms[check_int(0, 12)], shape[0], shape[1],
+                         check_int(0, 1) ? 1 : (size_t)check_int(1, 9), round % 3, round % 2);
         check_problem(&p);
     }
     struct problem longest = make_problem(3, 20, 1777, 9, 0, true);
@@ -387,12 +395,12 @@ static void bench_shape(size_t m, size_t k, size_t n, size_t taps)
 
 static void bench_all(void)
 {
-    static const size_t shapes[][4] = {{12544, 32, 16, 1}, {12544, 16, 96, 1}, {3136, 96, 24, 1},
-                                       {3136, 24, 144, 1}, {3136, 144, 24, 1}, {784, 144, 32, 1},
-                                       {784, 32, 192, 1},  {196, 64, 384, 1},  {196, 384, 64, 1},
-                                       {196, 96, 576, 1},  {196, 576, 96, 1},  {49, 160, 960, 1},
-                                       {49, 960, 160, 1},  {49, 320, 1280, 1}, {1, 1280, 1001, 1},
-                                       {12544, 9, 32, 3},  {784, 128, 128, 9}, {196, 256, 256, 9}};
+    static const size_t shapes[][4] = {
+        {12544, 32, 16, 1}, {12544, 16, 96, 1}, {3136, 96, 24, 1},  {3136, 24, 144, 1},
+        {3136, 144, 24, 1}, {784, 240, 40, 1},  {784, 144, 32, 1},  {784, 32, 192, 1},
+        {196, 64, 384, 1},  {196, 384, 64, 1},  {196, 96, 576, 1},  {196, 576, 96, 1},
+        {49, 160, 960, 1},  {49, 960, 160, 1},  {49, 320, 1280, 1}, {1, 1280, 1001, 1},
+        {12544, 9, 32, 3},  {784, 128, 128, 9}, {196, 256, 256, 9}};
     printf("peak %.0f GMAC/s; columns: fast, single, double rounding\n", check_peak_q8());
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         bench_shape(shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3]);

@@ -4,6 +4,9 @@
 static const struct ifd_pack_layout layout = {
     .lanes = 16, .quad = 4, .kr = 4, .bytes = 1, .max_nv = 4, .mr = {16, 12, 8, 6}};
 
+/* Of all taps. */
+enum { HALVES_DEPTH_MIN = 64 };
+
 /* Behind the blocks lies what each needs of extra products. */
 static size_t packed_bytes(size_t n, size_t k, size_t taps)
 {
@@ -105,6 +108,60 @@ static void fold_zero(const struct ifd_pack_layout *as, const struct ifd_gemm_we
     header->folds_zero = (uint8_t)fits;
 }
 
+/* Half vectors read eight inputs at a time, have no place for extra products, and want sums long enough for what is added up
+ * behind them; these also leave what further tails take. */
+static int halves_pay(const struct ifd_gemm_weights *weights, const struct ifd_requant *requant)
+{
+    return (weights->n == 24 || weights->n == 40) && weights->k % HALVES_INPUTS == 0 &&
+           weights->k * weights->taps >= HALVES_DEPTH_MIN && requant->weight_zero == 0 &&
+           requant->round != IFD_ROUND_NONE;
+}
+
+/* The block of columns from n0 on, whose tail is given by columns. Returns where it ends. */
+static int8_t *pack_block_halves(const struct ifd_gemm_weights *weights, size_t n0,
+                                 const int32_t (*tail)[64], int8_t *dst)
+{
+    const size_t halves = block_halves(weights->n, n0);
+    for (size_t t = 0; t < weights->taps; t++) {
+        for (size_t k = 0; k < weights->k; k += HALVES_INPUTS, dst += 64 * halves) {
+            for (size_t i = 0; i < 64 * halves; i++) {
+                const size_t n = n0 + half_column(i / 64, i % 64 / HALVES_INPUTS);
+                dst[i] =
+                    ((const int8_t *)weights->w)[n * weights->stride_n + t * weights->stride_t +
+                                                 (k + i % HALVES_INPUTS) * weights->stride_k];
+            }
+        }
+    }
+    int32_t *to = (int32_t *)(void *)dst;
+    for (size_t i = 0; i < IFD_TAIL_ROWS * HALVES_WIDTH; i++) {
+        to[i] = tail[i / HALVES_WIDTH][n0 + half_tail_column(i % HALVES_WIDTH)];
+    }
+    return dst + HALVES_TAIL_BYTES;
+}
+
+/* Packs anew, in halves, what has been packed in whole vectors, one block of them. */
+static void pack_halves(const struct ifd_gemm_weights *weights, struct ifd_packed *header)
+{
+    int32_t tail[IFD_TAIL_ROWS][64] = {{0}};
+    int8_t *dst = (int8_t *)header + IFD_PACKED_HEADER;
+    const int32_t *from =
+        (const int32_t *)(const void *)(dst + header->private_[IFD_PACKED_TAIL_OFFSET]);
+    const size_t width = header->nr;
+    for (size_t i = 0; i < IFD_TAIL_ROWS * width; i++) {
+        const size_t slot = i % width;
+        tail[i / width][ifd_pack_column(&layout, width / 16, slot / 16, slot % 16)] = from[i];
+    }
+    header->nr = HALVES_COLUMNS;
+    header->mr = HALVES_ROWS;
+    header->blocks = 0;
+    header->unit_bytes =
+        (uint32_t)(weights->taps * weights->k * HALVES_COLUMNS + HALVES_TAIL_BYTES);
+    for (size_t n0 = 0; n0 < weights->n; n0 += HALVES_COLUMNS) {
+        dst = pack_block_halves(weights, n0, (const int32_t(*)[64])tail, dst);
+        header->blocks++;
+    }
+}
+
 static void pack(const struct ifd_gemm_weights *weights, const struct ifd_requant *requant,
                  void *dst)
 {
@@ -114,6 +171,9 @@ static void pack(const struct ifd_gemm_weights *weights, const struct ifd_requan
     ifd_pack_gemm_q8(&as, weights, requant, dst);
     header->bytes = packed_bytes(weights->n, weights->k, weights->taps);
     __builtin_memset(block_extras(header, 0), 0, header->blocks * sizeof(struct extras));
+    if (halves_pay(weights, requant)) {
+        pack_halves(weights, header);
+    }
     if (requant->weight_zero != 0) {
         fold_zero(&as, weights, requant->weight_zero, header);
     }

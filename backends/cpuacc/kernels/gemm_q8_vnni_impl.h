@@ -477,6 +477,8 @@ static void run_block(struct job *job, size_t nv, int is_last)
     }
 }
 
+#include "backends/cpuacc/kernels/gemm_q8_vnni_halves.h"
+
 static void run(const struct ifd_gemm_args *args)
 {
     const struct ifd_packed *header = args->packed;
@@ -495,8 +497,15 @@ static void run(const struct ifd_gemm_args *args)
         const size_t nv = ((is_last ? left : header->nr) + 15) / 16;
         job.columns = is_last ? left : header->nr;
         job.weights = weights;
-        job.tail = (const int32_t *)(const void *)(weights + k_bytes * nv * 16);
         job.out = (uint8_t *)args->out + n0;
+        if (header->nr == HALVES_COLUMNS) {
+            const size_t halves = block_halves(header->n, n0);
+            job.tail = (const int32_t *)(const void *)(weights + k_bytes * halves * 8);
+            weights += header->unit_bytes;
+            run_halves(&job, halves);
+            continue;
+        }
+        job.tail = (const int32_t *)(const void *)(weights + k_bytes * nv * 16);
         job.extras = header->folds_zero ? block_extras(header, n0 / header->nr) : NULL;
         weights += header->unit_bytes;
         if (args->m == 1) {
