@@ -261,20 +261,24 @@ struct ifd_kern_dw_f32 {
 
 /* ---- Winograd convolutions ------------------------------------------------------------------ */
 
-/* A 3x3 convolution of stride 1 by tiles of size x size outputs, size 2, 3 or 4; edge = size + 2.
- *   load    weights() gives edge^2 matrices [n][k]; each is packed by gemm_f32.pack() without bias, or part by
+/* Values along one side of a tile, of as many inputs. */
+#define IFD_WINO_EDGE(size, stride) ((stride) == 1 ? (size) + 2 : 2 * (size) + 1)
+
+/* A 3x3 convolution of stride 1 or 2 by tiles of size x size outputs, size 2, 3 or 4; edge = IFD_WINO_EDGE.
+ *   load    weights() gives (size + 2)^2 matrices [n][k]; each is packed by gemm_f32.pack() without bias, or part by
  *           part: of as many filters at a time as stay in the cache.
  *   run     for a group of tiles: input() gives edge^2 matrices [tile][channel], each is multiplied
  *           by its weights with gemm_f32.run() (m = tile_count) into matrices [tile][n], and output()
  *           adds bias, residual and clamp and writes the pixels. Choose tile_count so that both sets of
- *           matrices stay in L2.
+ *           matrices stay in L2. Matrix y * edge + x meets the weights min(y, size + 1) * (size + 2) + min(x, size + 1):
+ *           with stride 2 the last size values of a side are inputs as they are, which meet the filter's middle.
  * Tiles are numbered line by line, tiles_x = ceil(out_w / size) a line. With the matrices A, B and G of the transforms (of
  * outputs, inputs and filters) rounding errors are at most u * (k + 4 * edge) times the largest value of
  * |A|((|G||w||G'|) . (|B||d||B'|))|A'|, summed over k: for inputs and weights up to 1 that is 64, 592 or 2304 a channel
- * for size 2, 3 or 4, where the direct sum has 9, or 7, 66 and 256 times as much. With random values 0.6, 2 and 4 times are
- * found. */
+ * for size 2, 3 or 4 (stride 2: 25, 49 or 441), where the direct sum has 9, or 7, 66 and 256 (3, 5 and 49) times as much. With
+ * random values 0.6, 2 and 4 times are found. */
 struct ifd_wino_args {
-    uint32_t size;
+    uint32_t size, stride;
     size_t channels; /* of the image: k for input(), n for output() */
     size_t tiles_x, tile_begin, tile_count;
     /* The image: read by input(), where positions outside count as 0; written by output(). */
@@ -293,8 +297,9 @@ struct ifd_wino_args {
 
 struct ifd_kern_wino {
     /* w(n, ky, kx, c) at w[n*stride_n + (ky*3 + kx)*stride_t + c*stride_k], as struct
-     * ifd_gemm_weights describes it with taps 9; dst: edge^2 matrices [n][k], dense. */
-    void (*weights)(uint32_t size, const struct ifd_gemm_weights *weights, float *dst);
+     * ifd_gemm_weights describes it with taps 9; dst: matrices [n][k], dense. */
+    void (*weights)(uint32_t size, uint32_t stride, const struct ifd_gemm_weights *weights,
+                    float *dst);
     void (*input)(const struct ifd_wino_args *args);
     void (*output)(const struct ifd_wino_args *args);
 };

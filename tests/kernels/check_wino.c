@@ -1,4 +1,4 @@
-/* Winograd convolutions, with the matrix products of the same table, against a naive 3x3 convolution
+/* Winograd convolutions of stride 1 and 2, with the matrix products of the same table, against a naive 3x3 convolution
  * in double. */
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "tests/kernels/check.h"
 
 struct problem {
-    size_t h, w, k, n, size, pad;
+    size_t h, w, k, n, size, stride, pad;
     struct check_buffer in, weights, bias, out, residual;
     bool add;
     float min;
@@ -26,8 +26,8 @@ static double naive(const struct problem *p, size_t y, size_t x, size_t n)
 {
     double sum = ((const float *)p->bias.data)[n];
     for (size_t t = 0; t < 9; t++) {
-        int64_t iy = (int64_t)(y + t / 3) - (int64_t)p->pad,
-                ix = (int64_t)(x + t % 3) - (int64_t)p->pad;
+        int64_t iy = (int64_t)(y * p->stride + t / 3) - (int64_t)p->pad,
+                ix = (int64_t)(x * p->stride + t % 3) - (int64_t)p->pad;
         if (iy < 0 || ix < 0 || iy >= (int64_t)p->h || ix >= (int64_t)p->w) {
             continue;
         }
@@ -48,22 +48,27 @@ struct plan {
     struct check_buffer packed, v, m;
 };
 
+static size_t out_pixels(size_t in, const struct problem *p)
+{
+    return (in + 2 * p->pad - 3) / p->stride + 1;
+}
+
 static struct plan make_plan(const struct ifd_kernels *kernels, const struct problem *p,
                              size_t group)
 {
     struct plan plan = {.kernels = kernels, .p = p, .group = group};
-    size_t edge = p->size + 2;
-    plan.out_h = p->h + 2 * p->pad - 2;
-    plan.out_w = p->w + 2 * p->pad - 2;
+    size_t edge = IFD_WINO_EDGE(p->size, p->stride), points = p->size + 2;
+    plan.out_h = out_pixels(p->h, p);
+    plan.out_w = out_pixels(p->w, p);
     plan.tiles = (plan.out_h + p->size - 1) / p->size * ((plan.out_w + p->size - 1) / p->size);
     plan.packed_bytes = (kernels->gemm_f32.packed_bytes(p->n, p->k, 1) + 63) / 64 * 64;
-    plan.packed = check_input(edge * edge * plan.packed_bytes);
+    plan.packed = check_input(points * points * plan.packed_bytes);
     plan.v = check_output(edge * edge * group * p->k * 4 + 64);
     plan.m = check_output(edge * edge * group * p->n * 4 + 64);
-    struct check_buffer u = check_output(edge * edge * p->n * p->k * 4);
+    struct check_buffer u = check_output(points * points * p->n * p->k * 4);
     struct ifd_gemm_weights weights = {p->weights.data, p->n, p->k, 9, 9 * p->k, p->k, 1};
-    kernels->wino.weights((uint32_t)p->size, &weights, u.data);
-    for (size_t t = 0; t < edge * edge; t++) {
+    kernels->wino.weights((uint32_t)p->size, (uint32_t)p->stride, &weights, u.data);
+    for (size_t t = 0; t < points * points; t++) {
         struct ifd_gemm_weights matrix = {
             (const float *)u.data + t * p->n * p->k, p->n, p->k, 1, p->k, 0, 1};
         kernels->gemm_f32.pack(&matrix, NULL, (char *)plan.packed.data + t * plan.packed_bytes);
@@ -75,14 +80,22 @@ static struct plan make_plan(const struct ifd_kernels *kernels, const struct pro
     return plan;
 }
 
+/* Along one side: the weights that a value meets. */
+static size_t matrix_of(const struct problem *p, size_t value)
+{
+    return value < p->size + 1 ? value : p->size + 1;
+}
+
 static void run_plan(void *arg)
 {
     struct plan *plan = arg;
     const struct problem *p = plan->p;
-    size_t edge = p->size + 2, tiles_x = (plan->out_w + p->size - 1) / p->size;
+    size_t edge = IFD_WINO_EDGE(p->size, p->stride);
+    size_t tiles_x = (plan->out_w + p->size - 1) / p->size;
     for (size_t first = 0; first < plan->tiles; first += plan->group) {
         size_t count = plan->tiles - first < plan->group ? plan->tiles - first : plan->group;
         struct ifd_wino_args in = {.size = (uint32_t)p->size,
+                                   .stride = (uint32_t)p->stride,
                                    .channels = p->k,
                                    .tiles_x = tiles_x,
                                    .tile_begin = first,
@@ -99,8 +112,9 @@ static void run_plan(void *arg)
                                    .row_stride = p->k};
         plan->kernels->wino.input(&in);
         for (size_t t = 0; t < edge * edge; t++) {
-            struct ifd_gemm_args gemm = {.packed =
-                                             (char *)plan->packed.data + t * plan->packed_bytes,
+            size_t matrix = matrix_of(p, t / edge) * (p->size + 2) + matrix_of(p, t % edge);
+            struct ifd_gemm_args gemm = {.packed = (char *)plan->packed.data +
+                                                   matrix * plan->packed_bytes,
                                          .a = (float *)plan->v.data + t * plan->group * p->k,
                                          .out = (float *)plan->m.data + t * plan->group * p->n,
                                          .m = count,
@@ -112,6 +126,7 @@ static void run_plan(void *arg)
             plan->kernels->gemm_f32.run(&gemm);
         }
         struct ifd_wino_args out = {.size = (uint32_t)p->size,
+                                    .stride = (uint32_t)p->stride,
                                     .channels = p->n,
                                     .tiles_x = tiles_x,
                                     .tile_begin = first,
@@ -139,10 +154,11 @@ static void free_plan(struct plan *plan)
     check_free(&plan->m);
 }
 
-static struct problem make_problem(size_t h, size_t w, size_t k, size_t n, size_t size, size_t pad)
+static struct problem make_problem(size_t h, size_t w, size_t k, size_t n, size_t size,
+                                   size_t stride, size_t pad)
 {
-    struct problem p = {.h = h, .w = w, .k = k, .n = n, .size = size, .pad = pad};
-    size_t count = (h + 2 * pad - 2) * (w + 2 * pad - 2) * n;
+    struct problem p = {.h = h, .w = w, .k = k, .n = n, .size = size, .stride = stride, .pad = pad};
+    size_t count = out_pixels(h, &p) * out_pixels(w, &p) * n;
     p.in = random_floats(h * w * k);
     p.weights = random_floats(9 * n * k);
     p.bias = random_floats(n);
@@ -166,7 +182,8 @@ static void check_one(const struct ifd_kernels_isa *isa)
     static const size_t channels[] = {1, 3, 4, 8, 15, 16, 17, 33};
     struct problem p =
         make_problem((size_t)check_int(3, 13), (size_t)check_int(3, 13), channels[check_int(0, 7)],
-                     channels[check_int(0, 7)], (size_t)check_int(2, 4), (size_t)check_int(0, 1));
+                     channels[check_int(0, 7)], (size_t)check_int(2, 4), (size_t)check_int(1, 2),
+                     (size_t)check_int(0, 1));
     p.add = check_int(0, 1);
     p.min = check_int(0, 1) ? -INFINITY : 0.0f;
     struct plan plan = make_plan(&isa->kernels, &p, (size_t)check_int(1, 9));
@@ -179,8 +196,8 @@ static void check_one(const struct ifd_kernels_isa *isa)
         want = fmax(p.min, want);
         double got = ((const float *)p.out.data)[i];
         if (!(fabs(got - want) <= slack)) {
-            check_fail("%s: %zux%zu k %zu n %zu size %zu pad %zu: %zu is %g, expected %g",
-                       isa->name, p.h, p.w, p.k, p.n, p.size, p.pad, i, got, want);
+            check_fail("%s: %zux%zu/%zu k %zu n %zu size %zu pad %zu: %zu is %g, expected %g",
+                       isa->name, p.h, p.w, p.stride, p.k, p.n, p.size, p.pad, i, got, want);
         }
     }
     if (!check_guards(&p.out) || !check_guards(&plan.v) || !check_guards(&plan.m)) {
@@ -190,10 +207,11 @@ static void check_one(const struct ifd_kernels_isa *isa)
     free_problem(&p);
 }
 
-static void bench_one(const struct ifd_kernels_isa *isa, size_t edge, size_t channels, double peak)
+static void bench_one(const struct ifd_kernels_isa *isa, size_t edge, size_t channels,
+                      size_t stride, double peak)
 {
     for (size_t size = 2; size <= 4; size++) {
-        struct problem p = make_problem(edge, edge, channels, channels, size, 1);
+        struct problem p = make_problem(edge, edge, channels, channels, size, stride, 1);
         double best = INFINITY;
         size_t best_group = 0;
         for (size_t group = 12; group <= 96; group *= 2) {
@@ -203,10 +221,11 @@ static void bench_one(const struct ifd_kernels_isa *isa, size_t edge, size_t cha
             best = t < best ? t : best;
             free_plan(&plan);
         }
-        double rate = 9.0 * (double)(edge * edge * channels * channels) / best * 1e-9;
-        printf("%-7s %3zu^2 c %3zu F(%zu): %8.1f us, %6.1f GMAC/s of the direct sum, %3.0f%%, %zu "
-               "tiles\n",
-               isa->name, edge, channels, size, best * 1e6, rate,
+        size_t out = out_pixels(edge, &p);
+        double rate = 9.0 * (double)(out * out * channels * channels) / best * 1e-9;
+        printf("%-7s %3zu^2/%zu c %3zu F(%zu): %8.1f us, %6.1f GMAC/s of the direct sum, %3.0f%%, "
+               "%zu tiles\n",
+               isa->name, edge, stride, channels, size, best * 1e6, rate,
                peak > 0 ? rate / peak * 100 : 0.0, best_group);
         free_problem(&p);
     }
@@ -222,10 +241,12 @@ int main(int argc, char **argv)
             continue;
         }
         if (timing && i > 0) {
-            bench_one(&isa, 56, 64, peak);
-            bench_one(&isa, 28, 128, peak);
-            bench_one(&isa, 14, 256, peak);
-            bench_one(&isa, 7, 512, peak);
+            for (size_t stride = 1; stride <= 2; stride++) {
+                bench_one(&isa, 56, 64, stride, peak);
+                bench_one(&isa, 28, 128, stride, peak);
+                bench_one(&isa, 14, 256, stride, peak);
+                bench_one(&isa, 7, 512, stride, peak);
+            }
         }
         for (int round = 0; round < 60 && !timing; round++) {
             check_one(&isa);

@@ -195,7 +195,7 @@ static inline size_t ifd_acc_winograd_tiles(size_t pixels, size_t size)
 /** The layer's tail for tiles begin … begin+count-1 of an image: pixel line by pixel line of each line of tiles. */
 void ifd_acc_winograd_tail(const struct ifd_acc_conv_run *run, size_t image, size_t begin,
                            size_t count);
-/** TILES: matrices of a tile. */
+/** TILES: matrices of weights. */
 size_t ifd_acc_winograd_matrices(const struct ifd_acc_conv *p);
 void ifd_acc_winograd_pack(const struct ifd_kernels *kernels, const void *context,
                            uint8_t *workspace, uint8_t *packed);

@@ -1,4 +1,4 @@
-/* Winograd's algorithm for f32 3×3 windows: when it pays, its weights, its run. The transforms are kernels. */
+/* Winograd's algorithm for f32 3×3 windows of stride 1 or 2: when it pays, its weights, its run. The transforms are kernels. */
 #include "backends/cpuacc/ops/conv.h"
 
 #include <math.h>
@@ -6,6 +6,23 @@
 size_t ifd_acc_winograd_matrices(const struct ifd_acc_conv *p)
 {
     return (p->tile_size + 2) * (p->tile_size + 2);
+}
+
+/* Values along one side of a tile, and of all of it: as many matrices of inputs, and of sums. */
+static size_t tile_edge(const struct ifd_acc_conv *p)
+{
+    return IFD_WINO_EDGE(p->tile_size, p->window.stride_x);
+}
+
+static size_t tile_values(const struct ifd_acc_conv *p)
+{
+    return tile_edge(p) * tile_edge(p);
+}
+
+/* Values along one side from i on that meet the same weights: with stride 2 those of the filter's middle come last. */
+static size_t values_of(const struct ifd_acc_conv *p, size_t i)
+{
+    return i <= p->tile_size ? 1 : tile_edge(p) - i;
 }
 
 /* Filters that are transformed at once: their matrices stay in the second-level cache until they are packed. */
@@ -18,7 +35,7 @@ static void pack_filters(const struct ifd_kernels *kernels, const struct ifd_acc
     const size_t in_c = p->window.in_c, k = in_c - k0 < PART_INPUTS ? in_c - k0 : PART_INPUTS;
     const size_t bytes = kernels->gemm_f32.packed_bytes(p->out_c, in_c, 1);
     const float *filters = p->product.weights;
-    kernels->wino.weights(p->tile_size,
+    kernels->wino.weights(p->tile_size, (uint32_t)p->window.stride_x,
                           &(struct ifd_gemm_weights){.w = filters + n0 * 9 * in_c + k0,
                                                      .n = n,
                                                      .k = k,
@@ -65,13 +82,13 @@ static size_t matrix_stride(size_t elements)
 
 static size_t input_elements(const struct ifd_acc_conv *p, size_t tiles)
 {
-    return ifd_acc_winograd_matrices(p) * matrix_stride(tiles * p->window.in_c);
+    return tile_values(p) * matrix_stride(tiles * p->window.in_c);
 }
 
 size_t ifd_acc_winograd_work_bytes(const struct ifd_acc_conv *p)
 {
     const size_t columns = p->out_c < COLUMNS_MAX ? p->out_c : COLUMNS_MAX;
-    const size_t sums = ifd_acc_winograd_matrices(p) * matrix_stride(p->tile_rows * columns);
+    const size_t sums = tile_values(p) * matrix_stride(p->tile_rows * columns);
     return (input_elements(p, p->tile_rows) + sums) * sizeof(float) + IFD_TENSOR_PAD;
 }
 
@@ -82,9 +99,10 @@ size_t ifd_acc_winograd_choose_tiles(const struct ifd_acc_conv *p, const struct 
     const size_t size = p->tile_size, in_c = p->window.in_c, out_c = p->out_c;
     const size_t tiles_x = ifd_acc_winograd_tiles(p->window.out_w, size);
     const size_t tiles_y = ifd_acc_winograd_tiles(p->window.out_h, size);
-    const size_t row = ifd_acc_winograd_matrices(p) * (in_c + COLUMNS_MAX) * sizeof(float);
+    const size_t row = tile_values(p) * (in_c + COLUMNS_MAX) * sizeof(float);
     const size_t by_cache = ifd_acc_cache_bytes(host) / 2 / row;
-    const size_t by_weights = in_c * out_c / (in_c + out_c) / 2;
+    const size_t by_weights =
+        in_c * out_c / (in_c + out_c) / 2 * ifd_acc_winograd_matrices(p) / tile_values(p);
     const size_t most = by_cache > by_weights ? by_cache : by_weights;
     if (most < tiles_x) {
         const size_t parts = (tiles_x + most - 1) / most;
@@ -107,6 +125,7 @@ static void transform_inputs(const struct ifd_acc_conv_run *run, const struct ti
     const uint8_t *image = run->in + tiles->image * w->in_h * line * sizeof(float);
     run->step->kernels->wino.input(
         &(struct ifd_wino_args){.size = run->p->tile_size,
+                                .stride = (uint32_t)w->stride_x,
                                 .channels = w->in_c,
                                 .tiles_x = tiles->per_line,
                                 .tile_begin = tiles->first,
@@ -123,34 +142,46 @@ static void transform_inputs(const struct ifd_acc_conv_run *run, const struct ti
                                 .row_stride = w->in_c});
 }
 
-/* The products of columns begin .. end-1; the sums lie behind the inputs. */
+/* The products of value v of all tiles with columns begin .. end-1; the sums lie behind the inputs. */
+static void multiply_value(const struct ifd_acc_conv_run *run, size_t tiles, size_t v,
+                           struct ifd_gemm_args *args)
+{
+    const struct ifd_acc_conv *p = run->p;
+    float *work = (float *)(void *)run->rest;
+    args->a = work + v * matrix_stride(tiles * p->window.in_c);
+    args->out = work + (input_elements(p, tiles) + v * matrix_stride(tiles * args->out_stride) -
+                        args->n_begin);
+    run->step->kernels->gemm_f32.run(args);
+}
+
 static void multiply(const struct ifd_acc_conv_run *run, size_t tiles, size_t begin, size_t end)
 {
     const struct ifd_acc_conv *p = run->p;
     const struct ifd_packed *packed = run->args.packed;
-    float *work = (float *)(void *)run->rest;
-    const size_t matrices = ifd_acc_winograd_matrices(p), columns = end - begin;
+    const size_t points = p->tile_size + 2, edge = tile_edge(p), columns = end - begin;
     const size_t before = begin / packed->nr * packed->unit_bytes;
     const size_t bytes = (columns + packed->nr - 1) / packed->nr * packed->unit_bytes;
     const uint8_t *following = (const uint8_t *)packed + before + bytes;
-    for (size_t t = 0; t < matrices; t++) {
+    struct ifd_gemm_args args = {.m = tiles,
+                                 .n_begin = begin,
+                                 .n_end = end,
+                                 .a_stride = p->window.in_c,
+                                 .out_stride = columns,
+                                 .min = -INFINITY,
+                                 .max = INFINITY,
+                                 .next_bytes = bytes};
+    for (size_t t = 0; t < points * points; t++) {
         const uint8_t *next = (const uint8_t *)packed + packed->bytes;
-        run->step->kernels->gemm_f32.run(&(struct ifd_gemm_args){
-            .packed = packed,
-            .a = work + t * matrix_stride(tiles * p->window.in_c),
-            .out = work + (input_elements(p, tiles) + t * matrix_stride(tiles * columns) - begin),
-            .m = tiles,
-            .n_begin = begin,
-            .n_end = end,
-            .a_stride = p->window.in_c,
-            .out_stride = columns,
-            .min = -INFINITY,
-            .max = INFINITY,
-            .next = t + 1 < matrices        ? next + before
+        const size_t y = t / points, x = t % points;
+        args.packed = packed;
+        args.next = t + 1 < points * points ? next + before
                     : end < run->args.n_end ? following
-                                            : NULL,
-            .next_bytes = bytes,
-        });
+                                            : NULL;
+        for (size_t v = y; v < y + values_of(p, y); v++) {
+            for (size_t u = x; u < x + values_of(p, x); u++) {
+                multiply_value(run, tiles, v * edge + u, &args);
+            }
+        }
         packed = (const struct ifd_packed *)(const void *)next;
     }
 }
@@ -163,6 +194,7 @@ static void transform_sums(const struct ifd_acc_conv_run *run, const struct tile
     const float *add = (const float *)(const void *)run->add;
     run->step->kernels->wino.output(&(struct ifd_wino_args){
         .size = p->tile_size,
+        .stride = (uint32_t)p->window.stride_x,
         .channels = end - begin,
         .tiles_x = tiles->per_line,
         .tile_begin = tiles->first,
@@ -242,33 +274,36 @@ void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_
     }
 }
 
-/* What a convolution costs, in multiply-accumulates by weight: `products` matrices that meet `rows` rows each, every value
- * in and out of which takes `transform` operations; reading a weight costs as much as some products, more if it comes
+/* What a convolution costs, in multiply-accumulates by weight: `products` rows meet a weight each, every value in and out of
+ * which takes `transform` operations; reading one of `matrices` weights costs as much as some products, more if it comes
  * from beyond the cache, where it also takes memory and time to be packed. */
-static double product_cost(const struct ifd_acc_conv *p, size_t products, size_t rows,
+static double product_cost(const struct ifd_acc_conv *p, size_t matrices, double products,
                            double transform, size_t cache)
 {
-    const bool is_near = products * p->window.in_c * p->out_c * p->element <= cache / 4;
+    const bool is_near = matrices * p->window.in_c * p->out_c * p->element <= cache / 4;
     const double values = 1.0 / (double)p->window.in_c + 1.0 / (double)p->out_c;
-    return (double)products * ((double)rows * (1 + transform * values) + (is_near ? 8 : 32));
+    return products * (1 + transform * values) + (double)matrices * (is_near ? 8 : 32);
 }
 
 uint32_t ifd_acc_winograd_size(const struct ifd_acc_conv *p, const struct ifd_host *host)
 {
-    if (p->mode != IFD_ACC_CONV_LINES || p->window.kh * p->window.kw != 9 || p->window.kh != 3 ||
-        p->window.stride_x * p->window.stride_y != 1 || p->window.in_c < 32 || p->out_c < 32) {
+    const struct ifd_acc_window *w = &p->window;
+    if (p->mode != IFD_ACC_CONV_LINES || w->kh != 3 || w->kw != 3 || w->stride_x > 2 ||
+        w->stride_x != w->stride_y || w->in_c < 32 || p->out_c < 32) {
         return 0;
     }
     const size_t cache = ifd_acc_cache_bytes(host);
     /* only the direct way gains by 16-bit operands */
     const double speed = p->gemm->speed ? (double)p->gemm->speed() : 1.0;
-    const double rows = (double)(p->window.out_h * p->window.out_w) / speed;
-    double best = product_cost(p, 9, (size_t)rows, 0, cache);
+    const double rows = floor((double)(w->out_h * w->out_w) / speed);
+    double best = product_cost(p, 9, 9 * rows, 0, cache);
     uint32_t best_size = 0;
     for (uint32_t size = 2; size <= 4; size++) {
-        const size_t tiles = ifd_acc_winograd_tiles(p->window.out_h, size) *
-                             ifd_acc_winograd_tiles(p->window.out_w, size);
-        const double cost = product_cost(p, (size + 2) * (size + 2), tiles, 8, cache);
+        const size_t tiles =
+            ifd_acc_winograd_tiles(w->out_h, size) * ifd_acc_winograd_tiles(w->out_w, size);
+        const size_t edge = IFD_WINO_EDGE(size, w->stride_x);
+        const double cost =
+            product_cost(p, (size + 2) * (size + 2), (double)(edge * edge * tiles), 8, cache);
         if (tiles >= 12 && cost < best) {
             best = cost;
             best_size = size;

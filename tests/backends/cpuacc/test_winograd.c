@@ -13,8 +13,9 @@ enum { CHANNELS = 32, COLUMNS = 80, THREADS_MAX = 4, L2_SMALL = 64 << 10, L2_LAR
 struct layer {
     int64_t h, w;
     int32_t padding, activation;
-    bool adds;  /* another layer of the same kind with a tail */
-    bool joins; /* is a part of a concatenation */
+    int32_t stride; /* 0: 1 */
+    bool adds;      /* another layer of the same kind with a tail */
+    bool joins;     /* is a part of a concatenation */
 };
 
 static void fill(float *data, size_t count, uint64_t seed)
@@ -54,8 +55,10 @@ static uint32_t conv(struct ifd_graph *g, uint32_t in, const struct layer *layer
         test_graph_constant(g, "b", SHAPE(COLUMNS), bias)};
     void *attrs = NULL;
     const uint32_t out = add_node(g, IFD_OP_CONV2D, operand, 3, &attrs);
-    ((struct ifd_conv2d_attrs *)attrs)->window.padding = layer->padding;
-    ((struct ifd_conv2d_attrs *)attrs)->activation = layer->activation;
+    struct ifd_conv2d_attrs *a = attrs;
+    a->window.padding = layer->padding;
+    a->window.stride_h = a->window.stride_w = layer->stride ? layer->stride : 1;
+    a->activation = layer->activation;
     return infer(g, out);
 }
 
@@ -149,13 +152,21 @@ static void parts_of_a_concatenation_are_close(void)
     compare(&(struct layer){.h = 8, .w = 90, .padding = IFD_PAD_SAME, .joins = true}, 2);
 }
 
+static void strides_of_two_are_close(void)
+{
+    compare(&(struct layer){.h = 30, .w = 61, .padding = IFD_PAD_SAME, .stride = 2}, 1);
+    compare(&(struct layer){.h = 63, .w = 34, .padding = IFD_PAD_VALID, .stride = 2}, 1);
+    compare(&(struct layer){.h = 47, .w = 66, .padding = IFD_PAD_SAME, .stride = 2, .adds = true},
+            2);
+    compare(&(struct layer){.h = 17, .w = 199, .padding = IFD_PAD_SAME, .stride = 2, .joins = true},
+            2);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(images_of_any_size_are_close),
-        T(parts_of_lines_are_close),
-        T(tails_are_close),
-        T(parts_of_a_concatenation_are_close),
+        T(images_of_any_size_are_close),       T(parts_of_lines_are_close), T(tails_are_close),
+        T(parts_of_a_concatenation_are_close), T(strides_of_two_are_close),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
