@@ -512,12 +512,31 @@ struct ifd_kern_move {
     void (*resize_bilinear_f32)(const struct ifd_resize_args *args);
 };
 
+/* ---- 16 bits -------------------------------------------------------------------------------- */
+
+/* sum[i*n + j] = sum over k of a[i*a_stride + k] * w[j*w_stride + k], for i < m, j < n. w holds numbers of 8 bits; k is a
+ * multiple of IFD_S16_STEP. Sums are whole, of any length. */
+#define IFD_S16_STEP 32
+struct ifd_s16_args {
+    const int16_t *a, *w;
+    int64_t *sum;
+    size_t m, n, k;
+    size_t a_stride, w_stride;
+};
+
+struct ifd_kern_gemm_s16 {
+    void (*dot)(const struct ifd_s16_args *args);
+    /* sum[i] += in[i] * w[i], which fits 32 bits. */
+    void (*multiply)(size_t n, const int16_t *in, const int16_t *w, int32_t *sum);
+};
+
 /* ---- the merged set ------------------------------------------------------------------------- */
 
 struct ifd_kernels {
     struct ifd_kern_gemm_q8 gemm_q8;
     struct ifd_kern_gemm_f32 gemm_f32, gemm_bf16, gemm_f16;
     struct ifd_kern_dense dense;
+    struct ifd_kern_gemm_s16 gemm_s16;
     struct ifd_kern_dw_q8 dw_q8;
     struct ifd_kern_dw_f32 dw_f32;
     struct ifd_kern_wino wino;

@@ -43,6 +43,18 @@ static inline int32_t ifd_fixed_scale_single(int32_t x, int32_t multiplier, int 
     return (int32_t)((product + (INT64_C(1) << (30 - shift))) >> (31 - shift));
 }
 
+/* 64-bit sums beyond this are cut before they are scaled, so that scaling cannot overflow. */
+#define IFD_FIXED_WIDE_LIMIT (INT64_C(1) << 47)
+
+/* A 64-bit sum times a multiplier that is first rounded to 15 bits; shift in [-31, 6]. */
+static inline int64_t ifd_fixed_scale_wide(int64_t sum, int32_t multiplier, int shift)
+{
+    const int64_t limit = IFD_FIXED_WIDE_LIMIT;
+    const int64_t limited = sum > limit ? limit : sum < -limit ? -limit : sum;
+    const int64_t fraction = multiplier < 0x7fff0000 ? (multiplier + (1 << 15)) >> 16 : 0x7fff;
+    return (limited * fraction + (INT64_C(1) << (14 - shift))) >> (15 - shift);
+}
+
 /* Writes the factor nearest to real, which must be finite and >= 0, as LiteRT's QuantizeMultiplier
  * does: factors below 2^-32 become 0, those of 2^30 and more the largest representable. */
 static inline void ifd_fixed_from_real(double real, int32_t *ret_multiplier, int *ret_shift)

@@ -13,9 +13,6 @@
 #define SCALE_LIMIT      (1 << 30)
 #define WIDE_SCALE_LIMIT (1 << 6)
 
-/** Sums beyond this are cut before they are scaled, so that scaling cannot overflow. */
-#define WIDE_LIMIT (INT64_C(1) << 47)
-
 /* The scale of channel c. u8 layers take the product of the scales in single precision, as LiteRT does for its legacy
  * type. */
 static double real_scale(const struct ifd_desc *input, const struct ifd_desc *filter,
@@ -509,16 +506,6 @@ static int64_t add_wrapping(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-/* A 64-bit sum times a multiplier that is first rounded to 15 bits. */
-static int64_t scale_wide(int64_t sum, const struct ifd_contract_scale *scale)
-{
-    const int64_t limited = sum > WIDE_LIMIT ? WIDE_LIMIT : sum < -WIDE_LIMIT ? -WIDE_LIMIT : sum;
-    const int64_t fraction =
-        scale->multiplier < 0x7fff0000 ? (scale->multiplier + (1 << 15)) >> 16 : 0x7fff;
-    const int shift = 15 - scale->shift;
-    return (limited * fraction + (INT64_C(1) << (shift - 1))) >> shift;
-}
-
 static int64_t scale_real(int64_t sum, double scale)
 {
     const double limit = INT32_MAX;
@@ -542,7 +529,7 @@ static int64_t scaled(const struct ifd_contraction *contraction, int64_t channel
         return scale_real(sum, scale->real);
     }
     return contraction->is_wide
-               ? scale_wide(sum, scale)
+               ? ifd_fixed_scale_wide(sum, scale->multiplier, scale->shift)
                : ifd_fixed_scale_double((int32_t)sum, scale->multiplier, scale->shift);
 }
 

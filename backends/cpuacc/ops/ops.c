@@ -4,7 +4,7 @@
 #define DRIVER(op, symbol) extern const struct ifd_acc_driver ifd_acc_##symbol;
 #include "backends/cpuacc/ops/op_list.inc"
 #undef DRIVER
-extern const struct ifd_acc_driver ifd_acc_reference;
+extern const struct ifd_acc_driver ifd_acc_conv_s16, ifd_acc_reference;
 
 const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
                                             struct ifd_err *reason)
@@ -17,6 +17,9 @@ const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
     const struct ifd_acc_driver *own = (unsigned)node->op < IFD_OP_COUNT ? drivers[node->op] : NULL;
     if (own && own->takes(node, reason)) {
         return own;
+    }
+    if (ifd_acc_conv_s16.takes(node, NULL)) {
+        return &ifd_acc_conv_s16;
     }
     return ifd_acc_reference.takes(node, own ? NULL : reason) ? &ifd_acc_reference : NULL;
 }

@@ -44,6 +44,8 @@ static void fill(struct trial *t, enum ifd_dtype dtype, void *data, size_t count
             ((float *)data)[i] = test_random_f32(&t->random, -3, 3);
         } else if (dtype == IFD_S32) {
             ((int32_t *)data)[i] = (int32_t)pick(t, -2000, 2000);
+        } else if (dtype == IFD_S16) {
+            ((int16_t *)data)[i] = (int16_t)pick(t, INT16_MIN, INT16_MAX);
         } else {
             ((int8_t *)data)[i] = (int8_t)pick(t, -127, 127);
         }
@@ -150,6 +152,69 @@ static void clamped_conv(struct trial *t)
         add_value(t, IFD_S8, (struct ifd_shape){0}, (struct ifd_quant){scale_out, zero, 1, 0}));
     struct ifd_conv2d_attrs *attrs = attrs_of(node);
     attrs->activation = is_six ? IFD_ACT_RELU6 : IFD_ACT_RELU_N1_TO_1;
+}
+
+/* A bias of 64 bits, of 32, or none. */
+static uint32_t wide_bias(struct trial *t, int64_t count)
+{
+    static int64_t data[64];
+    for (int64_t i = 0; i < count; i++) {
+        data[i] = pick(t, -1000000, 1000000);
+    }
+    return pick(t, 0, 1) ? constant(t, add_value(t, IFD_S64, SHAPE(count), none), data)
+                         : constant(t, add_value(t, IFD_S32, SHAPE(count), none), NULL);
+}
+
+/* The scales make results of all sizes, cut ones included. */
+static struct ifd_quant wide_out(struct trial *t)
+{
+    static float scale_out[1];
+    static const int32_t zero_out[] = {0};
+    scale_out[0] = test_random_f32(&t->random, 0.02f, 0.5f);
+    return (struct ifd_quant){scale_out, zero_out, 1, 0};
+}
+
+static const float scale_wide[] = {0.0005f};
+static const struct ifd_quant wide = {scale_wide, zero_w, 1, 0};
+
+static void conv_s16(struct trial *t)
+{
+    const bool is_depthwise = pick(t, 0, 1) != 0;
+    const int64_t c = pick(t, 1, 40), kh = pick(t, 1, 3), kw = pick(t, 1, 3);
+    const int64_t out_c = is_depthwise ? c : pick(t, 1, 6), batch = pick(t, 1, 2);
+    const struct ifd_quant weights = {scale_w, zero_w, is_depthwise ? 1 : (uint32_t)out_c, 0};
+    t->input = add_value(t, IFD_S16, SHAPE(batch, pick(t, 3, 7), pick(t, 3, 9), c), wide);
+    const uint32_t input[] = {
+        t->input,
+        constant(t,
+                 add_value(t, IFD_S8, is_depthwise ? SHAPE(1, kh, kw, c) : SHAPE(out_c, kh, kw, c),
+                           weights),
+                 NULL),
+        wide_bias(t, out_c),
+    };
+    struct ifd_node *node = add_node(t, is_depthwise ? IFD_OP_DEPTHWISE_CONV2D : IFD_OP_CONV2D,
+                                     input, (uint32_t)pick(t, 2, 3),
+                                     add_value(t, IFD_S16, (struct ifd_shape){0}, wide_out(t)));
+    struct ifd_conv2d_attrs *attrs = attrs_of(node);
+    attrs->window.padding = pick(t, 0, 1) ? IFD_PAD_SAME : IFD_PAD_VALID;
+    attrs->window.stride_h = (int32_t)pick(t, 1, 2);
+    attrs->window.stride_w = (int32_t)pick(t, 1, 2);
+    attrs->window.dilation_h = attrs->window.padding == IFD_PAD_SAME ? (int32_t)pick(t, 1, 2) : 1;
+    attrs->activation = (int32_t)pick(t, IFD_ACT_NONE, IFD_ACT_RELU6);
+}
+
+static void fully_connected_s16(struct trial *t)
+{
+    const int64_t k = pick(t, 1, 300), n = pick(t, 1, 40), rows = pick(t, 1, 40);
+    const struct ifd_quant weights = {scale_w, zero_w, 1, 0};
+    t->input = add_value(t, IFD_S16, SHAPE(rows, k), wide);
+    const uint32_t input[] = {
+        t->input,
+        constant(t, add_value(t, IFD_S8, SHAPE(n, k), weights), NULL),
+        wide_bias(t, n),
+    };
+    (void)add_node(t, IFD_OP_FULLY_CONNECTED, input, (uint32_t)pick(t, 2, 3),
+                   add_value(t, IFD_S16, (struct ifd_shape){0}, wide_out(t)));
 }
 
 static void tile(struct trial *t)
@@ -411,6 +476,8 @@ static void run_all(build_fn build)
 NODE(transpose_conv2d_of_floats, transpose_conv_f32)
 NODE(transpose_conv2d_of_8_bits, transpose_conv_s8)
 NODE(convolution_with_a_bound_between_two_steps, clamped_conv)
+NODE(convolution_of_16_bits, conv_s16)
+NODE(fully_connected_of_16_bits, fully_connected_s16)
 NODE(tile, tile)
 NODE(strided_slice, strided_slice)
 NODE(gather, gather)
@@ -546,6 +613,8 @@ int main(int argc, char **argv)
         T(transpose_conv2d_of_huge_strides_is_left_to_others),
         T(averages_of_8_bits_over_huge_windows_are_left_to_others),
         T(convolution_with_a_bound_between_two_steps_equals_its_reference),
+        T(convolution_of_16_bits_equals_its_reference),
+        T(fully_connected_of_16_bits_equals_its_reference),
         T(tile_equals_its_reference),
         T(strided_slice_equals_its_reference),
         T(gather_equals_its_reference),
