@@ -108,13 +108,14 @@ struct hit {
 
 /* Scratch, carved up. */
 struct work {
-    struct box *box;    /* count */
+    struct box *box;    /* count: those that somebody asked for */
     float *score;       /* count × classes */
     float *best;        /* count: the scores that suppression looks at */
     int32_t *order;     /* count: a heap of boxes */
     int32_t *selected;  /* count */
     struct hit *hits;   /* max_detections + per_class, regular suppression only */
     struct hit *merged; /* as many */
+    bool *is_decoded;   /* count */
 };
 
 static size_t hits_max(const struct ifd_detection_attrs *attrs)
@@ -126,7 +127,7 @@ static size_t hits_max(const struct ifd_detection_attrs *attrs)
 }
 
 /* Bytes of one box, of one score, and of one hit in both lists. */
-#define BOX_BYTES (sizeof(struct box) + sizeof(float) + 2 * sizeof(int32_t))
+#define BOX_BYTES (sizeof(struct box) + sizeof(float) + 2 * sizeof(int32_t) + sizeof(bool))
 #define HIT_BYTES (2 * sizeof(struct hit))
 
 static enum ifd_code detection_scratch(const struct ifd_infer *in, const struct ifd_desc *output,
@@ -159,7 +160,14 @@ static struct work carve(void *scratch, int64_t count, int64_t classes, size_t h
     work.selected = work.order + count;
     work.hits = (struct hit *)(work.selected + count);
     work.merged = work.hits + hits;
+    work.is_decoded = (bool *)(work.merged + hits);
+    memset(work.is_decoded, 0, (size_t)count * sizeof(bool));
     return work;
+}
+
+static float real_value(uint8_t stored, float zero, float scale)
+{
+    return ((float)stored - zero) * scale;
 }
 
 /* Numbers first … first + count - 1 of a tensor. */
@@ -173,24 +181,31 @@ static void real_values(const struct ifd_desc *desc, const void *data, int64_t f
     const uint8_t *stored = (const uint8_t *)data + first;
     const float zero = (float)ifd_ref_zero_point(desc), scale = ifd_ref_scale(desc);
     for (int64_t i = 0; i < count; i++) {
-        ret[i] = ((float)stored[i] - zero) * scale;
+        ret[i] = real_value(stored[i], zero, scale);
+    }
+}
+
+/* Of each of 16 pairs the larger byte. */
+static void keep_larger(uint8_t *restrict most, const uint8_t *restrict x)
+{
+    for (int k = 0; k < 16; k++) {
+        most[k] = x[k] > most[k] ? x[k] : most[k];
     }
 }
 
 /* The largest of count bytes. */
 static uint8_t largest_byte(const uint8_t *x, int64_t count)
 {
-    uint8_t most[16] = {0}; /* independent of each other, to keep the processor busy */
-    int64_t i = 0;
-    for (; i + 16 <= count; i += 16) {
-        for (int64_t k = 0; k < 16; k++) {
-            most[k] = x[i + k] > most[k] ? x[i + k] : most[k];
-        }
+    uint8_t most[16] = {0};
+    for (int64_t i = 0; i + 16 <= count; i += 16) {
+        keep_larger(most, x + i);
     }
-    for (; i < count; i++) {
-        most[0] = x[i] > most[0] ? x[i] : most[0];
+    if (count < 16) {
+        memcpy(most, x, (size_t)count);
+    } else {
+        keep_larger(most, x + count - 16); /* the rest, and some a second time */
     }
-    for (int64_t k = 1; k < 16; k++) {
+    for (int k = 1; k < 16; k++) {
         most[0] = most[k] > most[0] ? most[k] : most[0];
     }
     return most[0];
@@ -211,23 +226,49 @@ static struct box decode(const struct ifd_detection_attrs *attrs, const float co
     return (struct box){y - half_h, x - half_w, y + half_h, x + half_w};
 }
 
-static enum ifd_code decode_boxes(const struct ifd_ref_call *call, struct box *box,
-                                  struct ifd_err *err)
+static struct box decode_box(const struct ifd_ref_call *call, int64_t i)
 {
     const struct ifd_desc *boxes = call->in[BOXES];
-    const int64_t count = boxes->shape.dim[1];
-    const int64_t stride = boxes->shape.dim[2];
+    float code[4];
+    float anchor[4];
+    real_values(boxes, call->input[BOXES], i * boxes->shape.dim[2], 4, code);
+    real_values(call->in[ANCHORS], call->input[ANCHORS], i * 4, 4, anchor);
+    return decode(call->attrs, code, anchor);
+}
+
+static const struct box *box_of(const struct ifd_ref_call *call, struct work *work, int64_t i)
+{
+    if (!work->is_decoded[i]) {
+        work->box[i] = decode_box(call, i);
+        work->is_decoded[i] = true;
+    }
+    return &work->box[i];
+}
+
+/* Height or width below 0. Without that no box has a negative size: its own is a factor that is not below 0. */
+static bool is_negative(const struct ifd_desc *anchors, const void *data, int64_t i)
+{
+    if (anchors->dtype == IFD_F32) {
+        const float *anchor = (const float *)data + i * 4;
+        return anchor[2] < 0 || anchor[3] < 0;
+    }
+    const uint8_t *anchor = (const uint8_t *)data + i * 4;
+    const int32_t zero = ifd_ref_zero_point(anchors);
+    return anchor[2] < zero || anchor[3] < zero;
+}
+
+static enum ifd_code check_boxes(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    const int64_t count = call->in[BOXES]->shape.dim[1];
     for (int64_t i = 0; i < count; i++) {
-        float code[4];
-        float anchor[4];
-        real_values(boxes, call->input[BOXES], i * stride, 4, code);
-        real_values(call->in[ANCHORS], call->input[ANCHORS], i * 4, 4, anchor);
-        box[i] = decode(call->attrs, code, anchor);
-        if (box[i].ymin > box[i].ymax || box[i].xmin > box[i].xmax) {
-            return ifd_fail(err, IFD_INVALID,
-                            "detection_postprocess: box %lld has negative size %g x %g",
-                            (long long)i, (double)(box[i].ymax - box[i].ymin),
-                            (double)(box[i].xmax - box[i].xmin));
+        if (!is_negative(call->in[ANCHORS], call->input[ANCHORS], i)) {
+            continue;
+        }
+        const struct box box = decode_box(call, i);
+        if (box.ymin > box.ymax || box.xmin > box.xmax) {
+            return ifd_fail(
+                err, IFD_INVALID, "detection_postprocess: box %lld has negative size %g x %g",
+                (long long)i, (double)(box.ymax - box.ymin), (double)(box.xmax - box.xmin));
         }
     }
     return IFD_OK;
@@ -298,9 +339,10 @@ static bool overlaps_any(const struct ifd_detection_attrs *attrs, const struct w
 
 /* Selects up to limit boxes by work->best, best first, dropping what overlaps with a better one. A heap, because few of many
  * boxes are ever looked at. */
-static int64_t suppress(const struct ifd_detection_attrs *attrs, struct work *work, int64_t count,
+static int64_t suppress(const struct ifd_ref_call *call, struct work *work, int64_t count,
                         int64_t limit)
 {
+    const struct ifd_detection_attrs *attrs = call->attrs;
     int64_t left = 0;
     for (int64_t i = 0; i < count; i++) {
         if (work->best[i] >= attrs->nms_score_threshold) {
@@ -313,7 +355,7 @@ static int64_t suppress(const struct ifd_detection_attrs *attrs, struct work *wo
     int64_t selected = 0;
     while (left > 0 && selected < limit) {
         const int32_t box = work->order[0];
-        if (!overlaps_any(attrs, work, selected, &work->box[box])) {
+        if (!overlaps_any(attrs, work, selected, box_of(call, work, box))) {
             work->selected[selected++] = box;
         }
         work->order[0] = work->order[--left];
@@ -353,15 +395,18 @@ static void find_best(const struct ifd_ref_call *call, const struct sizes *sizes
 {
     const struct ifd_desc *desc = call->in[SCORES];
     const int64_t stride = sizes->classes + sizes->label_offset;
+    const bool is_float = desc->dtype == IFD_F32;
+    const float zero = is_float ? 0 : (float)ifd_ref_zero_point(desc);
+    const float scale = is_float ? 1 : ifd_ref_scale(desc);
     for (int64_t i = 0; i < sizes->count; i++) {
         const int64_t first = i * stride + sizes->label_offset;
-        if (desc->dtype == IFD_F32) {
+        if (is_float) {
             const float *score = (const float *)call->input[SCORES] + first;
             work->best[i] = score[next_class(score, sizes->classes, -1)];
         } else {
             const uint8_t most =
                 largest_byte((const uint8_t *)call->input[SCORES] + first, sizes->classes);
-            real_values(desc, &most, 0, 1, &work->best[i]);
+            work->best[i] = real_value(most, zero, scale);
         }
     }
 }
@@ -373,7 +418,7 @@ static int64_t detect_fast(const struct ifd_ref_call *call, const struct sizes *
     const int64_t stride = sizes->classes + sizes->label_offset;
     const int64_t per_box = attrs->max_classes_per_detection;
     find_best(call, sizes, work);
-    const int64_t selected = suppress(attrs, work, sizes->count, attrs->max_detections);
+    const int64_t selected = suppress(call, work, sizes->count, attrs->max_detections);
     for (int64_t i = 0; i < selected; i++) {
         const int32_t box = work->selected[i];
         const float *score = work->score;
@@ -422,7 +467,7 @@ static int64_t detect_regular(const struct ifd_ref_call *call, const struct size
         for (int64_t i = 0; i < sizes->count; i++) {
             work->best[i] = work->score[i * stride + sizes->label_offset + c];
         }
-        const int64_t selected = suppress(attrs, work, sizes->count, per_class);
+        const int64_t selected = suppress(call, work, sizes->count, per_class);
         for (int64_t i = 0; i < selected; i++) {
             const int64_t box = work->selected[i];
             hits[count + i] = (struct hit){work->best[box], (int32_t)(box * sizes->classes + c)};
@@ -448,7 +493,7 @@ static enum ifd_code detection_ref(const struct ifd_ref_call *call, struct ifd_e
                                 .classes = attrs->num_classes,
                                 .label_offset = scores->shape.dim[2] - attrs->num_classes};
     struct work work = carve(call->scratch, sizes.count, scores->shape.dim[2], hits_max(attrs));
-    const enum ifd_code code = decode_boxes(call, work.box, err);
+    const enum ifd_code code = check_boxes(call, err);
     if (code != IFD_OK) {
         return code;
     }
