@@ -272,21 +272,24 @@ size_t ifd_acc_strassen_rows(const struct ifd_acc_conv *p, const struct ifd_host
 #define C_COST        9.0
 #define RESIDUAL_COST 9.0
 
-/* Rows for each cache full of weights. A core that takes two turns for 512 bits makes a quarter of the products while a weight
- * comes: half as many a turn, and of memory twice as much (27 GB/s of Zen 4, 13 of Sapphire Rapids). */
-static double rows_for_weights(const struct ifd_cpu *cpu)
-{
-    return cpu->flags & IFD_CPU_AVX512_HALVES ? ROWS / 4.0 : ROWS;
-}
+/* A core that takes two turns for 512 bits makes half as many products meanwhile, and sums take it somewhat longer, too. Not so
+ * where several threads wait for the same memory. */
+#define HALVES_COST 0.65
 
-static double cost(const struct ifd_acc_conv *p, bool adds, size_t rows,
+/* Rows for each cache full of weights. Such a core makes a quarter of the products while a weight comes: half as many a turn,
+ * and of memory twice as much (27 GB/s of Zen 4, 13 of Sapphire Rapids). */
+#define HALVES_ROWS 0.25
+
+static double cost(const struct ifd_acc_conv *p, bool adds, size_t rows, uint32_t threads,
                    const struct ifd_host *host)
 {
+    const bool halves = host->cpu.flags & IFD_CPU_AVX512_HALVES;
     const size_t cache = ifd_acc_cache_bytes(host);
     const double filled = (double)weight_bytes(p) / (double)cache;
     const double values =
-        A_COST / (double)p->out_c + (adds ? C_COST + RESIDUAL_COST : C_COST) / (double)p->k;
-    if (filled > 1 && filled * rows_for_weights(&host->cpu) > (double)rows) {
+        (halves && threads == 1 ? HALVES_COST : 1) *
+        (A_COST / (double)p->out_c + (adds ? C_COST + RESIDUAL_COST : C_COST) / (double)p->k);
+    if (filled > 1 && filled * ROWS * (halves ? HALVES_ROWS : 1) > (double)rows) {
         return 1;
     }
     return is_near(p, cache) ? values : values * (1 + (double)THREAD_ROWS / (double)rows);
@@ -314,5 +317,5 @@ bool ifd_acc_strassen_pays(const struct ifd_acc_lowering *lowering, const struct
                       p->k % 8 == 0 && p->out_c % (2 * gemm->lanes()) == 0;
     return fits && rows >= ROWS && share >= THREAD_ROWS &&
            !breaks_chain(p, lowering->kernels, cache) &&
-           1.0 / 8 - cost(p, adds, share, lowering->host) > GAIN_LEAST;
+           1.0 / 8 - cost(p, adds, share, lowering->view->max_threads, lowering->host) > GAIN_LEAST;
 }

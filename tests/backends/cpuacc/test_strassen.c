@@ -295,6 +295,19 @@ static void slow_products_let_fewer_rows_pay_for_weights(void)
     }
 }
 
+/* Sums of values take as many turns, whatever a turn multiplies: where that is less, narrower layers pay, if one thread has the
+ * memory for itself. */
+static void slow_products_let_fewer_columns_pay_for_sums(void)
+{
+    struct layer layer = {
+        .batch = 1, .h = 28, .w = 28, .k = 512, .n = 128, .l2_bytes = L2_SMALL, .threads = 1};
+    check(&layer, 0);
+    layer.cpu_flags = IFD_CPU_AVX512_HALVES;
+    check(&layer, 1);
+    layer.threads = 2;
+    check(&layer, 0);
+}
+
 static void threads_and_batches_are_close(void)
 {
     for (uint32_t threads = 1; threads <= 3; threads++) {
@@ -434,6 +447,7 @@ int main(int argc, char **argv)
         T(odd_and_even_blocks_are_close),
         T(weights_beyond_the_cache_are_close),
         T(slow_products_let_fewer_rows_pay_for_weights),
+        T(slow_products_let_fewer_columns_pay_for_sums),
         T(threads_and_batches_are_close),
         T(residuals_are_close_in_their_own_memory_and_in_that_of_the_sum),
         T(slices_of_a_concatenation_are_close),
