@@ -38,4 +38,9 @@ IFD_NODISCARD bool ifd_guard_admits(const struct ifd_guard *guard,
                                     struct ifd_http_exchange *exchange,
                                     enum ifd_access_class access, struct ifd_str model);
 
+/** Is what only this class may know for the exchange, too? Says nothing itself. */
+IFD_NODISCARD bool ifd_guard_trusts(const struct ifd_guard *guard,
+                                    const struct ifd_http_exchange *exchange,
+                                    enum ifd_access_class access);
+
 #endif

@@ -167,6 +167,31 @@ static void what_is_no_route_is_told_to_those_who_may_know(void)
     }
 }
 
+static void why_it_is_not_ready_is_for_those_who_may_list_models(void)
+{
+    static const char *const headers[] = {"authorization", "Bearer s3cret", NULL};
+    static const struct {
+        enum ifd_verdict verdict;
+        const char *const *headers;
+        const char *why;
+    } cases[] = {{IFD_VERDICT_GRANTED, headers, "Server exiting"},
+                 {IFD_VERDICT_OTHER_CLASS, headers, "Server not ready"},
+                 {IFD_VERDICT_UNKNOWN_TOKEN, headers, "Server not ready"},
+                 {IFD_VERDICT_NO_TOKEN, NULL, "Server not ready"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        begin(cases[i].verdict, true);
+        loop.fake.is_not_ready = true;
+        guard.questions = 0;
+        loopback_ask(&loop, "GET", "/v2/health/ready", cases[i].headers, "", 0, &answer);
+        EXPECT_INT(answer.status, 503);
+        EXPECT_HAS(loopback_text(&answer), cases[i].why);
+        EXPECT_INT(guard.questions, cases[i].headers != NULL); /* a probe is denied nothing */
+        EXPECT(cases[i].headers == NULL || guard.access == IFD_ACCESS_OBSERVE);
+        loopback_forget(&answer);
+        end();
+    }
+}
+
 static void refusals_say_what_rfc_6750_wants(void)
 {
     static const struct {
@@ -257,6 +282,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(every_route_asks_for_its_class_and_model),
         T(what_is_no_route_is_told_to_those_who_may_know),
+        T(why_it_is_not_ready_is_for_those_who_may_list_models),
         T(refusals_say_what_rfc_6750_wants),
         T(refusals_do_not_wait_for_a_body),
         T(control_stays_closed_on_http_for_every_token),
