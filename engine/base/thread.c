@@ -77,6 +77,11 @@ void ifd_thread_change_core(void)
     }
 }
 
+void ifd_thread_yield(void)
+{
+    (void)sched_yield();
+}
+
 #define SPIN_ROUNDS 4000
 
 void ifd_relax_more(uint32_t round)
@@ -84,7 +89,7 @@ void ifd_relax_more(uint32_t round)
     if (round < SPIN_ROUNDS) {
         ifd_relax();
     } else {
-        (void)sched_yield();
+        ifd_thread_yield();
     }
 }
 

@@ -35,6 +35,9 @@ int ifd_thread_core(void);
  *  there is no other one or the system forbids it. Takes some 10 µs. */
 void ifd_thread_change_core(void);
 
+/** Others that wait for the core of the calling thread may have it. */
+void ifd_thread_yield(void);
+
 /** Inside a loop that waits for another thread without sleeping. */
 static inline void ifd_relax(void)
 {

@@ -148,14 +148,11 @@ static long helper_sleeps(void)
     return count;
 }
 
-/* It wakes without a run, and goes back to sleep. */
-static void a_sleeping_helper_is_woken_by_what_is_expected(void)
+/* Waits until the helper is asleep; how often it was. */
+static long wait_for_sleep(void)
 {
     enum { STILL = 20, PATIENCE = 5000 };
     const struct timespec pause = {.tv_nsec = 2000000};
-    struct ifd_team *team = NULL;
-    struct ifd_err err = {0};
-    REQUIRE_OK(ifd_team_create(2, ifd_alloc_system(), &team, &err), &err);
     long asleep = helper_sleeps();
     for (int still = 0, i = 0; still < STILL && i < PATIENCE; i++) {
         (void)nanosleep(&pause, NULL);
@@ -164,9 +161,20 @@ static void a_sleeping_helper_is_woken_by_what_is_expected(void)
         asleep = now;
     }
     if (asleep <= 0) {
-        ifd_team_destroy(team);
         test_skip("/proc does not tell when threads sleep");
     }
+    return asleep;
+}
+
+/* It wakes without a run, and goes back to sleep. */
+static void a_sleeping_helper_is_woken_by_what_is_expected(void)
+{
+    enum { PATIENCE = 5000 };
+    const struct timespec pause = {.tv_nsec = 2000000};
+    struct ifd_team *team = NULL;
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_team_create(2, ifd_alloc_system(), &team, &err), &err);
+    const long asleep = wait_for_sleep();
     bool has_woken = false;
     for (int i = 0; !has_woken && i < PATIENCE; i++) {
         ifd_team_expect(team);
@@ -308,6 +316,36 @@ static void a_helper_leaves_the_core_of_the_caller(void)
     ifd_team_destroy(team);
 }
 
+static void do_nothing(void *arg, uint32_t index, uint32_t count)
+{
+    (void)arg;
+    (void)index;
+    (void)count;
+}
+
+/* Of real-time priority, on one core: the helper runs, and sleeps again, only when the caller lets it. */
+static void a_caller_with_priority_lets_a_helper_have_its_core(void)
+{
+    const struct sched_param priority = {.sched_priority = 1}, none = {0};
+    struct ifd_team *team = NULL;
+    struct ifd_err err = {0};
+    cpu_set_t allowed;
+    cores_need(1, &allowed);
+    cores_pin_to_first(&allowed);
+    if (sched_setscheduler(0, SCHED_FIFO, &priority) != 0) {
+        test_skip("needs the right to real-time priority");
+    }
+    REQUIRE_OK(ifd_team_create(2, ifd_alloc_system(), &team, &err), &err);
+    const long asleep = wait_for_sleep();
+    for (int run = 0; run < 8; run++) {
+        team->run(team, do_nothing, NULL);
+    }
+    EXPECT(helper_sleeps() > asleep);
+    ifd_team_destroy(team);
+    REQUIRE(sched_setscheduler(0, SCHED_OTHER, &none) == 0);
+    cores_allow(&allowed);
+}
+
 static void cores_are_shared_and_a_run_has_one_at_least(void)
 {
     struct ifd_cores cores;
@@ -355,6 +393,7 @@ int main(int argc, char **argv)
         T(a_helper_that_is_late_is_left_out_or_waited_for),
         T(a_helper_that_has_begun_is_waited_for),
         T(a_helper_leaves_the_core_of_the_caller),
+        T(a_caller_with_priority_lets_a_helper_have_its_core),
         T(cores_are_shared_and_a_run_has_one_at_least),
         T(missing_memory_leaves_nothing_behind),
     };
