@@ -293,6 +293,18 @@ static void link_weights(struct ifd_acc_lowering *lowering)
     }
 }
 
+/* Of a model's weights, so large a part may be spent on what is only a little faster. */
+#define SPARE_PART 16
+
+static size_t constant_bytes(const struct ifd_partition_view *view)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < view->value_count; i++) {
+        bytes += view->value[i].role == IFD_VALUE_CONSTANT ? view->value[i].data.size : 0;
+    }
+    return bytes;
+}
+
 static enum ifd_code cpuacc_compile(struct ifd_device *device,
                                     const struct ifd_partition_view *view,
                                     struct ifd_partition *like,
@@ -310,7 +322,8 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
                                         .kernels = &device->kernels,
                                         .host = device->host,
                                         .driver = like ? like->driver : NULL,
-                                        .arena = &partition->arena};
+                                        .arena = &partition->arena,
+                                        .spare_bytes = constant_bytes(view) / SPARE_PART};
     size_t scratch = 0;
     /* plans for several batch sizes share their weights, which know how sums are rounded */
     lowering.exact = like ? like->exact : ifd_acc_rounds_exactly(&lowering);

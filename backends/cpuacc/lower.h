@@ -65,6 +65,8 @@ struct ifd_acc_lowering {
     struct ifd_acc_pack_job *job;
     uint32_t job_count, job_capacity;
     size_t packed_bytes;
+    size_t
+        spare_bytes; /* packed weights may still take so many more where that is faster, but hardly worth them */
     size_t workspace_bytes;       /* the largest that a pack job wants */
     enum ifd_precision precision; /* the lowest of any product, and why it is not the view's */
     const char *precision_why_not;

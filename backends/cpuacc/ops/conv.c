@@ -124,7 +124,7 @@ static void choose_mode(struct ifd_acc_lowering *lowering, bool adds, struct ifd
 {
     ifd_acc_conv_choose_precision(lowering, p);
     if (!p->product.is_q8 && !lowering->view->exact && !(adds && p->is_slice)) {
-        p->tile_size = ifd_acc_winograd_size(p, lowering->host);
+        p->tile_size = ifd_acc_winograd_size(lowering, p);
         p->mode = p->tile_size ? IFD_ACC_CONV_TILES : p->mode;
     }
     ifd_acc_conv_settle_precision(lowering, p);

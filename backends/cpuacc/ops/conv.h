@@ -184,8 +184,9 @@ void ifd_acc_conv_run_in_place(const struct ifd_acc_step *step, const struct ifd
 /* ---- winograd.c ---- */
 
 /** Outputs of a tile along one side, 2 to 4. It pays where products outweigh transforms (channels), tiles are rows enough
- *  for the matrix product and few of their outputs lie outside; 0 where it does not. */
-uint32_t ifd_acc_winograd_size(const struct ifd_acc_conv *p, const struct ifd_host *host);
+ *  for the matrix product and few of their outputs lie outside; 0 where it does not. Takes spare bytes of the lowering for
+ *  larger tiles than weights in memory would be worth. */
+uint32_t ifd_acc_winograd_size(struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p);
 /** How many tiles of this size so many pixels of a line, or of a column, take. */
 static inline size_t ifd_acc_winograd_tiles(size_t pixels, size_t size)
 {

@@ -274,42 +274,63 @@ void ifd_acc_winograd_run(const struct ifd_acc_step *step, const struct ifd_acc_
     }
 }
 
+/* What a weight costs, in multiply-accumulates: what reading it takes, from the cache or from beyond, and, with that, the memory
+ * and the time before the first answer that packing it takes. */
+enum { READ_NEAR = 8, READ_FAR = 9, KEEP_FAR = 32 };
+
 /* What a convolution costs, in multiply-accumulates by weight: `products` rows meet a weight each, every value in and out of
- * which takes `transform` operations; reading one of `matrices` weights costs as much as some products, more if it comes
- * from beyond the cache, where it also takes memory and time to be packed. */
+ * which takes `transform` operations; one of `matrices` weights costs far where it comes from beyond the cache. */
 static double product_cost(const struct ifd_acc_conv *p, size_t matrices, double products,
-                           double transform, size_t cache)
+                           double transform, size_t cache, int far)
 {
     const bool is_near = matrices * p->window.in_c * p->out_c * p->element <= cache / 4;
     const double values = 1.0 / (double)p->window.in_c + 1.0 / (double)p->out_c;
-    return products * (1 + transform * values) + (double)matrices * (is_near ? 8 : 32);
+    return products * (1 + transform * values) + (double)matrices * (is_near ? READ_NEAR : far);
 }
 
-uint32_t ifd_acc_winograd_size(const struct ifd_acc_conv *p, const struct ifd_host *host)
+/* The size that costs least; 0 for none. */
+static uint32_t cheapest_size(const struct ifd_acc_conv *p, size_t cache, int far)
 {
     const struct ifd_acc_window *w = &p->window;
-    if (p->mode != IFD_ACC_CONV_LINES || w->kh != 3 || w->kw != 3 || w->stride_x > 2 ||
-        w->stride_x != w->stride_y || w->in_c < 32 || p->out_c < 32) {
-        return 0;
-    }
-    const size_t cache = ifd_acc_cache_bytes(host);
     /* only the direct way gains by 16-bit operands */
     const double speed = p->gemm->speed ? (double)p->gemm->speed() : 1.0;
     const double rows = floor((double)(w->out_h * w->out_w) / speed);
-    double best = product_cost(p, 9, 9 * rows, 0, cache);
+    double best = product_cost(p, 9, 9 * rows, 0, cache, far);
     uint32_t best_size = 0;
     for (uint32_t size = 2; size <= 4; size++) {
         const size_t tiles =
             ifd_acc_winograd_tiles(w->out_h, size) * ifd_acc_winograd_tiles(w->out_w, size);
         const size_t edge = IFD_WINO_EDGE(size, w->stride_x);
-        const double cost =
-            product_cost(p, (size + 2) * (size + 2), (double)(edge * edge * tiles), 8, cache);
+        const double products = (double)(edge * edge * tiles);
+        const double cost = product_cost(p, (size + 2) * (size + 2), products, 8, cache, far);
         if (tiles >= 12 && cost < best) {
             best = cost;
             best_size = size;
         }
     }
     return best_size;
+}
+
+uint32_t ifd_acc_winograd_size(struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p)
+{
+    const struct ifd_acc_window *w = &p->window;
+    if (p->mode != IFD_ACC_CONV_LINES || w->kh != 3 || w->kw != 3 || w->stride_x > 2 ||
+        w->stride_x != w->stride_y || w->in_c < 32 || p->out_c < 32) {
+        return 0;
+    }
+    const size_t cache = ifd_acc_cache_bytes(lowering->host);
+    const uint32_t size = cheapest_size(p, cache, KEEP_FAR);
+    const uint32_t fastest = cheapest_size(p, cache, READ_FAR);
+    if (size == 0 || fastest <= size) {
+        return size;
+    }
+    const size_t more = (fastest + 2) * (fastest + 2) - (size + 2) * (size + 2);
+    const size_t bytes = more * w->in_c * p->out_c * p->element;
+    if (bytes > lowering->spare_bytes) {
+        return size;
+    }
+    lowering->spare_bytes -= bytes;
+    return fastest;
 }
 
 size_t ifd_acc_winograd_pack_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels)

@@ -7,7 +7,15 @@
 
 #include <math.h>
 
-enum { CHANNELS = 32, COLUMNS = 80, THREADS_MAX = 4, L2_SMALL = 64 << 10, L2_LARGE = 4 << 20 };
+enum {
+    SMALL = 64,
+    LARGE = 8192,
+    CHANNELS = 32,
+    COLUMNS = 80,
+    THREADS_MAX = 4,
+    L2_SMALL = 64 << 10,
+    L2_LARGE = 4 << 20
+};
 
 /* What is run: an image, its padding, what follows. */
 struct layer {
@@ -162,11 +170,48 @@ static void strides_of_two_are_close(void)
             2);
 }
 
+/* Bytes of packed weights: of a layer of 12 x 12 pixels, and of one of 1x1 windows and so many columns behind it. */
+static size_t packed_bytes(int64_t columns, bool exact)
+{
+    static float weights[LARGE * COLUMNS];
+    fill(weights, LARGE * COLUMNS, 4);
+    struct test_run run = test_run_open(&(struct test_run_options){
+        .backend = &ifd_backend_cpuacc, .engine = {.exact = exact}, .l2_bytes = L2_SMALL});
+    struct ifd_graph *g = &run.model->graph;
+    const uint32_t in = test_graph_f32(g, "in", SHAPE(1, 12, 12, CHANNELS));
+    const uint32_t operand[] = {
+        conv(g, in, &(struct layer){.padding = IFD_PAD_SAME}),
+        test_graph_constant(g, "w", SHAPE(columns, 1, 1, COLUMNS), weights)};
+    void *attrs = NULL;
+    const uint32_t out = add_node(g, IFD_OP_CONV2D, operand, 2, &attrs);
+    struct ifd_conv2d_attrs *a = attrs;
+    a->window.stride_h = a->window.stride_w = 1;
+    test_graph_io(g, in, infer(g, out));
+    test_run_plan(&run, 0);
+    EXPECT_INT(test_run_count(&run, "wino"), exact ? 0 : 1);
+    const size_t bytes = ifd_model_info(run.model)->packed_bytes;
+    test_run_close(&run);
+    return bytes;
+}
+
+/* Tiles of 3 x 3 in place of 2 x 2 want nine more matrices, which are more than a sixteenth of a small model. */
+static void large_models_may_have_larger_tiles(void)
+{
+    const size_t more = packed_bytes(LARGE, false) - packed_bytes(SMALL, false);
+    const size_t others = packed_bytes(LARGE, true) - packed_bytes(SMALL, true);
+    const size_t matrices = 9 * CHANNELS * COLUMNS * sizeof(float);
+    EXPECT(more - others >= matrices && more - others < 2 * matrices);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(images_of_any_size_are_close),       T(parts_of_lines_are_close), T(tails_are_close),
-        T(parts_of_a_concatenation_are_close), T(strides_of_two_are_close),
+        T(images_of_any_size_are_close),
+        T(parts_of_lines_are_close),
+        T(tails_are_close),
+        T(parts_of_a_concatenation_are_close),
+        T(strides_of_two_are_close),
+        T(large_models_may_have_larger_tiles),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
