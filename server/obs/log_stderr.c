@@ -2,6 +2,7 @@
 #include "server/obs/log_stderr.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +11,8 @@
 
 #include "engine/base/str.h"
 
+/* For a reader that is slow; one that stopped reading may hold up the loop no longer, whose next line is not far. */
+#define WAIT_MS 10
 /* Fields have at most 1,023 bytes, and no byte becomes more than six. */
 #define LINE_BYTES 8192
 
@@ -174,8 +177,11 @@ static void write_line(void *context, enum ifd_log_level level, const char *sent
     }
     line.text[line.used++] = '\n';
     /* A log that cannot be written must not stop the server: the result is of no use. */
-    ssize_t written = write((int)((uintptr_t)context % 256), line.text, line.used);
-    (void)written;
+    struct pollfd sink = {.fd = (int)((uintptr_t)context % 256), .events = POLLOUT};
+    if (poll(&sink, 1, WAIT_MS) != 0) {
+        ssize_t written = write(sink.fd, line.text, line.used);
+        (void)written;
+    }
 }
 
 struct ifd_log ifd_log_to_fd(int fd, enum ifd_log_format format, unsigned levels)

@@ -10,8 +10,8 @@
 
 enum ifd_log_format { IFD_LOG_TEXT, IFD_LOG_JSON, IFD_LOG_JOURNAL };
 
-/** A log that writes each line to fd with one write(), so that lines of several threads do not mix. levels: see
- *  ifd_log.levels. fd must stay open; below 256. */
+/** A log that writes each line to fd with one write(), so that lines of several threads do not mix. A line is lost if fd, a
+ *  pipe or socket, takes nothing for 10 ms. levels: see ifd_log.levels. fd must stay open; below 256. */
 struct ifd_log ifd_log_to_fd(int fd, enum ifd_log_format format, unsigned levels);
 
 /** Is fd what JOURNAL_STREAM ("device:inode" in decimal, as systemd sets it) says? NULL: no. */

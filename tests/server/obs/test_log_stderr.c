@@ -1,6 +1,7 @@
 /* Lines of the program's log, read back from a pipe. */
 #include "server/obs/log_stderr.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,6 +88,31 @@ static void json_survives_values_of_any_bytes_and_any_length(void)
     }
 }
 
+/* A pipe to a pager that shows its first page: the server goes on, without those lines. */
+static void reader_that_stopped_holds_up_nobody(void)
+{
+    static char block[4096];
+    int fd[2];
+    ssize_t size = 0;
+    REQUIRE(pipe(fd) == 0);
+    const struct ifd_log log = ifd_log_to_fd(fd[1], IFD_LOG_JOURNAL, IFD_LOG_UP_TO(IFD_LOG_WARN));
+    REQUIRE(fcntl(fd[1], F_SETFL, O_NONBLOCK) == 0);
+    while (write(fd[1], block, sizeof(block)) > 0) {
+    }
+    REQUIRE(fcntl(fd[1], F_SETFL, 0) == 0 && fcntl(fd[0], F_SETFL, O_NONBLOCK) == 0);
+    ifd_log_warn(&log, "lost", NULL); /* would wait for ever */
+    while ((size = read(fd[0], line, sizeof(line))) > 0) {
+        EXPECT(memchr(line, 'l', (size_t)size) == NULL);
+    }
+    ifd_log_warn(&log, "kept", NULL);
+    size = read(fd[0], line, sizeof(line) - 1);
+    REQUIRE(size > 0);
+    line[size] = '\0';
+    EXPECT_TEXT(line, "<4>kept\n");
+    (void)close(fd[0]);
+    (void)close(fd[1]);
+}
+
 static void journal_is_recognised_by_device_and_inode(void)
 {
     struct stat info;
@@ -106,6 +132,7 @@ int main(int argc, char **argv)
         T(journal_gets_the_level_as_a_priority),
         T(json_is_one_object_with_the_values_as_they_were),
         T(json_survives_values_of_any_bytes_and_any_length),
+        T(reader_that_stopped_holds_up_nobody),
         T(journal_is_recognised_by_device_and_inode),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
