@@ -23,6 +23,7 @@ static const struct {
     {IFD_CPU_AVX2, "avx2"},
     {IFD_CPU_AVX512, "avx512"},
     {IFD_CPU_AVX512_VNNI, "avx512_vnni"},
+    {IFD_CPU_AVX512_VBMI, "avx512_vbmi"},
     {IFD_CPU_AVX512_BF16, "avx512_bf16"},
     {IFD_CPU_AVX_VNNI, "avx_vnni"},
     {IFD_CPU_AMX_INT8, "amx_int8"},
@@ -80,9 +81,8 @@ static uint32_t detect_flags(void)
     const uint32_t v4 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL | bit_AVX512CD;
     if ((flags & IFD_CPU_AVX2) && (b & v4) == v4) {
         flags |= IFD_CPU_AVX512;
-        if ((c & bit_AVX512VNNI) && (c & bit_AVX512VBMI)) {
-            flags |= IFD_CPU_AVX512_VNNI;
-        }
+        flags |= (c & bit_AVX512VNNI) ? (uint32_t)IFD_CPU_AVX512_VNNI : 0;
+        flags |= (c & bit_AVX512VBMI) ? (uint32_t)IFD_CPU_AVX512_VBMI : 0;
         if (a71 & (1u << 5)) {
             flags |= IFD_CPU_AVX512_BF16;
         }

@@ -49,13 +49,12 @@ INLINE __m512i load_inputs(const unsigned char *p)
 INLINE void store_halves(const struct job *job, const struct bounds *bounds, const __m512i *sum,
                          const size_t i, const size_t halves)
 {
-    static const uint8_t order[64] __attribute__((aligned(64))) = {
-        0,  1,  2,  3,  16, 17, 18, 19, 32, 33, 34, 35, 48, 49, 50, 51, 8,  9,  24,
-        25, 40, 41, 56, 57, 0,  0,  0,  0,  0,  0,  0,  0,  4,  5,  6,  7,  20, 21,
-        22, 23, 36, 37, 38, 39, 52, 53, 54, 55, 10, 11, 26, 27, 42, 43, 58, 59};
+    static const uint16_t order[32]
+        __attribute__((aligned(64))) = {0, 1, 8, 9, 16, 17, 24, 25, 4,  12, 20, 28, 0,  0,
+                                        0, 0, 2, 3, 10, 11, 18, 19, 26, 27, 5,  13, 21, 29};
     const __m512i rest = sum[halves - 1];
-    const __m512i bytes = _mm512_permutexvar_epi8(_mm512_load_si512(order),
-                                                  pack_bytes(sum[0], sum[1], rest, rest, bounds));
+    const __m512i bytes = _mm512_permutexvar_epi16(_mm512_load_si512(order),
+                                                   pack_bytes(sum[0], sum[1], rest, rest, bounds));
     uint8_t *out = job->out + i * job->args->out_stride;
     store_32(_mm512_castsi512_si256(bytes), 8 * halves, out);
     if (i + 1 < job->valid) {

@@ -38,14 +38,15 @@ struct ifd_team {
 /** Instruction-set features of the processor, under the mask that the user gave to weaken them. Bits of features that
  *  do not exist on this architecture are 0. */
 enum ifd_cpu_flag {
-    IFD_CPU_AVX2 = 1u << 0,        /* with FMA and F16C: x86-64-v3 */
-    IFD_CPU_AVX512 = 1u << 1,      /* F BW DQ VL CD: x86-64-v4 */
-    IFD_CPU_AVX512_VNNI = 1u << 2, /* with VBMI */
+    IFD_CPU_AVX2 = 1u << 0,   /* with FMA and F16C: x86-64-v3 */
+    IFD_CPU_AVX512 = 1u << 1, /* F BW DQ VL CD: x86-64-v4 */
+    IFD_CPU_AVX512_VNNI = 1u << 2,
     IFD_CPU_AVX512_BF16 = 1u << 3,
     IFD_CPU_AVX_VNNI = 1u << 4,
     IFD_CPU_AMX_INT8 = 1u << 5,
     IFD_CPU_AMX_BF16 = 1u << 6,
     IFD_CPU_AVX512_HALVES = 1u << 7, /* computes 512 bits in two turns: AMD before Zen 5 */
+    IFD_CPU_AVX512_VBMI = 1u << 8,   /* Intel's first cores with VNNI have none */
     IFD_CPU_NEON = 1u << 16,
     IFD_CPU_DOTPROD = 1u << 17,
     IFD_CPU_FP16 = 1u << 18,
