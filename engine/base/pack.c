@@ -1,7 +1,6 @@
 /* Packing of buffers with lifetimes: largest first, best gap. */
 #include "engine/base/pack.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,14 +32,16 @@ struct block {
     struct block *next; /* NULL: the last */
     uint32_t count;
     uint32_t first_min, first_max, last_min, last_max;
-    size_t end;  /* the largest */
-    size_t room; /* the largest gap between them, if all are alive */
-    struct placed item[BLOCK_ITEMS];
+    size_t offset;       /* of the first */
+    size_t end;          /* the largest */
+    size_t room;         /* the largest gap between them, if all are alive */
+    struct placed *item; /* room for BLOCK_ITEMS; apart, as most blocks are only passed over */
 };
 
 struct blocks {
     struct block *block; /* the first, and those that were split off, anywhere behind it */
     uint32_t count;
+    struct placed *item; /* room for those of all */
 };
 
 /* The tightest gap so far. */
@@ -66,7 +67,7 @@ static void search_block(struct search *search, const struct block *block,
 {
     if (block->first_max <= item->last && block->last_min >= item->first &&
         block->room < search->bytes) {
-        pass(search, block->item[0].offset, block->end);
+        pass(search, block->offset, block->end);
         return;
     }
     for (uint32_t i = 0; i < block->count; i++) {
@@ -92,6 +93,7 @@ static void sum_up(struct block *block)
 {
     block->first_min = block->last_min = UINT32_MAX;
     block->first_max = block->last_max = 0;
+    block->offset = block->item[0].offset;
     block->end = block->item[0].end;
     block->room = 0;
     for (uint32_t i = 0; i < block->count; i++) {
@@ -109,7 +111,8 @@ static void sum_up(struct block *block)
 /* The upper half of a full block becomes the next one. */
 static void split(struct blocks *blocks, struct block *low)
 {
-    struct block *high = &blocks->block[blocks->count++];
+    struct block *high = &blocks->block[blocks->count];
+    high->item = &blocks->item[(size_t)blocks->count++ * BLOCK_ITEMS];
     high->next = low->next;
     low->next = high;
     high->count = BLOCK_ITEMS / 2;
@@ -122,7 +125,7 @@ static void split(struct blocks *blocks, struct block *low)
 /* The last that begins at offset or below; the first, if none does. */
 static struct block *block_at(struct block *block, size_t offset)
 {
-    while (block->next && block->next->item[0].offset <= offset) {
+    while (block->next && block->next->offset <= offset) {
         block = block->next;
     }
     return block;
@@ -192,18 +195,23 @@ enum ifd_code ifd_pack(struct ifd_pack_item *items, uint32_t count, size_t limit
     }
     const size_t order_bytes = (size_t)count * sizeof(struct ranked);
     /* Only what is full is split: where there are several, each holds half of one at least. */
-    const size_t block_bytes = (count / (BLOCK_ITEMS / 2) + 1) * sizeof(struct block);
+    const size_t block_count = count / (BLOCK_ITEMS / 2) + 1;
+    const size_t block_bytes = block_count * sizeof(struct block);
+    const size_t item_bytes = block_count * BLOCK_ITEMS * sizeof(struct placed);
     struct ranked *order = ifd_acquire(alloc, order_bytes);
-    struct blocks blocks = {.block = ifd_acquire(alloc, block_bytes), .count = 1};
+    struct blocks blocks = {.block = ifd_acquire(alloc, block_bytes),
+                            .count = 1,
+                            .item = ifd_acquire(alloc, item_bytes)};
     enum ifd_code code = IFD_OK;
-    if (!order || !blocks.block) {
+    if (!order || !blocks.block || !blocks.item) {
         code = ifd_fail(err, IFD_NOMEM, "no memory to plan %u buffers", count);
     } else {
-        memset(blocks.block, 0, offsetof(struct block, item));
-        blocks.block->first_min = UINT32_MAX; /* alive at no time */
+        blocks.block[0] =
+            (struct block){.first_min = UINT32_MAX, .room = SIZE_MAX, .item = blocks.item};
         code = pack(items, count, limit_bytes, order, &blocks, ret_total, err);
     }
     ifd_release(alloc, order, order_bytes);
     ifd_release(alloc, blocks.block, block_bytes);
+    ifd_release(alloc, blocks.item, item_bytes);
     return code;
 }

@@ -68,7 +68,7 @@ static void the_tightest_gap_is_chosen(void)
  * faster than they do, or this takes minutes. */
 static void many_items_are_packed_in_time(void)
 {
-    enum { CHAIN = 500000, LONG_LIVED = 2000 };
+    enum { CHAIN = 600000, LONG_LIVED = 2000 };
     const uint32_t count = CHAIN + LONG_LIVED;
     struct ifd_pack_item *item = ifd_acquire_zeroed(ifd_alloc_system(), count, sizeof(*item));
     size_t total = 0;
