@@ -50,6 +50,9 @@ static float square_sum_f32(size_t n, const float *in, float mean)
     return sum;
 }
 
+/* Three passes, however long the row: reading it once more for the maximum hides behind the exponentials. With an online maximum
+ * rows of 16 thousand to 4 million took 1.0 to 1.03 times as long by blocks that are scaled at the end, and 1.3 to 1.7 times
+ * with exponentials made twice (Zen 4, AVX-512 and AVX2). */
 static void softmax_row(size_t n, const float *in, float beta, float *out)
 {
     const vf most = vf_set1(max_f32(n, in)), factor = vf_set1(beta);
