@@ -11,7 +11,7 @@
  * WIDE   vectors of columns: one sum alone waits for itself */
 enum {
     STEP = 16,
-    AHEAD = 128,
+    AHEAD = 512,
     TALL = VF_REGISTERS / 4,
     LOW = 4,
     LONG = 2048,
