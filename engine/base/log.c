@@ -10,8 +10,10 @@ static void IFD_PRINTF(4, 0) emit(const struct ifd_log *log, enum ifd_log_level 
     if (!ifd_log_takes(log, level)) {
         return;
     }
-    char fields[1024];
-    (void)vsnprintf(fields, sizeof(fields), format, args);
+    char fields[1024] = "";
+    if (format) {
+        (void)vsnprintf(fields, sizeof(fields), format, args);
+    }
     log->write(log->context, level, sentence, fields);
 }
 
