@@ -36,9 +36,10 @@ struct job {
     size_t m0, valid, columns;
     uint8_t *out;
     const unsigned char *start[ROWS_MAX];
-    size_t spacing;   /* of the rows of each four of start[], or 0 */
-    const char *next; /* weights of the block to come, of which each turn of a tile fetches */
-    size_t next_step; /* so many bytes */
+    size_t spacing;     /* of the rows of each four of start[], or 0 */
+    const char *next;   /* weights of the block to come, of which each turn of a tile fetches */
+    size_t next_step;   /* so many bytes, */
+    size_t next_inputs; /* or a line for so many inputs */
     const struct extras *extras; /* NULL: none */
 };
 
@@ -164,19 +165,25 @@ INLINE void add_products(const int8_t *w, const unsigned char *const *a, const s
     }
 }
 
-/* All inputs of a tap of mr rows, which share an address by fours: as many as rows would not stay in registers. */
-INLINE void add_fours(const int8_t *w, const unsigned char **a, size_t spacing, size_t k_bytes,
-                      const char *next, size_t next_step, const size_t mr, const size_t nv,
-                      __m512i sum[][4])
+/* All inputs of a tap of mr rows, which share an address by fours: as many as rows would not stay in registers. No line is fetched
+ * twice, which takes its time as well. */
+INLINE void add_fours(const struct job *job, const int8_t *w, const unsigned char **a,
+                      size_t spacing, size_t k_bytes, const char *next, const size_t mr,
+                      const size_t nv, __m512i sum[][4])
 {
-    for (size_t k = 0; k < k_bytes; k += 4, w += 64 * nv) {
+    for (size_t k = 0; k < k_bytes; next += job->next_inputs / 4 * job->next_step) {
+        const size_t left = k_bytes - k,
+                     end = k + (left < job->next_inputs ? left : job->next_inputs);
         _mm_prefetch(next, _MM_HINT_T1);
-        next += next_step;
-        add_products(w, a, 0, 4, spacing, mr, nv, sum);
-        UNROLL for (size_t i = 0; 4 * i < mr; i++)
-        {
-            a[i] += 4;
-        }
+        do {
+            add_products(w, a, 0, 4, spacing, mr, nv, sum);
+            UNROLL for (size_t i = 0; 4 * i < mr; i++)
+            {
+                a[i] += 4;
+            }
+            k += 4;
+            w += 64 * nv;
+        } while (k < end);
     }
 }
 
@@ -195,7 +202,7 @@ INLINE void tile(const struct job *job, const size_t mr, const size_t nv)
             {
                 a[i] = job->start[4 * i] + t * job->args->tap_stride;
             }
-            add_fours(w, a, job->spacing, k_bytes, next, job->next_step, mr, nv, sum);
+            add_fours(job, w, a, job->spacing, k_bytes, next, mr, nv, sum);
             w += 16 * nv * k_bytes;
             next += k_bytes / 4 * job->next_step;
             continue;
@@ -267,7 +274,7 @@ INLINE void stack(const struct job *job, const int way, size_t tiles, const size
         for (size_t t = 0; t < taps; t++) {
             const unsigned char *a[4];
             every_fourth(first + t * args->tap_stride, spacing, mr, a);
-            add_fours(w, a, spacing, k_bytes, next, job->next_step, mr, nv, sum);
+            add_fours(job, w, a, spacing, k_bytes, next, mr, nv, sum);
             w += 16 * nv * k_bytes;
             next += k_bytes / 4 * job->next_step;
         }
@@ -471,6 +478,7 @@ static void run_block(struct job *job, size_t nv, int is_last)
                                  : (const char *)job->weights + header->unit_bytes;
     job->next = is_ahead ? behind : (const char *)job->weights;
     job->next_step = is_ahead ? 64 * nv / (args->m / tiles[nv - 1][0].rows) : 0;
+    job->next_inputs = is_ahead ? 64 / job->next_step * 4 : 4 * turns;
     for (job->m0 = 0; job->m0 < args->m; job->m0 += job->valid) {
         job->out = out + job->m0 * args->out_stride;
         job->next += run_rows(job, nv, line_length, &cursor) * turns * job->next_step;
