@@ -94,6 +94,14 @@ class Server:
         # pread: the server writes through the same open file, whose position must stay its own
         return os.pread(self.log.fileno(), 1 << 20, 0).decode(errors="replace")
 
+    def wait_for_log(self, text, count=1):
+        """Until the log has a text so often; answers may come before what is logged about them."""
+        for _ in range(ANSWER_SECONDS * 20):
+            if self.log_text().count(text) >= count:
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"not {count} times in the log: {text}\n{self.log_text()}")
+
     def ask(self, method, path, body=None, headers=None, address=None):
         connection = http.client.HTTPConnection(address or self.address, timeout=ANSWER_SECONDS)
         try:

@@ -168,8 +168,7 @@ class ModelControl(unittest.TestCase):
                 time.sleep(0.1)
             self.assertEqual(infer(client), 10)
             (self.folder / "away").rename(self.repository)
-            while server.log_text().count("repositories are listed again") < round_:
-                time.sleep(0.1)
+            server.wait_for_log("repositories are listed again", round_)
             self.assertEqual(server.log_text().count("repository not listed"), round_)
 
     def test_without_memfds_models_lie_in_private_memory(self):

@@ -164,7 +164,7 @@ class Service(unittest.TestCase):
         support.heard(self.manager, "READY=1\n")
         self.assertEqual(json.loads(server.ask("GET", "/v2").data)["name"], "from-a-file")   # needs a restart, and says so
         self.assertIn("setting needs a restart to change name=id", server.log_text())
-        self.assertIn("request answered", server.log_text())
+        server.wait_for_log("request answered")
         settings.write_text("log-verbose = loud\n")
         server.process.send_signal(signal.SIGHUP)
         support.heard(self.manager, "READY=1\n")

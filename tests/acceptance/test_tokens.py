@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
 import numpy as np
@@ -117,8 +116,7 @@ class Tokens(unittest.TestCase):
             fresh.chmod(0o600)
             fresh.rename(self.tokens)
             server.process.send_signal(signal.SIGHUP)
-            while f"tokens={count}" not in server.log_text():
-                time.sleep(0.05)
+            server.wait_for_log(f"tokens={count}")
             self.assertEqual(self.infer(client, new), 10)
         self.refused("401", self.infer, client, old)
 
