@@ -1,9 +1,8 @@
 /* When threads should be awake. */
 #include "server/ahead.h"
 
-#include <sched.h>
-
 #include "engine/base/clock.h"
+#include "engine/base/thread.h"
 
 /* The loop is woken this long before a result: what waking takes on a core that is given back, and some of what runs differ
  * by. */
@@ -99,7 +98,7 @@ static void result_is_due(void *arg)
 {
     struct ifd_ahead *ahead = arg;
     uint64_t now_ns = ifd_monotonic_ns();
-    if (sched_getcpu() == ifd_workers_core(ahead->workers)) {
+    if (ifd_thread_core() == ifd_workers_core(ahead->workers)) {
         /* On the worker's own core it would keep the result from coming. The others are taken, so even the alarm was in vain. */
         ahead->crowded_until_ns = now_ns + CROWDED_NS;
     } else {

@@ -65,7 +65,7 @@ int ifd_thread_core(void)
 void ifd_thread_change_core(void)
 {
     cpu_set_t allowed, others;
-    const int core = sched_getcpu();
+    const int core = ifd_thread_core();
     if (core < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
         return;
     }

@@ -1,7 +1,6 @@
 /* Worker threads. */
 #include "server/sched/worker.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +33,7 @@ static void run_jobs(struct worker *worker, struct ifd_job *const *job, uint32_t
     struct ifd_err err = {0};
     int64_t batch = 0;
     uint64_t started_ns = ifd_now_ns(clock);
-    atomic_store_explicit(&worker->all->core, sched_getcpu(), memory_order_relaxed);
+    atomic_store_explicit(&worker->all->core, ifd_thread_core(), memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         job[i]->started_ns = started_ns;
         job[i]->computed_ns = 0;
