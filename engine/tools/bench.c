@@ -112,13 +112,7 @@ static void layer_of(const struct ifd_session *session, const struct bench_optio
     ret->peak_percent = peak > 0 ? ret->gmacs / peak * 100 : 0;
 }
 
-static void to_stdout(void *context, const char *text, size_t size)
-{
-    (void)context;
-    (void)fwrite(text, 1, size, stdout);
-}
-
-static const struct ifd_writer out = {.sink = to_stdout};
+static const struct ifd_writer out = {.sink = ifd_session_print};
 
 static uint32_t threads_of(const struct bench_options *options)
 {

@@ -14,11 +14,6 @@ struct inspect_options {
     enum ifd_dump_format dump; /* check's, of the two */
 };
 
-static void print_piece(void *context, const char *text, size_t size)
-{
-    (void)fwrite(text, 1, size, context);
-}
-
 static void print_backends(const struct ifd_engine *engine)
 {
     char features[256];
@@ -63,7 +58,7 @@ static enum ifd_code inspect(void *arg, struct ifd_err *err)
     if (options->dump == IFD_DUMP_TEXT) {
         print_backends(session.engine);
     }
-    code = ifd_model_dump(session.model, options->dump, print_piece, stdout, err);
+    code = ifd_model_dump(session.model, options->dump, ifd_session_print, NULL, err);
     ifd_session_close(&session);
     return code;
 }

@@ -33,10 +33,26 @@ static enum ifd_code parse_mask(const char *text, struct ifd_engine_options *opt
     return IFD_OK;
 }
 
+void ifd_session_print(void *context, const char *text, size_t size)
+{
+    (void)context;
+    (void)fwrite(text, 1, size, stdout);
+}
+
+static bool has_backend(const struct ifd_tool_host *host, const char *name)
+{
+    for (uint32_t i = 0; i < host->backend_count; i++) {
+        if (strcmp(host->backends[i]->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Splits "A,B" into names in text (a copy that is cut up). */
-static enum ifd_code split_backends(const char *list, char *text, size_t size,
-                                    const char *ret_names[BACKENDS_MAX], uint32_t *ret_count,
-                                    struct ifd_err *err)
+static enum ifd_code split_backends(const struct ifd_tool_host *host, const char *list, char *text,
+                                    size_t size, const char *ret_names[BACKENDS_MAX],
+                                    uint32_t *ret_count, struct ifd_err *err)
 {
     if (!ifd_str_format(text, size, "%s", list)) {
         return ifd_fail(err, IFD_INVALID, "the list of backends is too long");
@@ -52,11 +68,17 @@ static enum ifd_code split_backends(const char *list, char *text, size_t size,
             *at++ = '\0';
         }
     }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!has_backend(host, ret_names[i])) {
+            return ifd_fail(err, IFD_INVALID,
+                            "there is no backend \"%s\"; inferd inspect lists them", ret_names[i]);
+        }
+    }
     *ret_count = count;
     return IFD_OK;
 }
 
-/* What the options mean to the engine. */
+/* What the options mean to the engine; wrong ones are found here, before anything is opened. */
 struct setup {
     struct ifd_engine_options engine;
     struct ifd_model_options model;
@@ -86,49 +108,26 @@ static enum ifd_code set_up(struct setup *ret, const struct ifd_tool_host *host,
         code = ifd_fail(err, IFD_INVALID, "--precision: got \"%s\", expected f32, bf16 or fp16",
                         options->precision);
     }
+    if (code == IFD_OK && options->exact && options->fast) {
+        code = ifd_fail(err, IFD_INVALID, "--exact and --fast exclude each other");
+    }
     if (code == IFD_OK && options->exact && ret->model.precision != IFD_PRECISION_F32) {
         code = ifd_fail(err, IFD_INVALID, "--exact and --precision %s exclude each other",
                         options->precision);
     }
     if (code == IFD_OK && options->backends) {
-        code = split_backends(options->backends, ret->text, sizeof(ret->text), ret->names,
+        code = split_backends(host, options->backends, ret->text, sizeof(ret->text), ret->names,
                               &ret->model.backend_count, err);
         ret->model.backends = ret->names;
     }
     return code;
 }
 
-static bool has_backend(const struct ifd_engine *engine, const char *name)
-{
-    struct ifd_backend_info info = {0};
-    for (uint32_t i = 0; i < ifd_engine_backend_count(engine); i++) {
-        ifd_engine_backend_info(engine, i, &info);
-        if (strcmp(info.name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 enum ifd_code ifd_session_check(const struct ifd_tool_host *host,
                                 const struct ifd_session_options *options, struct ifd_err *err)
 {
     struct setup setup;
-    struct ifd_engine *engine = NULL;
-    enum ifd_code code = set_up(&setup, host, options, err);
-    if (code == IFD_OK) {
-        setup.engine.cache_folder = NULL; /* a check makes no folders */
-        code = ifd_engine_create(&setup.engine, &engine, err);
-    }
-    for (uint32_t i = 0; code == IFD_OK && i < setup.model.backend_count; i++) {
-        if (!has_backend(engine, setup.names[i])) {
-            code =
-                ifd_fail(err, IFD_INVALID, "there is no backend \"%s\"; inferd inspect lists them",
-                         setup.names[i]);
-        }
-    }
-    ifd_engine_destroy(engine);
-    return code;
+    return set_up(&setup, host, options, err);
 }
 
 static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_host *host,

@@ -88,6 +88,9 @@ struct ifd_session {
         *output; /* zeroed memory of ours, per port; output.data NULL: the instance's */
 };
 
+/** Sink that prints; context is not used. */
+void ifd_session_print(void *context, const char *text, size_t size);
+
 /** What is wrong with the options, whatever the model: unknown backends, CPU features, what excludes each other. */
 IFD_NODISCARD enum ifd_code ifd_session_check(const struct ifd_tool_host *host,
                                               const struct ifd_session_options *options,
