@@ -65,9 +65,8 @@ struct ifd_acc_lowering {
     struct ifd_acc_pack_job *job;
     uint32_t job_count, job_capacity;
     size_t packed_bytes;
-    size_t
-        spare_bytes; /* packed weights may still take so many more where that is faster, but hardly worth them */
-    size_t workspace_bytes;       /* the largest that a pack job wants */
+    size_t spare_bytes;     /* so much more packed weights may take where it is hardly worth it */
+    size_t workspace_bytes; /* the largest that a pack job wants */
     enum ifd_precision precision; /* the lowest of any product, and why it is not the view's */
     const char *precision_why_not;
 };
@@ -156,6 +155,9 @@ int32_t ifd_acc_zero(const struct ifd_desc *desc);
 uint8_t ifd_acc_flip(enum ifd_dtype dtype);
 bool ifd_acc_is_q8(enum ifd_dtype dtype);
 
+/** Bound of an activation in steps of a quantized output, cut off at lowest and highest. In single precision, as the reference
+ *  has it: where it lies half way between two steps, double gives the other one. */
+int32_t ifd_acc_bound(float real, float scale, int32_t zero, int32_t lowest, int32_t highest);
 /** Native clamp bounds that an activation means for an output. False for an activation that is not a clamp. */
 bool ifd_acc_clamp_q8(int32_t activation, const struct ifd_desc *output, int32_t *ret_min,
                       int32_t *ret_max);

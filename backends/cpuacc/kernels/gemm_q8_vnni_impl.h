@@ -48,6 +48,7 @@ enum { FAR_INPUTS_MIN = 1024 };
 
 /* Weights that so few rows use are waited for, unless they are fetched while those before them are at work. */
 enum { AHEAD_ROWS_MIN = 24, AHEAD_ROWS_MAX = 512 };
+_Static_assert(AHEAD_ROWS_MAX <= 64 * 16, "a turn of the narrowest tile fetches a byte at least");
 
 /* One instruction by hand: with the intrinsic gcc 12 spills the sums. */
 INLINE __m512i dot4(__m512i sum, __m512i a, __m512i w)

@@ -336,23 +336,15 @@ void ifd_acc_conv_strip_lines(const struct ifd_acc_step *step, const struct ifd_
 static void point_rows(const struct ifd_acc_conv_run *run, const void **rows, const uint8_t *zeros,
                        size_t row)
 {
-    const struct ifd_acc_conv *p = run->p;
+    const struct ifd_acc_window *w = &run->p->window;
+    const size_t pixel_bytes = w->in_c * run->p->element, pixels = w->out_h * w->out_w;
     for (size_t i = 0; i < run->args.m; i++) {
-        const size_t pixel = (row + i) % (p->window.out_h * p->window.out_w);
-        const uint8_t *image = run->in + (row + i) / (p->window.out_h * p->window.out_w) *
-                                             p->window.in_h * p->window.in_w * p->window.in_c *
-                                             p->element;
-        for (size_t t = 0; t < p->taps; t++) {
-            const size_t y = pixel / p->window.out_w * p->window.stride_y +
-                             t / p->window.kw * p->window.dilation_y;
-            const size_t x = pixel % p->window.out_w * p->window.stride_x +
-                             t % p->window.kw * p->window.dilation_x;
-            const bool inside = y >= p->window.pad_top && y - p->window.pad_top < p->window.in_h &&
-                                x >= p->window.pad_left && x - p->window.pad_left < p->window.in_w;
+        const uint8_t *image = run->in + (row + i) / pixels * w->in_h * w->in_w * pixel_bytes;
+        for (size_t t = 0; t < run->p->taps; t++) {
+            size_t seen = 0;
             rows[t * run->args.m + i] =
-                inside
-                    ? image + ((y - p->window.pad_top) * p->window.in_w + x - p->window.pad_left) *
-                                  p->window.in_c * p->element
+                ifd_acc_window_sees(w, (row + i) % pixels, t / w->kw, t % w->kw, &seen)
+                    ? image + seen * pixel_bytes
                     : zeros;
         }
     }

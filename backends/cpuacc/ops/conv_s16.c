@@ -27,7 +27,7 @@ struct conv_s16 {
     bool is_real, is_wide;        /* rounding of fully connected layers; without a 32-bit bias */
     const int8_t *weights;
     const struct channel *channel;
-    float min, max;
+    int32_t min, max;
 };
 
 static int32_t activation_of(const struct ifd_node_view *node)
@@ -88,23 +88,18 @@ static int16_t round_sum(const struct conv_s16 *p, size_t c, int64_t product)
     } else {
         value = ifd_fixed_scale_double(low, channel->multiplier, channel->shift);
     }
-    return (int16_t)(value < (double)p->min   ? (double)p->min
-                     : value > (double)p->max ? (double)p->max
-                                              : value);
+    return (int16_t)(value < p->min ? p->min : value > p->max ? p->max : value);
 }
 
 /* The pixel that position (ky, kx) of the window of an output pixel sees, NULL where that is outside. */
 static const int16_t *see(const struct ifd_acc_window *w, const int16_t *in, size_t row, size_t ky,
                           size_t kx)
 {
-    const size_t pixel = row % (w->out_h * w->out_w), image = row / (w->out_h * w->out_w);
-    const size_t y = pixel / w->out_w * w->stride_y + ky * w->dilation_y;
-    const size_t x = pixel % w->out_w * w->stride_x + kx * w->dilation_x;
-    if (y < w->pad_top || y - w->pad_top >= w->in_h || x < w->pad_left ||
-        x - w->pad_left >= w->in_w) {
-        return NULL;
-    }
-    return in + ((image * w->in_h + y - w->pad_top) * w->in_w + x - w->pad_left) * w->in_c;
+    const size_t image = row / (w->out_h * w->out_w);
+    size_t pixel = 0;
+    return ifd_acc_window_sees(w, row % (w->out_h * w->out_w), ky, kx, &pixel)
+               ? in + (image * w->in_h * w->in_w + pixel) * w->in_c
+               : NULL;
 }
 
 static void copy_window(const struct conv_s16 *p, const int16_t *in, size_t row, int16_t *to)
@@ -216,11 +211,9 @@ static const struct channel *make_channels(struct ifd_acc_lowering *lowering,
     return channel;
 }
 
-/* Bounds as the reference has them, in single precision. */
-static float bound(float real, const struct ifd_desc *output)
+static int32_t bound(float real, const struct ifd_desc *output)
 {
-    const float steps = roundf(real / output->quant.scale[0]);
-    return !(steps > INT16_MIN) ? INT16_MIN : steps < INT16_MAX ? steps : INT16_MAX;
+    return ifd_acc_bound(real, output->quant.scale[0], 0, INT16_MIN, INT16_MAX);
 }
 
 static enum ifd_code init(struct ifd_acc_lowering *lowering, const struct ifd_node_view *node,

@@ -20,11 +20,16 @@ bool ifd_acc_clamp_f32(int32_t activation, float *ret_min, float *ret_max)
     return activation != IFD_ACT_TANH && activation != IFD_ACT_SIGN_BIT;
 }
 
-/* As the reference has it, in single precision: where a bound lies half way between two steps, double gives the other one. */
+int32_t ifd_acc_bound(float real, float scale, int32_t zero, int32_t lowest, int32_t highest)
+{
+    const float bound = roundf(real / scale) + (float)zero;
+    return !(bound > (float)lowest) ? lowest : bound < (float)highest ? (int32_t)bound : highest;
+}
+
 static int32_t native_bound(float real, const struct ifd_desc *output)
 {
-    const float bound = roundf(real / output->quant.scale[0]) + (float)ifd_acc_zero(output);
-    return !(bound > IFD_Q8_MIN) ? IFD_Q8_MIN : bound < IFD_Q8_MAX ? (int32_t)bound : IFD_Q8_MAX;
+    return ifd_acc_bound(real, output->quant.scale[0], ifd_acc_zero(output), IFD_Q8_MIN,
+                         IFD_Q8_MAX);
 }
 
 bool ifd_acc_clamp_q8(int32_t activation, const struct ifd_desc *output, int32_t *ret_min,

@@ -15,4 +15,15 @@ IFD_NODISCARD enum ifd_code ifd_acc_window_init(const struct ifd_node_view *node
                                                 const struct ifd_window *attrs,
                                                 struct ifd_acc_window *ret, struct ifd_err *err);
 
+/** The pixel of an image that position (ky, kx) of the window sees from output pixel number `from`. False: it lies outside. */
+static inline bool ifd_acc_window_sees(const struct ifd_acc_window *w, size_t from, size_t ky,
+                                       size_t kx, size_t *ret_pixel)
+{
+    const size_t y = from / w->out_w * w->stride_y + ky * w->dilation_y;
+    const size_t x = from % w->out_w * w->stride_x + kx * w->dilation_x;
+    *ret_pixel = (y - w->pad_top) * w->in_w + x - w->pad_left;
+    return y >= w->pad_top && y - w->pad_top < w->in_h && x >= w->pad_left &&
+           x - w->pad_left < w->in_w;
+}
+
 #endif
