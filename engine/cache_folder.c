@@ -116,8 +116,8 @@ static enum ifd_code make_key(int folder, struct ifd_err *err)
         return refuse("make", "a key", err);
     }
     bool ok = ifd_file_write_fd(fd, (struct ifd_bytes){random, IFD_MAC_KEY_BYTES});
-    ok = ok &&
-         fsync(fd) == 0; /* else a machine that loses power may keep the name without the content */
+    /* Else a machine that loses power may keep the name without the content. */
+    ok = ok && fsync(fd) == 0;
     ok = close(fd) == 0 && ok;
     ok = ok && (linkat(folder, name, folder, KEY_NAME, 0) == 0 || errno == EEXIST);
     const enum ifd_code code = ok ? IFD_OK : refuse("make", "a key", err);
@@ -129,9 +129,9 @@ enum ifd_code ifd_cache_folder_key(int folder, uint8_t ret_key[IFD_MAC_KEY_BYTES
                                    struct ifd_err *err)
 {
     enum ifd_code code = read_key(folder, ret_key, err);
+    /* Files that the old key was for are made anew one by one, or go when room is needed. */
     if (code == IFD_CORRUPT && unlinkat(folder, KEY_NAME, 0) == 0) {
-        code =
-            IFD_NOT_FOUND; /* files that the old key was for are made anew one by one, or go when room is needed */
+        code = IFD_NOT_FOUND;
     }
     if (code == IFD_NOT_FOUND) {
         code = make_key(folder, err);

@@ -2,7 +2,8 @@
  *
  *      ifd_log_info(log, "model loaded", "name=%s version=%lld took_ms=%llu", name, version, ms);
  *
- *  A format of NULL: the sentence says all. Values that may hold blanks or quotes are the caller's to quote with ifd_log_quote. Thread: any (the sink locks). */
+ *  A format of NULL: the sentence says all. Values that may hold blanks or quotes are the caller's to quote with
+ *  ifd_log_quote. Thread: any (the sink locks). */
 #ifndef INFERD_ENGINE_BASE_LOG_H
 #define INFERD_ENGINE_BASE_LOG_H
 

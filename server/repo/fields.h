@@ -27,7 +27,8 @@ struct ifd_field_row {
 #define IFD_FIELD_EACH SIZE_MAX
 
 /** Reads f and those behind it into the struct base. Names of rows are snake_case letters; a field may spell them in camelCase.
- *  A field without a row is a warning; one that is null is absent, as in JSON. Errors: those of the readers; INVALID for a second one of a field that is not repeated. */
+ *  A field without a row is a warning; one that is null is absent, as in JSON. Errors: those of the readers; INVALID for a
+ *  second one of a field that is not repeated. */
 IFD_NODISCARD enum ifd_code ifd_field_rows(struct ifd_fields *c, const struct ifd_text_field *f,
                                            const struct ifd_field_row *row, size_t rows,
                                            void *base);
