@@ -72,28 +72,6 @@ static size_t desc_bytes(const struct ifd_desc *desc)
     return bytes;
 }
 
-static bool is_view_of(enum ifd_op op)
-{
-    return op == IFD_OP_RESHAPE;
-}
-
-/* Values that a reshape joins share one storage. Outside memory wins; two different outside memories do not join. */
-static bool join(struct ifd_acc_lowering *lowering, uint32_t a, uint32_t b)
-{
-    const struct ifd_partition_value *in = lowering->value[a].view;
-    const struct ifd_partition_value *out = lowering->value[b].view;
-    if (in->role != IFD_VALUE_INTERNAL && out->role != IFD_VALUE_INTERNAL) {
-        return false;
-    }
-    const uint32_t keep = ifd_acc_storage_of(lowering, in->role == IFD_VALUE_INTERNAL ? b : a);
-    const uint32_t gone = ifd_acc_storage_of(lowering, in->role == IFD_VALUE_INTERNAL ? a : b);
-    if (lowering->storage[gone].place.where != IFD_ACC_SCRATCH) {
-        return keep == gone;
-    }
-    lowering->storage[gone].joined = keep;
-    return true;
-}
-
 static enum ifd_code make_storages(struct ifd_acc_lowering *lowering, struct ifd_err *err)
 {
     static const enum ifd_acc_where where[] = {[IFD_VALUE_CONSTANT] = IFD_ACC_CONSTANT,
@@ -107,8 +85,10 @@ static enum ifd_code make_storages(struct ifd_acc_lowering *lowering, struct ifd
             .bytes = desc_bytes(&view->desc),
             .first = UINT32_MAX,
         };
-        lowering->value[i] =
-            (struct ifd_acc_value){.view = view, .consumers = view->role == IFD_VALUE_OUTPUT};
+        lowering->value[i] = (struct ifd_acc_value){.view = view,
+                                                    .bytes = storage.bytes,
+                                                    .is_read_apart = true,
+                                                    .consumers = view->role == IFD_VALUE_OUTPUT};
         const enum ifd_code code =
             add_storage(lowering, &storage, &lowering->value[i].storage, err);
         if (code != IFD_OK) {
@@ -120,12 +100,6 @@ static enum ifd_code make_storages(struct ifd_acc_lowering *lowering, struct ifd
 
 static void count_readers(struct ifd_acc_lowering *lowering)
 {
-    for (uint32_t n = 0; n < lowering->view->node_count; n++) {
-        const struct ifd_partition_node *node = &lowering->view->node[n];
-        if (is_view_of(node->view.op)) {
-            (void)join(lowering, node->input_value[0], node->output_value[0]);
-        }
-    }
     for (uint32_t n = 0; n < lowering->view->node_count; n++) {
         const struct ifd_partition_node *node = &lowering->view->node[n];
         for (uint32_t i = 0; i < node->view.input_count; i++) {
@@ -140,18 +114,21 @@ static void count_readers(struct ifd_acc_lowering *lowering)
     }
 }
 
-bool ifd_acc_same_storage(const struct ifd_acc_lowering *lowering, uint32_t a, uint32_t b)
+bool ifd_acc_same_place(const struct ifd_acc_lowering *lowering, uint32_t a, uint32_t b)
 {
-    return ifd_acc_storage_of(lowering, a) == ifd_acc_storage_of(lowering, b);
+    const bool is_same = ifd_acc_storage_of(lowering, a) == ifd_acc_storage_of(lowering, b);
+    const struct ifd_acc_value *v = &lowering->value[a], *w = &lowering->value[b];
+    return is_same && v->offset == w->offset && v->pitch == w->pitch;
 }
 
 bool ifd_acc_in_place(struct ifd_acc_lowering *lowering, uint32_t in, uint32_t out)
 {
-    const uint32_t keep = ifd_acc_storage_of(lowering, in);
-    const uint32_t gone = ifd_acc_storage_of(lowering, out);
+    const bool fits = ifd_acc_is_whole(lowering, in) && ifd_acc_is_whole(lowering, out) &&
+                      lowering->value[in].bytes == lowering->value[out].bytes;
+    const uint32_t keep = lowering->value[in].storage, gone = lowering->value[out].storage;
     struct ifd_acc_storage *from = &lowering->storage[keep], *to = &lowering->storage[gone];
-    if (from->place.where != IFD_ACC_SCRATCH || to->place.where != IFD_ACC_SCRATCH ||
-        from->bytes != to->bytes || from->readers != 1) {
+    if (!fits || from->place.where != IFD_ACC_SCRATCH || to->place.where != IFD_ACC_SCRATCH ||
+        from->readers != 1) {
         return false;
     }
     from->readers += to->readers;
@@ -267,7 +244,7 @@ enum ifd_code ifd_acc_add_value(struct ifd_acc_lowering *lowering, size_t bytes,
     lowering->value = values;
     *ret_value = lowering->value_count++;
     struct ifd_acc_value *value = &values[*ret_value];
-    *value = (struct ifd_acc_value){.view = &view, .is_made = true};
+    *value = (struct ifd_acc_value){.view = &view, .bytes = bytes, .is_made = true};
     return add_storage(lowering, &storage, &value->storage, err);
 }
 
@@ -451,6 +428,15 @@ static enum ifd_code lower_node(struct ifd_acc_lowering *lowering, uint32_t n, s
     return IFD_OK;
 }
 
+static struct ifd_acc_place place_of(const struct ifd_acc_lowering *lowering, uint32_t value)
+{
+    struct ifd_acc_place place = lowering->storage[ifd_acc_storage_of(lowering, value)].place;
+    const size_t offset = lowering->value[value].offset;
+    place.offset += offset;
+    place.data = place.data ? (const uint8_t *)place.data + offset : NULL;
+    return place;
+}
+
 /* Offsets of all scratch storages, then the places of every step. */
 static enum ifd_code lay_out(struct ifd_acc_lowering *lowering, size_t *ret_scratch,
                              struct ifd_err *err)
@@ -479,10 +465,10 @@ static enum ifd_code lay_out(struct ifd_acc_lowering *lowering, size_t *ret_scra
         const struct ifd_acc_wiring *wires = &lowering->wiring[i];
         for (uint32_t k = 0; k < IFD_ACC_STEP_INPUTS; k++) {
             if (wires->in[k] != IFD_NO_VALUE && step->in[k].where == IFD_ACC_ABSENT) {
-                step->in[k] = lowering->storage[ifd_acc_storage_of(lowering, wires->in[k])].place;
+                step->in[k] = place_of(lowering, wires->in[k]);
             }
         }
-        step->out = lowering->storage[ifd_acc_storage_of(lowering, wires->out)].place;
+        step->out = place_of(lowering, wires->out);
         if (wires->work != IFD_NO_VALUE) {
             step->work = lowering->storage[wires->work].place.offset;
         }
@@ -503,6 +489,7 @@ enum ifd_code ifd_acc_lower(struct ifd_acc_lowering *lowering, size_t *ret_scrat
     lowering->value_count = lowering->value_capacity = view->value_count;
     enum ifd_code code = make_storages(lowering, err);
     if (code == IFD_OK) {
+        ifd_acc_join_parts(lowering);
         count_readers(lowering);
     }
     for (uint32_t i = 0; code == IFD_OK && i < view->value_count; i++) {

@@ -19,11 +19,17 @@ struct ifd_acc_storage {
     uint32_t readers;     /* nodes not lowered yet that read it */
     bool is_native;       /* a constant that was copied into native form */
     uint32_t joined;      /* the storage that its values moved to; its own index: they live here */
+    size_t at;            /* where in it */
 };
 
 struct ifd_acc_value {
     const struct ifd_partition_value *view;
-    uint32_t storage;   /* index, of one that may have been joined: ask ifd_acc_storage_of */
+    uint32_t
+        storage; /* index, of one that may have been joined: ask ifd_acc_storage_of, which also settles: */
+    size_t offset; /* in the storage */
+    size_t bytes;
+    size_t pitch; /* bytes from row to row (of the last dimension) where those lie apart, else 0 */
+    bool is_read_apart; /* all of its readers can do with that */
     uint32_t consumers; /* nodes that read it, plus one if it is an output of the partition */
     uint32_t reader, first_reader; /* the last and the first of those nodes */
     bool is_made;                  /* by a node that is lowered */
@@ -84,19 +90,26 @@ struct ifd_acc_wiring {
 static inline uint32_t ifd_acc_storage_of(const struct ifd_acc_lowering *lowering, uint32_t value)
 {
     struct ifd_acc_storage *storage = lowering->storage;
-    uint32_t at = lowering->value[value].storage;
-    while (storage[at].joined != at) {
-        storage[at].joined = storage[storage[at].joined].joined;
-        at = storage[at].joined;
+    struct ifd_acc_value *v = &lowering->value[value];
+    while (storage[v->storage].joined != v->storage) {
+        struct ifd_acc_storage *from = &storage[v->storage];
+        const struct ifd_acc_storage *to = &storage[from->joined];
+        if (to->joined != from->joined) {
+            from->at += to->at;
+            from->joined = to->joined;
+        }
+        v->offset += from->at;
+        v->storage = from->joined;
     }
-    lowering->value[value].storage = at;
-    return at;
+    return v->storage;
 }
 
-/** How many bytes that is. */
-static inline size_t ifd_acc_bytes_of(const struct ifd_acc_lowering *lowering, uint32_t value)
+/** Is a value all that its storage holds? */
+static inline bool ifd_acc_is_whole(const struct ifd_acc_lowering *lowering, uint32_t value)
 {
-    return lowering->storage[ifd_acc_storage_of(lowering, value)].bytes;
+    const uint32_t storage = ifd_acc_storage_of(lowering, value);
+    const struct ifd_acc_value *v = &lowering->value[value];
+    return v->offset == 0 && v->pitch == 0 && v->bytes == lowering->storage[storage].bytes;
 }
 
 /** Adds a step that reads in[0 … count-1] and writes out (values). params from ifd_acc_params. The pointer is valid until
@@ -130,7 +143,11 @@ IFD_NODISCARD enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, 
 bool ifd_acc_in_place(struct ifd_acc_lowering *lowering, uint32_t in, uint32_t out);
 
 /** True if both are the same memory (a reshape that needs no step). */
-bool ifd_acc_same_storage(const struct ifd_acc_lowering *lowering, uint32_t a, uint32_t b);
+bool ifd_acc_same_place(const struct ifd_acc_lowering *lowering, uint32_t a, uint32_t b);
+
+/** Lets values live inside of others where an operator would only move them from one to the other; before any node is lowered. In
+ *  parts.c. */
+void ifd_acc_join_parts(struct ifd_acc_lowering *lowering);
 
 /** The node that alone reads a value that is no output, NULL otherwise: a candidate for fusing. Its index through
  *  ret_node. */
@@ -163,16 +180,10 @@ bool ifd_acc_clamp_q8(int32_t activation, const struct ifd_desc *output, int32_t
                       int32_t *ret_max);
 bool ifd_acc_clamp_f32(int32_t activation, float *ret_min, float *ret_max);
 
-/** Where the rows of a value may be written when its only reader joins it with others along the last dimension: a slice of
- *  that concatenation, without a copy. */
-struct ifd_acc_slice {
-    bool exists;
-    size_t stride, offset; /* elements: from row to row, and of the first one */
-};
-
-/** Lets value live inside of the concatenation that alone reads it, if there is one that allows it. Before the step that
- *  makes it is added. In ops/move.c. */
-struct ifd_acc_slice ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint32_t value);
+/** Lets value live inside of the concatenation along the last dimension that alone reads it, if there is one that allows it:
+ *  its rows are then *stride elements apart, which is left as it is otherwise. Before the step that makes it is added. In
+ *  ops/move.c. */
+bool ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint32_t value, size_t *stride);
 
 /** When all steps are there: decides how many threads share each, and where threads wait for each other (step->joins).
  *  ret_is_parallel: some step is shared. */
@@ -193,6 +204,8 @@ IFD_NODISCARD enum ifd_code ifd_acc_add_table(struct ifd_acc_lowering *lowering,
                                               const struct ifd_node_view *node, uint32_t from,
                                               uint32_t to, struct ifd_err *err);
 
+struct ifd_acc_move; /* ops/copy.h */
+
 /** A driver: one row per operator in ops/op_list.inc. It gets only nodes that it takes. */
 struct ifd_acc_driver {
     /** Can it run this node? If not, says why in reason (may be NULL). */
@@ -200,6 +213,10 @@ struct ifd_acc_driver {
     IFD_NODISCARD enum ifd_code (*lower)(struct ifd_acc_lowering *lowering,
                                          const struct ifd_partition_node *node,
                                          struct ifd_err *err);
+    /** Operators that do nothing but move elements: their i-th copy; false behind the last one. NULL: others. */
+    bool (*move)(const struct ifd_node_view *node, uint32_t i, struct ifd_acc_move *ret);
+    /** Can it read the rows of input i where they lie further apart than they are long? NULL: no. */
+    bool (*reads_apart)(const struct ifd_node_view *node, uint32_t i);
 };
 
 /** Who runs a node: its operator's driver, or the reference kernel as a step (ops/reference.c). NULL, with a reason (which may

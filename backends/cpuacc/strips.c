@@ -179,13 +179,22 @@ static const struct ifd_acc_storage *value_storage(const struct ifd_acc_lowering
     return &lowering->storage[ifd_acc_storage_of(lowering, value)];
 }
 
-/* Is a storage one of the step's operands behind the first: those that are taken as they lie in memory? */
-static bool is_added(const struct ifd_acc_lowering *lowering, uint32_t step, uint32_t storage)
+/* Do two values share memory? Rows that lie apart may be those between the other's. */
+static bool overlap(const struct ifd_acc_lowering *lowering, uint32_t a, uint32_t b)
+{
+    const bool is_one = ifd_acc_storage_of(lowering, a) == ifd_acc_storage_of(lowering, b);
+    const struct ifd_acc_value *v = &lowering->value[a], *w = &lowering->value[b];
+    return is_one && (v->pitch || w->pitch ||
+                      (v->offset < w->offset + w->bytes && w->offset < v->offset + v->bytes));
+}
+
+/* Is a value among the step's operands behind the first: those that are taken as they lie in memory? */
+static bool is_added(const struct ifd_acc_lowering *lowering, uint32_t step, uint32_t value)
 {
     bool is = false;
     for (uint32_t k = 1; k < IFD_ACC_STEP_INPUTS; k++) {
-        const uint32_t value = lowering->wiring[step].in[k];
-        is |= value != IFD_NO_VALUE && ifd_acc_storage_of(lowering, value) == storage;
+        const uint32_t operand = lowering->wiring[step].in[k];
+        is |= operand != IFD_NO_VALUE && overlap(lowering, operand, value);
     }
     return is;
 }
@@ -213,11 +222,10 @@ static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t i, bool i
     const uint32_t value = lowering->wiring[i].out;
     const struct ifd_acc_storage *storage = value_storage(lowering, value);
     const size_t weights = to->is_q8 ? cache / 2 : storage->bytes > cache ? cache / 3 : cache / 4;
-    return lowering->wiring[i + 1].in[0] == value &&
-           !is_added(lowering, i + 1, ifd_acc_storage_of(lowering, value)) &&
-           storage->place.where == IFD_ACC_SCRATCH && storage->first == i &&
-           storage->last == i + 1 && from->batch == to->batch && from->out_h == to->in_h &&
-           from->out_line == to->in_line &&
+    return lowering->wiring[i + 1].in[0] == value && !is_added(lowering, i + 1, value) &&
+           storage->place.where == IFD_ACC_SCRATCH && ifd_acc_is_whole(lowering, value) &&
+           storage->first == i && storage->last == i + 1 && from->batch == to->batch &&
+           from->out_h == to->in_h && from->out_line == to->in_line &&
            (to->is_q8 ? is_shared(lowering, i, is_head) : storage->bytes >= cache / 8) &&
            lowering->wiring[i].packed_bytes <= weights &&
            lowering->wiring[i + 1].packed_bytes <= weights;
@@ -288,17 +296,18 @@ static bool choose_strip(const struct ifd_acc_step *head, uint32_t count, size_t
 }
 
 /* The chain's result must not overwrite input that another thread's lines still need: values made from its last step on,
- * and their reshaped views, get memory of their own. */
+ * and what is a part of them, get memory of their own. */
 static enum ifd_code part_result(struct ifd_acc_lowering *lowering, uint32_t first, uint32_t last,
                                  struct ifd_err *err)
 {
-    const uint32_t shared = ifd_acc_storage_of(lowering, lowering->wiring[last].out);
+    const uint32_t made = lowering->wiring[last].out;
+    const uint32_t shared = ifd_acc_storage_of(lowering, made);
     bool is_read = false;
     for (uint32_t i = first; i <= last; i++) {
-        is_read |= ifd_acc_storage_of(lowering, lowering->wiring[i].in[0]) == shared;
-        is_read |= i < last && is_added(lowering, i, shared);
+        is_read |= overlap(lowering, lowering->wiring[i].in[0], made);
+        is_read |= i < last && is_added(lowering, i, made);
     }
-    if (!is_read) {
+    if (!is_read || !ifd_acc_is_whole(lowering, made)) { /* a part is in place of nothing */
         return IFD_OK;
     }
     uint32_t own = 0;
@@ -312,10 +321,12 @@ static enum ifd_code part_result(struct ifd_acc_lowering *lowering, uint32_t fir
     }
     for (uint32_t n = 0; code == IFD_OK && n < lowering->view->node_count; n++) {
         const struct ifd_partition_node *node = &lowering->view->node[n];
-        if (node->view.op == IFD_OP_RESHAPE &&
-            ifd_acc_storage_of(lowering, node->input_value[0]) == own &&
-            ifd_acc_storage_of(lowering, node->output_value[0]) == shared) {
-            lowering->value[node->output_value[0]].storage = own;
+        const bool moves = ifd_acc_driver_of(lowering, node)->move;
+        for (uint32_t k = 0; moves && k < node->view.output_count; k++) {
+            if (ifd_acc_storage_of(lowering, node->input_value[0]) == own &&
+                ifd_acc_storage_of(lowering, node->output_value[k]) == shared) {
+                lowering->value[node->output_value[k]].storage = own;
+            }
         }
     }
     return code;

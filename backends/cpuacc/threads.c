@@ -35,7 +35,7 @@ static double speed(uint32_t flags)
 
 static double bytes_of(const struct ifd_acc_lowering *lowering, uint32_t value)
 {
-    return value == IFD_NO_VALUE ? 0.0 : (double)ifd_acc_bytes_of(lowering, value);
+    return value == IFD_NO_VALUE ? 0.0 : (double)lowering->value[value].bytes;
 }
 
 static double bytes_read(const struct ifd_acc_lowering *lowering, uint32_t step)

@@ -477,6 +477,63 @@ static uint32_t join(struct builder *b, uint32_t v)
     return finish(b, out);
 }
 
+/* One of the things that happen to a part; its quantization stays. */
+static uint32_t work_on(struct builder *b, uint32_t v)
+{
+    const struct ifd_desc desc = like(b, v);
+    switch (pick(b, 0, 4)) {
+    case 0:
+        return project(b, v, dim(b, v, C), &desc);
+    case 1:
+        return add_conv(b, v,
+                        &(struct conv){.op = IFD_OP_DEPTHWISE_CONV2D,
+                                       .window = plain,
+                                       .h = 3,
+                                       .w = 3,
+                                       .channels = dim(b, v, C),
+                                       .result = &desc});
+    case 2:
+        return op1(b, IFD_OP_RELU, v, desc);
+    case 3:
+        return op2(b, IFD_OP_ADD, v, project(b, v, dim(b, v, C), &desc), desc);
+    default:
+        return v;
+    }
+}
+
+/* Parts along a dimension, worked on one by one, then joined in any order; others may read them, too. */
+static uint32_t divide(struct builder *b, uint32_t v)
+{
+    const uint32_t axis = one_in(b, 2) ? C : (uint32_t)pick(b, H, W);
+    const int64_t all = dim(b, v, axis);
+    const struct ifd_desc desc = like(b, v);
+    struct ifd_node *node = NULL;
+    struct ifd_err err = {0};
+    if (all < 3) {
+        return v;
+    }
+    const int64_t first = pick(b, 1, all - 2), second = pick(b, 1, all - first - 1);
+    uint32_t part[3], out = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        part[i] = add_value(b, &desc);
+    }
+    REQUIRE_OK(ifd_graph_add_node(b->graph, IFD_OP_SPLIT, &v, 1, part, 3, &node, &err), &err);
+    ((struct ifd_split_attrs *)(uintptr_t)node->attrs)->axis = (int32_t)axis;
+    set_ints(b, "sizes", (const int64_t[]){first, second, all - first - second}, 3);
+    (void)finish(b, part[2]);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (one_in(b, 4) && b->count < POOL) {
+            b->pool[b->count++] = part[i];
+        }
+        part[i] = work_on(b, part[i]);
+    }
+    const uint32_t from = (uint32_t)pick(b, 0, 2), other = part[from];
+    part[from] = part[0];
+    part[0] = other;
+    ((struct ifd_axis_attrs *)begin(b, IFD_OP_CONCAT, part, 3, desc, &out))->axis = (int32_t)axis;
+    return finish(b, out);
+}
+
 static uint32_t pad(struct builder *b, uint32_t v)
 {
     const int64_t before[] = {0, pick(b, 0, 2), pick(b, 0, 2), 0};
@@ -560,6 +617,8 @@ static const step_fn any_step[] = {convolve,
                                    unary,
                                    excite,
                                    join,
+                                   divide,
+                                   divide,
                                    pad,
                                    resize,
                                    connect,
@@ -568,7 +627,8 @@ static const step_fn any_step[] = {convolve,
                                    rescale};
 static const step_fn wide_step[] = {
     convolve_widely, convolve_widely, convolve_widely, convolve_widely, invert, invert,
-    combine,         combine,         filter_channels, unary,           join,   excite};
+    combine,         combine,         filter_channels, unary,           join,   divide,
+    excite};
 
 /* Mostly of what was made last, unless it is a pixel. */
 static uint32_t step(struct builder *b, bool is_wide)

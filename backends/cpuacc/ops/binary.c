@@ -294,7 +294,7 @@ static enum ifd_code binary_lower(struct ifd_acc_lowering *lowering,
     struct ifd_acc_step *step = NULL;
     code = ifd_acc_add_step(lowering, run_binary, p, node->input_value, 2, out, &step, err);
     if (code == IFD_OK) {
-        step->max_threads = (uint32_t)(ifd_acc_bytes_of(lowering, out) / 4096) + 1;
+        step->max_threads = (uint32_t)(lowering->value[out].bytes / 4096) + 1;
         ifd_acc_name_step(lowering, p->is_q8 ? "binary_q8" : "binary_f32", 0, "%s",
                           ifd_op_def(p->op)->name);
     }

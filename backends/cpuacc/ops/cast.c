@@ -121,7 +121,7 @@ static enum ifd_code cast_lower(struct ifd_acc_lowering *lowering,
         p->run = find(&node->view)->run;
         p->in_bytes = ifd_dtype_bytes(node->view.input[0].desc->dtype);
         p->out_bytes = ifd_dtype_bytes(node->view.output[0].dtype);
-        p->count = ifd_acc_bytes_of(lowering, out) / p->out_bytes;
+        p->count = lowering->value[out].bytes / p->out_bytes;
         p->flip = ifd_acc_flip(node->view.input[0].desc->dtype);
         step->max_threads = (uint32_t)(p->count / 4096) + 1;
         ifd_acc_name_step(lowering, "", 0, "cast");

@@ -15,12 +15,13 @@ static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct i
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
     const bool has_pixels = p->group == 1 && !p->is_slice;
-    const bool reads_pixels = has_pixels && p->mode == IFD_ACC_CONV_PLAIN && !p->narrow_c;
+    const bool reads_pixels =
+        has_pixels && p->mode == IFD_ACC_CONV_PLAIN && !p->narrow_c && !p->is_part;
     *lines = (struct ifd_acc_lines){
         .batch = batch,
         .in_h = p->window.in_h,
         .out_h = height,
-        .in_line = p->window.in_w * p->window.in_c * p->element,
+        .in_line = p->window.in_w * (p->is_part ? p->in_stride : p->window.in_c) * p->element,
         .out_line = p->line_rows * p->out_stride * p->element,
         .in_pixel = reads_pixels ? p->k * p->element : 0,
         .out_pixel = has_pixels ? p->out_c * p->element : 0,
@@ -112,10 +113,8 @@ static uint32_t fuse_followers(struct ifd_acc_lowering *lowering,
         /* else pixels may be grouped, and then what is added is needed twice */
         (void)ifd_acc_in_place(lowering, other, out);
     }
-    const struct ifd_acc_slice slice = ifd_acc_take_slice(lowering, out);
-    p->out_stride = slice.exists ? slice.stride : p->out_c;
-    p->out_offset = slice.offset;
-    p->is_slice = slice.exists;
+    p->out_stride = p->out_c;
+    p->is_slice = ifd_acc_take_slice(lowering, out, &p->out_stride);
     return out;
 }
 
@@ -135,9 +134,10 @@ static void choose_mode(struct ifd_acc_lowering *lowering, bool adds, struct ifd
     p->pixel_n = p->out_c;
     p->pixel_k = p->k;
     p->pixel_step = p->window.stride_x * p->window.in_c;
-    const bool groups =
-        !p->product.is_q8 && !p->narrow_c && !p->is_slice && p->mode < IFD_ACC_CONV_ROWS;
+    const bool groups = !p->product.is_q8 && !p->narrow_c && !p->is_slice && !p->is_part &&
+                        p->mode < IFD_ACC_CONV_ROWS;
     ifd_acc_conv_group_pixels(p, groups ? ifd_acc_conv_choose_group(p) : 1);
+    p->in_stride = p->is_part ? p->in_stride : p->k;
     if (ifd_acc_winograd_q8_pays(lowering, p)) {
         p->mode = IFD_ACC_CONV_TILES_Q8;
         p->tile_size = 4;
@@ -189,6 +189,9 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
         (uint64_t)window.batch * window.out_h * window.out_w * p->out_c * p->taps * p->k;
     uint32_t operands[IFD_ACC_STEP_INPUTS] = {node->input_value[0], IFD_NO_VALUE, IFD_NO_VALUE,
                                               IFD_NO_VALUE};
+    const size_t pitch = lowering->value[operands[0]].pitch;
+    p->is_part = pitch > 0;
+    p->in_stride = pitch / p->element;
     const uint32_t out = fuse_followers(lowering, node, p, activation, operands);
     const bool adds = operands[1] != IFD_NO_VALUE;
     choose_mode(lowering, adds, p);
@@ -289,7 +292,22 @@ static enum ifd_code conv2d_lower(struct ifd_acc_lowering *lowering,
     return finish(lowering, node, p, attrs->activation, "conv2d", err);
 }
 
-const struct ifd_acc_driver ifd_acc_conv2d = {.takes = conv2d_takes, .lower = conv2d_lower};
+/* Rows of a part of the channels: not where floats are brought to 8 bits first. */
+static bool product_reads_apart(const struct ifd_node_view *node, uint32_t i)
+{
+    return i == 0 && node->input[0].desc->dtype == node->input[1].desc->dtype;
+}
+
+static bool conv2d_reads_apart(const struct ifd_node_view *node, uint32_t i)
+{
+    const struct ifd_conv2d_attrs *attrs = node->attrs;
+    const int64_t *window = node->input[1].desc->shape.dim;
+    return product_reads_apart(node, i) && window[1] == 1 && window[2] == 1 &&
+           attrs->window.stride_h == 1 && attrs->window.stride_w == 1;
+}
+
+const struct ifd_acc_driver ifd_acc_conv2d = {
+    .takes = conv2d_takes, .lower = conv2d_lower, .reads_apart = conv2d_reads_apart};
 
 /* ---- fully_connected ---- */
 
@@ -345,5 +363,13 @@ static enum ifd_code fully_connected_lower(struct ifd_acc_lowering *lowering,
     return finish(lowering, node, p, attrs->activation, "fully_connected", err);
 }
 
+static bool fully_connected_reads_apart(const struct ifd_node_view *node, uint32_t i)
+{
+    const struct ifd_shape *in = &node->input[0].desc->shape;
+    return product_reads_apart(node, i) && in->rank > 0 &&
+           in->dim[in->rank - 1] == node->input[1].desc->shape.dim[1];
+}
+
 const struct ifd_acc_driver ifd_acc_fully_connected = {.takes = fully_connected_takes,
-                                                       .lower = fully_connected_lower};
+                                                       .lower = fully_connected_lower,
+                                                       .reads_apart = fully_connected_reads_apart};

@@ -54,16 +54,17 @@ struct ifd_acc_conv {
     bool is_dense;   /* fully connected */
     size_t element, out_element; /* bytes: 1 or 4 */
     size_t out_c;
-    size_t taps, k;                /* as packed */
-    size_t line;                   /* LINES: elements of a padded or narrowed line */
-    size_t line_rows;              /* output rows of a line; 0: lines do not fall into rows */
-    size_t tile_rows;              /* output rows (pixels) of one call at most */
-    size_t tile_lines;             /* LINES: output lines of one call at most, ≥ 1 */
-    size_t out_stride, out_offset; /* elements: more than out_c apart inside of a concatenation */
-    bool is_slice;                 /* of a concatenation */
-    uint32_t tile_size; /* TILES, TILES_Q8: outputs of a tile along one side, 2 to 4; else 0 */
-    bool is_strassen;   /* PLAIN: seven products of quarters */
-    size_t group;       /* pixels a row; what follows is of one of them: */
+    size_t taps, k;         /* as packed */
+    size_t line;            /* LINES: elements of a padded or narrowed line */
+    size_t line_rows;       /* output rows of a line; 0: lines do not fall into rows */
+    size_t tile_rows;       /* output rows (pixels) of one call at most */
+    size_t tile_lines;      /* LINES: output lines of one call at most, ≥ 1 */
+    size_t in_stride;       /* PLAIN: elements from row to row, more than k in a part of a split */
+    size_t out_stride;      /* elements: more than out_c apart inside of a concatenation */
+    bool is_part, is_slice; /* in, out */
+    uint32_t tile_size;     /* TILES, TILES_Q8: outputs of a tile along one side, 2 to 4; else 0 */
+    bool is_strassen;       /* PLAIN: seven products of quarters */
+    size_t group;           /* pixels a row; what follows is of one of them: */
     size_t pixel_n, pixel_k, pixel_step; /* channels, inputs a tap, inputs to the next pixel */
     struct ifd_acc_tail tail;            /* applied to every tile while it is in the cache */
     bool has_row_add;                    /* weights with a zero point */

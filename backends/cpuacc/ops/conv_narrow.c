@@ -89,15 +89,15 @@ const float *ifd_acc_conv_narrow_weights(const struct ifd_acc_conv *p, uint8_t *
 
 /* ---- inputs ---- */
 
-/* Pixels that are c floats each, p->narrow_c elements apart. */
-static void narrow_pixels(const struct ifd_acc_conv *p, size_t pixels, size_t c, const float *in,
-                          uint16_t *out)
+/* Pixels of c floats each, `stride` apart in the input, p->narrow_c in the output. */
+static void narrow_pixels(const struct ifd_acc_conv *p, size_t pixels, size_t c, size_t stride,
+                          const float *in, uint16_t *out)
 {
-    if (c == p->narrow_c) {
+    if (c == p->narrow_c && c == stride) {
         p->gemm->narrow(pixels * c, in, out);
         return;
     }
-    for (size_t i = 0; i < pixels; i++, in += c, out += p->narrow_c) {
+    for (size_t i = 0; i < pixels; i++, in += stride, out += p->narrow_c) {
         p->gemm->narrow(c, in, out);
         memset(out + c, 0, (p->narrow_c - c) * sizeof(*out));
     }
@@ -106,7 +106,8 @@ static void narrow_pixels(const struct ifd_acc_conv *p, size_t pixels, size_t c,
 void ifd_acc_conv_narrow_rows(const struct ifd_acc_conv_run *run, size_t row, size_t count)
 {
     const struct ifd_acc_conv *p = run->p;
-    narrow_pixels(p, count, p->k, (const float *)(const void *)run->in + row * p->k,
+    narrow_pixels(p, count, p->k, p->in_stride,
+                  (const float *)(const void *)run->in + row * p->in_stride,
                   (uint16_t *)(void *)run->rest);
 }
 
@@ -130,7 +131,7 @@ void ifd_acc_conv_narrow_lines(const struct ifd_acc_conv_run *run, const uint8_t
         const float *from = (const float *)(const void *)image +
                             (in_y - w->pad_top - run->in_first) * w->in_w * w->in_c;
         memset(to, 0, left * p->narrow_c * sizeof(*to));
-        narrow_pixels(p, copied, w->in_c, from, to + left * p->narrow_c);
+        narrow_pixels(p, copied, w->in_c, w->in_c, from, to + left * p->narrow_c);
         memset(to + (left + copied) * p->narrow_c, 0,
                (pixels - left - copied) * p->narrow_c * sizeof(*to));
     }

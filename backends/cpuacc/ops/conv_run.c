@@ -33,7 +33,7 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
                  .n_end = p->out_c,
                  .row_len = 0,
                  .row_stride = 0,
-                 .a_stride = p->narrow_c ? p->narrow_c : p->k, /* PLAIN */
+                 .a_stride = p->narrow_c ? p->narrow_c : p->in_stride, /* PLAIN */
                  .tap_stride = 0,
                  .out_stride = p->out_stride,
                  .row_add = NULL,
@@ -59,7 +59,7 @@ void ifd_acc_conv_tail(const struct ifd_acc_conv_run *run, size_t first_row, siz
         return;
     }
     const size_t group = p->group, column = run->args.n_begin, stride = run->out_stride;
-    uint8_t *out = run->out + (first_row * stride + p->out_offset + column) * p->out_element;
+    uint8_t *out = run->out + (first_row * stride + column) * p->out_element;
     ifd_acc_run_tail(&p->tail, run->step, run->frame,
                      &(struct ifd_acc_piece){.in = out,
                                              .out = out,
@@ -90,7 +90,7 @@ static void call_pixels(const struct ifd_acc_conv_run *run)
 static void call(struct ifd_acc_conv_run *run, size_t first_row)
 {
     const struct ifd_acc_conv *p = run->p;
-    run->args.out = run->out + (first_row * run->out_stride + p->out_offset) * p->out_element;
+    run->args.out = run->out + first_row * run->out_stride * p->out_element;
     if (p->product.is_q8) {
         ifd_acc_conv_call_q8(run, first_row);
         ifd_acc_conv_tail(run, first_row, run->args.m);

@@ -13,8 +13,7 @@ void ifd_acc_byte_strides(const struct ifd_desc *desc, int64_t ret_strides[IFD_M
     }
 }
 
-/* Drops dimensions of 1 and joins neighbours that are contiguous on both sides. */
-static void merge(struct ifd_acc_copy *copy)
+void ifd_acc_copy_merge(struct ifd_acc_copy *copy)
 {
     uint32_t rank = 0;
     for (uint32_t d = 0; d < copy->rank; d++) {
@@ -193,6 +192,31 @@ static void run_copy(const struct ifd_acc_step *step, const struct ifd_acc_frame
     copy_parts(step, in, out, outer, range.begin, range.end, &columns);
 }
 
+bool ifd_acc_is_there(const struct ifd_acc_lowering *lowering, const struct ifd_acc_copy *copy,
+                      uint32_t in, uint32_t out)
+{
+    const bool is_one = ifd_acc_storage_of(lowering, in) == ifd_acc_storage_of(lowering, out);
+    return is_one && lowering->value[in].offset + (size_t)copy->in_offset ==
+                         lowering->value[out].offset + (size_t)copy->out_offset;
+}
+
+/* Where the rows of the input lie apart: its strides are those of elements within a row, or of whole rows. */
+static void spread_rows(const struct ifd_acc_value *in, struct ifd_acc_copy *copy)
+{
+    if (in->pitch == 0) {
+        return;
+    }
+    const struct ifd_shape *shape = &in->view->desc.shape;
+    const int64_t pitch = (int64_t)in->pitch;
+    const int64_t row = shape->dim[shape->rank - 1] * (int64_t)copy->element;
+    copy->in_offset = copy->in_offset / row * pitch + copy->in_offset % row;
+    for (uint32_t d = 0; d < copy->rank; d++) {
+        if (copy->in_stride[d] % row == 0) {
+            copy->in_stride[d] = copy->in_stride[d] / row * pitch;
+        }
+    }
+}
+
 enum ifd_code ifd_acc_add_copy(struct ifd_acc_lowering *lowering, const struct ifd_acc_copy *copy,
                                uint32_t in, uint32_t out, const char *name, struct ifd_err *err)
 {
@@ -203,7 +227,8 @@ enum ifd_code ifd_acc_add_copy(struct ifd_acc_lowering *lowering, const struct i
         return code;
     }
     *mine = *copy;
-    merge(mine);
+    spread_rows(&lowering->value[in], mine);
+    ifd_acc_copy_merge(mine);
     if (mine->rank == 0) {
         mine->rank = 1;
         mine->dim[0] = 1;

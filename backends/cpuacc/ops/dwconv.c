@@ -99,11 +99,9 @@ static void run_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *
         return;
     }
     for (size_t b = 0; b < p->window.batch; b++) {
-        const uint8_t *image =
-            in + b * p->window.in_h * p->window.in_w * p->window.in_c * p->element;
-        args.in = image;
+        args.in = in + b * p->window.in_h * p->args.in_line_stride / p->multiplier * p->element;
         if (p->multiplier > 1) {
-            widen(p, image, work);
+            widen(p, args.in, work);
             args.in = work;
         }
         args.out = out + b * p->window.out_h * p->window.out_w * p->channels * p->element;
@@ -179,14 +177,15 @@ static bool depthwise_takes(const struct ifd_node_view *node, struct ifd_err *re
     return ifd_acc_product_takes(node, attrs->activation, reason);
 }
 
-static struct ifd_dw_args constant_args(const struct dw_params *p)
+/* in_pixel: elements from one to the next. */
+static struct ifd_dw_args constant_args(const struct dw_params *p, size_t in_pixel)
 {
     const struct ifd_acc_window *w = &p->window;
     return (struct ifd_dw_args){
         .in_h = w->in_h,
         .in_w = w->in_w,
-        .in_pixel_stride = p->channels,
-        .in_line_stride = w->in_w * p->channels,
+        .in_pixel_stride = in_pixel,
+        .in_line_stride = w->in_w * in_pixel,
         .out_w = w->out_w,
         .out_pixel_stride = p->channels,
         .out_line_stride = w->out_w * p->channels,
@@ -308,7 +307,8 @@ static enum ifd_code depthwise_lower(struct ifd_acc_lowering *lowering,
         .channels = channels,
         .multiplier = channels / window.in_c,
     };
-    p->args = constant_args(p);
+    const size_t pitch = lowering->value[node->input_value[0]].pitch;
+    p->args = constant_args(p, pitch ? pitch / p->element : channels);
     p->args.is_far =
         window.in_h * p->args.in_line_stride * p->element > ifd_acc_cache_bytes(lowering->host) / 2;
     p->tile_lines = choose_tile_lines(p, lowering->host);
@@ -319,5 +319,13 @@ static enum ifd_code depthwise_lower(struct ifd_acc_lowering *lowering,
     return finish(lowering, node, p, err);
 }
 
-const struct ifd_acc_driver ifd_acc_depthwise_conv2d = {.takes = depthwise_takes,
-                                                        .lower = depthwise_lower};
+/* Channels of a split: not where they are repeated, or brought to 8 bits, first. */
+static bool depthwise_reads_apart(const struct ifd_node_view *node, uint32_t i)
+{
+    const struct ifd_desc *in = node->input[0].desc;
+    return i == 0 && in->dtype == node->input[1].desc->dtype &&
+           in->shape.dim[3] == node->output[0].shape.dim[3];
+}
+
+const struct ifd_acc_driver ifd_acc_depthwise_conv2d = {
+    .takes = depthwise_takes, .lower = depthwise_lower, .reads_apart = depthwise_reads_apart};

@@ -41,7 +41,55 @@ static struct ifd_acc_copy whole(const struct ifd_desc *in, const struct ifd_des
     return copy;
 }
 
-/* ---- reshape: no step where both values share their memory ---- */
+/* ---- how all of them are lowered ---- */
+
+/* An input of a concatenation in the output's quantization: what a table makes of it. */
+static enum ifd_code requantize(struct ifd_acc_lowering *lowering,
+                                const struct ifd_partition_node *node, uint32_t i, uint32_t *value,
+                                struct ifd_err *err)
+{
+    const uint32_t from = *value;
+    struct ifd_axis_attrs attrs = *(const struct ifd_axis_attrs *)node->view.attrs;
+    attrs.axis = 0; /* along which fill_table() puts its elements */
+    struct ifd_node_view one = node->view;
+    one.attrs = &attrs;
+    one.input = &node->view.input[i];
+    one.input_count = 1;
+    const enum ifd_code code = ifd_acc_add_value(lowering, lowering->value[from].bytes, value, err);
+    return code == IFD_OK ? ifd_acc_add_table(lowering, &one, from, *value, err) : code;
+}
+
+static enum ifd_code moves_lower(struct ifd_acc_lowering *lowering,
+                                 const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_acc_driver *driver = ifd_acc_driver_of(lowering, node);
+    enum ifd_code code = IFD_OK;
+    struct ifd_acc_move move = {.converts = false};
+    for (uint32_t i = 0; code == IFD_OK && driver->move(&node->view, i, &move); i++) {
+        uint32_t from = node->input_value[move.in];
+        const uint32_t to = node->output_value[move.out];
+        if (ifd_acc_is_there(lowering, &move.copy, from, to)) {
+            continue;
+        }
+        if (move.converts) {
+            code = requantize(lowering, node, move.in, &from, err);
+        }
+        if (code == IFD_OK) {
+            code = ifd_acc_add_copy(lowering, &move.copy, from, to, ifd_op_def(node->view.op)->name,
+                                    err);
+        }
+    }
+    return code;
+}
+
+/* Whole rows are copied from anywhere; single elements (strided_slice, transpose) are read from a copy in the cache, which takes
+ * no longer than to read them where they are. */
+static bool moves_read_apart(const struct ifd_node_view *node, uint32_t i)
+{
+    return same_quant(node->input[i].desc, &node->output[0]); /* else a table reads it */
+}
+
+/* ---- reshape ---- */
 
 static bool reshape_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
@@ -49,21 +97,24 @@ static bool reshape_takes(const struct ifd_node_view *node, struct ifd_err *reas
     return node->input[0].desc->dtype == node->output[0].dtype;
 }
 
-static enum ifd_code reshape_lower(struct ifd_acc_lowering *lowering,
-                                   const struct ifd_partition_node *node, struct ifd_err *err)
+static bool reshape_move(const struct ifd_node_view *node, uint32_t i, struct ifd_acc_move *ret)
 {
-    const uint32_t in = node->input_value[0], out = node->output_value[0];
-    if (ifd_acc_same_storage(lowering, in, out)) {
-        return IFD_OK;
-    }
-    const struct ifd_desc *desc = &node->view.output[0];
-    const struct ifd_acc_copy copy = whole(desc, desc, &desc->shape);
-    return ifd_acc_add_copy(lowering, &copy, in, out, "reshape", err);
+    const struct ifd_desc *in = node->input[0].desc;
+    *ret = (struct ifd_acc_move){.copy = whole(in, in, &in->shape)};
+    return i == 0;
 }
 
-const struct ifd_acc_driver ifd_acc_reshape = {.takes = reshape_takes, .lower = reshape_lower};
+const struct ifd_acc_driver ifd_acc_reshape = {.takes = reshape_takes,
+                                               .lower = moves_lower,
+                                               .move = reshape_move,
+                                               .reads_apart = moves_read_apart};
 
 /* ---- concat and pack: one copy per input ---- */
+
+static uint32_t axis_of(int32_t axis, const struct ifd_desc *desc)
+{
+    return (uint32_t)(axis < 0 ? axis + (int32_t)desc->shape.rank : axis);
+}
 
 static bool concat_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
@@ -80,85 +131,54 @@ static bool concat_takes(const struct ifd_node_view *node, struct ifd_err *reaso
     return takes;
 }
 
-/* An input of a concatenation in the output's quantization: itself, or what a table makes of it. */
-static enum ifd_code requantized(struct ifd_acc_lowering *lowering,
-                                 const struct ifd_partition_node *node, uint32_t i,
-                                 uint32_t *ret_value, struct ifd_err *err)
+static bool concat_move(const struct ifd_node_view *node, uint32_t i, struct ifd_acc_move *ret)
 {
-    *ret_value = node->input_value[i];
-    if (same_quant(node->view.input[i].desc, &node->view.output[0])) {
-        return IFD_OK;
+    if (i == node->input_count) {
+        return false;
     }
-    struct ifd_axis_attrs attrs = *(const struct ifd_axis_attrs *)node->view.attrs;
-    attrs.axis = 0; /* along which fill_table() puts its elements */
-    struct ifd_node_view one = node->view;
-    one.attrs = &attrs;
-    one.input = &node->view.input[i];
-    one.input_count = 1;
-    const enum ifd_code code =
-        ifd_acc_add_value(lowering, ifd_acc_bytes_of(lowering, *ret_value), ret_value, err);
-    return code == IFD_OK ? ifd_acc_add_table(lowering, &one, node->input_value[i], *ret_value, err)
-                          : code;
+    const struct ifd_axis_attrs *attrs = node->attrs;
+    const struct ifd_desc *in = node->input[i].desc, *out = &node->output[0];
+    const uint32_t axis = axis_of(attrs->axis, out);
+    /* what the input before has left in ret: inputs are asked for in turn */
+    const int64_t at = i == 0 ? 0 : ret->at + node->input[i - 1].desc->shape.dim[axis];
+    *ret = (struct ifd_acc_move){
+        .in = i, .at = at, .converts = !same_quant(in, out), .copy = whole(in, out, &in->shape)};
+    ret->copy.out_offset = at * ret->copy.out_stride[axis];
+    return true;
 }
 
-static enum ifd_code concat_lower(struct ifd_acc_lowering *lowering,
-                                  const struct ifd_partition_node *node, struct ifd_err *err)
-{
-    const struct ifd_axis_attrs *attrs = node->view.attrs;
-    const struct ifd_desc *out = &node->view.output[0];
-    const uint32_t axis =
-        (uint32_t)(attrs->axis < 0 ? attrs->axis + (int32_t)out->shape.rank : attrs->axis);
-    int64_t at = 0;
-    enum ifd_code code = IFD_OK;
-    for (uint32_t i = 0; code == IFD_OK && i < node->view.input_count; i++) {
-        const struct ifd_desc *in = node->view.input[i].desc;
-        struct ifd_acc_copy copy = whole(in, out, &in->shape);
-        copy.out_offset = at * copy.out_stride[axis];
-        at += in->shape.dim[axis];
-        if (ifd_acc_same_storage(lowering, node->input_value[i], node->output_value[0])) {
-            continue;
-        }
-        uint32_t from = 0;
-        code = requantized(lowering, node, i, &from, err);
-        if (code == IFD_OK) {
-            code = ifd_acc_add_copy(lowering, &copy, from, node->output_value[0], "concat", err);
-        }
-    }
-    return code;
-}
+const struct ifd_acc_driver ifd_acc_concat = {.takes = concat_takes,
+                                              .lower = moves_lower,
+                                              .move = concat_move,
+                                              .reads_apart = moves_read_apart};
 
-const struct ifd_acc_driver ifd_acc_concat = {.takes = concat_takes, .lower = concat_lower};
-
-struct ifd_acc_slice ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint32_t value)
+bool ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint32_t value, size_t *stride)
 {
-    const struct ifd_acc_slice none = {.exists = false};
     uint32_t index = 0;
     const struct ifd_partition_node *node = ifd_acc_sole_reader(lowering, value, &index);
     if (!node || ifd_acc_driver_of(lowering, node) != &ifd_acc_concat) {
-        return none;
+        return false;
     }
     const struct ifd_axis_attrs *attrs = node->view.attrs;
-    const struct ifd_shape *shape = &node->view.output[0].shape;
-    const uint32_t last = shape->rank - 1;
-    if (attrs->axis != -1 && attrs->axis != (int32_t)last) {
-        return none;
-    }
-    size_t offset = 0;
-    for (uint32_t i = 0; node->input_value[i] != value; i++) {
-        offset += (size_t)node->view.input[i].desc->shape.dim[last];
-    }
+    const struct ifd_desc *out = &node->view.output[0];
+    const uint32_t last = out->shape.rank - 1;
     struct ifd_acc_value *mine = &lowering->value[value];
-    if (!same_quant(&mine->view->desc, &node->view.output[0])) {
-        return none;
+    /* not one that is in its place already, or of which a reshape is read as well */
+    if (axis_of(attrs->axis, out) != last || !same_quant(&mine->view->desc, out) ||
+        !ifd_acc_is_whole(lowering, value) || lowering->storage[mine->storage].readers != 1) {
+        return false;
     }
-    if (lowering->storage[ifd_acc_storage_of(lowering, value)].readers !=
-        1) { /* a reshape of it is read as well */
-        return none;
+    size_t before = 0;
+    for (uint32_t i = 0; node->input_value[i] != value; i++) {
+        before += (size_t)node->view.input[i].desc->shape.dim[last];
     }
+    *stride = (size_t)out->shape.dim[last];
     mine->storage = ifd_acc_storage_of(lowering, node->output_value[0]);
+    mine->offset =
+        lowering->value[node->output_value[0]].offset + before * ifd_dtype_bytes(out->dtype);
+    mine->pitch = *stride * ifd_dtype_bytes(out->dtype);
     lowering->storage[mine->storage].readers++;
-    return (struct ifd_acc_slice){
-        .exists = true, .stride = (size_t)shape->dim[last], .offset = offset};
+    return true;
 }
 
 static bool pack_takes(const struct ifd_node_view *node, struct ifd_err *reason)
@@ -172,30 +192,26 @@ static bool pack_takes(const struct ifd_node_view *node, struct ifd_err *reason)
     return true;
 }
 
-static enum ifd_code pack_lower(struct ifd_acc_lowering *lowering,
-                                const struct ifd_partition_node *node, struct ifd_err *err)
+static bool pack_move(const struct ifd_node_view *node, uint32_t i, struct ifd_acc_move *ret)
 {
-    const struct ifd_axis_attrs *attrs = node->view.attrs;
-    const struct ifd_desc *out = &node->view.output[0];
-    const uint32_t axis =
-        (uint32_t)(attrs->axis < 0 ? attrs->axis + (int32_t)out->shape.rank : attrs->axis);
+    if (i == node->input_count) {
+        return false;
+    }
+    const struct ifd_axis_attrs *attrs = node->attrs;
+    const struct ifd_desc *in = node->input[i].desc, *out = &node->output[0];
+    const uint32_t axis = axis_of(attrs->axis, out);
     int64_t strides[IFD_MAX_RANK] = {0};
     ifd_acc_byte_strides(out, strides);
-    enum ifd_code code = IFD_OK;
-    for (uint32_t i = 0; code == IFD_OK && i < node->view.input_count; i++) {
-        const struct ifd_desc *in = node->view.input[i].desc;
-        struct ifd_acc_copy copy = whole(in, out, &in->shape);
-        for (uint32_t d = 0; d < in->shape.rank; d++) {
-            copy.out_stride[d] = strides[d < axis ? d : d + 1];
-        }
-        copy.out_offset = i * strides[axis];
-        code = ifd_acc_add_copy(lowering, &copy, node->input_value[i], node->output_value[0],
-                                "pack", err);
+    *ret = (struct ifd_acc_move){.in = i, .copy = whole(in, out, &in->shape)};
+    for (uint32_t d = 0; d < in->shape.rank; d++) {
+        ret->copy.out_stride[d] = strides[d < axis ? d : d + 1];
     }
-    return code;
+    ret->copy.out_offset = i * strides[axis];
+    return true;
 }
 
-const struct ifd_acc_driver ifd_acc_pack = {.takes = pack_takes, .lower = pack_lower};
+const struct ifd_acc_driver ifd_acc_pack = {
+    .takes = pack_takes, .lower = moves_lower, .move = pack_move, .reads_apart = moves_read_apart};
 
 /* ---- split and unpack: one copy per output ---- */
 
@@ -204,69 +220,65 @@ static bool split_takes(const struct ifd_node_view *node, struct ifd_err *reason
     return ifd_acc_has_one_input(node, reason) && same_quant(node->input[0].desc, &node->output[0]);
 }
 
-static enum ifd_code split_lower(struct ifd_acc_lowering *lowering,
-                                 const struct ifd_partition_node *node, struct ifd_err *err)
+static bool split_move(const struct ifd_node_view *node, uint32_t i, struct ifd_acc_move *ret)
 {
-    const struct ifd_split_attrs *attrs = node->view.attrs;
-    const struct ifd_desc *in = node->view.input[0].desc;
-    const uint32_t axis =
-        (uint32_t)(attrs->axis < 0 ? attrs->axis + (int32_t)in->shape.rank : attrs->axis);
-    int64_t at = 0;
-    enum ifd_code code = IFD_OK;
-    for (uint32_t i = 0; code == IFD_OK && i < node->view.output_count; i++) {
-        const struct ifd_desc *out = &node->view.output[i];
-        struct ifd_acc_copy copy = whole(in, out, &out->shape);
-        copy.in_offset = at * copy.in_stride[axis];
-        at += out->shape.dim[axis];
-        code = ifd_acc_add_copy(lowering, &copy, node->input_value[0], node->output_value[i],
-                                "split", err);
+    if (i == node->output_count) {
+        return false;
     }
-    return code;
+    const struct ifd_split_attrs *attrs = node->attrs;
+    const struct ifd_desc *in = node->input[0].desc, *out = &node->output[i];
+    const uint32_t axis = axis_of(attrs->axis, in);
+    const int64_t at = i == 0 ? 0 : ret->at + node->output[i - 1].shape.dim[axis];
+    *ret = (struct ifd_acc_move){.out = i, .at = at, .copy = whole(in, out, &out->shape)};
+    ret->copy.in_offset = at * ret->copy.in_stride[axis];
+    return true;
 }
 
-const struct ifd_acc_driver ifd_acc_split = {.takes = split_takes, .lower = split_lower};
+const struct ifd_acc_driver ifd_acc_split = {.takes = split_takes,
+                                             .lower = moves_lower,
+                                             .move = split_move,
+                                             .reads_apart = moves_read_apart};
 
-static enum ifd_code unpack_lower(struct ifd_acc_lowering *lowering,
-                                  const struct ifd_partition_node *node, struct ifd_err *err)
+static bool unpack_move(const struct ifd_node_view *node, uint32_t i, struct ifd_acc_move *ret)
 {
-    const struct ifd_axis_attrs *attrs = node->view.attrs;
-    const struct ifd_desc *in = node->view.input[0].desc;
-    const uint32_t axis =
-        (uint32_t)(attrs->axis < 0 ? attrs->axis + (int32_t)in->shape.rank : attrs->axis);
+    if (i == node->output_count) {
+        return false;
+    }
+    const struct ifd_axis_attrs *attrs = node->attrs;
+    const struct ifd_desc *in = node->input[0].desc, *out = &node->output[i];
+    const uint32_t axis = axis_of(attrs->axis, in);
     int64_t strides[IFD_MAX_RANK] = {0};
     ifd_acc_byte_strides(in, strides);
-    enum ifd_code code = IFD_OK;
-    for (uint32_t i = 0; code == IFD_OK && i < node->view.output_count; i++) {
-        const struct ifd_desc *out = &node->view.output[i];
-        struct ifd_acc_copy copy = whole(out, out, &out->shape);
-        for (uint32_t d = 0; d < out->shape.rank; d++) {
-            copy.in_stride[d] = strides[d < axis ? d : d + 1];
-        }
-        copy.in_offset = i * strides[axis];
-        code = ifd_acc_add_copy(lowering, &copy, node->input_value[0], node->output_value[i],
-                                "unpack", err);
+    *ret = (struct ifd_acc_move){.out = i, .copy = whole(out, out, &out->shape)};
+    for (uint32_t d = 0; d < out->shape.rank; d++) {
+        ret->copy.in_stride[d] = strides[d < axis ? d : d + 1];
     }
-    return code;
+    ret->copy.in_offset = i * strides[axis];
+    return true;
 }
 
-const struct ifd_acc_driver ifd_acc_unpack = {.takes = split_takes, .lower = unpack_lower};
+const struct ifd_acc_driver ifd_acc_unpack = {.takes = split_takes,
+                                              .lower = moves_lower,
+                                              .move = unpack_move,
+                                              .reads_apart = moves_read_apart};
 
 /* ---- slice and strided_slice ---- */
 
-static enum ifd_code slice_lower(struct ifd_acc_lowering *lowering,
-                                 const struct ifd_partition_node *node, struct ifd_err *err)
+static bool slice_move(const struct ifd_node_view *node, uint32_t i, struct ifd_acc_move *ret)
 {
-    const struct ifd_slice_attrs *attrs = node->view.attrs;
-    const struct ifd_desc *in = node->view.input[0].desc, *out = &node->view.output[0];
-    struct ifd_acc_copy copy = whole(in, out, &out->shape);
+    const struct ifd_slice_attrs *attrs = node->attrs;
+    const struct ifd_desc *in = node->input[0].desc, *out = &node->output[0];
+    *ret = (struct ifd_acc_move){.copy = whole(in, out, &out->shape)};
     for (uint32_t d = 0; d < out->shape.rank; d++) {
-        copy.in_offset += attrs->begin.value[d] * copy.in_stride[d];
+        ret->copy.in_offset += attrs->begin.value[d] * ret->copy.in_stride[d];
     }
-    return ifd_acc_add_copy(lowering, &copy, node->input_value[0], node->output_value[0], "slice",
-                            err);
+    return i == 0;
 }
 
-const struct ifd_acc_driver ifd_acc_slice = {.takes = split_takes, .lower = slice_lower};
+const struct ifd_acc_driver ifd_acc_slice = {.takes = split_takes,
+                                             .lower = moves_lower,
+                                             .move = slice_move,
+                                             .reads_apart = moves_read_apart};
 
 static bool strided_slice_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
@@ -282,11 +294,11 @@ static bool strided_slice_takes(const struct ifd_node_view *node, struct ifd_err
     return plain;
 }
 
-static enum ifd_code strided_slice_lower(struct ifd_acc_lowering *lowering,
-                                         const struct ifd_partition_node *node, struct ifd_err *err)
+static bool strided_slice_move(const struct ifd_node_view *node, uint32_t i,
+                               struct ifd_acc_move *ret)
 {
-    const struct ifd_strided_slice_attrs *attrs = node->view.attrs;
-    const struct ifd_desc *in = node->view.input[0].desc, *out = &node->view.output[0];
+    const struct ifd_strided_slice_attrs *attrs = node->attrs;
+    const struct ifd_desc *in = node->input[0].desc, *out = &node->output[0];
     struct ifd_acc_copy copy = {.rank = in->shape.rank, .element = ifd_dtype_bytes(in->dtype)};
     int64_t out_stride[IFD_MAX_RANK] = {0};
     ifd_acc_byte_strides(in, copy.in_stride);
@@ -310,32 +322,31 @@ static enum ifd_code strided_slice_lower(struct ifd_acc_lowering *lowering,
             copy.in_stride[d] *= attrs->strides.value[d];
         }
     }
-    return ifd_acc_add_copy(lowering, &copy, node->input_value[0], node->output_value[0],
-                            "strided_slice", err);
+    *ret = (struct ifd_acc_move){.copy = copy};
+    return i == 0;
 }
 
-const struct ifd_acc_driver ifd_acc_strided_slice = {.takes = strided_slice_takes,
-                                                     .lower = strided_slice_lower};
+const struct ifd_acc_driver ifd_acc_strided_slice = {
+    .takes = strided_slice_takes, .lower = moves_lower, .move = strided_slice_move};
 
 /* ---- transpose ---- */
 
-static enum ifd_code transpose_lower(struct ifd_acc_lowering *lowering,
-                                     const struct ifd_partition_node *node, struct ifd_err *err)
+static bool transpose_move(const struct ifd_node_view *node, uint32_t i, struct ifd_acc_move *ret)
 {
-    const struct ifd_transpose_attrs *attrs = node->view.attrs;
-    const struct ifd_desc *in = node->view.input[0].desc, *out = &node->view.output[0];
-    struct ifd_acc_copy copy = whole(out, out, &out->shape);
+    const struct ifd_transpose_attrs *attrs = node->attrs;
+    const struct ifd_desc *in = node->input[0].desc, *out = &node->output[0];
     int64_t in_stride[IFD_MAX_RANK] = {0};
     ifd_acc_byte_strides(in, in_stride);
+    *ret = (struct ifd_acc_move){.copy = whole(out, out, &out->shape)};
     for (uint32_t d = 0; d < out->shape.rank; d++) {
         const int64_t from = attrs->perm.value[d];
-        copy.in_stride[d] = in_stride[from < 0 ? from + (int64_t)in->shape.rank : from];
+        ret->copy.in_stride[d] = in_stride[from < 0 ? from + (int64_t)in->shape.rank : from];
     }
-    return ifd_acc_add_copy(lowering, &copy, node->input_value[0], node->output_value[0],
-                            "transpose", err);
+    return i == 0;
 }
 
-const struct ifd_acc_driver ifd_acc_transpose = {.takes = split_takes, .lower = transpose_lower};
+const struct ifd_acc_driver ifd_acc_transpose = {
+    .takes = split_takes, .lower = moves_lower, .move = transpose_move};
 
 /* ---- pad ---- */
 
@@ -360,7 +371,7 @@ static enum ifd_code pad_lower(struct ifd_acc_lowering *lowering,
     }
     const float value = attrs->has_value ? attrs->value : 0.0f;
     copy.fills = true;
-    copy.out_bytes = ifd_acc_bytes_of(lowering, node->output_value[0]);
+    copy.out_bytes = lowering->value[node->output_value[0]].bytes;
     if (in->dtype == IFD_F32) {
         memcpy(copy.fill, &value, sizeof(value));
     } else if (attrs->has_value) {
@@ -372,4 +383,5 @@ static enum ifd_code pad_lower(struct ifd_acc_lowering *lowering,
                             err);
 }
 
-const struct ifd_acc_driver ifd_acc_pad = {.takes = pad_takes, .lower = pad_lower};
+const struct ifd_acc_driver ifd_acc_pad = {
+    .takes = pad_takes, .lower = pad_lower, .reads_apart = moves_read_apart};

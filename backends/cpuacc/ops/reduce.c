@@ -93,7 +93,7 @@ static enum ifd_code softmax_lower(struct ifd_acc_lowering *lowering,
     if (code != IFD_OK) {
         return code;
     }
-    const size_t count = ifd_acc_bytes_of(lowering, out) / ifd_dtype_bytes(in->dtype);
+    const size_t count = lowering->value[out].bytes / ifd_dtype_bytes(in->dtype);
     p->n = (size_t)in->shape.dim[in->shape.rank - 1];
     p->rows = count / p->n;
     p->beta = attrs->beta;

@@ -13,9 +13,9 @@ struct tap {
 
 struct resize_params {
     size_t batch, in_h, in_w, out_h, out_w, channels, element;
-    size_t out_pixel, out_offset; /* elements: more than channels apart inside of a concatenation */
-    struct tap *y;                /* out_h */
-    uint32_t *x0, *x1;            /* out_w: offsets of pixels, in elements */
+    size_t out_pixel;  /* elements: more than channels apart inside of a concatenation */
+    struct tap *y;     /* out_h */
+    uint32_t *x0, *x1; /* out_w: offsets of pixels, in elements */
     float *dx;
 };
 
@@ -79,7 +79,7 @@ static void run_bilinear(const struct ifd_acc_step *step, const struct ifd_acc_f
     const struct resize_params *p = step->params;
     const struct ifd_acc_range range = ifd_acc_share(frame, p->batch * p->out_h, 1);
     const float *in = ifd_acc_in(step, frame, 0);
-    float *out = (float *)ifd_acc_out(step, frame) + p->out_offset;
+    float *out = (float *)ifd_acc_out(step, frame);
     const size_t in_line = p->in_w * p->channels;
     for (size_t line = range.begin; line < range.end; line++) {
         const struct tap *tap = &p->y[line % p->out_h];
@@ -107,8 +107,7 @@ static void run_nearest(const struct ifd_acc_step *step, const struct ifd_acc_fr
     const uint8_t *in = ifd_acc_in(step, frame, 0);
     const size_t pixel = p->channels * p->element, in_line = p->in_w * pixel;
     const size_t out_pixel = p->out_pixel * p->element;
-    uint8_t *out = (uint8_t *)ifd_acc_out(step, frame) + p->out_offset * p->element +
-                   range.begin * p->out_w * out_pixel;
+    uint8_t *out = (uint8_t *)ifd_acc_out(step, frame) + range.begin * p->out_w * out_pixel;
     for (size_t line = range.begin; line < range.end; line++) {
         const uint8_t *from =
             in + (line / p->out_h * p->in_h + p->y[line % p->out_h].low) * in_line;
@@ -160,9 +159,8 @@ static enum ifd_code resize_lower(struct ifd_acc_lowering *lowering,
         .channels = (size_t)out[3],
         .element = ifd_dtype_bytes(in->dtype),
     };
-    const struct ifd_acc_slice slice = ifd_acc_take_slice(lowering, node->output_value[0]);
-    p->out_pixel = slice.exists ? slice.stride : p->channels;
-    p->out_offset = slice.offset;
+    p->out_pixel = p->channels;
+    (void)ifd_acc_take_slice(lowering, node->output_value[0], &p->out_pixel);
     if (!make_taps(lowering, node->view.attrs, bilinear, p)) {
         return ifd_fail(err, IFD_NOMEM, "no memory for %zu columns", p->out_w);
     }

@@ -193,7 +193,7 @@ static bool find_follower(struct ifd_acc_lowering *lowering, uint32_t value, siz
         if (node->view.op != IFD_OP_RESHAPE) {
             return make_op(lowering, node, value, row, ret);
         }
-        if (!ifd_acc_same_storage(lowering, value, node->output_value[0])) {
+        if (!ifd_acc_same_place(lowering, value, node->output_value[0])) {
             return false;
         }
         value = node->output_value[0];
@@ -337,7 +337,7 @@ bool ifd_acc_lower_tail(struct ifd_acc_lowering *lowering, const struct ifd_part
     if (!ifd_acc_in_place(lowering, operands[0], out) && first.op.kind == IFD_ACC_OPERAND_SAME) {
         (void)ifd_acc_in_place(lowering, first.other, out);
     }
-    const size_t bytes = ifd_acc_bytes_of(lowering, out);
+    const size_t bytes = lowering->value[out].bytes;
     p->element = ifd_dtype_bytes(node->view.output[0].dtype);
     choose_rows(p, bytes, row);
     struct ifd_acc_step *step = NULL;

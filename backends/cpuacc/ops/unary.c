@@ -122,7 +122,7 @@ enum ifd_code ifd_acc_add_table(struct ifd_acc_lowering *lowering, const struct 
     enum ifd_code code =
         p ? fill_table(node, p->table, err) : ifd_fail(err, IFD_NOMEM, "no memory for a step");
     if (code == IFD_OK) {
-        p->count = ifd_acc_bytes_of(lowering, from);
+        p->count = lowering->value[from].bytes;
         code = ifd_acc_add_step(lowering, run_table, p, &from, 1, to, &step, err);
     }
     if (code == IFD_OK) {
@@ -220,7 +220,7 @@ static enum ifd_code add_quant(struct ifd_acc_lowering *lowering,
     const enum ifd_code code =
         ifd_acc_add_step(lowering, run, p, node->input_value, 1, node->output_value[0], &step, err);
     if (code == IFD_OK) {
-        const size_t bytes = ifd_acc_bytes_of(lowering, node->output_value[0]);
+        const size_t bytes = lowering->value[node->output_value[0]].bytes;
         p->count = bytes / ifd_dtype_bytes(node->view.output[0].dtype);
         p->scale = quantized->quant.scale[0];
         p->zero = ifd_acc_zero(quantized);

@@ -199,7 +199,7 @@ static void transform_sums(const struct ifd_acc_conv_run *run, const struct tile
         .tiles_x = tiles->per_line,
         .tile_begin = tiles->first,
         .tile_count = tiles->count,
-        .image = (float *)(void *)run->out + p->out_offset + row * p->out_stride + begin,
+        .image = (float *)(void *)run->out + row * p->out_stride + begin,
         .height = p->window.out_h,
         .width = p->window.out_w,
         .pixel_stride = p->out_stride,

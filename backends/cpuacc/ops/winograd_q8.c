@@ -81,7 +81,7 @@ static void call_tiles(const struct ifd_acc_conv_run *run, size_t image, size_t 
     run->step->kernels->wino_q8.run(&(struct ifd_wino_q8_args){
         .packed = run->args.packed,
         .in = (const ifd_q8 *)run->in + image * w->in_h * w->in_w * w->in_c,
-        .out = (ifd_q8 *)run->out + p->out_offset + first_row * p->out_stride,
+        .out = (ifd_q8 *)run->out + first_row * p->out_stride,
         .in_h = w->in_h,
         .in_w = w->in_w,
         .in_pixel_stride = w->in_c,

@@ -1,0 +1,108 @@
+/* Values that live inside of others. What an operator would only move from one value to another (a reshape, the outputs of a split
+ * or slice, the inputs of a concatenation) needs no step where the part can stay in the whole:
+ *
+ *    in one piece   along the outermost dimension that is not 1: any step can read and write it there
+ *    rows apart     along the last dimension: where all who read it know of rows that lie further apart than they are long. Who
+ *                   writes such a part of a concatenation asks for it by himself (ifd_acc_take_slice). */
+#include "backends/cpuacc/ops/copy.h"
+
+/* What a merged copy leaves of a part: where it begins in the whole, how far its rows are apart. */
+struct part {
+    size_t offset, pitch;
+};
+
+/* Does the copy move all of a part, row by row as it lies, from or to a whole with such strides? */
+static bool find_part(const struct ifd_acc_copy *copy, const struct ifd_acc_value *part,
+                      const int64_t *part_stride, const int64_t *whole_stride, int64_t offset,
+                      struct part *ret)
+{
+    const int64_t element = (int64_t)copy->element;
+    const uint32_t last = copy->rank - 1;
+    *ret = (struct part){.offset = (size_t)offset};
+    if (copy->rank == 0) {
+        return part->bytes == copy->element;
+    }
+    const int64_t row = copy->dim[last] * element;
+    if (copy->rank > 2 || part_stride[last] != element || whole_stride[last] != element) {
+        return false;
+    }
+    if (copy->rank == 1) {
+        return part->bytes == (size_t)row;
+    }
+    const struct ifd_shape *shape = &part->view->desc.shape;
+    ret->pitch = (size_t)whole_stride[0];
+    return part_stride[0] == row && part->bytes == (size_t)(row * copy->dim[0]) &&
+           row == shape->dim[shape->rank - 1] * element;
+}
+
+/* Moves a value that nothing else holds into another. */
+static void join(struct ifd_acc_lowering *lowering, uint32_t part, uint32_t whole,
+                 const struct part *how)
+{
+    const uint32_t keep = ifd_acc_storage_of(lowering, whole);
+    const uint32_t gone = ifd_acc_storage_of(lowering, part);
+    lowering->value[part].pitch = how->pitch;
+    lowering->storage[gone].joined = keep;
+    lowering->storage[gone].at = lowering->value[whole].offset + how->offset;
+}
+
+static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t part, uint32_t whole)
+{
+    const uint32_t storage = ifd_acc_storage_of(lowering, part);
+    return lowering->value[part].view->role == IFD_VALUE_INTERNAL &&
+           lowering->value[part].bytes > 0 && ifd_acc_is_whole(lowering, part) &&
+           lowering->storage[storage].place.where == IFD_ACC_SCRATCH &&
+           lowering->value[whole].pitch == 0 && ifd_acc_storage_of(lowering, whole) != storage;
+}
+
+/* The input becomes a part of the output, or the other way round. */
+static void join_move(struct ifd_acc_lowering *lowering, uint32_t in, uint32_t out,
+                      struct ifd_acc_copy *copy)
+{
+    struct part part;
+    ifd_acc_copy_merge(copy);
+    if (can_join(lowering, in, out) && copy->in_offset == 0 &&
+        find_part(copy, &lowering->value[in], copy->in_stride, copy->out_stride, copy->out_offset,
+                  &part) &&
+        part.pitch == 0) {
+        join(lowering, in, out, &part);
+    } else if (can_join(lowering, out, in) && copy->out_offset == 0 &&
+               find_part(copy, &lowering->value[out], copy->out_stride, copy->in_stride,
+                         copy->in_offset, &part) &&
+               (part.pitch == 0 || lowering->value[out].is_read_apart)) {
+        join(lowering, out, in, &part);
+    }
+}
+
+/* Who reads rows that lie apart? */
+static void ask_readers(struct ifd_acc_lowering *lowering)
+{
+    for (uint32_t n = 0; n < lowering->view->node_count; n++) {
+        const struct ifd_partition_node *node = &lowering->view->node[n];
+        const struct ifd_acc_driver *driver = ifd_acc_driver_of(lowering, node);
+        for (uint32_t i = 0; i < node->view.input_count; i++) {
+            const uint32_t value = node->input_value[i];
+            if (value != IFD_NO_VALUE &&
+                !(driver->reads_apart && driver->reads_apart(&node->view, i))) {
+                lowering->value[value].is_read_apart = false;
+            }
+        }
+    }
+}
+
+void ifd_acc_join_parts(struct ifd_acc_lowering *lowering)
+{
+    ask_readers(lowering);
+    for (uint32_t n = 0; n < lowering->view->node_count; n++) {
+        const struct ifd_partition_node *node = &lowering->view->node[n];
+        const struct ifd_acc_driver *driver = ifd_acc_driver_of(lowering, node);
+        struct ifd_acc_move move = {.converts = false};
+        for (uint32_t i = 0; driver->move && driver->move(&node->view, i, &move); i++) {
+            struct ifd_acc_copy copy = move.copy;
+            if (!move.converts) {
+                join_move(lowering, node->input_value[move.in], node->output_value[move.out],
+                          &copy);
+            }
+        }
+    }
+}
