@@ -403,6 +403,16 @@ static void check_long_sums(void)
     }
 }
 
+/* A single row by many weights. */
+static void check_single_rows(void)
+{
+    static const size_t ns[] = {129, 208, 255, 400, 1001};
+    static const size_t ks[] = {511, 512, 640, 1100, 1283};
+    for (size_t i = 0; i < 25; i++) {
+        check_tables(make_problem(1, ns[i % 5], ks[i / 5], 1, (int)(i % 3)));
+    }
+}
+
 static void check_shapes(void)
 {
     static const size_t ms[] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 25, 49};
@@ -491,5 +501,6 @@ int main(int argc, char **argv)
     check_narrows();
     check_shapes();
     check_long_sums();
+    check_single_rows();
     return check_end("gemm_f32");
 }

@@ -21,6 +21,9 @@
 #if defined(VF_HAS_PAIRS)
 #define GEMM_HAS_HALVES
 #endif
+#if GEMM_MAX_NV == 4 && VF_REGISTERS == 32 && !defined(VF_GEMM_TILES)
+#define GEMM_STREAMS
+#endif
 #if defined(VF_GEMM_TILES)
 #define GEMM_TILES VF_GEMM_TILES
 #else
@@ -505,6 +508,66 @@ static void run_block(struct job *job, size_t nv, int is_last)
     } while (!job->part.is_last);
 }
 
+#if defined(GEMM_STREAMS)
+/* A single row takes as long as its weights do, and memory gives more of several streams than of one: so many blocks at a
+ * time. One of fewer than four vectors reads on, up to its bias, for sums that nobody wants. */
+enum { STREAMS = 4, STREAM_INPUTS_MIN = 512 };
+
+static void run_streams(const struct ifd_gemm_args *args, size_t b)
+{
+    const struct ifd_packed *header = args->packed;
+    const unsigned char *units = (const unsigned char *)args->packed + IFD_PACKED_HEADER;
+    const size_t depth = lane_inputs(header);
+    const float *a = args->a, *w[STREAMS];
+    size_t row[STREAMS];
+    struct job job[STREAMS];
+    vf sum[STREAMS][4];
+    UNROLL for (size_t s = 0; s < STREAMS; s++)
+    {
+        const size_t n0 = ifd_packed_column(header, b + s),
+                     end = ifd_packed_column(header, b + s + 1);
+        row[s] = (end - n0 + VF_LANES - 1) / VF_LANES * VF_LANES;
+        w[s] = (const float *)(const void *)(units + n0 / header->nr * header->unit_bytes);
+        job[s] = (struct job){.args = args,
+                              .n0 = n0,
+                              .columns = end - n0,
+                              .valid = 1,
+                              .min = args->min,
+                              .max = args->max,
+                              .bias = w[s] + depth * row[s],
+                              .part = {.is_first = 1, .is_last = 1}};
+        UNROLL for (size_t j = 0; j < 4; j++)
+        {
+            sum[s][j] = vf_load(job[s].bias + (VF_LANES * j < row[s] ? VF_LANES * j : 0));
+        }
+    }
+    for (size_t k = 0; k < depth; k++) {
+        const vf x = vf_broadcast(a + k);
+        UNROLL for (size_t s = 0; s < STREAMS; s++)
+        {
+            UNROLL for (size_t j = 0; j < 4; j++)
+            {
+                sum[s][j] = vf_fma(x, vf_load(w[s] + VF_LANES * j), sum[s][j]);
+            }
+            w[s] += row[s];
+        }
+    }
+    UNROLL for (size_t s = 0; s < STREAMS; s++)
+    {
+        store(&job[s], 1, 4, &sum[s], 1);
+    }
+}
+
+/* Are the blocks from b on for that? Each has two vectors at least. */
+static int can_stream(const struct ifd_gemm_args *args, size_t b)
+{
+    const struct ifd_packed *header = args->packed;
+    return args->m == 1 && header->n >= 2 * VF_LANES * header->blocks && header->taps == 1 &&
+           header->nr == VF_LANES && !args->rows && lane_inputs(header) >= STREAM_INPUTS_MIN &&
+           b + STREAMS <= header->blocks && ifd_packed_column(header, b + STREAMS) <= args->n_end;
+}
+#endif
+
 static void run(const struct ifd_gemm_args *args)
 {
     const struct ifd_packed *header = args->packed;
@@ -513,7 +576,14 @@ static void run(const struct ifd_gemm_args *args)
     while (ifd_packed_column(header, b) < args->n_begin) {
         b++;
     }
-    for (size_t n0 = args->n_begin; n0 < args->n_end; n0 = end) {
+    size_t n0 = args->n_begin;
+#if defined(GEMM_STREAMS)
+    for (; can_stream(args, b); b += STREAMS) {
+        run_streams(args, b);
+        n0 = ifd_packed_column(header, b + STREAMS);
+    }
+#endif
+    for (; n0 < args->n_end; n0 = end) {
         end = ifd_packed_column(header, ++b);
         struct job job = {
             .args = args,
