@@ -24,9 +24,8 @@ struct ifd_acc_storage {
 
 struct ifd_acc_value {
     const struct ifd_partition_value *view;
-    uint32_t
-        storage; /* index, of one that may have been joined: ask ifd_acc_storage_of, which also settles: */
-    size_t offset; /* in the storage */
+    uint32_t storage; /* of one that may have been joined: ask ifd_acc_storage_of, */
+    size_t offset;    /* which also settles where in it */
     size_t bytes;
     size_t pitch; /* bytes from row to row (of the last dimension) where those lie apart, else 0 */
     bool is_read_apart; /* all of its readers can do with that */
