@@ -82,7 +82,7 @@ static void call_exact(struct ifd_acc_conv_run *run, size_t first_row)
     run->args.out_stride = stride;
     run->step->kernels->gemm_q8.run(&run->args);
     for (size_t i = 0; i < run->args.m; i++) {
-        ifd_q8 *out = (ifd_q8 *)run->out + (first_row + i) * p->out_stride;
+        ifd_q8 *out = (ifd_q8 *)run->out + (first_row + i) * run->out_stride;
         for (size_t c = run->args.n_begin; c < run->args.n_end; c++) {
             const double y = round(sums[i * stride + c] * p->product.real[c]) + to->out_zero;
             out[c] = (ifd_q8)(y < to->out_min ? to->out_min : y > to->out_max ? to->out_max : y);

@@ -1,5 +1,6 @@
 /* Blocks of 8 bits that several threads run strip by strip compute what one thread computes step by step, bit for bit. */
 #include "backends/cpuacc/cpuacc.h"
+#include "engine/ir/attrs.h"
 #include "inferd/op_attrs.h"
 #include "tests/support/model.h"
 
@@ -11,12 +12,14 @@ enum { SIDE = 28, CHANNELS = 24, WIDE = 128, THREADS_MAX = 4 };
 struct kind {
     enum ifd_dtype dtype;
     struct ifd_quant values, weights;
+    bool exact;
 };
 
 static const float scale[] = {0.05f}, scale_w[] = {0.004f};
 static const int32_t zero[] = {-3}, zero_w[] = {0}, zero_u8[] = {125}, zero_w_u8[] = {131};
-static const struct kind s8 = {IFD_S8, {scale, zero, 1, 0}, {scale_w, zero_w, 1, 0}};
-static const struct kind u8 = {IFD_U8, {scale, zero_u8, 1, 0}, {scale_w, zero_w_u8, 1, 0}};
+static const struct kind s8 = {IFD_S8, {scale, zero, 1, 0}, {scale_w, zero_w, 1, 0}, false};
+static const struct kind u8 = {IFD_U8, {scale, zero_u8, 1, 0}, {scale_w, zero_w_u8, 1, 0}, false};
+static const struct kind exact = {IFD_S8, {scale, zero, 1, 0}, {scale_w, zero_w, 1, 0}, true};
 
 struct builder {
     struct ifd_graph *graph;
@@ -38,7 +41,10 @@ static uint32_t weights(const struct builder *b, struct ifd_shape shape)
     struct test_random random = {.state = b->graph->node_count + 1};
     struct ifd_err err = {0};
     const uint32_t made = value(b, shape, &b->kind->weights);
-    const size_t bytes = (size_t)(shape.dim[0] * shape.dim[1] * shape.dim[2] * shape.dim[3]);
+    size_t bytes = 1;
+    for (uint32_t d = 0; d < shape.rank; d++) {
+        bytes *= (size_t)shape.dim[d];
+    }
     REQUIRE(bytes <= sizeof(data));
     for (size_t i = 0; i < bytes; i++) {
         data[i] = (uint8_t)test_random_int(&random, 1, 255); /* -128 is no weight of signed ones */
@@ -49,12 +55,12 @@ static uint32_t weights(const struct builder *b, struct ifd_shape shape)
     return made;
 }
 
-static uint32_t node(const struct builder *b, enum ifd_op op, const uint32_t *in,
+static uint32_t node(const struct builder *b, enum ifd_op op, const uint32_t *in, uint32_t count,
                      struct ifd_node **ret_node)
 {
     struct ifd_err err = {0};
     const uint32_t out = value(b, (struct ifd_shape){0}, &b->kind->values);
-    REQUIRE_OK(ifd_graph_add_node(b->graph, op, in, 2, &out, 1, ret_node, &err), &err);
+    REQUIRE_OK(ifd_graph_add_node(b->graph, op, in, count, &out, 1, ret_node, &err), &err);
     return out;
 }
 
@@ -68,7 +74,7 @@ static uint32_t window(const struct builder *b, enum ifd_op op, uint32_t in, str
                        int32_t stride)
 {
     struct ifd_node *made = NULL;
-    const uint32_t out = node(b, op, (const uint32_t[]){in, weights(b, shape)}, &made);
+    const uint32_t out = node(b, op, (const uint32_t[]){in, weights(b, shape)}, 2, &made);
     struct ifd_conv2d_attrs *attrs = (struct ifd_conv2d_attrs *)(uintptr_t)made->attrs;
     attrs->window.padding = IFD_PAD_SAME;
     attrs->window.stride_h = attrs->window.stride_w = stride;
@@ -80,7 +86,7 @@ static uint32_t window(const struct builder *b, enum ifd_op op, uint32_t in, str
 static uint32_t add(const struct builder *b, uint32_t x, uint32_t y)
 {
     struct ifd_node *made = NULL;
-    const uint32_t out = node(b, IFD_OP_ADD, (const uint32_t[]){x, y}, &made);
+    const uint32_t out = node(b, IFD_OP_ADD, (const uint32_t[]){x, y}, 2, &made);
     infer(b);
     return out;
 }
@@ -126,6 +132,25 @@ static uint32_t separable(const struct builder *b, uint32_t in)
     return conv(b, x, WIDE, CHANNELS);
 }
 
+/* Pixels one below the other, which a fully connected layer makes as lines of one each. */
+static uint32_t connected(const struct builder *b, uint32_t in)
+{
+    struct ifd_node *made = NULL;
+    const int64_t shape[] = {b->graph->value[in].desc.shape.dim[0], SIDE * SIDE, 1, CHANNELS};
+    struct ifd_err err = {0};
+    const uint32_t column = node(b, IFD_OP_RESHAPE, &in, 1, &made);
+    REQUIRE_OK(ifd_attrs_set_ints(ifd_op_def(IFD_OP_RESHAPE), (void *)(uintptr_t)made->attrs,
+                                  "shape", shape, 4, &err),
+               &err);
+    infer(b);
+    const uint32_t x =
+        node(b, IFD_OP_FULLY_CONNECTED,
+             (const uint32_t[]){column, weights(b, SHAPE(WIDE, CHANNELS))}, 2, &made);
+    ((struct ifd_fully_connected_attrs *)(uintptr_t)made->attrs)->keep_dims = true;
+    infer(b);
+    return conv(b, depthwise(b, x, WIDE, 3, 1), WIDE, CHANNELS);
+}
+
 /* ---- running ---- */
 
 struct result {
@@ -140,6 +165,7 @@ static struct result run(build_fn build, const struct kind *kind, uint32_t threa
     struct ifd_err err = {0};
     struct test_run run =
         test_run_open(&(struct test_run_options){.backend = &ifd_backend_cpuacc,
+                                                 .engine = {.exact = kind->exact},
                                                  .model = {.max_threads = threads},
                                                  .l2_bytes = (size_t)1 << 20});
     const struct builder b = {&run.model->graph, kind};
@@ -193,6 +219,12 @@ static void separable_blocks_are_equal(void)
     compare(separable, &u8, 3);
 }
 
+static void connected_blocks_are_equal(void)
+{
+    compare(connected, &s8, 2);
+    compare(connected, &exact, 2);
+}
+
 /* 14 lines are enough for two threads. */
 static void few_lines_are_not_made_twice(void)
 {
@@ -211,6 +243,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(inverted_blocks_are_equal),
         T(separable_blocks_are_equal),
+        T(connected_blocks_are_equal),
         T(few_lines_are_not_made_twice),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
