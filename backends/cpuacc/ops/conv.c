@@ -301,9 +301,10 @@ static bool product_reads_apart(const struct ifd_node_view *node, uint32_t i)
 static bool conv2d_reads_apart(const struct ifd_node_view *node, uint32_t i)
 {
     const struct ifd_conv2d_attrs *attrs = node->attrs;
-    const int64_t *window = node->input[1].desc->shape.dim;
-    return product_reads_apart(node, i) && window[1] == 1 && window[2] == 1 &&
-           attrs->window.stride_h == 1 && attrs->window.stride_w == 1;
+    struct ifd_acc_window w;
+    return product_reads_apart(node, i) &&
+           ifd_acc_window_init(node, &attrs->window, &w, NULL) == IFD_OK &&
+           window_mode(&w) == IFD_ACC_CONV_PLAIN;
 }
 
 const struct ifd_acc_driver ifd_acc_conv2d = {

@@ -249,8 +249,10 @@ static void copy_lines(const struct ifd_acc_conv_run *run, const uint8_t *image,
 {
     const struct ifd_acc_conv *p = run->p;
     const int zero = ifd_acc_conv_zero_byte(run);
-    const size_t line_bytes = p->line * p->element,
-                 left = p->window.pad_left * p->window.in_c * p->element;
+    const size_t line_bytes = p->line * p->element;
+    const size_t padding = p->window.pad_left * p->window.in_c * p->element;
+    const size_t left =
+        padding < line_bytes ? padding : line_bytes; /* a window may see nothing else */
     const size_t content = p->window.in_w * p->window.in_c * p->element;
     const size_t copied = content < line_bytes - left ? content : line_bytes - left;
     uint8_t *to = run->rest;

@@ -121,11 +121,41 @@ static void a_sum_beside_another_tensor_is_the_same_sum(void)
     }
 }
 
+/* As a pad and a stride make it: the only pixel of the output lies two to the left of the image's. */
+static void a_window_may_see_nothing_but_padding(void)
+{
+    static const float ones[DEEP * DEEP] = {1};
+    for (int precision = IFD_PRECISION_F32; precision <= IFD_PRECISION_FP16; precision++) {
+        struct test_run run = test_run_open(&(struct test_run_options){
+            .backend = &ifd_backend_cpuacc, .model = {.precision = (enum ifd_precision)precision}});
+        struct ifd_graph *g = &run.model->graph;
+        const uint32_t in = test_graph_f32(g, "in", SHAPE(1, 1, 1, DEEP));
+        const uint32_t weights = test_graph_constant(g, "w", SHAPE(DEEP, 1, 1, DEEP), ones);
+        const uint32_t out = test_graph_op2(g, IFD_OP_CONV2D, in, weights, "conv");
+        struct ifd_conv2d_attrs *attrs = (struct ifd_conv2d_attrs *)(uintptr_t)g->node[0].attrs;
+        attrs->window.padding = IFD_PAD_EXPLICIT;
+        attrs->window.pad_left = 2;
+        attrs->window.stride_w = 3;
+        test_graph_io(g, in, out);
+        test_run_plan(&run, 0);
+        for (size_t i = 0; i < DEEP; i++) {
+            ((float *)run.in.data)[i] = 1;
+        }
+        test_run_once(&run);
+        EXPECT_INT(run.out[0].bytes, DEEP * sizeof(float));
+        for (size_t i = 0; i < DEEP; i++) {
+            EXPECT(((const float *)run.out[0].data)[i] == 0.0f);
+        }
+        test_run_close(&run);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(what_is_not_finite_reaches_only_the_windows_that_see_it),
         T(a_sum_beside_another_tensor_is_the_same_sum),
+        T(a_window_may_see_nothing_but_padding),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
