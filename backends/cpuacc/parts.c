@@ -98,10 +98,9 @@ void ifd_acc_join_parts(struct ifd_acc_lowering *lowering)
         const struct ifd_acc_driver *driver = ifd_acc_driver_of(lowering, node);
         struct ifd_acc_move move = {.converts = false};
         for (uint32_t i = 0; driver->move && driver->move(&node->view, i, &move); i++) {
-            struct ifd_acc_copy copy = move.copy;
             if (!move.converts) {
                 join_move(lowering, node->input_value[move.in], node->output_value[move.out],
-                          &copy);
+                          &move.copy);
             }
         }
     }

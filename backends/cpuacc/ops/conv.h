@@ -91,6 +91,14 @@ struct ifd_acc_conv_run {
     size_t image;                       /* and the one that sums are for, counted from 1 */
 };
 
+/** Elements of padding that each line of work memory begins with, whose pixels have so many: all of it, where the windows see
+ *  nothing else. */
+static inline size_t ifd_acc_conv_padding(const struct ifd_acc_conv *p, size_t pixel)
+{
+    const size_t padding = p->window.pad_left * pixel;
+    return padding < p->line ? padding : p->line;
+}
+
 /* ---- conv_tiles.c ---- */
 
 /** The number of pixels to compute as one row: a power of two by which lines (or, where lines do not matter, all pixels of

@@ -116,7 +116,8 @@ void ifd_acc_conv_narrow_lines(const struct ifd_acc_conv_run *run, const uint8_t
 {
     const struct ifd_acc_conv *p = run->p;
     const struct ifd_acc_window *w = &p->window;
-    const size_t pixels = p->line / p->narrow_c, left = w->pad_left < pixels ? w->pad_left : pixels;
+    const size_t pixels = p->line / p->narrow_c;
+    const size_t left = ifd_acc_conv_padding(p, p->narrow_c) / p->narrow_c;
     const size_t copied = w->in_w < pixels - left ? w->in_w : pixels - left;
     uint16_t *to = (uint16_t *)(void *)run->rest;
     for (size_t i = 0; i < (count - 1) * w->stride_y + w->kh; i++, to += p->line) {

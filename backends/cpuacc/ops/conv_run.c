@@ -250,9 +250,7 @@ static void copy_lines(const struct ifd_acc_conv_run *run, const uint8_t *image,
     const struct ifd_acc_conv *p = run->p;
     const int zero = ifd_acc_conv_zero_byte(run);
     const size_t line_bytes = p->line * p->element;
-    const size_t padding = p->window.pad_left * p->window.in_c * p->element;
-    const size_t left =
-        padding < line_bytes ? padding : line_bytes; /* a window may see nothing else */
+    const size_t left = ifd_acc_conv_padding(p, p->window.in_c) * p->element;
     const size_t content = p->window.in_w * p->window.in_c * p->element;
     const size_t copied = content < line_bytes - left ? content : line_bytes - left;
     uint8_t *to = run->rest;
@@ -341,13 +339,13 @@ static void point_rows(const struct ifd_acc_conv_run *run, const void **rows, co
     const struct ifd_acc_window *w = &run->p->window;
     const size_t pixel_bytes = w->in_c * run->p->element, pixels = w->out_h * w->out_w;
     for (size_t i = 0; i < run->args.m; i++) {
+        const size_t pixel = (row + i) % pixels;
         const uint8_t *image = run->in + (row + i) / pixels * w->in_h * w->in_w * pixel_bytes;
         for (size_t t = 0; t < run->p->taps; t++) {
             size_t seen = 0;
-            rows[t * run->args.m + i] =
-                ifd_acc_window_sees(w, (row + i) % pixels, t / w->kw, t % w->kw, &seen)
-                    ? image + seen * pixel_bytes
-                    : zeros;
+            rows[t * run->args.m + i] = ifd_acc_window_sees(w, pixel, t / w->kw, t % w->kw, &seen)
+                                            ? image + seen * pixel_bytes
+                                            : zeros;
         }
     }
 }
