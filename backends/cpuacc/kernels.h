@@ -66,7 +66,7 @@ enum ifd_round { IFD_ROUND_FAST, IFD_ROUND_DOUBLE, IFD_ROUND_SINGLE, IFD_ROUND_N
 
 /* What follows the sum of products, as the model gives it, for channels 0 .. n-1.
  *   bias              NULL for none.
- *   multiplier, shift factor multiplier * 2^(shift - 31), see engine/base/fixed.h; shift in
+ *   multiplier, shift factor multiplier * 2^(shift - 31), see engine/tensor/fixed.h; shift in
  *                     [-31, 7]. |sum| must stay below 2^29, and below 2^(31 - shift) / 4 where
  *                     shift > 0; kernels with K * taps <= 16,000 cannot exceed the first.
  *   in_zero, out_zero native zero points of input and output.

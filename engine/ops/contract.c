@@ -1,7 +1,7 @@
 /* Rows of sums of products, shared by convolutions and fully connected layers. */
 #include "engine/ops/contract.h"
 
-#include "engine/base/fixed.h"
+#include "engine/tensor/fixed.h"
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"

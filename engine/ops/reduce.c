@@ -1,5 +1,5 @@
 /* reduce_mean, reduce_sum, reduce_max over any set of axes. */
-#include "engine/base/fixed.h"
+#include "engine/tensor/fixed.h"
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"

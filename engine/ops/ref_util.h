@@ -3,7 +3,7 @@
 #ifndef INFERD_ENGINE_OPS_REF_UTIL_H
 #define INFERD_ENGINE_OPS_REF_UTIL_H
 
-#include "engine/base/fixed.h"
+#include "engine/tensor/fixed.h"
 #include "inferd/op.h"
 #include "inferd/op_attrs.h"
 
@@ -60,7 +60,7 @@ void ifd_ref_act_range_quant(int32_t activation, const struct ifd_desc *desc, in
 int32_t ifd_ref_load(enum ifd_dtype dtype, const void *data, size_t i);
 void ifd_ref_store(enum ifd_dtype dtype, void *data, size_t i, int32_t value);
 
-/** A real factor as engine/base/fixed.h holds it. */
+/** A real factor as engine/tensor/fixed.h holds it. */
 struct ifd_multiplier {
     int32_t fraction;
     int shift;

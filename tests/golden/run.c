@@ -20,7 +20,7 @@
 #include "backends/builtin.h"
 #include "engine/base/cpu.h"
 #include "engine/base/file.h"
-#include "engine/base/half.h"
+#include "engine/tensor/half.h"
 #include "engine/engine_impl.h"
 #include "engine/tools/npy.h"
 #include "inferd/engine.h"

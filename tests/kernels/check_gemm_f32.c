@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "engine/base/half.h"
+#include "engine/tensor/half.h"
 #include "tests/kernels/check.h"
 
 /* A family of tables.

@@ -1,8 +1,8 @@
-/* Element-wise q8: every table against the fixed-point definitions of engine/base/fixed.h. */
+/* Element-wise q8: every table against the fixed-point definitions of engine/tensor/fixed.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "engine/base/fixed.h"
+#include "engine/tensor/fixed.h"
 #include "tests/kernels/check.h"
 
 enum kind { ADD, SUB, MUL, BLEND, SCALE };

@@ -8,24 +8,26 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 PUBLIC = "engine/include"
 BASE = "engine/base"
+TENSOR = "engine/tensor"
 # folder → what of ours it may include besides itself and the public headers. The longest matching folder counts.
 LAYERS = {
     "engine/include": [],
     "engine/base": [],
-    "engine/ir": [BASE, "engine/ops/registry"],
-    "engine/ops": [BASE, "engine/ir"],
-    "engine/parse": [BASE, "engine/ir", "engine/ops"],
-    "engine/opt": [BASE, "engine/ir", "engine/ops"],
+    "engine/tensor": [BASE],
+    "engine/ir": [BASE, TENSOR, "engine/ops/registry"],
+    "engine/ops": [BASE, TENSOR, "engine/ir"],
+    "engine/parse": [BASE, TENSOR, "engine/ir", "engine/ops"],
+    "engine/opt": [BASE, TENSOR, "engine/ir", "engine/ops"],
     "engine/backend": [BASE],
-    "engine/plan": [BASE, "engine/ir", "engine/backend"],
-    "engine/exec": [BASE, "engine/plan", "engine/backend"],
-    "engine/tools": [BASE],
+    "engine/plan": [BASE, TENSOR, "engine/ir", "engine/backend"],
+    "engine/exec": [BASE, TENSOR, "engine/plan", "engine/backend"],
+    "engine/tools": [BASE, TENSOR],
     "engine": ["engine"],
-    "backends/null": [BASE],
-    "backends/cpuref": [BASE],
-    "backends/cpuacc": [BASE],
-    "backends/cpuacc/kernels": ["engine/base/fixed.h", "engine/base/half.h", "backends/cpuacc/kernels.h"],
-    "backends/gpuacc": [BASE],
+    "backends/null": [BASE, TENSOR],
+    "backends/cpuref": [BASE, TENSOR],
+    "backends/cpuacc": [BASE, TENSOR],
+    "backends/cpuacc/kernels": ["engine/tensor/fixed.h", "engine/tensor/half.h", "backends/cpuacc/kernels.h"],
+    "backends/gpuacc": [BASE, TENSOR],
     "backends": [],
     "api": [BASE],
     "server/net": [BASE, "api", "server/obs"],

@@ -2,7 +2,7 @@
 #include "backends/cpuacc/kernels/pack.h"
 
 #include "backends/cpuacc/kernels/quad.h"
-#include "engine/base/half.h"
+#include "engine/tensor/half.h"
 
 static size_t round_up(size_t x, size_t to)
 {

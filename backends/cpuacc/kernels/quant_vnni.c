@@ -2,7 +2,7 @@
 #include <immintrin.h>
 #include "backends/cpuacc/kernels.h"
 #include "backends/cpuacc/kernels/simd.h"
-#include "engine/base/fixed.h"
+#include "engine/tensor/fixed.h"
 
 extern const struct ifd_kern_quant ifd_kern_quant_avx512; /* for sums whose factors do not fit */
 

@@ -3,7 +3,7 @@
  * outside. */
 #include "backends/cpuacc/ops/tail.h"
 
-#include "engine/base/fixed.h"
+#include "engine/tensor/fixed.h"
 
 #include <math.h>
 #include <string.h>

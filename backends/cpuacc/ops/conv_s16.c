@@ -2,7 +2,7 @@
  * the reference kernels round them, in every mode: results are the same, bit for bit. */
 #include "backends/cpuacc/lower.h"
 #include "backends/cpuacc/ops/window.h"
-#include "engine/base/fixed.h"
+#include "engine/tensor/fixed.h"
 #include "inferd/op_attrs.h"
 
 #include <math.h>

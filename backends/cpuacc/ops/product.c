@@ -1,7 +1,7 @@
 /* Weights, bias, scales and activation of a product. */
 #include "backends/cpuacc/ops/product.h"
 
-#include "engine/base/fixed.h"
+#include "engine/tensor/fixed.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* softmax along the last dimension; reduce_mean, reduce_sum and reduce_max over neighbouring dimensions. */
 #include "backends/cpuacc/lower.h"
 
-#include "engine/base/fixed.h"
-#include "engine/base/softmax8.h"
+#include "engine/tensor/fixed.h"
+#include "engine/tensor/softmax8.h"
 
 #include <float.h>
 #include <math.h>

@@ -58,7 +58,7 @@ struct ifd_window_size {
 };
 
 /** Output size and padding of a filter_h × filter_w window over in_h × in_w (TFLite's ComputeOutSize and
- *  ComputePaddingHeightWidth). False if no output remains or a number overflows. Lives in engine/base/window.c. */
+ *  ComputePaddingHeightWidth). False if no output remains or a number overflows. Lives in engine/tensor/window.c. */
 bool ifd_window_resolve(const struct ifd_window *window, int64_t filter_h, int64_t filter_w,
                         int64_t in_h, int64_t in_w, struct ifd_window_size *ret) IFD_NODISCARD;
 

@@ -4,8 +4,8 @@
  *  An exponential depends on the distance to the row's largest number alone, of which there are 256; so a row is: its
  *  largest number, the sum of table.rounded over the distances, and for every distance ifd_softmax8_steps().
  *  Thread: any, on different tables. */
-#ifndef INFERD_ENGINE_BASE_SOFTMAX8_H
-#define INFERD_ENGINE_BASE_SOFTMAX8_H
+#ifndef INFERD_ENGINE_TENSOR_SOFTMAX8_H
+#define INFERD_ENGINE_TENSOR_SOFTMAX8_H
 
 #include <stdint.h>
 

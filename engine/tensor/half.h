@@ -1,7 +1,7 @@
 /** 16-bit floats as bit patterns: IEEE binary16 and bfloat16, to and from float. Rounds to nearest, ties to even; keeps
  *  infinities, NaNs and subnormals. Only stdint and string: usable from kernels. Thread: any. */
-#ifndef INFERD_ENGINE_BASE_HALF_H
-#define INFERD_ENGINE_BASE_HALF_H
+#ifndef INFERD_ENGINE_TENSOR_HALF_H
+#define INFERD_ENGINE_TENSOR_HALF_H
 
 #include <stdint.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  * multiplications, single rounding for fully connected layers.
  *
  * Thread: any. */
-#ifndef INFERD_ENGINE_BASE_FIXED_H
-#define INFERD_ENGINE_BASE_FIXED_H
+#ifndef INFERD_ENGINE_TENSOR_FIXED_H
+#define INFERD_ENGINE_TENSOR_FIXED_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* Softmax of 8-bit numbers in fixed point. */
-#include "engine/base/softmax8.h"
+#include "engine/tensor/softmax8.h"
 
-#include "engine/base/fixed.h"
+#include "engine/tensor/fixed.h"
 
 #include <math.h>
 
