@@ -2,7 +2,7 @@
 #ifndef INFERD_SERVER_PICTURE_H
 #define INFERD_SERVER_PICTURE_H
 
-#include "api/service.h"
+#include "api/core/service.h"
 #include "inferd/engine.h"
 #include "server/media/image.h"
 #include "server/repo/manifest.h"

@@ -2,7 +2,7 @@
 #ifndef INFERD_SERVER_SCRAPE_H
 #define INFERD_SERVER_SCRAPE_H
 
-#include "api/guard.h"
+#include "api/core/guard.h"
 #include "engine/base/quota.h"
 #include "server/obs/metrics.h"
 #include "server/repo/repo.h"

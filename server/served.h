@@ -2,7 +2,7 @@
 #ifndef INFERD_SERVER_SERVED_H
 #define INFERD_SERVER_SERVED_H
 
-#include "api/service.h"
+#include "api/core/service.h"
 #include "engine/base/log.h"
 #include "server/ahead.h"
 #include "server/obs/metrics.h"

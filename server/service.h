@@ -2,7 +2,7 @@
 #ifndef INFERD_SERVER_SERVICE_H
 #define INFERD_SERVER_SERVICE_H
 
-#include "api/service.h"
+#include "api/core/service.h"
 #include "server/config.h"
 #include "server/net/loop.h"
 #include "server/obs/metrics.h"

@@ -4,7 +4,7 @@
  *    service_models.c   which models there are, loading and unloading
  *    service_tasks.c    pictures and large JSON, beside the loop
  *
- *  The functions are those of struct ifd_service_ops (api/service.h). Thread: loop only. */
+ *  The functions are those of struct ifd_service_ops (api/core/service.h). Thread: loop only. */
 #ifndef INFERD_SERVER_SERVICE_IMPL_H
 #define INFERD_SERVER_SERVICE_IMPL_H
 

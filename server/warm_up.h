@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "api/service.h"
+#include "api/core/service.h"
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "server/repo/model.h"

@@ -3,13 +3,13 @@
  *      # NAME  CLASS[,CLASS]  sha256:SUM  [models=GLOB[,GLOB]]
  *      camera1 data           sha256:5994471abb01112afcc18159f6cc74b4f511b99806da59b3caf5a9c173cacfc5 models=digits,cam_*
  *
- *  Classes are data, observe and admin (api/guard.h). A name may have several tokens, so that a new one works before the old one
+ *  Classes are data, observe and admin (api/core/guard.h). A name may have several tokens, so that a new one works before the old one
  *  is taken away. A set does not change: reading anew makes another one. Errors say the line, and nothing of what is in it.
  *  Thread: any. */
 #ifndef INFERD_SERVER_AUTH_TOKENS_H
 #define INFERD_SERVER_AUTH_TOKENS_H
 
-#include "api/guard.h"
+#include "api/core/guard.h"
 #include "inferd/alloc.h"
 
 #define IFD_TOKENS_FILE_BYTES_MAX ((size_t)64 << 10)

@@ -20,7 +20,7 @@ struct ifd_pixels {
     uint32_t width, height, channels; /* 1 or 3 */
 };
 
-/** What a picture is wanted as: see struct ifd_image_rule in api/service.h. */
+/** What a picture is wanted as: see struct ifd_image_rule in api/core/service.h. */
 struct ifd_image_target {
     uint32_t height, width, channels;
     bool channels_first;

@@ -6,7 +6,7 @@
 #ifndef INFERD_SERVER_NET_HTTP_H
 #define INFERD_SERVER_NET_HTTP_H
 
-#include "api/api.h"
+#include "api/http/api.h"
 #include "engine/base/log.h"
 #include "engine/base/quota.h"
 #include "server/net/loop.h"

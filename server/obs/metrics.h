@@ -23,7 +23,7 @@ enum ifd_metric {
 
 /* ---- values of labels; a metric without labels has the label 0 ---- */
 
-/** OUTCOME: as enum ifd_outcome of api/http.h, in its order. */
+/** OUTCOME: as enum ifd_outcome of api/http/http.h, in its order. */
 #define IFD_METRIC_OUTCOMES 6
 const char *ifd_metric_outcome(uint32_t outcome); /* "ok" …; static */
 
@@ -63,7 +63,7 @@ enum ifd_refusal {
     IFD_REFUSAL_MEMORY
 };
 
-/** DENIAL: as enum ifd_verdict of api/guard.h, from its second on. */
+/** DENIAL: as enum ifd_verdict of api/core/guard.h, from its second on. */
 #define IFD_METRIC_DENIALS 4
 
 /** MEMORY: the model's file; weights packed for kernels, beside the file; what its instances work in. */

@@ -113,7 +113,7 @@ const struct ifd_repo_model *ifd_repo_model_at(const struct ifd_repo *repo, uint
 /** NULL if there is none. */
 const struct ifd_repo_model *ifd_repo_find(const struct ifd_repo *repo, struct ifd_str name);
 
-/** Pins a version; number 0: the highest that is ready. Errors and texts: see acquire in api/service.h. */
+/** Pins a version; number 0: the highest that is ready. Errors and texts: see acquire in api/core/service.h. */
 IFD_NODISCARD enum ifd_code ifd_repo_acquire(struct ifd_repo *repo, struct ifd_str name,
                                              int64_t number, struct ifd_version **ret_version,
                                              struct ifd_err *err);

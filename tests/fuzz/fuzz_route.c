@@ -1,5 +1,5 @@
 /* Any bytes as a path. First byte: the method. Must: a status that the table allows, nothing kept. */
-#include "api/route.h"
+#include "api/http/route.h"
 #include "engine/base/name.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/loopback.h"

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""api/openapi.yaml lists the paths and methods of api/route_list.inc, no more and no less, and names every {part}."""
+"""api/http/openapi.yaml lists the paths and methods of api/http/route_list.inc, no more and no less, and names every {part}."""
 import re
 
 from tree import ROOT, finish
 
 routes = {(method.lower(), path) for method, path in re.findall(
-    r'^ROUTE\((\w+), "([^"]+)"', (ROOT / "api/route_list.inc").read_text(), re.M)}
+    r'^ROUTE\((\w+), "([^"]+)"', (ROOT / "api/http/route_list.inc").read_text(), re.M)}
 
 described, parameters, path = set(), {}, None
-for line in (ROOT / "api/openapi.yaml").read_text().splitlines():
+for line in (ROOT / "api/http/openapi.yaml").read_text().splitlines():
     if re.match(r"\S", line):
         path = None
     if found := re.match(r"  (/\S*):$", line):

@@ -8,7 +8,7 @@
 #ifndef INFERD_TESTS_SUPPORT_FAKE_SERVICE_H
 #define INFERD_TESTS_SUPPORT_FAKE_SERVICE_H
 
-#include "api/service.h"
+#include "api/core/service.h"
 
 #define FAKE_MODELS_MAX 32
 #define FAKE_JOBS_MAX   32

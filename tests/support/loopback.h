@@ -11,7 +11,7 @@
 #ifndef INFERD_TESTS_SUPPORT_LOOPBACK_H
 #define INFERD_TESTS_SUPPORT_LOOPBACK_H
 
-#include "api/api.h"
+#include "api/http/api.h"
 #include "engine/base/buf.h"
 #include "tests/support/fake_service.h"
 

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/** X(id, name, meaning). api/errors.c maps each to an HTTP status. Append only. */
+/** X(id, name, meaning). api/core/errors.c maps each to an HTTP status. Append only. */
 #define IFD_CODES(X)                                                                               \
     X(OK, "ok", "success")                                                                         \
     X(INVALID, "invalid", "the caller's request or argument is wrong")                             \

@@ -1,0 +1,299 @@
+/** What the API may ask of the server: models, their descriptions, inference, control. The API knows no engine and no
+ *  thread; the server implements this in server/service.c, tests in tests/support/fake_service.c.
+ *
+ *  Everything here is called on, and calls back on, the loop thread. Nothing blocks: what takes time has a callback.
+ *  Strings and descriptions that a call returns live as long as the thing they describe is held. */
+#ifndef INFERD_API_CORE_SERVICE_H
+#define INFERD_API_CORE_SERVICE_H
+
+#include "api/http/http.h"
+#include "engine/base/arena.h"
+#include "inferd/status.h"
+#include "inferd/types.h"
+
+struct ifd_service;   /* the server's own */
+struct ifd_model_ref; /* a model version, pinned: it stays loaded until released */
+
+/* ---- description of a model version: immutable while it is held ---- */
+
+enum ifd_tensor_format { IFD_FORMAT_NONE, IFD_FORMAT_NHWC, IFD_FORMAT_NCHW };
+
+/** How a picture becomes the tensor of an image input: decoded to channels (1 or 3) of 0 … 255, resized (stretched,
+ *  bilinear) to the input's height and width, then real = (pixel - mean[c]) / std[c]; a quantized input stores
+ *  round(real / scale) + zero_point. has_image is false where the input cannot be a picture. */
+struct ifd_image_rule {
+    bool has_image;
+    uint32_t height, width, channels;
+    bool channels_first;
+    float mean[4], std[4];
+};
+
+/** An input or output as clients see it. shape is per request *without* the batch dimension if max_batch_size > 0, and
+ *  whole otherwise; IFD_DIM_ANY where a request decides. */
+struct ifd_tensor_info {
+    const char *name;
+    enum ifd_dtype dtype;
+    struct ifd_shape shape;
+    enum ifd_tensor_format format;
+    bool optional;               /* inputs */
+    struct ifd_image_rule image; /* inputs */
+    float scale;                 /* quantized inputs: for pictures; 0 otherwise */
+    int32_t zero_point;
+    const char *const *labels; /* outputs; label_count 0 if there are none */
+    uint32_t label_count;
+    const char *label_filename; /* outputs: as in the config, "" if none */
+};
+
+struct ifd_instance_group_info {
+    const char *name, *kind; /* "KIND_CPU" */
+    int32_t count;
+};
+
+/** Key and string value of the config's `parameters`. */
+struct ifd_parameter_info {
+    const char *key, *value;
+};
+
+enum ifd_version_policy { IFD_POLICY_LATEST, IFD_POLICY_ALL, IFD_POLICY_SPECIFIC };
+
+/** A request of the config's model_warmup. */
+enum ifd_warm_fill { IFD_WARM_ZEROS, IFD_WARM_RANDOM, IFD_WARM_FILE };
+struct ifd_warm_input_info {
+    const char *name, *file;
+    enum ifd_dtype dtype;
+    struct ifd_shape shape;
+    enum ifd_warm_fill fill;
+};
+struct ifd_warm_up_info {
+    const char *name;
+    uint32_t batch_size, count, input_count;
+    const struct ifd_warm_input_info *input;
+};
+
+struct ifd_queue_policy_info {
+    bool reject; /* timeout_action: REJECT, else DELAY */
+    uint64_t default_timeout_us;
+    bool allow_timeout_override;
+    uint32_t max_queue_size;
+};
+
+struct ifd_level_policy_info {
+    uint32_t priority; /* 1 first */
+    struct ifd_queue_policy_info policy;
+};
+
+/** Everything that metadata and config print; filled from the model's config completed by what the file says. */
+struct ifd_model_desc {
+    const char *name;
+    int64_t version;
+    const char *version_text;
+    const char *platform;        /* "tflite_inferd": metadata's platform */
+    const char *backend;         /* "tflite", "identity", … */
+    const char *const *versions; /* all ready versions of the model, ascending, as text */
+    uint32_t version_count;
+
+    int32_t max_batch_size; /* 0: no batch dimension */
+    const struct ifd_tensor_info *input, *output;
+    uint32_t input_count, output_count;
+
+    /* config's other fields, defaults filled in */
+    const char *default_model_filename;
+    enum ifd_version_policy version_policy;
+    uint32_t policy_latest_count;
+    const int64_t *policy_versions;
+    uint32_t policy_version_count;
+    const struct ifd_instance_group_info *instance_group;
+    uint32_t instance_group_count;
+    const struct ifd_parameter_info *parameter;
+    uint32_t parameter_count;
+
+    bool dynamic_batching;
+    const int32_t *preferred_batch_size;
+    uint32_t preferred_batch_size_count;
+    uint64_t max_queue_delay_us;
+    bool preserve_ordering;
+    uint32_t priority_levels, default_priority_level;
+    struct ifd_queue_policy_info queue_policy;
+    const struct ifd_level_policy_info *level_policy; /* of single priorities, instead of it */
+    uint32_t level_policy_count;
+    const struct ifd_warm_up_info *warm_up;
+    uint32_t warm_up_count;
+};
+
+enum ifd_model_state {
+    IFD_MODEL_UNKNOWN,
+    IFD_MODEL_READY,
+    IFD_MODEL_UNAVAILABLE,
+    IFD_MODEL_LOADING,
+    IFD_MODEL_UNLOADING
+};
+
+/** A row of the repository index. version 0: the model has no version (reason says why). */
+struct ifd_index_row {
+    const char *name;
+    int64_t version;
+    enum ifd_model_state state;
+    const char *reason; /* "" if there is none */
+    /* If the row's content could not be loaded, be it that older content still serves: how often in a row that was tried, and
+     * in how many seconds it will be by itself; IFD_RETRY_NEVER: not before the content changes or somebody asks. */
+    uint32_t attempts; /* 0: nothing failed */
+    uint64_t retry_secs;
+};
+#define IFD_RETRY_NEVER UINT64_MAX
+typedef void (*ifd_index_fn)(void *arg, const struct ifd_index_row *row);
+
+/* ---- inference ---- */
+
+/** One inference. The caller (api/core/infer.c) fills it in the request's arena and keeps it until done() or cancel. */
+struct ifd_infer_request {
+    struct ifd_model_ref *model;
+    struct ifd_arena *arena; /* of the HTTP request; workers do not touch it */
+
+    /** In the model's order of inputs; data == NULL for an optional input that is absent. Shapes include the batch
+     *  dimension. The memory stays until done(), and after done() with OK until release_outputs(): outputs may lie in it
+     *  (identity). dtype, shape and bytes were checked against the description. */
+    struct ifd_tensor *input;
+
+    /** In the model's order of outputs. wanted[i] false: not returned. The service fills output[i] before done(): memory
+     *  of the service that stays until release(). */
+    struct ifd_tensor *output;
+    const bool *wanted;
+    int64_t batch; /* 1 for models without a batch dimension */
+
+    const char *id;       /* "" if none */
+    uint64_t priority;    /* 0 = the model's default */
+    uint64_t timeout_us;  /* 0 = none given */
+    uint64_t received_ns; /* monotonic: when the request's headers were complete */
+
+    /** Called once, on the loop thread, if submit() returns OK: before it does or later. code and err tell how it went. */
+    void (*done)(struct ifd_infer_request *request, enum ifd_code code, const struct ifd_err *err);
+    void *owner; /* the caller's own */
+
+    void *service_private; /* the service's own */
+};
+
+/** An inference that is over, with the moments that it passed (monotonic; 0: not reached). */
+struct ifd_request_end {
+    enum ifd_outcome outcome;
+    uint64_t received_ns; /* headers complete */
+    uint64_t handled_ns;  /* body complete */
+    uint64_t decoded_ns;  /* ready to be queued */
+    uint64_t done_ns;     /* the result came back */
+    uint64_t encoded_ns;  /* the answer was ready to be sent */
+    uint64_t ended_ns;    /* it was sent, or given up */
+};
+
+/* ---- control ---- */
+
+/** A file that a load request brings along: "file:1/model.tflite". */
+struct ifd_load_file {
+    struct ifd_str path; /* below the model's folder */
+    struct ifd_bytes content;
+};
+struct ifd_load_request {
+    struct ifd_str model;
+    struct ifd_str config; /* JSON text that overrides the repository's, or {NULL,0} */
+    const struct ifd_load_file *file;
+    uint32_t file_count;
+};
+typedef void (*ifd_control_fn)(void *arg, enum ifd_code code, const struct ifd_err *err);
+
+/** Counters of one model version, as Triton's statistics have them (ns and counts since the version became ready). */
+struct ifd_duration_stat {
+    uint64_t count, ns;
+};
+/** Executions of one size. */
+struct ifd_batch_stat {
+    struct ifd_duration_stat compute_input, compute_infer, compute_output;
+};
+struct ifd_model_stats {
+    const char *name;
+    const char *version_text;
+    uint64_t last_inference_ms; /* since 1970, 0 = never */
+    uint64_t inference_count, execution_count;
+    struct ifd_duration_stat success, fail, queue, compute_input, compute_infer, compute_output,
+        cache_hit, cache_miss;
+    struct ifd_batch_stat *batch; /* of 1, 2, … samples; what nobody ran has count 0 */
+    uint32_t batch_count;         /* larger ones are not told apart, nor told */
+};
+typedef void (*ifd_stats_fn)(void *arg, const struct ifd_model_stats *stats);
+
+/** What the program's log writes. */
+struct ifd_log_settings {
+    bool info, warning, error;
+    uint32_t verbose_level; /* 0: nothing more than these */
+    bool is_iso8601;        /* what a client asked for: times are ISO 8601 either way */
+};
+
+/* ---- the table ---- */
+
+struct ifd_server_info {
+    const char *name;    /* "inferd", or what --id says */
+    const char *version; /* of this program */
+    const char *const *extensions;
+    uint32_t extension_count;
+};
+
+struct ifd_service_ops {
+    const struct ifd_server_info *(*info)(struct ifd_service *service);
+
+    bool (*is_live)(struct ifd_service *service);
+    /** OK, or UNAVAILABLE with the reason (starting, stopping, a model that failed under --strict-readiness). */
+    enum ifd_code (*is_ready)(struct ifd_service *service, struct ifd_err *why_not);
+
+    /** Pins a version: version 0 = what the version policy serves (the latest ready one). NOT_FOUND (unknown model, unknown
+     *  version, no version ready: text starts with "Request for unknown model"), UNAVAILABLE (version known, not ready). */
+    enum ifd_code (*acquire)(struct ifd_service *service, struct ifd_str name, int64_t version,
+                             struct ifd_model_ref **ret_ref, struct ifd_err *err);
+    void (*release)(struct ifd_service *service, struct ifd_model_ref *ref);
+    const struct ifd_model_desc *(*describe)(const struct ifd_model_ref *ref);
+
+    /** An inference request that names a pinned version begins; ends, sent or not, exactly once. For statistics; may be
+     *  NULL. */
+    void (*begun)(struct ifd_service *service, struct ifd_model_ref *ref);
+    /** Little of its body is missing: submit will follow soon. At most once; may be NULL. */
+    void (*coming)(struct ifd_service *service, struct ifd_model_ref *ref);
+    void (*ended)(struct ifd_service *service, struct ifd_model_ref *ref,
+                  const struct ifd_request_end *end);
+
+    /** Queues a request. Not OK (BUSY: queue full; UNAVAILABLE: shutting down; TOO_LARGE; INVALID) means that done() will
+     *  not be called. */
+    enum ifd_code (*submit)(struct ifd_service *service, struct ifd_infer_request *request,
+                            struct ifd_err *err);
+    /** The client is gone: done() will not be called any more; the request's memory may go when this returns, except the
+     *  inputs if this returns false: then the caller must wait for done(), which comes with CANCELLED or a result. */
+    bool (*cancel)(struct ifd_service *service, struct ifd_infer_request *request);
+    /** Gives the output memory back, after the answer was sent. */
+    void (*release_outputs)(struct ifd_service *service, struct ifd_infer_request *request);
+
+    void (*index)(struct ifd_service *service, bool only_ready, ifd_index_fn fn, void *arg);
+    /** Looks which models there are now; index tells after done. May be NULL: index is never out of date. */
+    void (*refresh)(struct ifd_service *service, ifd_control_fn done, void *arg);
+
+    /** May be NULL: no control plane in this build or mode; the API answers that it is not allowed. */
+    void (*load)(struct ifd_service *service, const struct ifd_load_request *request,
+                 ifd_control_fn done, void *arg);
+    void (*unload)(struct ifd_service *service, struct ifd_str model, bool dependents,
+                   ifd_control_fn done, void *arg);
+
+    void (*log_settings)(struct ifd_service *service, struct ifd_log_settings *ret);
+    void (*set_log)(struct ifd_service *service, const struct ifd_log_settings *settings);
+
+    /** Statistics of one model (version 0: all its versions), or of all models (name {NULL,0}). May be NULL. */
+    enum ifd_code (*stats)(struct ifd_service *service, struct ifd_str name, int64_t version,
+                           ifd_stats_fn fn, void *arg, struct ifd_err *err);
+
+    /** Decodes, resizes and normalises a picture (JPEG or PNG, found by its content) into tensor, whose dtype and shape are
+     *  those of the input's one sample. Runs on a worker for big pictures: done() comes later, on the loop thread, and
+     *  image and tensor must stay until then. */
+    void (*decode_image)(struct ifd_service *service, struct ifd_bytes image,
+                         const struct ifd_tensor_info *input, struct ifd_tensor *tensor,
+                         ifd_control_fn done, void *arg);
+
+    /** Calls work(arg) on a thread beside the loop, then done(arg) on the loop thread. False: neither, the caller works itself.
+     *  For what would keep the loop from others. May be NULL. */
+    bool (*offload)(struct ifd_service *service, void (*work)(void *arg), void (*done)(void *arg),
+                    void *arg);
+};
+
+#endif

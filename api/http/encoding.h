@@ -1,0 +1,25 @@
+/** Content codings: gzip and deflate, both ways, through zlib. Thread: any. */
+#ifndef INFERD_API_HTTP_ENCODING_H
+#define INFERD_API_HTTP_ENCODING_H
+
+#include "api/http/http.h"
+#include "inferd/status.h"
+
+/** Of a Content-Encoding header, absent included. */
+bool ifd_coding_is_known(struct ifd_str coding);
+bool ifd_coding_is_compressed(struct ifd_str coding);
+
+/** The body as it was before the client compressed it; the body itself if it did not. The result is aligned so that the
+ *  byte at json_length (a header's value, may be absent) is aligned to IFD_TENSOR_ALIGN, and padded.
+ *  Errors: INVALID (broken, cut or trailing bytes); TOO_LARGE (more than cap_bytes: nothing of that size is allocated); NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_decompress(struct ifd_str coding, struct ifd_bytes body,
+                                           size_t cap_bytes, struct ifd_str json_length,
+                                           struct ifd_arena *arena, struct ifd_bytes *ret,
+                                           struct ifd_err *err);
+
+/** Compresses the answer's body by what Accept-Encoding prefers (weights heard) and sets Content-Encoding. Leaves the answer as it
+ *  is where nothing is preferred to identity or memory is short. */
+void ifd_compress(struct ifd_str accept, struct ifd_arena *arena,
+                  struct ifd_http_response *response);
+
+#endif

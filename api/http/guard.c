@@ -1,0 +1,70 @@
+/* Access: asking, and saying no as RFC 6750 has it. */
+#include "api/core/guard.h"
+
+#include "api/http/api_impl.h"
+#include "engine/base/str.h"
+
+struct refusal {
+    int status;
+    const char *challenge, *text;
+};
+
+static const struct refusal refusals[IFD_VERDICT_COUNT] = {
+    [IFD_VERDICT_NO_TOKEN] = {401, "Bearer realm=\"inferd\"",
+                              "this server wants a token: Authorization: Bearer TOKEN"},
+    [IFD_VERDICT_UNKNOWN_TOKEN] = {401, "Bearer realm=\"inferd\", error=\"invalid_token\"",
+                                   "this token is not known here"},
+    [IFD_VERDICT_OTHER_MODEL] = {403, "Bearer realm=\"inferd\", error=\"insufficient_scope\"",
+                                 "this token is for certain models, and this is none of them"},
+};
+
+/* Of a token that has not the class that a request needs. */
+#define OTHER_CLASS(name)                                                                          \
+    {                                                                                              \
+        403, "Bearer realm=\"inferd\", error=\"insufficient_scope\", scope=\"" name "\"",          \
+            "this needs a token of class " name                                                    \
+    }
+static const struct refusal other_class[] = {
+    [IFD_ACCESS_DATA] = OTHER_CLASS("data"),
+    [IFD_ACCESS_OBSERVE] = OTHER_CLASS("observe"),
+    [IFD_ACCESS_ADMIN] = OTHER_CLASS("admin"),
+};
+
+bool ifd_guard_admits(const struct ifd_guard *guard, struct ifd_http_exchange *exchange,
+                      enum ifd_access_class access, struct ifd_str model)
+{
+    if (!guard || access == IFD_ACCESS_OPEN || exchange->is_local_admin) {
+        return true;
+    }
+    struct ifd_str caller = {0};
+    const struct ifd_str authorization = exchange->header(exchange, "Authorization");
+    enum ifd_verdict verdict = guard->judge(guard->context, authorization, access, model, &caller);
+    if (caller.data) {
+        exchange->caller = ifd_arena_text(exchange->arena, caller.data, caller.size);
+        if (!exchange->caller) {
+            ifd_answer_fail(exchange, IFD_NOMEM, NULL);
+            return false;
+        }
+    }
+    if (verdict == IFD_VERDICT_GRANTED) {
+        return true;
+    }
+    const struct refusal *refusal =
+        verdict == IFD_VERDICT_OTHER_CLASS ? &other_class[access] : &refusals[verdict];
+    ifd_answer_error(exchange, refusal->status, ifd_str(refusal->text));
+    ifd_answer_header(&exchange->response, "WWW-Authenticate", refusal->challenge);
+    return false;
+}
+
+/* Who brings no token is not asked about: probes do not, and are not denied anything. */
+bool ifd_guard_trusts(const struct ifd_guard *guard, const struct ifd_http_exchange *exchange,
+                      enum ifd_access_class access)
+{
+    struct ifd_str caller = {0};
+    if (!guard || exchange->is_local_admin) {
+        return true;
+    }
+    const struct ifd_str authorization = exchange->header(exchange, "Authorization");
+    return authorization.data && guard->judge(guard->context, authorization, access,
+                                              (struct ifd_str){0}, &caller) == IFD_VERDICT_GRANTED;
+}

@@ -1,0 +1,36 @@
+/* GET /v2/health/live and /v2/health/ready. */
+#include "api/http/api_impl.h"
+
+void ifd_handle_live(struct ifd_call *call)
+{
+    struct ifd_json_out out;
+    bool is_live = ifd_call_ops(call)->is_live(ifd_call_service(call));
+    ifd_json_out_init(&out, call->exchange->arena);
+    ifd_json_begin(&out, '{');
+    ifd_json_member_bool(&out, "live", is_live);
+    ifd_json_end(&out, '}');
+    ifd_call_json(call, is_live ? 200 : 503, &out);
+}
+
+/* Everybody may ask whether, but why names models: with tokens it is for those who may list them. */
+static bool may_know(const struct ifd_call *call)
+{
+    return ifd_guard_trusts(call->api->options.guard, call->exchange, IFD_ACCESS_OBSERVE);
+}
+
+void ifd_handle_ready(struct ifd_call *call)
+{
+    struct ifd_err why = {0};
+    struct ifd_json_out out;
+    bool is_live = ifd_call_ops(call)->is_live(ifd_call_service(call));
+    bool is_ready = ifd_call_ops(call)->is_ready(ifd_call_service(call), &why) == IFD_OK;
+    ifd_json_out_init(&out, call->exchange->arena);
+    ifd_json_begin(&out, '{');
+    ifd_json_member_bool(&out, "live", is_live);
+    ifd_json_member_bool(&out, "ready", is_ready);
+    if (!is_ready) {
+        ifd_json_member_text(&out, "error", may_know(call) ? why.text : "Server not ready");
+    }
+    ifd_json_end(&out, '}');
+    ifd_call_json(call, is_ready ? 200 : 503, &out);
+}

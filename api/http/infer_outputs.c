@@ -1,0 +1,80 @@
+/* "outputs" of a request's JSON: which ones, and in what form. */
+#include "api/http/infer_parser.h"
+
+#include "engine/base/str.h"
+
+static bool read_output_parameters(struct ifd_json_in *in, struct ifd_output_choice *choice)
+{
+    struct ifd_str key, region;
+    bool has_top = false;
+    if (!ifd_json_open(in, '{')) {
+        return false;
+    }
+    while (ifd_json_member(in, &key)) {
+        if (ifd_str_equal(key, "binary_data")) {
+            ifd_json_once(in, &choice->has_binary, "binary_data");
+            ifd_json_bool(in, &choice->binary);
+        } else if (ifd_str_equal(key, "classification")) {
+            ifd_json_once(in, &has_top, "classification");
+            ifd_json_u64(in, &choice->top);
+        } else if (ifd_str_equal(key, "shared_memory_region")) {
+            return ifd_json_text(in, &region) && ifd_infer_fail_region(in, region);
+        } else {
+            ifd_json_skip(in);
+        }
+    }
+    return !in->failed;
+}
+
+static bool choose_output(struct ifd_infer_parser *parser, struct ifd_str name,
+                          const struct ifd_output_choice *choice)
+{
+    const struct ifd_model_desc *desc = parser->desc;
+    for (uint32_t i = 0; i < desc->output_count; i++) {
+        if (!ifd_str_equal(name, desc->output[i].name)) {
+            continue;
+        }
+        if (parser->infer->choice[i].is_wanted) {
+            return ifd_json_fail(&parser->in, IFD_INVALID, "output '%s' is requested twice",
+                                 desc->output[i].name);
+        }
+        parser->infer->choice[i] = *choice;
+        parser->infer->choice[i].is_wanted = true;
+        return true;
+    }
+    return ifd_json_fail(&parser->in, IFD_INVALID,
+                         "unexpected inference output '%.*s' for model '%s'", ifd_infer_shown(name),
+                         name.data, desc->name);
+}
+
+bool ifd_infer_read_output(struct ifd_infer_parser *parser)
+{
+    struct ifd_json_in *in = &parser->in;
+    struct ifd_output_choice choice = {0};
+    struct ifd_str key, name = {0};
+    bool has_name = false, has_parameters = false;
+    if (!ifd_json_open(in, '{')) {
+        return false;
+    }
+    while (ifd_json_given(in, &key)) {
+        if (ifd_str_equal(key, "name")) {
+            if (!ifd_json_once(in, &has_name, "name") || !ifd_json_text(in, &name)) {
+                return false;
+            }
+        } else if (ifd_str_equal(key, "parameters")) {
+            if (!ifd_json_once(in, &has_parameters, "parameters") ||
+                !read_output_parameters(in, &choice)) {
+                return false;
+            }
+        } else if (!ifd_json_skip(in)) {
+            return false;
+        }
+    }
+    if (in->failed) {
+        return false;
+    }
+    if (!has_name) {
+        return ifd_json_fail(in, IFD_INVALID, "Unable to parse 'name': output has no such member");
+    }
+    return choose_output(parser, name, &choice);
+}

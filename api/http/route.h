@@ -1,0 +1,38 @@
+/** From method and path to a row of route_list.inc. Thread: any. */
+#ifndef INFERD_API_HTTP_ROUTE_H
+#define INFERD_API_HTTP_ROUTE_H
+
+#include "api/core/guard.h"
+#include "inferd/status.h"
+
+struct ifd_call;
+typedef void (*ifd_handler_fn)(struct ifd_call *call);
+
+enum ifd_route_body { IFD_BODY_NONE, IFD_BODY_SMALL, IFD_BODY_INPUT };
+
+/** Bytes that a body of the kind SMALL may have. */
+#define IFD_BODY_SMALL_BYTES ((size_t)64 * 1024)
+
+struct ifd_route {
+    enum ifd_http_method method;
+    const char *path;
+    ifd_handler_fn handler;
+    enum ifd_route_body body;
+    enum ifd_access_class access;
+};
+
+struct ifd_route_match {
+    const struct ifd_route *route;
+    struct ifd_str model; /* {NULL,0} where the path has none; ended by NUL */
+    int64_t version;      /* 0 where the path has none */
+    uint32_t allowed;     /* set of methods that the path has rows for: IFD_BIT(IFD_HTTP_GET) … */
+};
+
+/** Finds the row. The query must be gone; segments are percent-decoded (into arena where needed).
+ *  Errors: NOT_FOUND (no row has this path, or no row this method: then ret->allowed is not 0); INVALID (wrong
+ *  percent-encoding, a model name with other characters); NOMEM. ret->allowed is written on error too. */
+IFD_NODISCARD enum ifd_code ifd_route_find(enum ifd_http_method method, struct ifd_str path,
+                                           struct ifd_arena *arena, struct ifd_route_match *ret,
+                                           struct ifd_err *err);
+
+#endif

@@ -1,0 +1,20 @@
+/* GET /v2. */
+#include "api/http/api_impl.h"
+
+void ifd_handle_server_metadata(struct ifd_call *call)
+{
+    const struct ifd_server_info *info = ifd_call_ops(call)->info(ifd_call_service(call));
+    struct ifd_json_out out;
+    ifd_json_out_init(&out, call->exchange->arena);
+    ifd_json_begin(&out, '{');
+    ifd_json_member_text(&out, "name", info->name);
+    ifd_json_member_text(&out, "version", info->version);
+    ifd_json_key(&out, "extensions");
+    ifd_json_begin(&out, '[');
+    for (uint32_t i = 0; i < info->extension_count; i++) {
+        ifd_json_put_text(&out, info->extensions[i]);
+    }
+    ifd_json_end(&out, ']');
+    ifd_json_end(&out, '}');
+    ifd_call_json(call, 200, &out);
+}

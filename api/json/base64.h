@@ -1,0 +1,13 @@
+/** Base64, the standard alphabet with padding (RFC 4648, section 4). Thread: any. */
+#ifndef INFERD_API_JSON_BASE64_H
+#define INFERD_API_JSON_BASE64_H
+
+#include "inferd/types.h"
+
+/** Bytes that text of this size decodes to at most. */
+#define IFD_BASE64_BYTES(text_size) ((text_size) / 4 * 3)
+
+/** Decodes the whole text into to, which has room for IFD_BASE64_BYTES. False if it is no base64. */
+bool ifd_base64_decode(struct ifd_str text, uint8_t *to, size_t *ret_size) IFD_NODISCARD;
+
+#endif

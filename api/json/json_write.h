@@ -1,0 +1,58 @@
+/** Writes JSON into chunks of the request's arena, which become the pieces of the answer without being copied again.
+ *
+ *  Commas are put by the writer. Out of memory makes the writer failed and every later call a no-op, so that a caller
+ *  checks once at the end. Thread: one at a time per object. */
+#ifndef INFERD_API_JSON_JSON_WRITE_H
+#define INFERD_API_JSON_JSON_WRITE_H
+
+#include "api/http/http.h"
+#include "inferd/status.h"
+
+/** Chunks double in size: this many hold more than any answer. */
+#define IFD_JSON_CHUNKS_MAX 24
+
+struct ifd_json_out {
+    struct ifd_arena *arena;
+    struct ifd_http_piece chunk[IFD_JSON_CHUNKS_MAX]; /* the last one's size is not kept current */
+    uint32_t chunk_count;
+    char *first, *at, *end; /* of the last chunk */
+    size_t before_bytes;    /* in the chunks before it */
+    size_t expected_bytes;
+    uint32_t depth;
+    uint64_t has_item; /* bit by depth: a comma must come first */
+    bool failed;
+};
+
+void ifd_json_out_init(struct ifd_json_out *out, struct ifd_arena *arena);
+/** Before anything is written: all of it will hardly be more than so many bytes, and gets them in one piece. */
+void ifd_json_out_expect(struct ifd_json_out *out, size_t bytes);
+
+void ifd_json_begin(struct ifd_json_out *out, char bracket);
+void ifd_json_end(struct ifd_json_out *out, char bracket);
+void ifd_json_key(struct ifd_json_out *out, const char *key);
+
+/** text need not be UTF-8: what is not becomes U+FFFD. */
+void ifd_json_put_str(struct ifd_json_out *out, struct ifd_str text);
+void ifd_json_put_text(struct ifd_json_out *out, const char *text);
+void ifd_json_put_s64(struct ifd_json_out *out, int64_t value);
+void ifd_json_put_u64(struct ifd_json_out *out, uint64_t value);
+void ifd_json_put_bool(struct ifd_json_out *out, bool value);
+
+/** key and value in one. */
+void ifd_json_member_text(struct ifd_json_out *out, const char *key, const char *text);
+void ifd_json_member_s64(struct ifd_json_out *out, const char *key, int64_t value);
+void ifd_json_member_u64(struct ifd_json_out *out, const char *key, uint64_t value);
+void ifd_json_member_bool(struct ifd_json_out *out, const char *key, bool value);
+
+/** For long arrays of scalars: at least size writable bytes, NULL if failed; the caller writes items with commas between
+ *  them, and says how much with ifd_json_wrote. Call ifd_json_items first. */
+char *ifd_json_room(struct ifd_json_out *out, size_t size) IFD_NODISCARD;
+void ifd_json_wrote(struct ifd_json_out *out, size_t size);
+/** Text as it is, without a comma in front. */
+void ifd_json_raw(struct ifd_json_out *out, const char *text, size_t size);
+
+size_t ifd_json_out_size(const struct ifd_json_out *out);
+/** Adds what was written to the answer's body. False if the writer failed or the answer has no room for the pieces. */
+bool ifd_json_out_finish(struct ifd_json_out *out, struct ifd_http_response *response);
+
+#endif
