@@ -9,10 +9,10 @@
 
 #include "backends/builtin.h"
 #include "engine/tools/tools.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/obs/log_stderr.h"
-#include "server/picture.h"
-#include "server/reread.h"
+#include "server/serve/picture.h"
+#include "server/ops/reread.h"
 #include "server/server.h"
 
 static const char usage[] =

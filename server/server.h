@@ -6,7 +6,7 @@
 #define INFERD_SERVER_SERVER_H
 
 #include "engine/base/log.h"
-#include "server/config.h"
+#include "server/config/config.h"
 
 struct ifd_backend; /* inferd/backend.h */
 struct ifd_server;

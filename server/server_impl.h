@@ -12,15 +12,15 @@
 
 #include "inferd/engine.h"
 #include "server/auth/tokens.h"
-#include "server/memory.h"
+#include "server/ops/memory.h"
 #include "server/net/http.h"
 #include "server/net/listen.h"
-#include "server/reread.h"
-#include "server/scrape.h"
-#include "server/served.h"
+#include "server/ops/reread.h"
+#include "server/ops/scrape.h"
+#include "server/serve/served.h"
 #include "server/server.h"
-#include "server/service.h"
-#include "server/watchdog.h"
+#include "server/serve/service.h"
+#include "server/ops/watchdog.h"
 
 /** Threads of an instance at most. */
 #define IFD_SERVER_THREADS_MAX 64

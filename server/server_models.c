@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/memory.h"
+#include "server/ops/memory.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/memory.h"
+#include "server/ops/memory.h"
 #include "server/net/listen.h"
 
 #define LOAD_TASKS_MAX  1000000

@@ -1,5 +1,5 @@
 /** What the API may ask of the server: models, their descriptions, inference, control. The API knows no engine and no
- *  thread; the server implements this in server/service.c, tests in tests/support/fake_service.c.
+ *  thread; the server implements this in server/serve/service.c, tests in tests/support/fake_service.c.
  *
  *  Everything here is called on, and calls back on, the loop thread. Nothing blocks: what takes time has a callback.
  *  Strings and descriptions that a call returns live as long as the thing they describe is held. */

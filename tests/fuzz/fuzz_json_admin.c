@@ -11,7 +11,7 @@
 #include "engine/base/str.h"
 #include "inferd/engine.h"
 #include "server/repo/load.h"
-#include "server/served.h"
+#include "server/serve/served.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/loopback.h"
 
@@ -148,7 +148,7 @@ static void check_config(struct ifd_str config)
     ifd_arena_finish(&arena);
 }
 
-/* ---- the request, as server/service.c has it done ---- */
+/* ---- the request, as server/serve/service.c has it done ---- */
 
 static void load(struct ifd_service *fake, const struct ifd_load_request *request,
                  ifd_control_fn done, void *arg)

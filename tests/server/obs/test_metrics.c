@@ -324,7 +324,7 @@ static void every_limit_is_named_as_its_setting(void)
     static const char *const flags[] = {
 #define SETTING(section, member, flag, ...) flag,
 #define LIVE(section, member, flag, ...)    flag,
-#include "server/config_list.inc"
+#include "server/config/config_list.inc"
 #undef LIVE
 #undef SETTING
     };

@@ -1,0 +1,141 @@
+/* When threads should be awake. */
+#include "server/serve/ahead.h"
+
+#include "engine/base/clock.h"
+#include "engine/base/thread.h"
+
+/* The loop is woken this long before a result: what waking takes on a core that is given back, and some of what runs differ
+ * by. */
+#define LEAD_NS UINT64_C(60000)
+/* So long nothing is tried after a core was shared with the worker. */
+#define CROWDED_NS UINT64_C(100000000)
+/* So long after other threads were at work the loop looks out only if no request is open: more of the kind are on their way. */
+#define CALM_NS UINT64_C(10000000)
+/* A run that was shorter than expected counts for half, one that was longer for a sixteenth: about one in six is shorter than
+ * what is expected then. */
+#define FASTER_SHARE 2
+#define SLOWER_SHARE 16
+
+void ifd_pulse_learn(struct ifd_pulse *pulse, int64_t batch, uint64_t took_ns)
+{
+    if (pulse->run_ns == 0 || pulse->batch != batch) {
+        *pulse = (struct ifd_pulse){.run_ns = took_ns, .batch = batch};
+    } else if (took_ns < pulse->run_ns) {
+        pulse->run_ns -= (pulse->run_ns - took_ns) / FASTER_SHARE;
+    } else {
+        pulse->run_ns += (took_ns - pulse->run_ns) / SLOWER_SHARE;
+    }
+}
+
+uint64_t ifd_pulse_due(const struct ifd_pulse *pulse, int64_t batch, uint64_t start_ns)
+{
+    if (pulse->run_ns == 0 || pulse->batch != batch) {
+        return 0;
+    }
+    return pulse->run_ns > LEAD_NS ? start_ns + pulse->run_ns - LEAD_NS : start_ns;
+}
+
+static bool may_wait(const struct ifd_ahead *ahead, const struct ifd_workers *workers)
+{
+    return ahead->spin_ns > 0 && ahead->open == 1 && ifd_workers_threads(workers) < ahead->cores;
+}
+
+static void stop(struct ifd_ahead *ahead)
+{
+    if (ahead->is_waiting) {
+        ifd_loop_alarm(ahead->loop, 0, NULL, NULL);
+    }
+    if (ahead->is_waiting || ahead->is_looking_out) {
+        ifd_loop_stay_awake(ahead->loop, 0);
+    }
+    ahead->is_waiting = ahead->is_looking_out = false;
+}
+
+/* No other thread wants the core, or will soon. */
+static bool is_calm(const struct ifd_ahead *ahead, uint64_t now_ns)
+{
+    return ahead->open == 0 || (ahead->away == 0 && now_ns - ahead->away_ns >= CALM_NS);
+}
+
+void ifd_ahead_begun(struct ifd_ahead *ahead)
+{
+    const uint64_t now_ns = ifd_monotonic_ns();
+    ahead->is_quick = ahead->ended_ns > 0 && now_ns - ahead->ended_ns <= ahead->spin_ns;
+    const bool is_calm_now = is_calm(ahead, now_ns);
+    ahead->open++;
+    if (ahead->is_waiting || !is_calm_now) {
+        stop(ahead);
+    } /* a loop that looks out stays awake for its body */
+}
+
+void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns)
+{
+    ahead->open--;
+    ahead->ended_ns = is_calm(ahead, now_ns) && ahead->cores > 1 ? now_ns : 0;
+    if (ahead->is_waiting || !ahead->is_quick || ahead->ended_ns == 0) {
+        stop(ahead); /* its client may have left */
+    } else {
+        ahead->is_looking_out = true;
+        ifd_loop_stay_awake(ahead->loop, now_ns + ahead->spin_ns);
+    }
+}
+
+bool ifd_ahead_runs_here(const struct ifd_ahead *ahead, const struct ifd_pulse *pulse)
+{
+    return pulse->run_ns > 0 && pulse->run_ns <= ahead->here_ns &&
+           ahead->connections(ahead->connections_arg) == 1;
+}
+
+void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_workers *workers,
+                    const struct ifd_pulse *pulse)
+{
+    if (may_wait(ahead, workers) && !ifd_ahead_runs_here(ahead, pulse)) {
+        ifd_workers_stay_awake(workers, ifd_monotonic_ns() + ahead->spin_ns);
+    }
+}
+
+static void result_is_due(void *arg)
+{
+    struct ifd_ahead *ahead = arg;
+    uint64_t now_ns = ifd_monotonic_ns();
+    if (ifd_thread_core() == ifd_workers_core(ahead->workers)) {
+        /* On the worker's own core it would keep the result from coming. The others are taken, so even the alarm was in vain. */
+        ahead->crowded_until_ns = now_ns + CROWDED_NS;
+    } else {
+        ifd_loop_stay_awake(ahead->loop, now_ns + LEAD_NS + ahead->spin_ns);
+    }
+}
+
+void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_workers *workers,
+                   const struct ifd_pulse *pulse, int64_t batch)
+{
+    stop(ahead);
+    uint64_t now_ns = ifd_monotonic_ns();
+    ahead->away++;
+    ahead->away_ns = now_ns;
+    uint64_t due_ns = ifd_pulse_due(pulse, batch, now_ns);
+    if (due_ns == 0 || now_ns < ahead->crowded_until_ns || !may_wait(ahead, workers)) {
+        return;
+    }
+    ahead->is_waiting = true;
+    ahead->workers = workers;
+    if (due_ns > now_ns) {
+        ifd_loop_alarm(ahead->loop, due_ns, result_is_due, ahead);
+    } else {
+        result_is_due(ahead);
+    }
+}
+
+void ifd_ahead_task(struct ifd_ahead *ahead)
+{
+    stop(ahead);
+    ahead->away++;
+    ahead->away_ns = ifd_monotonic_ns();
+}
+
+void ifd_ahead_done(struct ifd_ahead *ahead)
+{
+    stop(ahead);
+    ahead->away--;
+    ahead->away_ns = ifd_monotonic_ns();
+}

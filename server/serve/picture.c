@@ -1,0 +1,163 @@
+/* From descriptions of inputs to picture rules. */
+#include "server/serve/picture.h"
+
+#include "engine/base/str.h"
+
+#define SIDE_MIN 8
+
+/* Numbers of a config parameter into ret[0 … channels-1]; one number stands for all. */
+static enum ifd_code read_numbers(const struct ifd_manifest *manifest, const char *key,
+                                  uint32_t channels, float *ret, bool *ret_found,
+                                  struct ifd_err *err)
+{
+    const char *text = ifd_manifest_parameter(manifest, key);
+    uint32_t count = 0;
+    double number = 0;
+    if (!text) {
+        return IFD_OK;
+    }
+    for (struct ifd_str rest = ifd_str(text); rest.data; count++) {
+        struct ifd_str part = ifd_str_trim(ifd_str_part(&rest, ','));
+        if (count == channels || !ifd_str_f64(part, &number)) {
+            return ifd_fail(err, IFD_INVALID, "parameter \"%s\": \"%.60s\" is not 1 or %u numbers",
+                            key, text, channels);
+        }
+        ret[count] = (float)number;
+    }
+    if (count != 1 && count != channels) {
+        return ifd_fail(err, IFD_INVALID, "parameter \"%s\": \"%.60s\" is not 1 or %u numbers", key,
+                        text, channels);
+    }
+    for (uint32_t c = count; c < channels; c++) {
+        ret[c] = ret[0];
+    }
+    *ret_found = true;
+    return IFD_OK;
+}
+
+/* Height, width and channels if tensor has the form of a picture. */
+static bool has_form(const struct ifd_manifest_tensor *tensor, bool has_batch,
+                     struct ifd_image_rule *rule)
+{
+    const struct ifd_shape *dims = &tensor->dims;
+    uint32_t lead = has_batch ? 0 : 1;
+    bool is_small_rank = !has_batch && dims->rank == 3; /* a model without any batch dimension */
+    lead = is_small_rank ? 0 : lead;
+    if (dims->rank != 3 + lead || (lead == 1 && dims->dim[0] != 1 && dims->dim[0] != IFD_DIM_ANY)) {
+        return false;
+    }
+    const int64_t *dim = dims->dim + lead;
+    rule->channels_first = tensor->format == IFD_MANIFEST_NCHW;
+    int64_t height = dim[rule->channels_first ? 1 : 0], width = dim[rule->channels_first ? 2 : 1];
+    int64_t channels = dim[rule->channels_first ? 0 : 2];
+    bool is_type = tensor->dtype == IFD_F32 || tensor->dtype == IFD_U8 || tensor->dtype == IFD_S8;
+    if (!is_type || (channels != 1 && channels != 3) || height < SIDE_MIN || width < SIDE_MIN ||
+        height > UINT16_MAX || width > UINT16_MAX) {
+        return false;
+    }
+    rule->height = (uint32_t)height;
+    rule->width = (uint32_t)width;
+    rule->channels = (uint32_t)channels;
+    return true;
+}
+
+/* The stored value is the pixel (less 128 for signed types), whatever the quantization is. */
+static void take_pixels(const struct ifd_port *port, struct ifd_image_rule *rule)
+{
+    bool has_scale = port && port->desc.quant.count == 1;
+    float scale = has_scale ? port->desc.quant.scale[0] : 1;
+    float zero = has_scale ? (float)port->desc.quant.zero_point[0] : 0;
+    float low = port && port->desc.dtype == IFD_S8 ? 128 : 0;
+    for (uint32_t c = 0; c < rule->channels; c++) {
+        rule->mean[c] = low + zero;
+        rule->std[c] = 1 / scale;
+    }
+}
+
+enum ifd_code ifd_picture_rule(const struct ifd_manifest *manifest,
+                               const struct ifd_manifest_tensor *tensor,
+                               const struct ifd_port *port, bool has_batch,
+                               struct ifd_image_rule *ret, struct ifd_err *err)
+{
+    struct ifd_image_rule rule = {0};
+    bool has_mean = false, has_std = false;
+    *ret = rule;
+    if (!has_form(tensor, has_batch, &rule)) {
+        return IFD_OK;
+    }
+    for (uint32_t c = 0; c < rule.channels; c++) {
+        rule.std[c] = 1;
+    }
+    enum ifd_code code =
+        read_numbers(manifest, "image_mean", rule.channels, rule.mean, &has_mean, err);
+    if (!code) {
+        code = read_numbers(manifest, "image_std", rule.channels, rule.std, &has_std, err);
+    }
+    for (uint32_t c = 0; c < rule.channels && !code; c++) {
+        if (!(rule.std[c] > 0)) {
+            code = ifd_fail(err, IFD_INVALID, "parameter \"image_std\": %g is not above 0",
+                            (double)rule.std[c]);
+        }
+    }
+    if (code) {
+        return code;
+    }
+    bool has_config = has_mean || has_std;
+    if (!has_config && port && port->has_normalization) {
+        for (uint32_t c = 0; c < rule.channels; c++) {
+            uint32_t from = c < port->normalization_count ? c : 0;
+            rule.mean[c] = port->mean[from];
+            rule.std[c] = port->std[from] > 0 ? port->std[from] : 1;
+        }
+    } else if (!has_config && tensor->dtype != IFD_F32) {
+        take_pixels(port, &rule);
+    } else if (!has_config) {
+        return IFD_OK;
+    }
+    rule.has_image = true;
+    *ret = rule;
+    return IFD_OK;
+}
+
+struct ifd_image_target ifd_picture_target(const struct ifd_image_rule *rule, float scale,
+                                           int32_t zero_point)
+{
+    struct ifd_image_target target = {.height = rule->height,
+                                      .width = rule->width,
+                                      .channels = rule->channels,
+                                      .channels_first = rule->channels_first,
+                                      .scale = scale,
+                                      .zero_point = zero_point};
+    for (int c = 0; c < 4; c++) {
+        target.mean[c] = rule->mean[c];
+        target.std[c] = rule->std[c];
+    }
+    return target;
+}
+
+enum ifd_code ifd_picture_for_port(struct ifd_bytes picture, const struct ifd_port *port,
+                                   void *data, size_t bytes, struct ifd_err *err)
+{
+    static const struct ifd_image_limits limits = {.max_pixels = (uint64_t)1 << 26};
+    struct ifd_manifest none;
+    struct ifd_image_rule rule = {0};
+    const struct ifd_manifest_tensor tensor = {
+        .name = port->name, .dtype = port->desc.dtype, .dims = port->desc.shape};
+    bool has_scale = port->desc.quant.count == 1;
+    ifd_manifest_init(&none);
+    enum ifd_code code = ifd_picture_rule(&none, &tensor, port, false, &rule, err);
+    if (!code && !rule.has_image) {
+        code = ifd_fail(err, IFD_UNSUPPORTED,
+                        "input \"%s\" cannot be a picture: it has no image shape, or is FP32 and "
+                        "the file does not say how to normalise",
+                        port->name);
+    }
+    if (code) {
+        return code;
+    }
+    struct ifd_image_target target =
+        ifd_picture_target(&rule, has_scale ? port->desc.quant.scale[0] : 0,
+                           has_scale ? port->desc.quant.zero_point[0] : 0);
+    return ifd_image_to_tensor(picture, &target, &limits, port->desc.dtype, data, bytes,
+                               ifd_alloc_system(), err);
+}

@@ -1,0 +1,299 @@
+/* From a loaded version to one that answers. */
+#include "server/serve/served.h"
+
+#include "engine/base/clock.h"
+#include "engine/base/str.h"
+#include "server/sched/runners.h"
+#include "server/serve/warm_up.h"
+
+/* Threads of an instance that shall answer early: more hardly help the networks that run on such machines. */
+#define LATENCY_THREADS_MAX 4
+/* A model whose config sets no max_batch_size but whose tensors leave dimension 0 open takes batches as large as fit into
+ * this much instance memory. */
+#define OPEN_BATCH_BYTES ((size_t)16 << 20)
+
+static enum ifd_code number_parameter(const struct ifd_manifest *m, const char *key, uint32_t most,
+                                      uint32_t *value, struct ifd_err *err)
+{
+    const char *text = ifd_manifest_parameter(m, key);
+    uint64_t number = 0;
+    if (!text) {
+        return IFD_OK;
+    }
+    if (!ifd_str_u64(ifd_str(text), &number) || number > most) {
+        return ifd_fail(err, IFD_INVALID,
+                        "parameter \"%s\": \"%.40s\" is not a number between 0 and %u", key, text,
+                        most);
+    }
+    *value = (uint32_t)number;
+    return IFD_OK;
+}
+
+/* Without max_batch_size dimension 0 belongs to the request. The engine may still see a batch in it; a request of more than
+ * this many samples is then run in parts (run_engine.c). */
+static uint32_t instance_batch(const struct ifd_version *version)
+{
+    const struct ifd_model_info *info = ifd_model_info(version->engine);
+    bool is_open = false;
+    int64_t most = 1;
+    if (version->manifest.max_batch_size > 0) {
+        return (uint32_t)version->manifest.max_batch_size;
+    }
+    for (uint32_t i = 0; i < version->manifest.input_count; i++) {
+        const struct ifd_shape *dims = &version->manifest.input[i].dims;
+        is_open = is_open || (dims->rank > 0 && dims->dim[0] == IFD_DIM_ANY);
+        most = info->input[i].batched && dims->dim[0] > most ? dims->dim[0] : most;
+    }
+    if (!is_open && most <= IFD_MAX_BATCH) {
+        return (uint32_t)most;
+    }
+    size_t fits = OPEN_BATCH_BYTES / (info->arena_bytes > 0 ? info->arena_bytes : 1);
+    return fits < 1 ? 1 : fits > IFD_MAX_BATCH ? IFD_MAX_BATCH : (uint32_t)fits;
+}
+
+static uint32_t instance_count(const struct ifd_manifest *m)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < m->group_count; i++) {
+        count += (uint32_t)m->group[i].count;
+    }
+    return count > 0 ? count : 1;
+}
+
+/* What the config, or else the server, wants of the model: answers as early as can be, or as many as can be. */
+static enum ifd_code read_hint(const struct ifd_served_options *options,
+                               const struct ifd_manifest *m, bool *ret_for_throughput,
+                               struct ifd_err *err)
+{
+    const char *text = ifd_manifest_parameter(m, "performance_hint");
+    const struct ifd_str hint = ifd_str(text);
+    *ret_for_throughput = text ? ifd_str_equal_nocase(hint, "throughput") : options->for_throughput;
+    if (text && !*ret_for_throughput && !ifd_str_equal_nocase(hint, "latency")) {
+        return ifd_fail(err, IFD_INVALID,
+                        "parameter \"performance_hint\": \"%.40s\" is neither \"latency\" nor "
+                        "\"throughput\"",
+                        text);
+    }
+    return IFD_OK;
+}
+
+/* Threads of each instance; runs share the cores among them (ifd_instance_options.threads), more threads than cores never
+ * help. For throughput, where the config has no instance_group, as many instances as have a core for every thread. */
+static enum ifd_code choose_instances(const struct ifd_served_options *options,
+                                      struct ifd_version *version, uint32_t *ret_threads,
+                                      struct ifd_err *err)
+{
+    struct ifd_manifest *m = &version->manifest;
+    bool for_throughput = false;
+    uint32_t asked = 0;
+    enum ifd_code code = number_parameter(m, "threads", options->max_threads, &asked, err);
+    if (!code) {
+        code = read_hint(options, m, &for_throughput, err);
+    }
+    if (code) {
+        return code;
+    }
+    uint32_t threads = asked > 0                              ? asked
+                       : options->threads > 0                 ? options->threads
+                       : for_throughput                       ? 1
+                       : options->cores < LATENCY_THREADS_MAX ? options->cores
+                                                              : LATENCY_THREADS_MAX;
+    *ret_threads = threads < options->cores ? threads : options->cores;
+    if (*ret_threads < asked) {
+        ifd_log_warn(options->log, "fewer threads than asked for: there are no more cores",
+                     "name=%s asked=%u given=%u", version->name, asked, *ret_threads);
+    }
+    if (for_throughput && version->engine && m->group_count == 0) {
+        struct ifd_manifest_group *group = ifd_arena_take(&version->arena, sizeof(*group));
+        if (!group) {
+            return ifd_arena_fail(&version->arena, sizeof(*group), err);
+        }
+        const uint32_t fits = options->cores / *ret_threads;
+        *group = (struct ifd_manifest_group){
+            .name = "", .count = (int32_t)(fits < IFD_INSTANCES_MAX ? fits : IFD_INSTANCES_MAX)};
+        m->group = group;
+        m->group_count = 1;
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code make_runner(const struct ifd_served_options *options,
+                                 const struct ifd_version *version, uint32_t threads,
+                                 struct ifd_runner **ret, struct ifd_err *err)
+{
+    uint32_t delay_ms = 0;
+    const enum ifd_code code =
+        number_parameter(&version->manifest, "execute_delay_ms", 3600000, &delay_ms, err);
+    if (code) {
+        return code;
+    }
+    return version->engine ? ifd_runner_engine(version->engine, threads, instance_batch(version),
+                                               options->request_alloc, ret, err)
+                           : ifd_runner_identity(delay_ms, options->request_alloc, ret, err);
+}
+
+static void init_queue(const struct ifd_served_options *options, const struct ifd_version *version,
+                       struct ifd_queue *queue)
+{
+    const struct ifd_manifest *m = &version->manifest;
+    /* A model whose graph does not treat samples independently runs every request alone. */
+    bool can_share = m->max_batch_size > 1 &&
+                     (!version->engine || ifd_model_info(version->engine)->batch_is_free);
+    const struct ifd_batch_rules rules = {
+        .is_dynamic = m->dynamic_batching && can_share,
+        .max_batch = m->max_batch_size,
+        .preferred = m->preferred_batch_size,
+        .preferred_count = m->preferred_count,
+        .max_delay_ns = m->max_queue_delay_us * 1000,
+    };
+    ifd_queue_init(queue, &rules,
+                   m->queue_policy.max_queue_size > 0 ? m->queue_policy.max_queue_size
+                                                      : options->max_queue_size,
+                   ifd_clock_system());
+}
+
+/* What is kept of the file: its weights are given back once they are packed. */
+static size_t file_bytes(const struct ifd_version *version)
+{
+    size_t released = version->engine ? ifd_model_info(version->engine)->released_bytes : 0;
+    return version->file.size > released ? version->file.size - released : 0;
+}
+
+/* What the version needs from here on: as predicted, or as it turned out to be. */
+static enum ifd_code hold(const struct ifd_served_options *options, struct ifd_version *version,
+                          size_t instance_bytes, struct ifd_err *err)
+{
+    size_t packed_bytes = version->engine ? ifd_model_info(version->engine)->packed_bytes : 0;
+    enum ifd_code code =
+        ifd_budget_hold(options->budget, &version->held_bytes,
+                        (uint64_t)file_bytes(version) + packed_bytes + instance_bytes, err);
+    if (code) {
+        ifd_err_prefix(err, "file of %zu bytes, packed weights of %zu, %u instances of %zu in all",
+                       file_bytes(version), packed_bytes, instance_count(&version->manifest),
+                       instance_bytes);
+    }
+    return code;
+}
+
+static enum ifd_code hold_predicted(const struct ifd_served_options *options,
+                                    struct ifd_version *version, struct ifd_err *err)
+{
+    size_t bytes = 0;
+    if (version->engine && (!ifd_size_mul(ifd_model_info(version->engine)->arena_bytes,
+                                          instance_batch(version), &bytes) ||
+                            !ifd_size_mul(bytes, instance_count(&version->manifest), &bytes))) {
+        return ifd_fail(err, IFD_TOO_LARGE, "instances need more memory than can be counted");
+    }
+    return hold(options, version, bytes, err);
+}
+
+/* Gauges that nothing else changes: they may be set on the loader's thread. */
+static void count_memory(const struct ifd_version *version, struct ifd_metric_set *metrics,
+                         size_t instance_bytes)
+{
+    size_t packed_bytes = version->engine ? ifd_model_info(version->engine)->packed_bytes : 0;
+    ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_FILE, file_bytes(version));
+    ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_PACKED, packed_bytes);
+    ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_ARENA, instance_bytes);
+}
+
+static enum ifd_code start_workers(const struct ifd_served_options *options,
+                                   struct ifd_version *version, struct ifd_served *served,
+                                   uint32_t threads, struct ifd_err *err)
+{
+    struct ifd_runner *runner[IFD_INSTANCES_MAX];
+    uint32_t count = instance_count(&version->manifest), made = 0;
+    size_t bytes = 0;
+    struct ifd_warm_up warm_up = {.version = version,
+                                  .desc = &served->desc,
+                                  .alloc = options->request_alloc,
+                                  .log = options->log,
+                                  .clock = ifd_clock_system(),
+                                  .most_ns = options->warm_up_ns,
+                                  .is_stopping = options->is_stopping,
+                                  .runs_zeros = options->warms_up};
+    enum ifd_code code = hold_predicted(options, version, err);
+    while (made < count && !code) {
+        code = make_runner(options, version, threads, &runner[made], err);
+        bytes += code ? 0 : runner[made]->bytes;
+        made += code ? 0 : 1;
+        if (!code) {
+            code = ifd_warm_up(&warm_up, runner[made - 1], err);
+        }
+    }
+    version->is_finite = ifd_warm_up_is_finite(&warm_up);
+    if (!code) {
+        code = hold(options, version, bytes, err);
+    }
+    if (code) {
+        for (uint32_t i = 0; i < made; i++) {
+            runner[i]->destroy(runner[i]);
+        }
+        return code;
+    }
+    count_memory(version, served->metrics, bytes);
+    return ifd_workers_create(&served->queue, runner, count, version->manifest.preserve_ordering,
+                              options->completions, options->alloc, &served->workers, err);
+}
+
+static enum ifd_code init_stats(struct ifd_version *version, struct ifd_model_stats *stats,
+                                struct ifd_err *err)
+{
+    const int32_t most = version->manifest.max_batch_size;
+    const uint32_t sizes = most < 1 ? 1 : most < IFD_MAX_BATCH ? (uint32_t)most : IFD_MAX_BATCH;
+    *stats = (struct ifd_model_stats){
+        .name = version->name, .version_text = version->number_text, .batch_count = sizes};
+    stats->batch = ifd_arena_take_array(&version->arena, sizes, sizeof(*stats->batch));
+    return stats->batch ? IFD_OK
+                        : ifd_arena_fail(&version->arena, sizes * sizeof(*stats->batch), err);
+}
+
+enum ifd_code ifd_served_start(const struct ifd_served_options *options,
+                               struct ifd_version *version, struct ifd_err *err)
+{
+    struct ifd_served *served = ifd_arena_take(&version->arena, sizeof(*served));
+    if (!served) {
+        return ifd_arena_fail(&version->arena, sizeof(*served), err);
+    }
+    const uint32_t count = version->manifest.level_policy_count;
+    served->bound = ifd_arena_take_array(&version->arena, count, sizeof(*served->bound));
+    if (!served->bound) {
+        return ifd_arena_fail(&version->arena, count * sizeof(*served->bound), err);
+    }
+    uint32_t threads = 0;
+    enum ifd_code code = choose_instances(options, version, &threads, err);
+    if (!code) {
+        code = ifd_describe(version, &served->desc, err);
+    }
+    if (!code) {
+        code = init_stats(version, &served->stats, err);
+    }
+    if (!code) {
+        code = ifd_metrics_take_model(options->metrics, version->name, version->number_text,
+                                      &served->metrics, err);
+    }
+    if (code) {
+        return code;
+    }
+    init_queue(options, version, &served->queue);
+    for (uint32_t i = 0; i < count; i++) {
+        served->bound[i].capacity = version->manifest.level_policy[i].policy.max_queue_size;
+    }
+    code = start_workers(options, version, served, threads, err);
+    if (code) {
+        ifd_metrics_give_model(options->metrics, served->metrics);
+        ifd_queue_finish(&served->queue);
+        return code;
+    }
+    version->served = served;
+    return IFD_OK;
+}
+
+void ifd_served_stop(const struct ifd_served_options *options, struct ifd_version *version)
+{
+    struct ifd_served *served = version->served;
+    ifd_queue_close(&served->queue);
+    ifd_workers_destroy(served->workers);
+    ifd_queue_finish(&served->queue);
+    ifd_metrics_give_model(options->metrics, served->metrics);
+}

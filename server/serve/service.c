@@ -1,0 +1,471 @@
+/* What the API asks for: requests become jobs, jobs answers. */
+#include "server/serve/service_impl.h"
+
+#include "server/serve/counts.h"
+
+#define EXPIRE_MS      5
+#define SPARE_JOBS     256
+#define JOB_KEEP_BYTES ((size_t)1 << 16)
+
+struct service_job {
+    struct ifd_job job; /* first: the queue gives its address back */
+    struct ifd_service *service;
+    struct ifd_infer_request *request;
+    struct ifd_version *version;
+    bool is_cancelled;
+    struct service_job *spare;
+};
+
+/* ---- jobs ---- */
+
+static struct service_job *take_job(struct ifd_service *service)
+{
+    struct service_job *job = service->spare;
+    if (job) {
+        service->spare = job->spare;
+        service->spare_count--;
+        return job;
+    }
+    job = ifd_acquire_zeroed(service->options.alloc, 1, sizeof(*job));
+    if (job) {
+        job->service = service;
+    }
+    return job;
+}
+
+static void give_job(struct service_job *job)
+{
+    struct ifd_service *service = job->service;
+    const struct ifd_alloc *alloc = service->options.alloc;
+    if (job->job.memory_bytes > JOB_KEEP_BYTES || service->spare_count >= SPARE_JOBS) {
+        ifd_release_tensor(alloc, job->job.memory, job->job.memory_bytes);
+        job->job.memory = NULL;
+        job->job.memory_bytes = 0;
+    }
+    if (service->spare_count >= SPARE_JOBS) {
+        ifd_release(alloc, job, sizeof(*job));
+        return;
+    }
+    job->request = NULL;
+    job->spare = service->spare;
+    service->spare = job;
+    service->spare_count++;
+}
+
+/* With what its run gave, on whatever thread. */
+static void answer(struct service_job *job)
+{
+    struct ifd_infer_request *request = job->request;
+    struct ifd_served *served = job->version->served;
+    struct ifd_service *service = job->service;
+    enum ifd_code code = job->job.code;
+    ifd_count_job(served, &job->job, request->received_ns);
+    if (code == IFD_DEADLINE) {
+        ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE_TIME, 1);
+    } else if (code == IFD_OK) {
+        ifd_pulse_learn(&served->pulse, job->job.run_batch,
+                        job->job.finished_ns - job->job.started_ns);
+    }
+    service->deadline_jobs -= job->job.deadline_ns > 0;
+    if (!job->is_cancelled && code == IFD_OK) {
+        request->done(request, IFD_OK, NULL);
+        return; /* the job stays with the request: it holds the outputs */
+    }
+    struct ifd_err err = job->job.err;
+    if (job->is_cancelled) {
+        code = ifd_fail(&err, IFD_CANCELLED, "the client went away");
+    }
+    request->service_private = NULL;
+    give_job(job);
+    request->done(request, code, &err);
+}
+
+static void finish(struct ifd_completion *completion)
+{
+    struct service_job *job = (struct service_job *)completion; /* first member of the first */
+    ifd_ahead_done(&job->service->ahead);
+    answer(job);
+}
+
+static const char stopping_text[] = "Server is stopping, the request was not run";
+
+/* Answers a list of jobs that never ran. */
+static void fail_list(struct ifd_job *list, enum ifd_code code, const char *text)
+{
+    while (list) {
+        struct ifd_job *next = list->next;
+        list->next = NULL;
+        list->code = ifd_fail(&list->err, code, "%s", text);
+        finish(&list->completion);
+        list = next;
+    }
+}
+
+static void expire(void *arg)
+{
+    struct ifd_service *service = arg;
+    struct ifd_repo_walk at = {.model = NULL};
+    while (ifd_repo_next(service->options.repo, &at)) {
+        struct ifd_served *served = at.version->served;
+        if (served) {
+            fail_list(ifd_queue_expire(&served->queue), IFD_DEADLINE, "Request timeout expired");
+        }
+    }
+    if (service->deadline_jobs == 0) {
+        ifd_timer_stop(service->expire);
+    }
+}
+
+/* ---- inference ---- */
+
+/* When the request must have begun, by its level's policy, the client's wish, or the server's default; 0: never too late. */
+static uint64_t deadline_of(const struct ifd_service *service, const struct ifd_model_desc *desc,
+                            const struct ifd_queue_policy_info *policy,
+                            const struct ifd_infer_request *request)
+{
+    uint64_t timeout_us = policy->default_timeout_us;
+    /* A model without dynamic_batching has no policy that could forbid the client's own limit. */
+    bool may_shorten = !desc->dynamic_batching || policy->allow_timeout_override;
+    if (may_shorten && request->timeout_us > 0 &&
+        (timeout_us == 0 || request->timeout_us < timeout_us)) {
+        timeout_us = request->timeout_us;
+    }
+    if (timeout_us == 0) {
+        timeout_us = (uint64_t)service->options.config->default_timeout_ms * 1000;
+    }
+    if (timeout_us == 0 || timeout_us > UINT64_MAX / 2000) {
+        return 0;
+    }
+    return ifd_monotonic_ns() + timeout_us * 1000;
+}
+
+static enum ifd_code level_of(const struct ifd_model_desc *desc, uint64_t priority,
+                              uint32_t *ret_level, struct ifd_err *err)
+{
+    if (desc->priority_levels == 0) {
+        *ret_level = 0;
+        return IFD_OK;
+    }
+    if (priority > desc->priority_levels) {
+        return ifd_fail(err, IFD_INVALID, "priority %llu is not between 1 and %u",
+                        (unsigned long long)priority, desc->priority_levels);
+    }
+    uint64_t level = priority > 0 ? priority : desc->default_priority_level;
+    *ret_level = (uint32_t)(level > 0 ? level - 1 : 0);
+    return IFD_OK;
+}
+
+/* How requests of a level wait. */
+static const struct ifd_queue_policy_info *policy_of(const struct ifd_served *served,
+                                                     uint32_t level,
+                                                     struct ifd_queue_bound **ret_bound)
+{
+    *ret_bound = NULL;
+    for (uint32_t i = 0; i < served->desc.level_policy_count; i++) {
+        if (served->desc.level_policy[i].priority == level + 1) {
+            *ret_bound = served->bound[i].capacity > 0 ? &served->bound[i] : NULL;
+            return &served->desc.level_policy[i].policy;
+        }
+    }
+    return &served->desc.queue_policy;
+}
+
+void ifd_service_flush(struct ifd_service *service)
+{
+    if (service->pushed) {
+        ifd_queue_wake(service->pushed);
+        service->pushed = NULL;
+    }
+}
+
+/* Without a worker. Nothing is faster, but meanwhile the loop does nothing else. */
+static bool runs_here(const struct ifd_service *service, const struct ifd_served *served,
+                      int64_t batch)
+{
+    return ifd_workers_are_instant(served->workers)
+               ? service->options.config->inline_identity
+               : served->pulse.batch == batch &&
+                     ifd_ahead_runs_here(&service->ahead, &served->pulse);
+}
+
+/* NULL without memory. It is the request's own from here on, and counted where deadlines are looked at. */
+static struct service_job *make_job(struct ifd_service *service, struct ifd_infer_request *request,
+                                    uint32_t level)
+{
+    struct ifd_version *version = (struct ifd_version *)request->model;
+    const struct ifd_served *served = version->served;
+    struct ifd_queue_bound *bound = NULL;
+    const struct ifd_queue_policy_info *policy = policy_of(served, level, &bound);
+    struct service_job *job = take_job(service);
+    if (!job) {
+        return NULL;
+    }
+    job->request = request;
+    job->version = version;
+    job->is_cancelled = false;
+    job->job = (struct ifd_job){
+        .completion = {.fn = finish},
+        .input = request->input,
+        .output = request->output,
+        .wanted = request->wanted,
+        .input_count = served->desc.input_count,
+        .output_count = served->desc.output_count,
+        .batch = request->batch,
+        .level = level,
+        .bound = bound,
+        .deadline_ns = deadline_of(service, &served->desc, policy, request),
+        .lower_at_deadline = !policy->reject,
+        .memory = job->job.memory,
+        .memory_bytes = job->job.memory_bytes,
+    };
+    request->service_private = job;
+    service->deadline_jobs += job->job.deadline_ns > 0;
+    return job;
+}
+
+/* Of a job that no worker will see: the queue did not take it, or gave it back. */
+static void drop_job(struct service_job *job, enum ifd_code code)
+{
+    struct ifd_infer_request *request = job->request;
+    job->service->deadline_jobs -= job->job.deadline_ns > 0;
+    ifd_count_failure(job->version->served, request->received_ns, code);
+    request->service_private = NULL;
+    give_job(job);
+}
+
+static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_request *request,
+                            struct ifd_err *err)
+{
+    struct ifd_served *served = ((struct ifd_version *)request->model)->served;
+    uint32_t level = 0;
+    if (service->is_cancelling) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "%s", stopping_text);
+    }
+    enum ifd_code code = level_of(&served->desc, request->priority, &level, err);
+    if (code) {
+        return code;
+    }
+    /* made before the push: a worker may be done with it before push returns */
+    struct service_job *job = make_job(service, request, level);
+    if (!job) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a request");
+    }
+    if (runs_here(service, served, request->batch) &&
+        ifd_workers_run_here(served->workers, &job->job)) {
+        answer(job);
+        return IFD_OK;
+    }
+    code = ifd_queue_push(&served->queue, &job->job, err);
+    if (code) {
+        drop_job(job, code);
+        ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE,
+                       code == IFD_BUSY);
+        return code;
+    }
+    if (service->pushed != &served->queue) {
+        ifd_service_flush(service);
+        service->pushed = &served->queue;
+    }
+    ifd_ahead_run(&service->ahead, served->workers, &served->pulse, request->batch);
+    if (service->deadline_jobs > 0 && !ifd_timer_is_active(service->expire)) {
+        ifd_timer_start(service->expire, EXPIRE_MS, EXPIRE_MS);
+    }
+    return IFD_OK;
+}
+
+static bool cancel(struct ifd_service *service, struct ifd_infer_request *request)
+{
+    struct service_job *job = request->service_private;
+    if (!job) {
+        return true;
+    }
+    struct ifd_served *served = job->version->served;
+    if (!ifd_queue_remove(&served->queue, &job->job)) {
+        job->is_cancelled = true;
+        return false;
+    }
+    ifd_ahead_done(&service->ahead);
+    drop_job(job, IFD_CANCELLED);
+    return true;
+}
+
+static void release_outputs(struct ifd_service *service, struct ifd_infer_request *request)
+{
+    (void)service;
+    if (request->service_private) {
+        give_job(request->service_private);
+        request->service_private = NULL;
+    }
+}
+
+static void begun(struct ifd_service *service, struct ifd_model_ref *ref)
+{
+    struct ifd_served *served = ((struct ifd_version *)ref)->served;
+    ifd_ahead_begun(&service->ahead);
+    ifd_count_begun(served);
+    ifd_workers_expect(served->workers);
+}
+
+static void coming(struct ifd_service *service, struct ifd_model_ref *ref)
+{
+    const struct ifd_served *served = ((struct ifd_version *)ref)->served;
+    ifd_ahead_body(&service->ahead, served->workers, &served->pulse);
+}
+
+static void ended(struct ifd_service *service, struct ifd_model_ref *ref,
+                  const struct ifd_request_end *end)
+{
+    ifd_ahead_ended(&service->ahead, end->ended_ns);
+    ifd_count_ended(((struct ifd_version *)ref)->served, end);
+}
+
+/* ---- the server ---- */
+
+static const struct ifd_server_info *info(struct ifd_service *service)
+{
+    return &service->info;
+}
+
+static bool is_live(struct ifd_service *service)
+{
+    (void)service;
+    return true;
+}
+
+static enum ifd_code is_ready(struct ifd_service *service, struct ifd_err *why_not)
+{
+    const struct ifd_repo *repo = service->options.repo;
+    if (service->is_stopping) {
+        return ifd_fail(why_not, IFD_UNAVAILABLE, "Server exiting");
+    }
+    if (ifd_repo_loading_count(repo) > 0) {
+        return ifd_fail(why_not, IFD_UNAVAILABLE, "Server not ready: %u models are being loaded",
+                        ifd_repo_loading_count(repo));
+    }
+    return service->options.config->strict_readiness ? ifd_repo_check(repo, why_not) : IFD_OK;
+}
+
+/* ---- the log ---- */
+
+static void log_settings(struct ifd_service *service, struct ifd_log_settings *ret)
+{
+    const struct ifd_log *log = service->options.log;
+    *ret = (struct ifd_log_settings){.info = ifd_log_takes(log, IFD_LOG_INFO),
+                                     .warning = ifd_log_takes(log, IFD_LOG_WARN),
+                                     .error = ifd_log_takes(log, IFD_LOG_ERROR),
+                                     .verbose_level = ifd_log_takes(log, IFD_LOG_DEBUG),
+                                     .is_iso8601 = service->is_iso8601};
+}
+
+static void set_log(struct ifd_service *service, const struct ifd_log_settings *settings)
+{
+    service->options.log->levels = (settings->error ? 1u << IFD_LOG_ERROR : 0) |
+                                   (settings->warning ? 1u << IFD_LOG_WARN : 0) |
+                                   (settings->info ? 1u << IFD_LOG_INFO : 0) |
+                                   (settings->verbose_level > 0 ? 1u << IFD_LOG_DEBUG : 0);
+    service->is_iso8601 = settings->is_iso8601;
+}
+
+/* ---- life ---- */
+
+const struct ifd_service_ops *ifd_service_ops(bool has_control)
+{
+#define OPS(refresh_, load_, unload_)                                                              \
+    {                                                                                              \
+        .info = info, .is_live = is_live, .is_ready = is_ready, .acquire = ifd_service_acquire,    \
+        .release = ifd_service_release, .describe = ifd_service_describe, .begun = begun,          \
+        .coming = coming, .ended = ended, .submit = submit, .cancel = cancel,                      \
+        .release_outputs = release_outputs, .index = ifd_service_index, .refresh = refresh_,       \
+        .load = load_, .unload = unload_, .stats = ifd_service_stats,                              \
+        .log_settings = log_settings, .set_log = set_log,                                          \
+        .decode_image = ifd_service_decode_image, .offload = ifd_service_offload,                  \
+    }
+    static const struct ifd_service_ops ops[] = {
+        OPS(NULL, NULL, NULL), OPS(ifd_service_refresh, ifd_service_load, ifd_service_unload)};
+#undef OPS
+    return &ops[has_control];
+}
+
+enum ifd_code ifd_service_create(const struct ifd_service_options *options,
+                                 struct ifd_service **ret_service, struct ifd_err *err)
+{
+    /* Names by which clients find out what they may use: those of Triton that hold here. */
+    static const char *const extensions[] = {"classification",
+                                             "model_configuration",
+                                             "schedule_policy",
+                                             "binary_tensor_data",
+                                             "parameters",
+                                             "statistics",
+                                             "logging",
+                                             "model_repository",
+                                             "model_repository(unload_dependents)"};
+    struct ifd_service *service = ifd_acquire_zeroed(options->alloc, 1, sizeof(*service));
+    if (!service) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for the service");
+    }
+    service->options = *options;
+    service->ahead = (struct ifd_ahead){.loop = options->loop,
+                                        .spin_ns = (uint64_t)options->config->spin_us * 1000,
+                                        .here_ns = (uint64_t)options->config->inline_run_us * 1000,
+                                        .connections = options->connections,
+                                        .connections_arg = options->connections_arg,
+                                        .cores = options->cores};
+    service->info = (struct ifd_server_info){
+        .name = options->config->id,
+        .version = options->program_version,
+        .extensions = extensions,
+        .extension_count = sizeof(extensions) / sizeof(extensions[0]),
+    };
+    enum ifd_code code = ifd_timer_create(options->loop, expire, service, &service->expire, err);
+    if (code) {
+        ifd_release(options->alloc, service, sizeof(*service));
+        return code;
+    }
+    *ret_service = service;
+    return IFD_OK;
+}
+
+void ifd_service_destroy(struct ifd_service *service)
+{
+    if (!service) {
+        return;
+    }
+    while (service->spare) {
+        struct service_job *job = service->spare;
+        service->spare = job->spare;
+        ifd_release_tensor(service->options.alloc, job->job.memory, job->job.memory_bytes);
+        ifd_release(service->options.alloc, job, sizeof(*job));
+    }
+    ifd_timer_destroy(service->expire);
+    ifd_release(service->options.alloc, service, sizeof(*service));
+}
+
+void ifd_service_models_changed(struct ifd_service *service)
+{
+    struct ifd_repo_walk at = {.model = NULL};
+    while (ifd_repo_next(service->options.repo, &at)) {
+        struct ifd_served *served = at.version->served;
+        if (served) { /* one that drains must not point to what is gone */
+            served->desc.versions = at.model ? at.model->ready : &served->desc.version_text;
+            served->desc.version_count = at.model ? at.model->ready_count : 1;
+        }
+    }
+}
+
+void ifd_service_stopping(struct ifd_service *service)
+{
+    service->is_stopping = true;
+}
+
+void ifd_service_cancel_all(struct ifd_service *service)
+{
+    struct ifd_repo_walk at = {.model = NULL};
+    service->is_stopping = service->is_cancelling = true;
+    while (ifd_repo_next(service->options.repo, &at)) {
+        struct ifd_served *served = at.version->served;
+        if (served) {
+            ifd_queue_close(&served->queue);
+            fail_list(ifd_queue_clear(&served->queue), IFD_UNAVAILABLE, stopping_text);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/** The API's service on top of repository and scheduler. Thread: loop only. */
+#ifndef INFERD_SERVER_SERVE_SERVICE_H
+#define INFERD_SERVER_SERVE_SERVICE_H
+
+#include "api/core/service.h"
+#include "server/config/config.h"
+#include "server/net/loop.h"
+#include "server/obs/metrics.h"
+#include "server/repo/repo.h"
+#include "server/sched/tasks.h"
+
+struct ifd_service_options {
+    const struct ifd_alloc *alloc;
+    struct ifd_loop *loop;
+    const struct ifd_config *config;
+    const char *program_version;
+    struct ifd_completions *completions;
+    struct ifd_tasks *image_tasks;
+    struct ifd_repo *repo;
+    struct ifd_log *log;
+    struct ifd_metric_set *metrics; /* the server's; may be NULL */
+    uint32_t cores;
+    uint32_t (*connections)(void *arg); /* open ones, of clients of the API */
+    void *connections_arg;
+};
+
+IFD_NODISCARD enum ifd_code ifd_service_create(const struct ifd_service_options *options,
+                                               struct ifd_service **ret_service,
+                                               struct ifd_err *err);
+/** No request is open. NULL is fine. */
+void ifd_service_destroy(struct ifd_service *service);
+
+/** has_control: models may be loaded and unloaded through the API. */
+const struct ifd_service_ops *ifd_service_ops(bool has_control);
+
+/** Wakes workers for what was submitted since the last call. To be called when the loop has done what was at hand: before
+ *  any request that it submitted can be over. */
+void ifd_service_flush(struct ifd_service *service);
+
+/** Versions came or went: descriptions learn which there are. */
+void ifd_service_models_changed(struct ifd_service *service);
+
+/** Says no to readiness from now on; requests are still taken. */
+void ifd_service_stopping(struct ifd_service *service);
+/** Answers every waiting request with UNAVAILABLE and takes no more; what runs already ends by itself. */
+void ifd_service_cancel_all(struct ifd_service *service);
+
+#endif

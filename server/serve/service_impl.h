@@ -1,0 +1,53 @@
+/** The rooms behind service.h, for each other:
+ *
+ *    service.c          requests become jobs, jobs answers; life
+ *    service_models.c   which models there are, loading and unloading
+ *    service_tasks.c    pictures and large JSON, beside the loop
+ *
+ *  The functions are those of struct ifd_service_ops (api/core/service.h). Thread: loop only. */
+#ifndef INFERD_SERVER_SERVE_SERVICE_IMPL_H
+#define INFERD_SERVER_SERVE_SERVICE_IMPL_H
+
+#include "server/serve/ahead.h"
+#include "server/serve/service.h"
+
+struct service_job;
+
+struct ifd_service {
+    struct ifd_service_options options;
+    struct ifd_server_info info;
+    struct service_job *spare;
+    uint32_t spare_count, deadline_jobs;
+    struct ifd_timer *expire;
+    struct ifd_queue *pushed; /* workers do not know yet what was pushed to it */
+    struct ifd_ahead ahead;
+    bool is_stopping, is_cancelling, is_iso8601;
+};
+
+/* ---- service_models.c ---- */
+
+IFD_NODISCARD enum ifd_code ifd_service_acquire(struct ifd_service *service, struct ifd_str name,
+                                                int64_t version, struct ifd_model_ref **ret_ref,
+                                                struct ifd_err *err);
+void ifd_service_release(struct ifd_service *service, struct ifd_model_ref *ref);
+const struct ifd_model_desc *ifd_service_describe(const struct ifd_model_ref *ref);
+void ifd_service_index(struct ifd_service *service, bool only_ready, ifd_index_fn fn, void *arg);
+IFD_NODISCARD enum ifd_code ifd_service_stats(struct ifd_service *service, struct ifd_str name,
+                                              int64_t version, ifd_stats_fn fn, void *arg,
+                                              struct ifd_err *err);
+void ifd_service_load(struct ifd_service *service, const struct ifd_load_request *request,
+                      ifd_control_fn done, void *arg);
+void ifd_service_unload(struct ifd_service *service, struct ifd_str model, bool dependents,
+                        ifd_control_fn done, void *arg);
+void ifd_service_refresh(struct ifd_service *service, ifd_control_fn done, void *arg);
+
+/* ---- service_tasks.c ---- */
+
+void ifd_service_decode_image(struct ifd_service *service, struct ifd_bytes image,
+                              const struct ifd_tensor_info *input, struct ifd_tensor *tensor,
+                              ifd_control_fn done, void *arg);
+
+bool ifd_service_offload(struct ifd_service *service, void (*work)(void *arg),
+                         void (*done)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,142 @@
+#include "server/serve/picture.h"
+
+#include "tests/support/test.h"
+
+static struct ifd_manifest_tensor tensor_of(enum ifd_dtype dtype, int64_t height, int64_t width,
+                                            int64_t channels)
+{
+    return (struct ifd_manifest_tensor){
+        .name = "x", .dtype = dtype, .dims = {.rank = 4, .dim = {1, height, width, channels}}};
+}
+
+static struct ifd_image_rule rule_of(const struct ifd_manifest_tensor *tensor,
+                                     const struct ifd_port *port,
+                                     struct ifd_manifest_parameter *parameter, uint32_t count)
+{
+    struct ifd_manifest m;
+    struct ifd_image_rule rule = {0};
+    struct ifd_err err = {0};
+    ifd_manifest_init(&m);
+    m.parameter = parameter;
+    m.parameter_count = count;
+    REQUIRE_OK(ifd_picture_rule(&m, tensor, port, false, &rule, &err), &err);
+    return rule;
+}
+
+static void unsigned_bytes_take_pixels_as_they_are(void)
+{
+    static const float scale = 1.0f / 128;
+    static const int32_t zero_point = 128;
+    const struct ifd_manifest_tensor tensor = tensor_of(IFD_U8, 224, 224, 3);
+    const struct ifd_port port = {
+        .desc = {.dtype = IFD_U8,
+                 .quant = {.scale = &scale, .zero_point = &zero_point, .count = 1}}};
+    struct ifd_image_rule rule = rule_of(&tensor, &port, NULL, 0);
+    REQUIRE(rule.has_image);
+    EXPECT_INT(rule.height, 224);
+    EXPECT_INT(rule.channels, 3);
+    struct ifd_image_target target = ifd_picture_target(&rule, scale, zero_point);
+    static const uint8_t pixel[] = {0, 17, 255};
+    const struct ifd_pixels pixels = {
+        .data = (uint8_t *)(uintptr_t)pixel, .width = 1, .height = 1, .channels = 3};
+    uint8_t stored[3];
+    target.height = target.width = 1;
+    REQUIRE_OK(ifd_image_fill(&pixels, &target, IFD_U8, stored, 3, ifd_alloc_system(), NULL), NULL);
+    EXPECT_BYTES(stored, pixel, 3);
+}
+
+static void signed_bytes_take_pixels_less_128(void)
+{
+    static const float scale = 0.02f;
+    static const int32_t zero_point = -5;
+    const struct ifd_manifest_tensor tensor = tensor_of(IFD_S8, 96, 96, 1);
+    const struct ifd_port port = {
+        .desc = {.dtype = IFD_S8,
+                 .quant = {.scale = &scale, .zero_point = &zero_point, .count = 1}}};
+    struct ifd_image_rule rule = rule_of(&tensor, &port, NULL, 0);
+    REQUIRE(rule.has_image);
+    struct ifd_image_target target = ifd_picture_target(&rule, scale, zero_point);
+    static const uint8_t pixel[] = {0, 200};
+    static const int8_t want[] = {-128, 72};
+    const struct ifd_pixels pixels = {
+        .data = (uint8_t *)(uintptr_t)pixel, .width = 2, .height = 1, .channels = 1};
+    int8_t stored[2];
+    target.height = 1;
+    target.width = 2;
+    REQUIRE_OK(ifd_image_fill(&pixels, &target, IFD_S8, stored, 2, ifd_alloc_system(), NULL), NULL);
+    EXPECT_BYTES(stored, want, 2);
+}
+
+static void floats_need_to_be_told(void)
+{
+    const struct ifd_manifest_tensor tensor = tensor_of(IFD_F32, 224, 224, 3);
+    struct ifd_port port = {.desc = {.dtype = IFD_F32}};
+    EXPECT(!rule_of(&tensor, &port, NULL, 0).has_image);
+    port.has_normalization = true;
+    port.normalization_count = 1;
+    port.mean[0] = 127.5f;
+    port.std[0] = 127.5f;
+    struct ifd_image_rule rule = rule_of(&tensor, &port, NULL, 0);
+    EXPECT(rule.has_image);
+    EXPECT_CLOSE(rule.mean[2], 127.5, 0);
+}
+
+static void config_wins_over_the_file(void)
+{
+    struct ifd_manifest_parameter parameter[] = {{"image_mean", "1, 2,3"}, {"image_std", "58"}};
+    const struct ifd_manifest_tensor tensor = tensor_of(IFD_F32, 224, 224, 3);
+    const struct ifd_port port = {
+        .has_normalization = true, .normalization_count = 1, .mean = {9}, .std = {9}};
+    struct ifd_image_rule rule = rule_of(&tensor, &port, parameter, 2);
+    EXPECT(rule.has_image);
+    EXPECT_CLOSE(rule.mean[1], 2, 0);
+    EXPECT_CLOSE(rule.std[2], 58, 0);
+}
+
+static void wrong_parameters_are_refused(void)
+{
+    static const char *const wrong[] = {"", "a", "1,2", "1,2,3,4"};
+    const struct ifd_manifest_tensor tensor = tensor_of(IFD_F32, 224, 224, 3);
+    struct ifd_image_rule rule;
+    struct ifd_err err = {0};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct ifd_manifest_parameter parameter = {"image_mean", wrong[i]};
+        struct ifd_manifest m;
+        ifd_manifest_init(&m);
+        m.parameter = &parameter;
+        m.parameter_count = 1;
+        EXPECT_INT(ifd_picture_rule(&m, &tensor, NULL, false, &rule, &err), IFD_INVALID);
+        EXPECT_HAS(err.text, "image_mean");
+    }
+}
+
+static void other_forms_are_no_pictures(void)
+{
+    struct ifd_manifest_tensor tensor = tensor_of(IFD_U8, 224, 224, 4);
+    EXPECT(!rule_of(&tensor, NULL, NULL, 0).has_image);
+    tensor = tensor_of(IFD_U8, IFD_DIM_ANY, 224, 3);
+    EXPECT(!rule_of(&tensor, NULL, NULL, 0).has_image);
+    tensor = tensor_of(IFD_S32, 224, 224, 3);
+    EXPECT(!rule_of(&tensor, NULL, NULL, 0).has_image);
+    tensor = tensor_of(IFD_U8, 224, 224, 3);
+    tensor.dims.rank = 2;
+    EXPECT(!rule_of(&tensor, NULL, NULL, 0).has_image);
+    tensor = tensor_of(IFD_U8, 3, 224, 200);
+    tensor.format = IFD_MANIFEST_NCHW;
+    struct ifd_image_rule rule = rule_of(&tensor, NULL, NULL, 0);
+    EXPECT(rule.has_image && rule.channels_first);
+    EXPECT_INT(rule.width, 200);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(unsigned_bytes_take_pixels_as_they_are),
+        T(signed_bytes_take_pixels_less_128),
+        T(floats_need_to_be_told),
+        T(config_wins_over_the_file),
+        T(wrong_parameters_are_refused),
+        T(other_forms_are_no_pictures),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
