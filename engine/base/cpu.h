@@ -2,7 +2,7 @@
 #ifndef INFERD_ENGINE_BASE_CPU_H
 #define INFERD_ENGINE_BASE_CPU_H
 
-#include "inferd/backend.h"
+#include "inferd/machine.h"
 
 /** Features, cores that this process may run on, cache sizes. Unknown numbers are 0. */
 void ifd_cpu_detect(struct ifd_cpu *ret);

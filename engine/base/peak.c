@@ -2,7 +2,7 @@
 #include "engine/base/peak.h"
 
 #include "engine/base/clock.h"
-#include "inferd/backend.h"
+#include "inferd/machine.h"
 
 #include <stddef.h>
 

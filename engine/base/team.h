@@ -1,4 +1,4 @@
-/** A team of threads for runs (struct ifd_team of backend.h): fork-join, the caller works along and waits only for
+/** A team of threads for runs (struct ifd_team of machine.h): fork-join, the caller works along and waits only for
  *  helpers that have come before it was done.
  *
  *  Helpers spin for a short while after a run, since the next step comes within microseconds, and sleep on a futex-backed
@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #include "inferd/alloc.h"
-#include "inferd/backend.h"
+#include "inferd/machine.h"
 #include "inferd/status.h"
 
 #define IFD_TEAM_MAX 32767u

@@ -2,7 +2,7 @@
 #ifndef INFERD_ENGINE_BASE_TEXT_H
 #define INFERD_ENGINE_BASE_TEXT_H
 
-#include "inferd/engine.h"
+#include "inferd/types.h"
 
 struct ifd_writer {
     ifd_sink_fn sink;

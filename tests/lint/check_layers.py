@@ -46,6 +46,10 @@ LAYERS = {
     "server": [BASE, "api", "server", "backends/builtin.h", "engine/tools"],
     "clients": [],
 }
+# The public headers that a folder may see; the others may see all of them.
+PUBLIC_FOR = {
+    "engine/base": ["inferd/types.h", "inferd/status.h", "inferd/alloc.h", "inferd/machine.h"],
+}
 # Public headers that only some may see.
 CONFINED_OURS = {
     "inferd/engine.h": ["engine", "server", "tests"],
@@ -96,6 +100,8 @@ for source in sources():
         for header, places in {**CONFINED_OURS, **CONFINED}.items():
             if (name.startswith(header) if header.endswith("/") else name == header) and not inside(path, places):
                 problems.append(f"{path}: {name} is confined to {', '.join(places)}")
+        if name.startswith("inferd/") and name not in PUBLIC_FOR.get(layer, [name]):
+            problems.append(f"{path}: {layer} may not include {name}, but {', '.join(PUBLIC_FOR[layer])}")
         target = our_path(name)
         if layer is None or not target.startswith(("engine/", "backends/", "api/", "server/", "clients/", "tests/")):
             continue

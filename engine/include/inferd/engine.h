@@ -211,7 +211,6 @@ void ifd_instance_step_ns(const struct ifd_instance *instance, uint64_t *ret_ns,
 /** A text form of the model through sink (called with pieces, not ended by NUL); the graph after optimization, the
  *  plan, the memory map. PASSES: what every pass of the optimizer did, alone. */
 enum ifd_dump_format { IFD_DUMP_TEXT, IFD_DUMP_JSON, IFD_DUMP_DOT, IFD_DUMP_PASSES };
-typedef void (*ifd_sink_fn)(void *context, const char *text, size_t size);
 IFD_NODISCARD enum ifd_code ifd_model_dump(const struct ifd_model *model,
                                            enum ifd_dump_format format, ifd_sink_fn sink,
                                            void *context, struct ifd_err *err);

@@ -98,6 +98,9 @@ struct ifd_str {
     size_t size;
 };
 
+/** Takes text in pieces, not ended by NUL. */
+typedef void (*ifd_sink_fn)(void *context, const char *text, size_t size);
+
 /** Shape of a tensor. dim[0 … rank-1] are ≥ 0 or IFD_DIM_ANY; the rest is 0. Rank 0 is a scalar (one element).
  *  A dimension of 0 makes an empty tensor. */
 struct ifd_shape {

@@ -1,6 +1,6 @@
 #include "engine/base/cpu.h"
 #include "engine/base/peak.h"
-#include "inferd/backend.h"
+#include "inferd/machine.h"
 #include "tests/support/test.h"
 
 /* Every instruction that this CPU has runs, and those that it has not are left alone. */
