@@ -1,8 +1,8 @@
 /* CpuAcc's descriptor: opens the kernels of this CPU, compiles partitions into steps, runs them. */
 #include "backends/cpuacc/cpuacc.h"
 
-#include "backends/cpuacc/crew.h"
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/schedule/team.h"
+#include "backends/cpuacc/compile.h"
 #include "engine/base/team.h"
 #include "engine/base/thread.h"
 
@@ -22,7 +22,7 @@ struct ifd_partition {
     const struct ifd_acc_step *step;
     uint32_t step_count;
     bool is_parallel; /* some step is worth more than one thread */
-    size_t crew_bytes;
+    size_t team_bytes;
     const struct ifd_acc_pack_job *job; /* step[job->step] says where each one's content is */
     uint32_t job_count;
     const uint8_t *packed; /* what the partition that this one was compiled like does not have */
@@ -36,7 +36,7 @@ struct ifd_partition {
 struct task {
     const struct ifd_partition *partition;
     const struct ifd_binding *binding;
-    struct ifd_acc_crew *crew; /* at the start of the run's scratch, */
+    struct ifd_acc_team *team; /* at the start of the run's scratch, */
     uint8_t *scratch;          /* which goes on here */
     struct ifd_acc_outcome outcome;
 };
@@ -96,7 +96,7 @@ static void run_steps(void *arg, uint32_t index, uint32_t count)
     struct task *task = arg;
     const struct ifd_partition *partition = task->partition;
     const struct ifd_binding *binding = task->binding;
-    struct ifd_acc_hand hand = ifd_acc_hand_init(task->crew, index, count);
+    struct ifd_acc_worker worker = ifd_acc_worker_init(task->team, index, count);
     struct ifd_acc_frame frame = {
         .binding = binding, .scratch = task->scratch, .outcome = &task->outcome};
     uint64_t *step_ns = index == 0 ? binding->step_ns : NULL;
@@ -107,7 +107,7 @@ static void run_steps(void *arg, uint32_t index, uint32_t count)
             continue; /* the chain before it has done it */
         }
         frame.packed = step->block;
-        ifd_acc_hand_step(&hand, step, &frame);
+        ifd_acc_worker_step(&worker, step, &frame);
         if (step_ns) {
             const uint64_t now = binding->now_ns();
             step_ns[i] += now - before;
@@ -122,8 +122,8 @@ static enum ifd_code cpuacc_run(struct ifd_partition *partition, const struct if
     const uint32_t threads = partition->is_parallel ? binding->team->count : 1;
     struct task task = {.partition = partition,
                         .binding = binding,
-                        .crew = ifd_acc_crew_init(binding->scratch, threads),
-                        .scratch = (uint8_t *)binding->scratch + partition->crew_bytes,
+                        .team = ifd_acc_team_init(binding->scratch, threads),
+                        .scratch = (uint8_t *)binding->scratch + partition->team_bytes,
                         .outcome = {IFD_OK, err}};
     if (threads == 1) {
         run_steps(&task, 0, 1);
@@ -342,7 +342,7 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
         return code;
     }
     link_weights(&lowering);
-    partition->crew_bytes = ifd_acc_crew_bytes(view->max_threads);
+    partition->team_bytes = ifd_acc_team_bytes(view->max_threads);
     partition->driver = lowering.driver;
     partition->step = lowering.step;
     partition->step_count = lowering.step_count;
@@ -351,7 +351,7 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
     partition->forgets = view->forget != NULL;
     partition->exact = lowering.exact;
     *ret_info = (struct ifd_partition_info){
-        .scratch_bytes = partition->crew_bytes + scratch,
+        .scratch_bytes = partition->team_bytes + scratch,
         .step_count = lowering.step_count,
         .constant_bytes = partition->packed_bytes,
         .packed = {.data = partition->packed, .size = partition->packed_bytes},

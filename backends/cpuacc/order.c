@@ -1,7 +1,7 @@
 /* The order in which nodes become steps: that of the partition, but what stands between a convolution and the one that alone
  * reads it, and needs neither, comes before both. A pooling beside a block, as the shortcut of a stride is, would keep them
  * from being a chain otherwise (strips.c). */
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/compile.h"
 
 /* Nodes further behind than this do not belong to the same block. */
 #define NEAR 8

@@ -1,6 +1,6 @@
 /* Rounding: may 8-bit results be those of the reference kernels, although nobody asked for it? They may where that is
  * predicted to cost less than a few percent: where sums are long for what the CPU multiplies per result. */
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/compile.h"
 
 /* A model that would lose less than this part of its time has exact results. */
 #define COST_MAX 0.03

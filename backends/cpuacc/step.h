@@ -1,4 +1,4 @@
-/** What a compiled partition is made of: steps, run in order by all threads of the team (crew.h).
+/** What a compiled partition is made of: steps, run in order by all threads of the team (schedule/team.h).
  *
  *  A step is a function and its parameters, immutable after compile. Where its tensors lie is said by places, which a
  *  run resolves against its binding, so that one partition serves any number of instances at once. */

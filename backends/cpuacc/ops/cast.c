@@ -1,6 +1,6 @@
 /* cast between f32, s32 and s64, and from numbers of 8 bits. Conversions to integers truncate, saturate, and make 0 of what
  * is no number. */
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/compile.h"
 
 struct cast_params {
     void (*run)(size_t count, const void *in, void *out, uint8_t flip);

@@ -4,7 +4,7 @@
 #ifndef INFERD_BACKENDS_CPUACC_OPS_COPY_H
 #define INFERD_BACKENDS_CPUACC_OPS_COPY_H
 
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/compile.h"
 
 struct ifd_acc_copy {
     uint32_t rank;

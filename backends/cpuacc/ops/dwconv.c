@@ -2,13 +2,13 @@
  * repeating every input channel in work memory. */
 #include "backends/cpuacc/ops/dynamic.h"
 #include "backends/cpuacc/ops/tail.h"
-#include "backends/cpuacc/ops/window.h"
+#include "backends/lowering/window.h"
 
 #include <string.h>
 
 struct dw_params {
     struct ifd_acc_product product; /* for packing */
-    struct ifd_acc_window window;
+    struct ifd_low_window window;
     size_t element, channels, multiplier;
     struct ifd_dw_args args; /* what does not change from call to call */
     size_t tile_lines;       /* output lines of one call at most */
@@ -180,7 +180,7 @@ static bool depthwise_takes(const struct ifd_node_view *node, struct ifd_err *re
 /* in_pixel: elements from one to the next. */
 static struct ifd_dw_args constant_args(const struct dw_params *p, size_t in_pixel)
 {
-    const struct ifd_acc_window *w = &p->window;
+    const struct ifd_low_window *w = &p->window;
     return (struct ifd_dw_args){
         .in_h = w->in_h,
         .in_w = w->in_w,
@@ -290,8 +290,8 @@ static enum ifd_code depthwise_lower(struct ifd_acc_lowering *lowering,
     if (!p) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
-    struct ifd_acc_window window;
-    enum ifd_code code = ifd_acc_window_init(&node->view, &attrs->window, &window, err);
+    struct ifd_low_window window;
+    enum ifd_code code = ifd_low_window_init(&node->view, &attrs->window, &window, err);
     struct ifd_acc_product product;
     if (code == IFD_OK) {
         code = ifd_acc_product_init(lowering, &node->view, attrs->activation, channels,

@@ -1,5 +1,5 @@
 /* The table of drivers, and what stands in where there is none. */
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/compile.h"
 
 #define DRIVER(op, symbol) extern const struct ifd_acc_driver ifd_acc_##symbol;
 #include "backends/cpuacc/ops/op_list.inc"

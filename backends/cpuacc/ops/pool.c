@@ -1,5 +1,5 @@
 /* average_pool2d, max_pool2d: lines of the output are shared by the team. */
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/compile.h"
 
 #include <stdint.h>
 

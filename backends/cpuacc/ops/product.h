@@ -3,7 +3,7 @@
 #ifndef INFERD_BACKENDS_CPUACC_OPS_PRODUCT_H
 #define INFERD_BACKENDS_CPUACC_OPS_PRODUCT_H
 
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/compile.h"
 
 /** The factor of a channel is in * weight / out; LiteRT's reference kernels multiply in * weight in single precision for
  *  some layers. */

@@ -1,5 +1,5 @@
 /* softmax along the last dimension; reduce_mean, reduce_sum and reduce_max over neighbouring dimensions. */
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/compile.h"
 
 #include "engine/tensor/fixed.h"
 #include "engine/tensor/softmax8.h"

@@ -1,6 +1,6 @@
 /* Nodes that no kernel is worth writing for (integers of shapes and indices, rare types): the operator's reference kernel as
  * a step, on one thread, so that they do not break a partition in two. */
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/compile.h"
 
 struct reference_params {
     const struct ifd_op_def *def;

@@ -1,6 +1,6 @@
 /* resize_bilinear (f32) and resize_nearest (any type). Where every output line and column reads is worked out at compile
  * time; lines are shared by the team. */
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/compile.h"
 
 #include <math.h>
 #include <string.h>

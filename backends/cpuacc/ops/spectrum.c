@@ -1,7 +1,7 @@
 /* rfft2d of single lines (fft_h 1) and complex_abs. The spectrum of n real numbers is taken out of the transform of n / 2
  * complex ones, which runs in single precision by Stockham's algorithm: each stage goes from one buffer to the other, and
  * its inner loop, over neighbours, doubles in length as the one round it halves. */
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/compile.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
 #ifndef INFERD_BACKENDS_CPUACC_OPS_TAIL_H
 #define INFERD_BACKENDS_CPUACC_OPS_TAIL_H
 
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/compile.h"
 
 #define IFD_ACC_TAIL_MAX 6
 

@@ -5,7 +5,7 @@
  * taps, and along a line they lie where the output wants them. The phases of lines have weights of their own. Padding cuts
  * off what is computed too much. */
 #include "backends/cpuacc/ops/product.h"
-#include "backends/cpuacc/ops/window.h"
+#include "backends/lowering/window.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The threads of a run do every piece of every step once, in order, whoever comes and when. */
-#include "backends/cpuacc/crew.h"
+#include "backends/cpuacc/schedule/team.h"
 #include "engine/base/team.h"
 #include "tests/support/test.h"
 
@@ -21,8 +21,8 @@ struct record {
 struct course {
     struct ifd_acc_step step[STEPS];
     struct record record[STEPS];
-    struct ifd_acc_crew *crew;
-    size_t crew_bytes;
+    struct ifd_acc_team *team;
+    size_t team_bytes;
     uint32_t threads;
 };
 
@@ -52,9 +52,9 @@ static void walk(void *arg, uint32_t index, uint32_t count)
     uint32_t last = 0;
     const struct ifd_binding binding = {.scratch = &last}; /* of this thread alone */
     struct ifd_acc_frame frame = {.binding = &binding};
-    struct ifd_acc_hand hand = ifd_acc_hand_init(course->crew, index, count);
+    struct ifd_acc_worker worker = ifd_acc_worker_init(course->team, index, count);
     for (uint32_t i = 0; i < STEPS; i++) {
-        ifd_acc_hand_step(&hand, &course->step[i], &frame);
+        ifd_acc_worker_step(&worker, &course->step[i], &frame);
     }
 }
 
@@ -64,10 +64,10 @@ static void course_init(struct course *course, uint32_t threads, uint64_t seed)
     struct test_random random = {.state = seed};
     memset(course, 0, sizeof(*course));
     course->threads = threads;
-    course->crew_bytes = ifd_acc_crew_bytes(threads);
-    void *memory = ifd_acquire_tensor(ifd_alloc_system(), course->crew_bytes);
+    course->team_bytes = ifd_acc_team_bytes(threads);
+    void *memory = ifd_acquire_tensor(ifd_alloc_system(), course->team_bytes);
     REQUIRE(memory);
-    course->crew = ifd_acc_crew_init(memory, threads);
+    course->team = ifd_acc_team_init(memory, threads);
     for (uint32_t i = 0; i < STEPS; i++) {
         struct ifd_acc_step *step = &course->step[i];
         struct record *record = &course->record[i];
@@ -91,7 +91,7 @@ static void course_finish(struct course *course)
             EXPECT_INT(atomic_load(&record->times[k]), k < record->parts ? 1 : 0);
         }
     }
-    ifd_release_tensor(ifd_alloc_system(), course->crew, course->crew_bytes);
+    ifd_release_tensor(ifd_alloc_system(), course->team, course->team_bytes);
 }
 
 static void every_piece_runs_once_behind_those_of_the_step_before(void)
@@ -128,7 +128,7 @@ static void one_thread_does_what_nobody_comes_for(void)
 
 /* A call in whose midst another thread takes what is left of the part. */
 struct meeting {
-    struct ifd_acc_hand thief;
+    struct ifd_acc_worker thief;
     const struct ifd_acc_step *step;
     struct ifd_acc_range own[PARTS_MAX], taken[PARTS_MAX];
     uint32_t own_count, taken_count;
@@ -144,7 +144,7 @@ static void note_range(const struct ifd_acc_step *step, const struct ifd_acc_fra
     meeting->own[meeting->own_count++] = frame->piece;
     if (meeting->own_count == 1) {
         struct ifd_acc_frame other = *frame;
-        ifd_acc_hand_step(&meeting->thief, step, &other);
+        ifd_acc_worker_step(&meeting->thief, step, &other);
     }
 }
 
@@ -153,18 +153,18 @@ static void note_range(const struct ifd_acc_step *step, const struct ifd_acc_fra
 static void others_take_from_the_back_and_owners_leave_them_more(void)
 {
     struct meeting meeting = {0};
-    struct ifd_acc_crew *crew = ifd_acquire_tensor(ifd_alloc_system(), ifd_acc_crew_bytes(2));
-    REQUIRE(crew);
-    crew = ifd_acc_crew_init(crew, 2);
+    struct ifd_acc_team *team = ifd_acquire_tensor(ifd_alloc_system(), ifd_acc_team_bytes(2));
+    REQUIRE(team);
+    team = ifd_acc_team_init(team, 2);
     struct ifd_acc_step step = {
         .run = note_range, .params = &meeting, .max_threads = 2, .pieces = 8, .joins = false};
-    struct ifd_acc_hand owner = ifd_acc_hand_init(crew, 0, 2);
+    struct ifd_acc_worker owner = ifd_acc_worker_init(team, 0, 2);
     struct ifd_acc_frame frame = {0};
     static const size_t first_call[] = {7, 6, 4, 4};
-    meeting.thief = ifd_acc_hand_init(crew, 1, 2);
+    meeting.thief = ifd_acc_worker_init(team, 1, 2);
     for (uint32_t i = 0; i < 4; i++) {
         meeting.own_count = meeting.taken_count = 0;
-        ifd_acc_hand_step(&owner, &step, &frame);
+        ifd_acc_worker_step(&owner, &step, &frame);
         EXPECT_INT(meeting.own_count, 1);
         EXPECT_INT(meeting.own[0].begin, 0);
         EXPECT_INT(meeting.own[0].end, first_call[i]);
@@ -178,7 +178,7 @@ static void others_take_from_the_back_and_owners_leave_them_more(void)
         }
         EXPECT_INT(back, first_call[i]);
     }
-    ifd_release_tensor(ifd_alloc_system(), crew, ifd_acc_crew_bytes(2));
+    ifd_release_tensor(ifd_alloc_system(), team, ifd_acc_team_bytes(2));
 }
 
 int main(int argc, char **argv)

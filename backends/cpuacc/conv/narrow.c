@@ -1,5 +1,5 @@
 /* Layers of f32 whose operands become 16 bits: which they are, and their inputs and weights in that form. */
-#include "backends/cpuacc/ops/conv.h"
+#include "backends/cpuacc/conv/layer.h"
 
 #include <string.h>
 
@@ -58,7 +58,7 @@ void ifd_acc_conv_settle_precision(struct ifd_acc_lowering *lowering, struct ifd
         lowering->precision_why_not = "the CPU has no instructions for it";
     }
     if (p->narrow_c && p->mode == IFD_ACC_CONV_LINES) {
-        const struct ifd_acc_window *w = &p->window;
+        const struct ifd_low_window *w = &p->window;
         p->k = w->kw * p->narrow_c;
         p->line = (w->is_padded ? (w->out_w - 1) * w->stride_x + w->kw : w->in_w) * p->narrow_c;
     }
@@ -115,7 +115,7 @@ void ifd_acc_conv_narrow_lines(const struct ifd_acc_conv_run *run, const uint8_t
                                size_t count)
 {
     const struct ifd_acc_conv *p = run->p;
-    const struct ifd_acc_window *w = &p->window;
+    const struct ifd_low_window *w = &p->window;
     const size_t pixels = p->line / p->narrow_c;
     const size_t left = ifd_acc_conv_padding(p, p->narrow_c) / p->narrow_c;
     const size_t copied = w->in_w < pixels - left ? w->in_w : pixels - left;

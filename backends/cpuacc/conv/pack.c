@@ -1,5 +1,5 @@
 /* The weights of a product of rows, packed: as they are, for groups of pixels, or with what makes floats of their sums. */
-#include "backends/cpuacc/ops/conv.h"
+#include "backends/cpuacc/conv/layer.h"
 
 #include <string.h>
 

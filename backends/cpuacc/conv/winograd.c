@@ -1,5 +1,5 @@
 /* Winograd's algorithm for f32 3×3 windows of stride 1 or 2: when it pays, its weights, its run. The transforms are kernels. */
-#include "backends/cpuacc/ops/conv.h"
+#include "backends/cpuacc/conv/layer.h"
 
 #include <math.h>
 
@@ -120,7 +120,7 @@ struct tiles {
 
 static void transform_inputs(const struct ifd_acc_conv_run *run, const struct tiles *tiles)
 {
-    const struct ifd_acc_window *w = &run->p->window;
+    const struct ifd_low_window *w = &run->p->window;
     const size_t line = w->in_w * w->in_c;
     const uint8_t *image = run->in + tiles->image * w->in_h * line * sizeof(float);
     run->step->kernels->wino.input(
@@ -216,7 +216,7 @@ static void transform_sums(const struct ifd_acc_conv_run *run, const struct tile
 void ifd_acc_winograd_tail(const struct ifd_acc_conv_run *run, size_t image, size_t begin,
                            size_t count)
 {
-    const struct ifd_acc_window *w = &run->p->window;
+    const struct ifd_low_window *w = &run->p->window;
     const size_t size = run->p->tile_size, line = ifd_acc_winograd_tiles(w->out_w, size);
     for (size_t end = begin + count, next = 0; run->p->tail.count && begin < end; begin = next) {
         const size_t y = begin / line * size, x = begin % line * size;
@@ -291,7 +291,7 @@ static double product_cost(const struct ifd_acc_conv *p, size_t matrices, double
 /* The size that costs least; 0 for none. */
 static uint32_t cheapest_size(const struct ifd_acc_conv *p, size_t cache, int far)
 {
-    const struct ifd_acc_window *w = &p->window;
+    const struct ifd_low_window *w = &p->window;
     /* only the direct way gains by 16-bit operands */
     const double speed = p->gemm->speed ? (double)p->gemm->speed() : 1.0;
     const double rows = floor((double)(w->out_h * w->out_w) / speed);
@@ -313,7 +313,7 @@ static uint32_t cheapest_size(const struct ifd_acc_conv *p, size_t cache, int fa
 
 uint32_t ifd_acc_winograd_size(struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p)
 {
-    const struct ifd_acc_window *w = &p->window;
+    const struct ifd_low_window *w = &p->window;
     if (p->mode != IFD_ACC_CONV_LINES || w->kh != 3 || w->kw != 3 || w->stride_x > 2 ||
         w->stride_x != w->stride_y || w->in_c < 32 || p->out_c < 32) {
         return 0;

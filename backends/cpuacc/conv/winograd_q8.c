@@ -1,5 +1,5 @@
 /* Winograd's algorithm for 8-bit 3×3 windows: when it pays, its weights, its run. All arithmetic is the kernel's, and exact. */
-#include "backends/cpuacc/ops/conv.h"
+#include "backends/cpuacc/conv/layer.h"
 
 enum { SIDE = 4 }; /* of a tile */
 
@@ -23,7 +23,7 @@ enum { SIDE = 4 }; /* of a tile */
 
 bool ifd_acc_winograd_q8_pays(const struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p)
 {
-    const struct ifd_acc_window *w = &p->window;
+    const struct ifd_low_window *w = &p->window;
     const uint32_t flags = lowering->host->cpu.flags;
     if (!lowering->kernels->wino_q8.run || (flags & IFD_CPU_AMX_INT8) || !p->product.is_q8 ||
         p->product.is_dynamic || p->has_row_add || p->mode != IFD_ACC_CONV_LINES || w->kh != 3 ||
@@ -76,7 +76,7 @@ void ifd_acc_winograd_q8_pack(const struct ifd_kernels *kernels, const void *con
 static void call_tiles(const struct ifd_acc_conv_run *run, size_t image, size_t begin, size_t count)
 {
     const struct ifd_acc_conv *p = run->p;
-    const struct ifd_acc_window *w = &p->window;
+    const struct ifd_low_window *w = &p->window;
     const size_t first_row = image * w->out_h * w->out_w;
     run->step->kernels->wino_q8.run(&(struct ifd_wino_q8_args){
         .packed = run->args.packed,

@@ -5,8 +5,8 @@
  *
  *  A driver asks for what it needs (where a value lies, packed memory, work memory, a step) and reports errors; the
  *  context lays out memory when all nodes are lowered. Thread: one at a time. */
-#ifndef INFERD_BACKENDS_CPUACC_LOWER_H
-#define INFERD_BACKENDS_CPUACC_LOWER_H
+#ifndef INFERD_BACKENDS_CPUACC_COMPILE_H
+#define INFERD_BACKENDS_CPUACC_COMPILE_H
 
 #include "backends/cpuacc/step.h"
 #include "engine/base/arena.h"

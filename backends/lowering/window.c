@@ -1,8 +1,8 @@
 /* A window and the image it moves over, in the sizes that drivers count with. */
-#include "backends/cpuacc/ops/window.h"
+#include "backends/lowering/window.h"
 
-enum ifd_code ifd_acc_window_init(const struct ifd_node_view *node, const struct ifd_window *attrs,
-                                  struct ifd_acc_window *ret, struct ifd_err *err)
+enum ifd_code ifd_low_window_init(const struct ifd_node_view *node, const struct ifd_window *attrs,
+                                  struct ifd_low_window *ret, struct ifd_err *err)
 {
     const struct ifd_shape *in = &node->input[0].desc->shape;
     const struct ifd_shape *filter = &node->input[1].desc->shape;
@@ -11,7 +11,7 @@ enum ifd_code ifd_acc_window_init(const struct ifd_node_view *node, const struct
     if (!ifd_window_resolve(attrs, filter->dim[1], filter->dim[2], in->dim[1], in->dim[2], &size)) {
         return ifd_fail(err, IFD_INTERNAL, "window that infer did not accept");
     }
-    *ret = (struct ifd_acc_window){
+    *ret = (struct ifd_low_window){
         .batch = (size_t)in->dim[0],
         .in_h = (size_t)in->dim[1],
         .in_w = (size_t)in->dim[2],

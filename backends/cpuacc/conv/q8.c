@@ -1,5 +1,5 @@
 /* What only sums of 8-bit products need: weights with a zero point, exact fully connected layers, dynamic layers. */
-#include "backends/cpuacc/ops/conv.h"
+#include "backends/cpuacc/conv/layer.h"
 
 #include <math.h>
 

@@ -1,22 +1,22 @@
 /** The window that conv2d and depthwise_conv2d move over an image. */
-#ifndef INFERD_BACKENDS_CPUACC_OPS_WINDOW_H
-#define INFERD_BACKENDS_CPUACC_OPS_WINDOW_H
+#ifndef INFERD_BACKENDS_LOWERING_WINDOW_H
+#define INFERD_BACKENDS_LOWERING_WINDOW_H
 
 #include "inferd/backend.h"
 
-struct ifd_acc_window {
+struct ifd_low_window {
     size_t batch, in_h, in_w, in_c, out_h, out_w;
     size_t kh, kw, stride_y, stride_x, dilation_y, dilation_x, pad_top, pad_left;
     bool is_padded; /* it reaches over an edge somewhere */
 };
 
 /** Of a node whose input 1 are the weights: dimensions 1 and 2 are the window's. */
-IFD_NODISCARD enum ifd_code ifd_acc_window_init(const struct ifd_node_view *node,
+IFD_NODISCARD enum ifd_code ifd_low_window_init(const struct ifd_node_view *node,
                                                 const struct ifd_window *attrs,
-                                                struct ifd_acc_window *ret, struct ifd_err *err);
+                                                struct ifd_low_window *ret, struct ifd_err *err);
 
 /** The pixel of an image that position (ky, kx) of the window sees from output pixel number `from`. False: it lies outside. */
-static inline bool ifd_acc_window_sees(const struct ifd_acc_window *w, size_t from, size_t ky,
+static inline bool ifd_low_window_sees(const struct ifd_low_window *w, size_t from, size_t ky,
                                        size_t kx, size_t *ret_pixel)
 {
     const size_t y = from / w->out_w * w->stride_y + ky * w->dilation_y;

@@ -1,7 +1,7 @@
 /* conv2d, depthwise_conv2d and fully_connected of 16-bit numbers with weights of 8 bits. Sums are whole and are rounded as
  * the reference kernels round them, in every mode: results are the same, bit for bit. */
-#include "backends/cpuacc/lower.h"
-#include "backends/cpuacc/ops/window.h"
+#include "backends/cpuacc/compile.h"
+#include "backends/lowering/window.h"
 #include "engine/tensor/fixed.h"
 #include "inferd/op_attrs.h"
 
@@ -21,7 +21,7 @@ struct channel {
 };
 
 struct conv_s16 {
-    struct ifd_acc_window window; /* not of fully_connected */
+    struct ifd_low_window window; /* not of fully_connected */
     size_t rows, n, k, k_packed;  /* k_packed: a multiple of IFD_S16_STEP, weights behind k are 0 */
     bool is_plain;                /* a row of the input is a window */
     bool is_real, is_wide;        /* rounding of fully connected layers; without a 32-bit bias */
@@ -92,19 +92,19 @@ static int16_t round_sum(const struct conv_s16 *p, size_t c, int64_t product)
 }
 
 /* The pixel that position (ky, kx) of the window of an output pixel sees, NULL where that is outside. */
-static const int16_t *see(const struct ifd_acc_window *w, const int16_t *in, size_t row, size_t ky,
+static const int16_t *see(const struct ifd_low_window *w, const int16_t *in, size_t row, size_t ky,
                           size_t kx)
 {
     const size_t image = row / (w->out_h * w->out_w);
     size_t pixel = 0;
-    return ifd_acc_window_sees(w, row % (w->out_h * w->out_w), ky, kx, &pixel)
+    return ifd_low_window_sees(w, row % (w->out_h * w->out_w), ky, kx, &pixel)
                ? in + (image * w->in_h * w->in_w + pixel) * w->in_c
                : NULL;
 }
 
 static void copy_window(const struct conv_s16 *p, const int16_t *in, size_t row, int16_t *to)
 {
-    const struct ifd_acc_window *w = &p->window;
+    const struct ifd_low_window *w = &p->window;
     for (size_t ky = 0; ky < w->kh; ky++) {
         for (size_t kx = 0; kx < w->kw; kx++, to += w->in_c) {
             const int16_t *from = see(w, in, row, ky, kx);
@@ -147,7 +147,7 @@ static void run_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame
 static void run_depthwise(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     const struct conv_s16 *p = step->params;
-    const struct ifd_acc_window *w = &p->window;
+    const struct ifd_low_window *w = &p->window;
     const int16_t *in = ifd_acc_in(step, frame, 0);
     const int16_t *weights = (const int16_t *)(const void *)(frame->packed + step->packed);
     int32_t *sum = ifd_acc_work(step, frame);
@@ -251,8 +251,8 @@ static enum ifd_code init(struct ifd_acc_lowering *lowering, const struct ifd_no
         return IFD_OK;
     }
     const struct ifd_conv2d_attrs *attrs = node->attrs;
-    const enum ifd_code code = ifd_acc_window_init(node, &attrs->window, &p->window, err);
-    const struct ifd_acc_window *w = &p->window;
+    const enum ifd_code code = ifd_low_window_init(node, &attrs->window, &p->window, err);
+    const struct ifd_low_window *w = &p->window;
     p->is_plain = w->kh * w->kw == 1 && w->stride_y * w->stride_x == 1 && !w->is_padded;
     return code;
 }

@@ -1,6 +1,6 @@
 /* f32 fully connected layers whose weights no cache holds: they are multiplied as the file has them. Such a layer waits for
  * memory, packed or not; unpacked it is there at once, and takes no memory beside the file. */
-#include "backends/cpuacc/ops/conv.h"
+#include "backends/cpuacc/conv/layer.h"
 
 /* More rows gain by packed weights; fewer columns may be packed by halves, whose sums differ. */
 #define ROWS_MAX    16

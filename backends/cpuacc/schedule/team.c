@@ -1,5 +1,5 @@
 /* Pieces of steps: claimed, run, waited for. */
-#include "backends/cpuacc/crew.h"
+#include "backends/cpuacc/schedule/team.h"
 
 #include "engine/base/thread.h"
 
@@ -40,24 +40,24 @@ static uint32_t choose_keep(uint32_t keep, uint32_t pieces, uint32_t lost)
 }
 
 /* Some of what is left of owner's part, or nothing. Whoever comes first in a turn begins it. What the pieces read and write is
- * handed on by crew->done. */
-static bool claim(const struct ifd_acc_hand *hand, uint32_t pieces, uint32_t owner,
+ * handed on by team->done. */
+static bool claim(const struct ifd_acc_worker *worker, uint32_t pieces, uint32_t owner,
                   struct ifd_acc_range *ret_pieces)
 {
-    atomic_ullong *word = &hand->crew->part[owner].left;
+    atomic_ullong *word = &worker->team->part[owner].left;
     unsigned long long seen = atomic_load_explicit(word, memory_order_relaxed);
-    const bool is_own = owner == hand->thread;
+    const bool is_own = owner == worker->thread;
     struct left left, rest;
     do {
         left = unpack(seen);
-        if (left.turn > hand->turn) {
+        if (left.turn > worker->turn) {
             return false; /* this thread is late: others have gone on */
         }
-        if (left.turn < hand->turn) {
-            left = (struct left){hand->turn, 0, pieces};
+        if (left.turn < worker->turn) {
+            left = (struct left){worker->turn, 0, pieces};
         }
         const uint32_t count =
-            choose_count(left.back - left.front, is_own ? hand->keep : UINT32_MAX);
+            choose_count(left.back - left.front, is_own ? worker->keep : UINT32_MAX);
         if (count == 0) {
             return false;
         }
@@ -76,111 +76,112 @@ static bool claim(const struct ifd_acc_hand *hand, uint32_t pieces, uint32_t own
 
 /* ---- steps ---- */
 
-static bool is_done(const struct ifd_acc_hand *hand)
+static bool is_done(const struct ifd_acc_worker *worker)
 {
-    return atomic_load_explicit(&hand->crew->done, memory_order_acquire) >= hand->due;
+    return atomic_load_explicit(&worker->team->done, memory_order_acquire) >= worker->due;
 }
 
-static void report(const struct ifd_acc_hand *hand, uint64_t pieces)
+static void report(const struct ifd_acc_worker *worker, uint64_t pieces)
 {
     if (pieces > 0) {
-        (void)atomic_fetch_add_explicit(&hand->crew->done, pieces, memory_order_acq_rel);
+        (void)atomic_fetch_add_explicit(&worker->team->done, pieces, memory_order_acq_rel);
     }
 }
 
 /* Runs what this thread gets of owner's part. */
-static void run_part(struct ifd_acc_hand *hand, const struct ifd_acc_step *step,
+static void run_part(struct ifd_acc_worker *worker, const struct ifd_acc_step *step,
                      struct ifd_acc_frame *frame, uint32_t owner)
 {
     const size_t first = (size_t)owner * step->pieces;
     struct ifd_acc_range range;
     uint32_t count = 0;
     frame->goes_on = false;
-    while (count < step->pieces && claim(hand, step->pieces, owner, &range)) {
+    while (count < step->pieces && claim(worker, step->pieces, owner, &range)) {
         frame->piece = (struct ifd_acc_range){first + range.begin, first + range.end};
         step->run(step, frame);
-        frame->goes_on = owner == hand->thread;
+        frame->goes_on = owner == worker->thread;
         count += (uint32_t)(range.end - range.begin);
     }
-    if (owner == hand->thread && step->pieces > 1) {
-        hand->keep = choose_keep(hand->keep, step->pieces, step->pieces - count);
+    if (owner == worker->thread && step->pieces > 1) {
+        worker->keep = choose_keep(worker->keep, step->pieces, step->pieces - count);
     }
-    report(hand, count);
+    report(worker, count);
 }
 
-static void help(struct ifd_acc_hand *hand, const struct ifd_acc_step *step,
+static void help(struct ifd_acc_worker *worker, const struct ifd_acc_step *step,
                  struct ifd_acc_frame *frame)
 {
-    for (uint32_t i = 0; i < PATIENCE && step->pieces == 1 && !is_done(hand); i++) {
+    for (uint32_t i = 0; i < PATIENCE && step->pieces == 1 && !is_done(worker); i++) {
         ifd_relax_more(i);
     }
-    for (uint32_t i = 1; i < frame->threads && !is_done(hand); i++) {
-        run_part(hand, step, frame, (hand->thread + i) % frame->threads);
+    for (uint32_t i = 1; i < frame->threads && !is_done(worker); i++) {
+        run_part(worker, step, frame, (worker->thread + i) % frame->threads);
     }
 }
 
-struct ifd_acc_hand ifd_acc_hand_init(struct ifd_acc_crew *crew, uint32_t thread, uint32_t threads)
+struct ifd_acc_worker ifd_acc_worker_init(struct ifd_acc_team *team, uint32_t thread,
+                                          uint32_t threads)
 {
-    __builtin_prefetch(&crew->part[thread], 1); /* the first thread has written it */
-    return (struct ifd_acc_hand){.crew = crew, .thread = thread, .threads = threads, .keep = 1};
+    __builtin_prefetch(&team->part[thread], 1); /* the first thread has written it */
+    return (struct ifd_acc_worker){.team = team, .thread = thread, .threads = threads, .keep = 1};
 }
 
 /* A step for the first thread alone; the others wait where they would. */
-static void run_alone(struct ifd_acc_hand *hand, const struct ifd_acc_step *step,
+static void run_alone(struct ifd_acc_worker *worker, const struct ifd_acc_step *step,
                       struct ifd_acc_frame *frame)
 {
     frame->pieces = 1;
     frame->piece = (struct ifd_acc_range){0, 1};
     frame->goes_on = false;
-    if (hand->thread == 0) {
+    if (worker->thread == 0) {
         step->run(step, frame);
     }
-    if (hand->threads > 1 && step->joins) {
-        hand->due++;
-        report(hand, hand->thread == 0);
+    if (worker->threads > 1 && step->joins) {
+        worker->due++;
+        report(worker, worker->thread == 0);
     }
 }
 
-static void run_shared(struct ifd_acc_hand *hand, const struct ifd_acc_step *step,
+static void run_shared(struct ifd_acc_worker *worker, const struct ifd_acc_step *step,
                        struct ifd_acc_frame *frame)
 {
     frame->pieces = (size_t)frame->threads * step->pieces;
-    hand->turn++;
-    hand->due += frame->pieces;
-    if (hand->thread < frame->threads) {
-        run_part(hand, step, frame, hand->thread);
-        help(hand, step, frame);
+    worker->turn++;
+    worker->due += frame->pieces;
+    if (worker->thread < frame->threads) {
+        run_part(worker, step, frame, worker->thread);
+        help(worker, step, frame);
     }
 }
 
-void ifd_acc_hand_step(struct ifd_acc_hand *hand, const struct ifd_acc_step *step,
-                       struct ifd_acc_frame *frame)
+void ifd_acc_worker_step(struct ifd_acc_worker *worker, const struct ifd_acc_step *step,
+                         struct ifd_acc_frame *frame)
 {
-    frame->thread = hand->thread;
-    frame->threads = hand->threads < step->max_threads ? hand->threads : step->max_threads;
+    frame->thread = worker->thread;
+    frame->threads = worker->threads < step->max_threads ? worker->threads : step->max_threads;
     if (frame->threads == 1) {
-        run_alone(hand, step, frame);
+        run_alone(worker, step, frame);
     } else {
-        run_shared(hand, step, frame);
+        run_shared(worker, step, frame);
     }
-    for (uint32_t i = 0; step->joins && !is_done(hand); i++) {
+    for (uint32_t i = 0; step->joins && !is_done(worker); i++) {
         ifd_relax_more(i);
     }
 }
 
 /* ---- memory ---- */
 
-size_t ifd_acc_crew_bytes(uint32_t threads)
+size_t ifd_acc_team_bytes(uint32_t threads)
 {
-    return sizeof(struct ifd_acc_crew) + threads * sizeof(((struct ifd_acc_crew *)NULL)->part[0]);
+    return sizeof(struct ifd_acc_team) + threads * sizeof(((struct ifd_acc_team *)NULL)->part[0]);
 }
 
-struct ifd_acc_crew *ifd_acc_crew_init(void *memory, uint32_t threads)
+struct ifd_acc_team *ifd_acc_team_init(void *memory, uint32_t threads)
 {
-    struct ifd_acc_crew *crew = memory;
-    atomic_init(&crew->done, 0);
+    struct ifd_acc_team *team = memory;
+    atomic_init(&team->done, 0);
     for (uint32_t i = 0; i < threads; i++) {
-        atomic_init(&crew->part[i].left, 0);
+        atomic_init(&team->part[i].left, 0);
     }
-    return crew;
+    return team;
 }

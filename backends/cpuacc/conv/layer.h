@@ -28,12 +28,12 @@
  *
  *  Where a model's owner allows bf16 or fp16, f32 layers may use kernels of that kind (gemm). Those that want their inputs
  *  in 16 bits get them in work memory, the rows of one call at a time: there they are read many times. */
-#ifndef INFERD_BACKENDS_CPUACC_OPS_CONV_H
-#define INFERD_BACKENDS_CPUACC_OPS_CONV_H
+#ifndef INFERD_BACKENDS_CPUACC_CONV_LAYER_H
+#define INFERD_BACKENDS_CPUACC_CONV_LAYER_H
 
 #include "backends/cpuacc/ops/dynamic.h"
 #include "backends/cpuacc/ops/tail.h"
-#include "backends/cpuacc/ops/window.h"
+#include "backends/lowering/window.h"
 
 enum ifd_acc_conv_mode {
     IFD_ACC_CONV_PLAIN,
@@ -47,7 +47,7 @@ enum ifd_acc_conv_mode {
 /** A layer; fixed once it is lowered. */
 struct ifd_acc_conv {
     struct ifd_acc_product product; /* for packing */
-    struct ifd_acc_window window;
+    struct ifd_low_window window;
     enum ifd_acc_conv_mode mode;
     const struct ifd_kern_gemm_f32 *gemm; /* f32: the kernels of the layer's precision */
     size_t narrow_c; /* 16-bit inputs: elements from pixel to pixel, 0: inputs are f32 */

@@ -6,16 +6,16 @@
  *  a thread, only for pieces: one that comes late, or never, holds up nothing but what it has begun. That costs the owner
  *  one atomic on a cache line of its own for each of two or three calls; others look at that line only when they have
  *  nothing else to do. */
-#ifndef INFERD_BACKENDS_CPUACC_CREW_H
-#define INFERD_BACKENDS_CPUACC_CREW_H
+#ifndef INFERD_BACKENDS_CPUACC_SCHEDULE_TEAM_H
+#define INFERD_BACKENDS_CPUACC_SCHEDULE_TEAM_H
 
 #include <stdatomic.h>
 
 #include "backends/cpuacc/step.h"
 
 /** What the threads share. Pieces that are done, of all steps so far; for each thread what is left of its part, and of
- *  which step (crew.c). */
-struct ifd_acc_crew {
+ *  which step (team.c). */
+struct ifd_acc_team {
     _Alignas(64) atomic_ullong done;
     uint8_t apart[64]; /* caches fetch lines in pairs */
     struct {
@@ -24,24 +24,25 @@ struct ifd_acc_crew {
     } part[];
 };
 
-size_t ifd_acc_crew_bytes(uint32_t threads);
+size_t ifd_acc_team_bytes(uint32_t threads);
 /** memory: of as many bytes, aligned to 64. Before any thread uses it. */
-struct ifd_acc_crew *ifd_acc_crew_init(void *memory, uint32_t threads);
+struct ifd_acc_team *ifd_acc_team_init(void *memory, uint32_t threads);
 
 /** One thread on its way through the steps, of which it must see all that run. */
-struct ifd_acc_hand {
-    struct ifd_acc_crew *crew;
+struct ifd_acc_worker {
+    struct ifd_acc_team *team;
     uint32_t thread, threads; /* of the run */
     uint32_t turn;            /* shared steps so far */
     uint64_t due;             /* pieces of all steps so far */
     uint32_t keep; /* pieces of its part that it leaves to the last calls; begins with 1 */
 };
 
-struct ifd_acc_hand ifd_acc_hand_init(struct ifd_acc_crew *crew, uint32_t thread, uint32_t threads);
+struct ifd_acc_worker ifd_acc_worker_init(struct ifd_acc_team *team, uint32_t thread,
+                                          uint32_t threads);
 
 /** Does what there is to do for this thread in a step, and waits for the others where the step says so. frame: its
  *  binding, scratch and outcome are set. */
-void ifd_acc_hand_step(struct ifd_acc_hand *hand, const struct ifd_acc_step *step,
-                       struct ifd_acc_frame *frame);
+void ifd_acc_worker_step(struct ifd_acc_worker *worker, const struct ifd_acc_step *step,
+                         struct ifd_acc_frame *frame);
 
 #endif

@@ -1,5 +1,5 @@
 /* conv2d and fully_connected: nodes become products of rows (conv.h). */
-#include "backends/cpuacc/ops/conv.h"
+#include "backends/cpuacc/conv/layer.h"
 
 /* Says how the newest step is run strip by strip. height: of the output, before pixels were grouped. */
 static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p,
@@ -184,7 +184,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                                           [IFD_ACC_CONV_TILES] = ifd_acc_winograd_run,
                                           [IFD_ACC_CONV_TILES_Q8] = ifd_acc_winograd_q8_run,
                                           [IFD_ACC_CONV_IN_PLACE] = ifd_acc_conv_run_in_place};
-    const struct ifd_acc_window window = p->window; /* of the node */
+    const struct ifd_low_window window = p->window; /* of the node */
     const uint64_t macs =
         (uint64_t)window.batch * window.out_h * window.out_w * p->out_c * p->taps * p->k;
     uint32_t operands[IFD_ACC_STEP_INPUTS] = {node->input_value[0], IFD_NO_VALUE, IFD_NO_VALUE,
@@ -246,7 +246,7 @@ static bool conv2d_takes(const struct ifd_node_view *node, struct ifd_err *reaso
     return ifd_acc_product_takes(node, attrs->activation, reason);
 }
 
-static enum ifd_acc_conv_mode window_mode(const struct ifd_acc_window *w)
+static enum ifd_acc_conv_mode window_mode(const struct ifd_low_window *w)
 {
     if ((w->dilation_y > 1 && w->kh > 1) || (w->dilation_x > 1 && w->kw > 1)) {
         return IFD_ACC_CONV_ROWS;
@@ -264,8 +264,8 @@ static enum ifd_code conv2d_lower(struct ifd_acc_lowering *lowering,
     if (!p) {
         return no_memory(err);
     }
-    struct ifd_acc_window w;
-    enum ifd_code code = ifd_acc_window_init(&node->view, &attrs->window, &w, err);
+    struct ifd_low_window w;
+    enum ifd_code code = ifd_low_window_init(&node->view, &attrs->window, &w, err);
     struct ifd_acc_product product;
     if (code == IFD_OK) {
         code = ifd_acc_product_init(lowering, &node->view, attrs->activation, out_c,
@@ -301,9 +301,9 @@ static bool product_reads_apart(const struct ifd_node_view *node, uint32_t i)
 static bool conv2d_reads_apart(const struct ifd_node_view *node, uint32_t i)
 {
     const struct ifd_conv2d_attrs *attrs = node->attrs;
-    struct ifd_acc_window w;
+    struct ifd_low_window w;
     return product_reads_apart(node, i) &&
-           ifd_acc_window_init(node, &attrs->window, &w, NULL) == IFD_OK &&
+           ifd_low_window_init(node, &attrs->window, &w, NULL) == IFD_OK &&
            window_mode(&w) == IFD_ACC_CONV_PLAIN;
 }
 

@@ -1,5 +1,5 @@
 /* Nodes to steps: bookkeeping of values, storages, packed memory, and the layout of scratch. */
-#include "backends/cpuacc/lower.h"
+#include "backends/cpuacc/compile.h"
 
 #include "engine/base/pack.h"
 

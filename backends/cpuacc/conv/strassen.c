@@ -17,7 +17,7 @@
  * Algorithms, chapter 23: (n/n0)^(log2 18) (n0^2 + 6 n0) - 6 n for Winograd's form, with n = k, n0 = k/2). It is a bound by
  * the largest values of a block, not by those that a result is made of: so the rows of a block are of one image, and there is
  * one level only. What is not finite reaches all rows of its block. */
-#include "backends/cpuacc/ops/conv.h"
+#include "backends/cpuacc/conv/layer.h"
 
 #include <math.h>
 

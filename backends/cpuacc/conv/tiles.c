@@ -1,5 +1,5 @@
 /* What a call of the kernels takes: pixels that are one row, rows that the cache holds. */
-#include "backends/cpuacc/ops/conv.h"
+#include "backends/cpuacc/conv/layer.h"
 
 static size_t max_size(size_t a, size_t b)
 {

@@ -1,5 +1,5 @@
 /* Finds the rows of the input and calls the kernels: plain, by lines, by a table of rows. */
-#include "backends/cpuacc/ops/conv.h"
+#include "backends/cpuacc/conv/layer.h"
 
 #include <math.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static void call(struct ifd_acc_conv_run *run, size_t first_row)
 /* Far more weights than values? */
 static bool is_heavy(const struct ifd_acc_conv *p)
 {
-    const struct ifd_acc_window *w = &p->window;
+    const struct ifd_low_window *w = &p->window;
     const size_t matrices = p->mode == IFD_ACC_CONV_TILES ? ifd_acc_winograd_matrices(p) : p->taps;
     const size_t values = w->batch * (w->in_h * w->in_w * w->in_c + w->out_h * w->out_w * p->out_c);
     return !p->product.is_q8 && 2 * matrices * p->k * p->out_c > 3 * values;
@@ -124,7 +124,7 @@ static bool is_heavy(const struct ifd_acc_conv *p)
 /* Does each call prepare all of its rows, whichever columns it computes? */
 static bool prepares_columns(const struct ifd_acc_conv *p, uint32_t threads)
 {
-    const struct ifd_acc_window *w = &p->window;
+    const struct ifd_low_window *w = &p->window;
     const bool prepares =
         p->mode >= IFD_ACC_CONV_ROWS || w->is_padded || p->narrow_c || p->has_row_add;
     const size_t lines = p->mode == IFD_ACC_CONV_TILES ? w->out_h / p->tile_size : w->out_h;
@@ -140,7 +140,7 @@ static bool prepares_columns(const struct ifd_acc_conv *p, uint32_t threads)
 
 uint32_t ifd_acc_conv_pieces(const struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p)
 {
-    const struct ifd_acc_window *w = &p->window;
+    const struct ifd_low_window *w = &p->window;
     const uint32_t threads = lowering->view->max_threads;
     const bool is_far =
         p->taps * p->k * p->out_c * p->element > ifd_acc_cache_bytes(lowering->host) / 2;
@@ -269,7 +269,7 @@ static void copy_lines(const struct ifd_acc_conv_run *run, const uint8_t *image,
 /* What the call for output lines from y on will copy and this one has not: fetched meanwhile, as images come from outside. */
 static void fetch_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y)
 {
-    const struct ifd_acc_window *w = &run->p->window;
+    const struct ifd_low_window *w = &run->p->window;
     const size_t line = w->in_w * w->in_c * run->p->element;
     const size_t below = (y - 1) * w->stride_y + w->kh; /* counted from the padding's edge */
     const size_t first = below > w->pad_top ? below - w->pad_top : 0;
@@ -336,14 +336,14 @@ void ifd_acc_conv_strip_lines(const struct ifd_acc_step *step, const struct ifd_
 static void point_rows(const struct ifd_acc_conv_run *run, const void **rows, const uint8_t *zeros,
                        size_t row)
 {
-    const struct ifd_acc_window *w = &run->p->window;
+    const struct ifd_low_window *w = &run->p->window;
     const size_t pixel_bytes = w->in_c * run->p->element, pixels = w->out_h * w->out_w;
     for (size_t i = 0; i < run->args.m; i++) {
         const size_t pixel = (row + i) % pixels;
         const uint8_t *image = run->in + (row + i) / pixels * w->in_h * w->in_w * pixel_bytes;
         for (size_t t = 0; t < run->p->taps; t++) {
             size_t seen = 0;
-            rows[t * run->args.m + i] = ifd_acc_window_sees(w, pixel, t / w->kw, t % w->kw, &seen)
+            rows[t * run->args.m + i] = ifd_low_window_sees(w, pixel, t / w->kw, t % w->kw, &seen)
                                             ? image + seen * pixel_bytes
                                             : zeros;
         }
