@@ -1,5 +1,5 @@
-/* The engine object and the instances: the outer face of inferd/engine.h. Models are in model.c. */
-#include "engine/engine_impl.h"
+/* The engine object and the instances: the outer face of inferd/engine.h. Models are in model/. */
+#include "engine/engine.h"
 
 #include "engine/backend/host.h"
 

@@ -2,7 +2,7 @@
 #ifndef INFERD_TESTS_SUPPORT_MODEL_H
 #define INFERD_TESTS_SUPPORT_MODEL_H
 
-#include "engine/engine_impl.h"
+#include "engine/model/model.h"
 #include "tests/support/graph.h"
 
 /** An engine whose backends are Fake and CpuRef, or CpuRef alone. */

@@ -6,11 +6,11 @@
  *  to use it, never an error of the model. Files are written under another name and renamed, never changed: what is mapped
  *  stays as it is. The folder may be emptied at any time.
  *
- *  All files together never have more than a limit: cache_room.h.
+ *  All files together never have more than a limit: room.h.
  *
  *  The folder must not be writable by others; it is made (0700) if its parent exists. Thread: any. */
-#ifndef INFERD_ENGINE_CACHE_H
-#define INFERD_ENGINE_CACHE_H
+#ifndef INFERD_ENGINE_CACHE_CACHE_H
+#define INFERD_ENGINE_CACHE_CACHE_H
 
 #include "inferd/alloc.h"
 #include "inferd/status.h"

@@ -1,5 +1,5 @@
 /* A model and the packed weights of earlier starts: finds them, offers them to backends, keeps what was packed anew. */
-#include "engine/engine_impl.h"
+#include "engine/model/cached.h"
 
 #include <stdio.h>
 

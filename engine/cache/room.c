@@ -1,5 +1,5 @@
 /* Looks through the folder once for each file that goes: there are few, and nothing need be kept between them. */
-#include "engine/cache_room.h"
+#include "engine/cache/room.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "engine/base/file.h"
 #include "engine/base/mac.h"
-#include "engine/cache.h"
+#include "engine/cache/cache.h"
 #include "tests/support/test.h"
 
 #include <dirent.h>

@@ -2,8 +2,8 @@
  *
  *  Backends pack weights into a form of their own; the pages of the original can then go back to the system, if no other
  *  constant shares them (files may store one buffer for several tensors, or overlapping ones). Thread: one at a time. */
-#ifndef INFERD_ENGINE_WEIGHTS_H
-#define INFERD_ENGINE_WEIGHTS_H
+#ifndef INFERD_ENGINE_CACHE_WEIGHTS_H
+#define INFERD_ENGINE_CACHE_WEIGHTS_H
 
 #include "engine/ir/graph.h"
 

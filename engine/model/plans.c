@@ -1,7 +1,8 @@
 /* Plans of a model: one for each batch size that an instance may need. They share packed weights. */
-#include "engine/engine_impl.h"
+#include "engine/model/plans.h"
 
 #include "engine/ir/batch.h"
+#include "engine/model/cached.h"
 
 static void destroy_plan(struct ifd_model *model, struct ifd_model_plan *plan)
 {

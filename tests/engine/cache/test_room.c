@@ -1,5 +1,5 @@
 /* A folder of packed weights stays below its limit, whoever writes into it. */
-#include "engine/cache.h"
+#include "engine/cache/cache.h"
 #include "tests/support/folder.h"
 #include "tests/support/test.h"
 

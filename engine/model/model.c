@@ -1,5 +1,9 @@
 /* Models: from the bytes of a file to a plan, and the instances that run it. */
-#include "engine/engine_impl.h"
+#include "engine/model/model.h"
+
+#include "engine/model/cached.h"
+#include "engine/model/plans.h"
+#include "engine/model/ports.h"
 
 /* ---- options ---- */
 

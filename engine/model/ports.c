@@ -1,5 +1,5 @@
 /* What a model says of itself: its ports, whether its batch is free, what became of precision and rounding. */
-#include "engine/engine_impl.h"
+#include "engine/model/ports.h"
 
 #include "engine/ir/batch.h"
 #include "engine/ir/shape.h"

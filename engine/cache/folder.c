@@ -1,5 +1,5 @@
 /* Every file is looked at by its descriptor, so that what was checked is what is read. */
-#include "engine/cache_folder.h"
+#include "engine/cache/folder.h"
 
 #include "engine/base/file.h"
 

@@ -1,4 +1,4 @@
-#include "engine/weights.h"
+#include "engine/cache/weights.h"
 #include "tests/support/graph.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Which constants have one reader and pages of their own, and giving those pages back. */
-#include "engine/weights.h"
+#include "engine/cache/weights.h"
 
 #include <stdlib.h>
 

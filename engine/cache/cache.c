@@ -1,10 +1,10 @@
 /* A file: head, table of parts, parts, check sum of all that. Numbers are in this machine's byte order. */
-#include "engine/cache.h"
+#include "engine/cache/cache.h"
 
 #include "engine/base/build_id.h"
 #include "engine/base/file.h"
-#include "engine/cache_folder.h"
-#include "engine/cache_room.h"
+#include "engine/cache/folder.h"
+#include "engine/cache/room.h"
 #include "inferd/types.h"
 
 #include <errno.h>

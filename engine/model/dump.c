@@ -1,6 +1,6 @@
 /* A model as text: the graph after optimization, what the passes did, the plan, the memory map. */
 #include "engine/base/text.h"
-#include "engine/engine_impl.h"
+#include "engine/model/model.h"
 #include "engine/ir/dump.h"
 
 #include <stdlib.h>

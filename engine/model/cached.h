@@ -1,0 +1,14 @@
+/** A model's packed weights in the engine's cache. Thread: one at a time, while the model is built. */
+#ifndef INFERD_ENGINE_MODEL_CACHED_H
+#define INFERD_ENGINE_MODEL_CACHED_H
+
+#include "engine/model/model.h"
+
+/** Looks for packed weights of an earlier start. Whatever is wrong is a note. */
+void ifd_model_find_cached(struct ifd_model *model, struct ifd_bytes file);
+/** Shows them to the backends of a plan. */
+void ifd_model_offer_cached(const struct ifd_model *model, const struct ifd_plan *plan);
+/** Says what became of them, and keeps what was packed now. Errors: NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_model_settle_cached(struct ifd_model *model, struct ifd_err *err);
+
+#endif

@@ -1,0 +1,56 @@
+/** The model behind inferd/engine.h: its graph, its plans, what it says of itself. */
+#ifndef INFERD_ENGINE_MODEL_MODEL_H
+#define INFERD_ENGINE_MODEL_MODEL_H
+
+#include "engine/cache/weights.h"
+#include "engine/engine.h"
+#include "engine/exec/instance.h"
+#include "engine/ir/graph.h"
+#include "engine/opt/opt.h"
+#include "engine/parse/parse.h"
+
+/** The executable for one batch size, with the memory of its plan. */
+struct ifd_model_plan {
+    struct ifd_arena arena;
+    struct ifd_executable executable;
+};
+
+struct ifd_model {
+    struct ifd_engine *engine;
+    struct ifd_arena arena;       /* graph, constants that had to be copied, ports */
+    struct ifd_graph graph;       /* optimized, at the file's batch size */
+    struct ifd_pass_report *pass; /* ifd_pass_count() */
+
+    struct ifd_limits limits;
+    uint32_t *preference; /* slots of the registry */
+    uint32_t preference_count;
+    uint32_t max_threads;
+    bool no_optimize, releases_weights;
+    enum ifd_precision precision; /* asked for */
+    struct ifd_weights weights;   /* releases_weights */
+
+    uint64_t cache_name;
+    struct ifd_cache_entry cache_entry; /* plan[0] may use its parts */
+    struct ifd_err cache_note;          /* info.cache */
+
+    struct ifd_model_info info;
+    /** If the batch is not free: the first thing that stands in the way. */
+    struct ifd_err batch_why_not;
+    struct ifd_mutex lock; /* plan[]: filled by ifd_instance_create, entries never change */
+    /** plan[0] is the one for batch 1 (or the file's, if the batch is not free); the others are made when an instance
+     *  first wants batches of ifd_batch_size(i). */
+    struct ifd_model_plan *plan[IFD_BATCH_PLANS];
+};
+
+/** A model with an empty graph, which the caller fills with a parser or the builder of ir/graph.h.
+ *  Errors: INVALID (options), NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_model_create(struct ifd_engine *engine,
+                                             const struct ifd_model_options *options,
+                                             struct ifd_model **ret_model, struct ifd_err *err);
+
+/** Optimizes and plans the graph of a model; after OK the model is ready. parsed: names and metadata of the ports, in
+ *  memory that lives as long as the model. */
+IFD_NODISCARD enum ifd_code ifd_model_build(struct ifd_model *model,
+                                            const struct ifd_parsed *parsed, struct ifd_err *err);
+
+#endif

@@ -1,0 +1,16 @@
+/** The plans of a model, one for each batch size. */
+#ifndef INFERD_ENGINE_MODEL_PLANS_H
+#define INFERD_ENGINE_MODEL_PLANS_H
+
+#include "engine/model/model.h"
+
+/** Makes plan[index], for a batch size; 0: as the file has it. Errors: what planning and backends say. */
+IFD_NODISCARD enum ifd_code ifd_model_add_plan(struct ifd_model *model, uint32_t index,
+                                               int64_t batch, struct ifd_err *err);
+/** Makes the plans for batches up to max_batch that no instance has asked for before. Where a backend cannot make one any
+ *  more, smaller ones do. Thread: any. */
+IFD_NODISCARD enum ifd_code ifd_model_complete_plans(struct ifd_model *model, uint32_t max_batch,
+                                                     uint32_t *ret_count, struct ifd_err *err);
+void ifd_model_destroy_plans(struct ifd_model *model);
+
+#endif
