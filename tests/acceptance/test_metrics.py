@@ -20,7 +20,7 @@ def scrape(server):
 def checked(text):
     """What promtool says of a page: exit status (0: nothing, 3: style only), and its words."""
     if not shutil.which("promtool"):
-        raise unittest.SkipTest("promtool (Debian's package prometheus) is not installed")
+        support.skip("there is no promtool (Debian's package prometheus)")
     done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     return done.returncode, (done.stdout + done.stderr).splitlines()
 

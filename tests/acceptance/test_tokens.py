@@ -98,10 +98,11 @@ class Tokens(unittest.TestCase):
         answer = subprocess.run([*ctl, "--token-file", self.folder / "camera1.token"], capture_output=True, text=True)
         self.assertEqual(answer.returncode, 0)
         self.assertIn('"name": "simple"', answer.stdout)
-        if shutil.which("curl"):
-            script = readme_commands("curl -K -").replace("127.0.0.1:8000", server.address)
-            answer = subprocess.run(["sh", "-euc", script], cwd=self.folder, capture_output=True, text=True)
-            self.assertIn('"name":"inferd"', answer.stdout)
+        if not shutil.which("curl"):
+            support.skip("there is no curl (Debian's package curl)")
+        script = readme_commands("curl -K -").replace("127.0.0.1:8000", server.address)
+        answer = subprocess.run(["sh", "-euc", script], cwd=self.folder, capture_output=True, text=True)
+        self.assertIn('"name":"inferd"', answer.stdout)
 
     def test_tokens_rotate_with_sighup(self):
         old = self.make_token("camera1", "data")

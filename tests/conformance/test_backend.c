@@ -89,7 +89,7 @@ static const struct ifd_backend *backend_by_name(const char *name)
             return backends[i];
         }
     }
-    test_skip("this backend is not built in");
+    test_does_not_apply("this backend is not built in");
 }
 
 /** All cases of the file at one level of instructions. */
@@ -129,9 +129,7 @@ static void run_all(bool exact)
     for (size_t i = 0; i < levels; i++) {
         taken += run_level(backend, exact, masks[i], i == 0 ? 3 : 1);
     }
-    if (taken == 0) {
-        test_skip("the backend takes none of these cases");
-    }
+    REQUIRE(taken > 0);
     (void)printf("%zu runs\n", taken);
 }
 

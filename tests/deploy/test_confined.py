@@ -86,7 +86,7 @@ class Confined(unittest.TestCase):
                                f"cache-dir = {self.folder}/cache\nmodel-control-mode = explicit\nload-model = *\n")
         probe = subprocess.run([*CONFINED, UNIT, "true"], capture_output=True, text=True, check=False)
         if probe.returncode == SKIPPED:
-            self.skipTest(probe.stderr.strip())
+            support.skip(probe.stderr.strip())
         self.assertEqual(probe.returncode, 0, probe.stderr)
 
     def serve(self, prefix):

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #define EXIT_SKIPPED 77
+#define NO_SKIPS     "INFERD_TEST_NO_SKIPS"
 
 static int failures;
 static char **extra_args;
@@ -39,10 +40,23 @@ const char *test_arg(size_t index)
     return index < extra_count ? extra_args[index] : NULL;
 }
 
+static void __attribute__((noreturn)) skip(const char *reason, bool is_allowed)
+{
+    printf("%s: %s\n", is_allowed ? "skipped" : "may not be skipped (" NO_SKIPS ")", reason);
+    if (failures > 0) {
+        printf("%d failures before the skip\n", failures);
+    }
+    exit(is_allowed && failures == 0 ? EXIT_SKIPPED : 1);
+}
+
 void test_skip(const char *reason)
 {
-    printf("skipped: %s\n", reason);
-    exit(EXIT_SKIPPED);
+    skip(reason, getenv(NO_SKIPS) == NULL);
+}
+
+void test_does_not_apply(const char *reason)
+{
+    skip(reason, true);
 }
 
 static char *path_buffer(void)

@@ -35,8 +35,12 @@ int test_main(int argc, char **argv, const struct test_case *cases, size_t count
 /** Arguments after the case's name on the command line. */
 const char *test_arg(size_t index);
 
-/** Ends the process as "skipped" (77) with the reason: something that the case needs is not here. */
+/** Ends the process as "skipped" (77) with the reason, or as failed (1) if an expectation failed before. The case needs a
+ *  file or tool that is absent: where INFERD_TEST_NO_SKIPS is set (tests/run.sh sets it), that is a failure too. */
 void test_skip(const char *reason) __attribute__((noreturn));
+
+/** Like test_skip, but allowed everywhere: the case does not apply to this processor, user, kernel or build. */
+void test_does_not_apply(const char *reason) __attribute__((noreturn));
 
 /** Path below the shared folder; skips the case if that file or folder is absent. Static buffers, four at a time. */
 const char *test_shared(const char *relative);

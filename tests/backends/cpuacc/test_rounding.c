@@ -66,7 +66,7 @@ static bool is_exact(int64_t side, int64_t channels, bool adds, struct ask ask)
     struct ifd_cpu cpu;
     ifd_cpu_detect(&cpu);
     if ((cpu.flags & IFD_CPU_AVX2) == 0) {
-        test_skip("no AVX2: what rounding costs there is what the rule knows here");
+        test_does_not_apply("no AVX2: what rounding costs there is what the rule knows here");
     }
     struct test_run run = test_run_open(&(struct test_run_options){
         .backend = &ifd_backend_cpuacc,

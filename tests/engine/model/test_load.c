@@ -360,7 +360,7 @@ static void packed_weights_of_an_earlier_start_give_the_same_results(void)
     };
     char folder[] = "/tmp/ifd_cache_XXXXXX";
     if (!has_cpuacc()) {
-        test_skip("CpuAcc is not built: nothing is packed");
+        test_does_not_apply("CpuAcc is not built: nothing is packed");
     }
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         struct trial trial = {.path = test_shared(models[i]), .releases_weights = true, .batch = 3};
@@ -403,7 +403,7 @@ static void weights_for_another_cpu_are_not_used(void)
     ifd_cpu_detect(&cpu);
     few.cpu_mask = cpu.flags & (IFD_CPU_AVX2 | IFD_CPU_NEON);
     if (!has_cpuacc() || few.cpu_mask == 0 || few.cpu_mask == cpu.flags) {
-        test_skip("this CPU has no instructions that others lack");
+        test_does_not_apply("this CPU has no instructions that others lack");
     }
     REQUIRE(mkdtemp(folder) != NULL);
     uint8_t *want = run_random(&all);
