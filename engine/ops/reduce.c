@@ -1,4 +1,7 @@
-/* reduce_mean, reduce_sum, reduce_max over any set of axes. */
+/* reduce_mean, reduce_sum, reduce_max over any set of axes.
+ *
+ * Quantized results have the bits of LiteRT's reference kernels, but for sums of s8 and s16: LiteRT 2.3 reads their bytes as
+ * u8. Here they get the arithmetic that LiteRT has for u8. */
 #include "engine/tensor/fixed.h"
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"

@@ -104,12 +104,12 @@ def build(builtin, options_type, options, inputs, outputs, version=1, custom=Non
     return bytes(b.Output())
 
 
-def run(builtin, options_type, options, inputs, outputs, version=1, custom=None):
+def run(builtin, options_type, options, inputs, outputs, version=1, custom=None, reference=True):
     """Runs the model; fills outputs[i].data and .shape. Raises if LiteRT refuses it."""
     content = build(builtin, options_type, options, inputs, outputs, version, custom)
     interpreter = Interpreter(
         model_content=content,
-        experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+        experimental_op_resolver_type=OpResolverType.BUILTIN_REF if reference else OpResolverType.BUILTIN,
         num_threads=1,
     )
     interpreter.allocate_tensors()

@@ -312,33 +312,68 @@ def reductions(rng, cases):
     for name, code in codes.items():
         for dtype in ("f32", "u8", "s8", "s16", "s32", "s64"):
             if name == "reduce_sum" and dtype in ("s8", "s16"):
-                continue  # LiteRT's reference kernel reads them as u8
+                continue  # LiteRT's reference kernel reads them as u8: see sums_s8, sums_s16
             for shape, axes, keep_dims in plans:
                 quant = activation_quant(rng, dtype)
                 out_quant = quant if name == "reduce_max" else activation_quant(rng, dtype)
                 x, out = tensor(rng, dtype, shape, quant), output(dtype, out_quant)
-                o = schema.ReducerOptionsT()
-                o.keepDims = keep_dims
                 a = tensor(rng, "s32", [len(axes)], None, True, axes)
-                litert.run(code, Options.ReducerOptions, o, [x, a], [out], 2)
+                litert.run(code, Options.ReducerOptions, reducer_options(keep_dims), [x, a], [out], 2)
                 cases.add(name, {"axes": axes, "keep_dims": keep_dims}, [x], [out])
+    sums_s8(rng, cases, plans)
+    sums_s16(rng, cases, plans)
+
+
+def reducer_options(keep_dims):
+    o = schema.ReducerOptionsT()
+    o.keepDims = keep_dims
+    return o
+
+
+def sums_s8(rng, cases, plans):
+    """The same numbers as u8, 128 higher with zero points 128 higher: what LiteRT's reference kernel makes of these."""
+    for shape, axes, keep_dims in plans:
+        scale, out_scale = [float(np.float32(x)) for x in (0.05, rng.uniform(0.02, 0.6))]
+        zero, out_zero = (int(z) for z in rng.integers(-128, 128, 2))
+        x = tensor(rng, "s8", shape, (scale, zero))
+        high = tensor(rng, "u8", shape, (scale, zero + 128), data=x.data.astype(np.int32) + 128)
+        high_out = output("u8", (out_scale, out_zero + 128))
+        a = tensor(rng, "s32", [len(axes)], None, True, axes)
+        litert.run(Op.SUM, Options.ReducerOptions, reducer_options(keep_dims), [high, a], [high_out], 2)
+        out = Tensor("s8", high_out.shape, high_out.data.astype(np.int32) - 128, out_scale, out_zero)
+        cases.add("reduce_sum", {"axes": axes, "keep_dims": keep_dims}, [x], [out])
+
+
+def sums_s16(rng, cases, plans):
+    """LiteRT's default kernel, which reads s16 as s16, scales in f32 (a step apart at most) and does not saturate."""
+    for shape, axes, keep_dims in plans:
+        x, out = tensor(rng, "s16", shape, (0.01, 0)), output("s16", (0.09, 0))
+        a = tensor(rng, "s32", [len(axes)], None, True, axes)
+        litert.run(Op.SUM, Options.ReducerOptions, reducer_options(keep_dims), [x, a], [out], 2, reference=False)
+        want = x.data.astype(np.float64).sum(tuple(axes), keepdims=keep_dims) * (np.float32(0.01) / np.float32(0.09))
+        assert np.abs(want).max() < 32767 and np.abs(want - out.data).max() < 1
+        cases.add("reduce_sum", {"axes": axes, "keep_dims": keep_dims}, [x], [out], 1)
 
 
 def resizes(rng, cases):
     bilinear = ("resize_bilinear", Op.RESIZE_BILINEAR, Options.ResizeBilinearOptions, schema.ResizeBilinearOptionsT)
     nearest = ("resize_nearest", Op.RESIZE_NEAREST_NEIGHBOR, Options.ResizeNearestNeighborOptions,
                schema.ResizeNearestNeighborOptionsT)
-    for name, code, kind, make in (bilinear, nearest):
-        for dtype in ("f32", "u8", "s8", "s16"):
-            for size, align, centers in (((7, 5), 0, 0), ((2, 9), 1, 0), ((6, 3), 0, 1), ((1, 1), 1, 0)):
-                quant = activation_quant(rng, dtype)
-                x, out = tensor(rng, dtype, [2, 4, 3, 2], quant), output(dtype, quant)
-                o = make()
-                o.alignCorners, o.halfPixelCenters = bool(align), bool(centers)
-                s = tensor(rng, "s32", [2], None, True, list(size))
-                litert.run(code, kind, o, [x, s], [out], 4)
-                cases.add(name, {"height": size[0], "width": size[1], "align_corners": bool(align),
-                                 "half_pixel_centers": bool(centers)}, [x], [out])
+    small = [([2, 4, 3, 2], *plan) for plan in (((7, 5), 0, 0), ((2, 9), 1, 0), ((6, 3), 0, 1), ((1, 1), 1, 0))]
+    # one direction grows and the other shrinks, or by other factors; more channels than one register holds
+    uneven = [([1, 9, 2, 1], (4, 11), 0, 1), ([1, 3, 4, 17], (7, 2), 0, 1), ([1, 2, 7, 3], (5, 7), 1, 0),
+              ([1, 3, 3, 5], (9, 3), 0, 0), ([1, 3, 3, 5], (3, 9), 0, 1)]
+    for name, code, kind, make, dtype, plans in [(*op, dtype, plans) for plans in (small, uneven)
+                                                 for op in (bilinear, nearest) for dtype in ("f32", "u8", "s8", "s16")]:
+        for shape, size, align, centers in plans:
+            quant = activation_quant(rng, dtype)
+            x, out = tensor(rng, dtype, shape, quant), output(dtype, quant)
+            o = make()
+            o.alignCorners, o.halfPixelCenters = bool(align), bool(centers)
+            s = tensor(rng, "s32", [2], None, True, list(size))
+            litert.run(code, kind, o, [x, s], [out], 4)
+            cases.add(name, {"height": size[0], "width": size[1], "align_corners": bool(align),
+                             "half_pixel_centers": bool(centers)}, [x], [out])
 
 
 def spectra(rng, cases):
