@@ -13,11 +13,12 @@ static uint32_t u32_at(const uint8_t *at)
     return u16_at(at) | u16_at(at + 2) << 16;
 }
 
-static void copy_rows(const struct ifd_codec_request *request, const uint8_t *first,
-                      size_t row_bytes, uint32_t pixel_bytes, bool is_top_down)
+static enum ifd_code copy_rows(const struct ifd_codec_request *request, const uint8_t *first,
+                               size_t row_bytes, uint32_t pixel_bytes, bool is_top_down)
 {
     const struct ifd_pixels *p = request->ret;
-    for (uint32_t y = 0; y < p->height; y++) {
+    enum ifd_code code = IFD_OK;
+    for (uint32_t y = 0; y < p->height && !code; y++) {
         const uint8_t *from = first + (is_top_down ? y : p->height - 1 - y) * row_bytes;
         uint8_t *to = p->data + (size_t)y * p->width * 3;
         for (uint32_t x = 0; x < p->width; x++, from += pixel_bytes, to += 3) {
@@ -25,7 +26,9 @@ static void copy_rows(const struct ifd_codec_request *request, const uint8_t *fi
             to[1] = from[1];
             to[2] = from[0];
         }
+        code = ifd_codec_check_wanted(request);
     }
+    return code;
 }
 
 enum ifd_code ifd_bmp_decode(const struct ifd_codec_request *request)
@@ -59,7 +62,10 @@ enum ifd_code ifd_bmp_decode(const struct ifd_codec_request *request)
     }
     code = ifd_pixels_take(request, width, height, 3);
     if (!code) {
-        copy_rows(request, data + offset, row_bytes, pixel_bytes, is_top_down);
+        code = copy_rows(request, data + offset, row_bytes, pixel_bytes, is_top_down);
+    }
+    if (code) {
+        ifd_pixels_free(request->ret, request->alloc);
     }
     return code;
 }

@@ -23,5 +23,7 @@ IFD_NODISCARD enum ifd_code ifd_pixels_take(const struct ifd_codec_request *requ
 /** The check alone. */
 IFD_NODISCARD enum ifd_code ifd_pixels_check(const struct ifd_codec_request *request,
                                              uint32_t width, uint32_t height);
+/** To be called between rows. Errors: CANCELLED (limits->is_over). */
+IFD_NODISCARD enum ifd_code ifd_codec_check_wanted(const struct ifd_codec_request *request);
 
 #endif

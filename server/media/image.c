@@ -20,6 +20,15 @@ enum ifd_code ifd_pixels_check(const struct ifd_codec_request *request, uint32_t
     return IFD_OK;
 }
 
+enum ifd_code ifd_codec_check_wanted(const struct ifd_codec_request *request)
+{
+    const struct ifd_image_limits *limits = request->limits;
+    if (limits->is_over && limits->is_over(limits->arg)) {
+        return ifd_fail(request->err, IFD_CANCELLED, "the picture is not wanted any more");
+    }
+    return IFD_OK;
+}
+
 enum ifd_code ifd_pixels_take(const struct ifd_codec_request *request, uint32_t width,
                               uint32_t height, uint32_t channels)
 {

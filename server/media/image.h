@@ -7,7 +7,7 @@
  *    first reduced while it is decoded (by n/8, staying at least as large as the target), which is fast and averages.
  *  - Transparency is dropped, 16-bit PNG is reduced to 8 bits, grey becomes three equal channels and colour becomes grey
  *    (0.299 R + 0.587 G + 0.114 B) as the target wants. CMYK is refused. The orientation tag of cameras is not applied.
- *  Limits are checked on the header, before memory is taken. Thread: any. */
+ *  Limits are checked on the header, before memory is taken. All memory is alloc's, that of the libraries too. Thread: any. */
 #ifndef INFERD_SERVER_MEDIA_IMAGE_H
 #define INFERD_SERVER_MEDIA_IMAGE_H
 
@@ -31,10 +31,13 @@ struct ifd_image_target {
 
 struct ifd_image_limits {
     uint64_t max_pixels; /* width × height of the header */
+    /* Asked between rows; true: decoding ends with CANCELLED. May be NULL. */
+    bool (*is_over)(void *arg);
+    void *arg;
 };
 
 /** Decodes picture for target: pixels are at least as large as the target where the source is. Give back with
- *  ifd_pixels_free. Errors: INVALID (another format), CORRUPT, UNSUPPORTED (CMYK), TOO_LARGE (with the numbers), NOMEM. */
+ *  ifd_pixels_free. Errors: INVALID (another format), CORRUPT, UNSUPPORTED (CMYK), TOO_LARGE (with the numbers), NOMEM, CANCELLED. */
 IFD_NODISCARD enum ifd_code ifd_image_decode(struct ifd_bytes picture,
                                              const struct ifd_image_target *target,
                                              const struct ifd_image_limits *limits,

@@ -9,6 +9,8 @@
 
 #include <jerror.h>
 
+#include "server/media/jpeg_memory.h"
+
 /* A progressive picture may have any number of scans, each of which costs a pass over all of it. */
 #define SCANS_MAX 64
 
@@ -16,6 +18,7 @@ struct decoder {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
+    struct ifd_jpeg_memory memory;
     jmp_buf leave;
     const struct ifd_codec_request *request;
     enum ifd_code code;
@@ -27,7 +30,11 @@ static void on_error(j_common_ptr common)
     struct decoder *d = common->client_data;
     char text[JMSG_LENGTH_MAX];
     common->err->format_message(common, text);
-    d->code = ifd_fail(d->request->err, IFD_CORRUPT, "not a sound JPEG picture: %s", text);
+    d->code =
+        common->err->msg_code == JERR_OUT_OF_MEMORY
+            ? ifd_fail(d->request->err, IFD_NOMEM, "no memory to decode a JPEG picture of %u×%u",
+                       d->jpeg.image_width, d->jpeg.image_height)
+            : ifd_fail(d->request->err, IFD_CORRUPT, "not a sound JPEG picture: %s", text);
     longjmp(d->leave, 1);
 }
 
@@ -41,9 +48,14 @@ static void on_message(j_common_ptr common, int level)
     }
 }
 
+/* Between rows, of each scan. */
 static void on_progress(j_common_ptr common)
 {
     struct decoder *d = common->client_data;
+    d->code = ifd_codec_check_wanted(d->request);
+    if (d->code) {
+        longjmp(d->leave, 1);
+    }
     if (d->jpeg.input_scan_number > SCANS_MAX) {
         d->code = ifd_fail(d->request->err, IFD_TOO_LARGE, "JPEG picture has more than %d scans",
                            SCANS_MAX);
@@ -81,6 +93,10 @@ static enum ifd_code decode(struct decoder *d)
         return ifd_fail(request->err, IFD_UNSUPPORTED,
                         "JPEG picture has %d components, 1 or 3 can be read", jpeg->num_components);
     }
+    if (jpeg->data_precision != 8) {
+        return ifd_fail(request->err, IFD_UNSUPPORTED,
+                        "JPEG picture with %d bits a sample, 8 can be read", jpeg->data_precision);
+    }
     bool is_grey = request->target->channels == 1 && jpeg->jpeg_color_space != JCS_RGB;
     jpeg->out_color_space = is_grey ? JCS_GRAYSCALE : JCS_RGB;
     jpeg->dct_method = JDCT_ISLOW;
@@ -104,6 +120,7 @@ static void decode_guarded(struct decoder *d)
 {
     if (setjmp(d->leave) == 0) {
         jpeg_create_decompress(&d->jpeg);
+        ifd_jpeg_memory_begin(&d->memory, &d->jpeg, d->request->alloc);
         d->progress.progress_monitor = on_progress;
         d->jpeg.progress = &d->progress;
         d->code = decode(d);
@@ -118,6 +135,7 @@ enum ifd_code ifd_jpeg_decode(const struct ifd_codec_request *request)
     d.errors.emit_message = on_message;
     d.jpeg.client_data = &d;
     decode_guarded(&d);
+    ifd_jpeg_memory_end(&d.memory, &d.jpeg);
     jpeg_destroy_decompress(&d.jpeg);
     if (d.code) {
         ifd_pixels_free(request->ret, request->alloc);

@@ -1,15 +1,104 @@
 /* PNG by libspng. */
 #include "server/media/codecs_impl.h"
 
+#include <stdalign.h>
+#include <stddef.h>
+#include <string.h>
+
 #include <spng.h>
 
 #define CHUNK_BYTES_MAX       ((size_t)4 << 20)
 #define CHUNK_CACHE_BYTES_MAX ((size_t)16 << 20)
 
-static enum ifd_code fail(const struct ifd_codec_request *request, int failed)
+/* ---- the library's memory ---- */
+
+/* In front of each block. */
+struct head {
+    size_t bytes; /* with this header */
+    alignas(max_align_t) uint8_t data[];
+};
+
+/* The library passes no context to its allocator. A picture is decoded by one thread from begin to end, so the thread's
+ * own variable is the context meanwhile. */
+static _Thread_local struct png_memory {
+    const struct ifd_alloc *alloc;
+    bool is_short; /* an allocation failed */
+} png_memory;
+
+static void *take(size_t size)
 {
-    return ifd_fail(request->err, failed == SPNG_EMEM ? IFD_NOMEM : IFD_CORRUPT,
-                    "not a sound PNG picture: %s", spng_strerror(failed));
+    size_t bytes = 0;
+    struct head *head = NULL;
+    if (ifd_size_add(size, sizeof(*head), &bytes)) {
+        head = ifd_acquire(png_memory.alloc, bytes);
+    }
+    if (!head) {
+        png_memory.is_short = true;
+        return NULL;
+    }
+    head->bytes = bytes;
+    return head->data;
+}
+
+static struct head *head_of(void *data)
+{
+    return (struct head *)(void *)((uint8_t *)data - offsetof(struct head, data));
+}
+
+static void *take_zeroed(size_t count, size_t size)
+{
+    size_t bytes = 0;
+    void *data = ifd_size_mul(count, size, &bytes) ? take(bytes) : NULL;
+    return data ? memset(data, 0, bytes) : NULL;
+}
+
+static void give(void *data)
+{
+    if (data) {
+        ifd_release(png_memory.alloc, head_of(data), head_of(data)->bytes);
+    }
+}
+
+static void *resize(void *data, size_t size)
+{
+    void *next = take(size);
+    if (next && data) {
+        const size_t old = head_of(data)->bytes - sizeof(struct head);
+        memcpy(next, data, old < size ? old : size);
+        give(data);
+    }
+    return next;
+}
+
+/* ---- decoding ---- */
+
+static enum ifd_code fail(const struct ifd_codec_request *request, const struct spng_ihdr *head,
+                          int failed)
+{
+    if (png_memory.is_short || failed == SPNG_EMEM) {
+        return ifd_fail(request->err, IFD_NOMEM, "no memory to decode a PNG picture of %u×%u",
+                        head->width, head->height);
+    }
+    return ifd_fail(request->err, IFD_CORRUPT, "not a sound PNG picture: %s",
+                    spng_strerror(failed));
+}
+
+/* An interlaced picture comes in seven passes, so a row may come several times. */
+static enum ifd_code decode_rows(const struct ifd_codec_request *request,
+                                 const struct spng_ihdr *head, spng_ctx *png)
+{
+    const size_t row_bytes = (size_t)head->width * 3;
+    enum ifd_code code = IFD_OK;
+    int failed = 0;
+    while (!failed && !code) {
+        struct spng_row_info row = {0};
+        code = ifd_codec_check_wanted(request);
+        failed = spng_get_row_info(png, &row);
+        if (!code && !failed) {
+            failed = spng_decode_row(png, request->ret->data + row.row_num * row_bytes, row_bytes);
+        }
+    }
+    return code || failed == SPNG_EOI ? code : fail(request, head, failed);
 }
 
 static enum ifd_code decode(const struct ifd_codec_request *request, spng_ctx *png)
@@ -21,7 +110,7 @@ static enum ifd_code decode(const struct ifd_codec_request *request, spng_ctx *p
         failed = spng_get_ihdr(png, &head);
     }
     if (failed) {
-        return fail(request, failed);
+        return fail(request, &head, failed);
     }
     enum ifd_code code = ifd_pixels_take(request, head.width, head.height, 3);
     if (code) {
@@ -32,14 +121,17 @@ static enum ifd_code decode(const struct ifd_codec_request *request, spng_ctx *p
         return ifd_fail(request->err, IFD_INTERNAL, "PNG decoder wants %zu bytes", bytes);
     }
     if (!failed) {
-        failed = spng_decode_image(png, request->ret->data, bytes, SPNG_FMT_RGB8, 0);
+        failed = spng_decode_image(png, NULL, 0, SPNG_FMT_RGB8, SPNG_DECODE_PROGRESSIVE);
     }
-    return failed ? fail(request, failed) : IFD_OK;
+    return failed ? fail(request, &head, failed) : decode_rows(request, &head, png);
 }
 
 enum ifd_code ifd_png_decode(const struct ifd_codec_request *request)
 {
-    spng_ctx *png = spng_ctx_new(0);
+    struct spng_alloc memory = {
+        .malloc_fn = take, .realloc_fn = resize, .calloc_fn = take_zeroed, .free_fn = give};
+    png_memory = (struct png_memory){.alloc = request->alloc};
+    spng_ctx *png = spng_ctx_new2(&memory, 0);
     if (!png) {
         return ifd_fail(request->err, IFD_NOMEM, "no memory for the PNG decoder");
     }

@@ -7,6 +7,7 @@
 #include <jpeglib.h>
 #include <spng.h>
 
+#include "engine/base/quota.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/test.h"
 
@@ -20,25 +21,35 @@ static struct ifd_image_target target_of(uint32_t height, uint32_t width, uint32
 
 /* ---- pictures to read: written by the libraries, never by the code under test ---- */
 
-static struct ifd_bytes make_png(const uint8_t *pixel, uint32_t width, uint32_t height,
-                                 enum spng_color_type type)
+/* text: NULL, or what a compressed comment says. */
+static struct ifd_bytes make_png_as(const void *pixel, struct spng_ihdr head, char *text)
 {
-    struct spng_ihdr head = {
-        .width = width, .height = height, .bit_depth = 8, .color_type = (uint8_t)type};
-    uint32_t channels = type == SPNG_COLOR_TYPE_GRAYSCALE   ? 1
-                        : type == SPNG_COLOR_TYPE_TRUECOLOR ? 3
-                                                            : 4;
+    size_t channels = head.color_type == SPNG_COLOR_TYPE_GRAYSCALE   ? 1
+                      : head.color_type == SPNG_COLOR_TYPE_TRUECOLOR ? 3
+                                                                     : 4;
     spng_ctx *png = spng_ctx_new(SPNG_CTX_ENCODER);
     int failed = 0;
     size_t size = 0;
+    struct spng_text comment = {
+        .keyword = "Comment", .type = SPNG_ZTXT, .length = text ? strlen(text) : 0, .text = text};
     spng_set_option(png, SPNG_ENCODE_TO_BUFFER, 1);
     spng_set_ihdr(png, &head);
-    failed = spng_encode_image(png, pixel, (size_t)width * height * channels, SPNG_FMT_PNG,
-                               SPNG_ENCODE_FINALIZE);
+    REQUIRE(!text || spng_set_text(png, &comment, 1) == 0);
+    failed = spng_encode_image(png, pixel,
+                               (size_t)head.width * head.height * channels * (head.bit_depth / 8),
+                               SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
     REQUIRE(failed == 0);
     uint8_t *data = spng_get_png_buffer(png, &size, &failed);
     spng_ctx_free(png);
     return (struct ifd_bytes){.data = data, .size = size};
+}
+
+static struct ifd_bytes make_png(const uint8_t *pixel, uint32_t width, uint32_t height,
+                                 enum spng_color_type type)
+{
+    const struct spng_ihdr head = {
+        .width = width, .height = height, .bit_depth = 8, .color_type = (uint8_t)type};
+    return make_png_as(pixel, head, NULL);
 }
 
 static struct ifd_bytes make_jpeg(const uint8_t *pixel, uint32_t width, uint32_t height,
@@ -81,6 +92,15 @@ static enum ifd_code to_f32(struct ifd_bytes picture, const struct ifd_image_tar
     size_t bytes = (size_t)target->height * target->width * target->channels * sizeof(float);
     return ifd_image_to_tensor(picture, target, &limits, IFD_F32, data, bytes, ifd_alloc_system(),
                                err);
+}
+
+static void expect_refused(struct ifd_bytes picture, enum ifd_code want, const char *part)
+{
+    float got[3];
+    struct ifd_err err = {0};
+    struct ifd_image_target target = target_of(1, 1, 3);
+    EXPECT_CODE(to_f32(picture, &target, got, &err), want, &err);
+    EXPECT_HAS(err.text, part);
 }
 
 /* ---- decoding ---- */
@@ -166,6 +186,31 @@ static void large_jpeg_is_reduced_while_decoding_but_not_below_the_target(void)
     free_bytes(jpeg);
 }
 
+/* Adam7 splits a picture into seven, whose rows lie apart. */
+static void interlaced_png_is_returned_exactly(void)
+{
+    enum { WIDTH = 19, HEIGHT = 13 };
+    static uint8_t pixel[WIDTH * HEIGHT * 3];
+    static float got[WIDTH * HEIGHT * 3];
+    struct ifd_err err = {0};
+    struct ifd_image_target target = target_of(HEIGHT, WIDTH, 3);
+    for (size_t i = 0; i < sizeof(pixel); i++) {
+        pixel[i] = (uint8_t)(i * 7 + i / 57);
+    }
+    struct ifd_bytes png = make_png_as(pixel,
+                                       (struct spng_ihdr){.width = WIDTH,
+                                                          .height = HEIGHT,
+                                                          .bit_depth = 8,
+                                                          .color_type = SPNG_COLOR_TYPE_TRUECOLOR,
+                                                          .interlace_method = 1},
+                                       NULL);
+    REQUIRE_OK(to_f32(png, &target, got, &err), &err);
+    for (size_t i = 0; i < sizeof(pixel); i++) {
+        EXPECT_CLOSE(got[i], pixel[i], 0);
+    }
+    free_bytes(png);
+}
+
 /* ---- resizing and storing ---- */
 
 static void resizing_follows_half_pixel_centres(void)
@@ -235,15 +280,6 @@ static void channels_first_is_stored_by_planes(void)
 
 /* ---- refusals ---- */
 
-static void expect_refused(struct ifd_bytes picture, enum ifd_code want, const char *part)
-{
-    float got[3];
-    struct ifd_err err = {0};
-    struct ifd_image_target target = target_of(1, 1, 3);
-    EXPECT_CODE(to_f32(picture, &target, got, &err), want, &err);
-    EXPECT_HAS(err.text, part);
-}
-
 /* Headers alone; nothing may be allocated for what they claim. */
 static void giant_headers_are_refused_before_memory_is_taken(void)
 {
@@ -307,11 +343,15 @@ static void wrong_tensor_sizes_and_types_are_refused(void)
 static void missing_memory_leaks_nothing(void)
 {
     static uint8_t pixel[8 * 8 * 3];
+    static char text[] = "a comment";
     float got[12];
     struct ifd_image_target target = target_of(2, 2, 3);
-    struct ifd_bytes picture[] = {make_jpeg(pixel, 8, 8, false),
-                                  make_png(pixel, 8, 8, SPNG_COLOR_TYPE_TRUECOLOR)};
-    for (int p = 0; p < 2; p++) {
+    const struct spng_ihdr commented = {
+        .width = 8, .height = 8, .bit_depth = 8, .color_type = SPNG_COLOR_TYPE_TRUECOLOR};
+    struct ifd_bytes picture[] = {make_jpeg(pixel, 8, 8, false), make_jpeg(pixel, 8, 8, true),
+                                  make_png(pixel, 8, 8, SPNG_COLOR_TYPE_TRUECOLOR),
+                                  make_png_as(pixel, commented, text)};
+    for (size_t p = 0; p < sizeof(picture) / sizeof(picture[0]); p++) {
         bool was_failed = true;
         for (long k = 1; was_failed; k++) {
             struct fail_alloc fail;
@@ -326,6 +366,121 @@ static void missing_memory_leaks_nothing(void)
     }
 }
 
+/* ---- memory of the libraries ---- */
+
+/* With an allocator that lends at most limit_bytes, all of it in pieces of any size. */
+static enum ifd_code decode_within(struct ifd_bytes picture, size_t limit_bytes,
+                                   struct ifd_err *err)
+{
+    struct ifd_quota quota;
+    struct ifd_pixels pixels = {0};
+    const struct ifd_image_target target = target_of(8, 8, 3);
+    ifd_quota_init(&quota, ifd_alloc_system(), limit_bytes, limit_bytes);
+    enum ifd_code code = ifd_image_decode(picture, &target, &limits, &quota.alloc, &pixels, err);
+    ifd_pixels_free(&pixels, &quota.alloc);
+    EXPECT_INT(quota.used_bytes, 0);
+    return code;
+}
+
+/* The pixels of 1024×1024, reduced to an eighth, take 48 KiB; the coefficients of the whole picture 3 MiB: two bytes for each
+ * sample, of which colours have a quarter of the pixels. */
+static void coefficients_of_a_progressive_jpeg_are_counted(void)
+{
+    const size_t pixel_bytes = (size_t)1024 * 1024 * 3;
+    uint8_t *pixel = calloc(1, pixel_bytes);
+    REQUIRE(pixel);
+    struct ifd_err err = {0};
+    struct ifd_bytes plain = make_jpeg(pixel, 1024, 1024, false),
+                     progressive = make_jpeg(pixel, 1024, 1024, true);
+    free(pixel);
+    const size_t coefficient_bytes = (size_t)1024 * 1024 * 3;
+    EXPECT_CODE(decode_within(plain, coefficient_bytes, &err), IFD_OK, &err);
+    EXPECT_CODE(decode_within(progressive, coefficient_bytes, &err), IFD_NOMEM, &err);
+    EXPECT_HAS(err.text, "no memory to decode a JPEG picture of 1024×1024");
+    EXPECT_CODE(decode_within(progressive, coefficient_bytes + (1 << 18), &err), IFD_OK, &err);
+    free_bytes(plain);
+    free_bytes(progressive);
+}
+
+/* A row of 16 bits a sample and four samples is read into 800 KB, its pixels take 300 KB. */
+static void rows_of_a_wide_png_are_counted(void)
+{
+    const struct spng_ihdr head = {.width = 100000,
+                                   .height = 1,
+                                   .bit_depth = 16,
+                                   .color_type = SPNG_COLOR_TYPE_TRUECOLOR_ALPHA};
+    const size_t row_bytes = 800000, pixel_bytes = 300000;
+    uint8_t *pixel = calloc(1, row_bytes);
+    REQUIRE(pixel);
+    struct ifd_err err = {0};
+    struct ifd_bytes png = make_png_as(pixel, head, NULL);
+    free(pixel);
+    EXPECT_CODE(decode_within(png, row_bytes + pixel_bytes, &err), IFD_NOMEM, &err);
+    EXPECT_HAS(err.text, "no memory to decode a PNG picture of 100000×1");
+    EXPECT_CODE(decode_within(png, 3 * row_bytes + pixel_bytes, &err), IFD_OK, &err);
+    free_bytes(png);
+}
+
+static void comments_of_a_png_are_counted(void)
+{
+    static const uint8_t pixel[3];
+    const size_t text_bytes = (size_t)2 << 20;
+    const struct spng_ihdr head = {
+        .width = 1, .height = 1, .bit_depth = 8, .color_type = SPNG_COLOR_TYPE_TRUECOLOR};
+    char *text = calloc(1, text_bytes + 1);
+    REQUIRE(text);
+    memset(text, 'a', text_bytes);
+    struct ifd_err err = {0};
+    struct ifd_bytes png = make_png_as(pixel, head, text);
+    free(text);
+    EXPECT(png.size < text_bytes / 100);
+    EXPECT_CODE(decode_within(png, text_bytes / 2, &err), IFD_NOMEM, &err);
+    EXPECT_CODE(decode_within(png, 4 * text_bytes, &err), IFD_OK, &err);
+    free_bytes(png);
+}
+
+/* ---- pictures that nobody waits for any more ---- */
+
+struct patience {
+    int rows;
+};
+
+static bool is_over(void *arg)
+{
+    return ((struct patience *)arg)->rows-- == 0;
+}
+
+static void decoding_ends_between_rows_when_it_is_over(void)
+{
+    static uint8_t pixel[64 * 64 * 3];
+    static uint8_t bmp[54 + 64 * 64 * 3] = {'B', 'M', [10] = 54, [18] = 64, [22] = 64, [28] = 24};
+    const struct ifd_image_target target = target_of(64, 64, 3);
+    struct ifd_bytes picture[] = {make_jpeg(pixel, 64, 64, false),
+                                  make_jpeg(pixel, 64, 64, true),
+                                  make_png(pixel, 64, 64, SPNG_COLOR_TYPE_TRUECOLOR),
+                                  {.data = bmp, .size = sizeof(bmp)}};
+    for (int p = 0; p < 4; p++) {
+        for (int rows = 0; rows < 4; rows++) {
+            struct fail_alloc memory;
+            struct ifd_err err = {0};
+            struct ifd_pixels pixels = {0};
+            struct patience patience = {.rows = rows};
+            const struct ifd_image_limits impatient = {
+                .max_pixels = 64 * 64, .is_over = is_over, .arg = &patience};
+            fail_alloc_init(&memory, 0);
+            EXPECT_CODE(
+                ifd_image_decode(picture[p], &target, &impatient, &memory.alloc, &pixels, &err),
+                IFD_CANCELLED, &err);
+            EXPECT_INT(patience.rows, -1); /* not asked again */
+            EXPECT(!pixels.data);
+            fail_alloc_finish(&memory);
+        }
+    }
+    for (int p = 0; p < 3; p++) {
+        free_bytes(picture[p]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -334,6 +489,7 @@ int main(int argc, char **argv)
         T(colour_becomes_grey_by_its_weights),
         T(jpeg_is_close_to_what_was_written),
         T(large_jpeg_is_reduced_while_decoding_but_not_below_the_target),
+        T(interlaced_png_is_returned_exactly),
         T(resizing_follows_half_pixel_centres),
         T(normalised_values_are_stored_in_the_inputs_type),
         T(channels_first_is_stored_by_planes),
@@ -342,6 +498,10 @@ int main(int argc, char **argv)
         T(other_content_is_refused),
         T(wrong_tensor_sizes_and_types_are_refused),
         T(missing_memory_leaks_nothing),
+        T(coefficients_of_a_progressive_jpeg_are_counted),
+        T(rows_of_a_wide_png_are_counted),
+        T(comments_of_a_png_are_counted),
+        T(decoding_ends_between_rows_when_it_is_over),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
