@@ -95,12 +95,13 @@ struct tap {
 
 static void make_taps(struct tap *tap, uint32_t count, uint32_t source)
 {
+    const int64_t unit = 2 * (int64_t)count;
     for (uint32_t i = 0; i < count; i++) {
-        float at = ((float)i + 0.5f) * (float)source / (float)count - 0.5f;
+        int64_t at = (2 * (int64_t)i + 1) * source - count; /* in units of one pixel / (2 count) */
         at = at < 0 ? 0 : at;
-        uint32_t a = (uint32_t)at;
-        a = a < source ? a : source - 1;
-        tap[i] = (struct tap){.a = a, .b = a + 1 < source ? a + 1 : a, .part = at - (float)a};
+        const uint32_t a = (uint32_t)(at / unit); /* below source */
+        tap[i] = (struct tap){
+            .a = a, .b = a + 1 < source ? a + 1 : a, .part = (float)(at % unit) / (float)unit};
     }
 }
 

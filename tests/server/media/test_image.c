@@ -236,6 +236,46 @@ static void resizing_follows_half_pixel_centres(void)
     }
 }
 
+static void rows_are_weighed_like_columns(void)
+{
+    static const uint8_t column[] = {0, 100, 200, 40};
+    const struct ifd_pixels pixels = {
+        .data = (uint8_t *)(uintptr_t)column, .width = 1, .height = 4, .channels = 1};
+    float got[8];
+    struct ifd_image_target target = target_of(8, 1, 1);
+    struct ifd_err err = {0};
+    REQUIRE_OK(
+        ifd_image_fill(&pixels, &target, IFD_F32, got, sizeof(got), ifd_alloc_system(), &err),
+        &err);
+    static const float want[] = {0, 25, 75, 125, 175, 160, 80, 40};
+    for (int i = 0; i < 8; i++) {
+        EXPECT_CLOSE(got[i], want[i], 1e-4);
+    }
+}
+
+/* Of 200,000 rows a float knows a 64th, so that a value between two that differ much would be off by levels. */
+static void position_in_a_tall_picture_is_exact(void)
+{
+    enum { ROWS = 200000, WANTED = 999 };
+    static uint8_t column[ROWS];
+    static float got[WANTED];
+    const struct ifd_pixels pixels = {.data = column, .width = 1, .height = ROWS, .channels = 1};
+    struct ifd_image_target target = target_of(WANTED, 1, 1);
+    struct ifd_err err = {0};
+    for (int i = 0; i < ROWS; i++) {
+        column[i] = (uint8_t)(i % 2 * 255);
+    }
+    REQUIRE_OK(
+        ifd_image_fill(&pixels, &target, IFD_F32, got, sizeof(got), ifd_alloc_system(), &err),
+        &err);
+    for (int i = 0; i < WANTED; i++) {
+        const double at = (i + 0.5) * ROWS / WANTED - 0.5;
+        const int first = (int)at;
+        const double part = at - first;
+        EXPECT_CLOSE(got[i], 255 * (first % 2 == 0 ? part : 1 - part), 1e-3);
+    }
+}
+
 static void normalised_values_are_stored_in_the_inputs_type(void)
 {
     static const uint8_t pixel[] = {0, 128, 255};
@@ -491,6 +531,8 @@ int main(int argc, char **argv)
         T(large_jpeg_is_reduced_while_decoding_but_not_below_the_target),
         T(interlaced_png_is_returned_exactly),
         T(resizing_follows_half_pixel_centres),
+        T(rows_are_weighed_like_columns),
+        T(position_in_a_tall_picture_is_exact),
         T(normalised_values_are_stored_in_the_inputs_type),
         T(channels_first_is_stored_by_planes),
         T(giant_headers_are_refused_before_memory_is_taken),
