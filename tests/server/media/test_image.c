@@ -211,6 +211,49 @@ static void interlaced_png_is_returned_exactly(void)
     free_bytes(png);
 }
 
+/* Two columns, three rows: reds 1 … 6, greens 11 … 16, blues 21 … 26 from the top left on. The bytes are written out by hand,
+ * as the format's description has them: blue, green, red; rows of whole words, the lowest first unless the height is negative. */
+static void expect_bmp(const uint8_t *rows, size_t rows_bytes, uint8_t bits, bool is_top_down)
+{
+    uint8_t bmp[54 + 24] = {'B', 'M'};
+    struct ifd_err err = {0};
+    float got[18];
+    struct ifd_image_target target = target_of(3, 2, 3);
+    const int32_t height = is_top_down ? -3 : 3;
+    bmp[10] = 54; /* where rows begin */
+    bmp[14] = 40; /* bytes of this header */
+    bmp[18] = 2;
+    for (int i = 0; i < 4; i++) {
+        bmp[22 + i] = (uint8_t)((uint32_t)height >> (8 * i));
+    }
+    bmp[26] = 1;
+    bmp[28] = bits;
+    memcpy(bmp + 54, rows, rows_bytes);
+    REQUIRE_OK(to_f32((struct ifd_bytes){bmp, 54 + rows_bytes}, &target, got, &err), &err);
+    for (int i = 0; i < 6; i++) {
+        EXPECT_CLOSE(got[3 * i], 1 + i, 0);
+        EXPECT_CLOSE(got[3 * i + 1], 11 + i, 0);
+        EXPECT_CLOSE(got[3 * i + 2], 21 + i, 0);
+    }
+    expect_refused((struct ifd_bytes){bmp, 53 + rows_bytes}, IFD_CORRUPT, "2×3 ends too early");
+}
+
+static void bmp_rows_come_from_below_or_from_above_and_blue_is_first(void)
+{
+    static const uint8_t up24[] = {25, 15, 5, 26, 16, 6,  0, 0,  23, 13, 3, 24,
+                                   14, 4,  0, 0,  21, 11, 1, 22, 12, 2,  0, 0};
+    static const uint8_t down24[] = {21, 11, 1, 22, 12, 2,  0, 0,  23, 13, 3, 24,
+                                     14, 4,  0, 0,  25, 15, 5, 26, 16, 6,  0, 0};
+    static const uint8_t up32[] = {25, 15, 5, 99, 26, 16, 6, 99, 23, 13, 3, 99,
+                                   24, 14, 4, 99, 21, 11, 1, 99, 22, 12, 2, 99};
+    static const uint8_t down32[] = {21, 11, 1, 99, 22, 12, 2, 99, 23, 13, 3, 99,
+                                     24, 14, 4, 99, 25, 15, 5, 99, 26, 16, 6, 99};
+    expect_bmp(up24, sizeof(up24), 24, false);
+    expect_bmp(down24, sizeof(down24), 24, true);
+    expect_bmp(up32, sizeof(up32), 32, false);
+    expect_bmp(down32, sizeof(down32), 32, true);
+}
+
 /* ---- resizing and storing ---- */
 
 static void resizing_follows_half_pixel_centres(void)
@@ -530,6 +573,7 @@ int main(int argc, char **argv)
         T(jpeg_is_close_to_what_was_written),
         T(large_jpeg_is_reduced_while_decoding_but_not_below_the_target),
         T(interlaced_png_is_returned_exactly),
+        T(bmp_rows_come_from_below_or_from_above_and_blue_is_first),
         T(resizing_follows_half_pixel_centres),
         T(rows_are_weighed_like_columns),
         T(position_in_a_tall_picture_is_exact),
