@@ -39,8 +39,6 @@ enum ifd_code ifd_server_create_access_log(struct ifd_server *server, struct ifd
                                         server->options.alloc, &server->access_log, err);
 }
 
-_Static_assert(IFD_VERDICT_COUNT == 1 + IFD_METRIC_DENIALS, "obs names every denial");
-
 static enum ifd_verdict judge(void *context, struct ifd_str authorization,
                               enum ifd_access_class access, struct ifd_str model,
                               struct ifd_str *ret_caller)

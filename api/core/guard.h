@@ -14,15 +14,6 @@ enum ifd_access_class {
     IFD_ACCESS_ADMIN    /* changes the server */
 };
 
-enum ifd_verdict {
-    IFD_VERDICT_GRANTED,
-    IFD_VERDICT_NO_TOKEN,      /* 401 */
-    IFD_VERDICT_UNKNOWN_TOKEN, /* 401 */
-    IFD_VERDICT_OTHER_CLASS,   /* 403 */
-    IFD_VERDICT_OTHER_MODEL,   /* 403 */
-    IFD_VERDICT_COUNT
-};
-
 struct ifd_guard {
     /** authorization: the header's value, {NULL,0}: none came. model: {NULL,0} where the request names none.
      *  *ret_caller, {NULL,0} at first: whose token it is, if it is known; valid until the loop's next turn. */

@@ -13,6 +13,7 @@
 #ifndef INFERD_API_HTTP_HTTP_H
 #define INFERD_API_HTTP_HTTP_H
 
+#include "api/core/outcome.h"
 #include "engine/base/arena.h"
 #include "inferd/status.h"
 #include "inferd/types.h"
@@ -23,17 +24,6 @@ enum ifd_http_method {
     IFD_HTTP_POST,
     IFD_HTTP_OPTIONS,
     IFD_HTTP_OTHER
-};
-
-/** How a request ended, for statistics. */
-enum ifd_outcome {
-    IFD_OUTCOME_OK,
-    IFD_OUTCOME_CLIENT_ERROR, /* the request was wrong, or asked for what is not here */
-    IFD_OUTCOME_SHED,         /* refused: too much load, not ready, stopping, no memory */
-    IFD_OUTCOME_TIMEOUT,      /* its time ran out before it was received or before it ran */
-    IFD_OUTCOME_FAILED,       /* the server's fault */
-    IFD_OUTCOME_ABORTED,      /* the client left before it had its answer */
-    IFD_OUTCOME_COUNT
 };
 
 /** Headers of an answer at most (a fixed array: no allocation, no surprise). */

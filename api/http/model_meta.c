@@ -117,15 +117,12 @@ static void put_data_type(struct ifd_json_out *out, enum ifd_dtype dtype)
 
 static const char *format_name(enum ifd_tensor_format format)
 {
-    switch (format) {
-    case IFD_FORMAT_NONE:
-        break;
-    case IFD_FORMAT_NHWC:
-        return "FORMAT_NHWC";
-    case IFD_FORMAT_NCHW:
-        return "FORMAT_NCHW";
-    }
-    return "FORMAT_NONE";
+    static const char *const names[] = {
+#define X(id, name) name,
+        IFD_TENSOR_FORMATS(X)
+#undef X
+    };
+    return names[format];
 }
 
 static void put_input_configs(struct ifd_json_out *out, const struct ifd_model_desc *desc)
@@ -255,10 +252,10 @@ static void put_dynamic_batching(struct ifd_json_out *out, const struct ifd_mode
 
 static void put_warm_input(struct ifd_json_out *out, const struct ifd_warm_input_info *input)
 {
-    ifd_json_key(out, input->name);
+    ifd_json_key(out, input->tensor.name);
     ifd_json_begin(out, '{');
-    put_data_type(out, input->dtype);
-    put_dims(out, "dims", &input->shape, false);
+    put_data_type(out, input->tensor.dtype);
+    put_dims(out, "dims", &input->tensor.shape, false);
     if (input->fill == IFD_WARM_FILE) {
         ifd_json_member_text(out, "input_data_file", input->file);
     } else {
@@ -297,7 +294,7 @@ static void put_instance_groups(struct ifd_json_out *out, const struct ifd_model
         const struct ifd_instance_group_info *group = &desc->instance_group[i];
         ifd_json_begin(out, '{');
         ifd_json_member_text(out, "name", group->name);
-        ifd_json_member_text(out, "kind", group->kind);
+        ifd_json_member_text(out, "kind", "KIND_CPU");
         ifd_json_member_s64(out, "count", group->count);
         put_empty(out, "gpus", "[]");
         put_empty(out, "secondary_devices", "[]");

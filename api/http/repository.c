@@ -17,21 +17,15 @@ static struct ifd_str body_text(const struct ifd_call *call)
 
 /* ---- index ---- */
 
+/* IFD_MODEL_UNKNOWN has no name: the index leaves it out. */
 static const char *state_name(enum ifd_model_state state)
 {
-    switch (state) {
-    case IFD_MODEL_UNKNOWN:
-        break;
-    case IFD_MODEL_READY:
-        return "READY";
-    case IFD_MODEL_UNAVAILABLE:
-        return "UNAVAILABLE";
-    case IFD_MODEL_LOADING:
-        return "LOADING";
-    case IFD_MODEL_UNLOADING:
-        return "UNLOADING";
-    }
-    return "UNKNOWN";
+    static const char *const names[] = {
+#define X(id, label, text) text,
+        IFD_MODEL_STATES(X)
+#undef X
+    };
+    return names[state];
 }
 
 static void put_row(void *arg, const struct ifd_index_row *row)

@@ -177,7 +177,7 @@ static void log_end(const struct ifd_transfer *t, int status, const struct socka
     const struct ifd_http_options *options = &t->listener->http->options;
     const struct ifd_access access = {
         .method = t->has_headers ? method_name(t->exchange.method) : "-",
-        .outcome = ifd_metric_outcome((uint32_t)t->exchange.outcome),
+        .outcome = ifd_metric_outcome(t->exchange.outcome),
         .path = t->exchange.path,
         .client = client,
         .caller = t->exchange.caller,

@@ -7,6 +7,7 @@
 #ifndef INFERD_SERVER_OBS_METRICS_H
 #define INFERD_SERVER_OBS_METRICS_H
 
+#include "api/core/outcome.h"
 #include "engine/base/buf.h"
 
 struct ifd_metrics;
@@ -23,9 +24,9 @@ enum ifd_metric {
 
 /* ---- values of labels; a metric without labels has the label 0 ---- */
 
-/** OUTCOME: as enum ifd_outcome of api/http/http.h, in its order. */
-#define IFD_METRIC_OUTCOMES 6
-const char *ifd_metric_outcome(uint32_t outcome); /* "ok" …; static */
+/* OUTCOME: enum ifd_outcome; DENIAL: enum ifd_verdict less IFD_VERDICT_GRANTED (api/core/outcome.h).
+ * STATE of versions: enum ifd_model_state (server/model/desc.h). */
+const char *ifd_metric_outcome(enum ifd_outcome outcome); /* "ok" …; static */
 
 /** LIMIT: X(id, name of the setting). */
 #define IFD_LIMITS(X)                                                                              \
@@ -53,27 +54,46 @@ enum ifd_limit {
 };
 
 /** STAGE: parsing and pictures; waiting; running with its copies; writing the answer. */
-enum ifd_stage { IFD_STAGE_DECODE, IFD_STAGE_QUEUE, IFD_STAGE_COMPUTE, IFD_STAGE_ENCODE };
+#define IFD_STAGES(X)                                                                              \
+    X(DECODE, "decode") X(QUEUE, "queue") X(COMPUTE, "compute") X(ENCODE, "encode")
 
-/** REFUSAL of a connection: too many of its address, or of all; no descriptor, no memory for it. */
-enum ifd_refusal {
-    IFD_REFUSAL_ADDRESS,
-    IFD_REFUSAL_CONNECTIONS,
-    IFD_REFUSAL_DESCRIPTORS,
-    IFD_REFUSAL_MEMORY
+enum ifd_stage {
+#define X(id, label) IFD_STAGE_##id,
+    IFD_STAGES(X)
+#undef X
 };
 
-/** DENIAL: as enum ifd_verdict of api/core/guard.h, from its second on. */
-#define IFD_METRIC_DENIALS 4
+/** REFUSAL of a connection: too many of its address, or of all; no descriptor, no memory for it. */
+#define IFD_REFUSALS(X)                                                                            \
+    X(ADDRESS, "address")                                                                          \
+    X(CONNECTIONS, "connections")                                                                  \
+    X(DESCRIPTORS, "descriptors")                                                                  \
+    X(MEMORY, "memory")
+
+enum ifd_refusal {
+#define X(id, label) IFD_REFUSAL_##id,
+    IFD_REFUSALS(X)
+#undef X
+};
 
 /** MEMORY: the model's file; weights packed for kernels, beside the file; what its instances work in. */
-enum ifd_memory_kind { IFD_MEMORY_FILE, IFD_MEMORY_PACKED, IFD_MEMORY_ARENA };
+#define IFD_MEMORY_KINDS(X) X(FILE, "file") X(PACKED, "packed") X(ARENA, "arena")
 
-/** STATE of versions: as enum ifd_version_state of server/repo/model.h. */
-#define IFD_METRIC_STATES 4
+enum ifd_memory_kind {
+#define X(id, label) IFD_MEMORY_##id,
+    IFD_MEMORY_KINDS(X)
+#undef X
+};
 
 /** NV_REASON */
-enum ifd_nv_reason { IFD_NV_REJECTED, IFD_NV_CANCELED, IFD_NV_BACKEND, IFD_NV_OTHER };
+#define IFD_NV_REASONS(X)                                                                          \
+    X(REJECTED, "REJECTED") X(CANCELED, "CANCELED") X(BACKEND, "BACKEND") X(OTHER, "OTHER")
+
+enum ifd_nv_reason {
+#define X(id, label) IFD_NV_##id,
+    IFD_NV_REASONS(X)
+#undef X
+};
 
 /** STATUS: the label of an HTTP status; those that this server never gives share one. */
 uint32_t ifd_metric_status(int status);

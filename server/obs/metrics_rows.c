@@ -1,4 +1,5 @@
 /* metric_list.inc as a table: names, labels, bounds of histograms, and where in a set the cells of a row lie. */
+#include "server/model/desc.h"
 #include "server/obs/metrics_impl.h"
 
 /* ---- histograms ---- */
@@ -44,33 +45,29 @@ static const struct ifd_metric_bound size_bounds[] = {SIZE_BOUNDS(X)};
 
 static const char *const labels_NONE[] = {""};
 static const char *const labels_VERSION[] = {"version"}; /* the value is the program's */
-#define OUTCOMES(X) X("ok") X("client_error") X("shed") X("timeout") X("failed") X("aborted")
-static const char *const labels_OUTCOME[] = {
-#define X(name) "outcome=\"" name "\"",
-    OUTCOMES(X)
+#define X(id, label) "outcome=\"" label "\"",
+static const char *const labels_OUTCOME[] = {IFD_OUTCOMES(X)};
 #undef X
-};
-static const char *const labels_LIMIT[] = {
 #define X(id, name) "limit=\"" name "\"",
-    IFD_LIMITS(X)
+static const char *const labels_LIMIT[] = {IFD_LIMITS(X)};
 #undef X
-};
-static const char *const labels_STAGE[] = {"stage=\"decode\"", "stage=\"queue\"",
-                                           "stage=\"compute\"", "stage=\"encode\""};
-static const char *const labels_REFUSAL[] = {"reason=\"address\"", "reason=\"connections\"",
-                                             "reason=\"descriptors\"", "reason=\"memory\""};
-static const char *const labels_DENIAL[] = {"reason=\"no_token\"", "reason=\"unknown_token\"",
-                                            "reason=\"class\"", "reason=\"model\""};
-static const char *const labels_MEMORY[] = {"kind=\"file\"", "kind=\"packed\"", "kind=\"arena\""};
-static const char *const labels_STATE[] = {"state=\"loading\"", "state=\"ready\"",
-                                           "state=\"unavailable\"", "state=\"unloading\""};
-static const char *const labels_NV_REASON[] = {"reason=\"REJECTED\"", "reason=\"CANCELED\"",
-                                               "reason=\"BACKEND\"", "reason=\"OTHER\""};
-static const char *const labels_RESULT[] = {
+#define X(id, label) "stage=\"" label "\"",
+static const char *const labels_STAGE[] = {IFD_STAGES(X)};
+#undef X
+#define X(id, label) "reason=\"" label "\"",
+static const char *const labels_REFUSAL[] = {IFD_REFUSALS(X)};
+static const char *const labels_DENIAL[] = {IFD_DENIALS(X)};
+static const char *const labels_NV_REASON[] = {IFD_NV_REASONS(X)};
+#undef X
+#define X(id, label) "kind=\"" label "\"",
+static const char *const labels_MEMORY[] = {IFD_MEMORY_KINDS(X)};
+#undef X
+#define X(id, label, text) "state=\"" label "\"",
+static const char *const labels_STATE[] = {IFD_MODEL_STATES(X)};
+#undef X
 #define X(id, name, meaning) "result=\"" name "\"",
-    IFD_CODES(X)
+static const char *const labels_RESULT[] = {IFD_CODES(X)};
 #undef X
-};
 
 #define STATUSES(X)                                                                                \
     X(200)                                                                                         \
@@ -90,9 +87,6 @@ static const char *const labels_STATUS[] = {
         "code=\"other\""};
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-_Static_assert(COUNT_OF(labels_OUTCOME) == IFD_METRIC_OUTCOMES, "every outcome has a label");
-_Static_assert(COUNT_OF(labels_DENIAL) == IFD_METRIC_DENIALS, "every denial has a label");
-_Static_assert(COUNT_OF(labels_STATE) == IFD_METRIC_STATES, "every state has a label");
 
 /* ---- rows ---- */
 
@@ -152,14 +146,14 @@ const uint32_t ifd_metric_server_cells = SERVER_CELLS, ifd_metric_model_cells = 
 
 /* ---- labels by value ---- */
 
-const char *ifd_metric_outcome(uint32_t outcome)
+const char *ifd_metric_outcome(enum ifd_outcome outcome)
 {
     static const char *const names[] = {
-#define X(name) name,
-        OUTCOMES(X)
+#define X(id, label) label,
+        IFD_OUTCOMES(X)
 #undef X
     };
-    return outcome < COUNT_OF(names) ? names[outcome] : "?";
+    return names[outcome];
 }
 
 uint32_t ifd_metric_status(int status)

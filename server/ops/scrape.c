@@ -32,14 +32,12 @@ static void sample_version(struct ifd_served *served)
     ifd_metric_put(served->metrics, IFD_METRIC_NV_PENDING, 0, queued);
 }
 
-_Static_assert(IFD_VERSION_UNLOADING + 1 == IFD_METRIC_STATES, "obs names every state");
-
 static void sample_models(const struct ifd_repo *repo, struct ifd_metric_set *set)
 {
-    uint64_t state[IFD_METRIC_STATES] = {0}, outdated = 0, awaiting = 0, waited_ns = 0;
+    uint64_t state[IFD_MODEL_STATE_COUNT] = {0}, outdated = 0, awaiting = 0, waited_ns = 0;
     for (uint32_t i = 0; i < ifd_repo_model_count(repo); i++) {
         const struct ifd_repo_model *model = ifd_repo_model_at(repo, i);
-        state[IFD_VERSION_LOADING] += model->is_loading;
+        state[IFD_MODEL_LOADING] += model->is_loading;
         outdated += model->failed_reason[0] != '\0';
         awaiting += ifd_repo_awaits(repo, model, &waited_ns) != NULL;
     }
@@ -52,7 +50,7 @@ static void sample_models(const struct ifd_repo *repo, struct ifd_metric_set *se
     }
     ifd_metric_put(set, IFD_METRIC_OUTDATED, 0, outdated);
     ifd_metric_put(set, IFD_METRIC_AWAITING_UPLOAD, 0, awaiting);
-    for (uint32_t i = 0; i < IFD_METRIC_STATES; i++) {
+    for (uint32_t i = 0; i < IFD_MODEL_STATE_COUNT; i++) {
         ifd_metric_put(set, IFD_METRIC_VERSIONS, i, state[i]);
     }
 }

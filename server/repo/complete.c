@@ -8,7 +8,7 @@ struct side {
     const char *word; /* "input", "output" */
     const struct ifd_port *port;
     uint32_t port_count;
-    struct ifd_manifest_tensor **tensor;
+    const struct ifd_tensor_info **tensor;
     uint32_t *count;
 };
 
@@ -58,8 +58,8 @@ static bool dims_agree(const struct ifd_shape *config, const struct ifd_shape *f
     return true;
 }
 
-static const struct ifd_manifest_tensor *find(const struct ifd_manifest_tensor *tensor,
-                                              uint32_t count, const char *name)
+static const struct ifd_tensor_info *find(const struct ifd_tensor_info *tensor, uint32_t count,
+                                          const char *name)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(tensor[i].name, name) == 0) {
@@ -69,7 +69,7 @@ static const struct ifd_manifest_tensor *find(const struct ifd_manifest_tensor *
     return NULL;
 }
 
-static enum ifd_code fail_twice(const struct ifd_manifest_tensor *tensor, const char *word,
+static enum ifd_code fail_twice(const struct ifd_tensor_info *tensor, const char *word,
                                 struct ifd_err *err)
 {
     return ifd_fail(err, IFD_INVALID, "config line %u: %s \"%s\" is listed twice", tensor->line,
@@ -98,7 +98,7 @@ static enum ifd_code check_names(const struct side *side, struct ifd_err *err)
 }
 
 static enum ifd_code complete_tensor(const struct side *side, const struct ifd_port *port,
-                                     bool has_batch, struct ifd_manifest_tensor *tensor,
+                                     bool has_batch, struct ifd_tensor_info *tensor,
                                      struct ifd_err *err)
 {
     struct ifd_shape dims = port_dims(port, has_batch);
@@ -108,21 +108,25 @@ static enum ifd_code complete_tensor(const struct side *side, const struct ifd_p
                         ifd_dtype_wire_name(port->desc.dtype));
     }
     bool first_is_free = !has_batch && port->batched;
-    if (tensor->has_dims && !dims_agree(&tensor->dims, &dims, first_is_free)) {
+    if (tensor->has_shape && !dims_agree(&tensor->shape, &dims, first_is_free)) {
         return ifd_fail(err, IFD_INVALID,
                         "config line %u: %s \"%s\" has dims %s, the file says %s%s", tensor->line,
-                        side->word, port->name, shape_text(&tensor->dims).s, shape_text(&dims).s,
+                        side->word, port->name, shape_text(&tensor->shape).s, shape_text(&dims).s,
                         has_batch ? " behind the batch dimension" : "");
     }
-    if (tensor->is_optional) {
+    if (tensor->optional) {
         return ifd_fail(err, IFD_INVALID,
                         "config line %u: %s \"%s\" is optional, the file needs it", tensor->line,
                         side->word, port->name);
     }
     tensor->name = port->name;
     tensor->dtype = port->desc.dtype;
-    tensor->dims = tensor->has_dims ? tensor->dims : dims;
-    tensor->has_dtype = tensor->has_dims = true;
+    tensor->shape = tensor->has_shape ? tensor->shape : dims;
+    tensor->has_dtype = tensor->has_shape = true;
+    if (port->desc.quant.count == 1) {
+        tensor->scale = port->desc.quant.scale[0];
+        tensor->zero_point = port->desc.quant.zero_point[0];
+    }
     return IFD_OK;
 }
 
@@ -130,14 +134,14 @@ static enum ifd_code complete_side(const struct side *side, bool has_batch, stru
                                    struct ifd_err *err)
 {
     enum ifd_code code = check_names(side, err);
-    struct ifd_manifest_tensor *all = ifd_arena_take_array(arena, side->port_count, sizeof(*all));
+    struct ifd_tensor_info *all = ifd_arena_take_array(arena, side->port_count, sizeof(*all));
     if (!code && !all) {
         code = ifd_arena_fail(arena, side->port_count * sizeof(*all), err);
     }
     for (uint32_t i = 0; i < side->port_count && !code; i++) {
         const struct ifd_port *port = &side->port[i];
-        const struct ifd_manifest_tensor *given = find(*side->tensor, *side->count, port->name);
-        all[i] = given ? *given : (struct ifd_manifest_tensor){.label_filename = ""};
+        const struct ifd_tensor_info *given = find(*side->tensor, *side->count, port->name);
+        all[i] = given ? *given : (struct ifd_tensor_info){.label_filename = ""};
         if (has_batch && !port->batched) {
             return ifd_fail(err, IFD_INVALID,
                             "max_batch_size needs a batch dimension in every tensor; %s \"%s\" %s "
@@ -153,7 +157,7 @@ static enum ifd_code complete_side(const struct side *side, bool has_batch, stru
     return code;
 }
 
-enum ifd_code ifd_manifest_complete(struct ifd_manifest *manifest,
+enum ifd_code ifd_manifest_complete(struct ifd_model_desc *manifest,
                                     const struct ifd_model_info *info, struct ifd_arena *arena,
                                     struct ifd_err *err)
 {
@@ -171,17 +175,17 @@ enum ifd_code ifd_manifest_complete(struct ifd_manifest *manifest,
 }
 
 /* Tensor index of a model whose config alone says what it is. */
-static enum ifd_code check_described(const struct ifd_manifest_tensor *tensor, uint32_t index,
+static enum ifd_code check_described(const struct ifd_tensor_info *tensor, uint32_t index,
                                      const char *word, struct ifd_err *err)
 {
-    if (!tensor[index].has_dtype || !tensor[index].has_dims) {
+    if (!tensor[index].has_dtype || !tensor[index].has_shape) {
         return ifd_fail(err, IFD_INVALID, "config line %u: %s \"%s\" needs data_type and dims",
                         tensor[index].line, word, tensor[index].name);
     }
     return find(tensor, index, tensor[index].name) ? fail_twice(&tensor[index], word, err) : IFD_OK;
 }
 
-enum ifd_code ifd_manifest_complete_identity(struct ifd_manifest *manifest, struct ifd_err *err)
+enum ifd_code ifd_manifest_complete_identity(struct ifd_model_desc *manifest, struct ifd_err *err)
 {
     if (manifest->input_count == 0 || manifest->output_count == 0 ||
         manifest->output_count > manifest->input_count) {
@@ -195,12 +199,12 @@ enum ifd_code ifd_manifest_complete_identity(struct ifd_manifest *manifest, stru
         code = check_described(manifest->input, i, "input", err);
     }
     for (uint32_t i = 0; i < manifest->output_count && !code; i++) {
-        const struct ifd_manifest_tensor *in = &manifest->input[i], *out = &manifest->output[i];
+        const struct ifd_tensor_info *in = &manifest->input[i], *out = &manifest->output[i];
         code = check_described(manifest->output, i, "output", err);
-        if (!code && (in->dtype != out->dtype || !dims_agree(&out->dims, &in->dims, false))) {
+        if (!code && (in->dtype != out->dtype || !dims_agree(&out->shape, &in->shape, false))) {
             code = ifd_fail(err, IFD_INVALID, "output \"%s\" %s %s is not like input \"%s\" %s %s",
-                            out->name, ifd_dtype_wire_name(out->dtype), shape_text(&out->dims).s,
-                            in->name, ifd_dtype_wire_name(in->dtype), shape_text(&in->dims).s);
+                            out->name, ifd_dtype_wire_name(out->dtype), shape_text(&out->shape).s,
+                            in->name, ifd_dtype_wire_name(in->dtype), shape_text(&in->shape).s);
         }
     }
     return code;

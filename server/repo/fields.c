@@ -180,7 +180,7 @@ enum ifd_code ifd_field_message(struct ifd_fields *c, const struct ifd_text_fiel
 }
 
 /* Room for one more element; count grows by one. The array doubles when its count reaches a power of two. */
-void *ifd_field_append(struct ifd_fields *c, void *array, uint32_t *count, size_t size)
+void *ifd_field_append(struct ifd_fields *c, const void *array, uint32_t *count, size_t size)
 {
     if ((*count & (*count - 1)) == 0) {
         void *grown = ifd_arena_take_array(c->arena, *count > 0 ? (size_t)*count * 2 : 1, size);
@@ -193,7 +193,7 @@ void *ifd_field_append(struct ifd_fields *c, void *array, uint32_t *count, size_
         array = grown;
     }
     (*count)++;
-    return array;
+    return (void *)(uintptr_t)array; /* of the arena, and the reader's alone until it is done */
 }
 
 /* A map: entries { key: "k" value: … } of protocol buffers, or JSON's { "k": … }. */

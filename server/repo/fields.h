@@ -59,7 +59,7 @@ void ifd_field_warn(struct ifd_fields *c, const struct ifd_text_field *f, const 
 
 /** Room for one more element of size bytes in an array of the arena; *count grows by one. The array doubles when its count
  *  reaches a power of two. NULL without memory. */
-void *ifd_field_append(struct ifd_fields *c, void *array, uint32_t *count, size_t size);
+void *ifd_field_append(struct ifd_fields *c, const void *array, uint32_t *count, size_t size);
 
 typedef enum ifd_code (*ifd_field_entry_fn)(struct ifd_fields *c, void *at, const char *key,
                                             const struct ifd_text_field *value);

@@ -95,10 +95,10 @@ static enum ifd_code check_unchanged(const struct ifd_load *load, int root, stru
 
 /* ---- which versions ---- */
 
-static bool is_specified(const struct ifd_manifest *m, int64_t number)
+static bool is_specified(const struct ifd_model_desc *m, int64_t number)
 {
-    for (uint32_t i = 0; i < m->version_count; i++) {
-        if (m->version[i] == number) {
+    for (uint32_t i = 0; i < m->policy_version_count; i++) {
+        if (m->policy_versions[i] == number) {
             return true;
         }
     }
@@ -106,11 +106,11 @@ static bool is_specified(const struct ifd_manifest *m, int64_t number)
 }
 
 /* Keeps those that the policy may want, ascending: of "latest", all, as some may have to be passed over. */
-static uint32_t apply_policy(const struct ifd_manifest *m, int64_t *number, uint32_t count)
+static uint32_t apply_policy(const struct ifd_model_desc *m, int64_t *number, uint32_t count)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (m->policy != IFD_MANIFEST_SPECIFIC || is_specified(m, number[i])) {
+        if (m->version_policy != IFD_POLICY_SPECIFIC || is_specified(m, number[i])) {
             number[kept++] = number[i];
         }
     }
@@ -123,7 +123,7 @@ static enum ifd_code choose_versions(struct ifd_load *load, const struct ifd_sou
                                      struct ifd_arena *arena, int64_t **ret_number,
                                      uint32_t *ret_count, uint32_t *ret_wanted)
 {
-    struct ifd_manifest manifest;
+    struct ifd_model_desc manifest;
     enum ifd_code code =
         ifd_load_manifest(load->options, source, load->name, arena, NULL, &manifest, &load->err);
     if (!code) {
@@ -149,8 +149,9 @@ static enum ifd_code choose_versions(struct ifd_load *load, const struct ifd_sou
         return ifd_fail(&load->err, IFD_NOT_FOUND,
                         "no version: version_policy names none that is there");
     }
-    bool is_latest = manifest.policy == IFD_MANIFEST_LATEST && manifest.latest_count < *ret_count;
-    *ret_wanted = is_latest ? manifest.latest_count : *ret_count;
+    bool is_latest =
+        manifest.version_policy == IFD_POLICY_LATEST && manifest.policy_latest_count < *ret_count;
+    *ret_wanted = is_latest ? manifest.policy_latest_count : *ret_count;
     return IFD_OK;
 }
 
@@ -225,7 +226,7 @@ static enum ifd_code read_version(const struct ifd_load *load, struct ifd_versio
         code = ifd_load_read(load->options, version, err);
     }
     if (!code && sums.dir) {
-        const char *path = version->file.data ? version->manifest.default_model_filename : NULL;
+        const char *path = version->file.data ? version->desc.default_model_filename : NULL;
         code = ifd_checksums_match(&sums, root, path, version->file, err);
         *ret_is_considered = !code || ifd_watcher_is_transient(code);
     }
@@ -276,7 +277,7 @@ static bool read_one(struct ifd_load *load, const struct ifd_source *source, int
     }
     if (code) {
         ifd_unload_version(load->options, version);
-        version->state = IFD_VERSION_UNAVAILABLE;
+        version->state = IFD_MODEL_UNAVAILABLE;
         (void)snprintf(version->reason, sizeof(version->reason), "%s", err.text);
         note_failure(load, number, code, &err);
     }
@@ -349,15 +350,15 @@ static void start_one(struct ifd_load *load, struct ifd_version *version)
     enum ifd_code code = start_alone(load, version, &err);
     if (code) {
         ifd_unload_version(load->options, version);
-        version->state = IFD_VERSION_UNAVAILABLE;
+        version->state = IFD_MODEL_UNAVAILABLE;
         (void)snprintf(version->reason, sizeof(version->reason), "%s", err.text);
         note_failure(load, version->number, code, &err);
         log_failure(load, version->number_text, &err);
         return;
     }
-    version->state = IFD_VERSION_READY;
+    version->state = IFD_MODEL_READY;
     ifd_log_info(load->options->log, "model loaded", "name=%s version=%s backend=%s took_ms=%llu",
-                 version->name, version->number_text, version->manifest.backend,
+                 version->name, version->number_text, version->desc.backend,
                  (unsigned long long)((ifd_monotonic_ns() - begun_ns) / 1000000));
     log_cache(load, version);
 }
@@ -390,7 +391,7 @@ static enum ifd_code load_from(struct ifd_load *load, const struct ifd_source *s
     /* One failure beside versions that serve changes nothing: the rest need not be started at all. */
     for (uint32_t i = 0; i < load->version_count; i++) {
         struct ifd_version *version = load->version[i].version;
-        if (version && version->state != IFD_VERSION_UNAVAILABLE &&
+        if (version && version->state != IFD_MODEL_UNAVAILABLE &&
             (!load->code || load->is_passed_over || load->live_count == 0)) {
             start_one(load, version);
         }

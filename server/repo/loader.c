@@ -28,7 +28,7 @@ static void log_warning(void *context, const char *text)
 
 static enum ifd_code read_config(const struct ifd_repo_options *options, struct ifd_str text,
                                  const char *file_name, const char *name, struct ifd_arena *arena,
-                                 uint64_t *digest, struct ifd_manifest *ret, struct ifd_err *err)
+                                 uint64_t *digest, struct ifd_model_desc *ret, struct ifd_err *err)
 {
     struct warn_context context = {.options = options, .name = name};
     const struct ifd_manifest_warnings warnings = {.warn = log_warning, .context = &context};
@@ -41,7 +41,7 @@ static enum ifd_code read_config(const struct ifd_repo_options *options, struct 
 static enum ifd_code read_config_file(const struct ifd_repo_options *options,
                                       const struct ifd_source *source, const char *file_name,
                                       const char *name, struct ifd_arena *arena, uint64_t *digest,
-                                      struct ifd_manifest *ret, struct ifd_err *err)
+                                      struct ifd_model_desc *ret, struct ifd_err *err)
 {
     struct ifd_bytes file = {0};
     enum ifd_code code =
@@ -55,13 +55,13 @@ static enum ifd_code read_config_file(const struct ifd_repo_options *options,
     return code;
 }
 
-bool ifd_manifest_is_identity(const struct ifd_manifest *manifest)
+bool ifd_manifest_is_identity(const struct ifd_model_desc *manifest)
 {
     return strcmp(manifest->backend, "identity") == 0;
 }
 
 /* Backends of Triton whose models are not for this engine are refused by name, instead of failing somewhere inside. */
-static enum ifd_code check_backend(const struct ifd_manifest *m, struct ifd_err *err)
+static enum ifd_code check_backend(const struct ifd_model_desc *m, struct ifd_err *err)
 {
     static const char *const known[] = {"", "tflite", "armnn_tflite", "tensorflow_lite",
                                         "identity"};
@@ -86,11 +86,11 @@ static enum ifd_code check_backend(const struct ifd_manifest *m, struct ifd_err 
 
 enum ifd_code ifd_load_manifest(const struct ifd_repo_options *options,
                                 const struct ifd_source *source, const char *name,
-                                struct ifd_arena *arena, uint64_t *digest, struct ifd_manifest *ret,
-                                struct ifd_err *err)
+                                struct ifd_arena *arena, uint64_t *digest,
+                                struct ifd_model_desc *ret, struct ifd_err *err)
 {
     static const char *const file_names[] = {"config.pbtxt", "config.json"};
-    struct ifd_manifest manifest;
+    struct ifd_model_desc manifest;
     ifd_manifest_init(&manifest);
     enum ifd_code code = IFD_NOT_FOUND;
     if (source->config.data) {
@@ -122,7 +122,7 @@ static enum ifd_code preference(const struct ifd_repo_options *options, struct i
                                 struct ifd_model_options *model, const char **list,
                                 struct ifd_err *err)
 {
-    const char *text = ifd_manifest_parameter(&version->manifest, "backends");
+    const char *text = ifd_manifest_parameter(&version->desc, "backends");
     if (!text) {
         model->backends = options->backends;
         model->backend_count = options->backend_count;
@@ -150,7 +150,7 @@ static enum ifd_code choose_precision(const struct ifd_repo_options *options,
                                       const struct ifd_version *version,
                                       struct ifd_model_options *model, struct ifd_err *err)
 {
-    const char *text = ifd_manifest_parameter(&version->manifest, "precision");
+    const char *text = ifd_manifest_parameter(&version->desc, "precision");
     model->precision = options->precision;
     if (text && !ifd_precision_by_name(text, &model->precision)) {
         return ifd_fail(err, IFD_INVALID,
@@ -206,8 +206,8 @@ static enum ifd_code read_file(const struct ifd_repo_options *options, struct if
 {
     const char *path = NULL;
     enum ifd_code code =
-        ifd_layout_file(version->source, version->number_text,
-                        version->manifest.default_model_filename, &version->arena, &path, err);
+        ifd_layout_file(version->source, version->number_text, version->desc.default_model_filename,
+                        &version->arena, &path, err);
     if (!code) {
         code = hold_file(options, version, path, err);
     }
@@ -218,7 +218,7 @@ static enum ifd_code read_file(const struct ifd_repo_options *options, struct if
         warn_of_refusal(options, version);
     }
     if (!code) {
-        version->manifest.default_model_filename = strchr(path, '/') + 1;
+        version->desc.default_model_filename = strchr(path, '/') + 1;
         version->digest = ifd_digest_bytes(version->digest, version->file.data, version->file.size);
     }
     return code;
@@ -227,8 +227,8 @@ static enum ifd_code read_file(const struct ifd_repo_options *options, struct if
 /* Label files that cannot be read change nothing here: ifd_describe will say what is wrong. */
 static void digest_labels(const struct ifd_repo_options *options, struct ifd_version *version)
 {
-    for (uint32_t i = 0; i < version->manifest.output_count; i++) {
-        const char *name = version->manifest.output[i].label_filename;
+    for (uint32_t i = 0; i < version->desc.output_count; i++) {
+        const char *name = version->desc.output[i].label_filename;
         struct ifd_bytes file = {0};
         if (name[0] == '\0' || !ifd_folder_is_inside(ifd_str(name)) ||
             ifd_source_read(version->source, name, IFD_LABELS_BYTES_MAX, options->alloc, &file,
@@ -245,8 +245,8 @@ enum ifd_code ifd_load_read(const struct ifd_repo_options *options, struct ifd_v
 {
     version->digest = IFD_DIGEST_START;
     enum ifd_code code = ifd_load_manifest(options, version->source, version->name, &version->arena,
-                                           &version->digest, &version->manifest, err);
-    if (!code && !ifd_manifest_is_identity(&version->manifest)) {
+                                           &version->digest, &version->desc, err);
+    if (!code && !ifd_manifest_is_identity(&version->desc)) {
         code = read_file(options, version, err);
     }
     if (!code) {
@@ -269,11 +269,11 @@ static enum ifd_code load_engine(const struct ifd_repo_options *options,
         code = ifd_model_load(options->engine, version->file, &model, &version->engine, err);
     }
     if (!code) {
-        code = ifd_manifest_complete(&version->manifest, ifd_model_info(version->engine),
+        code = ifd_manifest_complete(&version->desc, ifd_model_info(version->engine),
                                      &version->arena, err);
     }
     if (!code) {
-        version->manifest.backend = "tflite";
+        version->desc.backend = "tflite";
         warn_of_precision(options, version, model.precision);
     }
     return code;
@@ -282,8 +282,8 @@ static enum ifd_code load_engine(const struct ifd_repo_options *options,
 enum ifd_code ifd_load_start(const struct ifd_repo_options *options, struct ifd_version *version,
                              struct ifd_err *err)
 {
-    enum ifd_code code = ifd_manifest_is_identity(&version->manifest)
-                             ? ifd_manifest_complete_identity(&version->manifest, err)
+    enum ifd_code code = ifd_manifest_is_identity(&version->desc)
+                             ? ifd_manifest_complete_identity(&version->desc, err)
                              : load_engine(options, version, err);
     if (!code) {
         code = options->host.start(options->host.context, version, err);

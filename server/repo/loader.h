@@ -10,7 +10,7 @@
 IFD_NODISCARD enum ifd_code ifd_load_manifest(const struct ifd_repo_options *options,
                                               const struct ifd_source *source, const char *name,
                                               struct ifd_arena *arena, uint64_t *digest,
-                                              struct ifd_manifest *ret, struct ifd_err *err);
+                                              struct ifd_model_desc *ret, struct ifd_err *err);
 
 /** Reads what a version consists of: config, model file; version->digest tells whether it is the same as another.
  *  On error, what was made is given back by ifd_unload_version. */
@@ -22,6 +22,6 @@ IFD_NODISCARD enum ifd_code ifd_load_start(const struct ifd_repo_options *option
 void ifd_unload_version(const struct ifd_repo_options *options, struct ifd_version *version);
 
 /** Backend "identity": no file, no engine. */
-bool ifd_manifest_is_identity(const struct ifd_manifest *manifest);
+bool ifd_manifest_is_identity(const struct ifd_model_desc *manifest);
 
 #endif

@@ -9,39 +9,40 @@
 /* ---- version policy ---- */
 
 static const struct ifd_field_row latest_rows[] = {
-    {"num_versions", ifd_field_u32, offsetof(struct ifd_manifest, latest_count)},
+    {"num_versions", ifd_field_u32, offsetof(struct ifd_model_desc, policy_latest_count)},
 };
 
 static enum ifd_code read_latest(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    struct ifd_manifest *m = at;
-    m->policy = IFD_MANIFEST_LATEST;
+    struct ifd_model_desc *m = at;
+    m->version_policy = IFD_POLICY_LATEST;
     enum ifd_code code = IFD_READ_MESSAGE(c, f, latest_rows, m);
-    return !code && m->latest_count == 0 ? ifd_field_fail(c, f, "1 version or more") : code;
+    return !code && m->policy_latest_count == 0 ? ifd_field_fail(c, f, "1 version or more") : code;
 }
 
 static enum ifd_code read_all(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    ((struct ifd_manifest *)at)->policy = IFD_MANIFEST_ALL;
+    ((struct ifd_model_desc *)at)->version_policy = IFD_POLICY_ALL;
     return ifd_field_message(c, f, NULL, 0, at);
 }
 
 static enum ifd_code read_version(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    struct ifd_manifest *m = at;
-    int64_t *grown = ifd_field_append(c, m->version, &m->version_count, sizeof(*grown));
+    struct ifd_model_desc *m = at;
+    int64_t *grown =
+        ifd_field_append(c, m->policy_versions, &m->policy_version_count, sizeof(*grown));
     if (!grown) {
         return ifd_arena_fail(c->arena, sizeof(*grown), c->err);
     }
-    m->version = grown;
-    return ifd_field_s64(c, f, &grown[m->version_count - 1]);
+    m->policy_versions = grown;
+    return ifd_field_s64(c, f, &grown[m->policy_version_count - 1]);
 }
 
 static const struct ifd_field_row specific_rows[] = {{"versions", read_version, IFD_FIELD_EACH}};
 
 static enum ifd_code read_specific(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    ((struct ifd_manifest *)at)->policy = IFD_MANIFEST_SPECIFIC;
+    ((struct ifd_model_desc *)at)->version_policy = IFD_POLICY_SPECIFIC;
     return IFD_READ_MESSAGE(c, f, specific_rows, at);
 }
 
@@ -76,9 +77,9 @@ static enum ifd_code read_kind(struct ifd_fields *c, const struct ifd_text_field
 }
 
 static const struct ifd_field_row group_rows[] = {
-    {"name", ifd_field_text, offsetof(struct ifd_manifest_group, name)},
+    {"name", ifd_field_text, offsetof(struct ifd_instance_group_info, name)},
     {"kind", read_kind, 0},
-    {"count", ifd_field_s32, offsetof(struct ifd_manifest_group, count)},
+    {"count", ifd_field_s32, offsetof(struct ifd_instance_group_info, count)},
     {"gpus", NULL, 0},
     {"secondary_devices", NULL, 0},
     {"profile", NULL, 0},
@@ -89,21 +90,21 @@ static const struct ifd_field_row group_rows[] = {
 
 static enum ifd_code read_group(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    struct ifd_manifest *m = at;
-    struct ifd_manifest_group *grown =
-        ifd_field_append(c, m->group, &m->group_count, sizeof(*grown));
+    struct ifd_model_desc *m = at;
+    struct ifd_instance_group_info *grown =
+        ifd_field_append(c, m->instance_group, &m->instance_group_count, sizeof(*grown));
     if (!grown) {
         return ifd_arena_fail(c->arena, sizeof(*grown), c->err);
     }
-    m->group = grown;
-    struct ifd_manifest_group *group = &grown[m->group_count - 1];
-    *group = (struct ifd_manifest_group){.name = "", .count = 1};
+    m->instance_group = grown;
+    struct ifd_instance_group_info *group = &grown[m->instance_group_count - 1];
+    *group = (struct ifd_instance_group_info){.name = "", .count = 1};
     enum ifd_code code = IFD_READ_MESSAGE(c, f, group_rows, group);
     if (code) {
         return code;
     }
     int64_t all = 0;
-    for (uint32_t i = 0; i < m->group_count; i++) {
+    for (uint32_t i = 0; i < m->instance_group_count; i++) {
         all += grown[i].count;
     }
     return group->count >= 1 && all <= IFD_INSTANCES_MAX
@@ -118,19 +119,19 @@ static const struct ifd_field_row value_rows[] = {{"string_value", ifd_field_tex
 static enum ifd_code add_parameter(struct ifd_fields *c, void *at, const char *key,
                                    const struct ifd_text_field *value)
 {
-    struct ifd_manifest *m = at;
+    struct ifd_model_desc *m = at;
     if (ifd_manifest_parameter(m, key)) {
         return ifd_fail(c->err, IFD_INVALID, "%s:%u: parameter \"%.100s\" twice", c->file,
                         value->line, key);
     }
-    struct ifd_manifest_parameter *grown =
+    struct ifd_parameter_info *grown =
         ifd_field_append(c, m->parameter, &m->parameter_count, sizeof(*grown));
     if (!grown) {
         return ifd_arena_fail(c->arena, sizeof(*grown), c->err);
     }
     m->parameter = grown;
-    struct ifd_manifest_parameter *parameter = &grown[m->parameter_count - 1];
-    *parameter = (struct ifd_manifest_parameter){.key = key, .value = ""};
+    struct ifd_parameter_info *parameter = &grown[m->parameter_count - 1];
+    *parameter = (struct ifd_parameter_info){.key = key, .value = ""};
     if (value->kind != IFD_TEXT_MESSAGE) {
         parameter->value = value->text;
         return IFD_OK;
@@ -156,9 +157,9 @@ static enum ifd_code read_timeout_action(struct ifd_fields *c, const struct ifd_
     return IFD_OK;
 }
 
-#define QUEUE_MEMBER(member) offsetof(struct ifd_manifest_queue_policy, member)
+#define QUEUE_MEMBER(member) offsetof(struct ifd_queue_policy_info, member)
 static const struct ifd_field_row queue_rows[] = {
-    {"timeout_action", read_timeout_action, QUEUE_MEMBER(timeout_rejects)},
+    {"timeout_action", read_timeout_action, QUEUE_MEMBER(reject)},
     {"default_timeout_microseconds", ifd_field_u64, QUEUE_MEMBER(default_timeout_us)},
     {"allow_timeout_override", ifd_field_bool, QUEUE_MEMBER(allow_timeout_override)},
     {"max_queue_size", ifd_field_u32, QUEUE_MEMBER(max_queue_size)},
@@ -173,7 +174,7 @@ static enum ifd_code read_queue(struct ifd_fields *c, const struct ifd_text_fiel
 static enum ifd_code add_level(struct ifd_fields *c, void *at, const char *key,
                                const struct ifd_text_field *value)
 {
-    struct ifd_manifest *m = at;
+    struct ifd_model_desc *m = at;
     uint64_t priority = 0;
     if (!ifd_str_u64(ifd_str(key), &priority) || priority == 0 || priority > UINT32_MAX) {
         return ifd_fail(c->err, IFD_INVALID, "%s:%u: \"%.40s\" is not a priority level", c->file,
@@ -185,15 +186,15 @@ static enum ifd_code add_level(struct ifd_fields *c, void *at, const char *key,
                             c->file, value->line, m->level_policy[i].priority);
         }
     }
-    struct ifd_manifest_level_policy *grown =
+    struct ifd_level_policy_info *grown =
         ifd_field_append(c, m->level_policy, &m->level_policy_count, sizeof(*grown));
     if (!grown) {
         return ifd_arena_fail(c->arena, sizeof(*grown), c->err);
     }
     m->level_policy = grown;
-    struct ifd_manifest_level_policy *level = &grown[m->level_policy_count - 1];
-    *level = (struct ifd_manifest_level_policy){.priority = (uint32_t)priority,
-                                                .policy = {.timeout_rejects = true}};
+    struct ifd_level_policy_info *level = &grown[m->level_policy_count - 1];
+    *level =
+        (struct ifd_level_policy_info){.priority = (uint32_t)priority, .policy = {.reject = true}};
     return read_queue(c, value, &level->policy);
 }
 
@@ -204,19 +205,19 @@ static enum ifd_code read_level(struct ifd_fields *c, const struct ifd_text_fiel
 
 static enum ifd_code read_preferred(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    struct ifd_manifest *m = at;
+    struct ifd_model_desc *m = at;
     int32_t value = 0;
     enum ifd_code code = ifd_field_s32(c, f, &value);
     if (code) {
         return code;
     }
-    int32_t *grown =
-        ifd_field_append(c, m->preferred_batch_size, &m->preferred_count, sizeof(*grown));
+    int32_t *grown = ifd_field_append(c, m->preferred_batch_size, &m->preferred_batch_size_count,
+                                      sizeof(*grown));
     if (!grown) {
         return ifd_arena_fail(c->arena, sizeof(*grown), c->err);
     }
     m->preferred_batch_size = grown;
-    uint32_t at_index = m->preferred_count - 1;
+    uint32_t at_index = m->preferred_batch_size_count - 1;
     for (; at_index > 0 && grown[at_index - 1] > value; at_index--) {
         grown[at_index] = grown[at_index - 1];
     }
@@ -227,18 +228,18 @@ static enum ifd_code read_preferred(struct ifd_fields *c, const struct ifd_text_
 static const struct ifd_field_row batching_rows[] = {
     {"preferred_batch_size", read_preferred, IFD_FIELD_EACH},
     {"max_queue_delay_microseconds", ifd_field_u64,
-     offsetof(struct ifd_manifest, max_queue_delay_us)},
-    {"preserve_ordering", ifd_field_bool, offsetof(struct ifd_manifest, preserve_ordering)},
-    {"priority_levels", ifd_field_u32, offsetof(struct ifd_manifest, priority_levels)},
+     offsetof(struct ifd_model_desc, max_queue_delay_us)},
+    {"preserve_ordering", ifd_field_bool, offsetof(struct ifd_model_desc, preserve_ordering)},
+    {"priority_levels", ifd_field_u32, offsetof(struct ifd_model_desc, priority_levels)},
     {"default_priority_level", ifd_field_u32,
-     offsetof(struct ifd_manifest, default_priority_level)},
-    {"default_queue_policy", read_queue, offsetof(struct ifd_manifest, queue_policy)},
+     offsetof(struct ifd_model_desc, default_priority_level)},
+    {"default_queue_policy", read_queue, offsetof(struct ifd_model_desc, queue_policy)},
     {"priority_queue_policy", read_level, IFD_FIELD_EACH},
 };
 
 static enum ifd_code read_batching(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    struct ifd_manifest *m = at;
+    struct ifd_model_desc *m = at;
     m->dynamic_batching = true;
     enum ifd_code code = IFD_READ_MESSAGE(c, f, batching_rows, at);
     for (uint32_t i = 0; i < m->level_policy_count && !code; i++) {
@@ -252,10 +253,10 @@ static enum ifd_code read_batching(struct ifd_fields *c, const struct ifd_text_f
 }
 
 /* What can only be said when every field is known. */
-static enum ifd_code check_batching(const struct ifd_manifest *m, const char *file_name,
+static enum ifd_code check_batching(const struct ifd_model_desc *m, const char *file_name,
                                     struct ifd_err *err)
 {
-    for (uint32_t i = 0; i < m->preferred_count; i++) {
+    for (uint32_t i = 0; i < m->preferred_batch_size_count; i++) {
         if (m->preferred_batch_size[i] < 1 || m->preferred_batch_size[i] > m->max_batch_size) {
             return ifd_fail(err, IFD_INVALID,
                             "%s: preferred_batch_size %d is not between 1 and max_batch_size, %d",
@@ -289,12 +290,12 @@ static enum ifd_code read_transaction(struct ifd_fields *c, const struct ifd_tex
 /* ---- the whole ---- */
 
 static const struct ifd_field_row model_rows[] = {
-    {"name", ifd_field_text, offsetof(struct ifd_manifest, name)},
-    {"platform", ifd_field_text, offsetof(struct ifd_manifest, platform)},
-    {"backend", ifd_field_text, offsetof(struct ifd_manifest, backend)},
+    {"name", ifd_field_text, offsetof(struct ifd_model_desc, name)},
+    {"platform", ifd_field_text, offsetof(struct ifd_model_desc, platform)},
+    {"backend", ifd_field_text, offsetof(struct ifd_model_desc, backend)},
     {"default_model_filename", ifd_field_text,
-     offsetof(struct ifd_manifest, default_model_filename)},
-    {"max_batch_size", ifd_field_s32, offsetof(struct ifd_manifest, max_batch_size)},
+     offsetof(struct ifd_model_desc, default_model_filename)},
+    {"max_batch_size", ifd_field_s32, offsetof(struct ifd_model_desc, max_batch_size)},
     {"input", ifd_manifest_read_input, IFD_FIELD_EACH},
     {"output", ifd_manifest_read_output, IFD_FIELD_EACH},
     {"version_policy", read_policy, 0},
@@ -317,23 +318,23 @@ static const struct ifd_field_row model_rows[] = {
     {"runtime", NULL, 0},
 };
 
-void ifd_manifest_init(struct ifd_manifest *manifest)
+void ifd_manifest_init(struct ifd_model_desc *manifest)
 {
-    *manifest = (struct ifd_manifest){.name = "",
-                                      .platform = "",
-                                      .backend = "",
-                                      .default_model_filename = "",
-                                      .latest_count = 1,
-                                      .queue_policy.timeout_rejects = true};
+    *manifest = (struct ifd_model_desc){.name = "",
+                                        .platform = "",
+                                        .backend = "",
+                                        .default_model_filename = "",
+                                        .policy_latest_count = 1,
+                                        .queue_policy.reject = true};
 }
 
 enum ifd_code ifd_manifest_read(struct ifd_str text, const char *file_name, struct ifd_arena *arena,
                                 const struct ifd_manifest_warnings *warnings,
-                                struct ifd_manifest *ret, struct ifd_err *err)
+                                struct ifd_model_desc *ret, struct ifd_err *err)
 {
     struct ifd_fields c = {.file = file_name, .arena = arena, .warnings = warnings, .err = err};
     const struct ifd_text_field *first = NULL;
-    struct ifd_manifest manifest;
+    struct ifd_model_desc manifest;
     ifd_manifest_init(&manifest);
     enum ifd_code code = ifd_text_parse(text, file_name, arena, &first, err);
     if (!code) {
@@ -349,7 +350,7 @@ enum ifd_code ifd_manifest_read(struct ifd_str text, const char *file_name, stru
     return code;
 }
 
-const char *ifd_manifest_parameter(const struct ifd_manifest *manifest, const char *key)
+const char *ifd_manifest_parameter(const struct ifd_model_desc *manifest, const char *key)
 {
     for (uint32_t i = 0; i < manifest->parameter_count; i++) {
         if (strcmp(manifest->parameter[i].key, key) == 0) {

@@ -22,7 +22,7 @@ static enum ifd_code read_dtype(struct ifd_fields *c, const struct ifd_text_fiel
         {"TYPE_FP16", IFD_F16},   {"TYPE_FP32", IFD_F32},   {"TYPE_FP64", IFD_F64},
         {"TYPE_STRING", IFD_STR}, {"TYPE_BF16", IFD_BF16},
     };
-    struct ifd_manifest_tensor *tensor = at;
+    struct ifd_tensor_info *tensor = at;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         if (strcmp(f->text, table[i].name) == 0) {
             tensor->dtype = table[i].dtype;
@@ -35,26 +35,30 @@ static enum ifd_code read_dtype(struct ifd_fields *c, const struct ifd_text_fiel
 
 static enum ifd_code read_dim(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    struct ifd_manifest_tensor *tensor = at;
+    struct ifd_tensor_info *tensor = at;
     int64_t dim = 0;
     if (!ifd_str_s64(ifd_str(f->text), &dim) || (dim < 1 && dim != IFD_DIM_ANY)) {
         return ifd_field_fail(c, f, "a dimension (1 or more, or -1)");
     }
-    if (tensor->dims.rank == IFD_MAX_RANK) {
+    if (tensor->shape.rank == IFD_MAX_RANK) {
         return ifd_fail(c->err, IFD_TOO_LARGE, "%s:%u: more than %d dimensions", c->file, f->line,
                         IFD_MAX_RANK);
     }
-    tensor->dims.dim[tensor->dims.rank++] = dim;
-    tensor->has_dims = true;
+    tensor->shape.dim[tensor->shape.rank++] = dim;
+    tensor->has_shape = true;
     return IFD_OK;
 }
 
 static enum ifd_code read_format(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    static const char *const names[] = {"FORMAT_NONE", "FORMAT_NHWC", "FORMAT_NCHW"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const names[] = {
+#define X(id, name) name,
+        IFD_TENSOR_FORMATS(X)
+#undef X
+    };
+    for (int i = 0; i < IFD_FORMAT_COUNT; i++) {
         if (strcmp(f->text, names[i]) == 0) {
-            *(enum ifd_manifest_format *)at = (enum ifd_manifest_format)i;
+            *(enum ifd_tensor_format *)at = (enum ifd_tensor_format)i;
             return IFD_OK;
         }
     }
@@ -62,12 +66,12 @@ static enum ifd_code read_format(struct ifd_fields *c, const struct ifd_text_fie
 }
 
 static const struct ifd_field_row tensor_rows[] = {
-    {"name", ifd_field_text, offsetof(struct ifd_manifest_tensor, name)},
+    {"name", ifd_field_text, offsetof(struct ifd_tensor_info, name)},
     {"data_type", read_dtype, 0},
     {"dims", read_dim, IFD_FIELD_EACH},
-    {"format", read_format, offsetof(struct ifd_manifest_tensor, format)},
-    {"optional", ifd_field_bool, offsetof(struct ifd_manifest_tensor, is_optional)},
-    {"label_filename", ifd_field_text, offsetof(struct ifd_manifest_tensor, label_filename)},
+    {"format", read_format, offsetof(struct ifd_tensor_info, format)},
+    {"optional", ifd_field_bool, offsetof(struct ifd_tensor_info, optional)},
+    {"label_filename", ifd_field_text, offsetof(struct ifd_tensor_info, label_filename)},
     {"reshape", ifd_field_refuse, 0},
     {"is_shape_tensor", NULL, 0},
     {"allow_ragged_batch", NULL, 0},
@@ -75,19 +79,19 @@ static const struct ifd_field_row tensor_rows[] = {
 };
 
 static enum ifd_code read_tensor(struct ifd_fields *c, const struct ifd_text_field *f,
-                                 struct ifd_manifest_tensor **array, uint32_t *count)
+                                 const struct ifd_tensor_info **array, uint32_t *count)
 {
     if (*count == TENSORS_MAX) {
         return ifd_fail(c->err, IFD_TOO_LARGE, "%s:%u: more than %d tensors", c->file, f->line,
                         TENSORS_MAX);
     }
-    struct ifd_manifest_tensor *grown = ifd_field_append(c, *array, count, sizeof(**array));
+    struct ifd_tensor_info *grown = ifd_field_append(c, *array, count, sizeof(**array));
     if (!grown) {
         return ifd_arena_fail(c->arena, sizeof(**array), c->err);
     }
     *array = grown;
-    struct ifd_manifest_tensor *tensor = &grown[*count - 1];
-    *tensor = (struct ifd_manifest_tensor){.name = "", .label_filename = "", .line = f->line};
+    struct ifd_tensor_info *tensor = &grown[*count - 1];
+    *tensor = (struct ifd_tensor_info){.name = "", .label_filename = "", .line = f->line};
     enum ifd_code code = IFD_READ_MESSAGE(c, f, tensor_rows, tensor);
     if (!code && tensor->name[0] == '\0') {
         code = ifd_fail(c->err, IFD_INVALID, "%s:%u: %s has no name", c->file, f->line, f->name);
@@ -98,21 +102,21 @@ static enum ifd_code read_tensor(struct ifd_fields *c, const struct ifd_text_fie
 enum ifd_code ifd_manifest_read_input(struct ifd_fields *c, const struct ifd_text_field *f,
                                       void *at)
 {
-    struct ifd_manifest *m = at;
+    struct ifd_model_desc *m = at;
     return read_tensor(c, f, &m->input, &m->input_count);
 }
 
 enum ifd_code ifd_manifest_read_output(struct ifd_fields *c, const struct ifd_text_field *f,
                                        void *at)
 {
-    struct ifd_manifest *m = at;
+    struct ifd_model_desc *m = at;
     return read_tensor(c, f, &m->output, &m->output_count);
 }
 
 /* ---- warm-up ---- */
 
 static enum ifd_code read_fill(struct ifd_fields *c, const struct ifd_text_field *f,
-                               struct ifd_manifest_warm_input *input, enum ifd_manifest_fill fill)
+                               struct ifd_warm_input_info *input, enum ifd_warm_fill fill)
 {
     bool is_so = false;
     enum ifd_code code = ifd_field_bool(c, f, &is_so);
@@ -122,18 +126,18 @@ static enum ifd_code read_fill(struct ifd_fields *c, const struct ifd_text_field
 
 static enum ifd_code read_zeros(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    return read_fill(c, f, at, IFD_MANIFEST_ZEROS);
+    return read_fill(c, f, at, IFD_WARM_ZEROS);
 }
 
 static enum ifd_code read_random(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    return read_fill(c, f, at, IFD_MANIFEST_RANDOM);
+    return read_fill(c, f, at, IFD_WARM_RANDOM);
 }
 
 static enum ifd_code read_data_file(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
-    struct ifd_manifest_warm_input *input = at;
-    input->fill = IFD_MANIFEST_FILE;
+    struct ifd_warm_input_info *input = at;
+    input->fill = IFD_WARM_FILE;
     return ifd_field_text(c, f, &input->file);
 }
 
@@ -146,19 +150,19 @@ static const struct ifd_field_row warm_input_rows[] = {
 static enum ifd_code add_warm_input(struct ifd_fields *c, void *at, const char *key,
                                     const struct ifd_text_field *value)
 {
-    struct ifd_manifest_warm_up *warm_up = at;
-    struct ifd_manifest_warm_input *grown =
+    struct ifd_warm_up_info *warm_up = at;
+    struct ifd_warm_input_info *grown =
         ifd_field_append(c, warm_up->input, &warm_up->input_count, sizeof(*grown));
     if (!grown) {
         return ifd_arena_fail(c->arena, sizeof(*grown), c->err);
     }
     warm_up->input = grown;
-    struct ifd_manifest_warm_input *input = &grown[warm_up->input_count - 1];
-    *input = (struct ifd_manifest_warm_input){
+    struct ifd_warm_input_info *input = &grown[warm_up->input_count - 1];
+    *input = (struct ifd_warm_input_info){
         .tensor = {.name = key, .label_filename = "", .line = value->line}, .file = ""};
     enum ifd_code code = IFD_READ_MESSAGE(c, value, warm_input_rows, input);
-    for (uint32_t d = 0; d < input->tensor.dims.rank && !code; d++) {
-        if (input->tensor.dims.dim[d] < 1) {
+    for (uint32_t d = 0; d < input->tensor.shape.rank && !code; d++) {
+        if (input->tensor.shape.dim[d] < 1) {
             code = ifd_field_fail(c, value, "a sample: its dims must be 1 or more");
         }
     }
@@ -171,7 +175,7 @@ static enum ifd_code read_warm_input(struct ifd_fields *c, const struct ifd_text
     return ifd_field_entries(c, f, at, add_warm_input);
 }
 
-#define WARM_MEMBER(member) offsetof(struct ifd_manifest_warm_up, member)
+#define WARM_MEMBER(member) offsetof(struct ifd_warm_up_info, member)
 static const struct ifd_field_row warm_up_rows[] = {
     {"name", ifd_field_text, WARM_MEMBER(name)},
     {"batch_size", ifd_field_u32, WARM_MEMBER(batch_size)},
@@ -183,15 +187,15 @@ static const struct ifd_field_row warm_up_rows[] = {
 enum ifd_code ifd_manifest_read_warm_up(struct ifd_fields *c, const struct ifd_text_field *f,
                                         void *at)
 {
-    struct ifd_manifest *m = at;
-    struct ifd_manifest_warm_up *grown =
+    struct ifd_model_desc *m = at;
+    struct ifd_warm_up_info *grown =
         ifd_field_append(c, m->warm_up, &m->warm_up_count, sizeof(*grown));
     if (!grown) {
         return ifd_arena_fail(c->arena, sizeof(*grown), c->err);
     }
     m->warm_up = grown;
-    struct ifd_manifest_warm_up *warm_up = &grown[m->warm_up_count - 1];
-    *warm_up = (struct ifd_manifest_warm_up){.name = "", .batch_size = 1, .count = 1};
+    struct ifd_warm_up_info *warm_up = &grown[m->warm_up_count - 1];
+    *warm_up = (struct ifd_warm_up_info){.name = "", .batch_size = 1, .count = 1};
     enum ifd_code code = IFD_READ_MESSAGE(c, f, warm_up_rows, warm_up);
     if (!code && (warm_up->count > 100000 || warm_up->batch_size == 0)) {
         code = ifd_fail(c->err, IFD_INVALID,

@@ -4,28 +4,21 @@
 #define INFERD_SERVER_REPO_MODEL_H
 
 #include "inferd/engine.h"
-#include "server/repo/manifest.h"
+#include "server/model/desc.h"
 #include "server/repo/sealed.h"
 #include "server/repo/source.h"
-
-enum ifd_version_state {
-    IFD_VERSION_LOADING,
-    IFD_VERSION_READY,
-    IFD_VERSION_UNAVAILABLE, /* reason says why */
-    IFD_VERSION_UNLOADING
-};
 
 /** One version. Immutable after loading, except state, reason and refs. */
 struct ifd_version {
     const char *name; /* of the model */
     int64_t number;
     char number_text[24];
-    enum ifd_version_state state;
+    enum ifd_model_state state;
     char reason[IFD_ERR_TEXT_BYTES];
     uint32_t refs; /* requests that hold it; the only reference count of the product */
 
-    struct ifd_arena arena; /* name, manifest, labels, and what the server adds */
-    struct ifd_manifest manifest;
+    struct ifd_arena arena; /* name, description, labels, and what the server adds */
+    struct ifd_model_desc desc;
     const struct ifd_source *source; /* while it is being loaded; NULL afterwards */
     uint64_t digest;                 /* of config, model file and labels */
     uint64_t held_bytes;             /* of the memory budget */

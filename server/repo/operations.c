@@ -194,7 +194,7 @@ static enum ifd_code list_live(struct ifd_repo_op *op, struct ifd_err *err)
     op->load.live = live;
     for (uint32_t i = 0; i < model->version_count; i++) {
         const struct ifd_version *version = model->version[i];
-        if (version->state == IFD_VERSION_READY) {
+        if (version->state == IFD_MODEL_READY) {
             live[op->load.live_count++] = (struct ifd_load_live){.number = version->number,
                                                                  .digest = version->digest,
                                                                  .is_finite = version->is_finite};
@@ -228,7 +228,7 @@ static struct ifd_version *new_husk(struct ifd_repo *repo, const struct ifd_vers
     if (husk) {
         husk->number = version->number;
         memcpy(husk->number_text, version->number_text, sizeof(husk->number_text));
-        husk->state = IFD_VERSION_UNAVAILABLE;
+        husk->state = IFD_MODEL_UNAVAILABLE;
         (void)snprintf(husk->reason, sizeof(husk->reason), "unloaded");
     }
     return husk;

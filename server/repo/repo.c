@@ -133,7 +133,7 @@ void ifd_repo_retire(struct ifd_repo *repo, struct ifd_version *version)
         ifd_load_destroy_version(&repo->options, version);
         return;
     }
-    version->state = IFD_VERSION_UNLOADING;
+    version->state = IFD_MODEL_UNLOADING;
     if (version->refs == 0) {
         dispose(repo, version);
         return;
@@ -145,7 +145,7 @@ void ifd_repo_retire(struct ifd_repo *repo, struct ifd_version *version)
 void ifd_repo_release(struct ifd_repo *repo, struct ifd_version *version)
 {
     version->refs--;
-    if (version->refs > 0 || version->state != IFD_VERSION_UNLOADING) {
+    if (version->refs > 0 || version->state != IFD_MODEL_UNLOADING) {
         return;
     }
     struct ifd_version **at = &repo->draining;
@@ -250,7 +250,7 @@ void ifd_repo_list_ready(struct ifd_repo_model *model)
 {
     model->ready_count = 0;
     for (uint32_t i = 0; i < model->version_count; i++) {
-        if (model->version[i]->state == IFD_VERSION_READY) {
+        if (model->version[i]->state == IFD_MODEL_READY) {
             model->ready[model->ready_count++] = model->version[i]->number_text;
         }
     }
@@ -303,7 +303,7 @@ static struct ifd_version *find_version(const struct ifd_repo_model *model, int6
 {
     for (uint32_t i = model->version_count; i > 0; i--) {
         struct ifd_version *version = model->version[i - 1];
-        if (number == 0 ? version->state == IFD_VERSION_READY : version->number == number) {
+        if (number == 0 ? version->state == IFD_MODEL_READY : version->number == number) {
             return version;
         }
     }
@@ -329,7 +329,7 @@ enum ifd_code ifd_repo_acquire(struct ifd_repo *repo, struct ifd_str name, int64
                         name.data);
     }
     struct ifd_version *version = find_version(model, number);
-    if (version && version->state != IFD_VERSION_READY) {
+    if (version && version->state != IFD_MODEL_READY) {
         return fail_not_ready(model, version, err);
     }
     if (!version && model->is_loading) {
@@ -385,7 +385,7 @@ enum ifd_code ifd_repo_check(const struct ifd_repo *repo, struct ifd_err *err)
                             model->is_loading ? "being loaded" : model->reason);
         }
         for (uint32_t k = 0; k < model->version_count; k++) {
-            if (model->version[k]->state != IFD_VERSION_READY) {
+            if (model->version[k]->state != IFD_MODEL_READY) {
                 return ifd_fail(err, IFD_UNAVAILABLE, "model \"%s\" version %s is not ready: %s",
                                 model->name, model->version[k]->number_text,
                                 model->version[k]->reason);

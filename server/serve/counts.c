@@ -90,8 +90,6 @@ void ifd_count_job(struct ifd_served *served, const struct ifd_job *job, uint64_
     }
 }
 
-_Static_assert((int)IFD_OUTCOME_COUNT == IFD_METRIC_OUTCOMES, "obs names every outcome");
-
 void ifd_count_begun(struct ifd_served *served)
 {
     ifd_metric_add(served->metrics, IFD_METRIC_ACCEPTED, 0, 1);

@@ -2,11 +2,12 @@
 #include "server/serve/picture.h"
 
 #include "engine/base/str.h"
+#include "server/repo/manifest.h"
 
 #define SIDE_MIN 8
 
 /* Numbers of a config parameter into ret[0 … channels-1]; one number stands for all. */
-static enum ifd_code read_numbers(const struct ifd_manifest *manifest, const char *key,
+static enum ifd_code read_numbers(const struct ifd_model_desc *manifest, const char *key,
                                   uint32_t channels, float *ret, bool *ret_found,
                                   struct ifd_err *err)
 {
@@ -36,10 +37,10 @@ static enum ifd_code read_numbers(const struct ifd_manifest *manifest, const cha
 }
 
 /* Height, width and channels if tensor has the form of a picture. */
-static bool has_form(const struct ifd_manifest_tensor *tensor, bool has_batch,
+static bool has_form(const struct ifd_tensor_info *tensor, bool has_batch,
                      struct ifd_image_rule *rule)
 {
-    const struct ifd_shape *dims = &tensor->dims;
+    const struct ifd_shape *dims = &tensor->shape;
     uint32_t lead = has_batch ? 0 : 1;
     bool is_small_rank = !has_batch && dims->rank == 3; /* a model without any batch dimension */
     lead = is_small_rank ? 0 : lead;
@@ -47,7 +48,7 @@ static bool has_form(const struct ifd_manifest_tensor *tensor, bool has_batch,
         return false;
     }
     const int64_t *dim = dims->dim + lead;
-    rule->channels_first = tensor->format == IFD_MANIFEST_NCHW;
+    rule->channels_first = tensor->format == IFD_FORMAT_NCHW;
     int64_t height = dim[rule->channels_first ? 1 : 0], width = dim[rule->channels_first ? 2 : 1];
     int64_t channels = dim[rule->channels_first ? 0 : 2];
     bool is_type = tensor->dtype == IFD_F32 || tensor->dtype == IFD_U8 || tensor->dtype == IFD_S8;
@@ -74,10 +75,9 @@ static void take_pixels(const struct ifd_port *port, struct ifd_image_rule *rule
     }
 }
 
-enum ifd_code ifd_picture_rule(const struct ifd_manifest *manifest,
-                               const struct ifd_manifest_tensor *tensor,
-                               const struct ifd_port *port, bool has_batch,
-                               struct ifd_image_rule *ret, struct ifd_err *err)
+enum ifd_code ifd_picture_rule(const struct ifd_model_desc *manifest,
+                               const struct ifd_tensor_info *tensor, const struct ifd_port *port,
+                               bool has_batch, struct ifd_image_rule *ret, struct ifd_err *err)
 {
     struct ifd_image_rule rule = {0};
     bool has_mean = false, has_std = false;
@@ -139,10 +139,10 @@ enum ifd_code ifd_picture_for_port(struct ifd_bytes picture, const struct ifd_po
                                    void *data, size_t bytes, struct ifd_err *err)
 {
     static const struct ifd_image_limits limits = {.max_pixels = (uint64_t)1 << 26};
-    struct ifd_manifest none;
+    struct ifd_model_desc none;
     struct ifd_image_rule rule = {0};
-    const struct ifd_manifest_tensor tensor = {
-        .name = port->name, .dtype = port->desc.dtype, .dims = port->desc.shape};
+    const struct ifd_tensor_info tensor = {
+        .name = port->name, .dtype = port->desc.dtype, .shape = port->desc.shape};
     bool has_scale = port->desc.quant.count == 1;
     ifd_manifest_init(&none);
     enum ifd_code code = ifd_picture_rule(&none, &tensor, port, false, &rule, err);

@@ -15,8 +15,8 @@
  *    3. for 8-bit types: the pixel itself (UINT8: the stored value is the pixel; INT8: the pixel - 128).
  *  An FP32 input without 1 and 2 has no rule: guessing would give plausible nonsense.
  *  Errors: INVALID (parameter that is no number, std of 0). */
-IFD_NODISCARD enum ifd_code ifd_picture_rule(const struct ifd_manifest *manifest,
-                                             const struct ifd_manifest_tensor *tensor,
+IFD_NODISCARD enum ifd_code ifd_picture_rule(const struct ifd_model_desc *manifest,
+                                             const struct ifd_tensor_info *tensor,
                                              const struct ifd_port *port, bool has_batch,
                                              struct ifd_image_rule *ret, struct ifd_err *err);
 

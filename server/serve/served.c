@@ -3,6 +3,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/str.h"
+#include "server/repo/manifest.h"
 #include "server/sched/runners.h"
 #include "server/serve/warm_up.h"
 
@@ -12,8 +13,8 @@
  * this much instance memory. */
 #define OPEN_BATCH_BYTES ((size_t)16 << 20)
 
-static enum ifd_code number_parameter(const struct ifd_manifest *m, const char *key, uint32_t most,
-                                      uint32_t *value, struct ifd_err *err)
+static enum ifd_code number_parameter(const struct ifd_model_desc *m, const char *key,
+                                      uint32_t most, uint32_t *value, struct ifd_err *err)
 {
     const char *text = ifd_manifest_parameter(m, key);
     uint64_t number = 0;
@@ -36,11 +37,11 @@ static uint32_t instance_batch(const struct ifd_version *version)
     const struct ifd_model_info *info = ifd_model_info(version->engine);
     bool is_open = false;
     int64_t most = 1;
-    if (version->manifest.max_batch_size > 0) {
-        return (uint32_t)version->manifest.max_batch_size;
+    if (version->desc.max_batch_size > 0) {
+        return (uint32_t)version->desc.max_batch_size;
     }
-    for (uint32_t i = 0; i < version->manifest.input_count; i++) {
-        const struct ifd_shape *dims = &version->manifest.input[i].dims;
+    for (uint32_t i = 0; i < version->desc.input_count; i++) {
+        const struct ifd_shape *dims = &version->desc.input[i].shape;
         is_open = is_open || (dims->rank > 0 && dims->dim[0] == IFD_DIM_ANY);
         most = info->input[i].batched && dims->dim[0] > most ? dims->dim[0] : most;
     }
@@ -51,18 +52,18 @@ static uint32_t instance_batch(const struct ifd_version *version)
     return fits < 1 ? 1 : fits > IFD_MAX_BATCH ? IFD_MAX_BATCH : (uint32_t)fits;
 }
 
-static uint32_t instance_count(const struct ifd_manifest *m)
+static uint32_t instance_count(const struct ifd_model_desc *m)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < m->group_count; i++) {
-        count += (uint32_t)m->group[i].count;
+    for (uint32_t i = 0; i < m->instance_group_count; i++) {
+        count += (uint32_t)m->instance_group[i].count;
     }
     return count > 0 ? count : 1;
 }
 
 /* What the config, or else the server, wants of the model: answers as early as can be, or as many as can be. */
 static enum ifd_code read_hint(const struct ifd_served_options *options,
-                               const struct ifd_manifest *m, bool *ret_for_throughput,
+                               const struct ifd_model_desc *m, bool *ret_for_throughput,
                                struct ifd_err *err)
 {
     const char *text = ifd_manifest_parameter(m, "performance_hint");
@@ -83,7 +84,7 @@ static enum ifd_code choose_instances(const struct ifd_served_options *options,
                                       struct ifd_version *version, uint32_t *ret_threads,
                                       struct ifd_err *err)
 {
-    struct ifd_manifest *m = &version->manifest;
+    struct ifd_model_desc *m = &version->desc;
     bool for_throughput = false;
     uint32_t asked = 0;
     enum ifd_code code = number_parameter(m, "threads", options->max_threads, &asked, err);
@@ -103,16 +104,16 @@ static enum ifd_code choose_instances(const struct ifd_served_options *options,
         ifd_log_warn(options->log, "fewer threads than asked for: there are no more cores",
                      "name=%s asked=%u given=%u", version->name, asked, *ret_threads);
     }
-    if (for_throughput && version->engine && m->group_count == 0) {
-        struct ifd_manifest_group *group = ifd_arena_take(&version->arena, sizeof(*group));
+    if (for_throughput && version->engine && m->instance_group_count == 0) {
+        struct ifd_instance_group_info *group = ifd_arena_take(&version->arena, sizeof(*group));
         if (!group) {
             return ifd_arena_fail(&version->arena, sizeof(*group), err);
         }
         const uint32_t fits = options->cores / *ret_threads;
-        *group = (struct ifd_manifest_group){
+        *group = (struct ifd_instance_group_info){
             .name = "", .count = (int32_t)(fits < IFD_INSTANCES_MAX ? fits : IFD_INSTANCES_MAX)};
-        m->group = group;
-        m->group_count = 1;
+        m->instance_group = group;
+        m->instance_group_count = 1;
     }
     return IFD_OK;
 }
@@ -123,7 +124,7 @@ static enum ifd_code make_runner(const struct ifd_served_options *options,
 {
     uint32_t delay_ms = 0;
     const enum ifd_code code =
-        number_parameter(&version->manifest, "execute_delay_ms", 3600000, &delay_ms, err);
+        number_parameter(&version->desc, "execute_delay_ms", 3600000, &delay_ms, err);
     if (code) {
         return code;
     }
@@ -135,7 +136,7 @@ static enum ifd_code make_runner(const struct ifd_served_options *options,
 static void init_queue(const struct ifd_served_options *options, const struct ifd_version *version,
                        struct ifd_queue *queue)
 {
-    const struct ifd_manifest *m = &version->manifest;
+    const struct ifd_model_desc *m = &version->desc;
     /* A model whose graph does not treat samples independently runs every request alone. */
     bool can_share = m->max_batch_size > 1 &&
                      (!version->engine || ifd_model_info(version->engine)->batch_is_free);
@@ -143,7 +144,7 @@ static void init_queue(const struct ifd_served_options *options, const struct if
         .is_dynamic = m->dynamic_batching && can_share,
         .max_batch = m->max_batch_size,
         .preferred = m->preferred_batch_size,
-        .preferred_count = m->preferred_count,
+        .preferred_count = m->preferred_batch_size_count,
         .max_delay_ns = m->max_queue_delay_us * 1000,
     };
     ifd_queue_init(queue, &rules,
@@ -169,7 +170,7 @@ static enum ifd_code hold(const struct ifd_served_options *options, struct ifd_v
                         (uint64_t)file_bytes(version) + packed_bytes + instance_bytes, err);
     if (code) {
         ifd_err_prefix(err, "file of %zu bytes, packed weights of %zu, %u instances of %zu in all",
-                       file_bytes(version), packed_bytes, instance_count(&version->manifest),
+                       file_bytes(version), packed_bytes, instance_count(&version->desc),
                        instance_bytes);
     }
     return code;
@@ -181,7 +182,7 @@ static enum ifd_code hold_predicted(const struct ifd_served_options *options,
     size_t bytes = 0;
     if (version->engine && (!ifd_size_mul(ifd_model_info(version->engine)->arena_bytes,
                                           instance_batch(version), &bytes) ||
-                            !ifd_size_mul(bytes, instance_count(&version->manifest), &bytes))) {
+                            !ifd_size_mul(bytes, instance_count(&version->desc), &bytes))) {
         return ifd_fail(err, IFD_TOO_LARGE, "instances need more memory than can be counted");
     }
     return hold(options, version, bytes, err);
@@ -202,10 +203,9 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
                                    uint32_t threads, struct ifd_err *err)
 {
     struct ifd_runner *runner[IFD_INSTANCES_MAX];
-    uint32_t count = instance_count(&version->manifest), made = 0;
+    uint32_t count = instance_count(&version->desc), made = 0;
     size_t bytes = 0;
     struct ifd_warm_up warm_up = {.version = version,
-                                  .desc = &served->desc,
                                   .alloc = options->request_alloc,
                                   .log = options->log,
                                   .clock = ifd_clock_system(),
@@ -232,14 +232,14 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
         return code;
     }
     count_memory(version, served->metrics, bytes);
-    return ifd_workers_create(&served->queue, runner, count, version->manifest.preserve_ordering,
+    return ifd_workers_create(&served->queue, runner, count, version->desc.preserve_ordering,
                               options->completions, options->alloc, &served->workers, err);
 }
 
 static enum ifd_code init_stats(struct ifd_version *version, struct ifd_model_stats *stats,
                                 struct ifd_err *err)
 {
-    const int32_t most = version->manifest.max_batch_size;
+    const int32_t most = version->desc.max_batch_size;
     const uint32_t sizes = most < 1 ? 1 : most < IFD_MAX_BATCH ? (uint32_t)most : IFD_MAX_BATCH;
     *stats = (struct ifd_model_stats){
         .name = version->name, .version_text = version->number_text, .batch_count = sizes};
@@ -255,7 +255,7 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
     if (!served) {
         return ifd_arena_fail(&version->arena, sizeof(*served), err);
     }
-    const uint32_t count = version->manifest.level_policy_count;
+    const uint32_t count = version->desc.level_policy_count;
     served->bound = ifd_arena_take_array(&version->arena, count, sizeof(*served->bound));
     if (!served->bound) {
         return ifd_arena_fail(&version->arena, count * sizeof(*served->bound), err);
@@ -263,7 +263,7 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
     uint32_t threads = 0;
     enum ifd_code code = choose_instances(options, version, &threads, err);
     if (!code) {
-        code = ifd_describe(version, &served->desc, err);
+        code = ifd_describe(version, err);
     }
     if (!code) {
         code = init_stats(version, &served->stats, err);
@@ -277,7 +277,7 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
     }
     init_queue(options, version, &served->queue);
     for (uint32_t i = 0; i < count; i++) {
-        served->bound[i].capacity = version->manifest.level_policy[i].policy.max_queue_size;
+        served->bound[i].capacity = version->desc.level_policy[i].policy.max_queue_size;
     }
     code = start_workers(options, version, served, threads, err);
     if (code) {

@@ -12,11 +12,10 @@
 #include "server/sched/worker.h"
 
 struct ifd_served {
-    /* Immutable but for the list of versions, which the loop thread keeps up to date. */
-    struct ifd_model_desc desc;
     struct ifd_model_stats stats; /* loop thread */
     struct ifd_queue queue;
-    struct ifd_queue_bound *bound; /* for each of desc.level_policy; capacity 0: none of its own */
+    struct ifd_queue_bound
+        *bound; /* for each level_policy of the description; capacity 0: none of its own */
     struct ifd_workers *workers;
     struct ifd_metric_set *metrics;
     struct ifd_pulse pulse; /* loop thread */
@@ -46,8 +45,8 @@ IFD_NODISCARD enum ifd_code ifd_served_start(const struct ifd_served_options *op
 /** Nobody holds the version; its queue is empty. */
 void ifd_served_stop(const struct ifd_served_options *options, struct ifd_version *version);
 
-/** Fills desc from a complete manifest. Memory of the version's arena. Errors: INVALID, NOT_FOUND (label file), NOMEM. */
-IFD_NODISCARD enum ifd_code ifd_describe(struct ifd_version *version, struct ifd_model_desc *ret,
-                                         struct ifd_err *err);
+/** Adds to version->desc, of a config and file that were read, what the API tells beyond them.
+ *  Errors: INVALID, NOT_FOUND (label file), NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_describe(struct ifd_version *version, struct ifd_err *err);
 
 #endif

@@ -156,18 +156,20 @@ static enum ifd_code level_of(const struct ifd_model_desc *desc, uint64_t priori
 }
 
 /* How requests of a level wait. */
-static const struct ifd_queue_policy_info *policy_of(const struct ifd_served *served,
+static const struct ifd_queue_policy_info *policy_of(const struct ifd_version *version,
                                                      uint32_t level,
                                                      struct ifd_queue_bound **ret_bound)
 {
+    const struct ifd_model_desc *desc = &version->desc;
+    const struct ifd_served *served = version->served;
     *ret_bound = NULL;
-    for (uint32_t i = 0; i < served->desc.level_policy_count; i++) {
-        if (served->desc.level_policy[i].priority == level + 1) {
+    for (uint32_t i = 0; i < desc->level_policy_count; i++) {
+        if (desc->level_policy[i].priority == level + 1) {
             *ret_bound = served->bound[i].capacity > 0 ? &served->bound[i] : NULL;
-            return &served->desc.level_policy[i].policy;
+            return &desc->level_policy[i].policy;
         }
     }
-    return &served->desc.queue_policy;
+    return &desc->queue_policy;
 }
 
 void ifd_service_flush(struct ifd_service *service)
@@ -193,9 +195,9 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
                                     uint32_t level)
 {
     struct ifd_version *version = (struct ifd_version *)request->model;
-    const struct ifd_served *served = version->served;
+    const struct ifd_model_desc *desc = &version->desc;
     struct ifd_queue_bound *bound = NULL;
-    const struct ifd_queue_policy_info *policy = policy_of(served, level, &bound);
+    const struct ifd_queue_policy_info *policy = policy_of(version, level, &bound);
     struct service_job *job = take_job(service);
     if (!job) {
         return NULL;
@@ -208,12 +210,12 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
         .input = request->input,
         .output = request->output,
         .wanted = request->wanted,
-        .input_count = served->desc.input_count,
-        .output_count = served->desc.output_count,
+        .input_count = desc->input_count,
+        .output_count = desc->output_count,
         .batch = request->batch,
         .level = level,
         .bound = bound,
-        .deadline_ns = deadline_of(service, &served->desc, policy, request),
+        .deadline_ns = deadline_of(service, desc, policy, request),
         .lower_at_deadline = !policy->reject,
         .memory = job->job.memory,
         .memory_bytes = job->job.memory_bytes,
@@ -236,12 +238,13 @@ static void drop_job(struct service_job *job, enum ifd_code code)
 static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_request *request,
                             struct ifd_err *err)
 {
-    struct ifd_served *served = ((struct ifd_version *)request->model)->served;
+    const struct ifd_version *version = (struct ifd_version *)request->model;
+    struct ifd_served *served = version->served;
     uint32_t level = 0;
     if (service->is_cancelling) {
         return ifd_fail(err, IFD_UNAVAILABLE, "%s", stopping_text);
     }
-    enum ifd_code code = level_of(&served->desc, request->priority, &level, err);
+    enum ifd_code code = level_of(&version->desc, request->priority, &level, err);
     if (code) {
         return code;
     }
@@ -444,10 +447,10 @@ void ifd_service_models_changed(struct ifd_service *service)
 {
     struct ifd_repo_walk at = {.model = NULL};
     while (ifd_repo_next(service->options.repo, &at)) {
-        struct ifd_served *served = at.version->served;
-        if (served) { /* one that drains must not point to what is gone */
-            served->desc.versions = at.model ? at.model->ready : &served->desc.version_text;
-            served->desc.version_count = at.model ? at.model->ready_count : 1;
+        struct ifd_model_desc *desc = &at.version->desc;
+        if (at.version->served) { /* one that drains must not point to what is gone */
+            desc->versions = at.model ? at.model->ready : &desc->version_text;
+            desc->version_count = at.model ? at.model->ready_count : 1;
         }
     }
 }

@@ -27,8 +27,7 @@ void ifd_service_release(struct ifd_service *service, struct ifd_model_ref *ref)
 
 const struct ifd_model_desc *ifd_service_describe(const struct ifd_model_ref *ref)
 {
-    const struct ifd_version *version = (const struct ifd_version *)ref;
-    return &((const struct ifd_served *)version->served)->desc;
+    return &((const struct ifd_version *)ref)->desc;
 }
 
 /* The row is about content that could not be loaded. */
@@ -83,17 +82,15 @@ static void index_version(const struct ifd_repo *repo, const struct ifd_repo_mod
                           const struct ifd_version *version, const struct newer *newer,
                           ifd_index_fn fn, void *arg)
 {
-    static const enum ifd_model_state states[] = {IFD_MODEL_LOADING, IFD_MODEL_READY,
-                                                  IFD_MODEL_UNAVAILABLE, IFD_MODEL_UNLOADING};
     struct ifd_index_row row = {.name = model->name,
                                 .version = version->number,
-                                .state = states[version->state],
+                                .state = version->state,
                                 .reason = version->reason};
     const bool is_newer = newer->reason && version->number == newer->number;
     if (is_newer) {
         row.reason = newer->reason; /* of newer content under the same number */
     }
-    if (is_newer ? newer->is_failure : version->state == IFD_VERSION_UNAVAILABLE) {
+    if (is_newer ? newer->is_failure : version->state == IFD_MODEL_UNAVAILABLE) {
         tell_attempts(repo, model, &row);
     }
     for (const struct ifd_version *v = ifd_repo_draining(repo); v && !version->served;
@@ -123,7 +120,7 @@ static void index_model(const struct ifd_repo *repo, const struct ifd_repo_model
     for (uint32_t i = 0; i < model->version_count; i++) {
         const struct ifd_version *version = model->version[i];
         is_newer_told = is_newer_told || version->number == newer.number;
-        if (!only_ready || version->state == IFD_VERSION_READY) {
+        if (!only_ready || version->state == IFD_MODEL_READY) {
             index_version(repo, model, version, &newer, fn, arg);
         }
     }

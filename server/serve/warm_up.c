@@ -43,7 +43,7 @@ static enum ifd_code check_outputs(struct ifd_warm_up *self, const struct ifd_jo
     const struct ifd_version *version = self->version;
     self->made_up_runs += is_made_up;
     for (uint32_t i = 0; i < job->output_count; i++) {
-        const char *name = self->desc->output[i].name;
+        const char *name = self->version->desc.output[i].name;
         size_t element = 0;
         if (is_finite(&job->output[i], &element)) {
             continue;
@@ -70,7 +70,7 @@ static enum ifd_code make_request(const struct ifd_warm_up *self, int64_t batch,
                                   struct ifd_arena *arena, struct ifd_job *ret_job,
                                   struct ifd_tensor **ret_input, struct ifd_err *err)
 {
-    const struct ifd_model_desc *desc = self->desc;
+    const struct ifd_model_desc *desc = &self->version->desc;
     struct ifd_tensor *input = ifd_arena_take_array(arena, desc->input_count, sizeof(*input));
     struct ifd_tensor *output = ifd_arena_take_array(arena, desc->output_count, sizeof(*output));
     bool *wanted = ifd_arena_take_array(arena, desc->output_count, sizeof(*wanted));
@@ -158,8 +158,8 @@ static enum ifd_code run_zeros(struct ifd_warm_up *self, struct ifd_runner *runn
 
 /* ---- samples of the config ---- */
 
-static const struct ifd_manifest_warm_input *find_input(const struct ifd_manifest_warm_up *sample,
-                                                        const char *name)
+static const struct ifd_warm_input_info *find_input(const struct ifd_warm_up_info *sample,
+                                                    const char *name)
 {
     for (uint32_t i = 0; i < sample->input_count; i++) {
         if (strcmp(sample->input[i].tensor.name, name) == 0) {
@@ -178,7 +178,7 @@ static bool fits(const struct ifd_shape *dims, const struct ifd_shape *declared)
     return is_same;
 }
 
-static enum ifd_code check_sample(const struct ifd_manifest_warm_up *sample,
+static enum ifd_code check_sample(const struct ifd_warm_up_info *sample,
                                   const struct ifd_model_desc *desc, struct ifd_err *err)
 {
     uint32_t most = desc->max_batch_size > 0 ? (uint32_t)desc->max_batch_size : 1, used = 0;
@@ -188,7 +188,7 @@ static enum ifd_code check_sample(const struct ifd_manifest_warm_up *sample,
     }
     for (uint32_t i = 0; i < desc->input_count; i++) {
         const struct ifd_tensor_info *info = &desc->input[i];
-        const struct ifd_manifest_warm_input *input = find_input(sample, info->name);
+        const struct ifd_warm_input_info *input = find_input(sample, info->name);
         used += input != NULL;
         if (!input && !info->optional) {
             return ifd_fail(err, IFD_INVALID, "input \"%s\" is missing", info->name);
@@ -198,7 +198,7 @@ static enum ifd_code check_sample(const struct ifd_manifest_warm_up *sample,
                             ifd_dtype_wire_name(info->dtype),
                             ifd_dtype_wire_name(input->tensor.dtype));
         }
-        if (input && !fits(&input->tensor.dims, &info->shape)) {
+        if (input && !fits(&input->tensor.shape, &info->shape)) {
             return ifd_fail(err, IFD_INVALID, "input \"%s\": its dims are not those of the model",
                             info->name);
         }
@@ -232,7 +232,7 @@ static void fill_random(void *data, size_t bytes, enum ifd_dtype dtype)
 }
 
 static enum ifd_code read_sample(const struct ifd_source *source,
-                                 const struct ifd_manifest_warm_input *input,
+                                 const struct ifd_warm_input_info *input,
                                  const struct ifd_alloc *alloc, struct ifd_bytes *ret,
                                  struct ifd_err *err)
 {
@@ -246,12 +246,12 @@ static enum ifd_code read_sample(const struct ifd_source *source,
 }
 
 static enum ifd_code make_input(const struct ifd_version *version,
-                                const struct ifd_manifest_warm_input *input, uint32_t batch,
+                                const struct ifd_warm_input_info *input, uint32_t batch,
                                 struct ifd_arena *arena, struct ifd_tensor *ret,
                                 struct ifd_err *err)
 {
-    const struct ifd_shape *dims = &input->tensor.dims;
-    bool has_batch = version->manifest.max_batch_size > 0;
+    const struct ifd_shape *dims = &input->tensor.shape;
+    bool has_batch = version->desc.max_batch_size > 0;
     size_t bytes = input->tensor.dtype == IFD_STR ? 4 : ifd_dtype_bytes(input->tensor.dtype);
     size_t all = 0;
     struct ifd_bytes file = {0};
@@ -265,7 +265,7 @@ static enum ifd_code make_input(const struct ifd_version *version,
         }
         ret->shape.dim[d + has_batch] = dims->dim[d];
     }
-    if (input->fill == IFD_MANIFEST_FILE) {
+    if (input->fill == IFD_WARM_FILE) {
         code = read_sample(version->source, input, arena->alloc, &file, err);
         if (!code && input->tensor.dtype != IFD_STR && file.size != bytes) {
             code = ifd_fail(err, IFD_INVALID, "\"%.80s\" has %zu bytes, a sample of \"%s\" has %zu",
@@ -287,7 +287,7 @@ static enum ifd_code make_input(const struct ifd_version *version,
         } else {
             memset(sample, 0, bytes);
         }
-        if (input->fill == IFD_MANIFEST_RANDOM) {
+        if (input->fill == IFD_WARM_RANDOM) {
             fill_random(sample, bytes, input->tensor.dtype);
         }
     }
@@ -297,20 +297,20 @@ static enum ifd_code make_input(const struct ifd_version *version,
 }
 
 static enum ifd_code run_sample(struct ifd_warm_up *self, struct ifd_runner *runner,
-                                const struct ifd_manifest_warm_up *sample, struct ifd_arena *arena,
+                                const struct ifd_warm_up_info *sample, struct ifd_arena *arena,
                                 struct ifd_err *err)
 {
-    const struct ifd_model_desc *desc = self->desc;
+    const struct ifd_model_desc *desc = &self->version->desc;
     bool is_made_up = false;
     struct ifd_job request;
     struct ifd_tensor *input = NULL;
     enum ifd_code code = check_sample(sample, desc, err);
     code = code ? code : make_request(self, sample->batch_size, arena, &request, &input, err);
     for (uint32_t i = 0; i < desc->input_count && !code; i++) {
-        const struct ifd_manifest_warm_input *from = find_input(sample, desc->input[i].name);
+        const struct ifd_warm_input_info *from = find_input(sample, desc->input[i].name);
         if (from) {
             code = make_input(self->version, from, sample->batch_size, arena, &input[i], err);
-            is_made_up = is_made_up || from->fill != IFD_MANIFEST_FILE;
+            is_made_up = is_made_up || from->fill != IFD_WARM_FILE;
         }
     }
     for (uint32_t i = 0; i < sample->count && !code; i++) {
@@ -324,7 +324,7 @@ static enum ifd_code run_sample(struct ifd_warm_up *self, struct ifd_runner *run
 
 enum ifd_code ifd_warm_up(struct ifd_warm_up *self, struct ifd_runner *runner, struct ifd_err *err)
 {
-    const struct ifd_manifest *m = &self->version->manifest;
+    const struct ifd_model_desc *m = &self->version->desc;
     const bool runs_zeros = self->runs_zeros && self->version->engine && m->warm_up_count == 0;
     const uint32_t count = runs_zeros ? 1 : m->warm_up_count;
     enum ifd_code code = IFD_OK;

@@ -14,7 +14,6 @@
 struct ifd_warm_up {
     /* set before */
     const struct ifd_version *version;
-    const struct ifd_model_desc *desc;
     const struct ifd_alloc *alloc;
     const struct ifd_log *log;
     const struct ifd_clock *clock;

@@ -19,13 +19,13 @@ static const struct ifd_port output = {
 static const struct ifd_model_info info = {
     .input = &input, .input_count = 1, .output = &output, .output_count = 1};
 
-static void check_texts(const struct ifd_manifest *m)
+static void check_texts(const struct ifd_model_desc *m)
 {
     MUST(m->name && m->platform && m->backend && m->default_model_filename);
     for (uint32_t i = 0; i < m->input_count; i++) {
-        MUST(m->input[i].name[0] != '\0' && m->input[i].dims.rank <= IFD_MAX_RANK);
+        MUST(m->input[i].name[0] != '\0' && m->input[i].shape.rank <= IFD_MAX_RANK);
     }
-    for (uint32_t i = 1; i < m->preferred_count; i++) {
+    for (uint32_t i = 1; i < m->preferred_batch_size_count; i++) {
         MUST(m->preferred_batch_size[i - 1] <= m->preferred_batch_size[i]);
     }
 }
@@ -33,7 +33,7 @@ static void check_texts(const struct ifd_manifest *m)
 static enum ifd_code read_once(struct ifd_str text)
 {
     struct ifd_arena arena;
-    struct ifd_manifest manifest, twin;
+    struct ifd_model_desc manifest, twin;
     struct ifd_err err = {0};
     ifd_arena_init(&arena, ifd_alloc_system(), ARENA_BYTES);
     enum ifd_code code = ifd_manifest_read(text, "config", &arena, NULL, &manifest, &err);
@@ -45,7 +45,7 @@ static enum ifd_code read_once(struct ifd_str text)
         code = ifd_manifest_complete(&manifest, &info, &arena, &err);
         if (!code) {
             MUST(manifest.input_count == 1 && manifest.output_count == 1);
-            MUST(manifest.input[0].dims.rank == (manifest.max_batch_size > 0 ? 3 : 4));
+            MUST(manifest.input[0].shape.rank == (manifest.max_batch_size > 0 ? 3 : 4));
         }
     }
     MUST(!code || err.text[0] != '\0');

@@ -11,6 +11,7 @@
 #include "engine/base/str.h"
 #include "inferd/engine.h"
 #include "server/repo/load.h"
+#include "server/repo/manifest.h"
 #include "server/serve/served.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/loopback.h"
@@ -62,9 +63,8 @@ static void clean_up(void)
 
 static enum ifd_code start(void *context, struct ifd_version *version, struct ifd_err *err)
 {
-    struct ifd_model_desc desc;
     (void)context;
-    return ifd_describe(version, &desc, err); /* reads labels */
+    return ifd_describe(version, err); /* reads labels */
 }
 
 static void stop(void *context, struct ifd_version *version)
@@ -137,7 +137,7 @@ static void check_path(struct ifd_str path)
 static void check_config(struct ifd_str config)
 {
     struct ifd_arena arena;
-    struct ifd_manifest manifest;
+    struct ifd_model_desc manifest;
     ifd_arena_init(&arena, ifd_alloc_system(), (size_t)64 << 20);
     if (ifd_manifest_read(config, "config", &arena, NULL, &manifest, NULL) == IFD_OK) {
         check_path(ifd_str(manifest.default_model_filename));

@@ -47,8 +47,7 @@ static const struct ifd_tensor_info picture_outputs[] = {{.name = "SCORES",
                                                           .labels = digit_labels,
                                                           .label_count = 12,
                                                           .label_filename = "labels.txt"}};
-static const struct ifd_instance_group_info group = {
-    .name = "group_0", .kind = "KIND_CPU", .count = 1};
+static const struct ifd_instance_group_info group = {.name = "group_0", .count = 1};
 static const struct ifd_parameter_info parameter = {.key = "threads", .value = "2"};
 static const int32_t preferred[] = {4};
 

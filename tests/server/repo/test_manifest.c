@@ -19,7 +19,7 @@ static void hear(void *context, const char *text)
     (void)snprintf(heard + used, sizeof(heard) - used, "%s\n", text);
 }
 
-static enum ifd_code read_text(const char *text, struct ifd_manifest *ret, struct ifd_err *err)
+static enum ifd_code read_text(const char *text, struct ifd_model_desc *ret, struct ifd_err *err)
 {
     static const struct ifd_manifest_warnings warnings = {.warn = hear};
     ifd_arena_finish(&arena);
@@ -30,7 +30,7 @@ static enum ifd_code read_text(const char *text, struct ifd_manifest *ret, struc
 
 static void usual_config_is_read(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     REQUIRE_OK(
         read_text("# a comment\n"
@@ -55,19 +55,19 @@ static void usual_config_is_read(void)
     EXPECT_INT(m.max_batch_size, 8);
     EXPECT_INT(m.input_count, 2);
     EXPECT_INT(m.input[0].dtype, IFD_F32);
-    EXPECT_INT(m.input[0].format, IFD_MANIFEST_NCHW);
-    EXPECT_INT(m.input[0].dims.rank, 3);
-    EXPECT_INT(m.input[0].dims.dim[2], IFD_DIM_ANY);
+    EXPECT_INT(m.input[0].format, IFD_FORMAT_NCHW);
+    EXPECT_INT(m.input[0].shape.rank, 3);
+    EXPECT_INT(m.input[0].shape.dim[2], IFD_DIM_ANY);
     EXPECT_INT(m.input[1].dtype, IFD_STR);
-    EXPECT_INT(m.input[1].dims.dim[1], 2);
-    EXPECT(m.input[1].is_optional);
+    EXPECT_INT(m.input[1].shape.dim[1], 2);
+    EXPECT(m.input[1].optional);
     EXPECT_TEXT(m.output[0].name, "fc6_1");
     EXPECT_TEXT(m.output[0].label_filename, "labels.txt");
-    EXPECT_INT(m.group[0].count, 2);
-    EXPECT_INT(m.policy, IFD_MANIFEST_SPECIFIC);
-    EXPECT_INT(m.version_count, 2);
-    EXPECT_INT(m.version[1], 3);
-    EXPECT(m.dynamic_batching && !m.queue_policy.timeout_rejects);
+    EXPECT_INT(m.instance_group[0].count, 2);
+    EXPECT_INT(m.version_policy, IFD_POLICY_SPECIFIC);
+    EXPECT_INT(m.policy_version_count, 2);
+    EXPECT_INT(m.policy_versions[1], 3);
+    EXPECT(m.dynamic_batching && !m.queue_policy.reject);
     EXPECT_INT(m.preferred_batch_size[0], 4);
     EXPECT_INT(m.queue_policy.max_queue_size, 5);
     EXPECT_TEXT(ifd_manifest_parameter(&m, "threads"), "3");
@@ -76,7 +76,7 @@ static void usual_config_is_read(void)
 
 static void json_means_the_same(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     REQUIRE_OK(read_text("{ \"name\": \"m\", \"max_batch_size\": \"16\",\n"
                          "  \"input\": [{\"name\": \"x\", \"data_type\": \"TYPE_UINT8\","
@@ -87,8 +87,8 @@ static void json_means_the_same(void)
                          &m, &err),
                &err);
     EXPECT_INT(m.max_batch_size, 16);
-    EXPECT_INT(m.input[0].dims.dim[0], 3);
-    EXPECT_INT(m.policy, IFD_MANIFEST_ALL);
+    EXPECT_INT(m.input[0].shape.dim[0], 3);
+    EXPECT_INT(m.version_policy, IFD_POLICY_ALL);
     EXPECT_TEXT(ifd_manifest_parameter(&m, "threads"), "2");
     EXPECT_TEXT(ifd_manifest_parameter(&m, "k"), "caf\xc3\xa9");
     EXPECT(ifd_manifest_parameter(&m, "none") == NULL);
@@ -97,7 +97,7 @@ static void json_means_the_same(void)
 /* json_format.MessageToJson of protocol buffers spells names so, and its readers take both. */
 static void json_may_spell_names_in_camel_case(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     REQUIRE_OK(read_text("{ \"name\": \"m\", \"maxBatchSize\": 16,\n"
                          "  \"input\": [{\"name\": \"x\", \"dataType\": \"TYPE_UINT8\","
@@ -110,8 +110,8 @@ static void json_may_spell_names_in_camel_case(void)
     EXPECT_TEXT(heard, "");
     EXPECT_INT(m.max_batch_size, 16);
     EXPECT_INT(m.input[0].dtype, IFD_U8);
-    EXPECT_INT(m.policy, IFD_MANIFEST_LATEST);
-    EXPECT_INT(m.latest_count, 2);
+    EXPECT_INT(m.version_policy, IFD_POLICY_LATEST);
+    EXPECT_INT(m.policy_latest_count, 2);
     EXPECT_INT(m.max_queue_delay_us, 70);
     EXPECT_TEXT(ifd_manifest_parameter(&m, "a_b"), "2");
     EXPECT_INT(read_text("{ \"maxBatchSize\": 1, \"max_batch_size\": 1 }", &m, &err), IFD_INVALID);
@@ -127,7 +127,7 @@ static void json_may_spell_names_in_camel_case(void)
 
 static void null_in_json_means_absent(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     REQUIRE_OK(read_text("{ \"name\": null, \"max_batch_size\": null, \"dynamic_batching\": null,"
                          " \"input\": null, \"parameters\": null }",
@@ -140,7 +140,7 @@ static void null_in_json_means_absent(void)
 
 static void strings_are_read_as_protocol_buffers_have_them(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     REQUIRE_OK(read_text("name: \"one \" 'and' # more\n  \" two\"\n"
                          "backend: \"\\ud83d\\ude00 \\U0001F600 \\xf0\\x9f\\x98\\x80\"",
@@ -154,7 +154,7 @@ static void strings_are_read_as_protocol_buffers_have_them(void)
 
 static void unknown_and_idle_fields_are_named(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     REQUIRE_OK(read_text("max_batch_sise: 3\noptimization { graph { level: 1 } }\n"
                          "input { name: \"x\" colour: \"red\" }\n"
@@ -169,7 +169,7 @@ static void unknown_and_idle_fields_are_named(void)
 
 static void idle_fields_without_a_value_are_not(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     REQUIRE_OK(read_text("{\"runtime\": \"\", \"cc_model_filenames\": {}, \"batch_input\": [],"
                          " \"optimization\": {\"priority\": \"PRIORITY_DEFAULT\","
@@ -188,7 +188,7 @@ static void idle_fields_without_a_value_are_not(void)
 
 static void expect_refused(const char *text, enum ifd_code want, const char *part)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     EXPECT_CODE(read_text(text, &m, &err), want, &err);
     EXPECT_HAS(err.text, part);
@@ -204,16 +204,16 @@ static void priority_levels_have_policies_of_their_own(void)
         "{\"max_queue_size\": 9}, \"priority_queue_policy\": {\"2\": {\"timeout_action\": "
         "\"DELAY\", \"max_queue_size\": 4}, \"3\": {\"default_timeout_microseconds\": 70}}}}"};
     for (size_t i = 0; i < 2; i++) {
-        struct ifd_manifest m;
+        struct ifd_model_desc m;
         struct ifd_err err = {0};
         REQUIRE_OK(read_text(texts[i], &m, &err), &err);
         EXPECT_INT(m.queue_policy.max_queue_size, 9);
         REQUIRE(m.level_policy_count == 2);
         EXPECT_INT(m.level_policy[0].priority, 2);
-        EXPECT(!m.level_policy[0].policy.timeout_rejects);
+        EXPECT(!m.level_policy[0].policy.reject);
         EXPECT_INT(m.level_policy[0].policy.max_queue_size, 4);
         EXPECT_INT(m.level_policy[1].priority, 3);
-        EXPECT(m.level_policy[1].policy.timeout_rejects);
+        EXPECT(m.level_policy[1].policy.reject);
         EXPECT_INT(m.level_policy[1].policy.default_timeout_us, 70);
     }
     expect_refused(
@@ -229,7 +229,7 @@ static void priority_levels_have_policies_of_their_own(void)
 
 static void warm_up_samples_are_read(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     REQUIRE_OK(read_text("model_warmup [ { name: \"a\" batch_size: 4 count: 3 inputs { key: \"x\"\n"
                          "value { data_type: TYPE_UINT8 dims: [ 2, 3 ] zero_data: true } }\n"
@@ -243,12 +243,12 @@ static void warm_up_samples_are_read(void)
     EXPECT_INT(m.warm_up[0].batch_size, 4);
     EXPECT_INT(m.warm_up[0].count, 3);
     EXPECT_TEXT(m.warm_up[0].input[0].tensor.name, "x");
-    EXPECT_INT(m.warm_up[0].input[0].tensor.dims.rank, 2);
-    EXPECT_INT(m.warm_up[0].input[0].fill, IFD_MANIFEST_ZEROS);
-    EXPECT_INT(m.warm_up[0].input[1].fill, IFD_MANIFEST_RANDOM);
+    EXPECT_INT(m.warm_up[0].input[0].tensor.shape.rank, 2);
+    EXPECT_INT(m.warm_up[0].input[0].fill, IFD_WARM_ZEROS);
+    EXPECT_INT(m.warm_up[0].input[1].fill, IFD_WARM_RANDOM);
     EXPECT_INT(m.warm_up[1].batch_size, 1);
     EXPECT_INT(m.warm_up[1].count, 1);
-    EXPECT_INT(m.warm_up[1].input[0].fill, IFD_MANIFEST_FILE);
+    EXPECT_INT(m.warm_up[1].input[0].fill, IFD_WARM_FILE);
     EXPECT_TEXT(m.warm_up[1].input[0].file, "text");
     expect_refused("model_warmup { inputs { key: \"x\" value { dims: 2 } } }", IFD_INVALID,
                    "no data_type");
@@ -342,7 +342,7 @@ static void what_would_change_meaning_is_refused(void)
 static void nesting_and_fields_are_bounded(void)
 {
     static char text[300000];
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     memset(text, '\0', sizeof(text));
     for (int i = 0; i < 100; i++) {
@@ -364,7 +364,7 @@ static void missing_memory_is_an_error_at_every_step(void)
     for (long k = 1;; k++) {
         struct fail_alloc fail;
         struct ifd_arena torture;
-        struct ifd_manifest m;
+        struct ifd_model_desc m;
         fail_alloc_init(&fail, k);
         ifd_arena_init(&torture, &fail.alloc, (size_t)1 << 20);
         enum ifd_code code = ifd_manifest_read(ifd_str(text), "c", &torture, NULL, &m, NULL);
@@ -391,7 +391,7 @@ static const struct ifd_port score_port = {
 static const struct ifd_model_info model_info = {
     .input = &image_port, .input_count = 1, .output = &score_port, .output_count = 1};
 
-static enum ifd_code complete(const char *text, struct ifd_manifest *m, struct ifd_err *err)
+static enum ifd_code complete(const char *text, struct ifd_model_desc *m, struct ifd_err *err)
 {
     REQUIRE_OK(read_text(text, m, err), err);
     return ifd_manifest_complete(m, &model_info, &arena, err);
@@ -399,41 +399,41 @@ static enum ifd_code complete(const char *text, struct ifd_manifest *m, struct i
 
 static void empty_config_takes_everything_from_the_file(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     REQUIRE_OK(complete("", &m, &err), &err);
     EXPECT_INT(m.max_batch_size, 0);
     EXPECT_INT(m.input_count, 1);
     EXPECT_TEXT(m.input[0].name, "image");
-    EXPECT_INT(m.input[0].dims.rank, 4);
-    EXPECT_INT(m.input[0].dims.dim[0], 1);
+    EXPECT_INT(m.input[0].shape.rank, 4);
+    EXPECT_INT(m.input[0].shape.dim[0], 1);
     EXPECT_INT(m.output[0].dtype, IFD_F32);
 }
 
 static void batch_dimension_is_taken_off_when_there_is_a_max_batch_size(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     REQUIRE_OK(
         complete("max_batch_size: 4 output { name: \"score\" label_filename: \"l\" }", &m, &err),
         &err);
-    EXPECT_INT(m.input[0].dims.rank, 3);
-    EXPECT_INT(m.input[0].dims.dim[0], 32);
-    EXPECT_INT(m.output[0].dims.rank, 1);
+    EXPECT_INT(m.input[0].shape.rank, 3);
+    EXPECT_INT(m.input[0].shape.dim[0], 32);
+    EXPECT_INT(m.output[0].shape.rank, 1);
     EXPECT_TEXT(m.output[0].label_filename, "l");
 }
 
 static void first_dimension_may_be_left_open(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     REQUIRE_OK(complete("input { name: \"image\" dims: [-1,32,32,3] }", &m, &err), &err);
-    EXPECT_INT(m.input[0].dims.dim[0], IFD_DIM_ANY);
+    EXPECT_INT(m.input[0].shape.dim[0], IFD_DIM_ANY);
 }
 
 static void contradictions_are_refused_with_both_sides(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     EXPECT_INT(complete("input { name: \"picture\" }", &m, &err), IFD_INVALID);
     EXPECT_HAS(err.text, "no input \"picture\"");
@@ -453,7 +453,7 @@ static void contradictions_are_refused_with_both_sides(void)
 
 static void max_batch_size_needs_a_batch_dimension(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     struct ifd_port fixed = image_port;
     fixed.batched = false;
@@ -466,7 +466,7 @@ static void max_batch_size_needs_a_batch_dimension(void)
 
 static void identity_needs_like_inputs_and_outputs(void)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_err err = {0};
     REQUIRE_OK(read_text("input { name: \"a\" data_type: TYPE_FP32 dims: 3 }"
                          "output { name: \"b\" data_type: TYPE_FP32 dims: 3 }",

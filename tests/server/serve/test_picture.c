@@ -2,18 +2,18 @@
 
 #include "tests/support/test.h"
 
-static struct ifd_manifest_tensor tensor_of(enum ifd_dtype dtype, int64_t height, int64_t width,
-                                            int64_t channels)
+static struct ifd_tensor_info tensor_of(enum ifd_dtype dtype, int64_t height, int64_t width,
+                                        int64_t channels)
 {
-    return (struct ifd_manifest_tensor){
-        .name = "x", .dtype = dtype, .dims = {.rank = 4, .dim = {1, height, width, channels}}};
+    return (struct ifd_tensor_info){
+        .name = "x", .dtype = dtype, .shape = {.rank = 4, .dim = {1, height, width, channels}}};
 }
 
-static struct ifd_image_rule rule_of(const struct ifd_manifest_tensor *tensor,
+static struct ifd_image_rule rule_of(const struct ifd_tensor_info *tensor,
                                      const struct ifd_port *port,
-                                     struct ifd_manifest_parameter *parameter, uint32_t count)
+                                     struct ifd_parameter_info *parameter, uint32_t count)
 {
-    struct ifd_manifest m;
+    struct ifd_model_desc m;
     struct ifd_image_rule rule = {0};
     struct ifd_err err = {0};
     ifd_manifest_init(&m);
@@ -27,7 +27,7 @@ static void unsigned_bytes_take_pixels_as_they_are(void)
 {
     static const float scale = 1.0f / 128;
     static const int32_t zero_point = 128;
-    const struct ifd_manifest_tensor tensor = tensor_of(IFD_U8, 224, 224, 3);
+    const struct ifd_tensor_info tensor = tensor_of(IFD_U8, 224, 224, 3);
     const struct ifd_port port = {
         .desc = {.dtype = IFD_U8,
                  .quant = {.scale = &scale, .zero_point = &zero_point, .count = 1}}};
@@ -49,7 +49,7 @@ static void signed_bytes_take_pixels_less_128(void)
 {
     static const float scale = 0.02f;
     static const int32_t zero_point = -5;
-    const struct ifd_manifest_tensor tensor = tensor_of(IFD_S8, 96, 96, 1);
+    const struct ifd_tensor_info tensor = tensor_of(IFD_S8, 96, 96, 1);
     const struct ifd_port port = {
         .desc = {.dtype = IFD_S8,
                  .quant = {.scale = &scale, .zero_point = &zero_point, .count = 1}}};
@@ -69,7 +69,7 @@ static void signed_bytes_take_pixels_less_128(void)
 
 static void floats_need_to_be_told(void)
 {
-    const struct ifd_manifest_tensor tensor = tensor_of(IFD_F32, 224, 224, 3);
+    const struct ifd_tensor_info tensor = tensor_of(IFD_F32, 224, 224, 3);
     struct ifd_port port = {.desc = {.dtype = IFD_F32}};
     EXPECT(!rule_of(&tensor, &port, NULL, 0).has_image);
     port.has_normalization = true;
@@ -83,8 +83,8 @@ static void floats_need_to_be_told(void)
 
 static void config_wins_over_the_file(void)
 {
-    struct ifd_manifest_parameter parameter[] = {{"image_mean", "1, 2,3"}, {"image_std", "58"}};
-    const struct ifd_manifest_tensor tensor = tensor_of(IFD_F32, 224, 224, 3);
+    struct ifd_parameter_info parameter[] = {{"image_mean", "1, 2,3"}, {"image_std", "58"}};
+    const struct ifd_tensor_info tensor = tensor_of(IFD_F32, 224, 224, 3);
     const struct ifd_port port = {
         .has_normalization = true, .normalization_count = 1, .mean = {9}, .std = {9}};
     struct ifd_image_rule rule = rule_of(&tensor, &port, parameter, 2);
@@ -96,12 +96,12 @@ static void config_wins_over_the_file(void)
 static void wrong_parameters_are_refused(void)
 {
     static const char *const wrong[] = {"", "a", "1,2", "1,2,3,4"};
-    const struct ifd_manifest_tensor tensor = tensor_of(IFD_F32, 224, 224, 3);
+    const struct ifd_tensor_info tensor = tensor_of(IFD_F32, 224, 224, 3);
     struct ifd_image_rule rule;
     struct ifd_err err = {0};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        struct ifd_manifest_parameter parameter = {"image_mean", wrong[i]};
-        struct ifd_manifest m;
+        struct ifd_parameter_info parameter = {"image_mean", wrong[i]};
+        struct ifd_model_desc m;
         ifd_manifest_init(&m);
         m.parameter = &parameter;
         m.parameter_count = 1;
@@ -112,17 +112,17 @@ static void wrong_parameters_are_refused(void)
 
 static void other_forms_are_no_pictures(void)
 {
-    struct ifd_manifest_tensor tensor = tensor_of(IFD_U8, 224, 224, 4);
+    struct ifd_tensor_info tensor = tensor_of(IFD_U8, 224, 224, 4);
     EXPECT(!rule_of(&tensor, NULL, NULL, 0).has_image);
     tensor = tensor_of(IFD_U8, IFD_DIM_ANY, 224, 3);
     EXPECT(!rule_of(&tensor, NULL, NULL, 0).has_image);
     tensor = tensor_of(IFD_S32, 224, 224, 3);
     EXPECT(!rule_of(&tensor, NULL, NULL, 0).has_image);
     tensor = tensor_of(IFD_U8, 224, 224, 3);
-    tensor.dims.rank = 2;
+    tensor.shape.rank = 2;
     EXPECT(!rule_of(&tensor, NULL, NULL, 0).has_image);
     tensor = tensor_of(IFD_U8, 3, 224, 200);
-    tensor.format = IFD_MANIFEST_NCHW;
+    tensor.format = IFD_FORMAT_NCHW;
     struct ifd_image_rule rule = rule_of(&tensor, NULL, NULL, 0);
     EXPECT(rule.has_image && rule.channels_first);
     EXPECT_INT(rule.width, 200);

@@ -1,0 +1,35 @@
+/** How requests end, and why they are denied: for statistics, whose labels are made from these lists. */
+#ifndef INFERD_API_CORE_OUTCOME_H
+#define INFERD_API_CORE_OUTCOME_H
+
+/** X(id, label). */
+#define IFD_OUTCOMES(X)                                                                            \
+    X(OK, "ok")                                                                                    \
+    X(CLIENT_ERROR, "client_error") /* the request was wrong, or asked for what is not here */     \
+    X(SHED, "shed")                 /* refused: too much load, not ready, stopping, no memory */   \
+    X(TIMEOUT, "timeout")           /* its time ran out before it was received or before it ran */ \
+    X(FAILED, "failed")             /* the server's fault */                                       \
+    X(ABORTED, "aborted")           /* the client left before it had its answer */
+
+enum ifd_outcome {
+#define X(id, label) IFD_OUTCOME_##id,
+    IFD_OUTCOMES(X)
+#undef X
+};
+
+/** X(id, label): verdicts that deny a request, with its status. */
+#define IFD_DENIALS(X)                                                                             \
+    X(NO_TOKEN, "no_token")           /* 401 */                                                    \
+    X(UNKNOWN_TOKEN, "unknown_token") /* 401 */                                                    \
+    X(OTHER_CLASS, "class")           /* 403 */                                                    \
+    X(OTHER_MODEL, "model")           /* 403 */
+
+enum ifd_verdict {
+    IFD_VERDICT_GRANTED,
+#define X(id, label) IFD_VERDICT_##id,
+    IFD_DENIALS(X)
+#undef X
+        IFD_VERDICT_COUNT
+};
+
+#endif
