@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/base/str.h"
-#include "server/repo/load.h"
+#include "server/repo/load_model.h"
 
 static void begin_op(struct ifd_repo_op *op);
 
@@ -53,7 +53,7 @@ static void end_op(struct ifd_repo_op *op)
     }
 }
 
-static void drop_loaded(struct ifd_repo *repo, const struct ifd_load *load)
+static void drop_loaded(struct ifd_repo *repo, const struct ifd_model_load *load)
 {
     for (uint32_t i = 0; i < load->version_count; i++) {
         if (load->version[i].version) {
@@ -74,7 +74,7 @@ static struct ifd_version *live_version(const struct ifd_repo_model *model, int6
 
 /* Takes over what the load made; what it did not keep is retired. False: no memory, nothing changed. */
 static bool take_loaded(struct ifd_repo *repo, struct ifd_repo_model *model,
-                        const struct ifd_load *load)
+                        const struct ifd_model_load *load)
 {
     const struct ifd_alloc *alloc = repo->options.alloc;
     uint32_t count = load->version_count, capacity = count > 0 ? count : 1;
@@ -107,21 +107,21 @@ static bool take_loaded(struct ifd_repo *repo, struct ifd_repo_model *model,
 }
 
 /* What is wrong with newer content is kept beside the versions that serve. */
-static void tell_failure(struct ifd_repo_model *model, const struct ifd_load *load)
+static void tell_failure(struct ifd_repo_model *model, const struct ifd_model_load *load)
 {
     model->failed_number = load->failed_number;
     (void)snprintf(model->failed_reason, sizeof(model->failed_reason), "%s", load->err.text);
 }
 
 static void keep_serving(struct ifd_repo *repo, struct ifd_repo_model *model,
-                         const struct ifd_load *load)
+                         const struct ifd_model_load *load)
 {
     drop_loaded(repo, load);
     tell_failure(model, load);
 }
 
 /* Another content begins anew. */
-static void count_attempt(struct ifd_repo_model *model, const struct ifd_load *load)
+static void count_attempt(struct ifd_repo_model *model, const struct ifd_model_load *load)
 {
     const bool is_same = model->failed_fingerprint == load->seen.fingerprint;
     model->failed_attempts = !load->code ? 0 : is_same ? model->failed_attempts + 1 : 1;
@@ -129,7 +129,7 @@ static void count_attempt(struct ifd_repo_model *model, const struct ifd_load *l
 }
 
 static void tell_watch(struct ifd_repo *repo, const struct ifd_repo_model *model,
-                       const struct ifd_load *load)
+                       const struct ifd_model_load *load)
 {
     if (ifd_watcher_loaded(repo->watch, model->name, &load->seen, load->code,
                            ifd_now_ns(repo->options.clock))) {
@@ -145,7 +145,7 @@ static void load_done(void *arg)
     struct ifd_repo_op *op = arg;
     struct ifd_repo *repo = op->repo;
     struct ifd_repo_model *model = op->model;
-    struct ifd_load *load = &op->load;
+    struct ifd_model_load *load = &op->load;
     ifd_metric_add(repo->options.metrics, IFD_METRIC_LOADS, (uint32_t)load->code, 1);
     model->is_loading = false;
     model->failed_reason[0] = '\0';
@@ -187,7 +187,8 @@ static enum ifd_code list_live(struct ifd_repo_op *op, struct ifd_err *err)
 {
     const struct ifd_repo_model *model = op->model;
     uint32_t count = model->ready_count;
-    struct ifd_load_live *live = ifd_acquire_zeroed(op->repo->options.alloc, count, sizeof(*live));
+    struct ifd_live_version *live =
+        ifd_acquire_zeroed(op->repo->options.alloc, count, sizeof(*live));
     if (!live && count > 0) {
         return ifd_fail(err, IFD_NOMEM, "no memory");
     }
@@ -195,9 +196,10 @@ static enum ifd_code list_live(struct ifd_repo_op *op, struct ifd_err *err)
     for (uint32_t i = 0; i < model->version_count; i++) {
         const struct ifd_version *version = model->version[i];
         if (version->state == IFD_MODEL_READY) {
-            live[op->load.live_count++] = (struct ifd_load_live){.number = version->number,
-                                                                 .digest = version->digest,
-                                                                 .is_finite = version->is_finite};
+            live[op->load.live_count++] =
+                (struct ifd_live_version){.number = version->number,
+                                          .digest = version->digest,
+                                          .is_finite = version->is_finite};
         }
     }
     return IFD_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/str.h"
+#include "server/repo/load_version.h"
 
 #define ABSENT_SCANS 2
 
@@ -72,7 +73,7 @@ static void free_model(struct ifd_repo *repo, struct ifd_repo_model *model)
 {
     const struct ifd_alloc *alloc = repo->options.alloc;
     for (uint32_t i = 0; i < model->version_count; i++) {
-        ifd_load_destroy_version(&repo->options, model->version[i]);
+        ifd_version_destroy(&repo->options, model->version[i]);
     }
     ifd_repo_free_lists(alloc, model->version, model->ready, model->version_capacity);
     ifd_release(alloc, (void *)(uintptr_t)model->name, strlen(model->name) + 1);
@@ -91,7 +92,7 @@ void ifd_repo_destroy(struct ifd_repo *repo)
     while (repo->draining) {
         struct ifd_version *version = repo->draining;
         repo->draining = version->next;
-        ifd_load_destroy_version(&repo->options, version);
+        ifd_version_destroy(&repo->options, version);
     }
     ifd_watcher_destroy(repo->watch);
     ifd_release(alloc, repo->was_full, repo->dir_capacity * sizeof(*repo->was_full));
@@ -106,7 +107,7 @@ static void destroy_off_loop(void *arg)
 {
     struct ifd_version *version = arg;
     const struct ifd_repo *repo = (const struct ifd_repo *)(void *)version->next;
-    ifd_load_destroy_version(&repo->options, version);
+    ifd_version_destroy(&repo->options, version);
 }
 
 static void destroyed(void *arg)
@@ -123,14 +124,14 @@ static void dispose(struct ifd_repo *repo, struct ifd_version *version)
     version->next =
         (struct ifd_version *)(void *)repo; /* not in a list any more: remembers whose it was */
     if (host->run_off_loop(host->context, destroy_off_loop, destroyed, version, NULL)) {
-        ifd_load_destroy_version(&repo->options, version);
+        ifd_version_destroy(&repo->options, version);
     }
 }
 
 void ifd_repo_retire(struct ifd_repo *repo, struct ifd_version *version)
 {
     if (!version->served) {
-        ifd_load_destroy_version(&repo->options, version);
+        ifd_version_destroy(&repo->options, version);
         return;
     }
     version->state = IFD_MODEL_UNLOADING;

@@ -3,7 +3,7 @@
 #ifndef INFERD_SERVER_REPO_REPO_IMPL_H
 #define INFERD_SERVER_REPO_REPO_IMPL_H
 
-#include "server/repo/load.h"
+#include "server/repo/load_model.h"
 #include "server/repo/watcher.h"
 
 #define IFD_SCAN_ARENA_BYTES ((size_t)64 << 20)
@@ -32,7 +32,7 @@ struct ifd_repo_op {
     struct ifd_repo_op *next;
     struct ifd_repo *repo;
     struct ifd_repo_model *model;
-    struct ifd_load load;
+    struct ifd_model_load load;
     enum ifd_repo_op_kind kind;
     bool is_start;         /* the server is not ready before it ends */
     ifd_repo_done_fn done; /* may be NULL */

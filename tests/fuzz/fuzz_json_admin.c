@@ -10,7 +10,8 @@
 #include "backends/builtin.h"
 #include "engine/base/str.h"
 #include "inferd/engine.h"
-#include "server/repo/load.h"
+#include "server/repo/load_model.h"
+#include "server/repo/load_version.h"
 #include "server/repo/manifest.h"
 #include "server/serve/served.h"
 #include "tests/fuzz/fuzz.h"
@@ -154,7 +155,7 @@ static void load(struct ifd_service *fake, const struct ifd_load_request *reques
                  ifd_control_fn done, void *arg)
 {
     struct ifd_source_file file[64];
-    struct ifd_load load = {.options = &world.options, .name = "m"};
+    struct ifd_model_load load = {.options = &world.options, .name = "m"};
     struct ifd_err err = {0};
     enum ifd_code code = IFD_OK;
     (void)fake;
@@ -178,7 +179,7 @@ static void load(struct ifd_service *fake, const struct ifd_load_request *reques
         MUST(!code || err.text[0] != '\0');
         for (uint32_t i = 0; i < load.version_count; i++) {
             MUST(load.version[i].version);
-            ifd_load_destroy_version(&world.options, load.version[i].version);
+            ifd_version_destroy(&world.options, load.version[i].version);
         }
         ifd_release(ifd_alloc_system(), load.version,
                     load.version_capacity * sizeof(*load.version));

@@ -1,35 +1,35 @@
 /** Loading one model, all versions that its policy wants, off the loop: everything here may take long.
  *  Thread: any but the loop; the struct belongs to the load until it is over. */
-#ifndef INFERD_SERVER_REPO_LOAD_H
-#define INFERD_SERVER_REPO_LOAD_H
+#ifndef INFERD_SERVER_REPO_LOAD_MODEL_H
+#define INFERD_SERVER_REPO_LOAD_MODEL_H
 
 #include "server/repo/repo.h"
 #include "server/repo/scan.h"
 
 /** A version that serves already, as the loop thread knew it when the load began. */
-struct ifd_load_live {
+struct ifd_live_version {
     int64_t number;
     uint64_t digest;
     bool is_finite; /* see struct ifd_version */
 };
 
-struct ifd_load_version {
+struct ifd_loaded_version {
     int64_t number;
     struct ifd_version *version; /* NULL: the one that serves has the same content and stays */
 };
 
-struct ifd_load {
+struct ifd_model_load {
     /* set before */
     const struct ifd_repo_options *options;
     const char *name;
     struct ifd_source
         request; /* config and files that the request brought; root and name are set here */
-    const struct ifd_load_live *live;
+    const struct ifd_live_version *live;
     uint32_t live_count;
     bool is_asked; /* somebody wants it tried, quarantine or not */
 
     /* the result */
-    struct ifd_load_version *version; /* ascending; ifd_release'd by the caller */
+    struct ifd_loaded_version *version; /* ascending; ifd_release'd by the caller */
     uint32_t version_count, version_capacity;
     bool is_unknown;            /* no repository has this model */
     struct ifd_scan_model seen; /* the folder, before anything was read */
@@ -42,11 +42,9 @@ struct ifd_load {
     bool is_passed_over;
 };
 
-void ifd_load_model(struct ifd_load *load);
+void ifd_load_model(struct ifd_model_load *load);
 /** OK, or UNAVAILABLE: options->is_stopping. */
 IFD_NODISCARD enum ifd_code ifd_load_check_stop(const struct ifd_repo_options *options,
                                                 struct ifd_err *err);
-/** Gives back a version that nobody holds. */
-void ifd_load_destroy_version(const struct ifd_repo_options *options, struct ifd_version *version);
 
 #endif

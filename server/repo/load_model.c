@@ -1,5 +1,5 @@
 /* From a name to versions that run. */
-#include "server/repo/load.h"
+#include "server/repo/load_model.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,19 +11,12 @@
 #include "engine/base/str.h"
 #include "server/repo/checksums.h"
 #include "server/repo/layout.h"
-#include "server/repo/loader.h"
+#include "server/repo/load_version.h"
 #include "server/repo/scan.h"
 #include "server/repo/watcher.h"
 
 #define LOAD_ARENA_BYTES    ((size_t)64 << 20)
 #define VERSION_ARENA_BYTES ((size_t)128 << 20)
-
-void ifd_load_destroy_version(const struct ifd_repo_options *options, struct ifd_version *version)
-{
-    ifd_unload_version(options, version);
-    ifd_arena_finish(&version->arena);
-    ifd_release(options->alloc, version, sizeof(*version));
-}
 
 enum ifd_code ifd_load_check_stop(const struct ifd_repo_options *options, struct ifd_err *err)
 {
@@ -34,7 +27,7 @@ enum ifd_code ifd_load_check_stop(const struct ifd_repo_options *options, struct
 /* ---- finding the folder ---- */
 
 /* Opens the one repository that has the model. seen: the sums over all that have it, as ifd_scan_all makes them. */
-static enum ifd_code find_folder(const struct ifd_load *load, struct ifd_arena *arena,
+static enum ifd_code find_folder(const struct ifd_model_load *load, struct ifd_arena *arena,
                                  int *ret_root, struct ifd_scan_model *seen, struct ifd_err *err)
 {
     const struct ifd_repo_options *options = load->options;
@@ -82,8 +75,8 @@ static enum ifd_code find_folder(const struct ifd_load *load, struct ifd_arena *
 }
 
 /* What was read is one state of the folder only if nothing changed meanwhile. */
-static enum ifd_code check_unchanged(const struct ifd_load *load, int root, struct ifd_arena *arena,
-                                     struct ifd_err *err)
+static enum ifd_code check_unchanged(const struct ifd_model_load *load, int root,
+                                     struct ifd_arena *arena, struct ifd_err *err)
 {
     struct ifd_scan_model now = {0};
     enum ifd_code code = ifd_scan_one(root, load->name, arena, &now, err);
@@ -119,13 +112,13 @@ static uint32_t apply_policy(const struct ifd_model_desc *m, int64_t *number, ui
 
 /* The versions to load: of number, ascending, at most *ret_wanted from the end. A model without a file needs no folder: it is
  * version 1. */
-static enum ifd_code choose_versions(struct ifd_load *load, const struct ifd_source *source,
+static enum ifd_code choose_versions(struct ifd_model_load *load, const struct ifd_source *source,
                                      struct ifd_arena *arena, int64_t **ret_number,
                                      uint32_t *ret_count, uint32_t *ret_wanted)
 {
     struct ifd_model_desc manifest;
-    enum ifd_code code =
-        ifd_load_manifest(load->options, source, load->name, arena, NULL, &manifest, &load->err);
+    enum ifd_code code = ifd_version_read_config(load->options, source, load->name, arena, NULL,
+                                                 &manifest, &load->err);
     if (!code) {
         code = ifd_layout_versions(source, arena, ret_number, ret_count, &load->err);
     }
@@ -157,7 +150,7 @@ static enum ifd_code choose_versions(struct ifd_load *load, const struct ifd_sou
 
 /* ---- one version ---- */
 
-static struct ifd_version *new_version(const struct ifd_load *load, int64_t number)
+static struct ifd_version *new_version(const struct ifd_model_load *load, int64_t number)
 {
     const struct ifd_alloc *alloc = load->options->alloc;
     struct ifd_version *version = ifd_acquire_zeroed(alloc, 1, sizeof(*version));
@@ -169,14 +162,14 @@ static struct ifd_version *new_version(const struct ifd_load *load, int64_t numb
     version->number = number;
     (void)snprintf(version->number_text, sizeof(version->number_text), "%" PRId64, number);
     if (!version->name) {
-        ifd_load_destroy_version(load->options, version);
+        ifd_version_destroy(load->options, version);
         return NULL;
     }
     return version;
 }
 
 /* The first one is told; that a version was passed over, only if there is nothing worse. */
-static void note_failure(struct ifd_load *load, int64_t number, enum ifd_code code,
+static void note_failure(struct ifd_model_load *load, int64_t number, enum ifd_code code,
                          const struct ifd_err *err)
 {
     if (!load->code || load->is_passed_over) {
@@ -187,7 +180,7 @@ static void note_failure(struct ifd_load *load, int64_t number, enum ifd_code co
     }
 }
 
-static void note_passed_over(struct ifd_load *load, int64_t number, enum ifd_code code,
+static void note_passed_over(struct ifd_model_load *load, int64_t number, enum ifd_code code,
                              const struct ifd_err *err)
 {
     if (!load->code) {
@@ -196,7 +189,8 @@ static void note_passed_over(struct ifd_load *load, int64_t number, enum ifd_cod
     }
 }
 
-static void log_failure(const struct ifd_load *load, const char *number, const struct ifd_err *err)
+static void log_failure(const struct ifd_model_load *load, const char *number,
+                        const struct ifd_err *err)
 {
     char quoted[400];
     if (*load->options->is_stopping) {
@@ -209,7 +203,7 @@ static void log_failure(const struct ifd_load *load, const char *number, const s
 
 /* Reads what the version consists of, and holds it against its SHA256SUMS, if it has one. *ret_is_considered false: it does
  * not match, so that it does not count. Errors: why. */
-static enum ifd_code read_version(const struct ifd_load *load, struct ifd_version *version,
+static enum ifd_code read_version(const struct ifd_model_load *load, struct ifd_version *version,
                                   bool *ret_is_considered, struct ifd_err *err)
 {
     struct ifd_checksums sums = {0};
@@ -223,7 +217,7 @@ static enum ifd_code read_version(const struct ifd_load *load, struct ifd_versio
         *ret_is_considered = !code || ifd_watcher_is_transient(code);
     }
     if (!code) {
-        code = ifd_load_read(load->options, version, err);
+        code = ifd_version_read(load->options, version, err);
     }
     if (!code && sums.dir) {
         const char *path = version->file.data ? version->desc.default_model_filename : NULL;
@@ -234,7 +228,7 @@ static enum ifd_code read_version(const struct ifd_load *load, struct ifd_versio
 }
 
 /* Does a version of this number serve? digest: also this content; 0: whatever its content. */
-static bool is_live(const struct ifd_load *load, int64_t number, uint64_t digest)
+static bool is_live(const struct ifd_model_load *load, int64_t number, uint64_t digest)
 {
     for (uint32_t i = 0; i < load->live_count; i++) {
         if (load->live[i].number == number && (digest == 0 || load->live[i].digest == digest)) {
@@ -245,14 +239,14 @@ static bool is_live(const struct ifd_load *load, int64_t number, uint64_t digest
 }
 
 /* Reading: the only look at the folder. False: the version is passed over. */
-static bool read_one(struct ifd_load *load, const struct ifd_source *source, int64_t number,
-                     struct ifd_load_version *ret)
+static bool read_one(struct ifd_model_load *load, const struct ifd_source *source, int64_t number,
+                     struct ifd_loaded_version *ret)
 {
     struct ifd_err err = {0};
     struct ifd_version *version = new_version(load, number);
     enum ifd_code code = IFD_OK;
     bool is_considered = true;
-    *ret = (struct ifd_load_version){.number = number};
+    *ret = (struct ifd_loaded_version){.number = number};
     if (!version) {
         code = ifd_fail(&err, IFD_NOMEM, "no memory for version %" PRId64, number);
         note_failure(load, number, code, &err);
@@ -267,7 +261,7 @@ static bool read_one(struct ifd_load *load, const struct ifd_source *source, int
         log_failure(load, version->number_text, &err);
     }
     if (!is_considered || (!code && is_live(load, number, version->digest))) {
-        ifd_load_destroy_version(load->options, version); /* one that serves stays as it is */
+        ifd_version_destroy(load->options, version); /* one that serves stays as it is */
     } else {
         ret->version = version;
     }
@@ -276,7 +270,7 @@ static bool read_one(struct ifd_load *load, const struct ifd_source *source, int
         return is_live(load, number, 0);
     }
     if (code) {
-        ifd_unload_version(load->options, version);
+        ifd_version_stop(load->options, version);
         version->state = IFD_MODEL_UNAVAILABLE;
         (void)snprintf(version->reason, sizeof(version->reason), "%s", err.text);
         note_failure(load, number, code, &err);
@@ -285,16 +279,16 @@ static bool read_one(struct ifd_load *load, const struct ifd_source *source, int
 }
 
 /* The newest versions that are considered, at most wanted, ascending. */
-static void read_versions(struct ifd_load *load, const struct ifd_source *source,
+static void read_versions(struct ifd_model_load *load, const struct ifd_source *source,
                           const int64_t *number, uint32_t count, uint32_t wanted)
 {
-    struct ifd_load_version *version = load->version;
+    struct ifd_loaded_version *version = load->version;
     uint32_t taken = 0;
     for (uint32_t i = count; i > 0 && taken < wanted; i--) {
         taken += read_one(load, source, number[i - 1], &version[taken]);
     }
     for (uint32_t i = 0; i < taken / 2; i++) {
-        const struct ifd_load_version other = version[i];
+        const struct ifd_loaded_version other = version[i];
         version[i] = version[taken - 1 - i];
         version[taken - 1 - i] = other;
     }
@@ -302,7 +296,7 @@ static void read_versions(struct ifd_load *load, const struct ifd_source *source
 }
 
 /* What became of --cache-dir for this version. */
-static void log_cache(const struct ifd_load *load, const struct ifd_version *version)
+static void log_cache(const struct ifd_model_load *load, const struct ifd_version *version)
 {
     char quoted[2 * IFD_ERR_TEXT_BYTES];
     const char *text = version->engine ? ifd_model_info(version->engine)->cache : "";
@@ -313,7 +307,7 @@ static void log_cache(const struct ifd_load *load, const struct ifd_version *ver
 }
 
 /* Was what this version is going to replace finite? That is the one of its number, else the newest. */
-static bool was_finite(const struct ifd_load *load, int64_t number)
+static bool was_finite(const struct ifd_model_load *load, int64_t number)
 {
     bool is_finite = false;
     for (uint32_t i = 0; i < load->live_count; i++) { /* ascending */
@@ -326,7 +320,7 @@ static bool was_finite(const struct ifd_load *load, int64_t number)
 }
 
 /* With a quarantine, one version at a time. */
-static enum ifd_code start_alone(const struct ifd_load *load, struct ifd_version *version,
+static enum ifd_code start_alone(const struct ifd_model_load *load, struct ifd_version *version,
                                  struct ifd_err *err)
 {
     struct ifd_quarantine *quarantine = load->options->quarantine;
@@ -336,20 +330,20 @@ static enum ifd_code start_alone(const struct ifd_load *load, struct ifd_version
     }
     code = ifd_load_check_stop(load->options, err);
     if (!code) {
-        code = ifd_load_start(load->options, version, err);
+        code = ifd_version_start(load->options, version, err);
     }
     ifd_quarantine_leave(quarantine);
     return code;
 }
 
-static void start_one(struct ifd_load *load, struct ifd_version *version)
+static void start_one(struct ifd_model_load *load, struct ifd_version *version)
 {
     struct ifd_err err = {0};
     uint64_t begun_ns = ifd_monotonic_ns();
     version->has_to_be_finite = was_finite(load, version->number);
     enum ifd_code code = start_alone(load, version, &err);
     if (code) {
-        ifd_unload_version(load->options, version);
+        ifd_version_stop(load->options, version);
         version->state = IFD_MODEL_UNAVAILABLE;
         (void)snprintf(version->reason, sizeof(version->reason), "%s", err.text);
         note_failure(load, version->number, code, &err);
@@ -363,17 +357,17 @@ static void start_one(struct ifd_load *load, struct ifd_version *version)
     log_cache(load, version);
 }
 
-static void drop_versions(struct ifd_load *load)
+static void drop_versions(struct ifd_model_load *load)
 {
     for (uint32_t i = 0; i < load->version_count; i++) {
         if (load->version[i].version) {
-            ifd_load_destroy_version(load->options, load->version[i].version);
+            ifd_version_destroy(load->options, load->version[i].version);
         }
     }
     load->version_count = 0;
 }
 
-static enum ifd_code load_from(struct ifd_load *load, const struct ifd_source *source,
+static enum ifd_code load_from(struct ifd_model_load *load, const struct ifd_source *source,
                                struct ifd_arena *arena)
 {
     int64_t *number = NULL;
@@ -411,7 +405,7 @@ static enum ifd_code load_from(struct ifd_load *load, const struct ifd_source *s
     return load->code;
 }
 
-void ifd_load_model(struct ifd_load *load)
+void ifd_load_model(struct ifd_model_load *load)
 {
     struct ifd_arena arena;
     struct ifd_source source = load->request;

@@ -1,5 +1,5 @@
 /* From a folder to a version that runs. */
-#include "server/repo/loader.h"
+#include "server/repo/load_version.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,10 +84,10 @@ static enum ifd_code check_backend(const struct ifd_model_desc *m, struct ifd_er
     return IFD_OK;
 }
 
-enum ifd_code ifd_load_manifest(const struct ifd_repo_options *options,
-                                const struct ifd_source *source, const char *name,
-                                struct ifd_arena *arena, uint64_t *digest,
-                                struct ifd_model_desc *ret, struct ifd_err *err)
+enum ifd_code ifd_version_read_config(const struct ifd_repo_options *options,
+                                      const struct ifd_source *source, const char *name,
+                                      struct ifd_arena *arena, uint64_t *digest,
+                                      struct ifd_model_desc *ret, struct ifd_err *err)
 {
     static const char *const file_names[] = {"config.pbtxt", "config.json"};
     struct ifd_model_desc manifest;
@@ -240,12 +240,13 @@ static void digest_labels(const struct ifd_repo_options *options, struct ifd_ver
     }
 }
 
-enum ifd_code ifd_load_read(const struct ifd_repo_options *options, struct ifd_version *version,
-                            struct ifd_err *err)
+enum ifd_code ifd_version_read(const struct ifd_repo_options *options, struct ifd_version *version,
+                               struct ifd_err *err)
 {
     version->digest = IFD_DIGEST_START;
-    enum ifd_code code = ifd_load_manifest(options, version->source, version->name, &version->arena,
-                                           &version->digest, &version->desc, err);
+    enum ifd_code code =
+        ifd_version_read_config(options, version->source, version->name, &version->arena,
+                                &version->digest, &version->desc, err);
     if (!code && !ifd_manifest_is_identity(&version->desc)) {
         code = read_file(options, version, err);
     }
@@ -279,8 +280,8 @@ static enum ifd_code load_engine(const struct ifd_repo_options *options,
     return code;
 }
 
-enum ifd_code ifd_load_start(const struct ifd_repo_options *options, struct ifd_version *version,
-                             struct ifd_err *err)
+enum ifd_code ifd_version_start(const struct ifd_repo_options *options, struct ifd_version *version,
+                                struct ifd_err *err)
 {
     enum ifd_code code = ifd_manifest_is_identity(&version->desc)
                              ? ifd_manifest_complete_identity(&version->desc, err)
@@ -291,7 +292,7 @@ enum ifd_code ifd_load_start(const struct ifd_repo_options *options, struct ifd_
     return code || !version->file.data ? code : ifd_sealed_finish(&version->sealed, err);
 }
 
-void ifd_unload_version(const struct ifd_repo_options *options, struct ifd_version *version)
+void ifd_version_stop(const struct ifd_repo_options *options, struct ifd_version *version)
 {
     if (version->served) {
         options->host.stop(options->host.context, version);
@@ -303,4 +304,11 @@ void ifd_unload_version(const struct ifd_repo_options *options, struct ifd_versi
                        version->file.size);
     version->file = (struct ifd_bytes){0};
     ifd_budget_give_back(options->budget, &version->held_bytes);
+}
+
+void ifd_version_destroy(const struct ifd_repo_options *options, struct ifd_version *version)
+{
+    ifd_version_stop(options, version);
+    ifd_arena_finish(&version->arena);
+    ifd_release(options->alloc, version, sizeof(*version));
 }
