@@ -5,7 +5,7 @@
 #ifndef INFERD_BACKENDS_CPUACC_STEP_H
 #define INFERD_BACKENDS_CPUACC_STEP_H
 
-#include "backends/cpuacc/kernels.h"
+#include "backends/cpuacc/kernels/kernels.h"
 #include "inferd/backend.h"
 
 #define IFD_ACC_STEP_INPUTS  4

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "backends/cpuacc/kernels.h"
+#include "backends/cpuacc/kernels/kernels.h"
 
 /* Uniform in [lo, hi]. Deterministic from one run to the next. */
 int check_int(int lo, int hi);

@@ -30,7 +30,7 @@ LAYERS = {
     "backends/cpuref": [BASE, TENSOR],
     "backends/lowering": [BASE, TENSOR],
     "backends/cpuacc": [BASE, TENSOR, "backends/lowering"],
-    "backends/cpuacc/kernels": ["engine/tensor/fixed.h", "engine/tensor/half.h", "backends/cpuacc/kernels.h"],
+    "backends/cpuacc/kernels": ["engine/tensor/fixed.h", "engine/tensor/half.h"],
     "backends/gpuacc": [BASE, TENSOR, "backends/lowering"],
     "backends": [],
     "api/core": [BASE, "api", "server/model"],

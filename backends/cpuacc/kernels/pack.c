@@ -1,7 +1,7 @@
 /* Packing of weights and of what follows the sums: see pack.h for the layouts. Runs at load time. */
 #include "backends/cpuacc/kernels/pack.h"
 
-#include "backends/cpuacc/kernels/quad.h"
+#include "backends/cpuacc/kernels/simd/quad.h"
 #include "engine/tensor/half.h"
 
 static size_t round_up(size_t x, size_t to)

@@ -3,7 +3,7 @@
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_PACK_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_PACK_H
 
-#include "backends/cpuacc/kernels.h"
+#include "backends/cpuacc/kernels/kernels.h"
 
 /* How a table wants its weights. A block holds nv vectors of `lanes` columns, for each tap and each
  * group of kr inputs one after the other: [tap][k / kr][vector][lane][kr].

@@ -1,0 +1,207 @@
+/* Element-wise f32 over the vector vocabulary. */
+#include "backends/cpuacc/kernels/kernels.h"
+#include "backends/cpuacc/kernels/simd/math_simd.h"
+
+INLINE vf apply_binary(enum ifd_binary op, vf a, vf b)
+{
+    switch (op) {
+    case IFD_BINARY_ADD:
+        return vf_add(a, b);
+    case IFD_BINARY_SUB:
+        return vf_sub(a, b);
+    case IFD_BINARY_MUL:
+        return vf_mul(a, b);
+    case IFD_BINARY_DIV:
+        return vf_div(a, b);
+    case IFD_BINARY_MIN:
+        return vf_min(a, b);
+    case IFD_BINARY_MAX:
+        return vf_max(a, b);
+    case IFD_BINARY_SQUARED_DIFFERENCE:
+        return vf_mul(vf_sub(a, b), vf_sub(a, b));
+    case IFD_BINARY_COUNT:
+        break;
+    }
+    return a;
+}
+
+/* One row; operands with step 0 are already in every lane of a1 or b1. */
+INLINE void binary_row(enum ifd_binary op, const struct ifd_binary_args *args, const float *a,
+                       const float *b, float *out, const int a_steps, const int b_steps)
+{
+    const size_t n = args->n;
+    const vf lo = vf_set1(args->min), hi = vf_set1(args->max);
+    const vf a1 = vf_broadcast(a), b1 = vf_broadcast(b);
+    size_t i = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES) {
+        vf v = apply_binary(op, a_steps ? vf_load(a + i) : a1, b_steps ? vf_load(b + i) : b1);
+        vf_store(out + i, vf_min(hi, vf_max(lo, v)));
+    }
+    if (i < n) {
+        vf v = apply_binary(op, a_steps ? vf_load_n(a + i, n - i) : a1,
+                            b_steps ? vf_load_n(b + i, n - i) : b1);
+        vf_store_n(out + i, vf_min(hi, vf_max(lo, v)), n - i);
+    }
+}
+
+INLINE void binary(enum ifd_binary op, const struct ifd_binary_args *args)
+{
+    const float *a = args->a, *b = args->b;
+    float *out = args->out;
+    for (size_t r = 0; r < args->rows; r++) {
+        if (args->a_step && args->b_step) {
+            binary_row(op, args, a, b, out, 1, 1);
+        } else if (args->a_step) {
+            binary_row(op, args, a, b, out, 1, 0);
+        } else {
+            binary_row(op, args, a, b, out, 0, args->b_step != 0);
+        }
+        a += args->a_row;
+        b += args->b_row;
+        out += args->out_row;
+    }
+}
+
+#define BINARY(name, op)                                                                           \
+    static void binary_##name(const struct ifd_binary_args *args)                                  \
+    {                                                                                              \
+        binary(op, args);                                                                          \
+    }
+BINARY(add, IFD_BINARY_ADD)
+BINARY(sub, IFD_BINARY_SUB)
+BINARY(mul, IFD_BINARY_MUL)
+BINARY(div, IFD_BINARY_DIV)
+BINARY(min, IFD_BINARY_MIN)
+BINARY(max, IFD_BINARY_MAX)
+BINARY(squared_difference, IFD_BINARY_SQUARED_DIFFERENCE)
+#undef BINARY
+
+INLINE vf apply_unary(enum ifd_unary op, vf x, vf p0, vf p1)
+{
+    const vf zero = vf_set1(0.0f), one = vf_set1(1.0f);
+    switch (op) {
+    case IFD_UNARY_CLAMP:
+        return vf_min(p1, vf_max(p0, x));
+    case IFD_UNARY_ABS:
+        return math_abs(x);
+    case IFD_UNARY_NEG:
+        return vf_mul(x, vf_set1(-1.0f));
+    case IFD_UNARY_SQUARE:
+        return vf_mul(x, x);
+    case IFD_UNARY_SQRT:
+        return vf_sqrt(x);
+    case IFD_UNARY_RSQRT:
+        return vf_div(one, vf_sqrt(x));
+    case IFD_UNARY_EXP:
+        return math_exp(x);
+    case IFD_UNARY_LOGISTIC:
+        return math_logistic(x);
+    case IFD_UNARY_TANH:
+        return math_tanh(x);
+    case IFD_UNARY_HARDSWISH: {
+        vf gate = vf_min(vf_set1(6.0f), vf_max(zero, vf_add(x, vf_set1(3.0f))));
+        return vf_mul(vf_mul(x, gate), vf_set1(1.0f / 6.0f));
+    }
+    case IFD_UNARY_HARDSIGMOID:
+        return vf_min(one, vf_max(zero, vf_fma(p0, x, p1)));
+    case IFD_UNARY_LEAKY_RELU:
+        return vf_select(vf_lt(x, zero), vf_mul(p0, x), x);
+    case IFD_UNARY_ELU:
+        return vf_select(vf_lt(x, zero), vf_mul(p0, vf_sub(math_exp_clamped(x), one)), x);
+    case IFD_UNARY_SILU:
+        return vf_mul(x, math_logistic(x));
+    case IFD_UNARY_GELU_TANH: {
+        vf cube = vf_mul(vf_mul(x, x), vf_mul(x, vf_set1(0.044715f)));
+        vf t = math_tanh(vf_mul(vf_set1(0.797884561f), vf_add(x, cube)));
+        return vf_mul(vf_mul(vf_set1(0.5f), x), vf_add(one, t));
+    }
+    case IFD_UNARY_LOG:
+        return math_log(x);
+    case IFD_UNARY_AFFINE:
+        return vf_fma(p0, x, p1);
+    case IFD_UNARY_COUNT:
+        break;
+    }
+    return x;
+}
+
+INLINE void unary(enum ifd_unary op, size_t n, const float *in, float *out, float p0, float p1)
+{
+    const vf v0 = vf_set1(p0), v1 = vf_set1(p1);
+    size_t i = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES) {
+        vf_store(out + i, apply_unary(op, vf_load(in + i), v0, v1));
+    }
+    if (i < n) {
+        vf_store_n(out + i, apply_unary(op, vf_load_n(in + i, n - i), v0, v1), n - i);
+    }
+}
+
+#define UNARY(name, op)                                                                            \
+    static void unary_##name(size_t n, const float *in, float *out, float p0, float p1)            \
+    {                                                                                              \
+        unary(op, n, in, out, p0, p1);                                                             \
+    }
+UNARY(clamp, IFD_UNARY_CLAMP)
+UNARY(abs, IFD_UNARY_ABS)
+UNARY(neg, IFD_UNARY_NEG)
+UNARY(square, IFD_UNARY_SQUARE)
+UNARY(sqrt, IFD_UNARY_SQRT)
+UNARY(rsqrt, IFD_UNARY_RSQRT)
+UNARY(exp, IFD_UNARY_EXP)
+UNARY(logistic, IFD_UNARY_LOGISTIC)
+UNARY(tanh, IFD_UNARY_TANH)
+UNARY(hardswish, IFD_UNARY_HARDSWISH)
+UNARY(hardsigmoid, IFD_UNARY_HARDSIGMOID)
+UNARY(leaky_relu, IFD_UNARY_LEAKY_RELU)
+UNARY(elu, IFD_UNARY_ELU)
+UNARY(silu, IFD_UNARY_SILU)
+UNARY(gelu_tanh, IFD_UNARY_GELU_TANH)
+UNARY(affine, IFD_UNARY_AFFINE)
+UNARY(log, IFD_UNARY_LOG)
+#undef UNARY
+
+static void prelu(size_t rows, size_t n, const float *in, size_t in_row, const float *slope,
+                  float *out, size_t out_row)
+{
+    const vf zero = vf_set1(0.0f);
+    for (size_t r = 0; r < rows; r++, in += in_row, out += out_row) {
+        size_t i = 0;
+        for (; i + VF_LANES <= n; i += VF_LANES) {
+            vf x = vf_load(in + i);
+            vf_store(out + i, vf_select(vf_lt(x, zero), vf_mul(x, vf_load(slope + i)), x));
+        }
+        if (i < n) {
+            vf x = vf_load_n(in + i, n - i);
+            x = vf_select(vf_lt(x, zero), vf_mul(x, vf_load_n(slope + i, n - i)), x);
+            vf_store_n(out + i, x, n - i);
+        }
+    }
+}
+
+const struct ifd_kern_eltwise IFD_TABLE = {
+    .binary = {[IFD_BINARY_ADD] = binary_add,
+               [IFD_BINARY_SUB] = binary_sub,
+               [IFD_BINARY_MUL] = binary_mul,
+               [IFD_BINARY_DIV] = binary_div,
+               [IFD_BINARY_MIN] = binary_min,
+               [IFD_BINARY_MAX] = binary_max,
+               [IFD_BINARY_SQUARED_DIFFERENCE] = binary_squared_difference},
+    .unary = {[IFD_UNARY_CLAMP] = unary_clamp,
+              [IFD_UNARY_ABS] = unary_abs,
+              [IFD_UNARY_NEG] = unary_neg,
+              [IFD_UNARY_SQUARE] = unary_square,
+              [IFD_UNARY_SQRT] = unary_sqrt,
+              [IFD_UNARY_RSQRT] = unary_rsqrt,
+              [IFD_UNARY_EXP] = unary_exp,
+              [IFD_UNARY_LOGISTIC] = unary_logistic,
+              [IFD_UNARY_TANH] = unary_tanh,
+              [IFD_UNARY_HARDSWISH] = unary_hardswish,
+              [IFD_UNARY_HARDSIGMOID] = unary_hardsigmoid,
+              [IFD_UNARY_LEAKY_RELU] = unary_leaky_relu,
+              [IFD_UNARY_ELU] = unary_elu,
+              [IFD_UNARY_SILU] = unary_silu,
+              [IFD_UNARY_GELU_TANH] = unary_gelu_tanh,
+              [IFD_UNARY_AFFINE] = unary_affine,
+              [IFD_UNARY_LOG] = unary_log},
+    .prelu = prelu};

@@ -1,0 +1,230 @@
+/* Matrix products by AMX: 16 rows x 16 columns of 64 bytes of inputs an instruction, whatever their type.
+ *
+ * k falls into equal steps of up to 64 bytes: one tile register each. Two pieces of up to 16 rows meet two vectors of 16
+ * columns in four registers of sums, which go through memory to be finished. Rows of a tile must lie at equal
+ * distances, so pieces do not cross the lines of a convolution; the last piece of a line overlaps the one before, whose
+ * rows it does not finish again. Tables of row pointers, and narrow lines are left to the includer's run().
+ *
+ * The includer defines, before:
+ *   AMX_PRODUCT(sums, inputs, weights)   the instruction
+ *   AMX_INPUT_BYTES                      of an element of the inputs
+ *   AMX_ROWS_MIN                         pieces of fewer rows are left to run()
+ *   layout                               of the packed weights: k_tile of 64 bytes
+ *   struct job, run(args)                a block of columns as it is finished; any call without AMX
+ *   make_job(args, weights, tail, n0, columns)
+ *   finish_piece(job, m0, sums, rows, nv)   rows from m0 on
+ * and gets run_amx(). The process must have asked the kernel for the tile registers (engine/base/cpu.c does). */
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_AMX_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_AMX_H
+
+enum {
+    PIECE = 16,
+    DEPTH_MIN_BYTES = 28 /* shorter sums are faster without */
+};
+
+/* Sums 0-3: piece 0 with vectors 0, 1, then piece 1; inputs 4, 5; weights 6, 7. step in bytes. */
+static void configure(size_t rows, size_t step)
+{
+    struct {
+        uint8_t palette, start_row, reserved[14];
+        uint16_t bytes[16];
+        uint8_t rows[16];
+    } __attribute__((aligned(64))) config = {.palette = 1};
+    for (size_t i = 0; i < 8; i++) {
+        config.bytes[i] = (uint16_t)(i == 4 || i == 5 ? step : 64);
+        config.rows[i] = (uint8_t)(i < 6 ? rows : step / 4);
+    }
+    _tile_loadconfig(&config);
+}
+
+/* What one pair of pieces needs, sizes in bytes; sums of piece p, row r, vector j are at sums[p][r][j]. */
+struct pieces {
+    const uint8_t *start[2];
+    size_t taps, steps, step, a_stride, tap_stride;
+    const uint8_t *weights;
+    /* weights to come, of which every step fetches a line of each of `ahead` streams, stream bytes apart */
+    const uint8_t *next;
+    size_t ahead, stream, next_step;
+    int32_t (*sums)[PIECE][4][16];
+};
+
+/* Multiplies `count` pieces with `vectors` vectors of a block of nv, from vector j on. */
+INLINE void multiply(struct pieces *p, const size_t count, const size_t j, const size_t vectors,
+                     const size_t nv)
+{
+    const size_t row_bytes = 64 * nv;
+    const uint8_t *w = p->weights + 64 * j;
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (size_t t = 0; t < p->taps; t++) {
+        const uint8_t *a = p->start[0] + t * p->tap_stride, *b = p->start[1] + t * p->tap_stride;
+        for (size_t s = 0; s < p->steps; s++) {
+            _tile_loadd(4, a, p->a_stride);
+            _tile_loadd(6, w, row_bytes);
+            if (vectors == 2) {
+                _tile_loadd(7, w + 64, row_bytes);
+            }
+            if (count == 2) {
+                _tile_loadd(5, b, p->a_stride);
+            }
+            AMX_PRODUCT(0, 4, 6);
+            if (vectors == 2) {
+                AMX_PRODUCT(1, 4, 7);
+            }
+            if (count == 2) {
+                AMX_PRODUCT(2, 5, 6);
+                if (vectors == 2) {
+                    AMX_PRODUCT(3, 5, 7);
+                }
+            }
+            a += p->step;
+            b += p->step;
+            w += p->step / 4 * row_bytes;
+            for (size_t i = 0; i < p->ahead; i++) {
+                _mm_prefetch(p->next + i * p->stream, _MM_HINT_T1);
+            }
+            p->next += p->next_step;
+        }
+    }
+    _tile_stored(0, p->sums[0][0][j], sizeof(p->sums[0][0]));
+    if (vectors == 2) {
+        _tile_stored(1, p->sums[0][0][j + 1], sizeof(p->sums[0][0]));
+    }
+    if (count == 2) {
+        _tile_stored(2, p->sums[1][0][j], sizeof(p->sums[0][0]));
+        if (vectors == 2) {
+            _tile_stored(3, p->sums[1][0][j + 1], sizeof(p->sums[0][0]));
+        }
+    }
+}
+
+INLINE void multiply_all(struct pieces *p, const size_t count, const size_t nv)
+{
+    for (size_t j = 0; j + 2 <= nv; j += 2) {
+        multiply(p, count, j, 2, nv);
+    }
+    if (nv % 2 != 0) {
+        multiply(p, count, nv - 1, 1, nv);
+    }
+}
+
+/* A block of 16*nv columns and all rows of the call: lines of `len` rows, pieces of `rows`. */
+INLINE void run_lines(const struct ifd_gemm_args *args, struct job *job, const uint8_t *weights,
+                      size_t len, size_t rows, const size_t nv)
+{
+    const struct ifd_packed *header = args->packed;
+    __attribute__((aligned(64))) int32_t sums[2][PIECE][4][16];
+    const size_t depth = (size_t)header->private_[IFD_PACKED_DEPTH] * AMX_INPUT_BYTES;
+    struct pieces p = {.taps = header->taps,
+                       .step = ifd_pack_step(&layout, header->k) * AMX_INPUT_BYTES,
+                       .a_stride = args->a_stride * AMX_INPUT_BYTES,
+                       .tap_stride = args->tap_stride * AMX_INPUT_BYTES,
+                       .weights = weights,
+                       .sums = sums};
+    p.steps = depth / p.step;
+    const size_t a_line = (len + PIECE - 1) / PIECE, count = args->m / len * a_line;
+    size_t first[2] = {0, 0}, again[2] = {0, 0};
+    /* weights are waited for, unless they are fetched while those before them are at work; where that is short, at several
+     * places, of which memory gives more */
+    const size_t visits = (count + 1) / 2 * ((nv + 1) / 2) * p.taps * p.steps;
+    if (visits > 0) {
+        p.next = weights + header->unit_bytes;
+        p.ahead = (header->unit_bytes / 64 + visits - 1) / visits;
+        p.stream = header->unit_bytes / p.ahead;
+        p.next_step = (p.stream + visits - 1) / visits;
+    }
+    for (size_t i = 0; i < count; i += 2) {
+        const size_t pieces = i + 1 < count ? 2 : 1;
+        for (size_t k = 0; k < pieces; k++) {
+            const size_t y = (i + k) / a_line, want = (i + k) % a_line * rows;
+            const size_t x = want + rows > len ? len - rows : want;
+            first[k] = y * len + x;
+            again[k] = want - x;
+            p.start[k] = (const uint8_t *)args->a +
+                         (y * args->row_stride + x * args->a_stride) * AMX_INPUT_BYTES;
+        }
+        p.start[1] = pieces == 2 ? p.start[1] : p.start[0];
+        if (pieces == 2) {
+            multiply_all(&p, 2, nv);
+        } else {
+            multiply_all(&p, 1, nv);
+        }
+        for (size_t k = 0; k < pieces; k++) {
+            finish_piece(job, first[k] + again[k], sums[k] + again[k], rows - again[k], nv);
+        }
+    }
+}
+
+static void run_lines_1(const struct ifd_gemm_args *args, struct job *job, const uint8_t *weights,
+                        size_t len, size_t rows)
+{
+    run_lines(args, job, weights, len, rows, 1);
+}
+
+static void run_lines_2(const struct ifd_gemm_args *args, struct job *job, const uint8_t *weights,
+                        size_t len, size_t rows)
+{
+    run_lines(args, job, weights, len, rows, 2);
+}
+
+static void run_lines_3(const struct ifd_gemm_args *args, struct job *job, const uint8_t *weights,
+                        size_t len, size_t rows)
+{
+    run_lines(args, job, weights, len, rows, 3);
+}
+
+static void run_lines_4(const struct ifd_gemm_args *args, struct job *job, const uint8_t *weights,
+                        size_t len, size_t rows)
+{
+    run_lines(args, job, weights, len, rows, 4);
+}
+
+/* The rows of an unfinished last line, which has its own length. out_bytes: of an element of the output. */
+static void run_rest(const struct ifd_gemm_args *args, size_t rows, size_t out_bytes)
+{
+    struct ifd_gemm_args rest = *args;
+    const size_t done = args->m - rows;
+    rest.m = rows;
+    rest.row_len = 0;
+    rest.a = (const uint8_t *)args->a + done / args->row_len * args->row_stride * AMX_INPUT_BYTES;
+    rest.out = (uint8_t *)args->out + done * args->out_stride * out_bytes;
+    rest.row_add = args->row_add ? args->row_add + done : NULL;
+    rest.add = args->add ? args->add + done * args->add_stride : NULL;
+    run(&rest);
+}
+
+INLINE void run_tiles(const struct ifd_gemm_args *args, size_t out_bytes)
+{
+    static void (*const lines[4])(const struct ifd_gemm_args *, struct job *, const uint8_t *,
+                                  size_t,
+                                  size_t) = {run_lines_1, run_lines_2, run_lines_3, run_lines_4};
+    const struct ifd_packed *header = args->packed;
+    const size_t len = args->row_len != 0 && args->row_len < args->m ? args->row_len : args->m;
+    /* pieces of equal length: what they overlap is done twice */
+    const size_t a_line = (len + PIECE - 1) / PIECE, rows = (len + a_line - 1) / a_line;
+    const size_t depth =
+        (size_t)header->taps * (size_t)header->private_[IFD_PACKED_DEPTH] * AMX_INPUT_BYTES;
+    if (args->rows || rows < AMX_ROWS_MIN || depth < DEPTH_MIN_BYTES) {
+        run(args);
+        return;
+    }
+    struct ifd_gemm_args whole = *args;
+    whole.m = args->m / len * len;
+    configure(rows, ifd_pack_step(&layout, header->k) * AMX_INPUT_BYTES);
+    for (size_t n0 = args->n_begin; n0 < args->n_end; n0 += header->nr) {
+        size_t columns = header->n - n0 < header->nr ? header->n - n0 : header->nr;
+        size_t nv = (columns + 15) / 16;
+        const uint8_t *weights = (const uint8_t *)args->packed + IFD_PACKED_HEADER +
+                                 n0 / header->nr * header->unit_bytes;
+        struct job job = make_job(&whole, weights, weights + depth * nv * 16, n0, columns);
+        lines[nv - 1](&whole, &job, weights, len, rows);
+    }
+    _tile_release();
+    if (whole.m < args->m) {
+        run_rest(args, args->m - whole.m, out_bytes);
+    }
+}
+
+#endif

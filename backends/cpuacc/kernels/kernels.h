@@ -1,0 +1,564 @@
+/* The CPU kernels: arithmetic on pointers, lengths and packed weights. One struct of function
+ * pointers per family; every instruction set fills in its own const struct of each family, and
+ * ifd_kernels_select() merges those the machine may run, weakest first, into one struct ifd_kernels.
+ * Scalar tables are complete, so no pointer is ever NULL but where a family says so.
+ *
+ * Common rules, not repeated below
+ *   Layout    NHWC; a "row" is the channels of one pixel, contiguous. Strides are in elements of the
+ *             array they belong to, and may be larger than a row (channel slices of a wider tensor).
+ *   Over-read Every input and every packed array may be read up to 64 bytes past its last element
+ *             (IFD_TENSOR_PAD); what is read there never reaches a result. A single row or a row
+ *             pointer obeys the same rule, so zero rows carry 64 more readable bytes.
+ *   Writes    Exactly the elements described, never a byte more.
+ *   Aliasing  Outputs overlap no input unless a function says otherwise.
+ *   Q8        Quantised activations are stored in the machine's native 8-bit form: unsigned on x86
+ *             (its dot product is u8 x s8), signed elsewhere. IFD_Q8_FLIP_S8 and IFD_Q8_FLIP_U8 are
+ *             the bytes to XOR with to bring tensors of the model's type to that form and back; zero
+ *             points and clamp bounds given to kernels are native too: s8 ones + 128 on x86, u8 ones
+ *             - 128 elsewhere (IFD_Q8_SHIFT_*). Weights are always s8: u8 weights are brought there
+ *             by subtracting 128 from them and from their zero point.
+ *   Packed    Written by pack() of the same table, read by run() of the same table, 64-byte aligned,
+ *             movable (no pointers inside), private except for struct ifd_packed at its start. Equal
+ *             inputs give equal bytes, padding included.
+ *   Threads   Kernels keep no state: any thread, concurrently, on disjoint outputs.
+ *   Numbers   Integer kernels are exact: every table gives the same bytes. Float kernels may sum in
+ *             another order and fuse multiply-adds; bounds are stated per family.
+ */
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_KERNELS_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__arm__) || defined(__aarch64__)
+typedef int8_t ifd_q8;
+#define IFD_Q8_MIN      (-128)
+#define IFD_Q8_MAX      127
+#define IFD_Q8_FLIP_S8  0x00
+#define IFD_Q8_FLIP_U8  0x80
+#define IFD_Q8_SHIFT_S8 0
+#define IFD_Q8_SHIFT_U8 (-128)
+#define IFD_Q8_EXACT    1 /* two rounding instructions: nothing to gain by another rounding */
+#else
+typedef uint8_t ifd_q8;
+#define IFD_Q8_MIN      0
+#define IFD_Q8_MAX      255
+#define IFD_Q8_FLIP_S8  0x80
+#define IFD_Q8_FLIP_U8  0x00
+#define IFD_Q8_SHIFT_S8 128
+#define IFD_Q8_SHIFT_U8 0
+#define IFD_Q8_EXACT    0
+#endif
+
+#define IFD_KERN_ALIGN 64
+
+/* ---- requantization ------------------------------------------------------------------------- */
+
+/* How a 32-bit sum becomes 8 bits.
+ *   FAST    the cheapest form of the instruction set, within 1 step of the others: on x86 a float
+ *           multiply rounded half to even, on Arm single rounding. Tables of different instruction
+ *           sets agree with each other on x86 and among Arm, not across.
+ *   DOUBLE  ifd_fixed_scale_double(): LiteRT's reference convolutions, bit for bit.
+ *   SINGLE  ifd_fixed_scale_single(): LiteRT's reference fully connected layer, bit for bit.
+ *   NONE    it does not, gemm_q8 only: out is int32_t, its stride counts those; factors, zero point and
+ *           bounds of the output are not read. */
+enum ifd_round { IFD_ROUND_FAST, IFD_ROUND_DOUBLE, IFD_ROUND_SINGLE, IFD_ROUND_NONE };
+
+/* What follows the sum of products, as the model gives it, for channels 0 .. n-1.
+ *   bias              NULL for none.
+ *   multiplier, shift factor multiplier * 2^(shift - 31), see engine/tensor/fixed.h; shift in
+ *                     [-31, 7]. |sum| must stay below 2^29, and below 2^(31 - shift) / 4 where
+ *                     shift > 0; kernels with K * taps <= 16,000 cannot exceed the first.
+ *   in_zero, out_zero native zero points of input and output.
+ *   weight_zero       zero point of the s8 weights, one for all channels; 0 when symmetric.
+ *   out_min, out_max  native clamp bounds, IFD_Q8_MIN <= out_min <= out_max <= IFD_Q8_MAX. */
+struct ifd_requant {
+    const int32_t *bias;
+    const int32_t *multiplier;
+    const int32_t *shift;
+    int32_t in_zero, out_zero, weight_zero;
+    int32_t out_min, out_max;
+    enum ifd_round round;
+};
+
+/* Start of every packed array. Drivers split work over columns between blocks (ifd_packed_column())
+ * and over rows in multiples of mr (other splits of rows are correct, and slower).
+ *   bytes        of the whole packed array.
+ *   n, k, taps   as given to pack().
+ *   nr           columns (channels) a unit; only the last unit has fewer.
+ *   mr           rows a tile.
+ *   folds_zero   gemm_q8 only: the weights' zero point is in what was packed, run() wants no row_add.
+ *   blocks       what tiles are wide: units one behind the other, shared out as evenly as may be.
+ *   unit_bytes   weights and tail of nr columns. */
+struct ifd_packed {
+    uint64_t bytes;
+    uint32_t n, k, taps;
+    uint16_t nr;
+    uint8_t mr, folds_zero;
+    uint32_t blocks;
+    uint32_t unit_bytes;
+    int32_t private_[8];
+};
+
+/* The first column of a block; n behind the last one. */
+static inline size_t ifd_packed_column(const struct ifd_packed *packed, size_t block)
+{
+    const size_t units = ((size_t)packed->n + packed->nr - 1) / packed->nr;
+    const size_t column = units * block / packed->blocks * packed->nr;
+    return column < packed->n ? column : packed->n;
+}
+
+/* ---- matrix products and convolutions ------------------------------------------------------- */
+
+/* Weights to pack: element (channel n, tap t, input channel k) is w[n*stride_n + t*stride_t +
+ * k*stride_k]. A convolution in OHWI order has taps = kh*kw, stride_k = 1, stride_t = k,
+ * stride_n = taps*k; a plain product has taps = 1. Where the input rows of one kernel row are
+ * contiguous (padding materialised, dilation 1) it is better to call kw*cin one tap: taps = kh,
+ * k = kw*cin; this is how first layers with 1..4 channels are run. */
+struct ifd_gemm_weights {
+    const void *w; /* int8_t or float */
+    size_t n, k, taps;
+    size_t stride_n, stride_t, stride_k;
+};
+
+/* One call computes rows 0 .. m-1 of columns n_begin .. n_end-1:
+ *   out[i*out_stride + j] = finish(sum over t, c of a(i, t)[c] * w(j, t, c)).
+ *
+ * The k input values of output row i at tap t start at
+ *   rows == NULL: a + (i / row_len)*row_stride + (i % row_len)*a_stride + t*tap_stride
+ *                 (row_len 0 means m: a plain product, or one line of a convolution)
+ *   rows != NULL: rows[t*m + i] (padding taps point to a row of the input's zero point).
+ *
+ *   n_begin     where a block begins, as n_end, which may be n.
+ *   out         address of (row 0, column 0), also when n_begin > 0.
+ *   row_add     NULL, or m values added to every sum of that row: -weight_zero times the row's sum
+ *               of inputs (row_sum()) when weight_zero is not 0 and packed says that pack() has not
+ *               folded it. Q8 only.
+ *   add         NULL, or a tensor added before the clamp, at add[i*add_stride + j]. May be out
+ *               itself. f32 only.
+ *   min, max    clamp; -INFINITY, INFINITY for none. f32 only: q8 bounds are packed.
+ *   next        NULL, or next_bytes of memory that the caller will read after this call: fetched
+ *               towards the core as far as the call's length allows. f32 only.
+ */
+struct ifd_gemm_args {
+    const void *packed;
+    const void *a;
+    const void *const *rows;
+    void *out;
+    size_t m, n_begin, n_end;
+    size_t row_len, row_stride, a_stride, tap_stride;
+    size_t out_stride;
+    const int32_t *row_add;
+    const float *add;
+    size_t add_stride;
+    float min, max;
+    const void *next;
+    size_t next_bytes;
+};
+
+/* Q8 product. Work a call: choose m so that the input rows of one call stay in L1 or a part of L2:
+ * the block is the outer loop, row tiles the inner one. */
+struct ifd_kern_gemm_q8 {
+    /* Bytes pack() writes. */
+    size_t (*packed_bytes)(size_t n, size_t k, size_t taps);
+    /* dst: packed_bytes(), 64-aligned. Folds zero points and bias. */
+    void (*pack)(const struct ifd_gemm_weights *weights, const struct ifd_requant *requant,
+                 void *dst);
+    void (*run)(const struct ifd_gemm_args *args);
+    /* ret_sum[i] = factor * (sum of the k values at a + i*a_stride), i < m. */
+    void (*row_sum)(const ifd_q8 *a, size_t m, size_t k, size_t a_stride, int32_t factor,
+                    int32_t *ret_sum);
+};
+
+/* f32 product; error at most (k*taps + 2) roundings of the sum of absolute products.
+ *
+ * The families gemm_bf16 and gemm_f16 take the same weights, bias and residual and give f32, too, but what is multiplied
+ * has 16 bits: pack() rounds the weights (f16: to finite numbers). They are NULL where the CPU has no such
+ * instructions. Sums are f32, unless a table says otherwise where it is defined; to the error comes that of the
+ * operands, 2^-8 (bf16) or 2^-11 (f16) of the sum of absolute products for each of the two. */
+struct ifd_kern_gemm_f32 {
+    size_t (*packed_bytes)(size_t n, size_t k, size_t taps);
+    /* bias: n values or NULL. weights->w may be NULL: pack_part() writes them. */
+    void (*pack)(const struct ifd_gemm_weights *weights, const float *bias, void *dst);
+    /* gemm_f32 only, of one tap: columns n0 .. and inputs k0 .., an even number, of the weights that dst is for. */
+    void (*pack_part)(const struct ifd_gemm_weights *part, size_t n0, size_t k0, void *dst);
+    void (*run)(const struct ifd_gemm_args *args);
+    /* Columns a vector: narrower products leave the rest unused. */
+    size_t (*lanes)(void);
+    /* NULL: inputs are f32. Else what run() reads are these roundings of them, and strides count 16-bit elements.
+     * in and out do not overlap. */
+    void (*narrow)(size_t n, const float *in, uint16_t *out);
+    /* With narrow(): inputs a tap that are read, >= k. Those past k are multiplied by zeros, and must be finite. */
+    size_t (*depth)(size_t k);
+    /* Not in gemm_f32: how many times as fast as that of the same CPU, about. */
+    float (*speed)(void);
+};
+
+/* f32 product of a few rows with weights that are not packed: for those that are read once a run, from beyond all caches.
+ * Bit for bit what gemm_f32 of the same instruction set makes of columns that it packs by whole vectors (256 and more).
+ *   out[i*out_stride + j] = clamp(bias[j] + sum over c of a[i*a_stride + c] * w[j*w_stride + c] + add[i*add_stride + j])
+ * of rows 0 .. m-1 and columns n_begin .. n_end-1; bias and add may be NULL, add may be out. */
+struct ifd_dense_args {
+    const float *w, *bias, *a, *add;
+    float *out;
+    size_t m, n_begin, n_end, k;
+    size_t w_stride, a_stride, add_stride, out_stride;
+    float min, max;
+};
+
+struct ifd_kern_dense {
+    void (*run)(const struct ifd_dense_args *args);
+};
+
+/* ---- depthwise convolutions ----------------------------------------------------------------- */
+
+/* Weights: element (ky, kx, c) at w[(ky*kw + kx)*stride_tap + c]: TFLite's 1HWC with multiplier 1 has
+ * stride_tap = channels. Multipliers above 1 are unrolled by the driver into a wider input. */
+struct ifd_dw_weights {
+    const void *w; /* int8_t or float; wide for q8 weights with a zero point, see below */
+    size_t channels, kh, kw, stride_tap;
+};
+
+/* Computes output lines y_begin .. y_end-1 of channels c_begin .. c_end-1.
+ *   in          pixel (0, 0), channel 0; in_h x in_w pixels, of pixel_stride and line_stride.
+ *   pads        rows and columns outside the input count as the input's zero point (0 in f32).
+ *   c_begin     a multiple of packed.nr; c_end a multiple of nr or n.
+ *   out         pixel (0, 0), channel 0.
+ *   scratch     scratch_bytes() of this call, 64-aligned, private to the thread. It depends on out_w,
+ *               the strides and the dilations, which must be set before asking.
+ *   min, max    f32 only.
+ *   is_far      f32 only: in is not expected in the second-level cache.
+ *   in_round    f32 without dilation only: if not 0, in has so many lines, and line y is at (in_at + y) modulo in_round. */
+struct ifd_dw_args {
+    const void *packed;
+    const void *in;
+    void *out;
+    size_t in_h, in_w, in_pixel_stride, in_line_stride;
+    size_t out_w, out_pixel_stride, out_line_stride;
+    size_t y_begin, y_end, c_begin, c_end;
+    uint32_t stride_y, stride_x, dilation_y, dilation_x, pad_top, pad_left;
+    void *scratch;
+    float min, max;
+    int is_far;
+    size_t in_round, in_at;
+};
+
+struct ifd_kern_dw_q8 {
+    size_t (*packed_bytes)(size_t channels, size_t kh, size_t kw);
+    /* requant->weight_zero is honoured: w - weight_zero may have nine bits. */
+    void (*pack)(const struct ifd_dw_weights *weights, const struct ifd_requant *requant,
+                 void *dst);
+    size_t (*scratch_bytes)(const struct ifd_dw_args *args, size_t kh, size_t kw);
+    void (*run)(const struct ifd_dw_args *args);
+};
+
+struct ifd_kern_dw_f32 {
+    size_t (*packed_bytes)(size_t channels, size_t kh, size_t kw);
+    void (*pack)(const struct ifd_dw_weights *weights, const float *bias, void *dst);
+    size_t (*scratch_bytes)(const struct ifd_dw_args *args, size_t kh, size_t kw);
+    void (*run)(const struct ifd_dw_args *args);
+};
+
+/* ---- Winograd convolutions ------------------------------------------------------------------ */
+
+/* Values along one side of a tile, of as many inputs. */
+#define IFD_WINO_EDGE(size, stride) ((stride) == 1 ? (size) + 2 : 2 * (size) + 1)
+
+/* A 3x3 convolution of stride 1 or 2 by tiles of size x size outputs, size 2, 3 or 4; edge = IFD_WINO_EDGE.
+ *   load    weights() gives (size + 2)^2 matrices [n][k]; each is packed by gemm_f32.pack() without bias, or part by
+ *           part: of as many filters at a time as stay in the cache.
+ *   run     for a group of tiles: input() gives edge^2 matrices [tile][channel], each is multiplied
+ *           by its weights with gemm_f32.run() (m = tile_count) into matrices [tile][n], and output()
+ *           adds bias, residual and clamp and writes the pixels. Choose tile_count so that both sets of
+ *           matrices stay in L2. Matrix y * edge + x meets the weights min(y, size + 1) * (size + 2) + min(x, size + 1):
+ *           with stride 2 the last size values of a side are inputs as they are, which meet the filter's middle.
+ * Tiles are numbered line by line, tiles_x = ceil(out_w / size) a line. With the matrices A, B and G of the transforms (of
+ * outputs, inputs and filters) rounding errors are at most u * (k + 4 * edge) times the largest value of
+ * |A|((|G||w||G'|) . (|B||d||B'|))|A'|, summed over k: for inputs and weights up to 1 that is 64, 592 or 2304 a channel
+ * for size 2, 3 or 4 (stride 2: 25, 49 or 441), where the direct sum has 9, or 7, 66 and 256 (3, 5 and 49) times as much. With
+ * random values 0.6, 2 and 4 times are found. */
+struct ifd_wino_args {
+    uint32_t size, stride;
+    size_t channels; /* of the image: k for input(), n for output() */
+    size_t tiles_x, tile_begin, tile_count;
+    /* The image: read by input(), where positions outside count as 0; written by output(). */
+    float *image;
+    size_t height, width, pixel_stride, line_stride;
+    uint32_t pad_top, pad_left; /* input() only */
+    /* Matrix t is at matrices + t*matrix_stride, rows of row_stride: written by input(), read by
+     * output(). */
+    float *matrices;
+    size_t matrix_stride, row_stride;
+    /* output() only: NULL or n values; NULL or a tensor of the image's strides, may be the image. */
+    const float *bias;
+    const float *add;
+    float min, max;
+};
+
+struct ifd_kern_wino {
+    /* w(n, ky, kx, c) at w[n*stride_n + (ky*3 + kx)*stride_t + c*stride_k], as struct
+     * ifd_gemm_weights describes it with taps 9; dst: matrices [n][k], dense. */
+    void (*weights)(uint32_t size, uint32_t stride, const struct ifd_gemm_weights *weights,
+                    float *dst);
+    void (*input)(const struct ifd_wino_args *args);
+    void (*output)(const struct ifd_wino_args *args);
+};
+
+/* A 3x3 convolution of stride 1 of 8 bits by tiles of 4x4 outputs: the bytes that gemm_q8 would give. Tiles are numbered as
+ * above; one call computes tiles tile_begin .. tile_begin+tile_count-1 of one image, columns n_begin .. n_end-1.
+ *   packed      of weights without a zero point
+ *   in, out     pixel (0, 0), channel 0; a pixel's channels are contiguous. Positions outside count as the input's zero point.
+ *   n_begin     where a block begins, as n_end, which may be n.
+ *   scratch     scratch_bytes(), 64-aligned, private to the thread: choose tile_count so that it stays in L2. */
+struct ifd_wino_q8_args {
+    const void *packed;
+    const ifd_q8 *in;
+    ifd_q8 *out;
+    size_t in_h, in_w, in_pixel_stride, in_line_stride;
+    size_t out_h, out_w, out_pixel_stride, out_line_stride;
+    uint32_t pad_top, pad_left;
+    size_t tile_begin, tile_count, n_begin, n_end;
+    void *scratch;
+};
+
+/* NULL where the CPU has nothing for it. */
+struct ifd_kern_wino_q8 {
+    size_t (*packed_bytes)(size_t n, size_t k);
+    /* taps 9, stride_k 1; rounds to 8 bits (not IFD_ROUND_NONE). */
+    void (*pack)(const struct ifd_gemm_weights *weights, const struct ifd_requant *requant,
+                 void *dst);
+    size_t (*scratch_bytes)(size_t n, size_t k, size_t tile_count);
+    void (*run)(const struct ifd_wino_q8_args *args);
+};
+
+/* ---- element-wise f32 ----------------------------------------------------------------------- */
+
+enum ifd_binary {
+    IFD_BINARY_ADD,
+    IFD_BINARY_SUB,
+    IFD_BINARY_MUL,
+    IFD_BINARY_DIV,
+    IFD_BINARY_MIN,
+    IFD_BINARY_MAX,
+    IFD_BINARY_SQUARED_DIFFERENCE,
+    IFD_BINARY_COUNT
+};
+
+enum ifd_unary {
+    IFD_UNARY_CLAMP, /* p0 .. p1 */
+    IFD_UNARY_ABS,
+    IFD_UNARY_NEG,
+    IFD_UNARY_SQUARE,
+    IFD_UNARY_SQRT,
+    IFD_UNARY_RSQRT,       /* 1 / sqrt */
+    IFD_UNARY_EXP,         /* 2 ulp; below -87.3 zero */
+    IFD_UNARY_LOGISTIC,    /* 3 ulp */
+    IFD_UNARY_TANH,        /* 3 ulp */
+    IFD_UNARY_HARDSWISH,   /* x * clamp(x + 3, 0, 6) / 6 */
+    IFD_UNARY_HARDSIGMOID, /* clamp(p0*x + p1, 0, 1) */
+    IFD_UNARY_LEAKY_RELU,  /* x < 0 ? p0*x : x */
+    IFD_UNARY_ELU,         /* x < 0 ? p0*(exp(x) - 1) : x; absolute error 2^-23 near 0 */
+    IFD_UNARY_SILU,        /* x * logistic(x) */
+    IFD_UNARY_GELU_TANH,   /* the tanh form */
+    IFD_UNARY_AFFINE,      /* p0*x + p1 */
+    IFD_UNARY_LOG,         /* 2 ulp; numbers below 1.2e-38 count as that */
+    IFD_UNARY_COUNT
+};
+
+/* A block of rows x n. An operand whose step is 0 gives one value a row, one whose row stride is 0
+ * repeats its row; so tensors broadcast along channels, along pixels, or both. out may be a or b
+ * where that operand has step 1 and out's stride. The result is clamped to min .. max. */
+struct ifd_binary_args {
+    size_t rows, n;
+    const float *a, *b;
+    float *out;
+    size_t a_row, b_row, out_row;
+    size_t a_step, b_step; /* 0 or 1 */
+    float min, max;
+};
+
+/* binary, unary: by enum. unary: out may be in. */
+struct ifd_kern_eltwise {
+    void (*binary[IFD_BINARY_COUNT])(const struct ifd_binary_args *args);
+    void (*unary[IFD_UNARY_COUNT])(size_t n, const float *in, float *out, float p0, float p1);
+    /* out = x < 0 ? x * slope[c] : x over rows of n channels. */
+    void (*prelu)(size_t rows, size_t n, const float *in, size_t in_row, const float *slope,
+                  float *out, size_t out_row);
+};
+
+/* Sums of quantized products become floats: row r < rows, column c < n of `row` elements a row,
+ *   out = clamp((float)(sum - offset[c]) * scale[c] + bias[c]).
+ * out may be the sums' own memory. */
+struct ifd_rescale_args {
+    size_t rows, n, row;
+    const int32_t *sums;
+    float *out;
+    const int32_t *offset;
+    const float *scale, *bias;
+    float min, max;
+};
+
+/* ---- element-wise q8 ------------------------------------------------------------------------ */
+
+/* LiteRT's quantised ADD, SUB and MUL, bit for bit (double rounding throughout). Factors as in
+ * struct ifd_requant; ADD and SUB shift their inputs left by 20 first, and the caller negates
+ * nothing: SUB has its own entry. Zero points are native. */
+struct ifd_q8_binary_args {
+    size_t rows, n;
+    const ifd_q8 *a, *b;
+    ifd_q8 *out;
+    size_t a_row, b_row, out_row;
+    size_t a_step, b_step; /* 0 or 1 */
+    int32_t a_zero, b_zero, out_zero;
+    int32_t a_multiplier, b_multiplier, out_multiplier; /* MUL uses the last only */
+    int32_t a_shift, b_shift, out_shift;                /* a, b <= 0 */
+    int32_t out_min, out_max;
+    /* blend_q8 uses no other factors. ADD and SUB may use them as well: they are those of the same scales, rounded to
+     * nearest, with fast_shift bits behind the point, 16 to 20, where 21 bits do; b_factor negated in SUB. With fast_shift
+     * 0 there are none. */
+    int32_t a_factor, b_factor, bias, fast_shift;
+    float scale; /* scale_q8 uses no other factor */
+};
+
+struct ifd_kern_quant {
+    /* out may be a or b of step 1 and equal stride. */
+    void (*add_q8)(const struct ifd_q8_binary_args *args);
+    void (*sub_q8)(const struct ifd_q8_binary_args *args);
+    void (*mul_q8)(const struct ifd_q8_binary_args *args);
+    /* Fast forms: with the caller's factors rounded to nearest they differ from those above by 1 step
+     * near halves, and hardly ever:
+     *   blend  clamp((a*a_factor + b*b_factor + bias) >> fast_shift), factors in [-2^21, 2^21], sum and bias
+     *          below 2^31
+     *   scale  clamp(round((a - a_zero)*(b - b_zero)*scale) + out_zero), halves to even, scale < 64 */
+    void (*blend_q8)(const struct ifd_q8_binary_args *args);
+    void (*scale_q8)(const struct ifd_q8_binary_args *args);
+    /* out[i] = table[(uint8_t)in[i]]: every unary function of 8 bits, requantization included, and the
+     * XOR that brings a tensor to native form. out may be in. */
+    void (*lut_8)(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *out);
+    /* out = clamp(round(in / scale) + zero), halves away from zero, to IFD_Q8_MIN .. IFD_Q8_MAX. */
+    void (*quantize)(size_t n, const float *in, float scale, int32_t zero, ifd_q8 *out);
+    /* out = (in - zero) * scale. */
+    void (*dequantize)(size_t n, const ifd_q8 *in, float scale, int32_t zero, float *out);
+    /* As quantize, but in * factor takes the place of in / scale. */
+    void (*quantize_by)(size_t n, const float *in, float factor, int32_t zero, ifd_q8 *out);
+    /* Smallest and largest of n values and 0. */
+    void (*range)(size_t n, const float *in, float *ret_min, float *ret_max);
+    void (*rescale)(const struct ifd_rescale_args *args);
+};
+
+/* ---- reductions ----------------------------------------------------------------------------- */
+
+struct ifd_kern_reduce {
+    /* Softmax of beta*in over each row of n; out may be in. */
+    void (*softmax_f32)(size_t rows, size_t n, const float *in, size_t in_row, float beta,
+                        float *out, size_t out_row);
+    /* out[c] = factor * sum over rows of in[r*in_row + c]. */
+    void (*column_sum_f32)(size_t rows, size_t n, const float *in, size_t in_row, float factor,
+                           float *out);
+    void (*column_sum_q8)(size_t rows, size_t n, const ifd_q8 *in, size_t in_row, int32_t *out);
+    float (*sum_f32)(size_t n, const float *in);
+    float (*max_f32)(size_t n, const float *in);
+    /* Sum of (in - mean)^2. */
+    float (*square_sum_f32)(size_t n, const float *in, float mean);
+};
+
+/* ---- pooling -------------------------------------------------------------------------------- */
+
+/* Lines y_begin .. y_end-1 of all channels. Positions outside the image do not take part; at least
+ * one of every window must lie inside.
+ *   min, max           clamp of f32.
+ *   q_min, q_max       clamp of q8, native.
+ *   shift              q8 average: IFD_Q8_SHIFT_S8 or _U8, whichever the model's type is: the mean of
+ *                      the model's own values is rounded, halves away from zero. */
+struct ifd_pool_args {
+    const void *in;
+    void *out;
+    size_t channels;
+    size_t in_h, in_w, in_pixel_stride, in_line_stride;
+    size_t out_w, out_pixel_stride, out_line_stride;
+    size_t y_begin, y_end;
+    uint32_t kh, kw, stride_y, stride_x, pad_top, pad_left;
+    float min, max;
+    int32_t q_min, q_max, shift;
+};
+
+struct ifd_kern_pool {
+    void (*max_f32)(const struct ifd_pool_args *args);
+    void (*average_f32)(const struct ifd_pool_args *args);
+    void (*max_q8)(const struct ifd_pool_args *args);
+    void (*average_q8)(const struct ifd_pool_args *args);
+};
+
+/* ---- moving data ---------------------------------------------------------------------------- */
+
+/* One output line of a bilinear resize: for pixel x and channel c
+ *   mix(mix(top[x0[x]], bottom[x0[x]], dy), mix(top[x1[x]], bottom[x1[x]], dy), dx[x]),
+ * mix(a, b, t) = a + (b - a)*t; x0 and x1 are offsets of pixels in elements. */
+struct ifd_resize_args {
+    const float *top, *bottom;
+    float *out;
+    const uint32_t *x0, *x1;
+    const float *dx;
+    float dy;
+    size_t out_w, channels, out_pixel_stride;
+};
+
+struct ifd_kern_move {
+    /* out[c*out_row + r] = in[r*in_row + c] for r < rows, c < n. */
+    void (*transpose_32)(size_t rows, size_t n, const uint32_t *in, size_t in_row, uint32_t *out,
+                         size_t out_row);
+    void (*transpose_8)(size_t rows, size_t n, const uint8_t *in, size_t in_row, uint8_t *out,
+                        size_t out_row);
+    void (*resize_bilinear_f32)(const struct ifd_resize_args *args);
+};
+
+/* ---- 16 bits -------------------------------------------------------------------------------- */
+
+/* sum[i*n + j] = sum over k of a[i*a_stride + k] * w[j*w_stride + k], for i < m, j < n. w holds numbers of 8 bits; k is a
+ * multiple of IFD_S16_STEP. Sums are whole, of any length. */
+#define IFD_S16_STEP 32
+struct ifd_s16_args {
+    const int16_t *a, *w;
+    int64_t *sum;
+    size_t m, n, k;
+    size_t a_stride, w_stride;
+};
+
+struct ifd_kern_gemm_s16 {
+    void (*dot)(const struct ifd_s16_args *args);
+    /* sum[i] += in[i] * w[i], which fits 32 bits. */
+    void (*multiply)(size_t n, const int16_t *in, const int16_t *w, int32_t *sum);
+};
+
+/* ---- the merged set ------------------------------------------------------------------------- */
+
+struct ifd_kernels {
+    struct ifd_kern_gemm_q8 gemm_q8;
+    struct ifd_kern_gemm_f32 gemm_f32, gemm_bf16, gemm_f16;
+    struct ifd_kern_dense dense;
+    struct ifd_kern_gemm_s16 gemm_s16;
+    struct ifd_kern_dw_q8 dw_q8;
+    struct ifd_kern_dw_f32 dw_f32;
+    struct ifd_kern_wino wino;
+    struct ifd_kern_wino_q8 wino_q8;
+    struct ifd_kern_eltwise eltwise;
+    struct ifd_kern_quant quant;
+    struct ifd_kern_reduce reduce;
+    struct ifd_kern_pool pool;
+    struct ifd_kern_move move;
+};
+
+/* Fills ret_kernels for a CPU with these enum ifd_cpu_flag bits (inferd/backend.h); clear bits to
+ * force weaker kernels. Thread: any. */
+void ifd_kernels_select(uint32_t cpu_flags, struct ifd_kernels *ret_kernels);
+
+/* One instruction set of the list, for the kernel tests: its name, the CPU flags it needs, and its
+ * tables of every family (entries NULL where it has none). Returns 0 when index is past the end. */
+struct ifd_kernels_isa {
+    const char *name;
+    uint32_t cpu_flags;
+    struct ifd_kernels kernels;
+};
+int ifd_kernels_isa(size_t index, struct ifd_kernels_isa *ret_isa);
+
+#endif
