@@ -4,11 +4,11 @@
  *                 [--precision bf16|fp16] [--cpu FEATURES] SHARED
  *      golden_run --seanet [--backend A,B] [--exact] [--cpu FEATURES] SHARED
  *
- * SHARED is the folder with golden/cases.json and models/. --model selects the folders of cases; --fast
- * applies the tolerance of fast kernels instead of that of the reference kernels; --seanet runs the one-operator models
- * of golden/seanet_int16 and expects every number to be equal; --cpu names what may be used of the processor
- * ("avx2,avx512", "none"); with --precision the tolerance is another (weight_spread), and the most probable class must
- * stay that. Prints the largest difference of every case. Exit status: 0 all within tolerance, 1 not, 77 nothing to run
+ * SHARED is the folder with golden/cases.json and models/. --model selects the folders of cases; --exact and --fast are
+ * the product's options. CpuRef alone and --exact are held to the tolerance of reference kernels, everything else to that
+ * of fast kernels. --seanet runs the one-operator models of golden/seanet_int16 and expects every number to be equal;
+ * --cpu names the processor's features that may be used ("avx2,avx512", "none"); --precision has a tolerance of its own
+ * (weight_spread). Prints the largest difference of every case. Exit status: 0 all within tolerance, 1 not, 77 nothing to run
  * (the folder is absent; 1 where INFERD_TEST_NO_SKIPS is set). */
 #include <dirent.h>
 #include <jansson.h>
@@ -26,8 +26,9 @@
 #include "inferd/engine.h"
 #include "tests/golden/judge.h"
 
-#define NAMES_MAX 64
-#define PORTS_MAX 64
+#define NAMES_MAX     64
+#define PORTS_MAX     64
+#define SEANET_MODELS 127
 
 struct options {
     const char *shared;
@@ -113,7 +114,7 @@ static void round_weights(struct ifd_model *model, enum ifd_precision precision)
 static enum ifd_code load(const struct options *options, const char *path, struct loaded *l,
                           struct ifd_err *err)
 {
-    struct ifd_engine_options engine = {.exact = options->is_exact};
+    struct ifd_engine_options engine = {.exact = options->is_exact, .fast = options->is_fast};
     const struct ifd_model_options model = {
         .backends = options->backend_count > 0 ? options->backend : NULL,
         .backend_count = options->backend_count,
@@ -195,6 +196,19 @@ static enum ifd_code read_tensors(const char *folder, const char *stem, uint32_t
     return code;
 }
 
+/* The model's outputs are those that the case names, and the folder has no further one. */
+static bool has_outputs(const struct ifd_model_info *info, json_t *json, const char *folder)
+{
+    const char *names[PORTS_MAX];
+    char path[1100];
+    const size_t count = json_array_size(json);
+    for (size_t i = 0; i < count && i < PORTS_MAX; i++) {
+        names[i] = json_string_value(json_array_get(json, i));
+    }
+    snprintf(path, sizeof(path), "%s/out%zu.npy", folder, count);
+    return count <= PORTS_MAX && golden_has_outputs(info, names, count) && !exists(path);
+}
+
 /* One set of inputs; a batch of its own size if the model's batch dimension is not the file's. */
 static enum ifd_code run_step(const struct options *options, struct loaded *l, const char *folder,
                               const struct golden_tolerance *tolerance, bool *ret_ok,
@@ -224,16 +238,53 @@ static enum ifd_code run_step(const struct options *options, struct loaded *l, c
     return code;
 }
 
-static bool read_tolerance(const struct options *options, json_t *json,
+/* Boxes and scores in exact mode; their integers before the last operator are equal, and it computes in floats. */
+#define EXACT_DETECTIONS 1e-4
+/* Largest differences of fast kernels are outliers: an early rounding that a network amplified in a few numbers. */
+#define FAST_MEAN 0.02
+
+/* cases.json allows fast kernels what those of other engines differ by. Where ours differ by much less, so much that a
+ * wrong kernel could hide in between, they are held to this. */
+static double closest(const char *path)
+{
+    static const struct {
+        const char *folder;
+        double limit;
+    } rows[] = {
+        {"yamnet/", 0.0086}, /* of range: two steps of its last 8-bit layer; measured: one */
+        {"kws_ref_model_float32/", 1e-4},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strncmp(path, rows[i].folder, strlen(rows[i].folder)) == 0) {
+            return rows[i].limit;
+        }
+    }
+    return INFINITY;
+}
+
+static bool is_reference(const struct options *options)
+{
+    return options->backend_count == 1 && strcmp(options->backend[0], "CpuRef") == 0;
+}
+
+static bool read_tolerance(const struct options *options, const char *path, json_t *json,
                            struct golden_tolerance *ret)
 {
+    const bool is_exact = options->is_exact || is_reference(options);
+    const bool is_detections =
+        json_is_string(json_object_get(json, "kind")) &&
+        strcmp(json_string_value(json_object_get(json, "kind")), "detections") == 0;
+    json_t *limit = json_object_get(json, is_detections ? "max_abs"
+                                          : is_exact    ? "reference"
+                                                        : "fast");
     ret->kind = json_string_value(json_object_get(json, "kind"));
-    const char *field = options->is_fast && !options->is_exact ? "fast" : "reference";
-    if (ret->kind && strcmp(ret->kind, "detections") == 0) {
-        field = "max_abs";
-    }
-    json_t *limit = json_object_get(json, field);
     ret->limit = json_number_value(limit);
+    if (is_exact && is_detections) {
+        ret->limit = fmin(ret->limit, EXACT_DETECTIONS);
+    } else if (!is_exact) {
+        ret->limit = fmin(ret->limit, closest(path));
+        ret->mean_limit = FAST_MEAN;
+    }
     return ret->kind && json_is_number(limit);
 }
 
@@ -258,7 +309,7 @@ static enum ifd_code run_steps(const struct options *options, json_t *json,
             snprintf(path, sizeof(path), "%s/golden/%s/step%lld", options->shared, name, step);
         }
         code = run_step(options, &l, path, tolerance, &step_ok, ret_largest, err);
-        *ret_ok &= step_ok;
+        *ret_ok &= step_ok && has_outputs(l.info, json_object_get(json, "outputs"), path);
     }
     unload(&l);
     return code;
@@ -273,7 +324,7 @@ static enum ifd_code weight_spread(const struct options *options, json_t *json, 
                                    struct ifd_err *err)
 {
     struct options reference = *options;
-    const struct golden_tolerance any = {"of_range", INFINITY, false};
+    const struct golden_tolerance any = {"of_range", INFINITY, 0};
     bool ok = true;
     reference.backend[0] = "CpuRef";
     reference.backend_count = 1;
@@ -293,8 +344,9 @@ static bool run_case(const struct options *options, json_t *json)
     struct golden_tolerance tolerance = {0};
     struct ifd_err err = {0};
     if (!name || !json_is_string(json_object_get(json, "model")) ||
-        !read_tolerance(options, json_object_get(json, "tolerance"), &tolerance)) {
-        printf("FAIL %s: the case has no tolerance that a number can be held to\n",
+        json_integer_value(json_object_get(json, "steps")) < 1 ||
+        !read_tolerance(options, name, json_object_get(json, "tolerance"), &tolerance)) {
+        printf("FAIL %s: the case has no model, no step or no tolerance for a number\n",
                name ? name : "?");
         return false;
     }
@@ -302,7 +354,7 @@ static bool run_case(const struct options *options, json_t *json)
     bool ok = true;
     double largest = 0;
     if (options->precision != IFD_PRECISION_F32) {
-        tolerance = (struct golden_tolerance){.kind = "of_range", .keeps_best = true};
+        tolerance = (struct golden_tolerance){.kind = "of_range"};
         code = weight_spread(options, json, &tolerance.limit, &err);
     }
     if (code == IFD_OK) {
@@ -438,9 +490,11 @@ static bool equals_csv(const char *stem, const struct ifd_port *port, const stru
     const size_t count = element_count(port);
     int64_t *numbers = calloc(count + 1, sizeof(*numbers));
     snprintf(path, sizeof(path), "%s_golden_%s.csv", stem, type_of(port));
-    bool ok = numbers && read_numbers(path, numbers, count) && golden_count(got) == count;
+    bool ok =
+        count > 0 && numbers && read_numbers(path, numbers, count) && golden_count(got) == count;
     for (size_t k = 0; ok && k < count; k++) {
-        ok = golden_number(got, k) == (double)numbers[k];
+        double value = 0;
+        ok = golden_number(got, k, &value) && value == (double)numbers[k];
     }
     free(numbers);
     return ok;
@@ -458,7 +512,8 @@ static bool run_seanet_model(const struct options *options, const char *stem, st
         ok = read_csv_input(stem, i, &l.info->input[i], &in[i]);
     }
     const struct ifd_io io = {.input = in, .output = out, .batch = 1};
-    ok = ok && ifd_instance_run(l.instance, &io, 1, err) == IFD_OK &&
+    /* each of these models has one output, and there is one file for it */
+    ok = ok && l.info->output_count == 1 && ifd_instance_run(l.instance, &io, 1, err) == IFD_OK &&
          equals_csv(stem, &l.info->output[0], &out[0]);
     for (uint32_t i = 0; i < inputs; i++) {
         free(in[i].data);
@@ -505,8 +560,9 @@ static int run_seanet(const struct options *options)
         snprintf(path, sizeof(path), "%s/golden/seanet_int16", options->shared);
         return skip(path);
     }
-    printf("seanet_int16: %u of %u models equal in every number\n", run - failed, run);
-    return failed > 0 ? 1 : 0;
+    printf("seanet_int16: %u of %u models equal in every number, expected %d\n", run - failed, run,
+           SEANET_MODELS);
+    return failed == 0 && run == SEANET_MODELS ? 0 : 1;
 }
 
 /* ---- command line ---- */
