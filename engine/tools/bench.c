@@ -288,7 +288,7 @@ int ifd_tool_bench(const struct ifd_tool_host *host, int argc, char **argv)
     const struct ifd_arg args[] = {
         IFD_SESSION_ARGS(options.session),
         {"batch", IFD_ARG_NUMBER, &options.session.batch, 1, IFD_MAX_BATCH, "N",
-         "samples per inference (1)"},
+         "samples per inference (as many as the model's file says)"},
         {"warmup", IFD_ARG_NUMBER, &options.warmup, 0, 1000000, "N",
          "runs before the clock counts (5)"},
         {"iterations", IFD_ARG_NUMBER, &options.iterations, 1, 1000000, "N",

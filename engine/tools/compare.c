@@ -12,7 +12,7 @@ struct compare_options {
     const struct ifd_tool_host *host;
     struct ifd_session_options session;
     const char *with; /* other backend */
-    struct ifd_arg_list golden, inputs;
+    struct ifd_arg_list golden;
     uint32_t runs;
     bool with_exact;
 };
@@ -132,6 +132,7 @@ static struct ifd_session_options other_options(const struct compare_options *op
     other.exact = options->with_exact;
     other.fast = options->session.fast && !options->with_exact;
     other.precision = NULL;
+    other.inputs.count = 0; /* they are copied */
     return other;
 }
 
@@ -140,14 +141,15 @@ static enum ifd_code compare_backends(struct ifd_session *session,
                                       struct error_stat *stats, struct ifd_err *err)
 {
     struct ifd_session other;
-    const struct ifd_session_options again = other_options(options);
+    struct ifd_session_options again = other_options(options);
+    again.batch = session->batch;
     enum ifd_code code = ifd_session_open(options->host, &again, &other, err);
     if (code != IFD_OK) {
         return code;
     }
-    uint32_t runs = options->inputs.count || !options->runs ? 1 : options->runs;
+    uint32_t runs = options->session.inputs.count || !options->runs ? 1 : options->runs;
     for (uint32_t run = 0; code == IFD_OK && run < runs; run++) {
-        if (options->inputs.count == 0) {
+        if (options->session.inputs.count == 0) {
             ifd_session_random_inputs(session, run + 1);
         }
         for (uint32_t i = 0; i < session->info->input_count; i++) {
@@ -186,7 +188,9 @@ static enum ifd_code compare(void *arg, struct ifd_err *err)
 {
     const struct compare_options *options = arg;
     struct ifd_session session;
-    enum ifd_code code = ifd_session_open(options->host, &options->session, &session, err);
+    struct ifd_session_options opened = options->session;
+    opened.needs_inputs = options->golden.count > 0;
+    enum ifd_code code = ifd_session_open(options->host, &opened, &session, err);
     if (code != IFD_OK) {
         return code;
     }
@@ -194,10 +198,6 @@ static enum ifd_code compare(void *arg, struct ifd_err *err)
     struct error_stat *stats = ifd_acquire_zeroed(session.alloc, count, sizeof(*stats));
     if (!stats) {
         code = ifd_fail(err, IFD_NOMEM, "no memory for statistics");
-    }
-    if (code == IFD_OK && (options->inputs.count || options->golden.count)) {
-        code = ifd_session_read_inputs(&session, options->host, options->inputs.item,
-                                       options->inputs.count, err);
     }
     if (code == IFD_OK) {
         code = options->with ? compare_backends(&session, options, stats, err)
@@ -220,11 +220,11 @@ int ifd_tool_compare(const struct ifd_tool_host *host, int argc, char **argv)
          "the other backends: errors are got - theirs"},
         {"golden", IFD_ARG_LIST, &options.golden, 0, 0, "FILE",
          "expected outputs (.npy), once per output"},
-        {"input", IFD_ARG_LIST, &options.inputs, 0, 0, "[NAME=]FILE",
+        {"input", IFD_ARG_LIST, &options.session.inputs, 0, 0, "[NAME=]FILE",
          "inputs; random ones without"},
         {"runs", IFD_ARG_NUMBER, &options.runs, 1, 1000000, "N", "runs on random inputs (1)"},
         {"batch", IFD_ARG_NUMBER, &options.session.batch, 1, IFD_MAX_BATCH, "N",
-         "samples in the inputs (1)"},
+         "samples in the inputs (as many as their files hold, or the model's file says)"},
         {"with-exact", IFD_ARG_SWITCH, &options.with_exact, 0, 0, NULL,
          "the same for the other backends"},
     };

@@ -65,7 +65,7 @@ static enum ifd_code inspect(void *arg, struct ifd_err *err)
 
 int ifd_tool_inspect(const struct ifd_tool_host *host, int argc, char **argv)
 {
-    struct inspect_options options = {.host = host, .session = {.keeps_weights = true}};
+    struct inspect_options options = {.host = host, .session = {.keeps_weights = true, .batch = 1}};
     const struct ifd_arg args[] = {
         IFD_SESSION_ARGS(options.session),
         {"format", IFD_ARG_TEXT, &options.format, 0, 0, "FORMAT", "text (default), json or dot"},

@@ -13,7 +13,6 @@
 struct run_options {
     const struct ifd_tool_host *host;
     struct ifd_session_options session;
-    struct ifd_arg_list inputs;
     const char *output_dir;
 };
 
@@ -62,11 +61,7 @@ static enum ifd_code run(void *arg, struct ifd_err *err)
     if (code != IFD_OK) {
         return code;
     }
-    code = ifd_session_read_inputs(&session, options->host, options->inputs.item,
-                                   options->inputs.count, err);
-    if (code == IFD_OK) {
-        code = ifd_session_run(&session, err);
-    }
+    code = ifd_session_run(&session, err);
     if (code == IFD_OK && options->output_dir) {
         code = write_outputs(&session, options->output_dir, err);
     }
@@ -79,14 +74,14 @@ static enum ifd_code run(void *arg, struct ifd_err *err)
 
 int ifd_tool_run(const struct ifd_tool_host *host, int argc, char **argv)
 {
-    struct run_options options = {.host = host};
+    struct run_options options = {.host = host, .session = {.needs_inputs = true}};
     const struct ifd_arg args[] = {
         IFD_SESSION_ARGS(options.session),
-        {"input", IFD_ARG_LIST, &options.inputs, 0, 0, "[NAME=]FILE",
+        {"input", IFD_ARG_LIST, &options.session.inputs, 0, 0, "[NAME=]FILE",
          "content of an input: .npy, a picture, or raw bytes; once per input"},
         {"output-dir", IFD_ARG_TEXT, &options.output_dir, 0, 0, "DIR", "write out<i>.npy there"},
         {"batch", IFD_ARG_NUMBER, &options.session.batch, 1, IFD_MAX_BATCH, "N",
-         "samples in the inputs (1)"},
+         "samples in the inputs (as many as their files hold)"},
         {"no-optimize", IFD_ARG_SWITCH, &options.session.no_optimize, 0, 0, NULL,
          "run the graph as the file has it"},
     };

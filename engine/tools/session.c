@@ -144,9 +144,6 @@ static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_hos
     }
     if (code == IFD_OK) {
         session->info = ifd_model_info(session->model);
-        struct ifd_instance_options instance = {.threads = options->threads,
-                                                .max_batch = session->batch};
-        code = ifd_instance_create(session->model, &instance, &session->instance, err);
     }
     return code;
 }
@@ -198,12 +195,190 @@ static enum ifd_code make_tensors(struct ifd_session *session, struct ifd_err *e
     return IFD_OK;
 }
 
+/* ---- inputs from files ---- */
+
+/* An input's content as a file gives it. */
+struct given {
+    const char *path; /* NULL: no file was given */
+    bool is_picture;
+    struct ifd_bytes file;     /* owned */
+    struct ifd_tensor content; /* dtype, data and bytes, unless it is a picture */
+};
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+    return length >= tail &&
+           ifd_str_equal_nocase((struct ifd_str){text + length - tail, tail}, ending);
+}
+
+static enum ifd_code read_file(const struct ifd_session *session, uint32_t index, const char *path,
+                               struct given *ret, struct ifd_err *err)
+{
+    const struct ifd_port *port = &session->info->input[index];
+    if (ret->path) {
+        return ifd_fail(err, IFD_INVALID, "input \"%s\" is given twice: %s and %s", port->name,
+                        ret->path, path);
+    }
+    enum ifd_code code = ifd_file_read(path, INPUT_BYTES_MAX, session->alloc, &ret->file, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    ret->path = path;
+    ret->content = (struct ifd_tensor){
+        .dtype = port->desc.dtype, .data = (void *)ret->file.data, .bytes = ret->file.size};
+    ret->is_picture =
+        ends_with(path, ".jpg") || ends_with(path, ".jpeg") || ends_with(path, ".png");
+    if (ends_with(path, ".npy")) {
+        code = ifd_npy_parse(ret->file, &ret->content, err);
+    }
+    if (code != IFD_OK) {
+        ifd_err_prefix(err, "input \"%s\" from %s", port->name, path);
+    }
+    return code;
+}
+
+/* Which input a "name=file" or "file" argument means; *ret_path is the file. */
+static void find_input(const struct ifd_session *session, const char *argument, uint32_t position,
+                       uint32_t *ret_index, const char **ret_path)
+{
+    const struct ifd_model_info *info = session->info;
+    *ret_index = position;
+    *ret_path = argument;
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        size_t length = strlen(info->input[i].name);
+        if (strncmp(argument, info->input[i].name, length) == 0 && argument[length] == '=') {
+            *ret_index = i;
+            *ret_path = argument + length + 1;
+        }
+    }
+}
+
+static enum ifd_code read_files(const struct ifd_session *session,
+                                const struct ifd_session_options *options, struct given *given,
+                                struct ifd_err *err)
+{
+    const struct ifd_arg_list *files = &options->inputs;
+    if (files->count == 0 && !options->needs_inputs) {
+        return IFD_OK;
+    }
+    if (files->count != session->info->input_count) {
+        return ifd_fail(err, IFD_INVALID, "%u inputs given (--input), the model has %u",
+                        files->count, session->info->input_count);
+    }
+    for (uint32_t i = 0; i < files->count; i++) {
+        uint32_t index = 0;
+        const char *path = NULL;
+        find_input(session, files->item[i], i, &index, &path);
+        const enum ifd_code code = read_file(session, index, path, &given[index], err);
+        if (code != IFD_OK) {
+            return code;
+        }
+    }
+    return IFD_OK;
+}
+
+/* How many samples an input's file holds; 0 if that is not a whole number. */
+static size_t samples_in(const struct ifd_port *port, const struct given *given)
+{
+    struct ifd_tensor sample;
+    if (given->is_picture) {
+        return 1;
+    }
+    if (size_tensor(port, 1, &sample, NULL) != IFD_OK || sample.bytes == 0 ||
+        given->content.bytes % sample.bytes != 0) {
+        return 0;
+    }
+    return given->content.bytes / sample.bytes;
+}
+
+/* The batch is what --batch says, else what the first file for a batched input holds, else what the model's file says. */
+static enum ifd_code choose_batch(struct ifd_session *session,
+                                  const struct ifd_session_options *options,
+                                  const struct given *given, struct ifd_err *err)
+{
+    size_t batch = options->batch;
+    for (uint32_t i = 0; batch == 0 && i < session->info->input_count; i++) {
+        const struct ifd_port *port = &session->info->input[i];
+        if (port->batched && given[i].path) {
+            batch = samples_in(port, &given[i]);
+        }
+        if (batch > IFD_MAX_BATCH) {
+            return ifd_fail(err, IFD_TOO_LARGE, "input \"%s\" from %s: %zu samples, limit %d",
+                            port->name, given[i].path, batch, IFD_MAX_BATCH);
+        }
+    }
+    for (uint32_t i = 0; batch == 0 && i < session->info->input_count; i++) {
+        const struct ifd_port *port = &session->info->input[i];
+        const int64_t dim = port->batched ? port->desc.shape.dim[0] : 0;
+        batch = dim > 0 && dim <= IFD_MAX_BATCH ? (size_t)dim : 0;
+    }
+    session->batch = batch > 0 ? (uint32_t)batch : 1;
+    return IFD_OK;
+}
+
+static enum ifd_code fill_input(struct ifd_session *session, const struct ifd_tool_host *host,
+                                uint32_t index, const struct given *given, struct ifd_err *err)
+{
+    const struct ifd_port *port = &session->info->input[index];
+    struct ifd_tensor *tensor = &session->input[index];
+    const struct ifd_tensor *content = &given->content;
+    enum ifd_code code = IFD_OK;
+    if (given->is_picture && !host->decode_image) {
+        code = ifd_fail(err, IFD_UNSUPPORTED, "pictures are not supported in this build");
+    } else if (given->is_picture) {
+        code = host->decode_image(given->file, port, tensor->data, tensor->bytes, err);
+    } else if (content->dtype != tensor->dtype || content->bytes != tensor->bytes) {
+        code = ifd_fail(err, IFD_INVALID, "%zu bytes of %s, expected %zu of %s (batch %u)",
+                        content->bytes, ifd_dtype_name(content->dtype), tensor->bytes,
+                        ifd_dtype_name(tensor->dtype), session->batch);
+    } else if (tensor->bytes > 0) {
+        memcpy(tensor->data, content->data, tensor->bytes);
+    }
+    if (code != IFD_OK) {
+        ifd_err_prefix(err, "input \"%s\" from %s", port->name, given->path);
+    }
+    return code;
+}
+
+/* ---- life ---- */
+
+/* With the model loaded: inputs are read before memory is laid out, as they may say how many samples there are. */
+static enum ifd_code prepare(struct ifd_session *session, const struct ifd_tool_host *host,
+                             const struct ifd_session_options *options, struct ifd_err *err)
+{
+    const uint32_t count = session->info->input_count;
+    struct given *given = ifd_acquire_zeroed(session->alloc, count + 1, sizeof(*given));
+    if (!given) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for %u inputs", count);
+    }
+    enum ifd_code code = read_files(session, options, given, err);
+    if (code == IFD_OK) {
+        code = choose_batch(session, options, given, err);
+    }
+    if (code == IFD_OK) {
+        code = make_tensors(session, err);
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < count; i++) {
+        code = given[i].path ? fill_input(session, host, i, &given[i], err) : IFD_OK;
+    }
+    if (code == IFD_OK) {
+        const struct ifd_instance_options instance = {.threads = options->threads,
+                                                      .max_batch = session->batch};
+        code = ifd_instance_create(session->model, &instance, &session->instance, err);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        ifd_release_tensor(session->alloc, (void *)given[i].file.data, given[i].file.size);
+    }
+    ifd_release(session->alloc, given, (count + 1) * sizeof(*given));
+    return code;
+}
+
 enum ifd_code ifd_session_open(const struct ifd_tool_host *host,
                                const struct ifd_session_options *options, struct ifd_session *ret,
                                struct ifd_err *err)
 {
-    struct ifd_session session = {.alloc = ifd_alloc_system(),
-                                  .batch = options->batch ? options->batch : 1};
+    struct ifd_session session = {.alloc = ifd_alloc_system()};
     enum ifd_code code =
         ifd_file_open(options->path, FILE_BYTES_MAX, session.alloc, &session.file, err);
     if (code != IFD_OK) {
@@ -211,7 +386,7 @@ enum ifd_code ifd_session_open(const struct ifd_tool_host *host,
     }
     code = load(&session, host, options, err);
     if (code == IFD_OK) {
-        code = make_tensors(&session, err);
+        code = prepare(&session, host, options, err);
     }
     if (code != IFD_OK) {
         ifd_err_prefix(err, "%s", options->path);
@@ -241,95 +416,6 @@ void ifd_session_close(struct ifd_session *session)
     ifd_engine_destroy(session->engine);
     ifd_file_close(&session->file);
     *session = (struct ifd_session){0};
-}
-
-static bool ends_with(const char *text, const char *ending)
-{
-    size_t length = strlen(text), tail = strlen(ending);
-    return length >= tail &&
-           ifd_str_equal_nocase((struct ifd_str){text + length - tail, tail}, ending);
-}
-
-static enum ifd_code read_input(const struct ifd_session *session, const struct ifd_tool_host *host,
-                                uint32_t index, const char *path, struct ifd_err *err)
-{
-    const struct ifd_port *port = &session->info->input[index];
-    struct ifd_tensor *tensor = &session->input[index];
-    struct ifd_bytes file = {0};
-    enum ifd_code code = ifd_file_read(path, INPUT_BYTES_MAX, session->alloc, &file, err);
-    if (code != IFD_OK) {
-        return code;
-    }
-    struct ifd_tensor content = {
-        .dtype = tensor->dtype, .data = (void *)file.data, .bytes = file.size};
-    bool is_picture =
-        ends_with(path, ".jpg") || ends_with(path, ".jpeg") || ends_with(path, ".png");
-    if (is_picture && !host->decode_image) {
-        code = ifd_fail(err, IFD_UNSUPPORTED, "pictures are not supported in this build");
-    } else if (is_picture) {
-        code = host->decode_image(file, port, tensor->data, tensor->bytes, err);
-    } else {
-        if (ends_with(path, ".npy")) {
-            code = ifd_npy_parse(file, &content, err);
-        }
-        if (code == IFD_OK && (content.dtype != tensor->dtype || content.bytes != tensor->bytes)) {
-            code = ifd_fail(err, IFD_INVALID, "%zu bytes of %s, expected %zu of %s", content.bytes,
-                            ifd_dtype_name(content.dtype), tensor->bytes,
-                            ifd_dtype_name(tensor->dtype));
-        }
-        if (code == IFD_OK && tensor->bytes) {
-            memcpy(tensor->data, content.data, tensor->bytes);
-        }
-    }
-    ifd_release_tensor(session->alloc, (void *)file.data, file.size);
-    if (code != IFD_OK) {
-        ifd_err_prefix(err, "input \"%s\" from %s", port->name, path);
-    }
-    return code;
-}
-
-/* Which input a "name=file" or "file" argument means; *ret_path is the file. */
-static enum ifd_code find_input(const struct ifd_session *session, const char *argument,
-                                uint32_t position, uint32_t *ret_index, const char **ret_path,
-                                struct ifd_err *err)
-{
-    const struct ifd_model_info *info = session->info;
-    for (uint32_t i = 0; i < info->input_count; i++) {
-        size_t length = strlen(info->input[i].name);
-        if (strncmp(argument, info->input[i].name, length) == 0 && argument[length] == '=') {
-            *ret_index = i;
-            *ret_path = argument + length + 1;
-            return IFD_OK;
-        }
-    }
-    if (position >= info->input_count) {
-        return ifd_fail(err, IFD_INVALID, "%u inputs given, the model has %u", position + 1,
-                        info->input_count);
-    }
-    *ret_index = position;
-    *ret_path = argument;
-    return IFD_OK;
-}
-
-enum ifd_code ifd_session_read_inputs(struct ifd_session *session, const struct ifd_tool_host *host,
-                                      const char *const *files, uint32_t count, struct ifd_err *err)
-{
-    if (count != session->info->input_count) {
-        return ifd_fail(err, IFD_INVALID, "%u inputs given (--input), the model has %u", count,
-                        session->info->input_count);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t index = 0;
-        const char *path = NULL;
-        enum ifd_code code = find_input(session, files[i], i, &index, &path, err);
-        if (code == IFD_OK) {
-            code = read_input(session, host, index, path, err);
-        }
-        if (code != IFD_OK) {
-            return code;
-        }
-    }
-    return IFD_OK;
 }
 
 static uint64_t next_random(uint64_t *state)

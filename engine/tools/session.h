@@ -14,7 +14,12 @@ struct ifd_session_options {
     const char *precision;    /* "bf16"; NULL: "f32" */
     const char *cpu_mask;     /* "avx2,avx512"; NULL: all that the CPU has, "none": none */
     uint32_t threads;         /* 0 = 1 */
-    uint32_t batch;           /* 0 = 1 */
+    /** 0: as the files of the inputs have it; without files, as the model's file has it. */
+    uint32_t batch;
+    /** Contents of the inputs: "file" or "name=file", in the model's order if without name. .npy, pictures (.jpg .jpeg
+     *  .png, for image inputs), anything else raw bytes. None or one for each input. */
+    struct ifd_arg_list inputs;
+    bool needs_inputs; /* none is an error */
     bool exact, fast, no_optimize;
     bool keeps_weights; /* also those that are packed: for looking at them */
 };
@@ -95,18 +100,12 @@ void ifd_session_print(void *context, const char *text, size_t size);
 IFD_NODISCARD enum ifd_code ifd_session_check(const struct ifd_tool_host *host,
                                               const struct ifd_session_options *options,
                                               struct ifd_err *err);
-/** Errors are prefixed with the path. On error nothing is left; on success ifd_session_close gives everything back. */
+/** Inputs without a file are zero. Errors are prefixed with the model's path. On error nothing is left; on
+ *  success ifd_session_close gives everything back. */
 IFD_NODISCARD enum ifd_code ifd_session_open(const struct ifd_tool_host *host,
                                              const struct ifd_session_options *options,
                                              struct ifd_session *ret, struct ifd_err *err);
 void ifd_session_close(struct ifd_session *session);
-
-/** Fills the inputs from files: "file" or "name=file", in the model's order if without name. .npy, pictures (.jpg .jpeg
- *  .png, for image inputs), anything else raw bytes. Errors name the input and the file. */
-IFD_NODISCARD enum ifd_code ifd_session_read_inputs(struct ifd_session *session,
-                                                    const struct ifd_tool_host *host,
-                                                    const char *const *files, uint32_t count,
-                                                    struct ifd_err *err);
 
 /** Fills the inputs with reproducible numbers: floats in -1 … 1, whole numbers over their range, indexes 0. */
 void ifd_session_random_inputs(struct ifd_session *session, uint64_t seed);
