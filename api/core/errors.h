@@ -1,13 +1,10 @@
-/** What an HTTP client sees of an enum ifd_code. Thread: any. */
+/** What a code means for the client's next attempt; each protocol has its own table of statuses. Thread: any. */
 #ifndef INFERD_API_CORE_ERRORS_H
 #define INFERD_API_CORE_ERRORS_H
 
 #include "inferd/status.h"
 
-/** Status of the answer to a request that ended with code; 200 for IFD_OK. */
-int ifd_http_status(enum ifd_code code);
-
-/** Whether the same request may succeed a moment later: the answer carries Retry-After. */
-bool ifd_http_may_retry(enum ifd_code code);
+/** Whether the same request may succeed a moment later. */
+bool ifd_code_may_retry(enum ifd_code code);
 
 #endif

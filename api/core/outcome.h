@@ -17,12 +17,12 @@ enum ifd_outcome {
 #undef X
 };
 
-/** X(id, label): verdicts that deny a request, with its status. */
+/** X(id, label): verdicts that deny a request. */
 #define IFD_DENIALS(X)                                                                             \
-    X(NO_TOKEN, "no_token")           /* 401 */                                                    \
-    X(UNKNOWN_TOKEN, "unknown_token") /* 401 */                                                    \
-    X(OTHER_CLASS, "class")           /* 403 */                                                    \
-    X(OTHER_MODEL, "model")           /* 403 */
+    X(NO_TOKEN, "no_token")           /* the request has none */                                   \
+    X(UNKNOWN_TOKEN, "unknown_token") /* the server does not know it */                            \
+    X(OTHER_CLASS, "class")           /* the token is known, but not for this class */             \
+    X(OTHER_MODEL, "model")           /* the token is known, but not for this model */
 
 enum ifd_verdict {
     IFD_VERDICT_GRANTED,

@@ -6,7 +6,7 @@
 #ifndef INFERD_API_CORE_SERVICE_H
 #define INFERD_API_CORE_SERVICE_H
 
-#include "api/http/http.h"
+#include "api/core/outcome.h"
 #include "engine/base/arena.h"
 #include "inferd/status.h"
 #include "inferd/types.h"

@@ -1,8 +1,10 @@
 /* The life of an exchange: open, handle, abandon, close. */
-#include "api/http/api_impl.h"
+#include "api/http/api.h"
 
+#include "api/http/call.h"
 #include "api/http/encoding.h"
-#include "api/core/errors.h"
+#include "api/http/guard.h"
+#include "api/http/infer.h"
 #include "engine/base/clock.h"
 #include "engine/base/str.h"
 
@@ -22,6 +24,7 @@ enum ifd_code ifd_api_create(const struct ifd_api_options *options, struct ifd_a
     if (api->options.max_input_bytes == 0) {
         api->options.max_input_bytes = DEFAULT_MAX_INPUT_BYTES;
     }
+    api->calls = (struct ifd_calls){.ops = options->ops, .service = options->service};
     *ret_api = api;
     return IFD_OK;
 }
@@ -46,18 +49,6 @@ void ifd_api_error(struct ifd_http_exchange *exchange, int status, const char *t
     }
 }
 
-static size_t body_cap(const struct ifd_api *api, enum ifd_route_body body)
-{
-    switch (body) {
-    case IFD_BODY_NONE:
-    case IFD_BODY_SMALL:
-        return IFD_BODY_SMALL_BYTES; /* clients may send a small body where none is wanted */
-    case IFD_BODY_INPUT:
-        break;
-    }
-    return api->options.max_input_bytes;
-}
-
 static void answer_wrong_method(struct ifd_http_exchange *exchange, uint32_t allowed)
 {
     static const char *const lists[] = {"GET, HEAD", "POST", "GET, HEAD, POST"};
@@ -67,35 +58,14 @@ static void answer_wrong_method(struct ifd_http_exchange *exchange, uint32_t all
     ifd_answer_header(&exchange->response, "Allow", lists[has_get && has_post ? 2 : has_post]);
 }
 
-static void begin_inference(struct ifd_call *call)
-{
-    call->is_inference = true;
-    call->api->inferences++;
-    if (ifd_call_ops(call)->begun) {
-        ifd_call_ops(call)->begun(ifd_call_service(call), call->ref);
-    }
-}
-
-static void end_inference(struct ifd_call *call)
-{
-    const struct ifd_http_exchange *exchange = call->exchange;
-    call->api->inferences--;
-    if (ifd_call_ops(call)->ended) {
-        call->end.outcome = exchange->outcome;
-        call->end.received_ns = exchange->received_ns;
-        call->end.ended_ns = exchange->ended_ns;
-        ifd_call_ops(call)->ended(ifd_call_service(call), call->ref, &call->end);
-    }
-}
-
 /* Default deny: what is no route is for those with a token, and told to nobody else. Not OK: the answer is made. */
-static bool check_access(const struct ifd_call *call)
+static bool check_access(const struct ifd_http_call *call)
 {
     struct ifd_http_exchange *exchange = call->exchange;
     const struct ifd_api_options *options = &call->api->options;
-    const struct ifd_route *route = call->match.route;
+    const struct ifd_route *route = call->route;
     const enum ifd_access_class access = route ? route->access : IFD_ACCESS_KNOWN;
-    if (!ifd_guard_admits(options->guard, exchange, access, call->match.model)) {
+    if (!ifd_guard_admits(options->guard, exchange, access, call->core.model)) {
         return false;
     }
     if (access == IFD_ACCESS_ADMIN && !exchange->is_local_admin && !options->admin_on_http) {
@@ -107,12 +77,14 @@ static bool check_access(const struct ifd_call *call)
     return true;
 }
 
-/* Everything else that the headers alone decide. code: of finding the route. Not OK: the answer is made. */
-static bool check_head(struct ifd_call *call, enum ifd_code code, struct ifd_err *err)
+/* Everything else that the headers alone decide. code: of finding the route; allowed: the methods of its path. Not OK: the
+ * answer is made. */
+static bool check_head(struct ifd_http_call *call, enum ifd_code code, uint32_t allowed,
+                       struct ifd_err *err)
 {
     struct ifd_http_exchange *exchange = call->exchange;
-    if (code == IFD_NOT_FOUND && call->match.allowed) {
-        answer_wrong_method(exchange, call->match.allowed);
+    if (code == IFD_NOT_FOUND && allowed) {
+        answer_wrong_method(exchange, allowed);
         return false;
     }
     const struct ifd_str coding = call->coding;
@@ -126,11 +98,8 @@ static bool check_head(struct ifd_call *call, enum ifd_code code, struct ifd_err
         ifd_answer_header(&exchange->response, "Accept-Encoding", "gzip, deflate");
         return false;
     }
-    if (code == IFD_OK && call->match.route->handler == ifd_handle_infer) {
-        code = ifd_call_acquire(call, &call->ref, err);
-        if (code == IFD_OK) {
-            begin_inference(call);
-        }
+    if (code == IFD_OK && call->route->kind == IFD_ROUTE_INFERENCE) {
+        code = ifd_call_begin_inference(&call->core, err);
     }
     if (code != IFD_OK) {
         ifd_answer_fail(exchange, code, err);
@@ -160,7 +129,7 @@ static bool has_body(const struct ifd_http_exchange *exchange)
 }
 
 /* Where the first binary tensor of a request begins, 0 if that is unknown. */
-static size_t tensor_offset(const struct ifd_call *call, size_t cap_bytes)
+static size_t tensor_offset(const struct ifd_http_call *call, size_t cap_bytes)
 {
     uint64_t offset = 0;
     bool is_known = call->json_length.data && ifd_str_u64(call->json_length, &offset) &&
@@ -174,7 +143,7 @@ void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
     *ret_plan = (struct ifd_http_body_plan){.cap_bytes = IFD_BODY_SMALL_BYTES};
     ifd_http_response_begin(&exchange->response, 0);
     exchange->api = NULL;
-    struct ifd_call *call = ifd_arena_take(exchange->arena, sizeof(*call));
+    struct ifd_http_call *call = ifd_arena_take(exchange->arena, sizeof(*call));
     if (!call) {
         ifd_answer_fail(exchange, IFD_NOMEM, NULL);
         exchange->response.close_connection = has_body(exchange);
@@ -184,91 +153,87 @@ void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
     exchange->api = call;
     call->api = api;
     call->exchange = exchange;
+    call->core.all = &api->calls;
+    call->core.arena = exchange->arena;
+    call->core.received_ns = exchange->received_ns;
     call->coding = exchange->header(exchange, "Content-Encoding");
     call->json_length = exchange->header(exchange, "Inference-Header-Content-Length");
+    struct ifd_route_match match;
     struct ifd_err err = {0};
     enum ifd_code code =
-        ifd_route_find(exchange->method, exchange->path, exchange->arena, &call->match, &err);
+        ifd_route_find(exchange->method, exchange->path, exchange->arena, &match, &err);
+    call->route = match.route;
+    call->core.model = match.model;
+    call->core.version = match.version;
     if (!check_access(call)) {
         exchange->response.close_connection = is_costly_body(exchange);
         ret_plan->answered = true;
         return;
     }
-    if (!check_head(call, code, &err)) {
+    if (!check_head(call, code, match.allowed, &err)) {
         bool is_costly = is_costly_body(exchange);
         call->is_refused = true;
         exchange->response.close_connection = is_costly;
         ret_plan->answered = is_costly || !has_body(exchange);
         return;
     }
-    ret_plan->cap_bytes = body_cap(api, call->match.route->body);
+    ret_plan->cap_bytes = ifd_http_body_cap(call);
     ret_plan->align_at = tensor_offset(call, ret_plan->cap_bytes);
 }
 
 void ifd_api_coming(struct ifd_api *api, struct ifd_http_exchange *exchange)
 {
-    const struct ifd_call *call = exchange->api;
+    const struct ifd_http_call *call = exchange->api;
     (void)api;
-    if (call && call->ref && ifd_call_ops(call)->coming) {
-        ifd_call_ops(call)->coming(ifd_call_service(call), call->ref);
+    if (call) {
+        ifd_call_coming(&call->core);
     }
-}
-
-enum ifd_code ifd_call_read_body(struct ifd_call *call, struct ifd_err *err)
-{
-    struct ifd_http_exchange *exchange = call->exchange;
-    struct ifd_bytes raw = {.data = exchange->body, .size = exchange->body_size};
-    return ifd_decompress(call->coding, raw, body_cap(call->api, call->match.route->body),
-                          call->json_length, exchange->arena, &call->body, err);
 }
 
 void ifd_api_handle(struct ifd_api *api, struct ifd_http_exchange *exchange)
 {
-    struct ifd_call *call = exchange->api;
+    struct ifd_http_call *call = exchange->api;
     struct ifd_err err = {0};
     (void)api;
-    call->end.handled_ns = ifd_monotonic_ns();
+    call->core.end.handled_ns = ifd_monotonic_ns();
     if (call->is_refused) {
         exchange->respond(exchange);
         return;
     }
+    /* an inference reads its body as a part of its work, maybe beside the loop */
     enum ifd_code code =
-        call->match.route->handler == ifd_handle_infer ? IFD_OK : ifd_call_read_body(call, &err);
+        call->route->kind == IFD_ROUTE_INFERENCE ? IFD_OK : ifd_http_read_body(call, &err);
     if (code != IFD_OK) {
-        ifd_call_fail(call, code, &err);
+        ifd_http_fail(call, code, &err);
         return;
     }
-    call->match.route->handler(call);
+    call->route->handler(call);
 }
 
 bool ifd_api_abandon(struct ifd_api *api, struct ifd_http_exchange *exchange)
 {
     (void)api;
-    struct ifd_call *call = exchange->api;
+    struct ifd_http_call *call = exchange->api;
     if (!call) {
         return true;
     }
-    call->is_abandoned = true;
-    if (call->infer) {
-        return ifd_infer_abandon(call);
-    }
-    return !call->is_waiting;
+    call->core.is_abandoned = true;
+    return call->infer ? ifd_infer_abandon(&call->infer->core) : !call->core.is_waiting;
 }
 
 void ifd_api_close(struct ifd_api *api, struct ifd_http_exchange *exchange)
 {
-    struct ifd_call *call = exchange->api;
+    struct ifd_http_call *call = exchange->api;
+    (void)api;
     if (!call) {
         return;
     }
     if (call->infer) {
-        ifd_infer_close(call);
+        ifd_infer_close(&call->infer->core);
     }
-    if (call->is_inference) {
-        end_inference(call);
-    }
-    if (call->ref) {
-        api->options.ops->release(api->options.service, call->ref);
-    }
+    call->core.end.outcome = exchange->outcome;
+    call->core.end.received_ns = exchange->received_ns;
+    call->core.end.ended_ns = exchange->ended_ns;
+    ifd_call_close(&call->core);
     exchange->api = NULL;
 }

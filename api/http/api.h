@@ -5,6 +5,7 @@
 
 #include "api/core/guard.h"
 #include "api/core/service.h"
+#include "api/http/http.h"
 
 struct ifd_api;
 

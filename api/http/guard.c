@@ -1,7 +1,7 @@
 /* Access: asking, and saying no as RFC 6750 has it. */
-#include "api/core/guard.h"
+#include "api/http/guard.h"
 
-#include "api/http/api_impl.h"
+#include "api/http/answer.h"
 #include "engine/base/str.h"
 
 struct refusal {

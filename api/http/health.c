@@ -1,29 +1,30 @@
 /* GET /v2/health/live and /v2/health/ready. */
-#include "api/http/api_impl.h"
+#include "api/http/guard.h"
+#include "api/http/handlers.h"
 
-void ifd_handle_live(struct ifd_call *call)
+void ifd_handle_live(struct ifd_http_call *call)
 {
     struct ifd_json_out out;
-    bool is_live = ifd_call_ops(call)->is_live(ifd_call_service(call));
+    bool is_live = ifd_http_ops(call)->is_live(ifd_http_service(call));
     ifd_json_out_init(&out, call->exchange->arena);
     ifd_json_begin(&out, '{');
     ifd_json_member_bool(&out, "live", is_live);
     ifd_json_end(&out, '}');
-    ifd_call_json(call, is_live ? 200 : 503, &out);
+    ifd_http_json(call, is_live ? 200 : 503, &out);
 }
 
 /* Everybody may ask whether, but why names models: with tokens it is for those who may list them. */
-static bool may_know(const struct ifd_call *call)
+static bool may_know(const struct ifd_http_call *call)
 {
     return ifd_guard_trusts(call->api->options.guard, call->exchange, IFD_ACCESS_OBSERVE);
 }
 
-void ifd_handle_ready(struct ifd_call *call)
+void ifd_handle_ready(struct ifd_http_call *call)
 {
     struct ifd_err why = {0};
     struct ifd_json_out out;
-    bool is_live = ifd_call_ops(call)->is_live(ifd_call_service(call));
-    bool is_ready = ifd_call_ops(call)->is_ready(ifd_call_service(call), &why) == IFD_OK;
+    bool is_live = ifd_http_ops(call)->is_live(ifd_http_service(call));
+    bool is_ready = ifd_http_ops(call)->is_ready(ifd_http_service(call), &why) == IFD_OK;
     ifd_json_out_init(&out, call->exchange->arena);
     ifd_json_begin(&out, '{');
     ifd_json_member_bool(&out, "live", is_live);
@@ -32,5 +33,5 @@ void ifd_handle_ready(struct ifd_call *call)
         ifd_json_member_text(&out, "error", may_know(call) ? why.text : "Server not ready");
     }
     ifd_json_end(&out, '}');
-    ifd_call_json(call, is_ready ? 200 : 503, &out);
+    ifd_http_json(call, is_ready ? 200 : 503, &out);
 }

@@ -1,7 +1,6 @@
 /* Outputs into the body of the answer. */
-#include "api/core/infer_impl.h"
+#include "api/http/infer.h"
 
-#include "api/core/classify.h"
 #include "api/json/number.h"
 #include "api/http/tensor_binary.h"
 #include "api/json/tensor_json.h"
@@ -24,14 +23,14 @@ static void write_shape(struct ifd_json_out *out, const struct ifd_shape *shape)
     ifd_json_end(out, ']');
 }
 
-static enum ifd_code add_tail(struct ifd_infer *infer, const struct ifd_tensor *tensor,
+static enum ifd_code add_tail(struct ifd_http_infer *infer, const struct ifd_tensor *tensor,
                               struct tails *tails, size_t *ret_bytes, struct ifd_err *err)
 {
     struct ifd_bytes raw = {.data = tensor->data, .size = tensor->bytes};
     if (tensor->dtype == IFD_STR) {
         enum ifd_code code =
             ifd_tensor_binary_join(tensor->data, tensor->bytes / sizeof(struct ifd_str),
-                                   infer->call->exchange->arena, &raw, err);
+                                   infer->core.call->arena, &raw, err);
         if (code != IFD_OK) {
             return code;
         }
@@ -44,27 +43,23 @@ static enum ifd_code add_tail(struct ifd_infer *infer, const struct ifd_tensor *
     return IFD_OK;
 }
 
-static enum ifd_code write_output(struct ifd_infer *infer, uint32_t index, struct ifd_json_out *out,
-                                  struct tails *tails, struct ifd_err *err)
+static enum ifd_code write_output(struct ifd_http_infer *infer, uint32_t index,
+                                  struct ifd_json_out *out, struct tails *tails,
+                                  struct ifd_err *err)
 {
-    const struct ifd_tensor_info *info = &infer->desc->output[index];
-    const struct ifd_output_choice *choice = &infer->choice[index];
-    struct ifd_tensor tensor = infer->request.output[index];
-    if (choice->top > 0) {
-        enum ifd_code code = ifd_classify(&infer->request.output[index], info, choice->top,
-                                          infer->desc->max_batch_size > 0,
-                                          infer->call->exchange->arena, &tensor, err);
-        if (code != IFD_OK) {
-            return code;
-        }
+    const struct ifd_tensor_info *info = &infer->core.desc->output[index];
+    struct ifd_tensor tensor;
+    enum ifd_code code = ifd_infer_take_output(&infer->core, index, &tensor, err);
+    if (code != IFD_OK) {
+        return code;
     }
     ifd_json_begin(out, '{');
     ifd_json_member_text(out, "name", info->name);
     ifd_json_member_text(out, "datatype", ifd_dtype_wire_name(tensor.dtype));
     write_shape(out, &tensor.shape);
-    if (choice->binary) {
+    if (infer->form[index].binary) {
         size_t bytes = 0;
-        enum ifd_code code = add_tail(infer, &tensor, tails, &bytes, err);
+        code = add_tail(infer, &tensor, tails, &bytes, err);
         if (code != IFD_OK) {
             return code;
         }
@@ -81,13 +76,12 @@ static enum ifd_code write_output(struct ifd_infer *infer, uint32_t index, struc
     return IFD_OK;
 }
 
-size_t ifd_infer_answer_bytes(const struct ifd_infer *infer)
+size_t ifd_infer_answer_bytes(const struct ifd_http_infer *infer)
 {
     size_t total = 1024; /* names and shapes */
-    for (uint32_t i = 0; i < infer->desc->output_count; i++) {
-        const struct ifd_output_choice *choice = &infer->choice[i];
-        const struct ifd_tensor *tensor = &infer->request.output[i];
-        if (choice->is_wanted && !choice->binary && choice->top == 0) {
+    for (uint32_t i = 0; i < infer->core.desc->output_count; i++) {
+        const struct ifd_tensor *tensor = &infer->core.request.output[i];
+        if (infer->core.wanted[i] && !infer->form[i].binary && infer->core.top[i] == 0) {
             total += ifd_tensor_json_usual(tensor->dtype,
                                            tensor->bytes / ifd_dtype_bytes(tensor->dtype));
         }
@@ -95,7 +89,7 @@ size_t ifd_infer_answer_bytes(const struct ifd_infer *infer)
     return total;
 }
 
-static enum ifd_code write_json(struct ifd_infer *infer, struct ifd_json_out *out,
+static enum ifd_code write_json(struct ifd_http_infer *infer, struct ifd_json_out *out,
                                 struct tails *tails, struct ifd_err *err)
 {
     ifd_json_begin(out, '{');
@@ -103,12 +97,12 @@ static enum ifd_code write_json(struct ifd_infer *infer, struct ifd_json_out *ou
         ifd_json_key(out, "id");
         ifd_json_put_str(out, infer->id);
     }
-    ifd_json_member_text(out, "model_name", infer->desc->name);
-    ifd_json_member_text(out, "model_version", infer->desc->version_text);
+    ifd_json_member_text(out, "model_name", infer->core.desc->name);
+    ifd_json_member_text(out, "model_version", infer->core.desc->version_text);
     ifd_json_key(out, "outputs");
     ifd_json_begin(out, '[');
-    for (uint32_t i = 0; i < infer->desc->output_count; i++) {
-        if (infer->choice[i].is_wanted) {
+    for (uint32_t i = 0; i < infer->core.desc->output_count; i++) {
+        if (infer->core.wanted[i]) {
             enum ifd_code code = write_output(infer, i, out, tails, err);
             if (code != IFD_OK) {
                 return code;
@@ -121,10 +115,10 @@ static enum ifd_code write_json(struct ifd_infer *infer, struct ifd_json_out *ou
 }
 
 /* The tensors behind the JSON: as they lie, or gathered if an answer cannot have so many pieces. */
-static enum ifd_code append_tails(struct ifd_infer *infer, const struct tails *tails,
+static enum ifd_code append_tails(struct ifd_http_infer *infer, const struct tails *tails,
                                   struct ifd_http_response *response, struct ifd_err *err)
 {
-    struct ifd_arena *arena = infer->call->exchange->arena;
+    struct ifd_arena *arena = infer->core.call->arena;
     if (tails->count <= IFD_HTTP_PIECES_MAX - response->piece_count) {
         for (size_t i = 0; i < tails->count; i++) {
             response->piece[response->piece_count++] =
@@ -145,14 +139,14 @@ static enum ifd_code append_tails(struct ifd_infer *infer, const struct tails *t
     return IFD_OK;
 }
 
-enum ifd_code ifd_infer_encode(struct ifd_infer *infer, struct ifd_err *err)
+enum ifd_code ifd_infer_write_answer(struct ifd_http_infer *infer, struct ifd_err *err)
 {
-    struct ifd_arena *arena = infer->call->exchange->arena;
-    struct ifd_http_response *response = &infer->call->exchange->response;
+    struct ifd_arena *arena = infer->core.call->arena;
+    struct ifd_http_response *response = &infer->http->exchange->response;
     struct tails tails = {0};
     struct ifd_json_out out;
     char *length = ifd_arena_take(arena, IFD_NUMBER_TEXT_BYTES + 1);
-    tails.part = ifd_arena_take_array(arena, infer->desc->output_count, sizeof(*tails.part));
+    tails.part = ifd_arena_take_array(arena, infer->core.desc->output_count, sizeof(*tails.part));
     if (!tails.part || !length) {
         return ifd_fail(err, IFD_NOMEM, "no memory for the answer");
     }
@@ -163,7 +157,7 @@ enum ifd_code ifd_infer_encode(struct ifd_infer *infer, struct ifd_err *err)
         return code;
     }
     ifd_http_response_begin(response, 200);
-    if (!ifd_json_out_finish(&out, response)) {
+    if (!ifd_answer_add(response, &out)) {
         return ifd_fail(err, IFD_NOMEM, "no memory for the answer");
     }
     if (tails.count == 0) {

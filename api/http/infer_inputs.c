@@ -1,6 +1,7 @@
 /* "inputs" of a request's JSON: matched with the model, their data where it is, in the JSON or behind it. */
-#include "api/http/infer_parser.h"
+#include "api/http/infer_json.h"
 
+#include "api/core/shape.h"
 #include "api/http/tensor_binary.h"
 #include "api/json/tensor_json.h"
 #include "engine/base/str.h"
@@ -97,15 +98,15 @@ static bool bind(struct ifd_infer_parser *parser, struct given *given)
     int index = find_input(desc, given->name);
     if (index < 0) {
         return ifd_json_fail(in, IFD_INVALID, "unexpected inference input '%.*s' for model '%s'",
-                             ifd_infer_shown(given->name), given->name.data, desc->name);
+                             ifd_json_shown(given->name), given->name.data, desc->name);
     }
     const struct ifd_tensor_info *input = &desc->input[index];
-    if (parser->infer->has_input[index]) {
+    if (parser->infer->core.has_input[index]) {
         return ifd_json_fail(in, IFD_INVALID, "input '%s' already exists in request", input->name);
     }
     if (!find_dtype(given->datatype, &dtype)) {
         return ifd_json_fail(in, IFD_INVALID, "invalid datatype for input %s: '%.*s'", input->name,
-                             ifd_infer_shown(given->datatype), given->datatype.data);
+                             ifd_json_shown(given->datatype), given->datatype.data);
     }
     bool is_picture = dtype == IFD_STR && ifd_input_takes_pictures(input);
     if (dtype != input->dtype && !is_picture) {
@@ -124,9 +125,9 @@ static bool bind(struct ifd_infer_parser *parser, struct given *given)
     if (!is_picture && !shape_fits(desc, &input->shape, &given->shape)) {
         return fail_shape(parser, given);
     }
-    parser->infer->request.input[index] =
+    parser->infer->core.request.input[index] =
         (struct ifd_tensor){.dtype = dtype, .shape = given->shape};
-    parser->infer->has_input[index] = true;
+    parser->infer->core.has_input[index] = true;
     given->is_bound = true;
     return true;
 }
@@ -138,7 +139,7 @@ static bool read_data(struct ifd_infer_parser *parser, struct given *given)
     if (!bind(parser, given)) {
         return false;
     }
-    struct ifd_tensor *tensor = &parser->infer->request.input[given->index];
+    struct ifd_tensor *tensor = &parser->infer->core.request.input[given->index];
     const char *name = parser->desc->input[given->index].name;
     if (!ifd_tensor_json_can(tensor->dtype)) {
         return ifd_json_fail(in, IFD_INVALID,
@@ -177,7 +178,7 @@ static bool read_shape(struct ifd_json_in *in, struct ifd_str name, struct ifd_s
                                  IFD_MAX_RANK);
         }
         if (!ifd_json_u64(in, &dim)) {
-            ifd_err_prefix(in->err, "'shape' of input '%.*s'", ifd_infer_shown(name),
+            ifd_err_prefix(in->err, "'shape' of input '%.*s'", ifd_json_shown(name),
                            name.data ? name.data : "");
             return false;
         }
@@ -262,7 +263,7 @@ static bool require_members(struct ifd_json_in *in, const struct given *given)
     if (missing) {
         return ifd_json_fail(in, IFD_INVALID,
                              "Unable to parse '%s': input%s%.*s has no such member", missing,
-                             given->has_name ? " " : "", ifd_infer_shown(given->name),
+                             given->has_name ? " " : "", ifd_json_shown(given->name),
                              given->name.data ? given->name.data : "");
     }
     int ways = given->has_data + given->has_binary + given->has_region;
@@ -271,8 +272,8 @@ static bool require_members(struct ifd_json_in *in, const struct given *given)
                              "Input must set only one of the following fields: 'data', "
                              "'binary_data_size' in 'parameters', 'shared_memory_region' in "
                              "'parameters'. But %s set for input '%.*s'",
-                             ways == 0 ? "no field is" : "several are",
-                             ifd_infer_shown(given->name), given->name.data);
+                             ways == 0 ? "no field is" : "several are", ifd_json_shown(given->name),
+                             given->name.data);
     }
     if (given->has_region) {
         return ifd_infer_fail_region(in, given->region);
@@ -299,8 +300,8 @@ bool ifd_infer_read_input(struct ifd_infer_parser *parser)
     if (given.data_at && !read_early_data(parser, &given)) {
         return false;
     }
-    struct ifd_infer *infer = parser->infer;
-    const struct ifd_tensor *tensor = &infer->request.input[given.index];
+    struct ifd_http_infer *infer = parser->infer;
+    const struct ifd_tensor *tensor = &infer->core.request.input[given.index];
     if (given.has_binary) {
         parser->pending[parser->pending_count++] = (struct ifd_infer_pending){
             .index = given.index, .bytes = given.binary_bytes, .count = given.count};
@@ -315,13 +316,13 @@ bool ifd_infer_read_input(struct ifd_infer_parser *parser)
 
 enum ifd_code ifd_infer_take_binary(struct ifd_infer_parser *parser, struct ifd_err *err)
 {
-    struct ifd_infer *infer = parser->infer;
+    struct ifd_http_infer *infer = parser->infer;
     const struct ifd_model_desc *desc = parser->desc;
     size_t at = 0;
     for (size_t i = 0; i < parser->pending_count; i++) {
         const struct ifd_infer_pending *pending = &parser->pending[i];
         const char *name = desc->input[pending->index].name;
-        struct ifd_tensor *tensor = &infer->request.input[pending->index];
+        struct ifd_tensor *tensor = &infer->core.request.input[pending->index];
         size_t left = parser->tail.size - at;
         if (pending->bytes > left) {
             return ifd_fail(err, IFD_INVALID,
@@ -335,7 +336,8 @@ enum ifd_code ifd_infer_take_binary(struct ifd_infer_parser *parser, struct ifd_
             ifd_tensor_binary_read(raw, left - raw.size + IFD_TENSOR_PAD, name, desc->name,
                                    pending->count, parser->arena, tensor, err);
         if (code == IFD_OK && tensor->dtype != desc->input[pending->index].dtype) {
-            code = ifd_infer_add_pictures(infer, pending->index, tensor->data, pending->count, err);
+            code = ifd_infer_add_pictures(&infer->core, pending->index, tensor->data,
+                                          pending->count, err);
         }
         if (code != IFD_OK) {
             return code;

@@ -1,9 +1,14 @@
 /* "outputs" of a request's JSON: which ones, and in what form. */
-#include "api/http/infer_parser.h"
+#include "api/http/infer_json.h"
 
 #include "engine/base/str.h"
 
-static bool read_output_parameters(struct ifd_json_in *in, struct ifd_output_choice *choice)
+struct choice {
+    struct ifd_output_form form;
+    uint64_t top;
+};
+
+static bool read_output_parameters(struct ifd_json_in *in, struct choice *choice)
 {
     struct ifd_str key, region;
     bool has_top = false;
@@ -12,8 +17,8 @@ static bool read_output_parameters(struct ifd_json_in *in, struct ifd_output_cho
     }
     while (ifd_json_member(in, &key)) {
         if (ifd_str_equal(key, "binary_data")) {
-            ifd_json_once(in, &choice->has_binary, "binary_data");
-            ifd_json_bool(in, &choice->binary);
+            ifd_json_once(in, &choice->form.has_binary, "binary_data");
+            ifd_json_bool(in, &choice->form.binary);
         } else if (ifd_str_equal(key, "classification")) {
             ifd_json_once(in, &has_top, "classification");
             ifd_json_u64(in, &choice->top);
@@ -27,30 +32,31 @@ static bool read_output_parameters(struct ifd_json_in *in, struct ifd_output_cho
 }
 
 static bool choose_output(struct ifd_infer_parser *parser, struct ifd_str name,
-                          const struct ifd_output_choice *choice)
+                          const struct choice *choice)
 {
     const struct ifd_model_desc *desc = parser->desc;
     for (uint32_t i = 0; i < desc->output_count; i++) {
         if (!ifd_str_equal(name, desc->output[i].name)) {
             continue;
         }
-        if (parser->infer->choice[i].is_wanted) {
+        if (parser->infer->core.wanted[i]) {
             return ifd_json_fail(&parser->in, IFD_INVALID, "output '%s' is requested twice",
                                  desc->output[i].name);
         }
-        parser->infer->choice[i] = *choice;
-        parser->infer->choice[i].is_wanted = true;
+        parser->infer->core.wanted[i] = true;
+        parser->infer->core.top[i] = choice->top;
+        parser->infer->form[i] = choice->form;
         return true;
     }
     return ifd_json_fail(&parser->in, IFD_INVALID,
-                         "unexpected inference output '%.*s' for model '%s'", ifd_infer_shown(name),
+                         "unexpected inference output '%.*s' for model '%s'", ifd_json_shown(name),
                          name.data, desc->name);
 }
 
 bool ifd_infer_read_output(struct ifd_infer_parser *parser)
 {
     struct ifd_json_in *in = &parser->in;
-    struct ifd_output_choice choice = {0};
+    struct choice choice = {0};
     struct ifd_str key, name = {0};
     bool has_name = false, has_parameters = false;
     if (!ifd_json_open(in, '{')) {

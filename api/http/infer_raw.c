@@ -1,6 +1,7 @@
 /* A body that is one tensor and nothing else. */
-#include "api/core/infer_impl.h"
+#include "api/http/infer.h"
 
+#include "api/core/shape.h"
 #include "api/http/tensor_binary.h"
 
 /* The shape of a raw body: batch 1, at most one dimension to find. */
@@ -46,11 +47,11 @@ static enum ifd_code raw_shape(const struct ifd_model_desc *desc,
     return IFD_OK;
 }
 
-enum ifd_code ifd_infer_parse_raw(struct ifd_infer *infer, struct ifd_err *err)
+enum ifd_code ifd_infer_parse_raw(struct ifd_http_infer *infer, struct ifd_err *err)
 {
-    const struct ifd_model_desc *desc = infer->desc;
-    struct ifd_bytes body = infer->call->body;
-    struct ifd_arena *arena = infer->call->exchange->arena;
+    const struct ifd_model_desc *desc = infer->core.desc;
+    struct ifd_bytes body = infer->http->body;
+    struct ifd_arena *arena = infer->core.call->arena;
     if (desc->input_count != 1) {
         return ifd_fail(err, IFD_INVALID,
                         "Raw request must only have 1 input (found 1) to be deduced but got %u "
@@ -58,7 +59,7 @@ enum ifd_code ifd_infer_parse_raw(struct ifd_infer *infer, struct ifd_err *err)
                         desc->input_count, desc->name);
     }
     const struct ifd_tensor_info *input = &desc->input[0];
-    struct ifd_tensor *tensor = &infer->request.input[0];
+    struct ifd_tensor *tensor = &infer->core.request.input[0];
     tensor->dtype = input->dtype;
     enum ifd_code code = raw_shape(desc, input, body.size, &tensor->shape, err);
     size_t count = 0;
@@ -70,11 +71,11 @@ enum ifd_code ifd_infer_parse_raw(struct ifd_infer *infer, struct ifd_err *err)
                         input->name);
     }
     infer->binary_default = true;
-    infer->has_input[0] = true;
+    infer->core.has_input[0] = true;
     if (input->dtype != IFD_STR) {
         code = ifd_tensor_binary_read(body, IFD_TENSOR_PAD, input->name, desc->name, count, arena,
                                       tensor, err);
-        return code == IFD_OK ? ifd_infer_check(infer, err) : code;
+        return code == IFD_OK ? ifd_infer_check_inputs(&infer->core, err) : code;
     }
     struct ifd_str *text = ifd_arena_take(arena, sizeof(*text));
     if (count != 1 || !text) {
@@ -86,5 +87,5 @@ enum ifd_code ifd_infer_parse_raw(struct ifd_infer *infer, struct ifd_err *err)
     *text = (struct ifd_str){.data = (const char *)body.data, .size = body.size};
     tensor->data = text;
     tensor->bytes = tensor->capacity = sizeof(*text);
-    return ifd_infer_check(infer, err);
+    return ifd_infer_check_inputs(&infer->core, err);
 }

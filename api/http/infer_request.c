@@ -1,5 +1,5 @@
-/* The body of an inference request: which kind it is, and the members of its JSON. */
-#include "api/http/infer_parser.h"
+/* The JSON of an inference request: the members of its object. */
+#include "api/http/infer_json.h"
 
 #include "engine/base/str.h"
 
@@ -11,13 +11,13 @@ static bool skip_parameter(struct ifd_json_in *in, struct ifd_str key)
         return ifd_json_fail(in, IFD_INVALID,
                              "parameter keys starting with 'triton_' are reserved and should not "
                              "be specified: '%.*s'",
-                             ifd_infer_shown(key), key.data);
+                             ifd_json_shown(key), key.data);
     }
     if (kind == IFD_JSON_OBJECT || kind == IFD_JSON_ARRAY || kind == IFD_JSON_NULL) {
         return ifd_json_fail(in, IFD_INVALID,
                              "parameter '%.*s' has invalid type. It should be either 'int', "
                              "'bool', 'double' or 'string'",
-                             ifd_infer_shown(key), key.data);
+                             ifd_json_shown(key), key.data);
     }
     return ifd_json_skip(in);
 }
@@ -25,7 +25,7 @@ static bool skip_parameter(struct ifd_json_in *in, struct ifd_str key)
 static bool read_parameters(struct ifd_infer_parser *parser)
 {
     struct ifd_json_in *in = &parser->in;
-    struct ifd_infer *infer = parser->infer;
+    struct ifd_http_infer *infer = parser->infer;
     bool has_binary = false, has_priority = false, has_timeout = false;
     struct ifd_str key;
     if (!ifd_json_open(in, '{')) {
@@ -37,10 +37,10 @@ static bool read_parameters(struct ifd_infer_parser *parser)
             ifd_json_bool(in, &infer->binary_default);
         } else if (ifd_str_equal(key, "priority")) {
             ifd_json_once(in, &has_priority, "priority");
-            ifd_json_u64(in, &infer->request.priority);
+            ifd_json_u64(in, &infer->core.request.priority);
         } else if (ifd_str_equal(key, "timeout")) {
             ifd_json_once(in, &has_timeout, "timeout");
-            ifd_json_u64(in, &infer->request.timeout_us);
+            ifd_json_u64(in, &infer->core.request.timeout_us);
         } else {
             skip_parameter(in, key);
         }
@@ -97,29 +97,30 @@ static bool read_request(struct ifd_infer_parser *parser)
 
 static enum ifd_code copy_id(struct ifd_infer_parser *parser, struct ifd_err *err)
 {
-    struct ifd_infer *infer = parser->infer;
+    struct ifd_http_infer *infer = parser->infer;
     if (infer->id.size > 0) {
         char *id = ifd_arena_text(parser->arena, infer->id.data, infer->id.size);
         if (!id) {
             return ifd_arena_fail(parser->arena, infer->id.size, err);
         }
-        infer->request.id = id;
+        infer->core.request.id = id;
     }
     return IFD_OK;
 }
 
-static enum ifd_code parse_json(struct ifd_infer *infer, size_t json_bytes, struct ifd_err *err)
+enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, size_t json_bytes,
+                                   struct ifd_err *err)
 {
-    struct ifd_bytes body = infer->call->body;
+    struct ifd_bytes body = infer->http->body;
     struct ifd_infer_parser parser = {
         .infer = infer,
-        .desc = infer->desc,
-        .arena = infer->call->exchange->arena,
+        .desc = infer->core.desc,
+        .arena = infer->core.call->arena,
         /* without a body there is nothing to add to */
         .tail = {.data = json_bytes > 0 ? body.data + json_bytes : body.data,
                  .size = body.size - json_bytes}};
     parser.pending =
-        ifd_arena_take_array(parser.arena, infer->desc->input_count, sizeof(*parser.pending));
+        ifd_arena_take_array(parser.arena, infer->core.desc->input_count, sizeof(*parser.pending));
     if (!parser.pending) {
         return ifd_fail(err, IFD_NOMEM, "no memory for the request");
     }
@@ -136,36 +137,5 @@ static enum ifd_code parse_json(struct ifd_infer *infer, size_t json_bytes, stru
     if (code == IFD_OK) {
         code = ifd_infer_take_binary(&parser, err);
     }
-    return code == IFD_OK ? ifd_infer_check(infer, err) : code;
-}
-
-/* The length of the JSON in front; *ret_is_raw: there is none, the body is a tensor. */
-static enum ifd_code json_length(const struct ifd_infer *infer, size_t *ret_bytes, bool *ret_is_raw,
-                                 struct ifd_err *err)
-{
-    const size_t body_bytes = infer->call->body.size;
-    const struct ifd_str text = infer->call->json_length;
-    uint64_t length = body_bytes;
-    if (text.data && (!ifd_str_u64(ifd_str_trim(text), &length) || length > body_bytes)) {
-        return ifd_fail(err, IFD_INVALID,
-                        "inference header size should be in range (0, %zu), got: %.*s", body_bytes,
-                        ifd_infer_shown(text), text.data);
-    }
-    *ret_bytes = (size_t)length;
-    *ret_is_raw = text.data && length == 0;
-    return IFD_OK;
-}
-
-enum ifd_code ifd_infer_parse(struct ifd_infer *infer, struct ifd_err *err)
-{
-    size_t bytes = 0;
-    bool is_raw = false;
-    if (ifd_infer_is_picture(infer)) {
-        return ifd_infer_parse_picture(infer, err);
-    }
-    enum ifd_code code = json_length(infer, &bytes, &is_raw, err);
-    if (code != IFD_OK) {
-        return code;
-    }
-    return is_raw ? ifd_infer_parse_raw(infer, err) : parse_json(infer, bytes, err);
+    return code == IFD_OK ? ifd_infer_check_inputs(&infer->core, err) : code;
 }

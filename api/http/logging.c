@@ -1,27 +1,17 @@
 /* GET and POST /v2/logging, and …/trace/setting: what is written, and that nothing is traced. */
-#include "api/http/api_impl.h"
+#include "api/http/handlers.h"
 #include "api/json/json_read.h"
 #include "engine/base/str.h"
-
-static struct ifd_str body_text(const struct ifd_call *call)
-{
-    return (struct ifd_str){.data = (const char *)call->body.data, .size = call->body.size};
-}
-
-static int shown(struct ifd_str text)
-{
-    return text.size > 64 ? 64 : (int)text.size;
-}
 
 /* ---- logging ---- */
 
 static const char *const formats[] = {"default", "ISO8601"};
 
-static void answer_log(struct ifd_call *call)
+static void answer_log(struct ifd_http_call *call)
 {
     struct ifd_log_settings log = {0};
     struct ifd_json_out out;
-    ifd_call_ops(call)->log_settings(ifd_call_service(call), &log);
+    ifd_http_ops(call)->log_settings(ifd_http_service(call), &log);
     ifd_json_out_init(&out, call->exchange->arena);
     ifd_json_begin(&out, '{');
     ifd_json_member_text(&out, "log_file", "");
@@ -31,7 +21,7 @@ static void answer_log(struct ifd_call *call)
     ifd_json_member_u64(&out, "log_verbose_level", log.verbose_level);
     ifd_json_member_text(&out, "log_format", formats[log.is_iso8601]);
     ifd_json_end(&out, '}');
-    ifd_call_json(call, 200, &out);
+    ifd_http_json(call, 200, &out);
 }
 
 static void read_format(struct ifd_json_in *in, struct ifd_log_settings *log)
@@ -43,7 +33,7 @@ static void read_format(struct ifd_json_in *in, struct ifd_log_settings *log)
     log->is_iso8601 = ifd_str_equal(text, formats[1]);
     if (!log->is_iso8601 && !ifd_str_equal(text, formats[0])) {
         ifd_json_fail(in, IFD_INVALID, "log_format '%.*s' is neither 'default' nor 'ISO8601'",
-                      shown(text), text.data);
+                      ifd_json_shown(text), text.data);
     }
 }
 
@@ -82,51 +72,50 @@ static bool read_log(struct ifd_json_in *in, struct ifd_log_settings *log)
         } else if (ifd_str_equal(key, "log_file")) {
             ifd_json_fail(in, IFD_INVALID, "log_file cannot be changed: the log is standard error");
         } else {
-            ifd_json_fail(in, IFD_INVALID, "unknown log setting '%.*s'", shown(key), key.data);
+            ifd_json_fail(in, IFD_INVALID, "unknown log setting '%.*s'", ifd_json_shown(key),
+                          key.data);
         }
     }
     return ifd_json_finish(in);
 }
 
-void ifd_handle_log(struct ifd_call *call)
+void ifd_handle_log(struct ifd_http_call *call)
 {
     answer_log(call);
 }
 
-void ifd_handle_set_log(struct ifd_call *call)
+void ifd_handle_set_log(struct ifd_http_call *call)
 {
     struct ifd_err err = {0};
     struct ifd_json_in in;
     struct ifd_log_settings log = {0};
-    ifd_call_ops(call)->log_settings(ifd_call_service(call), &log);
-    ifd_json_in_init(&in, body_text(call), call->exchange->arena, &err);
+    ifd_http_ops(call)->log_settings(ifd_http_service(call), &log);
+    ifd_json_in_init(&in, ifd_http_body_text(call), call->exchange->arena, &err);
     if (call->body.size > 0 && !read_log(&in, &log)) {
-        ifd_call_fail(call, in.code, &err);
+        ifd_http_fail(call, in.code, &err);
         return;
     }
-    ifd_call_ops(call)->set_log(ifd_call_service(call), &log);
+    ifd_http_ops(call)->set_log(ifd_http_service(call), &log);
     answer_log(call);
 }
 
 /* ---- tracing, which there is none of ---- */
 
-static bool model_is_known(struct ifd_call *call)
+static bool model_is_known(struct ifd_http_call *call)
 {
-    struct ifd_model_ref *ref = NULL;
     struct ifd_err err = {0};
-    if (!call->match.model.data) {
+    if (!call->core.model.data) {
         return true;
     }
-    enum ifd_code code = ifd_call_acquire(call, &ref, &err);
+    enum ifd_code code = ifd_call_acquire(&call->core, &err);
     if (code) {
-        ifd_call_fail(call, code, &err);
+        ifd_http_fail(call, code, &err);
         return false;
     }
-    ifd_call_ops(call)->release(ifd_call_service(call), ref);
     return true;
 }
 
-static void answer_trace(struct ifd_call *call)
+static void answer_trace(struct ifd_http_call *call)
 {
     struct ifd_json_out out;
     ifd_json_out_init(&out, call->exchange->arena);
@@ -141,7 +130,7 @@ static void answer_trace(struct ifd_call *call)
     ifd_json_member_text(&out, "trace_file", "");
     ifd_json_member_text(&out, "trace_mode", "triton");
     ifd_json_end(&out, '}');
-    ifd_call_json(call, 200, &out);
+    ifd_http_json(call, 200, &out);
 }
 
 /* ["OFF"]: as it is. */
@@ -151,7 +140,7 @@ static void read_trace_level(struct ifd_json_in *in)
         struct ifd_str level;
         if (ifd_json_text(in, &level) && !ifd_str_equal(level, "OFF")) {
             ifd_json_fail(in, IFD_UNSUPPORTED, "trace_level '%.*s': this server does not trace",
-                          shown(level), level.data);
+                          ifd_json_shown(level), level.data);
         }
     }
 }
@@ -172,32 +161,33 @@ static bool read_trace(struct ifd_json_in *in)
         if (ifd_str_equal(key, "trace_level")) {
             read_trace_level(in);
         } else if (is_known) {
-            ifd_json_fail(in, IFD_UNSUPPORTED, "%.*s: this server does not trace", shown(key),
-                          key.data);
+            ifd_json_fail(in, IFD_UNSUPPORTED, "%.*s: this server does not trace",
+                          ifd_json_shown(key), key.data);
         } else {
-            ifd_json_fail(in, IFD_INVALID, "unknown trace setting '%.*s'", shown(key), key.data);
+            ifd_json_fail(in, IFD_INVALID, "unknown trace setting '%.*s'", ifd_json_shown(key),
+                          key.data);
         }
     }
     return ifd_json_finish(in);
 }
 
-void ifd_handle_trace(struct ifd_call *call)
+void ifd_handle_trace(struct ifd_http_call *call)
 {
     if (model_is_known(call)) {
         answer_trace(call);
     }
 }
 
-void ifd_handle_set_trace(struct ifd_call *call)
+void ifd_handle_set_trace(struct ifd_http_call *call)
 {
     struct ifd_err err = {0};
     struct ifd_json_in in;
     if (!model_is_known(call)) {
         return;
     }
-    ifd_json_in_init(&in, body_text(call), call->exchange->arena, &err);
+    ifd_json_in_init(&in, ifd_http_body_text(call), call->exchange->arena, &err);
     if (call->body.size > 0 && !read_trace(&in)) {
-        ifd_call_fail(call, in.code, &err);
+        ifd_http_fail(call, in.code, &err);
         return;
     }
     answer_trace(call);

@@ -1,19 +1,19 @@
 /* What a model is: metadata, readiness, configuration in Triton's words. */
-#include "api/http/api_impl.h"
+#include "api/http/handlers.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* Pins the model, or answers why not. */
-static const struct ifd_model_desc *acquire(struct ifd_call *call)
+static const struct ifd_model_desc *acquire(struct ifd_http_call *call)
 {
     struct ifd_err err = {0};
-    enum ifd_code code = ifd_call_acquire(call, &call->ref, &err);
+    enum ifd_code code = ifd_call_acquire(&call->core, &err);
     if (code != IFD_OK) {
-        ifd_call_fail(call, code, &err);
+        ifd_http_fail(call, code, &err);
         return NULL;
     }
-    return ifd_call_ops(call)->describe(call->ref);
+    return ifd_http_ops(call)->describe(call->core.ref);
 }
 
 static void put_dims(struct ifd_json_out *out, const char *key, const struct ifd_shape *shape,
@@ -61,7 +61,7 @@ static void put_versions(struct ifd_json_out *out, const struct ifd_model_desc *
     ifd_json_end(out, ']');
 }
 
-void ifd_handle_model_metadata(struct ifd_call *call)
+void ifd_handle_model_metadata(struct ifd_http_call *call)
 {
     struct ifd_json_out out;
     const struct ifd_model_desc *desc = acquire(call);
@@ -72,29 +72,29 @@ void ifd_handle_model_metadata(struct ifd_call *call)
     ifd_json_out_init(&out, call->exchange->arena);
     ifd_json_begin(&out, '{');
     ifd_json_member_text(&out, "name", desc->name);
-    put_versions(&out, desc, call->match.version != 0);
+    put_versions(&out, desc, call->core.version != 0);
     ifd_json_member_text(&out, "platform", desc->platform);
     put_tensors(&out, "inputs", desc->input, desc->input_count, batched);
     put_tensors(&out, "outputs", desc->output, desc->output_count, batched);
     ifd_json_end(&out, '}');
-    ifd_call_json(call, 200, &out);
+    ifd_http_json(call, 200, &out);
 }
 
 /* Any "not ready" is 400, as clients know it; the reason is in the body. */
-void ifd_handle_model_ready(struct ifd_call *call)
+void ifd_handle_model_ready(struct ifd_http_call *call)
 {
     struct ifd_json_out out;
     struct ifd_err why = {0};
-    bool is_ready = ifd_call_acquire(call, &call->ref, &why) == IFD_OK;
+    bool is_ready = ifd_call_acquire(&call->core, &why) == IFD_OK;
     ifd_json_out_init(&out, call->exchange->arena);
     ifd_json_begin(&out, '{');
-    ifd_json_member_text(&out, "name", call->match.model.data);
+    ifd_json_member_text(&out, "name", call->core.model.data);
     ifd_json_member_bool(&out, "ready", is_ready);
     if (!is_ready) {
         ifd_json_member_text(&out, "error", why.text);
     }
     ifd_json_end(&out, '}');
-    ifd_call_json(call, is_ready ? 200 : 400, &out);
+    ifd_http_json(call, is_ready ? 200 : 400, &out);
 }
 
 /* ---- config: the members of Triton's model_config.proto, defaults included ---- */
@@ -319,7 +319,7 @@ static void put_parameters(struct ifd_json_out *out, const struct ifd_model_desc
     ifd_json_end(out, '}');
 }
 
-void ifd_handle_model_config(struct ifd_call *call)
+void ifd_handle_model_config(struct ifd_http_call *call)
 {
     struct ifd_json_out out;
     const struct ifd_model_desc *desc = acquire(call);
@@ -347,5 +347,5 @@ void ifd_handle_model_config(struct ifd_call *call)
     put_parameters(&out, desc);
     put_warm_ups(&out, desc);
     ifd_json_end(&out, '}');
-    ifd_call_json(call, 200, &out);
+    ifd_http_json(call, 200, &out);
 }

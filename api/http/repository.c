@@ -1,5 +1,5 @@
 /* The repository: its index, load and unload. */
-#include "api/http/api_impl.h"
+#include "api/http/handlers.h"
 
 #include "api/json/base64.h"
 #include "api/json/json_read.h"
@@ -9,11 +9,6 @@
 
 /* Files that one load request may bring. */
 #define LOAD_FILES_MAX 64
-
-static struct ifd_str body_text(const struct ifd_call *call)
-{
-    return (struct ifd_str){.data = (const char *)call->body.data, .size = call->body.size};
-}
 
 /* ---- index ---- */
 
@@ -74,43 +69,43 @@ static bool read_index_request(struct ifd_json_in *in, bool *ret_only_ready)
 }
 
 struct index_request {
-    struct ifd_call *call;
+    struct ifd_http_call *call;
     bool only_ready;
 };
 
 static void answer_index(void *arg, enum ifd_code code, const struct ifd_err *err)
 {
     const struct index_request *request = arg;
-    struct ifd_call *call = request->call;
+    struct ifd_http_call *call = request->call;
     struct ifd_json_out out;
-    call->is_waiting = false;
+    call->core.is_waiting = false;
     if (code) {
-        ifd_call_fail(call, code, err);
+        ifd_http_fail(call, code, err);
         return;
     }
     ifd_json_out_init(&out, call->exchange->arena);
     ifd_json_begin(&out, '[');
-    ifd_call_ops(call)->index(ifd_call_service(call), request->only_ready, put_row, &out);
+    ifd_http_ops(call)->index(ifd_http_service(call), request->only_ready, put_row, &out);
     ifd_json_end(&out, ']');
-    ifd_call_json(call, 200, &out);
+    ifd_http_json(call, 200, &out);
 }
 
-void ifd_handle_repository_index(struct ifd_call *call)
+void ifd_handle_repository_index(struct ifd_http_call *call)
 {
     struct ifd_err err = {0};
     struct ifd_json_in in;
     struct index_request *request = ifd_arena_take(call->exchange->arena, sizeof(*request));
     if (!request) {
-        ifd_call_fail(call, IFD_NOMEM, NULL);
+        ifd_http_fail(call, IFD_NOMEM, NULL);
         return;
     }
     *request = (struct index_request){.call = call};
-    ifd_json_in_init(&in, body_text(call), call->exchange->arena, &err);
+    ifd_json_in_init(&in, ifd_http_body_text(call), call->exchange->arena, &err);
     if (call->body.size > 0 && !read_index_request(&in, &request->only_ready)) {
-        ifd_call_fail(call, in.code, &err);
-    } else if (ifd_call_ops(call)->refresh) {
-        call->is_waiting = true;
-        ifd_call_ops(call)->refresh(ifd_call_service(call), answer_index, request);
+        ifd_http_fail(call, in.code, &err);
+    } else if (ifd_http_ops(call)->refresh) {
+        call->core.is_waiting = true;
+        ifd_http_ops(call)->refresh(ifd_http_service(call), answer_index, request);
     } else {
         answer_index(request, IFD_OK, NULL);
     }
@@ -120,22 +115,22 @@ void ifd_handle_repository_index(struct ifd_call *call)
 
 static void on_control(void *arg, enum ifd_code code, const struct ifd_err *err)
 {
-    struct ifd_call *call = arg;
-    call->is_waiting = false;
+    struct ifd_http_call *call = arg;
+    call->core.is_waiting = false;
     if (code == IFD_OK) {
-        ifd_call_empty(call);
+        ifd_http_empty(call);
     } else {
-        ifd_call_fail(call, code, err);
+        ifd_http_fail(call, code, err);
     }
 }
 
-static void refuse(struct ifd_call *call)
+static void refuse(struct ifd_http_call *call)
 {
     struct ifd_err err = {0};
     (void)ifd_fail(&err, IFD_UNAVAILABLE,
                    "explicit model load / unload is not allowed: start the server with "
                    "--model-control-mode explicit");
-    ifd_call_fail(call, IFD_UNAVAILABLE, &err);
+    ifd_http_fail(call, IFD_UNAVAILABLE, &err);
 }
 
 static bool read_file(struct ifd_json_in *in, struct ifd_str key, struct ifd_load_request *load,
@@ -156,8 +151,8 @@ static bool read_file(struct ifd_json_in *in, struct ifd_str key, struct ifd_loa
         return false;
     }
     if (!ifd_base64_decode(text, content, &size)) {
-        return ifd_json_fail(in, IFD_INVALID, "parameter '%.*s' is not base64",
-                             key.size > 64 ? 64 : (int)key.size, key.data);
+        return ifd_json_fail(in, IFD_INVALID, "parameter '%.*s' is not base64", ifd_json_shown(key),
+                             key.data);
     }
     file[load->file_count++] =
         (struct ifd_load_file){.path = {.data = key.data + 5, .size = key.size - 5},
@@ -180,8 +175,8 @@ static bool read_load_parameters(struct ifd_json_in *in, struct ifd_load_request
         } else if (ifd_str_starts(key, "file:") && key.size > 5) {
             read_file(in, key, load, file);
         } else {
-            ifd_json_fail(in, IFD_INVALID, "unknown load parameter '%.*s'",
-                          key.size > 64 ? 64 : (int)key.size, key.data);
+            ifd_json_fail(in, IFD_INVALID, "unknown load parameter '%.*s'", ifd_json_shown(key),
+                          key.data);
         }
     }
     return !in->failed;
@@ -209,30 +204,30 @@ static bool read_load_request(struct ifd_json_in *in, struct ifd_load_request *l
     return ifd_json_finish(in);
 }
 
-void ifd_handle_repository_load(struct ifd_call *call)
+void ifd_handle_repository_load(struct ifd_http_call *call)
 {
     struct ifd_err err = {0};
     struct ifd_json_in in;
     struct ifd_arena *arena = call->exchange->arena;
     struct ifd_load_request *load = ifd_arena_take(arena, sizeof(*load));
     struct ifd_load_file *file = ifd_arena_take_array(arena, LOAD_FILES_MAX, sizeof(*file));
-    if (!ifd_call_ops(call)->load) {
+    if (!ifd_http_ops(call)->load) {
         refuse(call);
         return;
     }
     if (!load || !file) {
-        ifd_call_fail(call, IFD_NOMEM, NULL);
+        ifd_http_fail(call, IFD_NOMEM, NULL);
         return;
     }
-    load->model = call->match.model;
+    load->model = call->core.model;
     load->file = file;
-    ifd_json_in_init(&in, body_text(call), arena, &err);
+    ifd_json_in_init(&in, ifd_http_body_text(call), arena, &err);
     if (call->body.size > 0 && !read_load_request(&in, load, file)) {
-        ifd_call_fail(call, in.code, &err);
+        ifd_http_fail(call, in.code, &err);
         return;
     }
-    call->is_waiting = true;
-    ifd_call_ops(call)->load(ifd_call_service(call), load, on_control, call);
+    call->core.is_waiting = true;
+    ifd_http_ops(call)->load(ifd_http_service(call), load, on_control, call);
 }
 
 static bool read_unload_parameters(struct ifd_json_in *in, bool *ret_dependents)
@@ -247,8 +242,8 @@ static bool read_unload_parameters(struct ifd_json_in *in, bool *ret_dependents)
             ifd_json_once(in, &has_dependents, "unload_dependents");
             ifd_json_bool(in, ret_dependents);
         } else {
-            ifd_json_fail(in, IFD_INVALID, "unknown unload parameter '%.*s'",
-                          key.size > 64 ? 64 : (int)key.size, key.data);
+            ifd_json_fail(in, IFD_INVALID, "unknown unload parameter '%.*s'", ifd_json_shown(key),
+                          key.data);
         }
     }
     return !in->failed;
@@ -272,31 +267,31 @@ static bool read_unload_request(struct ifd_json_in *in, bool *ret_dependents)
     return ifd_json_finish(in);
 }
 
-void ifd_handle_repository_unload(struct ifd_call *call)
+void ifd_handle_repository_unload(struct ifd_http_call *call)
 {
     struct ifd_err err = {0};
     struct ifd_json_in in;
     bool dependents = false;
-    if (!ifd_call_ops(call)->unload) {
+    if (!ifd_http_ops(call)->unload) {
         refuse(call);
         return;
     }
-    ifd_json_in_init(&in, body_text(call), call->exchange->arena, &err);
+    ifd_json_in_init(&in, ifd_http_body_text(call), call->exchange->arena, &err);
     if (call->body.size > 0 && !read_unload_request(&in, &dependents)) {
-        ifd_call_fail(call, in.code, &err);
+        ifd_http_fail(call, in.code, &err);
         return;
     }
-    call->is_waiting = true;
-    ifd_call_ops(call)->unload(ifd_call_service(call), call->match.model, dependents, on_control,
+    call->core.is_waiting = true;
+    ifd_http_ops(call)->unload(ifd_http_service(call), call->core.model, dependents, on_control,
                                call);
 }
 
 /* As Triton's answer: which repository a model is in is not for clients to say. */
-void ifd_handle_repository_named(struct ifd_call *call)
+void ifd_handle_repository_named(struct ifd_http_call *call)
 {
     struct ifd_err err = {0};
     (void)ifd_fail(&err, IFD_UNSUPPORTED,
                    "'repository_name' specification is not supported: use "
                    "/v2/repository/models/{model}/load or …/unload");
-    ifd_call_fail(call, IFD_UNSUPPORTED, &err);
+    ifd_http_fail(call, IFD_UNSUPPORTED, &err);
 }

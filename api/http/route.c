@@ -1,7 +1,7 @@
 /* Path segments against the table of routes. */
 #include "api/http/route.h"
 
-#include "api/http/api_impl.h"
+#include "api/http/handlers.h"
 #include "engine/base/name.h"
 #include "engine/base/str.h"
 
@@ -10,12 +10,13 @@
 #define SEGMENTS_MAX 8
 
 static const struct ifd_route routes[] = {
-#define ROUTE(method_, path_, handler_, body_, access_)                                            \
+#define ROUTE(method_, path_, handler_, body_, access_, kind_)                                     \
     {.method = IFD_HTTP_##method_,                                                                 \
      .path = (path_),                                                                              \
      .handler = ifd_handle_##handler_,                                                             \
      .body = IFD_BODY_##body_,                                                                     \
-     .access = IFD_ACCESS_##access_},
+     .access = IFD_ACCESS_##access_,                                                               \
+     .kind = IFD_ROUTE_##kind_},
 #include "api/http/route_list.inc"
 #undef ROUTE
 };

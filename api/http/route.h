@@ -3,12 +3,16 @@
 #define INFERD_API_HTTP_ROUTE_H
 
 #include "api/core/guard.h"
+#include "api/http/http.h"
 #include "inferd/status.h"
 
-struct ifd_call;
-typedef void (*ifd_handler_fn)(struct ifd_call *call);
+struct ifd_http_call;
+typedef void (*ifd_handler_fn)(struct ifd_http_call *call);
 
 enum ifd_route_body { IFD_BODY_NONE, IFD_BODY_SMALL, IFD_BODY_INPUT };
+
+/** INFERENCE: the model is pinned when the headers are complete, and the handler reads the body itself. */
+enum ifd_route_kind { IFD_ROUTE_PLAIN, IFD_ROUTE_INFERENCE };
 
 /** Bytes that a body of the kind SMALL may have. */
 #define IFD_BODY_SMALL_BYTES ((size_t)64 * 1024)
@@ -19,6 +23,7 @@ struct ifd_route {
     ifd_handler_fn handler;
     enum ifd_route_body body;
     enum ifd_access_class access;
+    enum ifd_route_kind kind;
 };
 
 struct ifd_route_match {

@@ -1,9 +1,9 @@
 /* GET /v2. */
-#include "api/http/api_impl.h"
+#include "api/http/handlers.h"
 
-void ifd_handle_server_metadata(struct ifd_call *call)
+void ifd_handle_server_metadata(struct ifd_http_call *call)
 {
-    const struct ifd_server_info *info = ifd_call_ops(call)->info(ifd_call_service(call));
+    const struct ifd_server_info *info = ifd_http_ops(call)->info(ifd_http_service(call));
     struct ifd_json_out out;
     ifd_json_out_init(&out, call->exchange->arena);
     ifd_json_begin(&out, '{');
@@ -16,5 +16,5 @@ void ifd_handle_server_metadata(struct ifd_call *call)
     }
     ifd_json_end(&out, ']');
     ifd_json_end(&out, '}');
-    ifd_call_json(call, 200, &out);
+    ifd_http_json(call, 200, &out);
 }

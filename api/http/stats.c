@@ -1,5 +1,5 @@
 /* GET …/stats: counters of models, as Triton has them. */
-#include "api/http/api_impl.h"
+#include "api/http/handlers.h"
 
 static void put_duration(struct ifd_json_out *out, const char *key,
                          const struct ifd_duration_stat *stat)
@@ -54,39 +54,39 @@ static void put_model(void *arg, const struct ifd_model_stats *stats)
     ifd_json_end(out, '}');
 }
 
-static void answer(struct ifd_call *call, struct ifd_str model)
+static void answer(struct ifd_http_call *call, struct ifd_str model)
 {
     struct ifd_err err = {0};
     struct ifd_json_out out;
-    if (!ifd_call_ops(call)->stats) {
+    if (!ifd_http_ops(call)->stats) {
         (void)ifd_fail(&err, IFD_UNSUPPORTED, "this server keeps no statistics");
-        ifd_call_fail(call, IFD_UNSUPPORTED, &err);
+        ifd_http_fail(call, IFD_UNSUPPORTED, &err);
         return;
     }
     ifd_json_out_init(&out, call->exchange->arena);
     ifd_json_begin(&out, '{');
     ifd_json_key(&out, "model_stats");
     ifd_json_begin(&out, '[');
-    enum ifd_code code = ifd_call_ops(call)->stats(ifd_call_service(call), model,
-                                                   call->match.version, put_model, &out, &err);
+    enum ifd_code code = ifd_http_ops(call)->stats(ifd_http_service(call), model,
+                                                   call->core.version, put_model, &out, &err);
     ifd_json_end(&out, ']');
     ifd_json_end(&out, '}');
     if (code == IFD_NOT_FOUND || code == IFD_UNAVAILABLE) {
         code = IFD_INVALID; /* 400, as clients of Triton know it */
     }
     if (code != IFD_OK) {
-        ifd_call_fail(call, code, &err);
+        ifd_http_fail(call, code, &err);
     } else {
-        ifd_call_json(call, 200, &out);
+        ifd_http_json(call, 200, &out);
     }
 }
 
-void ifd_handle_stats(struct ifd_call *call)
+void ifd_handle_stats(struct ifd_http_call *call)
 {
-    answer(call, call->match.model);
+    answer(call, call->core.model);
 }
 
-void ifd_handle_stats_all(struct ifd_call *call)
+void ifd_handle_stats_all(struct ifd_http_call *call)
 {
     answer(call, (struct ifd_str){0});
 }

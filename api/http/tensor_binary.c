@@ -5,19 +5,6 @@
 
 #define LENGTH_BYTES 4
 
-bool ifd_shape_count(const struct ifd_shape *shape, size_t *ret)
-{
-    size_t count = 1;
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        if (shape->dim[i] < 0 || (uint64_t)shape->dim[i] > SIZE_MAX ||
-            !ifd_size_mul(count, (size_t)shape->dim[i], &count)) {
-            return false;
-        }
-    }
-    *ret = count;
-    return true;
-}
-
 static size_t read_length(const uint8_t *at)
 {
     return (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;

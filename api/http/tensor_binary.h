@@ -6,9 +6,6 @@
 #include "engine/base/arena.h"
 #include "inferd/status.h"
 
-/** Elements of a shape without IFD_DIM_ANY; false if they cannot be counted. */
-bool ifd_shape_count(const struct ifd_shape *shape, size_t *ret) IFD_NODISCARD;
-
 /** Makes a tensor of count elements of dtype from raw. Used where it lies if that is aligned to the element, copied to the
  *  arena otherwise; tail_bytes are readable behind raw. BYTES become views of raw. Errors: INVALID (size, a truth value
  *  that is neither 0 nor 1, lengths of strings), NOMEM. name and model: for messages. */

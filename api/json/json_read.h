@@ -76,6 +76,13 @@ bool ifd_json_skip(struct ifd_json_in *in);
 /** Nothing but blanks may follow. */
 bool ifd_json_finish(struct ifd_json_in *in);
 
+/** How much of a text from the request a message quotes, for "%.*s". It may cut a character: the writer of JSON replaces
+ *  what is no UTF-8. */
+static inline int ifd_json_shown(struct ifd_str text)
+{
+    return text.size > 64 ? 64 : (int)text.size;
+}
+
 /** Records a fault at the reader's place: ", at byte N" is added. Always false. */
 bool ifd_json_fail(struct ifd_json_in *in, enum ifd_code code, const char *format, ...)
     IFD_PRINTF(3, 4);

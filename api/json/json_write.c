@@ -30,7 +30,7 @@ static void close_chunk(struct ifd_json_out *out)
     if (out->chunk_count > 0) {
         size_t size = (size_t)(out->at - out->first);
         out->chunk[out->chunk_count - 1] =
-            (struct ifd_http_piece){.data = out->first, .size = size};
+            (struct ifd_bytes){.data = (const uint8_t *)out->first, .size = size};
         out->before_bytes += size;
         out->first = out->at; /* what follows in this chunk's memory is counted anew */
     }
@@ -246,14 +246,8 @@ void ifd_json_member_bool(struct ifd_json_out *out, const char *key, bool value)
     ifd_json_put_bool(out, value);
 }
 
-bool ifd_json_out_finish(struct ifd_json_out *out, struct ifd_http_response *response)
+bool ifd_json_out_finish(struct ifd_json_out *out)
 {
     close_chunk(out);
-    if (out->failed || out->chunk_count > IFD_HTTP_PIECES_MAX - response->piece_count) {
-        return false;
-    }
-    for (uint32_t i = 0; i < out->chunk_count; i++) {
-        response->piece[response->piece_count++] = out->chunk[i];
-    }
-    return true;
+    return !out->failed;
 }

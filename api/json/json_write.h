@@ -1,11 +1,11 @@
-/** Writes JSON into chunks of the request's arena, which become the pieces of the answer without being copied again.
+/** Writes JSON into chunks of an arena, which are sent without being copied again.
  *
  *  Commas are put by the writer. Out of memory makes the writer failed and every later call a no-op, so that a caller
  *  checks once at the end. Thread: one at a time per object. */
 #ifndef INFERD_API_JSON_JSON_WRITE_H
 #define INFERD_API_JSON_JSON_WRITE_H
 
-#include "api/http/http.h"
+#include "engine/base/arena.h"
 #include "inferd/status.h"
 
 /** Chunks double in size: this many hold more than any answer. */
@@ -13,7 +13,7 @@
 
 struct ifd_json_out {
     struct ifd_arena *arena;
-    struct ifd_http_piece chunk[IFD_JSON_CHUNKS_MAX]; /* the last one's size is not kept current */
+    struct ifd_bytes chunk[IFD_JSON_CHUNKS_MAX]; /* the last one's size is not kept current */
     uint32_t chunk_count;
     char *first, *at, *end; /* of the last chunk */
     size_t before_bytes;    /* in the chunks before it */
@@ -52,7 +52,7 @@ void ifd_json_wrote(struct ifd_json_out *out, size_t size);
 void ifd_json_raw(struct ifd_json_out *out, const char *text, size_t size);
 
 size_t ifd_json_out_size(const struct ifd_json_out *out);
-/** Adds what was written to the answer's body. False if the writer failed or the answer has no room for the pieces. */
-bool ifd_json_out_finish(struct ifd_json_out *out, struct ifd_http_response *response);
+/** Ends the last chunk: what was written is chunk[0 … chunk_count). False if the writer failed. */
+bool ifd_json_out_finish(struct ifd_json_out *out) IFD_NODISCARD;
 
 #endif

@@ -10,6 +10,7 @@
 #define INFERD_SERVER_AUTH_TOKENS_H
 
 #include "api/core/guard.h"
+#include "inferd/status.h"
 #include "inferd/alloc.h"
 
 #define IFD_TOKENS_FILE_BYTES_MAX ((size_t)64 << 10)

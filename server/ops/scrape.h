@@ -2,7 +2,7 @@
 #ifndef INFERD_SERVER_OPS_SCRAPE_H
 #define INFERD_SERVER_OPS_SCRAPE_H
 
-#include "api/core/guard.h"
+#include "api/http/guard.h"
 #include "engine/base/quota.h"
 #include "server/obs/metrics.h"
 #include "server/repo/repo.h"

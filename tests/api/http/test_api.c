@@ -3,6 +3,7 @@
 #include "tests/support/test.h"
 
 #include "api/core/errors.h"
+#include "api/http/status.h"
 
 #include <string.h>
 
@@ -154,7 +155,7 @@ static void every_code_has_a_status_of_an_error(void)
     for (int code = IFD_OK + 1; code < IFD_CODE_COUNT; code++) {
         int status = ifd_http_status((enum ifd_code)code);
         EXPECT(status >= 400 && status < 600);
-        EXPECT(!ifd_http_may_retry((enum ifd_code)code) || status == 503);
+        EXPECT(!ifd_code_may_retry((enum ifd_code)code) || status == 503);
     }
     EXPECT_INT(ifd_http_status((enum ifd_code)99), 500);
 }

@@ -1,7 +1,7 @@
 /* Paths and methods. */
 #include "api/http/route.h"
 
-#include "api/http/api_impl.h"
+#include "api/http/handlers.h"
 #include "engine/base/name.h"
 #include "engine/base/str.h"
 #include "tests/support/test.h"
@@ -32,7 +32,8 @@ static void every_row_is_found_by_its_own_path(void)
         const char *path;
         ifd_handler_fn handler;
     } rows[] = {
-#define ROUTE(method, path, handler, body, access) {IFD_HTTP_##method, path, ifd_handle_##handler},
+#define ROUTE(method, path, handler, body, access, kind)                                           \
+    {IFD_HTTP_##method, path, ifd_handle_##handler},
 #include "api/http/route_list.inc"
 #undef ROUTE
     };

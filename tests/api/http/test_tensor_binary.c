@@ -1,5 +1,7 @@
 /* Raw tensors. */
 #include "api/http/tensor_binary.h"
+
+#include "api/core/shape.h"
 #include "tests/support/test.h"
 
 #include <string.h>

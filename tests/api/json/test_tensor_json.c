@@ -248,15 +248,14 @@ static void write_as(enum ifd_dtype dtype, const void *values, size_t count, con
 {
     struct ifd_arena arena;
     struct ifd_json_out out;
-    struct ifd_http_response response = {0};
     char text[512] = "";
     ifd_arena_init(&arena, ifd_alloc_system(), 0);
     ifd_json_out_init(&out, &arena);
     ifd_tensor_json_write(&out, dtype, values, count);
-    REQUIRE(ifd_json_out_finish(&out, &response));
-    for (uint32_t i = 0, at = 0; i < response.piece_count; i++) {
-        memcpy(text + at, response.piece[i].data, response.piece[i].size);
-        at += (uint32_t)response.piece[i].size;
+    REQUIRE(ifd_json_out_finish(&out));
+    for (uint32_t i = 0, at = 0; i < out.chunk_count; i++) {
+        memcpy(text + at, out.chunk[i].data, out.chunk[i].size);
+        at += (uint32_t)out.chunk[i].size;
     }
     EXPECT_TEXT(text, want);
     ifd_arena_finish(&arena);
@@ -288,7 +287,6 @@ static void an_expected_answer_is_one_piece(void)
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         struct ifd_arena arena;
         struct ifd_json_out out;
-        struct ifd_http_response response = {0};
         const size_t bytes = ifd_dtype_bytes(types[i]), count = sizeof(data.u8) / 8;
         const bool is_signed =
             types[i] == IFD_S8 || types[i] == IFD_S16 || types[i] == IFD_S32 || types[i] == IFD_S64;
@@ -304,8 +302,8 @@ static void an_expected_answer_is_one_piece(void)
         ifd_json_out_init(&out, &arena);
         ifd_json_out_expect(&out, 2 + ifd_tensor_json_usual(types[i], count));
         ifd_tensor_json_write(&out, types[i], &data, count);
-        EXPECT(ifd_json_out_finish(&out, &response));
-        EXPECT_INT(response.piece_count, 1);
+        EXPECT(ifd_json_out_finish(&out));
+        EXPECT_INT(out.chunk_count, 1);
         ifd_arena_finish(&arena);
     }
 }

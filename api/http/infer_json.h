@@ -1,9 +1,9 @@
-/** Inside api/infer_{request,inputs,outputs}.c and shared_memory.c: the JSON of an inference request while it is read. Every
- *  bool says whether the reader goes on; if not, it has failed with the place. Thread: as infer_impl.h. */
-#ifndef INFERD_API_HTTP_INFER_PARSER_H
-#define INFERD_API_HTTP_INFER_PARSER_H
+/** Inside api/http/infer_{request,inputs,outputs}.c and shared_memory.c: the JSON of an inference request while it is read.
+ *  Every bool says whether the reader goes on; if not, it has failed with the place. Thread: as struct ifd_codec says. */
+#ifndef INFERD_API_HTTP_INFER_JSON_H
+#define INFERD_API_HTTP_INFER_JSON_H
 
-#include "api/core/infer_impl.h"
+#include "api/http/infer.h"
 #include "api/json/json_read.h"
 
 /** A binary input waits for the JSON's end, where the tensors begin. */
@@ -14,7 +14,7 @@ struct ifd_infer_pending {
 };
 
 struct ifd_infer_parser {
-    struct ifd_infer *infer;
+    struct ifd_http_infer *infer;
     const struct ifd_model_desc *desc;
     struct ifd_arena *arena;
     struct ifd_json_in in;
@@ -30,17 +30,10 @@ bool ifd_infer_read_input(struct ifd_infer_parser *parser);
 IFD_NODISCARD enum ifd_code ifd_infer_take_binary(struct ifd_infer_parser *parser,
                                                   struct ifd_err *err);
 
-/** One of "outputs" is next: fills its infer->choice. (infer_outputs.c) */
+/** One of "outputs" is next: notes whether and how it is wanted. (infer_outputs.c) */
 bool ifd_infer_read_output(struct ifd_infer_parser *parser);
 
 /** A tensor is said to lie in a region, of which there are none. Always false. (shared_memory.c) */
 bool ifd_infer_fail_region(struct ifd_json_in *in, struct ifd_str region);
-
-/** How much of a text from the request a message quotes, for "%.*s"; whole characters are not worth the trouble since the
- *  writer of JSON replaces what is cut. */
-static inline int ifd_infer_shown(struct ifd_str text)
-{
-    return text.size > 64 ? 64 : (int)text.size;
-}
 
 #endif

@@ -1,12 +1,7 @@
-/* Pictures as inputs: a body that is one, or strings that are some. */
-#include "api/core/infer_impl.h"
+/* Pictures as inputs: shapes, memory and the list of what is to be decoded. */
+#include "api/core/infer.h"
 
-#include "api/json/base64.h"
-#include "engine/base/str.h"
-#include "api/http/tensor_binary.h"
-
-/* What a client of a plain picture gets of a labelled output. */
-#define PICTURE_TOP 5
+#include "api/core/shape.h"
 
 bool ifd_input_takes_pictures(const struct ifd_tensor_info *input)
 {
@@ -87,7 +82,7 @@ static enum ifd_code check_count(const struct ifd_infer *infer, size_t count, st
 enum ifd_code ifd_infer_add_pictures(struct ifd_infer *infer, int index,
                                      const struct ifd_str *image, size_t count, struct ifd_err *err)
 {
-    struct ifd_arena *arena = infer->call->exchange->arena;
+    struct ifd_arena *arena = infer->call->arena;
     const struct ifd_tensor_info *input = &infer->desc->input[index];
     struct ifd_tensor *tensor = &infer->request.input[index];
     const struct ifd_shape picture = picture_shape(&input->image);
@@ -132,71 +127,16 @@ enum ifd_code ifd_infer_add_pictures(struct ifd_infer *infer, int index,
     return IFD_OK;
 }
 
-enum ifd_code ifd_infer_add_base64_pictures(struct ifd_infer *infer, int index,
-                                            const struct ifd_str *text, size_t count,
-                                            struct ifd_err *err)
-{
-    struct ifd_arena *arena = infer->call->exchange->arena;
-    struct ifd_str *image = ifd_arena_take_array(arena, count, sizeof(*image));
-    if (!image) {
-        return ifd_arena_fail(arena, count * sizeof(*image), err);
-    }
-    for (size_t i = 0; i < count; i++) {
-        size_t bytes = IFD_BASE64_BYTES(text[i].size), size = 0;
-        uint8_t *data = ifd_arena_take(arena, bytes);
-        if (!data) {
-            return ifd_arena_fail(arena, bytes, err);
-        }
-        if (!ifd_base64_decode(text[i], data, &size)) {
-            return ifd_fail(err, IFD_INVALID, "input '%s': element %zu is no picture in base64",
-                            infer->desc->input[index].name, i);
-        }
-        image[i] = (struct ifd_str){.data = (const char *)data, .size = size};
-    }
-    return ifd_infer_add_pictures(infer, index, image, count, err);
-}
-
-/* Whether an output has one score for each label, give or take the background. */
-static bool is_scores(const struct ifd_tensor_info *output)
-{
-    size_t count = 0;
-    return output->label_count > 0 && ifd_shape_count(&output->shape, &count) &&
-           count + 1 >= output->label_count && count <= (size_t)output->label_count + 1;
-}
-
-bool ifd_infer_is_picture(const struct ifd_infer *infer)
-{
-    const struct ifd_str type = infer->content_type;
-    return type.size >= 6 && ifd_str_equal_nocase((struct ifd_str){type.data, 6}, "image/");
-}
-
-enum ifd_code ifd_infer_parse_picture(struct ifd_infer *infer, struct ifd_err *err)
+int ifd_infer_picture_input(const struct ifd_infer *infer)
 {
     const struct ifd_model_desc *desc = infer->desc;
-    struct ifd_bytes body = infer->call->body;
     int index = -1;
     for (uint32_t i = 0; i < desc->input_count; i++) {
         if (ifd_input_takes_pictures(&desc->input[i]) && index < 0) {
             index = (int)i;
         } else if (!desc->input[i].optional) {
-            index = -1;
-            break;
+            return -1;
         }
     }
-    if (index < 0) {
-        return ifd_fail(err, IFD_INVALID,
-                        "model '%s' does not take one picture: send tensors instead, or say in its "
-                        "config how its input is made from a picture",
-                        desc->name);
-    }
-    const struct ifd_str image = {.data = (const char *)body.data, .size = body.size};
-    enum ifd_code code = ifd_infer_add_pictures(infer, index, &image, 1, err);
-    if (code != IFD_OK) {
-        return code;
-    }
-    infer->has_input[index] = true;
-    for (uint32_t i = 0; i < desc->output_count; i++) {
-        infer->choice[i].top = is_scores(&desc->output[i]) ? PICTURE_TOP : 0;
-    }
-    return ifd_infer_check(infer, err);
+    return index;
 }

@@ -1,5 +1,5 @@
-/* What all inputs of a request have to be together, whatever it came as. */
-#include "api/core/infer_impl.h"
+/* Whether a decoded request can run: its inputs together, its outputs one by one. */
+#include "api/core/infer.h"
 
 #include <stdio.h>
 
@@ -36,7 +36,7 @@ static enum ifd_code check_required(const struct ifd_infer *infer, struct ifd_er
     return IFD_OK;
 }
 
-enum ifd_code ifd_infer_check(struct ifd_infer *infer, struct ifd_err *err)
+enum ifd_code ifd_infer_check_inputs(struct ifd_infer *infer, struct ifd_err *err)
 {
     const struct ifd_model_desc *desc = infer->desc;
     enum ifd_code code = check_required(infer, err);
@@ -67,5 +67,22 @@ enum ifd_code ifd_infer_check(struct ifd_infer *infer, struct ifd_err *err)
                         desc->name);
     }
     infer->request.batch = batch < 0 ? 1 : batch;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_infer_check_outputs(struct ifd_infer *infer, struct ifd_err *err)
+{
+    const struct ifd_model_desc *desc = infer->desc;
+    bool any = false;
+    for (uint32_t i = 0; i < desc->output_count; i++) {
+        any |= infer->wanted[i];
+    }
+    for (uint32_t i = 0; i < desc->output_count; i++) {
+        infer->wanted[i] |= !any;
+        if (infer->wanted[i] && infer->top[i] > 0 && desc->output[i].dtype == IFD_STR) {
+            return ifd_fail(err, IFD_INVALID, "output '%s' of %s cannot be classified",
+                            desc->output[i].name, ifd_dtype_wire_name(desc->output[i].dtype));
+        }
+    }
     return IFD_OK;
 }

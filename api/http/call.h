@@ -1,0 +1,58 @@
+/** Inside api/http: the state of one exchange, its body, and how handlers answer. Thread: loop only. */
+#ifndef INFERD_API_HTTP_CALL_H
+#define INFERD_API_HTTP_CALL_H
+
+#include "api/core/call.h"
+#include "api/http/answer.h"
+#include "api/http/api.h"
+#include "api/http/route.h"
+
+struct ifd_http_infer;
+
+struct ifd_api {
+    struct ifd_calls calls;
+    struct ifd_api_options options;
+};
+
+/** One exchange as the API sees it; lives in the exchange's arena from open to close. */
+struct ifd_http_call {
+    struct ifd_call core;
+    struct ifd_api *api;
+    struct ifd_http_exchange *exchange;
+    const struct ifd_route *route; /* NULL: none fits */
+    struct ifd_str coding;         /* header Content-Encoding */
+    struct ifd_str json_length;    /* header Inference-Header-Content-Length */
+    struct ifd_bytes body; /* decompressed; set before the handler runs, but for inferences */
+    struct ifd_http_infer *infer; /* NULL until an inference begins (api/http/infer.h) */
+    bool is_refused; /* the answer was made from the headers, and waits for the body to be read */
+};
+
+static inline const struct ifd_service_ops *ifd_http_ops(const struct ifd_http_call *call)
+{
+    return ifd_call_ops(&call->core);
+}
+static inline struct ifd_service *ifd_http_service(const struct ifd_http_call *call)
+{
+    return ifd_call_service(&call->core);
+}
+
+/** Bytes that the body may have, before and after it is decompressed. */
+size_t ifd_http_body_cap(const struct ifd_http_call *call);
+/** Fills call->body. Thread: any. */
+IFD_NODISCARD enum ifd_code ifd_http_read_body(struct ifd_http_call *call, struct ifd_err *err);
+
+static inline struct ifd_str ifd_http_body_text(const struct ifd_http_call *call)
+{
+    return (struct ifd_str){.data = (const char *)call->body.data, .size = call->body.size};
+}
+
+/* ---- answers that are sent at once ---- */
+
+void ifd_http_respond(struct ifd_http_call *call);
+void ifd_http_fail(struct ifd_http_call *call, enum ifd_code code, const struct ifd_err *err);
+/** Sends the written JSON with a status. */
+void ifd_http_json(struct ifd_http_call *call, int status, struct ifd_json_out *out);
+/** 200 with an empty body. */
+void ifd_http_empty(struct ifd_http_call *call);
+
+#endif

@@ -1,0 +1,179 @@
+/* POST …/infer: the codec of the core's inferences. */
+#include "api/http/infer.h"
+
+#include "api/http/encoding.h"
+#include "api/http/handlers.h"
+#include "api/json/json_read.h"
+#include "api/json/tensor_json.h"
+#include "engine/base/str.h"
+
+/* Compressing and decompressing a byte takes as long as reading this many. */
+#define CODING_WEIGHT 16
+
+static struct ifd_http_infer *of(struct ifd_infer *core)
+{
+    return (struct ifd_http_infer *)core; /* its first member */
+}
+
+static const struct ifd_http_infer *const_of(const struct ifd_infer *core)
+{
+    return (const struct ifd_http_infer *)core;
+}
+
+/* ---- decode ---- */
+
+/* The length of the JSON in front; *ret_is_raw: there is none, the body is a tensor. */
+static enum ifd_code json_length(const struct ifd_http_infer *infer, size_t *ret_bytes,
+                                 bool *ret_is_raw, struct ifd_err *err)
+{
+    const size_t body_bytes = infer->http->body.size;
+    const struct ifd_str text = infer->http->json_length;
+    uint64_t length = body_bytes;
+    if (text.data && (!ifd_str_u64(ifd_str_trim(text), &length) || length > body_bytes)) {
+        return ifd_fail(err, IFD_INVALID,
+                        "inference header size should be in range (0, %zu), got: %.*s", body_bytes,
+                        ifd_json_shown(text), text.data);
+    }
+    *ret_bytes = (size_t)length;
+    *ret_is_raw = text.data && length == 0;
+    return IFD_OK;
+}
+
+static enum ifd_code parse(struct ifd_http_infer *infer, struct ifd_err *err)
+{
+    size_t bytes = 0;
+    bool is_raw = false;
+    if (ifd_infer_is_picture(infer)) {
+        return ifd_infer_parse_picture(infer, err);
+    }
+    enum ifd_code code = json_length(infer, &bytes, &is_raw, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    return is_raw ? ifd_infer_parse_raw(infer, err) : ifd_infer_parse_json(infer, bytes, err);
+}
+
+/* Refuses before the run what could not be answered after it. */
+static enum ifd_code settle_forms(struct ifd_http_infer *infer, struct ifd_err *err)
+{
+    for (uint32_t i = 0; i < infer->core.desc->output_count; i++) {
+        const struct ifd_tensor_info *output = &infer->core.desc->output[i];
+        struct ifd_output_form *form = &infer->form[i];
+        form->binary = form->has_binary ? form->binary : infer->binary_default;
+        if (infer->core.wanted[i] && infer->core.top[i] == 0 && !form->binary &&
+            !ifd_tensor_json_can(output->dtype)) {
+            return ifd_fail(err, IFD_INVALID,
+                            "sending %s data via JSON is not supported. Please use the binary data "
+                            "format for output %s",
+                            ifd_dtype_wire_name(output->dtype), output->name);
+        }
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code decode(struct ifd_infer *core, struct ifd_err *err)
+{
+    struct ifd_http_infer *infer = of(core);
+    enum ifd_code code = ifd_http_read_body(infer->http, err);
+    if (code == IFD_OK) {
+        code = parse(infer, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_infer_check_outputs(core, err);
+    }
+    return code == IFD_OK ? settle_forms(infer, err) : code;
+}
+
+/* Binary tensors and pictures are not read here, only told apart. */
+static size_t decode_cost(const struct ifd_infer *core)
+{
+    const struct ifd_http_infer *infer = const_of(core);
+    const struct ifd_http_call *call = infer->http;
+    uint64_t json_bytes = call->exchange->body_size;
+    if (ifd_coding_is_compressed(call->coding)) {
+        return (size_t)json_bytes * CODING_WEIGHT;
+    }
+    const bool is_known = !call->json_length.data || ifd_str_u64(call->json_length, &json_bytes);
+    return is_known && !ifd_infer_is_picture(infer) ? (size_t)json_bytes : 0;
+}
+
+/* ---- encode ---- */
+
+static enum ifd_code encode(struct ifd_infer *core, struct ifd_err *err)
+{
+    struct ifd_http_infer *infer = of(core);
+    struct ifd_http_exchange *exchange = infer->http->exchange;
+    enum ifd_code code = ifd_infer_write_answer(infer, err);
+    if (code == IFD_OK) {
+        ifd_compress(infer->accept_encoding, exchange->arena, &exchange->response);
+    }
+    return code;
+}
+
+static size_t encode_cost(const struct ifd_infer *core)
+{
+    const struct ifd_http_infer *infer = const_of(core);
+    size_t all = ifd_infer_answer_bytes(infer);
+    if (infer->accept_encoding.size == 0) {
+        return all;
+    }
+    for (uint32_t i = 0; i < core->desc->output_count; i++) {
+        all += core->wanted[i] ? core->request.output[i].bytes : 0;
+    }
+    return all * CODING_WEIGHT;
+}
+
+static void finish(struct ifd_infer *core, enum ifd_code code, const struct ifd_err *err)
+{
+    struct ifd_http_call *call = of(core)->http;
+    if (code == IFD_OK) {
+        ifd_http_respond(call);
+    } else {
+        ifd_http_fail(call, code, err);
+    }
+}
+
+/* ---- the route ---- */
+
+static const struct ifd_codec codec = {.decode = decode,
+                                       .encode = encode,
+                                       .decode_cost = decode_cost,
+                                       .encode_cost = encode_cost,
+                                       .finish = finish};
+
+static enum ifd_code create(struct ifd_http_call *call, struct ifd_http_infer **ret,
+                            struct ifd_err *err)
+{
+    const struct ifd_http_exchange *exchange = call->exchange;
+    struct ifd_http_infer *infer = ifd_arena_take(exchange->arena, sizeof(*infer));
+    if (!infer) {
+        return ifd_arena_fail(exchange->arena, sizeof(*infer), err);
+    }
+    enum ifd_code code = ifd_infer_init(&infer->core, &codec, &call->core, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    infer->http = call;
+    infer->content_type = exchange->header(exchange, "Content-Type");
+    infer->accept_encoding = exchange->header(exchange, "Accept-Encoding");
+    infer->form =
+        ifd_arena_take_array(exchange->arena, infer->core.desc->output_count, sizeof(*infer->form));
+    if (!infer->form) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for the request");
+    }
+    *ret = infer;
+    return IFD_OK;
+}
+
+void ifd_handle_infer(struct ifd_http_call *call)
+{
+    struct ifd_http_infer *infer = NULL;
+    struct ifd_err err = {0};
+    enum ifd_code code = create(call, &infer, &err);
+    if (code != IFD_OK) {
+        ifd_http_fail(call, code, &err);
+        return;
+    }
+    call->infer = infer;
+    ifd_infer_run(&infer->core);
+}

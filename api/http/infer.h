@@ -1,0 +1,48 @@
+/** Inside api/http/infer*.c: the codec that reads and writes an inference as HTTP has it: JSON, binary tensors, pictures.
+ *  Thread: as struct ifd_codec says. */
+#ifndef INFERD_API_HTTP_INFER_H
+#define INFERD_API_HTTP_INFER_H
+
+#include "api/core/infer.h"
+#include "api/http/call.h"
+
+/** In what form the client wants an output. */
+struct ifd_output_form {
+    bool has_binary, binary; /* the request's default holds where has_binary is false */
+};
+
+struct ifd_http_infer {
+    struct ifd_infer core; /* first: the codec's functions get it */
+    struct ifd_http_call *http;
+    struct ifd_str id;
+    struct ifd_str content_type, accept_encoding; /* headers */
+    struct ifd_output_form *form;                 /* by the model's outputs */
+    bool binary_default;
+};
+
+/* ---- the three kinds of body ---- */
+
+/** JSON, with the first json_bytes of the body, and the binary tensors behind it. (infer_request.c) */
+IFD_NODISCARD enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, size_t json_bytes,
+                                                 struct ifd_err *err);
+/** The whole body is one tensor for the model's one input; outputs come back binary. (infer_raw.c) */
+IFD_NODISCARD enum ifd_code ifd_infer_parse_raw(struct ifd_http_infer *infer, struct ifd_err *err);
+/** The Content-Type says that the body is a picture. (infer_picture.c) */
+bool ifd_infer_is_picture(const struct ifd_http_infer *infer);
+/** The whole body is one picture for the model's one picture input. Labelled outputs are answered as the best five. */
+IFD_NODISCARD enum ifd_code ifd_infer_parse_picture(struct ifd_http_infer *infer,
+                                                    struct ifd_err *err);
+/** Input index gets count pictures that came as JSON strings: base64, since pictures are no text. */
+IFD_NODISCARD enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer *infer, int index,
+                                                          const struct ifd_str *text, size_t count,
+                                                          struct ifd_err *err);
+
+/* ---- the answer (infer_answer.c) ---- */
+
+/** Bytes of JSON that the answer is going to be, nearly always at most. */
+size_t ifd_infer_answer_bytes(const struct ifd_http_infer *infer);
+/** Fills the answer from the outputs. Thread: any. */
+IFD_NODISCARD enum ifd_code ifd_infer_write_answer(struct ifd_http_infer *infer,
+                                                   struct ifd_err *err);
+
+#endif
