@@ -1,7 +1,7 @@
 /* Nodes to steps: bookkeeping of values, storages, packed memory, and the layout of scratch. */
 #include "backends/cpuacc/compile.h"
 
-#include "engine/base/pack.h"
+#include "engine/base/layout.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -441,7 +441,7 @@ static struct ifd_acc_place place_of(const struct ifd_acc_lowering *lowering, ui
 static enum ifd_code lay_out(struct ifd_acc_lowering *lowering, size_t *ret_scratch,
                              struct ifd_err *err)
 {
-    struct ifd_pack_item *item =
+    struct ifd_layout_item *item =
         ifd_arena_take_array(lowering->arena, lowering->storage_count, sizeof(*item));
     if (!item) {
         return no_memory(lowering, err);
@@ -449,11 +449,11 @@ static enum ifd_code lay_out(struct ifd_acc_lowering *lowering, size_t *ret_scra
     for (uint32_t i = 0; i < lowering->storage_count; i++) {
         const struct ifd_acc_storage *s = &lowering->storage[i];
         const bool used = s->place.where == IFD_ACC_SCRATCH && s->first != UINT32_MAX;
-        item[i] = (struct ifd_pack_item){
+        item[i] = (struct ifd_layout_item){
             .first = used ? s->first : 0, .last = used ? s->last : 0, .bytes = used ? s->bytes : 0};
     }
-    const enum ifd_code code = ifd_pack(item, lowering->storage_count, SCRATCH_BYTES_MAX,
-                                        lowering->host->alloc, ret_scratch, err);
+    const enum ifd_code code = ifd_lay_out(item, lowering->storage_count, SCRATCH_BYTES_MAX,
+                                           lowering->host->alloc, ret_scratch, err);
     if (code != IFD_OK) {
         return code;
     }

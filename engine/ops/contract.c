@@ -1,10 +1,10 @@
 /* Rows of sums of products, shared by convolutions and fully connected layers. */
 #include "engine/ops/contract.h"
 
-#include "engine/tensor/fixed.h"
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
+#include "engine/tensor/fixed.h"
 
 #include <math.h>
 #include <string.h>

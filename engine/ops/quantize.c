@@ -2,9 +2,9 @@
  *
  * Rounding of quantize is half away from zero; from one quantized type to another it rounds twice, as LiteRT's
  * reference kernels do. A cast from a float truncates, saturates, and makes 0 of NaN. */
-#include "engine/tensor/half.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
+#include "engine/tensor/half.h"
 
 #include <math.h>
 

@@ -2,10 +2,10 @@
  *
  * Quantized results have the bits of LiteRT's reference kernels, but for sums of s8 and s16: LiteRT 2.3 reads their bytes as
  * u8. Here they get the arithmetic that LiteRT has for u8. */
-#include "engine/tensor/fixed.h"
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
+#include "engine/tensor/fixed.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /* softmax along the last dimension. The quantized forms are defined by the fixed-point arithmetic of LiteRT's reference
  * kernels: u8 and s8 in base/softmax8.h, s16 by two tables of 513 points. */
-#include "engine/tensor/fixed.h"
-#include "engine/tensor/softmax8.h"
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
+#include "engine/tensor/fixed.h"
+#include "engine/tensor/softmax8.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Where every byte of an instance lives: decides which values are computed in place, then packs. */
-#include "engine/base/pack.h"
+#include "engine/base/layout.h"
 #include "engine/plan/plan_impl.h"
 
 /* A partition that can alias takes over the buffer of its first input, if that is the input's last use and nobody
@@ -40,20 +40,20 @@ static void choose_buffers(struct ifd_plan *plan, const struct ifd_partition_inf
 }
 
 /* Items 0 … buffer_count-1 are the buffers, the rest is each partition's scratch. */
-static void fill_items(const struct ifd_plan *plan, struct ifd_pack_item *items)
+static void fill_items(const struct ifd_plan *plan, struct ifd_layout_item *items)
 {
     for (uint32_t b = 0; b < plan->buffer_count; b++) {
-        items[b] = (struct ifd_pack_item){.first = UINT32_MAX};
+        items[b] = (struct ifd_layout_item){.first = UINT32_MAX};
     }
     for (uint32_t v = 0; v < plan->value_count; v++) {
         const struct ifd_plan_value *value = &plan->value[v];
-        struct ifd_pack_item *item = &items[value->buffer];
+        struct ifd_layout_item *item = &items[value->buffer];
         item->first = value->first < item->first ? value->first : item->first;
         item->last = value->last > item->last ? value->last : item->last;
         item->bytes = value->bytes;
     }
     for (uint32_t p = 0; p < plan->partition_count; p++) {
-        items[plan->buffer_count + p] = (struct ifd_pack_item){
+        items[plan->buffer_count + p] = (struct ifd_layout_item){
             .first = p, .last = p, .bytes = plan->partition[p].scratch_bytes};
     }
 }
@@ -71,13 +71,14 @@ enum ifd_code ifd_plan_memory(struct ifd_plan *plan, const struct ifd_partition_
         plan->arena_bytes = 0;
         return IFD_OK;
     }
-    const size_t items_bytes = (size_t)count * sizeof(struct ifd_pack_item);
-    struct ifd_pack_item *items = ifd_acquire(alloc, items_bytes);
+    const size_t items_bytes = (size_t)count * sizeof(struct ifd_layout_item);
+    struct ifd_layout_item *items = ifd_acquire(alloc, items_bytes);
     if (!items) {
         return ifd_fail(err, IFD_NOMEM, "no memory to plan %u buffers", count);
     }
     fill_items(plan, items);
-    const enum ifd_code code = ifd_pack(items, count, limit_bytes, alloc, &plan->arena_bytes, err);
+    const enum ifd_code code =
+        ifd_lay_out(items, count, limit_bytes, alloc, &plan->arena_bytes, err);
     if (code == IFD_OK) {
         for (uint32_t v = 0; v < plan->value_count; v++) {
             plan->value[v].offset = items[plan->value[v].buffer].offset;

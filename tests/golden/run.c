@@ -21,8 +21,8 @@
 #include "engine/base/cpu.h"
 #include "engine/base/file.h"
 #include "engine/model/model.h"
-#include "engine/tensor/half.h"
 #include "engine/tools/npy.h"
+#include "engine/tensor/half.h"
 #include "inferd/engine.h"
 #include "tests/golden/judge.h"
 

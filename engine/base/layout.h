@@ -1,13 +1,13 @@
 /** Packs buffers with lifetimes into one block of memory. Knows nothing of tensors: the planner uses it for the arena of a
  *  model, a backend may use it for the values inside a partition. Thread: any. */
-#ifndef INFERD_ENGINE_BASE_PACK_H
-#define INFERD_ENGINE_BASE_PACK_H
+#ifndef INFERD_ENGINE_BASE_LAYOUT_H
+#define INFERD_ENGINE_BASE_LAYOUT_H
 
 #include "inferd/alloc.h"
 #include "inferd/status.h"
 
 /** One buffer, alive from step first to step last (both included). */
-struct ifd_pack_item {
+struct ifd_layout_item {
     uint32_t first, last;
     size_t bytes;  /* 0 is fine: such an item gets an offset but no room of its own */
     size_t offset; /* written */
@@ -22,8 +22,8 @@ struct ifd_pack_item {
  *  ret_total: bytes of the block, a multiple of IFD_TENSOR_ALIGN; 0 if no item has any.
  *  Memory:    scratch from alloc, nothing is kept.
  *  Errors:    TOO_LARGE if the block would exceed limit_bytes (named in the text); NOMEM. */
-IFD_NODISCARD enum ifd_code ifd_pack(struct ifd_pack_item *items, uint32_t count,
-                                     size_t limit_bytes, const struct ifd_alloc *alloc,
-                                     size_t *ret_total, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_lay_out(struct ifd_layout_item *items, uint32_t count,
+                                        size_t limit_bytes, const struct ifd_alloc *alloc,
+                                        size_t *ret_total, struct ifd_err *err);
 
 #endif

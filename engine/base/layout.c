@@ -1,5 +1,5 @@
 /* Packing of buffers with lifetimes: largest first, best gap. */
-#include "engine/base/pack.h"
+#include "engine/base/layout.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static void pass(struct search *search, size_t offset, size_t end)
 }
 
 static void search_block(struct search *search, const struct block *block,
-                         const struct ifd_pack_item *item)
+                         const struct ifd_layout_item *item)
 {
     if (block->first_max <= item->last && block->last_min >= item->first &&
         block->room < search->bytes) {
@@ -78,7 +78,8 @@ static void search_block(struct search *search, const struct block *block,
 }
 
 /* Lowest start of the tightest gap between placed items that are alive together with item. */
-static size_t best_gap(const struct blocks *blocks, const struct ifd_pack_item *item, size_t bytes)
+static size_t best_gap(const struct blocks *blocks, const struct ifd_layout_item *item,
+                       size_t bytes)
 {
     struct search search = {.bytes = bytes, .best_room = SIZE_MAX};
     for (const struct block *block = blocks->block; block; block = block->next) {
@@ -153,9 +154,9 @@ static enum ifd_code too_large(size_t limit_bytes, struct ifd_err *err)
                     limit_bytes);
 }
 
-static enum ifd_code pack(struct ifd_pack_item *items, uint32_t count, size_t limit_bytes,
-                          struct ranked *order, struct blocks *blocks, size_t *ret_total,
-                          struct ifd_err *err)
+static enum ifd_code lay_out(struct ifd_layout_item *items, uint32_t count, size_t limit_bytes,
+                             struct ranked *order, struct blocks *blocks, size_t *ret_total,
+                             struct ifd_err *err)
 {
     for (uint32_t i = 0; i < count; i++) {
         size_t bytes = items[i].bytes;
@@ -168,7 +169,7 @@ static enum ifd_code pack(struct ifd_pack_item *items, uint32_t count, size_t li
     qsort(order, count, sizeof(*order), larger_first);
     size_t total = 0;
     for (uint32_t i = 0; i < count; i++) {
-        struct ifd_pack_item *item = &items[order[i].index];
+        struct ifd_layout_item *item = &items[order[i].index];
         if (order[i].bytes == 0) {
             item->offset = 0;
             continue;
@@ -186,8 +187,8 @@ static enum ifd_code pack(struct ifd_pack_item *items, uint32_t count, size_t li
     return IFD_OK;
 }
 
-enum ifd_code ifd_pack(struct ifd_pack_item *items, uint32_t count, size_t limit_bytes,
-                       const struct ifd_alloc *alloc, size_t *ret_total, struct ifd_err *err)
+enum ifd_code ifd_lay_out(struct ifd_layout_item *items, uint32_t count, size_t limit_bytes,
+                          const struct ifd_alloc *alloc, size_t *ret_total, struct ifd_err *err)
 {
     if (count == 0) {
         *ret_total = 0;
@@ -208,7 +209,7 @@ enum ifd_code ifd_pack(struct ifd_pack_item *items, uint32_t count, size_t limit
     } else {
         blocks.block[0] =
             (struct block){.first_min = UINT32_MAX, .room = SIZE_MAX, .item = blocks.item};
-        code = pack(items, count, limit_bytes, order, &blocks, ret_total, err);
+        code = lay_out(items, count, limit_bytes, order, &blocks, ret_total, err);
     }
     ifd_release(alloc, order, order_bytes);
     ifd_release(alloc, blocks.block, block_bytes);
