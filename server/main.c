@@ -12,7 +12,6 @@
 #include "server/config/config.h"
 #include "server/obs/log_stderr.h"
 #include "server/serve/picture.h"
-#include "server/ops/reread.h"
 #include "server/server.h"
 
 static const char usage[] =
@@ -84,10 +83,10 @@ static int serve(const struct ifd_tool_host *host, int argc, char **argv)
     const struct ifd_environment environment = ifd_config_environment();
     bool is_journal = ifd_log_is_journal(STDERR_FILENO, environment.journal_stream);
     struct ifd_log log = ifd_log_to_fd(STDERR_FILENO,
-                                       strcmp(config.log_format, "json") == 0 ? IFD_LOG_JSON
-                                       : is_journal                           ? IFD_LOG_JOURNAL
-                                                                              : IFD_LOG_TEXT,
-                                       ifd_reread_log_levels(&config));
+                                       config.log_format == IFD_LINES_JSON ? IFD_LOG_JSON
+                                       : is_journal                        ? IFD_LOG_JOURNAL
+                                                                           : IFD_LOG_TEXT,
+                                       ifd_server_log_levels(&config));
     const struct ifd_server_options options = {.alloc = ifd_alloc_system(),
                                                .config = &config,
                                                .argc = argc - 1,

@@ -84,13 +84,43 @@ static void begin_reread(struct ifd_server *server)
     }
 }
 
-static void settings_applied(void *context)
+static void apply_to_http(struct ifd_server *server)
 {
-    struct ifd_server *server = context;
     const struct ifd_http_options http = ifd_server_http_options(server);
     ifd_http_change_limits(server->http, &http);
+}
+
+static void apply_to_api(struct ifd_server *server)
+{
     ifd_api_change_max_input(server->api, (size_t)server->options.config->http_max_input_size);
-    if (strcmp(server->options.config->model_control_mode, "poll") == 0 && !server->is_stopping) {
+}
+
+unsigned ifd_server_log_levels(const struct ifd_config *config)
+{
+    return config->log_verbose > 0 ? IFD_LOG_UP_TO(IFD_LOG_DEBUG) : IFD_LOG_UP_TO(IFD_LOG_INFO);
+}
+
+static void apply_to_log(struct ifd_server *server)
+{
+    server->options.log->levels = ifd_server_log_levels(server->options.config);
+}
+
+/* appliers: of the settings that changed. Others stay as they are: log levels as the API set them. */
+static void settings_applied(void *context, unsigned appliers)
+{
+    static void (*const apply[IFD_APPLIER_COUNT])(struct ifd_server * server) = {
+        [IFD_APPLIER_USE] = NULL,
+        [IFD_APPLIER_HTTP] = apply_to_http,
+        [IFD_APPLIER_API] = apply_to_api,
+        [IFD_APPLIER_LOG] = apply_to_log,
+    };
+    struct ifd_server *server = context;
+    for (unsigned i = 0; i < IFD_APPLIER_COUNT; i++) {
+        if ((appliers >> i & 1) && apply[i]) {
+            apply[i](server);
+        }
+    }
+    if (server->options.config->control_mode == IFD_CONTROL_POLL && !server->is_stopping) {
         ifd_repo_poll(server->repo);
     }
 }

@@ -38,6 +38,9 @@ struct ifd_server_options {
     void *context;
 };
 
+/** The levels of options.log that --log-verbose asks for. */
+unsigned ifd_server_log_levels(const struct ifd_config *config);
+
 /** Listens and begins to load. Errors: all that can be wrong with the settings, each with its words. */
 IFD_NODISCARD enum ifd_code ifd_server_create(const struct ifd_server_options *options,
                                               struct ifd_server **ret_server, struct ifd_err *err);

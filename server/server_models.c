@@ -25,7 +25,7 @@ void ifd_server_tell_state(struct ifd_server *server, const char *state)
 
 bool ifd_server_is_explicit(const struct ifd_server *server)
 {
-    return strcmp(server->options.config->model_control_mode, "explicit") == 0;
+    return server->options.config->control_mode == IFD_CONTROL_EXPLICIT;
 }
 
 /* ---- what the repository asks for ---- */
@@ -155,12 +155,10 @@ enum ifd_code ifd_server_create_repo(struct ifd_server *server, struct ifd_err *
 {
     const struct ifd_server_options *o = &server->options;
     const struct ifd_config *config = o->config;
-    bool is_poll = strcmp(config->model_control_mode, "poll") == 0;
-    enum ifd_precision precision = IFD_PRECISION_F32;
-    (void)ifd_precision_by_name(config->precision, &precision); /* one of the setting's words */
-    if (config->exact && precision != IFD_PRECISION_F32) {
+    const bool is_poll = config->control_mode == IFD_CONTROL_POLL;
+    if (config->exact && config->precision != IFD_PRECISION_F32) {
         return ifd_fail(err, IFD_INVALID, "--exact and --precision %s exclude each other",
-                        config->precision);
+                        ifd_precision_name(config->precision));
     }
     enum ifd_code code =
         ifd_timer_create(server->loop, on_poll_timer, server, &server->poll_timer, err);
@@ -187,7 +185,7 @@ enum ifd_code ifd_server_create_repo(struct ifd_server *server, struct ifd_err *
         .dir_count = config->repositories.count,
         .backends = config->backends.count > 0 ? config->backends.item : NULL,
         .backend_count = config->backends.count,
-        .precision = precision,
+        .precision = config->precision,
         .max_threads = IFD_SERVER_THREADS_MAX,
         .max_model_bytes = (size_t)config->max_model_bytes,
         .clock = ifd_clock_system(),

@@ -34,7 +34,7 @@ enum ifd_code ifd_server_create_access_log(struct ifd_server *server, struct ifd
     }
     enum ifd_code code = ifd_access_log_open(config->access_log, &fd, err);
     return code ? code
-                : ifd_access_log_create(fd, strcmp(config->access_log_format, "json") == 0,
+                : ifd_access_log_create(fd, config->access_log_format == IFD_LINES_JSON,
                                         ifd_metrics_server(server->metrics), server->options.log,
                                         server->options.alloc, &server->access_log, err);
 }
@@ -144,7 +144,7 @@ enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err
         .log = o->log,
         .cores = cores,
         .threads = o->config->threads,
-        .for_throughput = strcmp(o->config->performance_hint, "throughput") == 0,
+        .for_throughput = o->config->performance_hint == IFD_HINT_THROUGHPUT,
         .max_threads = IFD_SERVER_THREADS_MAX,
         .metrics = server->metrics,
         .warms_up = o->config->warms_up,

@@ -11,11 +11,9 @@
     X(FAILED, "failed")             /* the server's fault */                                       \
     X(ABORTED, "aborted")           /* the client left before it had its answer */
 
-enum ifd_outcome {
 #define X(id, label) IFD_OUTCOME_##id,
-    IFD_OUTCOMES(X)
+enum ifd_outcome { IFD_OUTCOMES(X) };
 #undef X
-};
 
 /** X(id, label): verdicts that deny a request. */
 #define IFD_DENIALS(X)                                                                             \
@@ -24,12 +22,8 @@ enum ifd_outcome {
     X(OTHER_CLASS, "class")           /* the token is known, but not for this class */             \
     X(OTHER_MODEL, "model")           /* the token is known, but not for this model */
 
-enum ifd_verdict {
-    IFD_VERDICT_GRANTED,
 #define X(id, label) IFD_VERDICT_##id,
-    IFD_DENIALS(X)
+enum ifd_verdict { IFD_VERDICT_GRANTED, IFD_DENIALS(X) IFD_VERDICT_COUNT };
 #undef X
-        IFD_VERDICT_COUNT
-};
 
 #endif

@@ -9,19 +9,27 @@
 
 #include "engine/base/str.h"
 
-/* Numbers, words and nothing at all share a column of the table; these sort them out by the type of the row. */
-#define NUMBER_U32(x)      (x)
-#define NUMBER_U64(x)      (x)
-#define NUMBER_BOOL(x)     (x)
-#define NUMBER_TEXT(x)     0
-#define NUMBER_LIST(x)     0
-#define NUMBER_CHOICE(x)   0
-#define WORDS_U32(x)       NULL
-#define WORDS_U64(x)       NULL
-#define WORDS_BOOL(x)      NULL
-#define WORDS_TEXT(x)      NULL
-#define WORDS_LIST(x)      NULL
-#define WORDS_CHOICE(x)    (x)
+/* Numbers, enums and nothing at all share two columns of the table; these sort them out by the type of the row. */
+#define NUMBER_U32(x)    (x)
+#define NUMBER_U64(x)    (x)
+#define NUMBER_BOOL(x)   (x)
+#define NUMBER_TEXT(x)   0
+#define NUMBER_LIST(x)   0
+#define NUMBER_CHOICE(x) 0
+#define CHOICES_U32(x)   NULL
+#define CHOICES_U64(x)   NULL
+#define CHOICES_BOOL(x)  NULL
+#define CHOICES_TEXT(x)  NULL
+#define CHOICES_LIST(x)  NULL
+#define WORD(id, word_)  {.word = word_, .value = (unsigned)(id)},
+#define CHOICES_CHOICE(x)                                                                          \
+    (const struct ifd_choice[])                                                                    \
+    {                                                                                              \
+        x(WORD)                                                                                    \
+        {                                                                                          \
+            .word = NULL                                                                           \
+        }                                                                                          \
+    }
 #define FALLBACK_U32(x)    #x
 #define FALLBACK_U64(x)    #x
 #define FALLBACK_BOOL(x)   (x)
@@ -34,22 +42,23 @@
 #define LIVE_BOOL true
 
 const struct ifd_setting ifd_settings[] = {
-#define ROW(section_, member_, flag_, type_, default_, min_, max_, unit_, text_, live_)            \
+#define ROW(section_, member_, flag_, type_, default_, min_, max_, unit_, text_, live_, applier_)  \
     {.section = section_,                                                                          \
      .flag = flag_,                                                                                \
      .unit = unit_,                                                                                \
      .text = text_,                                                                                \
      .fallback = FALLBACK_##type_(default_),                                                       \
-     .choices = WORDS_##type_(min_),                                                               \
+     .choices = CHOICES_##type_(max_),                                                             \
      .type = IFD_SETTING_##type_,                                                                  \
+     .applier = IFD_APPLIER_##applier_,                                                            \
      .offset = offsetof(struct ifd_config, member_),                                               \
      .min = NUMBER_##type_(min_),                                                                  \
      .max = NUMBER_##type_(max_),                                                                  \
      .is_live = live_},
 #define SETTING(section_, member_, flag_, type_, default_, min_, max_, unit_, text_)               \
-    ROW(section_, member_, flag_, type_, default_, min_, max_, unit_, text_, false)
-#define LIVE(section_, member_, flag_, type_, default_, min_, max_, unit_, text_)                  \
-    ROW(section_, member_, flag_, type_, default_, min_, max_, unit_, text_, LIVE_##type_)
+    ROW(section_, member_, flag_, type_, default_, min_, max_, unit_, text_, false, USE)
+#define LIVE(applier_, section_, member_, flag_, type_, default_, min_, max_, unit_, text_)        \
+    ROW(section_, member_, flag_, type_, default_, min_, max_, unit_, text_, LIVE_##type_, applier_)
 #include "server/config/config_list.inc"
 #undef LIVE
 #undef SETTING
@@ -108,6 +117,13 @@ static enum ifd_code fail_unknown(const char *flag, struct ifd_err *err)
 
 /* ---- values ---- */
 
+#define CHOICE_BYTES sizeof(unsigned)
+_Static_assert(sizeof(enum ifd_control_mode) == CHOICE_BYTES &&
+                   sizeof(enum ifd_performance_hint) == CHOICE_BYTES &&
+                   sizeof(enum ifd_line_format) == CHOICE_BYTES &&
+                   sizeof(enum ifd_precision) == CHOICE_BYTES,
+               "an enum is stored as unsigned");
+
 static enum ifd_code set_number(const struct ifd_setting *s, const char *value, void *at,
                                 struct ifd_err *err)
 {
@@ -135,17 +151,28 @@ static enum ifd_code set_bool(const struct ifd_setting *s, const char *value, vo
     return IFD_OK;
 }
 
+static enum ifd_code fail_choice(const struct ifd_setting *s, const char *value,
+                                 struct ifd_err *err)
+{
+    char words[100] = "";
+    for (const struct ifd_choice *choice = s->choices; choice->word; choice++) {
+        const size_t used = strlen(words);
+        (void)snprintf(words + used, sizeof(words) - used, "%s%s", used > 0 ? "|" : "",
+                       choice->word);
+    }
+    return ifd_fail(err, IFD_INVALID, "--%s: \"%s\" is none of %s", s->flag, value, words);
+}
+
 static enum ifd_code set_choice(const struct ifd_setting *s, const char *value, void *at,
                                 struct ifd_err *err)
 {
-    struct ifd_str rest = ifd_str(s->choices);
-    while (rest.data) {
-        if (ifd_str_equal(ifd_str_part(&rest, '|'), value)) {
-            *(const char **)at = value;
+    for (const struct ifd_choice *choice = s->choices; choice->word; choice++) {
+        if (strcmp(choice->word, value) == 0) {
+            memcpy(at, &choice->value, CHOICE_BYTES);
             return IFD_OK;
         }
     }
-    return ifd_fail(err, IFD_INVALID, "--%s: \"%s\" is none of %s", s->flag, value, s->choices);
+    return fail_choice(s, value, err);
 }
 
 static enum ifd_code add_items(struct ifd_config *config, const struct ifd_setting *s,
@@ -352,9 +379,10 @@ static bool is_same_list(const struct ifd_config_list *a, const struct ifd_confi
 
 static size_t value_bytes(const struct ifd_setting *s)
 {
-    return s->type == IFD_SETTING_U32   ? sizeof(uint32_t)
-           : s->type == IFD_SETTING_U64 ? sizeof(uint64_t)
-                                        : sizeof(bool);
+    return s->type == IFD_SETTING_U32      ? sizeof(uint32_t)
+           : s->type == IFD_SETTING_U64    ? sizeof(uint64_t)
+           : s->type == IFD_SETTING_CHOICE ? CHOICE_BYTES
+                                           : sizeof(bool);
 }
 
 static bool is_same(const struct ifd_setting *s, const struct ifd_config *a,
@@ -365,9 +393,9 @@ static bool is_same(const struct ifd_setting *s, const struct ifd_config *a,
     case IFD_SETTING_U32:
     case IFD_SETTING_U64:
     case IFD_SETTING_BOOL:
+    case IFD_SETTING_CHOICE:
         return memcmp(at, other, value_bytes(s)) == 0;
     case IFD_SETTING_TEXT:
-    case IFD_SETTING_CHOICE:
         return strcmp(*(const char *const *)at, *(const char *const *)other) == 0;
     case IFD_SETTING_LIST:
         return is_same_list(at, other);
@@ -375,9 +403,10 @@ static bool is_same(const struct ifd_setting *s, const struct ifd_config *a,
     return true;
 }
 
-void ifd_config_update(struct ifd_config *config, const struct ifd_config *next,
-                       void (*changed)(void *arg, const char *flag, bool is_live), void *arg)
+unsigned ifd_config_update(struct ifd_config *config, const struct ifd_config *next,
+                           void (*changed)(void *arg, const char *flag, bool is_live), void *arg)
 {
+    unsigned appliers = 0;
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         const struct ifd_setting *s = &ifd_settings[i];
         if (is_same(s, config, next)) {
@@ -385,9 +414,11 @@ void ifd_config_update(struct ifd_config *config, const struct ifd_config *next,
         }
         if (s->is_live) {
             memcpy((char *)config + s->offset, (const char *)next + s->offset, value_bytes(s));
+            appliers |= 1u << s->applier;
         }
         changed(arg, s->flag, s->is_live);
     }
+    return appliers;
 }
 
 /* ---- the environment ---- */

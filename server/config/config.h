@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "inferd/status.h"
+#include "inferd/types.h"
 
 /** Values of a LIST setting at most. */
 #define IFD_CONFIG_LIST_MAX   32
@@ -18,21 +19,52 @@ struct ifd_config_list {
     uint32_t count;
 };
 
-/** Texts point into argv or to memory of the struct. */
+/* Words of the CHOICE settings: X(constant of the enum, word). */
+#define IFD_CONTROL_MODES(X)                                                                       \
+    X(IFD_CONTROL_NONE, "none") X(IFD_CONTROL_EXPLICIT, "explicit") X(IFD_CONTROL_POLL, "poll")
+#define IFD_PERFORMANCE_HINTS(X) X(IFD_HINT_LATENCY, "latency") X(IFD_HINT_THROUGHPUT, "throughput")
+#define IFD_LINE_FORMATS(X)      X(IFD_LINES_TEXT, "text") X(IFD_LINES_JSON, "json")
+#define IFD_PRECISION_WORDS(X)                                                                     \
+    X(IFD_PRECISION_F32, "f32") X(IFD_PRECISION_BF16, "bf16") X(IFD_PRECISION_FP16, "fp16")
+
+#define X(id, word) id,
+enum ifd_control_mode { IFD_CONTROL_MODES(X) };
+enum ifd_performance_hint { IFD_PERFORMANCE_HINTS(X) };
+enum ifd_line_format { IFD_LINE_FORMATS(X) };
+#undef X
+
+/** How a running server takes over a LIVE setting that changed. */
+#define IFD_APPLIERS(X)                                                                            \
+    X(USE)  /* not at all: it is read each time that it is needed, and never copied */             \
+    X(HTTP) /* ifd_http_change_limits */                                                           \
+    X(API)  /* ifd_api_change_max_input */                                                         \
+    X(LOG)  /* the levels of the log */
+
+#define X(id) IFD_APPLIER_##id,
+enum ifd_applier { IFD_APPLIERS(X) IFD_APPLIER_COUNT };
+#undef X
+
+/** The value of each setting. Texts point into argv or to memory of the struct. */
 struct ifd_config {
-    struct ifd_config_list repositories, load_models, backends;
-    const char *model_control_mode, *http_address, *http_socket, *admin_socket, *id,
-        *metrics_address, *state_dir, *cache_dir, *precision, *config_file, *log_format,
-        *access_log, *access_log_format, *performance_hint, *token_file;
-    bool admin_on_http, warms_up, strict_readiness, exit_on_error, exact, fast, inline_identity,
-        allow_metrics, metrics_triton_names;
-    uint32_t model_load_threads, poll_secs, settle_ms, dwell_secs, swaps_per_hour,
-        warm_up_timeout_ms, threads, http_port, metrics_port, max_connections,
-        max_connections_per_address, idle_timeout_secs, receive_timeout_secs, max_header_bytes,
-        header_timeout_secs, min_receive_rate, send_timeout_secs, min_send_rate, max_queue_size,
-        spin_us, inline_run_us, cache_size_mb, default_timeout_ms, image_threads, exit_timeout_secs,
-        log_verbose;
-    uint64_t max_model_bytes, memory_budget, request_memory, http_max_input_size, image_max_pixels;
+#define MEMBER_U32(member, choice)    uint32_t member;
+#define MEMBER_U64(member, choice)    uint64_t member;
+#define MEMBER_BOOL(member, choice)   bool member;
+#define MEMBER_TEXT(member, choice)   const char *member;
+#define MEMBER_LIST(member, choice)   struct ifd_config_list member;
+#define MEMBER_CHOICE(member, choice) enum choice member;
+#define SETTING(section, member, flag, type, fallback, min, max, unit, text)                       \
+    MEMBER_##type(member, min)
+#define LIVE(applier, section, member, flag, type, fallback, min, max, unit, text)                 \
+    MEMBER_##type(member, min)
+#include "server/config/config_list.inc"
+#undef LIVE
+#undef SETTING
+#undef MEMBER_CHOICE
+#undef MEMBER_LIST
+#undef MEMBER_TEXT
+#undef MEMBER_BOOL
+#undef MEMBER_U64
+#undef MEMBER_U32
 
     char list_text[IFD_CONFIG_TEXT_BYTES]; /* copies of list items that had to be cut at commas */
     size_t list_text_used;
@@ -47,9 +79,10 @@ IFD_NODISCARD enum ifd_code ifd_config_parse(int argc, char **argv, struct ifd_c
                                              struct ifd_err *err);
 
 /** Takes over from next what SIGHUP may change (the LIVE rows). changed is called for every setting that differs:
- *  is_live false: it stays as it was. */
-void ifd_config_update(struct ifd_config *config, const struct ifd_config *next,
-                       void (*changed)(void *arg, const char *flag, bool is_live), void *arg);
+ *  is_live false: it stays as it was. Returns the appliers of those that changed: bit 1 << enum ifd_applier. */
+IFD_NODISCARD unsigned ifd_config_update(struct ifd_config *config, const struct ifd_config *next,
+                                         void (*changed)(void *arg, const char *flag, bool is_live),
+                                         void *arg);
 
 /** What a service manager passed on. */
 struct ifd_environment {

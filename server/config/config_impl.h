@@ -13,10 +13,17 @@ enum ifd_setting_type {
     IFD_SETTING_CHOICE
 };
 
+struct ifd_choice {
+    const char *word; /* NULL behind the last */
+    unsigned value;   /* of the setting's enum */
+};
+
 struct ifd_setting {
-    const char *section, *flag, *unit, *text, *fallback, *choices;
+    const char *section, *flag, *unit, *text, *fallback;
+    const struct ifd_choice *choices; /* of a CHOICE */
     enum ifd_setting_type type;
-    size_t offset; /* in struct ifd_config */
+    enum ifd_applier applier; /* if is_live */
+    size_t offset;            /* in struct ifd_config */
     uint64_t min, max;
     bool is_live;
 };

@@ -15,13 +15,11 @@
     X(UNAVAILABLE, "unavailable", "UNAVAILABLE") /* a reason says why */                           \
     X(UNLOADING, "unloading", "UNLOADING")
 
-enum ifd_model_state {
 #define X(id, label, text) IFD_MODEL_##id,
-    IFD_MODEL_STATES(X)
+enum ifd_model_state { IFD_MODEL_STATES(X) IFD_MODEL_STATE_COUNT };
 #undef X
-        IFD_MODEL_STATE_COUNT,
-    IFD_MODEL_UNKNOWN = IFD_MODEL_STATE_COUNT /* nobody tried to load the model */
-};
+/** Of a model that nobody tried to load. */
+#define IFD_MODEL_UNKNOWN IFD_MODEL_STATE_COUNT
 
 /** X(id, name in a config). */
 #define IFD_TENSOR_FORMATS(X)                                                                      \
@@ -29,12 +27,9 @@ enum ifd_model_state {
     X(NHWC, "FORMAT_NHWC")                                                                         \
     X(NCHW, "FORMAT_NCHW")
 
-enum ifd_tensor_format {
 #define X(id, name) IFD_FORMAT_##id,
-    IFD_TENSOR_FORMATS(X)
+enum ifd_tensor_format { IFD_TENSOR_FORMATS(X) IFD_FORMAT_COUNT };
 #undef X
-        IFD_FORMAT_COUNT
-};
 
 /** How a picture becomes the tensor of an image input: decoded to channels (1 or 3) of 0 … 255, resized (stretched,
  *  bilinear) to the input's height and width, then real = (pixel - mean[c]) / std[c]; a quantized input stores

@@ -12,11 +12,6 @@ struct attempt {
     struct ifd_err err;
 };
 
-unsigned ifd_reread_log_levels(const struct ifd_config *config)
-{
-    return config->log_verbose > 0 ? IFD_LOG_UP_TO(IFD_LOG_DEBUG) : IFD_LOG_UP_TO(IFD_LOG_INFO);
-}
-
 static void read_all(void *arg)
 {
     struct attempt *attempt = arg;
@@ -54,20 +49,17 @@ static void exchange_tokens(struct ifd_reread *reread, struct attempt *attempt)
 
 static void apply(struct ifd_reread *reread, struct attempt *attempt)
 {
-    uint32_t verbose = reread->config->log_verbose;
-    ifd_config_update(reread->config, &attempt->next, tell_change, reread);
-    if (verbose != reread->config->log_verbose) { /* else what the API set stays */
-        reread->log->levels = ifd_reread_log_levels(reread->config);
-    }
+    const unsigned appliers =
+        ifd_config_update(reread->config, &attempt->next, tell_change, reread);
     if (attempt->tokens) {
         exchange_tokens(reread, attempt);
     }
     if (attempt->log_fd >= 0) {
         ifd_access_log_reopen(reread->access_log, attempt->log_fd);
     }
+    reread->applied(reread->context, appliers);
     ifd_log_info(reread->log, "settings read again", "file=%s",
                  reread->config->config_file[0] != '\0' ? reread->config->config_file : "-");
-    reread->applied(reread->context);
 }
 
 static void use(struct ifd_reread *reread, struct attempt *attempt)

@@ -22,16 +22,14 @@ struct ifd_reread {
     /** As in struct ifd_repo_host. */
     enum ifd_code (*run_off_loop)(void *context, void (*work)(void *arg), void (*done)(void *arg),
                                   void *arg, struct ifd_err *err);
-    void (*applied)(void *context); /* config may have changed */
-    void (*ended)(void *context);   /* whatever came of it */
+    /** config may have changed; appliers: what ifd_config_update returned. */
+    void (*applied)(void *context, unsigned appliers);
+    void (*ended)(void *context); /* whatever came of it */
     void *context;
     bool is_running, is_asked_again;
     bool is_over; /* what still runs changes nothing any more */
 };
 
 void ifd_reread_begin(struct ifd_reread *reread);
-
-/** The levels that --log-verbose asks for. */
-unsigned ifd_reread_log_levels(const struct ifd_config *config);
 
 #endif

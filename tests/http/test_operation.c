@@ -340,6 +340,36 @@ static void hangup_changes_how_many_connections_and_how_large_bodies_may_be(void
     folder_end();
 }
 
+/* One setting of each applier that the test above has not (config_list.inc). */
+static void hangup_changes_log_levels_and_what_is_read_at_each_use(void)
+{
+    struct live live;
+    char option[160];
+    folder_begin();
+    folder_put("inferd.conf", "exit-timeout-secs = 30\n");
+    (void)snprintf(option, sizeof(option), "--config=%s", folder_at("inferd.conf"));
+    live_start_as(&live, (const char *const[]){option, NULL},
+                  &(struct live_options){.log = notes_take});
+    EXPECT_HAS(client_get(&live, "/v2/logging").body, "\"log_verbose_level\":0");
+    reread(&live, "log-verbose = 1\nexit-timeout-secs = 0\ndefault-timeout-ms = 100\n");
+    EXPECT_HAS(client_get(&live, "/v2/logging").body, "\"log_verbose_level\":1");
+    int busy = client_connect(&live), late = client_connect(&live);
+    client_send_text(busy, client_infer_text("slow", 1)); /* 300 ms */
+    live_wait_for_metric(&live, "\ninferd_requests_inflight{model=\"slow\",version=\"1\"} ", 1);
+    client_send_text(late, client_infer_text("slow", 2));
+    EXPECT_HAS(client_read(late).body, "Request timeout expired");
+    EXPECT_INT(client_read(busy).status, 200);
+    client_send_text(busy, client_infer_text("narrow", 1)); /* 800 ms */
+    live_wait_for_metric(&live, "\ninferd_requests_inflight{model=\"narrow\",version=\"1\"} ", 1);
+    ifd_server_stop(live.server);
+    EXPECT(notes_have("exit timeout passed"));
+    (void)close(busy);
+    (void)close(late);
+    live_join(&live);
+    remove_file("inferd.conf");
+    folder_end();
+}
+
 static void hangup_names_what_needs_a_restart(void)
 {
     static const char *const names[] = {"http-max-header-size", "request-memory",
@@ -396,6 +426,7 @@ int main(int argc, char **argv)
         T(storm_of_hangups_loses_no_request_and_no_line),
         T(hangup_changes_limits_of_open_connections),
         T(hangup_changes_how_many_connections_and_how_large_bodies_may_be),
+        T(hangup_changes_log_levels_and_what_is_read_at_each_use),
         T(hangup_names_what_needs_a_restart),
         T(log_levels_change_on_the_admin_socket_only),
         T(hangup_takes_live_settings_and_keeps_all_when_the_file_is_wrong),

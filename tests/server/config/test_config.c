@@ -192,7 +192,7 @@ static void file_of_the_package_is_right(void)
     struct ifd_err err = {0};
     REQUIRE_OK(PARSE(&err, "--config", test_source("deploy/systemd/inferd.conf")), &err);
     EXPECT_INT(config.repositories.count, 1);
-    EXPECT_TEXT(config.model_control_mode, "poll");
+    EXPECT_INT(config.control_mode, IFD_CONTROL_POLL);
 }
 
 static char live_flags[200], fixed_flags[200];
@@ -213,13 +213,35 @@ static void update_changes_live_settings_and_names_the_others(void)
                                         "--backend=CpuRef",      "--access-log=a"};
     REQUIRE_OK(PARSE(&err, "--http-port=8", "--exit-timeout-secs=4", "--access-log=a"), &err);
     REQUIRE_OK(ifd_config_parse(6, (char **)(uintptr_t)flags, &next, &err), &err);
-    ifd_config_update(&config, &next, note_change, NULL);
+    EXPECT_INT(ifd_config_update(&config, &next, note_change, NULL),
+               1u << IFD_APPLIER_USE | 1u << IFD_APPLIER_LOG);
     EXPECT_TEXT(live_flags, "strict-readiness log-verbose ");
     EXPECT_TEXT(fixed_flags, "backend http-port ");
     EXPECT_INT(config.log_verbose, 1);
     EXPECT(!config.strict_readiness);
     EXPECT_INT(config.http_port, 8);
     EXPECT_INT(config.backends.count, 0);
+    EXPECT_INT(ifd_config_update(&config, &config, note_change, NULL), 0);
+}
+
+static void choices_are_their_enums_and_others_are_refused_with_the_words(void)
+{
+    struct ifd_err err = {0};
+    REQUIRE_OK(PARSE(&err, "models"), &err);
+    EXPECT_INT(config.control_mode, IFD_CONTROL_NONE);
+    EXPECT_INT(config.precision, IFD_PRECISION_F32);
+    EXPECT_INT(config.performance_hint, IFD_HINT_LATENCY);
+    EXPECT_INT(config.log_format, IFD_LINES_TEXT);
+    REQUIRE_OK(PARSE(&err, "--model-control-mode=explicit", "--precision=fp16",
+                     "--performance-hint=throughput", "--access-log-format=json"),
+               &err);
+    EXPECT_INT(config.control_mode, IFD_CONTROL_EXPLICIT);
+    EXPECT_INT(config.precision, IFD_PRECISION_FP16);
+    EXPECT_INT(config.performance_hint, IFD_HINT_THROUGHPUT);
+    EXPECT_INT(config.access_log_format, IFD_LINES_JSON);
+    EXPECT_INT(config.log_format, IFD_LINES_TEXT);
+    EXPECT_CODE(PARSE(&err, "--model-control-mode=expl"), IFD_INVALID, &err);
+    EXPECT_TEXT(err.text, "--model-control-mode: \"expl\" is none of none|explicit|poll");
 }
 
 static void environment_is_that_of_a_service_manager(void)
@@ -255,6 +277,7 @@ int main(int argc, char **argv)
         T(what_is_wrong_in_the_file_is_said_with_its_line),
         T(file_of_the_package_is_right),
         T(update_changes_live_settings_and_names_the_others),
+        T(choices_are_their_enums_and_others_are_refused_with_the_words),
         T(environment_is_that_of_a_service_manager),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -322,8 +322,8 @@ static void process_is_alive(void)
 static void every_limit_is_named_as_its_setting(void)
 {
     static const char *const flags[] = {
-#define SETTING(section, member, flag, ...) flag,
-#define LIVE(section, member, flag, ...)    flag,
+#define SETTING(section, member, flag, ...)       flag,
+#define LIVE(applier, section, member, flag, ...) flag,
 #include "server/config/config_list.inc"
 #undef LIVE
 #undef SETTING
