@@ -1,9 +1,10 @@
 /** Log sink: a level, a sentence, fields. Passed explicitly; libraries below server/ use only debug.
  *
- *      ifd_log_info(log, "model loaded", "name=%s version=%lld took_ms=%llu", name, version, ms);
+ *      ifd_log_info(log, "model loaded", "model=%s version=%lld took_ms=%llu", name, version, ms);
  *
- *  A format of NULL: the sentence says all. Values that may hold blanks or quotes are the caller's to quote with
- *  ifd_log_quote. Thread: any (the sink locks). */
+ *  A format of NULL: the sentence says all. Values are quoted and escaped here (engine/base/escape.h) if they hold anything
+ *  but printable ASCII without blanks, quotes, backslashes and "=", so that no value forges a field or a line.
+ *  Thread: any (the sink locks). */
 #ifndef INFERD_ENGINE_BASE_LOG_H
 #define INFERD_ENGINE_BASE_LOG_H
 
@@ -19,11 +20,15 @@ enum ifd_log_level { IFD_LOG_ERROR, IFD_LOG_WARN, IFD_LOG_INFO, IFD_LOG_DEBUG };
 struct ifd_log {
     atomic_uint levels; /* a bit for each that is written; may be changed at any time */
     void *context;
-    /** sentence: without a full stop; fields: "key=value key=value" or "". */
+    /** sentence: a literal without a full stop; fields: "key=value key=\"a value\"" or "". */
     void (*write)(void *context, enum ifd_log_level level, const char *sentence,
                   const char *fields);
 };
 
+/** Bytes of fields at most, with the NUL; what does not fit is cut. */
+#define IFD_LOG_FIELDS_BYTES 1024
+
+/** fields_format: "key=value key=value"; a value is one of printf's %s %d %u %zu %lld %llu, or a literal. */
 void ifd_log_error(const struct ifd_log *log, const char *sentence, const char *fields_format, ...)
     IFD_PRINTF(3, 4);
 void ifd_log_warn(const struct ifd_log *log, const char *sentence, const char *fields_format, ...)
@@ -41,8 +46,5 @@ static inline bool ifd_log_takes(const struct ifd_log *log, enum ifd_log_level l
 
 /** "error", "warn", "info", "debug". Static. */
 const char *ifd_log_level_name(enum ifd_log_level level);
-
-/** text in double quotes with \", \\ and control characters escaped, cut to size; returns ret. */
-const char *ifd_log_quote(const char *text, char *ret, size_t size);
 
 #endif

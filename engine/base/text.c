@@ -4,6 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "engine/base/escape.h"
+#include "engine/base/str.h"
+
 void ifd_write(const struct ifd_writer *writer, const char *format, ...)
 {
     char piece[IFD_WRITE_BYTES];
@@ -19,21 +22,11 @@ void ifd_write(const struct ifd_writer *writer, const char *format, ...)
 
 void ifd_write_quoted(const struct ifd_writer *writer, const char *text)
 {
-    ifd_write(writer, "\"");
-    const char *plain = text;
-    const char *p = text;
-    for (; *p != '\0'; p++) {
-        if ((unsigned char)*p >= 0x20 && *p != '"' && *p != '\\' && *p != 0x7f) {
-            continue;
-        }
-        if (p > plain) {
-            writer->sink(writer->context, plain, (size_t)(p - plain));
-        }
-        ifd_write(writer, "\\u%04x", (unsigned)(unsigned char)*p);
-        plain = p + 1;
+    char escaped[IFD_ESCAPE_BYTES];
+    writer->sink(writer->context, "\"", 1);
+    for (struct ifd_str rest = ifd_str(text); rest.size > 0;) {
+        const size_t size = ifd_escape_next(&rest, escaped);
+        writer->sink(writer->context, escaped, size);
     }
-    if (p > plain) {
-        writer->sink(writer->context, plain, (size_t)(p - plain));
-    }
-    ifd_write(writer, "\"");
+    writer->sink(writer->context, "\"", 1);
 }

@@ -13,8 +13,8 @@ struct ifd_writer {
 #define IFD_WRITE_BYTES 768
 void ifd_write(const struct ifd_writer *writer, const char *format, ...) IFD_PRINTF(2, 3);
 
-/** Text of any length between double quotes, escaped as in JSON, so that a hostile name cannot forge lines. Bytes outside
- *  ASCII pass; whether they are UTF-8 is for the reader to judge. */
+/** Text of any length between double quotes, escaped as in JSON (engine/base/escape.h), so that a hostile name cannot forge
+ *  lines. */
 void ifd_write_quoted(const struct ifd_writer *writer, const char *text);
 
 #endif

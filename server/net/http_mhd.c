@@ -408,12 +408,11 @@ bool ifd_mhd_take(struct ifd_listener *l, int fd, const struct sockaddr *address
 static void library_log(void *cls, const char *format, va_list args)
 {
     struct ifd_listener *l = cls;
-    char text[256], quoted[300];
+    char text[256];
     (void)vsnprintf(text, sizeof(text), format, args);
     text[strcspn(text, "\n")] = '\0';
     ifd_fault_heed(l, text);
-    ifd_log_debug(l->http->options.log, "http library", "text=%s",
-                  ifd_log_quote(text, quoted, sizeof(quoted)));
+    ifd_log_debug(l->http->options.log, "http library", "text=%s", text);
 }
 
 /* ---- running ---- */

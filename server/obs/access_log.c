@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/escape.h"
 #include "engine/base/str.h"
 #include "engine/base/thread.h"
 
@@ -55,20 +56,14 @@ struct ifd_access_log {
 
 /* ---- lines ---- */
 
-/* text in quotes; both formats take JSON's escapes. Bytes outside ASCII are escaped too: they may be no UTF-8. */
-static void add_quoted(struct ifd_buf *buf, const char *text)
+/* In quotes; both formats take JSON's escapes. */
+static void add_quoted(struct ifd_buf *buf, struct ifd_str text)
 {
+    char escaped[IFD_ESCAPE_BYTES];
     ifd_buf_add(buf, "\"", 1);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') {
-            ifd_buf_add(buf, "\\", 1);
-        }
-        if (c < 0x20 || c >= 0x7f) {
-            ifd_buf_addf(buf, "\\u%04x", c);
-        } else {
-            ifd_buf_add(buf, text, 1);
-        }
+    while (text.size > 0) {
+        const size_t size = ifd_escape_next(&text, escaped);
+        ifd_buf_add(buf, escaped, size);
     }
     ifd_buf_add(buf, "\"", 1);
 }
@@ -96,7 +91,7 @@ static void add_line(struct ifd_buf *buf, const struct record *r, bool is_json)
         ifd_buf_addf(buf, is_json ? ",\"token\":\"%s\"" : " token=%s", r->caller);
     }
     ifd_buf_addf(buf, is_json ? ",\"method\":\"%s\",\"path\":" : " method=%s path=", r->method);
-    add_quoted(buf, r->path);
+    add_quoted(buf, ifd_str(r->path));
     ifd_buf_addf(buf,
                  is_json ? ",\"status\":%d,\"outcome\":\"%s\",\"bytes_in\":%zu,\"bytes_out\":%zu,"
                            "\"took_us\":%llu}\n"
@@ -110,10 +105,9 @@ static void add_line(struct ifd_buf *buf, const struct record *r, bool is_json)
 /* Says it once, and once more when it is over. error: 0 if lines were written. */
 static void tell(struct ifd_access_log *log, int error)
 {
-    char reason[160];
     if (error != 0 && !log->is_failing) {
         ifd_log_warn(log->log, "access log cannot be written, its lines are lost", "reason=%s",
-                     ifd_log_quote(strerror(error), reason, sizeof(reason)));
+                     strerror(error));
     } else if (error == 0 && log->is_failing) {
         ifd_log_info(log->log, "access log is written again", NULL);
     }
@@ -278,14 +272,13 @@ void ifd_access_debug(const struct ifd_log *log, const struct ifd_access *access
     if (!ifd_log_takes(log, IFD_LOG_DEBUG)) {
         return;
     }
-    char path[256], quoted[320];
+    char path[256];
     (void)snprintf(path, sizeof(path), "%.*s", (int)access->path.size, access->path.data);
     ifd_log_debug(log, "request answered",
                   "token=%s method=%s path=%s status=%d outcome=%s body_bytes=%zu "
                   "answer_bytes=%zu took_us=%llu",
-                  access->caller ? access->caller : "-", access->method,
-                  ifd_log_quote(path, quoted, sizeof(quoted)), access->status, access->outcome,
-                  access->body_bytes, access->answer_bytes,
+                  access->caller ? access->caller : "-", access->method, path, access->status,
+                  access->outcome, access->body_bytes, access->answer_bytes,
                   (unsigned long long)(access->took_ns / 1000));
 }
 

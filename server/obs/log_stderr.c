@@ -9,11 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/base/escape.h"
 #include "engine/base/str.h"
 
 /* For a reader that is slow; one that stopped reading may hold up the loop no longer, whose next line is not far. */
 #define WAIT_MS 10
-/* Fields have at most 1,023 bytes, and no byte becomes more than six. */
+/* Values are escaped already; no byte of a sentence or a key becomes more than six. */
 #define LINE_BYTES 8192
 
 struct line {
@@ -48,50 +49,25 @@ static void add_time(struct line *line)
 
 /* ---- JSON ---- */
 
-/* size bytes as a string. What is no UTF-8, as a name that was cut, becomes '?'. */
-static void add_string(struct line *line, const char *text, size_t size)
+static void add_string(struct line *line, struct ifd_str text)
 {
-    bool is_utf8 = ifd_str_is_utf8((struct ifd_str){.data = text, .size = size});
+    char escaped[IFD_ESCAPE_BYTES];
     add_text(line, "\"");
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)text[i];
-        char escaped[8];
-        if (c < 0x20) {
-            (void)snprintf(escaped, sizeof(escaped), "\\u%04x", c);
-            add_text(line, escaped);
-        } else if (c == '"' || c == '\\') {
-            add_text(line, c == '"' ? "\\\"" : "\\\\");
-        } else {
-            add(line, c >= 0x80 && !is_utf8 ? "?" : text + i, 1);
-        }
+    while (text.size > 0) {
+        const size_t size = ifd_escape_next(&text, escaped);
+        add(line, escaped, size);
     }
     add_text(line, "\"");
 }
 
-/* A value in quotes, as ifd_log_quote wrote it, without them and without its escapes. Returns where it ends. */
-static const char *unquote(const char *at, char *plain, size_t *ret_size)
+/* Bytes of the quoted value at text, its quotes included. */
+static size_t quoted_bytes(const char *text)
 {
-    size_t size = 0;
-    unsigned byte = 0;
-    for (at++; *at != '\0' && *at != '"'; size++) {
-        if (at[0] == '\\' && at[1] == 'x' && at[2] != '\0' && at[3] != '\0') {
-            const char digits[3] = {at[2], at[3], '\0'};
-            uint64_t value = 0;
-            static const char hex[] = "0123456789abcdef";
-            for (int i = 0; i < 2; i++) {
-                const char *digit = strchr(hex, digits[i]);
-                value = value * 16 + (uint64_t)(digit ? digit - hex : 0);
-            }
-            byte = (unsigned)value;
-            at += 4;
-        } else {
-            at += at[0] == '\\' && at[1] != '\0';
-            byte = (unsigned char)*at++;
-        }
-        plain[size] = (char)byte;
+    size_t size = 1;
+    while (text[size] != '\0' && text[size] != '"') {
+        size += text[size] == '\\' && text[size + 1] != '\0' ? 2 : 1;
     }
-    *ret_size = size;
-    return *at == '"' ? at + 1 : at;
+    return size + (text[size] == '"');
 }
 
 static bool is_number(struct ifd_str text)
@@ -101,29 +77,25 @@ static bool is_number(struct ifd_str text)
     return is_plain && ifd_str_s64(text, &value);
 }
 
-/* "key=value key=\"value\"" as members. */
+/* "key=value key=\"value\"" as members: what log.c quoted is a string of JSON already. */
 static void add_members(struct line *line, const char *fields)
 {
-    char plain[1100];
     while (*fields != '\0') {
-        size_t key = strcspn(fields, "= ");
+        const size_t key = strcspn(fields, "= ");
         add_text(line, ",");
-        add_string(line, fields, key);
+        add_string(line, (struct ifd_str){.data = fields, .size = key});
         add_text(line, ":");
         fields += key;
         fields += *fields == '=';
-        struct ifd_str value = {.data = fields, .size = strcspn(fields, " ")};
-        if (*fields == '"') {
-            fields = unquote(fields, plain, &value.size);
-            add_string(line, plain, value.size);
+        const bool is_quoted = *fields == '"';
+        const struct ifd_str value = {
+            .data = fields, .size = is_quoted ? quoted_bytes(fields) : strcspn(fields, " ")};
+        if (is_quoted || is_number(value)) {
+            add(line, value.data, value.size);
         } else {
-            fields += value.size;
-            if (is_number(value)) {
-                add(line, value.data, value.size);
-            } else {
-                add_string(line, value.data, value.size);
-            }
+            add_string(line, value);
         }
+        fields += value.size;
         fields += strspn(fields, " ");
     }
 }
@@ -136,7 +108,7 @@ static void format_json(struct line *line, enum ifd_log_level level, const char 
     add_text(line, "\",\"level\":\"");
     add_text(line, ifd_log_level_name(level));
     add_text(line, "\",\"event\":");
-    add_string(line, sentence, strlen(sentence));
+    add_string(line, ifd_str(sentence));
     add_members(line, fields);
     add_text(line, "}");
 }

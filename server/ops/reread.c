@@ -64,7 +64,6 @@ static void apply(struct ifd_reread *reread, struct attempt *attempt)
 
 static void use(struct ifd_reread *reread, struct attempt *attempt)
 {
-    char quoted[400];
     if (reread->is_over) {
         if (attempt->log_fd >= 0) {
             (void)close(attempt->log_fd);
@@ -72,7 +71,7 @@ static void use(struct ifd_reread *reread, struct attempt *attempt)
     } else if (attempt->code) {
         ifd_metric_add(reread->metrics, IFD_METRIC_REREADS, attempt->code, 1);
         ifd_log_error(reread->log, "settings not read again, everything stays", "reason=%s",
-                      ifd_log_quote(attempt->err.text, quoted, sizeof(quoted)));
+                      attempt->err.text);
     } else {
         ifd_metric_add(reread->metrics, IFD_METRIC_REREADS, IFD_OK, 1);
         apply(reread, attempt);
@@ -114,7 +113,7 @@ void ifd_reread_begin(struct ifd_reread *reread)
     }
     if (code) {
         ifd_metric_add(reread->metrics, IFD_METRIC_REREADS, code, 1);
-        ifd_log_error(reread->log, "settings not read again, everything stays", "reason=\"%s\"",
+        ifd_log_error(reread->log, "settings not read again, everything stays", "reason=%s",
                       ifd_code_name(code));
         ifd_release(reread->alloc, attempt, sizeof(*attempt));
         reread->ended(reread->context);

@@ -192,13 +192,12 @@ static void note_passed_over(struct ifd_model_load *load, int64_t number, enum i
 static void log_failure(const struct ifd_model_load *load, const char *number,
                         const struct ifd_err *err)
 {
-    char quoted[400];
     if (*load->options->is_stopping) {
         ifd_log_info(load->options->log, "load given up", "name=%s version=%s", load->name, number);
         return;
     }
     ifd_log_error(load->options->log, "model not loaded", "name=%s version=%s reason=%s",
-                  load->name, number, ifd_log_quote(err->text, quoted, sizeof(quoted)));
+                  load->name, number, err->text);
 }
 
 /* Reads what the version consists of, and holds it against its SHA256SUMS, if it has one. *ret_is_considered false: it does
@@ -298,11 +297,10 @@ static void read_versions(struct ifd_model_load *load, const struct ifd_source *
 /* What became of --cache-dir for this version. */
 static void log_cache(const struct ifd_model_load *load, const struct ifd_version *version)
 {
-    char quoted[2 * IFD_ERR_TEXT_BYTES];
     const char *text = version->engine ? ifd_model_info(version->engine)->cache : "";
     if (text[0] != '\0') {
         ifd_log_info(load->options->log, "cache", "name=%s version=%s text=%s", version->name,
-                     version->number_text, ifd_log_quote(text, quoted, sizeof(quoted)));
+                     version->number_text, text);
     }
 }
 

@@ -21,9 +21,7 @@ struct warn_context {
 static void log_warning(void *context, const char *text)
 {
     const struct warn_context *c = context;
-    char quoted[400];
-    ifd_log_warn(c->options->log, "model config", "name=%s text=%s", c->name,
-                 ifd_log_quote(text, quoted, sizeof(quoted)));
+    ifd_log_warn(c->options->log, "model config", "name=%s text=%s", c->name, text);
 }
 
 static enum ifd_code read_config(const struct ifd_repo_options *options, struct ifd_str text,
@@ -163,13 +161,12 @@ static enum ifd_code choose_precision(const struct ifd_repo_options *options,
 static void warn_of_precision(const struct ifd_repo_options *options,
                               const struct ifd_version *version, enum ifd_precision asked)
 {
-    char quoted[256];
     const struct ifd_model_info *info = ifd_model_info(version->engine);
     if (info->precision != asked) {
         ifd_log_warn(options->log, "precision is not what was asked for",
                      "name=%s asked=%s given=%s reason=%s", version->name,
                      ifd_precision_name(asked), ifd_precision_name(info->precision),
-                     ifd_log_quote(info->precision_why_not, quoted, sizeof(quoted)));
+                     info->precision_why_not);
     }
 }
 
@@ -193,11 +190,10 @@ static enum ifd_code hold_file(const struct ifd_repo_options *options, struct if
 static void warn_of_refusal(const struct ifd_repo_options *options,
                             const struct ifd_version *version)
 {
-    char quoted[128];
     if (version->sealed.refused != 0) {
         ifd_log_warn(options->log, "model file is not in sealed memory",
                      "name=%s version=%s reason=%s", version->name, version->number_text,
-                     ifd_log_quote(strerror(version->sealed.refused), quoted, sizeof(quoted)));
+                     strerror(version->sealed.refused));
     }
 }
 

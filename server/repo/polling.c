@@ -62,7 +62,6 @@ static void tell_wait(struct ifd_repo *repo, const char *name, const char *file,
 {
     struct ifd_repo_model *model = ifd_repo_find_or_add(repo, ifd_str(name));
     const uint64_t waited_ns = ifd_now_ns(repo->options.clock) - since_ns;
-    char quoted[600];
     if (!model) {
         return; /* without memory there is another time */
     }
@@ -70,13 +69,12 @@ static void tell_wait(struct ifd_repo *repo, const char *name, const char *file,
         model->awaits_since_ns = since_ns;
         model->is_wait_long = false;
         ifd_log_info(repo->options.log, "new content waits for an upload to end", "name=%s file=%s",
-                     name, ifd_log_quote(file, quoted, sizeof(quoted)));
+                     name, file);
     } else if (!model->is_wait_long && waited_ns >= LONG_WAIT_NS) {
         model->is_wait_long = true;
         ifd_log_warn(repo->options.log,
                      "new content is not loaded while this file is there, rename or remove it",
-                     "name=%s file=%s seconds=%llu", name,
-                     ifd_log_quote(file, quoted, sizeof(quoted)),
+                     "name=%s file=%s seconds=%llu", name, file,
                      (unsigned long long)(waited_ns / SECOND_NS));
     }
 }
@@ -104,14 +102,12 @@ static void tell_waits(struct ifd_repo *repo, const struct ifd_scan *scan)
 /* Says when it begins that not all is listed, when the reason is another one, and when it is over. */
 static void tell_fault(struct ifd_repo *repo, const char *fault)
 {
-    char quoted[400];
     if (strcmp(repo->poll_fault, fault) == 0) {
         return;
     }
     (void)snprintf(repo->poll_fault, sizeof(repo->poll_fault), "%s", fault);
     if (fault[0]) {
-        ifd_log_warn(repo->options.log, "repository not listed, models stay", "reason=%s",
-                     ifd_log_quote(fault, quoted, sizeof(quoted)));
+        ifd_log_warn(repo->options.log, "repository not listed, models stay", "reason=%s", fault);
     } else {
         ifd_log_info(repo->options.log, "repositories are listed again", "count=%u",
                      repo->options.dir_count);

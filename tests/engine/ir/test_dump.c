@@ -50,7 +50,7 @@ static const char *dump(enum ifd_dump_format format)
 static void text_has_one_line_per_thing_and_escapes_names(void)
 {
     EXPECT_TEXT(dump(IFD_DUMP_TEXT),
-                "input %0 \"in\\u000a\\u0022x\\u0022\" f32[1,2]\n"
+                "input %0 \"in\\u000a\\\"x\\\"\" f32[1,2]\n"
                 "const %1 \"w\" f32[1,1] hash 4b95f515\n"
                 "node 0 concat(axis=1) %0 %1 - => %2 \"out\" f32[1,3] scale 0.5 zero 3\n"
                 "output %2\n");
@@ -61,7 +61,7 @@ static void json_lists_values_and_nodes(void)
     EXPECT_TEXT(
         dump(IFD_DUMP_JSON),
         "{\"values\":[\n"
-        "{\"name\":\"in\\u000a\\u0022x\\u0022\",\"type\":\"f32\",\"shape\":[1,2]},\n"
+        "{\"name\":\"in\\u000a\\\"x\\\"\",\"type\":\"f32\",\"shape\":[1,2]},\n"
         "{\"name\":\"w\",\"type\":\"f32\",\"shape\":[1,1],\"bytes\":4,\"hash\":\"4b95f515\"},\n"
         "{\"name\":\"out\",\"type\":\"f32\",\"shape\":[1,3],\"axis\":0,\"scale\":[0.5],\"zero_"
         "point\":[3]}],\n"
@@ -75,7 +75,7 @@ static void dot_draws_nodes_and_leaves_constants_out(void)
 {
     EXPECT_TEXT(dump(IFD_DUMP_DOT), "digraph model {\n"
                                     "node [shape=box]\n"
-                                    "i0 [shape=ellipse,label=\"in\\u000a\\u0022x\\u0022\"]\n"
+                                    "i0 [shape=ellipse,label=\"in\\u000a\\\"x\\\"\"]\n"
                                     "n0 [label=\"concat\"]\n"
                                     "i0 -> n0 [label=\"f32 [1,2]\"]\n"
                                     "o0 [shape=ellipse,label=\"out\"]\n"

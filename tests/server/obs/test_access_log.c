@@ -109,16 +109,18 @@ static void hostile_paths_stay_on_their_line(void)
     big[sizeof(big) - 1] = '\0';
     set_up(&f, false);
     add(&f, "/a\" status=500\nx\\\x1b[31m\xff");
+    add(&f, "/caf\xc3\xa9\xc2\x9b");
     add(&f, big);
     ifd_access_log_add(f.log, &(struct ifd_access){.method = "GET", .outcome = "aborted"});
     const char *text = tear_down(&f);
     EXPECT_HAS(text, "path=\"/a\\\" status=500\\u000ax\\\\\\u001b[31m\\u00ff\" status=200");
+    EXPECT_HAS(text, "path=\"/caf\xc3\xa9\\u009b\" status=200");
     EXPECT_HAS(text, "client=- method=GET path=\"\" status=0 outcome=aborted");
     size_t lines = 0;
     for (const char *at = strchr(text, '\n'); at; at = strchr(at + 1, '\n')) {
         lines++;
     }
-    EXPECT_INT(lines, 4);
+    EXPECT_INT(lines, 5);
 }
 
 static void json_lines_are_json(void)

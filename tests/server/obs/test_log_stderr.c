@@ -15,12 +15,10 @@ static char line[16384];
 static const char *written(enum ifd_log_format format, const char *value)
 {
     int fd[2];
-    char quoted[400];
     REQUIRE(pipe(fd) == 0);
     const struct ifd_log log = ifd_log_to_fd(fd[1], format, IFD_LOG_UP_TO(IFD_LOG_WARN));
     ifd_log_info(&log, "not written", "a=1");
-    ifd_log_warn(&log, "model \"odd\"", "name=%s version=%d reason=%s", "m-1.0", -7,
-                 ifd_log_quote(value, quoted, sizeof(quoted)));
+    ifd_log_warn(&log, "model \"odd\"", "name=%s version=%d reason=%s", "m-1.0", -7, value);
     ssize_t size = read(fd[0], line, sizeof(line) - 1);
     REQUIRE(size > 0);
     line[size] = '\0';
@@ -58,6 +56,29 @@ static void json_is_one_object_with_the_values_as_they_were(void)
     json_decref(root);
 }
 
+static const char hostile[] = "m\" level=error\nforged\x1b[2J\xc2\x9b\x7f\xff";
+
+static void hostile_values_stay_one_value_in_text(void)
+{
+    static const char want[] =
+        "warn model \"odd\" name=m-1.0 version=-7 reason="
+        "\"m\\\" level=error\\u000aforged\\u001b[2J\\u009b\\u007f\\u00ff\"\n";
+    EXPECT_TEXT(written(IFD_LOG_TEXT, hostile) + 25, want);
+    EXPECT_TEXT(written(IFD_LOG_JOURNAL, hostile) + 3, want + 5);
+}
+
+static void hostile_values_stay_one_value_in_json(void)
+{
+    json_t *root = json_loads(written(IFD_LOG_JSON, hostile), JSON_REJECT_DUPLICATES, NULL);
+    REQUIRE(root != NULL);
+    EXPECT_INT(json_object_size(root), 6);
+    EXPECT_TEXT(json_string_value(json_object_get(root, "level")), "warn");
+    EXPECT_TEXT(json_string_value(json_object_get(root, "reason")),
+                "m\" level=error\nforged\x1b[2J\xc2\x9b\x7f\xc3\xbf");
+    json_decref(root);
+    EXPECT(strchr(line, '\x1b') == NULL && strchr(line, '\x7f') == NULL);
+}
+
 /* Cut in the middle of a character, of an escape, of a value: still one object. */
 static void json_survives_values_of_any_bytes_and_any_length(void)
 {
@@ -72,7 +93,7 @@ static void json_survives_values_of_any_bytes_and_any_length(void)
         value[size] = '\0';
         REQUIRE(pipe(fd) == 0);
         const struct ifd_log log = ifd_log_to_fd(fd[1], IFD_LOG_JSON, ~0u);
-        ifd_log_error(&log, "any", round % 2 ? "%s" : "a=\"%s", value);
+        ifd_log_error(&log, "any", "a=%s b=%s", value, value);
         ssize_t got = read(fd[0], line, sizeof(line) - 1);
         REQUIRE(got > 0);
         line[got] = '\0';
@@ -131,6 +152,8 @@ int main(int argc, char **argv)
         T(text_has_time_level_sentence_and_fields),
         T(journal_gets_the_level_as_a_priority),
         T(json_is_one_object_with_the_values_as_they_were),
+        T(hostile_values_stay_one_value_in_text),
+        T(hostile_values_stay_one_value_in_json),
         T(json_survives_values_of_any_bytes_and_any_length),
         T(reader_that_stopped_holds_up_nobody),
         T(journal_is_recognised_by_device_and_inode),
