@@ -4,6 +4,7 @@
 #include "api/http/call.h"
 #include "api/http/encoding.h"
 #include "api/http/guard.h"
+#include "api/http/handlers.h"
 #include "api/http/infer.h"
 #include "engine/base/clock.h"
 #include "engine/base/str.h"
@@ -12,6 +13,11 @@
 #include <string.h>
 
 #define DEFAULT_MAX_INPUT_BYTES ((size_t)64 << 20)
+
+struct ifd_api {
+    struct ifd_calls calls;
+    struct ifd_api_options options;
+};
 
 enum ifd_code ifd_api_create(const struct ifd_api_options *options, struct ifd_api **ret_api,
                              struct ifd_err *err)
@@ -59,16 +65,15 @@ static void answer_wrong_method(struct ifd_http_exchange *exchange, uint32_t all
 }
 
 /* Default deny: what is no route is for those with a token, and told to nobody else. Not OK: the answer is made. */
-static bool check_access(const struct ifd_http_call *call)
+static bool check_access(const struct ifd_http_call *call, bool admin_on_http)
 {
     struct ifd_http_exchange *exchange = call->exchange;
-    const struct ifd_api_options *options = &call->api->options;
     const struct ifd_route *route = call->route;
     const enum ifd_access_class access = route ? route->access : IFD_ACCESS_KNOWN;
-    if (!ifd_guard_admits(options->guard, exchange, access, call->core.model)) {
+    if (!ifd_guard_admits(call->guard, exchange, access, call->core.model)) {
         return false;
     }
-    if (access == IFD_ACCESS_ADMIN && !exchange->is_local_admin && !options->admin_on_http) {
+    if (access == IFD_ACCESS_ADMIN && !exchange->is_local_admin && !admin_on_http) {
         ifd_answer_error(exchange, 403,
                          ifd_str("control of this server is closed here: use the admin socket, or "
                                  "start the server with --admin-on-http"));
@@ -151,8 +156,9 @@ void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
         return;
     }
     exchange->api = call;
-    call->api = api;
     call->exchange = exchange;
+    call->guard = api->options.guard;
+    call->max_input_bytes = api->options.max_input_bytes;
     call->core.all = &api->calls;
     call->core.arena = exchange->arena;
     call->core.received_ns = exchange->received_ns;
@@ -160,12 +166,12 @@ void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
     call->json_length = exchange->header(exchange, "Inference-Header-Content-Length");
     struct ifd_route_match match;
     struct ifd_err err = {0};
-    enum ifd_code code =
-        ifd_route_find(exchange->method, exchange->path, exchange->arena, &match, &err);
+    enum ifd_code code = ifd_route_find(ifd_routes, ifd_route_count, exchange->method,
+                                        exchange->path, exchange->arena, &match, &err);
     call->route = match.route;
     call->core.model = match.model;
     call->core.version = match.version;
-    if (!check_access(call)) {
+    if (!check_access(call, api->options.admin_on_http)) {
         exchange->response.close_connection = is_costly_body(exchange);
         ret_plan->answered = true;
         return;

@@ -38,9 +38,6 @@ bool ifd_api_abandon(struct ifd_api *api, struct ifd_http_exchange *exchange);
 /** The answer was sent (or abandoned): gives back what the exchange holds. Exactly once after ifd_api_open. */
 void ifd_api_close(struct ifd_api *api, struct ifd_http_exchange *exchange);
 
-/** What an answer that was sent says of how its request ended. */
-enum ifd_outcome ifd_api_outcome(const struct ifd_http_response *response);
-
 /** The same JSON error body for what the transport itself refuses (400, 408, 413, 431, 503 …). text is copied to the arena. */
 void ifd_api_error(struct ifd_http_exchange *exchange, int status, const char *text);
 

@@ -12,7 +12,7 @@ size_t ifd_http_body_cap(const struct ifd_http_call *call)
     case IFD_BODY_INPUT:
         break;
     }
-    return call->api->options.max_input_bytes;
+    return call->max_input_bytes;
 }
 
 enum ifd_code ifd_http_read_body(struct ifd_http_call *call, struct ifd_err *err)

@@ -4,26 +4,21 @@
 
 #include "api/core/call.h"
 #include "api/http/answer.h"
-#include "api/http/api.h"
 #include "api/http/route.h"
 
 struct ifd_http_infer;
 
-struct ifd_api {
-    struct ifd_calls calls;
-    struct ifd_api_options options;
-};
-
 /** One exchange as the API sees it; lives in the exchange's arena from open to close. */
 struct ifd_http_call {
     struct ifd_call core;
-    struct ifd_api *api;
     struct ifd_http_exchange *exchange;
     const struct ifd_route *route; /* NULL: none fits */
     struct ifd_str coding;         /* header Content-Encoding */
     struct ifd_str json_length;    /* header Inference-Header-Content-Length */
     struct ifd_bytes body; /* decompressed; set before the handler runs, but for inferences */
-    struct ifd_http_infer *infer; /* NULL until an inference begins (api/http/infer.h) */
+    struct ifd_http_infer *infer;  /* NULL until an inference begins (api/http/infer.h) */
+    const struct ifd_guard *guard; /* NULL: there are no tokens */
+    size_t max_input_bytes;
     bool is_refused; /* the answer was made from the headers, and waits for the body to be read */
 };
 

@@ -1,4 +1,4 @@
-/** Inside api/http: every handler of route_list.inc. A handler answers now or later. Thread: loop only. */
+/** Every route and its handler. A handler answers now or later. Thread: loop only. */
 #ifndef INFERD_API_HTTP_HANDLERS_H
 #define INFERD_API_HTTP_HANDLERS_H
 
@@ -8,5 +8,9 @@
     void ifd_handle_##handler(struct ifd_http_call *call);
 #include "api/http/route_list.inc"
 #undef ROUTE
+
+/** The rows of route_list.inc. */
+extern const struct ifd_route ifd_routes[];
+extern const size_t ifd_route_count;
 
 #endif

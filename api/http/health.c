@@ -16,7 +16,7 @@ void ifd_handle_live(struct ifd_http_call *call)
 /* Everybody may ask whether, but why names models: with tokens it is for those who may list them. */
 static bool may_know(const struct ifd_http_call *call)
 {
-    return ifd_guard_trusts(call->api->options.guard, call->exchange, IFD_ACCESS_OBSERVE);
+    return ifd_guard_trusts(call->guard, call->exchange, IFD_ACCESS_OBSERVE);
 }
 
 void ifd_handle_ready(struct ifd_http_call *call)

@@ -1,25 +1,12 @@
-/* Path segments against the table of routes. */
+/* Path segments against a table of routes. */
 #include "api/http/route.h"
 
-#include "api/http/handlers.h"
 #include "engine/base/name.h"
 #include "engine/base/str.h"
 
 #include <string.h>
 
 #define SEGMENTS_MAX 8
-
-static const struct ifd_route routes[] = {
-#define ROUTE(method_, path_, handler_, body_, access_, kind_)                                     \
-    {.method = IFD_HTTP_##method_,                                                                 \
-     .path = (path_),                                                                              \
-     .handler = ifd_handle_##handler_,                                                             \
-     .body = IFD_BODY_##body_,                                                                     \
-     .access = IFD_ACCESS_##access_,                                                               \
-     .kind = IFD_ROUTE_##kind_},
-#include "api/http/route_list.inc"
-#undef ROUTE
-};
 
 struct segments {
     struct ifd_str part[SEGMENTS_MAX];
@@ -151,7 +138,8 @@ static enum ifd_code take_names(struct ifd_route_match *match, struct ifd_str mo
     return IFD_OK;
 }
 
-enum ifd_code ifd_route_find(enum ifd_http_method method, struct ifd_str path,
+enum ifd_code ifd_route_find(const struct ifd_route *route, size_t count,
+                             enum ifd_http_method method, struct ifd_str path,
                              struct ifd_arena *arena, struct ifd_route_match *ret,
                              struct ifd_err *err)
 {
@@ -162,19 +150,19 @@ enum ifd_code ifd_route_find(enum ifd_http_method method, struct ifd_str path,
     if (code != IFD_OK) {
         return code;
     }
-    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && segments.count > 0; i++) {
+    for (size_t i = 0; i < count && segments.count > 0; i++) {
         struct ifd_str model = {0}, version = {0};
-        if (!fits(&routes[i], &segments, &model, &version) ||
+        if (!fits(&route[i], &segments, &model, &version) ||
             (version.data && !is_number(version))) {
             continue;
         }
-        if (routes[i].method == wanted) {
-            ret->route = &routes[i];
+        if (route[i].method == wanted) {
+            ret->route = &route[i];
             ret->allowed = 0;
             return take_names(ret, model, version, arena, err);
         }
-        ret->allowed |= IFD_BIT(routes[i].method);
-        if (routes[i].method == IFD_HTTP_GET) {
+        ret->allowed |= IFD_BIT(route[i].method);
+        if (route[i].method == IFD_HTTP_GET) {
             ret->allowed |= IFD_BIT(IFD_HTTP_HEAD);
         }
     }

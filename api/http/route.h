@@ -1,4 +1,4 @@
-/** From method and path to a row of route_list.inc. Thread: any. */
+/** From method and path to a row of a table of routes. Thread: any. */
 #ifndef INFERD_API_HTTP_ROUTE_H
 #define INFERD_API_HTTP_ROUTE_H
 
@@ -33,10 +33,11 @@ struct ifd_route_match {
     uint32_t allowed;     /* set of methods that the path has rows for: IFD_BIT(IFD_HTTP_GET) … */
 };
 
-/** Finds the row. The query must be gone; segments are percent-decoded (into arena where needed).
+/** Finds the first of count rows that fits. The query must be gone; segments are percent-decoded (into arena where needed).
  *  Errors: NOT_FOUND (no row has this path, or no row this method: then ret->allowed is not 0); INVALID (wrong
  *  percent-encoding, a model name with other characters); NOMEM. ret->allowed is written on error too. */
-IFD_NODISCARD enum ifd_code ifd_route_find(enum ifd_http_method method, struct ifd_str path,
+IFD_NODISCARD enum ifd_code ifd_route_find(const struct ifd_route *route, size_t count,
+                                           enum ifd_http_method method, struct ifd_str path,
                                            struct ifd_arena *arena, struct ifd_route_match *ret,
                                            struct ifd_err *err);
 

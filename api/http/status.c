@@ -1,8 +1,6 @@
 /* The one table from codes to statuses, and what a status says of a request's end. */
 #include "api/http/status.h"
 
-#include "api/http/api.h"
-
 static const int statuses[] = {
     [IFD_OK] = 200,          [IFD_INVALID] = 400,  [IFD_CORRUPT] = 400,   [IFD_UNSUPPORTED] = 501,
     [IFD_NOT_FOUND] = 404,   [IFD_EXISTS] = 409,   [IFD_TOO_LARGE] = 413, [IFD_BUSY] = 503,
@@ -19,7 +17,7 @@ int ifd_http_status(enum ifd_code code)
     return statuses[(unsigned)code < IFD_CODE_COUNT ? code : IFD_INTERNAL];
 }
 
-enum ifd_outcome ifd_api_outcome(const struct ifd_http_response *response)
+enum ifd_outcome ifd_http_outcome(const struct ifd_http_response *response)
 {
     int status = response->status;
     if (status == 408 || response->code == IFD_DEADLINE) {

@@ -3,7 +3,9 @@
  * Up to 19 digits are gathered in an integer; where it and the power of ten are exact doubles, one multiplication or division
  * rounds correctly (Clinger). A float is read through a double that may be off by two of its last places, which changes
  * nothing unless it lies that close to the middle of two floats. What remains goes to the C library. */
-#include "api/json/number_run.h"
+#include "api/json/number.h"
+
+#include "api/json/number_exact.h"
 
 #include <float.h>
 #include <math.h>

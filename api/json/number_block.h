@@ -4,6 +4,7 @@
 #ifndef INFERD_API_JSON_NUMBER_BLOCK_H
 #define INFERD_API_JSON_NUMBER_BLOCK_H
 
+#include "api/json/number_exact.h"
 #include "api/json/number_run.h"
 
 #define IFD_NUMBER_BLOCK_BYTES 64

@@ -2,6 +2,7 @@
  *
  * All decimals between the middles to the neighbour floats read back to the same float; the one with the fewest digits is
  * searched among 9-digit integers. What that leaves in doubt goes to the C library. */
+#include "api/json/number_exact.h"
 #include "api/json/number_run.h"
 
 #include <float.h>

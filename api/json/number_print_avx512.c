@@ -1,4 +1,5 @@
 /* Rows of numbers as text: every number is spelled with all its places, and what is not shown is squeezed out. */
+#include "api/json/number_exact.h"
 #include "api/json/number_run.h"
 
 #include <immintrin.h>

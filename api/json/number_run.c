@@ -1,6 +1,8 @@
 /* Rows of numbers: by what this CPU has for them, and one at a time where that stops. */
 #include "api/json/number_run.h"
 
+#include "api/json/number_exact.h"
+
 static bool is_digit(char c)
 {
     return (unsigned char)(c - '0') <= 9;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "api/http/status.h"
 #include "engine/base/clock.h"
 #include "engine/base/str.h"
 
@@ -144,7 +145,7 @@ static enum ifd_outcome outcome_of(const struct ifd_transfer *t, bool is_complet
     if (!is_complete || t->state == IFD_TRANSFER_GONE) {
         return IFD_OUTCOME_ABORTED;
     }
-    return t->state == IFD_TRANSFER_ANSWERED ? ifd_api_outcome(&t->exchange.response)
+    return t->state == IFD_TRANSFER_ANSWERED ? ifd_http_outcome(&t->exchange.response)
                                              : IFD_OUTCOME_CLIENT_ERROR;
 }
 

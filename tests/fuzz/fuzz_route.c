@@ -1,5 +1,5 @@
 /* Any bytes as a path. First byte: the method. Must: a status that the table allows, nothing kept. */
-#include "api/http/route.h"
+#include "api/http/handlers.h"
 #include "engine/base/name.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/loopback.h"
@@ -20,8 +20,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(path, data + 1, size - 1);
     path[size - 1] = '\0';
     ifd_arena_init(&arena, ifd_alloc_system(), 0);
-    enum ifd_code code = ifd_route_find(
-        IFD_HTTP_GET, (struct ifd_str){.data = path, .size = size - 1}, &arena, &match, NULL);
+    enum ifd_code code =
+        ifd_route_find(ifd_routes, ifd_route_count, IFD_HTTP_GET,
+                       (struct ifd_str){.data = path, .size = size - 1}, &arena, &match, NULL);
     MUST(code == IFD_OK || code == IFD_NOT_FOUND || code == IFD_INVALID);
     MUST(code != IFD_OK || (match.route && (!match.model.data || ifd_name_is_valid(match.model))));
     ifd_arena_finish(&arena);

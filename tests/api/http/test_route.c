@@ -17,7 +17,7 @@ static enum ifd_code find(enum ifd_http_method method, const char *path,
     ifd_arena_finish(&arena);
     ifd_arena_init(&arena, ifd_alloc_system(), 1 << 16);
     err = (struct ifd_err){0};
-    return ifd_route_find(method, ifd_str(path), &arena, match, &err);
+    return ifd_route_find(ifd_routes, ifd_route_count, method, ifd_str(path), &arena, match, &err);
 }
 
 static void end(void)
