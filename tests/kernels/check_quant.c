@@ -48,6 +48,10 @@ static void set_factors(enum kind kind, struct ifd_q8_binary_args *args)
 {
     double sa = (double)check_float(0.001f, 0.2f), sb = (double)check_float(0.001f, 0.2f);
     double so = (double)check_float(0.002f, 0.3f), most = 2.0 * fmax(sa, sb);
+    if (kind == MUL &&
+        check_int(0, 2) == 0) { /* factors above 1, up to where the definition wraps */
+        so = ldexp(so, -check_int(8, 34));
+    }
     int a_shift, b_shift, out_shift;
     ifd_fixed_from_real(sa / most, &args->a_multiplier, &a_shift);
     ifd_fixed_from_real(sb / most, &args->b_multiplier, &b_shift);

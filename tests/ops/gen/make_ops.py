@@ -204,7 +204,7 @@ def random_data(rng, dtype, shape):
     return rng.integers(low, high + 1, shape)
 
 
-def binary_case(file, op, dtype, shapes, activation=0, pot=None, name=""):
+def binary_case(file, op, dtype, shapes, activation=0, pot=None, factor=None, name=""):
     builtin, kind, make, _ = BINARY[op]
     rng = file.rng
     quant = dtype in ("u8", "s8", "s16")
@@ -218,6 +218,8 @@ def binary_case(file, op, dtype, shapes, activation=0, pot=None, name=""):
             scales[2] = max(scales[:2]) * float(rng.uniform(0.3, 3))
         if op in ("minimum", "maximum"):
             scales, zeros = [scales[0]] * 3, [zeros[0]] * 3
+        if factor:
+            scales[2] = scales[0] * scales[1] / factor
     data = [random_data(rng, dtype, s) for s in shapes]
     if op in ("div", "floor_mod") and dtype != "f32":
         data[1] = np.where(data[1] % 7 == 0, 7, data[1] % 7) * np.where(rng.integers(0, 2, shapes[1]) > 0, 1, -1)
@@ -254,6 +256,10 @@ def make_binary(op):
             binary_case(file, op, dtype, ([60], [60]))
         for activation in (1, 2, 3) if has_activation else ():
             binary_case(file, op, dtype, ([40], [40]), activation, name=" activation %d" % activation)
+    if op == "mul":
+        for dtype in ("u8", "s8"):
+            for exponent in (13, 15, 16, 18, 24):  # from 2^16 on what the factor is multiplied with wraps
+                binary_case(file, op, dtype, ([60], [60]), factor=2.0**exponent, name=" factor 2^%d" % exponent)
     if op in ("add", "sub"):
         for pot in ((2**-9, 2**-10, 2**-9), (2**-11, 2**-9, 2**-9), (2**-9, 2**-9, 2**-9)):
             binary_case(file, op, "s16", ([60], [60]), pot=pot, name=" powers of two")
