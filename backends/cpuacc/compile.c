@@ -1,6 +1,7 @@
 /* Nodes to steps: bookkeeping of values, storages, packed memory, and the layout of scratch. */
 #include "backends/cpuacc/compile.h"
 
+#include "backends/cpuacc/schedule/strips.h"
 #include "engine/base/layout.h"
 
 #include <stdarg.h>

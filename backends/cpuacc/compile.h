@@ -184,19 +184,6 @@ bool ifd_acc_clamp_f32(int32_t activation, float *ret_min, float *ret_max);
  *  ops/move.c. */
 bool ifd_acc_take_slice(struct ifd_acc_lowering *lowering, uint32_t value, size_t *stride);
 
-/** When all steps are there: decides how many threads share each, and where threads wait for each other (step->joins).
- *  ret_is_parallel: some step is shared. */
-IFD_NODISCARD enum ifd_code ifd_acc_plan_threads(struct ifd_acc_lowering *lowering,
-                                                 bool *ret_is_parallel, struct ifd_err *err);
-
-/** Into how many pieces of least items or more a thread's part may be cut: 1 … IFD_ACC_PIECES_MAX. In threads.c. */
-uint32_t ifd_acc_pieces_of(size_t items, size_t least);
-
-/** Into how many pieces a thread's part of so many lines may be cut: what their windows share, another piece reads or makes
- *  again. In threads.c. */
-uint32_t ifd_acc_pieces_of_lines(const struct ifd_acc_lowering *lowering, size_t lines,
-                                 size_t window);
-
 /** Adds a step that makes every element of a q8 value another, as the reference kernel of a node has it that reads in and
  *  writes out (of any shapes that hold 256 elements). The number of elements is that of value from. In ops/unary.c. */
 IFD_NODISCARD enum ifd_code ifd_acc_add_table(struct ifd_acc_lowering *lowering,
@@ -235,11 +222,6 @@ static inline size_t ifd_acc_cache_bytes(const struct ifd_host *host)
 {
     return host->cpu.l2_bytes ? host->cpu.l2_bytes : 256 * 1024;
 }
-
-/** Joins neighbouring steps to chains that are run strip by strip, where what passes between them is too large for the
- *  second-level cache; before the layout. In strips.c. */
-IFD_NODISCARD enum ifd_code ifd_acc_join_strips(struct ifd_acc_lowering *lowering,
-                                                struct ifd_err *err);
 
 /** A storage of bytes in scratch, alive between two steps. */
 IFD_NODISCARD enum ifd_code ifd_acc_add_storage(struct ifd_acc_lowering *lowering, size_t bytes,

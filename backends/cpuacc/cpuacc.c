@@ -3,6 +3,7 @@
 
 #include "backends/cpuacc/schedule/team.h"
 #include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/schedule/threads.h"
 #include "engine/base/team.h"
 #include "engine/base/thread.h"
 

@@ -1,180 +1,98 @@
-/* Finds the rows of the input and calls the kernels: plain, by lines, by a table of rows. */
-#include "backends/cpuacc/conv/layer.h"
+/* The direct ways without dilation: rows that lie contiguous in the input, or in its lines. */
+#include "backends/cpuacc/conv/direct.h"
+
+#include "backends/cpuacc/conv/narrow.h"
+#include "backends/cpuacc/conv/pack.h"
+#include "backends/cpuacc/conv/q8.h"
+#include "backends/cpuacc/conv/shape.h"
 
 #include <math.h>
 #include <string.h>
 
-void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step *step,
-                        const struct ifd_acc_frame *frame)
+/* ---- costs ---- */
+
+double ifd_acc_direct_cost_of(const struct ifd_acc_lowering *lowering,
+                              const struct ifd_acc_layer *layer, size_t matrices, double products,
+                              double transform, int far)
 {
-    const struct ifd_acc_conv *p = step->params;
-    uint8_t *work = step->work_stride ? ifd_acc_work(step, frame) : NULL;
-    /* all members are named: a small layer would wait for the rest to be cleared */
-    *run = (struct ifd_acc_conv_run){
-        .step = step,
-        .frame = frame,
-        .p = p,
-        .in = ifd_acc_in(step, frame, 0),
-        .out = ifd_acc_out(step, frame),
-        .add = ifd_acc_in(step, frame, 1),
-        .row = 0,
-        .out_stride = p->out_stride,
-        .in_first = 0,
-        .in_end = p->window.in_h,
-        .is_strip = false,
-        .sums = (int32_t *)(void *)work,
-        .rest = work ? work + p->sums_bytes : NULL,
-        .args = {.packed = frame->packed + step->packed,
-                 .a = NULL,
-                 .rows = NULL,
-                 .out = NULL,
-                 .m = 0,
-                 .n_begin = 0,
-                 .n_end = p->out_c,
-                 .row_len = 0,
-                 .row_stride = 0,
-                 .a_stride = p->narrow_c ? p->narrow_c : p->in_stride, /* PLAIN */
-                 .tap_stride = 0,
-                 .out_stride = p->out_stride,
-                 .row_add = NULL,
-                 .add = NULL,
-                 .add_stride = p->out_c,
-                 .min = p->product.min,
-                 .max = p->product.max,
-                 .next = NULL,
-                 .next_bytes = 0},
-        .images = NULL,
-        .image = 0,
-    };
-    if (p->product.is_dynamic) {
-        run->images = (const struct ifd_acc_image *)(const void *)run->in;
-        run->in += ifd_acc_images_bytes(p->window.batch);
-    }
+    const size_t in_c = layer->window.in_c, cache = ifd_acc_cache_bytes(lowering->host);
+    const bool is_near = matrices * in_c * layer->out_c * layer->element <= cache / 4;
+    const double values = 1.0 / (double)in_c + 1.0 / (double)layer->out_c;
+    return products * (1 + transform * values) +
+           (double)matrices * (is_near ? IFD_ACC_READ_NEAR : far);
 }
 
-void ifd_acc_conv_tail(const struct ifd_acc_conv_run *run, size_t first_row, size_t rows)
+double ifd_acc_direct_cost(const struct ifd_acc_lowering *lowering,
+                           const struct ifd_acc_layer *layer, double speed)
 {
-    const struct ifd_acc_conv *p = run->p;
-    if (p->tail.count == 0) {
-        return;
-    }
-    const size_t group = p->group, column = run->args.n_begin, stride = run->out_stride;
-    uint8_t *out = run->out + (first_row * stride + column) * p->out_element;
-    ifd_acc_run_tail(&p->tail, run->step, run->frame,
-                     &(struct ifd_acc_piece){.in = out,
-                                             .out = out,
-                                             .rows = rows * group,
-                                             .n = (run->args.n_end - column) / group,
-                                             .stride = stride / group,
-                                             .row = (run->row + first_row) * group,
-                                             .column = column,
-                                             .width = p->out_c / group});
+    const struct ifd_low_window *w = &layer->window;
+    const size_t taps = w->kh * w->kw;
+    const double rows = floor((double)(w->out_h * w->out_w) / speed);
+    return ifd_acc_direct_cost_of(lowering, layer, taps, (double)taps * rows, 0, IFD_ACC_KEEP_FAR);
+}
+
+double ifd_acc_direct_speed(const struct ifd_kern_gemm_f32 *gemm)
+{
+    return gemm->speed ? (double)gemm->speed() : 1.0;
+}
+
+static double cost(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
+{
+    return ifd_acc_direct_cost(
+        lowering, layer,
+        layer->product.is_q8 ? 1.0 : ifd_acc_direct_speed(ifd_acc_direct_gemm(lowering)));
+}
+
+/* ---- calls ---- */
+
+size_t ifd_acc_direct_rows(struct ifd_acc_conv_run *run, size_t row, size_t end)
+{
+    const struct ifd_acc_direct *direct = &run->conv->plan.direct;
+    const size_t left = direct->image_rows - row % direct->image_rows;
+    const size_t count = end - row < direct->tile_rows ? end - row : direct->tile_rows;
+    ifd_acc_q8_begin_image(run, row / direct->image_rows);
+    return left < count ? left : count;
+}
+
+void ifd_acc_direct_multiply(struct ifd_acc_conv_run *run, size_t first_row)
+{
+    (void)first_row;
+    run->conv->plan.gemm->run(&run->args);
 }
 
 /* The call that has just been made, pixel by pixel. */
-static void call_pixels(const struct ifd_acc_conv_run *run)
+static void multiply_pixels(const struct ifd_acc_conv_run *run)
 {
-    const struct ifd_acc_conv *p = run->p;
+    const struct ifd_acc_conv_plan *plan = &run->conv->plan;
     struct ifd_gemm_args args = run->args;
-    args.packed = (const uint8_t *)args.packed + ifd_acc_conv_grouped_bytes(p);
-    args.m *= p->group;
-    args.n_end = p->pixel_n;
-    args.row_len *= p->group;
-    args.a_stride /= p->group;
-    args.out_stride /= p->group;
-    args.add_stride /= p->group;
-    p->gemm->run(&args);
+    args.packed = (const uint8_t *)args.packed + ifd_acc_direct_grouped_bytes(run->conv);
+    args.m *= plan->group;
+    args.n_end = run->conv->layer.out_c;
+    args.row_len *= plan->group;
+    args.a_stride /= plan->group;
+    args.out_stride /= plan->group;
+    args.add_stride /= plan->group;
+    plan->gemm->run(&args);
 }
 
-/* One call of the kernel; a, rows, m and strides are set. */
-static void call(struct ifd_acc_conv_run *run, size_t first_row)
+/* What is not finite in one pixel of a group must not reach the others. */
+static void multiply_groups(struct ifd_acc_conv_run *run, size_t first_row)
 {
-    const struct ifd_acc_conv *p = run->p;
-    run->args.out = run->out + first_row * run->out_stride * p->out_element;
-    if (p->product.is_q8) {
-        ifd_acc_conv_call_q8(run, first_row);
-        ifd_acc_conv_tail(run, first_row, run->args.m);
-        return;
+    ifd_acc_direct_multiply(run, first_row);
+    const size_t count = run->args.m * run->conv->plan.n;
+    if (!isfinite(run->step->kernels->reduce.sum_f32(count, run->args.out))) {
+        multiply_pixels(run);
     }
-    run->args.add = run->add ? (const float *)(const void *)run->add + first_row * p->out_c : NULL;
-    if (p->is_strassen) {
-        ifd_acc_strassen_run(run);
-    } else {
-        p->gemm->run(&run->args);
-    }
-    if (p->group > 1 &&
-        !isfinite(run->step->kernels->reduce.sum_f32(run->args.m * p->out_c, run->args.out))) {
-        call_pixels(run);
-    }
+}
+
+void ifd_acc_direct_call(struct ifd_acc_conv_run *run, size_t first_row)
+{
+    const struct ifd_acc_conv *conv = run->conv;
+    run->args.out = run->out + first_row * run->out_stride * conv->layer.out_element;
+    run->args.add =
+        run->add ? (const float *)(const void *)run->add + first_row * conv->plan.n : NULL;
+    conv->plan.direct.multiply(run, first_row);
     ifd_acc_conv_tail(run, first_row, run->args.m);
-}
-
-/* Far more weights than values? */
-static bool is_heavy(const struct ifd_acc_conv *p)
-{
-    const struct ifd_low_window *w = &p->window;
-    const size_t matrices = p->mode == IFD_ACC_CONV_TILES ? ifd_acc_winograd_matrices(p) : p->taps;
-    const size_t values = w->batch * (w->in_h * w->in_w * w->in_c + w->out_h * w->out_w * p->out_c);
-    return !p->product.is_q8 && 2 * matrices * p->k * p->out_c > 3 * values;
-}
-
-/* Rows of a product's tile, or a few more. */
-#define TILE_ROWS 16
-
-/* Does each call prepare all of its rows, whichever columns it computes? */
-static bool prepares_columns(const struct ifd_acc_conv *p, uint32_t threads)
-{
-    const struct ifd_low_window *w = &p->window;
-    const bool prepares =
-        p->mode >= IFD_ACC_CONV_ROWS || w->is_padded || p->narrow_c || p->has_row_add;
-    const size_t lines = p->mode == IFD_ACC_CONV_TILES ? w->out_h / p->tile_size : w->out_h;
-    const size_t tiles = p->mode == IFD_ACC_CONV_LINES || p->mode == IFD_ACC_CONV_TILES
-                             ? w->batch * lines
-                             : w->batch * lines * w->out_w / TILE_ROWS;
-    return prepares && (is_heavy(p) || tiles < 2 * (size_t)threads);
-}
-
-/* Rows of a piece at least: each reads the weights. Winograd's tiles have calls of their own size. */
-#define PIECE_ROWS    24
-#define PIECE_ROWS_Q8 48
-
-uint32_t ifd_acc_conv_pieces(const struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p)
-{
-    const struct ifd_low_window *w = &p->window;
-    const uint32_t threads = lowering->view->max_threads;
-    const bool is_far =
-        p->taps * p->k * p->out_c * p->element > ifd_acc_cache_bytes(lowering->host) / 2;
-    if (p->is_strassen || prepares_columns(p, threads) || (is_far && !is_heavy(p))) {
-        return 1;
-    }
-    if (is_heavy(p)) {
-        return IFD_ACC_PIECES_MAX; /* of columns */
-    }
-    const size_t pixels = w->batch * w->out_h * w->out_w / threads;
-    const size_t least = p->tile_size       ? p->tile_rows * p->tile_size * p->tile_size
-                         : p->product.is_q8 ? PIECE_ROWS_Q8
-                                            : PIECE_ROWS;
-    return ifd_acc_pieces_of(pixels, least);
-}
-
-struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,
-                                        const struct ifd_acc_frame *frame, size_t items,
-                                        size_t unit)
-{
-    if (frame->threads == 1) {
-        return (struct ifd_acc_range){0, items};
-    }
-    const struct ifd_acc_conv *p = run->p;
-    const struct ifd_packed *packed = run->args.packed;
-    const size_t tiles = (items + unit - 1) / unit, threads = frame->threads;
-    if (p->group == 1 && !p->is_strassen &&
-        (tiles < 2 * threads || (is_heavy(p) && packed->blocks >= threads))) {
-        const struct ifd_acc_range blocks = ifd_acc_share(frame, packed->blocks, 1);
-        run->args.n_begin = ifd_packed_column(packed, blocks.begin);
-        run->args.n_end = ifd_packed_column(packed, blocks.end);
-        return (struct ifd_acc_range){0, blocks.begin < blocks.end ? items : 0};
-    }
-    return ifd_acc_share(frame, items, unit);
 }
 
 /* The last call of a step: while it computes, the kernel fetches the weights that come next, as far as there is time. */
@@ -185,92 +103,261 @@ static void fetch_later(struct ifd_acc_conv_run *run)
     run->args.next_bytes = later ? (size_t)later->bytes : 0;
 }
 
-/* PLAIN: rows begin … end-1. */
-static void plain_rows(struct ifd_acc_conv_run *run, size_t begin, size_t end)
+/* ---- plans ---- */
+
+bool ifd_acc_direct_is_f32(const struct ifd_acc_lowering *lowering,
+                           const struct ifd_acc_layer *layer)
 {
-    const struct ifd_acc_conv *p = run->p;
-    for (size_t row = begin; row < end; row += run->args.m) {
-        run->args.m = ifd_acc_conv_begin_rows(run, row, end);
-        if (p->narrow_c) {
-            ifd_acc_conv_narrow_rows(run, row, run->args.m);
-            run->args.a = run->rest;
-        } else {
-            run->args.a = run->in + row * run->args.a_stride * p->element;
-        }
-        if (row + run->args.m == end && !run->is_strip) {
-            fetch_later(run);
-        }
-        call(run, row);
-    }
+    return !layer->product.is_q8 && !ifd_acc_narrow_suits(lowering, layer) &&
+           ifd_acc_direct_gemm(lowering) == &lowering->kernels->gemm_f32;
 }
 
-void ifd_acc_conv_run_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+const struct ifd_kern_gemm_f32 *ifd_acc_direct_gemm(const struct ifd_acc_lowering *lowering)
 {
-    struct ifd_acc_conv_run run;
-    ifd_acc_conv_begin(&run, step, frame);
-    const struct ifd_acc_conv *p = run.p;
-    const struct ifd_packed *packed = run.args.packed;
-    const struct ifd_acc_range range = ifd_acc_conv_share(
-        &run, frame, p->window.batch * p->window.out_h * p->window.out_w, packed->mr);
-    plain_rows(&run, range.begin, range.end);
+    const struct ifd_kern_gemm_f32 *gemm = ifd_acc_narrow_gemm(lowering);
+    return gemm->run && !gemm->narrow ? gemm : &lowering->kernels->gemm_f32;
 }
+
+void ifd_acc_direct_init(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
+                         const struct ifd_kern_gemm_f32 *gemm, size_t taps, size_t k,
+                         struct ifd_acc_conv_plan *ret)
+{
+    const struct ifd_low_window *w = &layer->window;
+    const struct ifd_kernels *kernels = lowering->kernels;
+    *ret = (struct ifd_acc_conv_plan){
+        .kernel = layer->product.is_q8          ? "gemm_q8"
+                  : gemm == &kernels->gemm_bf16 ? "gemm_bf16"
+                  : gemm == &kernels->gemm_f16  ? "gemm_f16"
+                                                : "gemm_f32",
+        .gemm = gemm,
+        .is_gemm_f32 = !layer->product.is_q8 && gemm == &kernels->gemm_f32,
+        .group = 1,
+        .n = layer->out_c,
+        .a_stride = k,
+        .out_stride = layer->out_stride,
+        .direct = {.batch = w->batch,
+                   .out_h = w->out_h,
+                   .out_w = w->out_w,
+                   .stride_x = w->stride_x,
+                   .taps = taps,
+                   .k = k,
+                   .pixel_k = k,
+                   .pixel_step = w->stride_x * w->in_c,
+                   .line_rows = w->out_w,
+                   .image_rows = layer->product.is_dynamic ? w->out_h * w->out_w : SIZE_MAX},
+    };
+}
+
+static size_t sums_bytes(const struct ifd_acc_layer *layer, const struct ifd_acc_conv_plan *plan)
+{
+    if (layer->product.is_dynamic) { /* offsets and scales */
+        return 2 * ifd_acc_conv_padded(layer->out_c) * sizeof(float);
+    }
+    const size_t bytes = 2 * plan->direct.tile_rows * sizeof(int32_t);
+    return layer->has_row_add ? (bytes + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN
+                              : 0;
+}
+
+void ifd_acc_direct_finish(const struct ifd_acc_lowering *lowering,
+                           const struct ifd_acc_layer *layer, bool prepares, size_t units,
+                           struct ifd_acc_conv_plan *plan)
+{
+    struct ifd_acc_direct *direct = &plan->direct;
+    const struct ifd_low_window *w = &layer->window;
+    const size_t weights = direct->taps * direct->k * plan->n;
+    if (layer->product.is_q8) {
+        ifd_acc_q8_choose_multiply(layer, direct);
+    } else {
+        direct->multiply = plan->group > 1 ? multiply_groups : ifd_acc_direct_multiply;
+    }
+    direct->sums_bytes = sums_bytes(layer, plan);
+    plan->load = (struct ifd_acc_load){
+        .is_heavy =
+            ifd_acc_conv_is_heavy(layer, weights,
+                                  direct->batch * (w->in_h * w->in_w * w->in_c +
+                                                   direct->out_h * direct->out_w * plan->n)),
+        .is_far = weights * layer->element > ifd_acc_cache_bytes(lowering->host) / 2,
+        .prepares = prepares || layer->has_row_add,
+        .units = units,
+        .rows = direct->batch * direct->out_h * direct->out_w,
+        .least = ifd_acc_conv_least_rows(layer),
+        .has_columns = plan->group == 1};
+}
+
+size_t ifd_acc_direct_work_bytes(const struct ifd_acc_conv *conv, size_t rest)
+{
+    const struct ifd_acc_direct *direct = &conv->plan.direct;
+    return direct->sums_bytes + (conv->layer.product.real
+                                     ? ifd_acc_q8_exact_bytes(&conv->layer, direct->tile_rows)
+                                     : rest);
+}
+
+/* ---- strips ---- */
 
 /* A part of a chain: everything lies where the strip says. */
 static void begin_strip(struct ifd_acc_conv_run *run, const struct ifd_acc_step *step,
                         const struct ifd_acc_frame *frame, const struct ifd_acc_strip *strip)
 {
     ifd_acc_conv_begin(run, step, frame);
+    const struct ifd_acc_conv *conv = run->conv;
     run->in = strip->in;
     run->in_first = strip->in_first;
     run->in_end = strip->in_end;
     run->is_strip = true;
-    run->out_stride += strip->out_pitch.gap / run->p->out_element;
+    run->out_stride += strip->out_pitch.gap / conv->layer.out_element;
     run->args.out_stride = run->out_stride;
     run->out = strip->out;
-    run->row = strip->line * run->p->line_rows;
+    run->row = strip->line * conv->plan.direct.line_rows;
     if (run->add) {
-        run->add += run->row * run->p->out_c * sizeof(float);
+        run->add += run->row * conv->plan.n * sizeof(float);
     }
 }
 
-void ifd_acc_conv_strip_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
-                              const struct ifd_acc_strip *strip)
+/* False where lines do not fall into rows, or each image has a scale. */
+static bool describe_lines(const struct ifd_acc_conv *conv, struct ifd_acc_lines *ret)
+{
+    const struct ifd_acc_layer *layer = &conv->layer;
+    const struct ifd_acc_direct *direct = &conv->plan.direct;
+    const struct ifd_low_window *w = &layer->window;
+    const bool has_pixels = conv->plan.group == 1 && !layer->is_slice;
+    *ret = (struct ifd_acc_lines){
+        .batch = w->batch,
+        .in_h = w->in_h,
+        .out_h = w->out_h,
+        .in_line = w->in_w * layer->in_stride * layer->element,
+        .out_line = direct->line_rows * conv->plan.out_stride * layer->element,
+        .out_pixel = has_pixels ? conv->plan.n * layer->element : 0,
+        .window = w->kh,
+        .stride = w->stride_y,
+        .pad = w->pad_top,
+        .is_q8 = layer->product.is_q8,
+        .is_head = layer->product.is_q8 && w->kh > 1 /* too many products to make any twice */
+    };
+    return !layer->product.is_dynamic && direct->line_rows > 0;
+}
+
+/* ---- plain ---- */
+
+static bool plain_fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
+{
+    return layer->is_plain && !ifd_acc_narrow_suits(lowering, layer);
+}
+
+/* f32 rows that lie where nothing else does. */
+static bool can_group(const struct ifd_acc_layer *layer)
+{
+    return !layer->product.is_q8 && !layer->is_slice && !layer->is_part;
+}
+
+void ifd_acc_direct_fetch(struct ifd_acc_conv_run *run, const uint8_t *image, size_t first,
+                          size_t count)
+{
+    (void)count;
+    run->args.a = image + first * run->args.a_stride * run->conv->layer.element;
+}
+
+static void plan_plain(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
+                       struct ifd_acc_conv_plan *ret)
+{
+    const struct ifd_low_window *w = &layer->window;
+    ifd_acc_direct_init(lowering, layer, ifd_acc_direct_gemm(lowering), 1, w->in_c, ret);
+    ifd_acc_direct_group(
+        ret, can_group(layer) ? ifd_acc_direct_choose_group(layer, ret, w->out_h * w->out_w) : 1,
+        true);
+    struct ifd_acc_direct *direct = &ret->direct;
+    ret->a_stride = layer->is_part ? layer->in_stride : direct->k;
+    direct->fetch = ifd_acc_direct_fetch;
+    direct->tile_rows =
+        ifd_acc_direct_choose_rows(layer, ret, direct->k * layer->element, lowering->host);
+    ifd_acc_direct_finish(lowering, layer, false,
+                          direct->batch * direct->out_h * direct->out_w / IFD_ACC_UNIT_ROWS, ret);
+}
+
+static size_t plain_work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kernels *kernels)
+{
+    (void)kernels;
+    return ifd_acc_direct_work_bytes(conv, 0);
+}
+
+/* Rows begin … end-1. */
+static void plain_rows(struct ifd_acc_conv_run *run, size_t begin, size_t end)
+{
+    const struct ifd_acc_direct *direct = &run->conv->plan.direct;
+    for (size_t row = begin; row < end; row += run->args.m) {
+        run->args.m = ifd_acc_direct_rows(run, row, end);
+        direct->fetch(run, run->in, row, run->args.m);
+        if (row + run->args.m == end && !run->is_strip) {
+            fetch_later(run);
+        }
+        ifd_acc_direct_call(run, row);
+    }
+}
+
+void ifd_acc_direct_run_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    struct ifd_acc_conv_run run;
+    ifd_acc_conv_begin(&run, step, frame);
+    const struct ifd_acc_direct *direct = &run.conv->plan.direct;
+    const struct ifd_packed *packed = run.args.packed;
+    const struct ifd_acc_range range =
+        ifd_acc_conv_share(&run, frame, direct->batch * direct->out_h * direct->out_w, packed->mr);
+    plain_rows(&run, range.begin, range.end);
+}
+
+static void strip_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                        const struct ifd_acc_strip *strip)
 {
     struct ifd_acc_conv_run run;
     begin_strip(&run, step, frame, strip);
     run.in += (strip->begin - strip->in_first) * strip->in_pitch.line;
-    run.args.a_stride += strip->in_pitch.gap / run.p->element;
-    plain_rows(&run, 0, (strip->end - strip->begin) * run.p->line_rows);
+    run.args.a_stride += strip->in_pitch.gap / run.conv->layer.element;
+    plain_rows(&run, 0, (strip->end - strip->begin) * run.conv->plan.direct.line_rows);
 }
 
-/* Copies the input lines that output lines y … y+count-1 of an image look at, with their padding, to the work memory. */
-static void copy_lines(const struct ifd_acc_conv_run *run, const uint8_t *image, size_t y,
-                       size_t count)
+bool ifd_acc_direct_strip_plain(const struct ifd_acc_conv *conv, struct ifd_acc_lines *ret)
 {
-    const struct ifd_acc_conv *p = run->p;
-    const int zero = ifd_acc_conv_zero_byte(run);
-    const size_t line_bytes = p->line * p->element;
-    const size_t left = ifd_acc_conv_padding(p, p->window.in_c) * p->element;
-    const size_t content = p->window.in_w * p->window.in_c * p->element;
-    const size_t copied = content < line_bytes - left ? content : line_bytes - left;
-    uint8_t *to = run->rest;
-    for (size_t i = 0; i < (count - 1) * p->window.stride_y + p->window.kh; i++, to += line_bytes) {
-        const size_t in_y = y * p->window.stride_y + i; /* counted from the padding's edge */
-        if (in_y < p->window.pad_top || in_y - p->window.pad_top >= p->window.in_h) {
-            memset(to, zero, line_bytes);
-            continue;
-        }
-        memset(to, zero, left);
-        memcpy(to + left, image + (in_y - p->window.pad_top - run->in_first) * content, copied);
-        memset(to + left + copied, zero, line_bytes - left - copied);
-    }
+    const bool can = describe_lines(conv, ret);
+    const bool has_gaps = ret->out_pixel > 0 && conv->plan.direct.narrow_c == 0;
+    ret->in_pixel =
+        has_gaps && !conv->layer.is_part ? conv->plan.direct.k * conv->layer.element : 0;
+    ret->run = strip_plain;
+    return can;
+}
+
+const struct ifd_acc_algorithm ifd_acc_conv_plain = {
+    .name = "plain",
+    .label = "",
+    .fits = plain_fits,
+    .cost = cost,
+    .plan = plan_plain,
+    .pack = ifd_acc_direct_pack,
+    .packed_bytes = ifd_acc_direct_packed_bytes,
+    .workspace_bytes = ifd_acc_direct_workspace_bytes,
+    .work_bytes = plain_work_bytes,
+    .run = ifd_acc_direct_run_plain,
+    .strip = ifd_acc_direct_strip_plain,
+};
+
+/* ---- lines ---- */
+
+static bool lines_fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
+{
+    return !layer->is_plain && !layer->is_dilated && !ifd_acc_narrow_suits(lowering, layer);
+}
+
+static void fetch_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y, size_t count)
+{
+    (void)count;
+    const struct ifd_acc_layer *layer = &run->conv->layer;
+    const struct ifd_low_window *w = &layer->window;
+    run->args.a = image + (y * w->stride_y - run->in_first) * w->in_w * w->in_c * layer->element;
 }
 
 /* What the call for output lines from y on will copy and this one has not: fetched meanwhile, as images come from outside. */
-static void fetch_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y)
+static void fetch_next_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y)
 {
-    const struct ifd_low_window *w = &run->p->window;
-    const size_t line = w->in_w * w->in_c * run->p->element;
+    const struct ifd_low_window *w = &run->conv->layer.window;
+    const size_t line = w->in_w * w->in_c * run->conv->layer.element;
     const size_t below = (y - 1) * w->stride_y + w->kh; /* counted from the padding's edge */
     const size_t first = below > w->pad_top ? below - w->pad_top : 0;
     const size_t lines = run->in_end > first ? run->in_end - first : 0;
@@ -278,93 +365,120 @@ static void fetch_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size
     run->args.next_bytes = lines * line;
 }
 
+/* Copies the input lines that output lines y … y+count-1 of an image look at, with their padding, to the work memory. */
+static void fetch_padded_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y,
+                               size_t count)
+{
+    const struct ifd_acc_layer *layer = &run->conv->layer;
+    const struct ifd_low_window *w = &layer->window;
+    const int zero = ifd_acc_q8_zero_byte(run);
+    const size_t line = run->conv->plan.direct.line, line_bytes = line * layer->element;
+    const size_t left = ifd_acc_direct_padding(layer, line, w->in_c) * layer->element;
+    const size_t content = w->in_w * w->in_c * layer->element;
+    const size_t copied = content < line_bytes - left ? content : line_bytes - left;
+    uint8_t *to = ifd_acc_direct_rest(run);
+    run->args.a = to;
+    for (size_t i = 0; i < (count - 1) * w->stride_y + w->kh; i++, to += line_bytes) {
+        const size_t in_y = y * w->stride_y + i; /* counted from the padding's edge */
+        if (in_y < w->pad_top || in_y - w->pad_top >= w->in_h) {
+            memset(to, zero, line_bytes);
+            continue;
+        }
+        memset(to, zero, left);
+        memcpy(to + left, image + (in_y - w->pad_top - run->in_first) * content, copied);
+        memset(to + left + copied, zero, line_bytes - left - copied);
+    }
+    fetch_next_lines(run, image, y + count);
+}
+
+static void plan_lines(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
+                       struct ifd_acc_conv_plan *ret)
+{
+    const struct ifd_low_window *w = &layer->window;
+    ifd_acc_direct_init(lowering, layer, ifd_acc_direct_gemm(lowering), w->kh, w->kw * w->in_c,
+                        ret);
+    ifd_acc_direct_group(
+        ret, can_group(layer) ? ifd_acc_direct_choose_group(layer, ret, w->out_w) : 1, false);
+    struct ifd_acc_direct *direct = &ret->direct;
+    direct->line = ifd_acc_direct_line(layer, w->in_c);
+    direct->fetch = w->is_padded ? fetch_padded_lines : fetch_lines;
+    direct->tile_lines = ifd_acc_direct_choose_lines(layer, ret, layer->element, lowering->host);
+    direct->tile_rows = direct->tile_lines * direct->out_w;
+    ifd_acc_direct_finish(lowering, layer, w->is_padded, direct->batch * direct->out_h, ret);
+}
+
+static size_t lines_work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kernels *kernels)
+{
+    (void)kernels;
+    const struct ifd_low_window *w = &conv->layer.window;
+    const struct ifd_acc_direct *direct = &conv->plan.direct;
+    const size_t lines = (direct->tile_lines - 1) * w->stride_y + w->kh;
+    return ifd_acc_direct_work_bytes(conv,
+                                     w->is_padded ? lines * direct->line * conv->layer.element : 0);
+}
+
 /* Output lines y … end-1 of one image, to rows from first_row on. */
 static void image_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y, size_t end,
                         size_t first_row)
 {
-    const struct ifd_acc_conv *p = run->p;
-    const size_t in_line = p->window.in_w * p->window.in_c;
-    run->args.row_len = p->window.out_w;
-    run->args.a_stride = p->window.stride_x * (p->narrow_c ? p->narrow_c : p->window.in_c);
-    run->args.tap_stride = p->window.is_padded || p->narrow_c ? p->line : in_line;
-    run->args.row_stride = p->window.stride_y * run->args.tap_stride;
-    for (size_t count = 0; y < end; y += count, first_row += count * p->window.out_w) {
-        count = end - y < p->tile_lines ? end - y : p->tile_lines;
-        run->args.m = count * p->window.out_w;
-        if (p->narrow_c) {
-            ifd_acc_conv_narrow_lines(run, image, y, count);
-            run->args.a = run->rest;
-        } else if (p->window.is_padded) {
-            copy_lines(run, image, y, count);
-            fetch_lines(run, image, y + count);
-            run->args.a = run->rest;
-        } else {
-            run->args.a = image + (y * p->window.stride_y - run->in_first) * in_line * p->element;
-        }
-        call(run, first_row);
+    const struct ifd_acc_direct *direct = &run->conv->plan.direct;
+    const struct ifd_low_window *w = &run->conv->layer.window;
+    run->args.row_len = direct->out_w;
+    run->args.a_stride = direct->stride_x * (direct->narrow_c ? direct->narrow_c : w->in_c);
+    run->args.tap_stride = direct->line;
+    run->args.row_stride = w->stride_y * direct->line;
+    for (size_t count = 0; y < end; y += count, first_row += count * direct->out_w) {
+        count = end - y < direct->tile_lines ? end - y : direct->tile_lines;
+        run->args.m = count * direct->out_w;
+        direct->fetch(run, image, y, count);
+        ifd_acc_direct_call(run, first_row);
     }
 }
 
-void ifd_acc_conv_run_lines(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+void ifd_acc_direct_run_lines(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     struct ifd_acc_conv_run run;
     ifd_acc_conv_begin(&run, step, frame);
-    const struct ifd_acc_conv *p = run.p;
-    const struct ifd_acc_range range =
-        ifd_acc_conv_share(&run, frame, p->window.batch * p->window.out_h, 1);
+    const struct ifd_acc_layer *layer = &run.conv->layer;
+    const struct ifd_acc_direct *direct = &run.conv->plan.direct;
+    const size_t out_h = direct->out_h;
+    const size_t image_bytes =
+        layer->window.in_h * layer->window.in_w * layer->window.in_c * layer->element;
+    const struct ifd_acc_range range = ifd_acc_conv_share(&run, frame, direct->batch * out_h, 1);
     size_t count = 0;
     for (size_t line = range.begin; line < range.end; line += count) {
-        const size_t y = line % p->window.out_h, left = p->window.out_h - y;
+        const size_t y = line % out_h, left = out_h - y;
         count = range.end - line < left ? range.end - line : left;
-        ifd_acc_conv_begin_image(&run, line / p->window.out_h);
-        image_lines(&run,
-                    run.in + line / p->window.out_h * p->window.in_h * p->window.in_w *
-                                 p->window.in_c * p->element,
-                    y, y + count, line * p->window.out_w);
+        ifd_acc_q8_begin_image(&run, line / out_h);
+        image_lines(&run, run.in + line / out_h * image_bytes, y, y + count, line * direct->out_w);
     }
 }
 
-void ifd_acc_conv_strip_lines(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
-                              const struct ifd_acc_strip *strip)
+static void strip_lines(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                        const struct ifd_acc_strip *strip)
 {
     struct ifd_acc_conv_run run;
     begin_strip(&run, step, frame, strip);
     image_lines(&run, strip->in, strip->begin, strip->end, 0);
 }
 
-/* Row pointers of output pixels row … row+m-1, tap by tap. */
-static void point_rows(const struct ifd_acc_conv_run *run, const void **rows, const uint8_t *zeros,
-                       size_t row)
+bool ifd_acc_direct_strip_lines(const struct ifd_acc_conv *conv, struct ifd_acc_lines *ret)
 {
-    const struct ifd_low_window *w = &run->p->window;
-    const size_t pixel_bytes = w->in_c * run->p->element, pixels = w->out_h * w->out_w;
-    for (size_t i = 0; i < run->args.m; i++) {
-        const size_t pixel = (row + i) % pixels;
-        const uint8_t *image = run->in + (row + i) / pixels * w->in_h * w->in_w * pixel_bytes;
-        for (size_t t = 0; t < run->p->taps; t++) {
-            size_t seen = 0;
-            rows[t * run->args.m + i] = ifd_low_window_sees(w, pixel, t / w->kw, t % w->kw, &seen)
-                                            ? image + seen * pixel_bytes
-                                            : zeros;
-        }
-    }
+    const bool can = describe_lines(conv, ret);
+    ret->run = strip_lines;
+    return can;
 }
 
-void ifd_acc_conv_run_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
-{
-    struct ifd_acc_conv_run run;
-    ifd_acc_conv_begin(&run, step, frame);
-    const struct ifd_acc_conv *p = run.p;
-    const struct ifd_packed *packed = run.args.packed;
-    const struct ifd_acc_range range = ifd_acc_conv_share(
-        &run, frame, p->window.batch * p->window.out_h * p->window.out_w, packed->mr);
-    const void **rows = (const void **)(void *)run.rest;
-    uint8_t *zeros = run.rest + p->tile_rows * p->taps * sizeof(void *);
-    for (size_t row = range.begin; row < range.end; row += run.args.m) {
-        run.args.m = ifd_acc_conv_begin_rows(&run, row, range.end);
-        memset(zeros, ifd_acc_conv_zero_byte(&run), p->window.in_c * p->element + IFD_TENSOR_PAD);
-        run.args.rows = rows;
-        point_rows(&run, rows, zeros, row);
-        call(&run, row);
-    }
-}
+const struct ifd_acc_algorithm ifd_acc_conv_lines = {
+    .name = "lines",
+    .label = "",
+    .fits = lines_fits,
+    .cost = cost,
+    .plan = plan_lines,
+    .pack = ifd_acc_direct_pack,
+    .packed_bytes = ifd_acc_direct_packed_bytes,
+    .workspace_bytes = ifd_acc_direct_workspace_bytes,
+    .work_bytes = lines_work_bytes,
+    .run = ifd_acc_direct_run_lines,
+    .strip = ifd_acc_direct_strip_lines,
+};

@@ -1,6 +1,6 @@
 /* f32 fully connected layers whose weights no cache holds: they are multiplied as the file has them. Such a layer waits for
  * memory, packed or not; unpacked it is there at once, and takes no memory beside the file. */
-#include "backends/cpuacc/conv/layer.h"
+#include "backends/cpuacc/conv/direct.h"
 
 /* More rows gain by packed weights; fewer columns may be packed by halves, whose sums differ. */
 #define ROWS_MAX    16
@@ -10,7 +10,7 @@
 /* Of the third-level cache, which others share, this may be ours. */
 #define SHARED_BYTES_MAX ((size_t)8 << 20)
 
-/* So many weights stay in a cache from one run to the next: four second-level caches, a quarter of the third-level one. There
+/* Weights that stay in a cache from one run to the next: four second-level caches, a quarter of the third-level one. There
  * packed ones are read faster: they lie in large pages, the file in small ones. */
 static size_t kept_floats(const struct ifd_cpu *cpu)
 {
@@ -20,40 +20,58 @@ static size_t kept_floats(const struct ifd_cpu *cpu)
     return own > shared ? own : shared;
 }
 
-bool ifd_acc_conv_stays_in_place(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels,
-                                 const struct ifd_host *host)
+static bool fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
 {
-    return p->is_dense && !p->product.is_q8 && p->gemm == &kernels->gemm_f32 &&
-           p->window.batch * p->window.out_h <= ROWS_MAX && p->out_c >= COLUMNS_MIN &&
-           p->k * p->out_c > kept_floats(&host->cpu);
+    const struct ifd_low_window *w = &layer->window;
+    return layer->is_dense && ifd_acc_direct_is_f32(lowering, layer) &&
+           w->batch * w->out_h <= ROWS_MAX && layer->out_c >= COLUMNS_MIN &&
+           w->in_c * layer->out_c > kept_floats(&lowering->host->cpu);
 }
 
-void ifd_acc_conv_run_in_place(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+/* Nothing is packed. */
+static double cost(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
 {
-    const struct ifd_acc_conv *p = step->params;
-    const struct ifd_acc_range range = ifd_acc_share(frame, p->out_c, 64);
-    const size_t rows = p->window.batch * p->window.out_h;
-    float *out = ifd_acc_out(step, frame);
-    step->kernels->dense.run(&(struct ifd_dense_args){.w = p->product.weights,
-                                                      .bias = p->product.bias_f32,
-                                                      .a = ifd_acc_in(step, frame, 0),
-                                                      .add = ifd_acc_in(step, frame, 1),
-                                                      .out = out,
+    return ifd_acc_direct_cost_of(lowering, layer, 1, (double)layer->window.out_h, 0,
+                                  IFD_ACC_READ_FAR);
+}
+
+static void plan(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
+                 struct ifd_acc_conv_plan *ret)
+{
+    *ret = (struct ifd_acc_conv_plan){.kernel = "dense",
+                                      .gemm = &lowering->kernels->gemm_f32,
+                                      .group = 1,
+                                      .n = layer->out_c,
+                                      .out_stride = layer->out_stride,
+                                      .load = {.is_whole = true}};
+}
+
+static void run_in_place(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    struct ifd_acc_conv_run run;
+    ifd_acc_conv_begin(&run, step, frame);
+    const struct ifd_acc_layer *layer = &run.conv->layer;
+    const struct ifd_acc_range range = ifd_acc_share(frame, layer->out_c, 64);
+    const size_t rows = layer->window.batch * layer->window.out_h, k = layer->window.in_c;
+    run.args.n_begin = range.begin;
+    run.args.n_end = range.end;
+    step->kernels->dense.run(&(struct ifd_dense_args){.w = layer->product.weights,
+                                                      .bias = layer->product.bias_f32,
+                                                      .a = (const void *)run.in,
+                                                      .add = (const void *)run.add,
+                                                      .out = (void *)run.out,
                                                       .m = rows,
                                                       .n_begin = range.begin,
                                                       .n_end = range.end,
-                                                      .k = p->k,
-                                                      .w_stride = p->k,
-                                                      .a_stride = p->in_stride,
-                                                      .add_stride = p->out_c,
-                                                      .out_stride = p->out_stride,
-                                                      .min = p->product.min,
-                                                      .max = p->product.max});
-    const struct ifd_acc_conv_run run = {.step = step,
-                                         .frame = frame,
-                                         .p = p,
-                                         .out = (uint8_t *)out,
-                                         .out_stride = p->out_stride,
-                                         .args = {.n_begin = range.begin, .n_end = range.end}};
+                                                      .k = k,
+                                                      .w_stride = k,
+                                                      .a_stride = layer->in_stride,
+                                                      .add_stride = layer->out_c,
+                                                      .out_stride = layer->out_stride,
+                                                      .min = layer->product.min,
+                                                      .max = layer->product.max});
     ifd_acc_conv_tail(&run, 0, rows);
 }
+
+const struct ifd_acc_algorithm ifd_acc_conv_in_place = {
+    .name = "in place", .label = "", .fits = fits, .cost = cost, .plan = plan, .run = run_in_place};

@@ -1,139 +1,238 @@
-/* Layers of f32 whose operands become 16 bits: which they are, and their inputs and weights in that form. */
-#include "backends/cpuacc/conv/layer.h"
+/* Layers of f32 whose operands become 16 bits: which they are, and their inputs and weights in that form.
+ *
+ * Inputs are narrowed in work memory, the rows of one call at a time: there they are read many times. */
+#include "backends/cpuacc/conv/narrow.h"
+
+#include "backends/cpuacc/conv/direct.h"
+#include "backends/cpuacc/conv/pack.h"
+#include "backends/cpuacc/conv/shape.h"
 
 #include <string.h>
 
 /* Thinner pixels are not worth a call each. */
 #define CHANNELS_MIN 16
 
-/* Elements from pixel to pixel with which what a row reads ends where the window does: then padding is all that zeros
- * meet, and nothing that is not finite. */
-static size_t pixel_stride(const struct ifd_acc_conv *p, const struct ifd_kern_gemm_f32 *gemm)
+const struct ifd_kern_gemm_f32 *ifd_acc_narrow_gemm(const struct ifd_acc_lowering *lowering)
 {
-    size_t c = p->window.in_c;
-    const size_t pixels = p->mode == IFD_ACC_CONV_LINES ? p->window.kw : 1;
+    const struct ifd_kernels *kernels = lowering->kernels;
+    return lowering->view->precision == IFD_PRECISION_BF16   ? &kernels->gemm_bf16
+           : lowering->view->precision == IFD_PRECISION_FP16 ? &kernels->gemm_f16
+                                                             : &kernels->gemm_f32;
+}
+
+bool ifd_acc_narrow_suits(const struct ifd_acc_lowering *lowering,
+                          const struct ifd_acc_layer *layer)
+{
+    const struct ifd_kern_gemm_f32 *gemm = ifd_acc_narrow_gemm(lowering);
+    return !layer->product.is_q8 && gemm->run && gemm->narrow && !layer->is_dilated &&
+           layer->window.in_c >= CHANNELS_MIN && layer->out_c >= gemm->lanes();
+}
+
+static bool plain_fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
+{
+    return layer->is_plain && ifd_acc_narrow_suits(lowering, layer);
+}
+
+static bool lines_fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
+{
+    return !layer->is_plain && ifd_acc_narrow_suits(lowering, layer);
+}
+
+static double cost(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
+{
+    return ifd_acc_direct_cost(lowering, layer,
+                               ifd_acc_direct_speed(ifd_acc_narrow_gemm(lowering)));
+}
+
+/* Elements from pixel to pixel with which what a row reads, of so many pixels, ends where the window does: then padding is
+ * all that zeros meet, and nothing that is not finite. */
+static size_t pixel_stride(const struct ifd_kern_gemm_f32 *gemm, size_t pixels, size_t c)
+{
     while (gemm->depth(pixels * c) != pixels * c) {
         c++;
     }
     return c;
 }
 
-void ifd_acc_conv_choose_precision(const struct ifd_acc_lowering *lowering, struct ifd_acc_conv *p)
-{
-    const struct ifd_kernels *kernels = lowering->kernels;
-    p->gemm = &kernels->gemm_f32;
-    if (p->product.is_q8) {
-        return;
-    }
-    const struct ifd_kern_gemm_f32 *gemm =
-        lowering->view->precision == IFD_PRECISION_BF16   ? &kernels->gemm_bf16
-        : lowering->view->precision == IFD_PRECISION_FP16 ? &kernels->gemm_f16
-                                                          : p->gemm;
-    if (!gemm->run) {
-        return;
-    }
-    if (!gemm->narrow) {
-        p->gemm = gemm;
-    } else if (p->mode < IFD_ACC_CONV_ROWS && p->window.in_c >= CHANNELS_MIN &&
-               p->out_c >= gemm->lanes()) {
-        p->gemm = gemm;
-        p->narrow_c = pixel_stride(p, gemm);
-    }
-}
-
-void ifd_acc_conv_settle_precision(struct ifd_acc_lowering *lowering, struct ifd_acc_conv *p)
-{
-    const enum ifd_precision asked = lowering->view->precision;
-    const struct ifd_kernels *kernels = lowering->kernels;
-    if (p->product.is_q8 || asked == IFD_PRECISION_F32) {
-        return;
-    }
-    if (p->mode == IFD_ACC_CONV_TILES) {
-        p->gemm = &kernels->gemm_f32;
-        p->narrow_c = 0;
-    }
-    if (p->gemm != &kernels->gemm_f32) {
-        lowering->precision = asked;
-    } else if (!(asked == IFD_PRECISION_BF16 ? kernels->gemm_bf16 : kernels->gemm_f16).run) {
-        lowering->precision_why_not = "the CPU has no instructions for it";
-    }
-    if (p->narrow_c && p->mode == IFD_ACC_CONV_LINES) {
-        const struct ifd_low_window *w = &p->window;
-        p->k = w->kw * p->narrow_c;
-        p->line = (w->is_padded ? (w->out_w - 1) * w->stride_x + w->kw : w->in_w) * p->narrow_c;
-    }
-}
-
 /* ---- weights ---- */
 
-size_t ifd_acc_conv_narrow_workspace(const struct ifd_acc_conv *p)
+/* Weights of pixels as narrow lines have them: with zeros for what pads them. */
+static size_t workspace_bytes(const struct ifd_acc_conv *conv)
 {
-    const bool is_wider = p->mode == IFD_ACC_CONV_LINES && p->narrow_c != p->window.in_c;
-    return is_wider ? p->out_c * p->taps * p->k * sizeof(float) : 0;
+    const struct ifd_acc_direct *direct = &conv->plan.direct;
+    const bool is_wider = !conv->layer.is_plain && direct->narrow_c != conv->layer.window.in_c;
+    return is_wider ? conv->layer.out_c * direct->taps * direct->k * sizeof(float) : 0;
 }
 
-const float *ifd_acc_conv_narrow_weights(const struct ifd_acc_conv *p, uint8_t *workspace)
+static const float *widen_weights(const struct ifd_acc_conv *conv, uint8_t *workspace)
 {
-    const size_t bytes = ifd_acc_conv_narrow_workspace(p), c = p->window.in_c;
-    const float *from = p->product.weights;
+    const size_t bytes = workspace_bytes(conv), c = conv->layer.window.in_c;
+    const float *from = conv->layer.product.weights;
     float *to = (float *)(void *)workspace;
     if (bytes == 0) {
         return from;
     }
     memset(to, 0, bytes);
-    for (; (uint8_t *)to < workspace + bytes; from += c, to += p->narrow_c) {
+    for (; (uint8_t *)to < workspace + bytes; from += c, to += conv->plan.direct.narrow_c) {
         memcpy(to, from, c * sizeof(*to));
     }
     return (const float *)(const void *)workspace;
 }
 
+static void pack(const struct ifd_kernels *kernels, const void *params, uint8_t *workspace,
+                 uint8_t *packed)
+{
+    (void)kernels;
+    const struct ifd_acc_conv *conv = params;
+    const struct ifd_acc_direct *direct = &conv->plan.direct;
+    const struct ifd_gemm_weights gemm = {.w = widen_weights(conv, workspace),
+                                          .n = conv->plan.n,
+                                          .k = direct->k,
+                                          .taps = direct->taps,
+                                          .stride_n = direct->taps * direct->k,
+                                          .stride_t = direct->k,
+                                          .stride_k = 1};
+    conv->plan.gemm->pack(&gemm, conv->layer.product.bias_f32, packed);
+}
+
 /* ---- inputs ---- */
 
-/* Pixels of c floats each, `stride` apart in the input, p->narrow_c in the output. */
-static void narrow_pixels(const struct ifd_acc_conv *p, size_t pixels, size_t c, size_t stride,
+/* Pixels of c floats each, `stride` apart in the input, narrow_c in the output. */
+static void narrow_pixels(const struct ifd_acc_conv *conv, size_t pixels, size_t c, size_t stride,
                           const float *in, uint16_t *out)
 {
-    if (c == p->narrow_c && c == stride) {
-        p->gemm->narrow(pixels * c, in, out);
+    const size_t narrow_c = conv->plan.direct.narrow_c;
+    if (c == narrow_c && c == stride) {
+        conv->plan.gemm->narrow(pixels * c, in, out);
         return;
     }
-    for (size_t i = 0; i < pixels; i++, in += stride, out += p->narrow_c) {
-        p->gemm->narrow(c, in, out);
-        memset(out + c, 0, (p->narrow_c - c) * sizeof(*out));
+    for (size_t i = 0; i < pixels; i++, in += stride, out += narrow_c) {
+        conv->plan.gemm->narrow(c, in, out);
+        memset(out + c, 0, (narrow_c - c) * sizeof(*out));
     }
 }
 
-void ifd_acc_conv_narrow_rows(const struct ifd_acc_conv_run *run, size_t row, size_t count)
+static void fetch_rows(struct ifd_acc_conv_run *run, const uint8_t *image, size_t first,
+                       size_t count)
 {
-    const struct ifd_acc_conv *p = run->p;
-    narrow_pixels(p, count, p->k, p->in_stride,
-                  (const float *)(const void *)run->in + row * p->in_stride,
-                  (uint16_t *)(void *)run->rest);
+    const struct ifd_acc_layer *layer = &run->conv->layer;
+    uint8_t *to = ifd_acc_direct_rest(run);
+    narrow_pixels(run->conv, count, layer->window.in_c, layer->in_stride,
+                  (const float *)(const void *)image + first * layer->in_stride,
+                  (uint16_t *)(void *)to);
+    run->args.a = to;
 }
 
-void ifd_acc_conv_narrow_lines(const struct ifd_acc_conv_run *run, const uint8_t *image, size_t y,
-                               size_t count)
+static void fetch_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y, size_t count)
 {
-    const struct ifd_acc_conv *p = run->p;
-    const struct ifd_low_window *w = &p->window;
-    const size_t pixels = p->line / p->narrow_c;
-    const size_t left = ifd_acc_conv_padding(p, p->narrow_c) / p->narrow_c;
+    const struct ifd_acc_direct *direct = &run->conv->plan.direct;
+    const struct ifd_low_window *w = &run->conv->layer.window;
+    const size_t narrow_c = direct->narrow_c, pixels = direct->line / narrow_c;
+    const size_t left =
+        ifd_acc_direct_padding(&run->conv->layer, direct->line, narrow_c) / narrow_c;
     const size_t copied = w->in_w < pixels - left ? w->in_w : pixels - left;
-    uint16_t *to = (uint16_t *)(void *)run->rest;
-    for (size_t i = 0; i < (count - 1) * w->stride_y + w->kh; i++, to += p->line) {
+    uint16_t *to = (uint16_t *)(void *)ifd_acc_direct_rest(run);
+    run->args.a = to;
+    for (size_t i = 0; i < (count - 1) * w->stride_y + w->kh; i++, to += direct->line) {
         const size_t in_y = y * w->stride_y + i; /* counted from the padding's edge */
         if (i % w->stride_y >= w->kh) {
             continue; /* between the windows */
         }
         if (in_y < w->pad_top || in_y - w->pad_top >= w->in_h) {
-            memset(to, 0, p->line * sizeof(*to));
+            memset(to, 0, direct->line * sizeof(*to));
             continue;
         }
         const float *from = (const float *)(const void *)image +
                             (in_y - w->pad_top - run->in_first) * w->in_w * w->in_c;
-        memset(to, 0, left * p->narrow_c * sizeof(*to));
-        narrow_pixels(p, copied, w->in_c, w->in_c, from, to + left * p->narrow_c);
-        memset(to + (left + copied) * p->narrow_c, 0,
-               (pixels - left - copied) * p->narrow_c * sizeof(*to));
+        memset(to, 0, left * narrow_c * sizeof(*to));
+        narrow_pixels(run->conv, copied, w->in_c, w->in_c, from, to + left * narrow_c);
+        memset(to + (left + copied) * narrow_c, 0,
+               (pixels - left - copied) * narrow_c * sizeof(*to));
     }
 }
+
+/* ---- plain ---- */
+
+static void plan_plain(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
+                       struct ifd_acc_conv_plan *ret)
+{
+    const struct ifd_kern_gemm_f32 *gemm = ifd_acc_narrow_gemm(lowering);
+    const struct ifd_low_window *w = &layer->window;
+    ifd_acc_direct_init(lowering, layer, gemm, 1, w->in_c, ret);
+    struct ifd_acc_direct *direct = &ret->direct;
+    direct->narrow_c = pixel_stride(gemm, 1, w->in_c);
+    direct->fetch = fetch_rows;
+    ret->a_stride = direct->narrow_c;
+    direct->tile_rows =
+        ifd_acc_direct_choose_rows(layer, ret, direct->narrow_c * sizeof(uint16_t), lowering->host);
+    ifd_acc_direct_finish(lowering, layer, true, w->batch * w->out_h * w->out_w / IFD_ACC_UNIT_ROWS,
+                          ret);
+}
+
+static size_t plain_work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kernels *kernels)
+{
+    (void)kernels;
+    const struct ifd_acc_direct *direct = &conv->plan.direct;
+    return ifd_acc_direct_work_bytes(conv, direct->tile_rows * direct->narrow_c * sizeof(uint16_t));
+}
+
+const struct ifd_acc_algorithm ifd_acc_conv_narrow_plain = {
+    .name = "narrow plain",
+    .label = "",
+    .fits = plain_fits,
+    .cost = cost,
+    .plan = plan_plain,
+    .pack = pack,
+    .packed_bytes = ifd_acc_direct_packed_bytes,
+    .workspace_bytes = workspace_bytes,
+    .work_bytes = plain_work_bytes,
+    .run = ifd_acc_direct_run_plain,
+    .strip = ifd_acc_direct_strip_plain,
+};
+
+/* ---- lines ---- */
+
+static void plan_lines(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
+                       struct ifd_acc_conv_plan *ret)
+{
+    const struct ifd_kern_gemm_f32 *gemm = ifd_acc_narrow_gemm(lowering);
+    const struct ifd_low_window *w = &layer->window;
+    const size_t narrow_c = pixel_stride(gemm, w->kw, w->in_c);
+    ifd_acc_direct_init(lowering, layer, gemm, w->kh, w->kw * narrow_c, ret);
+    struct ifd_acc_direct *direct = &ret->direct;
+    direct->narrow_c = narrow_c;
+    direct->line = ifd_acc_direct_line(layer, narrow_c);
+    direct->fetch = fetch_lines;
+    direct->tile_lines = ifd_acc_direct_choose_lines(layer, ret, sizeof(uint16_t), lowering->host);
+    direct->tile_rows = direct->tile_lines * direct->out_w;
+    ifd_acc_direct_finish(lowering, layer, true, w->batch * w->out_h, ret);
+}
+
+static size_t lines_work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kernels *kernels)
+{
+    (void)kernels;
+    const struct ifd_acc_direct *direct = &conv->plan.direct;
+    const struct ifd_low_window *w = &conv->layer.window;
+    const size_t lines = (direct->tile_lines - 1) * w->stride_y + w->kh;
+    return ifd_acc_direct_work_bytes(conv, lines * direct->line * sizeof(uint16_t));
+}
+
+/* Windows of several lines are so fast that lines made twice cost more than the cache saves. */
+static bool strip_lines(const struct ifd_acc_conv *conv, struct ifd_acc_lines *ret)
+{
+    return conv->layer.window.kh == 1 && ifd_acc_direct_strip_lines(conv, ret);
+}
+
+const struct ifd_acc_algorithm ifd_acc_conv_narrow_lines = {
+    .name = "narrow lines",
+    .label = "",
+    .fits = lines_fits,
+    .cost = cost,
+    .plan = plan_lines,
+    .pack = pack,
+    .packed_bytes = ifd_acc_direct_packed_bytes,
+    .workspace_bytes = workspace_bytes,
+    .work_bytes = lines_work_bytes,
+    .run = ifd_acc_direct_run_lines,
+    .strip = strip_lines,
+};

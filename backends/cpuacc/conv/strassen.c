@@ -17,38 +17,40 @@
  * Algorithms, chapter 23: (n/n0)^(log2 18) (n0^2 + 6 n0) - 6 n for Winograd's form, with n = k, n0 = k/2). It is a bound by
  * the largest values of a block, not by those that a result is made of: so the rows of a block are of one image, and there is
  * one level only. What is not finite reaches all rows of its block. */
-#include "backends/cpuacc/conv/layer.h"
+#include "backends/cpuacc/conv/direct.h"
+#include "backends/cpuacc/conv/pack.h"
 
 #include <math.h>
 
 /* In the order of their use. Biases are packed where they are added once to each column: with B21, T1 and -T4. */
 enum quarter { B11, B21, T1, T2, B22, T3, MINUS_T4, QUARTERS };
 
-static size_t quarter_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels)
+static size_t quarter_bytes(const struct ifd_acc_layer *layer, const struct ifd_kernels *kernels)
 {
-    const size_t bytes = kernels->gemm_f32.packed_bytes(p->out_c / 2, p->k / 2, 1);
+    const size_t bytes =
+        kernels->gemm_f32.packed_bytes(layer->out_c / 2, layer->window.in_c / 2, 1);
     return (bytes + IFD_KERN_ALIGN - 1) / IFD_KERN_ALIGN * IFD_KERN_ALIGN;
 }
 
 /* ---- weights ---- */
 
-size_t ifd_acc_strassen_pack_bytes(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels)
+static size_t packed_bytes(const struct ifd_acc_conv *conv, const struct ifd_kernels *kernels)
 {
-    return QUARTERS * quarter_bytes(p, kernels);
+    return QUARTERS * quarter_bytes(&conv->layer, kernels);
 }
 
-size_t ifd_acc_strassen_pack_workspace(const struct ifd_acc_conv *p)
+static size_t workspace_bytes(const struct ifd_acc_conv *conv)
 {
-    return p->out_c / 2 * (p->k / 2) * sizeof(float);
+    return conv->layer.out_c / 2 * (conv->layer.window.in_c / 2) * sizeof(float);
 }
 
 /* One of T1 … -T4, dense. Weights lie output by output: B12 is the second half of outputs, B21 of inputs. */
-static void mix(const struct ifd_acc_conv *p, enum quarter quarter, float *to)
+static void mix(const struct ifd_acc_layer *layer, enum quarter quarter, float *to)
 {
-    const size_t n = p->out_c / 2, k = p->k / 2;
+    const size_t in_c = layer->window.in_c, n = layer->out_c / 2, k = in_c / 2;
     for (size_t j = 0; j < n; j++, to += k) {
-        const float *b11 = (const float *)p->product.weights + j * p->k, *b21 = b11 + k;
-        const float *b12 = b11 + n * p->k, *b22 = b12 + k;
+        const float *b11 = (const float *)layer->product.weights + j * in_c, *b21 = b11 + k;
+        const float *b12 = b11 + n * in_c, *b22 = b12 + k;
         for (size_t i = 0; i < k; i++) {
             const float t1 = b12[i] - b11[i], t2 = b22[i] - t1;
             to[i] = quarter == T1   ? t1
@@ -59,21 +61,21 @@ static void mix(const struct ifd_acc_conv *p, enum quarter quarter, float *to)
     }
 }
 
-void ifd_acc_strassen_pack(const struct ifd_kernels *kernels, const void *context,
-                           uint8_t *workspace, uint8_t *packed)
+static void pack(const struct ifd_kernels *kernels, const void *params, uint8_t *workspace,
+                 uint8_t *packed)
 {
-    const struct ifd_acc_conv *p = context;
-    const size_t n = p->out_c / 2, k = p->k / 2;
-    const float *w = p->product.weights, *bias = p->product.bias_f32;
-    const float *const as_is[QUARTERS] = {[B11] = w, [B21] = w + k, [B22] = w + n * p->k + k};
+    const struct ifd_acc_layer *layer = &((const struct ifd_acc_conv *)params)->layer;
+    const size_t in_c = layer->window.in_c, n = layer->out_c / 2, k = in_c / 2;
+    const float *w = layer->product.weights, *bias = layer->product.bias_f32;
+    const float *const as_is[QUARTERS] = {[B11] = w, [B21] = w + k, [B22] = w + n * in_c + k};
     const float *const biases[QUARTERS] = {
         [B21] = bias, [T1] = bias ? bias + n : NULL, [MINUS_T4] = bias};
-    for (enum quarter q = B11; q < QUARTERS; q++, packed += quarter_bytes(p, kernels)) {
+    for (enum quarter q = B11; q < QUARTERS; q++, packed += quarter_bytes(layer, kernels)) {
         float *mixed = (float *)(void *)workspace;
         if (!as_is[q]) {
-            mix(p, q, mixed);
+            mix(layer, q, mixed);
         }
-        const size_t stride = as_is[q] ? p->k : k;
+        const size_t stride = as_is[q] ? in_c : k;
         kernels->gemm_f32.pack(&(struct ifd_gemm_weights){.w = as_is[q] ? as_is[q] : mixed,
                                                           .n = n,
                                                           .k = k,
@@ -182,31 +184,36 @@ static void multiply_block(const struct block *b)
 }
 
 /* Rows of a half. */
-static size_t half_rows(const struct ifd_acc_conv *p)
+static size_t half_rows(const struct ifd_acc_conv *conv)
 {
-    return (p->tile_rows + 1) / 2;
+    return (conv->plan.direct.tile_rows + 1) / 2;
 }
 
-size_t ifd_acc_strassen_work_bytes(const struct ifd_acc_conv *p, bool adds)
+static size_t work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kernels *kernels)
 {
-    const size_t results = adds ? 2 * p->out_c : p->out_c;
-    return half_rows(p) * (p->k / 2 + results) * sizeof(float) + IFD_TENSOR_PAD;
+    (void)kernels;
+    const struct ifd_acc_layer *layer = &conv->layer;
+    const size_t results = layer->adds ? 2 * layer->out_c : layer->out_c;
+    return half_rows(conv) * (layer->window.in_c / 2 + results) * sizeof(float) + IFD_TENSOR_PAD;
 }
 
-void ifd_acc_strassen_run(const struct ifd_acc_conv_run *run)
+/* What the kernel's run() would do with run->args, for all columns and at most tile_rows rows of one image. */
+static void multiply_halves(struct ifd_acc_conv_run *run, size_t first_row)
 {
-    const struct ifd_acc_conv *p = run->p;
+    (void)first_row;
+    const struct ifd_acc_layer *layer = &run->conv->layer;
     const struct ifd_gemm_args *args = &run->args;
     const size_t half = (args->m + 1) / 2, second = args->m - half;
+    const size_t most = half_rows(run->conv);
     const struct rows a = {(float *)(uintptr_t)args->a, args->a_stride};
     const struct rows out = {args->out, args->out_stride};
-    float *work = (float *)(void *)run->rest;
+    float *work = (float *)(void *)ifd_acc_direct_rest(run);
     struct block b = {.kernels = run->step->kernels,
                       .packed = args->packed,
-                      .quarter_bytes = quarter_bytes(p, run->step->kernels),
+                      .quarter_bytes = quarter_bytes(layer, run->step->kernels),
                       .rows = half,
-                      .k = p->k / 2,
-                      .n = p->out_c / 2,
+                      .k = layer->window.in_c / 2,
+                      .n = layer->out_c / 2,
                       .a1 = a,
                       .a2 = part(a, second, 0),
                       .upper = out,
@@ -215,8 +222,8 @@ void ifd_acc_strassen_run(const struct ifd_acc_conv_run *run)
                       .max = args->max,
                       .next = args->next,
                       .next_bytes = args->next_bytes};
-    const struct rows elsewhere = {work, p->out_c};
-    b.s = (struct rows){work + half_rows(p) * p->out_c, b.k};
+    const struct rows elsewhere = {work, layer->out_c};
+    b.s = (struct rows){work + most * layer->out_c, b.k};
     if (!args->add) {
         b.wait = half == second ? b.lower : elsewhere;
         multiply_block(&b);
@@ -224,30 +231,30 @@ void ifd_acc_strassen_run(const struct ifd_acc_conv_run *run)
     }
     /* what is added may lie where the results will, so these wait elsewhere */
     const struct rows add = {(float *)(uintptr_t)args->add, args->add_stride};
-    b.upper = (struct rows){b.s.at + half_rows(p) * b.k, p->out_c};
+    b.upper = (struct rows){b.s.at + most * b.k, layer->out_c};
     b.lower = b.wait = elsewhere;
     b.min = -INFINITY;
     b.max = INFINITY;
     multiply_block(&b);
     b.min = args->min;
     b.max = args->max;
-    combine(&b, IFD_BINARY_ADD, p->out_c, b.upper, add, out, true);
+    combine(&b, IFD_BINARY_ADD, layer->out_c, b.upper, add, out, true);
     b.rows = second;
-    combine(&b, IFD_BINARY_ADD, p->out_c, part(b.lower, half - second, 0), part(add, half, 0),
+    combine(&b, IFD_BINARY_ADD, layer->out_c, part(b.lower, half - second, 0), part(add, half, 0),
             part(out, half, 0), true);
 }
 
 /* ---- choosing ---- */
 
-static size_t weight_bytes(const struct ifd_acc_conv *p)
+static size_t weight_bytes(const struct ifd_acc_layer *layer)
 {
-    return 7 * p->k * p->out_c; /* 7/4 of those of the plain product */
+    return 7 * layer->window.in_c * layer->out_c; /* 7/4 of those of the plain product */
 }
 
 /* Weights that leave room in the second-level cache are read as cheaply by few rows, which stay there themselves. */
-static bool is_near(const struct ifd_acc_conv *p, size_t cache)
+static bool is_near(const struct ifd_acc_layer *layer, size_t cache)
 {
-    return weight_bytes(p) <= cache / 2;
+    return weight_bytes(layer) <= cache / 2;
 }
 
 /* Rows of a call; of other weights more, so that they are read once. */
@@ -256,11 +263,12 @@ static bool is_near(const struct ifd_acc_conv *p, size_t cache)
 /* Fewer for each thread, and no longer do the halves outweigh the sums. */
 #define THREAD_ROWS 96
 
-size_t ifd_acc_strassen_rows(const struct ifd_acc_conv *p, const struct ifd_host *host)
+static size_t tile_rows(const struct ifd_acc_layer *layer, const struct ifd_host *host)
 {
-    const size_t cache = ifd_acc_cache_bytes(host), rows = p->window.out_h * p->window.out_w;
-    const size_t fitting = cache / ((p->k + p->out_c) * sizeof(float));
-    const size_t most = is_near(p, cache) || fitting < ROWS ? ROWS : fitting;
+    const struct ifd_low_window *w = &layer->window;
+    const size_t cache = ifd_acc_cache_bytes(host), rows = w->out_h * w->out_w;
+    const size_t fitting = cache / ((w->in_c + layer->out_c) * sizeof(float));
+    const size_t most = is_near(layer, cache) || fitting < ROWS ? ROWS : fitting;
     const size_t calls = (rows + most - 1) / most;
     return ((rows + calls - 1) / calls + 3) / 4 * 4;
 }
@@ -280,42 +288,81 @@ size_t ifd_acc_strassen_rows(const struct ifd_acc_conv *p, const struct ifd_host
  * and of memory twice as much (27 GB/s of Zen 4, 13 of Sapphire Rapids). */
 #define HALVES_ROWS 0.25
 
-static double cost(const struct ifd_acc_conv *p, bool adds, size_t rows, uint32_t threads,
-                   const struct ifd_host *host)
+/* Of the direct way's time: what the sums take more. */
+static double sums_cost(const struct ifd_acc_layer *layer, size_t rows, uint32_t threads,
+                        const struct ifd_host *host)
 {
     const bool halves = host->cpu.flags & IFD_CPU_AVX512_HALVES;
     const size_t cache = ifd_acc_cache_bytes(host);
-    const double filled = (double)weight_bytes(p) / (double)cache;
+    const double filled = (double)weight_bytes(layer) / (double)cache;
     const double values =
         (halves && threads == 1 ? HALVES_COST : 1) *
-        (A_COST / (double)p->out_c + (adds ? C_COST + RESIDUAL_COST : C_COST) / (double)p->k);
+        (A_COST / (double)layer->out_c +
+         (layer->adds ? C_COST + RESIDUAL_COST : C_COST) / (double)layer->window.in_c);
     if (filled > 1 && filled * ROWS * (halves ? HALVES_ROWS : 1) > (double)rows) {
         return 1;
     }
-    return is_near(p, cache) ? values : values * (1 + (double)THREAD_ROWS / (double)rows);
+    return is_near(layer, cache) ? values : values * (1 + (double)THREAD_ROWS / (double)rows);
 }
 
 /* Of the layer's time: so much should be gained for the memory. */
 #define GAIN_LEAST 0.035
 
-/* Would its larger weights keep the layer out of a chain (strips.c)? */
-static bool breaks_chain(const struct ifd_acc_conv *p, const struct ifd_kernels *kernels,
-                         size_t cache)
+/* One product in eight is saved. */
+static double cost(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
 {
-    return kernels->gemm_f32.packed_bytes(p->out_c, p->k, 1) <= cache / 4 &&
-           ifd_acc_strassen_pack_bytes(p, kernels) > cache / 4;
+    const uint32_t threads = lowering->view->max_threads;
+    const size_t share = layer->window.out_h * layer->window.out_w / threads;
+    const double gain = 1.0 / 8 - sums_cost(layer, share, threads, lowering->host) - GAIN_LEAST;
+    return ifd_acc_direct_cost(lowering, layer,
+                               ifd_acc_direct_speed(&lowering->kernels->gemm_f32)) *
+           (1 - gain);
 }
 
-bool ifd_acc_strassen_pays(const struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *p,
-                           bool adds)
+/* Would its larger weights keep the layer out of a chain (schedule/strips.c)? */
+static bool breaks_chain(const struct ifd_acc_layer *layer, const struct ifd_kernels *kernels,
+                         size_t cache)
 {
-    const struct ifd_kern_gemm_f32 *gemm = &lowering->kernels->gemm_f32;
-    const size_t rows = p->window.out_h * p->window.out_w;
-    const size_t cache = ifd_acc_cache_bytes(lowering->host);
-    const size_t share = rows / lowering->view->max_threads;
-    const bool fits = !p->product.is_q8 && p->mode == IFD_ACC_CONV_PLAIN && p->gemm == gemm &&
-                      p->k % 8 == 0 && p->out_c % (2 * gemm->lanes()) == 0;
-    return fits && rows >= ROWS && share >= THREAD_ROWS &&
-           !breaks_chain(p, lowering->kernels, cache) &&
-           1.0 / 8 - cost(p, adds, share, lowering->view->max_threads, lowering->host) > GAIN_LEAST;
+    return kernels->gemm_f32.packed_bytes(layer->out_c, layer->window.in_c, 1) <= cache / 4 &&
+           QUARTERS * quarter_bytes(layer, kernels) > cache / 4;
 }
+
+static bool fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
+{
+    const struct ifd_low_window *w = &layer->window;
+    const size_t rows = w->out_h * w->out_w;
+    return layer->is_plain && !lowering->view->exact && ifd_acc_direct_is_f32(lowering, layer) &&
+           w->in_c % 8 == 0 && layer->out_c % (2 * lowering->kernels->gemm_f32.lanes()) == 0 &&
+           rows >= ROWS && rows / lowering->view->max_threads >= THREAD_ROWS &&
+           !breaks_chain(layer, lowering->kernels, ifd_acc_cache_bytes(lowering->host));
+}
+
+static void plan(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
+                 struct ifd_acc_conv_plan *ret)
+{
+    const struct ifd_low_window *w = &layer->window;
+    ifd_acc_direct_init(lowering, layer, &lowering->kernels->gemm_f32, 1, w->in_c, ret);
+    struct ifd_acc_direct *direct = &ret->direct;
+    ret->a_stride = layer->in_stride;
+    direct->image_rows = w->out_h * w->out_w;
+    direct->tile_rows = tile_rows(layer, lowering->host);
+    direct->fetch = ifd_acc_direct_fetch;
+    ifd_acc_direct_finish(lowering, layer, false, 0, ret);
+    direct->multiply = multiply_halves;
+    ret->load.is_whole = true; /* results depend on the rows of a block */
+    ret->load.has_columns = false;
+}
+
+const struct ifd_acc_algorithm ifd_acc_conv_strassen = {
+    .name = "strassen",
+    .label = " strassen",
+    .fits = fits,
+    .cost = cost,
+    .plan = plan,
+    .pack = pack,
+    .packed_bytes = packed_bytes,
+    .workspace_bytes = workspace_bytes,
+    .work_bytes = work_bytes,
+    .run = ifd_acc_direct_run_plain,
+    .strip = ifd_acc_direct_strip_plain,
+};

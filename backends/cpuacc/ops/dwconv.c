@@ -2,6 +2,7 @@
  * repeating every input channel in work memory. */
 #include "backends/cpuacc/ops/dynamic.h"
 #include "backends/cpuacc/ops/tail.h"
+#include "backends/cpuacc/schedule/threads.h"
 #include "backends/lowering/window.h"
 
 #include <string.h>

@@ -7,7 +7,9 @@
  *
  * Steps of 8 bits are so fast, and their tensors so small, that one thread gains nothing by it. Several gain that these
  * tensors do not move between their caches, which takes longer than computing them where the cores are far apart. */
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/schedule/strips.h"
+
+#include "backends/cpuacc/schedule/threads.h"
 
 #include <string.h>
 

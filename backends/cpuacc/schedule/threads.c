@@ -4,7 +4,7 @@
  * than computing it did where steps are small. So it is decided for a partition as a whole: a walk along its steps with two
  * states, one thread or all, that finds the cheapest way (dynamic programming). Times are estimates of a CPU of this kind;
  * only their ratios matter much. */
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/schedule/threads.h"
 
 #define JOIN_NS      400.0  /* a barrier */
 #define WAKE_NS      3000.0 /* calling the team, which does not spin any more */

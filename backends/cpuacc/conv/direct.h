@@ -1,0 +1,64 @@
+/** Multiplying rows of the input with packed weights: what the direct algorithms share. */
+#ifndef INFERD_BACKENDS_CPUACC_CONV_DIRECT_H
+#define INFERD_BACKENDS_CPUACC_CONV_DIRECT_H
+
+#include "backends/cpuacc/conv/run.h"
+
+/** f32: the kernels of the precision that the model's owner allows, where they read inputs of f32; else those of f32. */
+const struct ifd_kern_gemm_f32 *ifd_acc_direct_gemm(const struct ifd_acc_lowering *lowering);
+/** Is it a layer of f32 that the direct way computes in f32? */
+bool ifd_acc_direct_is_f32(const struct ifd_acc_lowering *lowering,
+                           const struct ifd_acc_layer *layer);
+
+/** What a layer costs, in multiply-accumulates by weight: `products` rows meet a weight each, every value in and out of
+ *  which takes `transform` operations. far: what one of `matrices` weights of each channel costs that comes from beyond the
+ *  cache. */
+double ifd_acc_direct_cost_of(const struct ifd_acc_lowering *lowering,
+                              const struct ifd_acc_layer *layer, size_t matrices, double products,
+                              double transform, int far);
+/** What a weight costs, in multiply-accumulates: what reading it takes, from the cache or from beyond, and, with that, the
+ *  memory and the time before the first answer that packing it takes. */
+enum { IFD_ACC_READ_NEAR = 8, IFD_ACC_READ_FAR = 9, IFD_ACC_KEEP_FAR = 32 };
+
+/** The same for the direct way by kernels of f32 or 8 bits, or by others that are `speed` times as fast. */
+double ifd_acc_direct_cost(const struct ifd_acc_lowering *lowering,
+                           const struct ifd_acc_layer *layer, double speed);
+double ifd_acc_direct_speed(const struct ifd_kern_gemm_f32 *gemm);
+
+/** Begins a plan of single pixels, whose windows have taps of k inputs. */
+void ifd_acc_direct_init(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
+                         const struct ifd_kern_gemm_f32 *gemm, size_t taps, size_t k,
+                         struct ifd_acc_conv_plan *ret);
+/** Ends a plan whose rows and calls are chosen: how sums are made, what threads share. units: that a thread can take. */
+void ifd_acc_direct_finish(const struct ifd_acc_lowering *lowering,
+                           const struct ifd_acc_layer *layer, bool prepares, size_t units,
+                           struct ifd_acc_conv_plan *plan);
+
+/** As plan->direct.fetch: rows of a plain layer as they lie. */
+void ifd_acc_direct_fetch(struct ifd_acc_conv_run *run, const uint8_t *image, size_t first,
+                          size_t count);
+/** Rows of one call from row on, before end. */
+size_t ifd_acc_direct_rows(struct ifd_acc_conv_run *run, size_t row, size_t end);
+/** One call of the kernel, and the tail; args.a or rows, m and strides are set. */
+void ifd_acc_direct_call(struct ifd_acc_conv_run *run, size_t first_row);
+/** Sums of f32, as plan->direct.multiply. */
+void ifd_acc_direct_multiply(struct ifd_acc_conv_run *run, size_t first_row);
+
+/** Work memory behind the sums. */
+static inline uint8_t *ifd_acc_direct_rest(const struct ifd_acc_conv_run *run)
+{
+    return run->work + run->conv->plan.direct.sums_bytes;
+}
+/** Bytes of work memory: sums, then rest; sums alone where results of 32 bits wait in the rest. */
+size_t ifd_acc_direct_work_bytes(const struct ifd_acc_conv *conv, size_t rest);
+
+/** Rows for a tile of a gemm, or a few more. */
+#define IFD_ACC_UNIT_ROWS 16
+
+void ifd_acc_direct_run_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
+void ifd_acc_direct_run_lines(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
+/** As an algorithm's strip(). */
+bool ifd_acc_direct_strip_plain(const struct ifd_acc_conv *conv, struct ifd_acc_lines *ret);
+bool ifd_acc_direct_strip_lines(const struct ifd_acc_conv *conv, struct ifd_acc_lines *ret);
+
+#endif

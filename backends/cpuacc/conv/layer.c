@@ -1,0 +1,190 @@
+/* conv2d and fully_connected: nodes become layers, with what follows them and can be fused. */
+#include "backends/cpuacc/conv/layer.h"
+
+#include "backends/cpuacc/conv/choose.h"
+
+/* The add that alone reads a convolution's result and adds a tensor of the same shape that is there already: it can be
+ * done while the sums are stored. */
+static bool find_residual(const struct ifd_acc_lowering *lowering,
+                          const struct ifd_partition_node *node, uint32_t *ret_add,
+                          uint32_t *ret_other, float *ret_min, float *ret_max)
+{
+    const uint32_t made = node->output_value[0];
+    const struct ifd_partition_node *add = ifd_acc_sole_reader(lowering, made, ret_add);
+    if (!add || add->view.op != IFD_OP_ADD) {
+        return false;
+    }
+    const struct ifd_binary_attrs *attrs = add->view.attrs;
+    *ret_other = add->input_value[add->input_value[0] == made ? 1 : 0];
+    const struct ifd_shape *shape = &node->view.output[0].shape;
+    const struct ifd_shape *other = &lowering->value[*ret_other].view->desc.shape;
+    return *ret_other != made && ifd_shape_equal(shape, other) &&
+           ifd_acc_is_ready(lowering, *ret_other) &&
+           ifd_acc_clamp_f32(attrs->activation, ret_min, ret_max);
+}
+
+/* What follows the product and is done by its step: fuses the nodes, and returns the value that the step makes. operands
+ * gets what is added. */
+static uint32_t fuse_followers(struct ifd_acc_lowering *lowering,
+                               const struct ifd_partition_node *node, struct ifd_acc_layer *layer,
+                               int32_t activation, uint32_t operands[IFD_ACC_STEP_INPUTS])
+{
+    uint32_t out = node->output_value[0], add = 0, other = 0;
+    const bool fuses =
+        !layer->product.is_q8 && activation == IFD_ACT_NONE &&
+        find_residual(lowering, node, &add, &other, &layer->product.min, &layer->product.max);
+    if (fuses) {
+        operands[1] = other;
+        out = lowering->view->node[add].output_value[0];
+        ifd_acc_fuse_node(lowering, add);
+    }
+    out = ifd_acc_take_tail(lowering, out, 2, operands, &layer->tail);
+    if (fuses && layer->out_c >= lowering->kernels->gemm_f32.lanes()) {
+        /* else pixels may be grouped, and then what is added is needed twice */
+        (void)ifd_acc_in_place(lowering, other, out);
+    }
+    layer->adds = fuses;
+    layer->out_stride = layer->out_c;
+    layer->is_slice = ifd_acc_take_slice(lowering, out, &layer->out_stride);
+    return out;
+}
+
+/* layer: as its node has it. What is fused changes it before an algorithm sees it. */
+static enum ifd_code finish(struct ifd_acc_lowering *lowering,
+                            const struct ifd_partition_node *node, struct ifd_acc_layer *layer,
+                            int32_t activation, const char *name, struct ifd_err *err)
+{
+    const struct ifd_low_window *w = &layer->window;
+    struct ifd_acc_conv *conv = ifd_acc_params(lowering, 1, sizeof(*conv));
+    if (!conv) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a step");
+    }
+    uint32_t operands[IFD_ACC_STEP_INPUTS] = {node->input_value[0], IFD_NO_VALUE, IFD_NO_VALUE,
+                                              IFD_NO_VALUE};
+    const size_t pitch = lowering->value[operands[0]].pitch;
+    const struct ifd_acc_product *product = &layer->product;
+    layer->element = product->is_q8 ? 1 : sizeof(float);
+    layer->out_element = product->is_q8 && !product->is_dynamic ? 1 : sizeof(float);
+    layer->has_row_add = product->is_q8 && product->requant.weight_zero != 0;
+    layer->is_part = pitch > 0;
+    layer->in_stride = pitch > 0 ? pitch / layer->element : w->in_c;
+    const uint32_t out = fuse_followers(lowering, node, layer, activation, operands);
+    conv->layer = *layer;
+    const enum ifd_code code =
+        product->is_dynamic
+            ? ifd_acc_add_images(lowering, operands[0], w->batch, w->in_h * w->in_w * w->in_c,
+                                 false, product, &operands[0], err)
+            : IFD_OK;
+    return code == IFD_OK ? ifd_acc_conv_add(lowering, conv, operands, out, name,
+                                             activation != IFD_ACT_NONE, err)
+                          : code;
+}
+
+/* ---- conv2d ---- */
+
+static bool conv2d_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const struct ifd_conv2d_attrs *attrs = node->attrs;
+    if (node->input[0].desc->shape.dim[3] != node->input[1].desc->shape.dim[3]) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "groups");
+        return false;
+    }
+    return ifd_acc_product_takes(node, attrs->activation, reason);
+}
+
+static bool is_dilated(const struct ifd_low_window *w)
+{
+    return (w->dilation_y > 1 && w->kh > 1) || (w->dilation_x > 1 && w->kw > 1);
+}
+
+static bool is_plain(const struct ifd_low_window *w)
+{
+    return w->kh * w->kw == 1 && w->stride_y * w->stride_x == 1 && !w->is_padded;
+}
+
+static enum ifd_code conv2d_lower(struct ifd_acc_lowering *lowering,
+                                  const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_conv2d_attrs *attrs = node->view.attrs;
+    const size_t out_c = (size_t)node->view.output[0].shape.dim[3];
+    struct ifd_acc_layer layer = {.out_c = out_c};
+    enum ifd_code code = ifd_low_window_init(&node->view, &attrs->window, &layer.window, err);
+    if (code == IFD_OK) {
+        code = ifd_acc_product_init(lowering, &node->view, attrs->activation, out_c,
+                                    IFD_ROUND_DOUBLE, &layer.product, err);
+    }
+    if (code != IFD_OK) {
+        return code;
+    }
+    layer.is_dilated = is_dilated(&layer.window);
+    layer.is_plain = is_plain(&layer.window);
+    return finish(lowering, node, &layer, attrs->activation, "conv2d", err);
+}
+
+/* Rows of a part of the channels: not where floats are brought to 8 bits first. */
+static bool product_reads_apart(const struct ifd_node_view *node, uint32_t i)
+{
+    return i == 0 && node->input[0].desc->dtype == node->input[1].desc->dtype;
+}
+
+static bool conv2d_reads_apart(const struct ifd_node_view *node, uint32_t i)
+{
+    const struct ifd_conv2d_attrs *attrs = node->attrs;
+    struct ifd_low_window w;
+    return product_reads_apart(node, i) &&
+           ifd_low_window_init(node, &attrs->window, &w, NULL) == IFD_OK && is_plain(&w);
+}
+
+const struct ifd_acc_driver ifd_acc_conv2d = {
+    .takes = conv2d_takes, .lower = conv2d_lower, .reads_apart = conv2d_reads_apart};
+
+/* ---- fully_connected ---- */
+
+static bool fully_connected_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const struct ifd_fully_connected_attrs *attrs = node->attrs;
+    return ifd_acc_product_takes(node, attrs->activation, reason);
+}
+
+static enum ifd_code fully_connected_lower(struct ifd_acc_lowering *lowering,
+                                           const struct ifd_partition_node *node,
+                                           struct ifd_err *err)
+{
+    const struct ifd_fully_connected_attrs *attrs = node->view.attrs;
+    const struct ifd_shape *weights = &node->view.input[1].desc->shape;
+    const struct ifd_shape *out = &node->view.output[0].shape;
+    size_t rows = 1; /* of one sample */
+    for (uint32_t i = 1; i + 1 < out->rank; i++) {
+        rows *= (size_t)out->dim[i];
+    }
+    struct ifd_acc_layer layer = {.is_dense = true,
+                                  .is_plain = true,
+                                  .window = {.batch = out->rank > 1 ? (size_t)out->dim[0] : 1,
+                                             .in_h = rows,
+                                             .in_w = 1,
+                                             .in_c = (size_t)weights->dim[1],
+                                             .out_h = rows,
+                                             .out_w = 1,
+                                             .kh = 1,
+                                             .kw = 1,
+                                             .stride_y = 1,
+                                             .stride_x = 1},
+                                  .out_c = (size_t)weights->dim[0]};
+    const enum ifd_code code =
+        ifd_acc_product_init(lowering, &node->view, attrs->activation, layer.out_c,
+                             IFD_ROUND_SINGLE, &layer.product, err);
+    return code == IFD_OK
+               ? finish(lowering, node, &layer, attrs->activation, "fully_connected", err)
+               : code;
+}
+
+static bool fully_connected_reads_apart(const struct ifd_node_view *node, uint32_t i)
+{
+    const struct ifd_shape *in = &node->input[0].desc->shape;
+    return product_reads_apart(node, i) && in->rank > 0 &&
+           in->dim[in->rank - 1] == node->input[1].desc->shape.dim[1];
+}
+
+const struct ifd_acc_driver ifd_acc_fully_connected = {.takes = fully_connected_takes,
+                                                       .lower = fully_connected_lower,
+                                                       .reads_apart = fully_connected_reads_apart};

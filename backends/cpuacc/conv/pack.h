@@ -1,0 +1,33 @@
+/** Packed weights of the direct algorithms. */
+#ifndef INFERD_BACKENDS_CPUACC_CONV_PACK_H
+#define INFERD_BACKENDS_CPUACC_CONV_PACK_H
+
+#include "backends/cpuacc/conv/layer.h"
+
+/** What makes floats of the sums of a dynamic layer, behind its weights: per channel the scale, the sum of the weights and
+ *  the bias. */
+struct ifd_acc_conv_channels {
+    float *scale;
+    int32_t *sum;
+    float *bias;
+};
+
+/** n values, up to where the next array of them may begin. */
+static inline size_t ifd_acc_conv_padded(size_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+
+/** pack(), packed_bytes() and workspace_bytes() of an algorithm. */
+void ifd_acc_direct_pack(const struct ifd_kernels *kernels, const void *params, uint8_t *workspace,
+                         uint8_t *packed);
+size_t ifd_acc_direct_packed_bytes(const struct ifd_acc_conv *conv,
+                                   const struct ifd_kernels *kernels);
+size_t ifd_acc_direct_workspace_bytes(const struct ifd_acc_conv *conv);
+
+/** Where the weights of one pixel begin that lie behind those of a group. */
+size_t ifd_acc_direct_grouped_bytes(const struct ifd_acc_conv *conv);
+struct ifd_acc_conv_channels ifd_acc_direct_channels(const struct ifd_acc_conv *conv,
+                                                     uint8_t *packed);
+
+#endif

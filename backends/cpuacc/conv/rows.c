@@ -1,0 +1,94 @@
+/* Dilated windows: the kernel reads a table of pointers to rows, and padding points to a row of zero points. */
+#include "backends/cpuacc/conv/direct.h"
+#include "backends/cpuacc/conv/pack.h"
+#include "backends/cpuacc/conv/q8.h"
+#include "backends/cpuacc/conv/shape.h"
+
+#include <string.h>
+
+static bool fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
+{
+    (void)lowering;
+    return layer->is_dilated;
+}
+
+static double cost(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
+{
+    return ifd_acc_direct_cost(lowering, layer, 1.0);
+}
+
+static void plan(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
+                 struct ifd_acc_conv_plan *ret)
+{
+    const struct ifd_low_window *w = &layer->window;
+    ifd_acc_direct_init(lowering, layer, ifd_acc_direct_gemm(lowering), w->kh * w->kw, w->in_c,
+                        ret);
+    struct ifd_acc_direct *direct = &ret->direct;
+    direct->tile_rows = ifd_acc_direct_choose_rows(
+        layer, ret, direct->taps * sizeof(void *) + w->in_c * layer->element, lowering->host);
+    ifd_acc_direct_finish(lowering, layer, true, w->batch * w->out_h * w->out_w / IFD_ACC_UNIT_ROWS,
+                          ret);
+}
+
+/* Pointers, then the row of zero points. */
+static size_t work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kernels *kernels)
+{
+    (void)kernels;
+    const struct ifd_acc_direct *direct = &conv->plan.direct;
+    return ifd_acc_direct_work_bytes(conv, direct->tile_rows * direct->taps * sizeof(void *) +
+                                               conv->layer.window.in_c * conv->layer.element +
+                                               IFD_TENSOR_PAD);
+}
+
+/* Row pointers of output pixels row … row+m-1, tap by tap. */
+static void point_rows(const struct ifd_acc_conv_run *run, const void **rows, const uint8_t *zeros,
+                       size_t row)
+{
+    const struct ifd_low_window *w = &run->conv->layer.window;
+    const size_t pixel_bytes = w->in_c * run->conv->layer.element, pixels = w->out_h * w->out_w;
+    const size_t taps = run->conv->plan.direct.taps;
+    for (size_t i = 0; i < run->args.m; i++) {
+        const size_t pixel = (row + i) % pixels;
+        const uint8_t *image = run->in + (row + i) / pixels * w->in_h * w->in_w * pixel_bytes;
+        for (size_t t = 0; t < taps; t++) {
+            size_t seen = 0;
+            rows[t * run->args.m + i] = ifd_low_window_sees(w, pixel, t / w->kw, t % w->kw, &seen)
+                                            ? image + seen * pixel_bytes
+                                            : zeros;
+        }
+    }
+}
+
+static void run_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    struct ifd_acc_conv_run run;
+    ifd_acc_conv_begin(&run, step, frame);
+    const struct ifd_acc_direct *direct = &run.conv->plan.direct;
+    const struct ifd_packed *packed = run.args.packed;
+    const struct ifd_acc_range range =
+        ifd_acc_conv_share(&run, frame, direct->batch * direct->out_h * direct->out_w, packed->mr);
+    const void **rows = (const void **)(void *)ifd_acc_direct_rest(&run);
+    uint8_t *zeros = ifd_acc_direct_rest(&run) + direct->tile_rows * direct->taps * sizeof(void *);
+    const size_t zero_bytes =
+        run.conv->layer.window.in_c * run.conv->layer.element + IFD_TENSOR_PAD;
+    for (size_t row = range.begin; row < range.end; row += run.args.m) {
+        run.args.m = ifd_acc_direct_rows(&run, row, range.end);
+        memset(zeros, ifd_acc_q8_zero_byte(&run), zero_bytes);
+        run.args.rows = rows;
+        point_rows(&run, rows, zeros, row);
+        ifd_acc_direct_call(&run, row);
+    }
+}
+
+const struct ifd_acc_algorithm ifd_acc_conv_rows = {
+    .name = "rows",
+    .label = "",
+    .fits = fits,
+    .cost = cost,
+    .plan = plan,
+    .pack = ifd_acc_direct_pack,
+    .packed_bytes = ifd_acc_direct_packed_bytes,
+    .workspace_bytes = ifd_acc_direct_workspace_bytes,
+    .work_bytes = work_bytes,
+    .run = run_rows,
+};

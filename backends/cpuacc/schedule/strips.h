@@ -1,0 +1,12 @@
+/** Chains of steps that run strip by strip. */
+#ifndef INFERD_BACKENDS_CPUACC_SCHEDULE_STRIPS_H
+#define INFERD_BACKENDS_CPUACC_SCHEDULE_STRIPS_H
+
+#include "backends/cpuacc/compile.h"
+
+/** Joins neighbouring steps to chains that are run strip by strip, where what passes between them is too large for the
+ *  second-level cache; before the layout. */
+IFD_NODISCARD enum ifd_code ifd_acc_join_strips(struct ifd_acc_lowering *lowering,
+                                                struct ifd_err *err);
+
+#endif
