@@ -1,7 +1,7 @@
 /* nettle's SHA-256. */
 #include "server/hash/sha256.h"
 
-#include <string.h>
+#include <nettle/memops.h>
 
 _Static_assert(IFD_SHA256_BYTES == SHA256_DIGEST_SIZE, "the sum is SHA-256");
 
@@ -45,11 +45,5 @@ bool ifd_sha256_read(struct ifd_str text, uint8_t ret_sum[IFD_SHA256_BYTES])
 
 bool ifd_sha256_is_same(const uint8_t a[IFD_SHA256_BYTES], const uint8_t b[IFD_SHA256_BYTES])
 {
-    uint64_t x[IFD_SHA256_BYTES / 8], y[IFD_SHA256_BYTES / 8], difference = 0;
-    memcpy(x, a, sizeof(x));
-    memcpy(y, b, sizeof(y));
-    for (size_t i = 0; i < sizeof(x) / sizeof(x[0]); i++) {
-        difference |= x[i] ^ y[i];
-    }
-    return difference == 0;
+    return memeql_sec(a, b, IFD_SHA256_BYTES) != 0;
 }

@@ -21,7 +21,7 @@ void ifd_sha256_end(struct ifd_sha256 *sum, uint8_t ret_sum[IFD_SHA256_BYTES]);
 /** Reads the digits that text begins with; false: they are not IFD_SHA256_DIGITS, and ret_sum is undefined. */
 IFD_NODISCARD bool ifd_sha256_read(struct ifd_str text, uint8_t ret_sum[IFD_SHA256_BYTES]);
 
-/** Takes the same time wherever they differ. */
+/** Takes the same time wherever they differ: the one comparison of secrets, which lint.banned holds callers to. */
 bool ifd_sha256_is_same(const uint8_t a[IFD_SHA256_BYTES], const uint8_t b[IFD_SHA256_BYTES]);
 
 #endif
