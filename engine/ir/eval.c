@@ -5,7 +5,7 @@
 
 bool ifd_graph_is_computable(const struct ifd_graph *graph, const struct ifd_node *node)
 {
-    if (node->op == IFD_OP_SHAPE) {
+    if (ifd_op_def(node->op)->reads_shape_only) {
         size_t count = 0;
         return ifd_shape_elements(&graph->value[node->input[0]].desc.shape, &count);
     }

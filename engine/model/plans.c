@@ -27,11 +27,10 @@ static enum ifd_code graph_for(struct ifd_model *model, int64_t batch, struct if
     return code;
 }
 
-/* Does the model end in a decision, which single steps of rounding before it would tip? */
 static bool decides(const struct ifd_graph *graph)
 {
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        if (graph->node[n].op == IFD_OP_DETECTION_POSTPROCESS) {
+        if (ifd_op_def(graph->node[n].op)->decides) {
             return true;
         }
     }

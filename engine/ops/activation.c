@@ -251,9 +251,34 @@ static const struct ifd_attr_def leaky_relu_attrs[] = {
      HUGE_VAL},
 };
 
-DEFINE_UNARY(relu, ifd_unary_rescaling_infer, TYPES_F32 | TYPES_QUANT)
-DEFINE_UNARY(relu6, ifd_unary_rescaling_infer, TYPES_F32 | TYPES_QUANT)
-DEFINE_UNARY(relu_n1_to_1, ifd_unary_rescaling_infer, TYPES_F32 | TYPES_8BIT)
+/* The interval of an operator without attributes. */
+#define BOUNDS(op, least, most)                                                                    \
+    static bool op##_bounds(const void *attrs, const float *number, float *ret_min,                \
+                            float *ret_max)                                                        \
+    {                                                                                              \
+        (void)attrs;                                                                               \
+        (void)number;                                                                              \
+        *ret_min = (least);                                                                        \
+        *ret_max = (most);                                                                         \
+        return true;                                                                               \
+    }
+
+BOUNDS(relu, 0.0f, INFINITY)
+BOUNDS(relu6, 0.0f, 6.0f)
+BOUNDS(relu_n1_to_1, -1.0f, 1.0f)
+
+static bool clamp_bounds(const void *attrs, const float *number, float *ret_min, float *ret_max)
+{
+    (void)number;
+    const struct ifd_clamp_attrs *clamp = attrs;
+    *ret_min = clamp->min;
+    *ret_max = clamp->max;
+    return clamp->min <= clamp->max;
+}
+
+DEFINE_UNARY_BOUNDED(relu, ifd_unary_rescaling_infer, TYPES_F32 | TYPES_QUANT)
+DEFINE_UNARY_BOUNDED(relu6, ifd_unary_rescaling_infer, TYPES_F32 | TYPES_QUANT)
+DEFINE_UNARY_BOUNDED(relu_n1_to_1, ifd_unary_rescaling_infer, TYPES_F32 | TYPES_8BIT)
 DEFINE_UNARY(hard_swish, hard_swish_rule, TYPES_F32 | TYPES_8BIT)
-DEFINE_UNARY_WITH_ATTRS(clamp, ifd_unary_infer, TYPES_F32)
-DEFINE_UNARY_WITH_ATTRS(leaky_relu, leaky_infer, TYPES_F32 | TYPES_QUANT)
+DEFINE_UNARY_WITH_ATTRS(clamp, ifd_unary_infer, TYPES_F32, clamp_bounds)
+DEFINE_UNARY_WITH_ATTRS(leaky_relu, leaky_infer, TYPES_F32 | TYPES_QUANT, NULL)

@@ -526,18 +526,35 @@ static const struct ifd_attr_def binary_attrs[] = {
     {"pot_scale_int16", IFD_ATTR_BOOL, offsetof(struct ifd_binary_attrs, pot_scale_int16), 0, 0, 1},
 };
 
-/* X(name, shape rule, types of the inputs) */
-#define BINARY(X)                                                                                  \
-    X(add, sum_infer, TYPES_FLOAT_INT | IFD_DTYPES_QUANT)                                          \
-    X(sub, sum_infer, TYPES_FLOAT_INT | IFD_DTYPES_QUANT)                                          \
-    X(mul, product_infer, TYPES_FLOAT_INT | IFD_DTYPES_QUANT)                                      \
-    X(div, binary_infer, TYPES_FLOAT_INT)                                                          \
-    X(floor_mod, binary_infer, TYPES_FLOAT_INT)                                                    \
-    X(minimum, order_infer, TYPES_FLOAT_INT | IFD_DTYPES_QUANT)                                    \
-    X(maximum, order_infer, TYPES_FLOAT_INT | IFD_DTYPES_QUANT)                                    \
-    X(squared_difference, square_infer, IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S8))
+static bool minimum_bounds(const void *attrs, const float *number, float *ret_min, float *ret_max)
+{
+    (void)attrs;
+    *ret_min = -INFINITY;
+    *ret_max = number ? *number : INFINITY;
+    return number && !isnan(*number);
+}
 
-#define DEFINE(op, rule, types)                                                                    \
+static bool maximum_bounds(const void *attrs, const float *number, float *ret_min, float *ret_max)
+{
+    (void)attrs;
+    *ret_min = number ? *number : -INFINITY;
+    *ret_max = INFINITY;
+    return number && !isnan(*number);
+}
+
+/* X(name, shape rule, types of the inputs, applies an activation, bounds) */
+#define BINARY(X)                                                                                  \
+    X(add, sum_infer, TYPES_FLOAT_INT | IFD_DTYPES_QUANT, true, NULL)                              \
+    X(sub, sum_infer, TYPES_FLOAT_INT | IFD_DTYPES_QUANT, true, NULL)                              \
+    X(mul, product_infer, TYPES_FLOAT_INT | IFD_DTYPES_QUANT, true, NULL)                          \
+    X(div, binary_infer, TYPES_FLOAT_INT, true, NULL)                                              \
+    X(floor_mod, binary_infer, TYPES_FLOAT_INT, false, NULL)                                       \
+    X(minimum, order_infer, TYPES_FLOAT_INT | IFD_DTYPES_QUANT, false, minimum_bounds)             \
+    X(maximum, order_infer, TYPES_FLOAT_INT | IFD_DTYPES_QUANT, false, maximum_bounds)             \
+    X(squared_difference, square_infer, IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S8),     \
+      false, NULL)
+
+#define DEFINE(op, rule, types, activates, bounds_fn)                                              \
     extern const struct ifd_op_def ifd_op_##op;                                                    \
     static enum ifd_code op##_infer(const struct ifd_infer *in, struct ifd_desc *output,           \
                                     struct ifd_err *err)                                           \
@@ -557,6 +574,8 @@ static const struct ifd_attr_def binary_attrs[] = {
                                            .can_alias = true,                                      \
                                            .is_elementwise = true,                                 \
                                            .infer = op##_infer,                                    \
-                                           .ref = op##_ref};
+                                           .ref = op##_ref,                                        \
+                                           .bounds = (bounds_fn),                                  \
+                                           .applies_activation = (activates)};
 
 BINARY(DEFINE)

@@ -1,6 +1,7 @@
 /* Tensors put together or taken apart along one axis: concat and split along an existing one, pack and unpack along one
  * that they add or remove. */
 #include "engine/ops/infer_util.h"
+#include "engine/ops/permute.h"
 #include "engine/ops/ref_util.h"
 
 #include <math.h>
@@ -309,7 +310,21 @@ static const struct ifd_attr_def split_attrs[] = {
     {"sizes", IFD_ATTR_INTS, offsetof(struct ifd_split_attrs, sizes), 0, -1, (double)INT32_MAX},
 };
 
-#define DEFINE(op, most_inputs, output_count, struct_name, table)                                  \
+static bool concat_permute(void *attrs, const struct ifd_perm *perm)
+{
+    struct ifd_axis_attrs *concat = attrs;
+    concat->axis = ifd_permute_axis(concat->axis, perm);
+    return true;
+}
+
+static bool split_permute(void *attrs, const struct ifd_perm *perm)
+{
+    struct ifd_split_attrs *split = attrs;
+    split->axis = ifd_permute_axis(split->axis, perm);
+    return true;
+}
+
+#define DEFINE(op, most_inputs, output_count, struct_name, table, copies, permute_fn)              \
     const struct ifd_op_def ifd_op_##op = {.name = #op,                                            \
                                            .min_inputs = 1,                                        \
                                            .max_inputs = (most_inputs),                            \
@@ -320,9 +335,11 @@ static const struct ifd_attr_def split_attrs[] = {
                                            .dtypes = IFD_DTYPES_MOVE,                              \
                                            .batch = IFD_BATCH_AXIS,                                \
                                            .infer = op##_infer,                                    \
-                                           .ref = op##_ref}
+                                           .ref = op##_ref,                                        \
+                                           .is_identity = (copies),                                \
+                                           .permute = (permute_fn)}
 
-DEFINE(concat, IFD_OP_VARIADIC, 1, ifd_axis_attrs, axis_attrs);
-DEFINE(pack, IFD_OP_VARIADIC, 1, ifd_axis_attrs, axis_attrs);
-DEFINE(split, 1, IFD_OP_VARIADIC, ifd_split_attrs, split_attrs);
-DEFINE(unpack, 1, IFD_OP_VARIADIC, ifd_axis_attrs, axis_attrs);
+DEFINE(concat, IFD_OP_VARIADIC, 1, ifd_axis_attrs, axis_attrs, true, concat_permute);
+DEFINE(pack, IFD_OP_VARIADIC, 1, ifd_axis_attrs, axis_attrs, false, NULL);
+DEFINE(split, 1, IFD_OP_VARIADIC, ifd_split_attrs, split_attrs, true, split_permute);
+DEFINE(unpack, 1, IFD_OP_VARIADIC, ifd_axis_attrs, axis_attrs, false, NULL);

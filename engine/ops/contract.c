@@ -53,14 +53,14 @@ static bool is_dynamic(const struct ifd_desc *input, const struct ifd_desc *filt
 static enum ifd_code check_float(const struct ifd_op_def *def, const struct ifd_infer *in,
                                  const struct ifd_contract_roles *roles, struct ifd_err *err)
 {
-    const struct ifd_desc *filter = in->input[roles->filter].desc;
+    const struct ifd_desc *filter = in->input[roles->weights.input].desc;
     const uint32_t dtypes = IFD_BIT(IFD_F32) | (roles->may_be_dynamic ? IFD_BIT(IFD_S8) : 0);
-    enum ifd_code code = ifd_infer_dtype(def, in, roles->filter, dtypes, err);
+    enum ifd_code code = ifd_infer_dtype(def, in, roles->weights.input, dtypes, err);
     if (code == IFD_OK && filter->dtype == IFD_S8) {
-        code = check_symmetric_filter(def, filter, roles->filter_axis, err);
+        code = check_symmetric_filter(def, filter, roles->weights.axis, err);
     }
-    if (code == IFD_OK && ifd_infer_input(in, roles->bias)) {
-        code = ifd_infer_dtype(def, in, roles->bias, IFD_BIT(IFD_F32), err);
+    if (code == IFD_OK && ifd_infer_input(in, roles->weights.bias)) {
+        code = ifd_infer_dtype(def, in, roles->weights.bias, IFD_BIT(IFD_F32), err);
     }
     return code;
 }
@@ -88,15 +88,15 @@ static enum ifd_code check_quantized(const struct ifd_op_def *def, const struct 
                                      const struct ifd_desc *output, struct ifd_err *err)
 {
     const struct ifd_desc *input = in->input[roles->input].desc;
-    const struct ifd_desc *filter = in->input[roles->filter].desc;
-    const struct ifd_desc *bias = ifd_infer_input(in, roles->bias);
+    const struct ifd_desc *filter = in->input[roles->weights.input].desc;
+    const struct ifd_desc *bias = ifd_infer_input(in, roles->weights.bias);
     const uint32_t filter_dtype = input->dtype == IFD_U8 ? IFD_BIT(IFD_U8) : IFD_BIT(IFD_S8);
     const uint32_t bias_dtypes =
         input->dtype == IFD_S16 ? IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64) : IFD_BIT(IFD_S32);
 
-    enum ifd_code code = ifd_infer_dtype(def, in, roles->filter, filter_dtype, err);
+    enum ifd_code code = ifd_infer_dtype(def, in, roles->weights.input, filter_dtype, err);
     if (code == IFD_OK && bias) {
-        code = ifd_infer_dtype(def, in, roles->bias, bias_dtypes, err);
+        code = ifd_infer_dtype(def, in, roles->weights.bias, bias_dtypes, err);
     }
     if (code == IFD_OK) {
         code = ifd_infer_per_tensor(def, "the input", input, err);
@@ -107,9 +107,9 @@ static enum ifd_code check_quantized(const struct ifd_op_def *def, const struct 
     if (code == IFD_OK && input->dtype == IFD_U8) {
         code = ifd_infer_per_tensor(def, "the filter", filter, err);
     } else if (code == IFD_OK && roles->rounding == IFD_CONTRACT_REAL) {
-        code = ifd_infer_per_channel(def, "the filter", filter, roles->filter_axis, err);
+        code = ifd_infer_per_channel(def, "the filter", filter, roles->weights.axis, err);
     } else if (code == IFD_OK) {
-        code = check_symmetric_filter(def, filter, roles->filter_axis, err);
+        code = check_symmetric_filter(def, filter, roles->weights.axis, err);
     }
     if (code == IFD_OK) {
         code = check_scales(def, input, filter, output, roles->rounding, has_wide_sums(input, bias),
@@ -123,8 +123,8 @@ enum ifd_code ifd_contract_infer(const struct ifd_op_def *def, const struct ifd_
                                  const struct ifd_desc *output, struct ifd_err *err)
 {
     const struct ifd_desc *input = in->input[roles->input].desc;
-    const struct ifd_desc *filter = in->input[roles->filter].desc;
-    const struct ifd_desc *bias = ifd_infer_input(in, roles->bias);
+    const struct ifd_desc *filter = in->input[roles->weights.input].desc;
+    const struct ifd_desc *bias = ifd_infer_input(in, roles->weights.bias);
 
     const uint32_t dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT;
     enum ifd_code code = ifd_infer_dtype(def, in, roles->input, dtypes, err);
@@ -138,7 +138,7 @@ enum ifd_code ifd_contract_infer(const struct ifd_op_def *def, const struct ifd_
         return ifd_fail(err, IFD_UNSUPPORTED, "%s: fused activation %d is not supported", def->name,
                         activation);
     }
-    const int64_t channels = filter->shape.dim[roles->filter_axis];
+    const int64_t channels = filter->shape.dim[roles->weights.axis];
     size_t bias_count = 0;
     if (bias &&
         (!ifd_shape_elements(&bias->shape, &bias_count) || bias_count != (size_t)channels)) {
@@ -155,7 +155,8 @@ enum ifd_code ifd_contract_scratch(const struct ifd_op_def *def, const struct if
                                    struct ifd_err *err)
 {
     const size_t per_channel = sizeof(struct ifd_contract_scale) + sizeof(int64_t);
-    const bool has_image = is_dynamic(in->input[roles->input].desc, in->input[roles->filter].desc);
+    const bool has_image =
+        is_dynamic(in->input[roles->input].desc, in->input[roles->weights.input].desc);
     size_t row = 0;
     size_t window = 0;
     size_t total = 0;
@@ -203,9 +204,10 @@ void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_re
                         const struct ifd_contract_sizes *sizes, int32_t activation)
 {
     const struct ifd_desc *input = call->in[roles->input];
-    const struct ifd_desc *filter = call->in[roles->filter];
-    const bool has_bias = roles->bias < call->input_count && call->input[roles->bias];
-    const struct ifd_desc *bias = has_bias ? call->in[roles->bias] : NULL;
+    const struct ifd_desc *filter = call->in[roles->weights.input];
+    const bool has_bias =
+        roles->weights.bias < call->input_count && call->input[roles->weights.bias];
+    const struct ifd_desc *bias = has_bias ? call->in[roles->weights.bias] : NULL;
 
     struct ifd_contract_scale *scale = call->scratch;
     int64_t *sum = (int64_t *)(scale + sizes->channels);
@@ -219,8 +221,8 @@ void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_re
         .is_wide = has_wide_sums(input, bias),
         .channels = sizes->channels,
         .input = call->input[roles->input],
-        .filter = call->input[roles->filter],
-        .bias = bias ? call->input[roles->bias] : NULL,
+        .filter = call->input[roles->weights.input],
+        .bias = bias ? call->input[roles->weights.bias] : NULL,
         .bias_dtype = bias ? bias->dtype : IFD_S32,
         .output = call->output[0],
         .scale = scale,
@@ -240,7 +242,7 @@ void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_re
     }
     if (contraction->is_dynamic) {
         begin_dynamic(contraction, filter);
-        contraction->scales_first = !contraction->scales_differ || roles->filter_axis != 0;
+        contraction->scales_first = !contraction->scales_differ || roles->weights.axis != 0;
     }
 }
 

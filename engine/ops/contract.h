@@ -24,8 +24,8 @@ enum ifd_contract_rounding {
 
 /** Which operands of a node take part, and along which axis of the filter the output channels lie. */
 struct ifd_contract_roles {
-    uint32_t input, filter, bias; /* indexes of inputs; the bias may be absent */
-    uint32_t filter_axis;
+    uint32_t input;                /* index */
+    struct ifd_op_weights weights; /* the filter and its bias */
     enum ifd_contract_rounding rounding;
     bool may_be_dynamic; /* takes f32 with an s8 filter, and calls ifd_contract_image */
 };

@@ -14,19 +14,16 @@ extern const struct ifd_op_def ifd_op_transpose_conv2d;
 enum { N, H, W, C };
 
 static const struct ifd_contract_roles conv_roles = {.input = 0,
-                                                     .filter = 1,
-                                                     .bias = 2,
-                                                     .filter_axis = 0,
+                                                     .weights = {.input = 1, .bias = 2, .axis = 0},
                                                      .rounding = IFD_CONTRACT_FIXED,
                                                      .may_be_dynamic = true};
-static const struct ifd_contract_roles depthwise_roles = {.input = 0,
-                                                          .filter = 1,
-                                                          .bias = 2,
-                                                          .filter_axis = 3,
-                                                          .rounding = IFD_CONTRACT_FIXED,
-                                                          .may_be_dynamic = true};
+static const struct ifd_contract_roles depthwise_roles = {
+    .input = 0,
+    .weights = {.input = 1, .bias = 2, .axis = 3},
+    .rounding = IFD_CONTRACT_FIXED,
+    .may_be_dynamic = true};
 static const struct ifd_contract_roles transpose_roles = {
-    .input = 2, .filter = 1, .bias = 3, .filter_axis = 0, .rounding = IFD_CONTRACT_FIXED};
+    .input = 2, .weights = {.input = 1, .bias = 3, .axis = 0}, .rounding = IFD_CONTRACT_FIXED};
 
 /* What the three have in common: definition's checks, ranks, a filter with something in it. */
 static enum ifd_code begin(const struct ifd_op_def *def, const struct ifd_infer *in, uint32_t input,
@@ -68,7 +65,8 @@ static enum ifd_code finish(const struct ifd_op_def *def, const struct ifd_infer
         return code;
     }
     const struct ifd_shape shape = {
-        .rank = 4, .dim = {input->dim[N], size.out_h, size.out_w, filter->dim[roles->filter_axis]}};
+        .rank = 4,
+        .dim = {input->dim[N], size.out_h, size.out_w, filter->dim[roles->weights.axis]}};
     return ifd_infer_output(def, output, 0, &shape, err);
 }
 
@@ -444,7 +442,7 @@ static const struct ifd_attr_def transpose_conv2d_attrs[] = {
     IFD_ACTIVATION_ATTR(struct ifd_transpose_conv2d_attrs),
 };
 
-#define DEFINE(op)                                                                                 \
+#define DEFINE(op, roles)                                                                          \
     const struct ifd_op_def ifd_op_##op = {                                                        \
         .name = #op,                                                                               \
         .min_inputs = 2,                                                                           \
@@ -458,10 +456,12 @@ static const struct ifd_attr_def transpose_conv2d_attrs[] = {
         .infer = op##_infer,                                                                       \
         .scratch = op##_scratch,                                                                   \
         .ref = op##_ref,                                                                           \
+        .applies_activation = true,                                                                \
+        .weights = &(roles).weights,                                                               \
     }
 
-DEFINE(conv2d);
-DEFINE(depthwise_conv2d);
+DEFINE(conv2d, conv_roles);
+DEFINE(depthwise_conv2d, depthwise_roles);
 
 const struct ifd_op_def ifd_op_transpose_conv2d = {
     .name = "transpose_conv2d",
@@ -476,4 +476,6 @@ const struct ifd_op_def ifd_op_transpose_conv2d = {
     .infer = transpose_conv2d_infer,
     .scratch = transpose_conv2d_scratch,
     .ref = transpose_conv2d_ref,
+    .applies_activation = true,
+    .weights = &transpose_roles.weights,
 };

@@ -8,7 +8,7 @@
 extern const struct ifd_op_def ifd_op_fully_connected;
 
 static const struct ifd_contract_roles roles = {
-    .input = 0, .filter = 1, .bias = 2, .filter_axis = 0, .rounding = IFD_CONTRACT_REAL};
+    .input = 0, .weights = {.input = 1, .bias = 2, .axis = 0}, .rounding = IFD_CONTRACT_REAL};
 
 static enum ifd_code fully_connected_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                            struct ifd_err *err)
@@ -94,4 +94,6 @@ const struct ifd_op_def ifd_op_fully_connected = {
     .infer = fully_connected_infer,
     .scratch = fully_connected_scratch,
     .ref = fully_connected_ref,
+    .applies_activation = true,
+    .weights = &roles.weights,
 };

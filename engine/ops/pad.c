@@ -1,5 +1,6 @@
 /* A tensor with a border of one value; a tensor repeated. */
 #include "engine/ops/infer_util.h"
+#include "engine/ops/permute.h"
 #include "engine/ops/ref_util.h"
 
 #include <math.h>
@@ -193,6 +194,12 @@ static const struct ifd_attr_def tile_attrs[] = {
     {"repeats", IFD_ATTR_INTS, offsetof(struct ifd_tile_attrs, repeats), 0, 0, (double)INT32_MAX},
 };
 
+static bool pad_permute(void *attrs, const struct ifd_perm *perm)
+{
+    struct ifd_pad_attrs *pad = attrs;
+    return ifd_permute_ints(&pad->before, perm) && ifd_permute_ints(&pad->after, perm);
+}
+
 const struct ifd_op_def ifd_op_pad = {
     .name = "pad",
     .min_inputs = 1,
@@ -206,6 +213,8 @@ const struct ifd_op_def ifd_op_pad = {
     .shape_inputs = 1u << 1,
     .infer = pad_infer,
     .ref = pad_ref,
+    .is_identity = true,
+    .permute = pad_permute,
 };
 
 const struct ifd_op_def ifd_op_tile = {
@@ -221,4 +230,5 @@ const struct ifd_op_def ifd_op_tile = {
     .shape_inputs = 1u << 1,
     .infer = tile_infer,
     .ref = tile_ref,
+    .is_identity = true,
 };

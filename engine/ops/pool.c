@@ -292,6 +292,7 @@ static const struct ifd_attr_def pool2d_attrs[] = {
         .infer = op##_infer,                                                                       \
         .scratch = pool_scratch,                                                                   \
         .ref = op##_ref,                                                                           \
+        .applies_activation = true,                                                                \
     }
 
 DEFINE(average_pool2d);

@@ -310,8 +310,9 @@ static enum ifd_code dequantize_ref(const struct ifd_ref_call *call, struct ifd_
     .is_elementwise = true, .infer = op##_infer, .ref = op##_ref
 
 /* Element by element, but the element's size may change: no aliasing. */
-const struct ifd_op_def ifd_op_cast = {COMMON(cast), .dtypes = TYPES_REAL | TYPES_INT};
-const struct ifd_op_def ifd_op_quantize = {COMMON(quantize),
-                                           .dtypes = IFD_BIT(IFD_F32) | TYPES_STORED};
+const struct ifd_op_def ifd_op_cast = {COMMON(cast), .dtypes = TYPES_REAL | TYPES_INT,
+                                       .is_identity = true};
+const struct ifd_op_def ifd_op_quantize = {
+    COMMON(quantize), .dtypes = IFD_BIT(IFD_F32) | TYPES_STORED, .is_identity = true};
 const struct ifd_op_def ifd_op_dequantize = {
     COMMON(dequantize), .dtypes = IFD_BIT(IFD_F16) | IFD_BIT(IFD_BF16) | TYPES_STORED};

@@ -4,6 +4,7 @@
  * u8. Here they get the arithmetic that LiteRT has for u8. */
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
+#include "engine/ops/permute.h"
 #include "engine/ops/ref_util.h"
 #include "engine/tensor/fixed.h"
 
@@ -322,6 +323,15 @@ static const struct ifd_attr_def reduce_attrs[] = {
     {"keep_dims", IFD_ATTR_BOOL, offsetof(struct ifd_reduce_attrs, keep_dims), 0, 0, 1},
 };
 
+static bool reduce_permute(void *attrs, const struct ifd_perm *perm)
+{
+    struct ifd_reduce_attrs *reduce = attrs;
+    for (uint32_t i = 0; i < reduce->axes.count; i++) {
+        reduce->axes.value[i] = ifd_permute_axis((int32_t)reduce->axes.value[i], perm);
+    }
+    return reduce->keep_dims;
+}
+
 #define DEFINE(op, scratch_fn)                                                                     \
     const struct ifd_op_def ifd_op_##op = {                                                        \
         .name = #op,                                                                               \
@@ -336,6 +346,7 @@ static const struct ifd_attr_def reduce_attrs[] = {
         .infer = op##_infer,                                                                       \
         .scratch = (scratch_fn),                                                                   \
         .ref = op##_ref,                                                                           \
+        .permute = reduce_permute,                                                                 \
     }
 
 DEFINE(reduce_mean, reduce_scratch);

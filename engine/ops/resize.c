@@ -251,6 +251,7 @@ static const struct ifd_attr_def resize_attrs[] = {
         .batch = IFD_BATCH_SAMPLE,                                                                 \
         .infer = op##_infer,                                                                       \
         .ref = op##_ref,                                                                           \
+        .is_identity = true,                                                                       \
     }
 
 DEFINE(resize_bilinear);

@@ -50,4 +50,5 @@ const struct ifd_op_def ifd_op_shape = {
     .batch = IFD_BATCH_NEVER,
     .infer = shape_infer,
     .ref = shape_ref,
+    .reads_shape_only = true,
 };

@@ -1,5 +1,6 @@
 /* A part of a tensor: slice (begin and size) and strided_slice (NumPy's begin:end:stride with TensorFlow's masks). */
 #include "engine/ops/infer_util.h"
+#include "engine/ops/permute.h"
 #include "engine/ops/ref_util.h"
 
 extern const struct ifd_op_def ifd_op_slice, ifd_op_strided_slice;
@@ -368,6 +369,22 @@ static const struct ifd_attr_def strided_slice_attrs[] = {
     {"offset", IFD_ATTR_BOOL, offsetof(struct ifd_strided_slice_attrs, offset), 0, 0, 1},
 };
 
+static bool slice_permute(void *attrs, const struct ifd_perm *perm)
+{
+    struct ifd_slice_attrs *slice = attrs;
+    return ifd_permute_ints(&slice->begin, perm) && ifd_permute_ints(&slice->size, perm);
+}
+
+static bool strided_slice_permute(void *attrs, const struct ifd_perm *perm)
+{
+    struct ifd_strided_slice_attrs *slice = attrs;
+    slice->begin_mask = ifd_permute_mask(slice->begin_mask, perm);
+    slice->end_mask = ifd_permute_mask(slice->end_mask, perm);
+    return ifd_permute_ints(&slice->begin, perm) && ifd_permute_ints(&slice->end, perm) &&
+           ifd_permute_ints(&slice->strides, perm) &&
+           (slice->ellipsis_mask | slice->new_axis_mask | slice->shrink_axis_mask) == 0;
+}
+
 const struct ifd_op_def ifd_op_slice = {
     .name = "slice",
     .min_inputs = 1,
@@ -381,6 +398,8 @@ const struct ifd_op_def ifd_op_slice = {
     .shape_inputs = 1u << 1 | 1u << 2,
     .infer = slice_infer,
     .ref = slice_ref,
+    .is_identity = true,
+    .permute = slice_permute,
 };
 
 const struct ifd_op_def ifd_op_strided_slice = {
@@ -396,4 +415,5 @@ const struct ifd_op_def ifd_op_strided_slice = {
     .shape_inputs = 1u << 1 | 1u << 2 | 1u << 3,
     .infer = strided_slice_infer,
     .ref = strided_slice_ref,
+    .permute = strided_slice_permute,
 };

@@ -265,6 +265,13 @@ static const struct ifd_attr_def softmax_attrs[] = {
     {"beta", IFD_ATTR_F32, offsetof(struct ifd_softmax_attrs, beta), 1, -FLT_MAX, FLT_MAX},
 };
 
+/* The last dimension must stay the last. */
+static bool softmax_permute(void *attrs, const struct ifd_perm *perm)
+{
+    (void)attrs;
+    return perm->axis[perm->rank - 1] == perm->rank - 1;
+}
+
 const struct ifd_op_def ifd_op_softmax = {
     .name = "softmax",
     .min_inputs = 1,
@@ -279,4 +286,5 @@ const struct ifd_op_def ifd_op_softmax = {
     .infer = softmax_infer,
     .scratch = softmax_scratch,
     .ref = softmax_ref,
+    .permute = softmax_permute,
 };

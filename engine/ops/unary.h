@@ -48,12 +48,18 @@ void ifd_unary_map(const struct ifd_ref_call *call, float (*fn)(float));
     UNARY_INFER(op, rule)                                                                          \
     const struct ifd_op_def ifd_op_##op = {UNARY_COMMON(op, types)};
 
-#define DEFINE_UNARY_WITH_ATTRS(op, rule, types)                                                   \
+/* Operators that clamp: op##_bounds says to which interval. */
+#define DEFINE_UNARY_BOUNDED(op, rule, types)                                                      \
     extern const struct ifd_op_def ifd_op_##op;                                                    \
     UNARY_INFER(op, rule)                                                                          \
-    const struct ifd_op_def ifd_op_##op = {UNARY_COMMON(op, types), .attrs = op##_attrs,           \
-                                           .attr_count =                                           \
-                                               sizeof(op##_attrs) / sizeof(op##_attrs[0]),         \
-                                           .attrs_bytes = sizeof(struct ifd_##op##_attrs)};
+    const struct ifd_op_def ifd_op_##op = {UNARY_COMMON(op, types), .bounds = op##_bounds};
+
+#define DEFINE_UNARY_WITH_ATTRS(op, rule, types, bounds_fn)                                        \
+    extern const struct ifd_op_def ifd_op_##op;                                                    \
+    UNARY_INFER(op, rule)                                                                          \
+    const struct ifd_op_def ifd_op_##op = {                                                        \
+        UNARY_COMMON(op, types), .attrs = op##_attrs,                                              \
+        .attr_count = sizeof(op##_attrs) / sizeof(op##_attrs[0]),                                  \
+        .attrs_bytes = sizeof(struct ifd_##op##_attrs), .bounds = (bounds_fn)};
 
 #endif

@@ -3,43 +3,10 @@
 
 #include "engine/ir/shape.h"
 
-/* Negative amounts may cut what others add. */
-static bool pads_nothing(const struct ifd_node *node)
-{
-    const struct ifd_pad_attrs *attrs = node->attrs;
-    int64_t any = node->input_count > 1 ? 1 : 0;
-    for (uint32_t d = 0; d < attrs->before.count && d < attrs->after.count; d++) {
-        any |= attrs->before.value[d] | attrs->after.value[d];
-    }
-    return any == 0;
-}
-
-/* Operators that change nothing if type, shape and quantization of input and output are the same. */
-static bool is_identity_op(const struct ifd_node *node)
-{
-    switch (node->op) {
-    case IFD_OP_RESHAPE:
-    case IFD_OP_QUANTIZE:
-    case IFD_OP_CAST:
-    case IFD_OP_SLICE:
-    case IFD_OP_TILE:
-    case IFD_OP_RESIZE_NEAREST:
-    case IFD_OP_RESIZE_BILINEAR:
-    case IFD_OP_SPLIT:
-        return true;
-    case IFD_OP_PAD:
-        return pads_nothing(node);
-    case IFD_OP_CONCAT:
-        return node->input_count == 1 &&
-               ((const struct ifd_axis_attrs *)node->attrs)->activation == IFD_ACT_NONE;
-    default:
-        return false;
-    }
-}
-
 static bool is_identity(const struct ifd_graph *graph, const struct ifd_node *node)
 {
-    return is_identity_op(node) && node->output_count == 1 && node->input[0] != IFD_NONE &&
+    return ifd_op_def(node->op)->is_identity && node->output_count == 1 &&
+           node->input[0] != IFD_NONE &&
            ifd_desc_equal(&graph->value[node->input[0]].desc, &graph->value[node->output[0]].desc);
 }
 

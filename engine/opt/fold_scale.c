@@ -17,29 +17,6 @@ struct affine {
     float scale_sign, shift_sign; /* of y = shift - conv and y = conv - shift */
 };
 
-struct operands {
-    uint32_t filter, bias;
-    bool channel_is_last; /* of the filter; else first */
-};
-
-static bool operands_of(const struct ifd_node *node, struct operands *ret)
-{
-    switch (node->op) {
-    case IFD_OP_CONV2D:
-    case IFD_OP_FULLY_CONNECTED:
-        *ret = (struct operands){.filter = 1, .bias = 2};
-        return true;
-    case IFD_OP_DEPTHWISE_CONV2D:
-        *ret = (struct operands){.filter = 1, .bias = 2, .channel_is_last = true};
-        return true;
-    case IFD_OP_TRANSPOSE_CONV2D:
-        *ret = (struct operands){.filter = 1, .bias = 3};
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool affine_of(const struct ifd_graph *graph, const struct ifd_node *node,
                       struct affine *ret)
 {
@@ -87,16 +64,16 @@ static float shift_at(const struct affine *a, size_t c)
 
 /* What is folded: the convolution's constants before. */
 struct job {
-    struct operands operands;
+    const struct ifd_op_weights *operands;
     uint32_t filter, bias; /* values; bias IFD_NONE if there is none */
+    bool channel_is_last;  /* of the filter's dimensions; else first */
     const float *weights, *old_bias;
     size_t weight_count, channels;
 };
 
 static size_t channel_of(const struct job *job, size_t i)
 {
-    return job->operands.channel_is_last ? i % job->channels
-                                         : i / (job->weight_count / job->channels);
+    return job->channel_is_last ? i % job->channels : i / (job->weight_count / job->channels);
 }
 
 static float new_weight(const struct job *job, const struct affine *a, size_t i)
@@ -125,13 +102,14 @@ static bool is_finite(const struct job *job, const struct affine *a)
 static bool find_job(const struct ifd_graph *graph, const struct ifd_node *conv,
                      const struct affine *a, struct job *ret)
 {
-    struct job job = {0};
+    struct job job = {.operands = ifd_op_def(conv->op)->weights};
     size_t bias_count = 0;
-    if (!operands_of(conv, &job.operands) || ifd_rewrite_activation(conv) != IFD_ACT_NONE) {
+    if (!job.operands || ifd_rewrite_activation(conv) != IFD_ACT_NONE) {
         return false;
     }
-    job.filter = conv->input[job.operands.filter];
-    job.bias = job.operands.bias < conv->input_count ? conv->input[job.operands.bias] : IFD_NONE;
+    job.filter = conv->input[job.operands->input];
+    job.bias = job.operands->bias < conv->input_count ? conv->input[job.operands->bias] : IFD_NONE;
+    job.channel_is_last = job.operands->axis > 0;
     job.weights = ifd_rewrite_floats(graph, job.filter, &job.weight_count);
     job.old_bias = ifd_rewrite_floats(graph, job.bias, &bias_count);
     const struct ifd_shape *out = &graph->value[conv->output[0]].desc.shape;
@@ -145,8 +123,8 @@ static bool find_job(const struct ifd_graph *graph, const struct ifd_node *conv,
 
 /* The convolution's operands, with filter and bias replaced. */
 static enum ifd_code set_operands(struct ifd_graph *graph, struct ifd_node *conv,
-                                  const struct operands *operands, uint32_t filter, uint32_t bias,
-                                  struct ifd_err *err)
+                                  const struct ifd_op_weights *operands, uint32_t filter,
+                                  uint32_t bias, struct ifd_err *err)
 {
     const uint32_t count = operands->bias + 1;
     uint32_t *input = ifd_arena_take_array(graph->arena, count, sizeof(*input));
@@ -156,7 +134,7 @@ static enum ifd_code set_operands(struct ifd_graph *graph, struct ifd_node *conv
     for (uint32_t i = 0; i < count; i++) {
         input[i] = i < conv->input_count ? conv->input[i] : IFD_NONE;
     }
-    input[operands->filter] = filter;
+    input[operands->input] = filter;
     input[operands->bias] = bias;
     conv->input = input;
     conv->input_count = count;
@@ -183,7 +161,7 @@ static enum ifd_code fold(struct ifd_graph *graph, struct ifd_node *conv, const 
             data[c] = new_bias(job, a, c);
         }
     }
-    return code == IFD_OK ? set_operands(graph, conv, &job->operands, filter, bias, err) : code;
+    return code == IFD_OK ? set_operands(graph, conv, job->operands, filter, bias, err) : code;
 }
 
 /* The convolution stores what the node behind it did, with that one's activation. */

@@ -2,29 +2,22 @@
  * the operator applies already is dropped. A quantized one only if it keeps scale and zero point: it clamps then. */
 #include "engine/opt/pass_impl.h"
 
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 #include "engine/ir/shape.h"
 
-static int32_t activation_of(const struct ifd_node *node)
+/* The activation that a node of one operand is; IFD_ACT_NONE if it is none. */
+static int32_t activation_of(const struct ifd_graph *graph, const struct ifd_node *node)
 {
-    const struct ifd_clamp_attrs *clamp = node->attrs;
-    switch (node->op) {
-    case IFD_OP_RELU:
-        return IFD_ACT_RELU;
-    case IFD_OP_RELU6:
-        return IFD_ACT_RELU6;
-    case IFD_OP_RELU_N1_TO_1:
-        return IFD_ACT_RELU_N1_TO_1;
-    case IFD_OP_CLAMP:
-        return clamp->min == 0 && clamp->max == 6               ? IFD_ACT_RELU6
-               : clamp->min == 0 && clamp->max >= 3.4028234e38f ? IFD_ACT_RELU
-               : clamp->min == -1 && clamp->max == 1            ? IFD_ACT_RELU_N1_TO_1
-                                                                : IFD_ACT_NONE;
-    default:
+    float min = 0, max = 0;
+    if (node->input_count != 1 || !ifd_rewrite_clamps(graph, node, &min, &max)) {
         return IFD_ACT_NONE;
     }
+    if (min == 0) {
+        return max == 6 ? IFD_ACT_RELU6 : max >= FLT_MAX ? IFD_ACT_RELU : IFD_ACT_NONE;
+    }
+    return min == -1 && max == 1 ? IFD_ACT_RELU_N1_TO_1 : IFD_ACT_NONE;
 }
 
 /* What first and then second is; IFD_ACT_NONE if that is no activation (relu6 after relu_n1_to_1). */
@@ -70,7 +63,7 @@ enum ifd_code ifd_pass_fuse_activation(struct ifd_graph *graph, struct ifd_arena
     *ret_changes = 0;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const struct ifd_node *node = &graph->node[n];
-        const int32_t activation = activation_of(node);
+        const int32_t activation = activation_of(graph, node);
         if (activation == IFD_ACT_NONE || uses[node->input[0]] != 1 ||
             !keeps_numbers(graph, node)) {
             continue;

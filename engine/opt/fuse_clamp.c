@@ -4,19 +4,11 @@
 
 #include "engine/ir/shape.h"
 
-static bool is_clamp(enum ifd_op op)
+static bool clamps(const struct ifd_graph *graph, const struct ifd_node *node, float *ret_min,
+                   float *ret_max)
 {
-    switch (op) {
-    case IFD_OP_MAXIMUM:
-    case IFD_OP_MINIMUM:
-    case IFD_OP_CLAMP:
-    case IFD_OP_RELU:
-    case IFD_OP_RELU6:
-    case IFD_OP_RELU_N1_TO_1:
-        return true;
-    default:
-        return false;
-    }
+    return graph->value[node->output[0]].desc.dtype == IFD_F32 &&
+           ifd_rewrite_clamps(graph, node, ret_min, ret_max);
 }
 
 /* The operand that is bounded; IFD_NONE if the other one decides the shape. */
@@ -66,13 +58,13 @@ enum ifd_code ifd_pass_fuse_clamp(struct ifd_graph *graph, struct ifd_arena *scr
     for (uint32_t n = 0; code == IFD_OK && n < graph->node_count; n++) {
         struct ifd_node *node = &graph->node[n];
         float min = 0, max = 0, inner_min = 0, inner_max = 0;
-        if (!is_clamp(node->op) || !ifd_rewrite_bounds(graph, node, &min, &max)) {
+        if (!clamps(graph, node, &min, &max)) {
             continue;
         }
         uint32_t input = bounded(graph, node);
         const struct ifd_node *inner = ifd_rewrite_producer(graph, input);
-        const bool joins = inner && is_clamp(inner->op) && uses[input] == 1 &&
-                           ifd_rewrite_bounds(graph, inner, &inner_min, &inner_max) &&
+        const bool joins = inner && uses[input] == 1 &&
+                           clamps(graph, inner, &inner_min, &inner_max) &&
                            bounded(graph, inner) != IFD_NONE;
         if (joins) {
             input = bounded(graph, inner);
@@ -80,8 +72,7 @@ enum ifd_code ifd_pass_fuse_clamp(struct ifd_graph *graph, struct ifd_arena *scr
             min = within(inner_min, outer_min, outer_max);
             max = within(inner_max, outer_min, outer_max);
         }
-        if (joins ||
-            (input != IFD_NONE && (node->op == IFD_OP_MAXIMUM || node->op == IFD_OP_MINIMUM))) {
+        if (joins || (input != IFD_NONE && node->input_count == 2)) {
             code = make_clamp(graph, node, input, min, max, err);
             (*ret_changes)++;
         }

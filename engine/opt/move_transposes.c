@@ -10,16 +10,11 @@
 
 #include <string.h>
 
-struct perm {
-    uint32_t rank;
-    uint8_t axis[IFD_MAX_RANK]; /* dimension i of v is dimension axis[i] of w */
-};
-
-/* What is known of a value. */
+/* What is known of a value v. */
 struct fact {
-    uint32_t same;  /* the value to read instead; itself if none */
-    uint32_t other; /* w, IFD_NONE if there is none */
-    struct perm perm;
+    uint32_t same;        /* the value to read instead; itself if none */
+    uint32_t other;       /* w, IFD_NONE if there is none */
+    struct ifd_perm perm; /* dimension i of v is dimension axis[i] of w */
 };
 
 struct mover {
@@ -34,12 +29,12 @@ struct mover {
 
 /* ---- permutations ---- */
 
-static bool perm_equal(const struct perm *a, const struct perm *b)
+static bool perm_equal(const struct ifd_perm *a, const struct ifd_perm *b)
 {
     return a->rank == b->rank && memcmp(a->axis, b->axis, a->rank) == 0;
 }
 
-static bool perm_is_identity(const struct perm *perm)
+static bool perm_is_identity(const struct ifd_perm *perm)
 {
     for (uint32_t i = 0; i < perm->rank; i++) {
         if (perm->axis[i] != i) {
@@ -49,9 +44,9 @@ static bool perm_is_identity(const struct perm *perm)
     return true;
 }
 
-static struct perm perm_inverse(const struct perm *perm)
+static struct ifd_perm perm_inverse(const struct ifd_perm *perm)
 {
-    struct perm inverse = {.rank = perm->rank};
+    struct ifd_perm inverse = {.rank = perm->rank};
     for (uint8_t i = 0; i < perm->rank; i++) {
         inverse.axis[perm->axis[i]] = i;
     }
@@ -59,16 +54,16 @@ static struct perm perm_inverse(const struct perm *perm)
 }
 
 /* First a, then b. */
-static struct perm perm_chain(const struct perm *a, const struct perm *b)
+static struct ifd_perm perm_chain(const struct ifd_perm *a, const struct ifd_perm *b)
 {
-    struct perm chain = {.rank = a->rank};
+    struct ifd_perm chain = {.rank = a->rank};
     for (uint32_t i = 0; i < a->rank; i++) {
         chain.axis[i] = a->axis[b->axis[i]];
     }
     return chain;
 }
 
-static bool perm_of(const struct ifd_node *node, struct perm *ret)
+static bool perm_of(const struct ifd_node *node, struct ifd_perm *ret)
 {
     const struct ifd_transpose_attrs *attrs = node->attrs;
     ret->rank = attrs->perm.count;
@@ -92,7 +87,8 @@ static const struct fact *fact_of(const struct mover *m, uint32_t value)
 }
 
 /* A new value: v's description with the dimensions of w. */
-static enum ifd_code add_twin(struct mover *m, uint32_t v, const struct perm *perm, uint32_t *ret)
+static enum ifd_code add_twin(struct mover *m, uint32_t v, const struct ifd_perm *perm,
+                              uint32_t *ret)
 {
     const struct ifd_value *value = &m->to.value[v];
     struct ifd_desc desc = value->desc;
@@ -120,7 +116,7 @@ static enum ifd_code add_node(struct mover *m, const struct ifd_node *like, cons
     return code;
 }
 
-static enum ifd_code add_transpose(struct mover *m, uint32_t input, const struct perm *perm,
+static enum ifd_code add_transpose(struct mover *m, uint32_t input, const struct ifd_perm *perm,
                                    uint32_t output)
 {
     struct ifd_node *node = NULL;
@@ -154,7 +150,7 @@ static enum ifd_code transpose(struct mover *m, const struct ifd_node *node)
 {
     const uint32_t out = node->output[0];
     uint32_t base = resolve(m, node->input[0]);
-    struct perm perm;
+    struct ifd_perm perm;
     if (!perm_of(node, &perm)) {
         return keep(m, node);
     }
@@ -174,81 +170,16 @@ static enum ifd_code transpose(struct mover *m, const struct ifd_node *node)
 
 /* ---- operators that do not care ---- */
 
-static void permute_ints(struct ifd_ints *ints, const struct perm *perm)
-{
-    const struct ifd_ints before = *ints;
-    for (uint32_t i = 0; i < perm->rank && i < before.count; i++) {
-        ints->value[perm->axis[i]] = before.value[i];
-    }
-}
-
-static int32_t permute_mask(int32_t mask, const struct perm *perm)
-{
-    int32_t result = 0;
-    for (uint32_t i = 0; i < perm->rank; i++) {
-        result |= (mask >> i & 1) << perm->axis[i];
-    }
-    return result;
-}
-
-static int32_t permute_axis(int32_t axis, const struct perm *perm)
-{
-    return perm->axis[axis < 0 ? axis + (int32_t)perm->rank : axis];
-}
-
 /* Rewrites the attributes for w. False: this operator cares, or these attributes do. */
-static bool permute_attrs(enum ifd_op op, void *attrs, const struct perm *perm)
+static bool permute_attrs(enum ifd_op op, void *attrs, const struct ifd_perm *perm)
 {
-    if (ifd_op_def(op)->is_elementwise) {
-        return true;
-    }
-    switch (op) {
-    case IFD_OP_CONCAT:
-    case IFD_OP_SPLIT: /* the axis is the first field of both */
-        *(int32_t *)attrs = permute_axis(*(const int32_t *)attrs, perm);
-        return true;
-    case IFD_OP_PAD: {
-        struct ifd_pad_attrs *pad = attrs;
-        permute_ints(&pad->before, perm);
-        permute_ints(&pad->after, perm);
-        return pad->before.count == perm->rank && pad->after.count == perm->rank;
-    }
-    case IFD_OP_SLICE: {
-        struct ifd_slice_attrs *slice = attrs;
-        permute_ints(&slice->begin, perm);
-        permute_ints(&slice->size, perm);
-        return slice->begin.count == perm->rank && slice->size.count == perm->rank;
-    }
-    case IFD_OP_STRIDED_SLICE: {
-        struct ifd_strided_slice_attrs *slice = attrs;
-        permute_ints(&slice->begin, perm);
-        permute_ints(&slice->end, perm);
-        permute_ints(&slice->strides, perm);
-        slice->begin_mask = permute_mask(slice->begin_mask, perm);
-        slice->end_mask = permute_mask(slice->end_mask, perm);
-        return slice->begin.count == perm->rank && slice->end.count == perm->rank &&
-               slice->strides.count == perm->rank &&
-               (slice->ellipsis_mask | slice->new_axis_mask | slice->shrink_axis_mask) == 0;
-    }
-    case IFD_OP_REDUCE_MEAN:
-    case IFD_OP_REDUCE_SUM:
-    case IFD_OP_REDUCE_MAX: {
-        struct ifd_reduce_attrs *reduce = attrs;
-        for (uint32_t i = 0; i < reduce->axes.count; i++) {
-            reduce->axes.value[i] = permute_axis((int32_t)reduce->axes.value[i], perm);
-        }
-        return reduce->keep_dims;
-    }
-    case IFD_OP_SOFTMAX: /* along the last dimension */
-        return perm->axis[perm->rank - 1] == perm->rank - 1;
-    default:
-        return false;
-    }
+    const struct ifd_op_def *def = ifd_op_def(op);
+    return def->is_elementwise || (def->permute && def->permute(attrs, perm));
 }
 
 /* The permutation that all moved inputs of a node share. False if none is moved, or they differ, or another input cannot
  * follow: one that is computed, or a constant of another rank that is not a single number. */
-static bool common_perm(const struct mover *m, const struct ifd_node *node, struct perm *ret)
+static bool common_perm(const struct mover *m, const struct ifd_node *node, struct ifd_perm *ret)
 {
     bool found = false;
     for (uint32_t i = 0; i < node->input_count; i++) {
@@ -282,7 +213,7 @@ static bool common_perm(const struct mover *m, const struct ifd_node *node, stru
 }
 
 /* The input on w's side: w itself, a single number, or a constant turned around (which folding computes). */
-static enum ifd_code moved_input(struct mover *m, uint32_t value, const struct perm *perm,
+static enum ifd_code moved_input(struct mover *m, uint32_t value, const struct ifd_perm *perm,
                                  uint32_t *ret)
 {
     const uint32_t v = resolve(m, value);
@@ -295,12 +226,12 @@ static enum ifd_code moved_input(struct mover *m, uint32_t value, const struct p
     if (ifd_shape_elements(&m->to.value[v].desc.shape, &elements) && elements == 1) {
         return IFD_OK;
     }
-    const struct perm inverse = perm_inverse(perm);
+    const struct ifd_perm inverse = perm_inverse(perm);
     const enum ifd_code code = add_twin(m, v, perm, ret);
     return code == IFD_OK ? add_transpose(m, v, &inverse, *ret) : code;
 }
 
-static enum ifd_code move(struct mover *m, const struct ifd_node *node, const struct perm *perm,
+static enum ifd_code move(struct mover *m, const struct ifd_node *node, const struct ifd_perm *perm,
                           const void *attrs)
 {
     uint32_t *input = ifd_arena_take_array(m->scratch, node->input_count, sizeof(*input));
@@ -328,7 +259,7 @@ static enum ifd_code move(struct mover *m, const struct ifd_node *node, const st
 
 static enum ifd_code rebuild_node(struct mover *m, const struct ifd_node *node)
 {
-    struct perm perm = {0};
+    struct ifd_perm perm = {0};
     if (node->op == IFD_OP_TRANSPOSE) {
         return transpose(m, node);
     }

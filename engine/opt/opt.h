@@ -6,7 +6,8 @@
 #include "engine/ir/graph.h"
 
 /** REQUIRED: needed before a graph can be planned (constant folding of shapes and f16 weights, dead nodes).
- *  EXACT: cannot change any result. FUSE: may change float rounding within the operators' tolerance. */
+ *  EXACT: changes no result, but for the order in which a reduction over several dimensions adds floats. FUSE: may change
+ *  float rounding within the operators' tolerance. */
 enum ifd_pass_level { IFD_PASS_REQUIRED, IFD_PASS_EXACT, IFD_PASS_FUSE };
 
 /** What each pass did in all rounds, in the order of pass_list.inc; for `inspect`. Nodes that a pass leaves without a reader

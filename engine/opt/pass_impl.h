@@ -59,6 +59,10 @@ IFD_NODISCARD enum ifd_code ifd_rewrite_to_reshape(struct ifd_graph *graph, stru
 size_t ifd_rewrite_activation_offset(enum ifd_op op);
 int32_t ifd_rewrite_activation(const struct ifd_node *node); /* IFD_ACT_NONE if it has none */
 
+/** The interval to which a node clamps one operand, in real numbers. False if it does not (struct ifd_op_def, bounds). */
+bool ifd_rewrite_clamps(const struct ifd_graph *graph, const struct ifd_node *node, float *ret_min,
+                        float *ret_max);
+
 /** The interval that a node bounds its f32 result to: fused activation, or the node is one. False if it does not. */
 bool ifd_rewrite_bounds(const struct ifd_graph *graph, const struct ifd_node *node, float *ret_min,
                         float *ret_max);

@@ -188,25 +188,13 @@ enum ifd_code ifd_rewrite_to_reshape(struct ifd_graph *graph, struct ifd_node *n
 
 size_t ifd_rewrite_activation_offset(enum ifd_op op)
 {
-    switch (op) {
-    case IFD_OP_CONV2D:
-    case IFD_OP_DEPTHWISE_CONV2D:
-        return offsetof(struct ifd_conv2d_attrs, activation);
-    case IFD_OP_TRANSPOSE_CONV2D:
-        return offsetof(struct ifd_transpose_conv2d_attrs, activation);
-    case IFD_OP_FULLY_CONNECTED:
-        return offsetof(struct ifd_fully_connected_attrs, activation);
-    case IFD_OP_AVERAGE_POOL2D:
-    case IFD_OP_MAX_POOL2D:
-        return offsetof(struct ifd_pool2d_attrs, activation);
-    case IFD_OP_ADD:
-    case IFD_OP_SUB:
-    case IFD_OP_MUL:
-    case IFD_OP_DIV:
-        return offsetof(struct ifd_binary_attrs, activation);
-    default:
-        return SIZE_MAX;
+    const struct ifd_op_def *def = ifd_op_def(op);
+    for (uint32_t i = 0; def->applies_activation && i < def->attr_count; i++) {
+        if (strcmp(def->attrs[i].name, "activation") == 0) {
+            return def->attrs[i].offset;
+        }
     }
+    return SIZE_MAX;
 }
 
 int32_t ifd_rewrite_activation(const struct ifd_node *node)
@@ -219,10 +207,10 @@ int32_t ifd_rewrite_activation(const struct ifd_node *node)
     return activation;
 }
 
-/* The constant operand of a minimum or maximum with one number. */
+/* The only number that one of two operands is. */
 static const float *one_number(const struct ifd_graph *graph, const struct ifd_node *node)
 {
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; node->input_count == 2 && i < 2; i++) {
         size_t count = 0;
         const float *number = ifd_rewrite_floats(graph, node->input[i], &count);
         if (number && count == 1) {
@@ -230,6 +218,13 @@ static const float *one_number(const struct ifd_graph *graph, const struct ifd_n
         }
     }
     return NULL;
+}
+
+bool ifd_rewrite_clamps(const struct ifd_graph *graph, const struct ifd_node *node, float *ret_min,
+                        float *ret_max)
+{
+    const struct ifd_op_def *def = ifd_op_def(node->op);
+    return def->bounds && def->bounds(node->attrs, one_number(graph, node), ret_min, ret_max);
 }
 
 static bool activation_bounds(int32_t activation, float *ret_min, float *ret_max)
@@ -248,26 +243,7 @@ bool ifd_rewrite_bounds(const struct ifd_graph *graph, const struct ifd_node *no
     if (graph->value[node->output[0]].desc.dtype != IFD_F32) {
         return false;
     }
-    const struct ifd_clamp_attrs *clamp = node->attrs;
-    const float *number = NULL;
-    switch (node->op) {
-    case IFD_OP_RELU:
-        return activation_bounds(IFD_ACT_RELU, ret_min, ret_max);
-    case IFD_OP_RELU6:
-        return activation_bounds(IFD_ACT_RELU6, ret_min, ret_max);
-    case IFD_OP_RELU_N1_TO_1:
-        return activation_bounds(IFD_ACT_RELU_N1_TO_1, ret_min, ret_max);
-    case IFD_OP_CLAMP:
-        *ret_min = clamp->min;
-        *ret_max = clamp->max;
-        return clamp->min <= clamp->max;
-    case IFD_OP_MAXIMUM:
-    case IFD_OP_MINIMUM:
-        number = one_number(graph, node);
-        *ret_min = number && node->op == IFD_OP_MAXIMUM ? *number : -INFINITY;
-        *ret_max = number && node->op == IFD_OP_MINIMUM ? *number : INFINITY;
-        return number && !isnan(*number);
-    default:
-        return activation_bounds(ifd_rewrite_activation(node), ret_min, ret_max);
-    }
+    return ifd_op_def(node->op)->bounds
+               ? ifd_rewrite_clamps(graph, node, ret_min, ret_max)
+               : activation_bounds(ifd_rewrite_activation(node), ret_min, ret_max);
 }

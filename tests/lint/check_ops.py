@@ -1,9 +1,30 @@
 #!/usr/bin/env python3
-"""Every operator of op_list.inc has golden cases from an independent source: tests/ops/<symbol>.json."""
+"""Every operator of op_list.inc has golden cases from an independent source: tests/ops/<symbol>.json.
+
+Outside engine/ops and engine/parse the engine names no operators: what it asks of one is a trait of struct ifd_op_def. A file
+that rewrites particular operators names those, and says here why."""
 import json
 import re
 
-from tree import ROOT, finish
+from tree import ROOT, finish, relative, sources
+
+CONVOLUTIONS = {"CONV2D", "DEPTHWISE_CONV2D"} # share struct ifd_conv2d_attrs
+LINEAR = {"ADD", "SUB", "MUL", "DIV"}
+MAY_NAME = {
+    "engine/opt/drop_round_trip.c": ({"CAST", "DEQUANTIZE", "QUANTIZE"}, "pairs that undo each other"),
+    "engine/opt/fold_dilation.c": (CONVOLUTIONS | {"SPACE_TO_BATCH", "BATCH_TO_SPACE", "RESHAPE"}, "the pattern"),
+    "engine/opt/fold_pad.c": (CONVOLUTIONS | {"PAD", "MAX_POOL2D"}, "writes windows, whose attributes differ"),
+    "engine/opt/fold_scale.c": (LINEAR, "what each of the four computes"),
+    "engine/opt/fold_tile.c": ({"TILE"}, "the operator that goes"),
+    "engine/opt/fuse_clamp.c": ({"CLAMP"}, "the operator that it makes"),
+    "engine/opt/merge_reshape.c": ({"RESHAPE"}, "the operator that goes"),
+    "engine/opt/merge_scale.c": (LINEAR, "what each of the four computes"),
+    "engine/opt/move_transposes.c": ({"TRANSPOSE"}, "the operator that moves"),
+    "engine/opt/rewrite.c": ({"RESHAPE"}, "the operator that it makes"),
+    "engine/opt/transpose_to_reshape.c": ({"TRANSPOSE"}, "the operator that goes"),
+}
+NO_OPERATORS = {"COUNT", "VARIADIC"}
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 
 rows = re.findall(r"^OP\(\w+, (\w+)\)", (ROOT / "engine/include/inferd/op_list.inc").read_text(), re.M)
 problems = []
@@ -20,4 +41,21 @@ for symbol in rows:
     for number, case in enumerate(cases):
         if not (case.get("source") or source):
             problems.append(f"{symbol}: case {number} does not say where its golden values come from")
+named = set()
+for source in sources(["engine"]):
+    path = relative(source)
+    if path.startswith(("engine/include/", "engine/ops/", "engine/parse/")):
+        continue
+    allowed, _ = MAY_NAME.get(path, (set(), ""))
+    text = COMMENT.sub(lambda m: "\n" * m.group().count("\n"), source.read_text())
+    for match in re.finditer(r"\bIFD_OP_([A-Z0-9_]+)\b", text):
+        operator = match.group(1)
+        named.add((path, operator))
+        if operator not in allowed | NO_OPERATORS:
+            line = text.count("\n", 0, match.start()) + 1
+            problems.append(f"{path}:{line}: names {operator}: ask for a trait of struct ifd_op_def, or say why not in "
+                            "tests/lint/check_ops.py")
+for path, (operators, _) in MAY_NAME.items():
+    problems += [f"{path}: does not name {operator} any more (tests/lint/check_ops.py)"
+                 for operator in sorted(operators) if (path, operator) not in named]
 finish(problems, len(rows))

@@ -127,7 +127,8 @@ static enum ifd_code fake_compile(struct ifd_device *device, const struct ifd_pa
     keep_view(partition, view);
     *ret_info = (struct ifd_partition_info){.scratch_bytes = partition->scratch_bytes,
                                             .step_count = partition->node_count,
-                                            .constant_bytes = like ? 0 : 1000};
+                                            .constant_bytes = like ? 0 : 1000,
+                                            .exact = view->exact};
     *ret_partition = partition;
     return IFD_OK;
 }

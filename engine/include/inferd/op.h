@@ -102,6 +102,20 @@ enum ifd_batch_rule {
     IFD_BATCH_TRANSPOSE /* if dimension 0 stays first */
 };
 
+/** A permutation of dimensions: dimension i of a tensor becomes dimension axis[i]. */
+struct ifd_perm {
+    uint32_t rank;
+    uint8_t axis[IFD_MAX_RANK];
+};
+
+/** Inputs of an operator that sums products of its input with weights, channel by channel (the last dimension of the
+ *  output): its result is linear in the weights and bias of that channel. */
+struct ifd_op_weights {
+    uint32_t input; /* index of the weights */
+    uint32_t bias;  /* index of the bias: one number per channel; may be absent */
+    uint32_t axis;  /* of the weights, along which the channels lie: the first or the last */
+};
+
 struct ifd_op_def {
     const char *name; /* "conv2d" */
 
@@ -143,6 +157,32 @@ struct ifd_op_def {
     /** Reference kernel: clear, scalar, allocation-free, obviously right. Fails only for what cannot be known before
      *  the data is there (an index out of range): INVALID. */
     enum ifd_code (*ref)(const struct ifd_ref_call *call, struct ifd_err *err);
+
+    /* ---- what the optimizer asks; zero where nothing is known ---- */
+
+    /** Output 0 is input 0 unchanged if both have the same type, shape and quantization. */
+    bool is_identity;
+
+    /** The operator clamps one operand: its f32 result is min(max(x, min), max). number: the content of its other operand
+     *  if that is a constant of one f32, else NULL. Outputs are written if the answer is true. NULL: it never clamps. */
+    bool (*bounds)(const void *attrs, const float *number, float *ret_min, float *ret_max);
+
+    /** Rewrites attrs so that the operator gives the permuted result for permuted inputs. False: it cannot; attrs are
+     *  undefined then. NULL: the order of dimensions matters. Not asked if is_elementwise. */
+    bool (*permute)(void *attrs, const struct ifd_perm *perm);
+
+    /** Applies the activation of its attribute "activation" to its result. */
+    bool applies_activation;
+
+    /** NULL if it has none. */
+    const struct ifd_op_weights *weights;
+
+    /** Reads the description of its inputs, never their content. */
+    bool reads_shape_only;
+
+    /** Its result is a decision (which boxes overlap) that one step of rounding in its inputs can tip. Models with such an
+     *  operator are computed with exact kernels. */
+    bool decides;
 };
 
 /** Definition of an operator; NULL for a value outside the enum. Static. */

@@ -345,6 +345,48 @@ static void info_names_ports_steps_and_memory(void)
     destroy(b);
 }
 
+/* x → abs → boxes of a detection, whose scores and anchors are constants. */
+static void detection_graph(struct ifd_graph *g)
+{
+    static const float ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const struct ifd_desc f32 = {.dtype = IFD_F32};
+    struct ifd_node *node = NULL;
+    struct ifd_err err = {0};
+    uint32_t out[4];
+    const uint32_t x = test_graph_f32(g, "x", SHAPE(1, 2, 4));
+    const uint32_t in[3] = {test_graph_op1(g, IFD_OP_ABS, x, "boxes"),
+                            test_graph_constant(g, "scores", SHAPE(1, 2, 2), ones),
+                            test_graph_constant(g, "anchors", SHAPE(2, 4), ones)};
+    for (int i = 0; i < 4; i++) {
+        REQUIRE_OK(ifd_graph_add_value(g, "found", &f32, &out[i], &err), &err);
+    }
+    REQUIRE_OK(ifd_graph_add_node(g, IFD_OP_DETECTION_POSTPROCESS, in, 3, out, 4, &node, &err),
+               &err);
+    REQUIRE_OK(ifd_graph_infer_node(g, g->node_count - 1, &err), &err);
+    REQUIRE_OK(ifd_graph_set_io(g, &x, 1, out, 4, &err), &err);
+}
+
+static void what_ends_in_a_decision_is_computed_exactly(void)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        const struct ifd_model_options options = {0};
+        struct ifd_engine *engine = NULL;
+        struct ifd_model *model = NULL;
+        struct ifd_err err = {0};
+        REQUIRE_OK(test_engine(ifd_alloc_system(), true, &engine, &err), &err);
+        REQUIRE_OK(ifd_model_create(engine, &options, &model, &err), &err);
+        if (kind == 0) {
+            detection_graph(&model->graph);
+        } else {
+            REQUIRE_OK(try_graph(&model->graph, &err), &err);
+        }
+        REQUIRE_OK(test_model_build(model, &err), &err);
+        EXPECT_INT(ifd_model_info(model)->exact, kind == 0);
+        ifd_model_destroy(model);
+        ifd_engine_destroy(engine);
+    }
+}
+
 static void dumps_show_graph_passes_plan_and_memory(void)
 {
     struct built b = build(ifd_alloc_system());
@@ -394,6 +436,7 @@ int main(int argc, char **argv)
         T(a_dump_of_the_passes_says_what_each_did),
         T(the_arena_limit_is_kept_for_large_batches),
         T(info_names_ports_steps_and_memory),
+        T(what_ends_in_a_decision_is_computed_exactly),
         T(dumps_show_graph_passes_plan_and_memory),
         T(engines_name_their_backends),
     };
