@@ -6,7 +6,7 @@ import concurrent.futures
 import subprocess
 import sys
 
-from tree import ROOT, finish, relative, sources
+from tree import ROOT, finish, relative, sources, stale
 
 cc, cxx, *flags = sys.argv[1:]
 # Headers that are pieces of one kernel object, or that only C++ reads.
@@ -31,5 +31,5 @@ for header in sources(suffixes=(".h",)):
     if path.startswith(("engine/include/", "clients/c/inferd_client.h")):
         jobs.append((str(header), cxx, "c++17", "c++"))
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
-    problems = [problem for problem in pool.map(check, jobs) if problem]
+    problems = stale(PRIVATE) + [problem for problem in pool.map(check, jobs) if problem]
 finish(problems, len(jobs))

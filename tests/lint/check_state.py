@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No mutable state at file scope: objects of engine, backends and api have nothing in .data or .bss.
+"""No mutable state at file scope: objects of engine, backends, api, server and clients have nothing in .data or .bss.
 
 usage: check_state.py BUILD-FOLDER"""
 import pathlib
@@ -14,8 +14,11 @@ ALLOWED = {"png_memory"}  # of its thread: libspng passes no context to its allo
 
 build = pathlib.Path(sys.argv[1])
 problems, checked = [], 0
-archives = [a for folder in ("engine", "backends", "api") for a in sorted((build / folder).rglob("libifd_*.a"))]
-for archive in archives:
+folders = [build / name for name in ("engine", "backends", "api", "server", "clients")]
+# archives, and the objects of programs, which are in no archive
+files = [f for folder in folders for f in sorted([*folder.rglob("lib*.a"), *folder.glob("**/CMakeFiles/*.dir/**/*.o")])
+         if f.suffix == ".a" or not f.relative_to(build).as_posix().split("CMakeFiles/")[1].startswith("ifd_")]
+for archive in files:
     table = subprocess.run(["objdump", "-t", archive], capture_output=True, text=True, check=True).stdout
     member = archive.name
     for line in table.splitlines():
@@ -24,7 +27,10 @@ for archive in archives:
             checked += 1
         # address flags section size name; sections of constants with relocations are .data.rel.ro
         match = re.match(r"[0-9a-f]+ (.{7}) (\.(?:data|bss|tdata|tbss)\S*)\s+([0-9a-f]+)\s+(?:\.hidden )?(\S+)$", line)
-        if match and not match.group(2).startswith(".data.rel.ro") and int(match.group(3), 16) > 0 \
-                and match.group(1)[-1] == "O" and match.group(4) not in ALLOWED:
-            problems.append(f"{archive.name}({member}): {match.group(4)} lies in {match.group(2)}")
+        if not match:
+            continue
+        flags, section, size, name = match.groups()
+        is_object = flags[-1] == "O" or (section.startswith(".t") and "d" not in flags)  # threads' own have no type
+        if is_object and not section.startswith(".data.rel.ro") and int(size, 16) > 0 and name not in ALLOWED:
+            problems.append(f"{archive.name}({member}): {name} lies in {section}")
 finish(problems, checked)

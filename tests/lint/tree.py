@@ -17,6 +17,12 @@ def relative(path):
     return path.relative_to(ROOT).as_posix()
 
 
+def stale(places):
+    """Places of a table (folders, files, or how their paths begin) that the tree has no longer."""
+    return [f"{place}: a table of this lint names it, and it does not exist" for place in sorted(set(places))
+            if not any(ROOT.glob(f"{place.rstrip('/')}*"))]
+
+
 def finish(problems, checked):
     """Prints the problems; fails if there is one, or if nothing was checked (a check that cannot fail)."""
     for problem in problems:
