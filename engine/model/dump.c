@@ -43,8 +43,9 @@ static void text_plan(const struct ifd_writer *w, const struct ifd_model *model)
     for (uint32_t i = 0; i < model->info.step_count; i++) {
         struct ifd_plan_step step;
         ifd_model_step(model, i, &step);
-        ifd_write(w, "step %u partition %u on %s: %s [%s] => ", i, step.partition, step.backend,
-                  step.step.name, step.step.kernel);
+        const char *why = step.step.why;
+        ifd_write(w, "step %u partition %u on %s: %s [%s%s%s] => ", i, step.partition, step.backend,
+                  step.step.name, step.step.kernel, why ? ": " : "", why ? why : "");
         ifd_write_quoted(w, step.step.output);
         ifd_write(w, "\n");
     }
@@ -99,6 +100,10 @@ static void json_steps(const struct ifd_writer *w, const struct ifd_model *model
         ifd_write_quoted(w, step.step.name);
         ifd_write(w, ",\"kernel\":");
         ifd_write_quoted(w, step.step.kernel);
+        if (step.step.why) {
+            ifd_write(w, ",\"why\":");
+            ifd_write_quoted(w, step.step.why);
+        }
         ifd_write(w, ",\"output\":");
         ifd_write_quoted(w, step.step.output);
         ifd_write(

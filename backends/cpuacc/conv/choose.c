@@ -3,27 +3,50 @@
 
 #include "backends/cpuacc/conv/run.h"
 
-static const struct ifd_acc_algorithm *choose(const struct ifd_acc_lowering *lowering,
-                                              const struct ifd_acc_layer *layer)
-{
-    static const struct ifd_acc_algorithm *const algorithms[] = {
+#include <stdio.h>
+#include <string.h>
+
+static const struct ifd_acc_algorithm *const algorithms[] = {
 #define ALGORITHM(symbol) &ifd_acc_conv_##symbol,
 #include "backends/cpuacc/conv/algorithm_list.inc"
 #undef ALGORITHM
-    };
-    const struct ifd_acc_algorithm *best = NULL;
-    double least = 0;
-    for (size_t i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]); i++) {
-        if (!algorithms[i]->fits(lowering, layer)) {
-            continue;
-        }
-        const double cost = algorithms[i]->cost(lowering, layer);
-        if (!best || cost < least) {
-            best = algorithms[i];
-            least = cost;
+};
+
+enum { ALGORITHMS = sizeof(algorithms) / sizeof(algorithms[0]) };
+
+/* Costs of those that fit, 0 for others. Returns the index of the cheapest, ALGORITHMS for none. */
+static size_t choose(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
+                     double cost[ALGORITHMS])
+{
+    size_t best = ALGORITHMS;
+    for (size_t i = 0; i < ALGORITHMS; i++) {
+        cost[i] = algorithms[i]->fits(lowering, layer) ? algorithms[i]->cost(lowering, layer) : 0;
+        if (cost[i] > 0 && (best == ALGORITHMS || cost[i] < cost[best])) {
+            best = i;
         }
     }
     return best;
+}
+
+/* Names and costs of those that fit, the chosen one first, in units of the dearest: for `inspect`. NULL where nothing was to
+ * be chosen. */
+static const char *explain(struct ifd_acc_lowering *lowering, const double cost[ALGORITHMS],
+                           size_t best)
+{
+    char text[96];
+    double most = cost[best];
+    for (size_t i = 0; i < ALGORITHMS; i++) {
+        most = cost[i] > most ? cost[i] : most;
+    }
+    int length = snprintf(text, sizeof(text), "%s %.2f", algorithms[best]->name, cost[best] / most);
+    const int alone = length;
+    for (size_t i = 0; i < ALGORITHMS && (size_t)length < sizeof(text); i++) {
+        if (i != best && cost[i] > 0) {
+            length += snprintf(text + length, sizeof(text) - (size_t)length, ", %s %.2f",
+                               algorithms[i]->name, cost[i] / most);
+        }
+    }
+    return length > alone ? ifd_arena_text(lowering->arena, text, strlen(text)) : NULL;
 }
 
 /* Tells the partition which precision the layer has, and why it is not the one that was asked for. */
@@ -81,10 +104,12 @@ enum ifd_code ifd_acc_conv_add(struct ifd_acc_lowering *lowering, struct ifd_acc
 {
     const struct ifd_acc_layer *layer = &conv->layer;
     const struct ifd_low_window *w = &layer->window;
-    conv->algorithm = choose(lowering, layer);
-    if (!conv->algorithm) {
+    double cost[ALGORITHMS];
+    const size_t best = choose(lowering, layer, cost);
+    if (best == ALGORITHMS) {
         return ifd_fail(err, IFD_INTERNAL, "no algorithm fits a window of %zux%zu", w->kh, w->kw);
     }
+    conv->algorithm = algorithms[best];
     conv->algorithm->plan(lowering, layer, &conv->plan);
     lowering->spare_bytes -= conv->plan.spare_bytes;
     note_precision(lowering, conv);
@@ -103,5 +128,6 @@ enum ifd_code ifd_acc_conv_add(struct ifd_acc_lowering *lowering, struct ifd_acc
         (uint64_t)w->batch * w->out_h * w->out_w * layer->out_c * w->kh * w->kw * w->in_c,
         "%s %zux%zu/%zu%s%s%s%s", name, w->kh, w->kw, w->stride_y, conv->algorithm->label,
         activates ? "+act" : "", layer->adds ? "+add" : "", layer->tail.name);
+    step->info.why = explain(lowering, cost, best);
     return add_memory(lowering, conv, err);
 }

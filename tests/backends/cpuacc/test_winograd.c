@@ -6,6 +6,7 @@
 #include "tests/support/model.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     SMALL = 64,
@@ -203,6 +204,25 @@ static void large_models_may_have_larger_tiles(void)
     EXPECT(more - others >= matrices && more - others < 2 * matrices);
 }
 
+/* What `inspect` prints: the chosen algorithm first, with what each costs; nothing where only one fits. */
+static void steps_say_why_they_were_chosen(void)
+{
+    const struct layer layer = {.h = 31, .w = 17, .padding = IFD_PAD_SAME};
+    struct test_run is = run(&ifd_backend_cpuacc, &layer, 1, 1, L2_LARGE);
+    struct ifd_plan_step step;
+    ifd_model_step(is.model, 0, &step);
+    REQUIRE(step.step.why);
+    EXPECT(strncmp(step.step.why, "winograd 0.", 11) == 0); /* of the direct way's cost */
+    EXPECT_HAS(step.step.why, ", lines 1.00");
+    test_run_close(&is);
+    const struct layer small = {.h = 3, .w = 3, .padding = IFD_PAD_SAME}; /* too few patches */
+    is = run(&ifd_backend_cpuacc, &small, 1, 1, L2_LARGE);
+    ifd_model_step(is.model, 0, &step);
+    EXPECT(strcmp(step.step.kernel, "gemm_f32") == 0);
+    EXPECT(step.step.why == NULL);
+    test_run_close(&is);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -212,6 +232,7 @@ int main(int argc, char **argv)
         T(parts_of_a_concatenation_are_close),
         T(strides_of_two_are_close),
         T(large_models_may_have_larger_tiles),
+        T(steps_say_why_they_were_chosen),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
