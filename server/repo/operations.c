@@ -8,8 +8,6 @@
 #include "engine/base/str.h"
 #include "server/repo/load_model.h"
 
-static void begin_op(struct ifd_repo_op *op);
-
 static void answer(const struct ifd_repo_op *op, enum ifd_code code, const char *verb,
                    const struct ifd_err *err)
 {
@@ -30,27 +28,6 @@ static enum ifd_code told_code(enum ifd_code code)
                    code == IFD_NOT_FOUND || code == IFD_EXISTS
                ? IFD_INVALID
                : code;
-}
-
-/* The running operation is over: the next one's turn. */
-static void end_op(struct ifd_repo_op *op)
-{
-    struct ifd_repo *repo = op->repo;
-    struct ifd_repo_model *model = op->model;
-    const struct ifd_alloc *alloc = repo->options.alloc;
-    model->first_op = op->next;
-    model->last_op = op->next ? model->last_op : NULL;
-    repo->starting -= op->is_start;
-    ifd_release(alloc, op->load.version, op->load.version_capacity * sizeof(*op->load.version));
-    ifd_release(alloc, (void *)(uintptr_t)op->load.live,
-                op->load.live_count * sizeof(*op->load.live));
-    ifd_release(alloc, op, sizeof(*op));
-    repo->busy -= !model->first_op;
-    if (model->first_op) {
-        begin_op(model->first_op);
-    } else {
-        ifd_repo_forget_nothing(repo, model);
-    }
 }
 
 static void drop_loaded(struct ifd_repo *repo, const struct ifd_model_load *load)
@@ -140,9 +117,8 @@ static void tell_watch(struct ifd_repo *repo, const struct ifd_repo_model *model
     ifd_repo_plan_poll(repo); /* what failed is tried again soon */
 }
 
-static void load_done(void *arg)
+static void finish_load(struct ifd_repo_op *op)
 {
-    struct ifd_repo_op *op = arg;
     struct ifd_repo *repo = op->repo;
     struct ifd_repo_model *model = op->model;
     struct ifd_model_load *load = &op->load;
@@ -173,8 +149,6 @@ static void load_done(void *arg)
         tell_watch(repo, model, load);
     }
     answer(op, load->is_unknown ? IFD_NOT_FOUND : told_code(load->code), "load", &load->err);
-    end_op(op);
-    repo->options.host.changed(repo->options.host.context);
 }
 
 static void load_work(void *arg)
@@ -205,7 +179,10 @@ static enum ifd_code list_live(struct ifd_repo_op *op, struct ifd_err *err)
     return IFD_OK;
 }
 
-static void begin_load(struct ifd_repo_op *op)
+static void load_done(void *arg);
+
+/* True: the load failed at once. */
+static bool begin_load(struct ifd_repo_op *op)
 {
     struct ifd_repo *repo = op->repo;
     const struct ifd_repo_host *host = &repo->options.host;
@@ -219,8 +196,9 @@ static void begin_load(struct ifd_repo_op *op)
     }
     if (code) {
         op->load.code = code;
-        load_done(op);
+        finish_load(op);
     }
+    return code != IFD_OK;
 }
 
 /* What the index shows after an unload: the number, and why there is nothing behind it. */
@@ -274,28 +252,57 @@ static void remove_model(struct ifd_repo *repo, struct ifd_repo_model *model)
     model->failed_attempts = 0;
 }
 
-static void begin_op(struct ifd_repo_op *op)
+/* True: it is over. False: load_done ends it. */
+static bool begin_op(struct ifd_repo_op *op)
 {
     struct ifd_repo *repo = op->repo;
     struct ifd_err err = {0};
     const enum ifd_code code = ifd_load_check_stop(&repo->options, &err);
-    if (code) {
-        answer(op, code, op->kind == IFD_REPO_LOAD ? "load" : "unload", &err);
-        end_op(op);
-        return;
+    if (!code && op->kind == IFD_REPO_LOAD) {
+        return begin_load(op);
     }
-    if (op->kind == IFD_REPO_LOAD) {
-        begin_load(op);
-        return;
-    }
-    if (op->kind == IFD_REPO_UNLOAD) {
+    if (!code && op->kind == IFD_REPO_UNLOAD) {
         unload(repo, op->model);
-    } else {
+    } else if (!code) {
         remove_model(repo, op->model);
     }
-    answer(op, IFD_OK, "unload", NULL);
-    end_op(op);
+    answer(op, code, op->kind == IFD_REPO_LOAD ? "load" : "unload", &err);
+    return true;
+}
+
+/* Takes the first operation of a model, which is over, from its list. */
+static void drop_first(struct ifd_repo *repo, struct ifd_repo_model *model)
+{
+    const struct ifd_alloc *alloc = repo->options.alloc;
+    struct ifd_repo_op *op = model->first_op;
+    model->first_op = op->next;
+    model->last_op = op->next ? model->last_op : NULL;
+    repo->starting -= op->is_start;
+    ifd_release(alloc, op->load.version, op->load.version_capacity * sizeof(*op->load.version));
+    ifd_release(alloc, (void *)(uintptr_t)op->load.live,
+                op->load.live_count * sizeof(*op->load.live));
+    ifd_release(alloc, op, sizeof(*op));
+}
+
+/* The first operation of a model is over: begins those behind it, until one takes time. A loop, because clients decide how many
+ * there are. */
+static void end_op(struct ifd_repo *repo, struct ifd_repo_model *model)
+{
+    do {
+        drop_first(repo, model);
+    } while (model->first_op && begin_op(model->first_op));
+    if (!model->first_op) {
+        repo->busy--;
+        ifd_repo_forget_nothing(repo, model);
+    }
     repo->options.host.changed(repo->options.host.context);
+}
+
+static void load_done(void *arg)
+{
+    struct ifd_repo_op *op = arg;
+    finish_load(op);
+    end_op(op->repo, op->model);
 }
 
 /* Puts an operation at the end of its model's list. Errors: NOMEM. */
@@ -314,8 +321,8 @@ enum ifd_code ifd_repo_add_op(struct ifd_repo *repo, struct ifd_repo_model *mode
     *(is_first ? &model->first_op : &model->last_op->next) = op;
     model->last_op = op;
     repo->busy += is_first;
-    if (is_first) {
-        begin_op(op);
+    if (is_first && begin_op(op)) {
+        end_op(repo, model);
     }
     return IFD_OK;
 }

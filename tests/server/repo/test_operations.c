@@ -1,0 +1,172 @@
+/* Operations of one model that wait for each other, in a repository whose loads the test runs itself. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "engine/base/str.h"
+#include "server/repo/repo.h"
+#include "tests/support/folder.h"
+#include "tests/support/test.h"
+
+#define STACK_BYTES ((size_t)512 << 10)
+/* A recursion of 16 bytes each would not fit into the stack. */
+#define UNLOADS 40000
+
+struct fixture {
+    struct ifd_repo *repo;
+    atomic_bool is_stopping;
+    /* the one load that waits */
+    void (*work)(void *arg);
+    void (*done)(void *arg);
+    void *arg;
+    uint32_t changes, loads, unloads, refusals;
+};
+
+static enum ifd_code keep_work(void *context, void (*work)(void *arg), void (*done)(void *arg),
+                               void *arg, struct ifd_err *err)
+{
+    struct fixture *f = context;
+    if (f->work) {
+        return ifd_fail(err, IFD_BUSY, "a load waits already");
+    }
+    f->work = work;
+    f->done = done;
+    f->arg = arg;
+    return IFD_OK;
+}
+
+static void run_load(struct fixture *f)
+{
+    void (*done)(void *arg) = f->done;
+    REQUIRE(f->work != NULL);
+    f->work(f->arg);
+    f->work = NULL;
+    done(f->arg);
+}
+
+static void changed(void *context)
+{
+    ((struct fixture *)context)->changes++;
+}
+
+static void count_load(void *arg, enum ifd_code code, const struct ifd_err *err)
+{
+    struct fixture *f = arg;
+    EXPECT_INT(code, f->is_stopping ? IFD_UNAVAILABLE : IFD_NOT_FOUND);
+    EXPECT_HAS(err->text, "failed to load 'm'");
+    f->loads++;
+}
+
+static void count_unload(void *arg, enum ifd_code code, const struct ifd_err *err)
+{
+    struct fixture *f = arg;
+    f->unloads += code == IFD_OK;
+    f->refusals += code == IFD_UNAVAILABLE;
+    EXPECT(code == IFD_OK || code == IFD_UNAVAILABLE);
+    (void)err;
+}
+
+static void begin(struct fixture *f)
+{
+    static const struct ifd_log quiet = {0};
+    struct ifd_err err = {0};
+    folder_begin();
+    const char *const dirs[] = {folder_path()};
+    *f = (struct fixture){.repo = NULL};
+    const struct ifd_repo_options options = {
+        .alloc = ifd_alloc_system(),
+        .log = &quiet,
+        .host = {.context = f, .run_off_loop = keep_work, .changed = changed},
+        .dir = dirs,
+        .dir_count = 1,
+        .clock = ifd_clock_system(),
+        .is_stopping = &f->is_stopping};
+    REQUIRE_OK(ifd_repo_create(&options, &f->repo, &err), &err);
+}
+
+static void end(struct fixture *f)
+{
+    ifd_repo_destroy(f->repo);
+    folder_end();
+}
+
+static void queue_unloads_behind_a_load(struct fixture *f)
+{
+    const struct ifd_source folder = {.root = -1};
+    ifd_repo_load(f->repo, ifd_str("m"), &folder, count_load, f);
+    for (int i = 0; i < UNLOADS; i++) {
+        ifd_repo_unload(f->repo, ifd_str("m"), count_unload, f);
+    }
+    EXPECT_INT(f->loads, 0);
+    EXPECT_INT(f->unloads, 0);
+}
+
+/* fn(arg) on a thread with a small stack: an overflow ends the test. */
+static void on_small_stack(void *(*fn)(void *arg), void *arg)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    REQUIRE(pthread_attr_init(&attributes) == 0);
+    REQUIRE(pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0);
+    REQUIRE(pthread_create(&thread, &attributes, fn, arg) == 0);
+    REQUIRE(pthread_join(thread, NULL) == 0);
+    (void)pthread_attr_destroy(&attributes);
+}
+
+static void *run_load_there(void *arg)
+{
+    run_load(arg);
+    return NULL;
+}
+
+static void thousands_of_unloads_behind_a_load_need_no_stack(void)
+{
+    struct fixture f;
+    begin(&f);
+    queue_unloads_behind_a_load(&f);
+    on_small_stack(run_load_there, &f);
+    EXPECT_INT(f.loads, 1);
+    EXPECT_INT(f.unloads, UNLOADS);
+    EXPECT(f.changes > 0);
+    end(&f);
+}
+
+static void those_that_wait_are_refused_when_the_server_stops(void)
+{
+    struct fixture f;
+    begin(&f);
+    queue_unloads_behind_a_load(&f);
+    f.is_stopping = true;
+    on_small_stack(run_load_there, &f);
+    EXPECT_INT(f.refusals, UNLOADS);
+    end(&f);
+}
+
+/* A load behind a load begins when the first one ends, and unloads behind it wait for it. */
+static void next_load_begins_when_the_one_before_ended(void)
+{
+    struct fixture f;
+    begin(&f);
+    const struct ifd_source folder = {.root = -1};
+    ifd_repo_load(f.repo, ifd_str("m"), &folder, count_load, &f);
+    ifd_repo_unload(f.repo, ifd_str("m"), count_unload, &f);
+    ifd_repo_load(f.repo, ifd_str("m"), &folder, count_load, &f);
+    ifd_repo_unload(f.repo, ifd_str("m"), count_unload, &f);
+    run_load(&f);
+    EXPECT_INT(f.loads, 1);
+    EXPECT_INT(f.unloads, 1);
+    run_load(&f);
+    EXPECT_INT(f.loads, 2);
+    EXPECT_INT(f.unloads, 2);
+    EXPECT(f.work == NULL);
+    end(&f);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(thousands_of_unloads_behind_a_load_need_no_stack),
+        T(those_that_wait_are_refused_when_the_server_stops),
+        T(next_load_begins_when_the_one_before_ended),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
