@@ -55,65 +55,104 @@ static int window_bits(enum coding coding, struct ifd_bytes body)
     return is_zlib ? 15 : -15;
 }
 
-static enum ifd_code fail_stream(z_stream *stream, int result, enum coding coding,
-                                 struct ifd_err *err)
+/* One body on its way through zlib. */
+struct inflation {
+    z_stream stream;
+    enum coding coding;
+    struct ifd_bytes body;
+    size_t fed;  /* bytes of body that zlib was given */
+    uint8_t *to; /* NULL: counts only */
+    size_t room; /* bytes that may come out */
+    size_t size; /* bytes that came out, one more than room at most in to */
+};
+
+static size_t bytes_left(const struct inflation *in)
 {
-    const char *name = coding == CODING_GZIP ? "gzip" : "deflate";
+    return in->body.size - in->fed + in->stream.avail_in;
+}
+
+static enum ifd_code fail_stream(const struct inflation *in, int result, struct ifd_err *err)
+{
+    const char *name = in->coding == CODING_GZIP ? "gzip" : "deflate";
     if (result == Z_MEM_ERROR) {
         return ifd_fail(err, IFD_NOMEM, "no memory to decompress the body");
     }
     if (result == Z_OK || result == Z_BUF_ERROR) {
         return ifd_fail(err, IFD_INVALID, "%s body ends before its stream does", name);
     }
-    return ifd_fail(err, IFD_INVALID, "%s body is damaged at byte %lu: %s", name, stream->total_in,
-                    stream->msg ? stream->msg : "not such a stream");
+    return ifd_fail(err, IFD_INVALID, "%s body is damaged at byte %zu: %s", name,
+                    in->body.size - bytes_left(in),
+                    in->stream.msg ? in->stream.msg : "not such a stream");
 }
 
-/* Runs the whole stream. to == NULL: counts only, through a scratch buffer. Stops when more than room bytes come out. */
+/* A gzip body may have several members, one behind the other (RFC 1952, 2.2): whether one begins here. */
+static bool begins_member(const struct inflation *in)
+{
+    const size_t left = bytes_left(in);
+    const uint8_t *at = in->body.data + (in->body.size - left);
+    return in->coding == CODING_GZIP && left >= 2 && at[0] == 0x1f && at[1] == 0x8b;
+}
+
+/* One call of zlib; its result. */
+static int inflate_some(struct inflation *in)
+{
+    uint8_t scratch[16384];
+    z_stream *stream = &in->stream;
+    if (stream->avail_in == 0) {
+        const size_t rest = in->body.size - in->fed, more = rest < (1u << 30) ? rest : 1u << 30;
+        stream->avail_in = (uInt)more;
+        in->fed += more;
+    }
+    /* one byte of scratch behind a full buffer finds out whether more would come */
+    const bool direct = in->to && in->size < in->room;
+    size_t space = direct ? in->room - in->size : in->to ? 1 : sizeof(scratch);
+    space = space < (1u << 30) ? space : 1u << 30;
+    stream->next_out = direct ? in->to + in->size : scratch;
+    stream->avail_out = (uInt)space;
+    int result = inflate(stream, Z_NO_FLUSH);
+    in->size += space - stream->avail_out;
+    if (result == Z_BUF_ERROR && stream->avail_in == 0 && in->fed < in->body.size) {
+        return Z_OK;
+    }
+    return result == Z_STREAM_END && begins_member(in) ? inflateReset(stream) : result;
+}
+
+/* Runs the whole body. to == NULL: counts only. Stops when more than room bytes come out. */
 static enum ifd_code run_inflate(enum coding coding, struct ifd_bytes body, uint8_t *to,
                                  size_t room, struct ifd_arena *arena, size_t *ret_size,
                                  struct ifd_err *err)
 {
-    uint8_t scratch[16384];
-    z_stream stream = {.zalloc = zlib_take, .zfree = zlib_give, .opaque = arena};
-    int result = inflateInit2(&stream, window_bits(coding, body));
-    size_t size = 0, fed = 0;
-    stream.next_in = (z_const Bytef *)body.data;
+    struct inflation in = {
+        .stream = {.zalloc = zlib_take,
+                   .zfree = zlib_give,
+                   .opaque = arena,
+                   .next_in = (z_const Bytef *)body.data},
+        .coding = coding,
+        .body = body,
+        .to = to,
+        .room = room,
+    };
+    int result = inflateInit2(&in.stream, window_bits(coding, body));
     while (result == Z_OK) {
-        if (stream.avail_in == 0) {
-            size_t more = body.size - fed < (1u << 30) ? body.size - fed : 1u << 30;
-            stream.avail_in = (uInt)more;
-            fed += more;
-        }
-        /* one byte of scratch behind a full buffer finds out whether more would come */
-        bool direct = to && size < room;
-        size_t space = direct ? room - size : to ? 1 : sizeof(scratch);
-        space = space < (1u << 30) ? space : 1u << 30;
-        stream.next_out = direct ? to + size : scratch;
-        stream.avail_out = (uInt)space;
-        result = inflate(&stream, Z_NO_FLUSH);
-        size += space - stream.avail_out;
-        if (size > room) {
+        result = inflate_some(&in);
+        if (in.size > room) {
             return ifd_fail(err, IFD_TOO_LARGE,
                             "decompressed body exceeds the maximum allowed input size of %zu bytes",
                             room);
         }
-        if (result == Z_BUF_ERROR && stream.avail_in == 0 && fed < body.size) {
-            result = Z_OK;
-        }
     }
     if (result != Z_STREAM_END) {
-        return fail_stream(&stream, result, coding, err);
+        return fail_stream(&in, result, err);
     }
-    if (fed - stream.avail_in != body.size) {
+    if (bytes_left(&in) > 0) {
         return ifd_fail(err, IFD_INVALID, "%zu bytes follow the end of the compressed body",
-                        body.size - (fed - stream.avail_in));
+                        bytes_left(&in));
     }
-    *ret_size = size;
+    *ret_size = in.size;
     return IFD_OK;
 }
 
-/* What a gzip stream says of its own size; SIZE_MAX if it cannot be true. */
+/* The size that a gzip body's last member says it has; SIZE_MAX if it cannot be true. */
 static size_t gzip_size(struct ifd_bytes body, size_t cap_bytes)
 {
     if (body.size < 18) {
@@ -123,6 +162,28 @@ static size_t gzip_size(struct ifd_bytes body, size_t cap_bytes)
     size_t size =
         (size_t)tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
     return size <= cap_bytes && size / RATIO_MAX <= body.size ? size : SIZE_MAX;
+}
+
+/* Runs the body into memory for size bytes; TOO_LARGE: more would come out. */
+static enum ifd_code inflate_into(enum coding coding, struct ifd_bytes body, size_t size,
+                                  struct ifd_str json_length, struct ifd_arena *arena,
+                                  struct ifd_bytes *ret, struct ifd_err *err)
+{
+    uint64_t align_at = 0;
+    if (!json_length.data || !ifd_str_u64(json_length, &align_at) || align_at > size) {
+        align_at = 0;
+    }
+    size_t lead = (IFD_TENSOR_ALIGN - (size_t)align_at % IFD_TENSOR_ALIGN) % IFD_TENSOR_ALIGN;
+    uint8_t *data = ifd_arena_take_tensor(arena, lead + size);
+    if (!data) {
+        return ifd_arena_fail(arena, lead + size, err);
+    }
+    size_t got = 0;
+    enum ifd_code code = run_inflate(coding, body, data + lead, size, arena, &got, err);
+    if (code == IFD_OK) {
+        *ret = (struct ifd_bytes){.data = data + lead, .size = got};
+    }
+    return code;
 }
 
 enum ifd_code ifd_decompress(struct ifd_str coding_name, struct ifd_bytes body, size_t cap_bytes,
@@ -135,31 +196,15 @@ enum ifd_code ifd_decompress(struct ifd_str coding_name, struct ifd_bytes body, 
         return IFD_OK;
     }
     size_t size = coding == CODING_GZIP ? gzip_size(body, cap_bytes) : SIZE_MAX;
-    if (size == SIZE_MAX) {
-        enum ifd_code code = run_inflate(coding, body, NULL, cap_bytes, arena, &size, err);
-        if (code != IFD_OK) {
+    if (size != SIZE_MAX) {
+        /* nearly always the whole body; more comes out of one with several members, or if the size is a lie */
+        enum ifd_code code = inflate_into(coding, body, size, json_length, arena, ret, err);
+        if (code != IFD_TOO_LARGE) {
             return code;
         }
     }
-    uint64_t align_at = 0;
-    if (!json_length.data || !ifd_str_u64(json_length, &align_at) || align_at > size) {
-        align_at = 0;
-    }
-    size_t lead = (IFD_TENSOR_ALIGN - (size_t)align_at % IFD_TENSOR_ALIGN) % IFD_TENSOR_ALIGN;
-    uint8_t *data = ifd_arena_take_tensor(arena, lead + size);
-    if (!data) {
-        return ifd_arena_fail(arena, lead + size, err);
-    }
-    size_t got = 0;
-    enum ifd_code code = run_inflate(coding, body, data + lead, size, arena, &got, err);
-    if (code == IFD_TOO_LARGE || (code == IFD_OK && got != size)) {
-        return ifd_fail(err, IFD_INVALID, "gzip body is damaged: it says that it has %zu bytes",
-                        size);
-    }
-    if (code == IFD_OK) {
-        *ret = (struct ifd_bytes){.data = data + lead, .size = size};
-    }
-    return code;
+    enum ifd_code code = run_inflate(coding, body, NULL, cap_bytes, arena, &size, err);
+    return code == IFD_OK ? inflate_into(coding, body, size, json_length, arena, ret, err) : code;
 }
 
 /* ---- answers ---- */

@@ -9,8 +9,8 @@
 bool ifd_coding_is_known(struct ifd_str coding);
 bool ifd_coding_is_compressed(struct ifd_str coding);
 
-/** The body as it was before the client compressed it; the body itself if it did not. The result is aligned so that the
- *  byte at json_length (a header's value, may be absent) is aligned to IFD_TENSOR_ALIGN, and padded.
+/** The body as it was before the client compressed it; the body itself if it did not. A gzip body may have several members. The
+ *  result is aligned so that the byte at json_length (a header's value, may be absent) is aligned to IFD_TENSOR_ALIGN, and padded.
  *  Errors: INVALID (broken, cut or trailing bytes); TOO_LARGE (more than cap_bytes: nothing of that size is allocated); NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_decompress(struct ifd_str coding, struct ifd_bytes body,
                                            size_t cap_bytes, struct ifd_str json_length,

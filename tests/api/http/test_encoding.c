@@ -111,6 +111,73 @@ static void a_false_size_of_a_gzip_body_is_refused(void)
     ifd_arena_finish(&arena);
 }
 
+/* count members of text, one behind the other. */
+static struct ifd_bytes pack_members(const char *text, size_t count)
+{
+    static uint8_t members[1 << 16];
+    const struct ifd_bytes one = pack(text, strlen(text), 31);
+    REQUIRE(count * one.size <= sizeof(members));
+    for (size_t i = 0; i < count; i++) {
+        memcpy(members + i * one.size, one.data, one.size);
+    }
+    return (struct ifd_bytes){.data = members, .size = count * one.size};
+}
+
+static void members_of_a_gzip_body_are_joined(void)
+{
+    struct ifd_bytes plain = {0};
+    struct ifd_bytes body = pack_members(TEXT, 3);
+    EXPECT_CODE(unpack("gzip", body, 1000, &plain), IFD_OK, &err);
+    EXPECT_INT(plain.size, 3 * strlen(TEXT));
+    for (size_t i = 0; i < 3; i++) {
+        EXPECT_BYTES(plain.data + i * strlen(TEXT), TEXT, strlen(TEXT));
+    }
+    EXPECT_CODE(unpack("gzip", body, 3 * strlen(TEXT), &plain), IFD_OK, &err);
+    EXPECT_CODE(unpack("gzip", body, 3 * strlen(TEXT) - 1, &plain), IFD_TOO_LARGE, &err);
+    EXPECT_HAS(err.text, "exceeds the maximum allowed input size");
+    /* members without content are legal, too */
+    body = pack_members("", 100);
+    EXPECT_CODE(unpack("gzip", body, 1000, &plain), IFD_OK, &err);
+    EXPECT_INT(plain.size, 0);
+    /* the tensor behind the JSON is aligned as in one member */
+    body = pack_members(TEXT, 2);
+    start();
+    EXPECT_CODE(ifd_decompress(ifd_str("gzip"), body, 1000, ifd_str("60"), &arena, &plain, &err),
+                IFD_OK, &err);
+    EXPECT_INT((uintptr_t)(plain.data + 60) % IFD_TENSOR_ALIGN, 0);
+    ifd_arena_finish(&arena);
+}
+
+static void what_follows_the_last_member_is_refused(void)
+{
+    struct ifd_bytes plain = {0};
+    const struct ifd_bytes body = pack_members(TEXT, 2);
+    uint8_t more[512];
+    memcpy(more, body.data, body.size);
+    memcpy(more + body.size, "garbage!", 8);
+    EXPECT_CODE(unpack("gzip", (struct ifd_bytes){more, body.size + 8}, 1000, &plain), IFD_INVALID,
+                &err);
+    EXPECT_TEXT(err.text, "8 bytes follow the end of the compressed body");
+    /* it looks like a member, but is none */
+    memcpy(more + body.size, "\x1f\x8b garb", 7);
+    EXPECT_CODE(unpack("gzip", (struct ifd_bytes){more, body.size + 7}, 1000, &plain), IFD_INVALID,
+                &err);
+    EXPECT_HAS(err.text, "gzip body is damaged at byte");
+    /* a member that is cut */
+    for (size_t size = body.size / 2 + 1; size < body.size; size++) {
+        EXPECT_CODE(unpack("gzip", (struct ifd_bytes){body.data, size}, 1000, &plain), IFD_INVALID,
+                    &err);
+    }
+    /* a zlib stream has one member only */
+    const struct ifd_bytes one = pack(TEXT, strlen(TEXT), 15);
+    memcpy(more, one.data, one.size);
+    memcpy(more + one.size, one.data, one.size);
+    EXPECT_CODE(unpack("deflate", (struct ifd_bytes){more, 2 * one.size}, 1000, &plain),
+                IFD_INVALID, &err);
+    EXPECT_HAS(err.text, "bytes follow the end");
+    ifd_arena_finish(&arena);
+}
+
 static void a_bomb_takes_no_memory(void)
 {
     static const uint8_t zeros[8 << 20];
@@ -211,10 +278,16 @@ static void codings_are_known_by_name(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(every_coding_is_undone),       T(identity_is_the_body_itself),
-        T(damaged_bodies_are_refused),   T(a_false_size_of_a_gzip_body_is_refused),
-        T(a_bomb_takes_no_memory),       T(the_first_tensor_is_aligned),
-        T(the_preferred_coding_is_used), T(without_memory_the_answer_stays_plain),
+        T(every_coding_is_undone),
+        T(identity_is_the_body_itself),
+        T(damaged_bodies_are_refused),
+        T(a_false_size_of_a_gzip_body_is_refused),
+        T(members_of_a_gzip_body_are_joined),
+        T(what_follows_the_last_member_is_refused),
+        T(a_bomb_takes_no_memory),
+        T(the_first_tensor_is_aligned),
+        T(the_preferred_coding_is_used),
+        T(without_memory_the_answer_stays_plain),
         T(codings_are_known_by_name),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
