@@ -115,8 +115,9 @@ struct ifd_log_settings {
 /* ---- the table ---- */
 
 struct ifd_server_info {
-    const char *name;    /* "inferd", or what --id says */
-    const char *version; /* of this program */
+    const char *name;         /* "inferd", or what --id says */
+    const char *version;      /* of this program */
+    const char *control_mode; /* how models come: "none", "explicit" or "poll" */
     const char *const *extensions;
     uint32_t extension_count;
 };
@@ -157,7 +158,7 @@ struct ifd_service_ops {
     /** Looks which models there are now; index tells after done. May be NULL: index is never out of date. */
     void (*refresh)(struct ifd_service *service, ifd_control_fn done, void *arg);
 
-    /** May be NULL: no control plane in this build or mode; the API answers that it is not allowed. */
+    /** NULL unless info's control_mode is "explicit"; the API answers that it is not allowed. */
     void (*load)(struct ifd_service *service, const struct ifd_load_request *request,
                  ifd_control_fn done, void *arg);
     void (*unload)(struct ifd_service *service, struct ifd_str model, bool dependents,

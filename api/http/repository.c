@@ -127,10 +127,11 @@ static void on_control(void *arg, enum ifd_code code, const struct ifd_err *err)
 static void refuse(struct ifd_http_call *call)
 {
     struct ifd_err err = {0};
-    (void)ifd_fail(&err, IFD_UNAVAILABLE,
-                   "explicit model load / unload is not allowed: start the server with "
-                   "--model-control-mode explicit");
-    ifd_http_fail(call, IFD_UNAVAILABLE, &err);
+    (void)ifd_fail(&err, IFD_INVALID,
+                   "explicit model load / unload is not allowed: the server runs with "
+                   "--model-control-mode=%s, it takes --model-control-mode=explicit",
+                   ifd_http_ops(call)->info(ifd_http_service(call))->control_mode);
+    ifd_http_fail(call, IFD_INVALID, &err);
 }
 
 static bool read_file(struct ifd_json_in *in, struct ifd_str key, struct ifd_load_request *load,

@@ -402,6 +402,11 @@ enum ifd_code ifd_service_create(const struct ifd_service_options *options,
                                              "logging",
                                              "model_repository",
                                              "model_repository(unload_dependents)"};
+    static const char *const control_modes[] = {
+#define X(id, word) [id] = (word),
+        IFD_CONTROL_MODES(X)
+#undef X
+    };
     struct ifd_service *service = ifd_acquire_zeroed(options->alloc, 1, sizeof(*service));
     if (!service) {
         return ifd_fail(err, IFD_NOMEM, "no memory for the service");
@@ -416,6 +421,7 @@ enum ifd_code ifd_service_create(const struct ifd_service_options *options,
     service->info = (struct ifd_server_info){
         .name = options->config->id,
         .version = options->program_version,
+        .control_mode = control_modes[options->config->control_mode],
         .extensions = extensions,
         .extension_count = sizeof(extensions) / sizeof(extensions[0]),
     };

@@ -138,9 +138,14 @@ class ModelControl(unittest.TestCase):
     def test_control_is_refused_in_other_modes(self):
         for mode in ("none", "poll"):
             with self.subTest(mode):
-                _, client = self.serve(f"--model-control-mode={mode}", "--admin-on-http")
-                self.refused(client.load_model, "simple", text="explicit model load / unload is not allowed")
-                self.refused(client.unload_model, "simple", text="explicit model load / unload is not allowed")
+                server, client = self.serve(f"--model-control-mode={mode}", "--admin-on-http")
+                text = f"explicit model load / unload is not allowed: the server runs with --model-control-mode={mode}"
+                self.refused(client.load_model, "simple", text=text)
+                self.refused(client.unload_model, "simple", text=text)
+                for verb in ("load", "unload"):
+                    answer = server.ask("POST", f"/v2/repository/models/simple/{verb}")
+                    self.assertEqual(answer.status, 400)                    # asking again does not help
+                    self.assertNotIn("Retry-After", answer.headers)
 
     def test_links_are_followed_inside_the_repository_only(self):
         data = self.repository / ".data"

@@ -98,8 +98,9 @@ void fake_service_init(struct ifd_service *fake, const struct ifd_alloc *alloc)
     };
     /* filled once with constants: the same for every fake */
     static struct ifd_tensor_info in[IFD_DTYPE_COUNT], out[IFD_DTYPE_COUNT];
-    *fake =
-        (struct ifd_service){.alloc = alloc, .log = {.info = true, .warning = true, .error = true}};
+    *fake = (struct ifd_service){.alloc = alloc,
+                                 .control_mode = "explicit",
+                                 .log = {.info = true, .warning = true, .error = true}};
     for (int64_t version = 1; version <= 3; version += 2) {
         struct ifd_model_desc *simple = add(fake, "simple", version);
         set_io(simple, 8, simple_inputs, 2, simple_outputs, 2);
@@ -138,10 +139,12 @@ void fake_service_finish(struct ifd_service *fake)
 static const struct ifd_server_info *info(struct ifd_service *fake)
 {
     static const char *const extensions[] = {"classification", "binary_tensor_data"};
-    static const struct ifd_server_info it = {
-        .name = "fake", .version = "1.2.3", .extensions = extensions, .extension_count = 2};
-    (void)fake;
-    return &it;
+    fake->info = (struct ifd_server_info){.name = "fake",
+                                          .version = "1.2.3",
+                                          .control_mode = fake->control_mode,
+                                          .extensions = extensions,
+                                          .extension_count = 2};
+    return &fake->info;
 }
 
 static bool is_live(struct ifd_service *fake)

@@ -36,7 +36,10 @@ struct ifd_service {
     uint32_t job_count;
     int held_refs, held_outputs; /* must be 0 at the end */
 
+    struct ifd_server_info info;
+
     /* what the test wants */
+    const char *control_mode;    /* for messages; the table of functions decides what is possible */
     enum ifd_code refuse_submit; /* not OK: submit() answers this */
     enum ifd_code fail_run;      /* not OK: done() is called with this */
     bool is_not_ready;

@@ -109,8 +109,16 @@ static void without_control_load_and_unload_are_not_allowed(void)
 {
     REQUIRE(loopback_init_with(&loop, ifd_alloc_system(), fake_service_ops_without_control(),
                                1 << 20, true));
-    post("/v2/repository/models/classify/load", "", 503, "is not allowed");
-    post("/v2/repository/models/classify/unload", "", 503, "is not allowed");
+    loop.fake.control_mode = "poll";
+    loopback_post(&loop, "/v2/repository/models/classify/load", "", &answer);
+    EXPECT_INT(answer.status, 400); /* asking again does not help */
+    EXPECT(!loopback_header(&answer, "Retry-After"));
+    EXPECT_TEXT(loopback_text(&answer),
+                "{\"error\":\"explicit model load / unload is not allowed: the server runs with "
+                "--model-control-mode=poll, it takes --model-control-mode=explicit\"}");
+    loopback_forget(&answer);
+    loop.fake.control_mode = "none";
+    post("/v2/repository/models/classify/unload", "", 400, "runs with --model-control-mode=none");
     get("/v2/models/stats", 501, "statistics");
     loopback_finish(&loop);
 }
