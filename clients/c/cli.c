@@ -2,18 +2,21 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     EXIT_REFUSED = 1,     /* the server said no, or is not ready */
     EXIT_USAGE = 2,       /* wrong arguments or files */
     EXIT_UNREACHABLE = 3, /* no answer */
     TOKEN_BYTES = 1024,
+    FILE_BYTES_MAX = 2147483647, /* the largest --http-max-input-size of a server */
 };
 
 static const char usage[] =
@@ -74,30 +77,57 @@ enum ifd_client_code ifd_cli_fail(struct ifd_client_err *err, const char *subjec
     return IFD_CLIENT_INVALID;
 }
 
+/* Opens a regular file of at most FILE_BYTES_MAX; a negative descriptor after err is filled. */
+static int open_file(const char *path, size_t *ret_bytes, struct ifd_client_err *err)
+{
+    struct stat info;
+    int fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO without a writer does not wait */
+    if (fd < 0 || fstat(fd, &info) != 0) {
+        ifd_cli_fail(err, path, strerror(errno));
+    } else if (S_ISDIR(info.st_mode)) {
+        ifd_cli_fail(err, path, "is a directory, expected a file");
+    } else if (!S_ISREG(info.st_mode)) {
+        ifd_cli_fail(err, path, "is no regular file");
+    } else if (info.st_size > FILE_BYTES_MAX) {
+        char why[80];
+        snprintf(why, sizeof(why), "has %lld bytes, at most %d can be sent",
+                 (long long)info.st_size, FILE_BYTES_MAX);
+        ifd_cli_fail(err, path, why);
+    } else {
+        *ret_bytes = (size_t)info.st_size;
+        return fd;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return -1;
+}
+
 enum ifd_client_code ifd_cli_read_file(const char *path, void **ret_data, size_t *ret_bytes,
                                        struct ifd_client_err *err)
 {
-    FILE *file = fopen(path, "rb");
-    long bytes = -1;
-    if (file && fseek(file, 0, SEEK_END) == 0) {
-        bytes = ftell(file);
+    size_t bytes = 0;
+    int fd = open_file(path, &bytes, err);
+    if (fd < 0) {
+        return IFD_CLIENT_INVALID;
     }
-    if (bytes < 0 || fseek(file, 0, SEEK_SET) != 0) {
-        int reason = errno;
-        if (file) {
-            fclose(file);
-        }
-        return ifd_cli_fail(err, path, strerror(reason));
+    FILE *file = fdopen(fd, "rb");
+    void *data = file ? malloc(bytes + 1) : NULL;
+    bool is_whole = data && fread(data, 1, bytes, file) == bytes;
+    if (file) {
+        fclose(file);
+    } else {
+        close(fd);
     }
-    void *data = malloc((size_t)bytes + 1);
-    size_t taken = data ? fread(data, 1, (size_t)bytes, file) : 0;
-    fclose(file);
-    if (!data || taken != (size_t)bytes) {
+    if (!is_whole) {
+        enum ifd_client_code code =
+            ifd_cli_fail(err, path, data ? "cannot be read" : "out of memory");
         free(data);
-        return ifd_cli_fail(err, path, data ? "cannot be read" : "out of memory");
+        return code;
     }
     *ret_data = data;
-    *ret_bytes = taken;
+    *ret_bytes = bytes;
     return IFD_CLIENT_OK;
 }
 

@@ -113,6 +113,42 @@ static void wrong_usage_is_status_two(void)
     fake_http_stop(server);
 }
 
+static void what_is_no_file_to_send_is_named(void)
+{
+    char folder[] = "/tmp/inferctl_files_XXXXXX", arguments[120], huge[64], fifo[64], want[200];
+    REQUIRE(mkdtemp(folder) != NULL);
+    snprintf(huge, sizeof(huge), "%s/huge.npy", folder);
+    snprintf(fifo, sizeof(fifo), "%s/fifo.png", folder);
+    FILE *file = fopen(huge, "wb");
+    REQUIRE(file && ftruncate(fileno(file), (off_t)5 << 30) == 0 && fclose(file) == 0);
+    REQUIRE(mkfifo(fifo, 0600) == 0);
+    const struct {
+        const char *path, *why;
+    } rows[] = {
+        {folder, "is a directory, expected a file"},
+        {fifo, "is no regular file"},
+        {huge, "has 5368709120 bytes, at most 2147483647 can be sent"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct fake_http *server = fake_http_start();
+        struct run run;
+        fake_http_answer_text(server, 200, "{\"inputs\":[{\"name\":\"x\"}]}"); /* metadata */
+        snprintf(arguments, sizeof(arguments), "infer m --input %s", rows[i].path);
+        snprintf(want, sizeof(want), "inferctl: %s: %s\n", rows[i].path, rows[i].why);
+        run_inferctl(&run, fake_http_url(server), arguments);
+        EXPECT_INT(run.status, 2);
+        EXPECT_TEXT(run.output, want);
+        snprintf(arguments, sizeof(arguments), "load m --config %s", rows[i].path);
+        run_inferctl(&run, fake_http_url(server), arguments);
+        EXPECT_INT(run.status, 2);
+        EXPECT_TEXT(run.output, want);
+        fake_http_stop(server);
+    }
+    unlink(huge);
+    unlink(fifo);
+    rmdir(folder);
+}
+
 static void wrong_command_is_named(void)
 {
     struct fake_http *server = fake_http_start();
@@ -241,6 +277,7 @@ int main(int argc, char **argv)
         T(refusal_is_printed_and_is_status_one),
         T(silence_is_status_three),
         T(wrong_usage_is_status_two),
+        T(what_is_no_file_to_send_is_named),
         T(wrong_command_is_named),
         T(unreachable_socket_is_named),
         T(token_comes_from_a_file_that_is_private),
