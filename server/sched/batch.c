@@ -13,7 +13,7 @@ static bool is_preferred(const struct ifd_batch_rules *rules, int64_t total)
 
 struct ifd_batch_choice ifd_batch_choose(const struct ifd_batch_rules *rules,
                                          const struct ifd_batch_item *item, uint32_t count,
-                                         uint64_t now_ns, bool is_closed)
+                                         uint64_t now_ns, bool is_hurried)
 {
     if (!rules->is_dynamic) {
         return (struct ifd_batch_choice){.take = 1};
@@ -32,12 +32,13 @@ struct ifd_batch_choice ifd_batch_choose(const struct ifd_batch_rules *rules,
     }
     /* A batch that cannot grow any more leaves as it is; so does one that was followed by a request that does not fit. */
     bool is_final = take < count || total >= rules->max_batch || count == IFD_BATCH_ITEMS_MAX;
-    uint64_t until_ns = oldest_ns + rules->max_delay_ns;
+    const bool is_endless = rules->max_delay_ns > UINT64_MAX - oldest_ns;
+    const uint64_t until_ns = is_endless ? UINT64_MAX : oldest_ns + rules->max_delay_ns;
     bool is_overdue = rules->max_delay_ns > 0 && now_ns >= until_ns;
-    if (take_preferred > 0 && !is_overdue && !is_closed) {
+    if (take_preferred > 0 && !is_overdue && !is_hurried) {
         return (struct ifd_batch_choice){.take = take_preferred};
     }
-    if (is_final || is_closed || is_overdue || rules->max_delay_ns == 0) {
+    if (is_final || is_hurried || is_overdue || rules->max_delay_ns == 0) {
         return (struct ifd_batch_choice){.take = take};
     }
     return (struct ifd_batch_choice){.wait_until_ns = until_ns};

@@ -14,7 +14,7 @@ struct ifd_batch_rules {
     int64_t max_batch;
     const int32_t *preferred; /* ascending */
     uint32_t preferred_count;
-    uint64_t max_delay_ns;
+    uint64_t max_delay_ns; /* UINT64_MAX: without end */
 };
 
 /** A waiting request, in the order of running: by priority, then oldest first. */
@@ -24,16 +24,17 @@ struct ifd_batch_item {
     bool fits_first; /* same shapes as item 0, the batch dimension aside (true for item 0) */
 };
 
-/** take > 0: run that many from the front now. take 0: decide again at wait_until_ns or when the queue grows. */
+/** take > 0: run that many from the front now. take 0: decide again at wait_until_ns (UINT64_MAX: never) or when the queue
+ *  grows. */
 struct ifd_batch_choice {
     uint32_t take;
     uint64_t wait_until_ns;
 };
 
-/** count ≥ 1. is_closed: nothing more will come, so waiting has no use. */
+/** count ≥ 1. is_hurried: nothing more will come, or is waited for. */
 struct ifd_batch_choice ifd_batch_choose(const struct ifd_batch_rules *rules,
                                          const struct ifd_batch_item *item, uint32_t count,
-                                         uint64_t now_ns, bool is_closed);
+                                         uint64_t now_ns, bool is_hurried);
 
 /** Items that ifd_batch_choose needs to see at most. */
 #define IFD_BATCH_ITEMS_MAX 256

@@ -148,6 +148,16 @@ struct ifd_job *ifd_queue_expire(struct ifd_queue *queue)
     return expired;
 }
 
+void ifd_queue_hurry(struct ifd_queue *queue)
+{
+    ifd_mutex_lock(&queue->mutex);
+    if (!queue->is_hurried) {
+        queue->is_hurried = true;
+        ifd_cond_broadcast(&queue->changed);
+    }
+    ifd_mutex_unlock(&queue->mutex);
+}
+
 void ifd_queue_close(struct ifd_queue *queue)
 {
     ifd_mutex_lock(&queue->mutex);
@@ -249,7 +259,8 @@ uint32_t ifd_queue_take(struct ifd_queue *queue, struct ifd_job **job, uint64_t 
         uint32_t count = queue->count > 0 ? look(queue, now_ns, job, item) : 0;
         struct ifd_batch_choice choice = {0};
         if (count > 0) {
-            choice = ifd_batch_choose(&queue->rules, item, count, now_ns, queue->is_closed);
+            choice = ifd_batch_choose(&queue->rules, item, count, now_ns,
+                                      queue->is_closed || queue->is_hurried);
             take = choice.take;
         }
         if (take > 0 || (queue->is_closed && queue->count == 0)) {
@@ -260,7 +271,7 @@ uint32_t ifd_queue_take(struct ifd_queue *queue, struct ifd_job **job, uint64_t 
             continue;
         }
         queue->sleepers++;
-        if (choice.wait_until_ns) {
+        if (choice.wait_until_ns > 0 && choice.wait_until_ns < UINT64_MAX) {
             (void)ifd_cond_wait_until(&queue->changed, &queue->mutex, choice.wait_until_ns);
         } else {
             ifd_cond_wait(&queue->changed, &queue->mutex);

@@ -32,7 +32,7 @@ struct ifd_queue {
     uint64_t earliest_deadline_ns; /* no waiting job's deadline is before it; UINT64_MAX: none */
     uint64_t awake_until_ns;       /* the next taker looks out for a job until then */
     atomic_uint news;              /* counts what may concern one that looks out */
-    bool is_closed;
+    bool is_closed, is_hurried;
 };
 
 /** rules.preferred must outlive the queue. capacity ≥ 1. */
@@ -52,6 +52,8 @@ void ifd_queue_expect(struct ifd_queue *queue, uint64_t until_ns);
 bool ifd_queue_remove(struct ifd_queue *queue, struct ifd_job *job);
 /** Takes out jobs whose deadline has passed and that are not to be run late, as a list by next; NULL if there are none. */
 struct ifd_job *ifd_queue_expire(struct ifd_queue *queue);
+/** Nobody new will ask: from now on no batch is waited for, what is there runs. */
+void ifd_queue_hurry(struct ifd_queue *queue);
 /** No more pushes; take gives what is left, then 0. */
 void ifd_queue_close(struct ifd_queue *queue);
 /** Takes everything out, as a list by next. */

@@ -145,7 +145,8 @@ static void init_queue(const struct ifd_served_options *options, const struct if
         .max_batch = m->max_batch_size,
         .preferred = m->preferred_batch_size,
         .preferred_count = m->preferred_batch_size_count,
-        .max_delay_ns = m->max_queue_delay_us * 1000,
+        .max_delay_ns =
+            m->max_queue_delay_us > UINT64_MAX / 1000 ? UINT64_MAX : m->max_queue_delay_us * 1000,
     };
     ifd_queue_init(queue, &rules,
                    m->queue_policy.max_queue_size > 0 ? m->queue_policy.max_queue_size

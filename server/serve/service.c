@@ -454,9 +454,13 @@ void ifd_service_models_changed(struct ifd_service *service)
     struct ifd_repo_walk at = {.model = NULL};
     while (ifd_repo_next(service->options.repo, &at)) {
         struct ifd_model_desc *desc = &at.version->desc;
-        if (at.version->served) { /* one that drains must not point to what is gone */
+        struct ifd_served *served = at.version->served;
+        if (served) { /* one that drains must not point to what is gone */
             desc->versions = at.model ? at.model->ready : &desc->version_text;
             desc->version_count = at.model ? at.model->ready_count : 1;
+        }
+        if (served && (!at.model || service->is_stopping)) {
+            ifd_queue_hurry(&served->queue); /* nobody new joins a batch */
         }
     }
 }
@@ -464,6 +468,7 @@ void ifd_service_models_changed(struct ifd_service *service)
 void ifd_service_stopping(struct ifd_service *service)
 {
     service->is_stopping = true;
+    ifd_service_models_changed(service);
 }
 
 void ifd_service_cancel_all(struct ifd_service *service)

@@ -163,6 +163,67 @@ static long instances(const char *text, const char *hint)
     return number;
 }
 
+#define SUM "{model=\"sum\",version=\"1\"} "
+
+/* A server with the model "sum" under this config, and a request of 4 samples that waits for 4 more. */
+static int begin_waiting(struct live *live, const char *text)
+{
+    static char option[100];
+    make_repository();
+    write_config(text);
+    (void)snprintf(option, sizeof(option), "--model-repository=%s", dir);
+    live_start(live,
+               (const char *const[]){option, "--model-control-mode=explicit", "--load-model=*",
+                                     "--admin-on-http", "--exit-timeout-secs=3", NULL});
+    int fd = client_connect(live);
+    REQUIRE(fd >= 0);
+    send_request(fd, 1, 4);
+    live_wait_for_metric(live, "\ninferd_queue_requests" SUM, 1);
+    return fd;
+}
+
+static const char hour_config[] = "max_batch_size: 8\n"
+                                  "dynamic_batching { max_queue_delay_microseconds: 3600000000 }\n";
+
+static void batch_is_not_waited_for_when_the_server_stops(void)
+{
+    struct live live;
+    int fd = begin_waiting(&live, hour_config);
+    ifd_server_stop(live.server);
+    expect_answer(fd, 1, 4); /* not the 503 of --exit-timeout-secs */
+    (void)close(fd);
+    live_join(&live);
+    remove_repository();
+}
+
+static void batch_is_not_waited_for_when_the_model_is_unloaded(void)
+{
+    struct live live;
+    int fd = begin_waiting(&live, hour_config);
+    EXPECT_INT(client_post(&live, "/v2/repository/models/sum/unload").status, 200);
+    expect_answer(fd, 1, 4);
+    (void)close(fd);
+    live_stop(&live);
+    remove_repository();
+}
+
+static void longest_delay_is_no_short_one(void)
+{
+    struct live live;
+    int fd = begin_waiting(
+        &live, "max_batch_size: 8\n"
+               "dynamic_batching { max_queue_delay_microseconds: 9223372036854775808 }\n");
+    int other = client_connect(&live);
+    send_request(other, 2, 4);
+    expect_answer(fd, 1, 4);
+    expect_answer(other, 2, 4);
+    EXPECT_INT(live_metric(&live, "\ninferd_executions_total" SUM), 1);
+    (void)close(fd);
+    (void)close(other);
+    live_stop(&live);
+    remove_repository();
+}
+
 static void a_hint_decides_how_many_instances_share_the_cores(void)
 {
     static const char latency[] =
@@ -192,6 +253,9 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(clients_share_runs_and_get_their_own_numbers),
+        T(batch_is_not_waited_for_when_the_server_stops),
+        T(batch_is_not_waited_for_when_the_model_is_unloaded),
+        T(longest_delay_is_no_short_one),
         T(a_hint_decides_how_many_instances_share_the_cores),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

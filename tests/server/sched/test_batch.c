@@ -109,7 +109,18 @@ static void oldest_need_not_be_first(void)
     EXPECT_INT(choice.wait_until_ns, 110 * US);
 }
 
-static void closed_queue_does_not_wait(void)
+static void endless_delay_waits_for_a_full_batch(void)
+{
+    const struct ifd_batch_rules endless = {
+        .is_dynamic = true, .max_batch = 8, .max_delay_ns = UINT64_MAX};
+    const struct ifd_batch_item items[] = {item(4, 10), item(4, 20)};
+    const struct ifd_batch_choice choice = ifd_batch_choose(&endless, items, 1, 1 << 30, false);
+    EXPECT_INT(choice.take, 0);
+    EXPECT(choice.wait_until_ns == UINT64_MAX);
+    EXPECT_INT(ifd_batch_choose(&endless, items, 2, 1 << 30, false).take, 2);
+}
+
+static void hurried_queue_does_not_wait(void)
 {
     const struct ifd_batch_item items[] = {item(1, 0)};
     EXPECT_INT(ifd_batch_choose(&patient, items, 1, 0, true).take, 1);
@@ -129,7 +140,8 @@ int main(int argc, char **argv)
         T(preferred_size_comes_before_a_fuller_batch),
         T(preferred_size_that_large_requests_jump_over_is_not_waited_for),
         T(oldest_need_not_be_first),
-        T(closed_queue_does_not_wait),
+        T(endless_delay_waits_for_a_full_batch),
+        T(hurried_queue_does_not_wait),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -149,6 +149,38 @@ static void patient_queue_gives_what_it_has_when_the_delay_is_over(void)
     ifd_queue_finish(&f.queue);
 }
 
+static void take_there(void *arg)
+{
+    struct fixture *f = arg;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    EXPECT_INT(take(f, taken), 2);
+}
+
+/* A taker that waits for a batch goes when the queue is hurried, and later ones do not wait at all. */
+static void hurried_queue_waits_for_no_batch(void)
+{
+    struct fixture f;
+    struct ifd_thread thread;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    const struct ifd_batch_rules endless = {
+        .is_dynamic = true, .max_batch = 8, .max_delay_ns = UINT64_MAX};
+    begin(&f, &endless);
+    push(&f, 0);
+    push(&f, 1);
+    REQUIRE_OK(ifd_thread_start(&thread, "taker", take_there, &f, ifd_alloc_system(), NULL), NULL);
+    for (bool is_asleep = false; !is_asleep;) {
+        ifd_mutex_lock(&f.queue.mutex);
+        is_asleep = f.queue.sleepers == 1;
+        ifd_mutex_unlock(&f.queue.mutex);
+        (void)sched_yield();
+    }
+    ifd_queue_hurry(&f.queue);
+    ifd_thread_join(&thread);
+    push(&f, 2);
+    EXPECT_INT(take(&f, taken), 1);
+    ifd_queue_finish(&f.queue);
+}
+
 static void late_request_does_not_join_a_batch(void)
 {
     struct fixture f;
@@ -520,6 +552,7 @@ int main(int argc, char **argv)
         T(many_levels_are_kept_apart),
         T(urgent_requests_lead_the_batch),
         T(patient_queue_gives_what_it_has_when_the_delay_is_over),
+        T(hurried_queue_waits_for_no_batch),
         T(late_request_does_not_join_a_batch),
         T(waiting_requests_leave_together),
         T(requests_of_other_shapes_do_not_share),
