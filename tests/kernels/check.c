@@ -95,30 +95,163 @@ void check_fail(const char *format, ...)
     va_end(args);
 }
 
-int check_end(const char *family)
-{
-    printf("%s on", family);
-    struct ifd_kernels_isa isa;
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        printf("%s%s", check_isa(i, &isa, &more) ? " " : "",
-               more && check_isa(i, &isa, &more) ? isa.name : "");
+/* ---- tables ---- */
+
+#define FAMILY(name)                                                                               \
+    {                                                                                              \
+#name, offsetof(struct ifd_kernels, name), sizeof(((struct ifd_kernels *)NULL)->name), 0   \
     }
-    printf(": %d failures\n", failures);
+
+static struct {
+    const char *name;
+    size_t offset, bytes;
+    uint32_t ran; /* bit i: instruction set i */
+} families[] = {
+    FAMILY(gemm_q8),  FAMILY(gemm_f32), FAMILY(gemm_bf16), FAMILY(gemm_f16), FAMILY(dense),
+    FAMILY(gemm_s16), FAMILY(dw_q8),    FAMILY(dw_f32),    FAMILY(wino),     FAMILY(wino_q8),
+    FAMILY(eltwise),  FAMILY(quant),    FAMILY(reduce),    FAMILY(pool),     FAMILY(move),
+};
+#undef FAMILY
+
+static size_t family_by_name(const char *name, size_t length)
+{
+    for (size_t f = 0; f < sizeof(families) / sizeof(families[0]); f++) {
+        if (strlen(families[f].name) == length && memcmp(families[f].name, name, length) == 0) {
+            return f;
+        }
+    }
+    fprintf(stderr, "no family %s\n", name);
+    exit(1);
+}
+
+#if defined(__x86_64__)
+extern const struct ifd_kern_gemm_q8 check_tiles_gemm_q8_amx;
+extern const struct ifd_kern_gemm_f32 check_tiles_gemm_bf16_amxbf16;
+
+/* AMX's tables over tiles in plain C (tiles.h). */
+static bool emulated_isa(size_t i, struct ifd_kernels_isa *ret_isa)
+{
+    const uint32_t avx512 = IFD_CPU_AVX2 | IFD_CPU_AVX512;
+    *ret_isa = (struct ifd_kernels_isa){.name = NULL};
+    if (i == 0) {
+        ret_isa->name = "amx-emulated";
+        ret_isa->cpu_flags = avx512 | IFD_CPU_AVX512_VNNI;
+        ret_isa->kernels.gemm_q8 = check_tiles_gemm_q8_amx;
+    } else if (i == 1) {
+        ret_isa->name = "amxbf16-emulated";
+        ret_isa->cpu_flags = avx512 | IFD_CPU_AVX512_BF16;
+        ret_isa->kernels.gemm_bf16 = check_tiles_gemm_bf16_amxbf16;
+    }
+    return ret_isa->name != NULL;
+}
+#else
+static bool emulated_isa(size_t i, struct ifd_kernels_isa *ret_isa)
+{
+    (void)i;
+    (void)ret_isa;
+    return false;
+}
+#endif
+
+/* Those that programs choose from, then the emulated ones. False: no more. */
+static bool isa_at(size_t i, struct ifd_kernels_isa *ret_isa)
+{
+    size_t count = 0;
+    if (ifd_kernels_isa(i, ret_isa)) {
+        return true;
+    }
+    while (ifd_kernels_isa(count, ret_isa)) {
+        count++;
+    }
+    return emulated_isa(i - count, ret_isa);
+}
+
+static bool has_table(const struct ifd_kernels_isa *isa, size_t family)
+{
+    const unsigned char *table = (const unsigned char *)&isa->kernels + families[family].offset;
+    for (size_t i = 0; i < families[family].bytes; i++) {
+        if (table[i] != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool check_next(const char *family, size_t *at, struct ifd_kernels_isa *ret_isa)
+{
+    const size_t f = family_by_name(family, strlen(family));
+    while (isa_at(*at, ret_isa)) {
+        const uint32_t bit = UINT32_C(1) << (*at)++;
+        if ((check_cpu() & ret_isa->cpu_flags) == ret_isa->cpu_flags && has_table(ret_isa, f)) {
+            families[f].ran |= bit;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Flags of this CPU as the compiler's library finds them; 0 where it does not. Without AMX, which needs a permission. */
+static uint32_t cpu_otherwise(void)
+{
+    uint32_t flags = 0;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("bmi2")) {
+        flags |= IFD_CPU_AVX2;
+    }
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512cd")) {
+        flags |= IFD_CPU_AVX512;
+        flags |= __builtin_cpu_supports("avx512vnni") ? (uint32_t)IFD_CPU_AVX512_VNNI : 0;
+        flags |= __builtin_cpu_supports("avx512vbmi") ? (uint32_t)IFD_CPU_AVX512_VBMI : 0;
+        flags |= __builtin_cpu_supports("avx512bf16") ? (uint32_t)IFD_CPU_AVX512_BF16 : 0;
+    }
+#endif
+    return flags;
+}
+
+static void print_tables(size_t family)
+{
+    const uint32_t cpu = check_cpu() | cpu_otherwise();
+    struct ifd_kernels_isa isa;
+    printf("ISA tables run: %s:", families[family].name);
+    for (size_t i = 0; isa_at(i, &isa); i++) {
+        printf("%s%s", families[family].ran >> i & 1 ? " " : "",
+               families[family].ran >> i & 1 ? isa.name : "");
+    }
+    bool all = true;
+    printf("; not run:");
+    for (size_t i = 0; isa_at(i, &isa); i++) {
+        if (has_table(&isa, family) && !(families[family].ran >> i & 1)) {
+            const bool can_run = (cpu & isa.cpu_flags) == isa.cpu_flags;
+            printf(" %s%s", isa.name, can_run ? " (which this CPU can run)" : "");
+            failures += can_run;
+            all = false;
+        }
+    }
+    printf("%s\n", all ? " none" : "");
+}
+
+int check_end(const char *names)
+{
+    for (const char *name = names; *name; name += *name == ' ') {
+        const size_t length = strcspn(name, " ");
+        print_tables(family_by_name(name, length));
+        name += length;
+    }
+    printf("%s: %d failures\n", names, failures);
     return failures != 0;
 }
 
 uint32_t check_cpu(void)
 {
-    struct ifd_cpu cpu;
-    ifd_cpu_detect(&cpu);
+    static struct ifd_cpu cpu;
+    if (cpu.cores == 0) {
+        ifd_cpu_detect(&cpu);
+    }
     return cpu.flags;
-}
-
-bool check_isa(size_t i, struct ifd_kernels_isa *ret_isa, bool *ret_more)
-{
-    *ret_more = ifd_kernels_isa(i, ret_isa) != 0;
-    return *ret_more && (check_cpu() & ret_isa->cpu_flags) == ret_isa->cpu_flags;
 }
 
 static double now(void)

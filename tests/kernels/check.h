@@ -1,9 +1,8 @@
-/* What the kernel tests share: random numbers, buffers that notice being overrun, the list of
- * instruction sets this CPU runs, timing.
+/* What the kernel tests share: random numbers, buffers that notice being overrun, the tables that this
+ * CPU runs, timing.
  *
- * Every test runs each table of its family twice over: the scalar one against an independent naive
- * loop written in the test, the others against the same loop. `--bench` prints speeds instead.
- * Not thread-safe: one process, one thread. */
+ * Every test compares each table of its family with an independent naive loop written in the test.
+ * `--bench` prints speeds instead. Not thread-safe: one process, one thread. */
 #ifndef INFERD_TESTS_KERNELS_CHECK_H
 #define INFERD_TESTS_KERNELS_CHECK_H
 
@@ -32,13 +31,15 @@ void check_free(struct check_buffer *buffer);
 
 /* Counts a failure and prints the first few. */
 void check_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints a summary; the exit status of main. */
-int check_end(const char *family);
+/* Prints a summary and, for each of the families (names with a blank between), which tables ran and which
+ * did not; the exit status of main. A table that this CPU can run and that the test left out is a failure. */
+int check_end(const char *families);
 
 /* enum ifd_cpu_flag bits of this CPU. */
 uint32_t check_cpu(void);
-/* Instruction set i, if this CPU runs it; *ret_more is false past the end of the list. */
-bool check_isa(size_t i, struct ifd_kernels_isa *ret_isa, bool *ret_more);
+/* The next instruction set that has a table of the family ("gemm_q8") and that this CPU runs, weakest
+ * first; the table counts as run. *at begins at 0. False: no more. */
+bool check_next(const char *family, size_t *at, struct ifd_kernels_isa *ret_isa);
 
 /* Fastest of many calls, in seconds. */
 double check_time(void (*call)(void *), void *arg);

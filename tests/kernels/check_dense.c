@@ -144,12 +144,9 @@ static void check_table(const struct ifd_kernels_isa *isa, const struct problem 
 
 static void check_tables(struct problem p, bool in_place)
 {
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (check_isa(i, &isa, &more) && isa.kernels.dense.run) {
-            check_table(&isa, &p, in_place);
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("dense", &at, &isa);) {
+        check_table(&isa, &p, in_place);
     }
     free_problem(&p);
 }
@@ -194,28 +191,25 @@ static void bench_rows(size_t m)
     struct check_buffer w = check_input((size_t)N * K * sizeof(float));
     struct check_buffer a = check_input(m * K * sizeof(float));
     struct check_buffer out = check_output(m * N * sizeof(float));
-    bool more = true;
     memset(w.data, 0, w.bytes);
     memset(a.data, 0, a.bytes);
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (check_isa(i, &isa, &more) && isa.kernels.dense.run) {
-            struct bench bench = {&isa.kernels,
-                                  {.w = w.data,
-                                   .a = a.data,
-                                   .out = out.data,
-                                   .m = m,
-                                   .n_end = N,
-                                   .k = K,
-                                   .w_stride = K,
-                                   .a_stride = K,
-                                   .out_stride = N,
-                                   .min = -INFINITY,
-                                   .max = INFINITY}};
-            const double t = check_time(bench_call, &bench);
-            printf("dense %-10s m %2zu k %d n %d: %8.0f us %6.1f GMAC/s %5.1f GB/s\n", isa.name, m,
-                   K, N, t * 1e6, (double)m * N * K / t * 1e-9, 4.0 * N * K / t * 1e-9);
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("dense", &at, &isa);) {
+        struct bench bench = {&isa.kernels,
+                              {.w = w.data,
+                               .a = a.data,
+                               .out = out.data,
+                               .m = m,
+                               .n_end = N,
+                               .k = K,
+                               .w_stride = K,
+                               .a_stride = K,
+                               .out_stride = N,
+                               .min = -INFINITY,
+                               .max = INFINITY}};
+        const double t = check_time(bench_call, &bench);
+        printf("dense %-10s m %2zu k %d n %d: %8.0f us %6.1f GMAC/s %5.1f GB/s\n", isa.name, m, K,
+               N, t * 1e6, (double)m * N * K / t * 1e-9, 4.0 * N * K / t * 1e-9);
     }
     check_free(&w);
     check_free(&a);

@@ -132,12 +132,9 @@ static void free_problem(struct problem *p)
 
 static void check_tables(struct problem p)
 {
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (check_isa(i, &isa, &more) && isa.kernels.dw_f32.run) {
-            check_table(&p, isa.name, &isa.kernels.dw_f32);
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("dw_f32", &at, &isa);) {
+        check_table(&p, isa.name, &isa.kernels.dw_f32);
     }
     free_problem(&p);
 }
@@ -183,12 +180,8 @@ static void bench_call(void *arg)
 static void bench_shape(size_t size, size_t channels, size_t window, size_t stride)
 {
     double peak = check_peak_f32();
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (!check_isa(i, &isa, &more) || !isa.kernels.dw_f32.run) {
-            continue;
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("dw_f32", &at, &isa);) {
         struct problem p = make_problem(size, size, channels, window, window, stride, 1, true);
         const struct ifd_kern_dw_f32 *kern = &isa.kernels.dw_f32;
         struct ifd_dw_weights weights = {p.w.data, channels, window, window, channels};

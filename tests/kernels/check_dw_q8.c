@@ -195,12 +195,8 @@ static void check_table(struct problem *p, const char *isa, const struct ifd_ker
 
 static void check_problem(struct problem p)
 {
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (!check_isa(i, &isa, &more) || !isa.kernels.dw_q8.run) {
-            continue;
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("dw_q8", &at, &isa);) {
         for (int round = IFD_ROUND_FAST; round <= IFD_ROUND_SINGLE; round++) {
             p.round = (enum ifd_round)round;
             check_table(&p, isa.name, &isa.kernels.dw_q8);
@@ -240,12 +236,8 @@ static void bench_call(void *arg)
 static void bench_shape(size_t size, size_t channels, size_t window, size_t stride)
 {
     double peak = check_peak_q8();
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (!check_isa(i, &isa, &more) || !isa.kernels.dw_q8.run) {
-            continue;
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("dw_q8", &at, &isa);) {
         struct problem p = make_problem(size, size, channels, window, window, stride, 1, false);
         size_t out = size / stride;
         p.args.in_pixel_stride = p.args.out_pixel_stride = channels;

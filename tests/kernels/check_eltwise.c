@@ -236,12 +236,9 @@ static void bench_call(void *arg)
 
 int main(int argc, char **argv)
 {
-    bool more = true, timing = argc > 1 && strcmp(argv[1], "--bench") == 0;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (!check_isa(i, &isa, &more) || !isa.kernels.eltwise.prelu) {
-            continue;
-        }
+    const bool timing = argc > 1 && strcmp(argv[1], "--bench") == 0;
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("eltwise", &at, &isa);) {
         const struct ifd_kern_eltwise *kern = &isa.kernels.eltwise;
         if (timing) {
             struct check_buffer data = random_floats(8192);

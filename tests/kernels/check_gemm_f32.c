@@ -313,18 +313,14 @@ static void check_table(const struct problem *p, const char *isa, const struct f
 static void check_family(const struct problem *p, const struct family *family)
 {
     struct wanted wanted[2] = {{0}}; /* of inputs as they are, and rounded */
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        const struct ifd_kern_gemm_f32 *kern =
-            check_isa(i, &isa, &more) ? table_of(family, &isa.kernels) : NULL;
-        if (kern && kern->run) {
-            struct wanted *want = &wanted[kern->narrow != NULL];
-            if (!want->value) {
-                *want = make_wanted(p, family, kern->narrow != NULL);
-            }
-            check_table(p, isa.name, family, kern, want);
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next(family->name, &at, &isa);) {
+        const struct ifd_kern_gemm_f32 *kern = table_of(family, &isa.kernels);
+        struct wanted *want = &wanted[kern->narrow != NULL];
+        if (!want->value) {
+            *want = make_wanted(p, family, kern->narrow != NULL);
         }
+        check_table(p, isa.name, family, kern, want);
     }
     free_wanted(&wanted[0]);
     free_wanted(&wanted[1]);
@@ -380,10 +376,9 @@ static void check_narrow(const struct family *family, const char *isa,
 
 static void check_narrows(void)
 {
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        for (size_t f = 0; check_isa(i, &isa, &more) && f < FAMILIES; f++) {
+    struct ifd_kernels_isa isa;
+    for (size_t f = 0; f < FAMILIES; f++) {
+        for (size_t at = 0; check_next(families[f].name, &at, &isa);) {
             const struct ifd_kern_gemm_f32 *kern = table_of(&families[f], &isa.kernels);
             if (kern->narrow) {
                 check_narrow(&families[f], isa.name, kern);
@@ -466,18 +461,14 @@ static void bench_shape(size_t m, size_t k, size_t n, size_t taps)
                         .out_stride = n,
                         .a_count = (m + taps) * k,
                         .max = INFINITY};
-    bool more = true;
+    struct ifd_kernels_isa isa;
     p.a = random_floats(p.a_count);
     p.w = random_floats(n * k * taps);
     p.bias = random_floats(n);
     p.residual = random_floats(1);
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        for (size_t f = 0; check_isa(i, &isa, &more) && f < FAMILIES; f++) {
-            const struct ifd_kern_gemm_f32 *kern = table_of(&families[f], &isa.kernels);
-            if (kern->run) {
-                bench_table(&p, families[f].name, isa.name, kern);
-            }
+    for (size_t f = 0; f < FAMILIES; f++) {
+        for (size_t at = 0; check_next(families[f].name, &at, &isa);) {
+            bench_table(&p, families[f].name, isa.name, table_of(&families[f], &isa.kernels));
         }
     }
     free_problem(&p);
@@ -502,5 +493,5 @@ int main(int argc, char **argv)
     check_shapes();
     check_long_sums();
     check_single_rows();
-    return check_end("gemm_f32");
+    return check_end("gemm_f32 gemm_bf16 gemm_f16");
 }

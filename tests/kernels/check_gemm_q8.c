@@ -298,12 +298,8 @@ static void check_table(const struct problem *p, const char *isa,
 
 static void check_problem(struct problem *p)
 {
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (!check_isa(i, &isa, &more) || !isa.kernels.gemm_q8.run) {
-            continue;
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("gemm_q8", &at, &isa);) {
         for (int round = IFD_ROUND_FAST; round <= IFD_ROUND_NONE; round++) {
             p->round = (enum ifd_round)round;
             check_table(p, isa.name, &isa.kernels.gemm_q8);
@@ -351,12 +347,8 @@ static void bench_call(void *arg)
 static void bench_shape(size_t m, size_t k, size_t n, size_t taps)
 {
     double peak = check_peak_q8();
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (!check_isa(i, &isa, &more) || !isa.kernels.gemm_q8.run) {
-            continue;
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("gemm_q8", &at, &isa);) {
         struct problem p = {.m = m,
                             .n = n,
                             .k = k,

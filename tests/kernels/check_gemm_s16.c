@@ -86,13 +86,10 @@ static void check_tables(size_t m, size_t n, size_t k, int always)
     struct check_buffer w = numbers(n, k, args.w_stride, INT8_MIN, INT8_MAX, always);
     args.a = a.data;
     args.w = w.data;
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (check_isa(i, &isa, &more) && isa.kernels.gemm_s16.dot) {
-            check_dot(&isa, args);
-            check_multiply(&isa, n, (size_t)check_int(0, 9) ? (size_t)check_int(1, 49) : 511);
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("gemm_s16", &at, &isa);) {
+        check_dot(&isa, args);
+        check_multiply(&isa, n, (size_t)check_int(0, 9) ? (size_t)check_int(1, 49) : 511);
     }
     check_free(&a);
     check_free(&w);
@@ -114,22 +111,19 @@ static void bench_shape(size_t m, size_t n, size_t k)
     struct check_buffer a = numbers(m, k, k, -1000, 1000, 0);
     struct check_buffer w = numbers(n, k, k, INT8_MIN, INT8_MAX, 0);
     struct check_buffer sum = check_output(m * n * sizeof(int64_t));
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (check_isa(i, &isa, &more) && isa.kernels.gemm_s16.dot) {
-            struct bench bench = {&isa.kernels,
-                                  {.a = a.data,
-                                   .w = w.data,
-                                   .sum = sum.data,
-                                   .m = m,
-                                   .n = n,
-                                   .k = k,
-                                   .a_stride = k,
-                                   .w_stride = k}};
-            printf("gemm_s16 %-8s %zux%zux%zu %6.1f GMAC/s\n", isa.name, m, n, k,
-                   (double)(m * n * k) * 1e-9 / check_time(bench_call, &bench));
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("gemm_s16", &at, &isa);) {
+        struct bench bench = {&isa.kernels,
+                              {.a = a.data,
+                               .w = w.data,
+                               .sum = sum.data,
+                               .m = m,
+                               .n = n,
+                               .k = k,
+                               .a_stride = k,
+                               .w_stride = k}};
+        printf("gemm_s16 %-8s %zux%zux%zu %6.1f GMAC/s\n", isa.name, m, n, k,
+               (double)(m * n * k) * 1e-9 / check_time(bench_call, &bench));
     }
     check_free(&a);
     check_free(&w);

@@ -79,12 +79,8 @@ static void check_resize(const char *isa, const struct ifd_kern_move *kern)
 
 int main(void)
 {
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (!check_isa(i, &isa, &more) || !isa.kernels.move.transpose_32) {
-            continue;
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("move", &at, &isa);) {
         for (int round = 0; round < 100; round++) {
             check_transpose(isa.name, &isa.kernels.move, 1);
             check_transpose(isa.name, &isa.kernels.move, 4);

@@ -118,12 +118,8 @@ static void check_one(const char *isa, void (*run)(const struct ifd_pool_args *)
 
 int main(void)
 {
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (!check_isa(i, &isa, &more) || !isa.kernels.pool.max_f32) {
-            continue;
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("pool", &at, &isa);) {
         for (int round = 0; round < 60; round++) {
             check_one(isa.name, isa.kernels.pool.max_f32, false, false);
             check_one(isa.name, isa.kernels.pool.average_f32, true, false);

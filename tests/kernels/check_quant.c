@@ -274,12 +274,8 @@ static void check_table(const char *isa, const struct ifd_kern_quant *kern)
 
 int main(void)
 {
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (!check_isa(i, &isa, &more)) {
-            continue;
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("quant", &at, &isa);) {
         for (int round = 0; round < 200; round++) {
             check_table(isa.name, &isa.kernels.quant);
         }

@@ -105,12 +105,8 @@ static void check_row(const char *isa, const struct ifd_kern_reduce *kern)
 
 int main(void)
 {
-    bool more = true;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (!check_isa(i, &isa, &more) || !isa.kernels.reduce.sum_f32) {
-            continue;
-        }
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("reduce", &at, &isa);) {
         for (int round = 0; round < 200; round++) {
             check_softmax(isa.name, &isa.kernels.reduce);
             check_columns(isa.name, &isa.kernels.reduce);

@@ -233,14 +233,11 @@ static void bench_one(const struct ifd_kernels_isa *isa, size_t edge, size_t cha
 
 int main(int argc, char **argv)
 {
-    bool more = true, timing = argc > 1 && strcmp(argv[1], "--bench") == 0;
+    const bool timing = argc > 1 && strcmp(argv[1], "--bench") == 0;
     double peak = timing ? check_peak_f32() : 0.0;
-    for (size_t i = 0; more; i++) {
-        struct ifd_kernels_isa isa;
-        if (!check_isa(i, &isa, &more) || !isa.kernels.wino.input) {
-            continue;
-        }
-        if (timing && i > 0) {
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("wino", &at, &isa);) {
+        if (timing && at > 1) {
             for (size_t stride = 1; stride <= 2; stride++) {
                 bench_one(&isa, 56, 64, stride, peak);
                 bench_one(&isa, 28, 128, stride, peak);

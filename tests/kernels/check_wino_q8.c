@@ -239,17 +239,13 @@ static void bench_one(const struct ifd_kernels_isa *isa, size_t edge, size_t k, 
 
 int main(int argc, char **argv)
 {
-    bool more = true;
     const bool timing = argc > 1 && strcmp(argv[1], "--bench") == 0;
     const double peak = timing ? check_peak_q8() : 0.0;
-    for (size_t i = 0; more; i++) {
+    struct ifd_kernels_isa isa;
+    for (size_t at = 0; check_next("wino_q8", &at, &isa);) {
         static const size_t shapes[][3] = {{56, 64, 64},   {28, 128, 128}, {52, 128, 256},
                                            {26, 256, 512}, {16, 32, 32},   {8, 64, 64},
                                            {32, 16, 16},   {104, 32, 64}};
-        struct ifd_kernels_isa isa;
-        if (!check_isa(i, &isa, &more) || !isa.kernels.wino_q8.run) {
-            continue;
-        }
         for (size_t s = 0; timing && s < sizeof(shapes) / sizeof(shapes[0]); s++) {
             bench_one(&isa, shapes[s][0], shapes[s][1], shapes[s][2], peak);
         }
