@@ -10,9 +10,9 @@
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 #define HUGE_BYTES_MIN  (HUGE_PAGE_BYTES / 5 * 4)
 
-/* Files, weights and arenas are read from end to end and written once: in large pages they cost a fault per 2 MiB in place
- * of 512, and fewer misses of the translation cache. The last one is large, too, if that adds a quarter at most. A system
- * that has none to give ignores it. */
+/* Files, weights and arenas are written once and read from end to end. Huge pages cost them one
+ * fault per 2 MiB instead of 512, and fewer TLB misses. The last page is huge, too, if that adds
+ * a quarter at most. A system without huge pages ignores the advice. */
 static void *huge_acquire(size_t size)
 {
     size_t whole = size / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
@@ -117,8 +117,8 @@ size_t ifd_discard_pages(void *ptr, size_t size)
         return 0;
     }
     uint8_t *at = (uint8_t *)ptr + (first - begin);
-    /* Pages of a memfd go back by the first only, those of the heap by the second only; who emulates a kernel may grant the first
-     * without doing it. */
+    /* MADV_REMOVE frees pages of a memfd, MADV_DONTNEED those of the heap. An emulated kernel
+     * may report success for the first without doing it. */
     const bool was_file = madvise(at, last - first, MADV_REMOVE) == 0;
     return madvise(at, last - first, MADV_DONTNEED) == 0 || was_file ? last - first : 0;
 }

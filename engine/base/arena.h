@@ -1,7 +1,8 @@
 /** Bump arena: many small objects, one lifetime, freed together.
  *
- *  Grows by blocks from the allocator it was given, up to a cap. Under AddressSanitizer every item is its own
- *  allocation, so that an overrun of one item is found. Memory is zeroed. Thread: one at a time per object. */
+ *  Grows by blocks from the allocator it was given, up to a cap. Under AddressSanitizer every
+ *  item is its own allocation, so that an overrun of one item is found. Memory is zeroed.
+ *  Thread: one at a time per object. */
 #ifndef INFERD_ENGINE_BASE_ARENA_H
 #define INFERD_ENGINE_BASE_ARENA_H
 
@@ -20,24 +21,25 @@ struct ifd_arena {
     size_t used_bytes, cap_bytes;
 };
 
-/** cap_bytes: what all items may add up to; 0 = no cap. */
+/** cap_bytes: limit of all items together; 0 = no cap. */
 void ifd_arena_init(struct ifd_arena *arena, const struct ifd_alloc *alloc, size_t cap_bytes);
 /** Frees everything. A zeroed arena is fine. */
 void ifd_arena_finish(struct ifd_arena *arena);
-/** Forgets all items but keeps the newest block for reuse (request arenas). */
+/** Frees all items but keeps the newest block for reuse (request arenas). */
 void ifd_arena_reset(struct ifd_arena *arena);
 
-/** size zeroed bytes for any C object, or NULL (out of memory or over the cap). size 0 gives a unique pointer. */
+/** size zeroed bytes for any C object, or NULL (out of memory or over the cap). size 0 gives a
+ *  unique pointer. */
 void *ifd_arena_take(struct ifd_arena *arena, size_t size) IFD_NODISCARD;
 /** count × size, checked. */
 void *ifd_arena_take_array(struct ifd_arena *arena, size_t count, size_t size) IFD_NODISCARD;
 /** Aligned to IFD_TENSOR_ALIGN and followed by IFD_TENSOR_PAD readable bytes. */
 void *ifd_arena_take_tensor(struct ifd_arena *arena, size_t size) IFD_NODISCARD;
-/** The same, not zeroed: for much that is written at once. */
+/** The same, not zeroed: for large items that are written whole. */
 void *ifd_arena_take_room(struct ifd_arena *arena, size_t size) IFD_NODISCARD;
-/** Copy of text, ended by NUL; NULL if there is no memory. */
+/** Copy of text, ended by NUL; NULL as above. */
 char *ifd_arena_text(struct ifd_arena *arena, const char *text, size_t size) IFD_NODISCARD;
-/** What ifd_fail() callers say when one of the above gave NULL: NOMEM or TOO_LARGE with the numbers. */
+/** Reports that one of the above returned NULL for size bytes: NOMEM, or TOO_LARGE with the cap. */
 enum ifd_code ifd_arena_fail(const struct ifd_arena *arena, size_t size, struct ifd_err *err);
 
 #ifdef __cplusplus

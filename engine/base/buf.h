@@ -1,7 +1,7 @@
-/** A byte buffer that grows up to a mandatory cap. For text and messages; never for tensors.
+/** A byte buffer that grows up to a mandatory cap. For text and messages, not for bulk data.
  *
- *  Appending past the cap or without memory marks the buffer as failed and is a no-op from then on, so that a writer may
- *  check once at the end. Thread: one at a time per object. */
+ *  An append past the cap or without memory marks the buffer as failed, and later appends do
+ *  nothing: a writer checks once, at the end. Thread: one at a time per object. */
 #ifndef INFERD_ENGINE_BASE_BUF_H
 #define INFERD_ENGINE_BASE_BUF_H
 
@@ -22,10 +22,11 @@ void ifd_buf_add(struct ifd_buf *buf, const void *data, size_t size);
 void ifd_buf_add_text(struct ifd_buf *buf, const char *text);
 void ifd_buf_addf(struct ifd_buf *buf, const char *format, ...) IFD_PRINTF(2, 3);
 
-/** size bytes to be written by the caller, NULL if failed. The pointer is valid until the next call. */
+/** Room for size bytes, which the caller writes; NULL if failed. The pointer is valid until the
+ *  next call. */
 uint8_t *ifd_buf_grow(struct ifd_buf *buf, size_t size) IFD_NODISCARD;
 
-/** OK, or what went wrong, with the numbers. */
+/** OK, NOMEM or TOO_LARGE with the numbers. */
 IFD_NODISCARD enum ifd_code ifd_buf_check(const struct ifd_buf *buf, struct ifd_err *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct search {
-    uintptr_t inside; /* an address in the object that is meant */
+    uintptr_t inside; /* an address in the wanted object */
     uint8_t *id;
     size_t size;
 };
@@ -59,7 +59,7 @@ static int visit(struct dl_phdr_info *object, size_t size, void *context)
     for (size_t i = 0; i < object->dlpi_phnum && search->size == 0; i++) {
         const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
         if (segment->p_type == PT_NOTE) {
-            /* mapped by the loader, for as long as this code is */
+            /* The loader maps notes for as long as this code. */
             read_notes((const uint8_t *)(object->dlpi_addr + segment->p_vaddr), segment->p_memsz,
                        search);
         }

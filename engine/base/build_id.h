@@ -1,4 +1,5 @@
-/** What the linker wrote into this program to tell its builds apart (the GNU build id: a hash of its content). */
+/** The GNU build id: a hash of the program's content, written by the linker. It tells builds
+ *  apart. */
 #ifndef INFERD_ENGINE_BASE_BUILD_ID_H
 #define INFERD_ENGINE_BASE_BUILD_ID_H
 
@@ -7,8 +8,8 @@
 
 #define IFD_BUILD_ID_BYTES 20
 
-/** The first bytes of the id of the program or library that holds this function; rest zeroed. Returns the number of bytes
- *  that are known, 0 if there is no id. Thread: any. */
+/** The first bytes of the id of the program or library that holds this function; the rest is
+ *  zeroed. Returns the number of bytes written, 0 if there is no id. Thread: any. */
 size_t ifd_build_id(uint8_t ret_id[IFD_BUILD_ID_BYTES]);
 
 #endif

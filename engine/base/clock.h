@@ -12,10 +12,10 @@ struct ifd_clock {
 /** CLOCK_MONOTONIC. Static. */
 const struct ifd_clock *ifd_clock_system(void);
 
-/** Nanoseconds since some fixed moment; never goes back. */
+/** Nanoseconds since a fixed moment; never decreases. */
 uint64_t ifd_now_ns(const struct ifd_clock *clock);
 
-/** The system's monotonic time, as struct ifd_binding wants it. */
+/** The system's monotonic time in nanoseconds, without a context. */
 uint64_t ifd_monotonic_ns(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* Instruction-set features and caches. The only file with architecture branches outside the kernels. */
+/* Instruction-set features and caches. The only file with architecture branches outside the
+ * kernels. */
 #include "engine/base/cpu.h"
 
 #include <fcntl.h>
@@ -40,14 +41,14 @@ static const struct {
 
 #if defined(__x86_64__)
 
-/* A register of a leaf of CPUID, without what the operating system does not allow. The C library has asked at start: each
- * question costs a virtual machine up to 30 µs. */
+/* A CPUID register, without the bits that the operating system does not enable. The C library
+ * read it at start: CPUID costs a virtual machine up to 30 µs. */
 static uint32_t active(unsigned leaf, unsigned index)
 {
     return __x86_get_cpuid_feature_leaf(leaf)->active_array[index];
 }
 
-/* Linux lends the AMX tile registers only to a process that asks; asking again is harmless. */
+/* Linux grants AMX tile registers only on request; a second request is harmless. */
 static bool may_use_tiles(void)
 {
     enum {
@@ -57,7 +58,8 @@ static bool may_use_tiles(void)
     return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
-/* AMD's processors say how wide they compute (leaf 0x8000001a); Intel's have no such leaf. */
+/* AMD's processors report the width of their data path (leaf 0x8000001a); Intel's do not have
+ * this leaf. */
 static bool computes_in_halves(void)
 {
     enum { LEAF = 0x1a, WIDTH_256 = 1 << 2, WIDTH_512 = 1 << 3 };
@@ -129,7 +131,7 @@ static uint32_t detect_flags(void)
 
 #endif
 
-/* The start of a small file of the folder of a cache; false: there is none. */
+/* Reads the start of a small file in a cache's folder; false if there is none. */
 static bool read_word(const char *folder, unsigned index, const char *file, char text[16])
 {
     char path[128];
@@ -143,7 +145,7 @@ static bool read_word(const char *folder, unsigned index, const char *file, char
     return got > 0;
 }
 
-/* "512K" */
+/* From "512K". */
 static size_t bytes_of(const char *text)
 {
     char *end = NULL;
@@ -164,7 +166,8 @@ size_t ifd_cpu_cache_bytes(const char *folder, unsigned level)
     return 0;
 }
 
-/* Of the first core of the set: where cores differ, the small ones mostly come first, and sizes that fit there fit everywhere. */
+/* Of the set's first core. Where cores differ, small ones mostly come first, and what fits their
+ * caches fits all. */
 static size_t cache_bytes(const cpu_set_t *set, int name, unsigned level)
 {
     char folder[64];

@@ -1,4 +1,4 @@
-/** What the processor can do, found once per engine. Thread: any. */
+/** Features of the processor, detected once per engine. Thread: any. */
 #ifndef INFERD_ENGINE_BASE_CPU_H
 #define INFERD_ENGINE_BASE_CPU_H
 
@@ -7,8 +7,9 @@
 /** Features, cores that this process may run on, cache sizes. Unknown numbers are 0. */
 void ifd_cpu_detect(struct ifd_cpu *ret);
 
-/** Size of the cache of a level that holds data, as Linux tells it in the folder of a core
- *  (/sys/devices/system/cpu/cpu0/cache); 0: it does not. Where the C library knows sizes, as on x86, nobody asks here. */
+/** Size of a core's data cache of this level, from its folder in sysfs
+ *  (/sys/devices/system/cpu/cpu0/cache); 0 if unknown. Used where the C library does not know
+ *  the sizes, as on Arm. */
 size_t ifd_cpu_cache_bytes(const char *folder, unsigned level);
 
 /** "avx2 avx512 avx512_vnni" into text (cut to size); "none". */

@@ -28,7 +28,7 @@ void ifd_err_prefix(struct ifd_err *err, const char *format, ...)
     (void)vsnprintf(where, sizeof(where), format, args);
     va_end(args);
 
-    /* Two copies through a buffer that cannot be cut, so that the text may be longer than what fits. */
+    /* A buffer that holds both texts whole; err->text is cut when it is copied back. */
     char whole[2 * IFD_ERR_TEXT_BYTES + 3];
     (void)snprintf(whole, sizeof(whole), "%s: %s", where, err->text);
     memcpy(err->text, whole, sizeof(err->text) - 1);

@@ -82,7 +82,7 @@ enum ifd_code ifd_file_read_fd(int fd, const char *name, size_t limit_bytes,
 
 static enum ifd_code open_for_reading(const char *path, int *ret_fd, struct ifd_err *err)
 {
-    /* O_NONBLOCK: a FIFO in the place of a model must not hang the reader. */
+    /* O_NONBLOCK: a FIFO in place of a file must not block the reader. */
     *ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     return *ret_fd < 0 ? fail_io("open", path, err) : IFD_OK;
 }
@@ -105,7 +105,8 @@ static bool only_we_write(const struct stat *info)
            (info->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* Over memory that goes on behind the file: its padding. False if there is no such mapping. */
+/* Maps the file over anonymous memory that is longer: the rest is its padding. False if mapping
+ * fails. */
 static bool map_file(int fd, size_t size, struct ifd_file *ret)
 {
     const size_t mapped = size + IFD_TENSOR_PAD;

@@ -1,10 +1,10 @@
-/* Packing of buffers with lifetimes: largest first, best gap. */
+/* Layout of buffers with lifetimes: largest first, best gap. */
 #include "engine/base/layout.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A placed item with its pad, in order of offset. */
+/* A placed item and its pad. */
 struct placed {
     size_t offset, end;
     uint32_t first, last;
@@ -25,33 +25,33 @@ static int larger_first(const void *a, const void *b)
     return x->index < y->index ? -1 : 1;
 }
 
-/* Neighbours, in order of offset, that a search may pass over as a whole. */
+/* Placed items are kept in order of offset, in blocks that a search can skip as a whole. */
 #define BLOCK_ITEMS 512
 
 struct block {
     struct block *next; /* NULL: the last */
     uint32_t count;
     uint32_t first_min, first_max, last_min, last_max;
-    size_t offset;       /* of the first */
-    size_t end;          /* the largest */
-    size_t room;         /* the largest gap between them, if all are alive */
-    struct placed *item; /* room for BLOCK_ITEMS; apart, as most blocks are only passed over */
+    size_t offset;       /* of the first item */
+    size_t end;          /* largest end of an item */
+    size_t room;         /* largest gap between items, if all are alive */
+    struct placed *item; /* BLOCK_ITEMS; elsewhere in memory, as most searches skip most blocks */
 };
 
 struct blocks {
-    struct block *block; /* the first, and those that were split off, anywhere behind it */
+    struct block *block; /* [0] has the lowest offsets; .next gives the order of the others */
     uint32_t count;
-    struct placed *item; /* room for those of all */
+    struct placed *item; /* of all blocks */
 };
 
-/* The tightest gap so far. */
+/* A walk by offset; best is the tightest gap so far. */
 struct search {
     size_t bytes; /* wanted */
     size_t best, best_room;
-    size_t end; /* of everything alive that starts below the present position */
+    size_t end; /* largest end of a live item that was passed */
 };
 
-/* Something alive lies from offset to end. */
+/* Live items lie from offset to end. */
 static void pass(struct search *search, size_t offset, size_t end)
 {
     const size_t room = offset > search->end ? offset - search->end : 0;
@@ -77,7 +77,7 @@ static void search_block(struct search *search, const struct block *block,
     }
 }
 
-/* Lowest start of the tightest gap between placed items that are alive together with item. */
+/* Lowest offset of the tightest gap between placed items that are alive together with item. */
 static size_t best_gap(const struct blocks *blocks, const struct ifd_layout_item *item,
                        size_t bytes)
 {
@@ -109,7 +109,7 @@ static void sum_up(struct block *block)
     }
 }
 
-/* The upper half of a full block becomes the next one. */
+/* Moves the upper half of a full block to a new one behind it. */
 static void split(struct blocks *blocks, struct block *low)
 {
     struct block *high = &blocks->block[blocks->count];
@@ -123,7 +123,7 @@ static void split(struct blocks *blocks, struct block *low)
     sum_up(high);
 }
 
-/* The last that begins at offset or below; the first, if none does. */
+/* The last block that begins at offset or below, else the first. */
 static struct block *block_at(struct block *block, size_t offset)
 {
     while (block->next && block->next->offset <= offset) {
@@ -132,7 +132,7 @@ static struct block *block_at(struct block *block, size_t offset)
     return block;
 }
 
-/* Behind those of the same offset. */
+/* Inserts item behind those of the same offset. */
 static void insert(struct blocks *blocks, struct placed item)
 {
     struct block *block = block_at(blocks->block, item.offset);
@@ -150,7 +150,7 @@ static void insert(struct blocks *blocks, struct placed item)
 
 static enum ifd_code too_large(size_t limit_bytes, struct ifd_err *err)
 {
-    return ifd_fail(err, IFD_TOO_LARGE, "tensors need more than the limit of %zu bytes",
+    return ifd_fail(err, IFD_TOO_LARGE, "buffers need more than the limit of %zu bytes",
                     limit_bytes);
 }
 
@@ -195,7 +195,7 @@ enum ifd_code ifd_lay_out(struct ifd_layout_item *items, uint32_t count, size_t 
         return IFD_OK;
     }
     const size_t order_bytes = (size_t)count * sizeof(struct ranked);
-    /* Only what is full is split: where there are several, each holds half of one at least. */
+    /* Only full blocks are split: each of several blocks is at least half full. */
     const size_t block_count = count / (BLOCK_ITEMS / 2) + 1;
     const size_t block_bytes = block_count * sizeof(struct block);
     const size_t item_bytes = block_count * BLOCK_ITEMS * sizeof(struct placed);
@@ -205,7 +205,7 @@ enum ifd_code ifd_lay_out(struct ifd_layout_item *items, uint32_t count, size_t 
                             .item = ifd_acquire(alloc, item_bytes)};
     enum ifd_code code = IFD_OK;
     if (!order || !blocks.block || !blocks.item) {
-        code = ifd_fail(err, IFD_NOMEM, "no memory to plan %u buffers", count);
+        code = ifd_fail(err, IFD_NOMEM, "no memory to lay out %u buffers", count);
     } else {
         blocks.block[0] =
             (struct block){.first_min = UINT32_MAX, .room = SIZE_MAX, .item = blocks.item};

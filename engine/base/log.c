@@ -72,7 +72,8 @@ static void put_u64(struct fields *fields, unsigned long long value)
     (void)put(fields, text, (size_t)size);
 }
 
-/* printf's would write what a value holds as it is, so that a value could forge fields and lines. */
+/* printf's would write what a value holds as it is, so that a value could forge fields and
+ * lines. */
 static void IFD_PRINTF(4, 0) emit(const struct ifd_log *log, enum ifd_log_level level,
                                   const char *sentence, const char *format, va_list args)
 {

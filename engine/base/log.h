@@ -1,10 +1,11 @@
-/** Log sink: a level, a sentence, fields. Passed explicitly; libraries below server/ use only debug.
+/** Log sink: a level, a sentence, fields. Passed explicitly; libraries below server/ use only
+ *  debug.
  *
- *      ifd_log_info(log, "model loaded", "model=%s version=%lld took_ms=%llu", name, version, ms);
+ *      ifd_log_info(log, "server started", "port=%u took_ms=%llu", port, ms);
  *
- *  A format of NULL: the sentence says all. Values are quoted and escaped here (engine/base/escape.h) if they hold anything
- *  but printable ASCII without blanks, quotes, backslashes and "=", so that no value forges a field or a line.
- *  Thread: any (the sink locks). */
+ *  A format of NULL: no fields. Values are quoted and escaped here (engine/base/escape.h) unless
+ *  they hold only printable ASCII without blanks, quotes, backslashes and "=", so that no value
+ *  forges a field or a line. Thread: any (the sink locks). */
 #ifndef INFERD_ENGINE_BASE_LOG_H
 #define INFERD_ENGINE_BASE_LOG_H
 
@@ -14,11 +15,11 @@
 
 enum ifd_log_level { IFD_LOG_ERROR, IFD_LOG_WARN, IFD_LOG_INFO, IFD_LOG_DEBUG };
 
-/** The set of a level and all graver ones. */
+/** Set of a level and all more severe ones. */
 #define IFD_LOG_UP_TO(level) ((2u << (level)) - 1)
 
 struct ifd_log {
-    atomic_uint levels; /* a bit for each that is written; may be changed at any time */
+    atomic_uint levels; /* a bit per level that is written; may change at any time */
     void *context;
     /** sentence: a literal without a full stop; fields: "key=value key=\"a value\"" or "". */
     void (*write)(void *context, enum ifd_log_level level, const char *sentence,
@@ -28,7 +29,8 @@ struct ifd_log {
 /** Bytes of fields at most, with the NUL; what does not fit is cut. */
 #define IFD_LOG_FIELDS_BYTES 1024
 
-/** fields_format: "key=value key=value"; a value is one of printf's %s %d %u %zu %lld %llu, or a literal. */
+/** fields_format: "key=value key=value"; a value is one of printf's %s %d %u %zu %lld %llu, or a
+ *  literal. */
 void ifd_log_error(const struct ifd_log *log, const char *sentence, const char *fields_format, ...)
     IFD_PRINTF(3, 4);
 void ifd_log_warn(const struct ifd_log *log, const char *sentence, const char *fields_format, ...)

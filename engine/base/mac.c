@@ -1,4 +1,4 @@
-/* NH over blocks, which compilers turn into vector instructions, and Horner's rule over their sums. */
+/* NH over blocks, which compilers vectorize, and Horner's rule over their sums. */
 #include "engine/base/mac.h"
 
 #include <string.h>
@@ -6,8 +6,9 @@
 #define PRIME       (((uint64_t)1 << 61) - 1)
 #define BLOCK_BYTES ((size_t)IFD_MAC_BLOCK_WORDS * sizeof(uint32_t))
 
-/* a × b modulo the prime, for a below 2^63. Less than a / 2 + 2^61 if b is below 2^60: sums of such products and small words
- * need no more reduction, they never reach 2^63. */
+/* a × b modulo the prime, for a below 2^63. If b is below 2^60, the result is below a / 2 +
+ * 2^61: sums of these products and words of 32 bits never reach 2^63 and need no further
+ * reduction. */
 static uint64_t multiply(uint64_t a, uint64_t b)
 {
 #ifdef __SIZEOF_INT128__
@@ -35,7 +36,7 @@ static void add_number(struct ifd_mac *mac, uint64_t number)
     add_word(mac, (uint32_t)(number >> 32));
 }
 
-/* Words in this machine's byte order: sums are not for other machines. */
+/* Words are in this machine's byte order: sums of other machines may differ. */
 static void add_block(struct ifd_mac *mac, const uint8_t *block)
 {
     uint64_t sum = 0;
@@ -80,7 +81,7 @@ void ifd_mac_add(struct ifd_mac *mac, const void *data, size_t size)
         memcpy(block, bytes, left);
         add_block(mac, block);
     }
-    add_number(mac, (uint64_t)size + 1); /* an empty piece counts, too */
+    add_number(mac, (uint64_t)size + 1); /* an empty chunk counts, too */
 }
 
 uint64_t ifd_mac_sum(const struct ifd_mac *mac)

@@ -1,4 +1,4 @@
-/** What a model may be called, on the wire and on disk. Thread: any. */
+/** Names that are safe on the wire, on disk, in logs and in metrics. Thread: any. */
 #ifndef INFERD_ENGINE_BASE_NAME_H
 #define INFERD_ENGINE_BASE_NAME_H
 

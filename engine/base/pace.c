@@ -1,25 +1,26 @@
-/* A walk between numbers of threads, by mean times of windows of runs. */
+/* Adapts the number of threads by the mean times of windows of runs. */
 #include "engine/base/pace.h"
 
 #include <assert.h>
 
-/* The first two windows are a run each: what fewer threads take is only learnt by them. Later ones hold many turns of a
- * scheduler (4 ms and more), so that it is no accident how many of them hit us. */
+/* The first two windows are one run each, to learn quickly what fewer threads take. Later ones
+ * span many scheduler ticks (4 ms and more), so that the number of preemptions in a window
+ * varies little. */
 #define RUNS_MIN        4
 #define WINDOW_FIRST_NS 2000000u
 #define WINDOW_LAST_NS  64000000u
 
 #define STAY_MAX 16 /* windows */
 
-/* Slow windows in a row that are no accident: something that happens once spoils one. */
+/* Slow windows in a row before fewer threads are tried: a single disturbance spoils only one. */
 #define SLOW_MIN 2
 
-/* Fewer threads should take less by this share, as what is measured is not exact, and cores that they leave idle help nobody. */
+/* Fewer threads must be faster by 1/GAIN: measurements are noisy, and idle cores help nobody. */
 #define GAIN 16
 
-/* What fewer threads took is forgotten by this share in every window: tried again, when all are twice as fast, after some
- * 20 s of runs, sooner when they gain less. */
-#define FORGET 512
+/* The time of fewer threads decays by 1/DECAY per window, so that they are tried again: where
+ * all threads are twice as fast, after about 20 s of runs; sooner where they gain less. */
+#define DECAY 512
 
 struct ifd_pace ifd_pace_init(uint32_t most)
 {
@@ -43,7 +44,7 @@ static void end_steady(struct ifd_pace *pace, uint64_t mean_ns)
 {
     pace->mean_ns = mean_ns;
     pace->since++;
-    pace->fewer_ns -= pace->fewer_ns / FORGET;
+    pace->fewer_ns -= pace->fewer_ns / DECAY;
     pace->slow = is_slower(mean_ns, pace->fewer_ns) ? pace->slow + 1 : 0;
     if (pace->threads > 1 && (pace->fewer_ns == 0 || pace->slow >= SLOW_MIN)) {
         pace->trial = IFD_PACE_FEWER;

@@ -1,14 +1,16 @@
-/** How many threads a run gets: all that it may have, or fewer where these are faster, which running shows.
+/** Chooses how many threads a run gets: all that it may have, or fewer where measurements show
+ *  that fewer are faster.
  *
- *  A core may not be ours alone: another process has it half of the time, or the host of a virtual machine does. Whoever is
- *  stopped in the midst of a piece keeps all others waiting until the scheduler lets him go on, for some milliseconds: two
- *  threads then take longer than one. Or cores may be so far apart that sharing costs more than it gains. Neither can be
- *  asked for, and both come and go, so it is measured: mean times of some runs decide. One thread fewer is tried in the third
- *  run, to learn what it takes, and again when runs have become slower than that; where it is faster then, runs have one fewer,
- *  and one more is tried now and then, ever more rarely while it does not help. One pace for each thing that is run again and
- *  again.
+ *  A core may be shared with another process or with the host of a virtual machine. A thread
+ *  that is preempted in the middle of its chunk keeps the others waiting for milliseconds: two
+ *  threads then take longer than one. Or cores are so far apart that sharing costs more than it
+ *  gains. The system does not report either, and both come and go; so mean times of windows of
+ *  runs decide. One thread fewer is tried in the third run, to learn its time, and again when
+ *  runs become slower than that. If it is faster then, runs get one thread fewer. One thread
+ *  more is tried from time to time, ever more rarely while it does not help. Each repeated run
+ *  has its own pace.
  *
- *  Pure: time comes in by ifd_pace_note. Thread: one at a time per object. */
+ *  Pure: times come in through ifd_pace_note. Thread: one at a time per object. */
 #ifndef INFERD_ENGINE_BASE_PACE_H
 #define INFERD_ENGINE_BASE_PACE_H
 
@@ -18,23 +20,25 @@
 enum ifd_pace_trial { IFD_PACE_STEADY, IFD_PACE_FEWER, IFD_PACE_MORE };
 
 struct ifd_pace {
-    uint32_t most, threads; /* that a run may have; that it has but for a trial */
+    uint32_t most;    /* threads that a run may have */
+    uint32_t threads; /* threads of a run outside of trials */
     enum ifd_pace_trial trial;
-    bool is_warm;         /* the first run counts for nothing */
+    bool is_warm;         /* the first run is not counted */
     uint32_t runs;        /* of this window */
-    uint64_t ns;          /* all of them together */
-    uint64_t window_ns;   /* how long it is at least */
+    uint64_t ns;          /* of all its runs */
+    uint64_t window_ns;   /* its minimum length */
     uint64_t mean_ns;     /* of a run, in the last window without a trial */
-    uint64_t fewer_ns;    /* with one thread fewer, when that was tried last; 0: not yet */
-    uint32_t slow;        /* windows in a row that were slower than that */
-    uint32_t stay, since; /* windows until one more is tried, and windows since then */
+    uint64_t fewer_ns;    /* of a run in the last trial with one thread fewer; 0: not yet tried */
+    uint32_t slow;        /* windows in a row that were slower than fewer_ns */
+    uint32_t stay, since; /* windows between trials with one thread more; windows since the last */
 };
 
 /** most ≥ 1 */
 struct ifd_pace ifd_pace_init(uint32_t most);
 /** Threads of the next run: 1 … most. */
 uint32_t ifd_pace_choose(const struct ifd_pace *pace);
-/** A run with as many threads as were chosen took so long. Others need not be noted. */
+/** Records the time of a run that had the chosen number of threads. Other runs need not be
+ *  recorded. */
 void ifd_pace_note(struct ifd_pace *pace, uint64_t ns);
 
 #endif

@@ -13,7 +13,7 @@
 
 typedef void (*loop_fn)(long count);
 
-/* The best of some rounds: what disturbs a measurement makes it slower. */
+/* The best of several rounds: disturbances only make a round slower. */
 static double rate(loop_fn loop, double macs)
 {
     double best = 0.0;
@@ -66,7 +66,7 @@ static void madd_256(long count)
     LOOP("", "vpmaddwd", "ymm", "14", "15");
 }
 
-/* Six products of tiles of 16 rows, 64 bytes each. */
+/* Six products of tiles, each of 16 rows of 64 bytes. */
 static void dot_tiles(long count)
 {
     struct {

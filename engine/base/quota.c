@@ -1,11 +1,11 @@
 /* A bounded allocator. */
 #include "engine/base/quota.h"
 
-/* Counts size in; false: that would be more than limit. */
+/* Adds size to the bytes in use; false if they would exceed limit. */
 static bool take(struct ifd_quota *quota, size_t size, size_t limit)
 {
     size_t used = atomic_fetch_add_explicit(&quota->used_bytes, size, memory_order_relaxed);
-    /* Two that add at the same time may both be refused where one would have fitted; never both served. */
+    /* Two at the same time may both be refused although one would fit; both are never served. */
     if (size <= limit && used <= limit - size) {
         return true;
     }

@@ -1,7 +1,7 @@
-/** An allocator that lends at most so many bytes of another, and counts how often it had to refuse.
+/** An allocator with a limit on top of another one; it counts its refusals.
  *
- *  Whoever takes memory from it needs to know nothing of the bound: there is no memory, as there might not be anyway.
- *  Thread: any, as of the allocator behind it. */
+ *  Its users need not know the limit: they see out of memory, which they handle anyway. Thread:
+ *  any, as of the allocator behind it. */
 #ifndef INFERD_ENGINE_BASE_QUOTA_H
 #define INFERD_ENGINE_BASE_QUOTA_H
 
@@ -10,20 +10,21 @@
 #include "inferd/alloc.h"
 
 struct ifd_quota {
-    struct ifd_alloc
-        alloc; /* what to pass on; its context is this object, which stays where it is */
+    /** To be passed to users. Its context is this object, which must not move. */
+    struct ifd_alloc alloc;
     const struct ifd_alloc *from;
     size_t limit_bytes, small_bytes;
     atomic_size_t used_bytes;
     atomic_ullong refusals;
 };
 
-/** The last eighth is lent only in pieces of up to small_bytes, so that what is large does not keep out what is small. */
+/** The last eighth is reserved for allocations of up to small_bytes, so that large ones do not
+ *  starve small ones. */
 void ifd_quota_init(struct ifd_quota *quota, const struct ifd_alloc *from, size_t limit_bytes,
                     size_t small_bytes);
 
-/** Counts bytes that are taken elsewhere, by a library with an allocator of its own, as if they were one large piece; false:
- *  refused, as the allocator would. */
+/** Counts bytes that a library takes from its own allocator, as one large allocation; false:
+ *  refused. */
 bool ifd_quota_hold(struct ifd_quota *quota, size_t bytes) IFD_NODISCARD;
 void ifd_quota_drop(struct ifd_quota *quota, size_t bytes);
 

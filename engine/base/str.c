@@ -18,10 +18,10 @@ static uint64_t lower_word(const char *text)
     const uint64_t ones = 0x0101010101010101u, high = ones << 7;
     uint64_t word = 0;
     memcpy(&word, text, sizeof(word));
-    /* sums that reach a byte's high bit: from 'A' on, and beyond 'Z' */
+    /* The sums reach a byte's high bit for characters from 'A' on, and beyond 'Z'. */
     const uint64_t low = word & ~high, from_a = low + ones * (0x80 - 'A');
     const uint64_t beyond_z = low + ones * (0x7f - 'Z');
-    return word | (from_a & ~beyond_z & ~word & high) >> 2; /* the bit that tells the cases apart */
+    return word | (from_a & ~beyond_z & ~word & high) >> 2; /* 0x20: the bit of lower case */
 }
 
 bool ifd_str_same_nocase(const char *a, const char *b, size_t size)

@@ -1,12 +1,14 @@
-/** A team of threads for runs (struct ifd_team of machine.h): fork-join, the caller works along and waits only for
- *  helpers that have come before it was done.
+/** A team of threads for runs (struct ifd_team of machine.h): fork-join. The caller works, too,
+ *  and waits only for helpers that entered the run before it was done.
  *
- *  Helpers spin for a short while after a run, since the next step comes within microseconds, and sleep on a futex-backed
- *  condition after that. One that comes to a run on the caller's core goes to another core. One team serves one instance: no
- *  scheduler is shared. A copy of the struct with a smaller count runs with so many. Thread: run() one at a time per team.
+ *  Helpers spin for a short time after a run, since the next step follows within microseconds,
+ *  then sleep on a condition variable. A helper that finds itself on the caller's core moves to
+ *  another core. A team serves one instance; teams share no scheduler. A copy of the struct with
+ *  a smaller count runs with that many threads. Thread: run() one at a time per team.
  *
- *  Teams share cores by a counter: a run takes as many as are free, one at least, and gives them back at its end. Alone it
- *  has all that it wants and is done soonest; among many each has one, and all together are done soonest. */
+ *  Teams share cores through a counter: a run takes the free cores that it wants, at least one,
+ *  and gives them back at its end. A single run gets all; with many runs each gets one, which
+ *  gives the best throughput. */
 #ifndef INFERD_ENGINE_BASE_TEAM_H
 #define INFERD_ENGINE_BASE_TEAM_H
 
@@ -23,9 +25,10 @@ IFD_NODISCARD enum ifd_code ifd_team_create(uint32_t count, const struct ifd_all
                                             struct ifd_team **ret_team, struct ifd_err *err);
 void ifd_team_destroy(struct ifd_team *team); /* NULL is fine */
 
-/** A run will come soon: sleeping helpers wake up and spin for a while (50 µs and more). Thread: any, at any time. */
+/** A run will come soon: sleeping helpers wake up and spin for at least 50 µs. Thread: any, at
+ *  any time. */
 void ifd_team_expect(const struct ifd_team *team);
-/** No run will come soon: helpers sleep at once, so that others have their cores. Thread: any, at any time. */
+/** No run will come soon: helpers sleep at once and free their cores. Thread: any, at any time. */
 void ifd_team_rest(const struct ifd_team *team);
 
 struct ifd_cores {
@@ -34,7 +37,8 @@ struct ifd_cores {
 };
 
 void ifd_cores_init(struct ifd_cores *cores, uint32_t count);
-/** 1 … wanted. The caller's own thread is one of them, whether a core is free for it or not. Thread: any. */
+/** Returns 1 … wanted. The caller's thread counts as one, whether a core is free for it or not.
+ *  Thread: any. */
 uint32_t ifd_cores_take(struct ifd_cores *cores, uint32_t wanted);
 void ifd_cores_give(struct ifd_cores *cores, uint32_t taken);
 

@@ -9,14 +9,14 @@
 
 void ifd_write(const struct ifd_writer *writer, const char *format, ...)
 {
-    char piece[IFD_WRITE_BYTES];
+    char chunk[IFD_WRITE_BYTES];
     va_list args;
     va_start(args, format);
-    const int length = vsnprintf(piece, sizeof(piece), format, args);
+    const int length = vsnprintf(chunk, sizeof(chunk), format, args);
     va_end(args);
     if (length > 0) {
-        const size_t size = (size_t)length < sizeof(piece) ? (size_t)length : sizeof(piece) - 1;
-        writer->sink(writer->context, piece, size);
+        const size_t size = (size_t)length < sizeof(chunk) ? (size_t)length : sizeof(chunk) - 1;
+        writer->sink(writer->context, chunk, size);
     }
 }
 

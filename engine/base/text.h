@@ -1,4 +1,5 @@
-/** Text through a sink, in pieces: what every dump is written with. Thread: any, on different sinks. */
+/** Formatted text through a sink, in chunks; dumps are written with it. Thread: any, on
+ *  different sinks. */
 #ifndef INFERD_ENGINE_BASE_TEXT_H
 #define INFERD_ENGINE_BASE_TEXT_H
 
@@ -9,12 +10,12 @@ struct ifd_writer {
     void *context;
 };
 
-/** printf of at most IFD_WRITE_BYTES - 1 characters; more is cut. */
+/** printf; cut to IFD_WRITE_BYTES - 1 characters. */
 #define IFD_WRITE_BYTES 768
 void ifd_write(const struct ifd_writer *writer, const char *format, ...) IFD_PRINTF(2, 3);
 
-/** Text of any length between double quotes, escaped as in JSON (engine/base/escape.h), so that a hostile name cannot forge
- *  lines. */
+/** Text of any length between double quotes, escaped as in JSON (engine/base/escape.h), so that
+ *  a hostile name cannot forge lines. */
 void ifd_write_quoted(const struct ifd_writer *writer, const char *text);
 
 #endif

@@ -71,7 +71,7 @@ void ifd_thread_change_core(void)
     }
     others = allowed;
     CPU_CLR((size_t)core, &others);
-    /* an empty set is refused */
+    /* Linux refuses an empty set. */
     if (sched_setaffinity(0, sizeof(others), &others) == 0) {
         (void)sched_setaffinity(0, sizeof(allowed), &allowed);
     }

@@ -1,7 +1,7 @@
 /** Threads, mutexes, condition variables: the only place that knows pthreads.
  *
- *  A condition variable counts time on the monotonic clock. Lock and unlock cannot fail here: the mutexes are of the
- *  default kind and correctly used, anything else is a programming error (assert). */
+ *  Condition variables use the monotonic clock. Lock and unlock of the default kind of mutex
+ *  fail only by a programming error (assert). */
 #ifndef INFERD_ENGINE_BASE_THREAD_H
 #define INFERD_ENGINE_BASE_THREAD_H
 
@@ -22,23 +22,23 @@ struct ifd_thread {
 
 typedef void (*ifd_thread_fn)(void *arg);
 
-/** name: up to 15 characters, shown by ps and debuggers. The thread blocks all signals. Errors: UNAVAILABLE (limit of the
- *  system), NOMEM. alloc must live until the thread runs. */
+/** name: up to 15 characters, shown by ps and debuggers. The thread blocks all signals. alloc
+ *  must live until the thread runs. Errors: UNAVAILABLE (a limit of the system), NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_thread_start(struct ifd_thread *thread, const char *name,
                                              ifd_thread_fn fn, void *arg,
                                              const struct ifd_alloc *alloc, struct ifd_err *err);
 void ifd_thread_join(struct ifd_thread *thread);
 
-/** The core that the calling thread is on; -1 if that is not known. Takes some ns. */
+/** The core of the calling thread; -1 if unknown. Takes some ns. */
 int ifd_thread_core(void);
-/** Moves the calling thread to another one of the cores that it may use; it may use all of them as before. Nothing happens where
- *  there is no other one or the system forbids it. Takes some 10 µs. */
+/** Moves the calling thread to another core of its affinity set, which stays as it was. Does
+ *  nothing if there is no other core or the system forbids it. Takes about 10 µs. */
 void ifd_thread_change_core(void);
 
-/** Others that wait for the core of the calling thread may have it. */
+/** Lets other threads that wait for the caller's core run. */
 void ifd_thread_yield(void);
 
-/** Inside a loop that waits for another thread without sleeping. */
+/** One round of a loop that waits for another thread without sleeping. */
 static inline void ifd_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -48,8 +48,8 @@ static inline void ifd_relax(void)
 #endif
 }
 
-/** The same, as often as it takes (round: 0, 1, …): after some 100 µs others may have the core. The thread that is waited for may
- *  be one of them. */
+/** The same with the number of the round (0, 1, …): after about 100 µs it yields, as the other
+ *  thread may wait for this core. */
 void ifd_relax_more(uint32_t round);
 
 void ifd_mutex_init(struct ifd_mutex *mutex);

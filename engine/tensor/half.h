@@ -1,5 +1,6 @@
-/** 16-bit floats as bit patterns: IEEE binary16 and bfloat16, to and from float. Rounds to nearest, ties to even; keeps
- *  infinities, NaNs and subnormals. Only stdint and string: usable from kernels. Thread: any. */
+/** 16-bit floats as bit patterns: IEEE binary16 and bfloat16, to and from float. Rounds to
+ *  nearest, ties to even; keeps infinities, NaNs and subnormals. Only stdint and string: usable
+ *  from kernels. Thread: any. */
 #ifndef INFERD_ENGINE_TENSOR_HALF_H
 #define INFERD_ENGINE_TENSOR_HALF_H
 
@@ -20,7 +21,7 @@ static inline uint32_t ifd_f32_bits(float value)
     return bits;
 }
 
-/* Without branches: compilers make vectors of it. */
+/* Without branches, so that compilers vectorize it. */
 static inline float ifd_f32_from_f16(uint16_t half)
 {
     const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
@@ -44,8 +45,8 @@ static inline uint16_t ifd_f16_from_f32(float value)
     if (magnitude >= 0x477FF000u) { /* 65520 and more round to infinity */
         return (uint16_t)(sign | 0x7C00u);
     }
-    if (magnitude <
-        0x38800000u) { /* below 2^-14: let the addition of 1/2 round to multiples of 2^-24 */
+    if (magnitude < 0x38800000u) {
+        /* below 2^-14: the addition of 1/2 rounds to multiples of 2^-24 */
         const float shifted = ifd_f32_from_bits(magnitude) + 0.5f;
         return (uint16_t)(sign | (ifd_f32_bits(shifted) - 0x3F000000u));
     }

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-/* The exponent is held with 5 bits before the binary point and 26 behind it; sums of exponentials with 12 and 19. */
+/* Exponents have 5 bits before the binary point and 26 behind it; sums of exponentials have 12
+ * and 19. */
 #define DIFF_FRACTION_BITS 26
 #define SUM_INTEGER_BITS   12
 
@@ -14,7 +15,8 @@ static int32_t saturate(int64_t x)
     return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : (int32_t)x;
 }
 
-/* exp(a) for a in [-1/4, 0), a and the result with 31 fraction bits: the Taylor series around -1/8 up to x^4. */
+/* exp(a) for a in [-1/4, 0), a and the result with 31 fraction bits: the Taylor series around
+ * -1/8 up to x^4. */
 static int32_t exp_last_quarter(int32_t a)
 {
     const int32_t exp_minus_eighth = 1895147668;
@@ -27,8 +29,8 @@ static int32_t exp_last_quarter(int32_t a)
     return exp_minus_eighth + ifd_fixed_mul_high(exp_minus_eighth, x + tail);
 }
 
-/* exp(a) for a ≤ 0 with 26 fraction bits, as a number with 31: what is beyond the last quarter is taken off in powers
- * of two, each a factor of its own. */
+/* exp(a) for a ≤ 0 with 26 fraction bits; the result has 31. The series handles a modulo 1/4;
+ * each remaining power of two multiplies the result by a constant. */
 static int32_t exp_fixed(int32_t a)
 {
     static const int32_t factor[] = {/* exp(-2^k), k = -2 … 4 */
@@ -49,8 +51,8 @@ static int32_t exp_fixed(int32_t a)
     return result;
 }
 
-/* 1 / (1 + a) for a in [0, 1), 31 fraction bits: three Newton-Raphson steps on (1 + a) / 2, with numbers of 29 fraction
- * bits. */
+/* 1 / (1 + a) for a in [0, 1), 31 fraction bits: three Newton-Raphson steps on (1 + a) / 2, with
+ * 29 fraction bits. */
 static int32_t reciprocal_of_1_plus(int32_t a)
 {
     const int32_t forty_eight_by_17 = 1515870810;
@@ -77,11 +79,11 @@ static int leading_zeros(uint32_t x)
 void ifd_softmax8_init(struct ifd_softmax8 *table, double factor)
 {
     const double scaled = factor * (1 << DIFF_FRACTION_BITS);
-    const double limit = 2147483647.0; /* cut where exp is 0 anyway */
+    const double limit = 2147483647.0; /* exp is 0 there anyway */
     int32_t multiplier = 0;
     int shift = 0;
     ifd_fixed_from_real(scaled < limit ? scaled : limit, &multiplier, &shift);
-    /* beyond this, the shifted distance would leave 5 integer bits */
+    /* larger distances would not fit 5 integer bits */
     const int32_t longest =
         (int32_t)floor(31.0 * (1 << DIFF_FRACTION_BITS) / (double)(INT64_C(1) << shift));
     for (int32_t i = 0; i < 256; i++) {

@@ -1,9 +1,10 @@
-/** Softmax of 8-bit numbers in the fixed-point arithmetic of LiteRT's reference kernels (polynomials of gemmlowp's
- *  fixed-point library), shared by the reference kernel and the CPU backend so that both give the same bytes.
+/** Softmax of 8-bit numbers in the fixed-point arithmetic of LiteRT's reference kernels
+ *  (polynomials of gemmlowp's fixed-point library), shared by the reference kernel and the CPU
+ *  backend so that both give the same bytes.
  *
- *  An exponential depends on the distance to the row's largest number alone, of which there are 256; so a row is: its
- *  largest number, the sum of table.rounded over the distances, and for every distance ifd_softmax8_steps().
- *  Thread: any, on different tables. */
+ *  An exponential depends only on the distance to the row's maximum, and there are 256
+ *  distances. A row is computed in three steps: its maximum, the sum of table.rounded over the
+ *  distances, ifd_softmax8_steps() for every distance. Thread: any, on different tables. */
 #ifndef INFERD_ENGINE_TENSOR_SOFTMAX8_H
 #define INFERD_ENGINE_TENSOR_SOFTMAX8_H
 
@@ -11,13 +12,13 @@
 
 struct ifd_softmax8 {
     int32_t exponential[256]; /* of -distance * factor, 31 fraction bits */
-    int32_t rounded[256];     /* the same with 19: what is summed */
+    int32_t rounded[256];     /* the same with 19 fraction bits, for the sum */
 };
 
-/** Factor from a distance of stored numbers to the exponent: beta × the input's scale; > 2^-26. */
+/** factor: from a distance of stored numbers to the exponent, beta × the input's scale; > 2^-26. */
 void ifd_softmax8_init(struct ifd_softmax8 *table, double factor);
 
-/** Division by a row's sum, prepared. */
+/** A row's divisor, prepared from its sum. */
 struct ifd_softmax8_row {
     int32_t reciprocal;
     int exponent;

@@ -1,8 +1,8 @@
-/* SAME and VALID windows: the one place that turns them into numbers. */
+/* Output size and padding of SAME, VALID and EXPLICIT windows. */
 #include "inferd/op_attrs.h"
 
-/* One direction. TFLite: SAME gives ceil(in / stride), VALID and EXPLICIT (in + pads - reach) / stride + 1 with
- * reach = (filter - 1) * dilation + 1. */
+/* One direction. TFLite: SAME gives ceil(in / stride), VALID and EXPLICIT (in + pads - reach) /
+ * stride + 1 with reach = (filter - 1) * dilation + 1. */
 static bool resolve(const int32_t padding, int64_t filter, int64_t stride, int64_t dilation,
                     int64_t pad_first, int64_t pad_last, int64_t in, int64_t ret[3])
 {

@@ -1,8 +1,8 @@
-/** Memory: an allocator is a value that is passed to every create(), and the object remembers it.
+/** Memory: every create() takes an allocator, and the object keeps it.
  *
- *  No part of inferd calls malloc behind the caller's back, so a test can make the k-th allocation fail, a server can
- *  hold a model to a budget, and "running allocates nothing" can be proved. Thread: an allocator must be usable from
- *  any thread unless its maker says otherwise. */
+ *  inferd allocates through it alone: a test can make the k-th allocation fail, a server can
+ *  limit a model's memory, and a test can prove that running allocates nothing. Thread: an
+ *  allocator must work from any thread unless its documentation says otherwise. */
 #ifndef INFERD_ALLOC_H
 #define INFERD_ALLOC_H
 
@@ -12,9 +12,8 @@
 extern "C" {
 #endif
 
-/** acquire: size > 0 bytes aligned to align (a power of two, ≥ sizeof(void *)); NULL if there are none.
- *  release: gives back what acquire returned with the same size; ptr is never NULL.
- *  Content is not initialised. */
+/** acquire: size > 0 bytes, not initialised, aligned to align (a power of two, ≥ sizeof(void
+ *  *)); NULL if out of memory. release: ptr from acquire with the same size, never NULL. */
 struct ifd_alloc {
     void *context;
     void *(*acquire)(void *context, size_t size, size_t align);
@@ -30,20 +29,21 @@ void *ifd_acquire(const struct ifd_alloc *alloc, size_t size) IFD_NODISCARD;
 /** The same, zeroed. count × size is checked for overflow: NULL then. */
 void *ifd_acquire_zeroed(const struct ifd_alloc *alloc, size_t count, size_t size) IFD_NODISCARD;
 
-/** size bytes aligned to IFD_TENSOR_ALIGN and followed by IFD_TENSOR_PAD zeroed readable bytes, or NULL. Give back with
- *  ifd_release_tensor and the same size. size 0 is allowed: the pad alone. */
+/** size bytes aligned to IFD_TENSOR_ALIGN and followed by IFD_TENSOR_PAD zeroed readable bytes,
+ *  or NULL. Release with ifd_release_tensor and the same size. size 0 gives the padding alone. */
 void *ifd_acquire_tensor(const struct ifd_alloc *alloc, size_t size) IFD_NODISCARD;
 
-/** ptr may be NULL. size is what was asked for. */
+/** ptr may be NULL. size: as acquired. */
 void ifd_release(const struct ifd_alloc *alloc, void *ptr, size_t size);
 void ifd_release_tensor(const struct ifd_alloc *alloc, void *ptr, size_t size);
 
-/** Asks for the pages of acquired memory at once, which is cheaper than one by one when all of it will be used. Content
- *  stays. */
+/** Makes the pages of acquired memory resident in one call: cheaper than one fault per page when
+ *  all of it will be used. Content stays. */
 void ifd_populate_pages(void *ptr, size_t size);
 
-/** Gives the pages that lie wholly inside of acquired memory back to the system, and returns their bytes. The memory stays
- *  acquired; what these pages hold is undefined. Of a shared mapping for writing the pages of the file go, too. */
+/** Gives the pages that lie wholly inside acquired memory back to the system and returns their
+ *  bytes. The memory stays acquired; the pages' content is undefined. Of a shared writable
+ *  mapping, the file's pages are freed, too. */
 size_t ifd_discard_pages(void *ptr, size_t size);
 
 /** Checked arithmetic on sizes: false and nothing written if the result does not fit. */

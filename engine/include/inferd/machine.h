@@ -1,4 +1,5 @@
-/** The machine below: features of its processor, sizes of its caches, teams of threads. Part of the plugin ABI. */
+/** The machine: features of the processor, cache sizes, teams of threads. Part of the plugin
+ *  ABI. */
 #ifndef INFERD_MACHINE_H
 #define INFERD_MACHINE_H
 
@@ -8,12 +9,15 @@
 extern "C" {
 #endif
 
-/** A team of threads that an instance lends to a run. count includes the caller's thread and is ≥ 1.
+/** A team of threads that an instance lends to a run. count includes the caller's thread and is
+ *  ≥ 1.
  *
- *  run() calls fn(arg, index, count) for index 0 on the caller's thread, and for each of 1 … count-1 once or, where that
- *  thread is too late, not at all: all is done when the call for index 0 and those begun by then have returned, which is
- *  when run() does. So whoever comes does what is left to do. What was written before is seen inside, what is written
- *  inside is seen after. With count 1 it is a plain call. It neither allocates nor fails. */
+ *  run() calls fn(arg, index, count) for index 0 on the caller's thread, and for each of 1 …
+ *  count-1 on a helper's thread, once, or not at all if that thread is late. run() returns when
+ *  the call for index 0 and all calls that began by then have returned. So fn takes chunks until
+ *  none is left, and the threads that came do all of them. Writes before run() are visible
+ *  inside fn; writes inside fn are visible after run(). With count 1 it is a plain call. It
+ *  neither allocates nor fails. */
 typedef void (*ifd_team_fn)(void *arg, uint32_t index, uint32_t count);
 
 struct ifd_team {
@@ -22,8 +26,8 @@ struct ifd_team {
     void *context;
 };
 
-/** Instruction-set features of the processor, under the mask that the user gave to weaken them. Bits of features that
- *  do not exist on this architecture are 0. */
+/** Instruction-set features of the processor, limited by the user's mask. Bits of other
+ *  architectures are 0. */
 enum ifd_cpu_flag {
     IFD_CPU_AVX2 = 1u << 0,   /* with FMA and F16C: x86-64-v3 */
     IFD_CPU_AVX512 = 1u << 1, /* F BW DQ VL CD: x86-64-v4 */
@@ -32,8 +36,8 @@ enum ifd_cpu_flag {
     IFD_CPU_AVX_VNNI = 1u << 4,
     IFD_CPU_AMX_INT8 = 1u << 5,
     IFD_CPU_AMX_BF16 = 1u << 6,
-    IFD_CPU_AVX512_HALVES = 1u << 7, /* computes 512 bits in two turns: AMD before Zen 5 */
-    IFD_CPU_AVX512_VBMI = 1u << 8,   /* Intel's first cores with VNNI have none */
+    IFD_CPU_AVX512_HALVES = 1u << 7, /* computes 512 bits in two halves: AMD before Zen 5 */
+    IFD_CPU_AVX512_VBMI = 1u << 8,   /* missing in Intel's first cores with VNNI */
     IFD_CPU_NEON = 1u << 16,
     IFD_CPU_DOTPROD = 1u << 17,
     IFD_CPU_FP16 = 1u << 18,
@@ -43,8 +47,8 @@ enum ifd_cpu_flag {
 
 struct ifd_cpu {
     uint32_t flags;                       /* enum ifd_cpu_flag */
-    uint32_t cores;                       /* that this process may run on */
-    size_t l1d_bytes, l2_bytes, l3_bytes; /* of one core; l3 shared; 0 if unknown */
+    uint32_t cores;                       /* in this process's affinity set */
+    size_t l1d_bytes, l2_bytes, l3_bytes; /* of one core; l3 is shared; 0 if unknown */
 };
 
 #ifdef __cplusplus

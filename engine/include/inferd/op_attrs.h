@@ -1,7 +1,8 @@
-/** Attributes of operators: one plain struct per family, filled by name through engine/ir/attrs.c.
+/** Attributes of operators: one plain struct per family, filled by name through
+ *  engine/ir/attrs.c.
  *
- *  The definition tables in engine/ops name every field with its default and range. Fields of enum kind are int32_t and
- *  hold a value of the enum named beside them. */
+ *  The definition tables in engine/ops give every field's name, default and range. An int32_t
+ *  with an enum named beside it holds a value of that enum. */
 #ifndef INFERD_OP_ATTRS_H
 #define INFERD_OP_ATTRS_H
 
@@ -11,7 +12,8 @@
 extern "C" {
 #endif
 
-/** Activation that an operator applies to its result before it is stored. Quantized: a clamp of the stored value. */
+/** Activation that an operator applies to its result before storing it. Quantized: a clamp of
+ *  the stored value. */
 enum ifd_activation {
     IFD_ACT_NONE,
     IFD_ACT_RELU,
@@ -21,14 +23,14 @@ enum ifd_activation {
     IFD_ACT_SIGN_BIT
 };
 
-/** How a window slides over the edge. SAME: output = ceil(input / stride), what is missing split evenly, the odd one
- *  at the end. VALID: no padding. EXPLICIT: the pad_* fields count. */
+/** Padding of a window. SAME: output = ceil(input / stride), padding split evenly, an odd one at
+ *  the end. VALID: none. EXPLICIT: the pad_* fields. */
 enum ifd_padding { IFD_PAD_SAME, IFD_PAD_VALID, IFD_PAD_EXPLICIT };
 
 /** add, sub, mul, div, minimum, maximum, squared_difference */
 struct ifd_binary_attrs {
     int32_t activation;   /* enum ifd_activation */
-    bool pot_scale_int16; /* s16 add and sub: scales were made powers of two (TFLite's option) */
+    bool pot_scale_int16; /* s16 add and sub: scales are powers of two (TFLite's option) */
 };
 
 /** clamp: min(max(x, min), max) */
@@ -41,8 +43,8 @@ struct ifd_leaky_relu_attrs {
     float alpha;
 };
 
-/** A window over height and width, shared by convolutions and pools. Strides and dilations ≥ 1. SAME and VALID
- *  become numbers in ifd_window_resolve() alone, for shape rules, reference kernels and backends alike. */
+/** A window over height and width, of convolutions and pools. Strides and dilations ≥ 1. Shape
+ *  rules, reference kernels and backends all resolve SAME and VALID with ifd_window_resolve(). */
 struct ifd_window {
     int32_t padding; /* enum ifd_padding */
     int32_t stride_h, stride_w;
@@ -53,36 +55,40 @@ struct ifd_window {
 /** A window resolved against one input size. */
 struct ifd_window_size {
     int64_t out_h, out_w;
-    int64_t pad_top, pad_bottom, pad_left,
-        pad_right; /* bottom and right: what the last window really reaches over */
+    /** pad_bottom and pad_right: as far as the last window reaches. */
+    int64_t pad_top, pad_bottom, pad_left, pad_right;
 };
 
-/** Output size and padding of a filter_h × filter_w window over in_h × in_w (TFLite's ComputeOutSize and
- *  ComputePaddingHeightWidth). False if no output remains or a number overflows. Lives in engine/tensor/window.c. */
+/** Output size and padding of a filter_h × filter_w window over in_h × in_w (TFLite's
+ *  ComputeOutSize and ComputePaddingHeightWidth). False if the output is empty or a number
+ *  overflows. In engine/tensor/window.c. */
 bool ifd_window_resolve(const struct ifd_window *window, int64_t filter_h, int64_t filter_w,
                         int64_t in_h, int64_t in_w, struct ifd_window_size *ret) IFD_NODISCARD;
 
-/** conv2d: input [n,h,w,ic], filter [oc,kh,kw,ic/groups], optional bias [oc] → [n,oh,ow,oc] (groups = ic / filter's ic).
- *  depthwise_conv2d: filter [1,kh,kw,oc], oc = ic * multiplier; output channel c reads input channel c / multiplier. */
+/** conv2d: input [n,h,w,ic], filter [oc,kh,kw,ic/groups], optional bias [oc] → [n,oh,ow,oc];
+ *  groups = ic / filter's ic.
+ *  depthwise_conv2d: filter [1,kh,kw,oc], oc = ic * multiplier; output channel c reads input
+ *  channel c / multiplier. */
 struct ifd_conv2d_attrs {
     struct ifd_window window;
     int32_t activation; /* enum ifd_activation */
 };
 
-/** transpose_conv2d: inputs output shape (s32 [4]; if it is not constant, the shape that the file declares for the
- *  output holds), filter [oc,kh,kw,ic], input [n,h,w,ic], optional bias. */
+/** transpose_conv2d: inputs output shape (s32 [4]; if it is not constant, the file's shape of
+ *  the output counts), filter [oc,kh,kw,ic], input [n,h,w,ic], optional bias. */
 struct ifd_transpose_conv2d_attrs {
     struct ifd_window window;
     int32_t activation;
 };
 
-/** fully_connected: input [..., k], weights [n,k], optional bias [n] → [rows,n], or [...,n] with keep_dims. */
+/** fully_connected: input [..., k], weights [n,k], optional bias [n] → [rows,n], or [...,n] with
+ *  keep_dims. */
 struct ifd_fully_connected_attrs {
     int32_t activation;
     bool keep_dims;
 };
 
-/** average_pool2d, max_pool2d: input [n,h,w,c]. Padding does not count in the average's divisor. */
+/** average_pool2d, max_pool2d: input [n,h,w,c]. The average's divisor excludes padding. */
 struct ifd_pool2d_attrs {
     struct ifd_window window; /* dilations are 1 */
     int32_t filter_h, filter_w;
@@ -100,12 +106,19 @@ struct ifd_reduce_attrs {
     bool keep_dims;
 };
 
-/** Shape parameters that a graph computes from other shapes are constants only after folding: there, the operator takes
- *  them as optional inputs (constant s32 or s64, listed in the definition's shape_inputs), which override the attributes:
- *  reshape 1 = shape; pad 1 = [rank,2] before and after; slice 1 = begin, 2 = size; strided_slice 1 = begin, 2 = end,
- *  3 = strides; space_to_batch and batch_to_space 1 = block, 2 = [n,2] before and after; tile 1 = repeats. */
+/** Parameters that a graph computes from shapes become constants only by folding. Operators take
+ *  them as optional inputs (constant s32 or s64, listed in the definition's shape_inputs), which
+ *  override the attributes:
+ *
+ *      reshape         1 = shape
+ *      pad             1 = [rank,2] before and after
+ *      slice           1 = begin, 2 = size
+ *      strided_slice   1 = begin, 2 = end, 3 = strides
+ *      space_to_batch  1 = block, 2 = [n,2] before and after; batch_to_space likewise
+ *      tile            1 = repeats */
 
-/** reshape: target shape, at most one -1 (what is left over). squeeze and expand_dims are reshapes as well. */
+/** reshape: target shape, at most one -1 (the remaining elements). squeeze and expand_dims are
+ *  reshapes, too. */
 struct ifd_reshape_attrs {
     struct ifd_ints shape;
 };
@@ -115,20 +128,20 @@ struct ifd_transpose_attrs {
     struct ifd_ints perm;
 };
 
-/** pad: before[i] and after[i] elements of value per dimension. Quantized tensors are padded with their zero point
- *  unless has_value; value is a stored (quantized) number then. */
+/** pad: before[i] and after[i] elements of value per dimension. Quantized tensors are padded
+ *  with their zero point, or with value, a stored (quantized) number, if has_value. */
 struct ifd_pad_attrs {
     struct ifd_ints before, after;
     bool has_value;
     float value;
 };
 
-/** tile: the tensor repeated so many times along each dimension. */
+/** tile: how often the tensor is repeated along each dimension. */
 struct ifd_tile_attrs {
     struct ifd_ints repeats;
 };
 
-/** slice: begin, size per dimension; size -1 = up to the end. */
+/** slice: begin and size per dimension; size -1 = up to the end. */
 struct ifd_slice_attrs {
     struct ifd_ints begin, size;
 };
@@ -140,19 +153,20 @@ struct ifd_strided_slice_attrs {
     bool offset; /* end counts from begin */
 };
 
-/** concat (activation only there), split (equal parts, or sizes), pack, unpack, gather: one axis. */
+/** concat, pack, unpack: one axis; activation of concat only. */
 struct ifd_axis_attrs {
     int32_t axis;
     int32_t activation;
 };
 
-/** split: output i takes sizes.value[i] along axis (-1 once: what is left over); equal parts if sizes.count is 0. */
+/** split: output i takes sizes.value[i] along axis (-1 at most once: the rest); equal sizes if
+ *  sizes.count is 0. */
 struct ifd_split_attrs {
     int32_t axis;
     struct ifd_ints sizes;
 };
 
-/** gather: input 0 data, input 1 indices (s32 or s64); batch_dims leading dimensions in common. */
+/** gather: input 0 data, input 1 indices (s32 or s64); both share batch_dims leading dimensions. */
 struct ifd_gather_attrs {
     int32_t axis;
     int32_t batch_dims;
@@ -169,7 +183,8 @@ struct ifd_resize_attrs {
     bool align_corners, half_pixel_centers;
 };
 
-/** rfft2d: real transform over the last two dimensions, padded or cut to fft_h × fft_w (powers of two). */
+/** rfft2d: real transform over the last two dimensions, padded or cut to fft_h × fft_w (powers
+ *  of two). */
 struct ifd_rfft2d_attrs {
     int32_t fft_h, fft_w;
 };

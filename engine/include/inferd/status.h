@@ -1,14 +1,17 @@
 /** Errors: a code to act on, a sentence to read.
  *
- *  Every fallible function returns enum ifd_code and takes, last, a struct ifd_err in the caller's frame. The function
- *  that finds the error fills it through ifd_fail(); callers above may say where with ifd_err_prefix(), and never
- *  overwrite what a lower layer said. No heap, no thread-local, nothing to free; err may be NULL.
+ *  Every function that can fail returns enum ifd_code; its last parameter is a struct ifd_err in
+ *  the caller's frame. The function that finds the error fills it with ifd_fail(); callers may
+ *  prefix the place with ifd_err_prefix(), and never overwrite the text. No heap, no
+ *  thread-local, nothing to free; err may be NULL.
  *
  *      if (got != want) {
- *          return ifd_fail(err, IFD_INVALID, "input \"%s\": %zu bytes, expected %zu", name, got, want);
+ *          return ifd_fail(err, IFD_INVALID, "input \"%s\": %zu bytes, expected %zu", name, got,
+ *                          want);
  *      }
  *
- *  Messages name what, which, got and wanted; lower case, no full stop. Thread: any. */
+ *  Messages name the object, the value got and the value expected; lower case, no full stop.
+ *  Thread: any. */
 #ifndef INFERD_STATUS_H
 #define INFERD_STATUS_H
 
@@ -44,17 +47,17 @@ enum ifd_code {
 
 #define IFD_ERR_TEXT_BYTES 240
 
-/** What went wrong. A zeroed value means "nothing". text is always ended by NUL and cut, never overrun. */
+/** An error; zeroed: none. text always ends with NUL; a longer text is cut. */
 struct ifd_err {
     enum ifd_code code;
     char text[IFD_ERR_TEXT_BYTES];
 };
 
-/** Fills err (if not NULL) and returns code. The only way to report an error. */
+/** Fills err (if not NULL) and returns code. All errors are reported through it. */
 enum ifd_code ifd_fail(struct ifd_err *err, enum ifd_code code, const char *format, ...)
     IFD_PRINTF(3, 4);
 
-/** Puts "where: " in front of what a lower layer said; cuts the end of the text if it no longer fits. */
+/** Puts "format: " in front of the text; cuts the end of the text if it no longer fits. */
 void ifd_err_prefix(struct ifd_err *err, const char *format, ...) IFD_PRINTF(2, 3);
 
 /** "invalid", "out of memory" …; "?" for a value outside the enum. Static. */

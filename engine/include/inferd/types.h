@@ -1,8 +1,11 @@
-/** Words that every part of inferd shares: data types, shapes, quantization, tensor descriptions and views.
+/** Types that all of inferd shares: data types, shapes, quantization, tensor descriptions and
+ *  views.
  *
- *  Plain data only. Nothing here owns memory, nothing here locks, every function may be called from any thread.
+ *  Plain data only. Nothing here owns memory, nothing here locks, every function may be called
+ *  from any thread.
  *
- *  Order of bytes is the host's (little-endian on every supported machine); order of elements is row-major. */
+ *  Byte order is the host's (little-endian on every supported machine); element order is
+ *  row-major. */
 #ifndef INFERD_TYPES_H
 #define INFERD_TYPES_H
 
@@ -24,22 +27,23 @@ extern "C" {
 #define IFD_EXPORT
 #endif
 
-/** Dimensions of a tensor at most (TFLite allows 8 in practice, ONNX models stay below). */
+/** Maximum number of dimensions (TFLite allows 8 in practice, ONNX models stay below). */
 #define IFD_MAX_RANK 8
 
 /** Value of a dimension that is known only when a request arrives. */
 #define IFD_DIM_ANY (-1)
 
-/** Tensor memory is aligned to this many bytes, and followed by IFD_TENSOR_PAD readable (never writable) bytes, so that
- *  kernels may read past tails; where memory is planned, nobody else writes there meanwhile. Holds for everything that a
- *  backend is handed; see struct ifd_tensor for the caller's side. */
+/** Tensor memory is aligned to IFD_TENSOR_ALIGN bytes and followed by IFD_TENSOR_PAD bytes that
+ *  kernels may read but not write; nobody else writes them during a run. Holds for all memory
+ *  that a backend gets; struct ifd_tensor says what holds for callers. */
 #define IFD_TENSOR_ALIGN 64
 #define IFD_TENSOR_PAD   64
 
 /** Element types: X(id, name in text and dumps, bytes of one element, name on the wire).
  *
- *  The numbers of the enum are part of the plugin ABI: append only. C64 is a pair of F32 (real, imaginary). STR is an
- *  element of struct ifd_str; the engine passes it through but computes nothing with it. */
+ *  The enum's numbers are part of the plugin ABI: append only. C64 is a pair of F32 (real,
+ *  imaginary). An element of STR is a struct ifd_str; the engine passes it through and does not
+ *  compute with it. */
 #define IFD_DTYPES(X)                                                                              \
     X(F32, "f32", 4, "FP32")                                                                       \
     X(F16, "f16", 2, "FP16")                                                                       \
@@ -67,7 +71,7 @@ enum ifd_dtype {
 /** Set of data types: IFD_BIT(IFD_F32) | IFD_BIT(IFD_S8) … */
 #define IFD_BIT(x) ((uint32_t)1 << (x))
 
-/** Bytes of one element. Any value outside the enum gives 0. */
+/** Bytes of one element; 0 for a value outside the enum. */
 size_t ifd_dtype_bytes(enum ifd_dtype dtype);
 
 /** Short lower-case name ("f32"); "?" for a value outside the enum. Static. */
@@ -76,45 +80,47 @@ const char *ifd_dtype_name(enum ifd_dtype dtype);
 /** Name in the Open Inference Protocol ("FP32"); "?" for a value outside the enum. Static. */
 const char *ifd_dtype_wire_name(enum ifd_dtype dtype);
 
-/** What products of f32 tensors (convolutions, fully connected layers) may be rounded to before they are multiplied: not at
- *  all, to 8 binary digits (bfloat16), or to 11 (half precision; numbers beyond 65,504 do not exist). Tensors and sums
- *  stay f32, but that Arm's half-precision instructions sum up to 64 products before. */
+/** Precision of the factors in matrix multiplications of f32 tensors (convolutions, fully
+ *  connected layers): f32, bfloat16 (8 significant bits) or half precision (11 bits, largest
+ *  number 65,504). Tensors and sums stay f32, except that Arm's half-precision instructions sum
+ *  up to 64 products in half precision first. */
 enum ifd_precision { IFD_PRECISION_F32, IFD_PRECISION_BF16, IFD_PRECISION_FP16 };
 
 /** "f32", "bf16", "fp16"; "?" for a value outside the enum. Static. */
 const char *ifd_precision_name(enum ifd_precision precision);
-/** False if name is none of these. */
+/** False for any other name. */
 bool ifd_precision_by_name(const char *name, enum ifd_precision *ret_precision);
 
-/** Read-only bytes that somebody else owns. data may be NULL only if size is 0. */
+/** Read-only view of bytes; somebody else owns them. data may be NULL only if size is 0. */
 struct ifd_bytes {
     const uint8_t *data;
     size_t size;
 };
 
-/** Read-only text that somebody else owns, not necessarily ended by NUL. */
+/** Read-only view of text; somebody else owns it. It may lack a final NUL. */
 struct ifd_str {
     const char *data;
     size_t size;
 };
 
-/** Takes text in pieces, not ended by NUL. */
+/** Receives text in chunks without a final NUL. */
 typedef void (*ifd_sink_fn)(void *context, const char *text, size_t size);
 
-/** Shape of a tensor. dim[0 … rank-1] are ≥ 0 or IFD_DIM_ANY; the rest is 0. Rank 0 is a scalar (one element).
- *  A dimension of 0 makes an empty tensor. */
+/** Shape of a tensor. dim[0 … rank-1] are ≥ 0 or IFD_DIM_ANY; the rest is 0. Rank 0 is a scalar
+ *  (one element). A tensor with a dimension of 0 is empty. */
 struct ifd_shape {
     uint32_t rank;
     int64_t dim[IFD_MAX_RANK];
 };
 
-/** Same rank and dimensions; what lies behind them in memory does not count. */
+/** Compares rank and the dimensions below it. */
 bool ifd_shape_equal(const struct ifd_shape *a, const struct ifd_shape *b);
 
 /** Affine quantization: real = scale[c] * (stored - zero_point[c]).
  *
- *  count 0: not quantized. count 1: per tensor. count > 1: per channel, c is the index along axis, and count equals
- *  that dimension. zero_point has count entries as well. The arrays belong to the model and live as long as it. */
+ *  count 0: not quantized. count 1: per tensor. count > 1: per channel, c is the index along
+ *  axis, and count equals that dimension. zero_point has count entries, too. The model owns the
+ *  arrays. */
 struct ifd_quant {
     const float *scale;
     const int32_t *zero_point;
@@ -122,7 +128,7 @@ struct ifd_quant {
     uint32_t axis;
 };
 
-/** What is known about a tensor without its content. */
+/** Description of a tensor without its content. */
 struct ifd_desc {
     enum ifd_dtype dtype;
     struct ifd_shape shape;
@@ -131,11 +137,11 @@ struct ifd_desc {
 
 /** A tensor in the caller's memory.
  *
- *  data:     first element. Aligned at least to the element's size.
- *  bytes:    size of the content = elements × element size.
- *  capacity: bytes from data on that may be read (input) or written (output); ≥ bytes. Where data is aligned to
- *            IFD_TENSOR_ALIGN and capacity ≥ bytes + IFD_TENSOR_PAD, the engine works on this memory directly;
- *            otherwise it copies. */
+ *  data:     first element, aligned at least to the element's size.
+ *  bytes:    size of the content = elements × element size. capacity: bytes from data on that
+ *  may be read (input) or written (output); ≥ bytes. Where data is aligned to IFD_TENSOR_ALIGN
+ *  and capacity ≥ bytes + IFD_TENSOR_PAD, the engine works on this memory directly; otherwise it
+ *  copies. */
 struct ifd_tensor {
     enum ifd_dtype dtype;
     struct ifd_shape shape;
