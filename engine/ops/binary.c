@@ -376,6 +376,19 @@ static int64_t floor_mod_int(int64_t a, int64_t b)
     return remainder != 0 && (b < 0) != (remainder < 0) ? remainder + b : remainder;
 }
 
+static float floor_div_f32(float a, float b)
+{
+    return floorf(a / b);
+}
+
+static int64_t floor_div_int(int64_t a, int64_t b)
+{
+    if (b == -1) {
+        return (int64_t)(0u - (uint64_t)a);
+    }
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
 /** fn, unless an integer divisor is 0. */
 static enum ifd_code divide(const struct ifd_ref_call *call, float (*real)(float, float),
                             int64_t (*integer)(int64_t, int64_t), struct ifd_err *err)
@@ -403,6 +416,46 @@ static enum ifd_code div_ref(const struct ifd_ref_call *call, struct ifd_err *er
 static enum ifd_code floor_mod_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     return divide(call, floor_mod_f32, floor_mod_int, err);
+}
+
+static enum ifd_code floor_div_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    return divide(call, floor_div_f32, floor_div_int, err);
+}
+
+/* --- pow, atan2 -------------------------------------------------------------------------------------------------- */
+
+/* Modulo 2^64; of negative exponents what is left of the fraction: 1 and -1 to them, else 0. */
+static int64_t pow_int(int64_t base, int64_t exponent)
+{
+    if (exponent < 0) {
+        return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+    }
+    uint64_t result = 1;
+    uint64_t square = (uint64_t)base;
+    for (; exponent > 0; exponent >>= 1) {
+        result *= (exponent & 1) != 0 ? square : 1;
+        square *= square;
+    }
+    return (int64_t)result;
+}
+
+static enum ifd_code pow_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    if (call->out[0]->dtype == IFD_F32) {
+        walk_f32(call, powf);
+    } else {
+        walk_int(call, pow_int);
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code atan2_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    walk_f32(call, atan2f);
+    return IFD_OK;
 }
 
 /* --- minimum, maximum -------------------------------------------------------------------------------------------- */
@@ -549,6 +602,9 @@ static bool maximum_bounds(const void *attrs, const float *number, float *ret_mi
     X(mul, product_infer, TYPES_FLOAT_INT | IFD_DTYPES_QUANT, true, NULL)                          \
     X(div, binary_infer, TYPES_FLOAT_INT, true, NULL)                                              \
     X(floor_mod, binary_infer, TYPES_FLOAT_INT, false, NULL)                                       \
+    X(floor_div, binary_infer, TYPES_FLOAT_INT, false, NULL)                                       \
+    X(pow, binary_infer, TYPES_FLOAT_INT, false, NULL)                                             \
+    X(atan2, binary_infer, IFD_BIT(IFD_F32), false, NULL)                                          \
     X(minimum, order_infer, TYPES_FLOAT_INT | IFD_DTYPES_QUANT, false, minimum_bounds)             \
     X(maximum, order_infer, TYPES_FLOAT_INT | IFD_DTYPES_QUANT, false, maximum_bounds)             \
     X(squared_difference, square_infer, IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S8),     \

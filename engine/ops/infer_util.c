@@ -204,6 +204,22 @@ enum ifd_code ifd_infer_axis(const struct ifd_op_def *def, const struct ifd_shap
     return IFD_OK;
 }
 
+enum ifd_code ifd_infer_broadcast(const struct ifd_op_def *def, const struct ifd_infer *in,
+                                  struct ifd_desc *output, struct ifd_err *err)
+{
+    struct ifd_shape shape = in->input[0].desc->shape;
+    for (uint32_t i = 1; i < in->input_count; i++) {
+        const struct ifd_shape *other = &in->input[i].desc->shape;
+        struct ifd_shape both;
+        if (!ifd_shape_broadcast(&shape, other, &both)) {
+            return ifd_fail(err, IFD_INVALID, "%s: shapes %s and %s do not broadcast", def->name,
+                            ifd_shape_text(&shape).s, ifd_shape_text(other).s);
+        }
+        shape = both;
+    }
+    return ifd_infer_output(def, output, 0, &shape, err);
+}
+
 enum ifd_code ifd_infer_output(const struct ifd_op_def *def, struct ifd_desc *output, uint32_t i,
                                const struct ifd_shape *shape, struct ifd_err *err)
 {

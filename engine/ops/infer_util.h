@@ -66,6 +66,11 @@ IFD_NODISCARD enum ifd_code ifd_infer_axis(const struct ifd_op_def *def,
                                            const struct ifd_shape *shape, int64_t axis,
                                            uint32_t *ret_axis, struct ifd_err *err);
 
+/** Writes the shape to which all inputs broadcast as that of output 0. */
+IFD_NODISCARD enum ifd_code ifd_infer_broadcast(const struct ifd_op_def *def,
+                                                const struct ifd_infer *in, struct ifd_desc *output,
+                                                struct ifd_err *err);
+
 /** Writes the shape of output i after checking that its bytes can be represented. */
 IFD_NODISCARD enum ifd_code ifd_infer_output(const struct ifd_op_def *def, struct ifd_desc *output,
                                              uint32_t i, const struct ifd_shape *shape,

@@ -1,4 +1,4 @@
-/* reduce_mean, reduce_sum, reduce_max over any set of axes.
+/* Reductions over any set of axes: mean, sum, product, largest, smallest, any, all.
  *
  * Quantized results have the bits of LiteRT's reference kernels, but for sums of s8 and s16: LiteRT 2.3 reads their bytes as
  * u8. Here they get the arithmetic that LiteRT has for u8. */
@@ -15,6 +15,10 @@
 extern const struct ifd_op_def ifd_op_reduce_mean;
 extern const struct ifd_op_def ifd_op_reduce_sum;
 extern const struct ifd_op_def ifd_op_reduce_max;
+extern const struct ifd_op_def ifd_op_reduce_min;
+extern const struct ifd_op_def ifd_op_reduce_prod;
+extern const struct ifd_op_def ifd_op_reduce_any;
+extern const struct ifd_op_def ifd_op_reduce_all;
 
 /** Scale of input over scale of output must be smaller: what a left shift by 30 can express. */
 #define SCALE_LIMIT (1 << 30)
@@ -56,8 +60,9 @@ static enum ifd_code check_types(const struct ifd_op_def *def, const struct ifd_
     if (code != IFD_OK) {
         return code;
     }
-    if (def == &ifd_op_reduce_max ? !ifd_quant_equal(input, &output[0])
-                                  : !(scale_ratio(input, &output[0]) < SCALE_LIMIT)) {
+    if (def == &ifd_op_reduce_max || def == &ifd_op_reduce_min
+            ? !ifd_quant_equal(input, &output[0])
+            : !(scale_ratio(input, &output[0]) < SCALE_LIMIT)) {
         return ifd_fail(err, IFD_INVALID, "%s: input scale %g does not go with output scale %g",
                         def->name, (double)input->quant.scale[0], (double)output[0].quant.scale[0]);
     }
@@ -107,6 +112,30 @@ static enum ifd_code reduce_max_infer(const struct ifd_infer *in, struct ifd_des
                                       struct ifd_err *err)
 {
     return reduce_infer(&ifd_op_reduce_max, in, output, err);
+}
+
+static enum ifd_code reduce_min_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                      struct ifd_err *err)
+{
+    return reduce_infer(&ifd_op_reduce_min, in, output, err);
+}
+
+static enum ifd_code reduce_prod_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                       struct ifd_err *err)
+{
+    return reduce_infer(&ifd_op_reduce_prod, in, output, err);
+}
+
+static enum ifd_code reduce_any_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                      struct ifd_err *err)
+{
+    return reduce_infer(&ifd_op_reduce_any, in, output, err);
+}
+
+static enum ifd_code reduce_all_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                      struct ifd_err *err)
+{
+    return reduce_infer(&ifd_op_reduce_all, in, output, err);
 }
 
 /* A 64-bit number per output element, where f32 uses the output itself. */
@@ -274,15 +303,30 @@ static enum ifd_code reduce_sum_ref(const struct ifd_ref_call *call, struct ifd_
     return sum_ref(call, false, err);
 }
 
-static int64_t lowest(enum ifd_dtype dtype)
+/* What every element is larger than, or smaller. */
+static int64_t end_of_range(enum ifd_dtype dtype, bool is_min)
 {
     int32_t min = 0;
     int32_t max = 0;
     ifd_dtype_range(dtype, &min, &max);
-    return dtype == IFD_S64 ? INT64_MIN : min;
+    return dtype == IFD_S64 ? (is_min ? INT64_MAX : INT64_MIN) : is_min ? max : min;
 }
 
-static enum ifd_code reduce_max_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+static void extremum_f32(const struct ifd_ref_call *call, struct ifd_walk *walk, bool is_min)
+{
+    const float *in = call->input[0];
+    float *out = call->output[0];
+    for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
+        out[i] = is_min ? FLT_MAX : -FLT_MAX;
+    }
+    for (; walk->left > 0; ifd_walk_next(walk)) {
+        float *to = &out[walk->offset[0]];
+        const float value = in[walk->done];
+        *to = (is_min ? value < *to : value > *to) ? value : *to;
+    }
+}
+
+static enum ifd_code extremum_ref(const struct ifd_ref_call *call, bool is_min, struct ifd_err *err)
 {
     struct ifd_walk walk;
     int64_t count = 0;
@@ -291,30 +335,93 @@ static enum ifd_code reduce_max_ref(const struct ifd_ref_call *call, struct ifd_
         return code;
     }
     const enum ifd_dtype dtype = call->out[0]->dtype;
-    const size_t outputs = ifd_ref_elements(call->out[0]);
     if (dtype == IFD_F32) {
-        const float *in = call->input[0];
-        float *out = call->output[0];
-        for (size_t i = 0; i < outputs; i++) {
-            out[i] = -FLT_MAX;
-        }
-        for (; walk.left > 0; ifd_walk_next(&walk)) {
-            float *to = &out[walk.offset[0]];
-            *to = in[walk.done] > *to ? in[walk.done] : *to;
-        }
+        extremum_f32(call, &walk, is_min);
         return IFD_OK;
     }
-    for (size_t i = 0; i < outputs; i++) {
-        store(dtype, call->output[0], i, lowest(dtype));
+    for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
+        store(dtype, call->output[0], i, end_of_range(dtype, is_min));
     }
     for (; walk.left > 0; ifd_walk_next(&walk)) {
         const size_t to = (size_t)walk.offset[0];
         const int64_t value = load(dtype, call->input[0], walk.done);
-        if (value > load(dtype, call->output[0], to)) {
+        const int64_t held = load(dtype, call->output[0], to);
+        if (is_min ? value < held : value > held) {
             store(dtype, call->output[0], to, value);
         }
     }
     return IFD_OK;
+}
+
+static enum ifd_code reduce_max_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    return extremum_ref(call, false, err);
+}
+
+static enum ifd_code reduce_min_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    return extremum_ref(call, true, err);
+}
+
+static enum ifd_code reduce_prod_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    struct ifd_walk walk;
+    int64_t count = 0;
+    const enum ifd_code code = begin_walk(call, &walk, &count, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const enum ifd_dtype dtype = call->out[0]->dtype;
+    for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
+        if (dtype == IFD_F32) {
+            ((float *)call->output[0])[i] = 1;
+        } else {
+            store(dtype, call->output[0], i, 1);
+        }
+    }
+    for (; walk.left > 0; ifd_walk_next(&walk)) {
+        const size_t to = (size_t)walk.offset[0];
+        if (dtype == IFD_F32) {
+            ((float *)call->output[0])[to] *= ((const float *)call->input[0])[walk.done];
+        } else { /* modulo 2^32 or 2^64 */
+            const uint64_t product = (uint64_t)load(dtype, call->output[0], to) *
+                                     (uint64_t)load(dtype, call->input[0], walk.done);
+            store(dtype, call->output[0], to,
+                  dtype == IFD_S64 ? (int64_t)product : (int32_t)(uint32_t)product);
+        }
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code logic_ref(const struct ifd_ref_call *call, bool is_any, struct ifd_err *err)
+{
+    struct ifd_walk walk;
+    int64_t count = 0;
+    const enum ifd_code code = begin_walk(call, &walk, &count, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const uint8_t *in = call->input[0];
+    uint8_t *out = call->output[0];
+    for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
+        out[i] = !is_any;
+    }
+    for (; walk.left > 0; ifd_walk_next(&walk)) {
+        if ((in[walk.done] != 0) == is_any) {
+            out[walk.offset[0]] = is_any;
+        }
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code reduce_any_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    return logic_ref(call, true, err);
+}
+
+static enum ifd_code reduce_all_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    return logic_ref(call, false, err);
 }
 
 static const struct ifd_attr_def reduce_attrs[] = {
@@ -332,7 +439,9 @@ static bool reduce_permute(void *attrs, const struct ifd_perm *perm)
     return reduce->keep_dims;
 }
 
-#define DEFINE(op, scratch_fn)                                                                     \
+#define TYPES_NUMBER (IFD_BIT(IFD_F32) | IFD_DTYPES_INDEX)
+
+#define DEFINE(op, types, scratch_fn)                                                              \
     const struct ifd_op_def ifd_op_##op = {                                                        \
         .name = #op,                                                                               \
         .min_inputs = 1,                                                                           \
@@ -341,7 +450,7 @@ static bool reduce_permute(void *attrs, const struct ifd_perm *perm)
         .attrs = reduce_attrs,                                                                     \
         .attr_count = sizeof(reduce_attrs) / sizeof(reduce_attrs[0]),                              \
         .attrs_bytes = sizeof(struct ifd_reduce_attrs),                                            \
-        .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT | IFD_DTYPES_INDEX,                          \
+        .dtypes = (types),                                                                         \
         .batch = IFD_BATCH_AXIS,                                                                   \
         .infer = op##_infer,                                                                       \
         .scratch = (scratch_fn),                                                                   \
@@ -349,6 +458,10 @@ static bool reduce_permute(void *attrs, const struct ifd_perm *perm)
         .permute = reduce_permute,                                                                 \
     }
 
-DEFINE(reduce_mean, reduce_scratch);
-DEFINE(reduce_sum, reduce_scratch);
-DEFINE(reduce_max, NULL);
+DEFINE(reduce_mean, TYPES_NUMBER | IFD_DTYPES_QUANT, reduce_scratch);
+DEFINE(reduce_sum, TYPES_NUMBER | IFD_DTYPES_QUANT, reduce_scratch);
+DEFINE(reduce_max, TYPES_NUMBER | IFD_DTYPES_QUANT, NULL);
+DEFINE(reduce_min, TYPES_NUMBER | IFD_DTYPES_QUANT, NULL);
+DEFINE(reduce_prod, TYPES_NUMBER, NULL);
+DEFINE(reduce_any, IFD_BIT(IFD_BOOL), NULL);
+DEFINE(reduce_all, IFD_BIT(IFD_BOOL), NULL);

@@ -478,6 +478,131 @@ static enum ifd_code read_resize(const struct ifd_tflite_call *call, struct ifd_
     return code == IFD_OK ? read_size(call, "height", "width", err) : code;
 }
 
+static enum ifd_code read_l2_normalization(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    const int32_t activation = call->op->options->activation;
+    return activation == IFD_ACT_NONE
+               ? IFD_OK
+               : ifd_fail(err, IFD_UNSUPPORTED, "activation %d is not supported", activation);
+}
+
+static enum ifd_code read_local_response(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    const struct ifd_tflite_options *o = call->op->options;
+    enum ifd_code code = set_int(call, "radius", o->radius, err);
+    if (code == IFD_OK) {
+        code = set_f32(call, "bias", (double)o->bias, err);
+    }
+    if (code == IFD_OK) {
+        code = set_f32(call, "alpha", (double)o->alpha, err);
+    }
+    return code == IFD_OK ? set_f32(call, "beta", (double)o->beta, err) : code;
+}
+
+static enum ifd_code read_block(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    return set_int(call, "block", call->op->options->block, err);
+}
+
+static enum ifd_code read_mirror_pad(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    enum ifd_code code = set_int(call, "symmetric", call->op->options->mode, err);
+    return code == IFD_OK ? read_pad(call, err) : code;
+}
+
+static enum ifd_code read_constant_axis(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    int64_t axis = 0;
+    const enum ifd_code code = constant_int(call, 1, &axis, err);
+    return code == IFD_OK ? set_int(call, "axis", axis, err) : code;
+}
+
+static enum ifd_code read_cumsum(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    const struct setting settings[] = {
+        {"exclusive", call->op->options->exclusive},
+        {"reverse", call->op->options->reverse},
+    };
+    enum ifd_code code = set_all(call, settings, sizeof(settings) / sizeof(settings[0]), err);
+    return code == IFD_OK ? read_constant_axis(call, err) : code;
+}
+
+static enum ifd_code read_top_k(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    int64_t k = 0;
+    const enum ifd_code code = constant_int(call, 1, &k, err);
+    return code == IFD_OK ? set_int(call, "k", k, err) : code;
+}
+
+static enum ifd_code read_one_hot(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    int64_t depth = 0;
+    enum ifd_code code = constant_int(call, 1, &depth, err);
+    if (code == IFD_OK) {
+        code = set_int(call, "depth", depth, err);
+    }
+    return code == IFD_OK ? set_int(call, "axis", call->op->options->axis, err) : code;
+}
+
+static enum ifd_code read_fill(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    return constant_attr(call, 0, "shape", err);
+}
+
+static enum ifd_code read_broadcast_to(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    return constant_attr(call, 1, "shape", err);
+}
+
+static enum ifd_code read_scatter_nd(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    return constant_attr(call, 2, "shape", err);
+}
+
+static enum ifd_code read_reverse(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    return constant_attr(call, 1, "axes", err);
+}
+
+static enum ifd_code read_reverse_sequence(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    const struct setting settings[] = {
+        {"seq_dim", call->op->options->seq_dim},
+        {"batch_dim", call->op->options->batch_dim},
+    };
+    return set_all(call, settings, sizeof(settings) / sizeof(settings[0]), err);
+}
+
+static enum ifd_code read_select(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    return set_int(call, "leading", 1, err);
+}
+
+static enum ifd_code read_gelu(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    return set_int(call, "approximate", call->op->options->approximate, err);
+}
+
+static enum ifd_code read_batch_matmul(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    const struct setting settings[] = {
+        {"adj_x", call->op->options->adj_x},
+        {"adj_y", call->op->options->adj_y},
+    };
+    return set_all(call, settings, sizeof(settings) / sizeof(settings[0]), err);
+}
+
+static enum ifd_code read_conv3d(const struct ifd_tflite_call *call, struct ifd_err *err)
+{
+    const struct setting settings[] = {
+        {"stride_d", call->op->options->stride_d},
+        {"dilation_d", call->op->options->dilation_d},
+    };
+    enum ifd_code code = read_window(call, err);
+    return code == IFD_OK ? set_all(call, settings, sizeof(settings) / sizeof(settings[0]), err)
+                          : code;
+}
+
 static enum ifd_code read_rfft2d(const struct ifd_tflite_call *call, struct ifd_err *err)
 {
     return read_size(call, "fft_h", "fft_w", err);
@@ -549,8 +674,11 @@ enum {
     SOFTMAX = 9,
     CONCATENATION = 10,
     ADD = 11,
+    L2_NORM = 12,
+    LOCAL_RESPONSE_NORMALIZATION = 13,
     RESIZE_BILINEAR = 15,
     RESHAPE = 17,
+    SPACE_TO_DEPTH = 19,
     MUL = 21,
     GATHER = 23,
     REDUCER = 27,
@@ -561,10 +689,18 @@ enum {
     SPLIT = 35,
     TRANSPOSE_CONV = 49,
     PACK = 59,
+    ONE_HOT = 61,
     UNPACK = 64,
     RESIZE_NEAREST = 74,
     LEAKY_RELU = 75,
-    SPLIT_V = 79
+    MIRROR_PAD = 77,
+    SPLIT_V = 79,
+    REVERSE_SEQUENCE = 87,
+    DEPTH_TO_SPACE = 94,
+    BATCH_MATMUL = 101,
+    CUMSUM = 102,
+    CONV3D = 106,
+    GELU = 116
 };
 
 /* Later versions of an operator add types and options, never another meaning of what was there: max_version is the
@@ -576,8 +712,14 @@ static const struct ifd_tflite_rule rules[] = {
     {2, NULL, IFD_OP_CONCAT, 4, CONCATENATION, 1, ANY, ANY, read_concatenation},
     {3, NULL, IFD_OP_CONV2D, 8, CONV2D, 2, 3, 7, read_window},
     {4, NULL, IFD_OP_DEPTHWISE_CONV2D, 7, DEPTHWISE_CONV2D, 2, 3, 7, read_window},
+    {5, NULL, IFD_OP_DEPTH_TO_SPACE, 2, DEPTH_TO_SPACE, 1, 1, 1, read_block},
     {6, NULL, IFD_OP_DEQUANTIZE, 6, NO_OPTIONS, 1, 1, 1, NULL},
+    {7, NULL, IFD_OP_EMBEDDING_LOOKUP, 4, NO_OPTIONS, 2, 2, 3, NULL},
+    {8, NULL, IFD_OP_FLOOR, 1, NO_OPTIONS, 1, 1, 1, NULL},
     {9, NULL, IFD_OP_FULLY_CONNECTED, 12, FULLY_CONNECTED, 2, 3, 7, read_fully_connected},
+    {11, NULL, IFD_OP_L2_NORMALIZATION, 2, L2_NORM, 1, 1, 1, read_l2_normalization},
+    {13, NULL, IFD_OP_LOCAL_RESPONSE_NORMALIZATION, 1, LOCAL_RESPONSE_NORMALIZATION, 1, 1, 1,
+     read_local_response},
     {14, NULL, IFD_OP_LOGISTIC, 3, NO_OPTIONS, 1, 1, 1, NULL},
     {17, NULL, IFD_OP_MAX_POOL2D, 3, POOL2D, 1, 1, 1, read_pool},
     {18, NULL, IFD_OP_MUL, 7, MUL, 2, 2, 3, read_activation},
@@ -587,6 +729,7 @@ static const struct ifd_tflite_rule rules[] = {
     {22, NULL, IFD_OP_RESHAPE, 1, RESHAPE, 1, 2, 1, read_reshape},
     {23, NULL, IFD_OP_RESIZE_BILINEAR, 4, RESIZE_BILINEAR, 2, 2, 1, read_resize},
     {25, NULL, IFD_OP_SOFTMAX, 3, SOFTMAX, 1, 1, 1, read_softmax},
+    {26, NULL, IFD_OP_SPACE_TO_DEPTH, 2, SPACE_TO_DEPTH, 1, 1, 1, read_block},
     {28, NULL, IFD_OP_TANH, 3, NO_OPTIONS, 1, 1, 1, NULL},
     {34, NULL, IFD_OP_PAD, 4, NO_OPTIONS, 2, 2, 1, read_pad},
     {36, NULL, IFD_OP_GATHER, 7, GATHER, 2, 2, 3, read_gather},
@@ -599,35 +742,84 @@ static const struct ifd_tflite_rule rules[] = {
     {43, NULL, IFD_OP_RESHAPE, 3, SQUEEZE, 1, 1, 1, read_squeeze},
     {45, NULL, IFD_OP_STRIDED_SLICE, 8, STRIDED_SLICE, 4, 4, 1, read_strided_slice},
     {47, NULL, IFD_OP_EXP, 2, NO_OPTIONS, 1, 1, 1, NULL},
+    {48, NULL, IFD_OP_TOP_K, 3, NO_OPTIONS, 2, 2, 1, read_top_k},
     {49, NULL, IFD_OP_SPLIT, 5, SPLIT, 2, 2, 2, read_split},
+    {50, NULL, IFD_OP_LOG_SOFTMAX, 2, NO_OPTIONS, 1, 1, 1, NULL},
     {53, NULL, IFD_OP_CAST, 7, NO_OPTIONS, 1, 1, 1, NULL},
+    {54, NULL, IFD_OP_PRELU, 1, NO_OPTIONS, 2, 2, 3, NULL},
     {55, NULL, IFD_OP_MAXIMUM, 5, NO_OPTIONS, 2, 2, 3, NULL},
+    {56, NULL, IFD_OP_ARG_MAX, 3, NO_OPTIONS, 2, 2, 1, read_constant_axis},
     {57, NULL, IFD_OP_MINIMUM, 5, NO_OPTIONS, 2, 2, 3, NULL},
+    {58, NULL, IFD_OP_LESS, 4, NO_OPTIONS, 2, 2, 3, NULL},
     {59, NULL, IFD_OP_NEG, 1, NO_OPTIONS, 1, 1, 1, NULL},
     {60, NULL, IFD_OP_PAD, 4, NO_OPTIONS, 3, 3, 1, read_pad_v2},
+    {61, NULL, IFD_OP_GREATER, 3, NO_OPTIONS, 2, 2, 3, NULL},
+    {62, NULL, IFD_OP_GREATER_EQUAL, 3, NO_OPTIONS, 2, 2, 3, NULL},
+    {63, NULL, IFD_OP_LESS_EQUAL, 3, NO_OPTIONS, 2, 2, 3, NULL},
+    {64, NULL, IFD_OP_SELECT, 4, NO_OPTIONS, 3, 3, 7, read_select},
     {65, NULL, IFD_OP_SLICE, 6, NO_OPTIONS, 3, 3, 1, read_slice},
+    {66, NULL, IFD_OP_SIN, 1, NO_OPTIONS, 1, 1, 1, NULL},
     {67, NULL, IFD_OP_TRANSPOSE_CONV2D, 5, TRANSPOSE_CONV, 3, 4, 15, read_window},
     {69, NULL, IFD_OP_TILE, 3, NO_OPTIONS, 2, 2, 1, read_tile},
     {70, NULL, IFD_OP_RESHAPE, 1, NO_OPTIONS, 2, 2, 1, read_expand_dims},
+    {71, NULL, IFD_OP_EQUAL, 5, NO_OPTIONS, 2, 2, 3, NULL},
+    {72, NULL, IFD_OP_NOT_EQUAL, 4, NO_OPTIONS, 2, 2, 3, NULL},
     {73, NULL, IFD_OP_LOG, 2, NO_OPTIONS, 1, 1, 1, NULL},
     {74, NULL, IFD_OP_REDUCE_SUM, 2, REDUCER, 2, 2, 1, read_reducer},
     {75, NULL, IFD_OP_SQRT, 1, NO_OPTIONS, 1, 1, 1, NULL},
     {76, NULL, IFD_OP_RSQRT, 3, NO_OPTIONS, 1, 1, 1, NULL},
     {77, NULL, IFD_OP_SHAPE, 1, NO_OPTIONS, 1, 1, 1, NULL},
+    {78, NULL, IFD_OP_POW, 1, NO_OPTIONS, 2, 2, 3, NULL},
+    {79, NULL, IFD_OP_ARG_MIN, 3, NO_OPTIONS, 2, 2, 1, read_constant_axis},
+    {81, NULL, IFD_OP_REDUCE_PROD, 2, REDUCER, 2, 2, 1, read_reducer},
     {82, NULL, IFD_OP_REDUCE_MAX, 3, REDUCER, 2, 2, 1, read_reducer},
     {83, NULL, IFD_OP_PACK, 4, PACK, 1, ANY, ANY, read_pack},
+    {84, NULL, IFD_OP_LOGICAL_OR, 1, NO_OPTIONS, 2, 2, 3, NULL},
+    {85, NULL, IFD_OP_ONE_HOT, 1, ONE_HOT, 4, 4, 13, read_one_hot},
+    {86, NULL, IFD_OP_LOGICAL_AND, 1, NO_OPTIONS, 2, 2, 3, NULL},
+    {87, NULL, IFD_OP_LOGICAL_NOT, 1, NO_OPTIONS, 1, 1, 1, NULL},
     {88, NULL, IFD_OP_UNPACK, 4, UNPACK, 1, 1, 1, read_unpack},
+    {89, NULL, IFD_OP_REDUCE_MIN, 3, REDUCER, 2, 2, 1, read_reducer},
+    {90, NULL, IFD_OP_FLOOR_DIV, 3, NO_OPTIONS, 2, 2, 3, NULL},
+    {91, NULL, IFD_OP_REDUCE_ANY, 2, REDUCER, 2, 2, 1, read_reducer},
+    {92, NULL, IFD_OP_SQUARE, 1, NO_OPTIONS, 1, 1, 1, NULL},
+    {93, NULL, IFD_OP_ZEROS_LIKE, 1, NO_OPTIONS, 1, 1, 1, NULL},
+    {94, NULL, IFD_OP_BROADCAST_TO, 4, NO_OPTIONS, 2, 2, 2, read_fill},
     {95, NULL, IFD_OP_FLOOR_MOD, 2, NO_OPTIONS, 2, 2, 3, NULL},
+    {96, NULL, IFD_OP_RANGE, 2, NO_OPTIONS, 3, 3, 7, NULL},
     {97, NULL, IFD_OP_RESIZE_NEAREST, 4, RESIZE_NEAREST, 2, 2, 1, read_resize},
     {98, NULL, IFD_OP_LEAKY_RELU, 2, LEAKY_RELU, 1, 1, 1, read_leaky_relu},
     {99, NULL, IFD_OP_SQUARED_DIFFERENCE, 3, NO_OPTIONS, 2, 2, 3, NULL},
+    {100, NULL, IFD_OP_MIRROR_PAD, 3, MIRROR_PAD, 2, 2, 1, read_mirror_pad},
     {101, NULL, IFD_OP_ABS, 5, NO_OPTIONS, 1, 1, 1, NULL},
     {102, NULL, IFD_OP_SPLIT, 3, SPLIT_V, 3, 3, 1, read_split_v},
+    {104, NULL, IFD_OP_CEIL, 1, NO_OPTIONS, 1, 1, 1, NULL},
+    {105, NULL, IFD_OP_REVERSE, 4, NO_OPTIONS, 2, 2, 1, read_reverse},
+    {107, NULL, IFD_OP_GATHER_ND, 5, NO_OPTIONS, 2, 2, 3, NULL},
+    {108, NULL, IFD_OP_COS, 1, NO_OPTIONS, 1, 1, 1, NULL},
+    {110, NULL, IFD_OP_RANK, 1, NO_OPTIONS, 1, 1, 1, NULL},
+    {111, NULL, IFD_OP_ELU, 1, NO_OPTIONS, 1, 1, 1, NULL},
+    {112, NULL, IFD_OP_REVERSE_SEQUENCE, 1, REVERSE_SEQUENCE, 2, 2, 3, read_reverse_sequence},
+    {113, NULL, IFD_OP_MATRIX_DIAG, 2, NO_OPTIONS, 1, 1, 1, NULL},
     {114, NULL, IFD_OP_QUANTIZE, 3, NO_OPTIONS, 1, 1, 1, NULL},
+    {115, NULL, IFD_OP_MATRIX_SET_DIAG, 2, NO_OPTIONS, 2, 2, 3, NULL},
+    {116, NULL, IFD_OP_ROUND, 1, NO_OPTIONS, 1, 1, 1, NULL},
     {117, NULL, IFD_OP_HARD_SWISH, 1, NO_OPTIONS, 1, 1, 1, NULL},
+    {122, NULL, IFD_OP_SCATTER_ND, 1, NO_OPTIONS, 3, 3, 3, read_scatter_nd},
+    {123, NULL, IFD_OP_SELECT, 3, NO_OPTIONS, 3, 3, 7, NULL},
+    {125, NULL, IFD_OP_SEGMENT_SUM, 1, NO_OPTIONS, 2, 2, 3, NULL},
+    {126, NULL, IFD_OP_BATCH_MATMUL, 5, BATCH_MATMUL, 2, 2, 3, read_batch_matmul},
+    {128, NULL, IFD_OP_CUMSUM, 1, CUMSUM, 2, 2, 1, read_cumsum},
+    {130, NULL, IFD_OP_BROADCAST_TO, 3, NO_OPTIONS, 2, 2, 1, read_broadcast_to},
     {131, NULL, IFD_OP_RFFT2D, 1, NO_OPTIONS, 2, 2, 1, read_rfft2d},
+    {132, NULL, IFD_OP_CONV3D, 1, CONV3D, 2, 3, 7, read_conv3d},
     {135, NULL, IFD_OP_COMPLEX_ABS, 1, NO_OPTIONS, 1, 1, 1, NULL},
+    {140, NULL, IFD_OP_REDUCE_ALL, 1, REDUCER, 2, 2, 1, read_reducer},
+    {150, NULL, IFD_OP_GELU, 2, GELU, 1, 1, 1, read_gelu},
+    {151, NULL, IFD_OP_DYNAMIC_UPDATE_SLICE, 4, NO_OPTIONS, 3, 3, 7, NULL},
     {152, NULL, IFD_OP_CLAMP, 1, NO_OPTIONS, 1, 1, 1, read_relu_0_to_1},
+    {156, NULL, IFD_OP_ATAN2, 1, NO_OPTIONS, 2, 2, 3, NULL},
+    {158, NULL, IFD_OP_SIGN, 2, NO_OPTIONS, 1, 1, 1, NULL},
     {CUSTOM, "TFLite_Detection_PostProcess", IFD_OP_DETECTION_POSTPROCESS, 1, NO_OPTIONS, 3, 3, 7,
      read_detection},
 };

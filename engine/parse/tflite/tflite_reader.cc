@@ -282,6 +282,69 @@ void read(const fb::LeakyRelu *t, struct ifd_tflite_options *o, Reader &)
     o->alpha = t->alpha();
 }
 
+void read(const fb::L2Norm *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->activation = t->activation();
+}
+
+void read(const fb::LocalResponseNormalization *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->radius = t->radius();
+    o->bias = t->bias();
+    o->alpha = t->alpha();
+    o->beta = t->beta();
+}
+
+void read(const fb::SpaceToDepth *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->block = t->block_size();
+}
+
+void read(const fb::DepthToSpace *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->block = t->block_size();
+}
+
+void read(const fb::OneHot *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->axis = t->axis();
+}
+
+void read(const fb::MirrorPad *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->mode = t->mode();
+}
+
+void read(const fb::ReverseSequence *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->seq_dim = t->seq_dim();
+    o->batch_dim = t->batch_dim();
+}
+
+void read(const fb::BatchMatMul *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->adj_x = t->adj_x();
+    o->adj_y = t->adj_y();
+}
+
+void read(const fb::Cumsum *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->exclusive = t->exclusive();
+    o->reverse = t->reverse();
+}
+
+void read(const fb::Conv3D *t, struct ifd_tflite_options *o, Reader &)
+{
+    read_dilated_window(t, o);
+    o->stride_d = t->stride_d();
+    o->dilation_d = t->dilation_d();
+}
+
+void read(const fb::Gelu *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->approximate = t->approximate();
+}
+
 template <typename T> bool read_as(const fb::Operator *op, struct ifd_tflite_options *o, Reader &r)
 {
     const T *t = op->options_as<T>();
@@ -311,7 +374,10 @@ const struct ifd_tflite_options *read_options(const fb::Operator *op, Reader &r)
     read_any<fb::Conv2D, fb::DepthwiseConv2D, fb::TransposeConv, fb::Pool2D, fb::FullyConnected,
              fb::Softmax, fb::Concatenation, fb::Add, fb::Sub, fb::Mul, fb::Div, fb::ResizeBilinear,
              fb::ResizeNearest, fb::Reshape, fb::Gather, fb::Reducer, fb::Squeeze, fb::StridedSlice,
-             fb::Split, fb::SplitV, fb::Pack, fb::Unpack, fb::LeakyRelu>(op, o, r);
+             fb::Split, fb::SplitV, fb::Pack, fb::Unpack, fb::LeakyRelu, fb::L2Norm,
+             fb::LocalResponseNormalization, fb::SpaceToDepth, fb::DepthToSpace, fb::OneHot,
+             fb::MirrorPad, fb::ReverseSequence, fb::BatchMatMul, fb::Cumsum, fb::Conv3D, fb::Gelu>(
+        op, o, r);
     return o;
 }
 

@@ -46,7 +46,9 @@ struct ifd_tflite_options {
     int32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
     bool offset, keep_dims, align_corners, half_pixel_centers, pot_scale_int16,
         asymmetric_quantize_inputs;
-    float alpha, beta;
+    bool adj_x, adj_y, exclusive, reverse, approximate;
+    int32_t mode, block, radius, seq_dim, batch_dim, stride_d, dilation_d;
+    float alpha, beta, bias;
     struct ifd_tflite_ints ints; /* new shape, squeezed dimensions */
 };
 

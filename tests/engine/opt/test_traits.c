@@ -42,6 +42,7 @@ static uint32_t copy(struct fixture *f, enum ifd_op op, uint32_t in)
     static const int64_t zeros[4] = {0, 0, 0, 0}, ones[4] = {1, 1, 1, 1}, dims[4] = {1, 5, 6, 2};
     switch ((int)op) {
     case IFD_OP_RESHAPE:
+    case IFD_OP_BROADCAST_TO:
         return with_ints(f, op, in, "shape", dims);
     case IFD_OP_SLICE:
         return with_ints(f, op, in, "size", dims);
@@ -60,8 +61,9 @@ static uint32_t copy(struct fixture *f, enum ifd_op op, uint32_t in)
 static void operators_that_copy_are_dropped(void)
 {
     static const enum ifd_op ops[] = {
-        IFD_OP_RESHAPE, IFD_OP_CAST,  IFD_OP_SLICE,  IFD_OP_TILE,           IFD_OP_RESIZE_NEAREST,
-        IFD_OP_PAD,     IFD_OP_SPLIT, IFD_OP_CONCAT, IFD_OP_RESIZE_BILINEAR};
+        IFD_OP_RESHAPE,         IFD_OP_CAST,        IFD_OP_SLICE, IFD_OP_TILE,
+        IFD_OP_RESIZE_NEAREST,  IFD_OP_PAD,         IFD_OP_SPLIT, IFD_OP_CONCAT,
+        IFD_OP_RESIZE_BILINEAR, IFD_OP_BROADCAST_TO};
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
         struct fixture f;
         setup(&f);
@@ -249,6 +251,19 @@ static uint32_t between(struct fixture *f, enum ifd_op op, uint32_t t)
         set_ints(node, "before", (const int64_t[]){0, 1, 2, 3}, 4);
         set_ints(node, "after", (const int64_t[]){0, 3, 0, 1}, 4);
         break;
+    case IFD_OP_MIRROR_PAD:
+        out = add(f, op, &t, 1, &node);
+        set_ints(node, "before", (const int64_t[]){0, 0, 2, 1}, 4);
+        set_ints(node, "after", (const int64_t[]){0, 1, 0, 3}, 4);
+        break;
+    case IFD_OP_CUMSUM:
+        out = add(f, op, &t, 1, &node);
+        ((struct ifd_cumsum_attrs *)attrs_of(node))->axis = -1;
+        break;
+    case IFD_OP_REVERSE:
+        out = add(f, op, &t, 1, &node);
+        set_ints(node, "axes", (const int64_t[]){2, -3}, 2);
+        break;
     default: /* reductions over height and channels */
         out = add(f, op, &t, 1, &node);
         set_ints(node, "axes", (const int64_t[]){2, -3}, 2);
@@ -262,7 +277,9 @@ static uint32_t between(struct fixture *f, enum ifd_op op, uint32_t t)
 static void transposes_meet_across_operators_that_name_dimensions(void)
 {
     static const enum ifd_op ops[] = {IFD_OP_CONCAT,      IFD_OP_SLICE,      IFD_OP_PAD,
-                                      IFD_OP_REDUCE_MEAN, IFD_OP_REDUCE_SUM, IFD_OP_REDUCE_MAX};
+                                      IFD_OP_REDUCE_MEAN, IFD_OP_REDUCE_SUM, IFD_OP_REDUCE_MAX,
+                                      IFD_OP_REDUCE_MIN,  IFD_OP_MIRROR_PAD, IFD_OP_CUMSUM,
+                                      IFD_OP_REVERSE};
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
         struct fixture f;
         setup(&f);
@@ -348,13 +365,16 @@ static void attributes_that_cannot_be_permuted_are_refused(void)
 
 static void the_shape_of_an_input_is_a_constant(void)
 {
-    struct fixture f;
-    setup(&f);
-    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 7, 3));
-    const uint32_t shape = convert(&f, IFD_OP_SHAPE, x, &(struct ifd_desc){.dtype = IFD_S32});
-    optimize(&f, convert(&f, IFD_OP_CAST, shape, &(struct ifd_desc){.dtype = IFD_F32}));
-    EXPECT_INT(f.optimized.node_count, 0);
-    ifd_arena_finish(&f.arena);
+    static const enum ifd_op ops[] = {IFD_OP_SHAPE, IFD_OP_RANK};
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+        struct fixture f;
+        setup(&f);
+        const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 7, 3));
+        const uint32_t shape = convert(&f, ops[i], x, &(struct ifd_desc){.dtype = IFD_S32});
+        optimize(&f, convert(&f, IFD_OP_CAST, shape, &(struct ifd_desc){.dtype = IFD_F32}));
+        EXPECT_INT(f.optimized.node_count, 0);
+        ifd_arena_finish(&f.arena);
+    }
 }
 
 int main(int argc, char **argv)

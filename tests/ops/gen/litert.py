@@ -9,6 +9,7 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 SOURCE = "LiteRT 2.3.0 BUILTIN_REF"
+RESOLVERS = {True: OpResolverType.BUILTIN_REF, False: OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES}
 
 DTYPES = {
     "f32": (schema.TensorType.FLOAT32, np.float32),
@@ -109,7 +110,7 @@ def run(builtin, options_type, options, inputs, outputs, version=1, custom=None,
     content = build(builtin, options_type, options, inputs, outputs, version, custom)
     interpreter = Interpreter(
         model_content=content,
-        experimental_op_resolver_type=OpResolverType.BUILTIN_REF if reference else OpResolverType.BUILTIN,
+        experimental_op_resolver_type=RESOLVERS[reference],
         num_threads=1,
     )
     interpreter.allocate_tensors()

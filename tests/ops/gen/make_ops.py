@@ -57,6 +57,7 @@ def tensor_json(t):
 class File:
     def __init__(self, op):
         self.op = op
+        self.source = SOURCE
         self.cases = []
         self.rng = np.random.default_rng(sum(op.encode()) * 7919)
 
@@ -73,7 +74,7 @@ class File:
     def write(self):
         path = os.path.join(HERE, "..", self.op + ".json")
         with open(path, "w") as f:
-            f.write('{"op": "%s", "source": "%s", "cases": [\n' % (self.op, SOURCE))
+            f.write('{"op": "%s", "source": "%s", "cases": [\n' % (self.op, self.source))
             f.write(",\n".join(json.dumps(c, separators=(",", ":")) for c in self.cases))
             f.write("\n]}\n")
         print("%s: %d cases, %d bytes" % (self.op, len(self.cases), os.path.getsize(path)))

@@ -1,0 +1,170 @@
+/* Comparisons and logic of two tensors, element by element with broadcasting. The result is bool.
+ *
+ * Quantized numbers of different scales are brought to 2^8 times their real value before they are compared, with double
+ * rounding, as LiteRT's reference kernels do. */
+#include "engine/ops/infer_util.h"
+#include "engine/ops/ref_util.h"
+
+/* Fraction bits of a quantized number while it is compared. */
+#define LEFT_SHIFT 8
+
+static enum ifd_code bool_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
+                                struct ifd_desc *output, struct ifd_err *err)
+{
+    enum ifd_code code = ifd_infer_begin(def, in, err);
+    if (code == IFD_OK) {
+        code = ifd_infer_dtype(def, in, 1, IFD_BIT(in->input[0].desc->dtype), err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_infer_output_dtype(def, output, 0, IFD_BOOL, err);
+    }
+    return code == IFD_OK ? ifd_infer_broadcast(def, in, output, err) : code;
+}
+
+/* --- comparisons ------------------------------------------------------------------------------------------------- */
+
+/* Quantized numbers as reals; false if a scale is one that has no meaning here. */
+static bool factor_of(const struct ifd_desc *desc, struct ifd_multiplier *ret)
+{
+    return (double)ifd_ref_scale(desc) < 1.0 &&
+           ifd_multiplier_from_real((double)ifd_ref_scale(desc), ret);
+}
+
+static enum ifd_code compare_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
+                                   struct ifd_desc *output, struct ifd_err *err)
+{
+    enum ifd_code code = bool_infer(def, in, output, err);
+    for (uint32_t i = 0; code == IFD_OK && i < 2; i++) {
+        const struct ifd_desc *input = in->input[i].desc;
+        if (!ifd_dtype_is_quantized(input->dtype)) {
+            break;
+        }
+        struct ifd_multiplier factor;
+        code = ifd_infer_per_tensor(def, i == 0 ? "input 0" : "input 1", input, err);
+        if (code == IFD_OK && !factor_of(input, &factor)) {
+            code = ifd_fail(err, IFD_UNSUPPORTED, "%s: input %u has scale %g, expected less than 1",
+                            def->name, i, (double)input->quant.scale[0]);
+        }
+    }
+    return code;
+}
+
+/* -1, 0, 1: how element i of a compares to element k of b; 2 if they are not ordered (NaN). */
+struct comparison {
+    enum ifd_dtype dtype;
+    int32_t zero_a, zero_b;
+    struct ifd_multiplier a, b;
+};
+
+static int order(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int order_f32(float a, float b)
+{
+    return a < b ? -1 : a > b ? 1 : a == b ? 0 : 2;
+}
+
+static int32_t scaled(int32_t x, struct ifd_multiplier factor)
+{
+    return ifd_requantize_double(x * (1 << LEFT_SHIFT), factor);
+}
+
+static int compare(const struct comparison *c, const void *a, int64_t i, const void *b, int64_t k)
+{
+    switch ((int)c->dtype) {
+    case IFD_F32:
+        return order_f32(((const float *)a)[i], ((const float *)b)[k]);
+    case IFD_S64:
+        return order(((const int64_t *)a)[i], ((const int64_t *)b)[k]);
+    case IFD_S32:
+        return order(((const int32_t *)a)[i], ((const int32_t *)b)[k]);
+    case IFD_BOOL:
+        return order(((const uint8_t *)a)[i] != 0, ((const uint8_t *)b)[k] != 0);
+    default:
+        return order(scaled(ifd_ref_load(c->dtype, a, (size_t)i) - c->zero_a, c->a),
+                     scaled(ifd_ref_load(c->dtype, b, (size_t)k) - c->zero_b, c->b));
+    }
+}
+
+/* accepted: bit 0 for less, bit 1 for equal, bit 2 for greater, bit 3 for not ordered. */
+static void compare_all(const struct ifd_ref_call *call, uint32_t accepted)
+{
+    struct comparison c = {.dtype = call->in[0]->dtype};
+    if (ifd_dtype_is_quantized(c.dtype)) {
+        c.zero_a = ifd_ref_zero_point(call->in[0]);
+        c.zero_b = ifd_ref_zero_point(call->in[1]);
+        c.a = ifd_multiplier((double)ifd_ref_scale(call->in[0]));
+        c.b = ifd_multiplier((double)ifd_ref_scale(call->in[1]));
+    }
+    uint8_t *y = call->output[0];
+    struct ifd_walk walk;
+    ifd_walk_init(&walk, &call->out[0]->shape);
+    ifd_walk_broadcast(&walk, 0, &call->in[0]->shape);
+    ifd_walk_broadcast(&walk, 1, &call->in[1]->shape);
+    for (; walk.left > 0; ifd_walk_next(&walk)) {
+        const int result =
+            compare(&c, call->input[0], walk.offset[0], call->input[1], walk.offset[1]);
+        y[walk.done] = accepted >> (result + 1) & 1;
+    }
+}
+
+/* --- logic ------------------------------------------------------------------------------------------------------- */
+
+static void logic_all(const struct ifd_ref_call *call, bool is_and)
+{
+    const uint8_t *a = call->input[0];
+    const uint8_t *b = call->input[1];
+    uint8_t *y = call->output[0];
+    struct ifd_walk walk;
+    ifd_walk_init(&walk, &call->out[0]->shape);
+    ifd_walk_broadcast(&walk, 0, &call->in[0]->shape);
+    ifd_walk_broadcast(&walk, 1, &call->in[1]->shape);
+    for (; walk.left > 0; ifd_walk_next(&walk)) {
+        const bool x = a[walk.offset[0]] != 0;
+        const bool z = b[walk.offset[1]] != 0;
+        y[walk.done] = is_and ? x && z : x || z;
+    }
+}
+
+/* --- definitions ------------------------------------------------------------------------------------------------- */
+
+#define TYPES_ORDERED                                                                              \
+    (IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64) | IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8))
+
+/* X(name, shape rule, types of the inputs, function, its argument) */
+#define BOOLEAN(X)                                                                                 \
+    X(equal, compare_infer, TYPES_ORDERED | IFD_BIT(IFD_BOOL), compare_all, 2)                     \
+    X(not_equal, compare_infer, TYPES_ORDERED | IFD_BIT(IFD_BOOL), compare_all, 13)                \
+    X(less, compare_infer, TYPES_ORDERED, compare_all, 1)                                          \
+    X(less_equal, compare_infer, TYPES_ORDERED, compare_all, 3)                                    \
+    X(greater, compare_infer, TYPES_ORDERED, compare_all, 4)                                       \
+    X(greater_equal, compare_infer, TYPES_ORDERED, compare_all, 6)                                 \
+    X(logical_and, bool_infer, IFD_BIT(IFD_BOOL), logic_all, true)                                 \
+    X(logical_or, bool_infer, IFD_BIT(IFD_BOOL), logic_all, false)
+
+#define DEFINE(op, rule, types, function, argument)                                                \
+    extern const struct ifd_op_def ifd_op_##op;                                                    \
+    static enum ifd_code op##_infer(const struct ifd_infer *in, struct ifd_desc *output,           \
+                                    struct ifd_err *err)                                           \
+    {                                                                                              \
+        return rule(&ifd_op_##op, in, output, err);                                                \
+    }                                                                                              \
+    static enum ifd_code op##_ref(const struct ifd_ref_call *call, struct ifd_err *err)            \
+    {                                                                                              \
+        (void)err;                                                                                 \
+        function(call, argument);                                                                  \
+        return IFD_OK;                                                                             \
+    }                                                                                              \
+    const struct ifd_op_def ifd_op_##op = {.name = #op,                                            \
+                                           .min_inputs = 2,                                        \
+                                           .max_inputs = 2,                                        \
+                                           .outputs = 1,                                           \
+                                           .dtypes = (types),                                      \
+                                           .batch = IFD_BATCH_ELEMENTWISE,                         \
+                                           .is_elementwise = true,                                 \
+                                           .infer = op##_infer,                                    \
+                                           .ref = op##_ref};
+
+BOOLEAN(DEFINE)

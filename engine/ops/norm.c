@@ -1,0 +1,210 @@
+/* Normalization by the elements beside: l2_normalization and local_response_normalization along the last dimension. */
+#include "engine/ops/infer_util.h"
+#include "engine/ops/ref_util.h"
+
+#include <math.h>
+
+extern const struct ifd_op_def ifd_op_l2_normalization, ifd_op_local_response_normalization;
+
+/* Scale and zero point that quantized results have: -1 to 1 in 256 steps. */
+#define L2_BITS  7
+#define L2_SCALE (1.0f / (1 << L2_BITS))
+
+/* The output is like input 0, which has at least a dimension. */
+static enum ifd_code infer_like(const struct ifd_op_def *def, const struct ifd_infer *in,
+                                struct ifd_desc *output, struct ifd_err *err)
+{
+    enum ifd_code code = ifd_infer_begin(def, in, err);
+    if (code == IFD_OK && in->input[0].desc->shape.rank == 0) {
+        code = ifd_fail(err, IFD_INVALID, "%s: input 0 is a scalar", def->name);
+    }
+    if (code == IFD_OK) {
+        code = ifd_infer_output_dtype(def, output, 0, in->input[0].desc->dtype, err);
+    }
+    return code == IFD_OK ? ifd_infer_output(def, output, 0, &in->input[0].desc->shape, err) : code;
+}
+
+static enum ifd_code l2_normalization_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                            struct ifd_err *err)
+{
+    const struct ifd_op_def *def = &ifd_op_l2_normalization;
+    enum ifd_code code = infer_like(def, in, output, err);
+    if (code != IFD_OK || !ifd_dtype_is_quantized(output[0].dtype)) {
+        return code;
+    }
+    code = ifd_infer_per_tensor(def, "input 0", in->input[0].desc, err);
+    if (code == IFD_OK) {
+        code = ifd_infer_per_tensor(def, "output 0", &output[0], err);
+    }
+    const int32_t zero_point = output[0].dtype == IFD_S8 ? 0 : 128;
+    if (code == IFD_OK &&
+        (output[0].quant.scale[0] != L2_SCALE || output[0].quant.zero_point[0] != zero_point)) {
+        code =
+            ifd_fail(err, IFD_UNSUPPORTED,
+                     "l2_normalization: output scale %g, zero point %d, expected 1/128, %d",
+                     (double)output[0].quant.scale[0], output[0].quant.zero_point[0], zero_point);
+    }
+    return code;
+}
+
+static int32_t saturate(int64_t x)
+{
+    return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : (int32_t)x;
+}
+
+/* 1 / sqrt(x) as a 31-bit fraction and an exponent, by five Newton steps in fixed point with 3 integer bits (the arithmetic
+ * of LiteRT's GetInvSqrtQuantizedMultiplierExp; gemmlowp rounds its products as ifd_fixed_mul_high does). */
+static struct ifd_multiplier inverse_root(int32_t x)
+{
+    if (x <= 1) { /* 0: whatever it is multiplied by is 0 */
+        return (struct ifd_multiplier){INT32_MAX, 0};
+    }
+    int shift = 11;
+    while (x >= 1 << 29) {
+        x /= 4;
+        shift++;
+    }
+    int left = 0; /* of leading zeros, in pairs */
+    while ((x << (2 * left)) < 1 << 27) {
+        left++;
+    }
+    shift -= left;
+    x <<= 2 * left;
+    const int32_t half = ifd_fixed_shift_right(x >> 1, 1); /* of the fraction */
+    const int32_t half_three = (1 << 28) + (1 << 27);      /* 1.5 with 3 integer bits */
+    int32_t root = 1 << 28;                                /* 1 */
+    for (int i = 0; i < 5; i++) {
+        const int32_t square = ifd_fixed_mul_high(root, root); /* 6 integer bits */
+        const int32_t cube =
+            saturate((int64_t)ifd_fixed_mul_high(square, root) * (1 << 6)); /* 9, then 3 */
+        const int32_t product = ifd_fixed_mul_high(half_three, root);       /* 6 */
+        const int32_t correction = ifd_fixed_mul_high(half, cube);          /* 6 */
+        root = saturate(((int64_t)product - correction) * (1 << 3));        /* 3 */
+    }
+    const int32_t half_root_2 = 1518500250; /* sqrt(2)/2 with 0 integer bits */
+    root = ifd_fixed_mul_high(root, half_root_2);
+    if (shift < 0) {
+        root = (int32_t)((uint32_t)root << -shift);
+        shift = 0;
+    }
+    return (struct ifd_multiplier){root, -shift};
+}
+
+static void l2_quant(const struct ifd_ref_call *call, size_t rows, size_t depth)
+{
+    const enum ifd_dtype dtype = call->in[0]->dtype;
+    const int32_t zero_in = ifd_ref_zero_point(call->in[0]);
+    const int32_t zero_out = ifd_ref_zero_point(call->out[0]);
+    int32_t min = 0;
+    int32_t max = 0;
+    ifd_dtype_range(dtype, &min, &max);
+    for (size_t r = 0; r < rows; r++) {
+        uint32_t sum = 0;
+        for (size_t i = 0; i < depth; i++) {
+            const int32_t x = ifd_ref_load(dtype, call->input[0], r * depth + i) - zero_in;
+            sum += (uint32_t)(x * x);
+        }
+        const struct ifd_multiplier root = inverse_root((int32_t)sum);
+        for (size_t i = 0; i < depth; i++) {
+            const int32_t x = ifd_ref_load(dtype, call->input[0], r * depth + i) - zero_in;
+            /* LiteRT scales the product by 128 for s8, the number for u8: they round differently */
+            const int32_t steps =
+                dtype == IFD_S8 ? ifd_fixed_scale_double(x, root.fraction, root.shift + L2_BITS)
+                                : ifd_requantize_double(x * (1 << L2_BITS), root);
+            const int64_t y = (int64_t)steps + zero_out;
+            ifd_ref_store(dtype, call->output[0], r * depth + i, ifd_ref_clamp(y, min, max));
+        }
+    }
+}
+
+static enum ifd_code l2_normalization_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    const struct ifd_shape *shape = &call->in[0]->shape;
+    const float epsilon = 1e-6f;
+    const size_t depth = (size_t)shape->dim[shape->rank - 1];
+    const size_t rows = ifd_ref_elements(call->out[0]) / (depth > 0 ? depth : 1);
+    if (call->in[0]->dtype != IFD_F32) {
+        l2_quant(call, rows, depth);
+        return IFD_OK;
+    }
+    for (size_t r = 0; r < rows; r++) {
+        const float *x = (const float *)call->input[0] + r * depth;
+        float *y = (float *)call->output[0] + r * depth;
+        float sum = 0;
+        for (size_t i = 0; i < depth; i++) {
+            sum += x[i] * x[i];
+        }
+        const float root = sqrtf(sum);
+        const float norm = root > epsilon ? root : epsilon;
+        for (size_t i = 0; i < depth; i++) {
+            y[i] = x[i] / norm;
+        }
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code local_response_normalization_infer(const struct ifd_infer *in,
+                                                        struct ifd_desc *output,
+                                                        struct ifd_err *err)
+{
+    return infer_like(&ifd_op_local_response_normalization, in, output, err);
+}
+
+static enum ifd_code local_response_normalization_ref(const struct ifd_ref_call *call,
+                                                      struct ifd_err *err)
+{
+    (void)err;
+    const struct ifd_local_response_attrs *attrs = call->attrs;
+    const struct ifd_shape *shape = &call->in[0]->shape;
+    const int64_t depth = shape->dim[shape->rank - 1];
+    const size_t rows = ifd_ref_elements(call->out[0]) / (size_t)(depth > 0 ? depth : 1);
+    for (size_t r = 0; r < rows; r++) {
+        const float *x = (const float *)call->input[0] + r * (size_t)depth;
+        float *y = (float *)call->output[0] + r * (size_t)depth;
+        for (int64_t c = 0; c < depth; c++) {
+            const int64_t first = c > attrs->radius ? c - attrs->radius : 0;
+            const int64_t end = depth - c > attrs->radius ? c + attrs->radius : depth;
+            float sum = 0;
+            for (int64_t k = first; k < end; k++) { /* the last one is left out, as in LiteRT */
+                sum += x[k] * x[k];
+            }
+            y[c] = x[c] * powf(attrs->bias + attrs->alpha * sum, -attrs->beta);
+        }
+    }
+    return IFD_OK;
+}
+
+static const struct ifd_attr_def local_response_attrs[] = {
+    {"radius", IFD_ATTR_INT, offsetof(struct ifd_local_response_attrs, radius), 0, 0,
+     (double)INT32_MAX},
+    {"bias", IFD_ATTR_F32, offsetof(struct ifd_local_response_attrs, bias), 0, -HUGE_VAL, HUGE_VAL},
+    {"alpha", IFD_ATTR_F32, offsetof(struct ifd_local_response_attrs, alpha), 0, -HUGE_VAL,
+     HUGE_VAL},
+    {"beta", IFD_ATTR_F32, offsetof(struct ifd_local_response_attrs, beta), 0, -HUGE_VAL, HUGE_VAL},
+};
+
+const struct ifd_op_def ifd_op_l2_normalization = {
+    .name = "l2_normalization",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = 1,
+    .dtypes = IFD_BIT(IFD_F32) | IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8),
+    .batch = IFD_BATCH_AXIS,
+    .infer = l2_normalization_infer,
+    .ref = l2_normalization_ref,
+};
+
+const struct ifd_op_def ifd_op_local_response_normalization = {
+    .name = "local_response_normalization",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = 1,
+    .attrs = local_response_attrs,
+    .attr_count = sizeof(local_response_attrs) / sizeof(local_response_attrs[0]),
+    .attrs_bytes = sizeof(struct ifd_local_response_attrs),
+    .dtypes = IFD_BIT(IFD_F32),
+    .batch = IFD_BATCH_AXIS,
+    .infer = local_response_normalization_infer,
+    .ref = local_response_normalization_ref,
+};
