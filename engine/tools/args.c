@@ -75,7 +75,7 @@ static enum ifd_code parse(const struct ifd_command *command, int argc, char **a
             }
             if (positional) {
                 return ifd_fail(err, IFD_INVALID,
-                                "\"%s\" is one word too many; see inferd %s --help", argv[i],
+                                "unexpected argument \"%s\"; see inferd %s --help", argv[i],
                                 command->name);
             }
             positional = argv[i];
@@ -94,7 +94,8 @@ static enum ifd_code parse(const struct ifd_command *command, int argc, char **a
         }
         if (arg->kind != IFD_ARG_SWITCH && !value) {
             if (++i == argc) {
-                return ifd_fail(err, IFD_INVALID, "--%s wants %s behind it", arg->name, arg->value);
+                return ifd_fail(err, IFD_INVALID, "--%s: no value, expected %s", arg->name,
+                                arg->value);
             }
             value = argv[i];
         }
@@ -104,8 +105,8 @@ static enum ifd_code parse(const struct ifd_command *command, int argc, char **a
         }
     }
     if (!positional) {
-        return ifd_fail(err, IFD_INVALID, "wanted: inferd %s %s; see inferd %s --help",
-                        command->name, command->positional, command->name);
+        return ifd_fail(err, IFD_INVALID, "no %s given; see inferd %s --help", command->positional,
+                        command->name);
     }
     *ret_positional = positional;
     *ret_help = false;

@@ -1,5 +1,5 @@
-/** Arguments of a command: positional words, --name value (or --name=value), --switch. One table gives parsing, errors
- *  and help. Values point into argv. */
+/** Arguments of a command: positional words, --name value (or --name=value), --switch. One table
+ *  gives parsing, errors and help. Values point into argv. */
 #ifndef INFERD_ENGINE_TOOLS_ARGS_H
 #define INFERD_ENGINE_TOOLS_ARGS_H
 
@@ -15,7 +15,7 @@ struct ifd_arg {
     enum ifd_arg_kind kind;
     void *target;
     uint32_t min, max; /* NUMBER */
-    const char *value; /* what help calls the value: "FILE" */
+    const char *value; /* the value's name in the help: "FILE" */
     const char *doc;
 };
 
@@ -32,13 +32,14 @@ struct ifd_command {
     const char *doc;        /* one sentence */
     const struct ifd_arg *arg;
     uint32_t arg_count;
-    ifd_command_fn check; /* what is wrong with the options, whatever the model */
+    ifd_command_fn check; /* checks the options before the model is opened */
     ifd_command_fn body;
 };
 
-/** Parses argv[1 … argc-1] (argv[0] is the command), then calls check(arg, err) and body(arg, err). Exactly one positional
- *  word is wanted; --help prints the help instead. An error is printed to stderr in one line. Returns the exit status: 0
- *  done, 1 body failed, 2 wrong usage. */
+/** Parses argv[1 … argc-1] (argv[0] is the command), then calls check(arg, err) and body(arg,
+ *  err). Expects exactly one positional word; --help prints the help and does nothing else.
+ *  Prints an error to stderr in one line. Returns the exit status: 0 done, 1 body failed, 2
+ *  wrong usage. */
 int ifd_command_main(const struct ifd_command *command, int argc, char **argv,
                      const char **ret_positional, void *arg);
 

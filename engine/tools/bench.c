@@ -1,5 +1,6 @@
-/* `inferd bench`: how long a model takes, as a whole and per step. Wall clock around synchronous runs whose inputs are
- * in place. The JSON line is the contract of the side-by-side harness: times_ms, init_ms, first_ms, rss_mb. */
+/* `inferd bench`: time of a model, as a whole and per step. Wall clock around synchronous runs;
+ * filling the inputs does not count. The benchmark scripts rely on the JSON line: times_ms,
+ * init_ms, first_ms, rss_mb. */
 #include "engine/tools/session.h"
 
 #include "engine/base/clock.h"
@@ -19,15 +20,15 @@ struct bench_options {
 };
 
 struct bench_result {
-    double *times_ms; /* iterations */
+    double *times_ms; /* per iteration */
     double init_ms, first_ms, rss_mb;
-    uint64_t *step_ns; /* --layers: of every iteration, of every step */
+    uint64_t *step_ns; /* --layers: per iteration and step */
     uint32_t step_count;
-    double peak_f32,
-        peak_q8; /* --layers: multiply-accumulates per ns of the threads; 0: not known */
+    /** --layers: multiply-accumulates per ns of all threads; 0: unknown. */
+    double peak_f32, peak_q8;
 };
 
-/* A field of /proc/self/status in MB, 0 if there is none: VmRSS now, VmHWM at its peak. */
+/* A field of /proc/self/status in MB, 0 if missing. VmRSS: resident now, VmHWM: its peak. */
 static double memory_mb(const char *name)
 {
     char line[256];
@@ -84,11 +85,11 @@ static double percentile(const double *sorted, uint32_t count, double percent)
     return sorted[rank < count ? rank : count - 1];
 }
 
-/* A step's time: median and tails of all iterations. */
+/* A step's time over all iterations: median and tails. */
 struct layer {
     struct ifd_plan_step plan;
     double us, p90_us, p99_us, gmacs;
-    double peak_percent; /* 0: not known, or nothing to multiply */
+    double peak_percent; /* 0: unknown, or no multiplications */
 };
 
 /* sorted: room for the iterations. */
@@ -106,7 +107,7 @@ static void layer_of(const struct ifd_session *session, const struct bench_optio
     ret->us = percentile(sorted, count, 50);
     ret->p90_us = percentile(sorted, count, 90);
     ret->p99_us = percentile(sorted, count, 99);
-    const double macs = (double)ret->plan.step.macs * session->batch; /* the plan is one sample's */
+    const double macs = (double)ret->plan.step.macs * session->batch; /* the plan is for batch 1 */
     const double peak = strstr(ret->plan.step.kernel, "q8") ? result->peak_q8 : result->peak_f32;
     ret->gmacs = ret->us > 0 ? macs / ret->us / 1e3 : 0;
     ret->peak_percent = peak > 0 ? ret->gmacs / peak * 100 : 0;
@@ -181,7 +182,7 @@ static void print_text(const struct ifd_session *session, const struct bench_opt
 {
     uint32_t count = options->iterations;
     const double median = percentile(sorted, count, 50);
-    const int digits = median < 0.1 ? 5 : 3; /* of some microseconds, too, four */
+    const int digits = median < 0.1 ? 5 : 3; /* at least four significant ones from 10 µs on */
     printf("median %.*f ms  p90 %.*f  p99 %.*f  min %.*f  (%u runs, %u threads, batch %u)\n",
            digits, median, digits, percentile(sorted, count, 90), digits,
            percentile(sorted, count, 99), digits, sorted[0], count, threads_of(options),
@@ -288,20 +289,15 @@ int ifd_tool_bench(const struct ifd_tool_host *host, int argc, char **argv)
     const struct ifd_arg args[] = {
         IFD_SESSION_ARGS(options.session),
         {"batch", IFD_ARG_NUMBER, &options.session.batch, 1, IFD_MAX_BATCH, "N",
-         "samples per inference (as many as the model's file says)"},
+         "samples per inference (default: as in the model file)"},
         {"warmup", IFD_ARG_NUMBER, &options.warmup, 0, 1000000, "N",
-         "runs before the clock counts (5)"},
-        {"iterations", IFD_ARG_NUMBER, &options.iterations, 1, 1000000, "N",
-         "runs that count (50)"},
+         "runs before the measurement (5)"},
+        {"iterations", IFD_ARG_NUMBER, &options.iterations, 1, 1000000, "N", "measured runs (50)"},
         {"layers", IFD_ARG_SWITCH, &options.layers, 0, 0, NULL, "time every step of the plan"},
         {"json", IFD_ARG_SWITCH, &options.json, 0, 0, NULL, "one line of JSON instead of text"},
     };
-    const struct ifd_command command = {"bench",
-                                        "MODEL",
-                                        "Measures a model on made-up input.",
-                                        args,
-                                        sizeof(args) / sizeof(args[0]),
-                                        check,
-                                        bench};
+    const struct ifd_command command = {
+        "bench", "MODEL", "Measures a model on random input.", args, sizeof(args) / sizeof(args[0]),
+        check,   bench};
     return ifd_command_main(&command, argc, argv, &options.session.path, &options);
 }

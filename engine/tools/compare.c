@@ -1,4 +1,5 @@
-/* `inferd compare`: how far two backends, or a backend and golden files, are apart. */
+/* `inferd compare`: differences of outputs between two backends, or between a backend and golden
+ * files. */
 #include "engine/tools/npy.h"
 #include "engine/tools/session.h"
 
@@ -17,7 +18,7 @@ struct compare_options {
     bool with_exact;
 };
 
-/* Running error of one output over all its elements and runs: got - want, in stored units for whole numbers. */
+/* Errors of one output over all its elements and runs: got - want; integers as stored. */
 struct error_stat {
     double min, max, sum, sum_squares, want_min, want_max;
     uint64_t count, different;
@@ -124,7 +125,7 @@ static enum ifd_code compare_golden(struct ifd_session *session,
     return code;
 }
 
-/* How the model runs on the other backends. */
+/* Options of the model's run on the other backends. */
 static struct ifd_session_options other_options(const struct compare_options *options)
 {
     struct ifd_session_options other = options->session;
@@ -132,7 +133,7 @@ static struct ifd_session_options other_options(const struct compare_options *op
     other.exact = options->with_exact;
     other.fast = options->session.fast && !options->with_exact;
     other.precision = NULL;
-    other.inputs.count = 0; /* they are copied */
+    other.inputs.count = 0; /* its inputs are copies */
     return other;
 }
 
@@ -173,7 +174,7 @@ static enum ifd_code check(void *arg, struct ifd_err *err)
     const struct compare_options *options = arg;
     if (!options->with == !options->golden.count) {
         return ifd_fail(err, IFD_INVALID,
-                        "got %s, wanted: either --with LIST or --golden FILE per output",
+                        "got %s, expected either --with LIST or --golden FILE per output",
                         options->with ? "both" : "neither");
     }
     enum ifd_code code = ifd_session_check(options->host, &options->session, err);
@@ -217,16 +218,16 @@ int ifd_tool_compare(const struct ifd_tool_host *host, int argc, char **argv)
     const struct ifd_arg args[] = {
         IFD_SESSION_ARGS(options.session),
         {"with", IFD_ARG_TEXT, &options.with, 0, 0, "LIST",
-         "the other backends: errors are got - theirs"},
+         "compare with these backends: error = result - theirs"},
         {"golden", IFD_ARG_LIST, &options.golden, 0, 0, "FILE",
-         "expected outputs (.npy), once per output"},
+         "compare with this output (.npy); once per output"},
         {"input", IFD_ARG_LIST, &options.session.inputs, 0, 0, "[NAME=]FILE",
-         "inputs; random ones without"},
+         "an input: .npy, a picture or raw bytes; once per input (default: random)"},
         {"runs", IFD_ARG_NUMBER, &options.runs, 1, 1000000, "N", "runs on random inputs (1)"},
         {"batch", IFD_ARG_NUMBER, &options.session.batch, 1, IFD_MAX_BATCH, "N",
-         "samples in the inputs (as many as their files hold, or the model's file says)"},
+         "samples per inference (default: as in the inputs or the model)"},
         {"with-exact", IFD_ARG_SWITCH, &options.with_exact, 0, 0, NULL,
-         "the same for the other backends"},
+         "bit-exact kernels for the other backends"},
     };
     const struct ifd_command command = {
         "compare",

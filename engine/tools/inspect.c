@@ -1,4 +1,4 @@
-/* `inferd inspect`: what a model is, and how it would run. */
+/* `inferd inspect`: a model's graph and plan. */
 #include "engine/tools/session.h"
 
 #include "engine/base/cpu.h"
@@ -11,7 +11,7 @@ struct inspect_options {
     struct ifd_session_options session;
     const char *format;
     bool passes;
-    enum ifd_dump_format dump; /* check's, of the two */
+    enum ifd_dump_format dump; /* set by check from format and passes */
 };
 
 static void print_backends(const struct ifd_engine *engine)
@@ -33,7 +33,7 @@ static enum ifd_code check(void *arg, struct ifd_err *err)
     struct inspect_options *options = arg;
     const char *format = options->format ? options->format : "text";
     if (options->passes && options->format) {
-        return ifd_fail(err, IFD_INVALID, "--passes has a format of its own: got --format %s",
+        return ifd_fail(err, IFD_INVALID, "--passes and --format %s exclude each other",
                         options->format);
     }
     if (strcmp(format, "text") != 0 && strcmp(format, "json") != 0 && strcmp(format, "dot") != 0) {
@@ -70,9 +70,9 @@ int ifd_tool_inspect(const struct ifd_tool_host *host, int argc, char **argv)
         IFD_SESSION_ARGS(options.session),
         {"format", IFD_ARG_TEXT, &options.format, 0, 0, "FORMAT", "text (default), json or dot"},
         {"passes", IFD_ARG_SWITCH, &options.passes, 0, 0, NULL,
-         "what each pass of the optimizer did, and nothing else"},
+         "print only what each pass of the optimizer did"},
         {"no-optimize", IFD_ARG_SWITCH, &options.session.no_optimize, 0, 0, NULL,
-         "show the graph as the file has it"},
+         "show the graph without optimization"},
     };
     const struct ifd_command command = {"inspect",
                                         "MODEL",

@@ -1,4 +1,5 @@
-/* .npy files. The header is a Python dictionary in text: {'descr': '<f4', 'fortran_order': False, 'shape': (1, 3), } */
+/* .npy files. The header is the text of a Python dictionary:
+ * {'descr': '<f4', 'fortran_order': False, 'shape': (1, 3), } */
 #include "engine/tools/npy.h"
 
 #include "engine/base/buf.h"
@@ -18,7 +19,7 @@ static const struct {
 };
 #define TYPE_COUNT (sizeof(types) / sizeof(types[0]))
 
-/* Text behind 'key': in the header, without leading blanks; {NULL, 0} if the key is absent. */
+/* The header's text after 'key': without leading blanks; {NULL, 0} if the key is absent. */
 static struct ifd_str field(struct ifd_str header, const char *key)
 {
     char quoted[32];
@@ -67,7 +68,7 @@ static bool parse_shape(struct ifd_str text, struct ifd_shape *ret)
     return true;
 }
 
-/* Where the header text lies. */
+/* Finds the header's text and where the data begin. */
 static bool split(struct ifd_bytes file, struct ifd_str *ret_header, size_t *ret_data)
 {
     if (file.size < 10 || memcmp(file.data, "\x93NUMPY", 6) != 0 || file.data[6] < 1 ||
@@ -96,8 +97,7 @@ enum ifd_code ifd_npy_parse(struct ifd_bytes file, struct ifd_tensor *ret, struc
     size_t at = 0;
     struct ifd_tensor tensor = {0};
     if (!split(file, &header, &at)) {
-        return ifd_fail(err, IFD_CORRUPT,
-                        "not a .npy file (its first bytes or its header length are wrong)");
+        return ifd_fail(err, IFD_CORRUPT, "not a .npy file: wrong first bytes or header length");
     }
     struct ifd_str descr = field(header, "descr");
     if (!parse_type(descr, &tensor.dtype)) {

@@ -1,12 +1,12 @@
-/** NumPy's file format (.npy, versions 1 to 3; C order, little-endian): tensors in files. Thread: any. */
+/** Tensors in NumPy's file format (.npy, versions 1 to 3; C order, little-endian). Thread: any. */
 #ifndef INFERD_ENGINE_TOOLS_NPY_H
 #define INFERD_ENGINE_TOOLS_NPY_H
 
 #include "inferd/alloc.h"
 #include "inferd/status.h"
 
-/** Reads the header of a file in memory; ret->data points into file, so it is read-only and not aligned. Errors: CORRUPT,
- *  UNSUPPORTED (type, order). */
+/** Parses a file in memory. ret->data points into file: read-only and not aligned. Errors:
+ *  CORRUPT, UNSUPPORTED (type, order), TOO_LARGE (size overflows). */
 IFD_NODISCARD enum ifd_code ifd_npy_parse(struct ifd_bytes file, struct ifd_tensor *ret,
                                           struct ifd_err *err);
 

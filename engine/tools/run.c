@@ -1,4 +1,4 @@
-/* `inferd run`: a model on files. */
+/* `inferd run`: runs a model on files. */
 #include "engine/tools/npy.h"
 #include "engine/tools/session.h"
 
@@ -78,12 +78,12 @@ int ifd_tool_run(const struct ifd_tool_host *host, int argc, char **argv)
     const struct ifd_arg args[] = {
         IFD_SESSION_ARGS(options.session),
         {"input", IFD_ARG_LIST, &options.session.inputs, 0, 0, "[NAME=]FILE",
-         "content of an input: .npy, a picture, or raw bytes; once per input"},
+         "an input: .npy, a picture or raw bytes; once per input"},
         {"output-dir", IFD_ARG_TEXT, &options.output_dir, 0, 0, "DIR", "write out<i>.npy there"},
         {"batch", IFD_ARG_NUMBER, &options.session.batch, 1, IFD_MAX_BATCH, "N",
-         "samples in the inputs (as many as their files hold)"},
+         "samples per inference (default: as in the input files)"},
         {"no-optimize", IFD_ARG_SWITCH, &options.session.no_optimize, 0, 0, NULL,
-         "run the graph as the file has it"},
+         "run the graph without optimization"},
     };
     const struct ifd_command command = {"run",
                                         "MODEL",

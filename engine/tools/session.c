@@ -1,4 +1,4 @@
-/* Loading a model for a command, and getting data into it. */
+/* Loads a model for a command and fills its inputs. */
 #include "engine/tools/session.h"
 
 #include "engine/base/cpu.h"
@@ -49,18 +49,19 @@ static bool has_backend(const struct ifd_tool_host *host, const char *name)
     return false;
 }
 
-/* Splits "A,B" into names in text (a copy that is cut up). */
+/* Splits "A,B" into names; text gets a copy with NULs for commas. */
 static enum ifd_code split_backends(const struct ifd_tool_host *host, const char *list, char *text,
                                     size_t size, const char *ret_names[BACKENDS_MAX],
                                     uint32_t *ret_count, struct ifd_err *err)
 {
     if (!ifd_str_format(text, size, "%s", list)) {
-        return ifd_fail(err, IFD_INVALID, "the list of backends is too long");
+        return ifd_fail(err, IFD_INVALID, "list of backends: %zu bytes, limit %zu", strlen(list),
+                        size - 1);
     }
     uint32_t count = 0;
     for (char *at = text; at; count++) {
         if (count == BACKENDS_MAX) {
-            return ifd_fail(err, IFD_INVALID, "more than %d names of backends", BACKENDS_MAX);
+            return ifd_fail(err, IFD_INVALID, "list of backends: more than %d names", BACKENDS_MAX);
         }
         ret_names[count] = at;
         at = strchr(at, ',');
@@ -70,15 +71,15 @@ static enum ifd_code split_backends(const struct ifd_tool_host *host, const char
     }
     for (uint32_t i = 0; i < count; i++) {
         if (!has_backend(host, ret_names[i])) {
-            return ifd_fail(err, IFD_INVALID,
-                            "there is no backend \"%s\"; inferd inspect lists them", ret_names[i]);
+            return ifd_fail(err, IFD_INVALID, "unknown backend \"%s\"; inferd inspect lists them",
+                            ret_names[i]);
         }
     }
     *ret_count = count;
     return IFD_OK;
 }
 
-/* What the options mean to the engine; wrong ones are found here, before anything is opened. */
+/* The engine's options. They are made, and wrong ones are found, before anything is opened. */
 struct setup {
     struct ifd_engine_options engine;
     struct ifd_model_options model;
@@ -148,7 +149,7 @@ static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_hos
     return code;
 }
 
-/* Type, shape and size of a port at this batch; a dimension that only a request knows is taken as 1. */
+/* Type, shape and size of a port at this batch; IFD_DIM_ANY counts as 1. */
 static enum ifd_code size_tensor(const struct ifd_port *port, uint32_t batch,
                                  struct ifd_tensor *ret, struct ifd_err *err)
 {
@@ -162,7 +163,7 @@ static enum ifd_code size_tensor(const struct ifd_port *port, uint32_t batch,
         ret->shape.dim[i] = ret->shape.dim[i] == IFD_DIM_ANY ? 1 : ret->shape.dim[i];
         const uint64_t dim = (uint64_t)ret->shape.dim[i];
         if (dim > SIZE_MAX || !ifd_size_mul(ret->bytes, (size_t)dim, &ret->bytes)) {
-            return ifd_fail(err, IFD_TOO_LARGE, "tensor \"%s\": its size overflows", port->name);
+            return ifd_fail(err, IFD_TOO_LARGE, "tensor \"%s\": size overflows", port->name);
         }
     }
     return IFD_OK;
@@ -176,7 +177,8 @@ static enum ifd_code make_tensors(struct ifd_session *session, struct ifd_err *e
     session->output =
         ifd_acquire_zeroed(session->alloc, info->output_count + 1, sizeof(*session->output));
     if (!session->input || !session->output) {
-        return ifd_fail(err, IFD_NOMEM, "no memory for the tensors' descriptions");
+        return ifd_fail(err, IFD_NOMEM, "no memory to describe %u inputs and %u outputs",
+                        info->input_count, info->output_count);
     }
     for (uint32_t i = 0; i < info->input_count; i++) {
         struct ifd_tensor *tensor = &session->input[i];
@@ -197,7 +199,7 @@ static enum ifd_code make_tensors(struct ifd_session *session, struct ifd_err *e
 
 /* ---- inputs from files ---- */
 
-/* An input's content as a file gives it. */
+/* An input's file. */
 struct given {
     const char *path; /* NULL: no file was given */
     bool is_picture;
@@ -278,7 +280,7 @@ static enum ifd_code read_files(const struct ifd_session *session,
     return IFD_OK;
 }
 
-/* How many samples an input's file holds; 0 if that is not a whole number. */
+/* Number of samples in an input's file; 0 if it is not a whole number. */
 static size_t samples_in(const struct ifd_port *port, const struct given *given)
 {
     struct ifd_tensor sample;
@@ -292,7 +294,8 @@ static size_t samples_in(const struct ifd_port *port, const struct given *given)
     return given->content.bytes / sample.bytes;
 }
 
-/* The batch is what --batch says, else what the first file for a batched input holds, else what the model's file says. */
+/* The batch: --batch, else the number of samples in the first file of a batched input, else the
+ * model file's. */
 static enum ifd_code choose_batch(struct ifd_session *session,
                                   const struct ifd_session_options *options,
                                   const struct given *given, struct ifd_err *err)
@@ -343,7 +346,8 @@ static enum ifd_code fill_input(struct ifd_session *session, const struct ifd_to
 
 /* ---- life ---- */
 
-/* With the model loaded: inputs are read before memory is laid out, as they may say how many samples there are. */
+/* Makes the loaded model ready to run. Reads the inputs before it allocates: they may give the
+ * batch. */
 static enum ifd_code prepare(struct ifd_session *session, const struct ifd_tool_host *host,
                              const struct ifd_session_options *options, struct ifd_err *err)
 {

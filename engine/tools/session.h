@@ -1,4 +1,5 @@
-/** What every command needs: a file loaded into a model with one instance, and tensors for its inputs and outputs. */
+/** The common part of all commands: a model loaded from a file, one instance, tensors of its
+ *  inputs and outputs. */
 #ifndef INFERD_ENGINE_TOOLS_SESSION_H
 #define INFERD_ENGINE_TOOLS_SESSION_H
 
@@ -10,21 +11,22 @@ struct ifd_session_options {
     const char *path;
     const char *backends;     /* "CpuAcc,CpuRef"; NULL: the engine's order */
     const char *cache_folder; /* of packed weights; NULL: none */
-    uint32_t cache_mb;        /* of all its files; 0 = 1024 */
+    uint32_t cache_mb;        /* limit of all its files; 0 = 1024 */
     const char *precision;    /* "bf16"; NULL: "f32" */
     const char *cpu_mask;     /* "avx2,avx512"; NULL: all that the CPU has, "none": none */
     uint32_t threads;         /* 0 = 1 */
-    /** 0: as the files of the inputs have it; without files, as the model's file has it. */
+    /** 0: that of the input files; without files, the model file's. */
     uint32_t batch;
-    /** Contents of the inputs: "file" or "name=file", in the model's order if without name. .npy, pictures (.jpg .jpeg
-     *  .png, for image inputs), anything else raw bytes. None or one for each input. */
+    /** Input files: "file" or "name=file", without names in the model's order. .npy, pictures
+     *  (.jpg .jpeg .png, for image inputs), anything else is raw bytes. None, or one for each
+     *  input. */
     struct ifd_arg_list inputs;
-    bool needs_inputs; /* none is an error */
+    bool needs_inputs; /* no input files is an error */
     bool exact, fast, no_optimize;
-    bool keeps_weights; /* also those that are packed: for looking at them */
+    bool keeps_weights; /* do not release packed weights */
 };
 
-/** Rows of a command's table (args.h) that every command has: how the model is to run. */
+/** Options that every command has, as rows of its table (args.h). */
 #define IFD_SESSION_ARGS(options)                                                                  \
     {                                                                                              \
         "backend",                                                                                 \
@@ -40,14 +42,14 @@ struct ifd_session_options {
          0,                                                                                        \
          0,                                                                                        \
          "LIST",                                                                                   \
-         "use only these CPU features (none: none)"},                                              \
+         "use only these CPU features; \"none\": none of them"},                                   \
         {"precision",                                                                              \
          IFD_ARG_TEXT,                                                                             \
          &(options).precision,                                                                     \
          0,                                                                                        \
          0,                                                                                        \
          "NAME",                                                                                   \
-         "f32 (default), bf16 or fp16: what products of f32 may be rounded to"},                   \
+         "f32 (default), bf16 or fp16: precision of factors in f32 multiplications"},              \
         {"cache-dir",                                                                              \
          IFD_ARG_TEXT,                                                                             \
          &(options).cache_folder,                                                                  \
@@ -61,7 +63,7 @@ struct ifd_session_options {
          1,                                                                                        \
          1 << 20,                                                                                  \
          "MB",                                                                                     \
-         "of all files there; those not used for longest go first (1024)"},                        \
+         "limit of all files there; the least recently used are deleted (1024)"},                  \
         {"threads",                                                                                \
          IFD_ARG_NUMBER,                                                                           \
          &(options).threads,                                                                       \
@@ -75,10 +77,9 @@ struct ifd_session_options {
          0,                                                                                        \
          0,                                                                                        \
          NULL,                                                                                     \
-         "bit-exact kernels for quantized types; default: in models where they cost next to "      \
-         "nothing"},                                                                               \
+         "bit-exact kernels for quantized types (default: where they cost almost nothing)"},       \
     {                                                                                              \
-        "fast", IFD_ARG_SWITCH, &(options).fast, 0, 0, NULL, "never mind single steps of rounding" \
+        "fast", IFD_ARG_SWITCH, &(options).fast, 0, 0, NULL, "never bit-exact kernels"             \
     }
 
 struct ifd_session {
@@ -89,25 +90,28 @@ struct ifd_session {
     struct ifd_instance *instance;
     const struct ifd_model_info *info;
     uint32_t batch;
-    struct ifd_tensor *input,
-        *output; /* zeroed memory of ours, per port; output.data NULL: the instance's */
+    /** Per port. The session owns the inputs' memory, the instance the outputs'. */
+    struct ifd_tensor *input, *output;
 };
 
-/** Sink that prints; context is not used. */
+/** Sink that prints to stdout; context is not used. */
 void ifd_session_print(void *context, const char *text, size_t size);
 
-/** What is wrong with the options, whatever the model: unknown backends, CPU features, what excludes each other. */
+/** Checks the options without the model: unknown backends and CPU features, options that exclude
+ *  each other. */
 IFD_NODISCARD enum ifd_code ifd_session_check(const struct ifd_tool_host *host,
                                               const struct ifd_session_options *options,
                                               struct ifd_err *err);
-/** Inputs without a file are zero. Errors are prefixed with the model's path. On error nothing is left; on
- *  success ifd_session_close gives everything back. */
+/** Loads the model and fills its inputs; inputs without a file are zero. Errors are prefixed
+ *  with the model's path. On error nothing is left; on success ifd_session_close releases
+ *  everything. */
 IFD_NODISCARD enum ifd_code ifd_session_open(const struct ifd_tool_host *host,
                                              const struct ifd_session_options *options,
                                              struct ifd_session *ret, struct ifd_err *err);
 void ifd_session_close(struct ifd_session *session);
 
-/** Fills the inputs with reproducible numbers: floats in -1 … 1, whole numbers over their range, indexes 0. */
+/** Fills the inputs with reproducible numbers: f32 in -1 … 1, integers of 8 and 16 bits over
+ *  their range, others 0. */
 void ifd_session_random_inputs(struct ifd_session *session, uint64_t seed);
 
 IFD_NODISCARD enum ifd_code ifd_session_run(struct ifd_session *session, struct ifd_err *err);

@@ -1,13 +1,14 @@
-/** The engine's commands: `inferd run | inspect | compare | bench`. Each takes its name and arguments, prints to
- *  stdout, complains to stderr in one line, and returns an exit status: 0 done, 1 failed, 2 wrong usage.
+/** The engine's commands: `inferd run | inspect | compare | bench`. Each takes its name and
+ *  arguments, prints to stdout, reports an error to stderr in one line, and returns an exit
+ *  status: 0 done, 1 failed, 2 wrong usage.
  *
- *  They use inferd/engine.h only; what else they need is handed in. Thread: one at a time. */
+ *  They use inferd/engine.h only; struct ifd_tool_host provides the rest. Thread: one at a time. */
 #ifndef INFERD_ENGINE_TOOLS_TOOLS_H
 #define INFERD_ENGINE_TOOLS_TOOLS_H
 
 #include "inferd/engine.h"
 
-/** Decodes a picture for an image input: size is that of the port's one sample, written to data. */
+/** Decodes a picture for an image input into data; bytes: size of one sample. */
 typedef enum ifd_code (*ifd_tool_image_fn)(struct ifd_bytes picture, const struct ifd_port *port,
                                            void *data, size_t bytes, struct ifd_err *err);
 
