@@ -308,6 +308,7 @@ void ifd_server_destroy(struct ifd_server *server)
     end_outside(server);
     ifd_api_destroy(server->api);
     server->is_stopping = server->reread.is_over = true;
+    ifd_tasks_destroy(server->json_tasks);
     ifd_tasks_destroy(server->image_tasks);
     ifd_tasks_destroy(server->load_tasks);
     if (server->loop) {

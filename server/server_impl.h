@@ -30,7 +30,7 @@ struct ifd_server {
     struct ifd_completions completions;
     struct ifd_loop *loop;
     struct ifd_engine *engine;
-    struct ifd_tasks *load_tasks, *image_tasks;
+    struct ifd_tasks *load_tasks, *image_tasks, *json_tasks;
     struct ifd_repo *repo;
     struct ifd_quarantine *quarantine; /* NULL without --state-dir */
     struct ifd_service *service;

@@ -8,8 +8,8 @@
 #include "server/ops/memory.h"
 #include "server/net/listen.h"
 
-#define LOAD_TASKS_MAX  1000000
-#define IMAGE_TASKS_MAX 256
+#define LOAD_TASKS_MAX    1000000
+#define REQUEST_TASKS_MAX 256
 /* What a request without a large body takes at a time: these get the last of the memory for requests, so that a busy server
  * can still say that it lives. */
 #define SMALL_REQUEST_BYTES ((size_t)80 * 1024)
@@ -161,9 +161,15 @@ enum ifd_code ifd_server_create_tasks(struct ifd_server *server, struct ifd_err 
     const struct ifd_server_options *o = &server->options;
     enum ifd_code code = ifd_tasks_create("load", o->config->model_load_threads, LOAD_TASKS_MAX,
                                           &server->completions, o->alloc, &server->load_tasks, err);
-    return code ? code
-                : ifd_tasks_create("image", o->config->image_threads, IMAGE_TASKS_MAX,
-                                   &server->completions, o->alloc, &server->image_tasks, err);
+    if (!code) {
+        code = ifd_tasks_create("image", o->config->image_threads, REQUEST_TASKS_MAX,
+                                &server->completions, o->alloc, &server->image_tasks, err);
+    }
+    if (!code) {
+        code = ifd_tasks_create("json", o->config->image_threads, REQUEST_TASKS_MAX,
+                                &server->completions, o->alloc, &server->json_tasks, err);
+    }
+    return code;
 }
 
 static void nothing(void *arg)
@@ -236,6 +242,7 @@ enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err 
                                                 .program_version = o->program_version,
                                                 .completions = &server->completions,
                                                 .image_tasks = server->image_tasks,
+                                                .json_tasks = server->json_tasks,
                                                 .repo = server->repo,
                                                 .log = o->log,
                                                 .metrics = ifd_metrics_server(server->metrics),

@@ -20,14 +20,14 @@ static bool is_better_offloaded(const struct ifd_call *call, size_t cost_bytes)
 
 /* Runs work here or beside the loop; done follows on the loop. */
 static void run(struct ifd_infer *infer, size_t cost_bytes, void (*work)(void *arg),
-                void (*done)(void *arg))
+                ifd_control_fn done)
 {
     struct ifd_call *call = infer->call;
     call->is_waiting = true;
     if (!is_better_offloaded(call, cost_bytes) ||
-        !ifd_call_ops(call)->offload(ifd_call_service(call), work, done, infer)) {
+        !ifd_call_ops(call)->offload(ifd_call_service(call), &infer->request, work, done, infer)) {
         work(infer);
-        done(infer);
+        done(infer, IFD_OK, NULL);
     }
 }
 
@@ -53,9 +53,19 @@ static void encode(void *arg)
     infer->work_code = infer->codec->encode(infer, &infer->work_err);
 }
 
-static void after_encode(void *arg)
+/* What kept work from being done, or the pictures' first failure. */
+static void note_failure(struct ifd_infer *infer, enum ifd_code code, const struct ifd_err *err)
+{
+    if (code != IFD_OK && infer->work_code == IFD_OK) {
+        infer->work_code = code;
+        infer->work_err = err ? *err : (struct ifd_err){.code = code};
+    }
+}
+
+static void after_encode(void *arg, enum ifd_code code, const struct ifd_err *err)
 {
     struct ifd_infer *infer = arg;
+    note_failure(infer, code, err);
     if (goes_on(infer)) {
         infer->call->end.encoded_ns = ifd_monotonic_ns();
         infer->codec->finish(infer, IFD_OK, NULL);
@@ -96,10 +106,7 @@ static void submit(struct ifd_infer *infer)
 static void on_picture(void *arg, enum ifd_code code, const struct ifd_err *err)
 {
     struct ifd_infer *infer = arg;
-    if (code != IFD_OK && infer->work_code == IFD_OK) {
-        infer->work_code = code;
-        infer->work_err = err ? *err : (struct ifd_err){.code = code};
-    }
+    note_failure(infer, code, err);
     if (--infer->decoding_count == 0 && goes_on(infer)) {
         submit(infer);
     }
@@ -113,8 +120,8 @@ static void decode_pictures(struct ifd_infer *infer)
     for (size_t i = 0; i < infer->picture_count; i++) {
         struct ifd_picture *picture = &infer->picture[i];
         infer->decoding_count++;
-        ifd_call_ops(call)->decode_image(ifd_call_service(call), picture->image, picture->input,
-                                         &picture->sample, on_picture, infer);
+        ifd_call_ops(call)->decode_image(ifd_call_service(call), &infer->request, picture->image,
+                                         picture->input, &picture->sample, on_picture, infer);
     }
     on_picture(infer, IFD_OK, NULL);
 }
@@ -125,9 +132,10 @@ static void decode(void *arg)
     infer->work_code = infer->codec->decode(infer, &infer->work_err);
 }
 
-static void after_decode(void *arg)
+static void after_decode(void *arg, enum ifd_code code, const struct ifd_err *err)
 {
     struct ifd_infer *infer = arg;
+    note_failure(infer, code, err);
     if (!goes_on(infer)) {
         return;
     }
@@ -163,6 +171,7 @@ enum ifd_code ifd_infer_init(struct ifd_infer *infer, const struct ifd_codec *co
     request->batch = 1;
     request->id = "";
     request->received_ns = call->received_ns;
+    request->handled_ns = call->end.handled_ns;
     request->done = on_done;
     request->owner = infer;
     return IFD_OK;
@@ -191,6 +200,10 @@ bool ifd_infer_abandon(struct ifd_infer *infer)
     if (infer->is_submitted &&
         ifd_call_ops(call)->cancel(ifd_call_service(call), &infer->request)) {
         infer->is_submitted = false;
+    }
+    if (call->is_waiting && ifd_call_ops(call)->withdraw) {
+        atomic_store(&infer->request.is_abandoned, true);
+        ifd_call_ops(call)->withdraw(ifd_call_service(call));
     }
     return !infer->is_submitted && !call->is_waiting;
 }

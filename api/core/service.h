@@ -6,6 +6,8 @@
 #ifndef INFERD_API_CORE_SERVICE_H
 #define INFERD_API_CORE_SERVICE_H
 
+#include <stdatomic.h>
+
 #include "api/core/outcome.h"
 #include "engine/base/arena.h"
 #include "inferd/status.h"
@@ -51,6 +53,10 @@ struct ifd_infer_request {
     uint64_t priority;    /* 0 = the model's default */
     uint64_t timeout_us;  /* 0 = none given */
     uint64_t received_ns; /* monotonic: when the request's headers were complete */
+    uint64_t handled_ns;  /* monotonic: when its body was complete; timeouts count from here */
+
+    /** The client is gone: set by the caller, read by threads that work for the request. */
+    atomic_bool is_abandoned;
 
     /** Called once, on the loop thread, if submit() returns OK: before it does or later. code and err tell how it went. */
     void (*done)(struct ifd_infer_request *request, enum ifd_code code, const struct ifd_err *err);
@@ -171,17 +177,22 @@ struct ifd_service_ops {
     enum ifd_code (*stats)(struct ifd_service *service, struct ifd_str name, int64_t version,
                            ifd_stats_fn fn, void *arg, struct ifd_err *err);
 
-    /** Decodes, resizes and normalises a picture (JPEG or PNG, found by its content) into tensor, whose dtype and shape are
-     *  those of the input's one sample. Runs on a worker for big pictures: done() comes later, on the loop thread, and
-     *  image and tensor must stay until then. */
-    void (*decode_image)(struct ifd_service *service, struct ifd_bytes image,
-                         const struct ifd_tensor_info *input, struct ifd_tensor *tensor,
-                         ifd_control_fn done, void *arg);
+    /** Decodes, resizes and normalises a picture of request (JPEG, PNG or BMP, found by its content) into tensor, whose dtype
+     *  and shape are those of the input's one sample. done() comes on the loop thread, at once or later; image and tensor must
+     *  stay until then. Errors: also DEADLINE (the request's), UNAVAILABLE (stopping), CANCELLED (request->is_abandoned). */
+    void (*decode_image)(struct ifd_service *service, const struct ifd_infer_request *request,
+                         struct ifd_bytes image, const struct ifd_tensor_info *input,
+                         struct ifd_tensor *tensor, ifd_control_fn done, void *arg);
 
-    /** Calls work(arg) on a thread beside the loop, then done(arg) on the loop thread. False: neither, the caller works itself.
-     *  For what would keep the loop from others. May be NULL. */
-    bool (*offload)(struct ifd_service *service, void (*work)(void *arg), void (*done)(void *arg),
-                    void *arg);
+    /** Calls work(arg) on a thread beside the loop, then done(arg) on the loop thread; without work, and with CANCELLED, if
+     *  request was abandoned before. A request that is not read yet has no deadline: it may bring one. False: neither, the
+     *  caller works itself. For what would keep the loop from others. May be NULL. */
+    bool (*offload)(struct ifd_service *service, const struct ifd_infer_request *request,
+                    void (*work)(void *arg), ifd_control_fn done, void *arg);
+
+    /** request->is_abandoned was set: done() of what waits for a thread comes soon, of what runs as soon as it can be
+     *  interrupted. NULL if decode_image and offload never wait. */
+    void (*withdraw)(struct ifd_service *service);
 };
 
 #endif

@@ -22,6 +22,17 @@ static void finish_task(struct ifd_completion *completion)
     task->done(task);
 }
 
+static enum ifd_code verdict_of(const struct ifd_task *task)
+{
+    return task->verdict ? task->verdict(task) : IFD_OK;
+}
+
+static void complete(struct ifd_tasks *tasks, struct ifd_task *task)
+{
+    task->completion.fn = finish_task;
+    ifd_completions_push(tasks->completions, &task->completion);
+}
+
 static struct ifd_task *take(struct ifd_tasks *tasks)
 {
     ifd_mutex_lock(&tasks->mutex);
@@ -52,10 +63,12 @@ static void run(void *arg)
 {
     struct ifd_tasks *tasks = arg;
     for (struct ifd_task *task = take(tasks); task; task = take(tasks)) {
-        task->work(task);
+        task->code = verdict_of(task);
+        if (!task->code) {
+            task->work(task);
+        }
         count_end(tasks);
-        task->completion.fn = finish_task;
-        ifd_completions_push(tasks->completions, &task->completion);
+        complete(tasks, task);
     }
 }
 
@@ -107,6 +120,39 @@ void ifd_tasks_destroy(struct ifd_tasks *tasks)
     ifd_mutex_finish(&tasks->mutex);
     ifd_release(tasks->alloc, tasks->thread, tasks->thread_count * sizeof(*tasks->thread));
     ifd_release(tasks->alloc, tasks, sizeof(*tasks));
+}
+
+/* Takes the unwanted ones out of the list; the lock is held. */
+static struct ifd_task *take_unwanted(struct ifd_tasks *tasks)
+{
+    struct ifd_task *unwanted = NULL, **end = &unwanted, **at = &tasks->first;
+    tasks->last = NULL;
+    while (*at) {
+        struct ifd_task *task = *at;
+        task->code = verdict_of(task);
+        if (!task->code) {
+            tasks->last = task;
+            at = &task->next;
+            continue;
+        }
+        *at = task->next;
+        task->next = NULL;
+        *end = task;
+        end = &task->next;
+        tasks->waiting--;
+    }
+    return unwanted;
+}
+
+void ifd_tasks_sweep(struct ifd_tasks *tasks)
+{
+    ifd_mutex_lock(&tasks->mutex);
+    struct ifd_task *unwanted = take_unwanted(tasks);
+    ifd_mutex_unlock(&tasks->mutex);
+    for (struct ifd_task *task = unwanted, *next = NULL; task; task = next) {
+        next = task->next;
+        complete(tasks, task);
+    }
 }
 
 bool ifd_tasks_are_idle(struct ifd_tasks *tasks)

@@ -10,10 +10,14 @@ struct ifd_tasks;
 
 /** Embedded in what the work is about; the caller's until done was called. */
 struct ifd_task {
-    struct ifd_completion completion;    /* the pool's */
-    struct ifd_task *next;               /* the pool's */
-    void (*work)(struct ifd_task *self); /* on a thread of the pool */
+    struct ifd_completion completion; /* the pool's */
+    struct ifd_task *next;            /* the pool's */
+    /** Says OK while the work is wanted, else why it is not. Asked before the work and by ifd_tasks_sweep; must not block.
+     *  NULL: always wanted. Thread: any. */
+    enum ifd_code (*verdict)(const struct ifd_task *self);
+    void (*work)(struct ifd_task *self); /* on a thread of the pool, if it is wanted */
     void (*done)(struct ifd_task *self); /* on the loop thread, afterwards */
+    enum ifd_code code;                  /* for done: OK if work was called, else the verdict */
 };
 
 /** name: shown by ps. Errors: NOMEM, UNAVAILABLE. */
@@ -23,6 +27,9 @@ IFD_NODISCARD enum ifd_code ifd_tasks_create(const char *name, uint32_t threads,
                                              struct ifd_tasks **ret_tasks, struct ifd_err *err);
 /** Finishes what was submitted (its done calls still have to be drained), then ends the threads. NULL is fine. */
 void ifd_tasks_destroy(struct ifd_tasks *tasks);
+
+/** Completes the waiting tasks that are not wanted any more, without their work. Thread: any. */
+void ifd_tasks_sweep(struct ifd_tasks *tasks);
 
 /** Nothing waits or runs. Thread: any. */
 bool ifd_tasks_are_idle(struct ifd_tasks *tasks);

@@ -66,14 +66,14 @@ static void answer(struct service_job *job)
         ifd_pulse_learn(&served->pulse, job->job.run_batch,
                         job->job.finished_ns - job->job.started_ns);
     }
-    service->deadline_jobs -= job->job.deadline_ns > 0;
+    service->deadlines -= job->job.deadline_ns > 0;
     if (!job->is_cancelled && code == IFD_OK) {
         request->done(request, IFD_OK, NULL);
         return; /* the job stays with the request: it holds the outputs */
     }
     struct ifd_err err = job->job.err;
     if (job->is_cancelled) {
-        code = ifd_fail(&err, IFD_CANCELLED, "the client went away");
+        code = ifd_service_explain(IFD_CANCELLED, &err);
     }
     request->service_private = NULL;
     give_job(job);
@@ -87,15 +87,21 @@ static void finish(struct ifd_completion *completion)
     answer(job);
 }
 
-static const char stopping_text[] = "Server is stopping, the request was not run";
+enum ifd_code ifd_service_explain(enum ifd_code code, struct ifd_err *err)
+{
+    return ifd_fail(err, code, "%s",
+                    code == IFD_DEADLINE      ? "Request timeout expired"
+                    : code == IFD_UNAVAILABLE ? "Server is stopping, the request was not run"
+                                              : "the client went away");
+}
 
 /* Answers a list of jobs that never ran. */
-static void fail_list(struct ifd_job *list, enum ifd_code code, const char *text)
+static void fail_list(struct ifd_job *list, enum ifd_code code)
 {
     while (list) {
         struct ifd_job *next = list->next;
         list->next = NULL;
-        list->code = ifd_fail(&list->err, code, "%s", text);
+        list->code = ifd_service_explain(code, &list->err);
         finish(&list->completion);
         list = next;
     }
@@ -108,11 +114,19 @@ static void expire(void *arg)
     while (ifd_repo_next(service->options.repo, &at)) {
         struct ifd_served *served = at.version->served;
         if (served) {
-            fail_list(ifd_queue_expire(&served->queue), IFD_DEADLINE, "Request timeout expired");
+            fail_list(ifd_queue_expire(&served->queue), IFD_DEADLINE);
         }
     }
-    if (service->deadline_jobs == 0) {
+    ifd_tasks_sweep(service->options.image_tasks);
+    if (service->deadlines == 0) {
         ifd_timer_stop(service->expire);
+    }
+}
+
+void ifd_service_watch_deadlines(struct ifd_service *service)
+{
+    if (service->deadlines > 0 && !ifd_timer_is_active(service->expire)) {
+        ifd_timer_start(service->expire, EXPIRE_MS, EXPIRE_MS);
     }
 }
 
@@ -136,7 +150,7 @@ static uint64_t deadline_of(const struct ifd_service *service, const struct ifd_
     if (timeout_us == 0 || timeout_us > UINT64_MAX / 2000) {
         return 0;
     }
-    return ifd_monotonic_ns() + timeout_us * 1000;
+    return request->handled_ns + timeout_us * 1000;
 }
 
 static enum ifd_code level_of(const struct ifd_model_desc *desc, uint64_t priority,
@@ -170,6 +184,19 @@ static const struct ifd_queue_policy_info *policy_of(const struct ifd_version *v
         }
     }
     return &desc->queue_policy;
+}
+
+uint64_t ifd_service_deadline(const struct ifd_service *service,
+                              const struct ifd_infer_request *request)
+{
+    const struct ifd_version *version = (struct ifd_version *)request->model;
+    struct ifd_queue_bound *bound = NULL;
+    uint32_t level = 0;
+    if (level_of(&version->desc, request->priority, &level, NULL)) {
+        return 0; /* submit will say so */
+    }
+    const struct ifd_queue_policy_info *policy = policy_of(version, level, &bound);
+    return policy->reject ? deadline_of(service, &version->desc, policy, request) : 0;
 }
 
 void ifd_service_flush(struct ifd_service *service)
@@ -221,7 +248,7 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
         .memory_bytes = job->job.memory_bytes,
     };
     request->service_private = job;
-    service->deadline_jobs += job->job.deadline_ns > 0;
+    service->deadlines += job->job.deadline_ns > 0;
     return job;
 }
 
@@ -229,10 +256,16 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
 static void drop_job(struct service_job *job, enum ifd_code code)
 {
     struct ifd_infer_request *request = job->request;
-    job->service->deadline_jobs -= job->job.deadline_ns > 0;
+    job->service->deadlines -= job->job.deadline_ns > 0;
     ifd_count_failure(job->version->served, request->received_ns, code);
     request->service_private = NULL;
     give_job(job);
+}
+
+static bool is_late(const struct ifd_job *job)
+{
+    return job->deadline_ns > 0 && !job->lower_at_deadline &&
+           ifd_monotonic_ns() >= job->deadline_ns;
 }
 
 static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_request *request,
@@ -242,7 +275,7 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     struct ifd_served *served = version->served;
     uint32_t level = 0;
     if (service->is_cancelling) {
-        return ifd_fail(err, IFD_UNAVAILABLE, "%s", stopping_text);
+        return ifd_service_explain(IFD_UNAVAILABLE, err);
     }
     enum ifd_code code = level_of(&version->desc, request->priority, &level, err);
     if (code) {
@@ -252,6 +285,11 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     struct service_job *job = make_job(service, request, level);
     if (!job) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a request");
+    }
+    if (is_late(&job->job)) { /* its pictures or its JSON took longer */
+        drop_job(job, IFD_DEADLINE);
+        ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE_TIME, 1);
+        return ifd_service_explain(IFD_DEADLINE, err);
     }
     if (runs_here(service, served, request->batch) &&
         ifd_workers_run_here(served->workers, &job->job)) {
@@ -270,9 +308,7 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
         service->pushed = &served->queue;
     }
     ifd_ahead_run(&service->ahead, served->workers, &served->pulse, request->batch);
-    if (service->deadline_jobs > 0 && !ifd_timer_is_active(service->expire)) {
-        ifd_timer_start(service->expire, EXPIRE_MS, EXPIRE_MS);
-    }
+    ifd_service_watch_deadlines(service);
     return IFD_OK;
 }
 
@@ -382,6 +418,7 @@ const struct ifd_service_ops *ifd_service_ops(bool has_control)
         .load = load_, .unload = unload_, .stats = ifd_service_stats,                              \
         .log_settings = log_settings, .set_log = set_log,                                          \
         .decode_image = ifd_service_decode_image, .offload = ifd_service_offload,                  \
+        .withdraw = ifd_service_withdraw,                                                          \
     }
     static const struct ifd_service_ops ops[] = {
         OPS(NULL, NULL, NULL), OPS(ifd_service_refresh, ifd_service_load, ifd_service_unload)};
@@ -474,12 +511,14 @@ void ifd_service_stopping(struct ifd_service *service)
 void ifd_service_cancel_all(struct ifd_service *service)
 {
     struct ifd_repo_walk at = {.model = NULL};
-    service->is_stopping = service->is_cancelling = true;
+    service->is_stopping = true;
+    atomic_store(&service->is_cancelling, true);
     while (ifd_repo_next(service->options.repo, &at)) {
         struct ifd_served *served = at.version->served;
         if (served) {
             ifd_queue_close(&served->queue);
-            fail_list(ifd_queue_clear(&served->queue), IFD_UNAVAILABLE, stopping_text);
+            fail_list(ifd_queue_clear(&served->queue), IFD_UNAVAILABLE);
         }
     }
+    ifd_tasks_sweep(service->options.image_tasks);
 }

@@ -15,7 +15,7 @@ struct ifd_service_options {
     const struct ifd_config *config;
     const char *program_version;
     struct ifd_completions *completions;
-    struct ifd_tasks *image_tasks;
+    struct ifd_tasks *image_tasks, *json_tasks; /* apart: JSON takes ms, pictures may take s */
     struct ifd_repo *repo;
     struct ifd_log *log;
     struct ifd_metric_set *metrics; /* the server's; may be NULL */

@@ -17,12 +17,24 @@ struct ifd_service {
     struct ifd_service_options options;
     struct ifd_server_info info;
     struct service_job *spare;
-    uint32_t spare_count, deadline_jobs;
+    uint32_t spare_count;
+    uint32_t deadlines; /* jobs and pictures that have one: the timer looks at them */
     struct ifd_timer *expire;
     struct ifd_queue *pushed; /* workers do not know yet what was pushed to it */
     struct ifd_ahead ahead;
-    bool is_stopping, is_cancelling, is_iso8601;
+    bool is_stopping, is_iso8601;
+    atomic_bool is_cancelling; /* read by threads that decode pictures */
 };
+
+/* ---- service.c ---- */
+
+/** The text of IFD_DEADLINE, IFD_UNAVAILABLE (stopping) or IFD_CANCELLED, into err. Returns code. */
+enum ifd_code ifd_service_explain(enum ifd_code code, struct ifd_err *err);
+/** When a request is answered IFD_DEADLINE unless its run has begun; 0: never. Monotonic. */
+uint64_t ifd_service_deadline(const struct ifd_service *service,
+                              const struct ifd_infer_request *request);
+/** Looks at deadlines by and by, if there are any. */
+void ifd_service_watch_deadlines(struct ifd_service *service);
 
 /* ---- service_models.c ---- */
 
@@ -43,11 +55,11 @@ void ifd_service_refresh(struct ifd_service *service, ifd_control_fn done, void 
 
 /* ---- service_tasks.c ---- */
 
-void ifd_service_decode_image(struct ifd_service *service, struct ifd_bytes image,
-                              const struct ifd_tensor_info *input, struct ifd_tensor *tensor,
-                              ifd_control_fn done, void *arg);
-
-bool ifd_service_offload(struct ifd_service *service, void (*work)(void *arg),
-                         void (*done)(void *arg), void *arg);
+void ifd_service_decode_image(struct ifd_service *service, const struct ifd_infer_request *request,
+                              struct ifd_bytes image, const struct ifd_tensor_info *input,
+                              struct ifd_tensor *tensor, ifd_control_fn done, void *arg);
+bool ifd_service_offload(struct ifd_service *service, const struct ifd_infer_request *request,
+                         void (*work)(void *arg), ifd_control_fn done, void *arg);
+void ifd_service_withdraw(struct ifd_service *service);
 
 #endif

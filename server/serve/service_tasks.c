@@ -1,6 +1,7 @@
-/* What would keep the loop from others, on threads of its own: pictures, large JSON. */
+/* Work that would keep the loop from other requests, on threads beside it: pictures, large JSON. */
 #include "server/serve/service_impl.h"
 
+#include "engine/base/clock.h"
 #include "server/serve/picture.h"
 
 /* ---- pictures ---- */
@@ -8,41 +9,67 @@
 struct picture_task {
     struct ifd_task task;
     struct ifd_service *service;
+    const struct ifd_infer_request *request;
     struct ifd_bytes picture;
     struct ifd_image_target target;
     struct ifd_tensor *tensor;
+    uint64_t deadline_ns; /* 0: none */
     ifd_control_fn done;
     void *arg;
     enum ifd_code code;
     struct ifd_err err;
 };
 
+static enum ifd_code picture_verdict(const struct ifd_task *task)
+{
+    const struct picture_task *p = (const struct picture_task *)task; /* its first member */
+    if (atomic_load(&p->request->is_abandoned)) {
+        return IFD_CANCELLED;
+    }
+    if (atomic_load(&p->service->is_cancelling)) {
+        return IFD_UNAVAILABLE;
+    }
+    return p->deadline_ns > 0 && ifd_monotonic_ns() >= p->deadline_ns ? IFD_DEADLINE : IFD_OK;
+}
+
+static bool picture_is_over(void *arg)
+{
+    return picture_verdict(arg) != IFD_OK;
+}
+
 static void decode_picture(struct ifd_task *task)
 {
-    struct picture_task *p = (struct picture_task *)task; /* its first member */
+    struct picture_task *p = (struct picture_task *)task;
     const struct ifd_service_options *options = &p->service->options;
-    const struct ifd_image_limits limits = {.max_pixels = options->config->image_max_pixels};
+    const struct ifd_image_limits limits = {
+        .max_pixels = options->config->image_max_pixels, .is_over = picture_is_over, .arg = task};
     p->code = ifd_image_to_tensor(p->picture, &p->target, &limits, p->tensor->dtype,
                                   p->tensor->data, p->tensor->bytes, options->alloc, &p->err);
+    if (p->code == IFD_CANCELLED) {
+        task->code = picture_verdict(task);
+    }
 }
 
 static void picture_done(struct ifd_task *task)
 {
     struct picture_task *p = (struct picture_task *)task;
+    struct ifd_service *service = p->service;
+    struct ifd_metric_set *metrics = service->options.metrics;
     ifd_control_fn done = p->done;
     void *arg = p->arg;
-    enum ifd_code code = p->code;
     struct ifd_err err = p->err;
-    ifd_ahead_done(&p->service->ahead);
-    ifd_metric_add(p->service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_IMAGE,
-                   code == IFD_TOO_LARGE);
-    ifd_release(p->service->options.alloc, p, sizeof(*p));
+    enum ifd_code code = task->code ? ifd_service_explain(task->code, &err) : p->code;
+    ifd_ahead_done(&service->ahead);
+    ifd_metric_add(metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_IMAGE, code == IFD_TOO_LARGE);
+    ifd_metric_add(metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE_TIME, code == IFD_DEADLINE);
+    service->deadlines -= p->deadline_ns > 0;
+    ifd_release(service->options.alloc, p, sizeof(*p));
     done(arg, code, &err);
 }
 
-void ifd_service_decode_image(struct ifd_service *service, struct ifd_bytes image,
-                              const struct ifd_tensor_info *input, struct ifd_tensor *tensor,
-                              ifd_control_fn done, void *arg)
+void ifd_service_decode_image(struct ifd_service *service, const struct ifd_infer_request *request,
+                              struct ifd_bytes image, const struct ifd_tensor_info *input,
+                              struct ifd_tensor *tensor, ifd_control_fn done, void *arg)
 {
     struct ifd_err err = {0};
     struct picture_task *p = ifd_acquire_zeroed(service->options.alloc, 1, sizeof(*p));
@@ -51,20 +78,25 @@ void ifd_service_decode_image(struct ifd_service *service, struct ifd_bytes imag
         return;
     }
     *p = (struct picture_task){
-        .task = {.work = decode_picture, .done = picture_done},
+        .task = {.verdict = picture_verdict, .work = decode_picture, .done = picture_done},
         .service = service,
+        .request = request,
         .picture = image,
         .target = ifd_picture_target(&input->image, input->scale, input->zero_point),
         .tensor = tensor,
+        .deadline_ns = ifd_service_deadline(service, request),
         .done = done,
         .arg = arg,
     };
+    const bool has_deadline = p->deadline_ns > 0;
     enum ifd_code code = ifd_tasks_submit(service->options.image_tasks, &p->task, &err);
     if (code) {
         ifd_release(service->options.alloc, p, sizeof(*p));
         done(arg, code, &err);
         return;
     }
+    service->deadlines += has_deadline;
+    ifd_service_watch_deadlines(service);
     ifd_ahead_task(&service->ahead);
 }
 
@@ -73,42 +105,59 @@ void ifd_service_decode_image(struct ifd_service *service, struct ifd_bytes imag
 struct offloaded {
     struct ifd_task task;
     struct ifd_service *service;
+    const struct ifd_infer_request *request;
     void (*work)(void *arg);
-    void (*done)(void *arg);
+    ifd_control_fn done;
     void *arg;
 };
 
-static void work_offloaded(struct ifd_task *task)
+static enum ifd_code offloaded_verdict(const struct ifd_task *task)
 {
     const struct offloaded *o = (const struct offloaded *)task; /* its first member */
+    return atomic_load(&o->request->is_abandoned) ? IFD_CANCELLED : IFD_OK;
+}
+
+static void work_offloaded(struct ifd_task *task)
+{
+    const struct offloaded *o = (const struct offloaded *)task;
     o->work(o->arg);
 }
 
 static void offloaded_done(struct ifd_task *task)
 {
     const struct offloaded o = *(const struct offloaded *)task;
+    struct ifd_err err = {0};
+    const enum ifd_code code = task->code ? ifd_service_explain(task->code, &err) : IFD_OK;
     ifd_ahead_done(&o.service->ahead);
     ifd_release(o.service->options.alloc, task, sizeof(o));
-    o.done(o.arg);
+    o.done(o.arg, code, &err);
 }
 
-bool ifd_service_offload(struct ifd_service *service, void (*work)(void *arg),
-                         void (*done)(void *arg), void *arg)
+bool ifd_service_offload(struct ifd_service *service, const struct ifd_infer_request *request,
+                         void (*work)(void *arg), ifd_control_fn done, void *arg)
 {
     const struct ifd_alloc *alloc = service->options.alloc;
     struct offloaded *o = ifd_acquire_zeroed(alloc, 1, sizeof(*o));
     if (!o) {
         return false;
     }
-    *o = (struct offloaded){.task = {.work = work_offloaded, .done = offloaded_done},
-                            .service = service,
-                            .work = work,
-                            .done = done,
-                            .arg = arg};
-    if (ifd_tasks_submit(service->options.image_tasks, &o->task, NULL) != IFD_OK) {
+    *o = (struct offloaded){
+        .task = {.verdict = offloaded_verdict, .work = work_offloaded, .done = offloaded_done},
+        .service = service,
+        .request = request,
+        .work = work,
+        .done = done,
+        .arg = arg};
+    if (ifd_tasks_submit(service->options.json_tasks, &o->task, NULL) != IFD_OK) {
         ifd_release(alloc, o, sizeof(*o));
         return false;
     }
     ifd_ahead_task(&service->ahead);
     return true;
+}
+
+void ifd_service_withdraw(struct ifd_service *service)
+{
+    ifd_tasks_sweep(service->options.image_tasks);
+    ifd_tasks_sweep(service->options.json_tasks);
 }

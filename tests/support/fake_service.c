@@ -323,15 +323,15 @@ bool fake_service_step(struct ifd_service *fake)
     struct ifd_err err = {0};
     if (job.request) {
         finish(fake, job.request);
-    } else if (job.work) {
-        job.work(job.arg);
-        job.work_done(job.arg);
-    } else {
-        if (job.code != IFD_OK) {
-            (void)ifd_fail(&err, job.code, "%s", job.reason);
-        }
-        job.done(job.arg, job.code, &err);
+        return true;
     }
+    if (job.work && job.code == IFD_OK) {
+        job.work(job.arg);
+    }
+    if (job.code != IFD_OK) {
+        (void)ifd_fail(&err, job.code, "%s", job.reason);
+    }
+    job.done(job.arg, job.code, &err);
     return true;
 }
 
@@ -435,12 +435,12 @@ static enum ifd_code stats(struct ifd_service *fake, struct ifd_str name, int64_
     return IFD_OK;
 }
 
-static void decode_image(struct ifd_service *fake, struct ifd_bytes image,
-                         const struct ifd_tensor_info *input, struct ifd_tensor *tensor,
-                         ifd_control_fn done, void *arg)
+static void decode_image(struct ifd_service *fake, const struct ifd_infer_request *request,
+                         struct ifd_bytes image, const struct ifd_tensor_info *input,
+                         struct ifd_tensor *tensor, ifd_control_fn done, void *arg)
 {
     struct ifd_err err = {0};
-    (void)input;
+    (void)request, (void)input;
     if (image.size != 5 || memcmp(image.data, "FAKE", 4) != 0) {
         (void)ifd_fail(&err, IFD_CORRUPT, "picture: neither JPEG nor PNG nor BMP");
         done(arg, IFD_CORRUPT, &err); /* at once, as for what needs no worker */
@@ -450,14 +450,21 @@ static void decode_image(struct ifd_service *fake, struct ifd_bytes image,
     add_job(fake, (struct fake_job){.done = done, .arg = arg});
 }
 
-static bool offload(struct ifd_service *fake, void (*work)(void *arg), void (*done)(void *arg),
-                    void *arg)
+static bool offload(struct ifd_service *fake, const struct ifd_infer_request *request,
+                    void (*work)(void *arg), ifd_control_fn done, void *arg)
 {
+    (void)request;
     if (fake->offloads) {
         fake->offload_count++;
-        add_job(fake, (struct fake_job){.work = work, .work_done = done, .arg = arg});
+        add_job(fake, (struct fake_job){.work = work, .done = done, .arg = arg});
     }
     return fake->offloads;
+}
+
+/* Nothing runs beside the loop here: the test ends its jobs as it likes. */
+static void withdraw(struct ifd_service *fake)
+{
+    fake->withdrawals++;
 }
 
 static void log_settings(struct ifd_service *fake, struct ifd_log_settings *ret)
@@ -476,7 +483,7 @@ static void set_log(struct ifd_service *fake, const struct ifd_log_settings *set
         .release = release, .describe = describe, .submit = submit, .cancel = cancel,              \
         .release_outputs = release_outputs, .index = list, .log_settings = log_settings,           \
         .set_log = set_log, .load = load_, .unload = unload_, .stats = stats_,                     \
-        .decode_image = decode_image, .offload = offload,                                          \
+        .decode_image = decode_image, .offload = offload, .withdraw = withdraw,                    \
     }
 static const struct ifd_service_ops ops = OPS(load, unload, stats);
 static const struct ifd_service_ops ops_without_control = OPS(NULL, NULL, NULL);

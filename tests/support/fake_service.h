@@ -22,7 +22,6 @@ struct fake_job {
     struct ifd_infer_request *request; /* an inference, or … */
     ifd_control_fn done;               /* … a control call or a picture */
     void (*work)(void *arg);           /* … or work beside the loop */
-    void (*work_done)(void *arg);
     void *arg;
     enum ifd_code code;
     const char *reason;
@@ -43,8 +42,9 @@ struct ifd_service {
     enum ifd_code refuse_submit; /* not OK: submit() answers this */
     enum ifd_code fail_run;      /* not OK: done() is called with this */
     bool is_not_ready;
-    bool cancel_waits; /* cancel() answers false */
-    bool offloads;     /* offload() takes work */
+    bool cancel_waits;    /* cancel() answers false */
+    bool offloads;        /* offload() takes work */
+    uint32_t withdrawals; /* calls of withdraw() */
 
     struct ifd_log_settings log;
 

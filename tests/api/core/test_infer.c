@@ -187,6 +187,45 @@ static void what_a_client_abandoned_ends_cancelled(void)
     end(&exchange);
 }
 
+/* While another thread reads its message. */
+static void abandoning_withdraws_what_is_done_beside_the_loop(void)
+{
+    for (int is_withdrawn = 0; is_withdrawn < 2; is_withdrawn++) {
+        struct exchange exchange;
+        begin(&exchange);
+        exchange.fake.offloads = true;
+        exchange.cost = (size_t)2 << 20;
+        ifd_infer_run(&exchange.infer);
+        exchange.call.is_abandoned = true;
+        EXPECT(!ifd_infer_abandon(&exchange.infer));
+        EXPECT(atomic_load(&exchange.infer.request.is_abandoned));
+        EXPECT_INT(exchange.fake.withdrawals, 1);
+        exchange.refusal = IFD_INTERNAL; /* would be told if it was read */
+        exchange.fake.job[0].code = is_withdrawn ? IFD_CANCELLED : IFD_OK;
+        exchange.fake.job[0].reason = "withdrawn";
+        fake_service_run(&exchange.fake);
+        EXPECT_INT(exchange.finish_count, 1);
+        EXPECT_INT(exchange.end, IFD_CANCELLED);
+        EXPECT_INT(exchange.infer.work_code, is_withdrawn ? IFD_CANCELLED : IFD_INTERNAL);
+        end(&exchange);
+    }
+}
+
+static void work_that_was_not_done_is_a_failure(void)
+{
+    struct exchange exchange;
+    begin(&exchange);
+    exchange.fake.offloads = true;
+    exchange.cost = (size_t)2 << 20;
+    ifd_infer_run(&exchange.infer);
+    exchange.fake.job[0].code = IFD_UNAVAILABLE;
+    exchange.fake.job[0].reason = "stopping";
+    fake_service_run(&exchange.fake);
+    EXPECT_INT(exchange.end, IFD_UNAVAILABLE);
+    EXPECT_TEXT(exchange.text, "stopping");
+    end(&exchange);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -195,6 +234,8 @@ int main(int argc, char **argv)
         T(what_decode_refuses_is_not_submitted),
         T(what_the_codec_calls_costly_runs_beside_the_loop),
         T(what_a_client_abandoned_ends_cancelled),
+        T(abandoning_withdraws_what_is_done_beside_the_loop),
+        T(work_that_was_not_done_is_a_failure),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -1,0 +1,239 @@
+/* Pictures that wait for a thread: they end with their clients and at their deadlines, and keep nothing else waiting. One
+ * picture holds the only thread as long as the test likes, inside the allocator. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/http/live.h"
+#include "tests/support/test.h"
+
+#define PATH  "/v2/models/digits/infer"
+#define SIDE  32
+#define WIDTH 100
+/* Of the picture that holds the thread: no other memory has this size. */
+#define HELD_HEIGHT 51
+#define HELD_BYTES  ((size_t)WIDTH * HELD_HEIGHT * 3)
+#define HEIGHT      20
+/* What resizing a picture takes: 12 bytes for each row and column of the input. */
+#define RESIZE_BYTES ((size_t)12 * 2 * SIDE)
+#define BMP_HEAD     54
+
+struct world {
+    struct live live;
+    struct ifd_alloc alloc;
+    struct ifd_mutex mutex;
+    struct ifd_cond changed;
+    bool is_held, is_let_go;
+    atomic_int pixel_blocks; /* of pictures that do not hold the thread */
+    atomic_int resized; /* pictures that were decoded to their end since the thread was let go */
+};
+
+struct request {
+    char text[WIDTH * HELD_HEIGHT * 3 + 1000];
+    size_t size;
+};
+
+static void *acquire(void *context, size_t size, size_t align)
+{
+    struct world *world = context;
+    const struct ifd_alloc *system = ifd_alloc_system();
+    if (size == HELD_BYTES) {
+        ifd_mutex_lock(&world->mutex);
+        world->is_held = true;
+        ifd_cond_broadcast(&world->changed);
+        while (!world->is_let_go) {
+            ifd_cond_wait(&world->changed, &world->mutex);
+        }
+        ifd_mutex_unlock(&world->mutex);
+    }
+    world->resized += size == RESIZE_BYTES;
+    world->pixel_blocks += size == (size_t)WIDTH * HEIGHT * 3;
+    return system->acquire(system->context, size, align);
+}
+
+static void release(void *context, void *ptr, size_t size)
+{
+    const struct ifd_alloc *system = ifd_alloc_system();
+    (void)context;
+    system->release(system->context, ptr, size);
+}
+
+static void write_picture(struct request *request, uint32_t height)
+{
+    uint8_t head[BMP_HEAD] = {
+        'B', 'M', [10] = BMP_HEAD, [14] = 40, [18] = WIDTH, [22] = (uint8_t)height, [28] = 24};
+    const size_t bytes = sizeof(head) + (size_t)WIDTH * height * 3;
+    const int size = snprintf(request->text, sizeof(request->text),
+                              "POST " PATH " HTTP/1.1\r\nHost: a\r\nContent-Type: image/bmp\r\n"
+                              "Content-Length: %zu\r\n\r\n",
+                              bytes);
+    REQUIRE(size > 0 && (size_t)size + bytes <= sizeof(request->text));
+    memset(request->text + size, 0, bytes);
+    memcpy(request->text + size, head, sizeof(head));
+    request->size = (size_t)size + bytes;
+}
+
+static int send_picture(const struct world *world, uint32_t height)
+{
+    static struct request request;
+    write_picture(&request, height);
+    const int fd = client_connect(&world->live);
+    REQUIRE(fd >= 0);
+    client_send(fd, request.text, request.size);
+    return fd;
+}
+
+/* Returns the client whose picture holds the thread. */
+static int begin(struct world *world, const char *option)
+{
+    char repository[200];
+    (void)snprintf(repository, sizeof(repository), "--model-repository=%s", test_source("models"));
+    const char *const options[] = {repository,
+                                   "--model-control-mode=explicit",
+                                   "--load-model=digits",
+                                   "--image-threads=1",
+                                   option,
+                                   NULL};
+    memset(world, 0, sizeof(*world));
+    world->alloc = (struct ifd_alloc){.context = world, .acquire = acquire, .release = release};
+    ifd_mutex_init(&world->mutex);
+    ifd_cond_init(&world->changed);
+    live_start_in(&world->live, options, &world->alloc);
+    const int fd = send_picture(world, HELD_HEIGHT);
+    ifd_mutex_lock(&world->mutex);
+    while (!world->is_held) {
+        ifd_cond_wait(&world->changed, &world->mutex);
+    }
+    ifd_mutex_unlock(&world->mutex);
+    return fd;
+}
+
+static void let_go(struct world *world)
+{
+    ifd_mutex_lock(&world->mutex);
+    world->resized = 0; /* something else at the start may be as large */
+    world->is_let_go = true;
+    ifd_cond_broadcast(&world->changed);
+    ifd_mutex_unlock(&world->mutex);
+}
+
+static void end(struct world *world)
+{
+    live_stop(&world->live);
+    ifd_cond_finish(&world->changed);
+    ifd_mutex_finish(&world->mutex);
+}
+
+static const char aborted[] = "\ninferd_http_requests_total{outcome=\"aborted\"} ";
+static const char late[] = "\ninferd_limit_hits_total{limit=\"default-timeout-ms\"} ";
+
+static void pictures_of_clients_that_left_end_while_they_wait(void)
+{
+    static struct world world;
+    const int held = begin(&world, "--image-max-pixels=1000000");
+    for (int i = 0; i < 5; i++) {
+        (void)close(send_picture(&world, HEIGHT));
+    }
+    live_wait_for_metric(&world.live, aborted, 5);
+    const int stays = send_picture(&world, HEIGHT);
+    let_go(&world);
+    EXPECT_INT(client_read(held).status, 200);
+    EXPECT_INT(client_read(stays).status, 200);
+    EXPECT_INT(world.pixel_blocks, 1); /* of the one that stayed */
+    EXPECT_INT(world.resized, 2);
+    (void)close(held);
+    (void)close(stays);
+    end(&world);
+}
+
+static void pictures_wait_no_longer_than_their_deadline(void)
+{
+    static struct world world;
+    const int held = begin(&world, "--default-timeout-ms=2000");
+    const int other = send_picture(&world, HEIGHT);
+    const struct answer answer = client_read(other);
+    EXPECT_INT(answer.status, 503);
+    EXPECT_HAS(answer.body, "Request timeout expired");
+    EXPECT(live_metric(&world.live, late) >= 1);
+    let_go(&world);
+    EXPECT_INT(client_read(held).status, 503); /* its time passed while it was decoded */
+    EXPECT_INT(live_metric(&world.live, late), 2);
+    EXPECT_INT(world.pixel_blocks, 0);
+    EXPECT_INT(world.resized, 0);
+    (void)close(held);
+    (void)close(other);
+    end(&world);
+}
+
+static void picture_of_a_client_that_left_is_decoded_no_further(void)
+{
+    static struct world world;
+    (void)close(begin(&world, "--image-max-pixels=1000000"));
+    /* whoever notices that this client left has noticed the other one, too */
+    (void)close(send_picture(&world, HEIGHT));
+    live_wait_for_metric(&world.live, aborted, 1);
+    let_go(&world);
+    live_wait_for_metric(&world.live, aborted, 2);
+    EXPECT_INT(world.resized, 0);
+    end(&world);
+}
+
+static void pictures_that_wait_end_with_the_server(void)
+{
+    static struct world world;
+    const int held = begin(&world, "--exit-timeout-secs=0");
+    const int other = send_picture(&world, HEIGHT);
+    live_wait_for_metric(&world.live, "\ninferd_http_requests_inflight ", 2);
+    ifd_server_stop(world.live.server);
+    const struct answer answer = client_read(other);
+    EXPECT_INT(answer.status, 503);
+    EXPECT_HAS(answer.body, "Server is stopping");
+    let_go(&world);
+    (void)close(held);
+    (void)close(other);
+    live_join(&world.live);
+    EXPECT_INT(world.resized, 0);
+}
+
+static void large_json_does_not_wait_for_pictures(void)
+{
+    static struct world world;
+    static char body[600000], head[300];
+    const int held = begin(&world, "--image-max-pixels=1000000");
+    int size = snprintf(body, sizeof(body),
+                        "{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":"
+                        "[1,%d,%d,3],\"data\":[0",
+                        SIDE, SIDE);
+    for (int i = 1; i < SIDE * SIDE * 3; i++) {
+        size += snprintf(body + size, sizeof(body) - (size_t)size, ",%s0",
+                         "                                                                      "
+                         "                                        ");
+    }
+    size += snprintf(body + size, sizeof(body) - (size_t)size, "]}]}");
+    REQUIRE(size > 256 << 10);
+    (void)snprintf(head, sizeof(head),
+                   "POST " PATH " HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", size);
+    const int fd = client_connect(&world.live);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, head);
+    client_send(fd, body, (size_t)size);
+    EXPECT_INT(client_read(fd).status, 200);
+    let_go(&world);
+    EXPECT_INT(client_read(held).status, 200);
+    (void)close(fd);
+    (void)close(held);
+    end(&world);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(pictures_of_clients_that_left_end_while_they_wait),
+        T(picture_of_a_client_that_left_is_decoded_no_further),
+        T(pictures_that_wait_end_with_the_server),
+        T(pictures_wait_no_longer_than_their_deadline),
+        T(large_json_does_not_wait_for_pictures),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
