@@ -101,6 +101,46 @@ static void name_of_the_token_follows_the_client(void)
     json_decref(line);
 }
 
+/* The client of one line in each format. */
+static void expect_client(const struct sockaddr *client, const char *want)
+{
+    for (int is_json = 0; is_json < 2; is_json++) {
+        struct fixture f;
+        char field[64];
+        set_up(&f, is_json == 1);
+        ifd_access_log_add(f.log, &(struct ifd_access){.method = "GET",
+                                                       .outcome = "shed",
+                                                       .path = ifd_str("/p"),
+                                                       .client = client,
+                                                       .status = 503,
+                                                       .body_bytes = 1,
+                                                       .answer_bytes = 2,
+                                                       .took_ns = 3999});
+        (void)snprintf(field, sizeof(field),
+                       is_json ? "\",\"client\":\"%s\",\"method\":\"GET\",\"path\":\"/p\","
+                               : " client=%s method=GET path=\"/p\" ",
+                       want);
+        const char *text = tear_down(&f);
+        EXPECT_HAS(text, field);
+        EXPECT_HAS(text, is_json ? "\"status\":503,\"outcome\":\"shed\",\"bytes_in\":1,"
+                                   "\"bytes_out\":2,\"took_us\":3}\n"
+                                 : " status=503 outcome=shed bytes_in=1 bytes_out=2 took_us=3\n");
+    }
+}
+
+static void clients_of_every_family_are_named(void)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+    const struct sockaddr local = {.sa_family = AF_UNIX};
+    REQUIRE(inet_pton(AF_INET, "198.51.100.9", &v4.sin_addr) == 1);
+    REQUIRE(inet_pton(AF_INET6, "2001:db8::17", &v6.sin6_addr) == 1);
+    expect_client((const struct sockaddr *)&v4, "198.51.100.9");
+    expect_client((const struct sockaddr *)&v6, "2001:db8::17");
+    expect_client(&local, "unix");
+    expect_client(NULL, "-");
+}
+
 static void hostile_paths_stay_on_their_line(void)
 {
     struct fixture f;
@@ -262,6 +302,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(lines_are_appended_in_order),
         T(name_of_the_token_follows_the_client),
+        T(clients_of_every_family_are_named),
         T(hostile_paths_stay_on_their_line),
         T(json_lines_are_json),
         T(many_lines_are_all_written),
