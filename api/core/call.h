@@ -1,5 +1,6 @@
-/** One request to the service, whatever protocol it came in. A protocol embeds the call in its own state, opens it when it
- *  knows the model, and closes it when the answer is sent. Thread: loop only. */
+/** One request to the service, whatever protocol it came in. A protocol embeds the call in its own
+ *  state, opens it when it knows the model, and closes it when the answer is sent. Thread: loop
+ *  only. */
 #ifndef INFERD_API_CORE_CALL_H
 #define INFERD_API_CORE_CALL_H
 
@@ -40,7 +41,8 @@ IFD_NODISCARD enum ifd_code ifd_call_acquire(struct ifd_call *call, struct ifd_e
 IFD_NODISCARD enum ifd_code ifd_call_begin_inference(struct ifd_call *call, struct ifd_err *err);
 /** Little of an inference's body is missing: tells the service to get ready. */
 void ifd_call_coming(const struct ifd_call *call);
-/** Releases what the call holds, after ifd_infer_close. The protocol has filled end.outcome, end.received_ns and end.ended_ns. */
+/** Releases what the call holds, after ifd_infer_close. The protocol has filled end.outcome,
+ *  end.received_ns and end.ended_ns. */
 void ifd_call_close(struct ifd_call *call);
 
 #endif

@@ -1,4 +1,5 @@
-/** What a code means for the client's next attempt; each protocol has its own table of statuses. Thread: any. */
+/** What a code means for the client's next attempt; each protocol has its own table of statuses.
+ *  Thread: any. */
 #ifndef INFERD_API_CORE_ERRORS_H
 #define INFERD_API_CORE_ERRORS_H
 

@@ -1,5 +1,5 @@
-/** Access: the question that a protocol asks the server before it does anything for a request. The server knows the
- *  tokens; the protocol words the refusal. Thread: loop only. */
+/** Access: the question that a protocol asks the server before it does anything for a request. The
+ *  server knows the tokens; the protocol words the refusal. Thread: loop only. */
 #ifndef INFERD_API_CORE_GUARD_H
 #define INFERD_API_CORE_GUARD_H
 
@@ -16,9 +16,9 @@ enum ifd_access_class {
 };
 
 struct ifd_guard {
-    /** authorization: "Bearer TOKEN" as the request has it, {NULL,0} if it has none. model: {NULL,0} where the
-     *  request names none. *ret_caller is the token's name if the token is known, else left as it is; valid until
-     *  the loop's next turn. */
+    /** authorization: "Bearer TOKEN" as the request has it, {NULL,0} if it has none. model:
+     *  {NULL,0} where the request names none. *ret_caller is the token's name if the token is
+     *  known, else left as it is; valid until the loop's next turn. */
     enum ifd_verdict (*judge)(void *context, struct ifd_str authorization,
                               enum ifd_access_class access, struct ifd_str model,
                               struct ifd_str *ret_caller);

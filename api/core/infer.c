@@ -6,9 +6,10 @@
 
 /* ---- work of the codec ---- */
 
-/* From this cost on the codec works beside the loop while other requests are open: half a megabyte takes a quarter of a
- * millisecond and more. A request that is alone would only lose the 0.1 ms that waking a thread takes, so it stays on the
- * loop until its cost would delay the next one noticeably. */
+/* From this cost on the codec works beside the loop while other requests are open: half a megabyte
+ * takes a quarter of a millisecond and more. A request that is alone would only lose the 0.1 ms
+ * that waking a thread takes, so it stays on the loop until its cost would delay the next one
+ * noticeably. */
 #define LARGE_BYTES ((size_t)256 << 10)
 #define HUGE_BYTES  ((size_t)2 << 20)
 
@@ -31,7 +32,8 @@ static void run(struct ifd_infer *infer, size_t cost_bytes, void (*work)(void *a
     }
 }
 
-/* After work of the codec or the pictures: true if the inference goes on; otherwise it is finished. */
+/* After work of the codec or the pictures: true if the inference goes on; otherwise it is
+ * finished. */
 static bool goes_on(struct ifd_infer *infer)
 {
     struct ifd_call *call = infer->call;

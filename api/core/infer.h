@@ -1,9 +1,10 @@
-/** One inference: decode, pictures, submit, encode. The core leads it; a codec translates between the request's bytes and
- *  tensors, so that another protocol is another codec.
+/** One inference: decode, pictures, submit, encode. The core leads it; a codec translates between
+ *  the request's bytes and tensors, so that another protocol is another codec.
  *
  *      decode (any thread) → pictures are decoded → submit … done → encode (any thread) → finish
  *
- *  Thread: the loop, but for decode and encode, which have the inference for themselves while they run. */
+ *  Thread: the loop, but for decode and encode, which have the inference for themselves while they
+ *  run. */
 #ifndef INFERD_API_CORE_INFER_H
 #define INFERD_API_CORE_INFER_H
 
@@ -13,14 +14,16 @@ struct ifd_infer;
 
 /** What a protocol does for an inference. */
 struct ifd_codec {
-    /** Fills request, has_input, wanted, top and the pictures from the request's bytes. Thread: any. */
+    /** Fills request, has_input, wanted, top and the pictures from the request's bytes. Thread:
+     *  any. */
     enum ifd_code (*decode)(struct ifd_infer *infer, struct ifd_err *err);
     /** Writes the answer from the outputs. Thread: any. */
     enum ifd_code (*encode)(struct ifd_infer *infer, struct ifd_err *err);
     /** Bytes of JSON that take about as long as decode and encode; they decide where these run. */
     size_t (*decode_cost)(const struct ifd_infer *infer);
     size_t (*encode_cost)(const struct ifd_infer *infer);
-    /** Sends the answer that was written, or the error. Last call of an inference that ifd_infer_run began. */
+    /** Sends the answer that was written, or the error. Last call of an inference that
+     *  ifd_infer_run began. */
     void (*finish)(struct ifd_infer *infer, enum ifd_code code, const struct ifd_err *err);
 };
 
@@ -56,7 +59,8 @@ IFD_NODISCARD enum ifd_code ifd_infer_init(struct ifd_infer *infer, const struct
                                            struct ifd_call *call, struct ifd_err *err);
 /** Leads the inference; codec->finish is called now or later. */
 void ifd_infer_run(struct ifd_infer *infer);
-/** The client is gone. True: nothing of the inference is used any more. False: codec->finish follows, with CANCELLED. */
+/** The client is gone. True: nothing of the inference is used any more. False: codec->finish
+ *  follows, with CANCELLED. */
 bool ifd_infer_abandon(struct ifd_infer *infer);
 /** Gives the outputs back. */
 void ifd_infer_close(struct ifd_infer *infer);
@@ -65,10 +69,12 @@ void ifd_infer_close(struct ifd_infer *infer);
 
 /** All required inputs are there and agree on a batch size, which is set. (check.c) */
 IFD_NODISCARD enum ifd_code ifd_infer_check_inputs(struct ifd_infer *infer, struct ifd_err *err);
-/** All outputs are wanted if none is named; classification is possible where it is asked for. (check.c) */
+/** All outputs are wanted if none is named; classification is possible where it is asked for.
+ *  (check.c) */
 IFD_NODISCARD enum ifd_code ifd_infer_check_outputs(struct ifd_infer *infer, struct ifd_err *err);
 
-/** Whether strings sent to this input may be pictures (as OpenVINO Model Server takes them). (pictures.c) */
+/** Whether strings sent to this input may be pictures (as OpenVINO Model Server takes them).
+ *  (pictures.c) */
 bool ifd_input_takes_pictures(const struct ifd_tensor_info *input);
 /** The model's input that takes a picture if no other input is required, else -1. */
 int ifd_infer_picture_input(const struct ifd_infer *infer);

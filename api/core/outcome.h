@@ -1,4 +1,5 @@
-/** How requests end, and why they are denied: for statistics, whose labels are made from these lists. */
+/** How requests end, and why they are denied: for statistics, whose labels are made from these
+ *  lists. */
 #ifndef INFERD_API_CORE_OUTCOME_H
 #define INFERD_API_CORE_OUTCOME_H
 

@@ -32,7 +32,8 @@ static bool same_shape(const struct ifd_shape *want, uint32_t skip, const struct
     return true;
 }
 
-/* The whole shape for count pictures: [count, …] where the model has a batch dimension (its own or the server's). */
+/* The whole shape for count pictures: [count, …] where the model has a batch dimension (its own or
+ * the server's). */
 static enum ifd_code input_shape(const struct ifd_infer *infer, const struct ifd_tensor_info *input,
                                  size_t count, const struct ifd_shape *picture,
                                  struct ifd_shape *ret, struct ifd_err *err)

@@ -1,8 +1,10 @@
-/** What the API may ask of the server: models, their descriptions, inference, control. The API knows no engine and no
- *  thread; the server implements this in server/serve/service.c, tests in tests/support/fake_service.c.
+/** What the API may ask of the server: models, their descriptions, inference, control. The API
+ *  knows no engine and no thread; the server implements this in server/serve/service.c, tests in
+ *  tests/support/fake_service.c.
  *
- *  Everything here is called on, and calls back on, the loop thread. Nothing blocks: what takes time has a callback.
- *  Strings and descriptions that a call returns live as long as the thing they describe is held. */
+ *  Everything here is called on, and calls back on, the loop thread. Nothing blocks: what takes
+ *  time has a callback. Strings and descriptions that a call returns live as long as the thing they
+ *  describe is held. */
 #ifndef INFERD_API_CORE_SERVICE_H
 #define INFERD_API_CORE_SERVICE_H
 
@@ -23,8 +25,9 @@ struct ifd_index_row {
     int64_t version;
     enum ifd_model_state state;
     const char *reason; /* "" if there is none */
-    /* If the row's content could not be loaded, be it that older content still serves: how often in a row that was tried, and
-     * in how many seconds it will be by itself; IFD_RETRY_NEVER: not before the content changes or somebody asks. */
+    /* If the row's content could not be loaded, be it that older content still serves: how often in
+     * a row that was tried, and in how many seconds it will be by itself; IFD_RETRY_NEVER: not
+     * before the content changes or somebody asks. */
     uint32_t attempts; /* 0: nothing failed */
     uint64_t retry_secs;
 };
@@ -33,18 +36,20 @@ typedef void (*ifd_index_fn)(void *arg, const struct ifd_index_row *row);
 
 /* ---- inference ---- */
 
-/** One inference. The caller (api/core/infer.c) fills it in the request's arena and keeps it until done() or cancel. */
+/** One inference. The caller (api/core/infer.c) fills it in the request's arena and keeps it until
+ *  done() or cancel. */
 struct ifd_infer_request {
     struct ifd_model_ref *model;
     struct ifd_arena *arena; /* of the HTTP request; workers do not touch it */
 
-    /** In the model's order of inputs; data == NULL for an optional input that is absent. Shapes include the batch
-     *  dimension. The memory stays until done(), and after done() with OK until release_outputs(): outputs may lie in it
-     *  (identity). dtype, shape and bytes were checked against the description. */
+    /** In the model's order of inputs; data == NULL for an optional input that is absent. Shapes
+     *  include the batch dimension. The memory stays until done(), and after done() with OK until
+     *  release_outputs(): outputs may lie in it (identity). dtype, shape and bytes were checked
+     *  against the description. */
     struct ifd_tensor *input;
 
-    /** In the model's order of outputs. wanted[i] false: not returned. The service fills output[i] before done(): memory
-     *  of the service that stays until release(). */
+    /** In the model's order of outputs. wanted[i] false: not returned. The service fills output[i]
+     *  before done(): memory of the service that stays until release(). */
     struct ifd_tensor *output;
     const bool *wanted;
     int64_t batch; /* 1 for models without a batch dimension */
@@ -58,7 +63,8 @@ struct ifd_infer_request {
     /** The client is gone: set by the caller, read by threads that work for the request. */
     atomic_bool is_abandoned;
 
-    /** Called once, on the loop thread, if submit() returns OK: before it does or later. code and err tell how it went. */
+    /** Called once, on the loop thread, if submit() returns OK: before it does or later. code and
+     *  err tell how it went. */
     void (*done)(struct ifd_infer_request *request, enum ifd_code code, const struct ifd_err *err);
     void *owner; /* the caller's own */
 
@@ -91,7 +97,8 @@ struct ifd_load_request {
 };
 typedef void (*ifd_control_fn)(void *arg, enum ifd_code code, const struct ifd_err *err);
 
-/** Counters of one model version, as Triton's statistics have them (ns and counts since the version became ready). */
+/** Counters of one model version, as Triton's statistics have them (ns and counts since the version
+ *  became ready). */
 struct ifd_duration_stat {
     uint64_t count, ns;
 };
@@ -132,36 +139,40 @@ struct ifd_service_ops {
     const struct ifd_server_info *(*info)(struct ifd_service *service);
 
     bool (*is_live)(struct ifd_service *service);
-    /** OK, or UNAVAILABLE with the reason (starting, stopping, a model that failed under --strict-readiness). */
+    /** OK, or UNAVAILABLE with the reason (starting, stopping, a model that failed under
+     *  --strict-readiness). */
     enum ifd_code (*is_ready)(struct ifd_service *service, struct ifd_err *why_not);
 
-    /** Pins a version: version 0 = what the version policy serves (the latest ready one). NOT_FOUND (unknown model, unknown
-     *  version, no version ready: text starts with "Request for unknown model"), UNAVAILABLE (version known, not ready). */
+    /** Pins a version: version 0 = what the version policy serves (the latest ready one). NOT_FOUND
+     *  (unknown model, unknown version, no version ready: text starts with "Request for unknown
+     *  model"), UNAVAILABLE (version known, not ready). */
     enum ifd_code (*acquire)(struct ifd_service *service, struct ifd_str name, int64_t version,
                              struct ifd_model_ref **ret_ref, struct ifd_err *err);
     void (*release)(struct ifd_service *service, struct ifd_model_ref *ref);
     const struct ifd_model_desc *(*describe)(const struct ifd_model_ref *ref);
 
-    /** An inference request that names a pinned version begins; ends, sent or not, exactly once. For statistics; may be
-     *  NULL. */
+    /** An inference request that names a pinned version begins; ends, sent or not, exactly once.
+     *  For statistics; may be NULL. */
     void (*begun)(struct ifd_service *service, struct ifd_model_ref *ref);
     /** Little of its body is missing: submit will follow soon. At most once; may be NULL. */
     void (*coming)(struct ifd_service *service, struct ifd_model_ref *ref);
     void (*ended)(struct ifd_service *service, struct ifd_model_ref *ref,
                   const struct ifd_request_end *end);
 
-    /** Queues a request. Not OK (BUSY: queue full; UNAVAILABLE: shutting down; TOO_LARGE; INVALID) means that done() will
-     *  not be called. */
+    /** Queues a request. Not OK (BUSY: queue full; UNAVAILABLE: shutting down; TOO_LARGE; INVALID)
+     *  means that done() will not be called. */
     enum ifd_code (*submit)(struct ifd_service *service, struct ifd_infer_request *request,
                             struct ifd_err *err);
-    /** The client is gone: done() will not be called any more; the request's memory may go when this returns, except the
-     *  inputs if this returns false: then the caller must wait for done(), which comes with CANCELLED or a result. */
+    /** The client is gone: done() will not be called any more; the request's memory may go when
+     *  this returns, except the inputs if this returns false: then the caller must wait for done(),
+     *  which comes with CANCELLED or a result. */
     bool (*cancel)(struct ifd_service *service, struct ifd_infer_request *request);
     /** Gives the output memory back, after the answer was sent. */
     void (*release_outputs)(struct ifd_service *service, struct ifd_infer_request *request);
 
     void (*index)(struct ifd_service *service, bool only_ready, ifd_index_fn fn, void *arg);
-    /** Looks which models there are now; index tells after done. May be NULL: index is never out of date. */
+    /** Looks which models there are now; index tells after done. May be NULL: index is never out of
+     *  date. */
     void (*refresh)(struct ifd_service *service, ifd_control_fn done, void *arg);
 
     /** NULL unless info's control_mode is "explicit"; the API answers that it is not allowed. */
@@ -173,25 +184,28 @@ struct ifd_service_ops {
     void (*log_settings)(struct ifd_service *service, struct ifd_log_settings *ret);
     void (*set_log)(struct ifd_service *service, const struct ifd_log_settings *settings);
 
-    /** Statistics of one model (version 0: all its versions), or of all models (name {NULL,0}). May be NULL. */
+    /** Statistics of one model (version 0: all its versions), or of all models (name {NULL,0}). May
+     *  be NULL. */
     enum ifd_code (*stats)(struct ifd_service *service, struct ifd_str name, int64_t version,
                            ifd_stats_fn fn, void *arg, struct ifd_err *err);
 
-    /** Decodes, resizes and normalises a picture of request (JPEG, PNG or BMP, found by its content) into tensor, whose dtype
-     *  and shape are those of the input's one sample. done() comes on the loop thread, at once or later; image and tensor must
-     *  stay until then. Errors: also DEADLINE (the request's), UNAVAILABLE (stopping), CANCELLED (request->is_abandoned). */
+    /** Decodes, resizes and normalises a picture of request (JPEG, PNG or BMP, found by its
+     *  content) into tensor, whose dtype and shape are those of the input's one sample. done()
+     *  comes on the loop thread, at once or later; image and tensor must stay until then. Errors:
+     *  also DEADLINE (the request's), UNAVAILABLE (stopping), CANCELLED (request->is_abandoned). */
     void (*decode_image)(struct ifd_service *service, const struct ifd_infer_request *request,
                          struct ifd_bytes image, const struct ifd_tensor_info *input,
                          struct ifd_tensor *tensor, ifd_control_fn done, void *arg);
 
-    /** Calls work(arg) on a thread beside the loop, then done(arg) on the loop thread; without work, and with CANCELLED, if
-     *  request was abandoned before. A request that is not read yet has no deadline: it may bring one. False: neither, the
-     *  caller works itself. For what would keep the loop from others. May be NULL. */
+    /** Calls work(arg) on a thread beside the loop, then done(arg) on the loop thread; without
+     *  work, and with CANCELLED, if request was abandoned before. A request that is not read yet
+     *  has no deadline: it may bring one. False: neither, the caller works itself. For what would
+     *  keep the loop from others. May be NULL. */
     bool (*offload)(struct ifd_service *service, const struct ifd_infer_request *request,
                     void (*work)(void *arg), ifd_control_fn done, void *arg);
 
-    /** request->is_abandoned was set: done() of what waits for a thread comes soon, of what runs as soon as it can be
-     *  interrupted. NULL if decode_image and offload never wait. */
+    /** request->is_abandoned was set: done() of what waits for a thread comes soon, of what runs as
+     *  soon as it can be interrupted. NULL if decode_image and offload never wait. */
     void (*withdraw)(struct ifd_service *service);
 };
 

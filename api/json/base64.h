@@ -4,10 +4,11 @@
 
 #include "inferd/types.h"
 
-/** Bytes that text of this size decodes to at most. */
+/** Maximum bytes that text of this size decodes to. */
 #define IFD_BASE64_BYTES(text_size) ((text_size) / 4 * 3)
 
-/** Decodes the whole text into to, which has room for IFD_BASE64_BYTES. False if it is no base64. */
+/** Decodes the whole text into to, which has room for IFD_BASE64_BYTES. False if it is not
+ *  base64. */
 bool ifd_base64_decode(struct ifd_str text, uint8_t *to, size_t *ret_size) IFD_NODISCARD;
 
 #endif

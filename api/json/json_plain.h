@@ -6,17 +6,18 @@
 
 #include "inferd/types.h"
 
-/** Of eight bytes: the high bit of each that is a control character, a quote, a backslash or no ASCII; bytes above such a one may
- *  be marked wrongly. */
+/** Marks in eight bytes: the high bit of each byte that is a control character, a quote, a
+ *  backslash or not ASCII. Bytes above the first marked one may be marked wrongly. */
 static inline uint64_t ifd_json_marks(uint64_t word)
 {
     const uint64_t ones = 0x0101010101010101u, high = ones << 7;
-    /* x - ones has a byte's high bit set where x's byte is 0 (and maybe in bytes above such a one) */
+    /* x - ones has a byte's high bit set where x's byte is 0 (and maybe in bytes above it) */
     const uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
     return ((word - ones * 0x20) | (quote - ones) | (backslash - ones) | word) & high;
 }
 
-/** Length of the run of ASCII at the start of text that has no control character, quote or backslash. */
+/** Length of the run of ASCII at the start of text that has no control character, quote or
+ *  backslash. */
 static inline size_t ifd_json_plain(const char *text, size_t size)
 {
     size_t at = 0;

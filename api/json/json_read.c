@@ -12,7 +12,7 @@
 void ifd_json_in_init(struct ifd_json_in *in, struct ifd_str text, struct ifd_arena *arena,
                       struct ifd_err *err)
 {
-    const char *begin = text.data ? text.data : ""; /* the body of a request without one */
+    const char *begin = text.data ? text.data : ""; /* a request without a body */
     size_t mark_bytes = ifd_str_starts(text, "\xef\xbb\xbf") ? 3 : 0;
     *in = (struct ifd_json_in){.begin = begin,
                                .at = begin + mark_bytes,
@@ -44,7 +44,7 @@ static inline void skip_blanks(struct ifd_json_in *in)
     }
 }
 
-/* "expected …, got …" about the byte at hand. */
+/* Fails with what was expected and which byte is there. */
 static bool unexpected(struct ifd_json_in *in, const char *wanted)
 {
     if (in->at >= in->end) {
@@ -191,7 +191,7 @@ static int hex_value(char c)
                                   : -1;
 }
 
-/* The four digits behind \u at text, -1 if they are none. */
+/* The value of four hexadecimal digits behind \u, -1 if they are none. */
 static int32_t hex_unit(const char *text, const char *end)
 {
     int32_t value = 0;
@@ -232,7 +232,7 @@ static size_t put_utf8(char *text, uint32_t rune)
     return 4;
 }
 
-/* \uXXXX at from, a surrogate pair included. Returns the bytes read, 0 if it is wrong. */
+/* Decodes \uXXXX at from, or a pair of surrogates. Returns the bytes read, 0 if it is wrong. */
 static size_t read_unicode(const char *from, const char *end, char *to, size_t *ret_written)
 {
     int32_t unit = hex_unit(from + 2, end);
@@ -375,7 +375,7 @@ bool ifd_json_number(struct ifd_json_in *in, struct ifd_number *ret)
     }
     in->at += size;
     if (in->at >= in->end) {
-        /* a number alone is no request, and the C library may need the byte behind it */
+        /* a number alone is no request; the C library may read the byte behind it */
         return unexpected(in, "more");
     }
     *ret = number;

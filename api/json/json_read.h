@@ -1,9 +1,9 @@
 /** A bounded pull reader of JSON: no tree, no recursion, no copy except of strings with escapes.
  *
- *  The caller walks: open a container, ask for the next member or item, read or skip its value. The first fault ends the
- *  walk: it is kept in err with the byte's position, and every later call answers false. Besides RFC 8259 the numbers NaN,
- *  Infinity, -Infinity, Inf, -Inf are taken, as Triton's clients send them. Text must be UTF-8; a byte order mark in front,
- *  which some editors and shells write, is passed over.
+ *  The caller walks: open a container, ask for the next member or item, read or skip its value. The
+ *  first error ends the walk: err gets it with the byte's position, and every later call returns
+ *  false. Besides RFC 8259 the reader takes NaN, Infinity, -Infinity, Inf and -Inf, as Triton's
+ *  clients send them. Text must be UTF-8; a byte order mark in front is skipped.
  *
  *      struct ifd_str key;
  *      for (ifd_json_open(&in, '{'); ifd_json_member(&in, &key);) { … ifd_json_skip(&in); }
@@ -17,7 +17,7 @@
 #include "engine/base/arena.h"
 #include "inferd/status.h"
 
-/** Containers inside one another at most (what Triton allows). */
+/** Maximum nesting of containers, as Triton's. */
 #define IFD_JSON_DEPTH_MAX 100
 
 enum ifd_json_kind {
@@ -35,55 +35,56 @@ struct ifd_json_in {
     const char *begin, *at, *end;
     struct ifd_arena *arena; /* for strings with escapes */
     struct ifd_err *err;     /* may be NULL */
-    enum ifd_code code;      /* of the first fault */
+    enum ifd_code code;      /* of the first error */
     bool failed;
     uint32_t depth;
     bool has_item[IFD_JSON_DEPTH_MAX + 1]; /* by depth: a comma must come first */
 };
 
-/** text stays as long as what is read from it. */
+/** text must outlive the strings that are read from it. */
 void ifd_json_in_init(struct ifd_json_in *in, struct ifd_str text, struct ifd_arena *arena,
                       struct ifd_err *err);
 
-/** What comes next; blanks are skipped. */
+/** Kind of the next value; skips blanks. */
 enum ifd_json_kind ifd_json_peek(struct ifd_json_in *in);
 
 /** Enters an object ('{') or an array ('['). */
 bool ifd_json_open(struct ifd_json_in *in, char bracket);
-/** The next member's key, its value comes next; false at the end of the object, which is left. */
+/** Reads the next member's key; its value comes next. False at the end of the object, which is
+ *  left. */
 bool ifd_json_member(struct ifd_json_in *in, struct ifd_str *ret_key);
-/** The same, but passes over members that are null, as clients write those that they leave out. */
+/** The same, but skips members that are null: clients write null for what they leave out. */
 bool ifd_json_given(struct ifd_json_in *in, struct ifd_str *ret_key);
-/** A member that may come once has come: false, with a fault, if *has says that it did before. */
+/** Notes in *has that a member came. Fails if it came before. */
 bool ifd_json_once(struct ifd_json_in *in, bool *has, const char *name);
-/** Goes on at at, in front of an item of the innermost of depth containers: who read there himself knows that only whole items
- *  of arrays and arrays lie in between. */
+/** Continues at at, in front of an item of the innermost of depth containers. The caller has read
+ *  what lies between: only whole items and brackets of arrays. */
 void ifd_json_resume(struct ifd_json_in *in, const char *at, uint32_t depth);
-/** Whether an item comes next; false at the end of the array, which is left. */
+/** Whether another item comes; false at the end of the array, which is left. */
 bool ifd_json_item(struct ifd_json_in *in);
 
 /** A string, unescaped: a view of the input or a copy in the arena. */
 bool ifd_json_text(struct ifd_json_in *in, struct ifd_str *ret);
 bool ifd_json_bool(struct ifd_json_in *in, bool *ret);
-/** A number of JSON's grammar; NaN and infinities are refused. */
+/** A number in JSON's grammar; refuses NaN and infinities. */
 bool ifd_json_number(struct ifd_json_in *in, struct ifd_number *ret);
 /** An integer from 0 to 2^64-1. */
 bool ifd_json_u64(struct ifd_json_in *in, uint64_t *ret);
-/** NaN or an infinity; false without a fault if none comes next. */
+/** NaN or an infinity; false without an error if neither comes next. */
 bool ifd_json_special(struct ifd_json_in *in, double *ret);
-/** Passes over a value of any kind, checking its syntax. */
+/** Skips a value of any kind and checks its syntax. */
 bool ifd_json_skip(struct ifd_json_in *in);
-/** Nothing but blanks may follow. */
+/** Fails unless only blanks follow. */
 bool ifd_json_finish(struct ifd_json_in *in);
 
-/** How much of a text from the request a message quotes, for "%.*s". It may cut a character: the writer of JSON replaces
- *  what is no UTF-8. */
+/** Bytes of a request's text that a message quotes, for "%.*s". The cut may split a character: the
+ *  writer of JSON replaces invalid UTF-8. */
 static inline int ifd_json_shown(struct ifd_str text)
 {
     return text.size > 64 ? 64 : (int)text.size;
 }
 
-/** Records a fault at the reader's place: ", at byte N" is added. Always false. */
+/** Records an error and adds ", at byte N". Returns false. */
 bool ifd_json_fail(struct ifd_json_in *in, enum ifd_code code, const char *format, ...)
     IFD_PRINTF(3, 4);
 

@@ -12,7 +12,7 @@
 void ifd_json_out_init(struct ifd_json_out *out, struct ifd_arena *arena)
 {
     out->arena = arena;
-    out->chunk_count = 0; /* the chunks, most of it, are not touched */
+    out->chunk_count = 0; /* chunk[] is most of the struct: not cleared */
     out->first = out->at = out->end = NULL;
     out->before_bytes = out->expected_bytes = 0;
     out->depth = 0;
@@ -32,7 +32,7 @@ static void close_chunk(struct ifd_json_out *out)
         out->chunk[out->chunk_count - 1] =
             (struct ifd_bytes){.data = (const uint8_t *)out->first, .size = size};
         out->before_bytes += size;
-        out->first = out->at; /* what follows in this chunk's memory is counted anew */
+        out->first = out->at; /* what follows in this chunk starts a new count */
     }
 }
 
@@ -74,7 +74,7 @@ size_t ifd_json_out_size(const struct ifd_json_out *out)
 
 void ifd_json_raw(struct ifd_json_out *out, const char *text, size_t size)
 {
-    /* a long text may be split over two chunks: fills the first */
+    /* a long text is split: fill the rest of this chunk first */
     size_t left = out->chunk_count > 0 && !out->failed ? (size_t)(out->end - out->at) : 0;
     size_t head = size < left ? size : left;
     if (head > 0) {
@@ -197,7 +197,7 @@ void ifd_json_key(struct ifd_json_out *out, const char *key)
 {
     ifd_json_put_str(out, ifd_str(key));
     put_byte(out, ':');
-    out->has_item &= ~((uint64_t)1 << out->depth); /* the value that comes needs no comma */
+    out->has_item &= ~((uint64_t)1 << out->depth); /* no comma before the value */
 }
 
 void ifd_json_put_text(struct ifd_json_out *out, const char *text)

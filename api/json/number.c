@@ -1,8 +1,9 @@
 /* Decimal text into binary numbers.
  *
- * Up to 19 digits are gathered in an integer; where it and the power of ten are exact doubles, one multiplication or division
- * rounds correctly (Clinger). A float is read through a double that may be off by two of its last places, which changes
- * nothing unless it lies that close to the middle of two floats. What remains goes to the C library. */
+ * Up to 19 digits are gathered in an integer. If it and the power of ten are exact doubles, one
+ * multiplication or division rounds correctly (Clinger). A float is read through a double that may
+ * be off by two of its last places; that changes the float only if the double lies so close to the
+ * middle of two floats. The C library reads all other numbers. */
 #include "api/json/number.h"
 
 #include "api/json/number_exact.h"
@@ -30,7 +31,7 @@ static bool is_digit(char c)
     return (unsigned char)(c - '0') <= 9;
 }
 
-/* Adds the digits from at on; is_fraction: they stand behind the point. */
+/* Adds the digits at at; is_fraction: they follow the point. */
 static const char *scan_digits(const char *at, const char *end, bool is_fraction,
                                struct ifd_number *number, int *significant)
 {
@@ -46,7 +47,7 @@ static const char *scan_digits(const char *at, const char *end, bool is_fraction
             shift += !is_fraction;
         }
         if (shift > EXPONENT_MAX || shift < -EXPONENT_MAX) {
-            /* keeps the sum in range; such numbers are left to the C library */
+            /* keeps the sum in range; the C library reads these numbers */
             number->is_cut = true;
             shift = 0;
         }

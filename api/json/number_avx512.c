@@ -1,4 +1,5 @@
-/* Rows of numbers, 64 characters at a time: permutations bring the digits of many numbers side by side. */
+/* Rows of numbers, 64 characters at a time: permutations bring the digits of many numbers side by
+ * side. */
 #include "api/json/number_block.h"
 
 #include <immintrin.h>
@@ -7,7 +8,7 @@
 struct block {
     struct ifd_number_block found;
     __m512i digit;  /* characters less '0' */
-    __m512i start;  /* byte i: where number i begins, its sign aside */
+    __m512i start;  /* byte i: where number i begins, without its sign */
     __m512i point;  /* its point; its end if it has none */
     __m512i end;    /* its end, or one behind that if it has no point */
     uint64_t minus; /* bit i: number i has a minus sign */
@@ -42,8 +43,8 @@ static inline __m512i positions(void)
                                                       0x3030303030303030, 0x3030303030303030));
 }
 
-/* The numbers at the start of row, up to most; has_sign, has_point: '-', '.' may come. Inline, so that its vectors stay in
- * registers. */
+/* Finds up to most numbers at the start of row; has_sign, has_point: whether '-' and '.' may come.
+ * Inline, so that its vectors stay in registers. */
 static IFD_NUMBER_INLINE struct block look(const struct ifd_number_row *row, bool has_sign,
                                            bool has_point, size_t most)
 {
@@ -72,7 +73,8 @@ static IFD_NUMBER_INLINE struct block look(const struct ifd_number_row *row, boo
     return block;
 }
 
-/* Takes the numbers before the first wrong one and returns how many they are. *ret_goes_on: some, and none was wrong. */
+/* Takes the numbers before the first wrong one and returns their count. *ret_goes_on: there were
+ * some and none was wrong. */
 static inline uint32_t pass(struct block *block, uint64_t wrong, struct ifd_number_row *row,
                             bool *ret_goes_on)
 {
@@ -86,7 +88,7 @@ static inline uint32_t pass(struct block *block, uint64_t wrong, struct ifd_numb
 /* Bit i: number i has more than limit digits. */
 static inline uint64_t longer_than(const struct block *block, int limit)
 {
-    /* between start and end is a point or a comma, too */
+    /* a point or a comma is between start and end, too */
     const __m512i length = _mm512_sub_epi8(block->end, block->start);
     return _mm512_cmpgt_epu8_mask(length, bytes(limit + 1));
 }
@@ -125,7 +127,7 @@ static inline uint64_t small_values(const struct block *block, uint8_t high, __m
 static IFD_NUMBER_INLINE size_t run_bytes(struct ifd_number_row *ret_row, bool is_signed,
                                           uint8_t high, uint8_t *to, size_t count)
 {
-    struct ifd_number_row row = *ret_row; /* apart from what is stored */
+    struct ifd_number_row row = *ret_row; /* a copy, so that it can stay in registers */
     size_t i = 0;
     bool goes_on = true;
     while (goes_on && i < count) {
@@ -156,7 +158,7 @@ static inline __m512i gather_four(const struct block *block, uint32_t first)
     const __m512i end = _mm512_permutexvar_epi8(own, block->end);
     const __m512i back = _mm512_broadcast_i32x4(
         _mm_setr_epi8(-16, -15, -14, -13, -12, -11, -10, -9, -8, -7, -6, -5, -4, -3, -2, -1));
-    /* where each digit comes from: those in front of the point move up to it */
+    /* source of each digit: those in front of the point move up to it */
     __m512i from = _mm512_add_epi8(end, back);
     from = _mm512_mask_sub_epi8(from, _mm512_cmple_epi8_mask(from, point), from, bytes(1));
     const uint64_t inside = _mm512_cmpge_epi8_mask(from, start);
@@ -175,7 +177,7 @@ static inline __m512i gather_eight(const struct block *block, uint32_t first)
     return _mm512_mask_blend_epi64(0xaa, gather_four(block, first), gather_four(block, first + 1));
 }
 
-/* Eight bytes from place first on, as 64-bit integers. */
+/* Eight bytes from first as 64-bit integers. */
 static inline __m512i widen_eight(__m512i from, uint32_t first)
 {
     const __m512i place = _mm512_add_epi64(_mm512_set1_epi64((int64_t)first),
@@ -201,7 +203,7 @@ static void store_integers(uint8_t *to, size_t size, __mmask8 which, __m512i val
 static inline size_t run_wide(struct ifd_number_row *ret_row, bool is_signed, uint64_t high,
                               size_t size, uint8_t *to, size_t count)
 {
-    struct ifd_number_row row = *ret_row; /* apart from what is stored */
+    struct ifd_number_row row = *ret_row; /* a copy, so that it can stay in registers */
     size_t i = 0;
     bool goes_on = true;
     while (goes_on && i < count) {
@@ -235,7 +237,8 @@ static size_t run_integers(struct ifd_number_row *row, bool is_signed, size_t si
 
 /* ---- floats ---- */
 
-/* digits × 10^-fraction as floats; bits of *ret_wrong: the double in between leaves a doubt (number_run.h). */
+/* digits × 10^-fraction as floats; bits of *ret_wrong: the double in between leaves a doubt
+ * (number_exact.h). */
 static inline __m256 scale(__m512i digits, __m512i fraction, uint64_t *ret_wrong)
 {
     const __m512d few = _mm512_setr_pd(1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7);
@@ -252,7 +255,7 @@ static inline __m256 scale(__m512i digits, __m512i fraction, uint64_t *ret_wrong
 
 static size_t run_f32(struct ifd_number_row *ret_row, float *to, size_t count)
 {
-    struct ifd_number_row row = *ret_row; /* apart from what is stored */
+    struct ifd_number_row row = *ret_row; /* a copy, so that it can stay in registers */
     size_t i = 0;
     bool goes_on = true;
     while (goes_on && i < count) {
@@ -272,7 +275,7 @@ static size_t run_f32(struct ifd_number_row *ret_row, float *to, size_t count)
         }
         i += pass(&block, wrong, &row, &goes_on);
     }
-    /* numbers of more digits, as doubles have them, are read one by one anyway */
+    /* numbers of more digits, such as doubles, are read one by one */
     i += ifd_number_rows_avx2()->f32(&row, to + i, count - i);
     *ret_row = row;
     return i;

@@ -1,6 +1,7 @@
-/** Inside api/json/number_avx512.c and number_tmpl.c: the grammar of rows of numbers as arithmetic on bitmaps of 64 characters, which
- *  comparisons of vectors give. Bit i is character i of a block; a block begins where a number or the brackets in front of it
- *  begin. What is not complete at its end is read again as the start of the next. Thread: any. */
+/** Inside api/json/number_avx512.c and number_tmpl.c: the grammar of rows of numbers as arithmetic
+ *  on bitmaps of 64 characters, which vector comparisons make. Bit i is character i of a block. A
+ *  block begins at a number or at the brackets in front of it; a number that is incomplete at its
+ *  end is read again in the next block. Thread: any. */
 #ifndef INFERD_API_JSON_NUMBER_BLOCK_H
 #define INFERD_API_JSON_NUMBER_BLOCK_H
 
@@ -9,22 +10,23 @@
 
 #define IFD_NUMBER_BLOCK_BYTES 64
 
-/* What is not used of a block, and what is constant, is known only where it is used. */
+/* Always inline: the caller knows which members are constant or unused. */
 #define IFD_NUMBER_INLINE inline __attribute__((always_inline))
 
-/** Where characters are. A kind that may not come stays 0: such characters end the row. */
+/** Bits of the characters of each kind. A kind that may not come stays 0: its characters end the
+ *  row. */
 struct ifd_number_chars {
     uint64_t digit, zero, comma, blank, minus, point, open, close;
 };
 
-/** The whole numbers at the start of a block, each with its comma. start, point and end have one bit for each number, in the
- *  numbers' order. */
+/** The whole numbers at the start of a block, each with its comma. start, point and end have one
+ *  bit for each number, in the numbers' order. */
 struct ifd_number_block {
     uint64_t start; /* the first digit */
     uint64_t point; /* the point; the end if it has none */
-    uint64_t whole; /* those ends that have none */
+    uint64_t whole; /* ends of the numbers without a point */
     uint64_t end;   /* behind the last digit: a comma, or a bracket in front of it */
-    uint64_t minus; /* in front of those that are negative */
+    uint64_t minus; /* minus signs in front of the numbers */
     uint64_t comma;
     uint64_t open, close; /* all brackets that belong to the numbers */
     uint32_t count;
@@ -35,7 +37,8 @@ static IFD_NUMBER_INLINE uint64_t ifd_number_below(uint64_t bits)
     return (bits & (0 - bits)) - 1; /* all bits below the lowest; all if there is none */
 }
 
-/** Bits where arrays are closed that must stay open, and where so many are opened that the plain way has to count. */
+/** Bits where an array closes that must stay open; and all opening brackets if they might exceed
+ *  depth_max: then the plain reader counts. */
 static IFD_NUMBER_INLINE uint64_t ifd_number_bad_nesting(const struct ifd_number_chars *chars,
                                                          const struct ifd_number_row *row)
 {
@@ -52,7 +55,7 @@ static IFD_NUMBER_INLINE uint64_t ifd_number_bad_nesting(const struct ifd_number
     return bad;
 }
 
-/** Leaves out what is behind the last comma. */
+/** Drops everything behind the last comma. */
 static IFD_NUMBER_INLINE void ifd_number_trim(struct ifd_number_block *block)
 {
     const uint64_t kept = block->comma ? UINT64_MAX >> __builtin_clzll(block->comma) : 0;
@@ -73,7 +76,7 @@ static inline void ifd_number_keep(struct ifd_number_block *block, uint32_t coun
     }
 }
 
-/** The numbers at the start of a block, up to most. */
+/** Finds up to most numbers at the start of a block. */
 static IFD_NUMBER_INLINE struct ifd_number_block ifd_number_block(
     const struct ifd_number_chars *chars, const struct ifd_number_row *row, size_t most)
 {
@@ -81,7 +84,7 @@ static IFD_NUMBER_INLINE struct ifd_number_block ifd_number_block(
     const uint64_t open = chars->open, close = chars->close, gap = comma | chars->blank;
     const uint64_t start = digit & ~((digit | point) << 1);
     const uint64_t may_begin = (gap | open) << 1 | 1;
-    /* adding 1 to a fraction's first digit carries to what is behind its last one */
+    /* adding 1 at a fraction's first digit carries to the character behind its last digit */
     const uint64_t behind_fraction = digit + (point << 1);
 
     uint64_t wrong = ~(digit | gap | chars->minus | point | open | close) /* anything else */
@@ -106,7 +109,7 @@ static IFD_NUMBER_INLINE struct ifd_number_block ifd_number_block(
                                      .open = open,
                                      .close = close};
     if (__builtin_expect(wrong != 0,
-                         0)) { /* a branch, so that the next block need not wait for this */
+                         0)) { /* a branch, so that the next block does not wait for this */
         block.comma &= ifd_number_below(wrong);
     }
     block.count = (uint32_t)__builtin_popcountll(block.comma);
@@ -117,7 +120,7 @@ static IFD_NUMBER_INLINE struct ifd_number_block ifd_number_block(
     return block;
 }
 
-/** Takes the first good numbers of the block: goes behind their commas and blanks. */
+/** Takes the first good numbers of the block: moves row behind their commas and blanks. */
 static IFD_NUMBER_INLINE void ifd_number_pass(struct ifd_number_block *block, uint32_t good,
                                               struct ifd_number_row *row)
 {

@@ -6,7 +6,7 @@
 typedef uint8_t vec16 __attribute__((vector_size(16)));
 typedef vec16 vec;
 
-/* Adding neighbours three times over gathers eight bits in a byte. */
+/* Adding neighbours three times gathers eight bits in a byte. */
 static inline uint64_t bits_of(const vec *part)
 {
     const uint8x16_t bit = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};

@@ -1,7 +1,8 @@
 /* Numbers as the shortest decimal text.
  *
- * All decimals between the middles to the neighbour floats read back to the same float; the one with the fewest digits is
- * searched among 9-digit integers. What that leaves in doubt goes to the C library. */
+ * All decimals between the midpoints to the neighbour floats read back to the same float. The one
+ * with the fewest digits is searched among 9-digit integers; the C library prints the floats where
+ * rounding leaves a doubt. */
 #include "api/json/number_exact.h"
 #include "api/json/number_run.h"
 
@@ -72,7 +73,7 @@ size_t ifd_print_s64(char *text, int64_t value)
     return 1 + ifd_print_u64(text + 1, 0 - (uint64_t)value);
 }
 
-/* Every value of eight bits with a comma behind it, in four characters each. */
+/* Every value of eight bits with a comma behind it, four characters each. */
 #define TEN(tens, rest)                                                                            \
     tens "0," rest tens "1," rest tens "2," rest tens "3," rest tens "4," rest tens "5," rest tens \
          "6," rest tens "7," rest tens "8," rest tens "9," rest
@@ -104,7 +105,8 @@ size_t ifd_print_run_8_by(const struct ifd_number_rows *rows, char *text, const 
         const size_t size = negative ? 256u - byte : byte;
         *at = '-';
         at += negative;
-        memcpy(at, byte_texts + 4 * size, 4); /* all four: lengths cannot be foreseen */
+        /* all four: a branch on the length would be mispredicted */
+        memcpy(at, byte_texts + 4 * size, 4);
         at += 2 + (size > 9) + (size > 99);
     }
     return (size_t)(at - text) - (count > 0);
@@ -114,7 +116,7 @@ size_t ifd_print_run_8_by(const struct ifd_number_rows *rows, char *text, const 
 #define PLAIN_LOW  -5
 #define PLAIN_HIGH 16
 
-/* Writes digits × 10^exponent as a JSON float; digits > 0, without zeros at their end. */
+/* Writes digits × 10^exponent as a JSON float; digits > 0 and does not end with a zero. */
 static size_t print_decimal(char *text, uint64_t digits, int exponent)
 {
     const int count = count_digits(digits);
@@ -166,8 +168,8 @@ static size_t print_special(char *text, double value)
     return size;
 }
 
-/* The fewest digits that read back, by the C library. Decimals of so few digits that two of them never share a value are
- * tried as one: their zeros fall off. */
+/* Finds the fewest digits that read back with the C library. Lengths at which no two decimals share
+ * a value are tried as one length: zeros at the end are dropped. */
 static size_t print_by_trial(char *text, double value, bool is_float)
 {
     const bool is_normal = value >= (is_float ? (double)FLT_MIN : DBL_MIN);
@@ -194,7 +196,7 @@ static size_t print_by_trial(char *text, double value, bool is_float)
     return print_trimmed(text, digits, exponent);
 }
 
-/* floor(log10(value)) of a normal value > 0, or one less or more. */
+/* floor(log10(value)) of a normal value > 0, off by one at most. */
 static int ten_exponent(double value)
 {
     uint64_t bits = 0;
@@ -208,16 +210,16 @@ static double scale_by_ten(double value, int exponent)
     return exponent >= 0 ? value * ifd_ten_to[exponent] : value / ifd_ten_to[-exponent];
 }
 
-/* Whether an integer lies so near that rounding may have moved value across it. */
+/* Whether value is so near an integer that rounding may have moved it across. */
 static bool is_doubtful(double value)
 {
-    const double doubt = 1e-6; /* two roundings of values below 2e9, generously */
+    const double doubt = 1e-6; /* more than two roundings of values below 2e9 */
     const double rest = value - (double)(int64_t)value;
     return rest < doubt || rest > 1 - doubt;
 }
 
-/* The integer with the most zeros at its end between low and high, nearest to middle; 0 if rounding leaves a doubt. The
- * zeros are dropped and counted. Values are below 2e9. */
+/* The integer between low and high with the most zeros at its end; of several the nearest to
+ * middle; 0 if rounding leaves a doubt. Drops and counts the zeros. Values are below 2e9. */
 static uint32_t shortest_between(double middle, double low, double high, bool is_exact,
                                  bool is_closed, int *ret_dropped)
 {
@@ -228,7 +230,7 @@ static uint32_t shortest_between(double middle, double low, double high, bool is
     } else if (is_doubtful(low) || is_doubtful(high)) {
         return 0;
     }
-    /* what was cut off from best: its last digit, and whether anything is below that */
+    /* the last digit cut off from best, and whether anything is below it */
     double fraction = middle - (double)best;
     uint32_t digit = fraction >= 0.5 ? 5 : 0;
     bool has_rest = fraction > 0 && fraction != 0.5;
@@ -322,7 +324,8 @@ static size_t print_positive_f64(char *text, double value)
         return size + 2;
     }
     if (value >= 1e-7 && value < 1e22) {
-        /* two decimals of at most 15 digits never share a double: if one reads back it is the shortest */
+        /* two decimals of at most 15 digits never share a double: if one reads back it is the
+         * shortest */
         int scale = 14 - ten_exponent(value);
         double scaled = scale_by_ten(value, scale);
         if (scaled >= 1e15) {

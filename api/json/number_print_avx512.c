@@ -1,4 +1,5 @@
-/* Rows of numbers as text: every number is spelled with all its places, and what is not shown is squeezed out. */
+/* Rows of numbers as text: every number is spelled with all its places, then compression removes
+ * those that are not shown. */
 #include "api/json/number_exact.h"
 #include "api/json/number_run.h"
 
@@ -11,7 +12,8 @@ static inline uint64_t low_bits(uint32_t count)
 
 /* ---- values of eight bits ---- */
 
-/* The digits of values below 256 in lanes of 32 bits: hundreds, tens and ones in the first three bytes, then a comma. */
+/* The digits of values below 256 in lanes of 32 bits: hundreds, tens and ones in the first three
+ * bytes, then a comma. */
 static inline __m512i spell(__m512i value)
 {
     const __m512i hundreds =
@@ -25,7 +27,7 @@ static inline __m512i spell(__m512i value)
     return _mm512_add_epi8(digits, _mm512_set1_epi32(0x2c303030));
 }
 
-/* Writes the bytes of text that which names, one behind the other. Returns how many. */
+/* Writes the bytes of text whose bits are set in which, side by side. Returns their count. */
 static inline size_t put(char *to, uint64_t which, __m512i text)
 {
     const uint32_t size = (uint32_t)_mm_popcnt_u64(which);
@@ -42,7 +44,8 @@ static inline size_t print_sixteen(char *to, __m128i value, uint32_t count)
     return put(to, shown & low_bits(4 * count), spell(wide));
 }
 
-/* The same for eight values with signs: a minus sign in front, and three bytes that are never shown behind. */
+/* The same for eight signed values: a minus sign in front, and three bytes behind that are never
+ * shown. */
 static inline size_t print_eight(char *to, __m128i value, uint32_t count)
 {
     const __m512i wide = _mm512_cvtepu8_epi64(_mm_abs_epi8(value));
@@ -72,14 +75,14 @@ size_t ifd_print_8_avx512(char *text, const void *value, bool is_signed, size_t 
 
 /* ---- floats ---- */
 
-/* As number_print.c does it, eight at a time. The text of a number has 16 places: its sign, at most 13 digits, the point, the
- * comma. */
+/* The algorithm of number_print.c, eight values at a time. The text of a number has 16 places:
+ * sign, at most 13 digits, point, comma. */
 #define F32_LEAST 1e-4f
 #define F32_ABOVE 16777216.0f
 
 struct decimals {
     __m512d digits;   /* integers */
-    __m512i fraction; /* how many of them stand behind the point, at least one */
+    __m512i fraction; /* digits behind the point, at least one */
     __m512i shown;    /* digits in all, zeros in front included */
     __mmask8 doubtful;
 };
@@ -102,7 +105,7 @@ static inline __m512d whole(__m512d value)
     return _mm512_roundscale_pd(value, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 }
 
-/* Whether value lies so near to an integer that rounding may have moved it across. */
+/* Whether value is so near an integer that rounding may have moved it across. */
 static inline __mmask8 near_integer(__m512d value)
 {
     const __m512d nearest =
@@ -139,7 +142,7 @@ static inline struct decimals shortest(__m256i bits)
     /* halves lie between integers, so that products with inverse powers of ten cannot miss one */
     const __m512d from = _mm512_add_pd(whole(low), half), to = _mm512_add_pd(whole(high), half);
 
-    /* as many zeros at the end as a decimal in between can have */
+    /* the most zeros at the end that a decimal in between can have */
     __m512i zeros = _mm512_setzero_si512();
     __mmask8 more = 0xff;
     for (int i = 1; i <= 9 && more; i++) {
@@ -156,7 +159,7 @@ static inline struct decimals shortest(__m256i bits)
     const __m512d nearest = whole(_mm512_add_pd(wanted, half));
     const __m512d best = _mm512_min_pd(_mm512_max_pd(nearest, least), most);
 
-    /* one digit behind the point stays, if only a zero */
+    /* one digit behind the point stays, even a zero */
     const __m512i one = _mm512_set1_epi64(1);
     const __m512i dropped = _mm512_min_epi64(zeros, _mm512_sub_epi64(scale, one));
     const __m512i fraction = _mm512_sub_epi64(scale, dropped);
@@ -173,7 +176,8 @@ static inline struct decimals shortest(__m256i bits)
     };
 }
 
-/* Integers below 10^8 in lanes of 64 bits as eight digits each, the first digit in the first byte. */
+/* Integers below 10^8 in lanes of 64 bits as eight digits each, the first digit in the first
+ * byte. */
 static inline __m512i spell_eight(__m512i value)
 {
     const __m512i four = _mm512_srli_epi64(_mm512_mul_epu32(value, _mm512_set1_epi64(109951163)),
@@ -193,13 +197,13 @@ static inline __m512i spell_eight(__m512i value)
                  _mm512_sub_epi16(twos, _mm512_mullo_epi16(ten, _mm512_set1_epi16(10))), 8));
 }
 
-/* The low byte of four lanes of 64 bits, from lane first on, in 16 bytes each. */
+/* The low bytes of four lanes of 64 bits from lane first, each in 16 bytes. */
 static inline __m512i in_sixteen(__m512i from, __m512i lanes)
 {
     return _mm512_shuffle_epi8(_mm512_permutexvar_epi64(lanes, from), _mm512_setzero_si512());
 }
 
-/* Four of eight numbers, from first on; count of them are shown. */
+/* Prints four of eight numbers from first; shows count of them. */
 static inline size_t print_four(char *to, const struct decimals *decimals, __mmask8 minus,
                                 uint32_t first, uint32_t count)
 {
@@ -218,7 +222,7 @@ static inline size_t print_four(char *to, const struct decimals *decimals, __mma
     const __m512i point =
         _mm512_sub_epi8(_mm512_set1_epi8(14), in_sixteen(decimals->fraction, lanes));
     const __m512i start = _mm512_sub_epi8(_mm512_set1_epi8(14), in_sixteen(decimals->shown, lanes));
-    /* digits move one place to the front for the comma, and those in front of the point another one */
+    /* digits move forward one place for the comma, those in front of the point another one */
     __m512i from = _mm512_add_epi8(place, one);
     from = _mm512_mask_add_epi8(from, _mm512_cmplt_epi8_mask(place, point), from, one);
     __m512i text =

@@ -1,4 +1,4 @@
-/* Rows of numbers: by what this CPU has for them, and one at a time where that stops. */
+/* Rows of numbers: by the best reader of this CPU, and one at a time where it stops. */
 #include "api/json/number_run.h"
 
 #include "api/json/number_exact.h"
@@ -41,14 +41,14 @@ static inline const char *gather(const char *at, const char *end, uint64_t *digi
     return at;
 }
 
-/* A number without an exponent: its sign, its digits, how many of them stand behind the point. */
+/* A number without an exponent: sign, digits, and how many of the digits follow the point. */
 struct plain {
     uint64_t digits;
     int32_t fraction;
     bool negative;
 };
 
-/* -?digits[.digits]; NULL if it is anything else, or longer than 19 digits. */
+/* Reads -?digits[.digits]; NULL if there is anything else or more than 19 digits. */
 static inline const char *scan_plain(const char *at, const char *end, struct plain *ret)
 {
     struct plain plain = {.negative = at < end && *at == '-'};
@@ -74,8 +74,8 @@ static inline const char *scan_plain(const char *at, const char *end, struct pla
     return at;
 }
 
-/* Digits with a comma behind them, both within eight characters: the usual case, told by arithmetic instead of branches since
- * lengths of numbers cannot be foreseen. NULL if it is anything else. */
+/* Reads digits and a comma within eight characters, the usual case. Arithmetic instead of branches,
+ * since the lengths of numbers cannot be predicted. NULL if there is anything else. */
 static inline const char *scan_short(const char *at, const char *end, struct plain *ret)
 {
     const uint64_t ones = 0x0101010101010101, zeros = ones * '0';
@@ -93,7 +93,7 @@ static inline const char *scan_short(const char *at, const char *end, struct pla
     if ((text & 0xff) == '0' && bits > 8) {
         return NULL;
     }
-    text = text << (64 - bits) | zeros >> bits; /* as eight digits, zeros in front */
+    text = text << (64 - bits) | zeros >> bits; /* eight digits with zeros in front */
     if (!are_digits(text)) {
         return NULL;
     }
@@ -101,7 +101,7 @@ static inline const char *scan_short(const char *at, const char *end, struct pla
     return at + bits / 8;
 }
 
-/* In front of the number that comes next, behind the brackets that *depth then counts, too. */
+/* Skips opening brackets, which *depth counts. Returns the place of the next number. */
 static inline const char *enter(const struct ifd_number_row *row, uint32_t *depth)
 {
     const char *at = row->at;
@@ -111,8 +111,8 @@ static inline const char *enter(const struct ifd_number_row *row, uint32_t *dept
     return at;
 }
 
-/* From where a number ends past the brackets, the comma and the blanks behind it. False, and row stays, if something else is
- * there. */
+/* Moves row from the end of a number past closing brackets, the comma and blanks. False, and row
+ * stays, if something else is there. */
 static inline bool leave(struct ifd_number_row *row, const char *at, uint32_t depth)
 {
     while (at < row->end && *at == ']' && depth > row->depth_min) {
@@ -161,8 +161,8 @@ static bool take_integer(struct ifd_number_row *row, bool is_signed, size_t byte
     return true;
 }
 
-/* How many numbers go the plain way once rows have taken got of them and stopped: trying again costs as much as a few numbers,
- * and what stopped them tends to come again. */
+/* Numbers to read one at a time after rows read got of them and stopped: another try costs as much
+ * as a few numbers, and what stopped rows tends to come again. */
 static size_t plain_next(size_t got)
 {
     return got == 0 ? 64 : got < 4 ? 16 : 1;
@@ -222,7 +222,7 @@ size_t ifd_number_rows_all(const struct ifd_number_rows **ret)
     return count;
 }
 
-/* The best that this CPU has; NULL: nothing out of the ordinary. */
+/* The best table of this CPU; NULL: it has none. */
 static const struct ifd_number_rows *best(void)
 {
     const struct ifd_number_rows *all[IFD_NUMBER_ROWS_MAX];

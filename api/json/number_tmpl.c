@@ -1,18 +1,19 @@
-/* The reader of rows of numbers, 64 characters at a time, written once for all CPUs whose vectors can look up and compare but
- * not compress. Who includes this (number_avx2.c, number_neon.c) has said before:
+/* The reader of rows of numbers, 64 characters at a time, for all CPUs whose vectors can look up
+ * and compare but not compress. The including file (number_avx2.c, number_neon.c) defines:
  *
  *     VEC_BYTES               16 or 32
- *     vec16, vec              so many bytes, unsigned, as vectors of the compiler: + - & | == are its own
- *     bits_of(part)           one bit for each byte of 64 / VEC_BYTES vectors whose bytes are 0 or 255
+ *     vec16, vec              16 and VEC_BYTES unsigned bytes, with the compiler's + - & | ==
+ *     bits_of(part)           a bit for each byte of 64 / VEC_BYTES vectors of bytes 0 and 255
  *     look_up(table, index)   table[index] for index below 16, 0 from 128 on; else either
  *     permute(text, index)    the same with 16 indexes
- *     value_of_sixteen(digit) of 16 digits, the first one in the first byte
+ *     value_of_sixteen(digit) value of 16 digits, the first one in the first byte
  *
- * A number is read by itself once its place is known; bytes are read all at once, at every place where one might end. */
+ * A long number is read alone once its place is known. Numbers of one byte are read all at once, at
+ * every place where one might end. */
 #include "api/json/number_block.h"
 
 #define PARTS (IFD_NUMBER_BLOCK_BYTES / VEC_BYTES)
-#define FRONT 16 /* bytes in front of a block that may be read, whatever they are */
+#define FRONT 16 /* readable bytes in front of a block */
 
 typedef int8_t vec_signed __attribute__((vector_size(VEC_BYTES)));
 
@@ -37,8 +38,8 @@ static inline uint64_t where(const vec *text, char c)
     return bits_of(is);
 }
 
-/* Where the block at row->at can be read, with what is in front of it: there, or in copy, where nothing is before and behind
- * it. readable: from where on the text may be read. */
+/* The block at row->at with FRONT readable bytes before it: in place, or in copy with zeros around
+ * it. readable: start of the readable text. */
 static inline const uint8_t *block_text(const struct ifd_number_row *row, const char *readable,
                                         uint8_t *copy)
 {
@@ -51,7 +52,7 @@ static inline const uint8_t *block_text(const struct ifd_number_row *row, const 
     return copy + FRONT;
 }
 
-/* has_sign, has_point: '-', '.' may come. */
+/* has_sign, has_point: whether '-' and '.' may come. */
 static IFD_NUMBER_INLINE struct ifd_number_block look(const uint8_t *from,
                                                       const struct ifd_number_row *row,
                                                       bool has_sign, bool has_point, size_t most)
@@ -76,12 +77,13 @@ static IFD_NUMBER_INLINE struct ifd_number_block look(const uint8_t *from,
 
 /* ---- up to three digits into bytes ---- */
 
-/* value[i]: the number whose end is character i, where one ends. Returns a bit for each end of a number that is too large. */
+/* value[i]: the number that ends at character i, if one does. Returns a bit at the end of each
+ * number that is too large. */
 static IFD_NUMBER_INLINE uint64_t small_values(const uint8_t *text, bool is_signed, uint8_t *value)
 {
     const vec16 of_tens = {0, 10, 20, 30, 40, 50, 60, 70, 80, 90};
     const vec16 of_hundreds = {0, 100, 200};
-    /* most that may stand behind such hundreds */
+    /* largest tens and ones behind these hundreds */
     const vec16 room = {99, 99, 55, 255, 255, 255, 255, 255, 255, 255};
     const uint8_t minus = (uint8_t)('-' - '0');
     vec wrong[PARTS];
@@ -105,10 +107,12 @@ static IFD_NUMBER_INLINE uint64_t small_values(const uint8_t *text, bool is_sign
     return bits_of(wrong);
 }
 
-/* Writes value[i] for each bit i of which, of which no two are neighbours, one behind the other; to: room for 32. */
+/* Writes value[i] for each bit i of which, side by side; no two bits are neighbours. to: room for
+ * 32. */
 static inline void put_bytes(uint8_t *to, const uint8_t *value, uint64_t which)
 {
-    /* row m: where the bits of m are; no more than four can be set, as a number has two characters with its comma */
+    /* row m: positions of the bits of m; at most four are set, since a number with its comma has
+     * two characters */
     static const uint8_t places[256][4] = {
 #define FIRST(m)                                                                                   \
     ((m)&1     ? 0                                                                                 \
@@ -131,7 +135,7 @@ static inline void put_bytes(uint8_t *to, const uint8_t *value, uint64_t which)
 #undef ROW
 #undef REST
 #undef FIRST
-    /* byte i: how many bits are in bytes 0 … i of which */
+    /* byte i: number of bits in bytes 0 … i of which */
     uint64_t before = which - (which >> 1 & 0x5555555555555555);
     before = (before & 0x3333333333333333) + (before >> 2 & 0x3333333333333333);
     before = ((before + (before >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 << 8;
@@ -147,7 +151,7 @@ static inline void put_bytes(uint8_t *to, const uint8_t *value, uint64_t which)
 static IFD_NUMBER_INLINE size_t run_bytes(struct ifd_number_row *ret_row, bool is_signed,
                                           uint8_t *to, size_t count)
 {
-    struct ifd_number_row row = *ret_row; /* apart from what is stored */
+    struct ifd_number_row row = *ret_row; /* a copy, so that it can stay in registers */
     const char *readable = row.at;
     uint8_t copy[FRONT + IFD_NUMBER_BLOCK_BYTES], value[IFD_NUMBER_BLOCK_BYTES], last[32];
     size_t i = 0;
@@ -179,16 +183,16 @@ static IFD_NUMBER_INLINE size_t run_bytes(struct ifd_number_row *ret_row, bool i
 #define DIGITS_MAX 18 /* an int64_t holds them */
 
 struct digits {
-    int64_t value;  /* without its sign; -1: too many of them */
-    uint32_t point; /* how far it is from the end; 0: there is none */
+    int64_t value;  /* without its sign; -1: too many digits */
+    uint32_t point; /* its distance from the end; 0: there is none */
     bool negative;
 };
 
-/* The block's next number, which is left out of it. */
+/* Takes the next number from the block. */
 static IFD_NUMBER_INLINE struct digits take_digits(const uint8_t *text,
                                                    struct ifd_number_block *block, bool has_point)
 {
-    /* row i: the last 16 characters without that one which is i from their end, a point */
+    /* row i: the last 16 characters without the point, which is i from their end */
     static const uint8_t without_point[17][16] = {
 #define FROM(i, at) ((at) >= 16 - (i) + 1 || (i) == 0 ? (at) : (uint8_t)((at)-1))
 #define ROW(i)                                                                                     \
@@ -199,7 +203,7 @@ static IFD_NUMBER_INLINE struct digits take_digits(const uint8_t *text,
         ROW(9), ROW(10), ROW(11), ROW(12), ROW(13), ROW(14), ROW(15), ROW(16)};
 #undef ROW
 #undef FROM
-    /* from n on: nowhere but in the last n */
+    /* from n on: 0 except in the last n */
     static const uint8_t nowhere[32] = {128, 128, 128, 128, 128, 128, 128, 128,
                                         128, 128, 128, 128, 128, 128, 128, 128};
     const uint32_t start = (uint32_t)__builtin_ctzll(block->start);
@@ -228,14 +232,14 @@ static IFD_NUMBER_INLINE struct digits take_digits(const uint8_t *text,
     return ret;
 }
 
-/* Where numbers go. */
+/* The array that gets the numbers. */
 struct target {
     void *to;
-    size_t size;   /* of an integer */
+    size_t size;   /* bytes of an integer */
     uint64_t high; /* the largest positive one */
 };
 
-/* Number i. False: it is left to the plain reader. */
+/* Stores number i. False: the plain reader must take it. */
 typedef bool (*store_fn)(const struct target *target, size_t i, struct digits digits);
 
 static IFD_NUMBER_INLINE size_t run_digits(struct ifd_number_row *ret_row, bool has_sign,
@@ -244,7 +248,7 @@ static IFD_NUMBER_INLINE size_t run_digits(struct ifd_number_row *ret_row, bool 
 {
     const char *readable = ret_row->at;
     uint8_t copy[FRONT + IFD_NUMBER_BLOCK_BYTES];
-    struct ifd_number_row row = *ret_row; /* apart from what is stored */
+    struct ifd_number_row row = *ret_row; /* a copy, so that it can stay in registers */
     size_t i = 0;
     uint32_t good = 0, found = 1;
     do {
@@ -286,12 +290,12 @@ static size_t run_integers(struct ifd_number_row *row, bool is_signed, size_t si
     return run_digits(row, is_signed, false, store_integer, &target, count);
 }
 
-/* by how far the point is from the end */
+/* by the distance of the point from the end */
 static const double of_point[DIGITS_MAX + 2] = {1e0,   1e-0,  1e-1,  1e-2,  1e-3,  1e-4,  1e-5,
                                                 1e-6,  1e-7,  1e-8,  1e-9,  1e-10, 1e-11, 1e-12,
                                                 1e-13, 1e-14, 1e-15, 1e-16, 1e-17, 1e-18};
 
-/* The sign without a branch, as signs cannot be foreseen. */
+/* Applies the sign without a branch, which would be mispredicted. */
 static IFD_NUMBER_INLINE bool store_float(const struct target *target, size_t i,
                                           struct digits digits)
 {

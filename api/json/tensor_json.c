@@ -1,4 +1,4 @@
-/* JSON arrays straight into tensors and back. */
+/* JSON arrays into tensors and back, without a tree in between. */
 #include "api/json/tensor_json.h"
 
 #include "engine/base/str.h"
@@ -21,7 +21,7 @@ struct range {
     int64_t low, high;
 };
 
-/* Of the integer types that fit an int64. */
+/* Range of an integer type that fits int64. */
 static struct range range_of(enum ifd_dtype dtype)
 {
     switch (dtype) {
@@ -73,7 +73,7 @@ static bool is_signed_type(enum ifd_dtype dtype)
     return (set & IFD_BIT(dtype)) != 0;
 }
 
-/* How much of a number is quoted in a message. */
+/* Bytes of a number that a message quotes. */
 static int quoted(const struct ifd_number *number)
 {
     return number->size > 40 ? 40 : (int)number->size;
@@ -130,7 +130,7 @@ static void store_float(enum ifd_dtype dtype, void *data, size_t index, double v
     }
 }
 
-/* The strings that answers use for what JSON numbers cannot say. */
+/* Strings that stand for values which JSON numbers lack. */
 static bool read_quoted_special(struct ifd_json_in *in, double *ret)
 {
     struct ifd_str text;
@@ -195,8 +195,9 @@ static bool read_element(struct ifd_json_in *in, const char *name, enum ifd_dtyp
                                   : read_float(in, name, dtype, data, index);
 }
 
-/* The fast path: as many plain numbers with their commas as come, those of inner arrays included, up to count elements in all;
- * stops in front of a value. Returns how many elements there are now. outside: depth around the tensor. */
+/* Fast path: reads plain numbers with their commas, also of inner arrays, up to count elements in
+ * all; stops in front of any other value. Returns the number of elements read so far. outside:
+ * depth around the tensor. */
 static size_t read_run(struct ifd_json_in *in, uint32_t outside, enum ifd_dtype dtype, void *data,
                        size_t index, size_t count)
 {
@@ -258,10 +259,10 @@ bool ifd_tensor_json_read(struct ifd_json_in *in, const char *name, enum ifd_dty
 
 /* ---- writing ---- */
 
-/* Elements that are printed between two looks at the room that is left. */
+/* Elements that are printed between two checks of the room. */
 #define BLOCK_ELEMENTS ((size_t)256)
 
-/* Of a block's text, and the comma in front. */
+/* Bytes of a block's text with the comma in front. */
 static size_t block_room(size_t count)
 {
     return count * (IFD_NUMBER_TEXT_BYTES + 1) + 1;
@@ -315,10 +316,10 @@ static size_t print_element(char *text, enum ifd_dtype dtype, const void *data, 
     case IFD_DTYPE_COUNT:
         break;
     }
-    return 0; /* not by this way: ifd_tensor_json_can() */
+    return 0; /* never reached: ifd_tensor_json_can() refuses them */
 }
 
-/* Elements i … stop-1. */
+/* Writes elements i … stop-1. */
 static size_t print_block(char *text, enum ifd_dtype dtype, const void *data, size_t i, size_t stop)
 {
     char *at = text;

@@ -5,20 +5,22 @@
 #include "api/json/json_read.h"
 #include "api/json/json_write.h"
 
-/** FP16, BF16 and complex numbers travel only in binary. */
+/** Whether dtype can be JSON. FP16, BF16 and complex numbers cannot. */
 bool ifd_tensor_json_can(enum ifd_dtype dtype);
 
-/** Fewest bytes of JSON that count elements take: a request whose text is shorter cannot hold them, so nothing is
+/** Minimum bytes of JSON for count elements: a shorter text cannot hold them, so nothing is
  *  allocated for it. */
 size_t ifd_tensor_json_least(size_t count);
 
-/** Reads "data": arrays in any nesting, row-major, exactly count elements of dtype into data. Integers must fit their type,
- *  floats may be NaN or infinite only when written so ("NaN" in quotes too); strings (struct ifd_str) are views of the input
- *  or lie in the reader's arena. name: for messages. False: the reader failed. */
+/** Reads "data" into data: arrays in any nesting, row-major, exactly count elements of dtype.
+ *  Integers must fit their type. A float is NaN or infinite only if the text says so ("NaN", with
+ *  or without quotes). Strings (struct ifd_str) are views of the input or lie in the reader's
+ *  arena. name: for messages. False: the reader failed. */
 bool ifd_tensor_json_read(struct ifd_json_in *in, const char *name, enum ifd_dtype dtype,
                           size_t count, void *data);
 
-/** Bytes in which count elements are written nearly always; of strings, whose length nobody knows, next to nothing. */
+/** Bytes that are nearly always enough to write count elements; a guess of almost nothing for
+ *  strings. */
 size_t ifd_tensor_json_usual(enum ifd_dtype dtype, size_t count);
 
 /** Writes count elements as one flat array. */

@@ -1,4 +1,5 @@
-/* The core's inference under a codec that knows neither HTTP nor JSON: what a second protocol would write. */
+/* The core's inference under a codec that knows neither HTTP nor JSON: what a second protocol would
+ * write. */
 #include "api/core/infer.h"
 
 #include "tests/support/fake_service.h"

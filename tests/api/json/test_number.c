@@ -111,7 +111,8 @@ static size_t digits_of(const char *text)
     return count;
 }
 
-/* The text reads back, is a float of JSON, and no correctly rounded text of fewer digits reads back. */
+/* The text reads back, is a float of JSON, and no correctly rounded text of fewer digits reads
+ * back. */
 static void expect_shortest_f32(float value)
 {
     char text[IFD_NUMBER_TEXT_BYTES + 1], fewer[64];

@@ -1,4 +1,5 @@
-/* Rows of numbers, by every reader that this machine has, against the C library's own conversions. */
+/* Rows of numbers, by every reader that this machine has, against the C library's own
+ * conversions. */
 #include "api/json/number_run.h"
 #include "tests/support/test.h"
 
@@ -6,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From 0 to below - 1. */
+/* A random number from 0 to below - 1. */
 static size_t pick(struct test_random *random, size_t below)
 {
     return (size_t)(test_random_u64(random) % below);
 }
 
-/* With all that this machine has: the plain ways alone, and what helps them. */
+/* The plain reader alone, and each table that this machine has. */
 static void by_each_reader(void (*check)(const struct ifd_number_rows *rows))
 {
     const struct ifd_number_rows *rows[IFD_NUMBER_ROWS_MAX];
@@ -43,7 +44,7 @@ static size_t read_f32(const struct ifd_number_rows *rows, const char **at, cons
     return got;
 }
 
-/* The integers at the start of text that the fast reader takes. */
+/* Reads integers at the start of text with the fast reader. */
 static size_t read_run(const struct ifd_number_rows *rows, const char *text, size_t size,
                        int64_t *to, size_t count, size_t *ret_used)
 {
@@ -173,7 +174,8 @@ static void check_random_rows_of_integers(const struct ifd_number_rows *rows)
         size_t size = 0;
         for (size_t i = 0; i < count; i++) {
             uint64_t bits = test_random_u64(&random);
-            int64_t value = (int64_t)(bits >> (test_random_u64(&random) & 63)); /* of any length */
+            int64_t value =
+                (int64_t)(bits >> (test_random_u64(&random) & 63)); /* of any number of digits */
             value = test_random_u64(&random) & 1 ? -value : value;
             want[i] = value < types[type].low || value > types[type].high ? 7 : value;
             size += (size_t)snprintf(text + size, sizeof(text) - size, "%lld,%s",
@@ -216,10 +218,11 @@ static void check_random_rows_of_floats(const struct ifd_number_rows *rows)
         offered += count;
         taken += got;
     }
-    EXPECT(taken > offered / 2); /* exponents and doubts are left to others */
+    EXPECT(taken > offered / 2); /* the plain reader takes exponents and doubts */
 }
 
-/* Characters of numbers and arrays in any order: with help as much is read as without, and the same. */
+/* Characters of numbers and arrays in any order: with help as much is read as without, and the
+ * same. */
 static void check_as_without_help(const struct ifd_number_rows *rows)
 {
     static const char flat[] = "0123456789012345678901234567890000,,,,,,,,,,,,..--  e]";
@@ -261,7 +264,8 @@ static void check_as_without_help(const struct ifd_number_rows *rows)
     }
 }
 
-/* Writes a tree of arrays, some of them longer than others: "[[1, 2], [3]], " as json.dumps does. */
+/* Writes a tree of arrays, some of them longer than others: "[[1, 2], [3]], " as json.dumps
+ * does. */
 struct tree {
     char text[4000];
     size_t size, count;
@@ -418,7 +422,8 @@ static void all_values_of_eight_bits_are_printed_in_a_row(void)
     by_each_reader(check_all_values_of_eight_bits);
 }
 
-/* All lengths, signs and sizes: as one number alone, which test_number.c compares with the C library. */
+/* All lengths, signs and sizes: as one number alone, which test_number.c compares with the C
+ * library. */
 static void check_random_rows_of_printed_floats(const struct ifd_number_rows *rows)
 {
     struct test_random random = {.state = 4};

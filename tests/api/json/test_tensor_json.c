@@ -130,14 +130,14 @@ static void the_number_of_elements_must_be_that_of_the_shape(void)
     EXPECT_HAS(refusal(IFD_STR, "[\"a\"]", 2), "has 1 elements");
 }
 
-/* From 0 to below - 1. */
+/* A random number from 0 to below - 1. */
 static size_t pick(struct test_random *random, size_t below)
 {
     return (size_t)(test_random_u64(random) % below);
 }
 
-/* Text of an image as Python writes it, the blanks behind the commas; or in front of them, where the reader of rows stops and
- * each element is read by itself. Returns how many elements it has. */
+/* Text of an image as Python writes it, the blanks behind the commas; or in front of them, where
+ * the reader of rows stops and each element is read by itself. Returns how many elements it has. */
 static size_t draw(char *text, size_t size, bool is_blank_behind, struct test_random *random)
 {
     const size_t width = 1 + pick(random, 9), height = 1 + pick(random, 5);
