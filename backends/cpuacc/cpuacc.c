@@ -209,9 +209,9 @@ static void run_jobs(void *arg, uint32_t index, uint32_t count)
     for (uint32_t i = 0; (i = atomic_fetch_add(&packing->next, 1)) < lowering->job_count;) {
         const struct ifd_acc_pack_job *job = &lowering->job[i];
         job->pack(lowering->kernels, job->params, workspace, packing->packed + job->offset);
-        if (view->forget) { /* at once: memory peaks here */
+        if (view->release_constant) { /* at once: memory peaks here */
             ifd_mutex_lock(&packing->forgetting);
-            view->forget(view->forget_context, job->source);
+            view->release_constant(view->release_context, job->source);
             ifd_mutex_unlock(&packing->forgetting);
         }
     }
@@ -262,8 +262,8 @@ static enum ifd_code pack(struct ifd_partition *partition, const struct ifd_acc_
     partition->packed_bytes = lowering->packed_bytes;
     if (view->packed.size == lowering->packed_bytes) {
         partition->packed = view->packed.data;
-        for (uint32_t i = 0; i < lowering->job_count && view->forget; i++) {
-            view->forget(view->forget_context, lowering->job[i].source);
+        for (uint32_t i = 0; i < lowering->job_count && view->release_constant; i++) {
+            view->release_constant(view->release_context, lowering->job[i].source);
         }
     } else {
         uint8_t *packed = ifd_acquire_tensor(partition->alloc, lowering->packed_bytes);
@@ -349,7 +349,7 @@ static enum ifd_code cpuacc_compile(struct ifd_device *device,
     partition->step_count = lowering.step_count;
     partition->job = lowering.job;
     partition->job_count = lowering.job_count;
-    partition->forgets = view->forget != NULL;
+    partition->forgets = view->release_constant != NULL;
     partition->exact = lowering.exact;
     *ret_info = (struct ifd_partition_info){
         .scratch_bytes = partition->team_bytes + scratch,

@@ -134,11 +134,11 @@ static bool can_alias(const struct ifd_partition *partition)
 /* like is not needed: there is nothing to share, constants are used where they are. */
 static enum ifd_code cpuref_compile(struct ifd_device *device,
                                     const struct ifd_partition_view *view,
-                                    struct ifd_partition *like,
+                                    struct ifd_partition *share_with,
                                     struct ifd_partition **ret_partition,
                                     struct ifd_partition_info *ret_info, struct ifd_err *err)
 {
-    (void)like;
+    (void)share_with;
     if (view->node_count != 1) {
         return ifd_fail(err, IFD_INTERNAL, "CpuRef: partition of %u nodes, expected 1",
                         view->node_count);

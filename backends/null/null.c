@@ -33,11 +33,12 @@ static uint32_t null_cost(struct ifd_device *device, const struct ifd_node_view 
 /* Never called, because cost() is 0 for every node. A real one packs constants here and reports in ret_info how much
  * scratch a run needs, how many steps it has, and whether its output may overwrite its input. */
 static enum ifd_code null_compile(struct ifd_device *device, const struct ifd_partition_view *view,
-                                  struct ifd_partition *like, struct ifd_partition **ret_partition,
+                                  struct ifd_partition *share_with,
+                                  struct ifd_partition **ret_partition,
                                   struct ifd_partition_info *ret_info, struct ifd_err *err)
 {
     (void)device;
-    (void)like;
+    (void)share_with;
     (void)ret_partition;
     (void)ret_info;
     return ifd_fail(err, IFD_UNSUPPORTED, "null: cannot compile %u nodes", view->node_count);

@@ -107,13 +107,13 @@ uint32_t ifd_backend_slot_cost(struct ifd_backend_slot *slot, const struct ifd_n
 
 enum ifd_code ifd_backend_slot_compile(struct ifd_backend_slot *slot,
                                        const struct ifd_partition_view *view,
-                                       struct ifd_partition *like,
+                                       struct ifd_partition *share_with,
                                        struct ifd_partition **ret_partition,
                                        struct ifd_partition_info *ret_info, struct ifd_err *err)
 {
     ifd_mutex_lock(&slot->lock);
     const enum ifd_code code =
-        slot->backend->compile(slot->device, view, like, ret_partition, ret_info, err);
+        slot->backend->compile(slot->device, view, share_with, ret_partition, ret_info, err);
     ifd_mutex_unlock(&slot->lock);
     return code;
 }

@@ -44,7 +44,7 @@ uint32_t ifd_backend_slot_cost(struct ifd_backend_slot *slot, const struct ifd_n
                                struct ifd_err *reason);
 IFD_NODISCARD enum ifd_code ifd_backend_slot_compile(struct ifd_backend_slot *slot,
                                                      const struct ifd_partition_view *view,
-                                                     struct ifd_partition *like,
+                                                     struct ifd_partition *share_with,
                                                      struct ifd_partition **ret_partition,
                                                      struct ifd_partition_info *ret_info,
                                                      struct ifd_err *err);

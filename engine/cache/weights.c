@@ -81,7 +81,7 @@ enum ifd_code ifd_weights_init(struct ifd_weights *weights, struct ifd_graph *gr
     return IFD_OK;
 }
 
-void ifd_weights_forget(void *context, const void *data)
+void ifd_weights_release(void *context, const void *data)
 {
     struct ifd_weights *weights = context;
     const struct ifd_weight key = {.data = data};

@@ -27,7 +27,7 @@ struct ifd_weights {
 IFD_NODISCARD enum ifd_code ifd_weights_init(struct ifd_weights *weights, struct ifd_graph *graph,
                                              struct ifd_arena *arena, struct ifd_err *err);
 
-/** The forget of struct ifd_partition_view; context is struct ifd_weights. Constants that others read are kept. */
-void ifd_weights_forget(void *context, const void *data);
+/** The release_constant of struct ifd_partition_view; context is struct ifd_weights. Constants that others read stay. */
+void ifd_weights_release(void *context, const void *data);
 
 #endif

@@ -2,14 +2,14 @@
 #include "engine/exec/executable.h"
 
 static enum ifd_code compile_part(struct ifd_executable *executable, uint32_t p,
-                                  const struct ifd_executable *like, struct ifd_err *err)
+                                  const struct ifd_executable *share_with, struct ifd_err *err)
 {
     struct ifd_executable_part *part = &executable->part[p];
     struct ifd_backend_slot *slot =
         &executable->registry->slot[executable->plan.partition[p].backend];
-    const enum ifd_code code = ifd_backend_slot_compile(slot, &executable->plan.view[p],
-                                                        like ? like->part[p].compiled : NULL,
-                                                        &part->compiled, &part->info, err);
+    const enum ifd_code code = ifd_backend_slot_compile(
+        slot, &executable->plan.view[p], share_with ? share_with->part[p].compiled : NULL,
+        &part->compiled, &part->info, err);
     if (code != IFD_OK) {
         part->compiled = NULL;
         ifd_err_prefix(err, "backend %s", slot->backend->name);
@@ -102,7 +102,7 @@ static enum ifd_code lay_out(struct ifd_executable *executable, size_t limit_byt
 
 enum ifd_code ifd_executable_init(struct ifd_executable *executable, struct ifd_plan *plan,
                                   int64_t batch, struct ifd_registry *registry,
-                                  const struct ifd_executable *like, size_t limit_bytes,
+                                  const struct ifd_executable *share_with, size_t limit_bytes,
                                   struct ifd_arena *arena, struct ifd_err *err)
 {
     *executable = (struct ifd_executable){.registry = registry, .batch = batch, .plan = *plan};
@@ -114,7 +114,7 @@ enum ifd_code ifd_executable_init(struct ifd_executable *executable, struct ifd_
     }
     enum ifd_code code = IFD_OK;
     for (uint32_t p = 0; code == IFD_OK && p < plan->partition_count; p++) {
-        code = compile_part(executable, p, like, err);
+        code = compile_part(executable, p, share_with, err);
     }
     executable->plan.view = NULL;
     if (code == IFD_OK) {

@@ -42,7 +42,7 @@ struct ifd_executable {
 IFD_NODISCARD enum ifd_code ifd_executable_init(struct ifd_executable *executable,
                                                 struct ifd_plan *plan, int64_t batch,
                                                 struct ifd_registry *registry,
-                                                const struct ifd_executable *like,
+                                                const struct ifd_executable *share_with,
                                                 size_t limit_bytes, struct ifd_arena *arena,
                                                 struct ifd_err *err);
 

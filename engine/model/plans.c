@@ -38,8 +38,8 @@ static bool decides(const struct ifd_graph *graph)
 }
 
 static enum ifd_code build_plan(struct ifd_model *model, int64_t batch,
-                                const struct ifd_executable *like, struct ifd_model_plan *ret_plan,
-                                struct ifd_err *err)
+                                const struct ifd_executable *share_with,
+                                struct ifd_model_plan *ret_plan, struct ifd_err *err)
 {
     struct ifd_engine *engine = model->engine;
     struct ifd_plan_options options = {.registry = &engine->registry,
@@ -49,25 +49,25 @@ static enum ifd_code build_plan(struct ifd_model *model, int64_t batch,
                                        .exact =
                                            engine->registry.host.exact || decides(&model->graph),
                                        .precision = model->precision,
-                                       .like = like ? &like->plan : NULL};
+                                       .share_with = share_with ? &share_with->plan : NULL};
     struct ifd_arena scratch;
     struct ifd_graph graph;
     struct ifd_plan plan;
     if (model->releases_weights) {
-        options.forget = ifd_weights_forget;
-        options.forget_context = &model->weights;
+        options.release_constant = ifd_weights_release;
+        options.release_context = &model->weights;
     }
     ifd_arena_init(&scratch, engine->alloc, 0);
     enum ifd_code code = graph_for(model, batch, &ret_plan->arena, &graph, err);
     if (code == IFD_OK) {
         code = ifd_plan_partition(&graph, &options, &ret_plan->arena, &scratch, &plan, err);
     }
-    if (code == IFD_OK && !like) {
+    if (code == IFD_OK && !share_with) {
         ifd_model_offer_cached(model, &plan);
     }
     if (code == IFD_OK) {
         code = ifd_executable_init(&ret_plan->executable, &plan, batch > 0 ? batch : 1,
-                                   &engine->registry, like, model->limits.arena_bytes,
+                                   &engine->registry, share_with, model->limits.arena_bytes,
                                    &ret_plan->arena, err);
     }
     ifd_arena_finish(&scratch);

@@ -84,19 +84,19 @@ static enum ifd_code group_afresh(const struct ifd_graph *graph,
     return code;
 }
 
-static void group_like(const struct ifd_plan *like, struct ifd_plan *plan)
+static void share_groups(const struct ifd_plan *share_with, struct ifd_plan *plan)
 {
-    for (uint32_t n = 0; n < like->node_count; n++) {
-        plan->order[n] = like->order[n];
+    for (uint32_t n = 0; n < share_with->node_count; n++) {
+        plan->order[n] = share_with->order[n];
     }
-    plan->node_count = like->node_count;
-    for (uint32_t p = 0; p < like->partition_count; p++) {
-        const struct ifd_plan_partition *from = &like->partition[p];
+    plan->node_count = share_with->node_count;
+    for (uint32_t p = 0; p < share_with->partition_count; p++) {
+        const struct ifd_plan_partition *from = &share_with->partition[p];
         plan->partition[p] = (struct ifd_plan_partition){.backend = from->backend,
                                                          .first_node = from->first_node,
                                                          .node_count = from->node_count};
     }
-    plan->partition_count = like->partition_count;
+    plan->partition_count = share_with->partition_count;
 }
 
 enum ifd_code ifd_plan_partition(const struct ifd_graph *graph,
@@ -106,8 +106,8 @@ enum ifd_code ifd_plan_partition(const struct ifd_graph *graph,
 {
     struct ifd_plan plan = {0};
     enum ifd_code code = take_lists(graph, keep, &plan, err);
-    if (code == IFD_OK && options->like) {
-        group_like(options->like, &plan);
+    if (code == IFD_OK && options->share_with) {
+        share_groups(options->share_with, &plan);
     } else if (code == IFD_OK) {
         code = group_afresh(graph, options, scratch, &plan, err);
     }

@@ -76,10 +76,10 @@ struct ifd_plan_options {
     uint32_t max_threads;
     bool exact;
     enum ifd_precision precision;
-    void (*forget)(void *context, const void *data); /* for the views */
-    void *forget_context;
+    void (*release_constant)(void *context, const void *data); /* for the views */
+    void *release_context;
     /** NULL, or the plan of the same nodes at another batch size: order and partitions are taken from it. */
-    const struct ifd_plan *like;
+    const struct ifd_plan *share_with;
 };
 
 /** Assigns every node to a backend and groups neighbours: a partition is a largest possible set of nodes of one backend

@@ -125,8 +125,8 @@ enum ifd_code ifd_plan_views(const struct ifd_graph *graph, const struct ifd_pla
                             .view = {.max_threads = options->max_threads,
                                      .exact = options->exact,
                                      .precision = options->precision,
-                                     .forget = options->forget,
-                                     .forget_context = options->forget_context}};
+                                     .release_constant = options->release_constant,
+                                     .release_context = options->release_context}};
         const enum ifd_code code =
             build(&b, &plan->order[b.partition->first_node], keep, scratch, err);
         if (code != IFD_OK) {

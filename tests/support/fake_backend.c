@@ -26,7 +26,7 @@ struct node {
 
 struct ifd_partition {
     const struct ifd_alloc *alloc;
-    struct ifd_partition *like;
+    struct ifd_partition *share_with;
     uint32_t followers; /* partitions that are like this one and not released yet */
     struct value value[MAX_VALUES];
     struct node node[MAX_NODES];
@@ -103,16 +103,17 @@ static void keep_view(struct ifd_partition *partition, const struct ifd_partitio
 }
 
 static enum ifd_code fake_compile(struct ifd_device *device, const struct ifd_partition_view *view,
-                                  struct ifd_partition *like, struct ifd_partition **ret_partition,
+                                  struct ifd_partition *share_with,
+                                  struct ifd_partition **ret_partition,
                                   struct ifd_partition_info *ret_info, struct ifd_err *err)
 {
     if (view->node_count > MAX_NODES || view->value_count > MAX_VALUES) {
         return ifd_fail(err, IFD_TOO_LARGE, "Fake: %u nodes", view->node_count);
     }
-    if (like && like->node_count != view->node_count) {
+    if (share_with && share_with->node_count != view->node_count) {
         return ifd_fail(err, IFD_INTERNAL,
                         "Fake: %u nodes, but the partition that it is like has %u",
-                        view->node_count, like->node_count);
+                        view->node_count, share_with->node_count);
     }
     struct ifd_partition *partition =
         ifd_acquire_zeroed(device->host->alloc, 1, sizeof(*partition));
@@ -120,14 +121,14 @@ static enum ifd_code fake_compile(struct ifd_device *device, const struct ifd_pa
         return ifd_fail(err, IFD_NOMEM, "Fake: no memory");
     }
     partition->alloc = device->host->alloc;
-    partition->like = like;
-    if (like) {
-        like->followers++;
+    partition->share_with = share_with;
+    if (share_with) {
+        share_with->followers++;
     }
     keep_view(partition, view);
     *ret_info = (struct ifd_partition_info){.scratch_bytes = partition->scratch_bytes,
                                             .step_count = partition->node_count,
-                                            .constant_bytes = like ? 0 : 1000,
+                                            .constant_bytes = share_with ? 0 : 1000,
                                             .exact = view->exact};
     *ret_partition = partition;
     return IFD_OK;
@@ -209,8 +210,8 @@ static void fake_release(struct ifd_partition *partition)
 {
     if (partition) {
         REQUIRE(partition->followers == 0);
-        if (partition->like) {
-            partition->like->followers--;
+        if (partition->share_with) {
+            partition->share_with->followers--;
         }
         ifd_release(partition->alloc, partition, sizeof(*partition));
     }

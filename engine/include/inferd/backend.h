@@ -89,8 +89,8 @@ struct ifd_partition_view {
     struct ifd_bytes packed;
     /** May be NULL. Says that neither this partition nor one compiled like it will read a constant again, because its
      *  content is packed. data: that of a constant in .value. Its memory may be given back at once. */
-    void (*forget)(void *context, const void *data);
-    void *forget_context;
+    void (*release_constant)(void *context, const void *data);
+    void *release_context;
 };
 
 struct ifd_device;    /* the backend's own: an opened device */
@@ -159,7 +159,7 @@ struct ifd_backend {
      *  sources (UNSUPPORTED if it cannot: there is no plan for that batch size then); like outlives the new partition.
      *  Thread: one at a time per device. */
     enum ifd_code (*compile)(struct ifd_device *device, const struct ifd_partition_view *view,
-                             struct ifd_partition *like, struct ifd_partition **ret_partition,
+                             struct ifd_partition *share_with, struct ifd_partition **ret_partition,
                              struct ifd_partition_info *ret_info, struct ifd_err *err);
 
     /** Computes. Allocates nothing, logs nothing, keeps nothing. Thread: any, at the same time on one partition with

@@ -64,12 +64,12 @@ static void forgotten_weights_of_one_reader_go(void)
     test_graph_op1(&f.graph, IFD_OP_NEG, b, "z");
     init(&f, &weights);
     EXPECT(is_there(&f, a) && is_there(&f, b));
-    ifd_weights_forget(&weights, f.graph.value[a].data.data);
+    ifd_weights_release(&weights, f.graph.value[a].data.data);
     EXPECT(!is_there(&f, a) && is_there(&f, b));
     EXPECT(f.graph.value[a].is_released && !f.graph.value[b].is_released);
     EXPECT(weights.released_bytes > PIECE_BYTES / 2 && weights.released_bytes <= PIECE_BYTES);
     const size_t before = weights.released_bytes;
-    ifd_weights_forget(&weights, f.graph.value[a].data.data);
+    ifd_weights_release(&weights, f.graph.value[a].data.data);
     EXPECT_INT(weights.released_bytes, before);
     tear_down(&f);
 }
@@ -85,9 +85,9 @@ static void weights_that_others_read_stay(void)
     REQUIRE_OK(ifd_graph_set_io(&f.graph, &input, 0, (const uint32_t[]){y, output}, 2, &err), &err);
     test_graph_op1(&f.graph, IFD_OP_NEG, output, "z");
     init(&f, &weights);
-    ifd_weights_forget(&weights, f.graph.value[twice].data.data);
-    ifd_weights_forget(&weights, f.graph.value[output].data.data);
-    ifd_weights_forget(&weights, f.memory + 17);
+    ifd_weights_release(&weights, f.graph.value[twice].data.data);
+    ifd_weights_release(&weights, f.graph.value[output].data.data);
+    ifd_weights_release(&weights, f.memory + 17);
     EXPECT(is_there(&f, twice) && is_there(&f, output));
     tear_down(&f);
 }
@@ -106,7 +106,7 @@ static void weights_that_overlap_stay(void)
     }
     init(&f, &weights);
     for (size_t i = 0; i < 5; i++) {
-        ifd_weights_forget(&weights, f.graph.value[all[i]].data.data);
+        ifd_weights_release(&weights, f.graph.value[all[i]].data.data);
         EXPECT_INT(is_there(&f, all[i]), all[i] != alone);
     }
     tear_down(&f);
