@@ -32,6 +32,19 @@ static void sample_version(struct ifd_served *served)
     ifd_metric_put(served->metrics, IFD_METRIC_NV_PENDING, 0, queued);
 }
 
+/* Does the version serve in the place of newer content? */
+static void sample_stand_in(const struct ifd_repo_model *model, const struct ifd_version *version,
+                            struct ifd_metric_set *metrics)
+{
+    const bool is_newest = model->ready_count > 0 &&
+                           strcmp(model->ready[model->ready_count - 1], version->number_text) == 0;
+    const bool stands_in = is_newest && model->failed_reason[0] != '\0';
+    for (uint32_t code = 0; code < IFD_CODE_COUNT; code++) {
+        ifd_metric_put(metrics, IFD_METRIC_STAND_IN, code,
+                       stands_in && code == (uint32_t)model->failed_code);
+    }
+}
+
 static void sample_models(const struct ifd_repo *repo, struct ifd_metric_set *set)
 {
     uint64_t state[IFD_MODEL_STATE_COUNT] = {0}, outdated = 0, awaiting = 0, waited_ns = 0;
@@ -45,7 +58,9 @@ static void sample_models(const struct ifd_repo *repo, struct ifd_metric_set *se
     while (ifd_repo_next(repo, &at)) {
         state[at.version->state]++;
         if (at.model && at.version->served) {
-            sample_version(at.version->served);
+            struct ifd_served *served = at.version->served;
+            sample_version(served);
+            sample_stand_in(at.model, at.version, served->metrics);
         }
     }
     ifd_metric_put(set, IFD_METRIC_OUTDATED, 0, outdated);

@@ -168,7 +168,7 @@ static struct ifd_version *new_version(const struct ifd_model_load *load, int64_
     return version;
 }
 
-/* The first one is told; that a version was passed over, only if there is nothing worse. */
+/* That of the newest version is told; that a version was passed over, only if there is nothing worse. */
 static void note_failure(struct ifd_model_load *load, int64_t number, enum ifd_code code,
                          const struct ifd_err *err)
 {
@@ -237,63 +237,6 @@ static bool is_live(const struct ifd_model_load *load, int64_t number, uint64_t 
     return false;
 }
 
-/* Reading: the only look at the folder. False: the version is passed over. */
-static bool read_one(struct ifd_model_load *load, const struct ifd_source *source, int64_t number,
-                     struct ifd_loaded_version *ret)
-{
-    struct ifd_err err = {0};
-    struct ifd_version *version = new_version(load, number);
-    enum ifd_code code = IFD_OK;
-    bool is_considered = true;
-    *ret = (struct ifd_loaded_version){.number = number};
-    if (!version) {
-        code = ifd_fail(&err, IFD_NOMEM, "no memory for version %" PRId64, number);
-        note_failure(load, number, code, &err);
-        return false;
-    }
-    version->source = source;
-    code = ifd_load_check_stop(load->options, &err);
-    if (!code) {
-        code = read_version(load, version, &is_considered, &err);
-    }
-    if (code) {
-        log_failure(load, version->number_text, &err);
-    }
-    if (!is_considered || (!code && is_live(load, number, version->digest))) {
-        ifd_version_destroy(load->options, version); /* one that serves stays as it is */
-    } else {
-        ret->version = version;
-    }
-    if (!is_considered) {
-        note_passed_over(load, number, code, &err);
-        return is_live(load, number, 0);
-    }
-    if (code) {
-        ifd_version_stop(load->options, version);
-        version->state = IFD_MODEL_UNAVAILABLE;
-        (void)snprintf(version->reason, sizeof(version->reason), "%s", err.text);
-        note_failure(load, number, code, &err);
-    }
-    return true;
-}
-
-/* The newest versions that are considered, at most wanted, ascending. */
-static void read_versions(struct ifd_model_load *load, const struct ifd_source *source,
-                          const int64_t *number, uint32_t count, uint32_t wanted)
-{
-    struct ifd_loaded_version *version = load->version;
-    uint32_t taken = 0;
-    for (uint32_t i = count; i > 0 && taken < wanted; i--) {
-        taken += read_one(load, source, number[i - 1], &version[taken]);
-    }
-    for (uint32_t i = 0; i < taken / 2; i++) {
-        const struct ifd_loaded_version other = version[i];
-        version[i] = version[taken - 1 - i];
-        version[taken - 1 - i] = other;
-    }
-    load->version_count = taken;
-}
-
 /* What became of --cache-dir for this version. */
 static void log_cache(const struct ifd_model_load *load, const struct ifd_version *version)
 {
@@ -334,25 +277,129 @@ static enum ifd_code start_alone(const struct ifd_model_load *load, struct ifd_v
     return code;
 }
 
-static void start_one(struct ifd_model_load *load, struct ifd_version *version)
+static void log_loaded(const struct ifd_model_load *load, const struct ifd_version *version,
+                       uint64_t begun_ns)
 {
-    struct ifd_err err = {0};
-    uint64_t begun_ns = ifd_monotonic_ns();
-    version->has_to_be_finite = was_finite(load, version->number);
-    enum ifd_code code = start_alone(load, version, &err);
-    if (code) {
-        ifd_version_stop(load->options, version);
-        version->state = IFD_MODEL_UNAVAILABLE;
-        (void)snprintf(version->reason, sizeof(version->reason), "%s", err.text);
-        note_failure(load, version->number, code, &err);
-        log_failure(load, version->number_text, &err);
-        return;
-    }
-    version->state = IFD_MODEL_READY;
     ifd_log_info(load->options->log, "model loaded", "name=%s version=%s backend=%s took_ms=%llu",
                  version->name, version->number_text, version->desc.backend,
                  (unsigned long long)((ifd_monotonic_ns() - begun_ns) / 1000000));
     log_cache(load, version);
+}
+
+/* Reads a version and starts it. *ret_is_same: this content serves already, nothing is started. */
+static enum ifd_code make_version(const struct ifd_model_load *load, struct ifd_version *version,
+                                  bool *ret_is_considered, bool *ret_is_same, struct ifd_err *err)
+{
+    enum ifd_code code = ifd_load_check_stop(load->options, err);
+    if (!code) {
+        code = read_version(load, version, ret_is_considered, err);
+    }
+    if (code || is_live(load, version->number, version->digest)) {
+        *ret_is_same = !code;
+        return code;
+    }
+    const uint64_t begun_ns = ifd_monotonic_ns();
+    version->has_to_be_finite = was_finite(load, version->number);
+    code = start_alone(load, version, err);
+    if (!code) {
+        version->state = IFD_MODEL_READY;
+        log_loaded(load, version, begun_ns);
+    }
+    return code;
+}
+
+enum fate { COUNTS, PASSED_OVER, FAILED };
+
+/* What becomes of a version goes into the result, unless it is passed over and does not serve. */
+static enum fate load_one(struct ifd_model_load *load, const struct ifd_source *source,
+                          int64_t number)
+{
+    struct ifd_err err = {0};
+    struct ifd_version *version = new_version(load, number);
+    bool is_considered = true, is_same = false;
+    if (!version) {
+        note_failure(load, number,
+                     ifd_fail(&err, IFD_NOMEM, "no memory for version %" PRId64, number), &err);
+        return FAILED;
+    }
+    version->source = source;
+    const enum ifd_code code = make_version(load, version, &is_considered, &is_same, &err);
+    version->source = NULL;
+    if (code) {
+        log_failure(load, version->number_text, &err);
+    }
+    if (is_same || !is_considered) {
+        ifd_version_destroy(load->options, version);
+        version = NULL; /* one that serves stays as it is */
+    }
+    if (!is_considered) {
+        note_passed_over(load, number, code, &err);
+        if (!is_live(load, number, 0)) {
+            return PASSED_OVER;
+        }
+    } else if (code) {
+        note_failure(load, number, code, &err);
+        ifd_version_stop(load->options, version);
+        version->state = IFD_MODEL_UNAVAILABLE;
+        (void)snprintf(version->reason, sizeof(version->reason), "%s", err.text);
+    }
+    load->version[load->version_count++] =
+        (struct ifd_loaded_version){.number = number, .version = version};
+    return code && is_considered ? FAILED : COUNTS;
+}
+
+static bool is_failed(const struct ifd_loaded_version *loaded)
+{
+    return loaded->version && loaded->version->state == IFD_MODEL_UNAVAILABLE;
+}
+
+static void reverse(struct ifd_loaded_version *version, uint32_t count)
+{
+    for (uint32_t i = 0; i < count / 2; i++) {
+        const struct ifd_loaded_version other = version[i];
+        version[i] = version[count - 1 - i];
+        version[count - 1 - i] = other;
+    }
+}
+
+/* Others stand in for a version that failed if it is newer than all of them, or if there are as many as are wanted. */
+static void note_stand_ins(struct ifd_model_load *load, bool is_enough)
+{
+    bool is_older = false; /* than one that serves */
+    bool serves = false;
+    for (uint32_t i = 0; i < load->version_count; i++) {
+        serves = serves || !is_failed(&load->version[i]);
+    }
+    for (uint32_t i = load->version_count; i > 0; i--) { /* from the newest on */
+        if (is_failed(&load->version[i - 1])) {
+            load->version[i - 1].version->has_stand_in = serves && (is_enough || !is_older);
+        } else {
+            is_older = true;
+        }
+    }
+}
+
+/* The newest versions that load, at most wanted; those that failed meanwhile are in the result, too. A failure changes nothing
+ * if it is of what is to replace a version that serves, if what is left is older than that, or in files of a request. */
+static void load_versions(struct ifd_model_load *load, const struct ifd_source *source,
+                          const int64_t *number, uint32_t count, uint32_t wanted)
+{
+    const bool has_live = load->live_count > 0;
+    const int64_t newest_live = has_live ? load->live[load->live_count - 1].number : 0;
+    uint32_t taken = 0;
+    for (uint32_t i = count; i > 0 && taken < wanted && !load->keeps_live; i--) {
+        const int64_t next = number[i - 1];
+        const bool is_worse = has_live && load->code && !load->is_passed_over && next < newest_live;
+        const enum fate fate = is_worse ? FAILED : load_one(load, source, next);
+        taken += fate == COUNTS;
+        if (fate == FAILED && *load->options->is_stopping) {
+            break;
+        }
+        load->keeps_live =
+            has_live && fate == FAILED && (next <= newest_live || source->file_count > 0);
+    }
+    reverse(load->version, load->version_count);
+    note_stand_ins(load, taken == wanted);
 }
 
 static void drop_versions(struct ifd_model_load *load)
@@ -374,23 +421,12 @@ static enum ifd_code load_from(struct ifd_model_load *load, const struct ifd_sou
     if (code) {
         return code;
     }
-    load->version = ifd_acquire_zeroed(load->options->alloc, wanted, sizeof(*load->version));
+    load->version = ifd_acquire_zeroed(load->options->alloc, count, sizeof(*load->version));
     if (!load->version) {
-        return ifd_fail(&load->err, IFD_NOMEM, "no memory for %u versions", wanted);
+        return ifd_fail(&load->err, IFD_NOMEM, "no memory for %u versions", count);
     }
-    load->version_capacity = wanted;
-    read_versions(load, source, number, count, wanted);
-    /* One failure beside versions that serve changes nothing: the rest need not be started at all. */
-    for (uint32_t i = 0; i < load->version_count; i++) {
-        struct ifd_version *version = load->version[i].version;
-        if (version && version->state != IFD_MODEL_UNAVAILABLE &&
-            (!load->code || load->is_passed_over || load->live_count == 0)) {
-            start_one(load, version);
-        }
-        if (version) {
-            version->source = NULL;
-        }
-    }
+    load->version_capacity = count;
+    load_versions(load, source, number, count, wanted);
     struct ifd_err err = {0};
     code = source->file_count > 0 ? IFD_OK : check_unchanged(load, source->root, arena, &err);
     if (code) {

@@ -33,13 +33,16 @@ struct ifd_model_load {
     uint32_t version_count, version_capacity;
     bool is_unknown;            /* no repository has this model */
     struct ifd_scan_model seen; /* the folder, before anything was read */
-    enum ifd_code
-        code; /* the first failure; versions that did not load are UNAVAILABLE with the reason */
+    /* The failure that is told, of the newest version that has one; versions that did not load are UNAVAILABLE with the
+     * reason. */
+    enum ifd_code code;
     struct ifd_err err;
     int64_t failed_number; /* the version it was about; 0: all */
     /* The failure is only that a version does not match its SHA256SUMS, as while it is being uploaded: it is not
      * considered, and the other versions are all that there is. */
     bool is_passed_over;
+    /* What serves goes on, all of it: something in its place failed, or what is left is older. */
+    bool keeps_live;
 };
 
 void ifd_load_model(struct ifd_model_load *load);

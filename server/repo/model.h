@@ -28,6 +28,7 @@ struct ifd_version {
     struct ifd_bytes file;    /* size 0: a model without a file */
     struct ifd_model *engine; /* NULL: identity */
     void *served;             /* the server's own: how the version runs; NULL: it does not */
+    bool has_stand_in;        /* UNAVAILABLE, and other versions of the model serve instead */
     struct ifd_version *next; /* of those that drain */
 };
 
@@ -48,6 +49,7 @@ struct ifd_repo_model {
     /* Why newer content is not served although older still is; "" otherwise. failed_number 0: no version in particular. */
     char failed_reason[IFD_ERR_TEXT_BYTES];
     int64_t failed_number;
+    enum ifd_code failed_code;
     /* Loads in a row that failed while the folder looked like this; 0: the last one did not fail. */
     uint32_t failed_attempts;
     uint64_t failed_fingerprint;

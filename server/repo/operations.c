@@ -2,6 +2,7 @@
  * all. */
 #include "server/repo/repo_impl.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,18 +84,52 @@ static bool take_loaded(struct ifd_repo *repo, struct ifd_repo_model *model,
     return true;
 }
 
-/* What is wrong with newer content is kept beside the versions that serve. */
-static void tell_failure(struct ifd_repo_model *model, const struct ifd_model_load *load)
+/* What is wrong with newer content is kept beside the versions that serve in its place. */
+static void tell_failure(const struct ifd_repo *repo, struct ifd_repo_model *model,
+                         const struct ifd_model_load *load)
 {
+    char number[24] = "-";
     model->failed_number = load->failed_number;
+    model->failed_code = load->code;
     (void)snprintf(model->failed_reason, sizeof(model->failed_reason), "%s", load->err.text);
+    if (load->failed_number > 0) {
+        (void)snprintf(number, sizeof(number), "%" PRId64, load->failed_number);
+    }
+    if (model->ready_count > 0 && !*repo->options.is_stopping) {
+        ifd_log_warn(repo->options.log, "older content serves",
+                     "name=%s version=%s failed_version=%s reason=%s", model->name,
+                     model->ready[model->ready_count - 1], number, load->err.text);
+    }
+}
+
+/* Some of what was loaded can serve, and nothing speaks against it. */
+static bool is_usable(const struct ifd_model_load *load)
+{
+    bool serves = !load->code;
+    for (uint32_t i = 0; i < load->version_count; i++) {
+        const struct ifd_version *version = load->version[i].version;
+        serves = serves || !version || version->state == IFD_MODEL_READY;
+    }
+    return serves && !load->keeps_live;
+}
+
+/* The failure is of content that is newer than all that serves, or that the index shows nowhere else. */
+static bool is_outdated(const struct ifd_repo_model *model, const struct ifd_model_load *load)
+{
+    const struct ifd_version *failed = live_version(model, load->failed_number);
+    const bool has_row = failed && failed->state == IFD_MODEL_UNAVAILABLE;
+    const struct ifd_version *newest = NULL;
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        newest = model->version[i]->state == IFD_MODEL_READY ? model->version[i] : newest;
+    }
+    return load->code && newest && (!has_row || load->failed_number > newest->number);
 }
 
 static void keep_serving(struct ifd_repo *repo, struct ifd_repo_model *model,
                          const struct ifd_model_load *load)
 {
     drop_loaded(repo, load);
-    tell_failure(model, load);
+    tell_failure(repo, model, load);
 }
 
 /* Another content begins anew. */
@@ -126,7 +161,7 @@ static void finish_load(struct ifd_repo_op *op)
     model->is_loading = false;
     model->failed_reason[0] = '\0';
     model->failed_number = 0;
-    bool is_whole = !load->code || (load->is_passed_over && load->version_count > 0);
+    const bool is_whole = is_usable(load);
     if (!is_whole && model->ready_count > 0) {
         keep_serving(repo, model, load);
     } else if (load->version_count > 0 || model->version_count > 0) {
@@ -134,8 +169,8 @@ static void finish_load(struct ifd_repo_op *op)
             load->code =
                 ifd_fail(&load->err, IFD_NOMEM, "no memory for %u versions", load->version_count);
             keep_serving(repo, model, load);
-        } else if (load->is_passed_over && load->version_count > 0) {
-            tell_failure(model, load);
+        } else if (is_outdated(model, load)) {
+            tell_failure(repo, model, load);
         }
     }
     if (model->ready_count == 0 && (op->is_start || !load->is_unknown)) {

@@ -386,7 +386,7 @@ enum ifd_code ifd_repo_check(const struct ifd_repo *repo, struct ifd_err *err)
                             model->is_loading ? "being loaded" : model->reason);
         }
         for (uint32_t k = 0; k < model->version_count; k++) {
-            if (model->version[k]->state != IFD_MODEL_READY) {
+            if (model->version[k]->state != IFD_MODEL_READY && !model->version[k]->has_stand_in) {
                 return ifd_fail(err, IFD_UNAVAILABLE, "model \"%s\" version %s is not ready: %s",
                                 model->name, model->version[k]->number_text,
                                 model->version[k]->reason);

@@ -236,8 +236,8 @@ static void control_is_closed_in_other_modes_and_without_leave(void)
     static struct world world;
     world_begin(&world, (const char *const[]){"--admin-on-http", NULL});
     struct answer answer = world_load(&world);
-    EXPECT_INT(answer.status, 503);
-    EXPECT_HAS(answer.body, "--model-control-mode explicit");
+    EXPECT_INT(answer.status, 400);
+    EXPECT_HAS(answer.body, "--model-control-mode=none, it takes --model-control-mode=explicit");
     world_end(&world);
     world_begin(&world, (const char *const[]){"--model-control-mode=explicit", NULL});
     EXPECT_INT(world_load(&world).status, 403);

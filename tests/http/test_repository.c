@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "backends/builtin.h"
+#include "engine/base/file.h"
 #include "tests/http/live.h"
+#include "tests/http/notes.h"
 #include "tests/support/test.h"
 
 static char extra[64], option[100];
@@ -159,6 +161,124 @@ static void damaged_model_file_is_named_and_harms_nobody(void)
     EXPECT_INT(client_get(&live, "/v2/models/echo").status, 200);
     live_stop(&live);
     REMOVE("torn/1/model.tflite", "torn/1", "torn");
+}
+
+static void add_model(const char *path)
+{
+    struct ifd_bytes file = {0};
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_file_read(test_source("tests/data/repository/simple/1/model.tflite"), 1 << 20,
+                             ifd_alloc_system(), &file, &err),
+               &err);
+    REQUIRE_OK(ifd_file_write(in_extra(path), file, &err), &err);
+    ifd_release_tensor(ifd_alloc_system(), (void *)(uintptr_t)file.data, file.size);
+}
+
+#define STAND_IN(version, result)                                                                  \
+    "\ninferd_model_stand_in{model=\"m\",version=\"" version "\",result=\"" result "\"} "
+
+/* Repository with m/1, which loads, and m/2, which does not. */
+static void begin_with_broken_version(void)
+{
+    begin();
+    add_folder("m");
+    add_folder("m/1");
+    add_folder("m/2");
+    add_model("m/1/model.tflite");
+    add_file("m/2/model.tflite", "this is no model");
+}
+
+static void newest_version_that_loads_is_served_and_the_others_say_why(void)
+{
+    struct live live;
+    begin_with_broken_version();
+    notes_clear();
+    live_start_as(&live, (const char *const[]){option, "--exit-on-error", NULL},
+                  &(struct live_options){.log = notes_take});
+    EXPECT_HAS(client_get(&live, "/v2/models/m").body, "\"versions\":[\"1\"]");
+    EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
+    struct answer index = client_post(&live, "/v2/repository/index");
+    EXPECT_HAS(index.body, "{\"name\":\"m\",\"version\":\"1\",\"state\":\"READY\"}");
+    EXPECT_HAS(index.body,
+               "{\"name\":\"m\",\"version\":\"2\",\"state\":\"UNAVAILABLE\",\"reason\":\"");
+    EXPECT(notes_have("model not loaded name=m version=2 reason="));
+    EXPECT(notes_have("older content serves name=m version=1 failed_version=2 reason="));
+    EXPECT_INT(live_metric(&live, "\ninferd_models_outdated "), 1);
+    EXPECT_INT(live_metric(&live, STAND_IN("1", "corrupt")), 1);
+    EXPECT_INT(live_metric(&live, STAND_IN("1", "i/o")), 0);
+    live_stop(&live);
+    REMOVE("m/1/model.tflite", "m/2/model.tflite", "m/1", "m/2", "m");
+}
+
+/* Between the broken newest one and the one that serves. */
+static void newer_version_that_loads_replaces_the_one_that_serves(void)
+{
+    struct live live;
+    begin_with_broken_version();
+    live_start_as(&live,
+                  (const char *const[]){option, "--model-control-mode=explicit", "--load-model=m",
+                                        "--admin-on-http", NULL},
+                  &(struct live_options){.log = notes_take});
+    add_folder("m/3");
+    add_folder("m/4");
+    add_model("m/3/model.tflite");
+    add_file("m/4/model.tflite", "nor is this");
+    struct answer answer = client_post(&live, "/v2/repository/models/m/load");
+    EXPECT_INT(answer.status, 400); /* the newest was not loaded */
+    EXPECT_HAS(answer.body, "failed to load 'm'");
+    EXPECT_HAS(client_get(&live, "/v2/models/m").body, "\"versions\":[\"3\"]");
+    EXPECT_INT(live_metric(&live, STAND_IN("3", "corrupt")), 1);
+    /* Mended: nobody stands in any more. */
+    add_model("m/4/model.tflite");
+    EXPECT_INT(client_post(&live, "/v2/repository/models/m/load").status, 200);
+    EXPECT_HAS(client_get(&live, "/v2/models/m").body, "\"versions\":[\"4\"]");
+    EXPECT_INT(live_metric(&live, "\ninferd_models_outdated "), 0);
+    EXPECT_INT(live_metric(&live, STAND_IN("4", "corrupt")), 0);
+    /* Its own content is broken, and the newer one too: older ones do not take its place. */
+    add_folder("m/5");
+    add_file("m/5/model.tflite", "nor is this");
+    add_file("m/4/model.tflite", "nor is this");
+    EXPECT_INT(client_post(&live, "/v2/repository/models/m/load").status, 400);
+    EXPECT_HAS(client_get(&live, "/v2/models/m").body, "\"versions\":[\"4\"]");
+    EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
+    EXPECT(remove(in_extra("m/4/model.tflite")) == 0 && remove(in_extra("m/4")) == 0);
+    EXPECT_INT(client_post(&live, "/v2/repository/models/m/load").status, 400);
+    EXPECT_HAS(client_get(&live, "/v2/models/m").body, "\"versions\":[\"4\"]");
+    live_stop(&live);
+    REMOVE("m/1/model.tflite", "m/2/model.tflite", "m/3/model.tflite", "m/5/model.tflite", "m/1",
+           "m/2", "m/3", "m/5", "m");
+}
+
+/* Of versions that are all wanted, an older one that fails has none that stands in for it. */
+static void wanted_version_that_fails_keeps_the_server_from_being_ready(void)
+{
+    struct live live;
+    begin_with_broken_version();
+    add_folder("m/3");
+    add_model("m/3/model.tflite");
+    add_file("m/config.pbtxt", "version_policy { all {} }");
+    start(&live, NULL);
+    EXPECT_HAS(client_get(&live, "/v2/models/m").body, "\"versions\":[\"1\",\"3\"]");
+    struct answer answer = client_get(&live, "/v2/health/ready");
+    EXPECT_INT(answer.status, 503);
+    EXPECT_HAS(answer.body, "version 2 is not ready");
+    EXPECT_INT(live_metric(&live, "\ninferd_models_outdated "), 0);
+    live_stop(&live);
+    /* Of "latest", as many as are wanted serve. */
+    add_file("m/config.pbtxt", "version_policy { latest { num_versions: 2 } }");
+    start(&live, NULL);
+    EXPECT_HAS(client_get(&live, "/v2/models/m").body, "\"versions\":[\"1\",\"3\"]");
+    EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
+    live_stop(&live);
+    /* Of named ones, the named ones. */
+    add_file("m/config.pbtxt", "version_policy { specific { versions: [ 1 ] } }");
+    start(&live, NULL);
+    EXPECT_HAS(client_get(&live, "/v2/models/m").body, "\"versions\":[\"1\"]");
+    EXPECT(strstr(client_post(&live, "/v2/repository/index").body, "\"version\":\"3\"") == NULL);
+    EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
+    live_stop(&live);
+    REMOVE("m/1/model.tflite", "m/2/model.tflite", "m/3/model.tflite", "m/config.pbtxt", "m/1",
+           "m/2", "m/3", "m");
 }
 
 /* A FIFO nobody writes to, a folder, a socket: no fault of the server's. */
@@ -601,6 +721,9 @@ int main(int argc, char **argv)
         T(repository_given_twice_is_one),
         T(model_to_load_that_is_not_there_harms_nobody),
         T(damaged_model_file_is_named_and_harms_nobody),
+        T(newest_version_that_loads_is_served_and_the_others_say_why),
+        T(newer_version_that_loads_replaces_the_one_that_serves),
+        T(wanted_version_that_fails_keeps_the_server_from_being_ready),
         T(model_file_that_is_no_file_is_a_bad_request),
         T(folders_that_are_no_models_are_passed_over),
         T(explicit_index_follows_the_folders),
