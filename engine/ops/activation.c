@@ -1,10 +1,10 @@
-/* Activations that are linear piece by piece, and hard swish, which is nearly so: quantized types are requantized with double
- * rounding, as LiteRT's reference kernels have it. */
+/* Piecewise linear activations, and hard swish. Quantized types are requantized with double
+ * rounding, as in LiteRT's reference kernels. */
 #include "engine/ops/unary.h"
 
 #include <math.h>
 
-/* --- relu and its kin -------------------------------------------------------------------------------------------- */
+/* ---- relu and its variants ---- */
 
 static void clamp_f32(const struct ifd_ref_call *call, float min, float max)
 {
@@ -16,7 +16,7 @@ static void clamp_f32(const struct ifd_ref_call *call, float min, float max)
     }
 }
 
-/* Numbers from 0 on and those below have a multiplier each. */
+/* Negative numbers and the others have different multipliers. */
 static void requantize(const struct ifd_ref_call *call, double positive, double negative,
                        int32_t min, int32_t max)
 {
@@ -32,7 +32,7 @@ static void requantize(const struct ifd_ref_call *call, double positive, double 
     }
 }
 
-/** The activation as an operator of its own: requantizes, then clamps. */
+/** An activation that is a separate operator: requantizes, then clamps. */
 static void activate(const struct ifd_ref_call *call, enum ifd_activation activation)
 {
     const struct ifd_desc *in = call->in[0];
@@ -80,7 +80,7 @@ static enum ifd_code clamp_ref(const struct ifd_ref_call *call, struct ifd_err *
     return IFD_OK;
 }
 
-/* --- leaky relu -------------------------------------------------------------------------------------------------- */
+/* ---- leaky relu ---- */
 
 static float leaky_ratio(float alpha, const struct ifd_desc *input, const struct ifd_desc *output)
 {
@@ -127,7 +127,7 @@ static enum ifd_code leaky_relu_ref(const struct ifd_ref_call *call, struct ifd_
     return IFD_OK;
 }
 
-/* --- hard swish -------------------------------------------------------------------------------------------------- */
+/* ---- hard swish ---- */
 
 /** A multiplier with 15 bits of fraction. */
 struct multiplier16 {
@@ -147,8 +147,8 @@ static bool multiplier16_from_real(float real, struct multiplier16 *ret)
     return true;
 }
 
-/** Multipliers of hard swish: from the input with 7 more bits to the output, and to 3/32768. False if they cannot be
- *  held in 16 bits. */
+/** Multipliers of hard swish: from the input with 7 more bits to the output, and to 3/32768.
+ *  False if they do not fit 16 bits. */
 static bool hard_swish_multipliers(const struct ifd_desc *input, const struct ifd_desc *output,
                                    struct multiplier16 *ret_output, struct multiplier16 *ret_gate)
 {
@@ -188,7 +188,8 @@ static int32_t mul_high_rounding_s16(int32_t a, int32_t b)
     return saturate_s16((product + nudge) / (1 << 15));
 }
 
-/** relu6(x + 3) / 6 in Q15 of a number with scale 3/32768 * 2^-exponent: saturation may only strike in the last step. */
+/** relu6(x + 3) / 6 in Q15 of a number with scale 3/32768 * 2^-exponent: only the last step
+ *  saturates. */
 static int32_t hard_sigmoid_s16(int32_t x, struct multiplier16 gate)
 {
     const int32_t left = gate.exponent > 0 ? gate.exponent : 0;
@@ -216,7 +217,7 @@ static void hard_swish_quant(const struct ifd_ref_call *call)
         const int32_t gate = hard_sigmoid_s16(x, to_gate);
         const int32_t scaled = mul_high_rounding_s16(x, to_output.fraction);
         const int32_t product =
-            gate * scaled / (1 << 15); /* towards zero: undoes the bias of the two roundings */
+            gate * scaled / (1 << 15); /* towards zero: cancels the bias of the two roundings */
         const int32_t y =
             ifd_fixed_shift_right(product, -to_output.exponent) + ifd_ref_zero_point(out);
         ifd_ref_store(out->dtype, call->output[0], i, ifd_ref_clamp(y, min, max));
@@ -239,7 +240,7 @@ static enum ifd_code hard_swish_ref(const struct ifd_ref_call *call, struct ifd_
     return IFD_OK;
 }
 
-/* --- definitions ------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 static const struct ifd_attr_def clamp_attrs[] = {
     {"min", IFD_ATTR_F32, offsetof(struct ifd_clamp_attrs, min), -HUGE_VAL, -HUGE_VAL, HUGE_VAL},

@@ -1,4 +1,5 @@
-/* Positions of the largest or smallest elements along a dimension. Of equal elements the first counts. */
+/* Positions of the largest or smallest elements along a dimension. Of equal elements the first
+ * counts. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
@@ -6,7 +7,7 @@
 
 #define TYPES_ORDERED (IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT | IFD_DTYPES_INDEX | IFD_BIT(IFD_BOOL))
 
-/* Element i as a number that orders as the element does. s64 keeps its lowest bits apart. */
+/* Element i as a number with the same order. The lowest bits of s64 are kept separately. */
 static int64_t load_int(enum ifd_dtype dtype, const void *data, int64_t i)
 {
     return dtype == IFD_S64    ? ((const int64_t *)data)[i]
@@ -41,7 +42,7 @@ static enum ifd_code check_index(const struct ifd_op_def *def, const struct ifd_
     return IFD_OK;
 }
 
-/* --- arg_max, arg_min -------------------------------------------------------------------------------------------- */
+/* ---- arg_max, arg_min ---- */
 
 static enum ifd_code arg_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
                                struct ifd_desc *output, struct ifd_err *err)
@@ -147,7 +148,7 @@ static const struct ifd_attr_def arg_attrs[] = {
 DEFINE_ARG(arg_max, true)
 DEFINE_ARG(arg_min, false)
 
-/* --- top_k ------------------------------------------------------------------------------------------------------- */
+/* ---- top_k ---- */
 
 extern const struct ifd_op_def ifd_op_top_k;
 

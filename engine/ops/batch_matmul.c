@@ -1,5 +1,5 @@
-/* batch_matmul: products of matrices, whose leading dimensions broadcast. Quantized sums are rounded twice; those of s16 are
- * 64 bits wide and rounded once. */
+/* batch_matmul: products of matrices, whose leading dimensions broadcast. Quantized sums are
+ * rounded twice; those of s16 are 64 bits wide and rounded once. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 

@@ -1,8 +1,9 @@
 /* Functions of two tensors, element by element with broadcasting: arithmetic, minimum, maximum.
  *
- * Quantized addition and subtraction bring both inputs to twice the larger scale with 20 (8-bit) or 15 (s16) more bits,
- * add, and scale to the output, rounding twice each time; multiplication scales the product once. s16 with scales that
- * are powers of two may instead shift one input to the scale of the other (an option of the file). */
+ * Quantized addition and subtraction bring both inputs to twice the larger scale with 20 (8-bit)
+ * or 15 (s16) more bits, add, and scale to the output, rounding twice each time; multiplication
+ * scales the product once. s16 with scales that are powers of two may instead shift one input to
+ * the scale of the other (an option of the file). */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
@@ -10,7 +11,7 @@
 
 #define TYPES_FLOAT_INT (IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
 
-/* --- shape rules ------------------------------------------------------------------------------------------------- */
+/* ---- shape rules ---- */
 
 static enum ifd_code binary_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
                                   struct ifd_desc *output, struct ifd_err *err)
@@ -66,7 +67,7 @@ static enum ifd_code fail_scales(const struct ifd_op_def *def, const struct ifd_
                     (double)in->input[1].desc->quant.scale[0], (double)output[0].quant.scale[0]);
 }
 
-/* --- walking ----------------------------------------------------------------------------------------------------- */
+/* ---- walking ---- */
 
 static void walk_begin(struct ifd_walk *walk, const struct ifd_ref_call *call)
 {
@@ -95,7 +96,7 @@ static int64_t load_int(enum ifd_dtype dtype, const void *data, int64_t i)
     return dtype == IFD_S64 ? ((const int64_t *)data)[i] : ifd_ref_load(dtype, data, (size_t)i);
 }
 
-/** Stored integers as they are; results of s32 and s64 wrap around. */
+/** fn of stored integers; results of s32 and s64 wrap around. */
 static void walk_int(const struct ifd_ref_call *call, int64_t (*fn)(int64_t, int64_t))
 {
     const enum ifd_dtype dtype = call->out[0]->dtype;
@@ -111,7 +112,8 @@ static void walk_int(const struct ifd_ref_call *call, int64_t (*fn)(int64_t, int
     }
 }
 
-/** Quantized numbers without their zero points, through fn, with the output's zero point, clamped. */
+/** Quantized numbers without their zero points, through fn, with the output's zero point,
+ *  clamped. */
 static void walk_quant(const struct ifd_ref_call *call,
                        int32_t (*fn)(int32_t, int32_t, const void *), const void *context)
 {
@@ -132,7 +134,7 @@ static void walk_quant(const struct ifd_ref_call *call,
     }
 }
 
-/* --- add, sub ---------------------------------------------------------------------------------------------------- */
+/* ---- add, sub ---- */
 
 /** Factors of a sum: inputs << left to a common scale, sum to the output. */
 struct sum_factors {
@@ -140,7 +142,8 @@ struct sum_factors {
     struct ifd_multiplier a, b, y;
 };
 
-/** False if the output's scale is so small that the sum's factor is 1 or more. squares: the sum is squared first. */
+/** False if the output's scale is so small that the sum's factor is 1 or more. squares: the sum
+ *  is squared first. */
 static bool sum_factors(const struct ifd_desc *a, const struct ifd_desc *b,
                         const struct ifd_desc *y, int left, bool squares, struct sum_factors *ret)
 {
@@ -181,12 +184,13 @@ static int32_t sub_quant(int32_t a, int32_t b, const void *context)
     return ifd_requantize_double(sum, factors->y);
 }
 
-/** Right shifts that bring s16 inputs with power-of-two scales to the output's scale; one of them is 0. */
+/** Right shifts that bring s16 inputs with power-of-two scales to the output's scale; one of
+ *  them is 0. */
 struct sum_shifts {
     int a, b;
 };
 
-/** Is scale within a thousandth of a power of two (in the exponent), and which? */
+/** True if scale's exponent of 2 is within 0.001 of an integer; writes that integer. */
 static bool power_of_two(float scale, int *ret_exponent)
 {
     const double exponent = log2((double)scale);
@@ -194,7 +198,8 @@ static bool power_of_two(float scale, int *ret_exponent)
     return fabs(exponent - round(exponent)) < 1e-3;
 }
 
-/** True if the sum is to be computed with shifts alone: the option is set, and the scales allow it. */
+/** True if the sum is to be computed with shifts alone: the option is set, and the scales allow
+ *  it. */
 static bool sum_shifts(const struct ifd_ref_call *call, struct sum_shifts *ret)
 {
     const struct ifd_binary_attrs *attrs = call->attrs;
@@ -298,7 +303,7 @@ static enum ifd_code sub_ref(const struct ifd_ref_call *call, struct ifd_err *er
     return IFD_OK;
 }
 
-/* --- mul --------------------------------------------------------------------------------------------------------- */
+/* ---- mul ---- */
 
 static double product_factor(const struct ifd_desc *a, const struct ifd_desc *b,
                              const struct ifd_desc *y)
@@ -352,7 +357,7 @@ static enum ifd_code mul_ref(const struct ifd_ref_call *call, struct ifd_err *er
     return IFD_OK;
 }
 
-/* --- div, floor_mod ---------------------------------------------------------------------------------------------- */
+/* ---- div, floor_mod ---- */
 
 static float div_f32(float a, float b)
 {
@@ -423,9 +428,9 @@ static enum ifd_code floor_div_ref(const struct ifd_ref_call *call, struct ifd_e
     return divide(call, floor_div_f32, floor_div_int, err);
 }
 
-/* --- pow, atan2 -------------------------------------------------------------------------------------------------- */
+/* ---- pow, atan2 ---- */
 
-/* Modulo 2^64; of negative exponents what is left of the fraction: 1 and -1 to them, else 0. */
+/* Modulo 2^64. Negative exponents: powers of 1 and -1 as they are, others truncated to 0. */
 static int64_t pow_int(int64_t base, int64_t exponent)
 {
     if (exponent < 0) {
@@ -458,9 +463,9 @@ static enum ifd_code atan2_ref(const struct ifd_ref_call *call, struct ifd_err *
     return IFD_OK;
 }
 
-/* --- minimum, maximum -------------------------------------------------------------------------------------------- */
+/* ---- minimum, maximum ---- */
 
-/** Stored numbers are compared as they are, so quantized operands must agree. */
+/** Stored numbers are compared, so all quantizations must be equal. */
 static enum ifd_code order_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
                                  struct ifd_desc *output, struct ifd_err *err)
 {
@@ -519,7 +524,7 @@ static enum ifd_code maximum_ref(const struct ifd_ref_call *call, struct ifd_err
     return IFD_OK;
 }
 
-/* --- squared difference ------------------------------------------------------------------------------------------ */
+/* ---- squared difference ---- */
 
 enum { SQUARE_LEFT_SHIFT = 7 };
 
@@ -571,7 +576,7 @@ static enum ifd_code squared_difference_ref(const struct ifd_ref_call *call, str
     return IFD_OK;
 }
 
-/* --- definitions ------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 static const struct ifd_attr_def binary_attrs[] = {
     {"activation", IFD_ATTR_ENUM, offsetof(struct ifd_binary_attrs, activation), IFD_ACT_NONE,

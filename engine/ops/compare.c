@@ -1,7 +1,8 @@
-/* Comparisons and logic of two tensors, element by element with broadcasting. The result is bool.
+/* Comparisons and logic of two tensors, element by element with broadcasting. The result is
+ * bool.
  *
- * Quantized numbers of different scales are brought to 2^8 times their real value before they are compared, with double
- * rounding, as LiteRT's reference kernels do. */
+ * Quantized numbers of different scales are brought to 2^8 times their real value before they
+ * are compared, with double rounding, as LiteRT's reference kernels do. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
@@ -21,9 +22,9 @@ static enum ifd_code bool_infer(const struct ifd_op_def *def, const struct ifd_i
     return code == IFD_OK ? ifd_infer_broadcast(def, in, output, err) : code;
 }
 
-/* --- comparisons ------------------------------------------------------------------------------------------------- */
+/* ---- comparisons ---- */
 
-/* Quantized numbers as reals; false if a scale is one that has no meaning here. */
+/* Quantized numbers as reals; false if a scale is not allowed. */
 static bool factor_of(const struct ifd_desc *desc, struct ifd_multiplier *ret)
 {
     return (double)ifd_ref_scale(desc) < 1.0 &&
@@ -110,7 +111,7 @@ static void compare_all(const struct ifd_ref_call *call, uint32_t accepted)
     }
 }
 
-/* --- logic ------------------------------------------------------------------------------------------------------- */
+/* ---- logic ---- */
 
 static void logic_all(const struct ifd_ref_call *call, bool is_and)
 {
@@ -128,7 +129,7 @@ static void logic_all(const struct ifd_ref_call *call, bool is_and)
     }
 }
 
-/* --- definitions ------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 #define TYPES_ORDERED                                                                              \
     (IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64) | IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8))

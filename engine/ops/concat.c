@@ -1,5 +1,5 @@
-/* Tensors put together or taken apart along one axis: concat and split along an existing one, pack and unpack along one
- * that they add or remove. */
+/* Tensors joined or taken apart along one axis: concat and split along an existing one, pack and
+ * unpack along one that they add or remove. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/permute.h"
 #include "engine/ops/ref_util.h"
@@ -8,7 +8,7 @@
 
 extern const struct ifd_op_def ifd_op_concat, ifd_op_pack, ifd_op_split, ifd_op_unpack;
 
-/* --- copying ----------------------------------------------------------------------------------------------------- */
+/* ---- copying ---- */
 
 /** Elements of one run along axis and everything after it. */
 static size_t run_of(const struct ifd_shape *shape, uint32_t axis)
@@ -28,9 +28,10 @@ static uint32_t axis_of(int32_t axis, uint32_t rank)
     return (uint32_t)(axis < 0 ? axis + (int32_t)rank : axis);
 }
 
-/* --- concat ------------------------------------------------------------------------------------------------------ */
+/* ---- concat ---- */
 
-/** u8 inputs with another quantization than the output are brought to it; no other type may have one. */
+/** u8 inputs may be quantized differently from the output and are requantized; other types may
+ *  not. */
 static enum ifd_code check_concat_quant(const struct ifd_desc *input, const struct ifd_desc *output,
                                         uint32_t i, struct ifd_err *err)
 {
@@ -81,7 +82,7 @@ static enum ifd_code concat_infer(const struct ifd_infer *in, struct ifd_desc *o
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &shape, err) : code;
 }
 
-/** A run of u8 numbers brought to the output's quantization, in floats as LiteRT does it. */
+/** Requantizes a run of u8 numbers in floats, as LiteRT does. */
 static void requantize_run(const struct ifd_desc *input, const struct ifd_desc *output,
                            uint8_t *target, const uint8_t *source, size_t count)
 {
@@ -94,7 +95,8 @@ static void requantize_run(const struct ifd_desc *input, const struct ifd_desc *
     }
 }
 
-/** The inputs' runs one after the other: of concat, and of pack, whose inputs lack the axis. */
+/** Writes the inputs' runs one after the other: of concat, and of pack, whose inputs lack the
+ *  axis. */
 static enum ifd_code put_together(const struct ifd_ref_call *call, bool requantizes)
 {
     const struct ifd_desc *out = call->out[0];
@@ -125,7 +127,7 @@ static enum ifd_code concat_ref(const struct ifd_ref_call *call, struct ifd_err 
     return put_together(call, true);
 }
 
-/* --- pack -------------------------------------------------------------------------------------------------------- */
+/* ---- pack ---- */
 
 static enum ifd_code pack_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                 struct ifd_err *err)
@@ -172,9 +174,10 @@ static enum ifd_code pack_ref(const struct ifd_ref_call *call, struct ifd_err *e
     return put_together(call, false);
 }
 
-/* --- split ------------------------------------------------------------------------------------------------------- */
+/* ---- split ---- */
 
-/** Size of every output along the axis (dim elements): equal parts, or sizes with one -1 for the rest. */
+/** Size of every output along the axis of dim elements: equal, or sizes with one -1 for the
+ *  rest. */
 static enum ifd_code split_sizes(const struct ifd_ints *sizes, int64_t dim, uint32_t output_count,
                                  struct ifd_desc *output, uint32_t axis, struct ifd_err *err)
 {
@@ -201,7 +204,7 @@ static enum ifd_code split_sizes(const struct ifd_ints *sizes, int64_t dim, uint
     }
     if (left != 0) {
         return ifd_fail(err, IFD_INVALID,
-                        "split: %lld elements are not divided up among %u outputs", (long long)dim,
+                        "split: sizes do not divide %lld elements among %u outputs", (long long)dim,
                         output_count);
     }
     return IFD_OK;
@@ -228,7 +231,8 @@ static enum ifd_code split_infer(const struct ifd_infer *in, struct ifd_desc *ou
                           : code;
 }
 
-/** The input's runs, to one output after the other: of split, and of unpack, whose outputs lack the axis. */
+/** Copies the input's runs to the outputs in turn: of split, and of unpack, whose outputs lack
+ *  the axis. */
 static enum ifd_code take_apart(const struct ifd_ref_call *call, int32_t attr_axis)
 {
     const uint32_t axis = axis_of(attr_axis, call->in[0]->shape.rank);
@@ -251,7 +255,7 @@ static enum ifd_code split_ref(const struct ifd_ref_call *call, struct ifd_err *
     return take_apart(call, ((const struct ifd_split_attrs *)call->attrs)->axis);
 }
 
-/* --- unpack ------------------------------------------------------------------------------------------------------ */
+/* ---- unpack ---- */
 
 static enum ifd_code unpack_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                   struct ifd_err *err)
@@ -291,7 +295,7 @@ static enum ifd_code unpack_ref(const struct ifd_ref_call *call, struct ifd_err 
     return take_apart(call, ((const struct ifd_axis_attrs *)call->attrs)->axis);
 }
 
-/* --- definitions ------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 #define AXIS(type)                                                                                 \
     {                                                                                              \
@@ -300,7 +304,7 @@ static enum ifd_code unpack_ref(const struct ifd_ref_call *call, struct ifd_err 
 
 static const struct ifd_attr_def axis_attrs[] = {
     AXIS(ifd_axis_attrs),
-    /* files have the field; nobody computes one */
+    /* a field of files; none but NONE is supported */
     {"activation", IFD_ATTR_ENUM, offsetof(struct ifd_axis_attrs, activation), IFD_ACT_NONE,
      IFD_ACT_NONE, IFD_ACT_NONE},
 };

@@ -9,12 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-/** Scales must be smaller: what a left shift by 30, or by 6 with a 15-bit multiplier, can express. */
+/** Scales must be smaller: what a left shift by 30, or by 6 with a 15-bit multiplier, can
+ *  express. */
 #define SCALE_LIMIT      (1 << 30)
 #define WIDE_SCALE_LIMIT (1 << 6)
 
-/* The scale of channel c. u8 layers take the product of the scales in single precision, as LiteRT does for its legacy
- * type. */
+/* The scale of channel c. In u8 layers the product of the scales is a float, as in LiteRT. */
 static double real_scale(const struct ifd_desc *input, const struct ifd_desc *filter,
                          const struct ifd_desc *output, enum ifd_contract_rounding rounding,
                          int64_t c)
@@ -155,7 +155,7 @@ enum ifd_code ifd_contract_scratch(const struct ifd_op_def *def, const struct if
                                    struct ifd_err *err)
 {
     const size_t per_channel = sizeof(struct ifd_contract_scale) + sizeof(int64_t);
-    const bool has_image =
+    const bool has_sample =
         is_dynamic(in->input[roles->input].desc, in->input[roles->weights.input].desc);
     size_t row = 0;
     size_t window = 0;
@@ -163,7 +163,7 @@ enum ifd_code ifd_contract_scratch(const struct ifd_op_def *def, const struct if
     if (!ifd_size_mul((size_t)sizes->channels, per_channel, &row) ||
         !ifd_size_mul((size_t)sizes->window, sizeof(int32_t), &window) ||
         !ifd_size_add(row, window, &total) ||
-        !ifd_size_add(total, has_image ? (size_t)sizes->image : 0, &total)) {
+        !ifd_size_add(total, has_sample ? (size_t)sizes->sample : 0, &total)) {
         return ifd_fail(err, IFD_TOO_LARGE,
                         "%s: %lld channels of %lld products need too much memory", def->name,
                         (long long)sizes->channels, (long long)sizes->window);
@@ -226,7 +226,7 @@ void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_re
         .bias_dtype = bias ? bias->dtype : IFD_S32,
         .output = call->output[0],
         .scale = scale,
-        .image = (int8_t *)(window + sizes->window),
+        .quantized = (int8_t *)(window + sizes->window),
     };
     if (contraction->is_float) {
         contraction->sum.f32 = (float *)sum;
@@ -246,41 +246,42 @@ void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_re
     }
 }
 
-/* The stored number nearest to x steps from zero, -limit … 127; the zero for what is not a number. */
+/* The stored number nearest to x steps from zero, -limit … 127; zero for NaN. */
 static int8_t nearest_s8(float x, int32_t zero, int32_t limit)
 {
     const float steps = roundf(x) + (float)zero;
     return (int8_t)(isnan(steps) ? (float)zero : ifd_ref_clamp_f32(steps, (float)-limit, 127));
 }
 
-/* -max … max of the numbers to -127 … 127. */
+/* Maps -max … max of the numbers to -127 … 127. */
 static void quantize_symmetric(struct ifd_contraction *c, const float *x, int64_t count, float max)
 {
     c->input_zero = 0;
-    c->image_scale = max / 127;
+    c->sample_scale = max / 127;
     const float inverse = 127 / max;
     for (int64_t i = 0; i < count; i++) {
-        c->image[i] = nearest_s8(x[i] * inverse, 0, 127);
+        c->quantized[i] = nearest_s8(x[i] * inverse, 0, 127);
     }
 }
 
-/* min … max of the numbers, and 0 with them, to -128 … 127. The zero is taken from the end that rounds less. */
+/* Maps min … max of the numbers and 0 to -128 … 127. The zero point is computed from the end
+ * with the smaller error. */
 static void quantize_asymmetric(struct ifd_contraction *c, const float *x, int64_t count, float min,
                                 float max)
 {
-    c->image_scale = (max - min) / 255;
-    const float low = min / c->image_scale;
-    const float high = max / c->image_scale;
+    c->sample_scale = (max - min) / 255;
+    const float low = min / c->sample_scale;
+    const float high = max / c->sample_scale;
     const float zero = 128 + fabsf(low) < 127 + fabsf(high) ? -128 - low : 127 - high;
     c->input_zero = zero >= 127 ? 127 : zero > -128 ? (int32_t)roundf(zero) : -128;
-    const float inverse = 1.0f / c->image_scale;
+    const float inverse = 1.0f / c->sample_scale;
     for (int64_t i = 0; i < count; i++) {
-        c->image[i] = nearest_s8(x[i] * inverse, c->input_zero, 128);
+        c->quantized[i] = nearest_s8(x[i] * inverse, c->input_zero, 128);
     }
 }
 
-void ifd_contract_image(struct ifd_contraction *contraction, int64_t first, int64_t count,
-                        bool is_asymmetric)
+void ifd_contract_sample(struct ifd_contraction *contraction, int64_t first, int64_t count,
+                         bool is_asymmetric)
 {
     if (!contraction->is_dynamic) {
         return;
@@ -292,11 +293,11 @@ void ifd_contract_image(struct ifd_contraction *contraction, int64_t first, int6
         min = x[i] < min ? x[i] : min;
         max = x[i] > max ? x[i] : max;
     }
-    contraction->image_first = first;
+    contraction->sample_first = first;
     if (min == max) {
         contraction->input_zero = 0;
-        contraction->image_scale = 1;
-        memset(contraction->image, 0, (size_t)count);
+        contraction->sample_scale = 1;
+        memset(contraction->quantized, 0, (size_t)count);
     } else if (is_asymmetric || contraction->scales_differ) {
         quantize_asymmetric(contraction, x, count, min, max);
     } else {
@@ -315,7 +316,7 @@ void ifd_contract_load(struct ifd_contraction *contraction, int64_t at, int64_t 
     int32_t *to = contraction->window.s32 + at;
     const int32_t zero = contraction->input_zero;
     if (contraction->is_dynamic) {
-        const int8_t *from = contraction->image + (first - contraction->image_first);
+        const int8_t *from = contraction->quantized + (first - contraction->sample_first);
         for (int64_t i = 0; i < count; i++) {
             to[i] = from[i] - zero;
         }
@@ -349,7 +350,8 @@ void ifd_contract_clear(struct ifd_contraction *contraction)
     memset(contraction->sum.s64, 0, (size_t)contraction->channels * size);
 }
 
-/* Four channels at a time: four independent sums keep the processor busy, while each is added up in order. */
+/* Four channels at a time: four independent sums hide latency, and each is still added up in
+ * order. */
 static void dot_f32(float *sum, int64_t count, const float *x, int64_t n, const float *w,
                     int64_t stride)
 {
@@ -384,8 +386,8 @@ static void dot_f32(float *sum, int64_t count, const float *x, int64_t n, const 
     }
 }
 
-/* Products fit 32 bits: |x| ≤ 2^15 and |w| ≤ 2^8. The filter's zero point is taken out of the finished sum:
- * Σ x (w - zero) = Σ x w - zero Σ x. */
+/* Products fit 32 bits: |x| ≤ 2^15 and |w| ≤ 2^8. The filter's zero point is subtracted from the
+ * whole sum: Σ x (w - zero) = Σ x w - zero Σ x. */
 static void dot_s8(int64_t *sum, int64_t count, const int32_t *x, int64_t n, const int8_t *w,
                    int64_t stride)
 {
@@ -486,8 +488,8 @@ static float dynamic_sum(const struct ifd_contraction *contraction, int64_t chan
 {
     const float sum = (float)contraction->sum.s64[channel];
     const float scale = (float)contraction->scale[channel].real;
-    return contraction->scales_first ? sum * (scale * contraction->image_scale)
-                                     : sum * scale * contraction->image_scale;
+    return contraction->scales_first ? sum * (scale * contraction->sample_scale)
+                                     : sum * scale * contraction->sample_scale;
 }
 
 static void store_f32(const struct ifd_contraction *contraction, int64_t first)
@@ -502,7 +504,7 @@ static void store_f32(const struct ifd_contraction *contraction, int64_t first)
     }
 }
 
-/* a + b modulo 2^64: what a crafted 64-bit bias cannot overflow. */
+/* a + b modulo 2^64: a crafted 64-bit bias cannot overflow it. */
 static int64_t add_wrapping(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);

@@ -1,48 +1,53 @@
-/** What convolutions and fully connected layers share: rows of output channels that are sums of products of an input
- *  with a filter, plus a bias, scaled to the output's quantization and clamped by an activation.
+/** The arithmetic of convolutions and fully connected layers. An output row holds all channels
+ *  of a pixel: sums of products of input and filter, plus a bias, scaled to the output's
+ *  quantization and clamped by an activation.
  *
- *  Types: f32; u8 with a u8 filter; s8 and s16 with an s8 filter (per channel or per tensor); and f32 with an s8 filter
- *  ("dynamic range"): every image is then quantized by its own range before its numbers are multiplied.
+ *  Types: f32; u8 with a u8 filter; s8 and s16 with an s8 filter (per channel or per tensor);
+ *  and f32 with an s8 filter ("dynamic range"): every sample of the input is then quantized by
+ *  its range first.
  *
- *  f32 sums run in f32 in the order of the filter's elements. Sums of quantized numbers are exact (64 bits) and then
- *  taken modulo 2^32, which is what the int32 accumulators of LiteRT's reference kernels give; s16 with a 64-bit bias,
- *  or none, keeps 64 bits.
+ *  f32 sums run in f32 in the order of the filter's elements. Sums of quantized numbers are
+ *  taken modulo 2^32, as in the int32 accumulators of LiteRT's reference kernels; s16 with a
+ *  64-bit bias, or none, keeps 64 bits.
  *
- *  A reference kernel begins a contraction, and per output row clears it, adds products, and stores it. Nothing here
- *  allocates; after a shape rule said OK, nothing can fail. Thread: any, on different contractions. */
+ *  A reference kernel begins a contraction; per output row it clears it, adds products, and
+ *  stores the row. Nothing here allocates, and after the shape rule accepted the node nothing
+ *  fails. Thread: any, on different contractions. */
 #ifndef INFERD_ENGINE_OPS_CONTRACT_H
 #define INFERD_ENGINE_OPS_CONTRACT_H
 
 #include "inferd/op.h"
 #include "inferd/op_attrs.h"
 
-/** How a sum becomes a stored number. */
+/** Rounding from a sum to a stored number. */
 enum ifd_contract_rounding {
-    IFD_CONTRACT_FIXED, /* 31-bit multiplier, rounded twice; 15-bit multiplier, rounded once, for 64-bit sums */
-    IFD_CONTRACT_REAL /* multiplied in double precision, rounded half away from zero (fully connected) */
+    /** 31-bit multiplier, rounded twice; for 64-bit sums a 15-bit multiplier, rounded once. */
+    IFD_CONTRACT_FIXED,
+    /** Multiplied in double precision, rounded half away from zero (fully connected). */
+    IFD_CONTRACT_REAL
 };
 
-/** Which operands of a node take part, and along which axis of the filter the output channels lie. */
+/** The operands of a node, and the filter's axis of output channels. */
 struct ifd_contract_roles {
     uint32_t input;                /* index */
     struct ifd_op_weights weights; /* the filter and its bias */
     enum ifd_contract_rounding rounding;
-    bool may_be_dynamic; /* takes f32 with an s8 filter, and calls ifd_contract_image */
+    bool may_be_dynamic; /* supports f32 with an s8 filter: calls ifd_contract_sample */
 };
 
-/** Checks types, quantization, bias and activation of such a node against each other. The caller has checked that input
- *  and filter are present and that filter_axis exists. */
+/** Checks types, quantization, bias and activation of the node. The caller has checked that
+ *  input and filter are present and that filter_axis exists. */
 IFD_NODISCARD enum ifd_code ifd_contract_infer(const struct ifd_op_def *def,
                                                const struct ifd_infer *in,
                                                const struct ifd_contract_roles *roles,
                                                int32_t activation, const struct ifd_desc *output,
                                                struct ifd_err *err);
 
-/** Sizes of the memory that a contraction works in. */
+/** Sizes of a contraction's buffers. */
 struct ifd_contract_sizes {
     int64_t channels; /* of the output */
     int64_t window;   /* input numbers multiplied at a time */
-    int64_t image;    /* input numbers of one image; 0 if the layer may not be dynamic */
+    int64_t sample;   /* input numbers of one sample; 0 if the layer cannot be dynamic */
 };
 
 /** Bytes of scratch. TOO_LARGE if they overflow. */
@@ -52,20 +57,20 @@ IFD_NODISCARD enum ifd_code ifd_contract_scratch(const struct ifd_op_def *def,
                                                  const struct ifd_contract_sizes *sizes,
                                                  size_t *ret_bytes, struct ifd_err *err);
 
-/** The scale of one output channel in the two forms that rounding may want. */
+/** The scale of an output channel, for both kinds of rounding. */
 struct ifd_contract_scale {
     double real;
-    int32_t multiplier; /* 31-bit fraction of base/fixed.h */
+    int32_t multiplier; /* 31-bit fraction of tensor/fixed.h */
     int shift;
 };
 
-/** A contraction that is running. Fields are for contract.c, except window. */
+/** A running contraction. Other files use only window. */
 struct ifd_contraction {
     enum ifd_dtype dtype; /* of input and output */
     bool is_float;        /* sums and window hold floats */
     bool is_dynamic;      /* f32 by s8 */
-    bool scales_differ;   /* is_dynamic: from channel to channel */
-    bool scales_first; /* is_dynamic: filter scale and image scale are multiplied before the sum */
+    bool scales_differ;   /* is_dynamic: filter scales differ between channels */
+    bool scales_first;    /* is_dynamic: filter scale times sample scale, then times the sum */
     enum ifd_dtype filter_dtype;
     enum ifd_contract_rounding rounding;
     bool is_wide; /* 64-bit sums */
@@ -76,30 +81,32 @@ struct ifd_contraction {
     int32_t input_zero, filter_zero, output_zero;
     int32_t min, max;
     float min_f32, max_f32;
-    struct ifd_contract_scale *scale; /* channels, where sums are integers */
-    float image_scale;   /* is_dynamic: of the current image, whose zero is input_zero */
-    int64_t image_first; /* its first element in the input */
-    int8_t *image;       /* its quantized numbers */
+    struct ifd_contract_scale *scale; /* per channel, where sums are integers */
+    float sample_scale;   /* is_dynamic: of the current sample; its zero is input_zero */
+    int64_t sample_first; /* its first element in the input */
+    int8_t *quantized;    /* its quantized numbers */
     union {
         float *f32;
         int64_t *s64;
     } sum; /* channels */
     union {
         float *f32;
-        int32_t *s32; /* input number minus its zero point */
-    } window;         /* numbers to multiply; set by ifd_contract_load and ifd_contract_pad */
+        int32_t *s32; /* input numbers minus the zero point */
+    } window;         /* set by ifd_contract_load and ifd_contract_pad */
 };
 
 void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_ref_call *call,
                         const struct ifd_contract_roles *roles,
                         const struct ifd_contract_sizes *sizes, int32_t activation);
 
-/** The next numbers come from the image of count elements from element first on. Dynamic layers quantize it: around 0
- *  if one scale serves all of the filter and is_asymmetric is false, else around a zero of its own. */
-void ifd_contract_image(struct ifd_contraction *contraction, int64_t first, int64_t count,
-                        bool is_asymmetric);
+/** Makes elements first … first + count - 1 of the input the current sample. Dynamic layers
+ *  quantize it: with zero point 0 if the filter has one scale and is_asymmetric is false, else
+ *  with a zero point from its range. */
+void ifd_contract_sample(struct ifd_contraction *contraction, int64_t first, int64_t count,
+                         bool is_asymmetric);
 
-/** Copies count input numbers from element first on to position at of the window; pad fills in "nothing" instead. */
+/** Copies count input numbers from element first on to position at of the window; pad writes
+ *  padding there. */
 void ifd_contract_load(struct ifd_contraction *contraction, int64_t at, int64_t first,
                        int64_t count);
 void ifd_contract_pad(struct ifd_contraction *contraction, int64_t at, int64_t count);
@@ -107,13 +114,14 @@ void ifd_contract_pad(struct ifd_contraction *contraction, int64_t at, int64_t c
 /** Sets every channel's sum to 0. */
 void ifd_contract_clear(struct ifd_contraction *contraction);
 
-/** For channels first … first + count - 1: adds the products of the window's first n numbers with n filter numbers from
- *  element filter_first on; each further channel's lie stride elements on. */
+/** For channels first … first + count - 1: adds the products of the window's first n numbers
+ *  with n filter numbers. Channel first's begin at element filter_first, the next channel's
+ *  stride elements later. */
 void ifd_contract_dot(struct ifd_contraction *contraction, int64_t first, int64_t count, int64_t n,
                       int64_t filter_first, int64_t stride);
 
-/** Adds to channel i * multiplier + m the product of window number i with filter element filter_first + that channel,
- *  for i < n, m < multiplier. */
+/** Adds to channel i * multiplier + m the product of window number i with filter element
+ *  filter_first + that channel, for i < n, m < multiplier. */
 void ifd_contract_multiply(struct ifd_contraction *contraction, int64_t n, int64_t multiplier,
                            int64_t filter_first);
 

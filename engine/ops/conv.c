@@ -1,5 +1,5 @@
-/* conv2d, depthwise_conv2d, transpose_conv2d: windows over height and width; the arithmetic of a row of output channels
- * is contract.c's. */
+/* conv2d, depthwise_conv2d, transpose_conv2d: windows over height and width; the arithmetic of a
+ * row of output channels is contract.c's. */
 #include "engine/ir/shape.h"
 #include "engine/ops/contract.h"
 #include "engine/ops/infer_util.h"
@@ -25,7 +25,7 @@ static const struct ifd_contract_roles depthwise_roles = {
 static const struct ifd_contract_roles transpose_roles = {
     .input = 2, .weights = {.input = 1, .bias = 3, .axis = 0}, .rounding = IFD_CONTRACT_FIXED};
 
-/* What the three have in common: definition's checks, ranks, a filter with something in it. */
+/* Checks that all three share: the definition's, ranks, a filter that is not empty. */
 static enum ifd_code begin(const struct ifd_op_def *def, const struct ifd_infer *in, uint32_t input,
                            struct ifd_err *err)
 {
@@ -95,12 +95,12 @@ static enum ifd_code conv2d_scratch(const struct ifd_infer *in, const struct ifd
     const struct ifd_shape *filter = &in->input[1].desc->shape;
     const struct ifd_contract_sizes sizes = {.channels = output[0].shape.dim[C],
                                              .window = ifd_ref_product(filter, 1, 4),
-                                             .image =
+                                             .sample =
                                                  ifd_ref_product(&in->input[0].desc->shape, 1, 4)};
     return ifd_contract_scratch(&ifd_op_conv2d, in, &conv_roles, &sizes, ret_bytes, err);
 }
 
-/* A convolution over one image size, as the loops want it. */
+/* A convolution with its sizes resolved. */
 struct sweep {
     struct ifd_window_size size;
     int64_t stride_h, stride_w, dilation_h, dilation_w;
@@ -131,14 +131,14 @@ static enum ifd_code sweep_begin(const struct ifd_ref_call *call, struct sweep *
     };
     if (!ifd_window_resolve(&attrs->window, sweep.filter_h, sweep.filter_w, sweep.in_h, sweep.in_w,
                             &sweep.size)) {
-        return ifd_fail(err, IFD_INTERNAL, "convolution of shapes that infer did not accept");
+        return ifd_fail(err, IFD_INTERNAL, "convolution: unchecked shapes");
     }
     *ret_sweep = sweep;
     return IFD_OK;
 }
 
-/* Fills the window with what the filter sees of channels first_c … first_c + filter_c - 1 when its corner is at
- * (y, x). */
+/* Fills the window with the input under the filter, channels first_c … first_c + filter_c - 1,
+ * with its corner at (y, x). */
 static void gather(struct ifd_contraction *row, const struct sweep *s, int64_t n, int64_t y,
                    int64_t x, int64_t first_c)
 {
@@ -170,12 +170,12 @@ static enum ifd_code conv2d_ref(const struct ifd_ref_call *call, struct ifd_err 
     const int64_t taps = s.filter_h * s.filter_w * s.filter_c;
     struct ifd_contraction row;
     const struct ifd_contract_sizes sizes = {
-        .channels = s.out_c, .window = taps, .image = s.in_h * s.in_w * s.in_c};
+        .channels = s.out_c, .window = taps, .sample = s.in_h * s.in_w * s.in_c};
     ifd_contract_begin(&row, call, &conv_roles, &sizes, attrs->activation);
 
     int64_t first = 0;
     for (int64_t n = 0; n < s.batches; n++) {
-        ifd_contract_image(&row, n * sizes.image, sizes.image, groups > 1);
+        ifd_contract_sample(&row, n * sizes.sample, sizes.sample, groups > 1);
         for (int64_t y = 0; y < s.size.out_h; y++) {
             for (int64_t x = 0; x < s.size.out_w; x++, first += s.out_c) {
                 ifd_contract_clear(&row);
@@ -216,12 +216,12 @@ static enum ifd_code depthwise_conv2d_scratch(const struct ifd_infer *in,
     const struct ifd_shape *input = &in->input[0].desc->shape;
     const struct ifd_contract_sizes sizes = {.channels = output[0].shape.dim[C],
                                              .window = input->dim[C],
-                                             .image = ifd_ref_product(input, 1, 4)};
+                                             .sample = ifd_ref_product(input, 1, 4)};
     return ifd_contract_scratch(&ifd_op_depthwise_conv2d, in, &depthwise_roles, &sizes, ret_bytes,
                                 err);
 }
 
-/* Adds up one output pixel whose window has its corner at (y, x). */
+/* Adds up the output pixel whose window has its corner at (y, x). */
 static void depthwise_pixel(struct ifd_contraction *row, const struct sweep *s, int64_t n,
                             int64_t y, int64_t x)
 {
@@ -253,12 +253,12 @@ static enum ifd_code depthwise_conv2d_ref(const struct ifd_ref_call *call, struc
     }
     struct ifd_contraction row;
     const struct ifd_contract_sizes sizes = {
-        .channels = s.out_c, .window = s.in_c, .image = s.in_h * s.in_w * s.in_c};
+        .channels = s.out_c, .window = s.in_c, .sample = s.in_h * s.in_w * s.in_c};
     ifd_contract_begin(&row, call, &depthwise_roles, &sizes, attrs->activation);
 
     int64_t first = 0;
     for (int64_t n = 0; n < s.batches; n++) {
-        ifd_contract_image(&row, n * sizes.image, sizes.image, true);
+        ifd_contract_sample(&row, n * sizes.sample, sizes.sample, true);
         for (int64_t y = 0; y < s.size.out_h; y++) {
             for (int64_t x = 0; x < s.size.out_w; x++, first += s.out_c) {
                 ifd_contract_clear(&row);
@@ -271,8 +271,8 @@ static enum ifd_code depthwise_conv2d_ref(const struct ifd_ref_call *call, struc
     return IFD_OK;
 }
 
-/* A transposed convolution is the way back from a convolution's output (its input here) to that convolution's input
- * (its output here): the window is resolved over the output, and must give the input's size. */
+/* A transposed convolution goes from a convolution's output (the input here) to its input (the
+ * output here): the window is resolved over the output, and must give the input's size. */
 static bool transpose_window(const struct ifd_transpose_conv2d_attrs *attrs,
                              const struct ifd_shape *filter, const int64_t *out, const int64_t *in,
                              struct ifd_window_size *ret)
@@ -282,8 +282,8 @@ static bool transpose_window(const struct ifd_transpose_conv2d_attrs *attrs,
            ret->out_h == in[H] && ret->out_w == in[W];
 }
 
-/* The output's size: what input 0 says if it is constant, else what the file declares for the output, which the
- * reference kernel then compares with what it is handed. */
+/* The output's size: input 0 if it is constant, else the file's shape of the output, which the
+ * reference kernel compares with input 0 when it runs. */
 static enum ifd_code transpose_output_dims(const struct ifd_infer *in,
                                            const struct ifd_desc *output, struct ifd_ints *ret_dims,
                                            struct ifd_err *err)
@@ -362,7 +362,8 @@ static int64_t first_reaching(int64_t at, int64_t reach, int64_t stride)
     return at < reach ? 0 : (at - reach) / stride + 1;
 }
 
-/* Adds up one output pixel, (y, x) counted from the padding's corner: the input pixels whose windows cover it. */
+/* Adds up one output pixel, (y, x) counted from the padding's corner: the input pixels whose
+ * windows cover it. */
 static void transpose_pixel(struct ifd_contraction *row, const struct ifd_window *window,
                             const struct ifd_shape *input, const struct ifd_shape *filter,
                             const int64_t position[3])
@@ -403,7 +404,7 @@ static enum ifd_code transpose_conv2d_ref(const struct ifd_ref_call *call, struc
     const struct ifd_shape *output = &call->out[0]->shape;
     struct ifd_window_size size;
     if (!transpose_window(attrs, filter, output->dim, input->dim, &size)) {
-        return ifd_fail(err, IFD_INTERNAL, "transpose_conv2d: shapes that infer did not accept");
+        return ifd_fail(err, IFD_INTERNAL, "transpose_conv2d: unchecked shapes");
     }
     for (uint32_t d = 0; d < 4; d++) {
         const int64_t wanted = call->in[0]->dtype == IFD_S32 ? ((const int32_t *)call->input[0])[d]
@@ -472,7 +473,7 @@ const struct ifd_op_def ifd_op_transpose_conv2d = {
     .attr_count = sizeof(transpose_conv2d_attrs) / sizeof(transpose_conv2d_attrs[0]),
     .attrs_bytes = sizeof(struct ifd_transpose_conv2d_attrs),
     .dtypes = IFD_DTYPES_INDEX,
-    .batch = IFD_BATCH_NEVER, /* its output shape names the batch */
+    .batch = IFD_BATCH_NEVER, /* input 0 holds the batch */
     .infer = transpose_conv2d_infer,
     .scratch = transpose_conv2d_scratch,
     .ref = transpose_conv2d_ref,

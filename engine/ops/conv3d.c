@@ -112,7 +112,7 @@ static enum ifd_code conv3d_ref(const struct ifd_ref_call *call, struct ifd_err 
     const struct ifd_shape *out = &call->out[0]->shape;
     struct volume volume;
     if (!resolve(attrs, &call->in[0]->shape, &call->in[1]->shape, &volume)) {
-        return ifd_fail(err, IFD_INTERNAL, "conv3d over a shape that infer did not accept");
+        return ifd_fail(err, IFD_INTERNAL, "conv3d: unchecked shapes");
     }
     float min = 0;
     float max = 0;

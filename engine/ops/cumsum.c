@@ -21,7 +21,8 @@ static enum ifd_code cumsum_infer(const struct ifd_infer *in, struct ifd_desc *o
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &in->input[0].desc->shape, err) : code;
 }
 
-/* One element along the axis: out[at] = in[at] + the sum so far, or that sum alone. Integers wrap around. */
+/* One element along the axis: out[at] = in[at] + the sum so far, or that sum alone. Integers
+ * wrap around. */
 #define ADD_UP(type)                                                                               \
     do {                                                                                           \
         const type value = ((const type *)call->input[0])[at];                                     \

@@ -1,5 +1,6 @@
-/* detection_postprocess: TFLite_Detection_PostProcess. Decodes boxes that were coded relative to anchors, and keeps the
- * best that do not overlap, either per class (regular) or by each box's best class (fast). */
+/* detection_postprocess: TFLite_Detection_PostProcess. Decodes boxes relative to anchors and
+ * keeps the best that do not overlap, either per class (regular) or by each box's best class
+ * (fast). */
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
@@ -11,7 +12,7 @@
 
 extern const struct ifd_op_def ifd_op_detection_postprocess;
 
-/** Boxes and classes at most; indexes of scores fit into 31 bits. */
+/** Maximum number of scores: their indexes fit 31 bits. */
 #define MAX_COUNT (1 << 24)
 
 enum { BOXES, SCORES, ANCHORS };
@@ -100,21 +101,21 @@ struct box {
     float ymin, xmin, ymax, xmax;
 };
 
-/* A box with a class that was chosen; index = box * classes + class. */
+/* A selected box with its class; index = box * classes + class. */
 struct hit {
     float score;
     int32_t index;
 };
 
-/* Scratch, carved up. */
+/* Scratch memory. */
 struct work {
-    struct box *box;    /* count: those that somebody asked for */
+    struct box *box;    /* count: decoded on demand */
     float *score;       /* count × classes */
-    float *best;        /* count: the scores that suppression looks at */
+    float *best;        /* count: the scores that suppression uses */
     int32_t *order;     /* count: a heap of boxes */
     int32_t *selected;  /* count */
     struct hit *hits;   /* max_detections + per_class, regular suppression only */
-    struct hit *merged; /* as many */
+    struct hit *merged; /* same size */
     bool *is_decoded;   /* count */
 };
 
@@ -185,7 +186,7 @@ static void real_values(const struct ifd_desc *desc, const void *data, int64_t f
     }
 }
 
-/* Of each of 16 pairs the larger byte. */
+/* Keeps the larger byte of each of 16 pairs. */
 static void keep_larger(uint8_t *restrict most, const uint8_t *restrict x)
 {
     for (int k = 0; k < 16; k++) {
@@ -203,7 +204,7 @@ static uint8_t largest_byte(const uint8_t *x, int64_t count)
     if (count < 16) {
         memcpy(most, x, (size_t)count);
     } else {
-        keep_larger(most, x + count - 16); /* the rest, and some a second time */
+        keep_larger(most, x + count - 16); /* the last 16, some for the second time */
     }
     for (int k = 1; k < 16; k++) {
         most[0] = most[k] > most[0] ? most[k] : most[0];
@@ -211,7 +212,7 @@ static uint8_t largest_byte(const uint8_t *x, int64_t count)
     return most[0];
 }
 
-/* Centre and size, relative to the anchor's, to corners. */
+/* From centre and size, relative to the anchor's, to corners. */
 static struct box decode(const struct ifd_detection_attrs *attrs, const float code[4],
                          const float anchor[4])
 {
@@ -245,7 +246,8 @@ static const struct box *box_of(const struct ifd_ref_call *call, struct work *wo
     return &work->box[i];
 }
 
-/* Height or width below 0. Without that no box has a negative size: its own is a factor that is not below 0. */
+/* Does an anchor have a negative height or width? If none has, no box has: exp() multiplies them
+ * by positive factors. */
 static bool is_negative(const struct ifd_desc *anchors, const void *data, int64_t i)
 {
     if (anchors->dtype == IFD_F32) {
@@ -337,8 +339,8 @@ static bool overlaps_any(const struct ifd_detection_attrs *attrs, const struct w
     return false;
 }
 
-/* Selects up to limit boxes by work->best, best first, dropping what overlaps with a better one. A heap, because few of many
- * boxes are ever looked at. */
+/* Selects up to limit boxes by work->best, best first, without those that overlap a better one.
+ * A heap, because only a few of many boxes are ever examined. */
 static int64_t suppress(const struct ifd_ref_call *call, struct work *work, int64_t count,
                         int64_t limit)
 {
@@ -364,7 +366,7 @@ static int64_t suppress(const struct ifd_ref_call *call, struct work *work, int6
     return selected;
 }
 
-/* Where results go. */
+/* Destinations of the results. */
 struct results {
     struct box *box;
     float *class_index, *score;
@@ -375,8 +377,8 @@ struct sizes {
     int64_t count, classes, label_offset;
 };
 
-/* The class that follows previous in the order of descending score, equal scores by index; the first if previous is
- * negative; -1 if none follows. */
+/* The class that follows previous in the order of descending score, equal scores by index; the
+ * first if previous is negative; -1 if none follows. */
 static int64_t next_class(const float *score, int64_t classes, int64_t previous)
 {
     int64_t best = -1;
@@ -390,7 +392,7 @@ static int64_t next_class(const float *score, int64_t classes, int64_t previous)
     return best;
 }
 
-/* The best score of each box; those of bytes are compared as such, because scales are positive. */
+/* The best score of each box; bytes are compared directly, because scales are positive. */
 static void find_best(const struct ifd_ref_call *call, const struct sizes *sizes, struct work *work)
 {
     const struct ifd_desc *desc = call->in[SCORES];
@@ -428,7 +430,7 @@ static int64_t detect_fast(const struct ifd_ref_call *call, const struct sizes *
         for (int64_t k = 0; k < per_box && k < sizes->classes; k++) {
             best = next_class(score, sizes->classes, best);
             if (best < 0) {
-                break; /* the rest is not a number */
+                break; /* the remaining scores are NaN */
             }
             results->box[i * per_box + k] = work->box[box];
             results->class_index[i * per_box + k] = (float)best;
@@ -438,7 +440,8 @@ static int64_t detect_fast(const struct ifd_ref_call *call, const struct sizes *
     return selected;
 }
 
-/* Merges two runs of hits, both best first, into one of at most limit; on a tie the first run's goes first. */
+/* Merges two runs of hits, both best first, into one of at most limit; on a tie the first run's
+ * goes first. */
 static int64_t merge_hits(const struct hit *a, int64_t a_count, const struct hit *b,
                           int64_t b_count, struct hit *to, int64_t limit)
 {

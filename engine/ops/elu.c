@@ -1,10 +1,10 @@
-/* Activations beyond the clamps: elu, gelu, prelu. 8-bit elu and gelu go through floats, as LiteRT's tables do; 8-bit prelu is
- * requantized with double rounding. */
+/* Activations beyond the clamps: elu, gelu, prelu. 8-bit elu and gelu go through floats, as
+ * LiteRT's tables do; 8-bit prelu is requantized with double rounding. */
 #include "engine/ops/unary.h"
 
 #include <math.h>
 
-/* --- elu, gelu --------------------------------------------------------------------------------------------------- */
+/* ---- elu, gelu ---- */
 
 static float elu_f32(float x)
 {
@@ -45,11 +45,11 @@ static const struct ifd_attr_def gelu_attrs[] = {
 DEFINE_UNARY(elu, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S8))
 DEFINE_UNARY_WITH_ATTRS(gelu, ifd_unary_infer, TYPES_F32 | TYPES_8BIT, NULL)
 
-/* --- prelu ------------------------------------------------------------------------------------------------------- */
+/* ---- prelu ---- */
 
 extern const struct ifd_op_def ifd_op_prelu;
 
-/* Ratios in float, as LiteRT has them. */
+/* Ratios are floats, as in LiteRT. */
 static double prelu_positive(const struct ifd_desc *input, const struct ifd_desc *output)
 {
     return (double)(ifd_ref_scale(input) / ifd_ref_scale(output));

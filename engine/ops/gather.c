@@ -1,4 +1,4 @@
-/* Slices of a tensor picked by a tensor of indices. A negative index counts from the end. */
+/* Slices of a tensor gathered by a tensor of indices. A negative index counts from the end. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 

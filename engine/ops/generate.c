@@ -1,4 +1,5 @@
-/* Tensors whose content follows from a shape or a few numbers: broadcast_to, range, rank, zeros_like. */
+/* Tensors whose content follows from a shape or a few numbers: broadcast_to, range, rank,
+ * zeros_like. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
@@ -7,7 +8,7 @@
 
 extern const struct ifd_op_def ifd_op_broadcast_to, ifd_op_range, ifd_op_rank, ifd_op_zeros_like;
 
-/* --- broadcast_to ------------------------------------------------------------------------------------------------ */
+/* ---- broadcast_to ---- */
 
 static enum ifd_code broadcast_to_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                         struct ifd_err *err)
@@ -55,9 +56,10 @@ static enum ifd_code broadcast_to_ref(const struct ifd_ref_call *call, struct if
     return IFD_OK;
 }
 
-/* --- range ------------------------------------------------------------------------------------------------------- */
+/* ---- range ---- */
 
-/* Elements from start on in steps of delta, before limit. False if delta has the wrong sign, is 0 or not a number. */
+/* Elements from start on in steps of delta, before limit. False if delta has the wrong sign, is
+ * 0 or not a number. */
 static bool range_count(const struct ifd_desc *desc, const void *const data[3], int64_t *ret)
 {
     double count = 0;
@@ -144,7 +146,7 @@ static enum ifd_code range_ref(const struct ifd_ref_call *call, struct ifd_err *
     return IFD_OK;
 }
 
-/* --- rank, zeros_like -------------------------------------------------------------------------------------------- */
+/* ---- rank, zeros_like ---- */
 
 static enum ifd_code rank_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                 struct ifd_err *err)
@@ -186,7 +188,7 @@ static enum ifd_code zeros_like_ref(const struct ifd_ref_call *call, struct ifd_
     return IFD_OK;
 }
 
-/* --- definitions ------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 static const struct ifd_attr_def broadcast_to_attrs[] = {
     {"shape", IFD_ATTR_INTS, offsetof(struct ifd_broadcast_to_attrs, shape), 0, 0,

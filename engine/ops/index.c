@@ -1,4 +1,5 @@
-/* Elements and slices by tensors of indices: gather_nd, scatter_nd, one_hot, embedding_lookup, segment_sum. */
+/* Elements and slices by tensors of indices: gather_nd, scatter_nd, one_hot, embedding_lookup,
+ * segment_sum. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
@@ -14,9 +15,9 @@ static int64_t load_index(const struct ifd_desc *desc, const void *data, int64_t
                                     : ((const int32_t *)data)[i];
 }
 
-/* --- gather_nd, scatter_nd --------------------------------------------------------------------------------------- */
+/* ---- gather_nd, scatter_nd ---- */
 
-/* How the last dimension of indices names slices of a tensor. */
+/* Slices of a tensor, named by the last dimension of indices. */
 struct slices {
     uint32_t depth; /* dimensions that an index names */
     int64_t count;  /* of indices */
@@ -111,7 +112,7 @@ static enum ifd_code gather_nd_ref(const struct ifd_ref_call *call, struct ifd_e
     return IFD_OK;
 }
 
-/* The updates have the shape of the indices but the last dimension, then that of a slice. */
+/* Updates have the shape of the indices without the last dimension, followed by a slice's shape. */
 static bool updates_fit(const struct ifd_shape *shape, const struct ifd_shape *indices,
                         const struct ifd_shape *updates)
 {
@@ -216,7 +217,7 @@ static enum ifd_code scatter_nd_ref(const struct ifd_ref_call *call, struct ifd_
     return IFD_OK;
 }
 
-/* --- one_hot ----------------------------------------------------------------------------------------------------- */
+/* ---- one_hot ---- */
 
 /* The new dimension of an output of this rank. */
 static bool one_hot_axis(const struct ifd_one_hot_attrs *attrs, uint32_t rank, uint32_t *ret)
@@ -288,7 +289,7 @@ static enum ifd_code one_hot_ref(const struct ifd_ref_call *call, struct ifd_err
     return IFD_OK;
 }
 
-/* --- embedding_lookup -------------------------------------------------------------------------------------------- */
+/* ---- embedding_lookup ---- */
 
 static enum ifd_code embedding_lookup_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                             struct ifd_err *err)
@@ -345,7 +346,7 @@ static enum ifd_code embedding_lookup_ref(const struct ifd_ref_call *call, struc
     return IFD_OK;
 }
 
-/* --- segment_sum ------------------------------------------------------------------------------------------------- */
+/* ---- segment_sum ---- */
 
 static enum ifd_code segment_sum_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                        struct ifd_err *err)
@@ -399,7 +400,7 @@ static enum ifd_code segment_sum_ref(const struct ifd_ref_call *call, struct ifd
     return IFD_OK;
 }
 
-/* --- definitions ------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 const struct ifd_op_def ifd_op_gather_nd = {
     .name = "gather_nd",

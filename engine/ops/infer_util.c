@@ -1,4 +1,4 @@
-/* What shape rules have in common. */
+/* Helpers of shape rules. */
 #include "engine/ops/infer_util.h"
 
 #include "engine/ir/attrs.h"

@@ -1,8 +1,8 @@
-/** What shape rules have in common: operand checks, quantization checks, axes, outputs.
+/** Helpers of shape rules: checks of operands and quantization, axes, outputs.
  *
- *  Every function that can refuse names the operator, the operand, what it got and what it wanted. A shape rule begins
- *  with ifd_infer_begin() and ends with one ifd_infer_output() per output; what lies between is the operator's own.
- *  Thread: any. */
+ *  Every error names the operator, the operand, the value got and the value expected. A shape
+ *  rule begins with ifd_infer_begin() and ends with one ifd_infer_output() per output; the rest
+ *  is specific to the operator. Thread: any. */
 #ifndef INFERD_ENGINE_OPS_INFER_UTIL_H
 #define INFERD_ENGINE_OPS_INFER_UTIL_H
 
@@ -10,17 +10,17 @@
 #include "inferd/op.h"
 #include "inferd/op_attrs.h"
 
-/** Sets of data types that definitions use again and again. */
+/** Sets of data types for definitions. */
 #define IFD_DTYPES_QUANT (IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16))
 #define IFD_DTYPES_INDEX (IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
-/** Everything of fixed size that is moved without being looked at: all but STR. */
+/** All types of fixed size, for operators that only move elements: all but STR. */
 #define IFD_DTYPES_MOVE (((uint32_t)1 << IFD_STR) - 1)
 
-/** The checks that every shape rule needs, whoever calls it: attributes within their ranges; numbers of inputs and
- *  outputs as the definition says; the required inputs (the first min_inputs) present; every shape known and its size
- *  in bytes representable; the type of input 0 allowed; constants as large as their description; inputs in
- *  def->shape_inputs constant (if present). After OK, every shape's element count, strides and byte size are safe to
- *  compute in int64_t and size_t. */
+/** The checks of every shape rule: attributes within their ranges; numbers of inputs and outputs
+ *  as defined; the required inputs (the first min_inputs) present; every shape known and its
+ *  size in bytes representable; the type of input 0 allowed; constants as large as their
+ *  description; inputs in def->shape_inputs constant (if present). After OK, every shape's
+ *  element count, strides and byte size fit int64_t and size_t. */
 IFD_NODISCARD enum ifd_code ifd_infer_begin(const struct ifd_op_def *def,
                                             const struct ifd_infer *in, struct ifd_err *err);
 
@@ -41,13 +41,14 @@ IFD_NODISCARD enum ifd_code ifd_infer_output_dtype(const struct ifd_op_def *def,
                                                    const struct ifd_desc *output, uint32_t i,
                                                    enum ifd_dtype dtype, struct ifd_err *err);
 
-/** desc must be quantized per tensor, with a positive finite scale and a zero point that its type holds (0 for s16 and
- *  s32). what names the operand in the message: "input 0". Call it for quantized types only. */
+/** desc must be quantized per tensor, with a positive finite scale and a zero point within its
+ *  type (0 for s16 and s32). what: the operand's name in messages, "input 0". For quantized
+ *  types only. */
 IFD_NODISCARD enum ifd_code ifd_infer_per_tensor(const struct ifd_op_def *def, const char *what,
                                                  const struct ifd_desc *desc, struct ifd_err *err);
 
-/** Like ifd_infer_per_tensor, but also per channel along axis, where every zero point must be 0 (one count of scales
- *  per channel, or 1). */
+/** Like ifd_infer_per_tensor, but also per channel along axis, where every zero point must be 0
+ *  (one count of scales per channel, or 1). */
 IFD_NODISCARD enum ifd_code ifd_infer_per_channel(const struct ifd_op_def *def, const char *what,
                                                   const struct ifd_desc *desc, uint32_t axis,
                                                   struct ifd_err *err);
@@ -58,31 +59,31 @@ bool ifd_quant_equal(const struct ifd_desc *a, const struct ifd_desc *b);
 /** Is this type stored as quantized numbers (u8, s8, s16)? */
 bool ifd_dtype_is_quantized(enum ifd_dtype dtype);
 
-/** Least and greatest number that an integer type of at most 32 bits stores. */
+/** Range of an integer type of at most 32 bits. */
 void ifd_dtype_range(enum ifd_dtype dtype, int32_t *ret_min, int32_t *ret_max);
 
-/** Axis of a shape, negative from the end. */
+/** Resolves an axis of a shape; a negative one counts from the end. */
 IFD_NODISCARD enum ifd_code ifd_infer_axis(const struct ifd_op_def *def,
                                            const struct ifd_shape *shape, int64_t axis,
                                            uint32_t *ret_axis, struct ifd_err *err);
 
-/** Writes the shape to which all inputs broadcast as that of output 0. */
+/** Writes the common broadcast shape of all inputs to output 0. */
 IFD_NODISCARD enum ifd_code ifd_infer_broadcast(const struct ifd_op_def *def,
                                                 const struct ifd_infer *in, struct ifd_desc *output,
                                                 struct ifd_err *err);
 
-/** Writes the shape of output i after checking that its bytes can be represented. */
+/** Writes the shape of output i; TOO_LARGE if its size in bytes overflows. */
 IFD_NODISCARD enum ifd_code ifd_infer_output(const struct ifd_op_def *def, struct ifd_desc *output,
                                              uint32_t i, const struct ifd_shape *shape,
                                              struct ifd_err *err);
 
-/** Numbers of a constant s32 or s64 tensor of up to IFD_MAX_RANK elements (any rank): a shape parameter that comes as
- *  an input. data must have desc's bytes. */
+/** Reads a shape parameter that is an input: a constant s32 or s64 tensor of up to IFD_MAX_RANK
+ *  elements, of any rank. data must have desc's bytes. */
 IFD_NODISCARD enum ifd_code ifd_infer_ints(const struct ifd_op_def *def, const char *what,
                                            const struct ifd_desc *desc, const void *data,
                                            struct ifd_ints *ret_ints, struct ifd_err *err);
 
-/** The same for a tensor [n,2] of numbers before and after. */
+/** The same for a tensor [n,2] of amounts before and after. */
 IFD_NODISCARD enum ifd_code ifd_infer_pairs(const struct ifd_op_def *def, const char *what,
                                             const struct ifd_desc *desc, const void *data,
                                             struct ifd_ints *ret_before, struct ifd_ints *ret_after,

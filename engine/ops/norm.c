@@ -1,4 +1,5 @@
-/* Normalization by the elements beside: l2_normalization and local_response_normalization along the last dimension. */
+/* Normalization by neighbouring elements: l2_normalization and local_response_normalization
+ * along the last dimension. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
@@ -6,11 +7,11 @@
 
 extern const struct ifd_op_def ifd_op_l2_normalization, ifd_op_local_response_normalization;
 
-/* Scale and zero point that quantized results have: -1 to 1 in 256 steps. */
+/* Scale and zero point of quantized results: -1 to 1 in 256 steps. */
 #define L2_BITS  7
 #define L2_SCALE (1.0f / (1 << L2_BITS))
 
-/* The output is like input 0, which has at least a dimension. */
+/* The output has the shape and type of input 0, which is not a scalar. */
 static enum ifd_code infer_like(const struct ifd_op_def *def, const struct ifd_infer *in,
                                 struct ifd_desc *output, struct ifd_err *err)
 {
@@ -52,11 +53,12 @@ static int32_t saturate(int64_t x)
     return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : (int32_t)x;
 }
 
-/* 1 / sqrt(x) as a 31-bit fraction and an exponent, by five Newton steps in fixed point with 3 integer bits (the arithmetic
- * of LiteRT's GetInvSqrtQuantizedMultiplierExp; gemmlowp rounds its products as ifd_fixed_mul_high does). */
+/* 1 / sqrt(x) as a 31-bit fraction and an exponent, by five Newton steps in fixed point with 3
+ * integer bits (the arithmetic of LiteRT's GetInvSqrtQuantizedMultiplierExp; gemmlowp rounds its
+ * products as ifd_fixed_mul_high does). */
 static struct ifd_multiplier inverse_root(int32_t x)
 {
-    if (x <= 1) { /* 0: whatever it is multiplied by is 0 */
+    if (x <= 1) { /* of 0 the result is multiplied by 0 */
         return (struct ifd_multiplier){INT32_MAX, 0};
     }
     int shift = 11;
@@ -64,7 +66,7 @@ static struct ifd_multiplier inverse_root(int32_t x)
         x /= 4;
         shift++;
     }
-    int left = 0; /* of leading zeros, in pairs */
+    int left = 0; /* pairs of leading zeros */
     while ((x << (2 * left)) < 1 << 27) {
         left++;
     }

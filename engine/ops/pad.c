@@ -7,9 +7,10 @@
 
 extern const struct ifd_op_def ifd_op_pad, ifd_op_tile;
 
-/* --- pad --------------------------------------------------------------------------------------------------------- */
+/* ---- pad ---- */
 
-/** Elements before and after each dimension: from input 1 if it is there, else from the attributes. */
+/** Elements before and after each dimension: from input 1 if it is there, else from the
+ *  attributes. */
 static enum ifd_code pad_amounts(const struct ifd_pad_attrs *attrs, const struct ifd_desc *desc,
                                  const void *data, struct ifd_ints *ret_before,
                                  struct ifd_ints *ret_after, struct ifd_err *err)
@@ -20,7 +21,7 @@ static enum ifd_code pad_amounts(const struct ifd_pad_attrs *attrs, const struct
                 : IFD_OK;
 }
 
-/** A value must be a number that the type can store. */
+/** Checks that the type can store the value. */
 static enum ifd_code check_value(const struct ifd_desc *input, float value, struct ifd_err *err)
 {
     int32_t min = 0;
@@ -90,7 +91,7 @@ static void pad_element(const struct ifd_ref_call *call, uint8_t ret_element[16]
     if (out->dtype == IFD_F32) {
         ifd_ref_copy(sizeof(float), ret_element, 0, &attrs->value, 0);
     } else if (attrs->value != 0 || ifd_dtype_is_quantized(out->dtype)) {
-        const double limit = 2147483647.0; /* of the types that check_value lets pass */
+        const double limit = 2147483647.0; /* of types that check_value accepts */
         const double value = (double)attrs->value < limit ? (double)attrs->value : limit;
         ifd_ref_store(out->dtype, ret_element, 0, (int32_t)value);
     }
@@ -127,7 +128,7 @@ static enum ifd_code pad_ref(const struct ifd_ref_call *call, struct ifd_err *er
     return IFD_OK;
 }
 
-/* --- tile -------------------------------------------------------------------------------------------------------- */
+/* ---- tile ---- */
 
 static enum ifd_code tile_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                 struct ifd_err *err)
@@ -181,7 +182,7 @@ static enum ifd_code tile_ref(const struct ifd_ref_call *call, struct ifd_err *e
     return IFD_OK;
 }
 
-/* --- definitions ------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 static const struct ifd_attr_def pad_attrs[] = {
     {"before", IFD_ATTR_INTS, offsetof(struct ifd_pad_attrs, before), 0, 0, (double)INT32_MAX},

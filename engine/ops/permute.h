@@ -1,4 +1,5 @@
-/** Attributes that name dimensions, for inputs whose dimensions are permuted (permute of struct ifd_op_def). Thread: any. */
+/** Attributes that name dimensions, for inputs whose dimensions are permuted (permute of struct
+ *  ifd_op_def). Thread: any. */
 #ifndef INFERD_ENGINE_OPS_PERMUTE_H
 #define INFERD_ENGINE_OPS_PERMUTE_H
 

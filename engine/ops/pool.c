@@ -13,7 +13,7 @@ extern const struct ifd_op_def ifd_op_max_pool2d;
 /* Dimensions of input and output. */
 enum { N, H, W, C };
 
-/** Scales of input and output may differ by this much, as rounding in converters makes them. */
+/** Tolerated difference of the scales of input and output, from rounding in converters. */
 #define SCALE_TOLERANCE 1e-6f
 
 static bool quant_matches(const struct ifd_desc *a, const struct ifd_desc *b)
@@ -62,7 +62,7 @@ static enum ifd_code pool_infer(const struct ifd_op_def *def, const struct ifd_i
     }
     const struct ifd_shape *input = &in->input[0].desc->shape;
     struct ifd_window_size size;
-    /* padding of a whole filter and more would make windows that see nothing */
+    /* padding as large as the filter would make empty windows */
     if (!ifd_window_resolve(&attrs->window, attrs->filter_h, attrs->filter_w, input->dim[H],
                             input->dim[W], &size) ||
         size.pad_top >= attrs->filter_h || size.pad_bottom >= attrs->filter_h ||
@@ -105,7 +105,7 @@ static enum ifd_code pool_scratch(const struct ifd_infer *in, const struct ifd_d
     return IFD_OK;
 }
 
-/* The part of the input that one window sees: rows y … y_end - 1, columns x … x_end - 1 of image n. */
+/* The input under one window: rows y … y_end - 1, columns x … x_end - 1 of sample n. */
 struct view {
     const struct ifd_desc *desc;
     const void *data;
@@ -230,7 +230,7 @@ static enum ifd_code pool_ref(const struct ifd_ref_call *call, bool is_average, 
     struct ifd_window_size size;
     if (!ifd_window_resolve(&attrs->window, attrs->filter_h, attrs->filter_w, in[H], in[W],
                             &size)) {
-        return ifd_fail(err, IFD_INTERNAL, "pool over a shape that infer did not accept");
+        return ifd_fail(err, IFD_INTERNAL, "pool: unchecked shapes");
     }
     if (ifd_ref_elements(call->out[0]) == 0) {
         return IFD_OK; /* no channels: height and width may be anything */

@@ -1,7 +1,8 @@
-/* Changes of the element's type: cast (numbers as stored), quantize and dequantize (numbers as meant).
+/* Changes of the element's type: cast (stored numbers), quantize and dequantize (real numbers).
  *
- * Rounding of quantize is half away from zero; from one quantized type to another it rounds twice, as LiteRT's
- * reference kernels do. A cast from a float truncates, saturates, and makes 0 of NaN. */
+ * Rounding of quantize is half away from zero; from one quantized type to another it rounds
+ * twice, as LiteRT's reference kernels do. A cast from a float truncates, saturates, and makes 0
+ * of NaN. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 #include "engine/tensor/half.h"
@@ -26,7 +27,7 @@ static enum ifd_code check_output(const struct ifd_op_def *def, const struct ifd
     return IFD_OK;
 }
 
-/* --- cast -------------------------------------------------------------------------------------------------------- */
+/* ---- cast ---- */
 
 static enum ifd_code cast_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                 struct ifd_err *err)
@@ -159,7 +160,7 @@ static enum ifd_code cast_ref(const struct ifd_ref_call *call, struct ifd_err *e
     return IFD_OK;
 }
 
-/* --- quantize ---------------------------------------------------------------------------------------------------- */
+/* ---- quantize ---- */
 
 static double requantize_factor(const struct ifd_desc *input, const struct ifd_desc *output)
 {
@@ -240,7 +241,7 @@ static enum ifd_code quantize_ref(const struct ifd_ref_call *call, struct ifd_er
     return IFD_OK;
 }
 
-/* --- dequantize -------------------------------------------------------------------------------------------------- */
+/* ---- dequantize ---- */
 
 static enum ifd_code dequantize_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                       struct ifd_err *err)
@@ -258,7 +259,7 @@ static enum ifd_code dequantize_infer(const struct ifd_infer *in, struct ifd_des
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &input->shape, err) : code;
 }
 
-/* Weights of whole models, while they are loaded. A whole number at a time, so that compilers make vectors of them. */
+/* For weights of whole models during a load: loops without branches, which compilers vectorize. */
 #define HALF_COUNT ((size_t)16)
 
 static void widen_halves(const uint16_t *restrict x, float *restrict y, size_t count)
@@ -303,13 +304,13 @@ static enum ifd_code dequantize_ref(const struct ifd_ref_call *call, struct ifd_
     return IFD_OK;
 }
 
-/* --- definitions ------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 #define COMMON(op)                                                                                 \
     .name = #op, .min_inputs = 1, .max_inputs = 1, .outputs = 1, .batch = IFD_BATCH_SAMPLE,        \
     .is_elementwise = true, .infer = op##_infer, .ref = op##_ref
 
-/* Element by element, but the element's size may change: no aliasing. */
+/* Element-wise, but the element's size may change: no aliasing. */
 const struct ifd_op_def ifd_op_cast = {COMMON(cast), .dtypes = TYPES_REAL | TYPES_INT,
                                        .is_identity = true};
 const struct ifd_op_def ifd_op_quantize = {

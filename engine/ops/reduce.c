@@ -1,7 +1,7 @@
 /* Reductions over any set of axes: mean, sum, product, largest, smallest, any, all.
  *
- * Quantized results have the bits of LiteRT's reference kernels, but for sums of s8 and s16: LiteRT 2.3 reads their bytes as
- * u8. Here they get the arithmetic that LiteRT has for u8. */
+ * Quantized results have the bits of LiteRT's reference kernels, but for sums of s8 and s16:
+ * LiteRT 2.3 reads their bytes as u8. Here they get the arithmetic that LiteRT has for u8. */
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/permute.h"
@@ -20,10 +20,10 @@ extern const struct ifd_op_def ifd_op_reduce_prod;
 extern const struct ifd_op_def ifd_op_reduce_any;
 extern const struct ifd_op_def ifd_op_reduce_all;
 
-/** Scale of input over scale of output must be smaller: what a left shift by 30 can express. */
+/** Limit of input scale over output scale: a left shift by 30. */
 #define SCALE_LIMIT (1 << 30)
 
-/* Which dimensions of shape are reduced, as a set of bits. A scalar has none, whatever the axes say. */
+/* The reduced dimensions of shape, as a set of bits; empty for a scalar. */
 static enum ifd_code axes_of(const struct ifd_op_def *def, const struct ifd_reduce_attrs *attrs,
                              const struct ifd_shape *shape, uint32_t *ret_axes, struct ifd_err *err)
 {
@@ -63,7 +63,7 @@ static enum ifd_code check_types(const struct ifd_op_def *def, const struct ifd_
     if (def == &ifd_op_reduce_max || def == &ifd_op_reduce_min
             ? !ifd_quant_equal(input, &output[0])
             : !(scale_ratio(input, &output[0]) < SCALE_LIMIT)) {
-        return ifd_fail(err, IFD_INVALID, "%s: input scale %g does not go with output scale %g",
+        return ifd_fail(err, IFD_INVALID, "%s: input scale %g does not fit output scale %g",
                         def->name, (double)input->quant.scale[0], (double)output[0].quant.scale[0]);
     }
     return IFD_OK;
@@ -150,7 +150,7 @@ static enum ifd_code reduce_scratch(const struct ifd_infer *in, const struct ifd
     return IFD_OK;
 }
 
-/* A walk over the input that knows the output element every input element goes to. */
+/* A walk over the input that gives the output element of every input element. */
 static enum ifd_code begin_walk(const struct ifd_ref_call *call, struct ifd_walk *walk,
                                 int64_t *ret_count, struct ifd_err *err)
 {
@@ -216,8 +216,8 @@ static void sum_int(const struct ifd_ref_call *call, struct ifd_walk *walk)
     }
 }
 
-/* Scales sums of count stored numbers to the output. A mean's division by count goes into the multiplier, as far as 31
- * bits of it stay; sums are taken modulo 2^32, as LiteRT's int32 sums are. */
+/* Scales sums of count stored numbers to the output. The multiplier includes a mean's division
+ * by count, with up to 31 bits. Sums are taken modulo 2^32, as LiteRT's int32 sums are. */
 static void store_quantized(const struct ifd_ref_call *call, int64_t count, bool is_mean)
 {
     const struct ifd_desc *input = call->in[0];
@@ -250,7 +250,7 @@ static void store_quantized(const struct ifd_ref_call *call, int64_t count, bool
     }
 }
 
-/* What a mean or sum of nothing is, in LiteRT's words: stored zeros, and NaN for a mean of floats. */
+/* Mean or sum of an empty tensor, as in LiteRT: stored zeros; NaN for a mean of floats. */
 static void store_empty(const struct ifd_ref_call *call, bool is_mean)
 {
     for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
@@ -303,7 +303,7 @@ static enum ifd_code reduce_sum_ref(const struct ifd_ref_call *call, struct ifd_
     return sum_ref(call, false, err);
 }
 
-/* What every element is larger than, or smaller. */
+/* The start value of a maximum or minimum. */
 static int64_t end_of_range(enum ifd_dtype dtype, bool is_min)
 {
     int32_t min = 0;

@@ -1,4 +1,4 @@
-/* What reference kernels have in common. */
+/* Helpers of reference kernels. */
 #include "engine/ops/ref_util.h"
 
 #include "engine/ir/shape.h"
@@ -98,7 +98,7 @@ void ifd_ref_act_range_f32(int32_t activation, float *ret_min, float *ret_max)
                                                     : INFINITY;
 }
 
-/** The stored number nearest to a real one, which may lie outside of the type's range. */
+/** The stored number nearest to a real one, not clamped to the type's range. */
 static int32_t stored_bound(const struct ifd_desc *desc, float real)
 {
     const float steps = roundf(real / desc->quant.scale[0]);

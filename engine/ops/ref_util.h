@@ -1,4 +1,4 @@
-/** What reference kernels have in common: walking over elements, activation ranges, reading and writing quantized
+/** Helpers of reference kernels: walks over elements, activation ranges, access to quantized
  *  numbers. Nothing here allocates or fails. Thread: any. */
 #ifndef INFERD_ENGINE_OPS_REF_UTIL_H
 #define INFERD_ENGINE_OPS_REF_UTIL_H
@@ -7,11 +7,11 @@
 #include "inferd/op.h"
 #include "inferd/op_attrs.h"
 
-/** Operands that a walk can follow. */
+/** Maximum number of operands of a walk. */
 #define IFD_WALK_OPERANDS 3
 
-/** A walk over the elements of a shape in row-major order that knows, for every element, the offset of the matching
- *  element of each operand (in elements).
+/** A walk over the elements of a shape in row-major order. For every element it gives the offset
+ *  of the matching element of each operand, in elements.
  *
  *      struct ifd_walk walk;
  *      ifd_walk_init(&walk, &output->shape);
@@ -29,7 +29,7 @@ struct ifd_walk {
 
 /** shape's dimensions are known. */
 void ifd_walk_init(struct ifd_walk *walk, const struct ifd_shape *shape);
-/** Operand k has this shape, broadcast to the walk's (which was checked). */
+/** Operand k has this shape, broadcast to the walk's; the shape rule checked that it can be. */
 void ifd_walk_broadcast(struct ifd_walk *walk, uint32_t k, const struct ifd_shape *shape);
 /** Operand k begins at start and moves by stride[d] along dimension d. */
 void ifd_walk_strided(struct ifd_walk *walk, uint32_t k, int64_t start, const int64_t *stride);
@@ -46,30 +46,32 @@ void ifd_ref_copy(size_t bytes, void *target, size_t to, const void *source, siz
 void ifd_ref_copy_run(size_t bytes, void *target, size_t to, const void *source, size_t from,
                       size_t count);
 
-/** The element that means "nothing" when a tensor is padded: the zero point of a quantized one, else 0. Written to
- *  ret_element, 16 bytes. */
+/** Writes the element that pads a tensor to ret_element, 16 bytes: the zero point if it is
+ *  quantized, else 0. */
 void ifd_ref_pad_element(const struct ifd_desc *desc, uint8_t ret_element[16]);
 
-/** Range to which an activation clamps floats. TANH and SIGN_BIT are no clamps: shape rules refuse them. */
+/** Range of an activation's clamp, for floats. TANH and SIGN_BIT are no clamps: shape rules
+ *  refuse them. */
 void ifd_ref_act_range_f32(int32_t activation, float *ret_min, float *ret_max);
 /** The same on stored numbers of a quantized type (TFLite's CalculateActivationRangeQuantized). */
 void ifd_ref_act_range_quant(int32_t activation, const struct ifd_desc *desc, int32_t *ret_min,
                              int32_t *ret_max);
 
-/** A stored number of type u8, s8, s16 or s32 as int32, and back (the value must fit). i counts elements. */
+/** Reads and writes element i of type u8, s8, s16 or s32 as int32; a written value must fit. */
 int32_t ifd_ref_load(enum ifd_dtype dtype, const void *data, size_t i);
 void ifd_ref_store(enum ifd_dtype dtype, void *data, size_t i, int32_t value);
 
-/** A real factor as engine/tensor/fixed.h holds it. */
+/** A real factor in the form of engine/tensor/fixed.h. */
 struct ifd_multiplier {
     int32_t fraction;
     int shift;
 };
 
-/** Splits a real factor. False for what shape rules must refuse: negative, NaN, 2^30 and more. */
+/** Splits a real factor. False for factors that shape rules must refuse: negative, NaN, 2^30 and
+ *  more. */
 bool ifd_multiplier_from_real(double real, struct ifd_multiplier *ret);
 
-/** The same for a factor that a shape rule has checked; anything else gives 0. */
+/** The same for a factor that a shape rule has checked; 0 for any other. */
 struct ifd_multiplier ifd_multiplier(double real);
 
 static inline int32_t ifd_requantize_double(int32_t x, struct ifd_multiplier m)

@@ -1,10 +1,10 @@
-/* The same elements under another shape. squeeze, expand_dims and flatten are reshapes as well. */
+/* The same elements in another shape. squeeze, expand_dims and flatten are reshapes, too. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
 extern const struct ifd_op_def ifd_op_reshape;
 
-/** Target with its -1, if any, replaced by what is left over. */
+/** The target shape, with -1 replaced by the remaining elements. */
 static enum ifd_code resolve(const struct ifd_desc *input, const struct ifd_ints *target,
                              struct ifd_shape *ret_shape, struct ifd_err *err)
 {
@@ -29,7 +29,7 @@ static enum ifd_code resolve(const struct ifd_desc *input, const struct ifd_ints
         known *= shape.dim[open];
     }
     if ((uint64_t)known != count) {
-        return ifd_fail(err, IFD_INVALID, "reshape: %s has %zu elements, target %s has not",
+        return ifd_fail(err, IFD_INVALID, "reshape: %s has %zu elements, target %s does not fit",
                         ifd_shape_text(&input->shape).s, count, ifd_shape_text(&shape).s);
     }
     *ret_shape = shape;

@@ -1,4 +1,4 @@
-/* resize_bilinear, resize_nearest: images to another height and width. */
+/* resize_bilinear, resize_nearest: images resized to another height and width. */
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
@@ -62,8 +62,8 @@ static enum ifd_code resize_nearest_infer(const struct ifd_infer *in, struct ifd
     return resize_infer(&ifd_op_resize_nearest, in, output, err);
 }
 
-/* Where one output row (or column) reads: between two input rows, at a distance from the first. The distance is real
- * for f32 and u8; s8 and s16 count in steps of 1/1024, as LiteRT does. */
+/* The source of an output row (or column): two input rows and the distance from the first. The
+ * distance is real for f32 and u8; s8 and s16 count in steps of 1/1024, as LiteRT does. */
 struct tap {
     int64_t low, high;
     float distance;
@@ -94,14 +94,14 @@ static struct tap step_tap(const struct ifd_resize_attrs *attrs, int64_t i, int6
                               ? (STEPS * (in - 1) + (out - 1) / 2) / (out - 1)
                               : (STEPS * in + out / 2) / out;
     const int64_t wish = attrs->half_pixel_centers ? i * scale + scale / 2 - STEPS / 2 : i * scale;
-    /* a scale that was rounded up may lead beyond the image, where the last pixel goes on */
+    /* a scale that was rounded up may lead beyond the image: the last pixel is repeated there */
     const int64_t at = wish < STEPS * in ? wish : STEPS * in;
     const int64_t low = limit(at / STEPS, in - 1);
     return (struct tap){
         .low = low, .high = limit((at + STEPS - 1) / STEPS, in - 1), .steps = at - STEPS * low};
 }
 
-/* The four input elements (of channel 0) around an output pixel, and where it lies between them. */
+/* The four input elements (of channel 0) around an output pixel, and its position between them. */
 struct corners {
     int64_t low_low, high_low, low_high, high_high; /* row, column */
     struct tap y, x;

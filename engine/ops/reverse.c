@@ -1,11 +1,12 @@
-/* Elements in reverse order along dimensions: of the whole tensor, or of a prefix for each batch. */
+/* Elements in reverse order along dimensions: of the whole tensor, or of a prefix for each
+ * batch. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/permute.h"
 #include "engine/ops/ref_util.h"
 
 extern const struct ifd_op_def ifd_op_reverse, ifd_op_reverse_sequence;
 
-/* The output is like input 0. */
+/* The output has the shape and type of input 0. */
 static enum ifd_code infer_like(const struct ifd_op_def *def, const struct ifd_infer *in,
                                 struct ifd_desc *output, struct ifd_err *err)
 {

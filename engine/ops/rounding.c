@@ -1,4 +1,5 @@
-/* Elementary functions of one tensor without quantized forms: rounding, sign, square, sine, cosine, logical not. */
+/* Elementary functions of one tensor without quantized forms: rounding, sign, square, sine,
+ * cosine, logical not. */
 #include "engine/ops/unary.h"
 
 #include <math.h>

@@ -4,7 +4,8 @@
 
 extern const struct ifd_op_def ifd_op_select;
 
-/* The condition's shape as it broadcasts: with "leading" its dimension is the first of the others. */
+/* The condition's shape for broadcasting. leading: its only dimension is the first of the
+ * others. */
 static struct ifd_shape condition_shape(const struct ifd_select_attrs *attrs,
                                         const struct ifd_shape *condition,
                                         const struct ifd_shape *data)

@@ -1,5 +1,5 @@
-/* logistic and tanh. 8-bit numbers go through floats, as LiteRT's reference kernels' table of 256 entries does; s16
- * interpolates a table of the sigmoid. */
+/* logistic and tanh. 8-bit numbers go through floats, as LiteRT's reference kernels' table of
+ * 256 entries does; s16 interpolates a table of the sigmoid. */
 #include "engine/ops/unary.h"
 
 #include <math.h>
@@ -9,10 +9,10 @@ static float logistic_f32(float x)
     return 1.0f / (1.0f + expf(-x));
 }
 
-/* --- logistic and tanh of s16 ------------------------------------------------------------------------------------ */
+/* ---- logistic and tanh of s16 ---- */
 
-/** How s16 input becomes an index into the sigmoid's table: (x * factor + half) >> shift is 3/4 of the real input in
- *  Q12. */
+/** Maps s16 input to an index of the sigmoid's table: (x * factor + half) >> shift is 3/4 of the
+ *  real input in Q12. */
 struct sigmoid_scale {
     int64_t factor;
     int32_t shift;
@@ -33,8 +33,8 @@ static struct sigmoid_scale sigmoid_scale(const struct ifd_desc *input)
     return (struct sigmoid_scale){(int64_t)factor, shift};
 }
 
-/** Entry i of the table: sigmoid(i / 24) in Q16, raised by half of the error that a chord between entries makes, so that
- *  interpolation errs to either side alike. The last entry is the value at infinity. */
+/** Entry i of the table: sigmoid(i / 24) in Q16, raised by half of the interpolation error
+ *  between entries, so that errors are balanced. The last entry is the value at infinity. */
 static int64_t sigmoid_entry(int64_t i)
 {
     const double step = 1.0 / 24.0;
@@ -43,7 +43,8 @@ static int64_t sigmoid_entry(int64_t i)
     return i >= 255 ? 65535 : lround(65536.0 * (s + step * step / 16.0 * curvature));
 }
 
-/** sigmoid(|x|) in Q(16 + fraction_bits), x in 1/24 with fraction_bits; saturates beyond the table. */
+/** sigmoid(|x|) in Q(16 + fraction_bits), x in 1/24 with fraction_bits; saturates beyond the
+ *  table. */
 static int64_t sigmoid_interpolated(int64_t x, int32_t fraction_bits, int64_t saturated)
 {
     const int64_t magnitude = x < 0 ? -x : x;

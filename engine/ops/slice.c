@@ -1,11 +1,12 @@
-/* A part of a tensor: slice (begin and size) and strided_slice (NumPy's begin:end:stride with TensorFlow's masks). */
+/* Sub-tensors: slice (begin and size) and strided_slice (NumPy's begin:end:stride with
+ * TensorFlow's masks). */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/permute.h"
 #include "engine/ops/ref_util.h"
 
 extern const struct ifd_op_def ifd_op_slice, ifd_op_strided_slice;
 
-/** What is taken of every input dimension, and the output's shape. */
+/** The range of every input dimension, and the output's shape. */
 struct window {
     int64_t start[IFD_MAX_RANK], step[IFD_MAX_RANK], count[IFD_MAX_RANK];
     struct ifd_shape shape;
@@ -21,7 +22,7 @@ static void copy_window(const struct ifd_ref_call *call, const struct window *wi
     for (uint32_t d = 0; d < from->rank; d++) {
         start += window->count[d] > 0 ? window->start[d] * stride[d] : 0;
         stride[d] = window->count[d] > 1 ? window->step[d] * stride[d]
-                                         : 0; /* a step may be anything otherwise */
+                                         : 0; /* the step of a single element does not matter */
         taken.dim[d] = window->count[d];
     }
     const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
@@ -32,7 +33,7 @@ static void copy_window(const struct ifd_ref_call *call, const struct window *wi
     }
 }
 
-/** Replaces a list of the attributes by input i, if that is there. */
+/** Replaces a list of the attributes by input i, if present. */
 static enum ifd_code override(const struct ifd_op_def *def, const char *what,
                               const struct ifd_desc *desc, const void *data, struct ifd_ints *ints,
                               struct ifd_err *err)
@@ -55,9 +56,9 @@ static const void *call_data(const struct ifd_ref_call *call, uint32_t i)
     return i < call->input_count ? call->input[i] : NULL;
 }
 
-/* --- slice ------------------------------------------------------------------------------------------------------- */
+/* ---- slice ---- */
 
-/** The optional inputs 1 … 3 as shape rule and reference kernel see them. */
+/** The optional inputs 1 … 3, for shape rule and reference kernel. */
 struct params {
     const struct ifd_desc *desc[4];
     const void *data[4];
@@ -147,13 +148,13 @@ static enum ifd_code slice_ref(const struct ifd_ref_call *call, struct ifd_err *
     return code;
 }
 
-/* --- strided_slice ----------------------------------------------------------------------------------------------- */
+/* ---- strided_slice ---- */
 
 /** begin:end:stride of one entry of the specification. */
 struct range {
     int64_t begin, end, stride;
-    bool opens, closes; /* begin or end was masked away: as far as possible */
-    bool shrinks;       /* one element, whose dimension disappears */
+    bool opens, closes; /* begin or end is masked: as far as possible */
+    bool shrinks;       /* one element; its dimension is removed */
 };
 
 static int64_t clamp_s64(int64_t x, int64_t min, int64_t max)
@@ -161,13 +162,13 @@ static int64_t clamp_s64(int64_t x, int64_t min, int64_t max)
     return x < min ? min : x > max ? max : x;
 }
 
-/** An index into a dimension: negative from the end, then held inside of min … max. */
+/** An index into a dimension; a negative one counts from the end. Clamped to min … max. */
 static int64_t position(int64_t index, int64_t dim, int64_t min, int64_t max)
 {
     return clamp_s64(index < 0 ? clamp_s64(index, -dim - 1, 0) + dim : index, min, max);
 }
 
-/** Applies a range to dimension d of the input and appends what it leaves to the output's shape. */
+/** Applies a range to dimension d of the input and appends the result to the output's shape. */
 static enum ifd_code take_range(struct window *window, const struct ifd_shape *shape, uint32_t d,
                                 const struct range *range, struct ifd_err *err)
 {
@@ -248,7 +249,7 @@ static enum ifd_code build_window(const struct ifd_strided_slice_attrs *attrs,
     for (uint32_t i = 0; code == IFD_OK && i <= count; i++) {
         const bool is_end = i == count;
         const bool is_ellipsis = !is_end && (attrs->ellipsis_mask & 1 << i) != 0;
-        if (is_end || is_ellipsis) { /* the dimensions that nothing names are taken whole */
+        if (is_end || is_ellipsis) { /* dimensions without an entry are taken whole */
             const uint32_t named = is_end ? 0 : named_after(attrs, i + 1, count);
             if (is_ellipsis && had_ellipsis) {
                 return ifd_fail(err, IFD_INVALID, "strided_slice: two ellipses");
@@ -340,7 +341,7 @@ static enum ifd_code strided_slice_ref(const struct ifd_ref_call *call, struct i
     return code;
 }
 
-/* --- definitions ------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 #define INDEX_MAX 9007199254740991.0 /* 2^53 - 1: beyond every dimension, exact as a double */
 #define LIST(type, name, least)                                                                    \

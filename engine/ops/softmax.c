@@ -1,5 +1,5 @@
-/* softmax along the last dimension. The quantized forms are defined by the fixed-point arithmetic of LiteRT's reference
- * kernels: u8 and s8 in base/softmax8.h, s16 by two tables of 513 points. */
+/* softmax along the last dimension. Quantized types use the fixed-point arithmetic of LiteRT's
+ * reference kernels: u8 and s8 that of tensor/softmax8.h, s16 two tables of 513 points. */
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
@@ -15,7 +15,7 @@ extern const struct ifd_op_def ifd_op_softmax;
 /** Points of a table over the range of s16, both ends included. */
 #define TABLE_POINTS 513
 
-/** The exponent has 26 fraction bits (base/softmax8.h). */
+/** The exponent has 26 fraction bits (tensor/softmax8.h). */
 #define BYTE_FACTOR_MIN (1.0 / (1 << 26))
 
 static enum ifd_code check_output_quant(enum ifd_dtype dtype, const struct ifd_quant *quant,
@@ -31,14 +31,15 @@ static enum ifd_code check_output_quant(enum ifd_dtype dtype, const struct ifd_q
     return IFD_OK;
 }
 
-/* The exponent's step per step of u8 or s8 inputs; what is smaller than its last bit is refused. */
+/* The exponent's change per step of u8 or s8 inputs; refused if smaller than the exponent's last
+ * bit. */
 static double byte_factor(float beta, float scale)
 {
     return (double)beta * (double)scale;
 }
 
-/* Factor from a difference of s16 inputs to the argument of the exp table, where -65535 … 0 mean -10 … 0. LiteRT
- * multiplies scale and beta in single precision. */
+/* Factor from a difference of s16 inputs to the argument of the exp table, where -65535 … 0 mean
+ * -10 … 0. LiteRT multiplies scale and beta in single precision. */
 static double word_factor(float beta, float scale)
 {
     return (double)(scale * beta) / (10.0 / 65535.0);
@@ -160,8 +161,8 @@ static double reciprocal_of(double x)
     return 1.0 / (1.0 + x);
 }
 
-/* Fills a table of f over min … max, scaled to 32768 for 1. Each point is moved by half the error that straight lines
- * would have in the middle of its interval. */
+/* Fills a table of f over min … max, scaled to 32768 for 1. Each point is moved by half the
+ * error of linear interpolation in the middle of its interval. */
 static void fill_table(int16_t *table, double min, double max, double (*f)(double))
 {
     const int steps = TABLE_POINTS - 1;

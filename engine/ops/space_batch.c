@@ -1,14 +1,15 @@
-/* Blocks of the spatial dimensions moved into the batch and back: what dilated convolutions are made of in files.
+/* Blocks of the spatial dimensions moved into the batch and back. Files express dilated
+ * convolutions with them.
  *
- * Input and output differ by which one has the blocks spread out. Called "wide" here: the tensor with large spatial
- * dimensions; "deep": the one with the large batch. Deep element (s * batch + b, y…, c…) is wide element
- * (b, y * block + shift(s) - before…, c…), s running over the shifts in row-major order. */
+ * "wide" is the tensor with large spatial dimensions, "deep" the one with the large batch. Deep
+ * element (s * batch + b, y…, c…) is wide element (b, y * block + shift(s) - before…, c…); s
+ * counts the shifts in row-major order. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
 extern const struct ifd_op_def ifd_op_space_to_batch, ifd_op_batch_to_space;
 
-/** Attributes, or what inputs 1 and 2 say instead. */
+/** The attributes, or inputs 1 and 2 in their place. */
 static enum ifd_code resolve(const struct ifd_op_def *def,
                              const struct ifd_space_batch_attrs *attrs,
                              const struct ifd_desc *const desc[3], const void *const data[3],
@@ -66,7 +67,7 @@ static enum ifd_code fail_shape(const struct ifd_op_def *def, const struct ifd_s
                     (long long)attrs->before.value[d - 1], (long long)attrs->after.value[d - 1], d);
 }
 
-/* What both rules begin with. */
+/* The common part of both shape rules. */
 static enum ifd_code begin(const struct ifd_op_def *def, const struct ifd_infer *in,
                            struct ifd_desc *output, struct ifd_space_batch_attrs *ret_attrs,
                            struct ifd_err *err)
@@ -127,7 +128,8 @@ static enum ifd_code batch_to_space_infer(const struct ifd_infer *in, struct ifd
     return ifd_infer_output(def, output, 0, &shape, err);
 }
 
-/** For the deep element at index: its wide element's offset; false if that lies in the padding or is cropped. */
+/** The offset of the wide element for the deep element at index; false if it lies in the padding
+ *  or is cropped. */
 static bool wide_offset(const struct ifd_space_batch_attrs *attrs, const struct ifd_shape *wide,
                         const int64_t *wide_stride, const int64_t *deep_index, int64_t *ret_offset)
 {
@@ -149,7 +151,7 @@ static bool wide_offset(const struct ifd_space_batch_attrs *attrs, const struct 
     return inside;
 }
 
-/** Moves between the two; padding is filled in on the way to the deep tensor. */
+/** Copies between the two; writes the padding of the deep tensor. */
 static enum ifd_code move(const struct ifd_op_def *def, const struct ifd_ref_call *call,
                           bool to_deep, struct ifd_err *err)
 {

@@ -40,7 +40,7 @@ static enum ifd_code block_infer(const struct ifd_op_def *def, bool to_depth,
                            (long long)block);
 }
 
-/* Copies every pixel of the side with many pixels from or to its block. */
+/* Copies every pixel of the tensor with more pixels from or to its block. */
 static void copy_blocks(const struct ifd_ref_call *call, const struct ifd_shape *fine,
                         const struct ifd_shape *coarse, bool to_depth)
 {

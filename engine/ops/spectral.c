@@ -9,7 +9,7 @@
 extern const struct ifd_op_def ifd_op_rfft2d;
 extern const struct ifd_op_def ifd_op_complex_abs;
 
-/** Transform lengths at most, so that tables and products stay small numbers. */
+/** Maximum transform length: tables stay small and products do not overflow. */
 #define FFT_MAX (1 << 24)
 
 /* Transforms run in double precision; results are stored in single. */
@@ -55,7 +55,7 @@ static int64_t longer(const struct ifd_rfft2d_attrs *attrs)
     return attrs->fft_h > attrs->fft_w ? attrs->fft_h : attrs->fft_w;
 }
 
-/* A line to transform, a table of its roots of unity, and the rows' spectra. */
+/* Scratch: a line, a table of roots of unity, the rows' spectra. */
 static enum ifd_code rfft2d_scratch(const struct ifd_infer *in, const struct ifd_desc *output,
                                     size_t *ret_bytes, struct ifd_err *err)
 {

@@ -1,12 +1,13 @@
-/* Elementary functions of one tensor, element by element, and what all families of such functions share.
+/* Elementary functions of one tensor, and helpers of all element-wise functions of one tensor.
  *
- * Quantized types follow LiteRT's reference kernels: exp and log of 8-bit numbers go through floats (a table of 256 entries
- * there), what is piecewise linear is requantized with double rounding. */
+ * Quantized types follow LiteRT's reference kernels: exp and log of 8-bit numbers go through
+ * floats (a table of 256 entries there), piecewise linear functions are requantized with double
+ * rounding. */
 #include "engine/ops/unary.h"
 
 #include <math.h>
 
-/* --- shape rules ------------------------------------------------------------------------------------------------- */
+/* ---- shape rules ---- */
 
 enum ifd_code ifd_unary_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
                               struct ifd_desc *output, struct ifd_err *err)
@@ -54,7 +55,7 @@ enum ifd_code ifd_unary_rescaling_infer(const struct ifd_op_def *def, const stru
         def, (double)ifd_unary_scale_ratio(in->input[0].desc, &output[0]), err);
 }
 
-/* --- functions computed in floats -------------------------------------------------------------------------------- */
+/* ---- functions computed in floats ---- */
 
 static int32_t quantize_f32(float real, const struct ifd_desc *desc)
 {
@@ -92,7 +93,7 @@ static float rsqrt_f32(float x)
     return 1.0f / sqrtf(x);
 }
 
-/* --- exp, log, sqrt, rsqrt --------------------------------------------------------------------------------------- */
+/* ---- exp, log, sqrt, rsqrt ---- */
 
 static enum ifd_code exp_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
@@ -122,7 +123,7 @@ static enum ifd_code rsqrt_ref(const struct ifd_ref_call *call, struct ifd_err *
     return IFD_OK;
 }
 
-/* --- abs, neg ---------------------------------------------------------------------------------------------------- */
+/* ---- abs, neg ---- */
 
 static void abs_quant(const struct ifd_ref_call *call)
 {
@@ -172,7 +173,7 @@ static enum ifd_code neg_ref(const struct ifd_ref_call *call, struct ifd_err *er
             y[i] = -x[i];
         }
     } else if (call->in[0]->dtype == IFD_S32) {
-        const uint32_t *x = call->input[0]; /* unsigned: the least number negates to itself */
+        const uint32_t *x = call->input[0]; /* unsigned: INT32_MIN negates to itself */
         uint32_t *y = call->output[0];
         for (size_t i = 0; i < count; i++) {
             y[i] = 0u - x[i];
@@ -187,7 +188,7 @@ static enum ifd_code neg_ref(const struct ifd_ref_call *call, struct ifd_err *er
     return IFD_OK;
 }
 
-/* --- definitions ------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 DEFINE_UNARY(abs, ifd_unary_rescaling_infer,
              TYPES_F32 | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16))

@@ -1,4 +1,5 @@
-/** What the families of element-wise functions of one tensor share: shape rules, functions through floats, definitions. */
+/** Shared by the families of element-wise functions of one tensor: shape rules, functions
+ *  through floats, definitions. */
 #ifndef INFERD_ENGINE_OPS_UNARY_H
 #define INFERD_ENGINE_OPS_UNARY_H
 
@@ -9,7 +10,8 @@
 #define TYPES_8BIT  (IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8))
 #define TYPES_QUANT IFD_DTYPES_QUANT
 
-/** The output has the input's shape and type; quantized types have one scale a tensor. Errors as of infer functions. */
+/** The output has the input's shape and type; quantized types have one scale a tensor. Errors as
+ *  of infer functions. */
 IFD_NODISCARD enum ifd_code ifd_unary_infer(const struct ifd_op_def *def,
                                             const struct ifd_infer *in, struct ifd_desc *output,
                                             struct ifd_err *err);
@@ -23,14 +25,15 @@ IFD_NODISCARD enum ifd_code ifd_unary_rescaling_infer(const struct ifd_op_def *d
 IFD_NODISCARD enum ifd_code ifd_unary_check_multiplier(const struct ifd_op_def *def, double real,
                                                        struct ifd_err *err);
 
-/** Real multipliers of quantized operators are kept in float where TFLite keeps them in float. */
+/** Real multipliers of quantized operators are floats where TFLite has floats. */
 float ifd_unary_scale_ratio(const struct ifd_desc *input, const struct ifd_desc *output);
 
 /** output = fn(input), for f32 and for 8-bit types through floats. */
 void ifd_unary_map(const struct ifd_ref_call *call, float (*fn)(float));
 
-/** Definitions. op: its name; rule: the shape rule, with the definition as first argument; types: of the input. The
- *  function <op>_ref must be there, and <op>_attrs for one WITH_ATTRS in struct ifd_<op>_attrs. */
+/** Definitions. op: its name; rule: the shape rule, whose first argument is the definition;
+ *  types: of the input. They need the function <op>_ref and, WITH_ATTRS, the table <op>_attrs of
+ *  struct ifd_<op>_attrs. */
 #define UNARY_INFER(op, rule)                                                                      \
     static enum ifd_code op##_infer(const struct ifd_infer *in, struct ifd_desc *output,           \
                                     struct ifd_err *err)                                           \

@@ -1,4 +1,5 @@
-/* A tensor with a part of it replaced: dynamic_update_slice, matrix_set_diag; and the diagonal as a matrix, matrix_diag. */
+/* Tensors with a sub-tensor replaced: dynamic_update_slice, matrix_set_diag; and the diagonal as
+ * a matrix, matrix_diag. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
@@ -7,7 +8,7 @@
 extern const struct ifd_op_def ifd_op_dynamic_update_slice, ifd_op_matrix_diag,
     ifd_op_matrix_set_diag;
 
-/* --- dynamic_update_slice ---------------------------------------------------------------------------------------- */
+/* ---- dynamic_update_slice ---- */
 
 static enum ifd_code dynamic_update_slice_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                                 struct ifd_err *err)
@@ -65,9 +66,10 @@ static enum ifd_code dynamic_update_slice_ref(const struct ifd_ref_call *call, s
     return IFD_OK;
 }
 
-/* --- matrix_diag, matrix_set_diag -------------------------------------------------------------------------------- */
+/* ---- matrix_diag, matrix_set_diag ---- */
 
-/* The output is a matrix for each row of diagonals: its elements off the diagonal are those of matrix, or 0. */
+/* The output holds one matrix per row of diagonals. Elements off the diagonal come from matrix,
+ * or are 0. */
 static void set_diagonals(const struct ifd_ref_call *call, const void *matrix, const void *diagonal)
 {
     const struct ifd_desc *out = call->out[0];
@@ -160,7 +162,7 @@ static enum ifd_code matrix_set_diag_ref(const struct ifd_ref_call *call, struct
     return IFD_OK;
 }
 
-/* --- definitions ------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 const struct ifd_op_def ifd_op_dynamic_update_slice = {
     .name = "dynamic_update_slice",

@@ -6,7 +6,8 @@
 
 #include <stddef.h>
 
-/** Rows of struct ifd_attr_def for the fields of type's member window; dilation_max is 1 where there is none. */
+/** Rows of struct ifd_attr_def for the fields of type's member window; dilation_max: 1 for
+ *  operators without dilation. */
 #define IFD_WINDOW_ATTRS(type, dilation_max)                                                       \
     {"padding",     IFD_ATTR_ENUM, offsetof(type, window.padding),                                 \
      IFD_PAD_VALID, IFD_PAD_SAME,  IFD_PAD_EXPLICIT},                                              \
@@ -21,7 +22,7 @@
         "pad_right", IFD_ATTR_INT, offsetof(type, window.pad_right), 0, 0, INT32_MAX               \
     }
 
-/** Row for the fused activation; shape rules refuse those beyond RELU6, which no kernel has. */
+/** Row for the fused activation; shape rules refuse those beyond RELU6. */
 #define IFD_ACTIVATION_ATTR(type)                                                                  \
     {                                                                                              \
         "activation", IFD_ATTR_ENUM, offsetof(type, activation), IFD_ACT_NONE, IFD_ACT_NONE,       \
