@@ -1,185 +1,39 @@
-/* Nodes to steps: bookkeeping of values, storages, packed memory, and the layout of scratch. */
+/* A partition's nodes become drafts, then steps. */
 #include "backends/cpuacc/compile.h"
 
+#include "backends/cpuacc/driver.h"
+#include "backends/cpuacc/partition.h"
+#include "backends/cpuacc/rounding.h"
 #include "backends/cpuacc/schedule/strips.h"
-#include "engine/base/layout.h"
+#include "backends/cpuacc/schedule/team.h"
+#include "backends/cpuacc/schedule/threads.h"
+#include "backends/lowering/order.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define SCRATCH_BYTES_MAX ((size_t)2 << 30) /* fits where a size has 32 bits */
-
-void *ifd_acc_params(struct ifd_acc_lowering *lowering, size_t count, size_t size)
-{
-    return ifd_arena_take_array(lowering->arena, count, size);
-}
+#define ARENA_BYTES_MAX ((size_t)1 << 30)
 
 static enum ifd_code no_memory(const struct ifd_acc_lowering *lowering, struct ifd_err *err)
 {
-    return ifd_arena_fail(lowering->arena, 0, err);
+    return ifd_arena_fail(lowering->base.arena, 0, err);
 }
 
-/* Appends room for one item to an array in the arena; the old array stays behind there. */
-static void *grow(struct ifd_acc_lowering *lowering, void *array, uint32_t count,
-                  uint32_t *capacity, size_t size)
-{
-    if (count < *capacity) {
-        return array;
-    }
-    const uint32_t larger = *capacity ? 2 * *capacity : 64;
-    void *copy = ifd_arena_take_array(lowering->arena, larger, size);
-    if (copy && count) {
-        memcpy(copy, array, count * size);
-    }
-    if (copy) {
-        *capacity = larger;
-    }
-    return copy;
-}
-
-static enum ifd_code add_storage(struct ifd_acc_lowering *lowering,
-                                 const struct ifd_acc_storage *storage, uint32_t *ret_index,
-                                 struct ifd_err *err)
-{
-    void *array = grow(lowering, lowering->storage, lowering->storage_count,
-                       &lowering->storage_capacity, sizeof(*lowering->storage));
-    if (!array) {
-        return no_memory(lowering, err);
-    }
-    lowering->storage = array;
-    *ret_index = lowering->storage_count++;
-    lowering->storage[*ret_index] = *storage;
-    lowering->storage[*ret_index].joined = *ret_index;
-    return IFD_OK;
-}
-
-enum ifd_code ifd_acc_add_storage(struct ifd_acc_lowering *lowering, size_t bytes, uint32_t first,
-                                  uint32_t last, uint32_t *ret_storage, struct ifd_err *err)
-{
-    const struct ifd_acc_storage storage = {
-        .place = {.where = IFD_ACC_SCRATCH}, .bytes = bytes, .first = first, .last = last};
-    return add_storage(lowering, &storage, ret_storage, err);
-}
-
-/* ---- values and their storages ---- */
-
-static size_t desc_bytes(const struct ifd_desc *desc)
-{
-    size_t bytes = ifd_dtype_bytes(desc->dtype);
-    for (uint32_t i = 0; i < desc->shape.rank; i++) {
-        bytes *= (size_t)desc->shape.dim[i]; /* fits: the engine has sized every value */
-    }
-    return bytes;
-}
-
-static enum ifd_code make_storages(struct ifd_acc_lowering *lowering, struct ifd_err *err)
-{
-    static const enum ifd_acc_where where[] = {[IFD_VALUE_CONSTANT] = IFD_ACC_CONSTANT,
-                                               [IFD_VALUE_INPUT] = IFD_ACC_INPUT,
-                                               [IFD_VALUE_OUTPUT] = IFD_ACC_OUTPUT,
-                                               [IFD_VALUE_INTERNAL] = IFD_ACC_SCRATCH};
-    for (uint32_t i = 0; i < lowering->view->value_count; i++) {
-        const struct ifd_partition_value *view = &lowering->view->value[i];
-        const struct ifd_acc_storage storage = {
-            .place = {.where = where[view->role], .slot = view->slot, .data = view->data.data},
-            .bytes = desc_bytes(&view->desc),
-            .first = UINT32_MAX,
-        };
-        lowering->value[i] = (struct ifd_acc_value){.view = view,
-                                                    .bytes = storage.bytes,
-                                                    .is_read_apart = true,
-                                                    .consumers = view->role == IFD_VALUE_OUTPUT};
-        const enum ifd_code code =
-            add_storage(lowering, &storage, &lowering->value[i].storage, err);
-        if (code != IFD_OK) {
-            return code;
-        }
-    }
-    return IFD_OK;
-}
-
-static void count_readers(struct ifd_acc_lowering *lowering)
-{
-    for (uint32_t n = 0; n < lowering->view->node_count; n++) {
-        const struct ifd_partition_node *node = &lowering->view->node[n];
-        for (uint32_t i = 0; i < node->view.input_count; i++) {
-            if (node->input_value[i] != IFD_NO_VALUE) {
-                struct ifd_acc_value *value = &lowering->value[node->input_value[i]];
-                value->first_reader = value->consumers == 0 ? n : value->first_reader;
-                value->consumers++;
-                value->reader = n;
-                lowering->storage[ifd_acc_storage_of(lowering, node->input_value[i])].readers++;
-            }
-        }
-    }
-}
-
-bool ifd_acc_same_place(const struct ifd_acc_lowering *lowering, uint32_t a, uint32_t b)
-{
-    const bool is_same = ifd_acc_storage_of(lowering, a) == ifd_acc_storage_of(lowering, b);
-    const struct ifd_acc_value *v = &lowering->value[a], *w = &lowering->value[b];
-    return is_same && v->offset == w->offset && v->pitch == w->pitch;
-}
-
-bool ifd_acc_in_place(struct ifd_acc_lowering *lowering, uint32_t in, uint32_t out)
-{
-    const bool fits = ifd_acc_is_whole(lowering, in) && ifd_acc_is_whole(lowering, out) &&
-                      lowering->value[in].bytes == lowering->value[out].bytes;
-    const uint32_t keep = lowering->value[in].storage, gone = lowering->value[out].storage;
-    struct ifd_acc_storage *from = &lowering->storage[keep], *to = &lowering->storage[gone];
-    if (!fits || from->place.where != IFD_ACC_SCRATCH || to->place.where != IFD_ACC_SCRATCH ||
-        from->readers != 1) {
-        return false;
-    }
-    from->readers += to->readers;
-    to->joined = keep;
-    return true;
-}
-
-const struct ifd_partition_node *ifd_acc_sole_reader(const struct ifd_acc_lowering *lowering,
-                                                     uint32_t value, uint32_t *ret_node)
-{
-    const struct ifd_acc_value *v = &lowering->value[value];
-    if (v->consumers != 1 || v->view->role != IFD_VALUE_INTERNAL ||
-        lowering->node_done[v->reader]) {
-        return NULL;
-    }
-    *ret_node = v->reader;
-    return &lowering->view->node[v->reader];
-}
-
-void ifd_acc_fuse_node(struct ifd_acc_lowering *lowering, uint32_t node)
-{
-    lowering->node_done[node] = true;
-}
-
-bool ifd_acc_is_ready(const struct ifd_acc_lowering *lowering, uint32_t value)
-{
-    const enum ifd_value_role role = lowering->value[value].view->role;
-    return role == IFD_VALUE_CONSTANT || role == IFD_VALUE_INPUT || lowering->value[value].is_made;
-}
-
-/* ---- steps ---- */
-
-static void touch(struct ifd_acc_lowering *lowering, uint32_t storage, uint32_t step)
-{
-    struct ifd_acc_storage *s = &lowering->storage[storage];
-    s->first = s->first == UINT32_MAX ? step : s->first;
-    s->last = step;
-}
+/* ---- drafts ---- */
 
 /* A constant that a step reads as it reads activations: a copy in native form takes its place. Constants that are only
  * packed (filters) never get here. */
 static enum ifd_code native_constant(struct ifd_acc_lowering *lowering, uint32_t value,
                                      struct ifd_err *err)
 {
-    struct ifd_acc_storage *storage = &lowering->storage[ifd_acc_storage_of(lowering, value)];
-    const uint8_t mask = ifd_acc_flip(lowering->value[value].view->desc.dtype);
-    if (storage->place.where != IFD_ACC_CONSTANT || mask == 0 || storage->is_native) {
+    struct ifd_low_storage *storage =
+        &lowering->base.storage[ifd_low_storage_of(&lowering->base, value)];
+    const uint8_t mask = ifd_acc_flip(lowering->base.value[value].view->desc.dtype);
+    if (storage->place.where != IFD_LOW_CONSTANT || mask == 0 || storage->is_copied) {
         return IFD_OK;
     }
-    uint8_t *copy = ifd_arena_take_tensor(lowering->arena, storage->bytes);
+    uint8_t *copy = ifd_arena_take_tensor(lowering->base.arena, storage->bytes);
     if (!copy) {
         return no_memory(lowering, err);
     }
@@ -188,111 +42,83 @@ static enum ifd_code native_constant(struct ifd_acc_lowering *lowering, uint32_t
         copy[i] = data[i] ^ mask;
     }
     storage->place.data = copy;
-    storage->is_native = true;
+    storage->is_copied = true;
     return IFD_OK;
 }
 
 enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, ifd_acc_step_fn run,
                                const void *params, const uint32_t *in, uint32_t count, uint32_t out,
-                               struct ifd_acc_step **ret_step, struct ifd_err *err)
+                               struct ifd_acc_draft **ret_step, struct ifd_err *err)
 {
-    uint32_t capacity = lowering->step_capacity;
-    void *steps =
-        grow(lowering, lowering->step, lowering->step_count, &capacity, sizeof(*lowering->step));
-    void *wiring = grow(lowering, lowering->wiring, lowering->step_count, &lowering->step_capacity,
-                        sizeof(*lowering->wiring));
-    if (!params || !steps || !wiring) {
+    struct ifd_lowering *base = &lowering->base;
+    struct ifd_acc_draft *drafts = ifd_low_grow(base, lowering->draft, lowering->draft_count,
+                                                &lowering->draft_capacity, sizeof(*drafts));
+    if (!params || !drafts) {
         return no_memory(lowering, err);
     }
-    lowering->step = steps;
-    lowering->wiring = wiring;
-    const uint32_t index = lowering->step_count++;
-    struct ifd_acc_wiring *wires = &lowering->wiring[index];
-    *wires = (struct ifd_acc_wiring){.out = out, .work = IFD_NO_VALUE};
-    enum ifd_code code = IFD_OK;
-    for (uint32_t i = 0; code == IFD_OK && i < IFD_ACC_STEP_INPUTS; i++) {
-        wires->in[i] = i < count ? in[i] : IFD_NO_VALUE;
-        if (wires->in[i] != IFD_NO_VALUE) {
-            touch(lowering, ifd_acc_storage_of(lowering, wires->in[i]), index);
-            code = native_constant(lowering, wires->in[i], err);
+    lowering->draft = drafts;
+    const uint32_t index = lowering->draft_count++;
+    struct ifd_acc_draft *draft = &drafts[index];
+    *draft = (struct ifd_acc_draft){.run = run,
+                                    .params = params,
+                                    .out = out,
+                                    .work = IFD_NO_VALUE,
+                                    .max_threads = UINT32_MAX,
+                                    .pieces = IFD_ACC_PIECES_MAX,
+                                    .info = {.kernel = ""}};
+    for (uint32_t i = 0; i < IFD_ACC_STEP_INPUTS; i++) {
+        draft->in[i] = i < count ? in[i] : IFD_NO_VALUE;
+        if (draft->in[i] == IFD_NO_VALUE) {
+            continue;
+        }
+        ifd_low_touch(base, ifd_low_storage_of(base, draft->in[i]), index);
+        const enum ifd_code code = native_constant(lowering, draft->in[i], err);
+        if (code != IFD_OK) {
+            return code;
         }
     }
-    if (code != IFD_OK) {
-        return code;
-    }
-    touch(lowering, ifd_acc_storage_of(lowering, out), index);
-    lowering->step[index] = (struct ifd_acc_step){.run = run,
-                                                  .params = params,
-                                                  .kernels = lowering->kernels,
-                                                  .max_threads = UINT32_MAX,
-                                                  .pieces = IFD_ACC_PIECES_MAX,
-                                                  .info = {.kernel = ""}};
-    *ret_step = &lowering->step[index];
+    ifd_low_touch(base, ifd_low_storage_of(base, out), index);
+    *ret_step = draft;
     return IFD_OK;
 }
 
-enum ifd_code ifd_acc_add_value(struct ifd_acc_lowering *lowering, size_t bytes,
-                                uint32_t *ret_value, struct ifd_err *err)
+static struct ifd_acc_draft *newest(struct ifd_acc_lowering *lowering)
 {
-    static const struct ifd_partition_value view = {.role = IFD_VALUE_INTERNAL};
-    const struct ifd_acc_storage storage = {
-        .place = {.where = IFD_ACC_SCRATCH}, .bytes = bytes, .first = UINT32_MAX};
-    struct ifd_acc_value *values = grow(lowering, lowering->value, lowering->value_count,
-                                        &lowering->value_capacity, sizeof(*values));
-    if (!values) {
-        return no_memory(lowering, err);
-    }
-    lowering->value = values;
-    *ret_value = lowering->value_count++;
-    struct ifd_acc_value *value = &values[*ret_value];
-    *value = (struct ifd_acc_value){.view = &view, .bytes = bytes, .is_made = true};
-    return add_storage(lowering, &storage, &value->storage, err);
+    return &lowering->draft[lowering->draft_count - 1];
 }
 
 enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering, size_t bytes_per_thread,
                                struct ifd_err *err)
 {
-    const uint32_t index = lowering->step_count - 1;
+    const uint32_t index = lowering->draft_count - 1;
     size_t stride = 0, bytes = 0;
     if (!ifd_size_add(bytes_per_thread, IFD_TENSOR_PAD, &stride) ||
         !ifd_size_align(stride, IFD_TENSOR_ALIGN, &stride) ||
-        !ifd_size_mul(stride, lowering->view->max_threads, &bytes)) {
+        !ifd_size_mul(stride, lowering->base.view->max_threads, &bytes)) {
         return ifd_fail(err, IFD_TOO_LARGE, "work memory of %zu bytes per thread overflows",
                         bytes_per_thread);
     }
-    lowering->step[index].work_stride = stride;
-    return ifd_acc_add_storage(lowering, bytes, index, index, &lowering->wiring[index].work, err);
+    lowering->draft[index].work_stride = stride;
+    return ifd_low_add_storage(&lowering->base, bytes, index, index, &lowering->draft[index].work,
+                               err);
 }
 
 enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, const void *source, size_t bytes,
-                               size_t workspace_bytes, ifd_acc_pack_fn pack, const void *params,
+                               size_t workspace_bytes, ifd_low_pack_fn pack, const void *params,
                                struct ifd_err *err)
 {
-    void *jobs = grow(lowering, lowering->job, lowering->job_count, &lowering->job_capacity,
-                      sizeof(*lowering->job));
-    size_t size = 0, end = 0;
-    if (!jobs) {
-        return no_memory(lowering, err);
+    const struct ifd_low_pack_job job = {.pack = pack,
+                                         .params = params,
+                                         .source = source,
+                                         .bytes = bytes,
+                                         .step = lowering->draft_count - 1};
+    const enum ifd_code code =
+        ifd_low_add_pack(lowering->packed, &lowering->base, &job, workspace_bytes, err);
+    if (code == IFD_OK) {
+        newest(lowering)->packed_bytes =
+            lowering->packed->job[lowering->packed->job_count - 1].bytes;
     }
-    if (!ifd_size_add(bytes, IFD_TENSOR_PAD, &size) ||
-        !ifd_size_align(size, IFD_TENSOR_ALIGN, &size) ||
-        !ifd_size_add(lowering->packed_bytes, size, &end)) {
-        return ifd_fail(err, IFD_TOO_LARGE, "packed weights of %zu bytes overflow", bytes);
-    }
-    lowering->job = jobs;
-    lowering->job[lowering->job_count++] =
-        (struct ifd_acc_pack_job){.pack = pack,
-                                  .params = params,
-                                  .source = source,
-                                  .offset = lowering->packed_bytes,
-                                  .bytes = size,
-                                  .step = lowering->step_count - 1};
-    lowering->step[lowering->step_count - 1].packed = lowering->packed_bytes;
-    lowering->wiring[lowering->step_count - 1].packed_bytes = size;
-    lowering->packed_bytes = end;
-    lowering->workspace_bytes =
-        lowering->workspace_bytes > workspace_bytes ? lowering->workspace_bytes : workspace_bytes;
-    return IFD_OK;
+    return code;
 }
 
 void ifd_acc_name_step(struct ifd_acc_lowering *lowering, const char *kernel, uint64_t macs,
@@ -303,30 +129,14 @@ void ifd_acc_name_step(struct ifd_acc_lowering *lowering, const char *kernel, ui
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    const char *name = ifd_arena_text(lowering->arena, text, strlen(text));
-    struct ifd_step_info *info = &lowering->step[lowering->step_count - 1].info;
+    const char *name = ifd_arena_text(lowering->base.arena, text, strlen(text));
+    struct ifd_step_info *info = &newest(lowering)->info;
     info->name = name ? name : "";
     info->kernel = kernel;
     info->macs = macs;
 }
 
 /* ---- the border: s8 tensors on machines whose native form is u8 ---- */
-
-int32_t ifd_acc_zero(const struct ifd_desc *desc)
-{
-    const int32_t zero = desc->quant.count ? desc->quant.zero_point[0] : 0;
-    return zero + (desc->dtype == IFD_S8 ? IFD_Q8_SHIFT_S8 : IFD_Q8_SHIFT_U8);
-}
-
-uint8_t ifd_acc_flip(enum ifd_dtype dtype)
-{
-    return dtype == IFD_S8 ? IFD_Q8_FLIP_S8 : dtype == IFD_U8 ? IFD_Q8_FLIP_U8 : 0;
-}
-
-bool ifd_acc_is_q8(enum ifd_dtype dtype)
-{
-    return dtype == IFD_S8 || dtype == IFD_U8;
-}
 
 struct flip_params {
     size_t bytes;
@@ -346,12 +156,12 @@ static void run_flip(const struct ifd_acc_step *step, const struct ifd_acc_frame
 static enum ifd_code add_flip(struct ifd_acc_lowering *lowering, uint32_t value,
                               struct ifd_err *err)
 {
-    struct flip_params *params = ifd_acc_params(lowering, 1, sizeof(*params));
-    struct ifd_acc_step *step = NULL;
+    struct flip_params *params = ifd_low_params(&lowering->base, 1, sizeof(*params));
+    struct ifd_acc_draft *step = NULL;
     enum ifd_code code = ifd_acc_add_step(lowering, run_flip, params, &value, 1, value, &step, err);
     if (code == IFD_OK) {
-        const struct ifd_desc *desc = &lowering->value[value].view->desc;
-        params->bytes = desc_bytes(desc);
+        const struct ifd_desc *desc = &lowering->base.value[value].view->desc;
+        params->bytes = ifd_low_desc_bytes(desc);
         for (size_t i = 0; i < sizeof(params->table); i++) {
             params->table[i] = (uint8_t)(i ^ ifd_acc_flip(desc->dtype));
         }
@@ -365,19 +175,13 @@ static enum ifd_code add_flip(struct ifd_acc_lowering *lowering, uint32_t value,
 static enum ifd_code flip_input(struct ifd_acc_lowering *lowering, uint32_t value,
                                 struct ifd_err *err)
 {
-    const uint32_t outside = ifd_acc_storage_of(lowering, value);
-    struct ifd_acc_storage copy = lowering->storage[outside];
-    copy.place = (struct ifd_acc_place){.where = IFD_ACC_SCRATCH};
-    uint32_t inside = 0;
-    enum ifd_code code = add_storage(lowering, &copy, &inside, err);
-    if (code != IFD_OK) {
-        return code;
-    }
-    lowering->storage[outside].joined = inside;
-    code = add_flip(lowering, value, err);
+    struct ifd_low_place outside = {.where = IFD_LOW_ABSENT};
+    enum ifd_code code = ifd_low_move_inside(&lowering->base, value, &outside, err);
     if (code == IFD_OK) {
-        /* The one step whose input is not where the value lives. */
-        lowering->step[lowering->step_count - 1].in[0] = lowering->storage[outside].place;
+        code = add_flip(lowering, value, err);
+    }
+    if (code == IFD_OK) {
+        newest(lowering)->outside = outside;
     }
     return code;
 }
@@ -387,131 +191,267 @@ static bool needs_flip(const struct ifd_partition_value *value, enum ifd_value_r
     return value->role == role && ifd_acc_flip(value->desc.dtype) != 0;
 }
 
-/* ---- all of it ---- */
+static enum ifd_code flip_all(struct ifd_acc_lowering *lowering, enum ifd_value_role role,
+                              struct ifd_err *err)
+{
+    const struct ifd_partition_view *view = lowering->base.view;
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < view->value_count; i++) {
+        if (needs_flip(&view->value[i], role)) {
+            code =
+                role == IFD_VALUE_INPUT ? flip_input(lowering, i, err) : add_flip(lowering, i, err);
+        }
+    }
+    return code;
+}
+
+/* ---- nodes ---- */
 
 /* NULL without memory. */
 static const struct ifd_acc_driver *const *choose_drivers(struct ifd_acc_lowering *lowering)
 {
-    const struct ifd_partition_view *view = lowering->view;
+    const struct ifd_partition_view *view = lowering->base.view;
     const struct ifd_acc_driver **driver =
-        ifd_acc_params(lowering, view->node_count, sizeof(*driver));
+        ifd_low_params(&lowering->base, view->node_count, sizeof(*driver));
     for (uint32_t n = 0; driver && n < view->node_count; n++) {
         driver[n] = ifd_acc_driver(&view->node[n].view, NULL);
     }
     return driver;
 }
 
+static bool moves(const void *context, uint32_t node)
+{
+    const struct ifd_acc_lowering *lowering = context;
+    return lowering->driver[node] == &ifd_acc_moves;
+}
+
+static bool reads_apart(const void *context, uint32_t node, uint32_t input)
+{
+    const struct ifd_acc_lowering *lowering = context;
+    const struct ifd_acc_driver *driver = lowering->driver[node];
+    return driver->reads_apart && driver->reads_apart(&lowering->base.view->node[node].view, input);
+}
+
+struct ifd_low_accepts ifd_acc_accepts(const struct ifd_acc_lowering *lowering)
+{
+    return (struct ifd_low_accepts){
+        .context = lowering, .moves = moves, .reads_apart = reads_apart};
+}
+
 static enum ifd_code lower_node(struct ifd_acc_lowering *lowering, uint32_t n, struct ifd_err *err)
 {
-    const struct ifd_partition_node *node = &lowering->view->node[n];
-    const uint32_t before = lowering->step_count;
+    const struct ifd_partition_node *node = &lowering->base.view->node[n];
+    const uint32_t before = lowering->draft_count;
     enum ifd_code code = IFD_OK;
-    if (!lowering->node_done[n]) {
-        lowering->node_done[n] = true;
-        code = ifd_acc_driver_of(lowering, node)->lower(lowering, node, err);
+    if (!lowering->base.node_done[n]) {
+        lowering->base.node_done[n] = true;
+        code = lowering->driver[n]->lower(lowering, node, err);
     }
     if (code != IFD_OK) {
         ifd_err_prefix(err, "CpuAcc: \"%s\"", node->view.name);
         return code;
     }
-    for (uint32_t i = 0; i < node->view.input_count; i++) {
-        if (node->input_value[i] != IFD_NO_VALUE) {
-            lowering->storage[ifd_acc_storage_of(lowering, node->input_value[i])].readers--;
-        }
-    }
-    for (uint32_t i = 0; i < node->view.output_count; i++) {
-        lowering->value[node->output_value[i]].is_made = true;
-    }
-    for (uint32_t i = before; i < lowering->step_count; i++) {
-        lowering->step[i].info.output =
-            lowering->step[i].info.output ? lowering->step[i].info.output : node->view.name;
+    ifd_low_end_node(&lowering->base, n);
+    for (uint32_t i = before; i < lowering->draft_count; i++) {
+        struct ifd_step_info *info = &lowering->draft[i].info;
+        info->output = info->output ? info->output : node->view.name;
     }
     return IFD_OK;
 }
 
-static struct ifd_acc_place place_of(const struct ifd_acc_lowering *lowering, uint32_t value)
+static enum ifd_code lower_nodes(struct ifd_acc_lowering *lowering, struct ifd_err *err)
 {
-    struct ifd_acc_place place = lowering->storage[ifd_acc_storage_of(lowering, value)].place;
-    const size_t offset = lowering->value[value].offset;
-    place.offset += offset;
-    place.data = place.data ? (const uint8_t *)place.data + offset : NULL;
-    return place;
+    const uint32_t *order = ifd_low_order_nodes(&lowering->base);
+    enum ifd_code code = order ? IFD_OK : no_memory(lowering, err);
+    for (uint32_t n = 0; code == IFD_OK && n < lowering->base.view->node_count; n++) {
+        code = lower_node(lowering, order[n], err);
+    }
+    return code;
 }
 
-/* Offsets of all scratch storages, then the places of every step. */
-static enum ifd_code lay_out(struct ifd_acc_lowering *lowering, size_t *ret_scratch,
-                             struct ifd_err *err)
+/* Makes the drafts of all nodes. */
+static enum ifd_code lower(struct ifd_acc_lowering *lowering, struct ifd_err *err)
 {
-    struct ifd_layout_item *item =
-        ifd_arena_take_array(lowering->arena, lowering->storage_count, sizeof(*item));
-    if (!item) {
-        return no_memory(lowering, err);
-    }
-    for (uint32_t i = 0; i < lowering->storage_count; i++) {
-        const struct ifd_acc_storage *s = &lowering->storage[i];
-        const bool used = s->place.where == IFD_ACC_SCRATCH && s->first != UINT32_MAX;
-        item[i] = (struct ifd_layout_item){
-            .first = used ? s->first : 0, .last = used ? s->last : 0, .bytes = used ? s->bytes : 0};
-    }
-    const enum ifd_code code = ifd_lay_out(item, lowering->storage_count, SCRATCH_BYTES_MAX,
-                                           lowering->host->alloc, ret_scratch, err);
+    enum ifd_code code = ifd_low_make_values(&lowering->base, err);
     if (code != IFD_OK) {
         return code;
     }
-    for (uint32_t i = 0; i < lowering->storage_count; i++) {
-        lowering->storage[i].place.offset = item[i].offset;
+    lowering->driver = lowering->driver ? lowering->driver : choose_drivers(lowering);
+    if (!lowering->driver) {
+        return no_memory(lowering, err);
     }
-    for (uint32_t i = 0; i < lowering->step_count; i++) {
-        struct ifd_acc_step *step = &lowering->step[i];
-        const struct ifd_acc_wiring *wires = &lowering->wiring[i];
-        for (uint32_t k = 0; k < IFD_ACC_STEP_INPUTS; k++) {
-            if (wires->in[k] != IFD_NO_VALUE && step->in[k].where == IFD_ACC_ABSENT) {
-                step->in[k] = place_of(lowering, wires->in[k]);
-            }
-        }
-        step->out = place_of(lowering, wires->out);
-        if (wires->work != IFD_NO_VALUE) {
-            step->work = lowering->storage[wires->work].place.offset;
+    const struct ifd_low_accepts accepts = ifd_acc_accepts(lowering);
+    ifd_low_join_subtensors(&lowering->base, &accepts);
+    ifd_low_count_readers(&lowering->base);
+    code = flip_all(lowering, IFD_VALUE_INPUT, err);
+    if (code == IFD_OK) {
+        code = lower_nodes(lowering, err);
+    }
+    return code == IFD_OK ? flip_all(lowering, IFD_VALUE_OUTPUT, err) : code;
+}
+
+/* ---- steps ---- */
+
+static struct ifd_acc_step bind_step(const struct ifd_acc_lowering *lowering,
+                                     const struct ifd_acc_draft *draft)
+{
+    const struct ifd_lowering *base = &lowering->base;
+    struct ifd_acc_step step = {
+        .run = draft->is_chained ? NULL
+               : draft->chain    ? ifd_acc_run_chain
+                                 : draft->run,
+        .lines = draft->lines,
+        .chain = draft->chain,
+        .params = draft->params,
+        .kernels = lowering->kernels,
+        .out = ifd_low_place_of(base, draft->out),
+        .is_gemm_f32 = draft->is_gemm_f32,
+        .work = draft->work == IFD_NO_VALUE ? 0 : base->storage[draft->work].place.offset,
+        .work_stride = draft->work_stride,
+        .max_threads = draft->max_threads,
+        .pieces = draft->pieces,
+        .joins = draft->joins,
+        .info = draft->info};
+    for (uint32_t i = 0; i < IFD_ACC_STEP_INPUTS; i++) {
+        if (draft->in[i] != IFD_NO_VALUE) {
+            step.in[i] = ifd_low_place_of(base, draft->in[i]);
         }
     }
+    if (draft->outside.where != IFD_LOW_ABSENT) {
+        step.in[0] = draft->outside;
+    }
+    return step;
+}
+
+/* Tells every step where its packed constants are, and which weights come next. */
+static void link_packed(const struct ifd_low_packed *packed, struct ifd_acc_step *step,
+                        uint32_t count)
+{
+    for (uint32_t i = 0; i < packed->job_count; i++) {
+        const struct ifd_low_pack_job *job = &packed->job[i];
+        step[job->step].block = job->block;
+        step[job->step].packed = job->offset;
+    }
+    const struct ifd_packed *later = NULL;
+    for (uint32_t i = count; i-- > 0;) {
+        step[i].later = later;
+        if (step[i].block && step[i].run && step[i].is_gemm_f32) {
+            later = (const struct ifd_packed *)(const void *)(step[i].block + step[i].packed);
+        }
+    }
+}
+
+static enum ifd_code bind(struct ifd_acc_lowering *lowering, struct ifd_partition *partition,
+                          struct ifd_err *err)
+{
+    struct ifd_acc_step *step =
+        ifd_low_params(&lowering->base, lowering->draft_count, sizeof(*step));
+    if (!step) {
+        return no_memory(lowering, err);
+    }
+    for (uint32_t i = 0; i < lowering->draft_count; i++) {
+        step[i] = bind_step(lowering, &lowering->draft[i]);
+    }
+    link_packed(&partition->packed, step, lowering->draft_count);
+    partition->step = step;
+    partition->step_count = lowering->draft_count;
     return IFD_OK;
 }
 
-enum ifd_code ifd_acc_lower(struct ifd_acc_lowering *lowering, size_t *ret_scratch,
-                            struct ifd_err *err)
+/* ---- all of it ---- */
+
+/* Of a model's weights, the part that may be spent on what is only a little faster. */
+#define SPARE_PART 16
+
+static size_t constant_bytes(const struct ifd_partition_view *view)
 {
-    const struct ifd_partition_view *view = lowering->view;
-    lowering->value = ifd_acc_params(lowering, view->value_count, sizeof(*lowering->value));
-    lowering->node_done = ifd_acc_params(lowering, view->node_count, sizeof(*lowering->node_done));
-    lowering->driver = lowering->driver ? lowering->driver : choose_drivers(lowering);
-    if (!lowering->value || !lowering->node_done || !lowering->driver) {
-        return no_memory(lowering, err);
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < view->value_count; i++) {
+        bytes += view->value[i].role == IFD_VALUE_CONSTANT ? view->value[i].data.size : 0;
     }
-    lowering->value_count = lowering->value_capacity = view->value_count;
-    enum ifd_code code = make_storages(lowering, err);
-    if (code == IFD_OK) {
-        ifd_acc_join_parts(lowering);
-        count_readers(lowering);
+    return bytes;
+}
+
+static enum ifd_code pack(struct ifd_acc_lowering *lowering, const struct ifd_partition *share_with,
+                          struct ifd_partition *partition, struct ifd_err *err)
+{
+    const enum ifd_code code =
+        ifd_low_pack(&partition->packed, share_with ? &share_with->packed : NULL,
+                     lowering->base.view, lowering->kernels, partition->alloc, err);
+    if (code != IFD_OK) {
+        ifd_err_prefix(err, "CpuAcc");
     }
-    for (uint32_t i = 0; code == IFD_OK && i < view->value_count; i++) {
-        if (needs_flip(&view->value[i], IFD_VALUE_INPUT)) {
-            code = flip_input(lowering, i, err);
-        }
-    }
-    const uint32_t *order = code == IFD_OK ? ifd_acc_order_nodes(lowering) : NULL;
-    if (code == IFD_OK && !order) {
-        return no_memory(lowering, err);
-    }
-    for (uint32_t n = 0; code == IFD_OK && n < view->node_count; n++) {
-        code = lower_node(lowering, order[n], err);
-    }
-    for (uint32_t i = 0; code == IFD_OK && i < view->value_count; i++) {
-        if (needs_flip(&view->value[i], IFD_VALUE_OUTPUT)) {
-            code = add_flip(lowering, i, err);
-        }
-    }
+    return code;
+}
+
+static enum ifd_code compile(struct ifd_acc_lowering *lowering,
+                             const struct ifd_partition *share_with,
+                             struct ifd_partition *partition, size_t *ret_scratch,
+                             struct ifd_err *err)
+{
+    enum ifd_code code = lower(lowering, err);
     if (code == IFD_OK) {
         code = ifd_acc_join_strips(lowering, err);
     }
-    return code == IFD_OK ? lay_out(lowering, ret_scratch, err) : code;
+    if (code == IFD_OK) {
+        code = ifd_low_lay_out(&lowering->base, lowering->host->alloc, ret_scratch, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_acc_plan_threads(lowering, &partition->is_parallel, err);
+    }
+    if (code == IFD_OK) {
+        code = pack(lowering, share_with, partition, err);
+    }
+    return code == IFD_OK ? bind(lowering, partition, err) : code;
+}
+
+enum ifd_code ifd_acc_compile(struct ifd_device *device, const struct ifd_partition_view *view,
+                              struct ifd_partition *share_with,
+                              struct ifd_partition **ret_partition,
+                              struct ifd_partition_info *ret_info, struct ifd_err *err)
+{
+    const struct ifd_alloc *alloc = device->host->alloc;
+    struct ifd_partition *partition = ifd_acquire_zeroed(alloc, 1, sizeof(*partition));
+    if (!partition) {
+        return ifd_fail(err, IFD_NOMEM, "CpuAcc: no memory for a partition");
+    }
+    partition->alloc = alloc;
+    ifd_arena_init(&partition->arena, alloc, ARENA_BYTES_MAX);
+    /* plans for several batch sizes share their weights, which know how sums are rounded */
+    partition->exact = share_with ? share_with->exact : ifd_acc_rounds_exactly(view, device->host);
+    struct ifd_acc_lowering lowering = {.base = {.view = view, .arena = &partition->arena},
+                                        .kernels = &device->kernels,
+                                        .host = device->host,
+                                        .driver = share_with ? share_with->driver : NULL,
+                                        .packed = &partition->packed,
+                                        .spare_bytes = constant_bytes(view) / SPARE_PART,
+                                        .exact = partition->exact};
+    size_t scratch = 0;
+    const enum ifd_code code = compile(&lowering, share_with, partition, &scratch, err);
+    if (code != IFD_OK) {
+        ifd_acc_release(partition);
+        return code;
+    }
+    partition->team_bytes = ifd_acc_team_bytes(view->max_threads);
+    partition->driver = lowering.driver;
+    const struct ifd_low_packed *packed = &partition->packed;
+    *ret_info = (struct ifd_partition_info){.scratch_bytes = partition->team_bytes + scratch,
+                                            .step_count = partition->step_count,
+                                            .constant_bytes = packed->bytes,
+                                            .packed = {.data = packed->data, .size = packed->bytes},
+                                            .exact = partition->exact,
+                                            .precision = lowering.precision,
+                                            .precision_why_not = lowering.precision_why_not};
+    *ret_partition = partition;
+    return IFD_OK;
+}
+
+void ifd_acc_release(struct ifd_partition *partition)
+{
+    if (!partition) {
+        return;
+    }
+    ifd_low_release_packed(&partition->packed, partition->alloc);
+    ifd_arena_finish(&partition->arena);
+    ifd_release(partition->alloc, partition, sizeof(*partition));
 }

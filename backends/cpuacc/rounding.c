@@ -1,6 +1,8 @@
 /* Rounding: may 8-bit results be those of the reference kernels, although nobody asked for it? They may where that is
  * predicted to cost less than a few percent: where sums are long for what the CPU multiplies per result. */
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/rounding.h"
+
+#include "backends/cpuacc/native.h"
 
 /* A model that would lose less than this part of its time has exact results. */
 #define COST_MAX 0.03
@@ -73,12 +75,11 @@ static void add_node(const struct ifd_node_view *node, const struct rates *rates
     }
 }
 
-bool ifd_acc_rounds_exactly(const struct ifd_acc_lowering *lowering)
+bool ifd_acc_rounds_exactly(const struct ifd_partition_view *view, const struct ifd_host *host)
 {
-    const struct ifd_partition_view *view = lowering->view;
-    const struct rates *rates = find_rates(lowering->host->cpu.flags);
+    const struct rates *rates = find_rates(host->cpu.flags);
     double time_ns = 0, more_ns = 0;
-    if (view->exact || lowering->host->fast || !rates) {
+    if (view->exact || host->fast || !rates) {
         return view->exact;
     }
     for (uint32_t n = 0; n < view->node_count; n++) {

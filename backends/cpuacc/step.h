@@ -6,26 +6,10 @@
 #define INFERD_BACKENDS_CPUACC_STEP_H
 
 #include "backends/cpuacc/kernels/kernels.h"
-#include "inferd/backend.h"
+#include "backends/lowering/place.h"
 
 #define IFD_ACC_STEP_INPUTS  4
 #define IFD_ACC_STEP_OUTPUTS 1
-
-/** Where a tensor lies at run time. */
-enum ifd_acc_where {
-    IFD_ACC_ABSENT,
-    IFD_ACC_CONSTANT, /* data: the model's own memory */
-    IFD_ACC_INPUT,    /* binding->input[slot] + offset */
-    IFD_ACC_OUTPUT,   /* binding->output[slot] + offset */
-    IFD_ACC_SCRATCH   /* scratch + offset */
-};
-
-struct ifd_acc_place {
-    enum ifd_acc_where where;
-    uint32_t slot;
-    size_t offset;
-    const void *data;
-};
 
 /** How a run ends. Only steps of one thread may fail, which is always the first: no one else writes here. Steps behind a
  *  failed one run on, on numbers that nobody gets to see. */
@@ -97,8 +81,8 @@ struct ifd_acc_step {
     const struct ifd_acc_chain *chain; /* of the first step of one */
     const void *params;                /* the operator's own, in the partition's arena */
     const struct ifd_kernels *kernels;
-    struct ifd_acc_place in[IFD_ACC_STEP_INPUTS];
-    struct ifd_acc_place out;
+    struct ifd_low_place in[IFD_ACC_STEP_INPUTS];
+    struct ifd_low_place out;
     /* The step's packed constants: the block that holds them, the partition's own or an older one's; their offset in it. */
     const uint8_t *block;
     size_t packed;

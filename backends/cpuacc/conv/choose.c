@@ -46,13 +46,13 @@ static const char *explain(struct ifd_acc_lowering *lowering, const double cost[
                                algorithms[i]->name, cost[i] / most);
         }
     }
-    return length > alone ? ifd_arena_text(lowering->arena, text, strlen(text)) : NULL;
+    return length > alone ? ifd_arena_text(lowering->base.arena, text, strlen(text)) : NULL;
 }
 
 /* Tells the partition which precision the layer has, and why it is not the one that was asked for. */
 static void note_precision(struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *conv)
 {
-    const enum ifd_precision asked = lowering->view->precision;
+    const enum ifd_precision asked = lowering->base.view->precision;
     const struct ifd_kernels *kernels = lowering->kernels;
     if (conv->layer.product.is_q8 || asked == IFD_PRECISION_F32) {
         return;
@@ -71,12 +71,12 @@ static enum ifd_code add_strip(struct ifd_acc_lowering *lowering, const struct i
     if (!conv->algorithm->strip || !conv->algorithm->strip(conv, &lines)) {
         return IFD_OK;
     }
-    struct ifd_acc_lines *kept = ifd_acc_params(lowering, 1, sizeof(*kept));
+    struct ifd_acc_lines *kept = ifd_low_params(&lowering->base, 1, sizeof(*kept));
     if (!kept) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
     *kept = lines;
-    lowering->step[lowering->step_count - 1].lines = kept;
+    lowering->draft[lowering->draft_count - 1].lines = kept;
     return IFD_OK;
 }
 
@@ -113,7 +113,7 @@ enum ifd_code ifd_acc_conv_add(struct ifd_acc_lowering *lowering, struct ifd_acc
     conv->algorithm->plan(lowering, layer, &conv->plan);
     lowering->spare_bytes -= conv->plan.spare_bytes;
     note_precision(lowering, conv);
-    struct ifd_acc_step *step = NULL;
+    struct ifd_acc_draft *step = NULL;
     const enum ifd_code code = ifd_acc_add_step(lowering, conv->algorithm->run, conv, operands,
                                                 IFD_ACC_STEP_INPUTS, out, &step, err);
     if (code != IFD_OK) {
@@ -121,7 +121,7 @@ enum ifd_code ifd_acc_conv_add(struct ifd_acc_lowering *lowering, struct ifd_acc
     }
     const struct ifd_kern_gemm_f32 *gemm = conv->plan.gemm;
     step->is_gemm_f32 = conv->plan.is_gemm_f32;
-    step->pieces = ifd_acc_conv_pieces(&conv->plan.load, lowering->view->max_threads);
+    step->pieces = ifd_acc_conv_pieces(&conv->plan.load, lowering->base.view->max_threads);
     step->rate = layer->product.is_q8 ? 300.0f : gemm->speed ? 60.0f * gemm->speed() : 60.0f;
     ifd_acc_name_step(
         lowering, conv->plan.kernel,

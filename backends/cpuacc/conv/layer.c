@@ -3,24 +3,15 @@
 
 #include "backends/cpuacc/conv/choose.h"
 
-/* The add that alone reads a convolution's result and adds a tensor of the same shape that is there already: it can be
- * done while the sums are stored. */
-static bool find_residual(const struct ifd_acc_lowering *lowering,
-                          const struct ifd_partition_node *node, uint32_t *ret_add,
+/* A residual that can be added while the sums are stored, under an activation that is a clamp. */
+static bool find_residual(const struct ifd_acc_lowering *lowering, uint32_t made, uint32_t *ret_add,
                           uint32_t *ret_other, float *ret_min, float *ret_max)
 {
-    const uint32_t made = node->output_value[0];
-    const struct ifd_partition_node *add = ifd_acc_sole_reader(lowering, made, ret_add);
-    if (!add || add->view.op != IFD_OP_ADD) {
+    if (!ifd_low_find_residual(&lowering->base, made, ret_add, ret_other)) {
         return false;
     }
-    const struct ifd_binary_attrs *attrs = add->view.attrs;
-    *ret_other = add->input_value[add->input_value[0] == made ? 1 : 0];
-    const struct ifd_shape *shape = &node->view.output[0].shape;
-    const struct ifd_shape *other = &lowering->value[*ret_other].view->desc.shape;
-    return *ret_other != made && ifd_shape_equal(shape, other) &&
-           ifd_acc_is_ready(lowering, *ret_other) &&
-           ifd_acc_clamp_f32(attrs->activation, ret_min, ret_max);
+    const struct ifd_binary_attrs *attrs = lowering->base.view->node[*ret_add].view.attrs;
+    return ifd_low_clamp_f32(attrs->activation, ret_min, ret_max);
 }
 
 /* What follows the product and is done by its step: fuses the nodes, and returns the value that the step makes. operands
@@ -32,20 +23,21 @@ static uint32_t fuse_followers(struct ifd_acc_lowering *lowering,
     uint32_t out = node->output_value[0], add = 0, other = 0;
     const bool fuses =
         !layer->product.is_q8 && activation == IFD_ACT_NONE &&
-        find_residual(lowering, node, &add, &other, &layer->product.min, &layer->product.max);
+        find_residual(lowering, out, &add, &other, &layer->product.min, &layer->product.max);
     if (fuses) {
         operands[1] = other;
-        out = lowering->view->node[add].output_value[0];
-        ifd_acc_fuse_node(lowering, add);
+        out = lowering->base.view->node[add].output_value[0];
+        ifd_low_fuse_node(&lowering->base, add);
     }
     out = ifd_acc_take_tail(lowering, out, 2, operands, &layer->tail);
     if (fuses && layer->out_c >= lowering->kernels->gemm_f32.lanes()) {
         /* else pixels may be grouped, and then what is added is needed twice */
-        (void)ifd_acc_in_place(lowering, other, out);
+        (void)ifd_low_in_place(&lowering->base, other, out);
     }
     layer->adds = fuses;
     layer->out_stride = layer->out_c;
-    layer->is_slice = ifd_acc_take_slice(lowering, out, &layer->out_stride);
+    const struct ifd_low_accepts accepts = ifd_acc_accepts(lowering);
+    layer->is_slice = ifd_low_take_slice(&lowering->base, out, &accepts, &layer->out_stride);
     return out;
 }
 
@@ -55,13 +47,13 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                             int32_t activation, const char *name, struct ifd_err *err)
 {
     const struct ifd_low_window *w = &layer->window;
-    struct ifd_acc_conv *conv = ifd_acc_params(lowering, 1, sizeof(*conv));
+    struct ifd_acc_conv *conv = ifd_low_params(&lowering->base, 1, sizeof(*conv));
     if (!conv) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
     uint32_t operands[IFD_ACC_STEP_INPUTS] = {node->input_value[0], IFD_NO_VALUE, IFD_NO_VALUE,
                                               IFD_NO_VALUE};
-    const size_t pitch = lowering->value[operands[0]].pitch;
+    const size_t pitch = lowering->base.value[operands[0]].pitch;
     const struct ifd_acc_product *product = &layer->product;
     layer->element = product->is_q8 ? 1 : sizeof(float);
     layer->out_element = product->is_q8 && !product->is_dynamic ? 1 : sizeof(float);

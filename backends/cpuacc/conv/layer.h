@@ -109,7 +109,7 @@ struct ifd_acc_algorithm {
     void (*plan)(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
                  struct ifd_acc_conv_plan *ret);
     /** params: struct ifd_acc_conv. NULL: weights stay where they are. */
-    ifd_acc_pack_fn pack;
+    ifd_low_pack_fn pack;
     size_t (*packed_bytes)(const struct ifd_acc_conv *conv, const struct ifd_kernels *kernels);
     size_t (*workspace_bytes)(const struct ifd_acc_conv *conv);
     /** Work memory of a thread; NULL: none. */

@@ -15,9 +15,9 @@
 const struct ifd_kern_gemm_f32 *ifd_acc_narrow_gemm(const struct ifd_acc_lowering *lowering)
 {
     const struct ifd_kernels *kernels = lowering->kernels;
-    return lowering->view->precision == IFD_PRECISION_BF16   ? &kernels->gemm_bf16
-           : lowering->view->precision == IFD_PRECISION_FP16 ? &kernels->gemm_f16
-                                                             : &kernels->gemm_f32;
+    return lowering->base.view->precision == IFD_PRECISION_BF16   ? &kernels->gemm_bf16
+           : lowering->base.view->precision == IFD_PRECISION_FP16 ? &kernels->gemm_f16
+                                                                  : &kernels->gemm_f32;
 }
 
 bool ifd_acc_narrow_suits(const struct ifd_acc_lowering *lowering,
@@ -79,10 +79,9 @@ static const float *widen_weights(const struct ifd_acc_conv *conv, uint8_t *work
     return (const float *)(const void *)workspace;
 }
 
-static void pack(const struct ifd_kernels *kernels, const void *params, uint8_t *workspace,
-                 uint8_t *packed)
+static void pack(const void *context, const void *params, uint8_t *workspace, uint8_t *packed)
 {
-    (void)kernels;
+    (void)context;
     const struct ifd_acc_conv *conv = params;
     const struct ifd_acc_direct *direct = &conv->plan.direct;
     const struct ifd_gemm_weights gemm = {.w = widen_weights(conv, workspace),

@@ -101,9 +101,10 @@ static void pack_groups(const struct ifd_acc_conv *conv, uint8_t *workspace, uin
     pack_pixel(conv, packed + ifd_acc_direct_grouped_bytes(conv));
 }
 
-void ifd_acc_direct_pack(const struct ifd_kernels *kernels, const void *params, uint8_t *workspace,
+void ifd_acc_direct_pack(const void *context, const void *params, uint8_t *workspace,
                          uint8_t *packed)
 {
+    const struct ifd_kernels *kernels = context;
     const struct ifd_acc_conv *conv = params;
     if (conv->layer.product.is_q8) {
         pack_q8(kernels, conv, workspace, packed);

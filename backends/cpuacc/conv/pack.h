@@ -19,7 +19,7 @@ static inline size_t ifd_acc_conv_padded(size_t n)
 }
 
 /** pack(), packed_bytes() and workspace_bytes() of an algorithm. */
-void ifd_acc_direct_pack(const struct ifd_kernels *kernels, const void *params, uint8_t *workspace,
+void ifd_acc_direct_pack(const void *context, const void *params, uint8_t *workspace,
                          uint8_t *packed);
 size_t ifd_acc_direct_packed_bytes(const struct ifd_acc_conv *conv,
                                    const struct ifd_kernels *kernels);

@@ -1,6 +1,7 @@
 /* conv2d, depthwise_conv2d and fully_connected of 16-bit numbers with weights of 8 bits. Sums are whole and are rounded as
  * the reference kernels round them, in every mode: results are the same, bit for bit. */
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/driver.h"
+#include "backends/lowering/requantize.h"
 #include "backends/lowering/window.h"
 #include "engine/tensor/fixed.h"
 #include "inferd/op_attrs.h"
@@ -65,7 +66,7 @@ static bool conv_s16_takes(const struct ifd_node_view *node, struct ifd_err *rea
     const bool has_bias = node->input_count > 2 && node->input[2].desc;
     float min = 0, max = 0;
     bool takes = node->input[1].data.size > 0 && (!has_bias || node->input[2].data.data) &&
-                 ifd_acc_clamp_f32(activation_of(node), &min, &max) && takes_shapes(node);
+                 ifd_low_clamp_f32(activation_of(node), &min, &max) && takes_shapes(node);
     for (uint32_t i = 0; i < quant->count; i++) {
         takes = takes && quant->zero_point[i] == 0;
     }
@@ -169,10 +170,9 @@ static void run_depthwise(const struct ifd_acc_step *step, const struct ifd_acc_
 
 /* ---- lower ---- */
 
-static void pack(const struct ifd_kernels *kernels, const void *params, uint8_t *workspace,
-                 uint8_t *packed)
+static void pack(const void *context, const void *params, uint8_t *workspace, uint8_t *packed)
 {
-    (void)kernels;
+    (void)context;
     (void)workspace;
     const struct conv_s16 *p = params;
     int16_t *to = (int16_t *)(void *)packed;
@@ -190,7 +190,7 @@ static void pack(const struct ifd_kernels *kernels, const void *params, uint8_t 
 static const struct channel *make_channels(struct ifd_acc_lowering *lowering,
                                            const struct ifd_node_view *node, size_t n)
 {
-    struct channel *channel = ifd_acc_params(lowering, n, sizeof(*channel));
+    struct channel *channel = ifd_low_params(&lowering->base, n, sizeof(*channel));
     const struct ifd_quant *weights = &node->input[1].desc->quant;
     const uint8_t *bias = node->input_count > 2 ? node->input[2].data.data : NULL;
     for (size_t c = 0; channel && c < n; c++) {
@@ -213,7 +213,7 @@ static const struct channel *make_channels(struct ifd_acc_lowering *lowering,
 
 static int32_t bound(float real, const struct ifd_desc *output)
 {
-    return ifd_acc_bound(real, output->quant.scale[0], 0, INT16_MIN, INT16_MAX);
+    return ifd_low_bound(real, output->quant.scale[0], 0, INT16_MIN, INT16_MAX);
 }
 
 static enum ifd_code init(struct ifd_acc_lowering *lowering, const struct ifd_node_view *node,
@@ -223,7 +223,7 @@ static enum ifd_code init(struct ifd_acc_lowering *lowering, const struct ifd_no
     const struct ifd_shape *out = &node->output[0].shape;
     const bool is_depthwise = node->op == IFD_OP_DEPTHWISE_CONV2D;
     float min = 0, max = 0;
-    (void)ifd_acc_clamp_f32(activation_of(node), &min, &max);
+    (void)ifd_low_clamp_f32(activation_of(node), &min, &max);
     *p = (struct conv_s16){
         .rows = 1,
         .n = (size_t)weights->dim[is_depthwise ? 3 : 0],
@@ -270,8 +270,8 @@ static enum ifd_code conv_s16_lower(struct ifd_acc_lowering *lowering,
                                     const struct ifd_partition_node *node, struct ifd_err *err)
 {
     const bool is_depthwise = node->view.op == IFD_OP_DEPTHWISE_CONV2D;
-    struct conv_s16 *p = ifd_acc_params(lowering, 1, sizeof(*p));
-    struct ifd_acc_step *step = NULL;
+    struct conv_s16 *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
+    struct ifd_acc_draft *step = NULL;
     size_t work = 0, weights = 0;
     enum ifd_code code =
         p ? init(lowering, &node->view, p, err) : ifd_fail(err, IFD_NOMEM, "no memory for a step");

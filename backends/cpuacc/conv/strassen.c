@@ -61,9 +61,9 @@ static void mix(const struct ifd_acc_layer *layer, enum quarter quarter, float *
     }
 }
 
-static void pack(const struct ifd_kernels *kernels, const void *params, uint8_t *workspace,
-                 uint8_t *packed)
+static void pack(const void *context, const void *params, uint8_t *workspace, uint8_t *packed)
 {
+    const struct ifd_kernels *kernels = context;
     const struct ifd_acc_layer *layer = &((const struct ifd_acc_conv *)params)->layer;
     const size_t in_c = layer->window.in_c, n = layer->out_c / 2, k = in_c / 2;
     const float *w = layer->product.weights, *bias = layer->product.bias_f32;
@@ -311,7 +311,7 @@ static double sums_cost(const struct ifd_acc_layer *layer, size_t rows, uint32_t
 /* One product in eight is saved. */
 static double cost(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
 {
-    const uint32_t threads = lowering->view->max_threads;
+    const uint32_t threads = lowering->base.view->max_threads;
     const size_t share = layer->window.out_h * layer->window.out_w / threads;
     const double gain = 1.0 / 8 - sums_cost(layer, share, threads, lowering->host) - GAIN_LEAST;
     return ifd_acc_direct_cost(lowering, layer,
@@ -331,9 +331,10 @@ static bool fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_l
 {
     const struct ifd_low_window *w = &layer->window;
     const size_t rows = w->out_h * w->out_w;
-    return layer->is_plain && !lowering->view->exact && ifd_acc_direct_is_f32(lowering, layer) &&
-           w->in_c % 8 == 0 && layer->out_c % (2 * lowering->kernels->gemm_f32.lanes()) == 0 &&
-           rows >= ROWS && rows / lowering->view->max_threads >= THREAD_ROWS &&
+    return layer->is_plain && !lowering->base.view->exact &&
+           ifd_acc_direct_is_f32(lowering, layer) && w->in_c % 8 == 0 &&
+           layer->out_c % (2 * lowering->kernels->gemm_f32.lanes()) == 0 && rows >= ROWS &&
+           rows / lowering->base.view->max_threads >= THREAD_ROWS &&
            !breaks_chain(layer, lowering->kernels, ifd_acc_cache_bytes(lowering->host));
 }
 

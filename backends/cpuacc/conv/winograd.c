@@ -57,9 +57,9 @@ static void pack_filters(const struct ifd_kernels *kernels, const struct ifd_acc
     }
 }
 
-static void pack(const struct ifd_kernels *kernels, const void *params, uint8_t *workspace,
-                 uint8_t *packed)
+static void pack(const void *context, const void *params, uint8_t *workspace, uint8_t *packed)
 {
+    const struct ifd_kernels *kernels = context;
     const struct ifd_acc_conv *conv = params;
     const size_t out_c = conv->layer.out_c, in_c = conv->layer.window.in_c;
     const size_t bytes = kernels->gemm_f32.packed_bytes(out_c, in_c, 1);
@@ -310,9 +310,9 @@ static bool fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_l
 {
     const struct ifd_low_window *w = &layer->window;
     double unused = 0;
-    return !layer->product.is_q8 && !lowering->view->exact && !(layer->adds && layer->is_slice) &&
-           !layer->is_dilated && w->kh == 3 && w->kw == 3 && w->stride_x <= 2 &&
-           w->stride_x == w->stride_y && w->in_c >= 32 && layer->out_c >= 32 &&
+    return !layer->product.is_q8 && !lowering->base.view->exact &&
+           !(layer->adds && layer->is_slice) && !layer->is_dilated && w->kh == 3 && w->kw == 3 &&
+           w->stride_x <= 2 && w->stride_x == w->stride_y && w->in_c >= 32 && layer->out_c >= 32 &&
            cheapest_size(lowering, layer, IFD_ACC_KEEP_FAR, &unused) > 0;
 }
 

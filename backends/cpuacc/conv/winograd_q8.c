@@ -38,7 +38,7 @@ static bool fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_l
     }
     const size_t patches = patches_of(w), bytes = wino->packed_bytes(layer->out_c, w->in_c);
     const size_t cache = ifd_acc_cache_bytes(lowering->host);
-    return patches >= (size_t)PATCHES_THREAD_MIN * lowering->view->max_threads &&
+    return patches >= (size_t)PATCHES_THREAD_MIN * lowering->base.view->max_threads &&
            bytes <= (patches < PATCHES_FAR_MIN ? cache / 2 : WEIGHTS_CACHES * cache);
 }
 
@@ -97,9 +97,9 @@ static size_t work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kerne
                                           conv->plan.patches.at_once);
 }
 
-static void pack(const struct ifd_kernels *kernels, const void *params, uint8_t *workspace,
-                 uint8_t *packed)
+static void pack(const void *context, const void *params, uint8_t *workspace, uint8_t *packed)
 {
+    const struct ifd_kernels *kernels = context;
     const struct ifd_acc_layer *layer = &((const struct ifd_acc_conv *)params)->layer;
     const size_t k = layer->window.in_c;
     const struct ifd_gemm_weights weights = {

@@ -1,6 +1,6 @@
 /* cast between f32, s32 and s64, and from numbers of 8 bits. Conversions to integers truncate, saturate, and make 0 of what
  * is no number. */
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/driver.h"
 
 struct cast_params {
     void (*run)(size_t count, const void *in, void *out, uint8_t flip);
@@ -113,15 +113,15 @@ static enum ifd_code cast_lower(struct ifd_acc_lowering *lowering,
                                 const struct ifd_partition_node *node, struct ifd_err *err)
 {
     const uint32_t out = node->output_value[0];
-    struct cast_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
-    struct ifd_acc_step *step = NULL;
+    struct cast_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
+    struct ifd_acc_draft *step = NULL;
     const enum ifd_code code =
         ifd_acc_add_step(lowering, run_cast, p, node->input_value, 1, out, &step, err);
     if (code == IFD_OK) {
         p->run = find(&node->view)->run;
         p->in_bytes = ifd_dtype_bytes(node->view.input[0].desc->dtype);
         p->out_bytes = ifd_dtype_bytes(node->view.output[0].dtype);
-        p->count = lowering->value[out].bytes / p->out_bytes;
+        p->count = lowering->base.value[out].bytes / p->out_bytes;
         p->flip = ifd_acc_flip(node->view.input[0].desc->dtype);
         step->max_threads = (uint32_t)(p->count / 4096) + 1;
         ifd_acc_name_step(lowering, "", 0, "cast");

@@ -4,38 +4,6 @@
 
 #include <string.h>
 
-void ifd_acc_byte_strides(const struct ifd_desc *desc, int64_t ret_strides[IFD_MAX_RANK])
-{
-    int64_t stride = (int64_t)ifd_dtype_bytes(desc->dtype);
-    for (uint32_t d = desc->shape.rank; d-- > 0;) {
-        ret_strides[d] = stride;
-        stride *= desc->shape.dim[d];
-    }
-}
-
-void ifd_acc_copy_merge(struct ifd_acc_copy *copy)
-{
-    uint32_t rank = 0;
-    for (uint32_t d = 0; d < copy->rank; d++) {
-        if (copy->dim[d] == 1) {
-            continue;
-        }
-        const uint32_t last = rank - 1;
-        if (rank > 0 && copy->in_stride[last] == copy->in_stride[d] * copy->dim[d] &&
-            copy->out_stride[last] == copy->out_stride[d] * copy->dim[d]) {
-            copy->dim[last] *= copy->dim[d];
-            copy->in_stride[last] = copy->in_stride[d];
-            copy->out_stride[last] = copy->out_stride[d];
-            continue;
-        }
-        copy->dim[rank] = copy->dim[d];
-        copy->in_stride[rank] = copy->in_stride[d];
-        copy->out_stride[rank] = copy->out_stride[d];
-        rank++;
-    }
-    copy->rank = rank;
-}
-
 static void copy_elements(size_t element, const uint8_t *in, int64_t in_stride, uint8_t *out,
                           int64_t out_stride, int64_t count)
 {
@@ -59,7 +27,7 @@ static void copy_elements(size_t element, const uint8_t *in, int64_t in_stride, 
 }
 
 /* The innermost dimension. */
-static void copy_run(const struct ifd_acc_copy *copy, const uint8_t *in, uint8_t *out)
+static void copy_run(const struct ifd_low_copy *copy, const uint8_t *in, uint8_t *out)
 {
     const uint32_t d = copy->rank - 1;
     const int64_t element = (int64_t)copy->element;
@@ -72,7 +40,7 @@ static void copy_run(const struct ifd_acc_copy *copy, const uint8_t *in, uint8_t
 }
 
 /* The two innermost dimensions, where the output runs along the last and the input along the one before: columns of it. */
-static void copy_transposed(const struct ifd_kern_move *move, const struct ifd_acc_copy *copy,
+static void copy_transposed(const struct ifd_kern_move *move, const struct ifd_low_copy *copy,
                             const uint8_t *in, uint8_t *out, const struct ifd_acc_range *columns)
 {
     const uint32_t x = copy->rank - 1, y = copy->rank - 2;
@@ -89,7 +57,7 @@ static void copy_transposed(const struct ifd_kern_move *move, const struct ifd_a
     }
 }
 
-static bool is_transposed(const struct ifd_acc_copy *copy)
+static bool is_transposed(const struct ifd_low_copy *copy)
 {
     return copy->rank >= 2 && (copy->element == 1 || copy->element == 4) &&
            copy->in_stride[copy->rank - 2] == (int64_t)copy->element &&
@@ -103,7 +71,7 @@ static void copy_parts(const struct ifd_acc_step *step, const uint8_t *in, uint8
                        uint32_t outer, size_t begin, size_t end,
                        const struct ifd_acc_range *columns)
 {
-    const struct ifd_acc_copy *copy = step->params;
+    const struct ifd_low_copy *copy = step->params;
     const bool transposed = outer + 2 == copy->rank;
     for (size_t part = begin; part < end; part++) {
         int64_t rest = (int64_t)part, from = copy->in_offset, to = copy->out_offset;
@@ -120,7 +88,7 @@ static void copy_parts(const struct ifd_acc_step *step, const uint8_t *in, uint8
     }
 }
 
-static bool fills_with_bytes(const struct ifd_acc_copy *copy)
+static bool fills_with_bytes(const struct ifd_low_copy *copy)
 {
     bool is_byte = true;
     for (size_t i = 1; i < copy->element; i++) {
@@ -130,7 +98,7 @@ static bool fills_with_bytes(const struct ifd_acc_copy *copy)
 }
 
 /* All of the output, the part that is copied afterwards included. */
-static void fill(const struct ifd_acc_copy *copy, uint8_t *out)
+static void fill(const struct ifd_low_copy *copy, uint8_t *out)
 {
     if (fills_with_bytes(copy)) {
         memset(out, copy->fill[0], copy->out_bytes);
@@ -142,7 +110,7 @@ static void fill(const struct ifd_acc_copy *copy, uint8_t *out)
 }
 
 /* Is it rows that become longer, and nothing else? */
-static bool pads_rows(const struct ifd_acc_copy *copy)
+static bool pads_rows(const struct ifd_low_copy *copy)
 {
     const int64_t element = (int64_t)copy->element;
     return copy->fills && fills_with_bytes(copy) && copy->rank == 2 &&
@@ -153,7 +121,7 @@ static bool pads_rows(const struct ifd_acc_copy *copy)
 
 static void run_pad_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
-    const struct ifd_acc_copy *copy = step->params;
+    const struct ifd_low_copy *copy = step->params;
     const struct ifd_acc_range range = ifd_acc_share(frame, (size_t)copy->dim[0], 1);
     const size_t before = (size_t)copy->out_offset, row = (size_t)copy->dim[1] * copy->element;
     const size_t whole = (size_t)copy->out_stride[0], after = whole - before - row;
@@ -169,7 +137,7 @@ static void run_pad_rows(const struct ifd_acc_step *step, const struct ifd_acc_f
 
 static void run_copy(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
-    const struct ifd_acc_copy *copy = step->params;
+    const struct ifd_low_copy *copy = step->params;
     const uint8_t *in = ifd_acc_in(step, frame, 0);
     uint8_t *out = ifd_acc_out(step, frame);
     if (copy->fills) { /* by one thread: steps that fill have max_threads 1 */
@@ -192,43 +160,18 @@ static void run_copy(const struct ifd_acc_step *step, const struct ifd_acc_frame
     copy_parts(step, in, out, outer, range.begin, range.end, &columns);
 }
 
-bool ifd_acc_is_there(const struct ifd_acc_lowering *lowering, const struct ifd_acc_copy *copy,
-                      uint32_t in, uint32_t out)
-{
-    const bool is_one = ifd_acc_storage_of(lowering, in) == ifd_acc_storage_of(lowering, out);
-    return is_one && lowering->value[in].offset + (size_t)copy->in_offset ==
-                         lowering->value[out].offset + (size_t)copy->out_offset;
-}
-
-/* Where the rows of the input lie apart: its strides are those of elements within a row, or of whole rows. */
-static void spread_rows(const struct ifd_acc_value *in, struct ifd_acc_copy *copy)
-{
-    if (in->pitch == 0) {
-        return;
-    }
-    const struct ifd_shape *shape = &in->view->desc.shape;
-    const int64_t pitch = (int64_t)in->pitch;
-    const int64_t row = shape->dim[shape->rank - 1] * (int64_t)copy->element;
-    copy->in_offset = copy->in_offset / row * pitch + copy->in_offset % row;
-    for (uint32_t d = 0; d < copy->rank; d++) {
-        if (copy->in_stride[d] % row == 0) {
-            copy->in_stride[d] = copy->in_stride[d] / row * pitch;
-        }
-    }
-}
-
-enum ifd_code ifd_acc_add_copy(struct ifd_acc_lowering *lowering, const struct ifd_acc_copy *copy,
+enum ifd_code ifd_acc_add_copy(struct ifd_acc_lowering *lowering, const struct ifd_low_copy *copy,
                                uint32_t in, uint32_t out, const char *name, struct ifd_err *err)
 {
-    struct ifd_acc_copy *mine = ifd_acc_params(lowering, 1, sizeof(*mine));
-    struct ifd_acc_step *step = NULL;
+    struct ifd_low_copy *mine = ifd_low_params(&lowering->base, 1, sizeof(*mine));
+    struct ifd_acc_draft *step = NULL;
     const enum ifd_code code = ifd_acc_add_step(lowering, run_copy, mine, &in, 1, out, &step, err);
     if (code != IFD_OK) {
         return code;
     }
     *mine = *copy;
-    spread_rows(&lowering->value[in], mine);
-    ifd_acc_copy_merge(mine);
+    ifd_low_spread_rows(&lowering->base.value[in], mine);
+    ifd_low_merge(mine);
     if (mine->rank == 0) {
         mine->rank = 1;
         mine->dim[0] = 1;

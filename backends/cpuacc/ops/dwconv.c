@@ -17,10 +17,11 @@ struct dw_params {
     struct ifd_acc_tail tail;
 };
 
-static void pack_weights(const struct ifd_kernels *kernels, const void *context, uint8_t *workspace,
+static void pack_weights(const void *context, const void *params, uint8_t *workspace,
                          uint8_t *packed)
 {
-    const struct dw_params *p = context;
+    const struct ifd_kernels *kernels = context;
+    const struct dw_params *p = params;
     const void *weights = ifd_acc_product_weights(&p->product, workspace);
     const struct ifd_dw_weights dw = {.w = weights,
                                       .channels = p->channels,
@@ -207,7 +208,7 @@ static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct d
                                struct ifd_err *err)
 {
     const bool is_dilated = p->args.dilation_y > 1 || p->args.dilation_x > 1;
-    struct ifd_acc_lines *lines = ifd_acc_params(lowering, 1, sizeof(*lines));
+    struct ifd_acc_lines *lines = ifd_low_params(&lowering->base, 1, sizeof(*lines));
     if (!lines) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
@@ -224,7 +225,7 @@ static enum ifd_code add_lines(struct ifd_acc_lowering *lowering, const struct d
                                     .is_q8 = p->product.is_q8,
                                     .goes_round = !p->product.is_q8 && !is_dilated,
                                     .run = strip_dw};
-    lowering->step[lowering->step_count - 1].lines = lines;
+    lowering->draft[lowering->draft_count - 1].lines = lines;
     return IFD_OK;
 }
 
@@ -234,7 +235,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
 {
     const struct ifd_conv2d_attrs *attrs = node->view.attrs;
     const struct ifd_kernels *kernels = lowering->kernels;
-    struct ifd_acc_step *step = NULL;
+    struct ifd_acc_draft *step = NULL;
     uint32_t operands[IFD_ACC_STEP_INPUTS] = {node->input_value[0], IFD_NO_VALUE, IFD_NO_VALUE,
                                               IFD_NO_VALUE};
     const uint32_t out = ifd_acc_take_tail(lowering, node->output_value[0], 1, operands, &p->tail);
@@ -256,7 +257,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     step->rate = 50.0f;
     if (p->multiplier > 1) {
         step->pieces = 1; /* each call repeats all channels */
-    } else if (goes_by_lines(p, lowering->view->max_threads)) {
+    } else if (goes_by_lines(p, lowering->base.view->max_threads)) {
         step->pieces = ifd_acc_pieces_of_lines(lowering, p->window.out_h,
                                                (p->window.kh - 1) * p->args.dilation_y + 1);
     }
@@ -287,7 +288,7 @@ static enum ifd_code depthwise_lower(struct ifd_acc_lowering *lowering,
 {
     const struct ifd_conv2d_attrs *attrs = node->view.attrs;
     const size_t channels = (size_t)node->view.output[0].shape.dim[3];
-    struct dw_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    struct dw_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
     if (!p) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
@@ -308,7 +309,7 @@ static enum ifd_code depthwise_lower(struct ifd_acc_lowering *lowering,
         .channels = channels,
         .multiplier = channels / window.in_c,
     };
-    const size_t pitch = lowering->value[node->input_value[0]].pitch;
+    const size_t pitch = lowering->base.value[node->input_value[0]].pitch;
     p->args = constant_args(p, pitch ? pitch / p->element : channels);
     p->args.is_far =
         window.in_h * p->args.in_line_stride * p->element > ifd_acc_cache_bytes(lowering->host) / 2;

@@ -91,15 +91,15 @@ enum ifd_code ifd_acc_add_images(struct ifd_acc_lowering *lowering, uint32_t val
 {
     const bool is_symmetric = !as_floats && !scales_differ(product->scales.weights);
     const int form = as_floats ? 2 : is_symmetric ? 1 : 0;
-    if (lowering->value[value].images[form]) { /* another layer reads the same */
-        *ret_value = lowering->value[value].images[form] - 1;
+    if (lowering->base.value[value].quantized[form]) { /* another layer reads the same */
+        *ret_value = lowering->base.value[value].quantized[form] - 1;
         return IFD_OK;
     }
-    struct images_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
-    struct ifd_acc_step *step = NULL;
+    struct images_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
+    struct ifd_acc_draft *step = NULL;
     const size_t bytes = as_floats ? count * elements * sizeof(float)
                                    : ifd_acc_images_bytes(count) + count * elements;
-    enum ifd_code code = ifd_acc_add_value(lowering, bytes, ret_value, err);
+    enum ifd_code code = ifd_low_add_value(&lowering->base, bytes, ret_value, err);
     if (code == IFD_OK) {
         code = ifd_acc_add_step(lowering, run_images, p, &value, 1, *ret_value, &step, err);
     }
@@ -108,7 +108,7 @@ enum ifd_code ifd_acc_add_images(struct ifd_acc_lowering *lowering, uint32_t val
                                     .elements = elements,
                                     .as_floats = as_floats,
                                     .is_symmetric = is_symmetric};
-        lowering->value[value].images[form] = *ret_value + 1;
+        lowering->base.value[value].quantized[form] = *ret_value + 1;
         step->max_threads = (uint32_t)(count * elements / 4096) + 1;
         step->pieces = 1; /* each call looks at all of them */
         ifd_acc_name_step(lowering, "quantize", 0, "to 8 bits");

@@ -1,10 +1,5 @@
 /* The table of drivers, and what stands in where there is none. */
-#include "backends/cpuacc/compile.h"
-
-#define DRIVER(op, symbol) extern const struct ifd_acc_driver ifd_acc_##symbol;
-#include "backends/cpuacc/ops/op_list.inc"
-#undef DRIVER
-extern const struct ifd_acc_driver ifd_acc_conv_s16, ifd_acc_reference;
+#include "backends/cpuacc/driver.h"
 
 const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
                                             struct ifd_err *reason)

@@ -1,5 +1,6 @@
 /* average_pool2d, max_pool2d: lines of the output are shared by the team. */
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/driver.h"
+#include "backends/lowering/requantize.h"
 
 #include <stdint.h>
 
@@ -43,7 +44,7 @@ static bool pool_takes(const struct ifd_node_view *node, struct ifd_err *reason)
     const struct ifd_desc *in = node->input[0].desc, *out = &node->output[0];
     float min = 0, max = 0;
     bool fits = (in->dtype == IFD_F32 || ifd_acc_is_q8(in->dtype)) && out->dtype == in->dtype &&
-                ifd_acc_clamp_f32(attrs->activation, &min, &max);
+                ifd_low_clamp_f32(attrs->activation, &min, &max);
     if (fits && ifd_acc_is_q8(in->dtype)) {
         fits = sums_fit(node) && in->quant.scale[0] == out->quant.scale[0] &&
                in->quant.zero_point[0] == out->quant.zero_point[0];
@@ -67,8 +68,8 @@ static enum ifd_code pool_lower(struct ifd_acc_lowering *lowering,
     const struct ifd_kern_pool *pool = &lowering->kernels->pool;
     const size_t element = is_q8 ? 1 : sizeof(float), channels = (size_t)in->dim[3];
     struct ifd_window_size size;
-    struct pool_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
-    struct ifd_acc_step *step = NULL;
+    struct pool_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
+    struct ifd_acc_draft *step = NULL;
     if (!ifd_window_resolve(&attrs->window, attrs->filter_h, attrs->filter_w, in->dim[1],
                             in->dim[2], &size)) {
         return ifd_fail(err, IFD_INTERNAL, "window that infer did not accept");
@@ -100,7 +101,7 @@ static enum ifd_code pool_lower(struct ifd_acc_lowering *lowering,
         .pad_top = (uint32_t)size.pad_top,
         .pad_left = (uint32_t)size.pad_left,
     };
-    (void)ifd_acc_clamp_f32(attrs->activation, &p->args.min, &p->args.max);
+    (void)ifd_low_clamp_f32(attrs->activation, &p->args.min, &p->args.max);
     if (is_q8) {
         p->args.shift = node->view.output[0].dtype == IFD_S8 ? IFD_Q8_SHIFT_S8 : IFD_Q8_SHIFT_U8;
         (void)ifd_acc_clamp_q8(attrs->activation, &node->view.output[0], &p->args.q_min,

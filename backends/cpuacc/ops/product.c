@@ -9,143 +9,8 @@
 /* Factors that the kernels' requantization can hold (kernels.h): shift at most 7. */
 #define FACTOR_MAX 64.0
 
-bool ifd_acc_clamp_f32(int32_t activation, float *ret_min, float *ret_max)
-{
-    *ret_min = activation == IFD_ACT_NONE           ? -INFINITY
-               : activation == IFD_ACT_RELU_N1_TO_1 ? -1.0f
-                                                    : 0.0f;
-    *ret_max = activation == IFD_ACT_RELU6          ? 6.0f
-               : activation == IFD_ACT_RELU_N1_TO_1 ? 1.0f
-                                                    : INFINITY;
-    return activation != IFD_ACT_TANH && activation != IFD_ACT_SIGN_BIT;
-}
-
-int32_t ifd_acc_bound(float real, float scale, int32_t zero, int32_t lowest, int32_t highest)
-{
-    const float bound = roundf(real / scale) + (float)zero;
-    return !(bound > (float)lowest) ? lowest : bound < (float)highest ? (int32_t)bound : highest;
-}
-
-static int32_t native_bound(float real, const struct ifd_desc *output)
-{
-    return ifd_acc_bound(real, output->quant.scale[0], ifd_acc_zero(output), IFD_Q8_MIN,
-                         IFD_Q8_MAX);
-}
-
-bool ifd_acc_clamp_q8(int32_t activation, const struct ifd_desc *output, int32_t *ret_min,
-                      int32_t *ret_max)
-{
-    float min = 0, max = 0;
-    const bool is_clamp = ifd_acc_clamp_f32(activation, &min, &max);
-    *ret_min = native_bound(is_clamp ? min : -INFINITY, output);
-    *ret_max = native_bound(is_clamp ? max : INFINITY, output);
-    *ret_max = *ret_max > *ret_min ? *ret_max : *ret_min;
-    return is_clamp;
-}
-
 /* What the kernels allow a sum, bias included (kernels.h); shifts to the left leave it less. */
 #define SUM_MAX ((int64_t)1 << 29)
-
-/* Sum of |weight - zero|. A whole number of weights at a time, so that compilers make vectors of them. */
-#define SPREAD_COUNT ((size_t)64)
-
-static int64_t spread(const uint8_t *w, size_t count, uint8_t flip, int32_t zero)
-{
-    int64_t sum = 0;
-    for (; count >= SPREAD_COUNT; count -= SPREAD_COUNT, w += SPREAD_COUNT) {
-        int32_t part = 0;
-        for (size_t i = 0; i < SPREAD_COUNT; i++) {
-            const int32_t distance = (int8_t)(w[i] ^ flip) - zero;
-            part += distance < 0 ? -distance : distance;
-        }
-        sum += part;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const int32_t distance = (int8_t)(w[i] ^ flip) - zero;
-        sum += distance < 0 ? -distance : distance;
-    }
-    return sum;
-}
-
-/* As the reference kernels take them: u8 layers but fully connected ones multiply in single precision. */
-static struct ifd_acc_scales read_scales(const struct ifd_node_view *node, enum ifd_round round)
-{
-    if (node->input[0].desc->dtype == IFD_F32) {
-        return (struct ifd_acc_scales){.weights = &node->input[1].desc->quant};
-    }
-    return (struct ifd_acc_scales){
-        .in = node->input[0].desc->quant.scale[0],
-        .out = (double)node->output[0].quant.scale[0],
-        .weights = &node->input[1].desc->quant,
-        .in_single = node->input[0].desc->dtype == IFD_U8 && round == IFD_ROUND_DOUBLE,
-    };
-}
-
-/* What sums of one channel are multiplied with. */
-static double factor(const struct ifd_acc_scales *scales, size_t channel)
-{
-    const float weight = scales->weights->scale[scales->weights->count > 1 ? channel : 0];
-    if (scales->in_single) {
-        return (double)(scales->in * weight) / scales->out;
-    }
-    return (double)scales->in * (double)weight / scales->out;
-}
-
-/* Does channel c of the weights contribute nothing? Then its result is a number, whatever its bias is: converters make such
- * channels, with a bias of up to 2^30. */
-static bool is_nothing(const struct ifd_bytes *weights, size_t channels, bool channel_is_last,
-                       uint8_t zero, size_t c)
-{
-    const size_t length = weights->size / channels;
-    const uint8_t *w = weights->data + (channel_is_last ? c : c * length);
-    for (size_t i = 0; i < length; i++) {
-        if (w[channel_is_last ? i * channels : i] != zero) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* What channel c leaves for the sum of its products. Where sums are made floats nothing is shifted, and the bias is another
- * number. */
-static int64_t room(const struct ifd_node_view *node, const struct ifd_acc_scales *scales, size_t c)
-{
-    const bool has_bias = node->input_count > 2 && node->input[2].data.data;
-    const double real = node->output[0].dtype == IFD_F32 ? 0 : factor(scales, c);
-    int64_t limit = SUM_MAX;
-    int32_t bias = 0;
-    for (double least = 1; least <= real; least *= 2) {
-        limit /= 2;
-    }
-    if (has_bias && node->input[2].desc->dtype == IFD_S32) {
-        memcpy(&bias, node->input[2].data.data + c * sizeof(bias), sizeof(bias));
-    }
-    return limit - (bias < 0 ? -(int64_t)bias : bias);
-}
-
-/* Do the kernels' sums stay small enough in every channel? Weights are counted only where it depends on them. */
-static bool sums_fit(const struct ifd_node_view *node, const struct ifd_acc_scales *scales)
-{
-    const struct ifd_desc *weights = node->input[1].desc;
-    const struct ifd_bytes *data = &node->input[1].data;
-    const bool is_depthwise = node->op == IFD_OP_DEPTHWISE_CONV2D;
-    const size_t channels = (size_t)weights->shape.dim[is_depthwise ? 3 : 0],
-                 length = data->size / (channels ? channels : 1);
-    const uint8_t flip = weights->dtype == IFD_U8 ? 0x80 : 0;
-    const int32_t zero = weights->quant.zero_point[0];
-    const int32_t native = zero - flip;
-    const int64_t most = (int64_t)length * (native < 0 ? 127 - native : native + 128);
-    for (size_t c = 0; c < channels; c++) {
-        const int64_t limit = room(node, scales, c);
-        if (most * 255 < limit || is_nothing(data, channels, is_depthwise, (uint8_t)zero, c)) {
-            continue;
-        }
-        if (is_depthwise || spread(data->data + c * length, length, flip, native) * 255 >= limit) {
-            return false;
-        }
-    }
-    return true;
-}
 
 static bool is_dynamic(const struct ifd_node_view *node)
 {
@@ -167,19 +32,19 @@ bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
         return false;
     }
     if (!node->input[1].data.data || (has_bias && !node->input[2].data.data) ||
-        !ifd_acc_clamp_f32(activation, &min, &max)) {
+        !ifd_low_clamp_f32(activation, &min, &max)) {
         ifd_fail(reason, IFD_UNSUPPORTED,
                  "weights that are computed, or an activation that is no clamp");
         return false;
     }
-    const struct ifd_acc_scales scales = read_scales(node, IFD_ROUND_DOUBLE);
+    const struct ifd_low_scales scales = ifd_low_read_scales(node);
     for (uint32_t i = 0; ifd_acc_is_q8(dtype) && i < scales.weights->count; i++) {
-        if (!(factor(&scales, i) < FACTOR_MAX)) {
+        if (!(ifd_low_factor(&scales, i) < FACTOR_MAX)) {
             ifd_fail(reason, IFD_UNSUPPORTED, "scales of channel %u", i);
             return false;
         }
     }
-    if (weights != IFD_F32 && !sums_fit(node, &scales)) {
+    if (weights != IFD_F32 && !ifd_low_sums_fit(node, &scales, SUM_MAX)) {
         ifd_fail(reason, IFD_UNSUPPORTED, "sums beyond 29 bits");
         return false;
     }
@@ -194,13 +59,14 @@ static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
     const struct ifd_desc *input = node->input[0].desc;
     const struct ifd_desc *weights = node->input[1].desc;
     const bool is_real = lowering->exact && node->op == IFD_OP_FULLY_CONNECTED;
-    double *real = is_real ? ifd_acc_params(lowering, product->channels, sizeof(*real)) : NULL;
+    double *real =
+        is_real ? ifd_low_params(&lowering->base, product->channels, sizeof(*real)) : NULL;
     if (is_real && !real) {
         return ifd_fail(err, IFD_NOMEM, "no memory for %zu scales", product->channels);
     }
-    product->scales = read_scales(node, round);
+    product->scales = ifd_low_read_scales(node);
     for (size_t i = 0; is_real && i < product->channels; i++) {
-        real[i] = factor(&product->scales, i);
+        real[i] = ifd_low_factor(&product->scales, i);
     }
     struct ifd_requant *requant = &product->requant;
     *requant = (struct ifd_requant){
@@ -235,7 +101,7 @@ enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
         .channels = channels,
         .channel_is_last = node->op == IFD_OP_DEPTHWISE_CONV2D,
     };
-    (void)ifd_acc_clamp_f32(activation, &ret->min, &ret->max);
+    (void)ifd_low_clamp_f32(activation, &ret->min, &ret->max);
     if (ret->is_dynamic) {
         ret->is_q8 = node->op == IFD_OP_CONV2D;
         ret->requant = (struct ifd_requant){.round = IFD_ROUND_NONE};
@@ -299,14 +165,15 @@ struct ifd_requant ifd_acc_product_requant(const struct ifd_acc_product *product
     const uint8_t zero = (uint8_t)product->scales.weights->zero_point[0];
     for (size_t i = 0; i < product->channels; i++) {
         int exponent = 0;
-        ifd_fixed_from_real(factor(&product->scales, i), &multiplier[i], &exponent);
+        ifd_fixed_from_real(ifd_low_factor(&product->scales, i), &multiplier[i], &exponent);
         shift[i] = exponent;
     }
     if (requant.bias && requant.round != IFD_ROUND_NONE) {
         memcpy(bias, requant.bias, product->channels * sizeof(*bias));
         requant.bias = bias;
         for (size_t i = 0; i < product->channels; i++) {
-            if (is_nothing(&weights, product->channels, product->channel_is_last, zero, i)) {
+            if (ifd_low_is_nothing(&weights, product->channels, product->channel_is_last, zero,
+                                   i)) {
                 settle(&requant, i, bias, multiplier, shift);
             }
         }

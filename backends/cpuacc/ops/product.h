@@ -3,16 +3,8 @@
 #ifndef INFERD_BACKENDS_CPUACC_OPS_PRODUCT_H
 #define INFERD_BACKENDS_CPUACC_OPS_PRODUCT_H
 
-#include "backends/cpuacc/compile.h"
-
-/** The factor of a channel is in * weight / out; LiteRT's reference kernels multiply in * weight in single precision for
- *  some layers. */
-struct ifd_acc_scales {
-    const struct ifd_quant *weights;
-    float in;
-    double out;
-    bool in_single;
-};
+#include "backends/cpuacc/driver.h"
+#include "backends/lowering/requantize.h"
 
 /** Operand numbers are the same for all three: input 0, weights 1, bias 2. */
 struct ifd_acc_product {
@@ -23,7 +15,7 @@ struct ifd_acc_product {
     /** f32 data and s8 weights: the data of every image is brought to 8 bits first (ops/dynamic.h). Then conv2d multiplies
      *  8 bits (is_q8) and makes its sums floats, depthwise_conv2d multiplies floats. */
     bool is_dynamic;
-    struct ifd_acc_scales scales; /* of f32 data: weights only */
+    struct ifd_low_scales scales; /* of f32 data: weights only */
     size_t channels;              /* of the output */
     bool channel_is_last;         /* of the weights; else first */
     const float *bias_f32;

@@ -1,5 +1,5 @@
 /* softmax along the last dimension; reduce_mean, reduce_sum and reduce_max over neighbouring dimensions. */
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/driver.h"
 
 #include "engine/tensor/fixed.h"
 #include "engine/tensor/softmax8.h"
@@ -85,15 +85,15 @@ static enum ifd_code softmax_lower(struct ifd_acc_lowering *lowering,
     const struct ifd_desc *in = node->view.input[0].desc;
     const bool is_q8 = ifd_acc_is_q8(in->dtype);
     const uint32_t out = node->output_value[0];
-    struct softmax_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
-    struct ifd_acc_step *step = NULL;
-    (void)ifd_acc_in_place(lowering, node->input_value[0], out);
+    struct softmax_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
+    struct ifd_acc_draft *step = NULL;
+    (void)ifd_low_in_place(&lowering->base, node->input_value[0], out);
     const enum ifd_code code = ifd_acc_add_step(lowering, is_q8 ? run_softmax_q8 : run_softmax_f32,
                                                 p, node->input_value, 1, out, &step, err);
     if (code != IFD_OK) {
         return code;
     }
-    const size_t count = lowering->value[out].bytes / ifd_dtype_bytes(in->dtype);
+    const size_t count = lowering->base.value[out].bytes / ifd_dtype_bytes(in->dtype);
     p->n = (size_t)in->shape.dim[in->shape.rank - 1];
     p->rows = count / p->n;
     p->beta = attrs->beta;
@@ -294,17 +294,17 @@ static bool reduce_takes(const struct ifd_node_view *node, struct ifd_err *reaso
 static enum ifd_code add_parts(struct ifd_acc_lowering *lowering, struct reduce_params *p,
                                const char *name, uint32_t *in, struct ifd_err *err)
 {
-    struct reduce_params *parts = ifd_acc_params(lowering, 1, sizeof(*parts));
+    struct reduce_params *parts = ifd_low_params(&lowering->base, 1, sizeof(*parts));
     if (!parts) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
     *parts = *p;
-    parts->parts = lowering->view->max_threads;
+    parts->parts = lowering->base.view->max_threads;
     p->reduced = parts->parts;
     uint32_t sums = 0;
-    struct ifd_acc_step *step = NULL;
+    struct ifd_acc_draft *step = NULL;
     enum ifd_code code =
-        ifd_acc_add_value(lowering, p->reduced * p->inner * sizeof(float), &sums, err);
+        ifd_low_add_value(&lowering->base, p->reduced * p->inner * sizeof(float), &sums, err);
     if (code == IFD_OK) {
         code = ifd_acc_add_step(lowering, run_parts_f32, parts, in, 1, sums, &step, err);
     }
@@ -329,11 +329,11 @@ static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
                                   const struct ifd_partition_node *node, struct ifd_err *err)
 {
     const bool is_q8 = ifd_acc_is_q8(node->view.output[0].dtype);
-    struct reduce_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
-    struct ifd_acc_step *step = NULL;
+    struct reduce_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
+    struct ifd_acc_draft *step = NULL;
     const bool is_max = node->view.op == IFD_OP_REDUCE_MAX;
     const char *name = ifd_op_def(node->view.op)->name;
-    const uint32_t threads = lowering->view->max_threads;
+    const uint32_t threads = lowering->base.view->max_threads;
     uint32_t in = node->input_value[0];
     enum ifd_code code = IFD_OK;
     if (!p) {
@@ -367,6 +367,4 @@ static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
     return code;
 }
 
-const struct ifd_acc_driver ifd_acc_reduce_mean = {.takes = reduce_takes, .lower = reduce_lower};
-const struct ifd_acc_driver ifd_acc_reduce_sum = {.takes = reduce_takes, .lower = reduce_lower};
-const struct ifd_acc_driver ifd_acc_reduce_max = {.takes = reduce_takes, .lower = reduce_lower};
+const struct ifd_acc_driver ifd_acc_reduce = {.takes = reduce_takes, .lower = reduce_lower};

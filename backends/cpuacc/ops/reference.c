@@ -1,6 +1,6 @@
 /* Nodes that no kernel is worth writing for (integers of shapes and indices, rare types): the operator's reference kernel as
  * a step, on one thread, so that they do not break a partition in two. */
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/driver.h"
 
 struct reference_params {
     const struct ifd_op_def *def;
@@ -64,8 +64,8 @@ static enum ifd_code reference_lower(struct ifd_acc_lowering *lowering,
                                      const struct ifd_partition_node *node, struct ifd_err *err)
 {
     const struct ifd_node_view *view = &node->view;
-    struct reference_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
-    struct ifd_acc_step *step = NULL;
+    struct reference_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
+    struct ifd_acc_draft *step = NULL;
     const enum ifd_code code =
         ifd_acc_add_step(lowering, run_reference, p, node->input_value, view->input_count,
                          node->output_value[0], &step, err);

@@ -1,6 +1,6 @@
 /* resize_bilinear (f32) and resize_nearest (any type). Where every output line and column reads is worked out at compile
  * time; lines are shared by the team. */
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/driver.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,10 +52,10 @@ static struct tap tap_of(const struct ifd_resize_attrs *attrs, bool bilinear, in
 static bool make_taps(struct ifd_acc_lowering *lowering, const struct ifd_resize_attrs *attrs,
                       bool bilinear, struct resize_params *p)
 {
-    p->y = ifd_acc_params(lowering, p->out_h, sizeof(*p->y));
-    p->x0 = ifd_acc_params(lowering, p->out_w, sizeof(*p->x0));
-    p->x1 = ifd_acc_params(lowering, p->out_w, sizeof(*p->x1));
-    p->dx = ifd_acc_params(lowering, p->out_w, sizeof(*p->dx));
+    p->y = ifd_low_params(&lowering->base, p->out_h, sizeof(*p->y));
+    p->x0 = ifd_low_params(&lowering->base, p->out_w, sizeof(*p->x0));
+    p->x1 = ifd_low_params(&lowering->base, p->out_w, sizeof(*p->x1));
+    p->dx = ifd_low_params(&lowering->base, p->out_w, sizeof(*p->dx));
     if (!p->y || !p->x0 || !p->x1 || !p->dx) {
         return false;
     }
@@ -146,7 +146,7 @@ static enum ifd_code resize_lower(struct ifd_acc_lowering *lowering,
     const struct ifd_desc *in = node->view.input[0].desc;
     const int64_t *out = node->view.output[0].shape.dim;
     const bool bilinear = node->view.op == IFD_OP_RESIZE_BILINEAR;
-    struct resize_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    struct resize_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
     if (!p) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
@@ -160,11 +160,12 @@ static enum ifd_code resize_lower(struct ifd_acc_lowering *lowering,
         .element = ifd_dtype_bytes(in->dtype),
     };
     p->out_pixel = p->channels;
-    (void)ifd_acc_take_slice(lowering, node->output_value[0], &p->out_pixel);
+    const struct ifd_low_accepts accepts = ifd_acc_accepts(lowering);
+    (void)ifd_low_take_slice(&lowering->base, node->output_value[0], &accepts, &p->out_pixel);
     if (!make_taps(lowering, node->view.attrs, bilinear, p)) {
         return ifd_fail(err, IFD_NOMEM, "no memory for %zu columns", p->out_w);
     }
-    struct ifd_acc_step *step = NULL;
+    struct ifd_acc_draft *step = NULL;
     const enum ifd_code code =
         ifd_acc_add_step(lowering, bilinear ? run_bilinear : run_nearest, p, node->input_value, 1,
                          node->output_value[0], &step, err);

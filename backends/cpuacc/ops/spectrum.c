@@ -1,7 +1,7 @@
 /* rfft2d of single lines (fft_h 1) and complex_abs. The spectrum of n real numbers is taken out of the transform of n / 2
  * complex ones, which runs in single precision by Stockham's algorithm: each stage goes from one buffer to the other, and
  * its inner loop, over neighbours, doubles in length as the one round it halves. */
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/driver.h"
 
 #include <math.h>
 
@@ -106,8 +106,8 @@ static enum ifd_code rfft2d_lower(struct ifd_acc_lowering *lowering,
 {
     const struct ifd_rfft2d_attrs *attrs = node->view.attrs;
     const struct ifd_shape *in = &node->view.input[0].desc->shape;
-    struct rfft_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
-    struct complex *root = ifd_acc_params(lowering, (size_t)attrs->fft_w / 2, sizeof(*root));
+    struct rfft_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
+    struct complex *root = ifd_low_params(&lowering->base, (size_t)attrs->fft_w / 2, sizeof(*root));
     if (!p || !root) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a transform of %d", attrs->fft_w);
     }
@@ -123,7 +123,7 @@ static enum ifd_code rfft2d_lower(struct ifd_acc_lowering *lowering,
     for (uint32_t i = 0; i + 2 < in->rank; i++) {
         p->lines *= (size_t)in->dim[i];
     }
-    struct ifd_acc_step *step = NULL;
+    struct ifd_acc_draft *step = NULL;
     const enum ifd_code code = ifd_acc_add_step(lowering, run_rfft, p, node->input_value, 1,
                                                 node->output_value[0], &step, err);
     if (code != IFD_OK) {
@@ -164,8 +164,8 @@ static bool complex_abs_takes(const struct ifd_node_view *node, struct ifd_err *
 static enum ifd_code complex_abs_lower(struct ifd_acc_lowering *lowering,
                                        const struct ifd_partition_node *node, struct ifd_err *err)
 {
-    struct abs_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
-    struct ifd_acc_step *step = NULL;
+    struct abs_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
+    struct ifd_acc_draft *step = NULL;
     const enum ifd_code code = ifd_acc_add_step(lowering, run_abs, p, node->input_value, 1,
                                                 node->output_value[0], &step, err);
     if (code == IFD_OK) {

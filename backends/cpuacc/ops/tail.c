@@ -1,6 +1,9 @@
 /* Finds runs of element-wise operators and runs them piece by piece. */
 #include "backends/cpuacc/ops/tail.h"
 
+#include "backends/cpuacc/ops/binary.h"
+#include "backends/cpuacc/ops/unary.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -13,10 +16,10 @@ struct side {
 
 static struct side other_side(const struct ifd_acc_tail_op *op, const struct ifd_acc_piece *piece)
 {
-    if (op->kind == IFD_ACC_OPERAND_NUMBER) {
+    if (op->kind == IFD_LOW_OPERAND_NUMBER) {
         return (struct side){0, 0, 0};
     }
-    if (op->kind == IFD_ACC_OPERAND_ROW) {
+    if (op->kind == IFD_LOW_OPERAND_ROW) {
         return (struct side){piece->column, 0, 1};
     }
     return (struct side){piece->row * piece->width + piece->column, piece->width, 1};
@@ -25,8 +28,8 @@ static struct side other_side(const struct ifd_acc_tail_op *op, const struct ifd
 /* Rows without anything between them are one. */
 static bool is_dense(const struct ifd_acc_tail_op *op, const struct ifd_acc_piece *piece)
 {
-    return op->kind != IFD_ACC_OPERAND_ROW && piece->n == piece->stride &&
-           (op->kind != IFD_ACC_OPERAND_SAME || piece->n == piece->width);
+    return op->kind != IFD_LOW_OPERAND_ROW && piece->n == piece->stride &&
+           (op->kind != IFD_LOW_OPERAND_SAME || piece->n == piece->width);
 }
 
 static void run_f32(const struct ifd_acc_tail_op *op, const struct ifd_acc_piece *piece,
@@ -103,101 +106,29 @@ void ifd_acc_run_tail(const struct ifd_acc_tail *tail, const struct ifd_acc_step
 
 /* ---- finding ---- */
 
-/* The innermost dimension. */
-static size_t row_of(const struct ifd_shape *shape)
-{
-    return shape->rank ? (size_t)shape->dim[shape->rank - 1] : 1;
-}
-
-/* An operator that follows a value, and the nodes that it is made of. */
+/* An operator and what its nodes are. */
 struct follower {
+    struct ifd_low_follower found;
     struct ifd_acc_tail_op op;
-    uint32_t other, out;
-    uint32_t node[IFD_MAX_RANK];
-    uint32_t node_count;
 };
 
-/* x * logistic(x): the multiplication that reads x and the logistic of x, which nobody else reads. */
-static const struct ifd_partition_node *silu_of(const struct ifd_acc_lowering *lowering, uint32_t x,
-                                                uint32_t logistic, uint32_t *ret_node)
+/* Kernels for what was found. False where there are none. */
+static bool make_op(struct ifd_acc_lowering *lowering, struct follower *ret)
 {
-    const struct ifd_partition_node *mul = ifd_acc_sole_reader(lowering, logistic, ret_node);
-    if (!mul || mul->view.op != IFD_OP_MUL || mul->view.output[0].dtype != IFD_F32 ||
-        ((const struct ifd_binary_attrs *)mul->view.attrs)->activation != IFD_ACT_NONE) {
-        return NULL;
+    const struct ifd_low_follower *found = &ret->found;
+    if (!found->node) {
+        ret->op = ifd_acc_silu_op(lowering);
+        return true;
     }
-    return (mul->input_value[0] == x) != (mul->input_value[1] == x) ? mul : NULL;
-}
-
-/* The logistic among the readers of x, where x is read twice and lives inside. */
-static const struct ifd_partition_node *logistic_of(const struct ifd_acc_lowering *lowering,
-                                                    uint32_t x, uint32_t *ret_node)
-{
-    if (lowering->value[x].consumers != 2 || lowering->value[x].view->role != IFD_VALUE_INTERNAL) {
-        return NULL;
+    if (found->kind == IFD_LOW_OPERAND_NONE) {
+        return ifd_acc_unary_op(lowering, found->node, &ret->op);
     }
-    const uint32_t reader[] = {lowering->value[x].first_reader, lowering->value[x].reader};
-    for (uint32_t i = 0; i < 2; i++) {
-        const struct ifd_partition_node *node = &lowering->view->node[reader[i]];
-        if (node->view.op == IFD_OP_LOGISTIC && !lowering->node_done[reader[i]]) {
-            *ret_node = reader[i];
-            return node;
-        }
-    }
-    return NULL;
-}
-
-static bool find_silu(const struct ifd_acc_lowering *lowering, uint32_t x, struct follower *ret)
-{
-    const struct ifd_partition_node *logistic = logistic_of(lowering, x, &ret->node[0]);
-    const struct ifd_partition_node *mul =
-        logistic ? silu_of(lowering, x, logistic->output_value[0], &ret->node[1]) : NULL;
-    if (!mul) {
+    if (!ifd_acc_binary_op(lowering, found->node, &ret->op)) {
         return false;
     }
-    ret->op = ifd_acc_silu_op(lowering);
-    ret->other = IFD_NO_VALUE;
-    ret->out = mul->output_value[0];
-    ret->node_count = 2;
+    ret->op.kind = found->kind;
+    ret->op.comes_first = found->comes_first;
     return true;
-}
-
-/* A node as an operator behind one of its inputs, of rows of so many elements. */
-static bool make_op(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
-                    uint32_t value, size_t row, struct follower *ret)
-{
-    ret->other = IFD_NO_VALUE;
-    ret->out = node->output_value[0];
-    if (ifd_acc_unary_op(lowering, node, &ret->op)) {
-        return true;
-    }
-    return ifd_acc_binary_op(lowering, node, value, &ret->op, &ret->other) &&
-           ifd_acc_is_ready(lowering, ret->other) &&
-           (ret->op.kind != IFD_ACC_OPERAND_ROW || row_of(&node->view.output[0].shape) == row);
-}
-
-/* What follows a value, behind views of it. */
-static bool find_follower(struct ifd_acc_lowering *lowering, uint32_t value, size_t row,
-                          struct follower *ret)
-{
-    if (find_silu(lowering, value, ret)) {
-        return true;
-    }
-    ret->node_count = 0;
-    for (;;) {
-        uint32_t *index = &ret->node[ret->node_count];
-        const struct ifd_partition_node *node = ifd_acc_sole_reader(lowering, value, index);
-        if (!node || ++ret->node_count == IFD_MAX_RANK) {
-            return false;
-        }
-        if (node->view.op != IFD_OP_RESHAPE) {
-            return make_op(lowering, node, value, row, ret);
-        }
-        if (!ifd_acc_same_place(lowering, value, node->output_value[0])) {
-            return false;
-        }
-        value = node->output_value[0];
-    }
 }
 
 /* Gives the operator's operand a place among the step's. */
@@ -225,14 +156,15 @@ static uint32_t extend(struct ifd_acc_lowering *lowering, uint32_t value, size_t
                        uint32_t first, uint32_t operands[IFD_ACC_STEP_INPUTS],
                        struct ifd_acc_tail *tail)
 {
-    struct follower next = {.node_count = 0};
-    while (tail->count < IFD_ACC_TAIL_MAX && find_follower(lowering, value, row, &next) &&
-           place(next.other, first, operands, &next.op)) {
-        for (uint32_t i = 0; i < next.node_count; i++) {
-            ifd_acc_fuse_node(lowering, next.node[i]);
+    struct follower next = {.op = {.name = NULL}};
+    while (tail->count < IFD_ACC_TAIL_MAX &&
+           ifd_low_find_follower(&lowering->base, value, row, &next.found) &&
+           make_op(lowering, &next) && place(next.found.other, first, operands, &next.op)) {
+        for (uint32_t i = 0; i < next.found.fused_count; i++) {
+            ifd_low_fuse_node(&lowering->base, next.found.fused[i]);
         }
         append(tail, &next.op);
-        value = next.out;
+        value = next.found.out;
     }
     return value;
 }
@@ -241,11 +173,11 @@ uint32_t ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_t value, ui
                            uint32_t operands[IFD_ACC_STEP_INPUTS], struct ifd_acc_tail *ret_tail)
 {
     *ret_tail = (struct ifd_acc_tail){.count = 0};
-    const size_t row = row_of(&lowering->value[value].view->desc.shape);
+    const size_t row = ifd_low_row_of(&lowering->base.value[value].view->desc.shape);
     return extend(lowering, value, row, first, operands, ret_tail);
 }
 
-/* ---- a step of its own ---- */
+/* ---- as a step ---- */
 
 struct tail_params {
     struct ifd_acc_tail tail;
@@ -277,7 +209,7 @@ static void choose_rows(struct tail_params *p, size_t bytes, size_t row)
 {
     p->width = 1;
     for (uint32_t i = 0; i < p->tail.count && bytes > 0; i++) {
-        p->width = p->tail.op[i].kind == IFD_ACC_OPERAND_ROW ? row : p->width;
+        p->width = p->tail.op[i].kind == IFD_LOW_OPERAND_ROW ? row : p->width;
     }
     p->rows = bytes / (p->width * p->element);
 }
@@ -296,20 +228,23 @@ static const char *kernel_name(const struct ifd_acc_tail *tail)
 static bool find_first(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
                        uint32_t *ret_in, struct follower *ret)
 {
+    const size_t row = ifd_low_row_of(&node->view.output[0].shape);
     for (uint32_t i = 0; i < node->view.input_count && i < 2; i++) {
         const uint32_t in = node->input_value[i];
-        const struct ifd_shape *shape = &node->view.output[0].shape;
-        if (in == IFD_NO_VALUE || !make_op(lowering, node, in, row_of(shape), ret)) {
+        if (in == IFD_NO_VALUE || !ifd_low_follow(&lowering->base, node, in, row, &ret->found) ||
+            !make_op(lowering, ret)) {
             continue;
         }
         *ret_in = in;
         uint32_t second = 0;
         const struct ifd_partition_node *mul =
-            node->view.op == IFD_OP_LOGISTIC ? silu_of(lowering, in, ret->out, &second) : NULL;
+            node->view.op == IFD_OP_LOGISTIC
+                ? ifd_low_silu(&lowering->base, in, ret->found.out, &second)
+                : NULL;
         if (mul) {
-            ifd_acc_fuse_node(lowering, second);
+            ifd_low_fuse_node(&lowering->base, second);
             ret->op = ifd_acc_silu_op(lowering);
-            ret->out = mul->output_value[0];
+            ret->found.out = mul->output_value[0];
         }
         return true;
     }
@@ -319,28 +254,29 @@ static bool find_first(struct ifd_acc_lowering *lowering, const struct ifd_parti
 bool ifd_acc_lower_tail(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
                         enum ifd_code *ret_code, struct ifd_err *err)
 {
-    struct follower first = {.node_count = 0};
+    struct follower first = {.op = {.name = NULL}};
     uint32_t operands[IFD_ACC_STEP_INPUTS] = {IFD_NO_VALUE, IFD_NO_VALUE, IFD_NO_VALUE,
                                               IFD_NO_VALUE};
     if (!find_first(lowering, node, &operands[0], &first)) {
         return false;
     }
-    struct tail_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    struct tail_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
     if (!p) {
         *ret_code = ifd_fail(err, IFD_NOMEM, "no memory for a step");
         return true;
     }
-    const size_t row = row_of(&node->view.output[0].shape);
-    (void)place(first.other, 1, operands, &first.op);
+    const size_t row = ifd_low_row_of(&node->view.output[0].shape);
+    (void)place(first.found.other, 1, operands, &first.op);
     append(&p->tail, &first.op);
-    const uint32_t out = extend(lowering, first.out, row, 1, operands, &p->tail);
-    if (!ifd_acc_in_place(lowering, operands[0], out) && first.op.kind == IFD_ACC_OPERAND_SAME) {
-        (void)ifd_acc_in_place(lowering, first.other, out);
+    const uint32_t out = extend(lowering, first.found.out, row, 1, operands, &p->tail);
+    if (!ifd_low_in_place(&lowering->base, operands[0], out) &&
+        first.op.kind == IFD_LOW_OPERAND_SAME) {
+        (void)ifd_low_in_place(&lowering->base, first.found.other, out);
     }
-    const size_t bytes = lowering->value[out].bytes;
+    const size_t bytes = lowering->base.value[out].bytes;
     p->element = ifd_dtype_bytes(node->view.output[0].dtype);
     choose_rows(p, bytes, row);
-    struct ifd_acc_step *step = NULL;
+    struct ifd_acc_draft *step = NULL;
     *ret_code =
         ifd_acc_add_step(lowering, run_alone, p, operands, IFD_ACC_STEP_INPUTS, out, &step, err);
     if (*ret_code == IFD_OK) {

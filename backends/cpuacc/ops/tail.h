@@ -7,17 +7,10 @@
 #ifndef INFERD_BACKENDS_CPUACC_OPS_TAIL_H
 #define INFERD_BACKENDS_CPUACC_OPS_TAIL_H
 
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/driver.h"
+#include "backends/lowering/fusion.h"
 
 #define IFD_ACC_TAIL_MAX 6
-
-/** How the other operand of a binary operator meets the value. */
-enum ifd_acc_operand {
-    IFD_ACC_OPERAND_NONE,
-    IFD_ACC_OPERAND_NUMBER,
-    IFD_ACC_OPERAND_ROW, /* a number per channel */
-    IFD_ACC_OPERAND_SAME /* a tensor of the same shape */
-};
 
 /** One operator. Exactly one of unary, table, binary and binary_q8 is set. */
 struct ifd_acc_tail_op {
@@ -29,7 +22,7 @@ struct ifd_acc_tail_op {
     float min, max;
     void (*binary_q8)(const struct ifd_q8_binary_args *args);
     const struct ifd_q8_binary_args *q8; /* what does not change from call to call */
-    enum ifd_acc_operand kind;
+    enum ifd_low_operand kind;
     uint32_t input;   /* of the step: where the other operand is */
     bool comes_first; /* the other operand does */
 };
@@ -61,15 +54,5 @@ void ifd_acc_run_tail(const struct ifd_acc_tail *tail, const struct ifd_acc_step
  *  node, and nothing is done. */
 bool ifd_acc_lower_tail(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
                         enum ifd_code *ret_code, struct ifd_err *err);
-
-/** A node as an operator of a tail behind a value that it reads; other: its other operand, or IFD_NO_VALUE. False if it is no
- *  such node, or there is no memory for it. In ops/unary.c and ops/binary.c. */
-bool ifd_acc_unary_op(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
-                      struct ifd_acc_tail_op *ret);
-bool ifd_acc_binary_op(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
-                       uint32_t value, struct ifd_acc_tail_op *ret, uint32_t *ret_other);
-
-/** x * logistic(x), of floats. */
-struct ifd_acc_tail_op ifd_acc_silu_op(const struct ifd_acc_lowering *lowering);
 
 #endif

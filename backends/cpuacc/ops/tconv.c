@@ -55,10 +55,11 @@ static const void *repeat(const struct tconv *p, const void *from, void *to)
     return from ? to : NULL;
 }
 
-static void pack_weights(const struct ifd_kernels *kernels, const void *context, uint8_t *workspace,
+static void pack_weights(const void *context, const void *params, uint8_t *workspace,
                          uint8_t *packed)
 {
-    const struct tconv *p = context;
+    const struct ifd_kernels *kernels = context;
+    const struct tconv *p = params;
     int32_t *own = (int32_t *)(void *)(workspace + weights_bytes(p));
     uint8_t *rest = (uint8_t *)(own + 3 * p->n);
     const void *weights = ifd_acc_product_weights(&p->product, rest);
@@ -267,11 +268,11 @@ static enum ifd_code init(struct ifd_acc_lowering *lowering, const struct ifd_no
 static enum ifd_code tconv_lower(struct ifd_acc_lowering *lowering,
                                  const struct ifd_partition_node *node, struct ifd_err *err)
 {
-    struct tconv *p = ifd_acc_params(lowering, 1, sizeof(*p));
+    struct tconv *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
     if (!p) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
-    struct ifd_acc_step *step = NULL;
+    struct ifd_acc_draft *step = NULL;
     enum ifd_code code = init(lowering, &node->view, p, err);
     if (code == IFD_OK) {
         code = ifd_acc_add_step(lowering, run_tconv, p, &node->input_value[2], 1,
@@ -286,7 +287,7 @@ static enum ifd_code tconv_lower(struct ifd_acc_lowering *lowering,
     p->phase_bytes = (bytes + IFD_KERN_ALIGN - 1) / IFD_KERN_ALIGN * IFD_KERN_ALIGN;
     step->is_gemm_f32 = !p->product.is_q8;
     step->rate = p->product.is_q8 ? 300.0f : 60.0f;
-    if (p->batch * p->out_h < lowering->view->max_threads) {
+    if (p->batch * p->out_h < lowering->base.view->max_threads) {
         step->pieces = 1; /* each call copies lines */
     }
     const uint64_t macs =

@@ -1,6 +1,6 @@
 /* Functions of one element. On 8 bits every one of them, requantization included, is a table of 256 results that the
  * operator's reference kernel itself fills at compile time. */
-#include "backends/cpuacc/ops/tail.h"
+#include "backends/cpuacc/ops/unary.h"
 
 #include <math.h>
 #include <string.h>
@@ -117,12 +117,12 @@ static bool unary_takes(const struct ifd_node_view *node, struct ifd_err *reason
 enum ifd_code ifd_acc_add_table(struct ifd_acc_lowering *lowering, const struct ifd_node_view *node,
                                 uint32_t from, uint32_t to, struct ifd_err *err)
 {
-    struct table_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
-    struct ifd_acc_step *step = NULL;
+    struct table_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
+    struct ifd_acc_draft *step = NULL;
     enum ifd_code code =
         p ? fill_table(node, p->table, err) : ifd_fail(err, IFD_NOMEM, "no memory for a step");
     if (code == IFD_OK) {
-        p->count = lowering->value[from].bytes;
+        p->count = lowering->base.value[from].bytes;
         code = ifd_acc_add_step(lowering, run_table, p, &from, 1, to, &step, err);
     }
     if (code == IFD_OK) {
@@ -141,23 +141,7 @@ static enum ifd_code unary_lower(struct ifd_acc_lowering *lowering,
                : ifd_fail(err, IFD_NOMEM, "no memory for a table");
 }
 
-#define UNARY(symbol)                                                                              \
-    const struct ifd_acc_driver ifd_acc_##symbol = {.takes = unary_takes, .lower = unary_lower}
-
-UNARY(abs);
-UNARY(neg);
-UNARY(exp);
-UNARY(log);
-UNARY(sqrt);
-UNARY(rsqrt);
-UNARY(relu);
-UNARY(relu6);
-UNARY(relu_n1_to_1);
-UNARY(clamp);
-UNARY(leaky_relu);
-UNARY(hard_swish);
-UNARY(logistic);
-UNARY(tanh);
+const struct ifd_acc_driver ifd_acc_unary = {.takes = unary_takes, .lower = unary_lower};
 
 /* ---- quantize and dequantize: between f32 and 8 bits; quantize of 8 bits is a table ---- */
 
@@ -215,12 +199,12 @@ static enum ifd_code add_quant(struct ifd_acc_lowering *lowering,
                                const struct ifd_desc *quantized, const char *kernel,
                                struct ifd_err *err)
 {
-    struct quant_params *p = ifd_acc_params(lowering, 1, sizeof(*p));
-    struct ifd_acc_step *step = NULL;
+    struct quant_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
+    struct ifd_acc_draft *step = NULL;
     const enum ifd_code code =
         ifd_acc_add_step(lowering, run, p, node->input_value, 1, node->output_value[0], &step, err);
     if (code == IFD_OK) {
-        const size_t bytes = lowering->value[node->output_value[0]].bytes;
+        const size_t bytes = lowering->base.value[node->output_value[0]].bytes;
         p->count = bytes / ifd_dtype_bytes(node->view.output[0].dtype);
         p->scale = quantized->quant.scale[0];
         p->zero = ifd_acc_zero(quantized);
@@ -253,7 +237,7 @@ const struct ifd_acc_driver ifd_acc_dequantize = {.takes = dequantize_takes,
 
 static bool has_table(const struct ifd_acc_driver *driver, const struct ifd_node_view *node)
 {
-    return (driver->lower == unary_lower || driver == &ifd_acc_quantize) &&
+    return (driver == &ifd_acc_unary || driver == &ifd_acc_quantize) &&
            ifd_acc_is_q8(node->input[0].desc->dtype) && ifd_acc_is_q8(node->output[0].dtype);
 }
 
@@ -263,7 +247,7 @@ bool ifd_acc_unary_op(struct ifd_acc_lowering *lowering, const struct ifd_partit
     const struct f32_row row = f32_row(&node->view);
     *ret = (struct ifd_acc_tail_op){.name = ifd_op_def(node->view.op)->name};
     if (has_table(ifd_acc_driver_of(lowering, node), &node->view)) {
-        uint8_t *table = ifd_acc_params(lowering, 256, 1);
+        uint8_t *table = ifd_low_params(&lowering->base, 256, 1);
         struct ifd_err unused;
         ret->table = table;
         return table && fill_table(&node->view, table, &unused) == IFD_OK;

@@ -9,6 +9,7 @@
  * tensors do not move between their caches, which takes longer than computing them where the cores are far apart. */
 #include "backends/cpuacc/schedule/strips.h"
 
+#include "backends/cpuacc/driver.h"
 #include "backends/cpuacc/schedule/threads.h"
 
 #include <string.h>
@@ -150,7 +151,7 @@ static void run_strip(const struct ifd_acc_step *head, struct ifd_acc_frame *fra
     }
 }
 
-static void run_chain(const struct ifd_acc_step *head, const struct ifd_acc_frame *frame)
+void ifd_acc_run_chain(const struct ifd_acc_step *head, const struct ifd_acc_frame *frame)
 {
     const struct ifd_acc_chain *chain = head->chain;
     const struct ifd_acc_lines *last = head[chain->count - 1].lines;
@@ -175,19 +176,10 @@ static void run_chain(const struct ifd_acc_step *head, const struct ifd_acc_fram
 
 /* ---- compiling ---- */
 
-static const struct ifd_acc_storage *value_storage(const struct ifd_acc_lowering *lowering,
+static const struct ifd_low_storage *value_storage(const struct ifd_acc_lowering *lowering,
                                                    uint32_t value)
 {
-    return &lowering->storage[ifd_acc_storage_of(lowering, value)];
-}
-
-/* Do two values share memory? Rows that lie apart may be those between the other's. */
-static bool overlap(const struct ifd_acc_lowering *lowering, uint32_t a, uint32_t b)
-{
-    const bool is_one = ifd_acc_storage_of(lowering, a) == ifd_acc_storage_of(lowering, b);
-    const struct ifd_acc_value *v = &lowering->value[a], *w = &lowering->value[b];
-    return is_one && (v->pitch || w->pitch ||
-                      (v->offset < w->offset + w->bytes && w->offset < v->offset + v->bytes));
+    return &lowering->base.storage[ifd_low_storage_of(&lowering->base, value)];
 }
 
 /* Is a value among the step's operands behind the first: those that are taken as they lie in memory? */
@@ -195,8 +187,8 @@ static bool is_added(const struct ifd_acc_lowering *lowering, uint32_t step, uin
 {
     bool is = false;
     for (uint32_t k = 1; k < IFD_ACC_STEP_INPUTS; k++) {
-        const uint32_t operand = lowering->wiring[step].in[k];
-        is |= operand != IFD_NO_VALUE && overlap(lowering, operand, value);
+        const uint32_t operand = lowering->draft[step].in[k];
+        is |= operand != IFD_NO_VALUE && ifd_low_overlap(&lowering->base, operand, value);
     }
     return is;
 }
@@ -205,8 +197,8 @@ static bool is_added(const struct ifd_acc_lowering *lowering, uint32_t step, uin
  * would make more lines be computed twice than its lines, once computed, cost to move. */
 static bool is_shared(const struct ifd_acc_lowering *lowering, uint32_t i, bool is_head)
 {
-    const struct ifd_acc_lines *from = lowering->step[i].lines, *to = lowering->step[i + 1].lines;
-    const uint32_t threads = lowering->view->max_threads;
+    const struct ifd_acc_lines *from = lowering->draft[i].lines, *to = lowering->draft[i + 1].lines;
+    const uint32_t threads = lowering->base.view->max_threads;
     const bool is_block =
         is_head ? from->window > 1 || to->window > 1 : from->window > 1 && to->window == 1;
     return is_block && !to->is_head && threads > 1 &&
@@ -217,20 +209,20 @@ static bool is_shared(const struct ifd_acc_lowering *lowering, uint32_t i, bool 
 static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t i, bool is_head,
                      size_t cache)
 {
-    const struct ifd_acc_lines *from = lowering->step[i].lines, *to = lowering->step[i + 1].lines;
+    const struct ifd_acc_lines *from = lowering->draft[i].lines, *to = lowering->draft[i + 1].lines;
     if (!from || !to) {
         return false;
     }
-    const uint32_t value = lowering->wiring[i].out;
-    const struct ifd_acc_storage *storage = value_storage(lowering, value);
+    const uint32_t value = lowering->draft[i].out;
+    const struct ifd_low_storage *storage = value_storage(lowering, value);
     const size_t weights = to->is_q8 ? cache / 2 : storage->bytes > cache ? cache / 3 : cache / 4;
-    return lowering->wiring[i + 1].in[0] == value && !is_added(lowering, i + 1, value) &&
-           storage->place.where == IFD_ACC_SCRATCH && ifd_acc_is_whole(lowering, value) &&
+    return lowering->draft[i + 1].in[0] == value && !is_added(lowering, i + 1, value) &&
+           storage->place.where == IFD_LOW_SCRATCH && ifd_low_is_whole(&lowering->base, value) &&
            storage->first == i && storage->last == i + 1 && from->batch == to->batch &&
            from->out_h == to->in_h && from->out_line == to->in_line &&
            (to->is_q8 ? is_shared(lowering, i, is_head) : storage->bytes >= cache / 8) &&
-           lowering->wiring[i].packed_bytes <= weights &&
-           lowering->wiring[i + 1].packed_bytes <= weights;
+           lowering->draft[i].packed_bytes <= weights &&
+           lowering->draft[i + 1].packed_bytes <= weights;
 }
 
 /* How the lines between two steps lie. A depthwise kernel is in several input and output lines at once, at the same pixel:
@@ -249,7 +241,7 @@ static struct ifd_acc_pitch choose_pitch(const struct ifd_acc_lines *from,
 }
 
 /* Bytes of the buffers of steps first+1 … first+count-1 for strips of so many lines; their offsets through ret_chain. */
-static size_t lay_out_buffers(const struct ifd_acc_step *head, uint32_t count, size_t strip,
+static size_t lay_out_buffers(const struct ifd_acc_draft *head, uint32_t count, size_t strip,
                               size_t start, struct ifd_acc_chain *ret_chain)
 {
     *ret_chain = (struct ifd_acc_chain){.count = count, .strip = strip, .progress = start};
@@ -266,7 +258,7 @@ static size_t lay_out_buffers(const struct ifd_acc_step *head, uint32_t count, s
 }
 
 /* Behind a stride strips may be lower: the window goes on by several input lines for each. */
-static size_t lowest_strip(const struct ifd_acc_step *head, uint32_t count)
+static size_t lowest_strip(const struct ifd_acc_draft *head, uint32_t count)
 {
     size_t lines = STRIP_STEP;
     for (uint32_t i = count; i-- > 0;) {
@@ -279,7 +271,7 @@ static size_t lowest_strip(const struct ifd_acc_step *head, uint32_t count)
 }
 
 /* The tallest strips whose buffers fill at most five eighths of the cache; false if those are too low. */
-static bool choose_strip(const struct ifd_acc_step *head, uint32_t count, size_t cache,
+static bool choose_strip(const struct ifd_acc_draft *head, uint32_t count, size_t cache,
                          struct ifd_acc_chain *ret_chain, size_t *ret_bytes)
 {
     const size_t start = head->work_stride, most = head[count - 1].lines->out_h;
@@ -302,45 +294,37 @@ static bool choose_strip(const struct ifd_acc_step *head, uint32_t count, size_t
 static enum ifd_code part_result(struct ifd_acc_lowering *lowering, uint32_t first, uint32_t last,
                                  struct ifd_err *err)
 {
-    const uint32_t made = lowering->wiring[last].out;
-    const uint32_t shared = ifd_acc_storage_of(lowering, made);
+    const uint32_t made = lowering->draft[last].out;
+    const uint32_t shared = ifd_low_storage_of(&lowering->base, made);
     bool is_read = false;
     for (uint32_t i = first; i <= last; i++) {
-        is_read |= overlap(lowering, lowering->wiring[i].in[0], made);
+        is_read |= ifd_low_overlap(&lowering->base, lowering->draft[i].in[0], made);
         is_read |= i < last && is_added(lowering, i, made);
     }
-    if (!is_read || !ifd_acc_is_whole(lowering, made)) { /* a part is in place of nothing */
+    if (!is_read || !ifd_low_is_whole(&lowering->base, made)) { /* a part is in place of nothing */
         return IFD_OK;
     }
     uint32_t own = 0;
-    const enum ifd_code code = ifd_acc_add_storage(lowering, lowering->storage[shared].bytes, last,
-                                                   lowering->storage[shared].last, &own, err);
-    for (uint32_t i = last; code == IFD_OK && i < lowering->step_count; i++) {
-        const uint32_t out = lowering->wiring[i].out;
-        if (ifd_acc_storage_of(lowering, out) == shared) {
-            lowering->value[out].storage = own;
+    const enum ifd_code code =
+        ifd_low_add_storage(&lowering->base, lowering->base.storage[shared].bytes, last,
+                            lowering->base.storage[shared].last, &own, err);
+    for (uint32_t i = last; code == IFD_OK && i < lowering->draft_count; i++) {
+        const uint32_t out = lowering->draft[i].out;
+        if (ifd_low_storage_of(&lowering->base, out) == shared) {
+            lowering->base.value[out].storage = own;
         }
     }
-    for (uint32_t n = 0; code == IFD_OK && n < lowering->view->node_count; n++) {
-        const struct ifd_partition_node *node = &lowering->view->node[n];
-        const bool moves = ifd_acc_driver_of(lowering, node)->move;
+    for (uint32_t n = 0; code == IFD_OK && n < lowering->base.view->node_count; n++) {
+        const struct ifd_partition_node *node = &lowering->base.view->node[n];
+        const bool moves = ifd_acc_driver_of(lowering, node) == &ifd_acc_moves;
         for (uint32_t k = 0; moves && k < node->view.output_count; k++) {
-            if (ifd_acc_storage_of(lowering, node->input_value[0]) == own &&
-                ifd_acc_storage_of(lowering, node->output_value[k]) == shared) {
-                lowering->value[node->output_value[k]].storage = own;
+            if (ifd_low_storage_of(&lowering->base, node->input_value[0]) == own &&
+                ifd_low_storage_of(&lowering->base, node->output_value[k]) == shared) {
+                lowering->base.value[node->output_value[k]].storage = own;
             }
         }
     }
     return code;
-}
-
-/* All of a chain is alive at once; what passes inside of it lies in the buffers. */
-static void stretch(struct ifd_acc_lowering *lowering, uint32_t storage, uint32_t first,
-                    uint32_t last)
-{
-    struct ifd_acc_storage *s = &lowering->storage[storage];
-    s->first = s->first < first ? s->first : first;
-    s->last = s->last > last ? s->last : last;
 }
 
 /* Lines go round the buffer of step i where that takes less than moving those that two windows share: who makes them then
@@ -348,19 +332,80 @@ static void stretch(struct ifd_acc_lowering *lowering, uint32_t storage, uint32_
 static bool should_go_round(const struct ifd_acc_lowering *lowering, uint32_t i,
                             const struct buffer *buffer)
 {
-    const struct ifd_acc_lines *lines = lowering->step[i].lines;
+    const struct ifd_acc_lines *lines = lowering->draft[i].lines;
     return lines->goes_round && lines->window > lines->stride &&
-           lowering->wiring[i - 1].packed_bytes <=
+           lowering->draft[i - 1].packed_bytes <=
                (lines->window - lines->stride) * buffer->pitch.line;
+}
+
+/* Everything that the steps of a chain touch is alive from its first to its last one; what passes inside of it lies in the
+ * buffers. */
+static void hold(struct ifd_acc_lowering *lowering, uint32_t first, uint32_t last)
+{
+    struct ifd_lowering *base = &lowering->base;
+    for (uint32_t i = first; i <= last; i++) {
+        const struct ifd_acc_draft *draft = &lowering->draft[i];
+        for (uint32_t k = 0; k < IFD_ACC_STEP_INPUTS; k++) {
+            if (draft->in[k] != IFD_NO_VALUE) {
+                ifd_low_stretch(base, ifd_low_storage_of(base, draft->in[k]), first, last);
+            }
+        }
+        ifd_low_stretch(base, ifd_low_storage_of(base, draft->out), first, last);
+        if (draft->work != IFD_NO_VALUE) {
+            ifd_low_stretch(base, draft->work, first, last);
+        }
+        if (i < last) {
+            base->storage[ifd_low_storage_of(base, draft->out)].bytes = 0;
+        }
+    }
+}
+
+/* The first draft of a chain stands for all of them. */
+static void describe(struct ifd_acc_lowering *lowering, uint32_t first,
+                     const struct ifd_acc_chain *chain)
+{
+    struct ifd_acc_draft *head = &lowering->draft[first];
+    size_t window = head->lines->window;
+    bool is_whole = head->pieces == 1;
+    for (uint32_t i = 1; i < chain->count; i++) {
+        struct ifd_acc_draft *next = &head[i];
+        next->is_chained = true;
+        head->info.macs += next->info.macs;
+        next->info.macs = 0;
+        next->info.kernel = "strips"; /* its time is the first step's */
+        window = window > next->lines->window ? window : next->lines->window;
+        is_whole |= next->pieces == 1;
+        head->max_threads =
+            head->max_threads > next->max_threads ? head->max_threads : next->max_threads;
+    }
+    const struct ifd_acc_lines *lines = head[chain->count - 1].lines;
+    head->pieces =
+        is_whole ? 1 : ifd_acc_pieces_of_lines(lowering, lines->batch * lines->out_h, window);
+    head->chain = chain;
+}
+
+/* Work memory of the first step: its own, then bytes of buffers. */
+static enum ifd_code add_buffers(struct ifd_acc_lowering *lowering, uint32_t first, uint32_t last,
+                                 size_t bytes, struct ifd_err *err)
+{
+    struct ifd_acc_draft *head = &lowering->draft[first];
+    enum ifd_code code = IFD_OK;
+    if (head->work == IFD_NO_VALUE) {
+        code = ifd_low_add_storage(&lowering->base, 0, first, last, &head->work, err);
+    }
+    if (code == IFD_OK) {
+        head->work_stride += bytes;
+        lowering->base.storage[head->work].bytes =
+            head->work_stride * lowering->base.view->max_threads;
+    }
+    return code;
 }
 
 static enum ifd_code join(struct ifd_acc_lowering *lowering, uint32_t first,
                           const struct ifd_acc_chain *chain, size_t bytes, struct ifd_err *err)
 {
-    struct ifd_acc_step *head = &lowering->step[first];
-    struct ifd_acc_wiring *wires = &lowering->wiring[first];
     const uint32_t last = first + chain->count - 1;
-    struct ifd_acc_chain *copy = ifd_acc_params(lowering, 1, sizeof(*copy));
+    struct ifd_acc_chain *copy = ifd_low_params(&lowering->base, 1, sizeof(*copy));
     if (!copy) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a chain");
     }
@@ -369,61 +414,24 @@ static enum ifd_code join(struct ifd_acc_lowering *lowering, uint32_t first,
         copy->buffer[i].goes_round = should_go_round(lowering, first + i, &copy->buffer[i]);
     }
     enum ifd_code code = part_result(lowering, first, last, err);
-    if (code != IFD_OK) {
-        return code;
+    if (code == IFD_OK) {
+        code = add_buffers(lowering, first, last, bytes, err);
     }
-    const size_t stride = head->work_stride + bytes;
-    if (wires->work == IFD_NO_VALUE) {
-        code = ifd_acc_add_storage(lowering, 0, first, last, &wires->work, err);
-        if (code != IFD_OK) {
-            return code;
-        }
+    if (code == IFD_OK) {
+        hold(lowering, first, last);
+        describe(lowering, first, copy);
     }
-    lowering->storage[wires->work].bytes = stride * lowering->view->max_threads;
-    head->work_stride = stride;
-    for (uint32_t i = first; i <= last; i++) {
-        for (uint32_t k = 0; k < IFD_ACC_STEP_INPUTS; k++) {
-            if (lowering->wiring[i].in[k] != IFD_NO_VALUE) {
-                stretch(lowering, ifd_acc_storage_of(lowering, lowering->wiring[i].in[k]), first,
-                        last);
-            }
-        }
-        stretch(lowering, ifd_acc_storage_of(lowering, lowering->wiring[i].out), first, last);
-        if (lowering->wiring[i].work != IFD_NO_VALUE) {
-            stretch(lowering, lowering->wiring[i].work, first, last);
-        }
-    }
-    size_t window = head->lines->window;
-    bool is_whole = head->pieces == 1;
-    for (uint32_t i = first; i < last; i++) {
-        lowering->storage[ifd_acc_storage_of(lowering, lowering->wiring[i].out)].bytes = 0;
-        lowering->step[i + 1].run = NULL;
-        head->info.macs += lowering->step[i + 1].info.macs;
-        lowering->step[i + 1].info.macs = 0;
-        lowering->step[i + 1].info.kernel = "strips"; /* its time is the first step's */
-        window = window > lowering->step[i + 1].lines->window ? window
-                                                              : lowering->step[i + 1].lines->window;
-        is_whole |= lowering->step[i + 1].pieces == 1;
-        head->max_threads = head->max_threads > lowering->step[i + 1].max_threads
-                                ? head->max_threads
-                                : lowering->step[i + 1].max_threads;
-    }
-    const struct ifd_acc_lines *lines = lowering->step[last].lines;
-    head->pieces =
-        is_whole ? 1 : ifd_acc_pieces_of_lines(lowering, lines->batch * lines->out_h, window);
-    head->run = run_chain;
-    head->chain = copy;
-    return IFD_OK;
+    return code;
 }
 
 /* All chains keep their buffers at one place, and each thread its own ones: what the chain before has left in its cache is
  * written again, and nothing that another core has written. */
 static enum ifd_code share_buffers(struct ifd_acc_lowering *lowering, struct ifd_err *err)
 {
-    struct ifd_acc_storage all = {.first = lowering->step_count};
+    struct ifd_low_storage all = {.first = lowering->draft_count};
     size_t stride = 0;
-    for (uint32_t i = 0; i < lowering->step_count; i++) {
-        const struct ifd_acc_step *step = &lowering->step[i];
+    for (uint32_t i = 0; i < lowering->draft_count; i++) {
+        const struct ifd_acc_draft *step = &lowering->draft[i];
         if (step->chain) {
             all.first = i < all.first ? i : all.first;
             all.last = i + step->chain->count - 1;
@@ -432,14 +440,15 @@ static enum ifd_code share_buffers(struct ifd_acc_lowering *lowering, struct ifd
     }
     uint32_t shared = 0;
     const enum ifd_code code =
-        stride == 0 ? IFD_OK
-                    : ifd_acc_add_storage(lowering, stride * lowering->view->max_threads, all.first,
-                                          all.last, &shared, err);
-    for (uint32_t i = 0; code == IFD_OK && i < lowering->step_count; i++) {
-        if (lowering->step[i].chain) {
-            lowering->storage[lowering->wiring[i].work].bytes = 0;
-            lowering->wiring[i].work = shared;
-            lowering->step[i].work_stride = stride;
+        stride == 0
+            ? IFD_OK
+            : ifd_low_add_storage(&lowering->base, stride * lowering->base.view->max_threads,
+                                  all.first, all.last, &shared, err);
+    for (uint32_t i = 0; code == IFD_OK && i < lowering->draft_count; i++) {
+        if (lowering->draft[i].chain) {
+            lowering->base.storage[lowering->draft[i].work].bytes = 0;
+            lowering->draft[i].work = shared;
+            lowering->draft[i].work_stride = stride;
         }
     }
     return code;
@@ -448,13 +457,13 @@ static enum ifd_code share_buffers(struct ifd_acc_lowering *lowering, struct ifd
 enum ifd_code ifd_acc_join_strips(struct ifd_acc_lowering *lowering, struct ifd_err *err)
 {
     const size_t cache = ifd_acc_cache_bytes(lowering->host);
-    for (uint32_t first = 0; first + 1 < lowering->step_count;) {
+    for (uint32_t first = 0; first + 1 < lowering->draft_count;) {
         struct ifd_acc_chain chain, longer;
         size_t bytes = 0, more = 0;
         uint32_t count = 1;
-        while (count < CHAIN_MAX && first + count < lowering->step_count &&
+        while (count < CHAIN_MAX && first + count < lowering->draft_count &&
                can_join(lowering, first + count - 1, count == 1, cache) &&
-               choose_strip(&lowering->step[first], count + 1, cache, &longer, &more)) {
+               choose_strip(&lowering->draft[first], count + 1, cache, &longer, &more)) {
             chain = longer;
             bytes = more;
             count++;

@@ -9,4 +9,7 @@
 IFD_NODISCARD enum ifd_code ifd_acc_join_strips(struct ifd_acc_lowering *lowering,
                                                 struct ifd_err *err);
 
+/** run() of the first step of a chain. */
+void ifd_acc_run_chain(const struct ifd_acc_step *head, const struct ifd_acc_frame *frame);
+
 #endif

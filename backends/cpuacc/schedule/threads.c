@@ -35,14 +35,14 @@ static double speed(uint32_t flags)
 
 static double bytes_of(const struct ifd_acc_lowering *lowering, uint32_t value)
 {
-    return value == IFD_NO_VALUE ? 0.0 : (double)lowering->value[value].bytes;
+    return value == IFD_NO_VALUE ? 0.0 : (double)lowering->base.value[value].bytes;
 }
 
 static double bytes_read(const struct ifd_acc_lowering *lowering, uint32_t step)
 {
     double bytes = 0.0;
     for (uint32_t i = 0; i < IFD_ACC_STEP_INPUTS; i++) {
-        bytes += bytes_of(lowering, lowering->wiring[step].in[i]);
+        bytes += bytes_of(lowering, lowering->draft[step].in[i]);
     }
     return bytes;
 }
@@ -50,8 +50,8 @@ static double bytes_read(const struct ifd_acc_lowering *lowering, uint32_t step)
 /* One thread's time for a step. */
 static double step_ns(const struct ifd_acc_lowering *lowering, uint32_t i)
 {
-    const struct ifd_acc_step *step = &lowering->step[i];
-    const double bytes = bytes_read(lowering, i) + bytes_of(lowering, lowering->wiring[i].out);
+    const struct ifd_acc_draft *step = &lowering->draft[i];
+    const double bytes = bytes_read(lowering, i) + bytes_of(lowering, lowering->draft[i].out);
     const double products = step->rate > 0.0f ? (double)step->info.macs / (double)step->rate : 0.0;
     return STEP_NS + (products + bytes / BYTES_PER_NS) / speed(lowering->host->cpu.flags);
 }
@@ -75,20 +75,20 @@ static void walk(const struct way *from, double ns, bool can_share, double moved
 /* Into how many pieces a thread's part is cut. */
 static uint32_t cut(const struct ifd_acc_lowering *lowering, uint32_t i)
 {
-    const struct ifd_acc_step *step = &lowering->step[i];
-    const double part_ns = step_ns(lowering, i) / lowering->view->max_threads;
+    const struct ifd_acc_draft *step = &lowering->draft[i];
+    const double part_ns = step_ns(lowering, i) / lowering->base.view->max_threads;
     const double pieces = part_ns / PIECE_NS;
     return pieces < 1.0 ? 1 : pieces < step->pieces ? (uint32_t)pieces : step->pieces;
 }
 
 static void choose(struct ifd_acc_lowering *lowering, const struct way *way, bool pays)
 {
-    const uint32_t count = lowering->step_count;
+    const uint32_t count = lowering->draft_count;
     enum state state =
         way[count * STATES + SHARED].ns < way[count * STATES + ALONE].ns ? SHARED : ALONE;
     for (uint32_t i = count; i-- > 0;) {
-        struct ifd_acc_step *step = &lowering->step[i];
-        if (!step->run) {
+        struct ifd_acc_draft *step = &lowering->draft[i];
+        if (step->is_chained) {
             continue;
         }
         const double most = step_ns(lowering, i) / SHARE_NS + 2.0;
@@ -105,12 +105,12 @@ static void choose(struct ifd_acc_lowering *lowering, const struct way *way, boo
 
 /* Threads meet behind every step that several of them run and before the next such one; what one thread runs in a row
  * needs nobody else. At the end the team itself joins. */
-static bool place_joins(struct ifd_acc_step *step, uint32_t count)
+static bool place_joins(struct ifd_acc_draft *step, uint32_t count)
 {
-    struct ifd_acc_step *last = NULL;
+    struct ifd_acc_draft *last = NULL;
     bool is_parallel = false;
     for (uint32_t i = 0; i < count; i++) {
-        if (!step[i].run) {
+        if (step[i].is_chained) {
             continue;
         }
         if (last) {
@@ -137,36 +137,36 @@ uint32_t ifd_acc_pieces_of_lines(const struct ifd_acc_lowering *lowering, size_t
 {
     const size_t shared = PIECE_LINES * (window - 1);
     const size_t least = shared > PIECE_LINES_MIN ? shared : PIECE_LINES_MIN;
-    return ifd_acc_pieces_of(lines / lowering->view->max_threads, least);
+    return ifd_acc_pieces_of(lines / lowering->base.view->max_threads, least);
 }
 
 enum ifd_code ifd_acc_plan_threads(struct ifd_acc_lowering *lowering, bool *ret_is_parallel,
                                    struct ifd_err *err)
 {
-    const uint32_t count = lowering->step_count;
+    const uint32_t count = lowering->draft_count;
     double alone_ns = 0.0;
     struct way *way =
-        ifd_arena_take_array(lowering->arena, (size_t)count + 1, STATES * sizeof(*way));
+        ifd_arena_take_array(lowering->base.arena, (size_t)count + 1, STATES * sizeof(*way));
     if (!way) {
-        return ifd_arena_fail(lowering->arena, (size_t)count * STATES * sizeof(*way), err);
+        return ifd_arena_fail(lowering->base.arena, (size_t)count * STATES * sizeof(*way), err);
     }
     way[SHARED].ns = WAKE_NS;
     for (uint32_t i = 0; i < count; i++) {
-        const struct ifd_acc_step *step = &lowering->step[i];
+        const struct ifd_acc_draft *step = &lowering->draft[i];
         struct way *from = &way[i * STATES], *to = from + STATES;
-        if (!step->run) {
+        if (step->is_chained) {
             to[ALONE] = from[ALONE];
             to[SHARED] = from[SHARED];
             continue;
         }
         const double ns = step_ns(lowering, i);
         alone_ns += ns;
-        walk(from, ns, step->max_threads > 1 && lowering->view->max_threads > 1,
+        walk(from, ns, step->max_threads > 1 && lowering->base.view->max_threads > 1,
              bytes_read(lowering, i), to);
     }
     const struct way *end = &way[count * STATES];
     const double best = end[SHARED].ns < end[ALONE].ns ? end[SHARED].ns : end[ALONE].ns;
     choose(lowering, way, best + WAKE_NS < alone_ns);
-    *ret_is_parallel = place_joins(lowering->step, count);
+    *ret_is_parallel = place_joins(lowering->draft, count);
     return IFD_OK;
 }

@@ -1,13 +1,13 @@
 /* The order in which nodes become steps: that of the partition, but what stands between a convolution and the one that alone
  * reads it, and needs neither, comes before both. A pooling beside a block, as the shortcut of a stride is, would keep them
  * from being a chain otherwise (strips.c). */
-#include "backends/cpuacc/compile.h"
+#include "backends/lowering/order.h"
 
 /* Nodes further behind than this do not belong to the same block. */
 #define NEAR 8
 
 struct order {
-    const struct ifd_acc_lowering *lowering;
+    const struct ifd_lowering *lowering;
     uint32_t *node;
     uint32_t count;
     bool *is_placed; /* per node */
@@ -26,7 +26,7 @@ static bool can_be_next(const struct order *order, uint32_t n)
     for (uint32_t i = 0; can && i < node->view.input_count; i++) {
         const uint32_t value = node->input_value[i];
         can = value == IFD_NO_VALUE || order->is_made[value] ||
-              ifd_acc_is_ready(order->lowering, value);
+              ifd_low_is_ready(order->lowering, value);
     }
     return can;
 }
@@ -41,14 +41,14 @@ static void place(struct order *order, uint32_t n)
     }
 }
 
-const uint32_t *ifd_acc_order_nodes(struct ifd_acc_lowering *lowering)
+const uint32_t *ifd_low_order_nodes(struct ifd_lowering *lowering)
 {
     const struct ifd_partition_view *view = lowering->view;
     struct order order = {
         .lowering = lowering,
-        .node = ifd_acc_params(lowering, view->node_count, sizeof(*order.node)),
-        .is_placed = ifd_acc_params(lowering, view->node_count, sizeof(*order.is_placed)),
-        .is_made = ifd_acc_params(lowering, view->value_count, sizeof(*order.is_made))};
+        .node = ifd_low_params(lowering, view->node_count, sizeof(*order.node)),
+        .is_placed = ifd_low_params(lowering, view->node_count, sizeof(*order.is_placed)),
+        .is_made = ifd_low_params(lowering, view->value_count, sizeof(*order.is_made))};
     if (!order.node || !order.is_placed || !order.is_made) {
         return NULL;
     }
@@ -58,7 +58,7 @@ const uint32_t *ifd_acc_order_nodes(struct ifd_acc_lowering *lowering)
         if (order.is_placed[n]) {
             continue;
         }
-        if (is_window(node) && (!ifd_acc_sole_reader(lowering, node->output_value[0], &reader) ||
+        if (is_window(node) && (!ifd_low_sole_reader(lowering, node->output_value[0], &reader) ||
                                 !is_window(&view->node[reader]) || reader > n + NEAR)) {
             reader = n;
         }

@@ -3,8 +3,10 @@
  *
  *    in one piece   along the outermost dimension that is not 1: any step can read and write it there
  *    rows apart     along the last dimension: where all who read it know of rows that lie further apart than they are long. Who
- *                   writes such a part of a concatenation asks for it by himself (ifd_acc_take_slice). */
-#include "backends/cpuacc/ops/copy.h"
+ *                   writes such a part of a concatenation asks for it by himself (ifd_low_take_slice). */
+#include "backends/lowering/subtensors.h"
+
+#include "inferd/op_attrs.h"
 
 /* What a merged copy leaves of a part: where it begins in the whole, how far its rows are apart. */
 struct part {
@@ -12,7 +14,7 @@ struct part {
 };
 
 /* Does the copy move all of a part, row by row as it lies, from or to a whole with such strides? */
-static bool find_part(const struct ifd_acc_copy *copy, const struct ifd_acc_value *part,
+static bool find_part(const struct ifd_low_copy *copy, const struct ifd_low_value *part,
                       const int64_t *part_stride, const int64_t *whole_stride, int64_t offset,
                       struct part *ret)
 {
@@ -36,31 +38,31 @@ static bool find_part(const struct ifd_acc_copy *copy, const struct ifd_acc_valu
 }
 
 /* Moves a value that nothing else holds into another. */
-static void join(struct ifd_acc_lowering *lowering, uint32_t part, uint32_t whole,
+static void join(struct ifd_lowering *lowering, uint32_t part, uint32_t whole,
                  const struct part *how)
 {
-    const uint32_t keep = ifd_acc_storage_of(lowering, whole);
-    const uint32_t gone = ifd_acc_storage_of(lowering, part);
+    const uint32_t keep = ifd_low_storage_of(lowering, whole);
+    const uint32_t gone = ifd_low_storage_of(lowering, part);
     lowering->value[part].pitch = how->pitch;
     lowering->storage[gone].joined = keep;
     lowering->storage[gone].at = lowering->value[whole].offset + how->offset;
 }
 
-static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t part, uint32_t whole)
+static bool can_join(const struct ifd_lowering *lowering, uint32_t part, uint32_t whole)
 {
-    const uint32_t storage = ifd_acc_storage_of(lowering, part);
+    const uint32_t storage = ifd_low_storage_of(lowering, part);
     return lowering->value[part].view->role == IFD_VALUE_INTERNAL &&
-           lowering->value[part].bytes > 0 && ifd_acc_is_whole(lowering, part) &&
-           lowering->storage[storage].place.where == IFD_ACC_SCRATCH &&
-           lowering->value[whole].pitch == 0 && ifd_acc_storage_of(lowering, whole) != storage;
+           lowering->value[part].bytes > 0 && ifd_low_is_whole(lowering, part) &&
+           lowering->storage[storage].place.where == IFD_LOW_SCRATCH &&
+           lowering->value[whole].pitch == 0 && ifd_low_storage_of(lowering, whole) != storage;
 }
 
 /* The input becomes a part of the output, or the other way round. */
-static void join_move(struct ifd_acc_lowering *lowering, uint32_t in, uint32_t out,
-                      struct ifd_acc_copy *copy)
+static void join_move(struct ifd_lowering *lowering, uint32_t in, uint32_t out,
+                      struct ifd_low_copy *copy)
 {
     struct part part;
-    ifd_acc_copy_merge(copy);
+    ifd_low_merge(copy);
     if (can_join(lowering, in, out) && copy->in_offset == 0 &&
         find_part(copy, &lowering->value[in], copy->in_stride, copy->out_stride, copy->out_offset,
                   &part) &&
@@ -75,33 +77,64 @@ static void join_move(struct ifd_acc_lowering *lowering, uint32_t in, uint32_t o
 }
 
 /* Who reads rows that lie apart? */
-static void ask_readers(struct ifd_acc_lowering *lowering)
+static void ask_readers(struct ifd_lowering *lowering, const struct ifd_low_accepts *accepts)
 {
     for (uint32_t n = 0; n < lowering->view->node_count; n++) {
         const struct ifd_partition_node *node = &lowering->view->node[n];
-        const struct ifd_acc_driver *driver = ifd_acc_driver_of(lowering, node);
         for (uint32_t i = 0; i < node->view.input_count; i++) {
             const uint32_t value = node->input_value[i];
-            if (value != IFD_NO_VALUE &&
-                !(driver->reads_apart && driver->reads_apart(&node->view, i))) {
+            if (value != IFD_NO_VALUE && !accepts->reads_apart(accepts->context, n, i)) {
                 lowering->value[value].is_read_apart = false;
             }
         }
     }
 }
 
-void ifd_acc_join_parts(struct ifd_acc_lowering *lowering)
+void ifd_low_join_subtensors(struct ifd_lowering *lowering, const struct ifd_low_accepts *accepts)
 {
-    ask_readers(lowering);
+    ask_readers(lowering, accepts);
     for (uint32_t n = 0; n < lowering->view->node_count; n++) {
         const struct ifd_partition_node *node = &lowering->view->node[n];
-        const struct ifd_acc_driver *driver = ifd_acc_driver_of(lowering, node);
-        struct ifd_acc_move move = {.converts = false};
-        for (uint32_t i = 0; driver->move && driver->move(&node->view, i, &move); i++) {
+        struct ifd_low_move move = {.converts = false};
+        if (!accepts->moves(accepts->context, n)) {
+            continue;
+        }
+        for (uint32_t i = 0; ifd_low_move(&node->view, i, &move); i++) {
             if (!move.converts) {
                 join_move(lowering, node->input_value[move.in], node->output_value[move.out],
                           &move.copy);
             }
         }
     }
+}
+
+bool ifd_low_take_slice(struct ifd_lowering *lowering, uint32_t value,
+                        const struct ifd_low_accepts *accepts, size_t *stride)
+{
+    uint32_t index = 0;
+    const struct ifd_partition_node *node = ifd_low_sole_reader(lowering, value, &index);
+    if (!node || node->view.op != IFD_OP_CONCAT || !accepts->moves(accepts->context, index)) {
+        return false;
+    }
+    const struct ifd_axis_attrs *attrs = node->view.attrs;
+    const struct ifd_desc *out = &node->view.output[0];
+    const uint32_t last = out->shape.rank - 1;
+    const int32_t axis = attrs->axis < 0 ? attrs->axis + (int32_t)out->shape.rank : attrs->axis;
+    struct ifd_low_value *mine = &lowering->value[value];
+    /* not one that is in its place already, or of which a reshape is read as well */
+    if ((uint32_t)axis != last || !ifd_low_same_quant(&mine->view->desc, out) ||
+        !ifd_low_is_whole(lowering, value) || lowering->storage[mine->storage].readers != 1) {
+        return false;
+    }
+    size_t before = 0;
+    for (uint32_t i = 0; node->input_value[i] != value; i++) {
+        before += (size_t)node->view.input[i].desc->shape.dim[last];
+    }
+    *stride = (size_t)out->shape.dim[last];
+    mine->storage = ifd_low_storage_of(lowering, node->output_value[0]);
+    mine->offset =
+        lowering->value[node->output_value[0]].offset + before * ifd_dtype_bytes(out->dtype);
+    mine->pitch = *stride * ifd_dtype_bytes(out->dtype);
+    lowering->storage[mine->storage].readers++;
+    return true;
 }

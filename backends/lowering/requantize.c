@@ -1,0 +1,127 @@
+/* Scales, factors and bounds of quantized layers, and whether their sums fit. */
+#include "backends/lowering/requantize.h"
+
+#include "inferd/op_attrs.h"
+
+#include <math.h>
+#include <string.h>
+
+bool ifd_low_clamp_f32(int32_t activation, float *ret_min, float *ret_max)
+{
+    *ret_min = activation == IFD_ACT_NONE           ? -INFINITY
+               : activation == IFD_ACT_RELU_N1_TO_1 ? -1.0f
+                                                    : 0.0f;
+    *ret_max = activation == IFD_ACT_RELU6          ? 6.0f
+               : activation == IFD_ACT_RELU_N1_TO_1 ? 1.0f
+                                                    : INFINITY;
+    return activation != IFD_ACT_TANH && activation != IFD_ACT_SIGN_BIT;
+}
+
+int32_t ifd_low_bound(float real, float scale, int32_t zero, int32_t lowest, int32_t highest)
+{
+    const float bound = roundf(real / scale) + (float)zero;
+    return !(bound > (float)lowest) ? lowest : bound < (float)highest ? (int32_t)bound : highest;
+}
+
+/* As the reference kernels take them: u8 layers but fully connected ones multiply in single precision. */
+struct ifd_low_scales ifd_low_read_scales(const struct ifd_node_view *node)
+{
+    if (node->input[0].desc->dtype == IFD_F32) {
+        return (struct ifd_low_scales){.weights = &node->input[1].desc->quant};
+    }
+    return (struct ifd_low_scales){
+        .in = node->input[0].desc->quant.scale[0],
+        .out = (double)node->output[0].quant.scale[0],
+        .weights = &node->input[1].desc->quant,
+        .in_single = node->input[0].desc->dtype == IFD_U8 && node->op != IFD_OP_FULLY_CONNECTED,
+    };
+}
+
+/* What sums of one channel are multiplied with. */
+double ifd_low_factor(const struct ifd_low_scales *scales, size_t channel)
+{
+    const float weight = scales->weights->scale[scales->weights->count > 1 ? channel : 0];
+    if (scales->in_single) {
+        return (double)(scales->in * weight) / scales->out;
+    }
+    return (double)scales->in * (double)weight / scales->out;
+}
+
+/* Does channel c of the weights contribute nothing? Then its result is a number, whatever its bias is: converters make such
+ * channels, with a bias of up to 2^30. */
+bool ifd_low_is_nothing(const struct ifd_bytes *weights, size_t channels, bool channel_is_last,
+                        uint8_t zero, size_t c)
+{
+    const size_t length = weights->size / channels;
+    const uint8_t *w = weights->data + (channel_is_last ? c : c * length);
+    for (size_t i = 0; i < length; i++) {
+        if (w[channel_is_last ? i * channels : i] != zero) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Sum of |weight - zero|. A whole number of weights at a time, so that compilers make vectors of them. */
+#define SPREAD_COUNT ((size_t)64)
+
+static int64_t spread(const uint8_t *w, size_t count, uint8_t flip, int32_t zero)
+{
+    int64_t sum = 0;
+    for (; count >= SPREAD_COUNT; count -= SPREAD_COUNT, w += SPREAD_COUNT) {
+        int32_t part = 0;
+        for (size_t i = 0; i < SPREAD_COUNT; i++) {
+            const int32_t distance = (int8_t)(w[i] ^ flip) - zero;
+            part += distance < 0 ? -distance : distance;
+        }
+        sum += part;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const int32_t distance = (int8_t)(w[i] ^ flip) - zero;
+        sum += distance < 0 ? -distance : distance;
+    }
+    return sum;
+}
+
+/* What channel c leaves for the sum of its products. Where sums are made floats nothing is shifted, and the bias is another
+ * number. */
+static int64_t room(const struct ifd_node_view *node, const struct ifd_low_scales *scales, size_t c,
+                    int64_t limit)
+{
+    const bool has_bias = node->input_count > 2 && node->input[2].data.data;
+    const double real = node->output[0].dtype == IFD_F32 ? 0 : ifd_low_factor(scales, c);
+    int32_t bias = 0;
+    for (double least = 1; least <= real; least *= 2) {
+        limit /= 2;
+    }
+    if (has_bias && node->input[2].desc->dtype == IFD_S32) {
+        memcpy(&bias, node->input[2].data.data + c * sizeof(bias), sizeof(bias));
+    }
+    return limit - (bias < 0 ? -(int64_t)bias : bias);
+}
+
+/* Do the kernels' sums stay small enough in every channel? Weights are counted only where it depends on them. */
+bool ifd_low_sums_fit(const struct ifd_node_view *node, const struct ifd_low_scales *scales,
+                      int64_t sum_max)
+{
+    const struct ifd_desc *weights = node->input[1].desc;
+    const struct ifd_bytes *data = &node->input[1].data;
+    const bool is_depthwise = node->op == IFD_OP_DEPTHWISE_CONV2D;
+    const size_t channels = (size_t)weights->shape.dim[is_depthwise ? 3 : 0],
+                 length = data->size / (channels ? channels : 1);
+    const uint8_t flip = weights->dtype == IFD_U8 ? 0x80 : 0;
+    const int32_t zero = weights->quant.zero_point[0];
+    const int32_t native = zero - flip;
+    const int64_t most = (int64_t)length * (native < 0 ? 127 - native : native + 128);
+    for (size_t c = 0; c < channels; c++) {
+        const int64_t limit = room(node, scales, c, sum_max);
+        if (most * 255 < limit ||
+            ifd_low_is_nothing(data, channels, is_depthwise, (uint8_t)zero, c)) {
+            continue;
+        }
+        if (is_depthwise || spread(data->data + c * length, length, flip, native) * 255 >= limit) {
+            return false;
+        }
+    }
+    return true;
+}
