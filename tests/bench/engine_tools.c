@@ -1,4 +1,5 @@
-/* `inferd run | inspect | compare | bench` without the server, for machines that its libraries are not built for. */
+/* `inferd run | inspect | compare | bench` without the server, for machines that its libraries are
+ * not built for. */
 #include "backends/builtin.h"
 #include "engine/tools/tools.h"
 

@@ -1,16 +1,19 @@
-/* One connection, one request at a time: what a client waits, and how much of that is not the engine's.
+/* One connection, one request at a time: what a client waits, and how much of that is not the
+ * engine's.
  *
  *   one_client PORT MODEL BODY HEADER_BYTES [--spin] [--count N] [--warm-up N] [--gap-us N]
  *   one_client floor ANSWER_BYTES BODY HEADER_BYTES [--work-us N] …
  *
- * BODY: file; its first HEADER_BYTES are JSON, the rest a binary tensor. --spin: the client never sleeps, so that waking it,
- * which is not the server's work, is not counted; it wants a core of its own. --gap-us: pause between requests, spent like the
- * waiting: spinning or sleeping. Before and after each request the server's statistics are read on the same connection; what they
- * say of computing is subtracted from that very request's time.
+ * BODY: file; its first HEADER_BYTES are JSON, the rest a binary tensor. --spin: the client never
+ * sleeps, so that waking it, which is not the server's work, is not counted; it wants a core of its
+ * own. --gap-us: pause between requests, spent like the waiting: spinning or sleeping. Before and
+ * after each request the server's statistics are read on the same connection; what they say of
+ * computing is subtracted from that very request's time.
  *
- * floor: the other side is a process of this program, one thread that reads the request with large reads and answers zeros: what
- * the system takes for moving the bytes and for waking two sides. --work-us: in between it reads memory, more than fits into a
- * second-level cache, for so long, and tells how long it was: what moving the bytes costs with caches as a model leaves them. */
+ * floor: the other side is a process of this program, one thread that reads the request with large
+ * reads and answers zeros: what the system takes for moving the bytes and for waking two sides.
+ * --work-us: in between it reads memory, more than fits into a second-level cache, for so long, and
+ * tells how long it was: what moving the bytes costs with caches as a model leaves them. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

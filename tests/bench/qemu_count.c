@@ -1,9 +1,10 @@
-/* A plugin of user-mode QEMU that counts the aarch64 instructions a program retires, by class and by function:
+/* A plugin of user-mode QEMU that counts the aarch64 instructions a program retires, by class and
+ * by function:
  *
  *   qemu-aarch64 -plugin libqemu_count.so -d plugin PROGRAM …
  *
- * prints lines "class COUNT" and "function NAME COUNT" at exit. Debian ships no qemu-plugin.h, so the part of the interface
- * (version 1) that is used is declared here. One thread. */
+ * prints lines "class COUNT" and "function NAME COUNT" at exit. Debian ships no qemu-plugin.h, so
+ * the part of the interface (version 1) that is used is declared here. One thread. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

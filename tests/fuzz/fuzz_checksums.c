@@ -1,4 +1,5 @@
-/* Any text as a SHA256SUMS: read or refused with words, the same way twice; what is read is sorted, named once and inside. */
+/* Any text as a SHA256SUMS: read or refused with words, the same way twice; what is read is sorted,
+ * named once and inside. */
 #include <string.h>
 
 #include "engine/base/str.h"

@@ -1,5 +1,6 @@
-/* Any bytes as a body with a binary part. First byte: the model; second: content type and codings; third and fourth: the
- * length of the JSON, 0 for a raw body. Must: an answer of 200 or 4xx whose own binary length fits, nothing kept. */
+/* Any bytes as a body with a binary part. First byte: the model; second: content type and codings;
+ * third and fourth: the length of the JSON, 0 for a raw body. Must: an answer of 200 or 4xx whose
+ * own binary length fits, nothing kept. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/loopback.h"
 

@@ -1,5 +1,5 @@
-/* Any bytes as the JSON of an inference. First byte: the model. The rest: the body. Must: an answer of 200 or 4xx, JSON in it,
- * nothing kept. */
+/* Any bytes as the JSON of an inference. First byte: the model. The rest: the body. Must: an answer
+ * of 200 or 4xx, JSON in it, nothing kept. */
 #include "api/json/json_read.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/loopback.h"

@@ -1,5 +1,6 @@
-/* Any bytes as the body of a load request: its config and files go through the real loader. Must: an answer; nothing kept of
- * memory and budget; and whatever path the request names, what is opened lies beneath the repository, as realpath says. */
+/* Any bytes as the body of a load request: its config and files go through the real loader. Must:
+ * an answer; nothing kept of memory and budget; and whatever path the request names, what is opened
+ * lies beneath the repository, as realpath says. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

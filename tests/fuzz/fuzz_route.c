@@ -1,4 +1,5 @@
-/* Any bytes as a path. First byte: the method. Must: a status that the table allows, nothing kept. */
+/* Any bytes as a path. First byte: the method. Must: a status that the table allows, nothing
+ * kept. */
 #include "api/http/handlers.h"
 #include "engine/base/name.h"
 #include "tests/fuzz/fuzz.h"

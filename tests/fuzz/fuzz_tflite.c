@@ -1,8 +1,10 @@
-/* Any bytes as a TFLite model: refused, or loaded and run without a fault, on whatever the engine prefers (CpuAcc) and on
- * CpuRef. "Accepted means safe to run" is the promise; the sanitizers are the judge. Small limits keep one round short.
+/* Any bytes as a TFLite model: refused, or loaded and run without a fault, on whatever the engine
+ * prefers (CpuAcc) and on CpuRef. "Accepted means safe to run" is the promise; the sanitizers are
+ * the judge. Small limits keep one round short.
  *
- * The file's bytes choose how it is run (struct way), so that one file always meets the same kernels: which instructions
- * the CPU is said to have, exact or fast rounding, the precision of products, threads, the size of a batch. */
+ * The file's bytes choose how it is run (struct way), so that one file always meets the same
+ * kernels: which instructions the CPU is said to have, exact or fast rounding, the precision of
+ * products, threads, the size of a batch. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,8 +94,9 @@ static void run_once(struct ifd_instance *instance, const struct ifd_model_info 
 }
 
 #ifdef IFD_FUZZ
-/* Inserted bytes shift offsets, which the verifier sees at once. So two times of three, numbers are changed where they
- * stand: the file stays a FlatBuffer more often, and what follows the verifier gets its share. */
+/* Inserted bytes shift offsets, which the verifier sees at once. So two times of three, numbers are
+ * changed where they stand: the file stays a FlatBuffer more often, and what follows the verifier
+ * gets its share. */
 static size_t change_numbers(uint8_t *data, size_t size, unsigned random)
 {
     static const uint32_t numbers[] = {0,          1,          2,          3,          4,

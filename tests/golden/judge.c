@@ -127,8 +127,8 @@ static double detection_gap(const struct ifd_tensor *got, size_t j, const struct
     return d;
 }
 
-/* Outputs boxes [1,k,4], classes [1,k], scores [1,k], count [1]: every expected detection has a partner, in order except
- * among scores that differ by no more than the limit. */
+/* Outputs boxes [1,k,4], classes [1,k], scores [1,k], count [1]: every expected detection has a
+ * partner, in order except among scores that differ by no more than the limit. */
 static double detection_difference(const struct ifd_tensor *got, const struct ifd_tensor *want,
                                    double limit)
 {
@@ -187,7 +187,8 @@ static bool are_probabilities(const struct ifd_port *port, const struct ifd_tens
     return fabs(sum - 1) < (quant->count > 0 ? 0.1 : 1e-3);
 }
 
-/* Is the most probable class of every sample the expected one? True for tensors that are no lists of probabilities. */
+/* Is the most probable class of every sample the expected one? True for tensors that are no lists
+ * of probabilities. */
 static bool keeps_best(const struct ifd_port *port, const struct ifd_tensor *got,
                        const struct ifd_tensor *want)
 {

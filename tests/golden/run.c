@@ -4,12 +4,14 @@
  *                 [--precision bf16|fp16] [--cpu FEATURES] SHARED
  *      golden_run --seanet [--backend A,B] [--exact] [--cpu FEATURES] SHARED
  *
- * SHARED is the folder with golden/cases.json and models/. --model selects the folders of cases; --exact and --fast are
- * the product's options. CpuRef alone and --exact are held to the tolerance of reference kernels, everything else to that
- * of fast kernels. --seanet runs the one-operator models of golden/seanet_int16 and expects every number to be equal;
- * --cpu names the processor's features that may be used ("avx2,avx512", "none"); --precision has a tolerance of its own
- * (weight_spread). Prints the largest difference of every case. Exit status: 0 all within tolerance, 1 not, 77 nothing to run
- * (the folder is absent; 1 where INFERD_TEST_NO_SKIPS is set). */
+ * SHARED is the folder with golden/cases.json and models/. --model selects the folders of cases;
+ * --exact and --fast are the product's options. CpuRef alone and --exact are held to the tolerance
+ * of reference kernels, everything else to that of fast kernels. --seanet runs the one-operator
+ * models of golden/seanet_int16 and expects every number to be equal; --cpu names the processor's
+ * features that may be used ("avx2,avx512", "none"); --precision has a tolerance of its own
+ * (weight_spread). Prints the largest difference of every case. Exit status: 0 all within
+ * tolerance, 1 not, 77 nothing to run (the folder is absent; 1 where INFERD_TEST_NO_SKIPS is
+ * set). */
 #include <dirent.h>
 #include <jansson.h>
 #include <math.h>
@@ -171,7 +173,8 @@ static void free_tensors(struct tensors *t)
     t->count = 0;
 }
 
-/* The data of a .npy is not aligned to its element: it is moved to the start of the file's memory, which is. */
+/* The data of a .npy is not aligned to its element: it is moved to the start of the file's memory,
+ * which is. */
 static enum ifd_code read_tensors(const char *folder, const char *stem, uint32_t count,
                                   struct tensors *ret, struct ifd_err *err)
 {
@@ -238,13 +241,15 @@ static enum ifd_code run_step(const struct options *options, struct loaded *l, c
     return code;
 }
 
-/* Boxes and scores in exact mode; their integers before the last operator are equal, and it computes in floats. */
+/* Boxes and scores in exact mode; their integers before the last operator are equal, and it
+ * computes in floats. */
 #define EXACT_DETECTIONS 1e-4
-/* Largest differences of fast kernels are outliers: an early rounding that a network amplified in a few numbers. */
+/* Largest differences of fast kernels are outliers: an early rounding that a network amplified in a
+ * few numbers. */
 #define FAST_MEAN 0.02
 
-/* cases.json allows fast kernels what those of other engines differ by. Where ours differ by much less, so much that a
- * wrong kernel could hide in between, they are held to this. */
+/* cases.json allows fast kernels what those of other engines differ by. Where ours differ by much
+ * less, so much that a wrong kernel could hide in between, they are held to this. */
 static double closest(const char *path)
 {
     static const struct {
@@ -315,10 +320,11 @@ static enum ifd_code run_steps(const struct options *options, json_t *json,
     return code;
 }
 
-/* What a model may lose to a lower precision is a property of the model: how far do its answers move, in the reference
- * backend, which knows of no such precision, when nothing but the weights of its products is rounded? Their inputs are
- * rounded as well, in the kernels, and twice the variance may meet in another element: four times that far is allowed,
- * and the rounding of the last product's operands, where the model happens to move less than that. Where half-precision
+/* What a model may lose to a lower precision is a property of the model: how far do its answers
+ * move, in the reference backend, which knows of no such precision, when nothing but the weights of
+ * its products is rounded? Their inputs are rounded as well, in the kernels, and twice the variance
+ * may meet in another element: four times that far is allowed, and the rounding of the last
+ * product's operands, where the model happens to move less than that. Where half-precision
  * instructions sum, that of 64 sums as well: the root of their number, times a step. */
 static enum ifd_code weight_spread(const struct options *options, json_t *json, double *ret_limit,
                                    struct ifd_err *err)

@@ -1,6 +1,7 @@
-/** An allocator for torture: counts, checks sizes on release, and fails the k-th request or all from it on.
+/** An allocator for torture: counts, checks sizes on release, and fails the k-th request or all
+ *  from it on.
  *
- *      for (k = 1; ; k++) { fail_alloc_init(&f, k); code = case(&f.alloc); … if (!f.failed) break; }
+ *      do { fail_alloc_init(&f, ++k); code = case(&f.alloc); … } while (f.failed);
  *
  *  After every round fail_alloc_finish expects that nothing is left. Thread: any. */
 #ifndef INFERD_TESTS_SUPPORT_FAIL_ALLOC_H
@@ -22,7 +23,8 @@ struct fail_alloc {
 };
 
 void fail_alloc_init(struct fail_alloc *fail, long fail_at);
-/** Counts from the start again, with another request to refuse. Thread: any, while others allocate. */
+/** Counts from the start again, with another request to refuse. Thread: any, while others
+ *  allocate. */
 void fail_alloc_arm(struct fail_alloc *fail, long fail_at, bool goes_on);
 /** Expects no live memory. */
 void fail_alloc_finish(struct fail_alloc *fail);

@@ -1,6 +1,7 @@
-/** A backend for tests: takes some operators only (add, sub, abs, relu, tanh), several nodes per partition, and keeps what
- *  lies between them in its own scratch. It computes with the reference kernels and checks what the engine promises: alignment,
- *  outputs that overlap no input, thread team, scratch. */
+/** A backend for tests: takes some operators only (add, sub, abs, relu, tanh), several nodes per
+ *  partition, and keeps what lies between them in its own scratch. It computes with the reference
+ *  kernels and checks what the engine promises: alignment, outputs that overlap no input, thread
+ *  team, scratch. */
 #ifndef INFERD_TESTS_SUPPORT_FAKE_BACKEND_H
 #define INFERD_TESTS_SUPPORT_FAKE_BACKEND_H
 

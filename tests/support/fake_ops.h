@@ -1,5 +1,5 @@
-/** A handful of operators for tests of the graph itself, so that these do not depend on engine/ops: linked in place of
- *  ifd_ops, ifd_op_def() knows these and no others.
+/** A handful of operators for tests of the graph itself, so that these do not depend on engine/ops:
+ *  linked in place of ifd_ops, ifd_op_def() knows these and no others.
  *
  *  ADD     two f32 operands of one shape
  *  CONCAT  variadic f32 inputs along attribute axis

@@ -1,10 +1,11 @@
-/** A service without engine and threads, for tests of api/: models that compute in a line or two, answers that come when the
- *  test says so.
+/** A service without engine and threads, for tests of api/: models that compute in a line or two,
+ *  answers that come when the test says so.
  *
- *  Models: simple (versions 1 and 3: sum and difference of INT32 [-1,16], batch ≤ 8), classify (FP32 [-1,10] with labels
- *  zero … nine, batch ≤ 8), identity (FP32 [-1]), strings (BYTES [-1], optional BOOL FLAG), id_<TYPE> (identity of every data
- *  type, [-1], as id_INT8), picture (UINT8 [2,2,3] with labels, batch ≤ 4; takes pictures), broken (never loads).
- *  A "picture" is "FAKE" and one byte, which fills the tensor. Thread: one at a time. */
+ *  Models: simple (versions 1 and 3: sum and difference of INT32 [-1,16], batch ≤ 8), classify
+ *  (FP32 [-1,10] with labels zero … nine, batch ≤ 8), identity (FP32 [-1]), strings (BYTES [-1],
+ *  optional BOOL FLAG), id_<TYPE> (identity of every data type, [-1], as id_INT8), picture (UINT8
+ *  [2,2,3] with labels, batch ≤ 4; takes pictures), broken (never loads). A "picture" is "FAKE" and
+ *  one byte, which fills the tensor. Thread: one at a time. */
 #ifndef INFERD_TESTS_SUPPORT_FAKE_SERVICE_H
 #define INFERD_TESTS_SUPPORT_FAKE_SERVICE_H
 

@@ -1,5 +1,6 @@
-/** Graphs for tests: short builders, random ones, and an interpreter that computes a graph node by node in memory of its
- *  own, without planner, optimizer or executor. Every function ends the test if something fails. */
+/** Graphs for tests: short builders, random ones, and an interpreter that computes a graph node by
+ *  node in memory of its own, without planner, optimizer or executor. Every function ends the test
+ *  if something fails. */
 #ifndef INFERD_TESTS_SUPPORT_GRAPH_H
 #define INFERD_TESTS_SUPPORT_GRAPH_H
 
@@ -29,8 +30,8 @@ uint32_t test_graph_reshape(struct ifd_graph *graph, uint32_t input, struct ifd_
 /** One input and one output of the graph. */
 void test_graph_io(struct ifd_graph *graph, uint32_t input, uint32_t output);
 
-/** Element-wise f32 graph of shape [batch,channels] with node_count nodes, two inputs and up to three outputs, with
- *  constants, dead ends, identities, repeated operands and foldable parts. */
+/** Element-wise f32 graph of shape [batch,channels] with node_count nodes, two inputs and up to
+ *  three outputs, with constants, dead ends, identities, repeated operands and foldable parts. */
 void test_graph_random(struct ifd_graph *graph, struct test_random *random, int64_t batch,
                        int64_t channels, uint32_t node_count);
 

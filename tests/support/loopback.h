@@ -6,8 +6,9 @@
  *      loopback_forget(&answer);
  *      loopback_finish(&loop);
  *
- *  Headers are {"Name", "value", …, NULL}; NULL for none. A body lies in its own allocation of exactly its size and the pad,
- *  aligned as the API asked, so that a sanitizer sees every overrun. Thread: one at a time. */
+ *  Headers are {"Name", "value", …, NULL}; NULL for none. A body lies in its own allocation of
+ *  exactly its size and the pad, aligned as the API asked, so that a sanitizer sees every overrun.
+ *  Thread: one at a time. */
 #ifndef INFERD_TESTS_SUPPORT_LOOPBACK_H
 #define INFERD_TESTS_SUPPORT_LOOPBACK_H
 

@@ -1,4 +1,5 @@
-/** Models of hand-built graphs: an engine with CpuRef (and optionally the fake backend before it), without a file. */
+/** Models of hand-built graphs: an engine with CpuRef (and optionally the fake backend before it),
+ *  without a file. */
 #ifndef INFERD_TESTS_SUPPORT_MODEL_H
 #define INFERD_TESTS_SUPPORT_MODEL_H
 
@@ -9,12 +10,15 @@
 IFD_NODISCARD enum ifd_code test_engine(const struct ifd_alloc *alloc, bool with_fake,
                                         struct ifd_engine **ret_engine, struct ifd_err *err);
 
-/** Optimizes and plans what the test has put into model->graph; ports are named after the values. */
+/** Optimizes and plans what the test has put into model->graph; ports are named after the
+ *  values. */
 IFD_NODISCARD enum ifd_code test_model_build(struct ifd_model *model, struct ifd_err *err);
 
-/** One graph on one backend, from engine to results. Every function ends the test if something fails.
+/** One graph on one backend, from engine to results. Every function ends the test if something
+ *  fails.
  *
- *      struct test_run run = test_run_open(&(struct test_run_options){.backend = &ifd_backend_cpuacc});
+ *      struct test_run_options options = {.backend = &ifd_backend_cpuacc};
+ *      struct test_run run = test_run_open(&options);
  *      … nodes into run.model->graph …
  *      test_run_plan(&run, 0);
  *      … content into run.in …
@@ -42,8 +46,8 @@ struct test_run {
 };
 
 struct test_run test_run_open(const struct test_run_options *options);
-/** Makes the input of a complete graph, for so many samples; 0: as the graph has it. Before it is planned, if content is
- *  wanted for the interpreter. */
+/** Makes the input of a complete graph, for so many samples; 0: as the graph has it. Before it is
+ *  planned, if content is wanted for the interpreter. */
 void test_run_input(struct test_run *run, uint32_t batch);
 /** The graph is complete: plans it, makes the instance, and the input if that is not there yet. */
 void test_run_plan(struct test_run *run, uint32_t max_batch);
@@ -57,7 +61,8 @@ void test_run_alone(struct test_run *run);
 uint32_t test_run_count(const struct test_run *run, const char *kernel);
 void test_run_close(struct test_run *run);
 
-/** A tensor of f32 in memory that is aligned and padded. Give back with ifd_release_tensor(system, data, bytes). */
+/** A tensor of f32 in memory that is aligned and padded. Give back with ifd_release_tensor(system,
+ *  data, bytes). */
 struct ifd_tensor test_tensor_f32(struct ifd_shape shape);
 
 #endif

@@ -1,5 +1,5 @@
-/* Random networks. Floats keep their size from layer to layer, so that errors do not grow beside them; stored numbers use most of
- * their range. */
+/* Random networks. Floats keep their size from layer to layer, so that errors do not grow beside
+ * them; stored numbers use most of their range. */
 #include "tests/support/network.h"
 
 #include "inferd/op_attrs.h"
@@ -501,7 +501,8 @@ static uint32_t work_on(struct builder *b, uint32_t v)
     }
 }
 
-/* Parts along a dimension, worked on one by one, then joined in any order; others may read them, too. */
+/* Parts along a dimension, worked on one by one, then joined in any order; others may read them,
+ * too. */
 static uint32_t divide(struct builder *b, uint32_t v)
 {
     const uint32_t axis = one_in(b, 2) ? C : (uint32_t)pick(b, H, W);

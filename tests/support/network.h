@@ -1,5 +1,6 @@
-/** Random networks of what vision models are made of: convolutions of all shapes, their neighbours, several outputs; floats
- *  or numbers of 8 bits with any quantization. A number decides everything. */
+/** Random networks of what vision models are made of: convolutions of all shapes, their neighbours,
+ *  several outputs; floats or numbers of 8 bits with any quantization. A number decides
+ *  everything. */
 #ifndef INFERD_TESTS_SUPPORT_NETWORK_H
 #define INFERD_TESTS_SUPPORT_NETWORK_H
 
@@ -13,7 +14,8 @@ struct test_network {
     double macs_most; /* multiply-accumulates of all of it */
 };
 
-/** Adds all nodes to an empty graph, and says what goes in and out. Dimension 0 of all tensors is the same. */
+/** Adds all nodes to an empty graph, and says what goes in and out. Dimension 0 of all tensors is
+ *  the same. */
 void test_network_build(const struct test_network *network, struct ifd_graph *graph);
 
 /** Content of the input. */

@@ -10,8 +10,9 @@
  *          return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
  *      }
  *
- *  A case that is not listed is an unused function, which does not compile. Without arguments every case runs. A failed
- *  expectation is printed and counted; the case goes on unless it is one of the REQUIRE kind, which ends the process. */
+ *  A case that is not listed is an unused function, which does not compile. Without arguments every
+ *  case runs. A failed expectation is printed and counted; the case goes on unless it is one of the
+ *  REQUIRE kind, which ends the process. */
 #ifndef INFERD_TESTS_SUPPORT_TEST_H
 #define INFERD_TESTS_SUPPORT_TEST_H
 
@@ -35,14 +36,17 @@ int test_main(int argc, char **argv, const struct test_case *cases, size_t count
 /** Arguments after the case's name on the command line. */
 const char *test_arg(size_t index);
 
-/** Ends the process as "skipped" (77) with the reason, or as failed (1) if an expectation failed before. The case needs a
- *  file or tool that is absent: where INFERD_TEST_NO_SKIPS is set (tests/run.sh sets it), that is a failure too. */
+/** Ends the process as "skipped" (77) with the reason, or as failed (1) if an expectation failed
+ *  before. The case needs a file or tool that is absent: where INFERD_TEST_NO_SKIPS is set
+ *  (tests/run.sh sets it), that is a failure too. */
 void test_skip(const char *reason) __attribute__((noreturn));
 
-/** Like test_skip, but allowed everywhere: the case does not apply to this processor, user, kernel or build. */
+/** Like test_skip, but allowed everywhere: the case does not apply to this processor, user, kernel
+ *  or build. */
 void test_does_not_apply(const char *reason) __attribute__((noreturn));
 
-/** Path below the shared folder; skips the case if that file or folder is absent. Static buffers, four at a time. */
+/** Path below the shared folder; skips the case if that file or folder is absent. Static buffers,
+ *  four at a time. */
 const char *test_shared(const char *relative);
 
 /** Path of a file of the source tree. Static buffers, four at a time. */

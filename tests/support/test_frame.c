@@ -1,4 +1,5 @@
-/* What the test frame makes of a case's end: a skip hides no failure, and is one where skips are forbidden. */
+/* What the test frame makes of a case's end: a skip hides no failure, and is one where skips are
+ * forbidden. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
