@@ -103,7 +103,7 @@ static void IFD_PRINTF(4, 0) emit(const struct ifd_log *log, enum ifd_log_level 
             put_u64(&fields, va_arg(args, unsigned long long));
             at += 3;
         } else {
-            assert(!"a conversion that log.h does not list");
+            assert(false && "a conversion that log.h does not list");
             break;
         }
     }
