@@ -6,8 +6,8 @@
  *
  * Weights that have nine bits without their zero point are the sum of two of eight, 255 of three, in those blocks that have
  * any; 3x3 windows leave out what is 0 of the second and third. */
-#include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_3x3.h"
-#include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_5x5.h"
+#include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_3x3_impl.h"
+#include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_5x5_impl.h"
 
 /* Interleaved weights of a block, four vectors a window column and group of four rows; of 3x3 windows then once more for the
  * second line. A wide block has the further parts of its weights behind all of that. Then the tail, and at its end, in 64

@@ -1,6 +1,6 @@
 /* bf16 matrix product with AMX; what that leaves to others is done pair by pair, on the same packed weights. */
 #define GEMM_K_TILE 32
-#include "backends/cpuacc/kernels/gemm/gemm_bf16_pairs.h"
+#include "backends/cpuacc/kernels/gemm/gemm_bf16_pairs_tmpl.h"
 
 static struct job make_job(const struct ifd_gemm_args *args, const uint8_t *weights,
                            const uint8_t *tail, size_t n0, size_t columns)
@@ -39,7 +39,7 @@ INLINE void finish_piece(struct job *job, size_t m0, int32_t (*sums)[4][16], siz
 #define AMX_PRODUCT(sums, inputs, weights) _tile_dpbf16ps(sums, inputs, weights)
 #define AMX_INPUT_BYTES                    2
 #define AMX_ROWS_MIN                       1 /* or rounding would depend on how rows fall into calls */
-#include "backends/cpuacc/kernels/gemm/gemm_amx.h"
+#include "backends/cpuacc/kernels/gemm/gemm_amx_tmpl.h"
 
 static void run_amx(const struct ifd_gemm_args *args)
 {

@@ -1,5 +1,5 @@
 /* bf16 products of AVX-512: pairs of inputs. */
-#include "backends/cpuacc/kernels/gemm/gemm_bf16_pairs.h"
+#include "backends/cpuacc/kernels/gemm/gemm_bf16_pairs_tmpl.h"
 
 /* On AMD cores; Intel ones of this instruction set have AMX. */
 static float speed(void)

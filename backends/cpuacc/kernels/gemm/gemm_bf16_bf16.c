@@ -4,7 +4,7 @@
 #define MAX_NV 4
 #define KR     4
 #define FORMAT IFD_PACK_BF16
-#include "backends/cpuacc/kernels/gemm/gemm_half_neon.h"
+#include "backends/cpuacc/kernels/gemm/gemm_half_neon_tmpl.h"
 
 #define PAIRS(mr) (((mr) + 1) / 2)
 

@@ -5,7 +5,7 @@
 #define MAX_NV 3
 #define KR     1
 #define FORMAT IFD_PACK_F16
-#include "backends/cpuacc/kernels/gemm/gemm_half_neon.h"
+#include "backends/cpuacc/kernels/gemm/gemm_half_neon_tmpl.h"
 
 enum { CHUNK = 64 };
 

@@ -6,7 +6,6 @@
 #define GEMM_PAIR   1
 #define GEMM_WEIGHT uint16_t
 #define GEMM_FORMAT IFD_PACK_F16
-#define GEMM_OWN_TABLE
 
 INLINE vf gemm_weights(const uint16_t *w)
 {
@@ -21,7 +20,7 @@ INLINE vf gemm_add(vf inputs, vf weights, vf sum)
     return vf_fma(inputs, weights, sum);
 }
 
-#include "backends/cpuacc/kernels/gemm/gemm_f32_tmpl.c"
+#include "backends/cpuacc/kernels/gemm/gemm_float_tmpl.h"
 
 static float speed(void)
 {

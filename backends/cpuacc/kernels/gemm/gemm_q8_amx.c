@@ -69,7 +69,7 @@ INLINE void finish_piece(struct job *job, size_t m0, int32_t (*sums)[4][16], siz
 #define AMX_PRODUCT(sums, inputs, weights) _tile_dpbusd(sums, inputs, weights)
 #define AMX_INPUT_BYTES                    1
 #define AMX_ROWS_MIN                       4 /* VNNI is faster */
-#include "backends/cpuacc/kernels/gemm/gemm_amx.h"
+#include "backends/cpuacc/kernels/gemm/gemm_amx_tmpl.h"
 
 static void run_amx(const struct ifd_gemm_args *args)
 {

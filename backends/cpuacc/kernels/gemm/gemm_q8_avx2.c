@@ -3,7 +3,7 @@
  * There is no exact 8-bit product of unsigned and signed here (vpmaddubsw saturates), so weights are
  * packed as 16 bit and each tile widens its input rows to 16 bit, a chunk at a time, on the stack. */
 #include "backends/cpuacc/kernels/simd/finish_avx2.h"
-#include "backends/cpuacc/kernels/gemm/rows.h"
+#include "backends/cpuacc/kernels/gemm/rows_impl.h"
 
 enum {
     CHUNK = 128, /* inputs widened at a time: rows of a tile stay in L1 */

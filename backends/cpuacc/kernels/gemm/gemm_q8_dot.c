@@ -1,7 +1,7 @@
 /* Q8 matrix product with sdot by lane: 4 columns of 4 inputs an instruction, tiles of 6 rows x 16
  * columns, 16 inputs of each row loaded at once. */
 #define SQUARES 0
-#include "backends/cpuacc/kernels/gemm/gemm_q8_neon_job.h"
+#include "backends/cpuacc/kernels/gemm/gemm_q8_neon_job_tmpl.h"
 
 #define KR     4
 #define WEIGHT int8_t

@@ -1,7 +1,7 @@
 /* Q8 matrix product for NEON without dot products, 32 and 64 bit: 4 columns of one input an
  * instruction (smlal by lane), weights kept as 16 bit so that only inputs are widened. */
 #define SQUARES 0
-#include "backends/cpuacc/kernels/gemm/gemm_q8_neon_job.h"
+#include "backends/cpuacc/kernels/gemm/gemm_q8_neon_job_tmpl.h"
 
 #define KR     1
 #define WEIGHT int16_t

@@ -1,12 +1,17 @@
-/* The NEON q8 matrix product but for the sums of a tile. The including file defines
- *   SQUARES       before it includes gemm_q8_neon_job.h, which says what that means
+/* The q8 matrix product with NEON, the body of a table: all but the sums of a tile.
+ *
+ * The includer defines before
+ *   SQUARES       0 or 1: how the sums of a tile lie (gemm_q8_neon_job_tmpl.h, which it includes for its types)
  *   KR, WEIGHT    inputs a lane, and the packed type
  *   sum_tap(w, a, offset, depth, mr, nv, sum)
- *                 adds the products of one tap, whose inputs begin at a[row] + offset and whose depth
- *                 is a multiple of KR, to the sums of a tile; returns the weights behind those that
- *                 it used; inlined, constants
- *   IFD_TABLE     the table to define (on the command line)
- * and includes this at its end. */
+ *                 adds the products of one tap to the sums of a tile and returns the weights behind those that it used. The
+ *                 inputs begin at a[row] + offset; depth is a multiple of KR; mr and nv are constants, it is inlined
+ *   IFD_TABLE     the table to define (on the command line) */
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_NEON_TMPL_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_NEON_TMPL_H
+
+#include "backends/cpuacc/kernels/gemm/gemm_q8_neon_job_tmpl.h"
+
 INLINE void sum_table(const struct job *job, size_t depth, const size_t mr, const size_t nv,
                       int32x4_t SUMS)
 {
@@ -250,3 +255,5 @@ static void row_sum(const int8_t *a, size_t m, size_t k, size_t a_stride, int32_
 }
 
 const struct ifd_kern_gemm_q8 IFD_TABLE = {packed_bytes, pack, run, row_sum};
+
+#endif

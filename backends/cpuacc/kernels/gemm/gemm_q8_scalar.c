@@ -1,6 +1,6 @@
 /* Q8 matrix product in plain C: complete, and the yardstick of the other instruction sets. */
 #include "backends/cpuacc/kernels/pack.h"
-#include "backends/cpuacc/kernels/gemm/rows.h"
+#include "backends/cpuacc/kernels/gemm/rows_impl.h"
 #include "backends/cpuacc/kernels/simd/finish_scalar.h"
 
 enum { LANES = 8 };

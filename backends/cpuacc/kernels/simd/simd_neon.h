@@ -13,8 +13,7 @@
     {                                                                                              \
         4, 4, 4, 4                                                                                 \
     }
-/* Tiles of floats, instead of those in C. */
-#define VF_GEMM_TILES "backends/cpuacc/kernels/gemm/gemm_f32_a64.h"
+#define VF_GEMM_A64 /* tiles of floats in assembly, instead of those in C */
 #else
 #define VF_REGISTERS 16
 #define GEMM_MAX_NV  2

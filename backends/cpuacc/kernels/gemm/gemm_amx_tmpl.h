@@ -14,8 +14,8 @@
  *   make_job(args, weights, tail, n0, columns)
  *   finish_piece(job, m0, sums, rows, nv)   rows from m0 on
  * and gets run_amx(). The process must have asked the kernel for the tile registers (engine/base/cpu.c does). */
-#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_AMX_H
-#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_AMX_H
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_AMX_TMPL_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_AMX_TMPL_H
 
 enum {
     PIECE = 16,

@@ -7,11 +7,12 @@
  *                which do not reorder instructions wait for nothing
  *
  * Eight inputs of a 4 x 16 tile take 128 products, 12 loads and 3 more. */
-#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_F32_A64_H
-#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_F32_A64_H
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_F32_A64_TMPL_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_F32_A64_TMPL_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include "backends/cpuacc/kernels/gemm/gemm_float_job_tmpl.h"
 
 /* Tiles below each other. Strides are in bytes.
  *   count             of tiles, at least 1

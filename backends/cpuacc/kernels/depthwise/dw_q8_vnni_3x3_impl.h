@@ -1,10 +1,10 @@
 /* 3x3 windows of the VNNI depthwise kernels: each column of the input is interleaved once and used by up to three output
  * pixels, and with stride 1 by two output lines (the second line's weights sit one byte further). Columns and rows outside
  * the image are the zero point, so there is no padding copy and no table of addresses. */
-#ifndef INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_3X3_H
-#define INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_3X3_H
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_3X3_IMPL_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_3X3_IMPL_H
 
-#include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_lines.h"
+#include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_lines_impl.h"
 
 /* Column kx of the windows of `count` neighbouring output positions, that of position p being column[p * stride]: each vector
  * of weights is loaded once for all. */

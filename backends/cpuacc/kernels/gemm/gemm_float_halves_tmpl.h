@@ -1,8 +1,10 @@
 /* Products of half a vector of columns, two inputs of each: part of gemm_f32_tmpl.c, where the instruction set has pairs.
  * A number of columns that leaves the last vector half empty wastes nothing so, and tiles of 16 columns broadcast half as
  * often; in return neighbouring sums are added up at the end. */
-#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_F32_HALVES_H
-#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_F32_HALVES_H
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_HALVES_TMPL_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_HALVES_TMPL_H
+
+#include "backends/cpuacc/kernels/gemm/gemm_float_tile_tmpl.h"
 
 static const struct ifd_pack_layout paired = {.lanes = VF_LANES / 2,
                                               .quad = VF_LANES / 2,

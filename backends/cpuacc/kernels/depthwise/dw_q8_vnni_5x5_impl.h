@@ -1,10 +1,10 @@
 /* 5x5 windows of the VNNI depthwise kernels: lines are interleaved by groups of four, each once, into the scratch, where the
  * last two groups are: a window is in two of them, so many bytes from the first one's start as the weights are shifted. What
  * the scratch holds is a segment of the lines, so that it stays in the first-level cache. */
-#ifndef INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_5X5_H
-#define INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_5X5_H
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_5X5_IMPL_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_5X5_IMPL_H
 
-#include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_lines.h"
+#include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_lines_impl.h"
 
 enum { SIDE = 5, GROUPS = 2, SEGMENT = 16, COLUMNS_MAX = (SEGMENT - 1) * 2 + SIDE };
 

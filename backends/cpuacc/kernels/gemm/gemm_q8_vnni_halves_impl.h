@@ -1,8 +1,10 @@
-/* Products of 24 or 40 columns, part of gemm_q8_vnni_impl.h: half vectors of columns, eight inputs of each. Of whole vectors, four
+/* Q8 matrix products of 24 or 40 columns with vpdpbusd: half vectors of columns, eight inputs of each. Of whole vectors, four
  * inputs of each, the last would be half empty. Neighbouring sums are added up at the end. A block has three halves, or two at
  * the end of 40 columns. */
-#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_HALVES_H
-#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_HALVES_H
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_HALVES_IMPL_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_HALVES_IMPL_H
+
+#include "backends/cpuacc/kernels/gemm/gemm_q8_vnni_job_impl.h"
 
 enum {
     HALVES_COLUMNS = 24,

@@ -1,11 +1,12 @@
-/* Begin and end of a NEON q8 tile; see gemm_q8_neon_tmpl.h. The sums of a tile are vectors
- * sum[group][vector]: a group is a row and a vector 4 columns of it, or, where SQUARES is 1, a group
- * is two rows and a vector 2 columns of both: row 0's, row 1's. */
-#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_NEON_JOB_H
-#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_NEON_JOB_H
+/* Begin and end of a tile of the q8 matrix product with NEON (gemm_q8_neon_tmpl.h).
+ *
+ * The includer defines SQUARES before. The sums of a tile are vectors sum[group][vector]. SQUARES 0: a group is a row, a
+ * vector 4 columns of it. SQUARES 1: a group is two rows, a vector 2 columns of both: row 0's, row 1's. */
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_NEON_JOB_TMPL_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_NEON_JOB_TMPL_H
 
 #include "backends/cpuacc/kernels/simd/finish_neon.h"
-#include "backends/cpuacc/kernels/gemm/rows.h"
+#include "backends/cpuacc/kernels/gemm/rows_impl.h"
 
 /* Tiles and their columns: as many as fit into 32 registers, or into 16. */
 #if defined(__aarch64__)

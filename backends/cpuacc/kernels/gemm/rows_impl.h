@@ -1,6 +1,6 @@
 /* Addresses of the input rows of one tile, for the matrix-product kernels. */
-#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_ROWS_H
-#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_ROWS_H
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_ROWS_IMPL_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_ROWS_IMPL_H
 
 #include "backends/cpuacc/kernels/kernels.h"
 

@@ -1,7 +1,7 @@
 /* bf16 matrix product by AVX512-BF16: the float template, a lane of which multiplies two neighbouring inputs with two
  * weights. GEMM_K_TILE may be set before; the table is left to the file that includes this. */
-#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_BF16_PAIRS_H
-#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_BF16_PAIRS_H
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_BF16_PAIRS_TMPL_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_BF16_PAIRS_TMPL_H
 
 #include "backends/cpuacc/kernels/simd/simd.h"
 
@@ -9,7 +9,6 @@
 #define GEMM_PAIR   2
 #define GEMM_WEIGHT uint32_t
 #define GEMM_FORMAT IFD_PACK_BF16
-#define GEMM_OWN_TABLE
 
 INLINE vf gemm_weights(const uint32_t *w)
 {
@@ -26,7 +25,7 @@ INLINE vf gemm_add(vf inputs, vf weights, vf sum)
     return sum;
 }
 
-#include "backends/cpuacc/kernels/gemm/gemm_f32_tmpl.c"
+#include "backends/cpuacc/kernels/gemm/gemm_float_tmpl.h"
 
 static size_t depth(size_t k)
 {

@@ -5,8 +5,8 @@
  * 64 bytes are 64 channels of a pixel, or where a block has fewer, 32 or 16 channels of two or four pixels: these are as far
  * apart as makes the same work of a line's halves or quarters, its streams, so that a column goes on to the next one of all
  * of them by itself. */
-#ifndef INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_LINES_H
-#define INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_LINES_H
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_LINES_IMPL_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_LINES_IMPL_H
 
 #include "backends/cpuacc/kernels/simd/finish_avx512.h"
 

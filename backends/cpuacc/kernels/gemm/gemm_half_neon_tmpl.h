@@ -3,14 +3,14 @@
  * and after
  *   add_tap(row, k, w, sum, mr, nv)   adds the products of the k inputs of each row with the weights from w on; inlined
  * and narrow(), speed() and the table. */
-#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_HALF_NEON_H
-#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_HALF_NEON_H
+#ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_HALF_NEON_TMPL_H
+#define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_HALF_NEON_TMPL_H
 
 #include <arm_neon.h>
 
 #include "backends/cpuacc/kernels/simd/inline.h"
 #include "backends/cpuacc/kernels/pack.h"
-#include "backends/cpuacc/kernels/gemm/rows.h"
+#include "backends/cpuacc/kernels/gemm/rows_impl.h"
 
 enum {
     TALL = 6,                    /* rows of the tallest tile */
