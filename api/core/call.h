@@ -20,7 +20,7 @@ struct ifd_call {
     int64_t version;           /* 0: whatever the version policy serves */
     uint64_t received_ns;      /* monotonic: when the request's headers were complete */
     struct ifd_model_ref *ref; /* pinned while the model is asked for anything; released in close */
-    bool is_inference;         /* the service was told that it began, and is told that it ended */
+    bool is_inference;         /* the service was told that it began */
     bool is_waiting;           /* the service holds memory of this call and will call back */
     bool is_abandoned;         /* the client is gone */
     struct ifd_request_end end; /* of an inference: its moments, for statistics */
@@ -37,7 +37,7 @@ static inline struct ifd_service *ifd_call_service(const struct ifd_call *call)
 
 /** Pins the model that the request names in call->ref. Errors: as ops->acquire. */
 IFD_NODISCARD enum ifd_code ifd_call_acquire(struct ifd_call *call, struct ifd_err *err);
-/** The same for an inference, whose begin the service is told. */
+/** The same for an inference; tells the service that it begins. */
 IFD_NODISCARD enum ifd_code ifd_call_begin_inference(struct ifd_call *call, struct ifd_err *err);
 /** Little of an inference's body is missing: tells the service to get ready. */
 void ifd_call_coming(const struct ifd_call *call);

@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-/* Adds "'A','B'" of the inputs that are given (or required and not given). */
+/* Writes "'A','B'": the names of the inputs that are given, or of those that are required and
+ * missing. */
 static void list_inputs(const struct ifd_infer *infer, bool given, char *text, size_t size)
 {
     size_t at = 0;

@@ -73,7 +73,7 @@ static bool is_better(struct entry a, struct entry b)
     return isnan(b.value) || a.value > b.value;
 }
 
-/* Heap with the worst on top. */
+/* Restores the heap below at; the worst entry is on top. */
 static void sift_down(struct entry *heap, size_t count, size_t at)
 {
     for (;;) {
@@ -91,7 +91,7 @@ static void sift_down(struct entry *heap, size_t count, size_t at)
     }
 }
 
-/* The best of the row, best first. */
+/* Selects the top best elements of the row, best first. */
 static void select_best(enum ifd_dtype dtype, const void *row, size_t length, struct entry *heap,
                         size_t top)
 {

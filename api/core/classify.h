@@ -6,9 +6,9 @@
 #include "api/core/service.h"
 
 /** Takes every data type but BYTES and complex numbers. Turns tensor (batch rows of equal length if
- *  is_batched, one row otherwise) into BYTES of shape [top] or [batch, top], top being cut to the
- *  row's length. Equal values come in the order of their index, NaN last. Strings lie in arena.
- *  Errors: NOMEM; INTERNAL (not divisible). */
+ *  is_batched, one row otherwise) into BYTES of shape [top] or [batch, top], top cut to the row's
+ *  length. Equal values are ordered by index, NaN comes last. Strings lie in arena. Errors: NOMEM;
+ *  INTERNAL (not divisible). */
 IFD_NODISCARD enum ifd_code ifd_classify(const struct ifd_tensor *tensor,
                                          const struct ifd_tensor_info *info, uint64_t top,
                                          bool is_batched, struct ifd_arena *arena,

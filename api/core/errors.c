@@ -1,4 +1,4 @@
-/* Codes that pass. */
+/* Errors that pass with time. */
 #include "api/core/errors.h"
 
 bool ifd_code_may_retry(enum ifd_code code)

@@ -18,7 +18,7 @@ enum ifd_access_class {
 struct ifd_guard {
     /** authorization: "Bearer TOKEN" as the request has it, {NULL,0} if it has none. model:
      *  {NULL,0} where the request names none. *ret_caller is the token's name if the token is
-     *  known, else left as it is; valid until the loop's next turn. */
+     *  known, else unchanged; valid until the loop's next turn. */
     enum ifd_verdict (*judge)(void *context, struct ifd_str authorization,
                               enum ifd_access_class access, struct ifd_str model,
                               struct ifd_str *ret_caller);

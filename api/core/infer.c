@@ -6,10 +6,9 @@
 
 /* ---- work of the codec ---- */
 
-/* From this cost on the codec works beside the loop while other requests are open: half a megabyte
- * takes a quarter of a millisecond and more. A request that is alone would only lose the 0.1 ms
- * that waking a thread takes, so it stays on the loop until its cost would delay the next one
- * noticeably. */
+/* From this cost the codec works beside the loop: half a megabyte takes at least 0.25 ms. LARGE
+ * holds while other requests are open. A request that is alone would only lose the 0.1 ms for
+ * waking a thread, so it stays on the loop up to HUGE. */
 #define LARGE_BYTES ((size_t)256 << 10)
 #define HUGE_BYTES  ((size_t)2 << 20)
 
@@ -55,7 +54,7 @@ static void encode(void *arg)
     infer->work_code = infer->codec->encode(infer, &infer->work_err);
 }
 
-/* What kept work from being done, or the pictures' first failure. */
+/* Keeps the first failure of work or of a picture. */
 static void note_failure(struct ifd_infer *infer, enum ifd_code code, const struct ifd_err *err)
 {
     if (code != IFD_OK && infer->work_code == IFD_OK) {

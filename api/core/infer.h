@@ -42,7 +42,7 @@ struct ifd_infer {
     struct ifd_infer_request request;
     bool *has_input; /* by the model's inputs */
     bool *wanted;    /* by the model's outputs, as all below; none: all */
-    uint64_t *top;   /* classification: how many of the best elements; 0: the tensor itself */
+    uint64_t *top;   /* classification: number of best elements; 0: the tensor itself */
 
     struct ifd_picture *picture;
     size_t picture_count;

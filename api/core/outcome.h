@@ -1,12 +1,11 @@
-/** How requests end, and why they are denied: for statistics, whose labels are made from these
- *  lists. */
+/** How requests end and why they are denied. The labels of metrics are made from these lists. */
 #ifndef INFERD_API_CORE_OUTCOME_H
 #define INFERD_API_CORE_OUTCOME_H
 
 /** X(id, label). */
 #define IFD_OUTCOMES(X)                                                                            \
     X(OK, "ok")                                                                                    \
-    X(CLIENT_ERROR, "client_error") /* the request was wrong, or asked for what is not here */     \
+    X(CLIENT_ERROR, "client_error") /* the request was wrong or names something unknown */         \
     X(SHED, "shed")                 /* refused: too much load, not ready, stopping, no memory */   \
     X(TIMEOUT, "timeout")           /* its time ran out before it was received or before it ran */ \
     X(FAILED, "failed")             /* the server's fault */                                       \

@@ -1,4 +1,4 @@
-/* Pictures as inputs: shapes, memory and the list of what is to be decoded. */
+/* Pictures as inputs: shapes, memory and the list of pictures to decode. */
 #include "api/core/infer.h"
 
 #include "api/core/shape.h"
@@ -32,8 +32,8 @@ static bool same_shape(const struct ifd_shape *want, uint32_t skip, const struct
     return true;
 }
 
-/* The whole shape for count pictures: [count, …] where the model has a batch dimension (its own or
- * the server's). */
+/* The whole shape for count pictures: [count, …] if the model or the server has a batch
+ * dimension. */
 static enum ifd_code input_shape(const struct ifd_infer *infer, const struct ifd_tensor_info *input,
                                  size_t count, const struct ifd_shape *picture,
                                  struct ifd_shape *ret, struct ifd_err *err)
@@ -43,7 +43,7 @@ static enum ifd_code input_shape(const struct ifd_infer *infer, const struct ifd
     struct ifd_shape shape = {0};
     const bool has_lead = !batched && same_shape(want, 1, picture);
     if (!has_lead && !same_shape(want, 0, picture)) {
-        return ifd_fail(err, IFD_INVALID, "input '%s' of model '%s' is no picture of %u×%u×%u",
+        return ifd_fail(err, IFD_INVALID, "input '%s' of model '%s' is not a picture of %u×%u×%u",
                         input->name, infer->desc->name, input->image.height, input->image.width,
                         input->image.channels);
     }
@@ -65,7 +65,7 @@ static enum ifd_code input_shape(const struct ifd_infer *infer, const struct ifd
     return IFD_OK;
 }
 
-/* One more than the batch allows is refused before memory is taken for it. */
+/* Checks the batch before memory is taken for it. */
 static enum ifd_code check_count(const struct ifd_infer *infer, size_t count, struct ifd_err *err)
 {
     const int32_t most = infer->desc->max_batch_size;

@@ -25,10 +25,9 @@ struct ifd_index_row {
     int64_t version;
     enum ifd_model_state state;
     const char *reason; /* "" if there is none */
-    /* If the row's content could not be loaded, be it that older content still serves: how often in
-     * a row that was tried, and in how many seconds it will be by itself; IFD_RETRY_NEVER: not
-     * before the content changes or somebody asks. */
-    uint32_t attempts; /* 0: nothing failed */
+    /* Loads of this content that failed in a row, and seconds until the next one, even while older
+     * content serves. IFD_RETRY_NEVER: no load before the content changes or a client asks. */
+    uint32_t attempts; /* 0: none failed */
     uint64_t retry_secs;
 };
 #define IFD_RETRY_NEVER UINT64_MAX
@@ -71,7 +70,7 @@ struct ifd_infer_request {
     void *service_private; /* the service's own */
 };
 
-/** An inference that is over, with the moments that it passed (monotonic; 0: not reached). */
+/** How an inference ended, and when it passed each stage (monotonic; 0: not reached). */
 struct ifd_request_end {
     enum ifd_outcome outcome;
     uint64_t received_ns; /* headers complete */
@@ -84,7 +83,7 @@ struct ifd_request_end {
 
 /* ---- control ---- */
 
-/** A file that a load request brings along: "file:1/model.tflite". */
+/** A file in a load request: "file:1/model.tflite". */
 struct ifd_load_file {
     struct ifd_str path; /* below the model's folder */
     struct ifd_bytes content;
@@ -113,16 +112,16 @@ struct ifd_model_stats {
     uint64_t inference_count, execution_count;
     struct ifd_duration_stat success, fail, queue, compute_input, compute_infer, compute_output,
         cache_hit, cache_miss;
-    struct ifd_batch_stat *batch; /* of 1, 2, … samples; what nobody ran has count 0 */
-    uint32_t batch_count;         /* larger ones are not told apart, nor told */
+    struct ifd_batch_stat *batch; /* of 1, 2, … samples; sizes that did not run have count 0 */
+    uint32_t batch_count;         /* larger batches are not reported */
 };
 typedef void (*ifd_stats_fn)(void *arg, const struct ifd_model_stats *stats);
 
-/** What the program's log writes. */
+/** What the log writes. */
 struct ifd_log_settings {
     bool info, warning, error;
-    uint32_t verbose_level; /* 0: nothing more than these */
-    bool is_iso8601;        /* what a client asked for: times are ISO 8601 either way */
+    uint32_t verbose_level; /* 0: only these */
+    bool is_iso8601;        /* what a client asked for; times are always ISO 8601 */
 };
 
 /* ---- the table ---- */
@@ -154,7 +153,7 @@ struct ifd_service_ops {
     /** An inference request that names a pinned version begins; ends, sent or not, exactly once.
      *  For statistics; may be NULL. */
     void (*begun)(struct ifd_service *service, struct ifd_model_ref *ref);
-    /** Little of its body is missing: submit will follow soon. At most once; may be NULL. */
+    /** Its body is nearly complete: submit will follow soon. At most once; may be NULL. */
     void (*coming)(struct ifd_service *service, struct ifd_model_ref *ref);
     void (*ended)(struct ifd_service *service, struct ifd_model_ref *ref,
                   const struct ifd_request_end *end);
@@ -171,8 +170,8 @@ struct ifd_service_ops {
     void (*release_outputs)(struct ifd_service *service, struct ifd_infer_request *request);
 
     void (*index)(struct ifd_service *service, bool only_ready, ifd_index_fn fn, void *arg);
-    /** Looks which models there are now; index tells after done. May be NULL: index is never out of
-     *  date. */
+    /** Reads which models there are now; index reports them after done. NULL: index is always
+     *  current. */
     void (*refresh)(struct ifd_service *service, ifd_control_fn done, void *arg);
 
     /** NULL unless info's control_mode is "explicit"; the API answers that it is not allowed. */
@@ -199,8 +198,8 @@ struct ifd_service_ops {
 
     /** Calls work(arg) on a thread beside the loop, then done(arg) on the loop thread; without
      *  work, and with CANCELLED, if request was abandoned before. A request that is not read yet
-     *  has no deadline: it may bring one. False: neither, the caller works itself. For what would
-     *  keep the loop from others. May be NULL. */
+     *  has no deadline: it may bring one. False: neither; the caller works itself. For work that
+     *  would block the loop. May be NULL. */
     bool (*offload)(struct ifd_service *service, const struct ifd_infer_request *request,
                     void (*work)(void *arg), ifd_control_fn done, void *arg);
 

@@ -64,7 +64,8 @@ static void answer_wrong_method(struct ifd_http_exchange *exchange, uint32_t all
     ifd_answer_header(&exchange->response, "Allow", lists[has_get && has_post ? 2 : has_post]);
 }
 
-/* Default deny: what is no route is for those with a token, and told to nobody else. Not OK: the answer is made. */
+/* Denies by default: only clients with a token learn that a path is no route. False: the answer is
+ * made. */
 static bool check_access(const struct ifd_http_call *call, bool admin_on_http)
 {
     struct ifd_http_exchange *exchange = call->exchange;
@@ -82,8 +83,8 @@ static bool check_access(const struct ifd_http_call *call, bool admin_on_http)
     return true;
 }
 
-/* Everything else that the headers alone decide. code: of finding the route; allowed: the methods of its path. Not OK: the
- * answer is made. */
+/* Checks everything else that needs only the headers. code: result of finding the route; allowed:
+ * methods of its path. False: the answer is made. */
 static bool check_head(struct ifd_http_call *call, enum ifd_code code, uint32_t allowed,
                        struct ifd_err *err)
 {
@@ -112,7 +113,7 @@ static bool check_head(struct ifd_http_call *call, enum ifd_code code, uint32_t 
     return code == IFD_OK;
 }
 
-/* Whether the body is not worth reading before an error is answered: it is large, or the client asks first. */
+/* Whether an error is answered without reading the body: it is large, or the client asks first. */
 static bool is_costly_body(const struct ifd_http_exchange *exchange)
 {
     uint64_t size = 0;
@@ -133,7 +134,7 @@ static bool has_body(const struct ifd_http_exchange *exchange)
            exchange->header(exchange, "Transfer-Encoding").data;
 }
 
-/* Where the first binary tensor of a request begins, 0 if that is unknown. */
+/* Offset of the first binary tensor of a request, 0 if unknown. */
 static size_t tensor_offset(const struct ifd_http_call *call, size_t cap_bytes)
 {
     uint64_t offset = 0;
@@ -206,7 +207,7 @@ void ifd_api_handle(struct ifd_api *api, struct ifd_http_exchange *exchange)
         exchange->respond(exchange);
         return;
     }
-    /* an inference reads its body as a part of its work, maybe beside the loop */
+    /* an inference reads its body itself, maybe beside the loop */
     enum ifd_code code =
         call->route->kind == IFD_ROUTE_INFERENCE ? IFD_OK : ifd_http_read_body(call, &err);
     if (code != IFD_OK) {

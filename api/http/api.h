@@ -1,5 +1,5 @@
-/** The wire API: bytes of HTTP in, bytes of HTTP out, by way of a service. See api/http/http.h for the life of an exchange.
- *  Thread: loop only. */
+/** The wire API over HTTP: turns requests into calls of a service and answers them. See
+ *  api/http/http.h for the life of an exchange. Thread: loop only. */
 #ifndef INFERD_API_HTTP_API_H
 #define INFERD_API_HTTP_API_H
 
@@ -15,30 +15,33 @@ struct ifd_api_options {
     struct ifd_service *service;
     size_t max_input_bytes; /* --http-max-input-size: body and decompressed body; default 64 MiB */
     bool admin_on_http;     /* repository control and settings without the admin socket */
-    const struct ifd_guard *guard; /* NULL: there are no tokens, everybody may ask */
+    const struct ifd_guard *guard; /* NULL: no tokens, every client may ask */
 };
 
 IFD_NODISCARD enum ifd_code ifd_api_create(const struct ifd_api_options *options,
                                            struct ifd_api **ret_api, struct ifd_err *err);
-void ifd_api_destroy(struct ifd_api *api); /* no exchange is open; NULL is fine */
+void ifd_api_destroy(struct ifd_api *api); /* no exchange is open; takes NULL */
 
-/** From now on, for exchanges that are not open yet. bytes > 0. */
+/** Changes max_input_bytes for exchanges that open later. bytes > 0. */
 void ifd_api_change_max_input(struct ifd_api *api, size_t bytes);
 
-/** Headers are complete: routes, checks method and headers. */
+/** The headers are complete: finds the route, checks method and headers. */
 void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
                   struct ifd_http_body_plan *ret_plan);
-/** Little of the body is missing: what runs the request may get ready. Once at most. */
+/** The body is nearly complete: the service may get ready. Once at most. */
 void ifd_api_coming(struct ifd_api *api, struct ifd_http_exchange *exchange);
-/** Body is complete: handles the request; exchange->respond is called now or later. */
+/** The body is complete: handles the request; exchange->respond is called now or later. */
 void ifd_api_handle(struct ifd_api *api, struct ifd_http_exchange *exchange);
-/** The client is gone before the answer. True: the exchange is over, call ifd_api_close. False: its memory is still in use;
- *  the API will call exchange->respond (whose answer goes nowhere) when it is not any more. */
+/** The client left before the answer. True: the exchange is over, call ifd_api_close. False: its
+ *  memory is still in use; the API will call exchange->respond when it is free, and nobody gets
+ *  that answer. */
 bool ifd_api_abandon(struct ifd_api *api, struct ifd_http_exchange *exchange);
-/** The answer was sent (or abandoned): gives back what the exchange holds. Exactly once after ifd_api_open. */
+/** The answer was sent or abandoned: releases what the exchange holds. Exactly once after
+ *  ifd_api_open. */
 void ifd_api_close(struct ifd_api *api, struct ifd_http_exchange *exchange);
 
-/** The same JSON error body for what the transport itself refuses (400, 408, 413, 431, 503 …). text is copied to the arena. */
+/** Fills the answer with the API's JSON error for a refusal by the transport (400, 408, 413, 431,
+ *  503 …). Copies text to the arena. */
 void ifd_api_error(struct ifd_http_exchange *exchange, int status, const char *text);
 
 #endif

@@ -1,4 +1,5 @@
-/** Inside api/http: the state of one exchange, its body, and how handlers answer. Thread: loop only. */
+/** Inside api/http: the state of one exchange, its body, and how handlers answer. Thread: loop
+ *  only. */
 #ifndef INFERD_API_HTTP_CALL_H
 #define INFERD_API_HTTP_CALL_H
 

@@ -8,7 +8,7 @@
 
 enum coding { CODING_IDENTITY, CODING_GZIP, CODING_DEFLATE, CODING_UNKNOWN };
 
-/* zlib expands one byte to at most this many. */
+/* zlib expands one byte to at most this many bytes. */
 #define RATIO_MAX 1032
 
 static enum coding coding_by_name(struct ifd_str name)
@@ -40,11 +40,12 @@ static void *zlib_take(void *arena, unsigned count, unsigned size)
 
 static void zlib_give(void *arena, void *ptr)
 {
-    (void)arena; /* goes with the request */
+    (void)arena; /* freed with the request */
     (void)ptr;
 }
 
-/* "deflate" is a zlib stream by the standard and a bare one by old habit: looks at the first two bytes. */
+/* "deflate" is a zlib stream by the standard; some clients send a bare one. The first two bytes
+ * tell. */
 static int window_bits(enum coding coding, struct ifd_bytes body)
 {
     if (coding == CODING_GZIP) {
@@ -60,10 +61,10 @@ struct inflation {
     z_stream stream;
     enum coding coding;
     struct ifd_bytes body;
-    size_t fed;  /* bytes of body that zlib was given */
+    size_t fed;  /* bytes of body given to zlib */
     uint8_t *to; /* NULL: counts only */
     size_t room; /* bytes that may come out */
-    size_t size; /* bytes that came out, one more than room at most in to */
+    size_t size; /* bytes that came out; to gets at most room of them */
 };
 
 static size_t bytes_left(const struct inflation *in)
@@ -85,7 +86,7 @@ static enum ifd_code fail_stream(const struct inflation *in, int result, struct 
                     in->stream.msg ? in->stream.msg : "not such a stream");
 }
 
-/* A gzip body may have several members, one behind the other (RFC 1952, 2.2): whether one begins here. */
+/* Whether another member of a gzip body begins here (RFC 1952, 2.2). */
 static bool begins_member(const struct inflation *in)
 {
     const size_t left = bytes_left(in);
@@ -103,7 +104,7 @@ static int inflate_some(struct inflation *in)
         stream->avail_in = (uInt)more;
         in->fed += more;
     }
-    /* one byte of scratch behind a full buffer finds out whether more would come */
+    /* a full buffer gets one byte of scratch, to find out whether more comes */
     const bool direct = in->to && in->size < in->room;
     size_t space = direct ? in->room - in->size : in->to ? 1 : sizeof(scratch);
     space = space < (1u << 30) ? space : 1u << 30;
@@ -117,7 +118,8 @@ static int inflate_some(struct inflation *in)
     return result == Z_STREAM_END && begins_member(in) ? inflateReset(stream) : result;
 }
 
-/* Runs the whole body. to == NULL: counts only. Stops when more than room bytes come out. */
+/* Decompresses the whole body. to == NULL: counts only. Stops when more than room bytes come
+ * out. */
 static enum ifd_code run_inflate(enum coding coding, struct ifd_bytes body, uint8_t *to,
                                  size_t room, struct ifd_arena *arena, size_t *ret_size,
                                  struct ifd_err *err)
@@ -152,7 +154,7 @@ static enum ifd_code run_inflate(enum coding coding, struct ifd_bytes body, uint
     return IFD_OK;
 }
 
-/* The size that a gzip body's last member says it has; SIZE_MAX if it cannot be true. */
+/* The size in the trailer of a gzip body's last member; SIZE_MAX if it cannot be true. */
 static size_t gzip_size(struct ifd_bytes body, size_t cap_bytes)
 {
     if (body.size < 18) {
@@ -164,7 +166,7 @@ static size_t gzip_size(struct ifd_bytes body, size_t cap_bytes)
     return size <= cap_bytes && size / RATIO_MAX <= body.size ? size : SIZE_MAX;
 }
 
-/* Runs the body into memory for size bytes; TOO_LARGE: more would come out. */
+/* Decompresses the body into memory for size bytes; TOO_LARGE: more would come out. */
 static enum ifd_code inflate_into(enum coding coding, struct ifd_bytes body, size_t size,
                                   struct ifd_str json_length, struct ifd_arena *arena,
                                   struct ifd_bytes *ret, struct ifd_err *err)
@@ -197,7 +199,7 @@ enum ifd_code ifd_decompress(struct ifd_str coding_name, struct ifd_bytes body, 
     }
     size_t size = coding == CODING_GZIP ? gzip_size(body, cap_bytes) : SIZE_MAX;
     if (size != SIZE_MAX) {
-        /* nearly always the whole body; more comes out of one with several members, or if the size is a lie */
+        /* nearly always right; wrong for several members and for a false trailer */
         enum ifd_code code = inflate_into(coding, body, size, json_length, arena, ret, err);
         if (code != IFD_TOO_LARGE) {
             return code;

@@ -1,4 +1,4 @@
-/* Access: asking, and saying no as RFC 6750 has it. */
+/* Access over HTTP: asks the guard, refuses as RFC 6750 says. */
 #include "api/http/guard.h"
 
 #include "api/http/answer.h"
@@ -11,18 +11,18 @@ struct refusal {
 
 static const struct refusal refusals[IFD_VERDICT_COUNT] = {
     [IFD_VERDICT_NO_TOKEN] = {401, "Bearer realm=\"inferd\"",
-                              "this server wants a token: Authorization: Bearer TOKEN"},
+                              "this server requires a token: Authorization: Bearer TOKEN"},
     [IFD_VERDICT_UNKNOWN_TOKEN] = {401, "Bearer realm=\"inferd\", error=\"invalid_token\"",
-                                   "this token is not known here"},
+                                   "the server does not know this token"},
     [IFD_VERDICT_OTHER_MODEL] = {403, "Bearer realm=\"inferd\", error=\"insufficient_scope\"",
-                                 "this token is for certain models, and this is none of them"},
+                                 "this token is for other models"},
 };
 
-/* Of a token that has not the class that a request needs. */
+/* The token lacks the class that the request needs. */
 #define OTHER_CLASS(name)                                                                          \
     {                                                                                              \
         403, "Bearer realm=\"inferd\", error=\"insufficient_scope\", scope=\"" name "\"",          \
-            "this needs a token of class " name                                                    \
+            "this request requires a token of class " name                                         \
     }
 static const struct refusal other_class[] = {
     [IFD_ACCESS_DATA] = OTHER_CLASS("data"),
@@ -56,7 +56,8 @@ bool ifd_guard_admits(const struct ifd_guard *guard, struct ifd_http_exchange *e
     return false;
 }
 
-/* Who brings no token is not asked about: probes do not, and are not denied anything. */
+/* A request without a token is not judged: probes bring none, and this must not count as a
+ * denial. */
 bool ifd_guard_trusts(const struct ifd_guard *guard, const struct ifd_http_exchange *exchange,
                       enum ifd_access_class access)
 {

@@ -5,8 +5,8 @@
 #include "api/core/guard.h"
 #include "api/http/http.h"
 
-/** Whether the exchange, whose headers are complete, may have this; notes the caller's name in it. False: the
- *  response says why not. guard NULL, or the admin socket: true. */
+/** Whether the exchange, whose headers are complete, may have this; notes the caller's name in it.
+ *  False: the response says why not. guard NULL, or the admin socket: true. */
 IFD_NODISCARD bool ifd_guard_admits(const struct ifd_guard *guard,
                                     struct ifd_http_exchange *exchange,
                                     enum ifd_access_class access, struct ifd_str model);

@@ -13,7 +13,8 @@ void ifd_handle_live(struct ifd_http_call *call)
     ifd_http_json(call, is_live ? 200 : 503, &out);
 }
 
-/* Everybody may ask whether, but why names models: with tokens it is for those who may list them. */
+/* Every client may ask whether the server is ready. The reason names models: with tokens only
+ * clients that may list models get it. */
 static bool may_know(const struct ifd_http_call *call)
 {
     return ifd_guard_trusts(call->guard, call->exchange, IFD_ACCESS_OBSERVE);

@@ -1,5 +1,5 @@
-/** Inside api/http/infer*.c: the codec that reads and writes an inference as HTTP has it: JSON, binary tensors, pictures.
- *  Thread: as struct ifd_codec says. */
+/** Inside api/http/infer*.c: the codec that reads and writes an inference as HTTP has it: JSON,
+ *  binary tensors, pictures. Thread: as struct ifd_codec says. */
 #ifndef INFERD_API_HTTP_INFER_H
 #define INFERD_API_HTTP_INFER_H
 
@@ -22,17 +22,21 @@ struct ifd_http_infer {
 
 /* ---- the three kinds of body ---- */
 
-/** JSON, with the first json_bytes of the body, and the binary tensors behind it. (infer_request.c) */
+/** JSON, with the first json_bytes of the body, and the binary tensors behind it.
+ *  (infer_request.c) */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, size_t json_bytes,
                                                  struct ifd_err *err);
-/** The whole body is one tensor for the model's one input; outputs come back binary. (infer_raw.c) */
+/** The whole body is one tensor for the model's one input; outputs come back binary.
+ *  (infer_raw.c) */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_raw(struct ifd_http_infer *infer, struct ifd_err *err);
 /** The Content-Type says that the body is a picture. (infer_picture.c) */
 bool ifd_infer_is_picture(const struct ifd_http_infer *infer);
-/** The whole body is one picture for the model's one picture input. Labelled outputs are answered as the best five. */
+/** The whole body is one picture for the model's one picture input. Labelled outputs are answered
+ *  as the best five. */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_picture(struct ifd_http_infer *infer,
                                                     struct ifd_err *err);
-/** Input index gets count pictures that came as JSON strings: base64, since pictures are no text. */
+/** Input index gets count pictures that came as JSON strings: base64, since pictures are no
+ *  text. */
 IFD_NODISCARD enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer *infer, int index,
                                                           const struct ifd_str *text, size_t count,
                                                           struct ifd_err *err);

@@ -1,4 +1,5 @@
-/* "inputs" of a request's JSON: matched with the model, their data where it is, in the JSON or behind it. */
+/* Reads "inputs" of a request: matches them with the model and takes their data from the JSON or
+ * from behind it. */
 #include "api/http/infer_json.h"
 
 #include "api/core/shape.h"
@@ -13,7 +14,7 @@ struct given {
     struct ifd_str name, datatype, region;
     struct ifd_shape shape;
     uint64_t binary_bytes;
-    const char *data_at; /* where "data" begins, if it came before what it takes to read it */
+    const char *data_at; /* start of "data" if it came before name, datatype and shape */
     bool has_name, has_datatype, has_shape, has_data, has_parameters, has_binary, has_region;
     bool is_bound;
     int index;    /* of the model's input */
@@ -86,7 +87,7 @@ static bool fail_shape(struct ifd_infer_parser *parser, const struct given *give
                              : "");
 }
 
-/* Matches what the request says of an input with the model: name, data type, shape, number of elements. */
+/* Matches an input of the request with the model: name, data type, shape, number of elements. */
 static bool bind(struct ifd_infer_parser *parser, struct given *given)
 {
     struct ifd_json_in *in = &parser->in;
@@ -242,7 +243,7 @@ static bool read_input_member(struct ifd_infer_parser *parser, struct ifd_str ke
     return ifd_json_skip(in);
 }
 
-/* "data" that came too early is read now, by a reader that looks back. */
+/* Reads "data" that came before name, datatype or shape: moves the reader back for it. */
 static bool read_early_data(struct ifd_infer_parser *parser, struct given *given)
 {
     const struct ifd_json_in after = parser->in;

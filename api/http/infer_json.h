@@ -1,5 +1,6 @@
-/** Inside api/http/infer_{request,inputs,outputs}.c and shared_memory.c: the JSON of an inference request while it is read.
- *  Every bool says whether the reader goes on; if not, it has failed with the place. Thread: as struct ifd_codec says. */
+/** Inside api/http/infer_{request,inputs,outputs}.c and shared_memory.c: the JSON of an inference
+ *  request while it is read. Every bool says whether the reader goes on; if not, it has failed with
+ *  the place. Thread: as struct ifd_codec says. */
 #ifndef INFERD_API_HTTP_INFER_JSON_H
 #define INFERD_API_HTTP_INFER_JSON_H
 
@@ -18,22 +19,24 @@ struct ifd_infer_parser {
     const struct ifd_model_desc *desc;
     struct ifd_arena *arena;
     struct ifd_json_in in;
-    struct ifd_infer_pending *pending; /* as many as the model has inputs */
+    struct ifd_infer_pending *pending; /* by the model's number of inputs */
     size_t pending_count;
     struct ifd_bytes tail; /* behind the JSON */
 };
 
-/** One of "inputs" is next: matched with the model by name, type and shape; "data" is read into the request's tensors, binary
- *  inputs are left pending. (infer_inputs.c) */
+/** One of "inputs" is next: matched with the model by name, type and shape; "data" is read into the
+ *  request's tensors, binary inputs are left pending. (infer_inputs.c) */
 bool ifd_infer_read_input(struct ifd_infer_parser *parser);
-/** Gives the bytes behind the JSON to the inputs that asked for them, in the request's order; none may be left. */
+/** Gives the bytes behind the JSON to the inputs that asked for them, in the request's order; none
+ *  may be left. */
 IFD_NODISCARD enum ifd_code ifd_infer_take_binary(struct ifd_infer_parser *parser,
                                                   struct ifd_err *err);
 
 /** One of "outputs" is next: notes whether and how it is wanted. (infer_outputs.c) */
 bool ifd_infer_read_output(struct ifd_infer_parser *parser);
 
-/** A tensor is said to lie in a region, of which there are none. Always false. (shared_memory.c) */
+/** Fails: the request names a shared memory region, and there are none. Returns false.
+ *  (shared_memory.c) */
 bool ifd_infer_fail_region(struct ifd_json_in *in, struct ifd_str region);
 
 #endif

@@ -1,4 +1,4 @@
-/* "outputs" of a request's JSON: which ones, and in what form. */
+/* Reads "outputs" of a request: which ones, and in what form. */
 #include "api/http/infer_json.h"
 
 #include "engine/base/str.h"

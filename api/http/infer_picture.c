@@ -1,4 +1,4 @@
-/* Pictures in HTTP: a body that is one, and JSON strings that hold some as base64. */
+/* Pictures over HTTP: as the whole body, or as base64 in JSON strings. */
 #include "api/http/infer.h"
 
 #include "api/core/shape.h"
@@ -24,7 +24,7 @@ enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer *infer, int in
             return ifd_arena_fail(arena, bytes, err);
         }
         if (!ifd_base64_decode(text[i], data, &size)) {
-            return ifd_fail(err, IFD_INVALID, "input '%s': element %zu is no picture in base64",
+            return ifd_fail(err, IFD_INVALID, "input '%s': element %zu is not base64",
                             infer->core.desc->input[index].name, i);
         }
         image[i] = (struct ifd_str){.data = (const char *)data, .size = size};
@@ -32,7 +32,7 @@ enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer *infer, int in
     return ifd_infer_add_pictures(&infer->core, index, image, count, err);
 }
 
-/* Whether an output has one score for each label, give or take the background. */
+/* Whether an output has one score for each label; one more or less for the background. */
 static bool is_scores(const struct ifd_tensor_info *output)
 {
     size_t count = 0;
@@ -53,8 +53,8 @@ enum ifd_code ifd_infer_parse_picture(struct ifd_http_infer *infer, struct ifd_e
     const int index = ifd_infer_picture_input(&infer->core);
     if (index < 0) {
         return ifd_fail(err, IFD_INVALID,
-                        "model '%s' does not take one picture: send tensors instead, or say in its "
-                        "config how its input is made from a picture",
+                        "model '%s' does not take one picture: send tensors, or describe in its "
+                        "config how a picture becomes its input",
                         desc->name);
     }
     const struct ifd_str image = {.data = (const char *)body.data, .size = body.size};

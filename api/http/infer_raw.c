@@ -1,10 +1,10 @@
-/* A body that is one tensor and nothing else. */
+/* A body that is one tensor. */
 #include "api/http/infer.h"
 
 #include "api/core/shape.h"
 #include "api/http/tensor_binary.h"
 
-/* The shape of a raw body: batch 1, at most one dimension to find. */
+/* The shape of a raw body: batch 1, at most one variable dimension, which the size determines. */
 static enum ifd_code raw_shape(const struct ifd_model_desc *desc,
                                const struct ifd_tensor_info *input, size_t bytes,
                                struct ifd_shape *ret, struct ifd_err *err)
@@ -54,9 +54,8 @@ enum ifd_code ifd_infer_parse_raw(struct ifd_http_infer *infer, struct ifd_err *
     struct ifd_arena *arena = infer->core.call->arena;
     if (desc->input_count != 1) {
         return ifd_fail(err, IFD_INVALID,
-                        "Raw request must only have 1 input (found 1) to be deduced but got %u "
-                        "inputs in '%s' model configuration",
-                        desc->input_count, desc->name);
+                        "raw body: model '%s' has %u inputs, a raw body is for one input",
+                        desc->name, desc->input_count);
     }
     const struct ifd_tensor_info *input = &desc->input[0];
     struct ifd_tensor *tensor = &infer->core.request.input[0];

@@ -3,7 +3,7 @@
 
 #include "engine/base/str.h"
 
-/* A request parameter that this server has no use for: any scalar will do. */
+/* Skips a request parameter that the server does not use; it must be a scalar. */
 static bool skip_parameter(struct ifd_json_in *in, struct ifd_str key)
 {
     enum ifd_json_kind kind = ifd_json_peek(in);
@@ -116,7 +116,7 @@ enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, size_t json_byt
         .infer = infer,
         .desc = infer->core.desc,
         .arena = infer->core.call->arena,
-        /* without a body there is nothing to add to */
+        /* NULL + 0 is undefined: there may be no body */
         .tail = {.data = json_bytes > 0 ? body.data + json_bytes : body.data,
                  .size = body.size - json_bytes}};
     parser.pending =
@@ -128,7 +128,7 @@ enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, size_t json_byt
     ifd_json_in_init(&parser.in, text, parser.arena, err);
     if (ifd_json_peek(&parser.in) != IFD_JSON_OBJECT) {
         return ifd_fail(err, IFD_INVALID, "failed to parse the request JSON buffer: %s",
-                        json_bytes == 0 ? "the document is empty" : "it is no object");
+                        json_bytes == 0 ? "the document is empty" : "it is not an object");
     }
     if (!read_request(&parser)) {
         return parser.in.code;

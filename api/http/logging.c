@@ -1,4 +1,4 @@
-/* GET and POST /v2/logging, and …/trace/setting: what is written, and that nothing is traced. */
+/* GET and POST /v2/logging and …/trace/setting. There is no tracing. */
 #include "api/http/handlers.h"
 #include "api/json/json_read.h"
 #include "engine/base/str.h"
@@ -99,7 +99,7 @@ void ifd_handle_set_log(struct ifd_http_call *call)
     answer_log(call);
 }
 
-/* ---- tracing, which there is none of ---- */
+/* ---- tracing: not supported ---- */
 
 static bool model_is_known(struct ifd_http_call *call)
 {
@@ -133,7 +133,7 @@ static void answer_trace(struct ifd_http_call *call)
     ifd_http_json(call, 200, &out);
 }
 
-/* ["OFF"]: as it is. */
+/* Only ["OFF"] is accepted. */
 static void read_trace_level(struct ifd_json_in *in)
 {
     for (ifd_json_open(in, '['); ifd_json_item(in);) {

@@ -1,4 +1,4 @@
-/* What a model is: metadata, readiness, configuration in Triton's words. */
+/* Metadata, readiness and configuration of a model, with Triton's names. */
 #include "api/http/handlers.h"
 
 #include <stdio.h>
@@ -47,7 +47,7 @@ static void put_tensors(struct ifd_json_out *out, const char *key,
     ifd_json_end(out, ']');
 }
 
-/* All ready versions, or the one that was asked for. */
+/* All ready versions, or the one in the path. */
 static void put_versions(struct ifd_json_out *out, const struct ifd_model_desc *desc, bool only_one)
 {
     ifd_json_key(out, "versions");
@@ -80,7 +80,7 @@ void ifd_handle_model_metadata(struct ifd_http_call *call)
     ifd_http_json(call, 200, &out);
 }
 
-/* Any "not ready" is 400, as clients know it; the reason is in the body. */
+/* "Not ready" is 400, as clients of Triton expect; the body has the reason. */
 void ifd_handle_model_ready(struct ifd_http_call *call)
 {
     struct ifd_json_out out;
@@ -329,7 +329,7 @@ void ifd_handle_model_config(struct ifd_http_call *call)
     ifd_json_out_init(&out, call->exchange->arena);
     ifd_json_begin(&out, '{');
     ifd_json_member_text(&out, "name", desc->name);
-    ifd_json_member_text(&out, "platform", ""); /* "backend" says it, as in Triton's answers */
+    ifd_json_member_text(&out, "platform", ""); /* "backend" has it, as in Triton's answers */
     ifd_json_member_text(&out, "backend", desc->backend);
     ifd_json_member_text(&out, "runtime", "");
     put_version_policy(&out, desc);

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Files that one load request may bring. */
+/* Maximum files in a load request. */
 #define LOAD_FILES_MAX 64
 
 /* ---- index ---- */
@@ -39,7 +39,7 @@ static void put_row(void *arg, const struct ifd_index_row *row)
     if (row->reason && row->reason[0]) {
         ifd_json_member_text(out, "reason", row->reason);
     }
-    if (row->attempts > 0) { /* not Triton's: texts, as its version is */
+    if (row->attempts > 0) { /* not in Triton; strings, as its "version" */
         (void)snprintf(number, sizeof(number), "%u", row->attempts);
         ifd_json_member_text(out, "attempts", number);
         (void)snprintf(number, sizeof(number), "%llu", (unsigned long long)row->retry_secs);
@@ -49,7 +49,7 @@ static void put_row(void *arg, const struct ifd_index_row *row)
     ifd_json_end(out, '}');
 }
 
-/* {"ready": true}, or nothing at all. */
+/* Reads {"ready": true}. */
 static bool read_index_request(struct ifd_json_in *in, bool *ret_only_ready)
 {
     struct ifd_str key;
@@ -287,7 +287,7 @@ void ifd_handle_repository_unload(struct ifd_http_call *call)
                                call);
 }
 
-/* As Triton's answer: which repository a model is in is not for clients to say. */
+/* Clients cannot choose the repository, as in Triton. */
 void ifd_handle_repository_named(struct ifd_http_call *call)
 {
     struct ifd_err err = {0};

@@ -48,7 +48,7 @@ static enum ifd_code decode(struct ifd_str *part, struct ifd_arena *arena, struc
     return IFD_OK;
 }
 
-/* Splits "/a/b"; count 0 if the path is no such thing or has too many parts. */
+/* Splits "/a/b"; count 0 if the path does not begin with / or has too many parts. */
 static enum ifd_code split(struct ifd_str path, struct ifd_arena *arena, struct segments *ret,
                            struct ifd_err *err)
 {
@@ -72,7 +72,7 @@ static enum ifd_code split(struct ifd_str path, struct ifd_arena *arena, struct 
     return IFD_OK;
 }
 
-/* Whether the segments are those of the row's path; fills what stands for {…}. */
+/* Whether the segments match the row's path; sets the values of {model} and {version}. */
 static bool fits(const struct ifd_route *route, const struct segments *segments,
                  struct ifd_str *ret_model, struct ifd_str *ret_version)
 {

@@ -11,10 +11,11 @@ typedef void (*ifd_handler_fn)(struct ifd_http_call *call);
 
 enum ifd_route_body { IFD_BODY_NONE, IFD_BODY_SMALL, IFD_BODY_INPUT };
 
-/** INFERENCE: the model is pinned when the headers are complete, and the handler reads the body itself. */
+/** INFERENCE: the model is pinned when the headers are complete, and the handler reads the body
+ *  itself. */
 enum ifd_route_kind { IFD_ROUTE_PLAIN, IFD_ROUTE_INFERENCE };
 
-/** Bytes that a body of the kind SMALL may have. */
+/** Maximum bytes of a SMALL body. */
 #define IFD_BODY_SMALL_BYTES ((size_t)64 * 1024)
 
 struct ifd_route {
@@ -30,12 +31,13 @@ struct ifd_route_match {
     const struct ifd_route *route;
     struct ifd_str model; /* {NULL,0} where the path has none; ended by NUL */
     int64_t version;      /* 0 where the path has none */
-    uint32_t allowed;     /* set of methods that the path has rows for: IFD_BIT(IFD_HTTP_GET) … */
+    uint32_t allowed;     /* methods that have a row for the path: IFD_BIT(IFD_HTTP_GET) … */
 };
 
-/** Finds the first of count rows that fits. The query must be gone; segments are percent-decoded (into arena where needed).
- *  Errors: NOT_FOUND (no row has this path, or no row this method: then ret->allowed is not 0); INVALID (wrong
- *  percent-encoding, a model name with other characters); NOMEM. ret->allowed is written on error too. */
+/** Finds the first of count rows that fits. path has no query; segments are percent-decoded, into
+ *  arena where needed. Errors: NOT_FOUND (no row has this path, or none this method: then
+ *  ret->allowed is not 0); INVALID (wrong percent-encoding, invalid model name); NOMEM. Writes
+ *  ret->allowed on error, too. */
 IFD_NODISCARD enum ifd_code ifd_route_find(const struct ifd_route *route, size_t count,
                                            enum ifd_http_method method, struct ifd_str path,
                                            struct ifd_arena *arena, struct ifd_route_match *ret,

@@ -1,5 +1,4 @@
-/* The shared memory extension, which this server has not: no region is ever registered, which is also the answer to who
- * asks for the list or tidies up. */
+/* Shared memory is not supported: the list is empty, unregister succeeds, register is refused. */
 #include "api/http/handlers.h"
 #include "api/http/infer_json.h"
 

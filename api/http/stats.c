@@ -1,4 +1,4 @@
-/* GET …/stats: counters of models, as Triton has them. */
+/* GET …/stats: counters of models, as in Triton. */
 #include "api/http/handlers.h"
 
 static void put_duration(struct ifd_json_out *out, const char *key,
@@ -59,7 +59,7 @@ static void answer(struct ifd_http_call *call, struct ifd_str model)
     struct ifd_err err = {0};
     struct ifd_json_out out;
     if (!ifd_http_ops(call)->stats) {
-        (void)ifd_fail(&err, IFD_UNSUPPORTED, "this server keeps no statistics");
+        (void)ifd_fail(&err, IFD_UNSUPPORTED, "this server does not keep statistics");
         ifd_http_fail(call, IFD_UNSUPPORTED, &err);
         return;
     }
@@ -72,7 +72,7 @@ static void answer(struct ifd_http_call *call, struct ifd_str model)
     ifd_json_end(&out, ']');
     ifd_json_end(&out, '}');
     if (code == IFD_NOT_FOUND || code == IFD_UNAVAILABLE) {
-        code = IFD_INVALID; /* 400, as clients of Triton know it */
+        code = IFD_INVALID; /* 400, as clients of Triton expect */
     }
     if (code != IFD_OK) {
         ifd_http_fail(call, code, &err);

@@ -10,7 +10,7 @@ static size_t read_length(const uint8_t *at)
     return (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
 }
 
-/* The views of BYTES in raw: exactly count. */
+/* Makes views of exactly count BYTES elements in raw. */
 static enum ifd_code read_strings(struct ifd_bytes raw, const char *name, size_t count,
                                   struct ifd_arena *arena, struct ifd_str **ret,
                                   struct ifd_err *err)

@@ -85,8 +85,9 @@ static bool read_integer(struct ifd_json_in *in, const char *name, enum ifd_dtyp
     struct ifd_number number;
     const char *type = ifd_dtype_wire_name(dtype);
     if (ifd_json_peek(in) != IFD_JSON_NUMBER) {
-        return ifd_json_fail(in, IFD_INVALID, "input '%s': element %zu is no number, expected %s",
-                             name, index, type);
+        return ifd_json_fail(in, IFD_INVALID,
+                             "input '%s': element %zu is not a number, expected %s", name, index,
+                             type);
     }
     if (!ifd_json_number(in, &number)) {
         return false;
@@ -157,8 +158,9 @@ static bool read_float(struct ifd_json_in *in, const char *name, enum ifd_dtype 
         return true;
     }
     if (kind != IFD_JSON_NUMBER) {
-        return ifd_json_fail(in, IFD_INVALID, "input '%s': element %zu is no number, expected %s",
-                             name, index, ifd_dtype_wire_name(dtype));
+        return ifd_json_fail(in, IFD_INVALID,
+                             "input '%s': element %zu is not a number, expected %s", name, index,
+                             ifd_dtype_wire_name(dtype));
     }
     if (!ifd_json_number(in, &number)) {
         return false;
@@ -186,7 +188,7 @@ static bool read_element(struct ifd_json_in *in, const char *name, enum ifd_dtyp
     if (dtype == IFD_STR) {
         if (kind != IFD_JSON_TEXT) {
             return ifd_json_fail(in, IFD_INVALID,
-                                 "input '%s': element %zu is no string, expected BYTES", name,
+                                 "input '%s': element %zu is not a string, expected BYTES", name,
                                  index);
         }
         return ifd_json_text(in, (struct ifd_str *)data + index);

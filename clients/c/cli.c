@@ -289,7 +289,8 @@ static enum ifd_client_code command_stats(struct ifd_client *client,
     return IFD_CLIENT_OK;
 }
 
-/* NAME=VALUE as a JSON object; VALUE is a text unless it is JSON by itself. NULL: it is no such thing. */
+/* NAME=VALUE as a JSON object; VALUE is a text unless it is JSON by itself. NULL: it is no such
+ * thing. */
 static char *setting_as_json(const char *setting)
 {
     const char *equals = strchr(setting, '=');
@@ -423,7 +424,8 @@ static const struct command *find_command(const struct ifd_cli_arguments *args, 
     return NULL;
 }
 
-/* The first line of the file, which nobody else may read or write: whoever has it is whom it names. */
+/* The first line of the file, which nobody else may read or write: whoever has it is whom it
+ * names. */
 static enum ifd_client_code read_token(const char *path, char *token, size_t size,
                                        struct ifd_client_err *err)
 {

@@ -1,5 +1,5 @@
-/** Between cli.c, which reads the command line and runs what it says, and the room of its largest command. Not a library's
- *  header. Thread: one. */
+/** Between cli.c, which reads the command line and runs what it says, and the room of its largest
+ *  command. Not a library's header. Thread: one. */
 #ifndef INFERD_CLIENTS_C_CLI_H
 #define INFERD_CLIENTS_C_CLI_H
 
@@ -18,7 +18,8 @@ struct ifd_cli_arguments {
 
 /** Fills err with "subject: why"; returns its code. */
 enum ifd_client_code ifd_cli_fail(struct ifd_client_err *err, const char *subject, const char *why);
-/** The whole file, with room for one byte more; free(3) it. Errors: INVALID (no regular file, 2 GiB or more, unreadable). */
+/** The whole file, with room for one byte more; free(3) it. Errors: INVALID (no regular file, 2 GiB
+ *  or more, unreadable). */
 enum ifd_client_code ifd_cli_read_file(const char *path, void **ret_data, size_t *ret_bytes,
                                        struct ifd_client_err *err);
 

@@ -33,13 +33,15 @@ struct ifd_client_answer {
     size_t json_bytes; /**< length of the JSON at the start of body */
 };
 
-/** Sends call. OK only for status 200; otherwise err holds the server's text. The caller finishes ret_answer->body. */
+/** Sends call. OK only for status 200; otherwise err holds the server's text. The caller finishes
+ *  ret_answer->body. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_send(struct ifd_client *client,
                                                           const struct ifd_client_call *call,
                                                           struct ifd_client_answer *ret_answer,
                                                           struct ifd_client_err *err);
 
-/** root ("/v2/models/"), NAME[/versions/V] and tail, with the names escaped. Freed with ifd_client_text_free. */
+/** root ("/v2/models/"), NAME[/versions/V] and tail, with the names escaped. Freed with
+ *  ifd_client_text_free. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_model_path(struct ifd_client *client,
                                                                 const char *root, const char *model,
                                                                 const char *version,

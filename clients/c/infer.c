@@ -219,7 +219,8 @@ static enum ifd_client_code check_output(const struct ifd_client_tensor *tensor,
     return IFD_CLIENT_OK;
 }
 
-/* Fills every tensor but the data pointers of those that came as JSON: decoded still grows and may move. */
+/* Fills every tensor but the data pointers of those that came as JSON: decoded still grows and may
+ * move. */
 static enum ifd_client_code read_outputs(struct ifd_client_result *result, json_t *outputs,
                                          size_t binary_at, struct ifd_client_err *err)
 {

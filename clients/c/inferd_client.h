@@ -1,13 +1,17 @@
-/** A small C client for inferd, and for any server that speaks the Open Inference Protocol (v2) over HTTP.
+/** A small C client for inferd, and for any server that speaks the Open Inference Protocol (v2)
+ *  over HTTP.
  *
- *  It needs libcurl and jansson and nothing else of the project. One client holds one kept-alive connection and answers one
- *  call at a time.
+ *  It needs libcurl and jansson and nothing else of the project. One client holds one kept-alive
+ *  connection and answers one call at a time.
  *
- *  Ownership: what a function hands out through ret_* belongs to the caller until the matching destroy or free. Strings and
+ *  Ownership: what a function hands out through ret_* belongs to the caller until the matching
+ *  destroy or free. Strings and
  *             data that are passed in are only read during the call.
- *  Errors:    every function that can fail returns a code and, if err is not NULL, fills it with a sentence. ret_* is
+ *  Errors: every function that can fail returns a code and, if err is not NULL, fills it with a
+ *  sentence. ret_* is
  *             written only on IFD_CLIENT_OK. When the server refused, the sentence is the server's own "error" text.
- *  Threads:   a client is used by one thread at a time; different clients are independent. There is no global state besides
+ *  Threads: a client is used by one thread at a time; different clients are independent. There is
+ *  no global state besides
  *             libcurl's own, which libcurl 7.84 and later initialises safely from any thread. */
 #ifndef INFERD_CLIENTS_C_INFERD_CLIENT_H
 #define INFERD_CLIENTS_C_INFERD_CLIENT_H
@@ -68,7 +72,8 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_live(struct ifd_client *cli
 
 /** OK if the server (model NULL) or a model is ready; REFUSED with the server's reason if not.
  *
- *  version: NULL means the version that the server would choose; so it does in every function below. */
+ *  version: NULL means the version that the server would choose; so it does in every function
+ *  below. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_ready(struct ifd_client *client,
                                                            const char *model, const char *version,
                                                            struct ifd_client_err *err);
@@ -96,14 +101,15 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_stats(struct ifd_client *cl
                                                            char **ret_json,
                                                            struct ifd_client_err *err);
 
-/** What the server's log writes, as JSON text; settings: a JSON object with what to change first, or NULL. Changing is
- *  taken where load is. */
+/** What the server's log writes, as JSON text; settings: a JSON object with what to change first,
+ *  or NULL. Changing is taken where load is. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_log(struct ifd_client *client,
                                                          const char *settings, char **ret_json,
                                                          struct ifd_client_err *err);
 
-/** Loads a model, or loads it anew if its files changed; returns when it serves. config: JSON in the place of the model's
- *  config file, or NULL. Servers take this on their admin socket ("unix:/path") unless told otherwise. */
+/** Loads a model, or loads it anew if its files changed; returns when it serves. config: JSON in
+ *  the place of the model's config file, or NULL. Servers take this on their admin socket
+ *  ("unix:/path") unless told otherwise. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_load(struct ifd_client *client,
                                                           const char *model, const char *config,
                                                           struct ifd_client_err *err);
@@ -112,8 +118,8 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_unload(struct ifd_client *c
                                                             const char *model,
                                                             struct ifd_client_err *err);
 
-/** A tensor: row-major, little-endian, without padding. BYTES elements are each a 32-bit little-endian length and that many
- *  bytes (ifd_client_bytes_next walks over them). */
+/** A tensor: row-major, little-endian, without padding. BYTES elements are each a 32-bit
+ *  little-endian length and that many bytes (ifd_client_bytes_next walks over them). */
 struct ifd_client_tensor {
     const char *name;
     const char *datatype; /**< "FP32", "UINT8", "BYTES", … as the protocol names them */
@@ -172,13 +178,14 @@ size_t ifd_client_result_output_count(const struct ifd_client_result *result);
 const struct ifd_client_tensor *ifd_client_result_output(const struct ifd_client_result *result,
                                                          size_t index);
 
-/** Walks over the elements of a BYTES tensor: starts with *offset = 0, returns false behind the last (or at a length that
- *  runs over the end). The text is not terminated. */
+/** Walks over the elements of a BYTES tensor: starts with *offset = 0, returns false behind the
+ *  last (or at a length that runs over the end). The text is not terminated. */
 IFD_CLIENT_NODISCARD bool ifd_client_bytes_next(const struct ifd_client_tensor *tensor,
                                                 size_t *offset, const char **ret_text,
                                                 size_t *ret_text_bytes);
 
-/** Bytes of one element of a datatype; 0 for BYTES and for names that the protocol does not know. */
+/** Bytes of one element of a datatype; 0 for BYTES and for names that the protocol does not
+ *  know. */
 size_t ifd_client_datatype_bytes(const char *datatype);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/* The .npy header is a Python dictionary in text; only the three keys that NumPy writes are understood. */
+/* The .npy header is a Python dictionary in text; only the three keys that NumPy writes are
+ * understood. */
 #include "npy.h"
 
 #include "client_impl.h"
@@ -128,7 +129,8 @@ static const char *descr_of(const char *datatype)
     return NULL;
 }
 
-/* The dictionary, padded so that the data begins at a multiple of ALIGNMENT; 0 if it does not fit. */
+/* The dictionary, padded so that the data begins at a multiple of ALIGNMENT; 0 if it does not
+ * fit. */
 static size_t format_header(char *header, size_t size, const struct ifd_client_tensor *tensor)
 {
     int n = snprintf(header, size, "{'descr': '%s', 'fortran_order': False, 'shape': (",

@@ -1,4 +1,5 @@
-/** NumPy's .npy files ↔ tensors, for the command line. Little-endian, C order, versions 1 to 3 of the format. */
+/** NumPy's .npy files ↔ tensors, for the command line. Little-endian, C order, versions 1 to 3 of
+ *  the format. */
 #ifndef INFERD_CLIENTS_C_NPY_H
 #define INFERD_CLIENTS_C_NPY_H
 
@@ -14,8 +15,8 @@ struct ifd_client_npy {
 
 /** Reads a file's bytes as .npy into ret_npy. The tensor points into data, which must outlive it.
  *
- *  path:   for the error text alone.
- *  Errors: INVALID with what is wrong with the file: another format, Fortran order, a type that the protocol has not. */
+ *  path: for the error text alone. Errors: INVALID with what is wrong with the file: another
+ *  format, Fortran order, a type that the protocol has not. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_npy_parse(const char *path, const void *data,
                                                                size_t data_bytes,
                                                                struct ifd_client_npy *ret_npy,

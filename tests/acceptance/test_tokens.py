@@ -94,7 +94,7 @@ class Tokens(unittest.TestCase):
         ctl = [INFERCTL, "--url", f"http://{server.address}", "metadata", "simple"]
         refusal = subprocess.run(ctl, capture_output=True, text=True)
         self.assertEqual((refusal.returncode, refusal.stderr),
-                         (1, "inferctl: this server wants a token: Authorization: Bearer TOKEN\n"))
+                         (1, "inferctl: this server requires a token: Authorization: Bearer TOKEN\n"))
         answer = subprocess.run([*ctl, "--token-file", self.folder / "camera1.token"], capture_output=True, text=True)
         self.assertEqual(answer.returncode, 0)
         self.assertIn('"name": "simple"', answer.stdout)

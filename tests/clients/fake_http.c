@@ -1,4 +1,5 @@
-/* One thread, blocking sockets; every wait ends when the client hangs up or fake_http_stop shuts the sockets down. */
+/* One thread, blocking sockets; every wait ends when the client hangs up or fake_http_stop shuts
+ * the sockets down. */
 #include "tests/clients/fake_http.h"
 
 #include "tests/support/test.h"

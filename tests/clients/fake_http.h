@@ -1,7 +1,8 @@
-/** A tiny HTTP server for tests of clients: it gives the answers that it was told, in order, and keeps the requests.
+/** A tiny HTTP server for tests of clients: it gives the answers that it was told, in order, and
+ *  keeps the requests.
  *
- *  Loopback only, a port of the kernel's choice, one connection at a time, kept alive. When the answers are used up it
- *  closes the connection. */
+ *  Loopback only, a port of the kernel's choice, one connection at a time, kept alive. When the
+ *  answers are used up it closes the connection. */
 #ifndef INFERD_TESTS_CLIENTS_FAKE_HTTP_H
 #define INFERD_TESTS_CLIENTS_FAKE_HTTP_H
 

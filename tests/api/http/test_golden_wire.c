@@ -1,5 +1,6 @@
-/* The recorded requests of Triton 2.51 against our API: same status, same members, same values, same bytes, except where the
- * recording's README says that Triton is wrong. The models of the recording stand in tests/support/fake_service.c. */
+/* The recorded requests of Triton 2.51 against our API: same status, same members, same values,
+ * same bytes, except where the recording's README says that Triton is wrong. The models of the
+ * recording stand in tests/support/fake_service.c. */
 #include "tests/support/loopback.h"
 #include "tests/support/test.h"
 
@@ -11,7 +12,8 @@
 
 #define RECORDS "golden/wire/triton_2.51.json"
 
-/* Records that are compared elsewhere or belong to what is not here; by the beginning of their name. */
+/* Records that are compared elsewhere or belong to what is not here; by the beginning of their
+ * name. */
 static const struct {
     const char *name, *why;
 } skipped[] = {
@@ -31,8 +33,9 @@ static const struct {
 #define RECORDS_COMPARED 107
 #define RECORDS_SKIPPED  18
 
-/* Records that are refused: with which status, and what the error says among other things. The status is the recorded one, or
- * 400 for the recorded 500 of a client's mistake, or the row says why it is another. */
+/* Records that are refused: with which status, and what the error says among other things. The
+ * status is the recorded one, or 400 for the recorded 500 of a client's mistake, or the row says
+ * why it is another. */
 static const struct refusal {
     const char *name;
     int status;
@@ -56,7 +59,7 @@ static const struct refusal {
      "RFC 9110: 501 is for methods"},
     {"bad: not JSON", 400, "at byte 1", NULL},
     {"bad: empty body", 400, "the document is empty", NULL},
-    {"bad: JSON array", 400, "it is no object", NULL},
+    {"bad: JSON array", 400, "it is not an object", NULL},
     {"bad: no inputs", 400, "'inputs'", NULL},
     {"bad: inputs empty", 400, "missing required input(s) ['INPUT0','INPUT1']", NULL},
     {"bad: one input missing", 400, "missing required input(s) ['INPUT1']", NULL},
@@ -76,7 +79,7 @@ static const struct refusal {
     {"bad: no datatype", 400, "'datatype': input INPUT0", NULL},
     {"bad: no shape", 400, "'shape': input INPUT0", NULL},
     {"bad: no name", 400, "'name': input", NULL},
-    {"bad: string in INT32", 400, "'INPUT0': element 0 is no number, expected INT32", NULL},
+    {"bad: string in INT32", 400, "'INPUT0': element 0 is not a number, expected INT32", NULL},
     {"bad: INT32 out of range", 400,
      "'INPUT0': element 0 is 2147483648, outside INT32's range -2147483648 … 2147483647",
      "recorded: 200 with wrong numbers"},
@@ -87,7 +90,8 @@ static const struct refusal {
     {"bad: header length beyond body", 400, "in range (0, 252), got: 99999", NULL},
     {"bad: header length not a number", 400, "in range (0, 252), got: abc", NULL},
     {"bad: header length negative", 400, "in range (0, 252), got: -5", NULL},
-    {"bad: raw body for two inputs", 400, "got 2 inputs in 'simple'", NULL},
+    {"bad: raw body for two inputs", 400, "model 'simple' has 2 inputs, a raw body is for one",
+     NULL},
     {"bad: raw body size", 400, "Expected a multiple of 4, got 6", NULL},
     {"bad: gzip garbage", 400, "gzip body is damaged", NULL},
     {"bad: string length beyond", 400, "'IN', expecting string of length 99 but only 4", NULL},

@@ -1,4 +1,5 @@
-/* Inference through the API: JSON, binary, raw bodies, what is refused, what happens to clients that leave. */
+/* Inference through the API: JSON, binary, raw bodies, what is refused, what happens to clients
+ * that leave. */
 #include "engine/base/str.h"
 #include "tests/support/loopback.h"
 #include "tests/support/test.h"
@@ -122,7 +123,7 @@ static void malformed_requests_are_refused(void)
     } cases[] = {
         {"", "the document is empty"},
         {"   ", "failed to parse the request JSON buffer"},
-        {"[]", "no object"},
+        {"[]", "not an object"},
         {"{bad", "a member's name"},
         {"{}", "Unable to parse 'inputs'"},
         {"{\"inputs\":{}}", "an array"},
@@ -410,7 +411,7 @@ static void a_raw_body_is_the_one_input(void)
     ask_raw("identity", zeros, 6);
     EXPECT_HAS(loopback_text(&answer), "Expected a multiple of 4, got 6");
     ask_raw("simple", zeros, 64);
-    EXPECT_HAS(loopback_text(&answer), "Raw request must only have 1 input");
+    EXPECT_HAS(loopback_text(&answer), "a raw body is for one input");
     ask_raw("id_BYTES", "anything", 8);
     EXPECT_INT(answer.status, 200);
     EXPECT_BYTES(answer.body.data + answer.body.size - 12, "\x8\0\0\0anything", 12);

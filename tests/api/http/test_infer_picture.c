@@ -112,7 +112,7 @@ static void pictures_in_json_are_base64(void)
                   "\"FAKE\\u0007\"]}]}",
                   &answer);
     EXPECT_INT(answer.status, 400);
-    EXPECT_HAS(loopback_text(&answer), "input 'IMAGE': element 0 is no picture in base64");
+    EXPECT_HAS(loopback_text(&answer), "input 'IMAGE': element 0 is not base64");
     end();
 }
 

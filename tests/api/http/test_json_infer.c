@@ -1,5 +1,6 @@
-/* JSON as RFC 8259 has it, through an inference: every value stands once where nobody looks at it and, if it is a number, once
- * in a tensor. What must be accepted gives 200, what must be refused 400; nothing is kept either way. */
+/* JSON as RFC 8259 has it, through an inference: every value stands once where nobody looks at it
+ * and, if it is a number, once in a tensor. What must be accepted gives 200, what must be refused
+ * 400; nothing is kept either way. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Every allocation of a request fails once, and then with all that follow it: a clean refusal, nothing kept, nothing
- * lost. */
+/* Every allocation of a request fails once, and then with all that follow it: a clean refusal,
+ * nothing kept, nothing lost. */
 #include "tests/support/fail_alloc.h"
 #include "tests/support/loopback.h"
 #include "tests/support/test.h"

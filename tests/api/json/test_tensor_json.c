@@ -83,11 +83,11 @@ static void other_values_than_integers_are_refused(void)
     EXPECT_HAS(refusal(IFD_S32, "[1.5]", 1), "element 0 is 1.5, expected INT32");
     EXPECT_HAS(refusal(IFD_S32, "[1,1.0]", 2), "element 1 is 1.0");
     EXPECT_HAS(refusal(IFD_S32, "[1e2]", 1), "expected INT32");
-    EXPECT_HAS(refusal(IFD_S32, "[\"1\"]", 1), "element 0 is no number");
-    EXPECT_HAS(refusal(IFD_S32, "[true]", 1), "no number");
-    EXPECT_HAS(refusal(IFD_S32, "[null]", 1), "no number");
+    EXPECT_HAS(refusal(IFD_S32, "[\"1\"]", 1), "element 0 is not a number");
+    EXPECT_HAS(refusal(IFD_S32, "[true]", 1), "not a number");
+    EXPECT_HAS(refusal(IFD_S32, "[null]", 1), "not a number");
     EXPECT_HAS(refusal(IFD_U8, "[NaN]", 1), "number");
-    EXPECT_HAS(refusal(IFD_U8, "[{}]", 1), "no number");
+    EXPECT_HAS(refusal(IFD_U8, "[{}]", 1), "not a number");
 }
 
 static void floats_take_integers_and_specials(void)
@@ -106,8 +106,8 @@ static void floats_beyond_their_type_are_refused(void)
     EXPECT_HAS(refusal(IFD_F32, "[1e400]", 1), "outside FP32's range");
     EXPECT_HAS(refusal(IFD_F64, "[-1e400]", 1), "outside FP64's range");
     EXPECT(read_as(IFD_F32, "[1e-400]", 1) && data.f32[0] == 0);
-    EXPECT_HAS(refusal(IFD_F32, "[\"1.0\"]", 1), "no number");
-    EXPECT_HAS(refusal(IFD_F32, "[false]", 1), "no number");
+    EXPECT_HAS(refusal(IFD_F32, "[\"1.0\"]", 1), "not a number");
+    EXPECT_HAS(refusal(IFD_F32, "[false]", 1), "not a number");
 }
 
 static void nesting_is_flattened(void)
@@ -205,7 +205,7 @@ static void strings_are_views_or_copies(void)
     EXPECT(read_as(IFD_STR, "[\"ab\",\"\",\"gr\xc3\xbc\xc3\x9f\"]", 3));
     EXPECT(ifd_str_equal(data.text[0], "ab") && data.text[1].size == 0);
     EXPECT(ifd_str_equal(data.text[2], "gr\xc3\xbc\xc3\x9f"));
-    EXPECT_HAS(refusal(IFD_STR, "[5]", 1), "no string");
+    EXPECT_HAS(refusal(IFD_STR, "[5]", 1), "not a string");
 }
 
 static void depth_is_bounded(void)

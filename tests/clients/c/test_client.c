@@ -206,11 +206,11 @@ static void token_is_sent_with_every_call(void)
     REQUIRE(ifd_client_create(&options, &client, &err) == IFD_CLIENT_OK);
     memset(token, 'x', sizeof(token) - 1); /* the client has its own copy */
     fake_http_answer_text(server, 200, "{}");
-    fake_http_answer_text(server, 401, "{\"error\":\"this token is not known here\"}");
+    fake_http_answer_text(server, 401, "{\"error\":\"the server does not know this token\"}");
     EXPECT_INT(ifd_client_live(client, &err), IFD_CLIENT_OK);
     EXPECT_INT(ifd_client_load(client, "m", "{}", &err), IFD_CLIENT_REFUSED);
     EXPECT_INT(err.http_status, 401);
-    EXPECT_TEXT(err.text, "this token is not known here");
+    EXPECT_TEXT(err.text, "the server does not know this token");
     for (size_t i = 0; i < 2; i++) {
         EXPECT_HAS(fake_http_request(server, i).head, "\r\nAuthorization: Bearer aZ09-._~+/==\r\n");
     }
