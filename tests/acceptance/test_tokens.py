@@ -1,4 +1,4 @@
-"""Who may ask: tokens made as server/README.md says, given to tritonclient, inferctl and curl, and changed with SIGHUP."""
+"""Who may ask: tokens made as docs/operate.md says, given to tritonclient, inferctl and curl, and changed with SIGHUP."""
 import os
 import pathlib
 import re
@@ -18,8 +18,8 @@ INFERCTL = os.environ.get("INFERCTL", support.SOURCE / "build/bin/inferctl")
 
 
 def readme_commands(word):
-    """The indented block of server/README.md that has this word, as a shell script."""
-    blocks = re.findall(r"(?:^    .*\n)+", (support.SOURCE / "server/README.md").read_text(), re.M)
+    """The indented block of docs/operate.md that has this word, as a shell script."""
+    blocks = re.findall(r"(?:^    .*\n)+", (support.SOURCE / "docs/operate.md").read_text(), re.M)
     block, = (b for b in blocks if word in b)
     return re.sub(r"^    ", "", block, flags=re.M)
 
@@ -31,7 +31,7 @@ class Tokens(unittest.TestCase):
         self.tokens = self.folder / "tokens"
 
     def make_token(self, name, rest):
-        """Runs the README's commands for another name and other classes; the token."""
+        """Runs the manual's commands for another name and other classes; the token."""
         script = readme_commands("openssl rand").replace("camera1 data ", f"{name} {rest.split(' models=')[0]} ")
         script = script.replace("camera1", name)
         if " models=" in rest:
