@@ -1,4 +1,4 @@
-/* Formats: one row each, found by content. */
+/* The table of formats: one row each, recognized by content. */
 #include "engine/parse/parse.h"
 
 #include <stdio.h>
@@ -11,8 +11,9 @@ struct format {
                            struct ifd_graph *graph, struct ifd_parsed *ret, struct ifd_err *err);
 };
 
-/* ONNX is a protobuf without a mark of its own. Its first field is ir_version (number 1, varint: byte 08), a small
- * number, followed by a field of the model with a length or by opset imports. */
+/* ONNX is a protobuf without a magic number. It begins with the field ir_version (number 1,
+ * varint: byte 08), a small number; a field with a length follows: of the model, or an opset
+ * import. */
 static bool sniff_onnx(struct ifd_bytes file)
 {
     return file.size > 2 && file.data[0] == 0x08 && file.data[1] >= 1 && file.data[1] <= 0x20 &&
@@ -54,6 +55,6 @@ enum ifd_code ifd_parse(struct ifd_bytes file, const struct ifd_limits *limits,
     for (size_t i = 0; i < 8 && i < file.size; i++) {
         snprintf(found + 3 * i, sizeof(found) - 3 * i, " %02x", file.data[i]);
     }
-    return ifd_fail(err, IFD_CORRUPT, "no model format that is known: %zu bytes that begin with%s",
+    return ifd_fail(err, IFD_CORRUPT, "unknown model format: %zu bytes that begin with%s",
                     file.size, found);
 }

@@ -1,4 +1,5 @@
-/* ZIP as far as models use it: one disk, no encryption, members stored or deflated, no ZIP64. */
+/* The part of ZIP that models use: one disk, no encryption, members stored or deflated, no
+ * ZIP64. */
 #include "engine/parse/tflite/archive.h"
 
 #include <string.h>
@@ -26,13 +27,13 @@ static uint32_t u32(const uint8_t *p)
 }
 
 struct directory {
-    size_t base;   /* what the archive's offsets count from */
+    size_t base;   /* start of the archive's offsets */
     size_t offset; /* of the first entry, in the file */
     size_t end;
     uint32_t count;
 };
 
-/* Finds the end record: it is the last thing in the file but for a comment. */
+/* Finds the end record, which ends the file; a comment may follow it. */
 static bool find_end(struct ifd_bytes file, size_t *ret)
 {
     if (file.size < END_BYTES) {
@@ -60,7 +61,8 @@ static enum ifd_code open_directory(struct ifd_bytes file, size_t end, struct di
         return ifd_fail(err, IFD_CORRUPT, "archive: a directory of %zu bytes at %zu lies outside",
                         size, offset);
     }
-    /* Writers disagree on whether offsets count the FlatBuffer in front: the directory ends where the end begins. */
+    /* Some writers count offsets from the file's start, others from the archive's. But the
+     * directory always ends where the end record begins. */
     *ret = (struct directory){
         .base = end - size - offset, .offset = end - size, .end = end, .count = u16(p + 10)};
     return IFD_OK;
@@ -71,7 +73,7 @@ struct member {
     size_t packed_bytes, bytes, local;
 };
 
-/* The entry called name; false if there is none, or the directory is damaged before it. */
+/* Finds the entry by name; false if there is none, or the directory is damaged before it. */
 static bool find_member(struct ifd_bytes file, const struct directory *directory, const char *name,
                         struct member *ret)
 {
@@ -98,7 +100,7 @@ static bool find_member(struct ifd_bytes file, const struct directory *directory
     return false;
 }
 
-/* Where a member's data lie: behind its local header, whose own sizes are not asked. */
+/* Finds a member's data behind its local header. The sizes in that header are ignored. */
 static enum ifd_code locate(struct ifd_bytes file, const struct directory *directory,
                             const struct member *member, struct ifd_bytes *ret, struct ifd_err *err)
 {
@@ -124,7 +126,7 @@ static voidpf zlib_take(voidpf scratch, uInt count, uInt size)
 
 static void zlib_release(voidpf scratch, voidpf memory)
 {
-    (void)scratch; /* all of it goes with the arena */
+    (void)scratch; /* the arena frees it */
     (void)memory;
 }
 

@@ -1,4 +1,5 @@
-/** Files inside a model: a ZIP archive appended to the FlatBuffer. Reads one small file by name. Thread: any. */
+/** Files inside a model: a ZIP archive appended to the FlatBuffer. Reads one small file by name.
+ *  Thread: any. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_ARCHIVE_H
 #define INFERD_ENGINE_PARSE_TFLITE_ARCHIVE_H
 
@@ -7,10 +8,11 @@
 /** Content of the member called name, {NULL, 0} if there is no archive or no such member.
  *
  *  file:        the whole model; the archive's end must be the file's.
- *  limit_bytes: size of the content at most.
- *  Memory:      the content goes to arena, ended by a NUL that does not count; scratch is given back.
- *  Errors:      CORRUPT (offsets outside, damaged data, wrong checksum), UNSUPPORTED (neither stored nor deflated,
- *               encrypted), TOO_LARGE, NOMEM. */
+ *  limit_bytes: limit of the content's size.
+ *  Memory:      the content is in arena, followed by a NUL that its size excludes; scratch is
+ *  freed.
+ *  Errors:      CORRUPT (offsets outside, damaged data, wrong checksum), UNSUPPORTED (neither
+ *  stored nor deflated, encrypted), TOO_LARGE, NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_archive_read(struct ifd_bytes file, const char *name,
                                              size_t limit_bytes, struct ifd_arena *arena,
                                              struct ifd_bytes *ret, struct ifd_err *err);

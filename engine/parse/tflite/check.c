@@ -8,7 +8,7 @@
 
 #define FORMAT_VERSION 3
 
-/* What is known of a tensor while operators are walked in order. */
+/* State of a tensor during the walk over the operators. */
 enum state { STATE_NOTHING, STATE_CONSTANT, STATE_VARIABLE, STATE_INPUT, STATE_MADE };
 
 struct check {
@@ -31,7 +31,8 @@ bool ifd_tflite_is_plain(const char *name)
 
 bool ifd_tflite_dtype(int32_t type, enum ifd_dtype *ret)
 {
-    /* By the format's numbers; IFD_DTYPE_COUNT where we have no such type (complex128, resource, variant, int4). */
+    /* By the format's numbers; IFD_DTYPE_COUNT for types that inferd lacks (complex128,
+     * resource, variant, int4). */
     static const uint8_t table[] = {IFD_F32, IFD_F16,         IFD_S32,         IFD_U8,
                                     IFD_S64, IFD_STR,         IFD_BOOL,        IFD_S16,
                                     IFD_C64, IFD_S8,          IFD_F64,         IFD_DTYPE_COUNT,
@@ -131,7 +132,7 @@ int64_t ifd_tflite_zero_point(const struct ifd_tflite_tensor *tensor, uint32_t i
     return zero_point;
 }
 
-/* The numbers that a zero point of a type may be; false for types that are not quantized, whatever a file says. */
+/* Range of a type's zero points; false for types whose quantization is ignored. */
 static bool zero_point_range(int32_t type, int64_t *ret_min, int64_t *ret_max)
 {
     enum ifd_dtype dtype = IFD_DTYPE_COUNT;
@@ -185,7 +186,7 @@ static enum ifd_code check_quantization(const struct check *c, uint32_t index)
     return IFD_OK;
 }
 
-/* A constant has exactly the bytes that its shape and type say; a bool is 0 or 1. */
+/* A constant's content has the size of its shape and type; a bool is 0 or 1. */
 static enum ifd_code check_constant(const struct check *c, uint32_t index, struct ifd_bytes content)
 {
     const struct ifd_tflite_tensor *t = &c->model->main.tensor[index];
@@ -240,7 +241,7 @@ static enum ifd_code check_tensor(const struct check *c, uint32_t index)
     return code;
 }
 
-/* A tensor of zero elements that nothing makes is a constant without content. */
+/* A tensor of zero elements without a producer is a constant without content. */
 static bool is_empty(const struct ifd_tflite_tensor *t)
 {
     for (uint32_t d = 0; d < t->shape.count; d++) {

@@ -1,6 +1,6 @@
-/* FlexBuffers, from the end to the beginning: root value, its type byte, its width byte. A map is a vector of values
- * (size before it, one type byte each behind it) that knows a vector of keys (offset and width before its size). Offsets
- * count backwards from where they stand. */
+/* A FlexBuffer ends with the root value, its type byte and its width byte. A map is a vector of
+ * values: its size stands before it, one type byte per value behind it; before the size stand
+ * offset and width of the vector of keys. Offsets count backwards from their own position. */
 #include "engine/parse/tflite/flexbuffer.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static bool read_float(struct ifd_bytes bytes, size_t at, uint8_t width, double 
     return true;
 }
 
-/* Follows the offset that stands at `at`. */
+/* Follows the offset at position at. */
 static bool follow(struct ifd_bytes bytes, size_t at, uint8_t width, size_t *ret)
 {
     uint64_t offset = 0;
@@ -61,7 +61,7 @@ static bool follow(struct ifd_bytes bytes, size_t at, uint8_t width, size_t *ret
     return true;
 }
 
-/* count elements of width, and more bytes behind them, lie inside. */
+/* True if count elements of width and more bytes behind them lie inside. */
 static bool holds(struct ifd_bytes bytes, size_t at, size_t count, uint8_t width, size_t more)
 {
     size_t size = 0;
@@ -133,7 +133,7 @@ static bool read_value(const struct ifd_flex_map *map, uint32_t index, double *r
         }
         *ret = (double)value;
         return true;
-    default: /* any number may stand here: strings, vectors, what later versions add */
+    default: /* strings, vectors, types of later versions, wrong numbers */
         return false;
     }
 }

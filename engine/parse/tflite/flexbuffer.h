@@ -1,5 +1,6 @@
-/** A bounded reader of FlexBuffer maps, the form in which custom operators keep their options. Reads the root map's
- *  numbers and booleans by key; nothing is copied, nothing allocated, nothing trusted. Thread: any. */
+/** A bounds-checked reader of FlexBuffer maps, which hold the options of custom operators. Reads
+ *  numbers and booleans of the root map by key. Copies, allocates and trusts nothing. Thread:
+ *  any. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_FLEXBUFFER_H
 #define INFERD_ENGINE_PARSE_TFLITE_FLEXBUFFER_H
 
@@ -17,7 +18,8 @@ struct ifd_flex_map {
 /** False if the bytes do not end in a map that lies inside them. The map reads from bytes. */
 bool ifd_flex_open(struct ifd_bytes bytes, struct ifd_flex_map *ret) IFD_NODISCARD;
 
-/** The number (or boolean as 0 and 1) under a key; false if there is none, or it is something else. */
+/** Reads the number (or boolean, as 0 or 1) of a key; false if the key is absent or has another
+ *  type. */
 bool ifd_flex_number(const struct ifd_flex_map *map, const char *key, double *ret) IFD_NODISCARD;
 
 #endif

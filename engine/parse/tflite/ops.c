@@ -1,7 +1,8 @@
-/* The operators of the TFLite format: one row each, and how its options and constant inputs become our attributes.
+/* The operators of the TFLite format, one row each, and the translation of options and constant
+ * inputs to our attributes.
  *
- * Ranges are checked where attributes are set (ir/attrs.c), shapes and types by the operator's shape rule. A rule here
- * only translates. */
+ * Ranges are checked where attributes are set (ir/attrs.c), shapes and types by the operator's
+ * shape rule. A rule here only translates. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -50,7 +51,7 @@ static enum ifd_code set_ints(const struct ifd_tflite_call *call, const char *na
     return ifd_attrs_set_ints(call->def, call->attrs, name, value, count, err);
 }
 
-/* A constant input; what is computed at run time cannot become an attribute. */
+/* A constant input; an input computed at run time cannot become an attribute. */
 static enum ifd_code constant(const struct ifd_tflite_call *call, uint32_t i,
                               const struct ifd_value **ret, struct ifd_err *err)
 {
@@ -155,7 +156,7 @@ static const struct ifd_desc *input_desc(const struct ifd_tflite_call *call, uin
                : NULL;
 }
 
-/* What an option says about a number that the node's lists already have. */
+/* Checks an option that repeats a number of the node's lists. */
 static enum ifd_code check_count(int32_t option, uint32_t count, const char *what,
                                  struct ifd_err *err)
 {
@@ -306,7 +307,8 @@ static enum ifd_code read_pad(const struct ifd_tflite_call *call, struct ifd_err
     return constant_pairs(call, 1, "before", "after", err);
 }
 
-/* The pad value as a stored number: exact for every type up to 24 bits, which is what the operator takes. */
+/* The pad value as a stored number: exact for types of up to 24 bits, and the operator takes no
+ * others. */
 static enum ifd_code read_pad_v2(const struct ifd_tflite_call *call, struct ifd_err *err)
 {
     const struct ifd_value *value = NULL;
@@ -377,7 +379,8 @@ static enum ifd_code read_strided_slice(const struct ifd_tflite_call *call, stru
     return code == IFD_OK ? constant_attr(call, 3, "strides", err) : code;
 }
 
-/* Target shape: input 1 if it is there, else the option (of which a lone 0 means a scalar in old files). */
+/* Target shape: input 1 if present, else the option; in old files a single 0 there means a
+ * scalar. */
 static enum ifd_code read_reshape(const struct ifd_tflite_call *call, struct ifd_err *err)
 {
     if (call->input_count > 1 && call->input[1] != IFD_NONE) {
@@ -396,7 +399,7 @@ static enum ifd_code read_reshape(const struct ifd_tflite_call *call, struct ifd
     return set_ints(call, "shape", target.value, target.count, err);
 }
 
-/* A reshape that drops dimensions of 1: those named, or all of them. */
+/* A reshape that removes dimensions of 1: the listed ones, or all. */
 static enum ifd_code read_squeeze(const struct ifd_tflite_call *call, struct ifd_err *err)
 {
     const struct ifd_desc *input = input_desc(call, 0);
@@ -608,8 +611,8 @@ static enum ifd_code read_rfft2d(const struct ifd_tflite_call *call, struct ifd_
     return read_size(call, "fft_h", "fft_w", err);
 }
 
-/* Options of TFLite_Detection_PostProcess: what it calls a number, what we call it, and what counts if it is absent
- * (NAN: the file must say). */
+/* Options of TFLite_Detection_PostProcess: its name, our name, the default (NAN: the file must
+ * have it). */
 struct flex_setting {
     const char *key, *name;
     double missing;
@@ -664,7 +667,7 @@ static enum ifd_code read_detection(const struct ifd_tflite_call *call, struct i
 #define CUSTOM 32
 #define ANY    UINT32_MAX
 
-/* Numbers of option tables in schema.fbs. */
+/* Types of options: numbers of the union in schema.fbs. */
 enum {
     NO_OPTIONS = 0,
     CONV2D = 1,
@@ -703,8 +706,8 @@ enum {
     GELU = 116
 };
 
-/* Later versions of an operator add types and options, never another meaning of what was there: max_version is the
- * newest whose options are read here; types are the shape rule's affair. */
+/* Later versions of an operator add types and options and keep the meaning of old ones.
+ * max_version: the newest version whose options are read here; shape rules check types. */
 static const struct ifd_tflite_rule rules[] = {
     /* builtin, custom, op, version, options, inputs min max, operands, reader */
     {0, NULL, IFD_OP_ADD, 5, ADD, 2, 2, 3, read_add},

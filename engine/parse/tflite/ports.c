@@ -1,4 +1,5 @@
-/* Inputs and outputs as people see them: names from tensors; descriptions, normalization and labels from metadata. */
+/* Inputs and outputs of the model: names from tensors; descriptions, normalization and labels
+ * from metadata. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,7 @@ struct ports {
     struct ifd_err *err;
 };
 
-/* A tensor without a name gets one, because a port is addressed by it. */
+/* A tensor without a name gets one: clients address ports by name. */
 static enum ifd_code name_port(const struct ports *p, uint32_t value, const char *kind,
                                uint32_t index, struct ifd_port *port)
 {
@@ -53,7 +54,7 @@ static enum ifd_code name_ports(const struct ports *p, const uint32_t *value, ui
         for (uint32_t k = 0; k < i; k++) {
             if (strcmp(port[k].name, port[i].name) == 0) {
                 return ifd_fail(p->err, IFD_UNSUPPORTED,
-                                "%ss %u and %u of the model have one name, " NAME_FORMAT, kind, k,
+                                "%ss %u and %u of the model share the name " NAME_FORMAT, kind, k,
                                 i, port[i].name);
             }
         }
@@ -90,7 +91,7 @@ static enum ifd_code read_normalization(const struct ports *p,
     return IFD_OK;
 }
 
-/* A text for people, which may have lines. NULL if there is none. */
+/* Reads a description, which may have several lines. Leaves *ret if there is none. */
 static enum ifd_code read_text(const struct ports *p, const char *text, const char **ret)
 {
     if (text[0] == '\0') {
@@ -103,7 +104,8 @@ static enum ifd_code read_text(const struct ports *p, const char *text, const ch
     return IFD_OK;
 }
 
-/* Lines of a file, in place: every line break becomes a NUL. The last line may lack its break. */
+/* Splits a copy of text into lines: every line break becomes a NUL. The last line may lack its
+ * line break. */
 static enum ifd_code split_lines(const struct ports *p, struct ifd_bytes text,
                                  struct ifd_port *port)
 {
@@ -137,7 +139,7 @@ static enum ifd_code split_lines(const struct ports *p, struct ifd_bytes text,
     return IFD_OK;
 }
 
-/* A model whose archive was lost is served without labels; a damaged archive is an error. */
+/* Without an archive there are no labels; a damaged archive is an error. */
 static enum ifd_code read_labels(struct ports *p, const struct ifd_tflite_port_info *info,
                                  struct ifd_port *port)
 {

@@ -1,5 +1,6 @@
-/* A checked TFLite model → graph: values as operators need them, nodes in the file's order, shapes inferred on the way.
- * Nodes that only compute shapes from known shapes are computed at once, so that what depends on them is known. */
+/* A checked TFLite model → graph: values when an operator needs them, nodes in the file's order,
+ * shapes inferred on the way. Nodes that compute shapes from known shapes are computed at once,
+ * so that later shapes are known. */
 #include "engine/parse/tflite/tflite.h"
 
 #include <stdio.h>
@@ -20,12 +21,12 @@ struct build {
     struct ifd_bytes file;
     const struct ifd_limits *limits;
     struct ifd_graph *graph;
-    uint32_t *value_of; /* per tensor: value, IFD_NONE until something needs it */
-    struct ifd_bytes
-        *aligned; /* per buffer: where its content lies aligned and padded; tensors may share one */
-    size_t
-        copy_bytes_left; /* what copies may add up to: buffers that overlap must not multiply a file */
-    const int32_t *zeros; /* zero points of all tensors that have none but 0 */
+    uint32_t *value_of; /* per tensor: value, IFD_NONE until an operator needs it */
+    /** Per buffer: its content, aligned and padded. Tensors may share a buffer. */
+    struct ifd_bytes *aligned;
+    /** Limit of all further copies: overlapping buffers must not multiply a file. */
+    size_t copy_bytes_left;
+    const int32_t *zeros; /* zero points that are all 0, shared by tensors */
     uint32_t zero_count;
     struct ifd_err *err;
 };
@@ -36,7 +37,7 @@ bool ifd_tflite_sniff(struct ifd_bytes file)
            memcmp(file.data + IDENTIFIER_OFFSET, IDENTIFIER, strlen(IDENTIFIER)) == 0;
 }
 
-/* Below this parser INVALID means that somebody handed in nonsense; here it was the file. */
+/* Below the parser INVALID means a wrong argument; here the argument came from the file. */
 static enum ifd_code blame_file(enum ifd_code code, struct ifd_err *err)
 {
     if (code != IFD_INVALID) {
@@ -76,7 +77,7 @@ static enum ifd_code check_usable(const struct build *b, const struct ifd_tflite
     return IFD_OK;
 }
 
-/* Zero points as 32-bit numbers. Those of weights are all 0 as a rule: tensors share these. */
+/* Zero points as 32-bit numbers. Those of weights are mostly all 0: these are shared. */
 static enum ifd_code read_zero_points(struct build *b, const struct ifd_tflite_tensor *t,
                                       const int32_t **ret)
 {
@@ -104,7 +105,7 @@ static enum ifd_code read_zero_points(struct build *b, const struct ifd_tflite_t
     return IFD_OK;
 }
 
-/* Scales stay in the file. Floats are not quantized, whatever the file says of them. */
+/* Scales stay in the file. Quantization of float tensors is ignored. */
 static enum ifd_code read_quantization(struct build *b, const struct ifd_tflite_tensor *t,
                                        struct ifd_desc *desc)
 {
@@ -141,7 +142,8 @@ static enum ifd_code add_value(struct build *b, uint32_t tensor, uint32_t *ret)
     return code;
 }
 
-/* Content aligned to its elements and padded: in the file if it happens to be, copied once per buffer if not. */
+/* Content aligned to its elements and padded: in the file where possible, else copied once per
+ * buffer. */
 static enum ifd_code align_content(struct build *b, uint32_t buffer, size_t element,
                                    struct ifd_bytes content, struct ifd_bytes *ret)
 {
@@ -166,7 +168,8 @@ static enum ifd_code align_content(struct build *b, uint32_t buffer, size_t elem
     return IFD_OK;
 }
 
-/* A tensor that no node made and that is no input: check.c has seen that it has content, or no elements. */
+/* A tensor that is neither a node's output nor an input: check.c checked that it has content, or
+ * no elements. */
 static enum ifd_code add_constant(struct build *b, uint32_t tensor, uint32_t *ret)
 {
     const struct ifd_tflite_tensor *t = &b->model->main.tensor[tensor];
@@ -247,7 +250,7 @@ static enum ifd_code find_rule(const struct build *b, uint32_t node,
     }
     if (opcode->version > rule->max_version) {
         return ifd_fail(b->err, IFD_UNSUPPORTED,
-                        "operator %s is newer than version %d, the last that is supported",
+                        "operator %s is newer than version %d, the last supported",
                         operator_text(b, node).s, rule->max_version);
     }
     *ret = rule;
@@ -258,22 +261,22 @@ static enum ifd_code check_rule(const struct build *b, const struct ifd_tflite_o
                                 const struct ifd_tflite_rule *rule)
 {
     if (rule->options != 0 && op->options_type != 0 && op->options_type != rule->options) {
-        return ifd_fail(b->err, IFD_CORRUPT, "its options are of kind %d, expected %d",
-                        op->options_type, rule->options);
+        return ifd_fail(b->err, IFD_CORRUPT, "options of type %d, expected %d", op->options_type,
+                        rule->options);
     }
     if (op->input.count < rule->min_inputs || op->input.count > rule->max_inputs) {
         return ifd_fail(b->err, IFD_CORRUPT, "%u inputs, expected %u to %u", op->input.count,
                         rule->min_inputs, rule->max_inputs);
     }
     if (op->output.count == 0) {
-        return ifd_fail(b->err, IFD_CORRUPT, "it has no outputs");
+        return ifd_fail(b->err, IFD_CORRUPT, "no outputs");
     }
     return IFD_OK;
 }
 
 struct operands {
-    uint32_t *input; /* all of the file's */
-    uint32_t *kept;  /* those that are inputs of our operator, in order */
+    uint32_t *input; /* all inputs in the file */
+    uint32_t *kept;  /* inputs of our operator, in order */
     uint32_t *output;
     uint32_t kept_count;
 };
@@ -310,7 +313,7 @@ static enum ifd_code read_attributes(const struct build *b, const struct ifd_tfl
 {
     const struct ifd_tflite_call call = {.graph = b->graph,
                                          .def = ifd_op_def(rule->op),
-                                         .attrs = (void *)node->attrs, /* nobody shares it yet */
+                                         .attrs = (void *)node->attrs, /* not yet shared */
                                          .op = op,
                                          .input = operands->input,
                                          .input_count = op->input.count,
@@ -318,7 +321,7 @@ static enum ifd_code read_attributes(const struct build *b, const struct ifd_tfl
     return rule->read ? rule->read(&call, b->err) : IFD_OK;
 }
 
-/* Whole numbers of few elements from few elements: what shapes are made of. */
+/* Few integers from few integers, as in computations of shapes. */
 static bool is_shape_arithmetic(const struct ifd_graph *graph, const struct ifd_node *node)
 {
     size_t total = 0;
@@ -464,7 +467,7 @@ static enum ifd_code build_graph(struct build *b, struct ifd_arena *scratch)
     return code == IFD_OK ? ifd_graph_verify(b->graph, IFD_INVALID, b->err) : code;
 }
 
-/* FlatBuffers need their numbers aligned. A file that was mapped is; a copy helps whoever has it in odd memory. */
+/* FlatBuffers need aligned numbers. Mapped files are aligned; a file in odd memory is copied. */
 static enum ifd_code align_file(struct ifd_arena *arena, struct ifd_bytes *file,
                                 struct ifd_err *err)
 {

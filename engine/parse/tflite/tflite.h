@@ -4,10 +4,10 @@
 
 #include "engine/parse/parse.h"
 
-/** True for anything that calls itself a TFLite model, damaged or not. */
+/** True if the file has the identifier of a TFLite model, damaged or not. */
 bool ifd_tflite_sniff(struct ifd_bytes file);
 
-/** As ifd_parse(), for a file that ifd_tflite_sniff() took. */
+/** As ifd_parse(), for a file that ifd_tflite_sniff() accepted. */
 IFD_NODISCARD enum ifd_code ifd_tflite_parse(struct ifd_bytes file, const struct ifd_limits *limits,
                                              struct ifd_graph *graph, struct ifd_parsed *ret,
                                              struct ifd_err *err);

@@ -1,4 +1,4 @@
-/** What the parts of the TFLite parser share. */
+/** Internal interfaces of the TFLite parser. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_TFLITE_IMPL_H
 #define INFERD_ENGINE_PARSE_TFLITE_TFLITE_IMPL_H
 
@@ -8,59 +8,61 @@
 /** Names and lists in messages: the end of a long name is cut. */
 #define NAME_FORMAT "\"%.60s\""
 
-/* ---- check.c: what the FlatBuffers verifier cannot know ---- */
+/* ---- check.c: checks beyond the FlatBuffers verifier's ---- */
 
-/** Checks every number of a model against what it names: indexes, buffer ranges, shapes and sizes, quantization vectors,
- *  producers, order, signatures. After OK, tflite.c may follow any index. What is well formed but not supported passes;
- *  it is refused where it is used. scratch: for notes.
- *  Errors: CORRUPT, UNSUPPORTED (format version), TOO_LARGE (one tensor), NOMEM. */
+/** Checks indexes, buffer ranges, shapes and sizes, quantization vectors, producers, order,
+ *  signatures. After OK, tflite.c may follow any index. Well-formed content that is not
+ *  supported passes; it is refused where it is used. scratch: for temporary data. Errors:
+ *  CORRUPT, UNSUPPORTED (format version), TOO_LARGE (one tensor), NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_tflite_check(const struct ifd_tflite_model *model,
                                              struct ifd_bytes file, const struct ifd_limits *limits,
                                              struct ifd_arena *scratch, struct ifd_err *err);
 
-/** A name shows up in messages, logs and dumps: it must be one line of UTF-8. */
+/** True if the name is one line of UTF-8. Names appear in messages, logs and dumps. */
 bool ifd_tflite_is_plain(const char *name);
 
-/** Zero point number index of a tensor that has it. */
+/** Zero point number index, which the tensor must have. */
 int64_t ifd_tflite_zero_point(const struct ifd_tflite_tensor *tensor, uint32_t index);
 
-/** Content of a buffer, wherever it lies; {NULL, 0} for an empty one. false if it reaches outside the file. */
+/** Content of a buffer, inside or behind the FlatBuffer; {NULL, 0} if empty. False if it lies
+ *  outside the file. */
 bool ifd_tflite_content(const struct ifd_tflite_buffer *buffer, struct ifd_bytes file,
                         struct ifd_bytes *ret);
 
-/** Element type of the format's number; false for one that inferd does not have. */
+/** Element type for the format's number; false if inferd does not have it. */
 bool ifd_tflite_dtype(int32_t type, enum ifd_dtype *ret);
 
-/** Types whose quantization counts; for others it is ignored, as LiteRT does. */
+/** Types with quantization; that of other types is ignored, as in LiteRT. */
 #define IFD_TFLITE_QUANTIZED                                                                       \
     (IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
 
-/** The file's shape as ours: false if its rank is above IFD_MAX_RANK. Dimensions of -1 become IFD_DIM_ANY. */
+/** The file's shape as ours: false if its rank is above IFD_MAX_RANK. Dimensions of -1 become
+ *  IFD_DIM_ANY. */
 bool ifd_tflite_shape(const struct ifd_tflite_ints *ints, struct ifd_shape *ret);
 
-/* ---- ops.c: which operator of the format is which of ours ---- */
+/* ---- ops.c: the format's operators and ours ---- */
 
-/** One operator of the file while its node is being built. */
+/** An operator of the file whose node is being built. */
 struct ifd_tflite_call {
     const struct ifd_graph *graph;
     const struct ifd_op_def *def;
-    void *attrs; /* at their defaults; written by the rule */
+    void *attrs; /* defaults; written by the rule */
     const struct ifd_tflite_operator *op;
-    const uint32_t *input; /* all of the file's inputs as values of the graph; IFD_NONE if absent */
+    const uint32_t *input; /* values of all inputs in the file; IFD_NONE if absent */
     uint32_t input_count, output_count;
 };
 
-/** One row: an operator of the format. */
+/** A row: an operator of the format. */
 struct ifd_tflite_rule {
     int32_t builtin;
     const char *custom; /* NULL for a builtin */
     enum ifd_op op;
     int32_t max_version;
-    int32_t options; /* table that holds its options; 0 if none is read */
+    int32_t options; /* type of its options; 0 if none are read */
     uint32_t min_inputs, max_inputs;
-    uint32_t operands; /* bit i: input i is an input of our operator, otherwise an attribute */
-    enum ifd_code (*read)(const struct ifd_tflite_call *call,
-                          struct ifd_err *err); /* NULL: no attributes */
+    uint32_t operands; /* bit i: input i is an input of our operator, else it is an attribute */
+    /** NULL: no attributes. */
+    enum ifd_code (*read)(const struct ifd_tflite_call *call, struct ifd_err *err);
 };
 
 /** The row of an operator code, NULL if there is none. Static. */
@@ -68,7 +70,8 @@ const struct ifd_tflite_rule *ifd_tflite_rule(const struct ifd_tflite_opcode *op
 
 /* ---- ports.c: names, labels, normalization ---- */
 
-/** Fills ret's description and ports from tensor names and the metadata. The graph's inputs and outputs are set. */
+/** Fills ret's description and ports from tensor names and the metadata. The graph's inputs and
+ *  outputs are set. */
 IFD_NODISCARD enum ifd_code ifd_tflite_ports(const struct ifd_tflite_model *model,
                                              struct ifd_bytes file, const struct ifd_graph *graph,
                                              struct ifd_parsed *ret, struct ifd_err *err);

@@ -1,5 +1,5 @@
-// The only C++ of the engine: FlatBuffers verifier and accessors on one side, tflite_reader.h's structs on the other.
-// No exceptions, no run-time types, no allocation but from the arena.
+// The only C++ of the engine: from FlatBuffers accessors to the structs of tflite_reader.h.
+// No exceptions, no run-time types, all memory from the arena.
 #include "engine/parse/tflite/tflite_reader.h"
 
 #include <cstring>
@@ -18,9 +18,9 @@ namespace
 constexpr size_t kMaxFileBytes = (size_t)INT32_MAX;
 constexpr size_t kMinFileBytes = 8;
 constexpr size_t kReuseFloorBytes = 64 * 1024;
-constexpr size_t kTableBytes = 32; // what one listed table counts for
+constexpr size_t kTableBytes = 32; // charge for a listed table
 
-// Takes memory and keeps account of what was read. The first error stays.
+// Takes memory and counts the bytes read. Keeps the first error.
 class Reader
 {
   public:
@@ -46,7 +46,7 @@ class Reader
         }
     }
 
-    // False once more was read than the file could hold without showing the same bytes again and again.
+    // False if too much was read: the file then lists the same bytes many times.
     bool account(size_t bytes)
     {
         if (ok() && bytes > left_) {
@@ -75,7 +75,7 @@ class Reader
         return s && account(s->size()) ? s->c_str() : "";
     }
 
-    // A vector in place. Its elements must be as wide as their alignment allows: 4 bytes is what a vector has.
+    // A vector in place. Vectors are aligned to 4 bytes, so wider elements could be misaligned.
     template <typename T> const T *array(const flatbuffers::Vector<T> *v, uint32_t *ret_count)
     {
         static_assert(sizeof(T) <= 4, "wider elements may be misaligned");
@@ -94,7 +94,7 @@ class Reader
         return r;
     }
 
-    // Lays out a vector of tables: one(table) for each. A table that is missing from the vector is an error.
+    // Reads a vector of tables with one(table) for each.
     template <typename Out, typename Table, typename One>
     const Out *tables(const flatbuffers::Vector<flatbuffers::Offset<Table>> *v, const char *what,
                       size_t limit, uint32_t *ret_count, One one)
@@ -534,7 +534,7 @@ const char *label_file(const fbm::TensorMetadata *t, Reader &r)
             return r.text(file->name());
         }
         if (found[0] == '\0') {
-            found = r.text(file->name()); // a translation is better than nothing
+            found = r.text(file->name()); // a translation, unless a neutral file follows
         }
     }
     return found;
@@ -558,7 +558,7 @@ void read_port_info(const fbm::TensorMetadata *t, struct ifd_tflite_port_info *o
     }
 }
 
-// Verifies root type T; NULL if the bytes are not one.
+// The verified root of type T; NULL if verification fails.
 template <typename T>
 const T *verified(const uint8_t *data, size_t size, const char *identifier, uint32_t max_tables)
 {
@@ -608,7 +608,7 @@ enum ifd_code ifd_tflite_read_info(struct ifd_bytes buffer, struct ifd_arena *ar
     if (buffer.size < kMinFileBytes || buffer.size > kMaxFileBytes) {
         return ifd_fail(err, IFD_CORRUPT, "metadata of %zu bytes", buffer.size);
     }
-    // A FlatBuffer inside a buffer starts wherever the buffer does.
+    // A FlatBuffer inside a buffer may be misaligned.
     auto *copy = static_cast<uint8_t *>(ifd_arena_take_tensor(arena, buffer.size));
     if (!copy) {
         return ifd_arena_fail(arena, buffer.size, err);

@@ -1,8 +1,9 @@
-/** The TFLite FlatBuffer as plain C: tflite_reader.cc runs the FlatBuffers verifier and lays the tables out in these
- *  structs; nothing outside it sees a FlatBuffer.
+/** The TFLite FlatBuffer as plain C: tflite_reader.cc runs the FlatBuffers verifier and copies
+ *  the tables to these structs. Only that file sees FlatBuffers.
  *
- *  The verifier promises that every pointer and count here stays inside the file and every text ends with NUL. It
- *  promises nothing about meaning: any index, size, type or option may be any number. tflite.c checks those.
+ *  The verifier guarantees that every pointer and count here stays inside the file and every
+ *  text ends with NUL. It does not check meaning: any index, size, type or option may be any
+ *  number. check.c checks these.
  *
  *  Pointers go into the file or the arena. Thread: any. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_TFLITE_READER_H
@@ -29,20 +30,20 @@ struct ifd_tflite_tensor {
     struct ifd_tflite_ints signature; /* shape with -1 for free dimensions; often absent */
     const float *scale;
     uint32_t scale_count;
-    const uint8_t
-        *zero_point; /* int64_t each, in the file: on 4-byte addresses (ifd_tflite_zero_point) */
+    /** int64_t each, in the file, aligned to 4 bytes only: read with ifd_tflite_zero_point. */
+    const uint8_t *zero_point;
     uint32_t zero_point_count;
     int32_t quantized_dimension;
     bool custom_quantization, is_variable, is_sparse;
 };
 
-/** The options of a builtin operator, of whatever kind: fields that its table does not have are 0. */
+/** Options of a builtin operator; fields that its table does not have are 0. */
 struct ifd_tflite_options {
     int32_t padding, activation;
     int32_t stride_h, stride_w, dilation_h, dilation_w, filter_h, filter_w;
     int32_t weights_format;
-    int32_t axis, batch_dims,
-        count; /* count: parts of a split, inputs of a pack, outputs of an unpack */
+    int32_t axis, batch_dims;
+    int32_t count; /* outputs of split and unpack, inputs of pack */
     int32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
     bool offset, keep_dims, align_corners, half_pixel_centers, pot_scale_int16,
         asymmetric_quantize_inputs;
@@ -64,14 +65,14 @@ struct ifd_tflite_operator {
 
 struct ifd_tflite_opcode {
     int32_t builtin;
-    const char *builtin_name; /* "CONV_2D"; "" for a number that the format does not have */
+    const char *builtin_name; /* "CONV_2D"; "" for an unknown number */
     const char *custom;       /* "" unless builtin is CUSTOM */
     int32_t version;
 };
 
 struct ifd_tflite_buffer {
     struct ifd_bytes data;
-    uint64_t offset, size; /* content behind the FlatBuffer if offset > 1: not checked */
+    uint64_t offset, size; /* if offset > 1: content behind the FlatBuffer, not checked */
 };
 
 struct ifd_tflite_metadata_entry {
@@ -114,12 +115,13 @@ struct ifd_tflite_model {
     struct ifd_tflite_subgraph main; /* subgraph 0; empty if there is none */
 };
 
-/** Verifies a file and lays it out.
+/** Verifies a file and reads its tables.
  *
  *  file:    aligned to 8 bytes.
  *  limits:  nodes, values, node_inputs and file_bytes are enforced here.
- *  Memory:  from arena. Tables that a crafted file lists many times over are counted each time, and what is read may
- *           add up to IFD_TFLITE_REUSE times the file, so that a small file cannot ask for much memory.
+ *  Memory:  from arena. A crafted file may list a table many times: each time counts, and all
+ *  that is read is limited to IFD_TFLITE_REUSE times the file, so that a small file cannot take
+ *  much memory.
  *  Errors:  CORRUPT, TOO_LARGE, NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_tflite_read(struct ifd_bytes file, const struct ifd_limits *limits,
                                             struct ifd_arena *arena, struct ifd_tflite_model *ret,
@@ -140,11 +142,10 @@ struct ifd_tflite_port_info {
 struct ifd_tflite_info {
     const char *description; /* "" */
     const struct ifd_tflite_port_info *input, *output;
-    uint32_t input_count,
-        output_count; /* of the first subgraph's entries, whatever the graph has */
+    uint32_t input_count, output_count; /* of the metadata; the graph's may differ */
 };
 
-/** The same for metadata. buffer: any alignment (copied if need be). */
+/** The same for metadata. buffer: any alignment; it is copied. */
 IFD_NODISCARD enum ifd_code ifd_tflite_read_info(struct ifd_bytes buffer, struct ifd_arena *arena,
                                                  struct ifd_tflite_info *ret, struct ifd_err *err);
 

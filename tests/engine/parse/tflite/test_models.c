@@ -74,7 +74,7 @@ static const struct expectation odd_models[] = {
      "input \"b\" of the model is a constant"},
     {"test_min_runtime.tflite", IFD_OK, NULL},
     {"test_model.tflite", IFD_UNSUPPORTED, "input \"input0\" of the model is a constant"},
-    {"test_model_broken.tflite", IFD_CORRUPT, "no model format that is known"},
+    {"test_model_broken.tflite", IFD_CORRUPT, "unknown model format"},
     {"test_model_redux_precision.tflite", IFD_OK, NULL},
     {"test_model_versioned_ops.tflite", IFD_UNSUPPORTED,
      "input \"input0\" of the model is a constant"},
