@@ -1,4 +1,4 @@
-/* Lines of tokens, the file they are in, and looking one up. */
+/* The token file: its lines, its permissions, and finding a token in it. */
 #include "server/auth/tokens.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 struct token {
     uint8_t sum[IFD_SHA256_BYTES];
-    struct ifd_str name, models; /* in the set's text; models {NULL,0}: all */
+    struct ifd_str name, models; /* point into the copied text; models {NULL,0}: all models */
     uint32_t classes;            /* IFD_BIT(IFD_ACCESS_DATA) … */
     uint32_t line;
 };
@@ -25,7 +25,7 @@ struct ifd_tokens {
     const struct ifd_alloc *alloc;
     size_t memory_bytes;
     uint32_t count;
-    struct token token[]; /* one for every line; then the text */
+    struct token token[]; /* room for one per line; the copied text follows */
 };
 
 /* ---- a line ---- */
@@ -40,7 +40,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Cuts it off rest; empty at the end. */
+/* Cuts the next word off rest; empty at the end. */
 static struct ifd_str next_word(struct ifd_str *rest)
 {
     size_t from = 0;
@@ -130,18 +130,18 @@ static enum ifd_code read_line(struct ifd_str line, struct token *token, struct 
                          err);
     }
     if (!read_classes(classes, &token->classes)) {
-        return fail_line(token->line, "a class is none of data, observe, admin", err);
+        return fail_line(token->line, "a class is not data, observe or admin", err);
     }
     if (!read_sum(sum, token->sum)) {
         return fail_line(token->line,
                          "the third word is not \"sha256:\" and the 64 hexadecimal digits that "
-                         "sha256sum says of the token",
+                         "sha256sum prints for the token",
                          err);
     }
     if (models.size > 0 && !read_models(models, &token->models)) {
         return fail_line(token->line,
-                         "the fourth word is not \"models=\" and names of models in which * and ? "
-                         "may stand for others, separated by commas",
+                         "the fourth word is not \"models=\" and model names or globs (* and ?), "
+                         "separated by commas",
                          err);
     }
     return IFD_OK;
@@ -181,7 +181,7 @@ static enum ifd_code read_lines(struct ifd_tokens *tokens, struct ifd_str text, 
         code = code ? code : add_token(tokens, &token, err);
     }
     if (!code && tokens->count == 0) {
-        return ifd_fail(err, IFD_INVALID, "there is no token in it, and so nobody could ask");
+        return ifd_fail(err, IFD_INVALID, "it holds no token, so every request would be refused");
     }
     return code;
 }
@@ -194,8 +194,9 @@ enum ifd_code ifd_tokens_parse(struct ifd_str text, const struct ifd_alloc *allo
         lines += text.data[i] == '\n';
     }
     if (text.size > IFD_TOKENS_FILE_BYTES_MAX || lines > IFD_TOKENS_LINES_MAX) {
-        return ifd_fail(err, IFD_TOO_LARGE, "%zu bytes in %zu lines, at most %zu in %d are read",
-                        text.size, lines, IFD_TOKENS_FILE_BYTES_MAX, IFD_TOKENS_LINES_MAX);
+        return ifd_fail(err, IFD_TOO_LARGE,
+                        "%zu bytes in %zu lines, at most %zu bytes in %d lines are read", text.size,
+                        lines, IFD_TOKENS_FILE_BYTES_MAX, IFD_TOKENS_LINES_MAX);
     }
     const size_t before_text = sizeof(struct ifd_tokens) + lines * sizeof(struct token);
     struct ifd_tokens *tokens = ifd_acquire_zeroed(alloc, 1, before_text + text.size + 1);
@@ -239,11 +240,12 @@ static enum ifd_code check_file(const struct stat *info, struct ifd_err *err)
         return ifd_fail(err, IFD_INVALID, "not a regular file");
     }
     if (!is_roots && info->st_uid != geteuid()) {
-        return ifd_fail(err, IFD_INVALID, "the file of user %u, wanted is that of user %u or root",
+        return ifd_fail(err, IFD_INVALID, "it belongs to user %u, expected user %u or root",
                         (unsigned)info->st_uid, (unsigned)geteuid());
     }
     if ((info->st_mode & 077 & ~wanted) != 0) {
-        return ifd_fail(err, IFD_INVALID, "its mode is %04o, which lets others in; wanted is %04o",
+        return ifd_fail(err, IFD_INVALID,
+                        "its mode is %04o, which lets others read or write it; expected %04o",
                         (unsigned)info->st_mode & 0777, wanted);
     }
     if (info->st_size > (off_t)IFD_TOKENS_FILE_BYTES_MAX) {
@@ -253,7 +255,7 @@ static enum ifd_code check_file(const struct stat *info, struct ifd_err *err)
     return IFD_OK;
 }
 
-/* One byte more than the file had shows that it grew. */
+/* Reads one byte more than the file's size, to see whether it grew. */
 static enum ifd_code read_descriptor(int fd, const struct ifd_alloc *alloc,
                                      struct ifd_tokens **ret_tokens, struct ifd_err *err)
 {
@@ -274,7 +276,7 @@ static enum ifd_code read_descriptor(int fd, const struct ifd_alloc *alloc,
     if (got < 0) {
         code = ifd_fail(err, IFD_IO, "%s", strerror(errno));
     } else if ((size_t)got != size) {
-        code = ifd_fail(err, IFD_INVALID, "it changed while it was read");
+        code = ifd_fail(err, IFD_INVALID, "its size changed while it was read");
     } else {
         code =
             ifd_tokens_parse((struct ifd_str){.data = text, .size = size}, alloc, ret_tokens, err);
@@ -298,9 +300,9 @@ enum ifd_code ifd_tokens_read(const char *path, const struct ifd_alloc *alloc,
     return code;
 }
 
-/* ---- looking one up ---- */
+/* ---- judging a request ---- */
 
-/* {NULL,0}: there is none. */
+/* The token of an Authorization header; {NULL,0}: there is none. */
 static struct ifd_str token_of(struct ifd_str authorization)
 {
     struct ifd_str rest = authorization;
@@ -310,7 +312,7 @@ static struct ifd_str token_of(struct ifd_str authorization)
     return is_there ? rest : (struct ifd_str){0};
 }
 
-/* All of them are compared. */
+/* Compares with every token, so that the time tells nothing. */
 static const struct token *find(const struct ifd_tokens *tokens, struct ifd_str text)
 {
     uint8_t got[IFD_SHA256_BYTES];
@@ -327,7 +329,7 @@ static const struct token *find(const struct ifd_tokens *tokens, struct ifd_str 
 
 static bool fits_glob(struct ifd_str name, struct ifd_str glob)
 {
-    size_t n = 0, g = 0, after_star = 0, star_end = 0; /* after_star 0: there was none */
+    size_t n = 0, g = 0, after_star = 0, star_end = 0; /* after_star 0: no star yet */
     while (n < name.size) {
         if (g < glob.size && glob.data[g] == '*') {
             after_star = ++g;
@@ -335,7 +337,7 @@ static bool fits_glob(struct ifd_str name, struct ifd_str glob)
         } else if (g < glob.size && (glob.data[g] == '?' || glob.data[g] == name.data[n])) {
             g++;
             n++;
-        } else if (after_star > 0) { /* the last star takes one more */
+        } else if (after_star > 0) { /* the last star matches one character more */
             g = after_star;
             n = ++star_end;
         } else {

@@ -1,4 +1,4 @@
-/* BMP without compression, 24 or 32 bits: what test pictures come in. */
+/* Uncompressed BMP of 24 or 32 bits. */
 #include "server/media/codecs_impl.h"
 
 #define HEAD_BYTES 54
@@ -43,10 +43,11 @@ enum ifd_code ifd_bmp_decode(const struct ifd_codec_request *request)
     bool is_top_down = signed_height > INT32_MAX;
     uint32_t height = is_top_down ? 0u - signed_height : signed_height;
     if ((bits != 24 && bits != 32) || (compression != 0 && !(bits == 32 && compression == 3))) {
-        return ifd_fail(request->err, IFD_UNSUPPORTED,
-                        "BMP picture with %u bits a pixel and compression %u; only plain 24 and "
-                        "32 bits can be read",
-                        bits, compression);
+        return ifd_fail(
+            request->err, IFD_UNSUPPORTED,
+            "BMP picture has %u bits per pixel and compression %u; only uncompressed 24 "
+            "and 32 bits can be read",
+            bits, compression);
     }
     enum ifd_code code = ifd_pixels_check(request, width, height);
     if (code) {

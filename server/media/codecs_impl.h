@@ -1,4 +1,5 @@
-/** The decoders behind image.c: each checks limits on the header and fills ret, whose memory it takes from alloc. */
+/** The decoders behind image.c. Each checks the limits on the header, then fills ret with memory
+ *  from alloc. */
 #ifndef INFERD_SERVER_MEDIA_CODECS_IMPL_H
 #define INFERD_SERVER_MEDIA_CODECS_IMPL_H
 
@@ -20,7 +21,7 @@ IFD_NODISCARD enum ifd_code ifd_bmp_decode(const struct ifd_codec_request *reque
 /** Checks width × height and takes the memory. Errors: CORRUPT (empty), TOO_LARGE, NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_pixels_take(const struct ifd_codec_request *request, uint32_t width,
                                             uint32_t height, uint32_t channels);
-/** The check alone. */
+/** Only checks. */
 IFD_NODISCARD enum ifd_code ifd_pixels_check(const struct ifd_codec_request *request,
                                              uint32_t width, uint32_t height);
 /** To be called between rows. Errors: CANCELLED (limits->is_over). */

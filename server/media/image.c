@@ -1,4 +1,4 @@
-/* Choice of the decoder, resizing, normalising. */
+/* Chooses the decoder, resizes and normalises. */
 #include "server/media/image.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ enum ifd_code ifd_pixels_check(const struct ifd_codec_request *request, uint32_t
     }
     if ((uint64_t)width * height > request->limits->max_pixels) {
         return ifd_fail(request->err, IFD_TOO_LARGE,
-                        "picture of %u×%u pixels, more than the maximum of %llu", width, height,
+                        "picture of %u×%u pixels exceeds the maximum of %llu", width, height,
                         (unsigned long long)request->limits->max_pixels);
     }
     return IFD_OK;
@@ -24,7 +24,7 @@ enum ifd_code ifd_codec_check_wanted(const struct ifd_codec_request *request)
 {
     const struct ifd_image_limits *limits = request->limits;
     if (limits->is_over && limits->is_over(limits->arg)) {
-        return ifd_fail(request->err, IFD_CANCELLED, "the picture is not wanted any more");
+        return ifd_fail(request->err, IFD_CANCELLED, "decoding was stopped");
     }
     return IFD_OK;
 }
@@ -87,7 +87,7 @@ enum ifd_code ifd_image_decode(struct ifd_bytes picture, const struct ifd_image_
 
 /* ---- resizing ---- */
 
-/* Where target position i takes its value from: between a and b, b weighing more the larger part is. */
+/* A target position lies between source positions a and b; part is the weight of b. */
 struct tap {
     uint32_t a, b;
     float part;
@@ -97,7 +97,7 @@ static void make_taps(struct tap *tap, uint32_t count, uint32_t source)
 {
     const int64_t unit = 2 * (int64_t)count;
     for (uint32_t i = 0; i < count; i++) {
-        int64_t at = (2 * (int64_t)i + 1) * source - count; /* in units of one pixel / (2 count) */
+        int64_t at = (2 * (int64_t)i + 1) * source - count; /* in units of 1 / (2 count) pixel */
         at = at < 0 ? 0 : at;
         const uint32_t a = (uint32_t)(at / unit); /* below source */
         tap[i] = (struct tap){
@@ -110,7 +110,7 @@ static float mix(float a, float b, float part)
     return a + (b - a) * part;
 }
 
-/* One target pixel, as the target's channels, 0 … 255. */
+/* One target pixel in the target's channels, each 0 … 255. */
 static void sample(const struct ifd_pixels *p, const struct tap *x, const struct tap *y,
                    uint32_t channels, float *ret)
 {

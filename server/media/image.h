@@ -1,13 +1,17 @@
-/** Pictures into tensors: decode (JPEG by libjpeg-turbo, PNG by libspng, plain BMP), resize, normalise, store.
+/** Pictures into tensors: decode (JPEG by libjpeg-turbo, PNG by libspng, uncompressed BMP), resize,
+ *  normalise, store.
  *
- *  What is done, and what is not:
- *  - The format is found by the content, never by a name.
- *  - Resizing stretches to the target (no cropping, no letterbox), bilinear with half-pixel centres: the source coordinate
- *    of target pixel x is (x + 0.5) * source / target - 0.5, clamped to the picture. A JPEG much larger than the target is
- *    first reduced while it is decoded (by n/8, staying at least as large as the target), which is fast and averages.
- *  - Transparency is dropped, 16-bit PNG is reduced to 8 bits, grey becomes three equal channels and colour becomes grey
- *    (0.299 R + 0.587 G + 0.114 B) as the target wants. CMYK is refused. The orientation tag of cameras is not applied.
- *  Limits are checked on the header, before memory is taken. All memory is alloc's, that of the libraries too. Thread: any. */
+ *  - The content decides the format, never a name.
+ *  - Resizing stretches to the target (no cropping, no letterbox), bilinear with half-pixel
+ *    centres: the source coordinate of target pixel x is (x + 0.5) * source / target - 0.5, clamped
+ *    to the picture. A JPEG much larger than the target is scaled by n/8 while it is decoded, but
+ *    stays at least as large as the target: that is fast and averages pixels.
+ *  - Transparency is dropped, 16-bit PNG is reduced to 8 bits, grey becomes three equal channels
+ *    and colour becomes grey (0.299 R + 0.587 G + 0.114 B) as the target requires. CMYK is refused.
+ *    The orientation tag of cameras is ignored.
+ *
+ *  Limits are checked on the header, before memory is taken. All memory comes from alloc, that of
+ *  the libraries too. Thread: any. */
 #ifndef INFERD_SERVER_MEDIA_IMAGE_H
 #define INFERD_SERVER_MEDIA_IMAGE_H
 
@@ -25,7 +29,7 @@ struct ifd_image_target {
     uint32_t height, width, channels;
     bool channels_first;
     float mean[4], std[4]; /* std is not 0 */
-    float scale;           /* of quantized types; 0: store the normalised value itself, rounded */
+    float scale;           /* of quantized types; 0: store the normalised value, rounded */
     int32_t zero_point;
 };
 
@@ -36,8 +40,9 @@ struct ifd_image_limits {
     void *arg;
 };
 
-/** Decodes picture for target: pixels are at least as large as the target where the source is. Give back with
- *  ifd_pixels_free. Errors: INVALID (another format), CORRUPT, UNSUPPORTED (CMYK), TOO_LARGE (with the numbers), NOMEM, CANCELLED. */
+/** Decodes picture for target: pixels are at least as large as the target if the picture is.
+ *  Release with ifd_pixels_free. Errors: INVALID (another format), CORRUPT, UNSUPPORTED (CMYK),
+ *  TOO_LARGE (with the numbers), NOMEM, CANCELLED. */
 IFD_NODISCARD enum ifd_code ifd_image_decode(struct ifd_bytes picture,
                                              const struct ifd_image_target *target,
                                              const struct ifd_image_limits *limits,
@@ -45,14 +50,14 @@ IFD_NODISCARD enum ifd_code ifd_image_decode(struct ifd_bytes picture,
                                              struct ifd_err *err);
 void ifd_pixels_free(struct ifd_pixels *pixels, const struct ifd_alloc *alloc);
 
-/** Resizes and normalises pixels into tensor (F32, U8 or S8), whose bytes must be exactly the target's.
- *  Errors: UNSUPPORTED (type), INVALID (size), NOMEM. */
+/** Resizes and normalises pixels into tensor (F32, U8 or S8), whose bytes must be exactly the
+ *  target's. Errors: UNSUPPORTED (type), INVALID (size), NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_image_fill(const struct ifd_pixels *pixels,
                                            const struct ifd_image_target *target,
                                            enum ifd_dtype dtype, void *data, size_t bytes,
                                            const struct ifd_alloc *alloc, struct ifd_err *err);
 
-/** Both. */
+/** ifd_image_decode, then ifd_image_fill. */
 IFD_NODISCARD enum ifd_code ifd_image_to_tensor(struct ifd_bytes picture,
                                                 const struct ifd_image_target *target,
                                                 const struct ifd_image_limits *limits,

@@ -11,7 +11,7 @@
 
 #include "server/media/jpeg_memory.h"
 
-/* A progressive picture may have any number of scans, each of which costs a pass over all of it. */
+/* A progressive picture may have any number of scans; each costs a pass over the whole picture. */
 #define SCANS_MAX 64
 
 struct decoder {
@@ -24,7 +24,7 @@ struct decoder {
     enum ifd_code code;
 };
 
-/* The library leaves by a jump: the only way that it offers. */
+/* The library offers no way but a jump to return from an error. */
 static void on_error(j_common_ptr common)
 {
     struct decoder *d = common->client_data;
@@ -34,11 +34,12 @@ static void on_error(j_common_ptr common)
         common->err->msg_code == JERR_OUT_OF_MEMORY
             ? ifd_fail(d->request->err, IFD_NOMEM, "no memory to decode a JPEG picture of %u×%u",
                        d->jpeg.image_width, d->jpeg.image_height)
-            : ifd_fail(d->request->err, IFD_CORRUPT, "not a sound JPEG picture: %s", text);
+            : ifd_fail(d->request->err, IFD_CORRUPT, "JPEG picture is corrupt: %s", text);
     longjmp(d->leave, 1);
 }
 
-/* A picture that ends early is filled with grey by the library; an answer about grey is worse than none. */
+/* The library fills a picture that ends early with grey; an error is better than an answer about
+ * grey. */
 static void on_message(j_common_ptr common, int level)
 {
     struct decoder *d = common->client_data;
@@ -48,7 +49,7 @@ static void on_message(j_common_ptr common, int level)
     }
 }
 
-/* Between rows, of each scan. */
+/* Called between the rows of each scan. */
 static void on_progress(j_common_ptr common)
 {
     struct decoder *d = common->client_data;
@@ -95,7 +96,7 @@ static enum ifd_code decode(struct decoder *d)
     }
     if (jpeg->data_precision != 8) {
         return ifd_fail(request->err, IFD_UNSUPPORTED,
-                        "JPEG picture with %d bits a sample, 8 can be read", jpeg->data_precision);
+                        "JPEG picture has %d bits per sample, 8 can be read", jpeg->data_precision);
     }
     bool is_grey = request->target->channels == 1 && jpeg->jpeg_color_space != JCS_RGB;
     jpeg->out_color_space = is_grey ? JCS_GRAYSCALE : JCS_RGB;
@@ -115,7 +116,8 @@ static enum ifd_code decode(struct decoder *d)
     return IFD_OK;
 }
 
-/* The decoder lies in the caller's frame, so that it keeps its value across the jump. */
+/* The decoder is in the caller's frame: locals of this function would be undefined after the
+ * jump. */
 static void decode_guarded(struct decoder *d)
 {
     if (setjmp(d->leave) == 0) {

@@ -1,4 +1,4 @@
-/* libjpeg's memory manager over an ifd_alloc. Nothing is swapped to files: a virtual array is an array. */
+/* libjpeg's memory manager over an ifd_alloc. Virtual arrays are in memory, never in files. */
 #include "server/media/jpeg_memory.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static struct ifd_jpeg_memory *memory_of(j_common_ptr jpeg)
     return (struct ifd_jpeg_memory *)jpeg->mem; /* its first member */
 }
 
-/* The library's way of an error: does not return. */
+/* Reports an error as the library does; does not return. */
 static void leave(j_common_ptr jpeg, int message)
 {
     jpeg->err->msg_code = message;
@@ -48,7 +48,7 @@ static void *take(j_common_ptr jpeg, int pool, size_t size)
     return (uint8_t *)block + ALIGN;
 }
 
-/* Pointers to rows, then the rows, each of whole vectors. */
+/* One block: pointers to rows, then the rows, each padded to whole vectors. */
 static void *take_rows(j_common_ptr jpeg, int pool, size_t row_bytes, size_t rows)
 {
     size_t pointers = 0, bytes = 0;
@@ -101,7 +101,8 @@ static JBLOCKARRAY access_blocks(j_common_ptr jpeg, jvirt_barray_ptr array, JDIM
     return array->row + first;
 }
 
-/* Rows of samples are virtual for palettes of two passes only, which nobody asks for. */
+/* The library needs virtual arrays of samples only for two-pass palettes, which are never used
+ * here. */
 static jvirt_sarray_ptr request_samples(j_common_ptr jpeg, int pool, boolean pre_zero,
                                         JDIMENSION samples, JDIMENSION rows, JDIMENSION max_access)
 {
@@ -118,7 +119,7 @@ static JSAMPARRAY access_samples(j_common_ptr jpeg, jvirt_sarray_ptr array, JDIM
     return NULL;
 }
 
-/* request_blocks did it already. */
+/* request_blocks has allocated already. */
 static void realize(j_common_ptr jpeg)
 {
     (void)jpeg;
@@ -138,7 +139,7 @@ static void free_pool(j_common_ptr jpeg, int pool)
     release_pool(memory_of(jpeg), pool);
 }
 
-/* ifd_jpeg_memory_end is called before jpeg is destroyed, and so this never. */
+/* Never called: ifd_jpeg_memory_end replaces this manager before jpeg is destroyed. */
 static void self_destruct(j_common_ptr jpeg)
 {
     (void)jpeg;

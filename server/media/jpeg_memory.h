@@ -1,5 +1,6 @@
-/** A memory manager for libjpeg that takes everything from an ifd_alloc: its own one takes the coefficients of a progressive
- *  picture, 400 MB for the largest that is allowed, where no limit counts them. */
+/** A memory manager for libjpeg that allocates from an ifd_alloc. The library's manager calls
+ *  malloc, where no limit counts the coefficients of a progressive picture: 400 MB for 2^26
+ *  pixels. */
 #ifndef INFERD_SERVER_MEDIA_JPEG_MEMORY_H
 #define INFERD_SERVER_MEDIA_JPEG_MEMORY_H
 
@@ -18,11 +19,12 @@ struct ifd_jpeg_memory {
     struct ifd_jpeg_block *pool[JPOOL_NUMPOOLS];
 };
 
-/** Replaces the manager of jpeg, which was just created. The library reports missing memory as JERR_OUT_OF_MEMORY. */
+/** Replaces the manager of jpeg, which was just created. Out of memory is reported as
+ *  JERR_OUT_OF_MEMORY. */
 void ifd_jpeg_memory_begin(struct ifd_jpeg_memory *memory, struct jpeg_decompress_struct *jpeg,
                            const struct ifd_alloc *alloc);
-/** Releases everything and puts the library's own manager back, so that jpeg can be destroyed. Does nothing without a begin;
- *  memory was zeroed then. */
+/** Releases everything and restores the library's manager, so that jpeg can be destroyed. Does
+ *  nothing if memory is zeroed and was never begun. */
 void ifd_jpeg_memory_end(struct ifd_jpeg_memory *memory, struct jpeg_decompress_struct *jpeg);
 
 #endif

@@ -18,8 +18,8 @@ struct head {
     alignas(max_align_t) uint8_t data[];
 };
 
-/* The library passes no context to its allocator. A picture is decoded by one thread from begin to end, so the thread's
- * own variable is the context meanwhile. */
+/* The library passes no context to its allocator. One thread decodes a picture from begin to end,
+ * so a variable of the thread is the context. */
 static _Thread_local struct png_memory {
     const struct ifd_alloc *alloc;
     bool is_short; /* an allocation failed */
@@ -79,11 +79,10 @@ static enum ifd_code fail(const struct ifd_codec_request *request, const struct 
         return ifd_fail(request->err, IFD_NOMEM, "no memory to decode a PNG picture of %u×%u",
                         head->width, head->height);
     }
-    return ifd_fail(request->err, IFD_CORRUPT, "not a sound PNG picture: %s",
-                    spng_strerror(failed));
+    return ifd_fail(request->err, IFD_CORRUPT, "PNG picture is corrupt: %s", spng_strerror(failed));
 }
 
-/* An interlaced picture comes in seven passes, so a row may come several times. */
+/* An interlaced picture has seven passes; a row may come in several of them. */
 static enum ifd_code decode_rows(const struct ifd_codec_request *request,
                                  const struct spng_ihdr *head, spng_ctx *png)
 {

@@ -1,4 +1,4 @@
-/* A ring with one producer, the loop, and one consumer, the writer's thread. */
+/* A ring with one producer, the loop, and one consumer, the writer thread. */
 #include "server/obs/access_log.h"
 
 #include <arpa/inet.h>
@@ -21,8 +21,9 @@
 #define RING_RECORDS 4096 /* a power of two */
 #define PATH_BYTES   128
 #define CALLER_BYTES 33
-#define LINE_BYTES   1280 /* every byte of a path may become six */
-/* After a wake-up more is collected for this long, so that a busy server wakes the writer at most 50 times a second. */
+#define LINE_BYTES   1280 /* escapes make up to six bytes of one */
+/* The writer collects records for this long after a wake-up: a busy server wakes it at most 50
+ * times a second. */
 #define COLLECT_NS   UINT64_C(20000000)
 #define LAST_WAIT_MS 1000
 
@@ -34,7 +35,7 @@ struct record {
     int status;
     sa_family_t family;
     uint8_t address[16];
-    char caller[CALLER_BYTES]; /* "": nobody said */
+    char caller[CALLER_BYTES]; /* "": no token */
     char path[PATH_BYTES];
 };
 
@@ -43,20 +44,21 @@ struct ifd_access_log {
     struct ifd_metric_set *metrics;
     const struct ifd_log *log;
     int fd;
-    bool is_json, has_given_up; /* the writer's: at the end, nobody reads any more */
-    bool is_failing;            /* and the log knows */
+    bool is_json;
+    bool has_given_up; /* the writer's: stopping, and nobody reads the other end */
+    bool is_failing;   /* the writer's: the failure was logged */
     struct ifd_thread thread;
-    struct ifd_mutex mutex; /* for the two conditions only */
+    struct ifd_mutex mutex; /* only for the two conditions */
     struct ifd_cond filled, stopped;
     atomic_bool is_stopping, is_asleep;
-    atomic_int next_fd;        /* to be used from now on; -1: none */
-    _Atomic size_t head, tail; /* records written by the loop, by the writer */
+    atomic_int next_fd;        /* replaces fd; -1: none */
+    _Atomic size_t head, tail; /* records added by the loop, taken by the writer */
     struct record ring[RING_RECORDS];
 };
 
 /* ---- lines ---- */
 
-/* In quotes; both formats take JSON's escapes. */
+/* In quotes, with JSON's escapes in both formats. */
 static void add_quoted(struct ifd_buf *buf, struct ifd_str text)
 {
     char escaped[IFD_ESCAPE_BYTES];
@@ -102,19 +104,20 @@ static void add_line(struct ifd_buf *buf, const struct record *r, bool is_json)
 
 /* ---- writing ---- */
 
-/* Says it once, and once more when it is over. error: 0 if lines were written. */
+/* Logs the first failure and the recovery. error: 0 if lines were written. */
 static void tell(struct ifd_access_log *log, int error)
 {
     if (error != 0 && !log->is_failing) {
-        ifd_log_warn(log->log, "access log cannot be written, its lines are lost", "reason=%s",
+        ifd_log_warn(log->log, "access log write failed, lines are lost", "reason=%s",
                      strerror(error));
     } else if (error == 0 && log->is_failing) {
-        ifd_log_info(log->log, "access log is written again", NULL);
+        ifd_log_info(log->log, "access log recovered", NULL);
     }
     log->is_failing = error != 0;
 }
 
-/* Pieces of at most PIPE_BUF after a poll never block, so that a reader who stopped reading cannot hold up the end. */
+/* Writes of at most PIPE_BUF after a poll never block, so a reader that stopped reading cannot
+ * delay the end. */
 static bool write_all(struct ifd_access_log *log, const uint8_t *data, size_t size)
 {
     while (size > 0 && !log->has_given_up) {
@@ -148,7 +151,7 @@ static void take_next_fd(struct ifd_access_log *log)
     }
 }
 
-/* Everything that is in the ring now. */
+/* Writes everything that is in the ring now. */
 static void drain(struct ifd_access_log *log, struct ifd_buf *buf)
 {
     take_next_fd(log);
@@ -196,7 +199,7 @@ static void write_lines(void *arg)
         wait_for_records(log);
         drain(log, &buf);
     }
-    drain(log, &buf); /* what came before the stop was seen */
+    drain(log, &buf); /* what was added before the stop was seen */
     ifd_buf_finish(&buf);
 }
 
@@ -214,7 +217,7 @@ static void copy_address(struct record *record, const struct sockaddr *client)
     }
 }
 
-/* As much of it as there is room for. */
+/* Cuts text to the room. */
 static void copy_text(char *to, size_t room, struct ifd_str text)
 {
     const size_t size = text.size < room - 1 ? text.size : room - 1;
@@ -275,8 +278,8 @@ void ifd_access_debug(const struct ifd_log *log, const struct ifd_access *access
     char path[256];
     (void)snprintf(path, sizeof(path), "%.*s", (int)access->path.size, access->path.data);
     ifd_log_debug(log, "request answered",
-                  "token=%s method=%s path=%s status=%d outcome=%s body_bytes=%zu "
-                  "answer_bytes=%zu took_us=%llu",
+                  "token=%s method=%s path=%s status=%d outcome=%s bytes_in=%zu "
+                  "bytes_out=%zu took_us=%llu",
                   access->caller ? access->caller : "-", access->method, path, access->status,
                   access->outcome, access->body_bytes, access->answer_bytes,
                   (unsigned long long)(access->took_ns / 1000));
@@ -289,7 +292,7 @@ enum ifd_code ifd_access_log_open(const char *path, int *ret_fd, struct ifd_err 
     int fd = strcmp(path, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
                                     : open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
     if (fd < 0) {
-        return ifd_fail(err, IFD_IO, "cannot write the access log \"%s\": %s", path,
+        return ifd_fail(err, IFD_IO, "access log \"%s\" cannot be opened: %s", path,
                         strerror(errno));
     }
     *ret_fd = fd;

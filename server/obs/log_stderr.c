@@ -1,4 +1,4 @@
-/* Log lines to a descriptor. */
+/* Writes log lines to a descriptor. */
 #include "server/obs/log_stderr.h"
 
 #include <inttypes.h>
@@ -12,9 +12,9 @@
 #include "engine/base/escape.h"
 #include "engine/base/str.h"
 
-/* For a reader that is slow; one that stopped reading may hold up the loop no longer, whose next line is not far. */
+/* Enough for a slow reader; a reader that stopped reading must not delay the loop longer. */
 #define WAIT_MS 10
-/* Values are escaped already; no byte of a sentence or a key becomes more than six. */
+/* Values are escaped already; escapes make at most six bytes of one in sentences and keys. */
 #define LINE_BYTES 8192
 
 struct line {
@@ -24,7 +24,7 @@ struct line {
 
 static void add(struct line *line, const char *text, size_t size)
 {
-    size_t room = LINE_BYTES - 1 - line->used; /* the line's end fits always */
+    size_t room = LINE_BYTES - 1 - line->used; /* the line feed always fits */
     size = size < room ? size : room;
     memcpy(line->text + line->used, text, size);
     line->used += size;
@@ -77,7 +77,7 @@ static bool is_number(struct ifd_str text)
     return is_plain && ifd_str_s64(text, &value);
 }
 
-/* "key=value key=\"value\"" as members: what log.c quoted is a string of JSON already. */
+/* "key=value key=\"value\"" as members; values that log.c quoted are JSON strings already. */
 static void add_members(struct line *line, const char *fields)
 {
     while (*fields != '\0') {
@@ -118,7 +118,7 @@ static void format_json(struct line *line, enum ifd_log_level level, const char 
 static void format_text(struct line *line, bool is_journal, enum ifd_log_level level,
                         const char *sentence, const char *fields)
 {
-    static const char *const priority[] = {"<3>", "<4>", "<6>", "<7>"}; /* as syslog counts */
+    static const char *const priority[] = {"<3>", "<4>", "<6>", "<7>"}; /* syslog's levels */
     if (is_journal) {
         add_text(line, priority[level]);
     } else {
@@ -134,7 +134,7 @@ static void format_text(struct line *line, bool is_journal, enum ifd_log_level l
     }
 }
 
-/* ---- the sink: its context is descriptor + 256 * format ---- */
+/* ---- the sink; its context is descriptor + 256 * format ---- */
 
 static void write_line(void *context, enum ifd_log_level level, const char *sentence,
                        const char *fields)
@@ -148,7 +148,7 @@ static void write_line(void *context, enum ifd_log_level level, const char *sent
         format_text(&line, format == IFD_LOG_JOURNAL, level, sentence, fields);
     }
     line.text[line.used++] = '\n';
-    /* A log that cannot be written must not stop the server: the result is of no use. */
+    /* A log that cannot be written must not stop the server, so the result is ignored. */
     struct pollfd sink = {.fd = (int)((uintptr_t)context % 256), .events = POLLOUT};
     if (poll(&sink, 1, WAIT_MS) != 0) {
         ssize_t written = write(sink.fd, line.text, line.used);

@@ -1,4 +1,4 @@
-/* Sets of cells, and counting. */
+/* Sets of cells and counting. */
 #include "server/obs/metrics_impl.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ _Atomic uint64_t *ifd_metric_cell(struct ifd_metric_set *set, const struct ifd_m
     return is_there && at < set->cell_count ? &set->cell[at] : NULL;
 }
 
-/* One writer: no read-modify-write is needed. */
+/* There is one writer, so no read-modify-write is needed. */
 static void raise_cell(_Atomic uint64_t *cell, uint64_t n)
 {
     atomic_store_explicit(cell, ifd_metric_read(cell) + n, memory_order_relaxed);
@@ -47,7 +47,7 @@ void ifd_metric_put(struct ifd_metric_set *set, enum ifd_metric metric, uint32_t
 
 uint64_t ifd_metric_get(const struct ifd_metric_set *set, enum ifd_metric metric, uint32_t label)
 {
-    /* ifd_metric_cell only finds the place */
+    /* ifd_metric_cell does not write */
     const _Atomic uint64_t *cell = set ? ifd_metric_cell((struct ifd_metric_set *)(uintptr_t)set,
                                                          &ifd_metric_rows[metric], label)
                                        : NULL;
@@ -143,7 +143,7 @@ void ifd_metric_add_escaped(struct ifd_buf *buf, const char *text)
     }
 }
 
-/* The labels of a model version as a text of its own; NULL if there is no memory. */
+/* The labels of a model version, allocated; NULL: no memory. */
 static char *model_text(const struct ifd_alloc *alloc, const char *name, const char *version,
                         size_t *ret_bytes)
 {

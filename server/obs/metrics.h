@@ -1,9 +1,10 @@
-/** Counters, gauges and histograms behind /metrics: the rows of metric_list.inc as cells, and the cells as text.
+/** Counters, gauges and histograms behind /metrics: cells for the rows of metric_list.inc, and
+ *  their text.
  *
- *  There is one set of cells for the server and one for each model version. Everything that happens to requests and
- *  connections is counted on the loop thread, and the text is written there too: every scrape is a consistent cut, in which
- *  sums hold exactly, and counting needs neither lock nor read-modify-write. What other threads count goes through
- *  ifd_metric_add_shared. A NULL set is fine everywhere and counts nothing. */
+ *  There is one set of cells for the server and one for each model version. The loop thread counts
+ *  requests and connections and writes the text: every scrape is a consistent snapshot in which
+ *  sums hold exactly, and counting needs neither lock nor read-modify-write. Other threads count
+ *  with ifd_metric_add_shared. A NULL set counts nothing. */
 #ifndef INFERD_SERVER_OBS_METRICS_H
 #define INFERD_SERVER_OBS_METRICS_H
 
@@ -24,8 +25,8 @@ enum ifd_metric {
 
 /* ---- values of labels; a metric without labels has the label 0 ---- */
 
-/* OUTCOME: enum ifd_outcome; DENIAL: enum ifd_verdict less IFD_VERDICT_GRANTED (api/core/outcome.h).
- * STATE of versions: enum ifd_model_state (server/model/desc.h). */
+/* OUTCOME: enum ifd_outcome; DENIAL: enum ifd_verdict less IFD_VERDICT_GRANTED
+ * (api/core/outcome.h). STATE of versions: enum ifd_model_state (server/model/desc.h). */
 const char *ifd_metric_outcome(enum ifd_outcome outcome); /* "ok" …; static */
 
 /** LIMIT: X(id, name of the setting). */
@@ -76,7 +77,8 @@ enum ifd_refusal {
 #undef X
 };
 
-/** MEMORY: the model's file; weights packed for kernels, beside the file; what its instances work in. */
+/** MEMORY: the model's file; weights packed for kernels, beside the file; what its instances work
+ *  in. */
 #define IFD_MEMORY_KINDS(X) X(FILE, "file") X(PACKED, "packed") X(ARENA, "arena")
 
 enum ifd_memory_kind {
@@ -95,7 +97,7 @@ enum ifd_nv_reason {
 #undef X
 };
 
-/** STATUS: the label of an HTTP status; those that this server never gives share one. */
+/** STATUS: the label of an HTTP status; statuses that this server never sends share one. */
 uint32_t ifd_metric_status(int status);
 /* RESULT: enum ifd_code. */
 
@@ -103,10 +105,10 @@ uint32_t ifd_metric_status(int status);
 
 /** A counter or gauge; a negative n (as unsigned) lowers a gauge. Thread: loop. */
 void ifd_metric_add(struct ifd_metric_set *set, enum ifd_metric metric, uint32_t label, uint64_t n);
-/** The same, for cells that only this function changes. Thread: any. */
+/** The same for cells that only this function changes. Thread: any. */
 void ifd_metric_add_shared(struct ifd_metric_set *set, enum ifd_metric metric, uint32_t label,
                            uint64_t n);
-/** A gauge, or a counter that something else counts. Thread: loop. */
+/** Sets a gauge, or a counter that is counted elsewhere. Thread: loop. */
 void ifd_metric_put(struct ifd_metric_set *set, enum ifd_metric metric, uint32_t label,
                     uint64_t value);
 /** A histogram: value in nanoseconds, or the size. Thread: loop. */
@@ -126,26 +128,26 @@ struct ifd_metrics_options {
 IFD_NODISCARD enum ifd_code ifd_metrics_create(const struct ifd_metrics_options *options,
                                                struct ifd_metrics **ret_metrics,
                                                struct ifd_err *err);
-/** All model sets were given back. NULL is fine. */
+/** All model sets must have been given back. NULL is fine. */
 void ifd_metrics_destroy(struct ifd_metrics *metrics);
 
 /** The server's own set. NULL for NULL. */
 struct ifd_metric_set *ifd_metrics_server(struct ifd_metrics *metrics);
 
-/** The set of a model version, with every cell 0 if nobody holds one of that name and version: a version that replaces
- *  another of the same number goes on counting where that one is. Texts are copied. NULL metrics give NULL.
- *  Errors: NOMEM. Thread: any. */
+/** The set of a model version. If a set of that name and version is held already, it is shared: a
+ *  version that replaces another of the same number continues its counts. Otherwise every cell is
+ *  0. Texts are copied. NULL metrics give NULL. Errors: NOMEM. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_metrics_take_model(struct ifd_metrics *metrics, const char *name,
                                                    const char *version,
                                                    struct ifd_metric_set **ret_set,
                                                    struct ifd_err *err);
-/** The series end when the last holder gives the set back. Thread: any. */
+/** Gives a set back. Its series end with the last holder. Thread: any. */
 void ifd_metrics_give_model(struct ifd_metrics *metrics, struct ifd_metric_set *set);
 
 /** Appends everything in Prometheus's text format 0.0.4. Thread: loop. */
 void ifd_metrics_write(struct ifd_metrics *metrics, struct ifd_buf *buf);
 
-/** Of that text. */
+/** Content type of that text. */
 #define IFD_METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 #endif

@@ -1,10 +1,12 @@
-/* metric_list.inc as a table: names, labels, bounds of histograms, and where in a set the cells of a row lie. */
+/* metric_list.inc as a table: names, labels, histogram bounds, and the place of a row's cells in
+ * its set. */
 #include "server/model/desc.h"
 #include "server/obs/metrics_impl.h"
 
 /* ---- histograms ---- */
 
-/* Upper bounds, printed and in nanoseconds: three steps a decade, from what a fast answer takes to what a client waits. */
+/* Upper bounds, printed and in nanoseconds: three steps per decade, from a fast answer to a
+ * client's patience. */
 #define SECONDS_BOUNDS(X)                                                                          \
     X("1e-05", 10000)                                                                              \
     X("2.5e-05", 25000)                                                                            \

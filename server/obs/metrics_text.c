@@ -1,4 +1,4 @@
-/* The page: cells in Prometheus's text format. */
+/* The page of cells in Prometheus's text format. */
 #include "server/obs/metrics_impl.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static void put_value(struct ifd_buf *buf, const struct ifd_metric_row *row, uin
     ifd_buf_add(buf, "\n", 1);
 }
 
-/* Name and labels of a line, without the bracket that ends them. True: there are labels. */
+/* Name and labels of a line without the closing bracket. True: there are labels. */
 static bool put_head(const struct ifd_metrics *metrics, const struct ifd_metric_set *set,
                      const struct ifd_metric_row *row, const char *suffix, uint32_t label,
                      struct ifd_buf *buf)
@@ -74,7 +74,7 @@ static void put_name(const struct ifd_metrics *metrics, const struct ifd_metric_
     ifd_buf_add_text(buf, has_labels ? "} " : " ");
 }
 
-/* What stands at at once more. */
+/* Appends a copy of the size bytes at at. */
 static void put_again(struct ifd_buf *buf, size_t at, size_t size)
 {
     uint8_t *place = ifd_buf_grow(buf, size);
@@ -83,7 +83,7 @@ static void put_again(struct ifd_buf *buf, size_t at, size_t size)
     }
 }
 
-/* Buckets are most of a page, so the part that all lines of one have in common is made once. */
+/* Buckets are most of a page, so what the lines of one histogram share is formatted once. */
 static void put_histogram(const struct ifd_metrics *metrics, const struct ifd_metric_set *set,
                           const struct ifd_metric_row *row, uint32_t label,
                           const _Atomic uint64_t *cell, struct ifd_buf *buf)

@@ -1,4 +1,4 @@
-/* Datagrams to a service manager. */
+/* Sends datagrams to the service manager. */
 #include "server/obs/notify.h"
 
 #include <stdarg.h>

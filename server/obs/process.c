@@ -1,4 +1,4 @@
-/* /proc/self and its relatives. */
+/* Reads /proc/self. */
 #include "server/obs/process.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Fields of /proc/self/stat, counted from the state, which follows the name. */
+/* Fields of /proc/self/stat, counted from the state behind the name. */
 enum {
     STAT_THREADS = 17,
     STAT_START_TICKS = 19,
@@ -40,7 +40,7 @@ static bool read_stat(char *text, size_t size)
 static void use_stat(struct ifd_process *ret)
 {
     char text[1024];
-    /* The name may hold anything, the rest holds no bracket. */
+    /* The name may contain brackets, the rest does not. */
     char *at = read_stat(text, sizeof(text)) ? strrchr(text, ')') : NULL;
     long ticks = sysconf(_SC_CLK_TCK), page = sysconf(_SC_PAGESIZE);
     if (!at || ticks <= 0 || page <= 0) {
@@ -62,7 +62,7 @@ static void use_stat(struct ifd_process *ret)
     }
 }
 
-/* Kernels since 6.2 tell the number as the folder's size. */
+/* Kernels since 6.2 give the number as the folder's size. */
 static uint64_t count_fds(void)
 {
     struct stat info = {0};
@@ -78,7 +78,7 @@ static uint64_t count_fds(void)
         count += entry->d_name[0] != '.';
     }
     (void)closedir(dir);
-    return count - 1; /* the folder's own */
+    return count - 1; /* less the folder's own descriptor */
 }
 
 void ifd_process_read(struct ifd_process *ret)

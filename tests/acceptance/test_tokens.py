@@ -124,8 +124,8 @@ class Tokens(unittest.TestCase):
     def test_file_for_everybody_is_no_start(self):
         self.make_token("camera1", "data")
         self.tokens.chmod(0o644)
-        with self.assertRaisesRegex(RuntimeError, r'--token-file ".*/tokens": its mode is 0644, which lets others in; '
-                                                  r'wanted is 0600'):
+        with self.assertRaisesRegex(RuntimeError, r'--token-file ".*/tokens": its mode is 0644, which lets others read or write it; '
+                                                  r'expected 0600'):
             self.serve()
         with self.assertRaisesRegex(RuntimeError, "--admin-on-http on address 0.0.0.0 would let everyone there"):
             support.Server(support.REPOSITORY, "--admin-on-http", "--http-address=0.0.0.0")

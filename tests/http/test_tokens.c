@@ -381,7 +381,7 @@ static void bad_file_keeps_the_tokens_and_is_counted(void)
     EXPECT_HAS(notes_text(), "line 1: the third word");
     EXPECT(!strstr(notes_text(), "s3cret"));
     EXPECT_INT(infer(&live, "echo", "data-token"), 200);
-    reread(&live, "", "there is no token in it"); /* just being written */
+    reread(&live, "", "it holds no token"); /* just being written */
     put_tokens(all_tokens);
     REQUIRE(chmod(folder_at("tokens"), 0644) == 0);
     notes_clear();
@@ -534,7 +534,7 @@ static void start_is_refused_where_tokens_protect_nothing(void)
         IFD_OK, NULL);
     REQUIRE(chmod(folder_at("tokens"), 0644) == 0);
     expect_start((const char *const[]){token_option, NULL}, IFD_INVALID,
-                 "its mode is 0644, which lets others in; wanted is 0600");
+                 "its mode is 0644, which lets others read or write it; expected 0600");
     EXPECT(unlink(folder_at("tokens")) == 0);
     expect_start((const char *const[]){token_option, NULL}, IFD_IO, "No such file");
     folder_end();

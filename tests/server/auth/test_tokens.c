@@ -66,8 +66,8 @@ static void bad_lines_are_refused_by_number_and_not_repeated(void)
     static const struct {
         const char *text, *why;
     } rows[] = {
-        {"", "there is no token in it"},
-        {"# only words\n\n", "there is no token in it"},
+        {"", "it holds no token"},
+        {"# only words\n\n", "it holds no token"},
         {"secret\n", "line 1: not \"NAME CLASS"},
         {LINE "secret data\n", "line 2: not \"NAME CLASS"},
         {"cam data sha256:" DATA " models=a secret\n", "line 1: not \"NAME CLASS"},
@@ -300,7 +300,8 @@ static void on_fault(int signal)
     _exit(7);
 }
 
-/* The first token is the right one, and yet what lies a page further is read: a page that cannot be read is noticed. */
+/* The first token is the right one, and yet what lies a page further is read: a page that cannot be
+ * read is noticed. */
 static void lookup_reads_all_tokens(void)
 {
     const struct ifd_alloc alloc = {.acquire = take_pages, .release = give_pages};
@@ -368,7 +369,8 @@ static void file_must_be_for_this_user_only(void)
     folder_put("tokens", LINE);
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         char why[80];
-        (void)snprintf(why, sizeof(why), "its mode is %04o, which lets others in; wanted is 0600",
+        (void)snprintf(why, sizeof(why),
+                       "its mode is %04o, which lets others read or write it; expected 0600",
                        (unsigned)modes[i].mode);
         REQUIRE(chmod(folder_at("tokens"), modes[i].mode) == 0);
         expect_file(modes[i].is_good ? IFD_OK : IFD_INVALID, why);
@@ -392,7 +394,7 @@ static void file_of_root_may_be_for_a_group_of_a_service(void)
         {0, 0644, IFD_INVALID, "its mode is 0644"},
         {1234, 0600, IFD_OK, NULL},
         {1234, 0640, IFD_INVALID, "its mode is 0640"},
-        {4321, 0640, IFD_INVALID, "the file of user 4321, wanted is that of user 1234 or root"},
+        {4321, 0640, IFD_INVALID, "it belongs to user 4321, expected user 1234 or root"},
     };
     if (geteuid() != 0) {
         test_does_not_apply("only root makes files of others");

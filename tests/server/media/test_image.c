@@ -211,8 +211,9 @@ static void interlaced_png_is_returned_exactly(void)
     free_bytes(png);
 }
 
-/* Two columns, three rows: reds 1 … 6, greens 11 … 16, blues 21 … 26 from the top left on. The bytes are written out by hand,
- * as the format's description has them: blue, green, red; rows of whole words, the lowest first unless the height is negative. */
+/* Two columns, three rows: reds 1 … 6, greens 11 … 16, blues 21 … 26 from the top left on. The
+ * bytes are written out by hand, as the format's description has them: blue, green, red; rows of
+ * whole words, the lowest first unless the height is negative. */
 static void expect_bmp(const uint8_t *rows, size_t rows_bytes, uint8_t bits, bool is_top_down)
 {
     uint8_t bmp[54 + 24] = {'B', 'M'};
@@ -296,7 +297,8 @@ static void rows_are_weighed_like_columns(void)
     }
 }
 
-/* Of 200,000 rows a float knows a 64th, so that a value between two that differ much would be off by levels. */
+/* Of 200,000 rows a float knows a 64th, so that a value between two that differ much would be off
+ * by levels. */
 static void position_in_a_tall_picture_is_exact(void)
 {
     enum { ROWS = 200000, WANTED = 999 };
@@ -465,8 +467,8 @@ static enum ifd_code decode_within(struct ifd_bytes picture, size_t limit_bytes,
     return code;
 }
 
-/* The pixels of 1024×1024, reduced to an eighth, take 48 KiB; the coefficients of the whole picture 3 MiB: two bytes for each
- * sample, of which colours have a quarter of the pixels. */
+/* The pixels of 1024×1024, reduced to an eighth, take 48 KiB; the coefficients of the whole picture
+ * 3 MiB: two bytes for each sample, of which colours have a quarter of the pixels. */
 static void coefficients_of_a_progressive_jpeg_are_counted(void)
 {
     const size_t pixel_bytes = (size_t)1024 * 1024 * 3;

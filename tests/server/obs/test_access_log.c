@@ -204,7 +204,8 @@ static void many_lines_are_all_written(void)
     (void)tear_down(&f);
 }
 
-/* Nobody reads the pipe: the loop goes on, the rest is lost and counted, and the end does not hang. */
+/* Nobody reads the pipe: the loop goes on, the rest is lost and counted, and the end does not
+ * hang. */
 static void stuck_reader_costs_lines_not_time(void)
 {
     struct fixture f;
@@ -238,7 +239,8 @@ static void stuck_reader_costs_lines_not_time(void)
     (void)tear_down(&f);
 }
 
-/* What the server's log was told; only the writer's thread tells, and it has ended when this is read. */
+/* What the server's log was told; only the writer's thread tells, and it has ended when this is
+ * read. */
 static char told[512];
 
 static void hear(void *context, enum ifd_log_level level, const char *sentence, const char *fields)
@@ -283,9 +285,9 @@ static void full_disk_is_told_once_and_that_it_is_over(void)
     const char *text = tear_down(&f);
     EXPECT_HAS(text, "/kept");
     EXPECT(strstr(text, "/lost") == NULL);
-    EXPECT_TEXT(told, "warn access log cannot be written, its lines are lost "
+    EXPECT_TEXT(told, "warn access log write failed, lines are lost "
                       "reason=\"No space left on device\"\n"
-                      "info access log is written again \n");
+                      "info access log recovered \n");
 }
 
 static void file_that_cannot_be_opened_is_named(void)

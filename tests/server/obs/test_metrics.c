@@ -181,14 +181,13 @@ static void models_begin_at_zero_and_are_sorted(void)
     struct ifd_metric_set *b = take(&f, "b", "1"), *a2 = take(&f, "a", "2"),
                           *a1 = take(&f, "a", "1");
     ifd_metric_put(b, IFD_METRIC_MEMORY, IFD_MEMORY_ARENA, 12);
-    EXPECT_TEXT(
-        family(&f, "inferd_inferences_total"),
-        "# HELP inferd_inferences_total Samples that were answered: a request with a batch of "
-        "n counts n times.\n"
-        "# TYPE inferd_inferences_total counter\n"
-        "inferd_inferences_total{model=\"a\",version=\"1\"} 0\n"
-        "inferd_inferences_total{model=\"a\",version=\"2\"} 0\n"
-        "inferd_inferences_total{model=\"b\",version=\"1\"} 0\n");
+    EXPECT_TEXT(family(&f, "inferd_inferences_total"),
+                "# HELP inferd_inferences_total Samples answered: a request with a batch of "
+                "n counts n times.\n"
+                "# TYPE inferd_inferences_total counter\n"
+                "inferd_inferences_total{model=\"a\",version=\"1\"} 0\n"
+                "inferd_inferences_total{model=\"a\",version=\"2\"} 0\n"
+                "inferd_inferences_total{model=\"b\",version=\"1\"} 0\n");
     EXPECT_HAS(text_of(&f),
                "inferd_model_memory_bytes{model=\"b\",version=\"1\",kind=\"arena\"} 12\n");
     ifd_metrics_give_model(f.metrics, a2);
