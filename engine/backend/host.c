@@ -1,4 +1,4 @@
-/* Host services: what options ask for, under what the processor has. */
+/* Host services: the options of an engine, limited by what the processor has. */
 #include "engine/backend/host.h"
 
 #include "engine/base/cpu.h"

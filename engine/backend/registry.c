@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The engine can only work with a descriptor that has all that this version of the ABI knows. */
+/* A descriptor must have every function of this version of the ABI. */
 static enum ifd_code check(const struct ifd_backend *backend, struct ifd_err *err)
 {
     if (backend->abi != IFD_BACKEND_ABI) {

@@ -1,7 +1,7 @@
 /** The backends of one engine: checked, opened, in order of preference.
  *
- *  A backend that cannot be opened keeps its place together with the reason, so that a server can say why a device is
- *  missing. The order and the slots do not change after init. Thread: any, after init. */
+ *  A backend that cannot be opened keeps its slot, with the reason, so that a server can say why a
+ *  device is missing. Slots do not change after init. Thread: any, after init. */
 #ifndef INFERD_ENGINE_BACKEND_REGISTRY_H
 #define INFERD_ENGINE_BACKEND_REGISTRY_H
 
@@ -25,15 +25,16 @@ struct ifd_registry {
     uint32_t count;
 };
 
-/** Checks and opens every descriptor. registry->host is filled by the caller (backend/host.h) and registry must not move
- *  afterwards. A backend that refuses to open is no error.
+/** Checks and opens every descriptor. The caller has filled registry->host (backend/host.h).
+ *  registry must not move afterwards. A backend that refuses to open is not an error.
  *  Errors: INVALID (a NULL descriptor, no name, the same name twice), NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_registry_init(struct ifd_registry *registry,
                                               const struct ifd_alloc *alloc,
                                               const struct ifd_backend *const *backends,
                                               uint32_t count, struct ifd_err *err);
 
-/** Closes the devices, last one first. No compiled partition may be left. A zeroed registry is fine. */
+/** Closes the devices, last one first. No compiled partition may be left. A zeroed registry is
+ *  fine. */
 void ifd_registry_finish(struct ifd_registry *registry);
 
 /** Position of the backend of that name, or registry->count. Case counts. */

@@ -1,4 +1,4 @@
-/* Compiles a plan: partitions, arena, and the tables by which a run finds its pointers. */
+/* Compiles a plan: partitions, arena, and the tables in which a run finds its pointers. */
 #include "engine/exec/executable.h"
 
 static enum ifd_code compile_part(struct ifd_executable *executable, uint32_t p,
@@ -57,7 +57,7 @@ static void invert_table(const struct ifd_executable *executable, uint32_t *entr
         first[v + 1] += first[v];
     }
     for (uint32_t i = executable->table_count; i-- > 0;) {
-        /* Filled from the back: the end of each range moves to its start, which is the end of the one before. */
+        /* Filled from the back: the end of each range moves to its start. */
         entry[--first[executable->table_value[i] + 1]] = i;
     }
     for (uint32_t v = 0; v < values; v++) {
@@ -85,7 +85,7 @@ static enum ifd_code build_tables(struct ifd_executable *executable, struct ifd_
     return IFD_OK;
 }
 
-/* ifd_plan_memory wants the reports side by side. */
+/* ifd_plan_memory reads the reports of all partitions as one array. */
 static enum ifd_code lay_out(struct ifd_executable *executable, size_t limit_bytes,
                              struct ifd_arena *arena, struct ifd_err *err)
 {

@@ -23,9 +23,9 @@ struct ifd_executable {
     struct ifd_plan plan;
     struct ifd_executable_part *part; /* plan.partition_count */
     uint32_t step_count;
-    size_t constant_bytes; /* packed by the backends */
+    size_t constant_bytes; /* packed by its backends, shared ones excluded */
 
-    /** An instance keeps one pointer per slot of every partition in a table. */
+    /** An instance keeps a table of pointers: one for each slot of each partition. */
     uint32_t table_count;
     const uint32_t *table_value; /* plan value of every entry */
     /** Entries that show value v: entry[entry_first[v] … entry_first[v + 1] - 1]. */
@@ -34,11 +34,12 @@ struct ifd_executable {
 
 /** Compiles the partitions of a plan and lays out its memory.
  *
- *  plan:      from ifd_plan_partition, with its views; taken over.
- *  like:      NULL, or the executable of the same model at another batch size, which outlives this one: backends share
- *             packed constants with it.
- *  arena:     of the executable: holds the plan and what is made here.
- *  Errors:    what a backend says, prefixed by its name; TOO_LARGE (limit_bytes); NOMEM. Nothing is left on error. */
+ *  plan:        from ifd_plan_partition, with its views; taken over.
+ *  share_with:  NULL, or the executable of the same model at another batch size, which outlives
+ *               this one: backends share packed constants with it.
+ *  arena:       of the executable: holds the plan and the tables.
+ *  Errors:      a backend's error, prefixed by its name; TOO_LARGE (limit_bytes); NOMEM. Nothing is
+ *               left on error. */
 IFD_NODISCARD enum ifd_code ifd_executable_init(struct ifd_executable *executable,
                                                 struct ifd_plan *plan, int64_t batch,
                                                 struct ifd_registry *registry,
@@ -49,7 +50,7 @@ IFD_NODISCARD enum ifd_code ifd_executable_init(struct ifd_executable *executabl
 /** Releases the compiled partitions; the arena is the caller's. A zeroed executable is fine. */
 void ifd_executable_finish(struct ifd_executable *executable);
 
-/** Step index of the whole executable, 0 … step_count-1. */
+/** Describes a step. step: 0 … step_count-1. */
 void ifd_executable_step(const struct ifd_executable *executable, uint32_t step,
                          struct ifd_plan_step *ret);
 

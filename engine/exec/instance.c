@@ -1,4 +1,4 @@
-/* Memory of an instance: everything that a run needs is taken here. */
+/* Memory of an instance: all that a run needs is taken here. */
 #include "engine/exec/instance.h"
 
 #include "engine/base/team.h"
@@ -18,7 +18,7 @@ size_t ifd_port_sample_bytes(const struct ifd_port *port)
     return bytes;
 }
 
-/* May a batch up to max_batch take more than one run? */
+/* Can a batch up to max_batch take more than one run? */
 static bool needs_store(const struct ifd_instance_setup *setup)
 {
     const int64_t largest = setup->executable[setup->executable_count - 1]->batch;
@@ -71,8 +71,8 @@ static enum ifd_code take_arena(struct ifd_instance *instance,
     return IFD_OK;
 }
 
-/* One block: the tables of all executables, then one pointer per port. Ports are bound anew in every run, everything
- * else stays where the plan put it. */
+/* One block: the tables of all executables, then one pointer per port. Only ports are bound anew in
+ * every run. */
 static enum ifd_code take_tables(struct ifd_instance *instance,
                                  const struct ifd_instance_setup *setup, struct ifd_err *err)
 {

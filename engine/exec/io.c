@@ -1,10 +1,12 @@
-/* The callers' side of a run: checks their tensors, gathers inputs, scatters outputs, copies only what it must. */
+/* The callers' side of a run: checks their tensors, gathers inputs, scatters outputs, copies only
+ * where it must. */
 #include "engine/exec/exec_impl.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* "[1,224,224,3]"; a batched port shows its free dimension as -1. The shapes of ir/ are not for the executor. */
+/* "[1,224,224,3]"; a batched port shows its free dimension as -1. exec must not include
+ * ir/shape.h. */
 struct shape_text {
     char s[IFD_MAX_RANK * 21 + 3];
 };
@@ -152,22 +154,23 @@ enum ifd_code ifd_io_check(const struct ifd_instance *instance, const struct ifd
 
 /* ---- where a chunk lies among the callers ---- */
 
-/* A caller's part of a chunk. */
-struct piece {
+/* What a caller has of a chunk. */
+struct share {
     const struct ifd_io *io;
     int64_t io_first;     /* first sample of this caller in the whole batch */
-    int64_t offset;       /* of the part in the caller's samples */
-    int64_t chunk_offset; /* of the part in the chunk */
+    int64_t offset;       /* among the caller's samples */
+    int64_t chunk_offset; /* in the chunk */
     int64_t count;
 };
 
-/* Steps through the callers that a chunk touches: false at the end. piece begins zeroed, with io NULL. */
-static bool next_piece(const struct ifd_callers *callers, struct ifd_chunk chunk,
-                       struct piece *piece)
+/* Steps through the callers that have samples in a chunk: false at the end. *share begins
+ * zeroed. */
+static bool next_share(const struct ifd_callers *callers, struct ifd_chunk chunk,
+                       struct share *share)
 {
     const struct ifd_io *end = callers->io + callers->count;
-    const struct ifd_io *io = piece->io ? piece->io + 1 : callers->io;
-    int64_t first = piece->io ? piece->io_first + piece->io->batch : 0;
+    const struct ifd_io *io = share->io ? share->io + 1 : callers->io;
+    int64_t first = share->io ? share->io_first + share->io->batch : 0;
     while (io < end && first + io->batch <= chunk.first) {
         first += io->batch;
         io++;
@@ -178,7 +181,7 @@ static bool next_piece(const struct ifd_callers *callers, struct ifd_chunk chunk
     const int64_t begin = first > chunk.first ? first : chunk.first;
     const int64_t last = first + io->batch < chunk.first + chunk.count ? first + io->batch
                                                                        : chunk.first + chunk.count;
-    *piece = (struct piece){.io = io,
+    *share = (struct share){.io = io,
                             .io_first = first,
                             .offset = begin - first,
                             .chunk_offset = begin - chunk.first,
@@ -186,19 +189,19 @@ static bool next_piece(const struct ifd_callers *callers, struct ifd_chunk chunk
     return true;
 }
 
-/* May the engine work on this memory itself? */
+/* Can a backend read or write this memory in place? */
 static bool is_direct(const void *data, size_t bytes, size_t capacity)
 {
     return (uintptr_t)data % IFD_TENSOR_ALIGN == 0 && capacity >= bytes &&
            capacity - bytes >= IFD_TENSOR_PAD;
 }
 
-/* The one tensor that holds all of a chunk, ready to be worked on; NULL if there is none. */
-static void *direct_memory(const struct piece *piece, struct ifd_chunk chunk,
+/* The tensor that holds all of a chunk and can be used in place; NULL if there is none. */
+static void *direct_memory(const struct share *share, struct ifd_chunk chunk,
                            const struct ifd_tensor *tensor, size_t sample_bytes)
 {
-    const size_t skipped = (size_t)piece->offset * sample_bytes;
-    if (piece->count != chunk.count || !tensor->data) {
+    const size_t skipped = (size_t)share->offset * sample_bytes;
+    if (share->count != chunk.count || !tensor->data) {
         return NULL;
     }
     uint8_t *data = (uint8_t *)tensor->data + skipped;
@@ -211,17 +214,17 @@ static void *direct_memory(const struct piece *piece, struct ifd_chunk chunk,
 static void *bind_input(const struct ifd_callers *callers, struct ifd_chunk chunk, uint32_t port,
                         size_t sample_bytes, void *place)
 {
-    struct piece piece = {0};
-    while (next_piece(callers, chunk, &piece)) {
-        const struct ifd_tensor *tensor = &piece.io->input[port];
-        void *direct = direct_memory(&piece, chunk, tensor, sample_bytes);
+    struct share share = {0};
+    while (next_share(callers, chunk, &share)) {
+        const struct ifd_tensor *tensor = &share.io->input[port];
+        void *direct = direct_memory(&share, chunk, tensor, sample_bytes);
         if (direct) {
             return direct;
         }
-        const size_t bytes = (size_t)piece.count * sample_bytes;
+        const size_t bytes = (size_t)share.count * sample_bytes;
         if (bytes > 0) {
-            memcpy((uint8_t *)place + (size_t)piece.chunk_offset * sample_bytes,
-                   (const uint8_t *)tensor->data + (size_t)piece.offset * sample_bytes, bytes);
+            memcpy((uint8_t *)place + (size_t)share.chunk_offset * sample_bytes,
+                   (const uint8_t *)tensor->data + (size_t)share.offset * sample_bytes, bytes);
         }
     }
     return place;
@@ -229,50 +232,50 @@ static void *bind_input(const struct ifd_callers *callers, struct ifd_chunk chun
 
 /* ---- outputs ---- */
 
-/* The first caller decides: a chunk of several callers is never in one piece. */
+/* The first caller decides: a chunk of several callers is never contiguous. */
 static void *bind_output(const struct ifd_instance *instance, const struct ifd_callers *callers,
                          struct ifd_chunk chunk, uint32_t port, size_t sample_bytes, void *place)
 {
-    struct piece piece = {0};
-    if (!next_piece(callers, chunk, &piece) || !is_wanted(piece.io, port)) {
+    struct share share = {0};
+    if (!next_share(callers, chunk, &share) || !is_wanted(share.io, port)) {
         return place;
     }
-    const struct ifd_tensor *tensor = &piece.io->output[port];
+    const struct ifd_tensor *tensor = &share.io->output[port];
     if (is_own(instance, tensor->data)) {
         return place;
     }
-    void *direct = direct_memory(&piece, chunk, tensor, sample_bytes);
+    void *direct = direct_memory(&share, chunk, tensor, sample_bytes);
     return direct ? direct : place;
 }
 
-/* Where a caller finds its result: its own memory, or the store. NULL: where the run leaves it, because all of the batch
- * is one chunk. */
+/* Where a caller finds its result: in its own memory or in the store. NULL: where the run leaves
+ * it, since one chunk is the whole batch. */
 static uint8_t *target(const struct ifd_instance *instance, const struct ifd_callers *callers,
-                       struct ifd_chunk chunk, const struct piece *piece, uint32_t port,
+                       struct ifd_chunk chunk, const struct share *share, uint32_t port,
                        size_t sample_bytes)
 {
-    const struct ifd_tensor *tensor = &piece->io->output[port];
+    const struct ifd_tensor *tensor = &share->io->output[port];
     if (tensor->data && !is_own(instance, tensor->data)) {
-        return (uint8_t *)tensor->data + (size_t)piece->offset * sample_bytes;
+        return (uint8_t *)tensor->data + (size_t)share->offset * sample_bytes;
     }
     if (chunk.count == callers->batch) {
         return NULL;
     }
     return instance->store + instance->store_offset[port] +
-           (size_t)(piece->io_first + piece->offset) * sample_bytes;
+           (size_t)(share->io_first + share->offset) * sample_bytes;
 }
 
 static void scatter(const struct ifd_instance *instance, const struct ifd_callers *callers,
                     struct ifd_chunk chunk, uint32_t port, size_t sample_bytes)
 {
-    struct piece piece = {0};
-    while (next_piece(callers, chunk, &piece)) {
+    struct share share = {0};
+    while (next_share(callers, chunk, &share)) {
         const uint8_t *from =
-            (const uint8_t *)instance->output[port] + (size_t)piece.chunk_offset * sample_bytes;
-        uint8_t *to = is_wanted(piece.io, port)
-                          ? target(instance, callers, chunk, &piece, port, sample_bytes)
+            (const uint8_t *)instance->output[port] + (size_t)share.chunk_offset * sample_bytes;
+        uint8_t *to = is_wanted(share.io, port)
+                          ? target(instance, callers, chunk, &share, port, sample_bytes)
                           : NULL;
-        const size_t bytes = (size_t)piece.count * sample_bytes;
+        const size_t bytes = (size_t)share.count * sample_bytes;
         if (to && to != from && bytes > 0) {
             memcpy(to, from, bytes);
         }
@@ -297,7 +300,7 @@ void ifd_io_bind(struct ifd_instance *instance, const struct ifd_executable *exe
     }
 }
 
-/* Outputs that no partition makes: a constant, an input handed through, an output named twice. */
+/* Outputs that no partition makes: a constant, an input, an output named twice. */
 static void fill_copied_outputs(const struct ifd_instance *instance, const struct ifd_plan *plan)
 {
     for (uint32_t i = 0; i < plan->output_count; i++) {

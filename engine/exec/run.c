@@ -1,4 +1,5 @@
-/* A run: bind the callers' tensors, walk the partitions, hand the results over. Allocates nothing. */
+/* A run: binds the callers' tensors, runs the partitions, collects the results. Allocates
+ * nothing. */
 #include "engine/exec/exec_impl.h"
 
 #include "engine/base/clock.h"
@@ -22,7 +23,8 @@ static void bind_ports(const struct ifd_instance *instance, const struct ifd_ins
     }
 }
 
-/* Counters are those of the first executable; a partition that another batch size cut into other steps is not counted. */
+/* There are counters for the steps of the first executable. A partition that has other steps at
+ * another batch size is not counted. */
 static uint64_t *counters_of(const struct ifd_instance *instance,
                              const struct ifd_executable *executable, uint32_t p)
 {
@@ -56,7 +58,7 @@ static enum ifd_code walk(const struct ifd_instance *instance,
     return IFD_OK;
 }
 
-/* The largest executable that has no more samples than are left. The first has 1. */
+/* The largest executable with at most as many samples as are left. The first has 1. */
 static struct ifd_instance_table *choose(struct ifd_instance *instance, int64_t left)
 {
     uint32_t i = instance->table_count - 1;
@@ -66,7 +68,7 @@ static struct ifd_instance_table *choose(struct ifd_instance *instance, int64_t 
     return &instance->table[i];
 }
 
-/* Runs a chunk with as many threads as are worth it and have cores. */
+/* Runs a chunk with as many threads as pay and have cores. */
 static enum ifd_code run_chunk(struct ifd_instance *instance, struct ifd_instance_table *table,
                                const struct ifd_callers *callers, struct ifd_chunk chunk,
                                struct ifd_err *err)

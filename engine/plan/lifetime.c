@@ -1,4 +1,4 @@
-/* When every value is born and dies, and which of them need room in the arena. */
+/* Lifetimes of values, and which of them need room in the arena. */
 #include "engine/ir/shape.h"
 #include "engine/plan/plan_impl.h"
 
@@ -36,7 +36,7 @@ enum ifd_code ifd_plan_lifetimes(const struct ifd_graph *graph, const uint32_t *
     return IFD_OK;
 }
 
-/* A result that nobody reads still needs memory to be written to. */
+/* A result without readers needs memory, too: a backend writes it. */
 static bool needs_room(const struct ifd_value *value, const struct ifd_value_life *life)
 {
     return value->producer != IFD_NONE && (life->used_outside || life->is_output || !life->used);
@@ -80,7 +80,8 @@ static uint32_t index_of(const uint32_t *list, uint32_t count, uint32_t wanted)
     return i;
 }
 
-/* An output that no partition makes for itself alone gets room of its own, filled after the last partition. */
+/* An output that is a constant, an input or another output is copied after the last partition, into
+ * room of its own. */
 static enum ifd_code add_output(const struct ifd_graph *graph, const struct ifd_value_life *life,
                                 uint32_t i, struct ifd_plan *plan, struct ifd_err *err)
 {

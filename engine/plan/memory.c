@@ -1,9 +1,9 @@
-/* Where every byte of an instance lives: decides which values are computed in place, then packs. */
+/* Offsets in the arena: decides which values are computed in place, then lays out the buffers. */
 #include "engine/base/layout.h"
 #include "engine/plan/plan_impl.h"
 
-/* A partition that can alias takes over the buffer of its first input, if that is the input's last use and nobody
- * outside (the caller, a constant) owns it. */
+/* A partition that can alias takes over the buffer of its first input if this is the input's last
+ * use, and the input is no port or constant. */
 static bool in_place(const struct ifd_plan *plan, uint32_t p, const struct ifd_partition_info *info)
 {
     const struct ifd_plan_partition *partition = &plan->partition[p];
@@ -15,8 +15,8 @@ static bool in_place(const struct ifd_plan *plan, uint32_t p, const struct ifd_p
     return input->last == p && !input->pinned && input->bytes == output->bytes;
 }
 
-/* In the order of the run, so that a value whose buffer is taken over has one already. Values that no partition makes
- * (inputs, copied outputs) come last. */
+/* In the order of the run: a value whose buffer is taken over has one by then. Values that no
+ * partition makes (inputs, copied outputs) come last. */
 static void choose_buffers(struct ifd_plan *plan, const struct ifd_partition_info *info)
 {
     for (uint32_t v = 0; v < plan->value_count; v++) {

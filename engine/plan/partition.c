@@ -20,8 +20,9 @@ static bool is_ready(const struct sweep *s, const struct ifd_node *node)
     return true;
 }
 
-/* Takes every node of one backend that can run without waiting for another backend's nodes. Nodes are stored in a
- * runnable order, so a single walk from the first open node finds them all, and no cycle between groups can arise. */
+/* Takes every node of one backend that need not wait for another backend's nodes. Nodes are stored
+ * in a runnable order, so one walk from the first open node finds them all, and groups form no
+ * cycle. */
 static void take_group(struct sweep *s, uint32_t first)
 {
     const uint32_t backend = s->backend[first];

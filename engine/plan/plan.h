@@ -1,9 +1,9 @@
-/** The plan of a graph: which backend computes which nodes, in which order, and where every byte lives.
+/** The plan of a graph: which backend computes which nodes, their order, and offsets in the arena.
  *
- *  A plan is made in two steps, because only a compiled partition can say how much scratch it needs:
+ *  A plan is made in two steps, since only a compiled partition knows how much scratch it needs:
  *      ifd_plan_partition   graph → partitions with views to compile (reads the graph)
  *      ifd_plan_memory      lifetimes + what compile() reported → offsets in one arena
- *  What remains is plain data that knows nothing of the graph: the executor reads only this header.
+ *  The result is plain data that does not refer to the graph: the executor reads only this header.
  *  Thread: one at a time while it is made, any afterwards. */
 #ifndef INFERD_ENGINE_PLAN_PLAN_H
 #define INFERD_ENGINE_PLAN_PLAN_H
@@ -13,19 +13,19 @@
 
 struct ifd_graph;
 
-/** A tensor that lives in the arena: a model input or output, or made by one partition and read by others. */
+/** A tensor that lives in the arena: a model input or output, or made by one partition and read by
+ *  others. */
 struct ifd_plan_value {
     const char *name; /* lives as long as the model */
     size_t bytes;
-    uint32_t first,
-        last; /* partitions between which it is alive, both included; outputs: last = partition_count */
-    bool
-        pinned; /* a model input or output: its memory is never given to another value that overwrites it */
+    /** Partitions between which it is alive, both included; outputs: last = partition_count. */
+    uint32_t first, last;
+    bool pinned;     /* a model input or output: no other value overwrites it */
     uint32_t buffer; /* values computed in place share one */
     size_t offset;   /* in the arena */
 };
 
-/** A group of nodes that one backend computes in one run(). */
+/** Nodes that one backend computes in one run(). */
 struct ifd_plan_partition {
     uint32_t backend;                /* slot in the registry */
     const char *op_name;             /* of its first node; static */
@@ -44,7 +44,7 @@ enum ifd_plan_source {
 };
 
 struct ifd_plan_output {
-    uint32_t value; /* plan value with room for the content, whoever makes it */
+    uint32_t value; /* plan value with room for the content */
     enum ifd_plan_source kind;
     uint32_t source;
     const void *constant;
@@ -64,36 +64,40 @@ struct ifd_plan {
     uint32_t node_count;
     size_t arena_bytes;
 
-    /** Per partition, what its backend compiles. In the scratch arena: gone when the executable is built. */
+    /** What the backend of each partition compiles. In scratch: gone when the executable is built. */
     struct ifd_partition_view *view;
 };
 
 struct ifd_plan_options {
     struct ifd_registry *registry;
-    const uint32_t *
-        preference; /* slots of the registry; a node goes to the first that is available and takes it */
+    /** Slots of the registry; a node goes to the first that is available and takes it. */
+    const uint32_t *preference;
     uint32_t preference_count;
     uint32_t max_threads;
     bool exact;
     enum ifd_precision precision;
     void (*release_constant)(void *context, const void *data); /* for the views */
     void *release_context;
-    /** NULL, or the plan of the same nodes at another batch size: order and partitions are taken from it. */
+    /** NULL, or the plan of the same nodes at another batch size, from which order and partitions
+     *  are copied. */
     const struct ifd_plan *share_with;
 };
 
-/** Assigns every node to a backend and groups neighbours: a partition is a largest possible set of nodes of one backend
- *  that can run together without waiting for another backend; backends that are per_node get one partition per node.
+/** Assigns every node to a backend and groups neighbours: a partition has as many nodes of one
+ *  backend as can run without waiting for another backend. Backends that are per_node get one
+ *  partition per node.
  *
- *  ret_plan:  everything but offsets and arena_bytes. Its memory is in keep; its views are in scratch.
- *  Errors:    UNSUPPORTED names a node that no backend takes, and each backend's reason; TOO_LARGE, NOMEM. */
+ *  ret_plan:  everything but offsets and arena_bytes. Its memory is in keep; its views are in
+ *             scratch.
+ *  Errors:    UNSUPPORTED names a node that no backend takes, and each backend's reason; TOO_LARGE,
+ *             NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_plan_partition(const struct ifd_graph *graph,
                                                const struct ifd_plan_options *options,
                                                struct ifd_arena *keep, struct ifd_arena *scratch,
                                                struct ifd_plan *ret_plan, struct ifd_err *err);
 
-/** Lays out the arena: values and each partition's scratch, in place where a partition can alias and its first input
- *  dies there. info has one entry per partition.
+/** Lays out the arena: values and each partition's scratch, in place where a partition can alias
+ *  and its first input dies there. info has one entry per partition.
  *  Errors: TOO_LARGE (limit_bytes), NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_plan_memory(struct ifd_plan *plan,
                                             const struct ifd_partition_info *info,

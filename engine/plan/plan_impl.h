@@ -1,4 +1,4 @@
-/** Between the files of this folder. */
+/** What the files of this folder share. */
 #ifndef INFERD_ENGINE_PLAN_PLAN_IMPL_H
 #define INFERD_ENGINE_PLAN_PLAN_IMPL_H
 
@@ -9,7 +9,7 @@
 struct ifd_value_life {
     uint32_t first, last; /* partitions */
     bool used;            /* by any node */
-    bool used_outside;    /* by a node of another partition than the one that makes it */
+    bool used_outside;    /* by a node of another partition */
     bool is_output;       /* of the model */
     uint32_t plan_value;  /* IFD_NONE if it lives inside a partition or is constant */
 };
@@ -21,7 +21,8 @@ IFD_NODISCARD enum ifd_code ifd_plan_lifetimes(const struct ifd_graph *graph,
                                                struct ifd_value_life **ret_life,
                                                struct ifd_err *err);
 
-/** Makes plan->value, plan->input and plan->output of what must live in the arena, and sets life[].plan_value. */
+/** Fills plan->value, plan->input and plan->output with the values that live in the arena; sets
+ *  life[].plan_value. */
 IFD_NODISCARD enum ifd_code ifd_plan_values(const struct ifd_graph *graph,
                                             struct ifd_value_life *life, struct ifd_arena *keep,
                                             struct ifd_plan *plan, struct ifd_err *err);

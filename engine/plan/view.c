@@ -1,7 +1,8 @@
 /* What a backend sees of its partition: nodes, values by role, slots. */
 #include "engine/plan/plan_impl.h"
 
-/* Work on one partition. local: per value of the graph, its index in the view plus 1; all 0 between partitions. */
+/* Work on one partition. local: per value of the graph, its index in the view plus 1; all 0 between
+ * partitions. */
 struct builder {
     const struct ifd_graph *graph;
     const struct ifd_value_life *life;
@@ -24,8 +25,8 @@ static enum ifd_value_role role_of(const struct builder *b, uint32_t v, bool is_
     return b->life[v].plan_value == IFD_NONE ? IFD_VALUE_INTERNAL : IFD_VALUE_OUTPUT;
 }
 
-/* Index of a value of the graph in the view; appends it at its first appearance. Nodes come in a runnable order: a value
- * that is made here is met first as an output. */
+/* Index of a value of the graph in the view; appends it at its first appearance. Nodes are in a
+ * runnable order, so the first appearance of a value that is made here is as an output. */
 static uint32_t local_index(struct builder *b, uint32_t v, bool is_output)
 {
     if (v == IFD_NONE) {

@@ -1,14 +1,15 @@
-/** The plugin ABI: what a backend must give the engine, and what the engine gives a backend.
+/** The plugin ABI: what a backend gives the engine, and what the engine gives a backend.
  *
- *  A backend computes partitions (groups of neighbouring nodes) on one kind of device. It sees nodes, constants and
- *  shapes; it never sees a file, a graph, a request or a socket. Built-in backends (backends/builtin.c) and plugins
- *  (a shared object that exports ifd_backend_query and has no undefined symbol of ours) use this same header.
+ *  A backend computes partitions (groups of neighbouring nodes) on one kind of device. It sees
+ *  nodes, constants and shapes; it never sees a file, a graph, a request or a socket. Built-in
+ *  backends (backends/builtin.c) and plugins (shared objects that export ifd_backend_query and have
+ *  no undefined symbol of ours) use the same header.
  *
- *  Life: open → for every model: cost per node, compile per partition → run, many times, from many threads, each with
- *  its own binding → release → close.
+ *  Life: open → for every model: cost per node, compile per partition → run, many times, from many
+ *  threads, each with its own binding → release → close.
  *
- *  Every struct here begins with or is guarded by a size ("bytes") where it may grow; it grows at the end only, and a
- *  reader that finds a smaller size uses the defaults named here. */
+ *  A struct that may grow holds its size ("bytes"). It grows at the end only. A reader that finds a
+ *  smaller size uses the defaults named here. */
 #ifndef INFERD_BACKEND_H
 #define INFERD_BACKEND_H
 
@@ -22,15 +23,16 @@ extern "C" {
 
 #define IFD_BACKEND_ABI 2u
 
-/** Services of the engine for one backend, valid until close() returns. alloc may be called from any thread. */
+/** Services of the engine for one backend, valid until close() returns. alloc may be called from
+ *  any thread. */
 struct ifd_host {
     uint32_t bytes; /* sizeof(struct ifd_host) of the engine */
     const struct ifd_alloc *alloc;
     struct ifd_cpu cpu;
-    bool
-        exact; /* bit-exact kernels were asked for: results equal the reference kernels for quantized types */
-    bool fast; /* or they were declined, even where they would cost next to nothing */
-    /** A line for people, below the level that operators see by default; may be NULL. Thread: any. */
+    /** Bit-exact kernels are asked for: quantized results equal those of the reference kernels. */
+    bool exact;
+    bool fast; /* bit-exact kernels are declined, even where they cost next to nothing */
+    /** A line for people, below the default log level; may be NULL. Thread: any. */
     void (*debug)(void *context, const char *text);
     void *debug_context;
 };
@@ -53,13 +55,14 @@ enum ifd_value_role {
     IFD_VALUE_CONSTANT, /* .data is its content */
     IFD_VALUE_INPUT,    /* produced outside, bound at run */
     IFD_VALUE_OUTPUT,   /* produced inside, wanted outside, bound at run (also readable inside) */
-    IFD_VALUE_INTERNAL /* produced and consumed inside only: the backend decides where it lives, if anywhere */
+    IFD_VALUE_INTERNAL  /* produced and consumed inside: the backend decides where it lives */
 };
 
 struct ifd_partition_value {
     struct ifd_desc desc;
-    struct ifd_bytes
-        data; /* CONSTANT only: aligned to the element's size, padded, valid until release() of every partition of this model */
+    /** CONSTANT only: aligned to the element's size, padded, valid until release() of every
+     *  partition of this model. */
+    struct ifd_bytes data;
     enum ifd_value_role role;
     uint32_t slot; /* INPUT, OUTPUT: position in ifd_binding.input / .output */
 };
@@ -71,24 +74,27 @@ struct ifd_partition_node {
     const uint32_t *output_value;
 };
 
-/** A partition: nodes in an order in which they can run. All memory belongs to the engine and is gone when compile()
- *  returns, but for constants, attrs, names and the arrays of quantizations: they stay until the partition is released. */
+/** A partition: nodes in an order in which they can run. All memory belongs to the engine.
+ *  Constants, attrs, names and the arrays of quantizations stay until the partition is released;
+ *  the rest is gone when compile() returns. */
 struct ifd_partition_view {
     const struct ifd_partition_node *node;
     uint32_t node_count;
     const struct ifd_partition_value *value;
     uint32_t value_count;
     uint32_t input_count, output_count; /* slots */
-    uint32_t max_threads; /* largest team that will run it: scratch must do for that many */
-    /** Bit-exact kernels for quantized types: the host's wish, or the model ends in a decision (which boxes overlap) that
-     *  turns single steps into other results. */
+    uint32_t max_threads; /* largest team that will run it: scratch must suffice for it */
+    /** Bit-exact kernels for quantized types: the host's wish, or an operator of the model decides
+     *  (ifd_op_def.decides). */
     bool exact;
-    enum ifd_precision precision; /* of products of f32 that the model's owner opted in to */
-    /** What ifd_partition_info.packed was when the same program compiled the same nodes and constants for the same CPU in an
-     *  earlier start, or empty. To be used in place of packing; stays until release() of every partition of this model. */
+    enum ifd_precision precision; /* of f32 gemms, as the model's owner allows */
+    /** ifd_partition_info.packed of an earlier start, in which the same program compiled the same
+     *  nodes and constants for the same CPU; or empty. To be used in place of packing. Stays until
+     *  release() of every partition of this model. */
     struct ifd_bytes packed;
-    /** May be NULL. Says that neither this partition nor one compiled like it will read a constant again, because its
-     *  content is packed. data: that of a constant in .value. Its memory may be given back at once. */
+    /** May be NULL. Tells the engine that a constant is packed: neither this partition nor one that
+     *  shares with it reads its content again. data: of a constant in .value. Its memory may go
+     *  back to the system at once. */
     void (*release_constant)(void *context, const void *data);
     void *release_context;
 };
@@ -98,23 +104,25 @@ struct ifd_partition; /* the backend's own: compiled, immutable, shared by threa
 
 /** What the engine must know of a compiled partition. */
 struct ifd_partition_info {
-    size_t
-        scratch_bytes; /* per running instance, aligned to IFD_TENSOR_ALIGN, content undefined before each run */
+    /** Per running instance, aligned to IFD_TENSOR_ALIGN, content undefined before each run. */
+    size_t scratch_bytes;
     uint32_t step_count;   /* for describe() and profiles; ≥ 1 */
-    size_t constant_bytes; /* packed weights that this partition itself holds */
-    /** Packed weights that may be kept for the next start (view.packed); they hold no pointers. Empty: nothing. */
+    size_t constant_bytes; /* packed weights that this partition holds, shared ones excluded */
+    /** Packed weights that may be kept for the next start (view.packed); they hold no pointers.
+     *  Empty: nothing. */
     struct ifd_bytes packed;
     /** Output slot 0 may be bound to the memory of input slot 0 (same bytes). */
     bool can_alias;
     /** Quantized results equal those of the reference kernels, asked for or not. */
     bool exact;
-    /** The lowest that products of f32 have. Where view.precision would have been possible but for the hardware or the
-     *  backend, precision_why_not says what is missing (static); NULL otherwise. */
+    /** The lowest precision of its f32 gemms. precision_why_not: what hardware or backend lack for
+     *  view.precision (static); NULL if they lack nothing. */
     enum ifd_precision precision;
     const char *precision_why_not;
 };
 
-/** A step inside a partition, for `inspect` and profiles. Text is static or lives as long as the partition. */
+/** A step inside a partition, for `inspect` and profiles. Text is static or lives as long as the
+ *  partition. */
 struct ifd_step_info {
     const char *name;   /* "conv2d+relu6", with what was fused */
     const char *kernel; /* "gemm_s8 14x32 avx512vnni" */
@@ -126,12 +134,11 @@ struct ifd_step_info {
 /** One run. Everything belongs to the engine and is exclusive to this call until run() returns. */
 struct ifd_binding {
     const void *const *input; /* per input slot; aligned and padded */
-    void *const
-        *output; /* per output slot; aligned and padded; never overlaps an input unless can_alias */
+    /** Per output slot; aligned and padded; overlaps an input only if can_alias. */
+    void *const *output;
     void *scratch;
     const struct ifd_team *team;
-    uint64_t
-        *step_ns; /* if not NULL: step_count counters to which the time of each step is added */
+    uint64_t *step_ns;        /* NULL, or step_count counters to which each step adds its time */
     uint64_t (*now_ns)(void); /* clock for step_ns */
 };
 
@@ -140,30 +147,33 @@ struct ifd_backend {
     uint32_t bytes;   /* sizeof(struct ifd_backend) */
     const char *name; /* "CpuAcc": unique, letters and digits */
 
-    /** The engine makes one partition of each node (the backend neither fuses nor plans): CpuRef. */
+    /** The engine makes one partition of each node (the backend neither fuses nor plans):
+     *  CpuRef. */
     bool per_node;
 
     /** Opens the device. UNAVAILABLE with a reason if there is none. */
     enum ifd_code (*open)(const struct ifd_host *host, struct ifd_device **ret_device,
                           struct ifd_err *err);
 
-    /** 0: cannot run this node, and says why in reason (may be NULL). Otherwise a positive cost; smaller is better;
-     *  only compared within one backend's own answers today. Thread: one at a time per device. */
+    /** 0: cannot run this node; reason (may be NULL) says why. Otherwise a positive cost, smaller
+     *  is better. Costs of different backends are not compared today. Thread: one at a time per
+     *  device. */
     uint32_t (*cost)(struct ifd_device *device, const struct ifd_node_view *node,
                      struct ifd_err *reason);
 
     /** Prepares a partition: packs weights, chooses kernels, lays out scratch.
      *
-     *  like: NULL, or a partition that this backend compiled from the same nodes and constants for another batch size.
-     *  The backend should share its packed constants instead of packing again, and must where it has forgotten their
-     *  sources (UNSUPPORTED if it cannot: there is no plan for that batch size then); like outlives the new partition.
+     *  share_with: NULL, or a partition that this backend compiled from the same nodes and
+     *  constants for another batch size; it outlives the new partition. The backend should share
+     *  its packed constants instead of packing again. It must where their sources are released; if
+     *  it cannot, UNSUPPORTED: there is no plan for that batch size then.
      *  Thread: one at a time per device. */
     enum ifd_code (*compile)(struct ifd_device *device, const struct ifd_partition_view *view,
                              struct ifd_partition *share_with, struct ifd_partition **ret_partition,
                              struct ifd_partition_info *ret_info, struct ifd_err *err);
 
-    /** Computes. Allocates nothing, logs nothing, keeps nothing. Thread: any, at the same time on one partition with
-     *  different bindings. */
+    /** Computes. Allocates nothing, logs nothing, keeps nothing. Thread: any, several at a time on
+     *  one partition with different bindings. */
     enum ifd_code (*run)(struct ifd_partition *partition, const struct ifd_binding *binding,
                          struct ifd_err *err);
 
@@ -174,7 +184,8 @@ struct ifd_backend {
     void (*close)(struct ifd_device *device);         /* NULL is fine; no partition is left */
 };
 
-/** The one symbol that a plugin exports: its descriptor, or NULL if it cannot serve an engine of host_abi. */
+/** The one symbol that a plugin exports: its descriptor, or NULL if it cannot serve an engine of
+ *  host_abi. */
 typedef const struct ifd_backend *(*ifd_backend_query_fn)(uint32_t host_abi);
 
 #ifdef __cplusplus

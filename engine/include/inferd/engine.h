@@ -18,30 +18,30 @@
 extern "C" {
 #endif
 
-struct ifd_engine; /* opened backends; no model knows of another. Thread: any */
-struct ifd_model;  /* immutable after load; shared by its instances. Thread: any */
-struct
-    ifd_instance; /* memory and threads for one run at a time. Thread: one at a time per object */
+struct ifd_engine;   /* opened backends; no model knows of another. Thread: any */
+struct ifd_model;    /* immutable after load; shared by its instances. Thread: any */
+struct ifd_instance; /* memory and threads for one run at a time. Thread: one at a time */
 
 /* ---- engine ---- */
 
 struct ifd_engine_options {
-    const struct ifd_alloc *alloc; /* system */
-    const struct ifd_backend *const
-        *backends; /* descriptors, see backends/builtin.h; at least one */
+    const struct ifd_alloc *alloc;             /* system */
+    const struct ifd_backend *const *backends; /* see backends/builtin.h; at least one */
     uint32_t backend_count;
     uint32_t cpu_mask; /* features that may be used (enum ifd_cpu_flag); 0 = all that the CPU has */
     bool no_cpu_features; /* with cpu_mask 0: use none at all */
-    /** Quantized results are bit-equal to those of the reference kernels: always; never more than by chance; with neither,
-     *  in models in which the backend expects that to cost less than a few percent. Not both. */
+    /** exact: quantized results equal those of the reference kernels, bit for bit. fast: the
+     *  fastest kernels. Neither: exact kernels in models where the backend expects them to cost
+     *  less than a few percent. Both: INVALID. */
     bool exact, fast;
     uint32_t cores; /* that runs of all models share; 0 = those that the process may run on */
-    /** Folder for packed weights, so that the next start of a model need not pack them; made if its parent is there. Only
-     *  this user may write in it. NULL: none. If it cannot be used, models are loaded without it and say why. */
+    /** Folder for packed weights, so that the next start of a model need not pack them. Made if its
+     *  parent exists. Only this user may write in it. NULL: none. If it cannot be used, models load
+     *  without it; ifd_model_info.cache says why. */
     const char *cache_folder;
-    /** Of all its files together: those not used for longest go first, what would be larger alone is not kept. 1 GiB: the
-     *  packed weights of two of the largest networks or dozens of others, an eighth of the smallest storage of such
-     *  machines. */
+    /** Limit of all files in it together. The least recently used go first; a file over the limit
+     *  is not kept. Default 1 GiB: two of the largest networks or dozens of others, an eighth of
+     *  the smallest storage of an edge box. */
     uint64_t cache_bytes;
     void (*debug)(void *context, const char *text);
     void *debug_context;
@@ -65,8 +65,9 @@ const struct ifd_cpu *ifd_engine_cpu(const struct ifd_engine *engine);
 
 /* ---- model ---- */
 
-/** What a hostile file may cost. Each has a default, and the error names the limit. What a loaded model keeps besides the
- *  file (copied and folded constants) is at most 8 times the file and 64 MiB. */
+/** What a hostile file may cost; 0 is the default beside the field, and an error names the limit.
+ *  Besides the file, a loaded model keeps at most 8 times the file and 64 MiB (copied and folded
+ *  constants). */
 struct ifd_limits {
     size_t file_bytes;    /* 2 GiB - 1 */
     uint32_t nodes;       /* 100,000 */
@@ -77,25 +78,26 @@ struct ifd_limits {
 };
 
 struct ifd_model_options {
-    /** Names of backends in order of preference ("CpuAcc", "CpuRef"); a node goes to the first that takes it.
-     *  NULL: the engine's order. A name that the engine does not know is an error. */
+    /** Names of backends in order of preference ("CpuAcc", "CpuRef"); a node goes to the first that
+     *  takes it. NULL: the engine's order. A name that the engine does not know is an error. */
     const char *const *backends;
     uint32_t backend_count;
     struct ifd_limits limits; /* per field: 0 = default */
     uint32_t max_threads;     /* largest team of any instance; default 1 */
     bool no_optimize;         /* keep the graph as the file has it, foldable constants aside */
-    /** F32. What the hardware cannot do is done in f32: see ifd_model_info. An error in an engine with exact results. */
+    /** Default F32. Where the hardware cannot, gemms run in f32: see ifd_model_info. INVALID in an
+     *  engine with exact. */
     enum ifd_precision precision;
-    /** Memory of weights that a backend has packed is given back to the system, pages of file included: they read as zeros
-     *  then. For callers that have no further use of file. */
+    /** Memory of weights goes back to the system once a backend has packed them. Pages of file are
+     *  included and read as zeros then: for callers that do not use file any more. */
     bool releases_weights;
 };
 
 /** Reads, verifies, optimizes and plans a model (TFLite today; the format is found by its content).
  *
  *  file must stay readable and unchanged until ifd_model_destroy: constants are used in place.
- *  Errors: CORRUPT (breaks its format), UNSUPPORTED (names operator, version, node, tensors), TOO_LARGE (names the
- *  limit), INVALID (options), NOMEM. Nothing is left behind on error. */
+ *  Errors: CORRUPT (breaks its format), UNSUPPORTED (names operator, version, node, tensors),
+ *  TOO_LARGE (names the limit), INVALID (options), NOMEM. Nothing is left behind on error. */
 IFD_NODISCARD enum ifd_code ifd_model_load(struct ifd_engine *engine, struct ifd_bytes file,
                                            const struct ifd_model_options *options,
                                            struct ifd_model **ret_model, struct ifd_err *err);
@@ -105,12 +107,12 @@ void ifd_model_destroy(struct ifd_model *model);
 /** An input or output of a model. Pointers live as long as the model. */
 struct ifd_port {
     const char *name;
-    struct ifd_desc desc; /* as the file has it: dimension 0 is what it says, often 1 */
-    /** Batch is a free dimension of this port: its dimension 0 may be any 1 … IFD_MAX_BATCH at run time. */
+    struct ifd_desc desc; /* as in the file: dimension 0 is often 1 */
+    /** Dimension 0 is the batch: 1 … IFD_MAX_BATCH at run time. */
     bool batched;
     /** From the file's metadata, if it has any: */
     const char *description; /* NULL */
-    bool has_normalization; /* image inputs: real = (pixel - mean[c]) / std[c], pixel in 0 … 255 */
+    bool has_normalization;  /* image inputs: real = (pixel - mean[c]) / std[c], pixel 0 … 255 */
     float mean[4], std[4];
     uint32_t normalization_count; /* 1 or the number of channels */
     const char *const *labels;    /* outputs: label of class i, or NULL */
@@ -123,17 +125,18 @@ struct ifd_model_info {
     const char *description; /* may be empty */
     uint32_t input_count, output_count;
     const struct ifd_port *input, *output;
-    /** Every input and output is batched, and the whole graph treats samples independently: requests can share a run.
+    /** All ports are batched and the graph treats samples independently: requests can share a run.
      *  Otherwise a run of batch n is n runs of batch 1 inside one call. */
     bool batch_is_free;
     size_t constant_bytes; /* weights in the file and packed ones */
     size_t packed_bytes;   /* of these, the packed ones: memory beside the file */
-    size_t released_bytes; /* not in constant_bytes: given back (releases_weights) */
+    size_t released_bytes; /* went back to the system (releases_weights); not in constant_bytes */
     size_t arena_bytes;    /* per instance at batch 1 */
     const char *cache;     /* for people: what the cache of packed weights did; "" without one */
     bool is_from_cache;    /* nothing was packed */
     bool exact;            /* quantized results are bit-equal to the reference kernels' */
-    /** The lowest that any product has at batch 1, and why that is not what was asked for; "" if it is. */
+    /** The lowest precision of any gemm at batch 1. precision_why_not: why it is not
+     *  ifd_model_options.precision; "" if it is. */
     enum ifd_precision precision;
     const char *precision_why_not;
     uint32_t node_count, step_count;
@@ -146,11 +149,13 @@ const struct ifd_model_info *ifd_model_info(const struct ifd_model *model);
 /* ---- instance ---- */
 
 struct ifd_instance_options {
-    /** 1; at most ifd_model_options.max_threads. A run has so many if that many cores are free when it begins, else as many
-     *  as there are, one at least; fewer also where runs have shown to be faster so. Results do not depend on it. */
+    /** Default 1; at most ifd_model_options.max_threads. A run takes as many as cores are free when
+     *  it begins, at least one, and fewer where runs were faster with fewer. Results do not depend
+     *  on it. */
     uint32_t threads;
-    uint32_t
-        max_batch; /* 1: memory is laid out for batches up to this at creation, so that run allocates nothing */
+    /** Default 1. Memory for batches up to this is taken at creation, so that run allocates
+     *  nothing. */
+    uint32_t max_batch;
 };
 
 IFD_NODISCARD enum ifd_code ifd_instance_create(struct ifd_model *model,
@@ -159,31 +164,32 @@ IFD_NODISCARD enum ifd_code ifd_instance_create(struct ifd_model *model,
                                                 struct ifd_err *err);
 void ifd_instance_destroy(struct ifd_instance *instance); /* NULL is fine */
 
-/** One caller's share of a run: its tensors, in the model's order, all with the same dimension 0 = batch.
+/** One caller's tensors in a run, in the model's order, all with the same dimension 0 = batch.
  *
  *  input:  data, bytes, dtype and shape must fit the model's ports.
- *  output: dtype and shape are written. If data is NULL (or what an earlier run of this instance set), it is set to
- *          memory of the instance that stays until the next run; else the result is written there (capacity ≥ bytes
- *          needed, otherwise TOO_LARGE). Outputs that are not wanted are neither written nor copied.
+ *  output: dtype and shape are written. If data is NULL (or what an earlier run of this instance
+ *          set), it is set to memory of the instance that stays until the next run; else the
+ *          result is written there (capacity ≥ bytes needed, otherwise TOO_LARGE). Outputs that
+ *          are not wanted are neither written nor copied.
  *  No output may overlap an input or another output. */
 struct ifd_io {
     const struct ifd_tensor *input;
     struct ifd_tensor *output;
     const bool *output_wanted; /* NULL: all */
-    int64_t batch;             /* ≥ 1; for models without a batch dimension 1 */
+    int64_t batch;             /* ≥ 1; 1 for models without a batch dimension */
 };
 
-/** Runs io_count requests as one batch (their batches add up to at most max_batch). More than one only if the model's
- *  batch_is_free. Allocates nothing.
- *  Errors: INVALID (wrong count, type, shape, size: names the tensor), TOO_LARGE, what a backend says. Outputs that
- *  were the caller's memory are undefined then. */
+/** Runs io_count requests as one batch; their batches add up to at most max_batch. More than one
+ *  request needs a model whose batch_is_free. Allocates nothing.
+ *  Errors: INVALID (wrong count, type, shape, size: names the tensor), TOO_LARGE, a backend's
+ *  error. Outputs in the caller's memory are undefined then. */
 IFD_NODISCARD enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_io *io,
                                              uint32_t io_count, struct ifd_err *err);
 
-/** A run will come soon (a request's header is there): helpers that sleep wake up meanwhile. Thread: any, also during a
- *  run. */
+/** A run will come soon (the header of a request is there): wakes sleeping workers. Thread: any,
+ *  also during a run. */
 void ifd_instance_expect(const struct ifd_instance *instance);
-/** No run will come soon: helpers give their cores up. Thread: any, also during a run. */
+/** No run will come soon: workers give up their cores. Thread: any, also during a run. */
 void ifd_instance_rest(const struct ifd_instance *instance);
 
 /** Bytes that this instance holds. */
@@ -196,20 +202,20 @@ struct ifd_plan_step {
     struct ifd_step_info step;
     const char *backend;
     uint32_t partition;
-    size_t arena_offset,
-        arena_bytes; /* of its first output; bytes 0 if it lives inside the backend */
+    /** Of its first output; bytes is 0 if the output lives inside the backend. */
+    size_t arena_offset, arena_bytes;
 };
 
 uint32_t ifd_model_step_count(const struct ifd_model *model);
 void ifd_model_step(const struct ifd_model *model, uint32_t index, struct ifd_plan_step *ret);
 
-/** Nanoseconds spent in every step since the last ifd_instance_profile(instance, true), which starts from 0. count must be
- *  ifd_model_step_count. */
+/** ifd_instance_profile(instance, true) sets the time of every step to 0 and begins to measure.
+ *  count must be ifd_model_step_count(). */
 void ifd_instance_profile(struct ifd_instance *instance, bool on);
 void ifd_instance_step_ns(const struct ifd_instance *instance, uint64_t *ret_ns, uint32_t count);
 
-/** A text form of the model through sink (called with pieces, not ended by NUL); the graph after optimization, the
- *  plan, the memory map. PASSES: what every pass of the optimizer did, alone. */
+/** Text form of the model: the graph after optimization, the plan, the memory map. PASSES: only
+ *  what each pass of the optimizer did. sink gets pieces of text without NUL. */
 enum ifd_dump_format { IFD_DUMP_TEXT, IFD_DUMP_JSON, IFD_DUMP_DOT, IFD_DUMP_PASSES };
 IFD_NODISCARD enum ifd_code ifd_model_dump(const struct ifd_model *model,
                                            enum ifd_dump_format format, ifd_sink_fn sink,

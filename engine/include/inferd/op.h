@@ -1,13 +1,13 @@
-/** What an operator is: its name, its attributes, its shape rule and its reference result, each stated once.
+/** What an operator is: name, attributes, shape rule, reference result, traits; each stated once.
  *
- *  An operator is one `const struct ifd_op_def` in engine/ops/<family>.c beside its reference kernel, and one row in
- *  op_list.inc. Parsers set its attributes by name, the optimizer and the planner ask its shape rule, CpuRef *is* its
- *  reference kernel, and every other backend is tested against that. Definitions are immutable and may be used from any
- *  thread.
+ *  An operator is one `const struct ifd_op_def` in engine/ops/<family>.c beside its reference
+ *  kernel, and one row in op_list.inc. Parsers set its attributes by name, the optimizer and the
+ *  planner ask its shape rule, CpuRef *is* its reference kernel, and every other backend is tested
+ *  against that. Definitions are immutable and may be used from any thread.
  *
- *  Semantics are TFLite's for quantized types (bit for bit those of LiteRT's reference kernels) and the framework-
- *  neutral ones for floats; layouts are channels-last (NHWC) wherever an operator knows of channels. A parser of a
- *  format with other conventions translates. */
+ *  Semantics are TFLite's for quantized types (bit for bit those of LiteRT's reference kernels) and
+ *  the framework-neutral ones for floats; layouts are channels-last (NHWC) wherever an operator
+ *  knows of channels. A parser of a format with other conventions translates. */
 #ifndef INFERD_OP_H
 #define INFERD_OP_H
 
@@ -27,8 +27,7 @@ enum ifd_op {
     IFD_OP_COUNT
 };
 
-/** Inputs of one node at most for operators with a fixed number; variadic ones (concat, pack) have no bound but the
- *  parser's limit. */
+/** Any number of inputs or outputs (concat, pack, split), up to the parser's limit. */
 #define IFD_OP_VARIADIC UINT32_MAX
 
 /** Kinds of attribute values and the C type of the field that holds one. */
@@ -46,8 +45,9 @@ struct ifd_ints {
     int64_t value[IFD_MAX_RANK];
 };
 
-/** One attribute: where it lies in the operator's attribute struct, its default and its range (both ends included;
- *  for INTS the range of every element). ir/attrs.c applies them, so that range checks exist once. */
+/** One attribute: its place in the operator's attribute struct, its default and its range (both
+ *  ends included; for INTS the range of every element). ir/attrs.c applies them, so range checks
+ *  exist once. */
 struct ifd_attr_def {
     const char *name;
     enum ifd_attr_kind kind;
@@ -56,8 +56,9 @@ struct ifd_attr_def {
     double min, max;
 };
 
-/** An operand as the shape rule and the backends see it. desc is NULL for an optional input that is absent. data is the
- *  content if it is constant, else {NULL, 0}; constant memory is padded, but aligned to its element's size only: it is used where the file has it. */
+/** An operand as the shape rule and the backends see it. desc is NULL for an optional input that is
+ *  absent. data is the content if it is constant, else {NULL, 0}. Constants are used where the file
+ *  has them: padded, but aligned to their element's size only. */
 struct ifd_operand {
     const struct ifd_desc *desc;
     struct ifd_bytes data;
@@ -73,11 +74,13 @@ struct ifd_infer {
 
 /** A call of the reference kernel.
  *
- *  input[i]:  content of input i, NULL if absent; output[i]: where output i goes. No output overlaps an input, except
- *             that output 0 may be input 0 itself where the definition says can_alias.
- *  in/out:    their descriptions, all dimensions known; in[i] is NULL if input i is absent (the content of an empty
- *             tensor may be NULL too).
- *  scratch:   scratch_bytes as the definition's scratch() asked for, aligned to IFD_TENSOR_ALIGN; content undefined. */
+ *  input[i]:  content of input i, NULL if absent; output[i]: where output i goes. No output
+ *             overlaps an input, except that output 0 may be input 0 itself where the definition
+ *             says can_alias.
+ *  in/out:    their descriptions, all dimensions known; in[i] is NULL if input i is absent (the
+ *             content of an empty tensor may be NULL too).
+ *  scratch:   scratch_bytes as the definition's scratch() asked for, aligned to IFD_TENSOR_ALIGN;
+ *             content undefined. */
 struct ifd_ref_call {
     const void *attrs;
     const struct ifd_desc *const *in;
@@ -89,17 +92,17 @@ struct ifd_ref_call {
     void *scratch;
 };
 
-/** How an operator treats dimension 0 when a model that was written for one batch size is planned for another
- *  (engine/ir/batch.c). "Sample" is an index along dimension 0 of the batched operands. */
+/** How an operator treats dimension 0 when a model that was written for one batch size is planned
+ *  for another (engine/ir/batch.c). "Sample" is an index along dimension 0 of the batched
+ *  operands. */
 enum ifd_batch_rule {
-    IFD_BATCH_NEVER =
-        0, /* mixes samples, or nobody thought about it: the engine runs samples one by one */
+    IFD_BATCH_NEVER = 0,   /* mixes samples, or not analysed: the engine runs samples one by one */
     IFD_BATCH_SAMPLE,      /* input 0 is batched, the others are not; outputs are batched */
-    IFD_BATCH_ELEMENTWISE, /* every batched input has the same dimension 0; others broadcast into it */
-    IFD_BATCH_AXIS, /* like SAMPLE, if no axis attribute names dimension 0 (softmax, reduce, concat, split …) */
-    IFD_BATCH_RESHAPE, /* if dimension 0 of input and output are the batch: the target's dimension 0 scales */
-    IFD_BATCH_SLICE,    /* if dimension 0 is taken whole: the window scales */
-    IFD_BATCH_TRANSPOSE /* if dimension 0 stays first */
+    IFD_BATCH_ELEMENTWISE, /* batched inputs share dimension 0; others broadcast into it */
+    IFD_BATCH_AXIS,        /* as SAMPLE, if no axis attribute names dimension 0 (softmax, concat) */
+    IFD_BATCH_RESHAPE,     /* if dimension 0 is the batch before and behind: the target scales */
+    IFD_BATCH_SLICE,       /* if dimension 0 is taken whole: the window scales */
+    IFD_BATCH_TRANSPOSE    /* if dimension 0 stays first */
 };
 
 /** A permutation of dimensions: dimension i of a tensor becomes dimension axis[i]. */
@@ -108,8 +111,8 @@ struct ifd_perm {
     uint8_t axis[IFD_MAX_RANK];
 };
 
-/** Inputs of an operator that sums products of its input with weights, channel by channel (the last dimension of the
- *  output): its result is linear in the weights and bias of that channel. */
+/** Weights and bias of an operator whose result is linear in them, channel by channel (last
+ *  dimension of the output). */
 struct ifd_op_weights {
     uint32_t input; /* index of the weights */
     uint32_t bias;  /* index of the bias: one number per channel; may be absent */
@@ -135,27 +138,29 @@ struct ifd_op_def {
     /** Output 0 may be computed in the memory of input 0 (same bytes, element by element). */
     bool can_alias;
 
-    /** Every element of the output depends on what is at its place in the inputs, which broadcast, and on nothing else: the
-     *  order of dimensions does not matter. */
+    /** Every element of the output depends only on the elements at its place in the inputs, which
+     *  broadcast: the order of dimensions does not matter. */
     bool is_elementwise;
 
-    /** Needs the content of constant inputs to know its output shape (reshape by tensor, slice by tensor …): bit i set
-     *  means that input i must be constant when the graph is verified. */
+    /** Bit i: the output shape depends on the content of input i, which must be constant when the
+     *  graph is verified (reshape by tensor, slice by tensor …). */
     uint32_t shape_inputs;
 
-    /** Shape rule. Checks ranks, types, quantization and attributes against each other and writes the *shape* of every
-     *  output; output[i].dtype and .quant come in as the file declares them and are checked, not changed.
-     *  After OK, ref and every backend may trust what was checked.
-     *  Errors: INVALID names operand, got, wanted; UNSUPPORTED for a meaning inferd does not have; TOO_LARGE. */
+    /** Shape rule. Checks ranks, types, quantization and attributes against each other and writes
+     *  the *shape* of every output; output[i].dtype and .quant come in as the file declares them
+     *  and are checked, not changed. After OK, ref and every backend may trust what was checked.
+     *  Errors: INVALID names operand, got, wanted; UNSUPPORTED for what inferd does not compute;
+     *  TOO_LARGE. */
     enum ifd_code (*infer)(const struct ifd_infer *in, struct ifd_desc *output,
                            struct ifd_err *err);
 
-    /** Bytes of scratch that ref needs; NULL means none. Called with the shapes that infer accepted. */
+    /** Bytes of scratch that ref needs; NULL means none. Called with the shapes that infer
+     *  accepted. */
     enum ifd_code (*scratch)(const struct ifd_infer *in, const struct ifd_desc *output,
                              size_t *ret_bytes, struct ifd_err *err);
 
-    /** Reference kernel: clear, scalar, allocation-free, obviously right. Fails only for what cannot be known before
-     *  the data is there (an index out of range): INVALID. */
+    /** Reference kernel: clear, scalar, allocation-free, obviously right. Fails only for what
+     *  cannot be known before the data is there (an index out of range): INVALID. */
     enum ifd_code (*ref)(const struct ifd_ref_call *call, struct ifd_err *err);
 
     /* ---- what the optimizer asks; zero where nothing is known ---- */
@@ -163,11 +168,12 @@ struct ifd_op_def {
     /** Output 0 is input 0 unchanged if both have the same type, shape and quantization. */
     bool is_identity;
 
-    /** The operator clamps one operand: its f32 result is min(max(x, min), max). number: the content of its other operand
-     *  if that is a constant of one f32, else NULL. Outputs are written if the answer is true. NULL: it never clamps. */
+    /** The operator clamps one operand: its f32 result is min(max(x, min), max). number: the
+     *  content of its other operand if that is a constant of one f32, else NULL. False: these
+     *  attributes do not clamp. NULL: it never clamps. */
     bool (*bounds)(const void *attrs, const float *number, float *ret_min, float *ret_max);
 
-    /** Rewrites attrs so that the operator gives the permuted result for permuted inputs. False: it cannot; attrs are
+    /** Rewrites attrs so that permuted inputs give the permuted result. False: it cannot; attrs are
      *  undefined then. NULL: the order of dimensions matters. Not asked if is_elementwise. */
     bool (*permute)(void *attrs, const struct ifd_perm *perm);
 
@@ -180,8 +186,8 @@ struct ifd_op_def {
     /** Reads the description of its inputs, never their content. */
     bool reads_shape_only;
 
-    /** Its result is a decision (which boxes overlap) that one step of rounding in its inputs can tip. Models with such an
-     *  operator are computed with exact kernels. */
+    /** Its result is a decision (which boxes overlap): one step of rounding in its inputs can
+     *  change it. A model with this operator is computed with exact kernels. */
     bool decides;
 };
 
