@@ -70,17 +70,15 @@ static void counters_have_one_line_for_each_label(void)
     ifd_metric_add(server, IFD_METRIC_HTTP_REQUESTS, 1, 3);
     ifd_metric_add(server, IFD_METRIC_HTTP_REQUESTS, 1, 4);
     ifd_metric_add_shared(server, IFD_METRIC_HTTP_REQUESTS, 5, UINT64_C(18446744073709551615));
-    EXPECT_TEXT(
-        family(&f, "inferd_http_requests_total"),
-        "# HELP inferd_http_requests_total Requests of all routes that are over, by how they "
-        "ended.\n"
-        "# TYPE inferd_http_requests_total counter\n"
-        "inferd_http_requests_total{outcome=\"ok\"} 0\n"
-        "inferd_http_requests_total{outcome=\"client_error\"} 7\n"
-        "inferd_http_requests_total{outcome=\"shed\"} 0\n"
-        "inferd_http_requests_total{outcome=\"timeout\"} 0\n"
-        "inferd_http_requests_total{outcome=\"failed\"} 0\n"
-        "inferd_http_requests_total{outcome=\"aborted\"} 18446744073709551615\n");
+    EXPECT_TEXT(family(&f, "inferd_http_requests_total"),
+                "# HELP inferd_http_requests_total Finished requests of all routes, by outcome.\n"
+                "# TYPE inferd_http_requests_total counter\n"
+                "inferd_http_requests_total{outcome=\"ok\"} 0\n"
+                "inferd_http_requests_total{outcome=\"client_error\"} 7\n"
+                "inferd_http_requests_total{outcome=\"shed\"} 0\n"
+                "inferd_http_requests_total{outcome=\"timeout\"} 0\n"
+                "inferd_http_requests_total{outcome=\"failed\"} 0\n"
+                "inferd_http_requests_total{outcome=\"aborted\"} 18446744073709551615\n");
     tear_down(&f);
 }
 
