@@ -40,11 +40,11 @@ static double naive(const struct problem *p, size_t y, size_t x, size_t n)
     return sum;
 }
 
-/* The packed matrices of a problem and room for the transformed tiles. */
+/* The packed matrices of a problem and room for the transformed patches. */
 struct plan {
     const struct ifd_kernels *kernels;
     const struct problem *p;
-    size_t out_h, out_w, tiles, group, packed_bytes;
+    size_t out_h, out_w, patches, group, packed_bytes;
     struct check_buffer packed, v, m;
 };
 
@@ -60,7 +60,7 @@ static struct plan make_plan(const struct ifd_kernels *kernels, const struct pro
     size_t edge = IFD_WINO_EDGE(p->size, p->stride), points = p->size + 2;
     plan.out_h = out_pixels(p->h, p);
     plan.out_w = out_pixels(p->w, p);
-    plan.tiles = (plan.out_h + p->size - 1) / p->size * ((plan.out_w + p->size - 1) / p->size);
+    plan.patches = (plan.out_h + p->size - 1) / p->size * ((plan.out_w + p->size - 1) / p->size);
     plan.packed_bytes = (kernels->gemm_f32.packed_bytes(p->n, p->k, 1) + 63) / 64 * 64;
     plan.packed = check_input(points * points * plan.packed_bytes);
     plan.v = check_output(edge * edge * group * p->k * 4 + 64);
@@ -91,15 +91,15 @@ static void run_plan(void *arg)
     struct plan *plan = arg;
     const struct problem *p = plan->p;
     size_t edge = IFD_WINO_EDGE(p->size, p->stride);
-    size_t tiles_x = (plan->out_w + p->size - 1) / p->size;
-    for (size_t first = 0; first < plan->tiles; first += plan->group) {
-        size_t count = plan->tiles - first < plan->group ? plan->tiles - first : plan->group;
+    size_t patches_x = (plan->out_w + p->size - 1) / p->size;
+    for (size_t first = 0; first < plan->patches; first += plan->group) {
+        size_t count = plan->patches - first < plan->group ? plan->patches - first : plan->group;
         struct ifd_wino_args in = {.size = (uint32_t)p->size,
                                    .stride = (uint32_t)p->stride,
                                    .channels = p->k,
-                                   .tiles_x = tiles_x,
-                                   .tile_begin = first,
-                                   .tile_count = count,
+                                   .patches_x = patches_x,
+                                   .patch_begin = first,
+                                   .patch_count = count,
                                    .image = p->in.data,
                                    .height = p->h,
                                    .width = p->w,
@@ -128,9 +128,9 @@ static void run_plan(void *arg)
         struct ifd_wino_args out = {.size = (uint32_t)p->size,
                                     .stride = (uint32_t)p->stride,
                                     .channels = p->n,
-                                    .tiles_x = tiles_x,
-                                    .tile_begin = first,
-                                    .tile_count = count,
+                                    .patches_x = patches_x,
+                                    .patch_begin = first,
+                                    .patch_count = count,
                                     .image = p->out.data,
                                     .height = plan->out_h,
                                     .width = plan->out_w,
@@ -224,7 +224,7 @@ static void bench_one(const struct ifd_kernels_isa *isa, size_t edge, size_t cha
         size_t out = out_pixels(edge, &p);
         double rate = 9.0 * (double)(out * out * channels * channels) / best * 1e-9;
         printf("%-7s %3zu^2/%zu c %3zu F(%zu): %8.1f us, %6.1f GMAC/s of the direct sum, %3.0f%%, "
-               "%zu tiles\n",
+               "%zu patches\n",
                isa->name, edge, stride, channels, size, best * 1e6, rate,
                peak > 0 ? rate / peak * 100 : 0.0, best_group);
         free_problem(&p);

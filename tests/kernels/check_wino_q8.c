@@ -108,7 +108,7 @@ static struct check_buffer expected(const struct problem *p)
 struct plan {
     const struct ifd_kern_wino_q8 *kern;
     struct check_buffer packed, scratch;
-    size_t tiles, group;
+    size_t patches, group;
     struct ifd_wino_q8_args args;
 };
 
@@ -120,7 +120,7 @@ static struct plan make_plan(const struct ifd_kern_wino_q8 *kern, const struct p
     plan.packed = check_input((kern->packed_bytes(p->n, p->k) + 63) / 64 * 64);
     plan.scratch = check_output(kern->scratch_bytes(p->n, p->k, group));
     kern->pack(&weights, &p->requant, plan.packed.data);
-    plan.tiles = (p->out_h + 3) / 4 * ((p->out_w + 3) / 4);
+    plan.patches = (p->out_h + 3) / 4 * ((p->out_w + 3) / 4);
     plan.args = (struct ifd_wino_q8_args){.packed = plan.packed.data,
                                           .in = p->in.data,
                                           .out = out,
@@ -143,10 +143,10 @@ static void run_plan(void *arg)
 {
     struct plan *plan = arg;
     struct ifd_wino_q8_args *args = &plan->args;
-    for (args->tile_begin = 0; args->tile_begin < plan->tiles;
-         args->tile_begin += args->tile_count) {
-        const size_t left = plan->tiles - args->tile_begin;
-        args->tile_count = left < plan->group ? left : plan->group;
+    for (args->patch_begin = 0; args->patch_begin < plan->patches;
+         args->patch_begin += args->patch_count) {
+        const size_t left = plan->patches - args->patch_begin;
+        args->patch_count = left < plan->group ? left : plan->group;
         plan->kern->run(args);
     }
 }
@@ -157,7 +157,7 @@ static void free_plan(struct plan *plan)
     check_free(&plan->scratch);
 }
 
-/* All tiles, in two ranges of columns where there is more than one block. */
+/* All patches, in two ranges of columns where there is more than one block. */
 static void check_table(const struct problem *p, const struct ifd_kernels_isa *isa,
                         const ifd_q8 *want)
 {
@@ -228,7 +228,7 @@ static void bench_one(const struct ifd_kernels_isa *isa, size_t edge, size_t k, 
         struct plan plan = make_plan(&isa->kernels.wino_q8, &p, out.data, group);
         const double t = check_time(run_plan, &plan);
         const double rate = 9.0 * (double)(edge * edge * k * n) / t * 1e-9;
-        printf("%-7s %3zu^2 %3zu -> %3zu, %2zu tiles: %8.1f us, %6.1f GMAC/s of the direct sum, "
+        printf("%-7s %3zu^2 %3zu -> %3zu, %2zu patches: %8.1f us, %6.1f GMAC/s of the direct sum, "
                "%3.0f%%\n",
                isa->name, edge, k, n, group, t * 1e6, rate, peak > 0 ? rate / peak * 100 : 0.0);
         free_plan(&plan);

@@ -135,8 +135,8 @@ static void call_patches(const struct ifd_acc_conv_run *run, size_t image, size_
         .out_line_stride = w->out_w * layer->out_stride,
         .pad_top = (uint32_t)w->pad_top,
         .pad_left = (uint32_t)w->pad_left,
-        .tile_begin = begin,
-        .tile_count = count,
+        .patch_begin = begin,
+        .patch_count = count,
         .n_end = layer->out_c,
         .scratch = run->work});
     ifd_acc_patches_tail(run, image, begin, count);

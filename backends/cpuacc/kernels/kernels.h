@@ -261,18 +261,18 @@ struct ifd_kern_dw_f32 {
 
 /* ---- Winograd convolutions ------------------------------------------------------------------ */
 
-/* Values along one side of a tile, of as many inputs. */
+/* Values along one side of a patch, of as many inputs. */
 #define IFD_WINO_EDGE(size, stride) ((stride) == 1 ? (size) + 2 : 2 * (size) + 1)
 
-/* A 3x3 convolution of stride 1 or 2 by tiles of size x size outputs, size 2, 3 or 4; edge = IFD_WINO_EDGE.
+/* A 3x3 convolution of stride 1 or 2 by patches of size x size outputs, size 2, 3 or 4; edge = IFD_WINO_EDGE.
  *   load    weights() gives (size + 2)^2 matrices [n][k]; each is packed by gemm_f32.pack() without bias, or part by
  *           part: of as many filters at a time as stay in the cache.
- *   run     for a group of tiles: input() gives edge^2 matrices [tile][channel], each is multiplied
- *           by its weights with gemm_f32.run() (m = tile_count) into matrices [tile][n], and output()
- *           adds bias, residual and clamp and writes the pixels. Choose tile_count so that both sets of
+ *   run     for a group of patches: input() gives edge^2 matrices [patch][channel], each is multiplied
+ *           by its weights with gemm_f32.run() (m = patch_count) into matrices [patch][n], and output()
+ *           adds bias, residual and clamp and writes the pixels. Choose patch_count so that both sets of
  *           matrices stay in L2. Matrix y * edge + x meets the weights min(y, size + 1) * (size + 2) + min(x, size + 1):
  *           with stride 2 the last size values of a side are inputs as they are, which meet the filter's middle.
- * Tiles are numbered line by line, tiles_x = ceil(out_w / size) a line. With the matrices A, B and G of the transforms (of
+ * Patches are numbered line by line, patches_x = ceil(out_w / size) a line. With the matrices A, B and G of the transforms (of
  * outputs, inputs and filters) rounding errors are at most u * (k + 4 * edge) times the largest value of
  * |A|((|G||w||G'|) . (|B||d||B'|))|A'|, summed over k: for inputs and weights up to 1 that is 64, 592 or 2304 a channel
  * for size 2, 3 or 4 (stride 2: 25, 49 or 441), where the direct sum has 9, or 7, 66 and 256 (3, 5 and 49) times as much. With
@@ -280,7 +280,7 @@ struct ifd_kern_dw_f32 {
 struct ifd_wino_args {
     uint32_t size, stride;
     size_t channels; /* of the image: k for input(), n for output() */
-    size_t tiles_x, tile_begin, tile_count;
+    size_t patches_x, patch_begin, patch_count;
     /* The image: read by input(), where positions outside count as 0; written by output(). */
     float *image;
     size_t height, width, pixel_stride, line_stride;
@@ -304,12 +304,12 @@ struct ifd_kern_wino {
     void (*output)(const struct ifd_wino_args *args);
 };
 
-/* A 3x3 convolution of stride 1 of 8 bits by tiles of 4x4 outputs: the bytes that gemm_q8 would give. Tiles are numbered as
- * above; one call computes tiles tile_begin .. tile_begin+tile_count-1 of one image, columns n_begin .. n_end-1.
+/* A 3x3 convolution of stride 1 of 8 bits by patches of 4x4 outputs: the bytes that gemm_q8 would give. Patches are numbered as
+ * above; one call computes patches patch_begin .. patch_begin+patch_count-1 of one image, columns n_begin .. n_end-1.
  *   packed      of weights without a zero point
  *   in, out     pixel (0, 0), channel 0; a pixel's channels are contiguous. Positions outside count as the input's zero point.
  *   n_begin     where a block begins, as n_end, which may be n.
- *   scratch     scratch_bytes(), 64-aligned, private to the thread: choose tile_count so that it stays in L2. */
+ *   scratch     scratch_bytes(), 64-aligned, private to the thread: choose patch_count so that it stays in L2. */
 struct ifd_wino_q8_args {
     const void *packed;
     const ifd_q8 *in;
@@ -317,7 +317,7 @@ struct ifd_wino_q8_args {
     size_t in_h, in_w, in_pixel_stride, in_line_stride;
     size_t out_h, out_w, out_pixel_stride, out_line_stride;
     uint32_t pad_top, pad_left;
-    size_t tile_begin, tile_count, n_begin, n_end;
+    size_t patch_begin, patch_count, n_begin, n_end;
     void *scratch;
 };
 
@@ -327,7 +327,7 @@ struct ifd_kern_wino_q8 {
     /* taps 9, stride_k 1; rounds to 8 bits (not IFD_ROUND_NONE). */
     void (*pack)(const struct ifd_gemm_weights *weights, const struct ifd_requant *requant,
                  void *dst);
-    size_t (*scratch_bytes)(size_t n, size_t k, size_t tile_count);
+    size_t (*scratch_bytes)(size_t n, size_t k, size_t patch_count);
     void (*run)(const struct ifd_wino_q8_args *args);
 };
 

@@ -147,10 +147,10 @@ static void pack(const struct ifd_gemm_weights *weights, const struct ifd_requan
     }
 }
 
-/* Matrices of inputs, [36][tile][channel] of 16 bits, and behind them those of sums, [group][36][tile][column] of 32 bits. They are
+/* Matrices of inputs, [36][patch][channel] of 16 bits, and behind them those of sums, [group][36][patch][column] of 32 bits. They are
  * an odd number of cache lines apart, or all would want the same sets. */
 struct scratch {
-    size_t tiles, row, matrix; /* bytes of an input's row, from matrix to matrix */
+    size_t patches, row, matrix; /* bytes of an input's row, from matrix to matrix */
     unsigned char *inputs, *sums;
 };
 
@@ -159,24 +159,24 @@ INLINE size_t odd_lines(size_t bytes)
     return bytes / 64 % 2 ? bytes : bytes + 64;
 }
 
-INLINE size_t sums_matrix(size_t tiles, size_t nv)
+INLINE size_t sums_matrix(size_t patches, size_t nv)
 {
-    return odd_lines(tiles * nv * 64);
+    return odd_lines(patches * nv * 64);
 }
 
-INLINE struct scratch lay_out(size_t k, size_t tile_count)
+INLINE struct scratch lay_out(size_t k, size_t patch_count)
 {
-    struct scratch s = {.tiles = (tile_count + 1) / 2 * 2};
+    struct scratch s = {.patches = (patch_count + 1) / 2 * 2};
     s.row = (k + PART - 1) / PART * PART * 2;
-    s.matrix = odd_lines(s.tiles * s.row);
+    s.matrix = odd_lines(s.patches * s.row);
     return s;
 }
 
-static size_t scratch_bytes(size_t n, size_t k, size_t tile_count)
+static size_t scratch_bytes(size_t n, size_t k, size_t patch_count)
 {
-    const struct scratch s = lay_out(k, tile_count);
+    const struct scratch s = lay_out(k, patch_count);
     const size_t groups = (k + GROUP_MAX - 1) / GROUP_MAX, nv = ifd_pack_width(&layout, n) / 16;
-    return MATRICES * (s.matrix + groups * sums_matrix(s.tiles, nv));
+    return MATRICES * (s.matrix + groups * sums_matrix(s.patches, nv));
 }
 
 /* ---- inputs ---- */
@@ -198,10 +198,10 @@ INLINE void input_line(const __m512i *in, const size_t step, __m512i *out, const
     out[5 * out_step] = _mm512_sub_epi16(_mm512_sub_epi16(f, d), _mm512_slli_epi16(far, 1));
 }
 
-/* The tile whose first pixel is (y0, x0): its channels go to matrices from `to` on. Of all lines of B' only the second adds up to
+/* The patch whose first pixel is (y0, x0): its channels go to matrices from `to` on. Of all lines of B' only the second adds up to
  * anything but 0, so that taking 128 off the inputs is taking off 36 * 128 there. */
-INLINE void input_tile(const struct ifd_wino_q8_args *args, const struct scratch *s, int64_t y0,
-                       int64_t x0, unsigned char *to)
+INLINE void input_patch(const struct ifd_wino_q8_args *args, const struct scratch *s, int64_t y0,
+                        int64_t x0, unsigned char *to)
 {
     const struct ifd_packed *header = args->packed;
     const int64_t height = (int64_t)args->in_h, width = (int64_t)args->in_w;
@@ -254,7 +254,7 @@ INLINE __m512i load_pair(const unsigned char *p)
     return _mm512_set1_epi32(x);
 }
 
-/* mr tiles of one matrix; of the next one each turn fetches next_step bytes. */
+/* mr patches of one matrix; of the next one each turn fetches next_step bytes. */
 INLINE const char *multiply(const unsigned char *in, size_t row, size_t depth,
                             const unsigned char *w, const char *next, size_t next_step,
                             unsigned char *out, const size_t mr, const size_t nv)
@@ -298,21 +298,21 @@ INLINE const char *multiply(const unsigned char *in, size_t row, size_t depth,
     return next;
 }
 
-/* One matrix of a group, all tiles: as many of the tallest as fit, then fours and twos. */
+/* One matrix of a group, all patches: as many of the tallest as fit, then fours and twos. */
 INLINE void multiply_matrix(const struct scratch *s, const unsigned char *in, size_t depth,
                             const unsigned char *w, unsigned char *out, const size_t mr,
                             const size_t nv)
 {
-    const size_t row = s->row, step = 64 * nv / ((s->tiles + mr - 1) / mr);
+    const size_t row = s->row, step = 64 * nv / ((s->patches + mr - 1) / mr);
     const char *next = (const char *)w + depth / 2 * nv * 64;
     size_t i = 0;
-    for (; i + mr <= s->tiles; i += mr) {
+    for (; i + mr <= s->patches; i += mr) {
         next = multiply(in + i * row, row, depth, w, next, step, out + i * nv * 64, mr, nv);
     }
-    for (; i + 4 <= s->tiles; i += 4) {
+    for (; i + 4 <= s->patches; i += 4) {
         next = multiply(in + i * row, row, depth, w, next, step, out + i * nv * 64, 4, nv);
     }
-    for (; i < s->tiles; i += 2) {
+    for (; i < s->patches; i += 2) {
         next = multiply(in + i * row, row, depth, w, next, step, out + i * nv * 64, 2, nv);
     }
 }
@@ -331,7 +331,7 @@ INLINE void output_line(const __m512i *in, __m512i *out, const size_t out_step)
     out[3 * out_step] = _mm512_add_epi32(near, _mm512_slli_epi32(last, 1));
 }
 
-/* Adds the sums of products of one group, 16 columns of them, to those of a tile's 16 pixels, which are 4 vectors apart. */
+/* Adds the sums of products of one group, 16 columns of them, to those of a patch's 16 pixels, which are 4 vectors apart. */
 INLINE void add_sums(const unsigned char *from, size_t matrix, __m512i *sum)
 {
     const __m512i ninth = _mm512_set1_epi32(NINTH);
@@ -358,7 +358,7 @@ INLINE void add_sums(const unsigned char *from, size_t matrix, __m512i *sum)
     }
 }
 
-/* One line of a tile: `valid` pixels of the sums, those behind them are the last once more. */
+/* One line of a patch: `valid` pixels of the sums, those behind them are the last once more. */
 INLINE void store_line(const int way, const int32_t *tail, const struct bounds *bounds,
                        size_t columns, uint8_t *out, size_t pixel_stride, size_t valid,
                        const size_t nv, __m512i sum[][4])
@@ -382,13 +382,13 @@ INLINE void store_line(const int way, const int32_t *tail, const struct bounds *
 
 /* ---- blocks ---- */
 
-/* One block of columns: its weights, how many columns there are, and tiles that begin at (ty, tx). */
+/* One block of columns: its weights, how many columns there are, and patches that begin at (ty, tx). */
 struct block {
     const struct ifd_wino_q8_args *args;
     const struct scratch *scratch;
     const unsigned char *weights;
     uint8_t *out;
-    size_t columns, tiles_x;
+    size_t columns, patches_x;
 };
 
 INLINE void multiply_block(const struct block *block, const size_t mr, const size_t nv)
@@ -402,7 +402,7 @@ INLINE void multiply_block(const struct block *block, const size_t mr, const siz
         for (size_t t = 0; t < MATRICES; t++) {
             multiply_matrix(s, s->inputs + t * s->matrix + 2 * g, depth, w, sums, mr, nv);
             w += depth / 2 * nv * 64;
-            sums += sums_matrix(s->tiles, nv);
+            sums += sums_matrix(s->patches, nv);
         }
     }
 }
@@ -413,12 +413,12 @@ INLINE void store_block(const struct block *block, const int way, const size_t n
     const struct ifd_packed *header = args->packed;
     const struct scratch *s = block->scratch;
     const struct bounds bounds = load_bounds(header);
-    const size_t matrix = sums_matrix(s->tiles, nv);
+    const size_t matrix = sums_matrix(s->patches, nv);
     const int32_t *tail =
         (const int32_t *)(const void *)(block->weights + weights_bytes(header->k, nv));
-    for (size_t i = 0; i < args->tile_count; i++) {
-        const size_t y0 = (args->tile_begin + i) / block->tiles_x * SIDE;
-        const size_t x0 = (args->tile_begin + i) % block->tiles_x * SIDE;
+    for (size_t i = 0; i < args->patch_count; i++) {
+        const size_t y0 = (args->patch_begin + i) / block->patches_x * SIDE;
+        const size_t x0 = (args->patch_begin + i) % block->patches_x * SIDE;
         const size_t lines = args->out_h - y0 < SIDE ? args->out_h - y0 : SIDE;
         const size_t valid = args->out_w - x0 < SIDE ? args->out_w - x0 : SIDE;
         uint8_t *out = block->out + y0 * args->out_line_stride + x0 * args->out_pixel_stride;
@@ -472,15 +472,16 @@ static void (*const blocks[4])(const struct block *) = {block_1, block_2, block_
 static void run(const struct ifd_wino_q8_args *args)
 {
     const struct ifd_packed *header = args->packed;
-    struct scratch s = lay_out(header->k, args->tile_count);
-    struct block block = {.args = args, .scratch = &s, .tiles_x = (args->out_w + SIDE - 1) / SIDE};
+    struct scratch s = lay_out(header->k, args->patch_count);
+    struct block block = {
+        .args = args, .scratch = &s, .patches_x = (args->out_w + SIDE - 1) / SIDE};
     s.inputs = args->scratch;
     s.sums = s.inputs + MATRICES * s.matrix;
-    for (size_t i = 0; i < args->tile_count; i++) {
-        const size_t at = args->tile_begin + i;
-        input_tile(args, &s, (int64_t)(at / block.tiles_x * SIDE) - (int64_t)args->pad_top,
-                   (int64_t)(at % block.tiles_x * SIDE) - (int64_t)args->pad_left,
-                   s.inputs + i * s.row);
+    for (size_t i = 0; i < args->patch_count; i++) {
+        const size_t at = args->patch_begin + i;
+        input_patch(args, &s, (int64_t)(at / block.patches_x * SIDE) - (int64_t)args->pad_top,
+                    (int64_t)(at % block.patches_x * SIDE) - (int64_t)args->pad_left,
+                    s.inputs + i * s.row);
     }
     block.weights = (const unsigned char *)args->packed + IFD_PACKED_HEADER +
                     args->n_begin / header->nr * header->unit_bytes;

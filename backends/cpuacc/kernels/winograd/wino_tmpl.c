@@ -1,5 +1,5 @@
 /* Winograd transforms F(m x m, 3x3), m = 2, 3 and 4, over the vector vocabulary: a vector of channels at a time, first
- * along the lines of a tile, then along its columns. Interpolation points are 0, 1, -1 and infinity, 2 from m = 3 on, and -2 for
+ * along the lines of a patch, then along its columns. Interpolation points are 0, 1, -1 and infinity, 2 from m = 3 on, and -2 for
  * m = 4; the matrices follow from them as in Lavin and Gray, "Fast Algorithms for Convolutional
  * Neural Networks" (2015), appendix.
  * With stride 2 the first and third tap meet even inputs, which are F(m, 2): points 0, 1 and infinity, -1 from m = 3 on, and 2 for
@@ -7,7 +7,7 @@
 #include "backends/cpuacc/kernels/kernels.h"
 #include "backends/cpuacc/kernels/simd/simd.h"
 
-enum { TILE_MAX = 4, POINTS_MAX = TILE_MAX + 2, EDGE_MAX = 2 * TILE_MAX + 1 };
+enum { PATCH_MAX = 4, POINTS_MAX = PATCH_MAX + 2, EDGE_MAX = 2 * PATCH_MAX + 1 };
 
 /* Filter transforms, in double: they run once, at load time. */
 static const double filter_2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
@@ -32,7 +32,7 @@ static const double strided_4[6][3] = {{1.0 / 2, 0, 0},
                                        {0, 0, 1},
                                        {0, 1, 0}};
 /* By stride and size. */
-static const double (*const filters[2][TILE_MAX + 1])[3] = {
+static const double (*const filters[2][PATCH_MAX + 1])[3] = {
     {[2] = filter_2, [3] = filter_3, [4] = filter_4},
     {[2] = strided_2, [3] = strided_3, [4] = strided_4}};
 
@@ -123,7 +123,7 @@ INLINE void input_line_4(const vf *in, vf *out)
 /* F(size, 2) of even inputs, then the odd ones: in and out are close together. */
 INLINE void strided_input_line(const size_t size, const vf *in, vf *out)
 {
-    vf even[TILE_MAX + 1];
+    vf even[PATCH_MAX + 1];
     UNROLL for (size_t i = 0; i <= size; i++)
     {
         even[i] = in[2 * i];
@@ -231,7 +231,7 @@ INLINE void store_some(float *p, vf v, size_t count)
     }
 }
 
-/* Up to `left` channels from c on of the tile whose first pixel is (y0, x0), into row `row` of the matrices. */
+/* Up to `left` channels from c on of the patch whose first pixel is (y0, x0), into row `row` of the matrices. */
 INLINE void input_vector(const struct ifd_wino_args *args, const size_t size, const size_t stride,
                          int64_t y0, int64_t x0, size_t c, size_t left, const int inside,
                          float *row)
@@ -267,9 +267,9 @@ INLINE void input_vector(const struct ifd_wino_args *args, const size_t size, co
     }
 }
 
-/* All channels of a tile. */
-INLINE void input_tile(const struct ifd_wino_args *args, const size_t size, const size_t stride,
-                       int64_t y0, int64_t x0, float *row)
+/* All channels of a patch. */
+INLINE void input_patch(const struct ifd_wino_args *args, const size_t size, const size_t stride,
+                        int64_t y0, int64_t x0, float *row)
 {
     const int64_t edge = (int64_t)IFD_WINO_EDGE(size, stride);
     const int inside = y0 >= 0 && x0 >= 0 && y0 + edge <= (int64_t)args->height &&
@@ -283,14 +283,14 @@ INLINE void input_tile(const struct ifd_wino_args *args, const size_t size, cons
     }
 }
 
-INLINE void input_tiles(const struct ifd_wino_args *args, const size_t size, const size_t stride)
+INLINE void input_patches(const struct ifd_wino_args *args, const size_t size, const size_t stride)
 {
-    size_t ty = args->tile_begin / args->tiles_x, tx = args->tile_begin % args->tiles_x;
-    for (size_t i = 0; i < args->tile_count; i++) {
+    size_t ty = args->patch_begin / args->patches_x, tx = args->patch_begin % args->patches_x;
+    for (size_t i = 0; i < args->patch_count; i++) {
         int64_t y0 = (int64_t)(ty * size * stride) - (int64_t)args->pad_top;
         int64_t x0 = (int64_t)(tx * size * stride) - (int64_t)args->pad_left;
-        input_tile(args, size, stride, y0, x0, args->matrices + i * args->row_stride);
-        if (++tx == args->tiles_x) {
+        input_patch(args, size, stride, y0, x0, args->matrices + i * args->row_stride);
+        if (++tx == args->patches_x) {
             tx = 0;
             ty++;
         }
@@ -305,7 +305,7 @@ INLINE void output_vector(const struct ifd_wino_args *args, const size_t size, c
     const size_t edge = IFD_WINO_EDGE(size, stride);
     const vf lo = vf_set1(args->min), hi = vf_set1(args->max);
     const vf bias = args->bias ? load_some(args->bias + c, left) : vf_set1(0.0f);
-    vf column[EDGE_MAX], lines[TILE_MAX * EDGE_MAX], pixels[TILE_MAX];
+    vf column[EDGE_MAX], lines[PATCH_MAX * EDGE_MAX], pixels[PATCH_MAX];
     UNROLL for (size_t x = 0; x < edge; x++)
     {
         UNROLL for (size_t y = 0; y < edge; y++)
@@ -334,8 +334,8 @@ INLINE void output_vector(const struct ifd_wino_args *args, const size_t size, c
 }
 
 /* The pixels from (y0, x0) on, as far as they lie in the image. */
-INLINE void output_tile(const struct ifd_wino_args *args, const size_t size, const size_t stride,
-                        size_t y0, size_t x0, const float *row)
+INLINE void output_patch(const struct ifd_wino_args *args, const size_t size, const size_t stride,
+                         size_t y0, size_t x0, const float *row)
 {
     const size_t rows = args->height - y0 < size ? args->height - y0 : size;
     const size_t columns = args->width - x0 < size ? args->width - x0 : size;
@@ -350,28 +350,28 @@ INLINE void output_tile(const struct ifd_wino_args *args, const size_t size, con
     }
 }
 
-INLINE void output_tiles(const struct ifd_wino_args *args, const size_t size, const size_t stride)
+INLINE void output_patches(const struct ifd_wino_args *args, const size_t size, const size_t stride)
 {
-    size_t ty = args->tile_begin / args->tiles_x, tx = args->tile_begin % args->tiles_x;
-    for (size_t i = 0; i < args->tile_count; i++) {
+    size_t ty = args->patch_begin / args->patches_x, tx = args->patch_begin % args->patches_x;
+    for (size_t i = 0; i < args->patch_count; i++) {
         const float *row = args->matrices + i * args->row_stride;
-        output_tile(args, size, stride, ty * size, tx * size, row);
-        if (++tx == args->tiles_x) {
+        output_patch(args, size, stride, ty * size, tx * size, row);
+        if (++tx == args->patches_x) {
             tx = 0;
             ty++;
         }
     }
 }
 
-/* The transforms for tiles of one size. */
+/* The transforms for patches of one size. */
 #define TRANSFORMS(size, stride)                                                                   \
     static void input_##size##_##stride(const struct ifd_wino_args *args)                          \
     {                                                                                              \
-        input_tiles(args, size, stride);                                                           \
+        input_patches(args, size, stride);                                                         \
     }                                                                                              \
     static void output_##size##_##stride(const struct ifd_wino_args *args)                         \
     {                                                                                              \
-        output_tiles(args, size, stride);                                                          \
+        output_patches(args, size, stride);                                                        \
     }
 TRANSFORMS(2, 1)
 TRANSFORMS(3, 1)
@@ -384,7 +384,7 @@ typedef void (*transform_fn)(const struct ifd_wino_args *);
 
 static void input(const struct ifd_wino_args *args)
 {
-    static const transform_fn by_size[2][TILE_MAX + 1] = {
+    static const transform_fn by_size[2][PATCH_MAX + 1] = {
         {[2] = input_2_1, [3] = input_3_1, [4] = input_4_1},
         {[2] = input_2_2, [3] = input_3_2, [4] = input_4_2}};
     by_size[args->stride - 1][args->size](args);
@@ -392,7 +392,7 @@ static void input(const struct ifd_wino_args *args)
 
 static void output(const struct ifd_wino_args *args)
 {
-    static const transform_fn by_size[2][TILE_MAX + 1] = {
+    static const transform_fn by_size[2][PATCH_MAX + 1] = {
         {[2] = output_2_1, [3] = output_3_1, [4] = output_4_1},
         {[2] = output_2_2, [3] = output_3_2, [4] = output_4_2}};
     by_size[args->stride - 1][args->size](args);
