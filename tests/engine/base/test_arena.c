@@ -26,7 +26,7 @@ static void items_are_zeroed_aligned_and_distinct(void)
     EXPECT_INT((uintptr_t)tensor % IFD_TENSOR_ALIGN, 0);
     EXPECT_INT(tensor[1000000 + IFD_TENSOR_PAD - 1], 0);
     memset(tensor, 0xff, 1000000 + IFD_TENSOR_PAD);
-    ifd_arena_reset(&arena); /* the memory comes again, as it was left */
+    ifd_arena_reset(&arena); /* its block is reused */
     uint8_t *room = ifd_arena_take_room(&arena, 100);
     REQUIRE(room != NULL);
     EXPECT_INT((uintptr_t)room % IFD_TENSOR_ALIGN, 0);

@@ -33,7 +33,7 @@ static void names_and_flags_go_both_ways(void)
     EXPECT(strlen(text) < 8);
 }
 
-/* As of a Raspberry Pi 5, but for what is wrong on purpose. */
+/* The folder of a Raspberry Pi 5, with deliberate errors. */
 static void caches_are_read_from_the_folder_of_a_core(void)
 {
     static const char *const index[][4] = {
@@ -58,7 +58,7 @@ static void caches_are_read_from_the_folder_of_a_core(void)
     for (unsigned level = 0; level < sizeof(want) / sizeof(want[0]); level++) {
         EXPECT_INT(ifd_cpu_cache_bytes(folder_path(), level), want[level]);
     }
-    EXPECT(unlink(folder_at("index2/size")) == 0); /* a kernel that was not told */
+    EXPECT(unlink(folder_at("index2/size")) == 0); /* firmware did not report the size */
     EXPECT_INT(ifd_cpu_cache_bytes(folder_path(), 2), 0);
     folder_put("index2/size", "512K");
     for (size_t i = 0; i < count; i++) {

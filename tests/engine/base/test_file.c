@@ -59,7 +59,8 @@ static void a_fifo_does_not_hang_the_reader(void)
     (void)rmdir(dir);
 }
 
-/* A file of ours is mapped, one that others may write is copied; both end in padding. */
+/* A file that only we may write is mapped, one that others may write is copied; padding follows
+ * both. */
 static void a_file_is_mapped_only_if_nobody_else_may_write_it(void)
 {
     static uint8_t page[4096];

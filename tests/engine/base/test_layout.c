@@ -52,7 +52,7 @@ static void memory_of_dead_items_is_used_again(void)
 
 static void the_tightest_gap_is_chosen(void)
 {
-    /* Placed one behind the other; at step 5 the first leaves a gap of 2048 bytes and the third one of 512. */
+    /* Placed in a row; at step 5 the first leaves a gap of 2048 bytes and the third one of 512. */
     struct ifd_layout_item item[] = {
         {.first = 0, .last = 1, .bytes = 2048}, {.first = 0, .last = 9, .bytes = 960},
         {.first = 0, .last = 1, .bytes = 512},  {.first = 0, .last = 9, .bytes = 448},
@@ -64,8 +64,8 @@ static void the_tightest_gap_is_chosen(void)
     EXPECT_INT(item[4].offset, item[2].offset);
 }
 
-/* A chain of many items, two of which are alive together, and as many more that live long: what is looked at grows little
- * faster than they do, or this takes minutes. */
+/* A chain of many items, two alive at a time, and as many more that live long. If the search is
+ * quadratic in all items, this takes minutes. */
 static void many_items_are_packed_in_time(void)
 {
     enum { CHAIN = 600000, LONG_LIVED = 2000 };

@@ -58,7 +58,8 @@ static void numbers_of_every_listed_kind_are_written(void)
     EXPECT_HAS(last, " lld=-9223372036854775808 llu=18446744073709551615 s=end");
 }
 
-/* Wherever the end of the room falls: no half escape, no open quote, and nothing behind what was cut. */
+/* Wherever the end of the room falls: no half escape, no open quote, and nothing behind what was
+ * cut. */
 static void what_does_not_fit_is_cut_within_its_quotes(void)
 {
     static char value[3000];

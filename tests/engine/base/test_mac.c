@@ -6,7 +6,7 @@
 #define PRIME (((uint64_t)1 << 61) - 1)
 #define SIZE  ((size_t)5000)
 
-/* a × b by doubling and adding, bit by bit. */
+/* a × b by doubling and adding. */
 static uint64_t slow_multiply(uint64_t a, uint64_t b)
 {
     uint64_t product = 0;

@@ -1,14 +1,15 @@
-/* Runs on a made-up machine: what a run takes with so many threads is known, what the pace makes of it is seen. */
+/* Runs on a simulated machine: the times of runs are given, the tests check what the pace
+ * chooses. */
 #include "engine/base/pace.h"
 #include "tests/support/test.h"
 
 enum { MOST = 8, MS = 1000000 };
 
-/* What a run takes with i + 1 threads; every stall_ns something keeps a run with all threads waiting for lost_ns. */
+/* ns[i]: time of a run with i + 1 threads. Every stall_ns a run with all threads loses lost_ns. */
 struct machine {
     uint64_t ns[MOST];
     uint64_t stall_ns, lost_ns;
-    uint64_t stalled_ns; /* since the last time */
+    uint64_t stalled_ns; /* since the last stall */
 };
 
 static uint64_t run_once(struct machine *machine, struct ifd_pace *pace)
@@ -27,7 +28,7 @@ static uint64_t run_once(struct machine *machine, struct ifd_pace *pace)
     return ns;
 }
 
-/* How many of the runs of so long a time had so many threads. */
+/* Runs for ns; returns the number of runs with this number of threads, ret_all that of all runs. */
 static uint32_t count_runs(struct machine *machine, struct ifd_pace *pace, uint64_t ns,
                            uint32_t threads, uint32_t *ret_all)
 {
@@ -40,7 +41,7 @@ static uint32_t count_runs(struct machine *machine, struct ifd_pace *pace, uint6
     return count;
 }
 
-/* Fewer are tried at the beginning, to know what they take, and hardly ever again. */
+/* Fewer threads are tried at the beginning, to learn their time, and hardly ever again. */
 static void all_threads_run_where_they_help(void)
 {
     struct machine machine = {.ns = {2 * MS, 1 * MS}};
@@ -51,7 +52,8 @@ static void all_threads_run_where_they_help(void)
     EXPECT(tried > 0 && tried < all / 500);
 }
 
-/* Two threads are twice as fast as one, which takes one_ns: one is tried once, whatever the pace was told before. */
+/* Two threads are twice as fast as one, which takes one_ns: one thread is tried once, whatever
+ * the pace measured before. */
 static void expect_one_try(struct ifd_pace *pace, uint64_t one_ns, uint64_t ns)
 {
     struct machine machine = {.ns = {one_ns, one_ns / 2}};
@@ -72,7 +74,7 @@ static void a_slow_first_run_counts_for_nothing(void)
     expect_one_try(&pace, 2 * MS, 100ull * MS);
 }
 
-/* Nor do the next ones alone: whoever else is there may have hit them. */
+/* Nor do the next runs: another process may have disturbed them. */
 static void a_slow_second_run_takes_no_thread(void)
 {
     struct ifd_pace pace = ifd_pace_init(2);
@@ -91,7 +93,7 @@ static void one_runs_where_two_are_slower_and_two_are_tried_ever_more_rarely(voi
     EXPECT(tried > 0 && tried < all / 20);
 }
 
-/* That one thread took so long at first was an accident. */
+/* One thread is slow at first by accident. */
 static void what_was_found_once_is_not_believed_for_ever(void)
 {
     struct machine machine = {.ns = {4 * MS, 3 * MS}};
@@ -103,7 +105,7 @@ static void what_was_found_once_is_not_believed_for_ever(void)
     EXPECT(count_runs(&machine, &pace, 10000ull * MS, 2, &all) < all / 20);
 }
 
-/* Most runs are as fast as ever, some wait for a thread that does not have its core: 1 of 2.6 on average. */
+/* Most runs are fast; 1 of 2.6 waits for a thread that lost its core. */
 static void means_decide_where_only_some_runs_wait(void)
 {
     struct machine machine = {.ns = {1850000, 1100000}, .stall_ns = 3300000, .lost_ns = 4ull * MS};

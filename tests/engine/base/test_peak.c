@@ -3,7 +3,7 @@
 #include "inferd/machine.h"
 #include "tests/support/test.h"
 
-/* Every instruction that this CPU has runs, and those that it has not are left alone. */
+/* Runs every instruction that this CPU has, and no other. */
 static void every_set_of_features_has_a_peak_or_none(void)
 {
     struct ifd_cpu cpu;

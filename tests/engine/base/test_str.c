@@ -18,7 +18,7 @@ static void comparisons_respect_length_and_case(void)
     EXPECT(!ifd_str_starts(ifd_str("/v"), "/v2/"));
 }
 
-/* Every pair of characters, in the words of eight and behind them. */
+/* Every pair of characters, inside the words of eight and behind them. */
 static void case_is_ignored_in_ascii_letters_only(void)
 {
     for (int a = 0; a < 256; a++) {

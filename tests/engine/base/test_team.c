@@ -17,7 +17,7 @@ struct work {
     atomic_uint arrived;
 };
 
-/* Index 0 takes as long as the others need to come: then all of them do. */
+/* Index 0 waits until all helpers have entered. */
 static void meet(struct work *work, uint32_t index, uint32_t count)
 {
     const struct timespec pause = {.tv_nsec = 10000};
@@ -89,8 +89,8 @@ static void sleeping_helpers_wake(void)
     ifd_team_destroy(team);
 }
 
-/* A helper that is told to expect a run and gets none sleeps again; runs and wishes may come at any time, also after it was told
- * that none comes. */
+/* A helper that expects a run which does not come sleeps again. Runs and expectations may come
+ * at any time, also after the team was told to rest. */
 static void helpers_that_expect_a_run_still_run_everything_once(void)
 {
     struct ifd_team *team = NULL;
@@ -121,7 +121,7 @@ static void helpers_that_expect_a_run_still_run_everything_once(void)
 
 #define SLEEPS "voluntary_ctxt_switches:"
 
-/* How often the helper of a team of two has gone to sleep, by the kernel's count; -1: it cannot be told. */
+/* How often the helper of a team of two went to sleep, by the kernel's count; -1: unknown. */
 static long helper_sleeps(void)
 {
     long count = -1;
@@ -148,7 +148,7 @@ static long helper_sleeps(void)
     return count;
 }
 
-/* Waits until the helper is asleep; how often it was. */
+/* Waits until the helper sleeps; returns how often it slept. */
 static long wait_for_sleep(void)
 {
     enum { STILL = 20, PATIENCE = 5000 };
@@ -166,7 +166,7 @@ static long wait_for_sleep(void)
     return asleep;
 }
 
-/* It wakes without a run, and goes back to sleep. */
+/* The helper wakes up without a run and goes back to sleep. */
 static void a_sleeping_helper_is_woken_by_what_is_expected(void)
 {
     enum { PATIENCE = 5000 };
@@ -205,8 +205,8 @@ static void a_run_may_have_fewer_threads_than_the_team(void)
 struct visit {
     atomic_uint begun, ended; /* by helpers */
     long calls[8];
-    bool waits;   /* index 0 for one helper to begin, */
-    bool is_slow; /* which takes long */
+    bool waits;   /* index 0 waits for a helper to begin */
+    bool is_slow; /* that helper takes long */
 };
 
 static void come_and_go(void *arg, uint32_t index, uint32_t count)
@@ -227,7 +227,7 @@ static void come_and_go(void *arg, uint32_t index, uint32_t count)
     (void)atomic_fetch_add(&visit->ended, 1);
 }
 
-/* Runs that are over before anybody can come, one behind the other. */
+/* Runs in a row that are over before a helper can enter. */
 static void a_helper_that_is_late_is_left_out_or_waited_for(void)
 {
     enum { ROUNDS = 20000 };
@@ -264,13 +264,13 @@ static void a_helper_that_has_begun_is_waited_for(void)
 
 struct cores {
     atomic_uint arrived;
-    bool gathers; /* on the first core; may use all of them afterwards */
+    bool gathers; /* moves to the first core; may use all cores afterwards */
     cpu_set_t allowed;
     int on[2];
     bool is_pinned[2];
 };
 
-/* Whoever waits lets the other one have the core. */
+/* A waiting thread yields its core to the other one. */
 static void note_core(void *arg, uint32_t index, uint32_t count)
 {
     struct cores *cores = arg;
@@ -288,7 +288,8 @@ static void note_core(void *arg, uint32_t index, uint32_t count)
     }
 }
 
-/* The kernel may do it, too, but not within a run: most times it was the helper. Both may use all cores at the end. */
+/* The kernel may move it, too, but not within a run: mostly it was the helper. Both may use all
+ * cores at the end. */
 static void a_helper_leaves_the_core_of_the_caller(void)
 {
     enum { ROUNDS = 100 };
@@ -323,7 +324,8 @@ static void do_nothing(void *arg, uint32_t index, uint32_t count)
     (void)count;
 }
 
-/* Of real-time priority, on one core: the helper runs, and sleeps again, only when the caller lets it. */
+/* With real-time priority on one core: the helper runs, and sleeps again, only when the caller
+ * yields. */
 static void a_caller_with_priority_lets_a_helper_have_its_core(void)
 {
     const struct sched_param priority = {.sched_priority = 1}, none = {0};

@@ -1,4 +1,4 @@
-/* detection_postprocess on many classes: which box and class are best, and which anchors are refused. */
+/* detection_postprocess with many classes: best box and class; anchors that are refused. */
 #include "inferd/op.h"
 #include "inferd/op_attrs.h"
 #include "tests/support/test.h"
@@ -22,7 +22,7 @@ static struct ifd_desc desc_of(enum ifd_dtype dtype, struct ifd_shape shape)
         .dtype = dtype, .shape = shape, .quant = dtype == IFD_U8 ? quant : (struct ifd_quant){0}};
 }
 
-/* score is taken as [BOXES][1 + classes]. */
+/* score: [BOXES][1 + classes]. */
 static enum ifd_code detect(struct call *call, int32_t classes, struct ifd_err *err)
 {
     const struct ifd_op_def *def = ifd_op_def(IFD_OP_DETECTION_POSTPROCESS);
@@ -65,7 +65,7 @@ static enum ifd_code detect(struct call *call, int32_t classes, struct ifd_err *
     return code;
 }
 
-/* All boxes are their anchors: centre 3, 3, and as high and wide as the box's index. */
+/* All boxes equal their anchors: centre 3, 3; height and width are the box's index. */
 static struct call begin(void)
 {
     struct call call;

@@ -1,4 +1,4 @@
-/* Finding the format by content, and the limits that hold for every format. */
+/* Recognition of formats by content, and limits of all formats. */
 #include "engine/parse/parse.h"
 
 #include <string.h>

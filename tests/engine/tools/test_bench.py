@@ -1,4 +1,4 @@
-"""What `inferd bench` prints: JSON that a parser takes, whatever the file is called, and figures that agree with each other."""
+"""Output of `inferd bench`: valid JSON for any file name, figures that agree with each other."""
 import json
 import pathlib
 import shutil
@@ -23,9 +23,10 @@ class Bench(unittest.TestCase):
             self.assertEqual(json.loads(bench(path, "--json"))["model"], str(path))
 
     def test_json_says_what_ran(self):
-        result = json.loads(bench(MODEL, "--json", "--threads", "2", "--batch", "3", "--exact", "--cpu", "none"))
-        self.assertEqual([result[k] for k in ("threads", "batch", "exact", "cpu", "precision", "cache")],
-                         [2, 3, True, "none", "f32", ""])
+        result = json.loads(bench(MODEL, "--json", "--threads", "2", "--batch", "3", "--exact",
+                                  "--cpu", "none"))
+        want = {"threads": 2, "batch": 3, "exact": True, "cpu": "none", "precision": "f32", "cache": ""}
+        self.assertEqual({key: result[key] for key in want}, want)
         self.assertEqual(len(result["times_ms"]), 7)
         self.assertGreaterEqual(result["first_ms"], result["init_ms"])
         self.assertLessEqual(result["min_ms"], result["median_ms"])
@@ -33,13 +34,15 @@ class Bench(unittest.TestCase):
         self.assertLessEqual(result["p90_ms"], result["p99_ms"])
 
     def test_layers_count_the_products_of_all_samples(self):
-        one, four = (json.loads(bench(MODEL, "--json", "--layers", "--batch", n))["layers"] for n in "14")
+        one, four = (json.loads(bench(MODEL, "--json", "--layers", "--batch", batch))["layers"]
+                     for batch in "14")
         self.assertGreater(sum(layer["macs"] for layer in one), 0)
         self.assertEqual([4 * layer["macs"] for layer in one], [layer["macs"] for layer in four])
         for layer in one + four:
             self.assertNotEqual(layer["output"], "")
             if layer["us"] > 0:
-                self.assertAlmostEqual(layer["gmacs"], layer["macs"] / layer["us"] / 1e3, delta=0.01 + layer["gmacs"] / 100)
+                self.assertAlmostEqual(layer["gmacs"], layer["macs"] / layer["us"] / 1e3,
+                                       delta=0.01 + layer["gmacs"] / 100)
 
     def test_text_has_a_line_for_every_step(self):
         steps = json.loads(bench(MODEL, "--json", "--layers"))["layers"]

@@ -25,7 +25,8 @@ def reshape(shape, target):
 
 
 def npy(shape, values):
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({''.join(f'{d},' for d in shape)}), }}".encode()
+    dims = "".join(f"{d}," for d in shape)
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({dims}), }}".encode()
     header += b" " * (63 - (len(header) + 10) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + f32(*values)
 
@@ -80,7 +81,8 @@ class Commands(unittest.TestCase):
 
     def test_arrays_that_do_not_fit_are_refused_with_numbers(self):
         for content, options, want in (
-                (npy([2, 4, 4, 3], numbers(96)), ["--batch", "3"], "384 bytes of f32, expected 576 of f32 (batch 3)"),
+                (npy([2, 4, 4, 3], numbers(96)), ["--batch", "3"],
+                 "384 bytes of f32, expected 576 of f32 (batch 3)"),
                 (npy([97], numbers(97)), [], "388 bytes of f32, expected 384 of f32 (batch 2)"),
                 (b"", [], "0 bytes of f32, expected 384 of f32 (batch 2)"),
                 (npy([4097, 48], [0.0] * 48 * 4097), [], "4097 samples, limit 4096")):

@@ -1,5 +1,5 @@
-/* Members of a ZIP archive behind other bytes, and what damaged archives do. Archives are written by hand here; those
- * in tests/fuzz/corpus/tflite are Python's. */
+/* Members of a ZIP archive behind other bytes, and damaged archives. The archives here are
+ * written by hand; those in tests/fuzz/corpus/tflite by Python. */
 #include "engine/parse/tflite/archive.h"
 
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "tests/support/fail_alloc.h"
 #include "tests/support/test.h"
 
-/* "PREFIX", then a.txt, stored: "hello"; its checksum 3610a686 is what zlib, Python and unzip say of it. Offsets count
- * from the archive's own beginning. */
+/* "PREFIX", then a.txt, stored: "hello", with the checksum 3610a686 that zlib, Python and unzip
+ * compute. Offsets count from the archive's beginning. */
 enum {
     PREFIX = 6,
     LOCAL = 30 + 5 + 5,

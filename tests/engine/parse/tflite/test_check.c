@@ -1,5 +1,6 @@
-/* Every rule of the semantic check, and of the rows of operators, by a small model that breaks it in one place
- * (tests/fuzz/make_tflite.py wrote them). The FlatBuffers verifier accepts each. */
+/* Every rule of the semantic check and of the rows of operators, each with a small model that
+ * breaks it in one place (written by tests/fuzz/make_tflite.py). The FlatBuffers verifier
+ * accepts all of them. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* FlexBuffer maps: bytes written by FlatBuffers' own Python package (25.12), and every way to damage them. */
+/* FlexBuffer maps: bytes written by FlatBuffers' Python package (25.12), and damaged ones. */
 #include "engine/parse/tflite/flexbuffer.h"
 
 #include <string.h>
@@ -7,7 +7,8 @@
 
 #include "tests/support/test.h"
 
-/* {small: -3, large: -70000, unsigned: 200, half: 0.5, third: 1/3, yes: true, no: false, text: "abc"} */
+/* {small: -3, large: -70000, unsigned: 200, half: 0.5, third: 1/3, yes: true, no: false, text:
+ * "abc"} */
 static const uint8_t mixed[] = {
     0x73, 0x6d, 0x61, 0x6c, 0x6c, 0x00, 0x6c, 0x61, 0x72, 0x67, 0x65, 0x00, 0x75, 0x6e, 0x73,
     0x69, 0x67, 0x6e, 0x65, 0x64, 0x00, 0x68, 0x61, 0x6c, 0x66, 0x00, 0x74, 0x68, 0x69, 0x72,
@@ -78,7 +79,8 @@ static void what_is_no_map_is_refused(void)
     EXPECT(!ifd_flex_open(bytes_of(wide_root, 3), &map));
 }
 
-/* Damage may change a number, but never leads outside: AddressSanitizer watches a block of just that size. */
+/* Damage may change a number, but never causes reads outside: AddressSanitizer watches a block
+ * of exactly that size. */
 static void read_damaged(const uint8_t *data, size_t size)
 {
     struct ifd_flex_map map;
@@ -98,8 +100,7 @@ static void damaged_maps_are_read_inside_their_bytes(void)
     uint8_t copy[sizeof(mixed)];
     for (size_t size = 1; size <= sizeof(mixed); size++) {
         read_damaged(mixed, size);
-        read_damaged(mixed + sizeof(mixed) - size,
-                     size); /* the root stays, what it points to goes */
+        read_damaged(mixed + sizeof(mixed) - size, size); /* keeps the root without its target */
     }
     for (size_t at = 0; at < sizeof(mixed); at++) {
         for (int value = 0; value < 256; value++) {

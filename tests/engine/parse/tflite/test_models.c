@@ -1,6 +1,8 @@
-/* Real models by others, and LiteRT's odd ones: each is accepted, or refused with one line that says why.
+/* Real models by others, and LiteRT's odd ones: each is accepted, or refused with one line that
+ * says why.
  *
- * What is accepted is what LiteRT 2.3.0 accepts, but for the operators, types and states that inferd does not have. */
+ * inferd accepts the models that LiteRT 2.3.0 accepts, except those with operators, types or
+ * states that inferd lacks. */
 #include <stdio.h>
 #include <string.h>
 

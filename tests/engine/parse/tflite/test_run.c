@@ -1,5 +1,5 @@
-/* Every good model of the fuzzer's corpus runs, so that the fuzzer, which starts from them, reaches the kernels. What
- * they compute is judged elsewhere (tests/ops, tests/golden). */
+/* Every good model of the fuzzer's corpus runs, so that the fuzzer, which starts from them,
+ * reaches the kernels. Other tests judge the results (tests/ops, tests/golden). */
 #include <stdio.h>
 
 #include "backends/builtin.h"

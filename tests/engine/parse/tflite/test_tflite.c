@@ -1,5 +1,5 @@
-/* From file to graph: what small models become, and what damaged, unlucky and oversized ones do. The models are of
- * tests/fuzz/make_tflite.py; expected values come from there. */
+/* From file to graph: small models, and damaged, misaligned and oversized ones.
+ * tests/fuzz/make_tflite.py writes the models; expected values come from there. */
 #include "engine/parse/tflite/tflite.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void release(struct ifd_bytes file)
     ifd_release_tensor(ifd_alloc_system(), (void *)file.data, file.size);
 }
 
-/* ---- what models become ---- */
+/* ---- graphs of models ---- */
 
 static void check_good(const char *path, const char *name)
 {
@@ -211,7 +211,7 @@ static void tensors_of_one_buffer_share_one_copy(void)
     parse_file_close(&f);
 }
 
-/* ---- what damaged ones do ---- */
+/* ---- damaged models ---- */
 
 static void truncate_everywhere(const char *path, const char *name)
 {
@@ -220,7 +220,7 @@ static void truncate_everywhere(const char *path, const char *name)
     REQUIRE_OK(ifd_file_read(path, 1 << 20, ifd_alloc_system(), &file, &err), &err);
     for (size_t size = 0; size < file.size; size++) {
         enum ifd_code code = parse_bytes((struct ifd_bytes){.data = file.data, .size = size}, &err);
-        /* what is cut off may be padding, or the archive: labels are lost then, and nothing else */
+        /* the missing end may be padding or the archive: then only labels are lost */
         if (code != IFD_OK && code != IFD_CORRUPT) {
             printf("     %s cut to %zu bytes\n", name, size);
             EXPECT_CODE(code, IFD_CORRUPT, &err);
