@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    EXIT_REFUSED = 1,     /* the server said no, or is not ready */
+    EXIT_REFUSED = 1,     /* the server refused, or is not ready */
     EXIT_USAGE = 2,       /* wrong arguments or files */
     EXIT_UNREACHABLE = 3, /* no answer */
     TOKEN_BYTES = 1024,
@@ -23,29 +23,29 @@ static const char usage[] =
     "usage: inferctl [--url URL | --admin-socket PATH] [--token-file FILE] [--timeout SECONDS]\n"
     "                COMMAND\n"
     "\n"
-    "  live                       is the server alive?\n"
-    "  ready [MODEL]              is the server, or a model, ready?\n"
-    "  index                      the models in the server's repository\n"
-    "  metadata [MODEL]           what the server, or a model, is\n"
-    "  config MODEL               how a model is set up\n"
+    "  live                       whether the server runs\n"
+    "  ready [MODEL]              whether the server, or a model, is ready\n"
+    "  index                      models in the server's repository\n"
+    "  metadata [MODEL]           metadata of the server, or of a model\n"
+    "  config MODEL               configuration of a model\n"
     "  stats [MODEL]              inferences, runs, failures and mean times of models\n"
     "  infer MODEL --input [NAME=]FILE …\n"
     "                             run a model on .npy files, or on one .jpg or .png picture\n"
-    "  load MODEL [--config FILE] load a model, or load it anew if its files changed\n"
-    "  unload MODEL               take a model from service\n"
-    "  log [NAME=VALUE]           what the log writes; changes it, as log_verbose_level=1\n"
+    "  load MODEL [--config FILE] load a model, or reload it if its files changed\n"
+    "  unload MODEL               stop serving a model\n"
+    "  log [NAME=VALUE]           show the log's settings, or change one: log_verbose_level=1\n"
     "\n"
     "options\n"
     "  --url URL                  http://HOST:PORT or unix:/path (default http://127.0.0.1:8000)\n"
-    "  --admin-socket PATH        the server's admin socket: load, unload, log are taken there\n"
-    "  --token-file FILE          the token for a server that wants one; only you may read FILE\n"
-    "  --config FILE              JSON in the place of the model's config file\n"
-    "  --timeout SECONDS          give up after so long (default: never)\n"
-    "  --version V                this version of the model (default: the server's choice)\n"
-    "  --input [NAME=]FILE        an input; NAME may be left out if the model has one input\n"
+    "  --admin-socket PATH        the server's admin socket, which takes load, unload and log\n"
+    "  --token-file FILE          file with the token for the server; only you may read it\n"
+    "  --config FILE              JSON that replaces the model's config file\n"
+    "  --timeout SECONDS          time limit for each request (default: none)\n"
+    "  --version V                version of the model (default: the server's choice)\n"
+    "  --input [NAME=]FILE        input, at most 2 GiB; a model with one input needs no NAME\n"
     "  --top K                    the K largest values of every output, with their labels; not "
     "for\n"
-    "                             a picture, of whose scores the server tells the largest anyway\n"
+    "                             a picture: there the server chooses\n"
     "  --output-dir DIR           write the outputs as DIR/out0.npy, out1.npy, …\n"
     "  --json                     send and receive tensors as JSON instead of binary\n"
     "  --help                     this text\n"
@@ -131,7 +131,7 @@ enum ifd_client_code ifd_cli_read_file(const char *path, void **ret_data, size_t
     return IFD_CLIENT_OK;
 }
 
-/* Prints JSON so that a person can read it; as it came if it is none. */
+/* Prints JSON with indentation; text that is not JSON unchanged. */
 static void print_json(char *text)
 {
     json_t *root = json_loads(text, 0, NULL);
@@ -159,7 +159,7 @@ static enum ifd_client_code command_index(struct ifd_client *client,
         const char *fields[] = {"name", "version", "state", "reason", "attempts", "next_retry"};
         for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++) {
             const char *value = json_string_value(json_object_get(model, fields[f]));
-            if (f < 4 || value) { /* the last two are there only where a load failed */
+            if (f < 4 || value) { /* only models whose load failed have the last two */
                 printf("%s%s", f == 0 ? "" : "\t", value ? value : "");
             }
         }
@@ -289,8 +289,8 @@ static enum ifd_client_code command_stats(struct ifd_client *client,
     return IFD_CLIENT_OK;
 }
 
-/* NAME=VALUE as a JSON object; VALUE is a text unless it is JSON by itself. NULL: it is no such
- * thing. */
+/* NAME=VALUE as a JSON object; VALUE is a string unless it is JSON. NULL: it is not NAME=VALUE, or
+ * no memory. */
 static char *setting_as_json(const char *setting)
 {
     const char *equals = strchr(setting, '=');
@@ -315,7 +315,8 @@ static enum ifd_client_code command_log(struct ifd_client *client,
 {
     char *settings = args->model ? setting_as_json(args->model) : NULL, *text = NULL;
     if (args->model && !settings) {
-        return ifd_cli_fail(err, args->model, "a setting is NAME=VALUE, as log_verbose_level=1");
+        return ifd_cli_fail(err, args->model,
+                            "a setting is NAME=VALUE, for example log_verbose_level=1");
     }
     enum ifd_client_code code = ifd_client_log(client, settings, &text, err);
     free(settings);
@@ -388,7 +389,7 @@ static bool apply_option(int option, const char *value, struct ifd_cli_arguments
     case 't':
     case 'k':
         if (!parse_count(value, 1000000, &number)) {
-            fprintf(stderr, "inferctl: \"%s\" is no number from 1 to 1000000\n", value);
+            fprintf(stderr, "inferctl: \"%s\" is not a number from 1 to 1000000\n", value);
             return false;
         }
         if (option == 't') {
@@ -397,12 +398,12 @@ static bool apply_option(int option, const char *value, struct ifd_cli_arguments
             args->top_count = (unsigned)number;
         }
         return true;
-    default: /* getopt has said what is wrong */
+    default: /* getopt has printed the reason */
         return false;
     }
 }
 
-/* NULL, and the reason on standard error, if the words are no command. */
+/* The command of the arguments; NULL, and the reason on standard error, if they are wrong. */
 static const struct command *find_command(const struct ifd_cli_arguments *args, const char *excess)
 {
     const struct command *c = commands, *end = commands + sizeof(commands) / sizeof(commands[0]);
@@ -416,7 +417,7 @@ static const struct command *find_command(const struct ifd_cli_arguments *args, 
     } else if (!args->model && c->model == MODEL_NEEDED) {
         fprintf(stderr, "inferctl: %s needs the name of a model\n", c->name);
     } else if (excess || (args->model && c->model == MODEL_NONE)) {
-        fprintf(stderr, "inferctl: %s: \"%s\" is too much\n", c->name,
+        fprintf(stderr, "inferctl: %s: unexpected argument \"%s\"\n", c->name,
                 c->model == MODEL_NONE ? args->model : excess);
     } else {
         return c;
@@ -424,8 +425,7 @@ static const struct command *find_command(const struct ifd_cli_arguments *args, 
     return NULL;
 }
 
-/* The first line of the file, which nobody else may read or write: whoever has it is whom it
- * names. */
+/* Reads the first line of the file, which only its owner may read or write. */
 static enum ifd_client_code read_token(const char *path, char *token, size_t size,
                                        struct ifd_client_err *err)
 {
@@ -442,11 +442,11 @@ static enum ifd_client_code read_token(const char *path, char *token, size_t siz
     bool is_read = is_private && fgets(token, (int)size, file) != NULL;
     fclose(file);
     if (!is_private) {
-        return ifd_cli_fail(err, path, "a token is in a file that only you may read: chmod 600");
+        return ifd_cli_fail(err, path, "other users may read or write this token: chmod 600");
     }
     size_t length = is_read ? strcspn(token, "\r\n") : 0;
     if (length == 0 || length + 1 == size) {
-        return ifd_cli_fail(err, path, "its first line is no token");
+        return ifd_cli_fail(err, path, "its first line is empty or too long for a token");
     }
     token[length] = '\0';
     return IFD_CLIENT_OK;

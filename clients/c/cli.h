@@ -1,5 +1,5 @@
-/** Between cli.c, which reads the command line and runs what it says, and the room of its largest
- *  command. Not a library's header. Thread: one. */
+/** Shared by cli.c, which reads the command line, and cli_infer.c, its largest command. Not for
+ *  users. Thread: one. */
 #ifndef INFERD_CLIENTS_C_CLI_H
 #define INFERD_CLIENTS_C_CLI_H
 
@@ -18,12 +18,12 @@ struct ifd_cli_arguments {
 
 /** Fills err with "subject: why"; returns its code. */
 enum ifd_client_code ifd_cli_fail(struct ifd_client_err *err, const char *subject, const char *why);
-/** The whole file, with room for one byte more; free(3) it. Errors: INVALID (no regular file, 2 GiB
- *  or more, unreadable). */
+/** Reads the whole file, with room for one more byte; free(3) it. Errors: INVALID (no regular file,
+ *  2 GiB or more, unreadable). */
 enum ifd_client_code ifd_cli_read_file(const char *path, void **ret_data, size_t *ret_bytes,
                                        struct ifd_client_err *err);
 
-/** The command infer: reads the inputs, asks, prints and writes the outputs. (cli_infer.c) */
+/** The command infer: reads the inputs, sends them, prints and writes the outputs. (cli_infer.c) */
 enum ifd_client_code ifd_cli_infer(struct ifd_client *client, const struct ifd_cli_arguments *args,
                                    struct ifd_client_err *err);
 

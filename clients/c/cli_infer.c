@@ -1,4 +1,4 @@
-/* inferctl infer: files to tensors, or a picture as it is; outputs to text and files. */
+/* inferctl infer: sends files as tensors, or a picture unchanged; prints and writes the outputs. */
 #include "cli.h"
 #include "npy.h"
 
@@ -13,7 +13,7 @@ enum {
     SHOWN_ELEMENTS = 16,
 };
 
-/* Everything that an infer command holds until its end. */
+/* What the infer command holds until its end. */
 struct job {
     void *files[IFD_CLI_INPUTS_MAX];
     char *names[IFD_CLI_INPUTS_MAX];
@@ -38,7 +38,7 @@ static const char *picture_type(const char *path)
     return has_suffix(path, ".png") ? "image/png" : NULL;
 }
 
-/* The file behind "NAME=FILE" or "FILE". */
+/* FILE of "NAME=FILE" or "FILE". */
 static const char *input_path(const char *input)
 {
     const char *equals = strchr(input, '=');
@@ -59,7 +59,7 @@ static enum ifd_client_code load_metadata(struct ifd_client *client,
     if (code == IFD_CLIENT_OK) {
         job->metadata = json_loads(text, 0, NULL);
         if (!job->metadata) {
-            code = ifd_cli_fail(err, args->model, "its metadata is no JSON");
+            code = ifd_cli_fail(err, args->model, "its metadata is not JSON");
         }
     }
     ifd_client_text_free(text);
@@ -85,7 +85,7 @@ static enum ifd_client_code load_input(const struct ifd_cli_arguments *args, siz
         const json_t *inputs = json_object_get(job->metadata, "inputs");
         job->tensors[i].name = json_array_size(inputs) == 1 ? name_in(inputs, 0) : NULL;
         if (!job->tensors[i].name) {
-            return ifd_cli_fail(err, input, "say which input it is: --input NAME=FILE");
+            return ifd_cli_fail(err, input, "the model has several inputs: --input NAME=FILE");
         }
         return IFD_CLIENT_OK;
     }
@@ -227,9 +227,8 @@ enum ifd_client_code ifd_cli_infer(struct ifd_client *client, const struct ifd_c
         return ifd_cli_fail(err, "infer", "needs --input: .npy files, or one picture");
     }
     if (is_picture && args->top_count != 0) {
-        return ifd_cli_fail(
-            err, "infer",
-            "--top is for .npy files; for a picture the server chooses what it tells");
+        return ifd_cli_fail(err, "infer",
+                            "--top is for .npy files; for a picture the server chooses");
     }
     struct job *job = calloc(1, sizeof(*job));
     if (!job) {

@@ -19,8 +19,8 @@ static const char json_length_header[] = "Inference-Header-Content-Length";
 struct ifd_client {
     CURL *curl;
     char *base;          /* scheme and host, without a slash at the end */
-    char *name;          /* what the caller called it, for messages */
-    char *authorization; /* a header's line; NULL: none */
+    char *name;          /* the URL or path of the caller, for messages */
+    char *authorization; /* a header line; NULL: none */
     size_t max_answer_bytes;
 };
 
@@ -80,7 +80,7 @@ static char *text_copy(const char *text)
     return copy;
 }
 
-/* What a token may be made of (RFC 6750, b64token): none of it ends a header's line. */
+/* The characters of a token (RFC 6750, b64token). None ends a header line. */
 static bool is_token(const char *text)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -126,7 +126,7 @@ enum ifd_client_code ifd_client_create(const struct ifd_client_options *options,
     }
     if (options->token && !is_token(options->token)) {
         return ifd_client_fail(err, IFD_CLIENT_INVALID,
-                               "the token is empty or has a character that none may have");
+                               "the token is empty or has a character that tokens may not have");
     }
     static const char unix_scheme[] = "unix:";
     const char *socket_path = NULL;
@@ -169,7 +169,7 @@ void ifd_client_destroy(struct ifd_client *client)
     }
 }
 
-/* What libcurl's callbacks collect. */
+/* Collected by libcurl's callbacks. */
 struct receipt {
     struct ifd_client_buf body;
     size_t json_bytes;
@@ -257,7 +257,7 @@ static bool prepare(struct ifd_client *client, const struct ifd_client_call *cal
                CURLE_OK;
 }
 
-/* The server's "error" text, or the status alone when the body has none. */
+/* Fails with the server's "error" text, or with the status if the body has none. */
 static enum ifd_client_code refused(const struct receipt *receipt, long status,
                                     struct ifd_client_err *err)
 {
@@ -379,7 +379,7 @@ enum ifd_client_code ifd_client_model_path(struct ifd_client *client, const char
     return IFD_CLIENT_OK;
 }
 
-/* Sends call and hands its whole body out as text, or drops it if ret_text is NULL. */
+/* Sends call; returns the body as text, or drops it if ret_text is NULL. */
 static enum ifd_client_code send_for_text(struct ifd_client *client,
                                           const struct ifd_client_call *call, char **ret_text,
                                           struct ifd_client_err *err)
@@ -503,7 +503,7 @@ enum ifd_client_code ifd_client_load(struct ifd_client *client, const char *mode
     char *body = root ? json_dumps(root, JSON_COMPACT) : NULL;
     enum ifd_client_code code =
         body ? control(client, model, "/load", body, err)
-             : ifd_client_fail(err, IFD_CLIENT_INVALID, "the config is no text in UTF-8");
+             : ifd_client_fail(err, IFD_CLIENT_INVALID, "the config is not UTF-8");
     free(body);
     json_decref(root);
     return code;

@@ -1,4 +1,4 @@
-/** What the parts of the client share; not for users. */
+/** Shared by the files of the client. Not for users. */
 #ifndef INFERD_CLIENTS_C_CLIENT_IMPL_H
 #define INFERD_CLIENTS_C_CLIENT_IMPL_H
 

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One output; its strings and shape live in the JSON document and in the arrays of the result. */
+/* A result. The strings of its tensors live in root, their shapes in dims. */
 struct ifd_client_result {
     json_t *root;                      /* owns the strings that the tensors name */
-    struct ifd_client_buf body;        /* the answer as it came */
+    struct ifd_client_buf body;        /* the answer */
     struct ifd_client_buf decoded;     /* data of the outputs that came as JSON */
     struct ifd_client_tensor *outputs; /* output_count of them */
-    int64_t *dims;                     /* the shapes, one behind the other */
+    int64_t *dims;                     /* the shapes, one after the other */
     size_t output_count;
 };
 
@@ -173,7 +173,7 @@ out:
 
 static enum ifd_client_code bad_answer(struct ifd_client_err *err, const char *what)
 {
-    return ifd_client_fail(err, IFD_CLIENT_PROTOCOL, "the answer is no inference response: %s",
+    return ifd_client_fail(err, IFD_CLIENT_PROTOCOL, "the answer is not an inference response: %s",
                            what);
 }
 
@@ -219,7 +219,7 @@ static enum ifd_client_code check_output(const struct ifd_client_tensor *tensor,
     return IFD_CLIENT_OK;
 }
 
-/* Fills every tensor but the data pointers of those that came as JSON: decoded still grows and may
+/* Fills every tensor. Data that came as JSON gets its pointer later: decoded still grows and may
  * move. */
 static enum ifd_client_code read_outputs(struct ifd_client_result *result, json_t *outputs,
                                          size_t binary_at, struct ifd_client_err *err)
@@ -278,7 +278,7 @@ static enum ifd_client_code settle_data(struct ifd_client_result *result,
     return IFD_CLIENT_OK;
 }
 
-/* Takes answer->body over. */
+/* Takes ownership of answer->body. */
 static enum ifd_client_code decode(struct ifd_client_answer *answer,
                                    struct ifd_client_result **ret_result,
                                    struct ifd_client_err *err)

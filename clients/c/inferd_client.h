@@ -1,18 +1,15 @@
 /** A small C client for inferd, and for any server that speaks the Open Inference Protocol (v2)
- *  over HTTP.
+ *  over HTTP. It needs libcurl and jansson and nothing else of the project. A client holds one
+ *  kept-alive connection and answers one call at a time.
  *
- *  It needs libcurl and jansson and nothing else of the project. One client holds one kept-alive
- *  connection and answers one call at a time.
- *
- *  Ownership: what a function hands out through ret_* belongs to the caller until the matching
- *  destroy or free. Strings and
- *             data that are passed in are only read during the call.
- *  Errors: every function that can fail returns a code and, if err is not NULL, fills it with a
- *  sentence. ret_* is
- *             written only on IFD_CLIENT_OK. When the server refused, the sentence is the server's own "error" text.
- *  Threads: a client is used by one thread at a time; different clients are independent. There is
- *  no global state besides
- *             libcurl's own, which libcurl 7.84 and later initialises safely from any thread. */
+ *  Ownership: what a function returns through ret_* belongs to the caller until the matching
+ *             destroy or free. Strings and data that are passed in are only read during the call.
+ *  Errors:    a function that can fail returns a code and, if err is not NULL, fills it with a
+ *             sentence: the server's "error" text if the server refused. ret_* is written only on
+ *             IFD_CLIENT_OK.
+ *  Threads:   one thread at a time uses a client; different clients are independent. There is no
+ *             global state besides libcurl's own, which libcurl 7.84 and later initialises safely
+ *             from any thread. */
 #ifndef INFERD_CLIENTS_C_INFERD_CLIENT_H
 #define INFERD_CLIENTS_C_INFERD_CLIENT_H
 
@@ -30,14 +27,14 @@ extern "C" {
 #define IFD_CLIENT_NODISCARD
 #endif
 
-/** What went wrong, for a program; the sentence in struct ifd_client_err is for a person. */
+/** The kind of an error, for programs; struct ifd_client_err has a sentence for people. */
 enum ifd_client_code {
     IFD_CLIENT_OK = 0,
-    IFD_CLIENT_INVALID,   /**< the arguments make no request; nothing was sent */
+    IFD_CLIENT_INVALID,   /**< wrong arguments; nothing was sent */
     IFD_CLIENT_NOMEM,     /**< out of memory */
     IFD_CLIENT_TRANSPORT, /**< no answer: not reachable, time-out, connection lost */
     IFD_CLIENT_REFUSED,   /**< the server answered with an error; http_status says which */
-    IFD_CLIENT_PROTOCOL, /**< an answer that is not what the protocol says, or larger than the limit */
+    IFD_CLIENT_PROTOCOL,  /**< the answer breaks the protocol or is larger than the limit */
 };
 
 struct ifd_client_err {
@@ -50,7 +47,7 @@ struct ifd_client;
 
 struct ifd_client_options {
     const char *url;         /**< "http://HOST:PORT" or "unix:/path/to/socket" */
-    const char *token;       /**< sent with every call, for a server that wants one; NULL: none */
+    const char *token;       /**< sent with every call; NULL: none */
     long connect_timeout_ms; /**< 0: 5 s */
     long timeout_ms;         /**< for one whole call; 0: none */
     size_t max_answer_bytes; /**< 0: 1 GiB */
@@ -63,7 +60,7 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_create(
 /** Closes the connection. Accepts NULL. */
 void ifd_client_destroy(struct ifd_client *client);
 
-/** Frees a text that the functions below handed out. Accepts NULL. */
+/** Frees a text that a function below returned. Accepts NULL. */
 void ifd_client_text_free(char *text);
 
 /** OK if the server answers that it is alive. */
@@ -72,8 +69,7 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_live(struct ifd_client *cli
 
 /** OK if the server (model NULL) or a model is ready; REFUSED with the server's reason if not.
  *
- *  version: NULL means the version that the server would choose; so it does in every function
- *  below. */
+ *  version: NULL lets the server choose, here and in every function below. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_ready(struct ifd_client *client,
                                                            const char *model, const char *version,
                                                            struct ifd_client_err *err);
@@ -90,7 +86,7 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_config(struct ifd_client *c
                                                             char **ret_json,
                                                             struct ifd_client_err *err);
 
-/** The models in the server's repository, as JSON text; only those that are ready if asked so. */
+/** The models in the server's repository, as JSON text; with ready_only those that are ready. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_index(struct ifd_client *client,
                                                            bool ready_only, char **ret_json,
                                                            struct ifd_client_err *err);
@@ -101,25 +97,25 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_stats(struct ifd_client *cl
                                                            char **ret_json,
                                                            struct ifd_client_err *err);
 
-/** What the server's log writes, as JSON text; settings: a JSON object with what to change first,
- *  or NULL. Changing is taken where load is. */
+/** The settings of the server's log, as JSON text. settings: a JSON object of changes, or NULL;
+ *  servers take changes where they take load. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_log(struct ifd_client *client,
                                                          const char *settings, char **ret_json,
                                                          struct ifd_client_err *err);
 
-/** Loads a model, or loads it anew if its files changed; returns when it serves. config: JSON in
- *  the place of the model's config file, or NULL. Servers take this on their admin socket
- *  ("unix:/path") unless told otherwise. */
+/** Loads a model, or reloads it if its files changed; returns when it serves. config: JSON that
+ *  replaces the model's config file, or NULL. By default servers take this only on their admin
+ *  socket ("unix:/path"). */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_load(struct ifd_client *client,
                                                           const char *model, const char *config,
                                                           struct ifd_client_err *err);
-/** Takes a model from service; requests that it accepted are still answered. */
+/** Stops serving a model; requests that were accepted before are still answered. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_unload(struct ifd_client *client,
                                                             const char *model,
                                                             struct ifd_client_err *err);
 
-/** A tensor: row-major, little-endian, without padding. BYTES elements are each a 32-bit
- *  little-endian length and that many bytes (ifd_client_bytes_next walks over them). */
+/** A tensor: row-major, little-endian, without padding. A BYTES element is a 32-bit little-endian
+ *  length and its bytes (see ifd_client_bytes_next). */
 struct ifd_client_tensor {
     const char *name;
     const char *datatype; /**< "FP32", "UINT8", "BYTES", … as the protocol names them */
@@ -137,7 +133,7 @@ struct ifd_client_wanted {
 
 enum ifd_client_encoding {
     IFD_CLIENT_BINARY, /**< tensors as bytes behind the JSON: small and exact */
-    IFD_CLIENT_JSON, /**< everything as JSON, both ways: readable on the wire; no FP16, BF16, NaN or infinity */
+    IFD_CLIENT_JSON,   /**< tensors as readable JSON; no FP16, BF16, NaN or infinity */
 };
 
 struct ifd_client_request {
@@ -178,14 +174,13 @@ size_t ifd_client_result_output_count(const struct ifd_client_result *result);
 const struct ifd_client_tensor *ifd_client_result_output(const struct ifd_client_result *result,
                                                          size_t index);
 
-/** Walks over the elements of a BYTES tensor: starts with *offset = 0, returns false behind the
- *  last (or at a length that runs over the end). The text is not terminated. */
+/** Returns the next element of a BYTES tensor; start with *offset = 0. False behind the last
+ *  element, or if a length exceeds the rest. The text is not terminated. */
 IFD_CLIENT_NODISCARD bool ifd_client_bytes_next(const struct ifd_client_tensor *tensor,
                                                 size_t *offset, const char **ret_text,
                                                 size_t *ret_text_bytes);
 
-/** Bytes of one element of a datatype; 0 for BYTES and for names that the protocol does not
- *  know. */
+/** Bytes of one element of a datatype; 0 for BYTES and for unknown names. */
 size_t ifd_client_datatype_bytes(const char *datatype);
 
 #ifdef __cplusplus

@@ -32,7 +32,7 @@ static const char *datatype_of(const char *descr)
     return NULL;
 }
 
-/* What follows key and its colon in the dictionary, or NULL. */
+/* The text behind key and its colon in the dictionary, or NULL. */
 static const char *value_of(const char *header, const char *key)
 {
     const char *at = strstr(header, key);
@@ -64,7 +64,7 @@ static bool parse_shape(const char *text, struct ifd_client_npy *npy)
 
 static enum ifd_client_code bad_file(const char *path, struct ifd_client_err *err, const char *why)
 {
-    return ifd_client_fail(err, IFD_CLIENT_INVALID, "%s: no .npy file that can be sent: %s", path,
+    return ifd_client_fail(err, IFD_CLIENT_INVALID, "%s: this .npy file cannot be sent: %s", path,
                            why);
 }
 
@@ -95,7 +95,7 @@ enum ifd_client_code ifd_client_npy_parse(const char *path, const void *data, si
     const unsigned char *p = data;
     size_t prefix_bytes = MAGIC_BYTES + 2 + 2; /* version, 16-bit length */
     if (data_bytes < prefix_bytes + 2 || memcmp(p, magic, MAGIC_BYTES) != 0) {
-        return bad_file(path, err, "it does not begin as one");
+        return bad_file(path, err, "it does not begin as a .npy file");
     }
     size_t header_bytes = (size_t)p[8] | (size_t)p[9] << 8;
     if (p[MAGIC_BYTES] >= 2) { /* a 32-bit length */
@@ -129,8 +129,8 @@ static const char *descr_of(const char *datatype)
     return NULL;
 }
 
-/* The dictionary, padded so that the data begins at a multiple of ALIGNMENT; 0 if it does not
- * fit. */
+/* Writes the dictionary, padded so that the data begins at a multiple of ALIGNMENT. Returns its
+ * size, 0 if it does not fit. */
 static size_t format_header(char *header, size_t size, const struct ifd_client_tensor *tensor)
 {
     int n = snprintf(header, size, "{'descr': '%s', 'fortran_order': False, 'shape': (",

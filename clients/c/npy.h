@@ -7,7 +7,7 @@
 
 enum { IFD_CLIENT_NPY_MAX_RANK = 32 }; /* NumPy's own limit */
 
-/** A tensor and the room for its shape; do not copy it, tensor.shape points into it. */
+/** A tensor and its shape. Do not copy it: tensor.shape points into it. */
 struct ifd_client_npy {
     struct ifd_client_tensor tensor; /**< name stays NULL: the file has none */
     int64_t dims[IFD_CLIENT_NPY_MAX_RANK];
@@ -15,14 +15,14 @@ struct ifd_client_npy {
 
 /** Reads a file's bytes as .npy into ret_npy. The tensor points into data, which must outlive it.
  *
- *  path: for the error text alone. Errors: INVALID with what is wrong with the file: another
- *  format, Fortran order, a type that the protocol has not. */
+ *  path: for the error text. Errors: INVALID (another format, Fortran order, a type that the
+ *  protocol lacks). */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_npy_parse(const char *path, const void *data,
                                                                size_t data_bytes,
                                                                struct ifd_client_npy *ret_npy,
                                                                struct ifd_client_err *err);
 
-/** Writes a tensor as .npy version 1. BYTES tensors have no form there: INVALID. BF16 neither. */
+/** Writes a tensor as .npy version 1. Errors: INVALID (the format lacks BYTES and BF16). */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_npy_write(
     const char *path, const struct ifd_client_tensor *tensor, struct ifd_client_err *err);
 

@@ -54,7 +54,7 @@ bool ifd_client_bytes_next(const struct ifd_client_tensor *tensor, size_t *offse
     return true;
 }
 
-/* An n-byte little-endian number as its 64-bit pattern. */
+/* The bits of an n-byte little-endian number. */
 static uint64_t load(const unsigned char *p, size_t n)
 {
     uint64_t bits = 0;
@@ -157,7 +157,7 @@ enum ifd_client_code ifd_client_data_to_json(const struct ifd_client_tensor *ten
     return IFD_CLIENT_OK;
 }
 
-/* The 64-bit pattern of a JSON number as type; false if the number is not of that type. */
+/* The bits of a JSON number as type; false if it does not fit. */
 static bool number_from_json(const json_t *value, const struct datatype *type, uint64_t *ret_bits)
 {
     unsigned unused_bits = (unsigned)(64 - 8 * type->bytes);
@@ -206,8 +206,7 @@ enum ifd_client_code ifd_client_data_from_json(const char *name, const char *dat
     const struct datatype *type = find_datatype(datatype);
     if (!type || !json_is_array(array)) {
         return ifd_client_fail(err, IFD_CLIENT_PROTOCOL,
-                               "output \"%s\" of type %s has no data that can be read", name,
-                               datatype);
+                               "output \"%s\" of type %s has no readable data", name, datatype);
     }
     size_t index = 0;
     json_t *value = NULL;
@@ -218,8 +217,9 @@ enum ifd_client_code ifd_client_data_from_json(const char *name, const char *dat
                       ? string_from_json(value, buf)
                       : number_from_json(value, type, &bits) && store(buf, bits, type->bytes);
         if (!ok) {
-            return ifd_client_fail(err, IFD_CLIENT_PROTOCOL, "output \"%s\": element %zu is no %s",
-                                   name, index, datatype);
+            return ifd_client_fail(err, IFD_CLIENT_PROTOCOL,
+                                   "output \"%s\": element %zu does not fit %s", name, index,
+                                   datatype);
         }
     }
     return IFD_CLIENT_OK;

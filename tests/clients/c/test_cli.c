@@ -158,7 +158,7 @@ static void wrong_command_is_named(void)
     run_inferctl(&run, fake_http_url(server), "load");
     EXPECT_TEXT(run.output, "inferctl: load needs the name of a model\n");
     run_inferctl(&run, fake_http_url(server), "unload m n");
-    EXPECT_TEXT(run.output, "inferctl: unload: \"n\" is too much\n");
+    EXPECT_TEXT(run.output, "inferctl: unload: unexpected argument \"n\"\n");
     fake_http_stop(server);
 }
 
@@ -179,11 +179,11 @@ static void token_comes_from_a_file_that_is_private(void)
     } rows[] = {
         {"my.token\n", 0600, NULL},
         {"my.token\r\nsecond line", 0400, NULL},
-        {"my.token", 0640, "only you may read: chmod 600"},
-        {"my.token", 0602, "only you may read: chmod 600"},
-        {"", 0600, "its first line is no token"},
-        {"\nmy.token", 0600, "its first line is no token"},
-        {"my token", 0600, "has a character that none may have"},
+        {"my.token", 0640, "other users may read or write this token: chmod 600"},
+        {"my.token", 0602, "other users may read or write this token: chmod 600"},
+        {"", 0600, "its first line is empty or too long for a token"},
+        {"\nmy.token", 0600, "its first line is empty or too long for a token"},
+        {"my token", 0600, "has a character that tokens may not have"},
     };
     char path[] = "/tmp/inferctl_token_XXXXXX", arguments[80];
     int fd = mkstemp(path);

@@ -227,7 +227,7 @@ static void what_is_no_token_is_not_sent(void)
         struct ifd_client_err err;
         const struct ifd_client_options options = {.url = fake_http_url(server), .token = wrong[i]};
         EXPECT_INT(ifd_client_create(&options, &client, &err), IFD_CLIENT_INVALID);
-        EXPECT_TEXT(err.text, "the token is empty or has a character that none may have");
+        EXPECT_TEXT(err.text, "the token is empty or has a character that tokens may not have");
         EXPECT(!client);
     }
     EXPECT_INT(fake_http_connection_count(server), 0);
