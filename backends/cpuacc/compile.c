@@ -64,7 +64,7 @@ enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, ifd_acc_step_f
                                     .out = out,
                                     .work = IFD_NO_VALUE,
                                     .max_threads = UINT32_MAX,
-                                    .pieces = IFD_ACC_PIECES_MAX,
+                                    .chunks = IFD_ACC_CHUNKS_MAX,
                                     .info = {.kernel = ""}};
     for (uint32_t i = 0; i < IFD_ACC_STEP_INPUTS; i++) {
         draft->in[i] = i < count ? in[i] : IFD_NO_VALUE;
@@ -309,7 +309,7 @@ static struct ifd_acc_step bind_step(const struct ifd_acc_lowering *lowering,
         .work = draft->work == IFD_NO_VALUE ? 0 : base->storage[draft->work].place.offset,
         .work_stride = draft->work_stride,
         .max_threads = draft->max_threads,
-        .pieces = draft->pieces,
+        .chunks = draft->chunks,
         .joins = draft->joins,
         .info = draft->info};
     for (uint32_t i = 0; i < IFD_ACC_STEP_INPUTS; i++) {

@@ -23,7 +23,7 @@ struct ifd_acc_draft {
     const struct ifd_acc_lines *lines; /* NULL: it cannot be run strip by strip */
     uint32_t max_threads; /* from its driver: that can share it; then: that pay (threads.c) */
     float rate;           /* multiply-accumulates per ns on a fast core; 0: bytes take the time */
-    uint32_t pieces;      /* of a thread's part: from its driver: at most; then: that pay */
+    uint32_t chunks;      /* of a thread's part: from its driver: at most; then: that pay */
     bool joins;           /* threads wait behind it until all of it is done */
     const struct ifd_acc_chain *chain; /* of the first step of one (strips.c) */
     bool is_chained;                   /* it runs within the chain before it */

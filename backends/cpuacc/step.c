@@ -24,8 +24,8 @@ struct ifd_acc_range ifd_acc_share(const struct ifd_acc_frame *frame, size_t cou
         return (struct ifd_acc_range){0, count};
     }
     const size_t units = (count + unit - 1) / unit;
-    size_t begin = units * frame->piece.begin / frame->pieces * unit;
-    size_t end = units * frame->piece.end / frame->pieces * unit;
+    size_t begin = units * frame->chunk.begin / frame->chunks * unit;
+    size_t end = units * frame->chunk.end / frame->chunks * unit;
     begin = begin < count ? begin : count;
     end = end < count ? end : count;
     return (struct ifd_acc_range){begin, end};

@@ -23,15 +23,15 @@ struct ifd_acc_range {
     size_t begin, end;
 };
 
-/** One thread's view of a run, and what one call of a step computes: some of the pieces that it is cut into. */
+/** One thread's view of a run, and what one call of a step computes: some of the chunks that it is cut into. */
 struct ifd_acc_frame {
     const struct ifd_binding *binding;
     const uint8_t *packed; /* the block that holds the step's packed constants */
     uint8_t *scratch;
     uint32_t thread;            /* whose work memory it is */
     uint32_t threads;           /* that share this step */
-    size_t pieces;              /* of this step: a multiple of threads */
-    struct ifd_acc_range piece; /* those to compute */
+    size_t chunks;              /* of this step: a multiple of threads */
+    struct ifd_acc_range chunk; /* those to compute */
     bool goes_on; /* they follow those of this thread's last call, which was of the same step */
     struct ifd_acc_outcome *outcome;
 };
@@ -70,7 +70,7 @@ struct ifd_acc_lines {
                 const struct ifd_acc_strip *strip);
 };
 
-#define IFD_ACC_PIECES_MAX 8
+#define IFD_ACC_CHUNKS_MAX 8
 
 struct ifd_acc_chain;
 
@@ -91,7 +91,7 @@ struct ifd_acc_step {
     size_t work, work_stride;       /* scratch of the step: offset, bytes per thread */
     uint32_t max_threads; /* from its driver: that can share it; then: that pay (threads.c) */
     float rate;           /* multiply-accumulates per ns on a fast core; 0: bytes take the time */
-    uint32_t pieces;      /* of a thread's part: from its driver: at most; then: that pay */
+    uint32_t chunks;      /* of a thread's part: from its driver: at most; then: that pay */
     bool joins;           /* threads wait behind it until all of it is done */
     struct ifd_step_info info;
 };
@@ -102,8 +102,8 @@ void *ifd_acc_out(const struct ifd_acc_step *step, const struct ifd_acc_frame *f
 /** This thread's part of the step's work memory. */
 void *ifd_acc_work(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
 
-/** Which of count items the call is for, in multiples of unit. The same pieces have the same items in every run, and a
- *  thread mostly the same pieces. */
+/** Which of count items the call is for, in multiples of unit. The same chunks have the same items in every run, and a
+ *  thread mostly the same chunks. */
 struct ifd_acc_range ifd_acc_share(const struct ifd_acc_frame *frame, size_t count, size_t unit);
 
 #endif

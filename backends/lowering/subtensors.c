@@ -1,7 +1,7 @@
 /* Values that live inside of others. What an operator would only move from one value to another (a reshape, the outputs of a split
  * or slice, the inputs of a concatenation) needs no step where the part can stay in the whole:
  *
- *    in one piece   along the outermost dimension that is not 1: any step can read and write it there
+ *    in one chunk   along the outermost dimension that is not 1: any step can read and write it there
  *    rows apart     along the last dimension: where all who read it know of rows that lie further apart than they are long. Who
  *                   writes such a part of a concatenation asks for it by himself (ifd_low_take_slice). */
 #include "backends/lowering/subtensors.h"
@@ -9,18 +9,18 @@
 #include "inferd/op_attrs.h"
 
 /* What a merged copy leaves of a part: where it begins in the whole, how far its rows are apart. */
-struct part {
+struct subtensor {
     size_t offset, pitch;
 };
 
 /* Does the copy move all of a part, row by row as it lies, from or to a whole with such strides? */
-static bool find_part(const struct ifd_low_copy *copy, const struct ifd_low_value *part,
-                      const int64_t *part_stride, const int64_t *whole_stride, int64_t offset,
-                      struct part *ret)
+static bool find_subtensor(const struct ifd_low_copy *copy, const struct ifd_low_value *part,
+                           const int64_t *part_stride, const int64_t *whole_stride, int64_t offset,
+                           struct subtensor *ret)
 {
     const int64_t element = (int64_t)copy->element;
     const uint32_t last = copy->rank - 1;
-    *ret = (struct part){.offset = (size_t)offset};
+    *ret = (struct subtensor){.offset = (size_t)offset};
     if (copy->rank == 0) {
         return part->bytes == copy->element;
     }
@@ -39,7 +39,7 @@ static bool find_part(const struct ifd_low_copy *copy, const struct ifd_low_valu
 
 /* Moves a value that nothing else holds into another. */
 static void join(struct ifd_lowering *lowering, uint32_t part, uint32_t whole,
-                 const struct part *how)
+                 const struct subtensor *how)
 {
     const uint32_t keep = ifd_low_storage_of(lowering, whole);
     const uint32_t gone = ifd_low_storage_of(lowering, part);
@@ -61,16 +61,16 @@ static bool can_join(const struct ifd_lowering *lowering, uint32_t part, uint32_
 static void join_move(struct ifd_lowering *lowering, uint32_t in, uint32_t out,
                       struct ifd_low_copy *copy)
 {
-    struct part part;
+    struct subtensor part;
     ifd_low_merge(copy);
     if (can_join(lowering, in, out) && copy->in_offset == 0 &&
-        find_part(copy, &lowering->value[in], copy->in_stride, copy->out_stride, copy->out_offset,
-                  &part) &&
+        find_subtensor(copy, &lowering->value[in], copy->in_stride, copy->out_stride,
+                       copy->out_offset, &part) &&
         part.pitch == 0) {
         join(lowering, in, out, &part);
     } else if (can_join(lowering, out, in) && copy->out_offset == 0 &&
-               find_part(copy, &lowering->value[out], copy->out_stride, copy->in_stride,
-                         copy->in_offset, &part) &&
+               find_subtensor(copy, &lowering->value[out], copy->out_stride, copy->in_stride,
+                              copy->in_offset, &part) &&
                (part.pitch == 0 || lowering->value[out].is_read_apart)) {
         join(lowering, out, in, &part);
     }

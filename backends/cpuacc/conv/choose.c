@@ -121,7 +121,7 @@ enum ifd_code ifd_acc_conv_add(struct ifd_acc_lowering *lowering, struct ifd_acc
     }
     const struct ifd_kern_gemm_f32 *gemm = conv->plan.gemm;
     step->is_gemm_f32 = conv->plan.is_gemm_f32;
-    step->pieces = ifd_acc_conv_pieces(&conv->plan.load, lowering->base.view->max_threads);
+    step->chunks = ifd_acc_conv_chunks(&conv->plan.load, lowering->base.view->max_threads);
     step->rate = layer->product.is_q8 ? 300.0f : gemm->speed ? 60.0f * gemm->speed() : 60.0f;
     ifd_acc_name_step(
         lowering, conv->plan.kernel,

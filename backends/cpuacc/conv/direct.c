@@ -49,7 +49,7 @@ size_t ifd_acc_direct_rows(struct ifd_acc_conv_run *run, size_t row, size_t end)
 {
     const struct ifd_acc_direct *direct = &run->conv->plan.direct;
     const size_t left = direct->image_rows - row % direct->image_rows;
-    const size_t count = end - row < direct->tile_rows ? end - row : direct->tile_rows;
+    const size_t count = end - row < direct->call_rows ? end - row : direct->call_rows;
     ifd_acc_q8_begin_image(run, row / direct->image_rows);
     return left < count ? left : count;
 }
@@ -153,7 +153,7 @@ static size_t sums_bytes(const struct ifd_acc_layer *layer, const struct ifd_acc
     if (layer->product.is_dynamic) { /* offsets and scales */
         return 2 * ifd_acc_conv_padded(layer->out_c) * sizeof(float);
     }
-    const size_t bytes = 2 * plan->direct.tile_rows * sizeof(int32_t);
+    const size_t bytes = 2 * plan->direct.call_rows * sizeof(int32_t);
     return layer->has_row_add ? (bytes + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN
                               : 0;
 }
@@ -188,7 +188,7 @@ size_t ifd_acc_direct_work_bytes(const struct ifd_acc_conv *conv, size_t rest)
 {
     const struct ifd_acc_direct *direct = &conv->plan.direct;
     return direct->sums_bytes + (conv->layer.product.real
-                                     ? ifd_acc_q8_exact_bytes(&conv->layer, direct->tile_rows)
+                                     ? ifd_acc_q8_exact_bytes(&conv->layer, direct->call_rows)
                                      : rest);
 }
 
@@ -246,7 +246,7 @@ static bool plain_fits(const struct ifd_acc_lowering *lowering, const struct ifd
 /* f32 rows that lie where nothing else does. */
 static bool can_group(const struct ifd_acc_layer *layer)
 {
-    return !layer->product.is_q8 && !layer->is_slice && !layer->is_part;
+    return !layer->product.is_q8 && !layer->is_slice && !layer->is_subtensor;
 }
 
 void ifd_acc_direct_fetch(struct ifd_acc_conv_run *run, const uint8_t *image, size_t first,
@@ -265,9 +265,9 @@ static void plan_plain(const struct ifd_acc_lowering *lowering, const struct ifd
         ret, can_group(layer) ? ifd_acc_direct_choose_group(layer, ret, w->out_h * w->out_w) : 1,
         true);
     struct ifd_acc_direct *direct = &ret->direct;
-    ret->a_stride = layer->is_part ? layer->in_stride : direct->k;
+    ret->a_stride = layer->is_subtensor ? layer->in_stride : direct->k;
     direct->fetch = ifd_acc_direct_fetch;
-    direct->tile_rows =
+    direct->call_rows =
         ifd_acc_direct_choose_rows(layer, ret, direct->k * layer->element, lowering->host);
     ifd_acc_direct_finish(lowering, layer, false,
                           direct->batch * direct->out_h * direct->out_w / IFD_ACC_UNIT_ROWS, ret);
@@ -319,7 +319,7 @@ bool ifd_acc_direct_strip_plain(const struct ifd_acc_conv *conv, struct ifd_acc_
     const bool can = describe_lines(conv, ret);
     const bool has_gaps = ret->out_pixel > 0 && conv->plan.direct.narrow_c == 0;
     ret->in_pixel =
-        has_gaps && !conv->layer.is_part ? conv->plan.direct.k * conv->layer.element : 0;
+        has_gaps && !conv->layer.is_subtensor ? conv->plan.direct.k * conv->layer.element : 0;
     ret->run = strip_plain;
     return can;
 }
@@ -402,8 +402,8 @@ static void plan_lines(const struct ifd_acc_lowering *lowering, const struct ifd
     struct ifd_acc_direct *direct = &ret->direct;
     direct->line = ifd_acc_direct_line(layer, w->in_c);
     direct->fetch = w->is_padded ? fetch_padded_lines : fetch_lines;
-    direct->tile_lines = ifd_acc_direct_choose_lines(layer, ret, layer->element, lowering->host);
-    direct->tile_rows = direct->tile_lines * direct->out_w;
+    direct->call_lines = ifd_acc_direct_choose_lines(layer, ret, layer->element, lowering->host);
+    direct->call_rows = direct->call_lines * direct->out_w;
     ifd_acc_direct_finish(lowering, layer, w->is_padded, direct->batch * direct->out_h, ret);
 }
 
@@ -412,7 +412,7 @@ static size_t lines_work_bytes(const struct ifd_acc_conv *conv, const struct ifd
     (void)kernels;
     const struct ifd_low_window *w = &conv->layer.window;
     const struct ifd_acc_direct *direct = &conv->plan.direct;
-    const size_t lines = (direct->tile_lines - 1) * w->stride_y + w->kh;
+    const size_t lines = (direct->call_lines - 1) * w->stride_y + w->kh;
     return ifd_acc_direct_work_bytes(conv,
                                      w->is_padded ? lines * direct->line * conv->layer.element : 0);
 }
@@ -428,7 +428,7 @@ static void image_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size
     run->args.tap_stride = direct->line;
     run->args.row_stride = w->stride_y * direct->line;
     for (size_t count = 0; y < end; y += count, first_row += count * direct->out_w) {
-        count = end - y < direct->tile_lines ? end - y : direct->tile_lines;
+        count = end - y < direct->call_lines ? end - y : direct->call_lines;
         run->args.m = count * direct->out_w;
         direct->fetch(run, image, y, count);
         ifd_acc_direct_call(run, first_row);

@@ -58,14 +58,14 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     layer->element = product->is_q8 ? 1 : sizeof(float);
     layer->out_element = product->is_q8 && !product->is_dynamic ? 1 : sizeof(float);
     layer->has_row_add = product->is_q8 && product->requant.weight_zero != 0;
-    layer->is_part = pitch > 0;
+    layer->is_subtensor = pitch > 0;
     layer->in_stride = pitch > 0 ? pitch / layer->element : w->in_c;
     const uint32_t out = fuse_followers(lowering, node, layer, activation, operands);
     conv->layer = *layer;
     const enum ifd_code code =
         product->is_dynamic
-            ? ifd_acc_add_images(lowering, operands[0], w->batch, w->in_h * w->in_w * w->in_c,
-                                 false, product, &operands[0], err)
+            ? ifd_acc_quantize_input(lowering, operands[0], w->batch, w->in_h * w->in_w * w->in_c,
+                                     false, product, &operands[0], err)
             : IFD_OK;
     return code == IFD_OK ? ifd_acc_conv_add(lowering, conv, operands, out, name,
                                              activation != IFD_ACT_NONE, err)

@@ -32,9 +32,9 @@ struct ifd_acc_layer {
     bool is_dense;     /* fully connected */
     bool is_plain;     /* every output row reads one contiguous input row */
     bool is_dilated;
-    bool is_part, is_slice; /* in, out: sub-tensors along the channels */
-    bool adds;              /* a residual, f32 */
-    bool has_row_add;       /* weights with a zero point */
+    bool is_subtensor, is_slice; /* in, out: sub-tensors along the channels */
+    bool adds;                   /* a residual, f32 */
+    bool has_row_add;            /* weights with a zero point */
 };
 
 struct ifd_acc_conv;
@@ -53,8 +53,8 @@ struct ifd_acc_direct {
     size_t line_rows;           /* rows of an output line; 0: lines do not fall into rows */
     size_t
         image_rows; /* rows of an image, where calls stay within one; SIZE_MAX where they need not */
-    size_t tile_rows;  /* rows of one call at most */
-    size_t tile_lines; /* lines: output lines of one call at most, ≥ 1 */
+    size_t call_rows;  /* rows of one call at most */
+    size_t call_lines; /* lines: output lines of one call at most, ≥ 1 */
     size_t sums_bytes; /* work memory: row_add and temporary sums; lines or pointers follow */
     /** Makes the inputs of count rows (lines) from first on and sets args.a. image: that in run->in. */
     void (*fetch)(struct ifd_acc_conv_run *run, const uint8_t *image, size_t first, size_t count);
@@ -146,8 +146,8 @@ struct ifd_acc_conv_run {
     bool is_strip;      /* of a chain */
     uint8_t *work;
     struct ifd_gemm_args args;
-    const struct ifd_acc_image *images; /* dynamic: of all images, */
-    size_t image;                       /* and the one that sums are for, counted from 1 */
+    const struct ifd_acc_quantized *quantized; /* dynamic: of all images, */
+    size_t image;                              /* and the one that sums are for, counted from 1 */
 };
 
 #endif

@@ -162,7 +162,7 @@ static void plan_plain(const struct ifd_acc_lowering *lowering, const struct ifd
     direct->narrow_c = pixel_stride(gemm, 1, w->in_c);
     direct->fetch = fetch_rows;
     ret->a_stride = direct->narrow_c;
-    direct->tile_rows =
+    direct->call_rows =
         ifd_acc_direct_choose_rows(layer, ret, direct->narrow_c * sizeof(uint16_t), lowering->host);
     ifd_acc_direct_finish(lowering, layer, true, w->batch * w->out_h * w->out_w / IFD_ACC_UNIT_ROWS,
                           ret);
@@ -172,7 +172,7 @@ static size_t plain_work_bytes(const struct ifd_acc_conv *conv, const struct ifd
 {
     (void)kernels;
     const struct ifd_acc_direct *direct = &conv->plan.direct;
-    return ifd_acc_direct_work_bytes(conv, direct->tile_rows * direct->narrow_c * sizeof(uint16_t));
+    return ifd_acc_direct_work_bytes(conv, direct->call_rows * direct->narrow_c * sizeof(uint16_t));
 }
 
 const struct ifd_acc_algorithm ifd_acc_conv_narrow_plain = {
@@ -202,8 +202,8 @@ static void plan_lines(const struct ifd_acc_lowering *lowering, const struct ifd
     direct->narrow_c = narrow_c;
     direct->line = ifd_acc_direct_line(layer, narrow_c);
     direct->fetch = fetch_lines;
-    direct->tile_lines = ifd_acc_direct_choose_lines(layer, ret, sizeof(uint16_t), lowering->host);
-    direct->tile_rows = direct->tile_lines * direct->out_w;
+    direct->call_lines = ifd_acc_direct_choose_lines(layer, ret, sizeof(uint16_t), lowering->host);
+    direct->call_rows = direct->call_lines * direct->out_w;
     ifd_acc_direct_finish(lowering, layer, true, w->batch * w->out_h, ret);
 }
 
@@ -212,7 +212,7 @@ static size_t lines_work_bytes(const struct ifd_acc_conv *conv, const struct ifd
     (void)kernels;
     const struct ifd_acc_direct *direct = &conv->plan.direct;
     const struct ifd_low_window *w = &conv->layer.window;
-    const size_t lines = (direct->tile_lines - 1) * w->stride_y + w->kh;
+    const size_t lines = (direct->call_lines - 1) * w->stride_y + w->kh;
     return ifd_acc_direct_work_bytes(conv, lines * direct->line * sizeof(uint16_t));
 }
 

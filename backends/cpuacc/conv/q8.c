@@ -15,7 +15,7 @@ void ifd_acc_q8_begin_image(struct ifd_acc_conv_run *run, size_t image)
     run->image = image + 1;
     const struct ifd_acc_conv_channels from =
         ifd_acc_direct_channels(conv, (uint8_t *)(uintptr_t)run->args.packed);
-    const struct ifd_acc_image *at = &run->images[image];
+    const struct ifd_acc_quantized *at = &run->quantized[image];
     int32_t *offset = ifd_acc_conv_sums(run);
     float *scale = (float *)(void *)(offset + ifd_acc_conv_padded(conv->layer.out_c));
     for (size_t c = run->args.n_begin; c < run->args.n_end; c++) {
@@ -27,7 +27,7 @@ void ifd_acc_q8_begin_image(struct ifd_acc_conv_run *run, size_t image)
 int ifd_acc_q8_zero_byte(const struct ifd_acc_conv_run *run)
 {
     const struct ifd_acc_product *product = &run->conv->layer.product;
-    return product->is_dynamic ? (uint8_t)run->images[run->image - 1].zero
+    return product->is_dynamic ? (uint8_t)run->quantized[run->image - 1].zero
            : product->is_q8    ? (uint8_t)product->requant.in_zero
                                : 0;
 }
@@ -40,7 +40,7 @@ static const int32_t *row_sums(const struct ifd_acc_conv_run *run)
     const struct ifd_gemm_args *args = &run->args;
     const struct ifd_kern_gemm_q8 *gemm = &run->step->kernels->gemm_q8;
     const int32_t factor = -conv->layer.product.requant.weight_zero;
-    int32_t *total = ifd_acc_conv_sums(run), *part = total + direct->tile_rows;
+    int32_t *total = ifd_acc_conv_sums(run), *part = total + direct->call_rows;
     const size_t row_len = args->row_len ? args->row_len : args->m;
     for (size_t t = 0; t < direct->taps; t++) {
         int32_t *to = t == 0 ? total : part;
@@ -130,8 +130,8 @@ void ifd_acc_q8_choose_multiply(const struct ifd_acc_layer *layer, struct ifd_ac
     direct->multiply = layer->product.is_dynamic ? multiply_dynamic
                        : layer->product.real     ? multiply_exact
                                                  : multiply;
-    if (layer->product.real && direct->tile_rows > EXACT_ROWS_MAX) {
-        direct->tile_rows = EXACT_ROWS_MAX;
+    if (layer->product.real && direct->call_rows > EXACT_ROWS_MAX) {
+        direct->call_rows = EXACT_ROWS_MAX;
     }
 }
 

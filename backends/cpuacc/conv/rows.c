@@ -24,7 +24,7 @@ static void plan(const struct ifd_acc_lowering *lowering, const struct ifd_acc_l
     ifd_acc_direct_init(lowering, layer, ifd_acc_direct_gemm(lowering), w->kh * w->kw, w->in_c,
                         ret);
     struct ifd_acc_direct *direct = &ret->direct;
-    direct->tile_rows = ifd_acc_direct_choose_rows(
+    direct->call_rows = ifd_acc_direct_choose_rows(
         layer, ret, direct->taps * sizeof(void *) + w->in_c * layer->element, lowering->host);
     ifd_acc_direct_finish(lowering, layer, true, w->batch * w->out_h * w->out_w / IFD_ACC_UNIT_ROWS,
                           ret);
@@ -35,7 +35,7 @@ static size_t work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kerne
 {
     (void)kernels;
     const struct ifd_acc_direct *direct = &conv->plan.direct;
-    return ifd_acc_direct_work_bytes(conv, direct->tile_rows * direct->taps * sizeof(void *) +
+    return ifd_acc_direct_work_bytes(conv, direct->call_rows * direct->taps * sizeof(void *) +
                                                conv->layer.window.in_c * conv->layer.element +
                                                IFD_TENSOR_PAD);
 }
@@ -68,7 +68,7 @@ static void run_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame
     const struct ifd_acc_range range =
         ifd_acc_conv_share(&run, frame, direct->batch * direct->out_h * direct->out_w, packed->mr);
     const void **rows = (const void **)(void *)ifd_acc_direct_rest(&run);
-    uint8_t *zeros = ifd_acc_direct_rest(&run) + direct->tile_rows * direct->taps * sizeof(void *);
+    uint8_t *zeros = ifd_acc_direct_rest(&run) + direct->call_rows * direct->taps * sizeof(void *);
     const size_t zero_bytes =
         run.conv->layer.window.in_c * run.conv->layer.element + IFD_TENSOR_PAD;
     for (size_t row = range.begin; row < range.end; row += run.args.m) {

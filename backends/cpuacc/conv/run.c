@@ -41,12 +41,12 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
                  .max = conv->layer.product.max,
                  .next = NULL,
                  .next_bytes = 0},
-        .images = NULL,
+        .quantized = NULL,
         .image = 0,
     };
     if (conv->layer.product.is_dynamic) {
-        run->images = (const struct ifd_acc_image *)(const void *)run->in;
-        run->in += ifd_acc_images_bytes(conv->layer.window.batch);
+        run->quantized = (const struct ifd_acc_quantized *)(const void *)run->in;
+        run->in += ifd_acc_quantized_bytes(conv->layer.window.batch);
     }
 }
 
@@ -60,7 +60,7 @@ void ifd_acc_conv_tail(const struct ifd_acc_conv_run *run, size_t first_row, siz
     const size_t stride = run->out_stride;
     uint8_t *out = run->out + (first_row * stride + column) * layer->out_element;
     ifd_acc_run_tail(&layer->tail, run->step, run->frame,
-                     &(struct ifd_acc_piece){.in = out,
+                     &(struct ifd_acc_chunk){.in = out,
                                              .out = out,
                                              .rows = rows * group,
                                              .n = (run->args.n_end - column) / group,
@@ -75,15 +75,15 @@ bool ifd_acc_conv_is_heavy(const struct ifd_acc_layer *layer, size_t weights, si
     return !layer->product.is_q8 && 2 * weights > 3 * values;
 }
 
-uint32_t ifd_acc_conv_pieces(const struct ifd_acc_load *load, uint32_t threads)
+uint32_t ifd_acc_conv_chunks(const struct ifd_acc_load *load, uint32_t threads)
 {
     const bool prepares_columns =
         load->prepares && (load->is_heavy || load->units < 2 * (size_t)threads);
     if (load->is_whole || prepares_columns || (load->is_far && !load->is_heavy)) {
         return 1;
     }
-    return load->is_heavy ? IFD_ACC_PIECES_MAX /* of columns */
-                          : ifd_acc_pieces_of(load->rows / threads, load->least);
+    return load->is_heavy ? IFD_ACC_CHUNKS_MAX /* of columns */
+                          : ifd_acc_chunks_of(load->rows / threads, load->least);
 }
 
 struct ifd_acc_range ifd_acc_conv_share(struct ifd_acc_conv_run *run,

@@ -15,7 +15,7 @@ bool ifd_acc_conv_is_heavy(const struct ifd_acc_layer *layer, size_t weights, si
 
 /** Into how many chunks a thread's part may be cut: not at all where each call prepares all rows for some columns, or reads
  *  weights that fill the cache. */
-uint32_t ifd_acc_conv_pieces(const struct ifd_acc_load *load, uint32_t threads);
+uint32_t ifd_acc_conv_chunks(const struct ifd_acc_load *load, uint32_t threads);
 
 /** Splits items over the team in multiples of unit, or columns where there are too few items for all, or far more weights
  *  than values: then each thread reads its part of the weights only, at the price of values that other cores have made. */

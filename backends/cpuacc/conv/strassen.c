@@ -186,7 +186,7 @@ static void multiply_block(const struct block *b)
 /* Rows of a half. */
 static size_t half_rows(const struct ifd_acc_conv *conv)
 {
-    return (conv->plan.direct.tile_rows + 1) / 2;
+    return (conv->plan.direct.call_rows + 1) / 2;
 }
 
 static size_t work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kernels *kernels)
@@ -197,7 +197,7 @@ static size_t work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kerne
     return half_rows(conv) * (layer->window.in_c / 2 + results) * sizeof(float) + IFD_TENSOR_PAD;
 }
 
-/* What the kernel's run() would do with run->args, for all columns and at most tile_rows rows of one image. */
+/* What the kernel's run() would do with run->args, for all columns and at most call_rows rows of one image. */
 static void multiply_halves(struct ifd_acc_conv_run *run, size_t first_row)
 {
     (void)first_row;
@@ -263,7 +263,7 @@ static bool is_near(const struct ifd_acc_layer *layer, size_t cache)
 /* Fewer for each thread, and no longer do the halves outweigh the sums. */
 #define THREAD_ROWS 96
 
-static size_t tile_rows(const struct ifd_acc_layer *layer, const struct ifd_host *host)
+static size_t call_rows(const struct ifd_acc_layer *layer, const struct ifd_host *host)
 {
     const struct ifd_low_window *w = &layer->window;
     const size_t cache = ifd_acc_cache_bytes(host), rows = w->out_h * w->out_w;
@@ -346,7 +346,7 @@ static void plan(const struct ifd_acc_lowering *lowering, const struct ifd_acc_l
     struct ifd_acc_direct *direct = &ret->direct;
     ret->a_stride = layer->in_stride;
     direct->image_rows = w->out_h * w->out_w;
-    direct->tile_rows = tile_rows(layer, lowering->host);
+    direct->call_rows = call_rows(layer, lowering->host);
     direct->fetch = ifd_acc_direct_fetch;
     ifd_acc_direct_finish(lowering, layer, false, 0, ret);
     direct->multiply = multiply_halves;

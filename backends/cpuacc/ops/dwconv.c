@@ -12,7 +12,7 @@ struct dw_params {
     struct ifd_low_window window;
     size_t element, channels, multiplier;
     struct ifd_dw_args args; /* what does not change from call to call */
-    size_t tile_lines;       /* output lines of one call at most */
+    size_t call_lines;       /* output lines of one call at most */
     size_t wide_bytes;       /* work memory: one image with repeated channels */
     struct ifd_acc_tail tail;
 };
@@ -51,7 +51,7 @@ static void call(const struct ifd_acc_step *step, const struct ifd_acc_frame *fr
         out += (args->y_begin * args->out_line_stride + args->c_begin) * p->element;
         ifd_acc_run_tail(
             &p->tail, step, frame,
-            &(struct ifd_acc_piece){.in = out,
+            &(struct ifd_acc_chunk){.in = out,
                                     .out = out,
                                     .rows = (args->y_end - args->y_begin) * p->window.out_w,
                                     .n = args->c_end - args->c_begin,
@@ -109,7 +109,7 @@ static void run_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *
         args.out = out + b * p->window.out_h * p->window.out_w * p->channels * p->element;
         for (args.y_begin = lines.begin; args.y_begin < lines.end; args.y_begin = args.y_end) {
             const size_t left = lines.end - args.y_begin;
-            args.y_end = args.y_begin + (left < p->tile_lines ? left : p->tile_lines);
+            args.y_end = args.y_begin + (left < p->call_lines ? left : p->call_lines);
             call(step, frame, &args, b * p->window.out_h);
         }
     }
@@ -131,7 +131,7 @@ static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame
     args.out_line_stride = strip->out_pitch.line / p->element;
     size_t count = 0;
     for (size_t y = strip->begin; y < strip->end; y += count) {
-        count = strip->end - y < p->tile_lines ? strip->end - y : p->tile_lines;
+        count = strip->end - y < p->call_lines ? strip->end - y : p->call_lines;
         const size_t top = y * lines->stride, pad = top < lines->pad ? lines->pad - top : 0;
         const size_t first = top + pad - lines->pad;
         const size_t end = (y + count - 1) * lines->stride + lines->window - lines->pad;
@@ -162,7 +162,7 @@ static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame
 
 /* The kernels go over their lines once for every vector of channels, so the lines of a call should stay in a part of the
  * second-level cache: an even number of them, because some are done in pairs. */
-static size_t choose_tile_lines(const struct dw_params *p, const struct ifd_host *host)
+static size_t choose_call_lines(const struct dw_params *p, const struct ifd_host *host)
 {
     const size_t part = host->cpu.l2_bytes / (p->product.is_q8 ? LINES_PART_Q8 : LINES_PART);
     const size_t cache = part > LINES_BYTES_MIN ? part : LINES_BYTES_MIN;
@@ -241,9 +241,9 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     const uint32_t out = ifd_acc_take_tail(lowering, node->output_value[0], 1, operands, &p->tail);
     enum ifd_code code = IFD_OK;
     if (p->product.is_dynamic) {
-        code = ifd_acc_add_images(lowering, operands[0], p->window.batch,
-                                  p->window.in_h * p->window.in_w * p->window.in_c, true,
-                                  &p->product, &operands[0], err);
+        code = ifd_acc_quantize_input(lowering, operands[0], p->window.batch,
+                                      p->window.in_h * p->window.in_w * p->window.in_c, true,
+                                      &p->product, &operands[0], err);
     }
     if (code == IFD_OK) {
         code =
@@ -256,9 +256,9 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                           p->channels * p->window.kh * p->window.kw;
     step->rate = 50.0f;
     if (p->multiplier > 1) {
-        step->pieces = 1; /* each call repeats all channels */
+        step->chunks = 1; /* each call repeats all channels */
     } else if (goes_by_lines(p, lowering->base.view->max_threads)) {
-        step->pieces = ifd_acc_pieces_of_lines(lowering, p->window.out_h,
+        step->chunks = ifd_acc_chunks_of_lines(lowering, p->window.out_h,
                                                (p->window.kh - 1) * p->args.dilation_y + 1);
     }
     ifd_acc_name_step(lowering, p->product.is_q8 ? "dw_q8" : "dw_f32", macs,
@@ -313,7 +313,7 @@ static enum ifd_code depthwise_lower(struct ifd_acc_lowering *lowering,
     p->args = constant_args(p, pitch ? pitch / p->element : channels);
     p->args.is_far =
         window.in_h * p->args.in_line_stride * p->element > ifd_acc_cache_bytes(lowering->host) / 2;
-    p->tile_lines = choose_tile_lines(p, lowering->host);
+    p->call_lines = choose_call_lines(p, lowering->host);
     if (p->multiplier > 1) {
         const size_t image = window.in_h * window.in_w * p->channels * p->element + IFD_TENSOR_PAD;
         p->wide_bytes = (image + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;

@@ -3,24 +3,24 @@
 
 #include <math.h>
 
-struct images_params {
+struct quantize_params {
     size_t count, elements;
     bool as_floats;
     bool is_symmetric; /* around 0, where one scale serves all channels of a conv2d */
 };
 
-size_t ifd_acc_images_bytes(size_t count)
+size_t ifd_acc_quantized_bytes(size_t count)
 {
-    return (count * sizeof(struct ifd_acc_image) + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN *
+    return (count * sizeof(struct ifd_acc_quantized) + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN *
            IFD_TENSOR_ALIGN;
 }
 
 /* Scale and zero point of numbers between min <= 0 and max >= 0, and the factor to multiply them with. The zero of
  * -128 ... 127 is taken from the end that rounds less. */
-static struct ifd_acc_image choose(const struct images_params *p, float min, float max,
-                                   float *ret_factor)
+static struct ifd_acc_quantized choose(const struct quantize_params *p, float min, float max,
+                                       float *ret_factor)
 {
-    struct ifd_acc_image image = {.scale = 1, .zero = IFD_Q8_SHIFT_S8};
+    struct ifd_acc_quantized image = {.scale = 1, .zero = IFD_Q8_SHIFT_S8};
     *ret_factor = 0;
     if (min == max) {
         return image;
@@ -42,23 +42,23 @@ static struct ifd_acc_image choose(const struct images_params *p, float min, flo
 /* Quantized elements that become floats again at a time. */
 #define CHUNK 1024
 
-static void run_images(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+static void run_quantize_input(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
-    const struct images_params *p = step->params;
+    const struct quantize_params *p = step->params;
     const struct ifd_kern_quant *quant = &step->kernels->quant;
     const float *in = ifd_acc_in(step, frame, 0);
     uint8_t *out = ifd_acc_out(step, frame);
-    struct ifd_acc_image *images = (struct ifd_acc_image *)(void *)out;
-    ifd_q8 *bytes = (ifd_q8 *)out + ifd_acc_images_bytes(p->count);
+    struct ifd_acc_quantized *images = (struct ifd_acc_quantized *)(void *)out;
+    ifd_q8 *bytes = (ifd_q8 *)out + ifd_acc_quantized_bytes(p->count);
     float *floats = (float *)(void *)out;
     const struct ifd_acc_range range = ifd_acc_share(frame, p->elements, 64);
     for (size_t i = 0; i < p->count; i++) {
         const float *image = in + i * p->elements;
         float min = 0, max = 0, factor = 0;
         quant->range(p->elements, image, &min, &max); /* by each thread: cheaper than to meet */
-        const struct ifd_acc_image to = choose(p, min, max, &factor);
+        const struct ifd_acc_quantized to = choose(p, min, max, &factor);
         if (!p->as_floats) {
-            if (frame->piece.begin == 0) {
+            if (frame->chunk.begin == 0) {
                 images[i] = to;
             }
             quant->quantize_by(range.end - range.begin, image + range.begin, factor, to.zero,
@@ -84,10 +84,10 @@ static bool scales_differ(const struct ifd_quant *quant)
     return false;
 }
 
-enum ifd_code ifd_acc_add_images(struct ifd_acc_lowering *lowering, uint32_t value, size_t count,
-                                 size_t elements, bool as_floats,
-                                 const struct ifd_acc_product *product, uint32_t *ret_value,
-                                 struct ifd_err *err)
+enum ifd_code ifd_acc_quantize_input(struct ifd_acc_lowering *lowering, uint32_t value,
+                                     size_t count, size_t elements, bool as_floats,
+                                     const struct ifd_acc_product *product, uint32_t *ret_value,
+                                     struct ifd_err *err)
 {
     const bool is_symmetric = !as_floats && !scales_differ(product->scales.weights);
     const int form = as_floats ? 2 : is_symmetric ? 1 : 0;
@@ -95,22 +95,22 @@ enum ifd_code ifd_acc_add_images(struct ifd_acc_lowering *lowering, uint32_t val
         *ret_value = lowering->base.value[value].quantized[form] - 1;
         return IFD_OK;
     }
-    struct images_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
+    struct quantize_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
     struct ifd_acc_draft *step = NULL;
     const size_t bytes = as_floats ? count * elements * sizeof(float)
-                                   : ifd_acc_images_bytes(count) + count * elements;
+                                   : ifd_acc_quantized_bytes(count) + count * elements;
     enum ifd_code code = ifd_low_add_value(&lowering->base, bytes, ret_value, err);
     if (code == IFD_OK) {
-        code = ifd_acc_add_step(lowering, run_images, p, &value, 1, *ret_value, &step, err);
+        code = ifd_acc_add_step(lowering, run_quantize_input, p, &value, 1, *ret_value, &step, err);
     }
     if (code == IFD_OK) {
-        *p = (struct images_params){.count = count,
-                                    .elements = elements,
-                                    .as_floats = as_floats,
-                                    .is_symmetric = is_symmetric};
+        *p = (struct quantize_params){.count = count,
+                                      .elements = elements,
+                                      .as_floats = as_floats,
+                                      .is_symmetric = is_symmetric};
         lowering->base.value[value].quantized[form] = *ret_value + 1;
         step->max_threads = (uint32_t)(count * elements / 4096) + 1;
-        step->pieces = 1; /* each call looks at all of them */
+        step->chunks = 1; /* each call looks at all of them */
         ifd_acc_name_step(lowering, "quantize", 0, "to 8 bits");
     }
     return code;

@@ -310,7 +310,7 @@ static enum ifd_code add_parts(struct ifd_acc_lowering *lowering, struct reduce_
     }
     if (code == IFD_OK) {
         step->max_threads = (uint32_t)parts->parts;
-        step->pieces = 1;
+        step->chunks = 1;
         ifd_acc_name_step(lowering, "column_sum_f32", 0, "%s parts", name);
         *in = sums;
     }

@@ -1,4 +1,4 @@
-/* Finds runs of element-wise operators and runs them piece by piece. */
+/* Finds runs of element-wise operators and runs them chunk by chunk. */
 #include "backends/cpuacc/ops/tail.h"
 
 #include "backends/cpuacc/ops/binary.h"
@@ -9,53 +9,53 @@
 
 /* ---- running ---- */
 
-/* Where an operand's part for a piece begins, in elements, and its steps to the next row and element. */
+/* Where an operand's part for a chunk begins, in elements, and its steps to the next row and element. */
 struct side {
     size_t offset, row, step;
 };
 
-static struct side other_side(const struct ifd_acc_tail_op *op, const struct ifd_acc_piece *piece)
+static struct side other_side(const struct ifd_acc_tail_op *op, const struct ifd_acc_chunk *chunk)
 {
     if (op->kind == IFD_LOW_OPERAND_NUMBER) {
         return (struct side){0, 0, 0};
     }
     if (op->kind == IFD_LOW_OPERAND_ROW) {
-        return (struct side){piece->column, 0, 1};
+        return (struct side){chunk->column, 0, 1};
     }
-    return (struct side){piece->row * piece->width + piece->column, piece->width, 1};
+    return (struct side){chunk->row * chunk->width + chunk->column, chunk->width, 1};
 }
 
 /* Rows without anything between them are one. */
-static bool is_dense(const struct ifd_acc_tail_op *op, const struct ifd_acc_piece *piece)
+static bool is_dense(const struct ifd_acc_tail_op *op, const struct ifd_acc_chunk *chunk)
 {
-    return op->kind != IFD_LOW_OPERAND_ROW && piece->n == piece->stride &&
-           (op->kind != IFD_LOW_OPERAND_SAME || piece->n == piece->width);
+    return op->kind != IFD_LOW_OPERAND_ROW && chunk->n == chunk->stride &&
+           (op->kind != IFD_LOW_OPERAND_SAME || chunk->n == chunk->width);
 }
 
-static void run_f32(const struct ifd_acc_tail_op *op, const struct ifd_acc_piece *piece,
+static void run_f32(const struct ifd_acc_tail_op *op, const struct ifd_acc_chunk *chunk,
                     const float *x, const float *other, size_t rows, size_t n)
 {
-    const struct side to = other_side(op, piece);
+    const struct side to = other_side(op, chunk);
     const bool swap = op->comes_first;
     other += to.offset;
     op->binary(&(struct ifd_binary_args){.rows = rows,
                                          .n = n,
                                          .a = swap ? other : x,
                                          .b = swap ? x : other,
-                                         .out = piece->out,
-                                         .a_row = swap ? to.row : piece->stride,
-                                         .b_row = swap ? piece->stride : to.row,
-                                         .out_row = piece->stride,
+                                         .out = chunk->out,
+                                         .a_row = swap ? to.row : chunk->stride,
+                                         .b_row = swap ? chunk->stride : to.row,
+                                         .out_row = chunk->stride,
                                          .a_step = swap ? to.step : 1,
                                          .b_step = swap ? 1 : to.step,
                                          .min = op->min,
                                          .max = op->max});
 }
 
-static void run_q8(const struct ifd_acc_tail_op *op, const struct ifd_acc_piece *piece,
+static void run_q8(const struct ifd_acc_tail_op *op, const struct ifd_acc_chunk *chunk,
                    const ifd_q8 *x, const ifd_q8 *other, size_t rows, size_t n)
 {
-    const struct side to = other_side(op, piece);
+    const struct side to = other_side(op, chunk);
     const bool swap = op->comes_first;
     struct ifd_q8_binary_args args = *op->q8;
     other += to.offset;
@@ -63,43 +63,43 @@ static void run_q8(const struct ifd_acc_tail_op *op, const struct ifd_acc_piece 
     args.n = n;
     args.a = swap ? other : x;
     args.b = swap ? x : other;
-    args.out = piece->out;
-    args.a_row = swap ? to.row : piece->stride;
-    args.b_row = swap ? piece->stride : to.row;
-    args.out_row = piece->stride;
+    args.out = chunk->out;
+    args.a_row = swap ? to.row : chunk->stride;
+    args.b_row = swap ? chunk->stride : to.row;
+    args.out_row = chunk->stride;
     args.a_step = swap ? to.step : 1;
     args.b_step = swap ? 1 : to.step;
     op->binary_q8(&args);
 }
 
 static void run_unary(const struct ifd_acc_tail_op *op, const struct ifd_acc_step *step,
-                      const struct ifd_acc_piece *piece, const void *in, size_t rows, size_t n)
+                      const struct ifd_acc_chunk *chunk, const void *in, size_t rows, size_t n)
 {
     for (size_t i = 0; i < rows; i++) {
-        const size_t at = i * piece->stride;
+        const size_t at = i * chunk->stride;
         if (op->table) {
             step->kernels->quant.lut_8(n, (const uint8_t *)in + at, op->table,
-                                       (uint8_t *)piece->out + at);
+                                       (uint8_t *)chunk->out + at);
         } else {
-            op->unary(n, (const float *)in + at, (float *)piece->out + at, op->p0, op->p1);
+            op->unary(n, (const float *)in + at, (float *)chunk->out + at, op->p0, op->p1);
         }
     }
 }
 
 void ifd_acc_run_tail(const struct ifd_acc_tail *tail, const struct ifd_acc_step *step,
-                      const struct ifd_acc_frame *frame, const struct ifd_acc_piece *piece)
+                      const struct ifd_acc_frame *frame, const struct ifd_acc_chunk *chunk)
 {
-    const void *in = piece->in;
-    for (uint32_t i = 0; i < tail->count; i++, in = piece->out) {
+    const void *in = chunk->in;
+    for (uint32_t i = 0; i < tail->count; i++, in = chunk->out) {
         const struct ifd_acc_tail_op *op = &tail->op[i];
-        const bool dense = is_dense(op, piece);
-        const size_t rows = dense ? 1 : piece->rows, n = dense ? piece->rows * piece->n : piece->n;
+        const bool dense = is_dense(op, chunk);
+        const size_t rows = dense ? 1 : chunk->rows, n = dense ? chunk->rows * chunk->n : chunk->n;
         if (op->binary) {
-            run_f32(op, piece, in, ifd_acc_in(step, frame, op->input), rows, n);
+            run_f32(op, chunk, in, ifd_acc_in(step, frame, op->input), rows, n);
         } else if (op->binary_q8) {
-            run_q8(op, piece, in, ifd_acc_in(step, frame, op->input), rows, n);
+            run_q8(op, chunk, in, ifd_acc_in(step, frame, op->input), rows, n);
         } else {
-            run_unary(op, step, piece, in, rows, n);
+            run_unary(op, step, chunk, in, rows, n);
         }
     }
 }
@@ -184,8 +184,8 @@ struct tail_params {
     size_t rows, width, element;
 };
 
-/* What a piece takes of each of its operands: together they stay in L1. */
-#define PIECE_BYTES 8192
+/* What a chunk takes of each of its operands: together they stay in L1. */
+#define CHUNK_BYTES 8192
 
 static void run_alone(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
@@ -193,14 +193,14 @@ static void run_alone(const struct ifd_acc_step *step, const struct ifd_acc_fram
     const uint8_t *in = ifd_acc_in(step, frame, 0);
     uint8_t *out = ifd_acc_out(step, frame);
     const size_t row_bytes = p->width * p->element;
-    const size_t most = row_bytes < PIECE_BYTES ? PIECE_BYTES / row_bytes : 1;
+    const size_t most = row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1;
     const struct ifd_acc_range range = ifd_acc_share(frame, p->rows, row_bytes < 64 ? 64 : 1);
-    struct ifd_acc_piece piece = {.n = p->width, .stride = p->width, .width = p->width};
-    for (piece.row = range.begin; piece.row < range.end; piece.row += piece.rows) {
-        piece.rows = range.end - piece.row < most ? range.end - piece.row : most;
-        piece.in = in + piece.row * row_bytes;
-        piece.out = out + piece.row * row_bytes;
-        ifd_acc_run_tail(&p->tail, step, frame, &piece);
+    struct ifd_acc_chunk chunk = {.n = p->width, .stride = p->width, .width = p->width};
+    for (chunk.row = range.begin; chunk.row < range.end; chunk.row += chunk.rows) {
+        chunk.rows = range.end - chunk.row < most ? range.end - chunk.row : most;
+        chunk.in = in + chunk.row * row_bytes;
+        chunk.out = out + chunk.row * row_bytes;
+        ifd_acc_run_tail(&p->tail, step, frame, &chunk);
     }
 }
 

@@ -1,4 +1,4 @@
-/** Tails: runs of element-wise operators that are done piece by piece, while a piece of the value that they begin with is in
+/** Tails: runs of element-wise operators that are done chunk by chunk, while a chunk of the value that they begin with is in
  *  the cache. A convolution applies the tail of its result to every tile; a run that begins with an element-wise operator is
  *  a step of its own. Each operator of a tail is a call of the same kernel as alone, so results are the same, bit for bit.
  *
@@ -39,7 +39,7 @@ uint32_t ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_t value, ui
                            uint32_t operands[IFD_ACC_STEP_INPUTS], struct ifd_acc_tail *ret_tail);
 
 /** Rows of n elements, stride apart, of a value whose rows are width elements long. */
-struct ifd_acc_piece {
+struct ifd_acc_chunk {
     const void *in;
     void *out; /* may be in */
     size_t rows, n, stride;
@@ -48,7 +48,7 @@ struct ifd_acc_piece {
 };
 
 void ifd_acc_run_tail(const struct ifd_acc_tail *tail, const struct ifd_acc_step *step,
-                      const struct ifd_acc_frame *frame, const struct ifd_acc_piece *piece);
+                      const struct ifd_acc_frame *frame, const struct ifd_acc_chunk *chunk);
 
 /** Lowers an element-wise node that a tail could take along, and its own tail, as one step. False if it is another kind of
  *  node, and nothing is done. */

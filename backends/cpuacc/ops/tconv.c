@@ -288,7 +288,7 @@ static enum ifd_code tconv_lower(struct ifd_acc_lowering *lowering,
     step->is_gemm_f32 = !p->product.is_q8;
     step->rate = p->product.is_q8 ? 300.0f : 60.0f;
     if (p->batch * p->out_h < lowering->base.view->max_threads) {
-        step->pieces = 1; /* each call copies lines */
+        step->chunks = 1; /* each call copies lines */
     }
     const uint64_t macs =
         (uint64_t)p->batch * p->in_h * p->in_w * p->in_c * p->out_c * p->kh * p->kw;

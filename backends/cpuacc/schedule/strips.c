@@ -366,7 +366,7 @@ static void describe(struct ifd_acc_lowering *lowering, uint32_t first,
 {
     struct ifd_acc_draft *head = &lowering->draft[first];
     size_t window = head->lines->window;
-    bool is_whole = head->pieces == 1;
+    bool is_whole = head->chunks == 1;
     for (uint32_t i = 1; i < chain->count; i++) {
         struct ifd_acc_draft *next = &head[i];
         next->is_chained = true;
@@ -374,13 +374,13 @@ static void describe(struct ifd_acc_lowering *lowering, uint32_t first,
         next->info.macs = 0;
         next->info.kernel = "strips"; /* its time is the first step's */
         window = window > next->lines->window ? window : next->lines->window;
-        is_whole |= next->pieces == 1;
+        is_whole |= next->chunks == 1;
         head->max_threads =
             head->max_threads > next->max_threads ? head->max_threads : next->max_threads;
     }
     const struct ifd_acc_lines *lines = head[chain->count - 1].lines;
-    head->pieces =
-        is_whole ? 1 : ifd_acc_pieces_of_lines(lowering, lines->batch * lines->out_h, window);
+    head->chunks =
+        is_whole ? 1 : ifd_acc_chunks_of_lines(lowering, lines->batch * lines->out_h, window);
     head->chain = chain;
 }
 

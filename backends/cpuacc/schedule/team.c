@@ -1,13 +1,13 @@
-/* Pieces of steps: claimed, run, waited for. */
+/* Chunks of steps: claimed, run, waited for. */
 #include "backends/cpuacc/schedule/team.h"
 
 #include "engine/base/thread.h"
 
-/* Looks this often before it takes a part that is one piece from a thread that has not begun: some µs. Looking there costs
+/* Looks this often before it takes a part that is one chunk from a thread that has not begun: some µs. Looking there costs
  * the owner a cache line. */
 #define PATIENCE 200
 
-/* ---- what is left of a part: the turn it is for, and pieces [front, back) ---- */
+/* ---- what is left of a part: the turn it is for, and chunks [front, back) ---- */
 
 struct left {
     uint32_t turn, front, back;
@@ -24,25 +24,25 @@ static struct left unpack(unsigned long long word)
                          (uint32_t)word & 0xffff};
 }
 
-/* The owner's first call is for all but a few pieces, as fewer calls are cheaper; other calls are for half of what is left. */
+/* The owner's first call is for all but a few chunks, as fewer calls are cheaper; other calls are for half of what is left. */
 static uint32_t choose_count(uint32_t left, uint32_t keep)
 {
     return left > keep ? left - keep : (left + 1) / 2;
 }
 
 /* A thread that others had to help keeps more of its next part for them, up to a half. */
-static uint32_t choose_keep(uint32_t keep, uint32_t pieces, uint32_t lost)
+static uint32_t choose_keep(uint32_t keep, uint32_t chunks, uint32_t lost)
 {
     if (lost == 0) {
         return keep > 1 ? keep / 2 : 1;
     }
-    return lost >= keep && keep < pieces / 2 ? 2 * keep : keep;
+    return lost >= keep && keep < chunks / 2 ? 2 * keep : keep;
 }
 
-/* Some of what is left of owner's part, or nothing. Whoever comes first in a turn begins it. What the pieces read and write is
+/* Some of what is left of owner's part, or nothing. Whoever comes first in a turn begins it. What the chunks read and write is
  * handed on by team->done. */
-static bool claim(const struct ifd_acc_worker *worker, uint32_t pieces, uint32_t owner,
-                  struct ifd_acc_range *ret_pieces)
+static bool claim(const struct ifd_acc_worker *worker, uint32_t chunks, uint32_t owner,
+                  struct ifd_acc_range *ret_chunks)
 {
     atomic_ullong *word = &worker->team->part[owner].left;
     unsigned long long seen = atomic_load_explicit(word, memory_order_relaxed);
@@ -54,7 +54,7 @@ static bool claim(const struct ifd_acc_worker *worker, uint32_t pieces, uint32_t
             return false; /* this thread is late: others have gone on */
         }
         if (left.turn < worker->turn) {
-            left = (struct left){worker->turn, 0, pieces};
+            left = (struct left){worker->turn, 0, chunks};
         }
         const uint32_t count =
             choose_count(left.back - left.front, is_own ? worker->keep : UINT32_MAX);
@@ -64,10 +64,10 @@ static bool claim(const struct ifd_acc_worker *worker, uint32_t pieces, uint32_t
         rest = left;
         if (is_own) {
             rest.front += count;
-            *ret_pieces = (struct ifd_acc_range){left.front, rest.front};
+            *ret_chunks = (struct ifd_acc_range){left.front, rest.front};
         } else {
             rest.back -= count;
-            *ret_pieces = (struct ifd_acc_range){rest.back, left.back};
+            *ret_chunks = (struct ifd_acc_range){rest.back, left.back};
         }
     } while (!atomic_compare_exchange_weak_explicit(word, &seen, pack(rest), memory_order_relaxed,
                                                     memory_order_relaxed));
@@ -81,10 +81,10 @@ static bool is_done(const struct ifd_acc_worker *worker)
     return atomic_load_explicit(&worker->team->done, memory_order_acquire) >= worker->due;
 }
 
-static void report(const struct ifd_acc_worker *worker, uint64_t pieces)
+static void report(const struct ifd_acc_worker *worker, uint64_t chunks)
 {
-    if (pieces > 0) {
-        (void)atomic_fetch_add_explicit(&worker->team->done, pieces, memory_order_acq_rel);
+    if (chunks > 0) {
+        (void)atomic_fetch_add_explicit(&worker->team->done, chunks, memory_order_acq_rel);
     }
 }
 
@@ -92,18 +92,18 @@ static void report(const struct ifd_acc_worker *worker, uint64_t pieces)
 static void run_part(struct ifd_acc_worker *worker, const struct ifd_acc_step *step,
                      struct ifd_acc_frame *frame, uint32_t owner)
 {
-    const size_t first = (size_t)owner * step->pieces;
+    const size_t first = (size_t)owner * step->chunks;
     struct ifd_acc_range range;
     uint32_t count = 0;
     frame->goes_on = false;
-    while (count < step->pieces && claim(worker, step->pieces, owner, &range)) {
-        frame->piece = (struct ifd_acc_range){first + range.begin, first + range.end};
+    while (count < step->chunks && claim(worker, step->chunks, owner, &range)) {
+        frame->chunk = (struct ifd_acc_range){first + range.begin, first + range.end};
         step->run(step, frame);
         frame->goes_on = owner == worker->thread;
         count += (uint32_t)(range.end - range.begin);
     }
-    if (owner == worker->thread && step->pieces > 1) {
-        worker->keep = choose_keep(worker->keep, step->pieces, step->pieces - count);
+    if (owner == worker->thread && step->chunks > 1) {
+        worker->keep = choose_keep(worker->keep, step->chunks, step->chunks - count);
     }
     report(worker, count);
 }
@@ -111,7 +111,7 @@ static void run_part(struct ifd_acc_worker *worker, const struct ifd_acc_step *s
 static void help(struct ifd_acc_worker *worker, const struct ifd_acc_step *step,
                  struct ifd_acc_frame *frame)
 {
-    for (uint32_t i = 0; i < PATIENCE && step->pieces == 1 && !is_done(worker); i++) {
+    for (uint32_t i = 0; i < PATIENCE && step->chunks == 1 && !is_done(worker); i++) {
         ifd_relax_more(i);
     }
     for (uint32_t i = 1; i < frame->threads && !is_done(worker); i++) {
@@ -130,8 +130,8 @@ struct ifd_acc_worker ifd_acc_worker_init(struct ifd_acc_team *team, uint32_t th
 static void run_alone(struct ifd_acc_worker *worker, const struct ifd_acc_step *step,
                       struct ifd_acc_frame *frame)
 {
-    frame->pieces = 1;
-    frame->piece = (struct ifd_acc_range){0, 1};
+    frame->chunks = 1;
+    frame->chunk = (struct ifd_acc_range){0, 1};
     frame->goes_on = false;
     if (worker->thread == 0) {
         step->run(step, frame);
@@ -145,9 +145,9 @@ static void run_alone(struct ifd_acc_worker *worker, const struct ifd_acc_step *
 static void run_shared(struct ifd_acc_worker *worker, const struct ifd_acc_step *step,
                        struct ifd_acc_frame *frame)
 {
-    frame->pieces = (size_t)frame->threads * step->pieces;
+    frame->chunks = (size_t)frame->threads * step->chunks;
     worker->turn++;
-    worker->due += frame->pieces;
+    worker->due += frame->chunks;
     if (worker->thread < frame->threads) {
         run_part(worker, step, frame, worker->thread);
         help(worker, step, frame);

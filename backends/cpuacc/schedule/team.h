@@ -1,9 +1,9 @@
 /** How the threads of one run share its steps: each has a part of its own, the same in every run, so that it finds there
  *  what it has written in the step before; who is done early takes from what others have not begun.
  *
- *  A part is cut into pieces (step->pieces). Its owner takes them from the front, at first all but the few that it keeps
+ *  A part is cut into chunks (step->chunks). Its owner takes them from the front, at first all but the few that it keeps
  *  back, then half of those that are left at a time; others take theirs from the back, by halves, too. Nobody waits for
- *  a thread, only for pieces: one that comes late, or never, holds up nothing but what it has begun. That costs the owner
+ *  a thread, only for chunks: one that comes late, or never, holds up nothing but what it has begun. That costs the owner
  *  one atomic on a cache line of its own for each of two or three calls; others look at that line only when they have
  *  nothing else to do. */
 #ifndef INFERD_BACKENDS_CPUACC_SCHEDULE_TEAM_H
@@ -13,7 +13,7 @@
 
 #include "backends/cpuacc/step.h"
 
-/** What the threads share. Pieces that are done, of all steps so far; for each thread what is left of its part, and of
+/** What the threads share. Chunks that are done, of all steps so far; for each thread what is left of its part, and of
  *  which step (team.c). */
 struct ifd_acc_team {
     _Alignas(64) atomic_ullong done;
@@ -33,8 +33,8 @@ struct ifd_acc_worker {
     struct ifd_acc_team *team;
     uint32_t thread, threads; /* of the run */
     uint32_t turn;            /* shared steps so far */
-    uint64_t due;             /* pieces of all steps so far */
-    uint32_t keep; /* pieces of its part that it leaves to the last calls; begins with 1 */
+    uint64_t due;             /* chunks of all steps so far */
+    uint32_t keep; /* chunks of its part that it leaves to the last calls; begins with 1 */
 };
 
 struct ifd_acc_worker ifd_acc_worker_init(struct ifd_acc_team *team, uint32_t thread,

@@ -10,7 +10,7 @@
 #define WAKE_NS      3000.0 /* calling the team, which does not spin any more */
 #define SHARE_NS     2000.0 /* one more thread pays from here on */
 #define STEP_NS      100.0
-#define PIECE_NS     4000.0 /* of a thread's part, at least */
+#define CHUNK_NS     4000.0 /* of a thread's part, at least */
 #define BYTES_PER_NS 16.0   /* read and written by one core */
 #define MOVES_PER_NS 6.0    /* from cache to cache */
 
@@ -72,13 +72,13 @@ static void walk(const struct way *from, double ns, bool can_share, double moved
     }
 }
 
-/* Into how many pieces a thread's part is cut. */
+/* Into how many chunks a thread's part is cut. */
 static uint32_t cut(const struct ifd_acc_lowering *lowering, uint32_t i)
 {
     const struct ifd_acc_draft *step = &lowering->draft[i];
     const double part_ns = step_ns(lowering, i) / lowering->base.view->max_threads;
-    const double pieces = part_ns / PIECE_NS;
-    return pieces < 1.0 ? 1 : pieces < step->pieces ? (uint32_t)pieces : step->pieces;
+    const double chunks = part_ns / CHUNK_NS;
+    return chunks < 1.0 ? 1 : chunks < step->chunks ? (uint32_t)chunks : step->chunks;
 }
 
 static void choose(struct ifd_acc_lowering *lowering, const struct way *way, bool pays)
@@ -98,7 +98,7 @@ static void choose(struct ifd_acc_lowering *lowering, const struct way *way, boo
         } else if (step->max_threads > threads) {
             step->max_threads = threads;
         }
-        step->pieces = cut(lowering, i);
+        step->chunks = cut(lowering, i);
         state = way[(i + 1) * STATES + state].before;
     }
 }
@@ -122,22 +122,22 @@ static bool place_joins(struct ifd_acc_draft *step, uint32_t count)
     return is_parallel;
 }
 
-uint32_t ifd_acc_pieces_of(size_t items, size_t least)
+uint32_t ifd_acc_chunks_of(size_t items, size_t least)
 {
-    const size_t pieces = items / least;
-    return pieces == 0 ? 1 : pieces < IFD_ACC_PIECES_MAX ? (uint32_t)pieces : IFD_ACC_PIECES_MAX;
+    const size_t chunks = items / least;
+    return chunks == 0 ? 1 : chunks < IFD_ACC_CHUNKS_MAX ? (uint32_t)chunks : IFD_ACC_CHUNKS_MAX;
 }
 
-/* Lines of a piece for each that two windows share, and at least. */
-#define PIECE_LINES     2
-#define PIECE_LINES_MIN 4
+/* Lines of a chunk for each that two windows share, and at least. */
+#define CHUNK_LINES     2
+#define CHUNK_LINES_MIN 4
 
-uint32_t ifd_acc_pieces_of_lines(const struct ifd_acc_lowering *lowering, size_t lines,
+uint32_t ifd_acc_chunks_of_lines(const struct ifd_acc_lowering *lowering, size_t lines,
                                  size_t window)
 {
-    const size_t shared = PIECE_LINES * (window - 1);
-    const size_t least = shared > PIECE_LINES_MIN ? shared : PIECE_LINES_MIN;
-    return ifd_acc_pieces_of(lines / lowering->base.view->max_threads, least);
+    const size_t shared = CHUNK_LINES * (window - 1);
+    const size_t least = shared > CHUNK_LINES_MIN ? shared : CHUNK_LINES_MIN;
+    return ifd_acc_chunks_of(lines / lowering->base.view->max_threads, least);
 }
 
 enum ifd_code ifd_acc_plan_threads(struct ifd_acc_lowering *lowering, bool *ret_is_parallel,

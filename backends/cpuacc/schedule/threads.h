@@ -9,12 +9,12 @@
 IFD_NODISCARD enum ifd_code ifd_acc_plan_threads(struct ifd_acc_lowering *lowering,
                                                  bool *ret_is_parallel, struct ifd_err *err);
 
-/** Into how many pieces of least items or more a thread's part may be cut: 1 … IFD_ACC_PIECES_MAX. */
-uint32_t ifd_acc_pieces_of(size_t items, size_t least);
+/** Into how many chunks of least items or more a thread's part may be cut: 1 … IFD_ACC_CHUNKS_MAX. */
+uint32_t ifd_acc_chunks_of(size_t items, size_t least);
 
-/** Into how many pieces a thread's part of so many lines may be cut: what their windows share, another piece reads or makes
+/** Into how many chunks a thread's part of so many lines may be cut: what their windows share, another chunk reads or makes
  *  again. */
-uint32_t ifd_acc_pieces_of_lines(const struct ifd_acc_lowering *lowering, size_t lines,
+uint32_t ifd_acc_chunks_of_lines(const struct ifd_acc_lowering *lowering, size_t lines,
                                  size_t window);
 
 #endif

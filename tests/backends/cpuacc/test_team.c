@@ -1,4 +1,4 @@
-/* The threads of a run do every piece of every step once, in order, whoever comes and when. */
+/* The threads of a run do every chunk of every step once, in order, whoever comes and when. */
 #include "backends/cpuacc/schedule/team.h"
 #include "engine/base/team.h"
 #include "tests/support/test.h"
@@ -6,9 +6,9 @@
 #include <sched.h>
 #include <string.h>
 
-enum { STEPS = 40, THREADS_MAX = 4, PARTS_MAX = THREADS_MAX * IFD_ACC_PIECES_MAX };
+enum { STEPS = 40, THREADS_MAX = 4, PARTS_MAX = THREADS_MAX * IFD_ACC_CHUNKS_MAX };
 
-/* What a step has seen of its pieces. */
+/* What a step has seen of its chunks. */
 struct record {
     const struct record *before; /* the step that must be done */
     uint32_t parts;              /* that there are */
@@ -26,16 +26,16 @@ struct course {
     uint32_t threads;
 };
 
-static void note_pieces(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+static void note_chunks(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     struct record *record = (struct record *)(uintptr_t)step->params;
     uint32_t *last = frame->binding->scratch;
     EXPECT(!record->before || atomic_load(&record->before->done) == record->before->parts);
-    EXPECT_INT(frame->pieces, record->parts);
-    EXPECT(frame->piece.begin < frame->piece.end && frame->piece.end <= record->parts);
-    EXPECT(!frame->goes_on || *last == frame->piece.begin);
-    *last = (uint32_t)frame->piece.end;
-    for (size_t i = frame->piece.begin; i < frame->piece.end; i++) {
+    EXPECT_INT(frame->chunks, record->parts);
+    EXPECT(frame->chunk.begin < frame->chunk.end && frame->chunk.end <= record->parts);
+    EXPECT(!frame->goes_on || *last == frame->chunk.begin);
+    *last = (uint32_t)frame->chunk.end;
+    for (size_t i = frame->chunk.begin; i < frame->chunk.end; i++) {
         (void)atomic_fetch_add(&record->times[i], 1);
         (void)atomic_fetch_add(&record->done, 1);
         (void)atomic_fetch_add(&record->by[frame->thread], 1);
@@ -58,7 +58,7 @@ static void walk(void *arg, uint32_t index, uint32_t count)
     }
 }
 
-/* Steps of all kinds: for one thread, for some, for all, of one piece and more. */
+/* Steps of all kinds: for one thread, for some, for all, of one chunk and more. */
 static void course_init(struct course *course, uint32_t threads, uint64_t seed)
 {
     struct test_random random = {.state = seed};
@@ -71,13 +71,13 @@ static void course_init(struct course *course, uint32_t threads, uint64_t seed)
     for (uint32_t i = 0; i < STEPS; i++) {
         struct ifd_acc_step *step = &course->step[i];
         struct record *record = &course->record[i];
-        step->run = note_pieces;
+        step->run = note_chunks;
         step->params = record;
         step->max_threads = (uint32_t)test_random_int(&random, 1, THREADS_MAX);
-        step->pieces = (uint32_t)test_random_int(&random, 1, IFD_ACC_PIECES_MAX);
+        step->chunks = (uint32_t)test_random_int(&random, 1, IFD_ACC_CHUNKS_MAX);
         step->joins = i + 1 < STEPS;
         const uint32_t sharing = step->max_threads < threads ? step->max_threads : threads;
-        record->parts = sharing == 1 ? 1 : sharing * step->pieces;
+        record->parts = sharing == 1 ? 1 : sharing * step->chunks;
         record->before = i > 0 ? &course->record[i - 1] : NULL;
         atomic_store(&record->slow, (uint32_t)test_random_int(&random, 0, 2));
     }
@@ -94,7 +94,7 @@ static void course_finish(struct course *course)
     ifd_release_tensor(ifd_alloc_system(), course->team, course->team_bytes);
 }
 
-static void every_piece_runs_once_behind_those_of_the_step_before(void)
+static void every_chunk_runs_once_behind_those_of_the_step_before(void)
 {
     for (uint32_t threads = 2; threads <= THREADS_MAX; threads++) {
         struct ifd_team *team = NULL;
@@ -138,17 +138,17 @@ static void note_range(const struct ifd_acc_step *step, const struct ifd_acc_fra
 {
     struct meeting *meeting = (struct meeting *)(uintptr_t)step->params;
     if (frame->thread == 1) {
-        meeting->taken[meeting->taken_count++] = frame->piece;
+        meeting->taken[meeting->taken_count++] = frame->chunk;
         return;
     }
-    meeting->own[meeting->own_count++] = frame->piece;
+    meeting->own[meeting->own_count++] = frame->chunk;
     if (meeting->own_count == 1) {
         struct ifd_acc_frame other = *frame;
         ifd_acc_worker_step(&meeting->thief, step, &other);
     }
 }
 
-/* The owner begins at the front with all but a piece; the other does its own part, then that piece. Behind such a step the
+/* The owner begins at the front with all but a chunk; the other does its own part, then that chunk. Behind such a step the
  * owner leaves more. */
 static void others_take_from_the_back_and_owners_leave_them_more(void)
 {
@@ -157,7 +157,7 @@ static void others_take_from_the_back_and_owners_leave_them_more(void)
     REQUIRE(team);
     team = ifd_acc_team_init(team, 2);
     struct ifd_acc_step step = {
-        .run = note_range, .params = &meeting, .max_threads = 2, .pieces = 8, .joins = false};
+        .run = note_range, .params = &meeting, .max_threads = 2, .chunks = 8, .joins = false};
     struct ifd_acc_worker owner = ifd_acc_worker_init(team, 0, 2);
     struct ifd_acc_frame frame = {0};
     static const size_t first_call[] = {7, 6, 4, 4};
@@ -184,7 +184,7 @@ static void others_take_from_the_back_and_owners_leave_them_more(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(every_piece_runs_once_behind_those_of_the_step_before),
+        T(every_chunk_runs_once_behind_those_of_the_step_before),
         T(one_thread_does_what_nobody_comes_for),
         T(others_take_from_the_back_and_owners_leave_them_more),
     };

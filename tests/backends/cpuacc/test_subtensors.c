@@ -151,7 +151,7 @@ static uint32_t parts_of_parts(struct ifd_graph *g, uint32_t in)
     return concat(g, part, 1);
 }
 
-/* Those who read a part need it in one piece. */
+/* Those who read a part need it in one chunk. */
 static uint32_t channels_to_windows(struct ifd_graph *g, uint32_t in)
 {
     uint32_t part[PARTS];
@@ -217,7 +217,7 @@ static void channels_are_read_and_written_where_they_are(void)
 static void lines_are_read_and_written_where_they_are(void)
 {
     check(lines_to_anything, 1, 0);
-    check(lines_to_anything, 2, 0); /* counted for one image: of two they do not lie in one piece */
+    check(lines_to_anything, 2, 0); /* counted for one image: of two they do not lie in one chunk */
 }
 
 static void packed_values_are_read_and_written_where_they_are(void)
@@ -230,7 +230,7 @@ static void parts_have_parts(void)
     check(parts_of_parts, 1, 9); /* part 0; all of part 1, there and back; two parts of part 2 */
 }
 
-static void who_needs_one_piece_gets_a_copy(void)
+static void a_value_needed_in_one_block_is_copied(void)
 {
     check(channels_to_windows, 1, 2);
     check(channels_to_padding, 1, 3);
@@ -243,7 +243,7 @@ int main(int argc, char **argv)
         T(lines_are_read_and_written_where_they_are),
         T(packed_values_are_read_and_written_where_they_are),
         T(parts_have_parts),
-        T(who_needs_one_piece_gets_a_copy),
+        T(a_value_needed_in_one_block_is_copied),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
