@@ -52,9 +52,8 @@ static void raise_descriptors(const struct ifd_config *config, const struct ifd_
     limit.rlim_cur = limit.rlim_max;
     (void)setrlimit(RLIMIT_NOFILE, &limit);
     if (limit.rlim_max < (rlim_t)config->max_connections + OWN_DESCRIPTORS) {
-        ifd_log_warn(log, "fewer file descriptors than --http-max-connections asks for",
-                     "descriptors=%llu connections=%u", (unsigned long long)limit.rlim_max,
-                     config->max_connections);
+        ifd_log_warn(log, "file descriptors limit connections", "descriptors=%llu connections=%u",
+                     (unsigned long long)limit.rlim_max, config->max_connections);
     }
 }
 

@@ -42,7 +42,7 @@ static void on_stop_timer(void *arg)
         return;
     }
     if (!server->is_cancelled) {
-        ifd_log_warn(server->options.log, "exit timeout passed, cancelling waiting requests",
+        ifd_log_warn(server->options.log, "exit timeout passed, waiting requests are refused",
                      "open=%u", ifd_http_open_count(server->http));
         server->is_cancelled = true;
         server->cancelled_ms = now_ms;
@@ -63,7 +63,8 @@ void ifd_server_begin_stop(struct ifd_server *server)
         return; /* a second signal changes nothing */
     }
     server->is_stopping = true;
-    ifd_log_info(server->options.log, "stopping", "open=%u", ifd_http_open_count(server->http));
+    ifd_log_info(server->options.log, "server is stopping", "open=%u",
+                 ifd_http_open_count(server->http));
     ifd_notify_send(&server->notify, "STOPPING=1\nSTATUS=stopping");
     ifd_quarantine_absolve(server->quarantine);
     ifd_service_stopping(server->service);
@@ -293,8 +294,8 @@ bool ifd_server_leave(struct ifd_server *server)
     if (!server->options.may_leave || (waiting == 0 && !is_loading)) {
         return false;
     }
-    ifd_log_warn(server->options.log, "what cannot be interrupted is left",
-                 "requests=%u is_loading=%d", waiting, is_loading);
+    ifd_log_warn(server->options.log, "unfinished work is left behind", "requests=%u is_loading=%d",
+                 waiting, is_loading);
     end_outside(server);
     return true;
 }

@@ -103,7 +103,7 @@ void ifd_server_finish_start(struct ifd_server *server)
         return;
     }
     if (ifd_repo_model_count(server->repo) == 0) {
-        ifd_log_warn(server->options.log, "no model in any repository", "repositories=%u",
+        ifd_log_warn(server->options.log, "no model found", "repositories=%u",
                      config->repositories.count);
     }
     atomic_store(&server->is_loaded, true);

@@ -80,7 +80,7 @@ enum ifd_code ifd_server_init_budget(struct ifd_server *server, struct ifd_err *
     for_requests = for_requests > 0 ? for_requests : memory.bytes / 8;
     ifd_quota_init(&server->request_quota, server->options.alloc,
                    for_requests < SIZE_MAX ? (size_t)for_requests : SIZE_MAX, SMALL_REQUEST_BYTES);
-    ifd_log_info(server->options.log, "memory for models", "budget_bytes=%llu source=%s",
+    ifd_log_info(server->options.log, "memory budget set", "budget_bytes=%llu source=%s",
                  (unsigned long long)server->budget.limit_bytes,
                  asked > 0 ? "--memory-budget" : memory.source);
     return IFD_OK;
@@ -190,7 +190,7 @@ static void look_at_memory(void *arg)
         ifd_timer_start(server->slack_timer, IFD_SLACK_MS, 0);
     } else if (turn == IFD_SLACK_LASTS && /* after any task memory is given back */
                ifd_server_run_off_loop(server, nothing, nothing, NULL, &err)) {
-        ifd_log_debug(server->options.log, "memory not given back", "reason=%s", err.text);
+        ifd_log_debug(server->options.log, "memory trim failed", "reason=%s", err.text);
     }
 }
 
@@ -355,7 +355,7 @@ enum ifd_code ifd_server_create_watchdog(struct ifd_server *server, struct ifd_e
                                              .notify = &server->notify,
                                              .period_us = server->options.watchdog_us};
     if (!ifd_notify_open(&server->notify, server->options.notify_socket)) {
-        ifd_log_warn(server->options.log, "service manager cannot be told anything", "socket=%s",
+        ifd_log_warn(server->options.log, "service manager cannot be reached", "socket=%s",
                      server->options.notify_socket);
     }
     return dog.period_us > 0 ? ifd_watchdog_create(&dog, &server->watchdog, err) : IFD_OK;

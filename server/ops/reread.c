@@ -31,9 +31,9 @@ static void tell_change(void *arg, const char *flag, bool is_live)
 {
     const struct ifd_reread *reread = arg;
     if (is_live) {
-        ifd_log_info(reread->log, "setting changed", "name=%s", flag);
+        ifd_log_info(reread->log, "setting changed", "setting=%s", flag);
     } else {
-        ifd_log_warn(reread->log, "setting needs a restart to change", "name=%s", flag);
+        ifd_log_warn(reread->log, "setting needs a restart", "setting=%s", flag);
     }
 }
 
@@ -43,7 +43,7 @@ static void exchange_tokens(struct ifd_reread *reread, struct attempt *attempt)
     struct ifd_tokens *old = *reread->tokens;
     *reread->tokens = attempt->tokens;
     attempt->tokens = old;
-    ifd_log_info(reread->log, "tokens read again", "file=%s tokens=%u", reread->config->token_file,
+    ifd_log_info(reread->log, "tokens reloaded", "file=%s tokens=%u", reread->config->token_file,
                  ifd_tokens_count(*reread->tokens));
 }
 
@@ -58,7 +58,7 @@ static void apply(struct ifd_reread *reread, struct attempt *attempt)
         ifd_access_log_reopen(reread->access_log, attempt->log_fd);
     }
     reread->applied(reread->context, appliers);
-    ifd_log_info(reread->log, "settings read again", "file=%s",
+    ifd_log_info(reread->log, "settings reloaded", "file=%s",
                  reread->config->config_file[0] != '\0' ? reread->config->config_file : "-");
 }
 
@@ -70,8 +70,7 @@ static void use(struct ifd_reread *reread, struct attempt *attempt)
         }
     } else if (attempt->code) {
         ifd_metric_add(reread->metrics, IFD_METRIC_REREADS, attempt->code, 1);
-        ifd_log_error(reread->log, "settings not read again, everything stays", "reason=%s",
-                      attempt->err.text);
+        ifd_log_error(reread->log, "settings reload failed", "reason=%s", attempt->err.text);
     } else {
         ifd_metric_add(reread->metrics, IFD_METRIC_REREADS, IFD_OK, 1);
         apply(reread, attempt);
@@ -113,8 +112,7 @@ void ifd_reread_begin(struct ifd_reread *reread)
     }
     if (code) {
         ifd_metric_add(reread->metrics, IFD_METRIC_REREADS, code, 1);
-        ifd_log_error(reread->log, "settings not read again, everything stays", "reason=%s",
-                      ifd_code_name(code));
+        ifd_log_error(reread->log, "settings reload failed", "reason=%s", ifd_code_name(code));
         ifd_release(reread->alloc, attempt, sizeof(*attempt));
         reread->ended(reread->context);
         return;

@@ -62,7 +62,7 @@ static void on_timer(void *arg)
         send_probes(dog);
     } else if (!dog->is_late) {
         dog->is_late = true;
-        ifd_log_warn(dog->options.log, "workers are late, the watchdog is not pinged",
+        ifd_log_warn(dog->options.log, "workers are late, watchdog is not pinged",
                      "queues=%u period_ms=%llu", dog->away,
                      (unsigned long long)(dog->options.period_us / 1000));
     }

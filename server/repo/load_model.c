@@ -193,10 +193,11 @@ static void log_failure(const struct ifd_model_load *load, const char *number,
                         const struct ifd_err *err)
 {
     if (*load->options->is_stopping) {
-        ifd_log_info(load->options->log, "load given up", "name=%s version=%s", load->name, number);
+        ifd_log_info(load->options->log, "model load cancelled", "model=%s version=%s", load->name,
+                     number);
         return;
     }
-    ifd_log_error(load->options->log, "model not loaded", "name=%s version=%s reason=%s",
+    ifd_log_error(load->options->log, "model load failed", "model=%s version=%s reason=%s",
                   load->name, number, err->text);
 }
 
@@ -242,8 +243,8 @@ static void log_cache(const struct ifd_model_load *load, const struct ifd_versio
 {
     const char *text = version->engine ? ifd_model_info(version->engine)->cache : "";
     if (text[0] != '\0') {
-        ifd_log_info(load->options->log, "cache", "name=%s version=%s text=%s", version->name,
-                     version->number_text, text);
+        ifd_log_info(load->options->log, "weight cache checked", "model=%s version=%s result=%s",
+                     version->name, version->number_text, text);
     }
 }
 
@@ -280,7 +281,7 @@ static enum ifd_code start_alone(const struct ifd_model_load *load, struct ifd_v
 static void log_loaded(const struct ifd_model_load *load, const struct ifd_version *version,
                        uint64_t begun_ns)
 {
-    ifd_log_info(load->options->log, "model loaded", "name=%s version=%s backend=%s took_ms=%llu",
+    ifd_log_info(load->options->log, "model loaded", "model=%s version=%s backend=%s took_ms=%llu",
                  version->name, version->number_text, version->desc.backend,
                  (unsigned long long)((ifd_monotonic_ns() - begun_ns) / 1000000));
     log_cache(load, version);

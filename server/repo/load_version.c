@@ -21,7 +21,8 @@ struct warn_context {
 static void log_warning(void *context, const char *text)
 {
     const struct warn_context *c = context;
-    ifd_log_warn(c->options->log, "model config", "name=%s text=%s", c->name, text);
+    ifd_log_warn(c->options->log, "model config is partly ignored", "model=%s reason=%s", c->name,
+                 text);
 }
 
 static enum ifd_code read_config(const struct ifd_repo_options *options, struct ifd_str text,
@@ -163,8 +164,8 @@ static void warn_of_precision(const struct ifd_repo_options *options,
 {
     const struct ifd_model_info *info = ifd_model_info(version->engine);
     if (info->precision != asked) {
-        ifd_log_warn(options->log, "precision is not what was asked for",
-                     "name=%s asked=%s given=%s reason=%s", version->name,
+        ifd_log_warn(options->log, "precision is not available",
+                     "model=%s asked=%s given=%s reason=%s", version->name,
                      ifd_precision_name(asked), ifd_precision_name(info->precision),
                      info->precision_why_not);
     }
@@ -191,9 +192,8 @@ static void warn_of_refusal(const struct ifd_repo_options *options,
                             const struct ifd_version *version)
 {
     if (version->sealed.refused != 0) {
-        ifd_log_warn(options->log, "model file is not in sealed memory",
-                     "name=%s version=%s reason=%s", version->name, version->number_text,
-                     strerror(version->sealed.refused));
+        ifd_log_warn(options->log, "model file is not sealed", "model=%s version=%s reason=%s",
+                     version->name, version->number_text, strerror(version->sealed.refused));
     }
 }
 

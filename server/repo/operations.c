@@ -97,7 +97,7 @@ static void tell_failure(const struct ifd_repo *repo, struct ifd_repo_model *mod
     }
     if (model->ready_count > 0 && !*repo->options.is_stopping) {
         ifd_log_warn(repo->options.log, "older content serves",
-                     "name=%s version=%s failed_version=%s reason=%s", model->name,
+                     "model=%s version=%s failed_version=%s reason=%s", model->name,
                      model->ready[model->ready_count - 1], number, load->err.text);
     }
 }
@@ -146,8 +146,8 @@ static void tell_watch(struct ifd_repo *repo, const struct ifd_repo_model *model
     if (ifd_watcher_loaded(repo->watch, model->name, &load->seen, load->code,
                            ifd_now_ns(repo->options.clock))) {
         ifd_metric_add(repo->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_SWAPS, 1);
-        ifd_log_warn(repo->options.log, "model changes too often, held as it is",
-                     "name=%s swaps_per_hour=%u", model->name, repo->options.swaps_per_hour);
+        ifd_log_warn(repo->options.log, "model changes too often, reloads are suspended",
+                     "model=%s swaps_per_hour=%u", model->name, repo->options.swaps_per_hour);
     }
     ifd_repo_plan_poll(repo); /* what failed is tried again soon */
 }
@@ -280,7 +280,7 @@ static void retire_all(struct ifd_repo *repo, struct ifd_repo_model *model)
 /* The folder is gone: so is the model. */
 static void remove_model(struct ifd_repo *repo, struct ifd_repo_model *model)
 {
-    ifd_log_info(repo->options.log, "model removed from the repository", "name=%s", model->name);
+    ifd_log_info(repo->options.log, "model removed", "model=%s", model->name);
     retire_all(repo, model);
     model->is_wanted = model->is_listed = false;
     model->reason[0] = model->failed_reason[0] = '\0';

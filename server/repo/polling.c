@@ -26,7 +26,7 @@ static void act(struct ifd_repo *repo, const struct ifd_watcher_action *action)
                          : is_load ? ifd_fail(&err, IFD_NOMEM, "no memory for a model")
                                    : IFD_OK;
     if (code) { /* the watch tries again later */
-        ifd_log_error(repo->options.log, "change not taken", "name=%s reason=%s", action->name,
+        ifd_log_error(repo->options.log, "model change failed", "model=%s reason=%s", action->name,
                       err.text);
         (void)ifd_watcher_loaded(repo->watch, action->name, &(struct ifd_scan_model){0}, code,
                                  ifd_now_ns(repo->options.clock));
@@ -68,13 +68,12 @@ static void tell_wait(struct ifd_repo *repo, const char *name, const char *file,
     if (model->awaits_since_ns != since_ns) {
         model->awaits_since_ns = since_ns;
         model->is_wait_long = false;
-        ifd_log_info(repo->options.log, "new content waits for an upload to end", "name=%s file=%s",
-                     name, file);
+        ifd_log_info(repo->options.log, "new content waits for an upload", "model=%s file=%s", name,
+                     file);
     } else if (!model->is_wait_long && waited_ns >= LONG_WAIT_NS) {
         model->is_wait_long = true;
-        ifd_log_warn(repo->options.log,
-                     "new content is not loaded while this file is there, rename or remove it",
-                     "name=%s file=%s seconds=%llu", name, file,
+        ifd_log_warn(repo->options.log, "unfinished upload blocks new content",
+                     "model=%s file=%s seconds=%llu", name, file,
                      (unsigned long long)(waited_ns / SECOND_NS));
     }
 }
@@ -107,9 +106,9 @@ static void tell_fault(struct ifd_repo *repo, const char *fault)
     }
     (void)snprintf(repo->poll_fault, sizeof(repo->poll_fault), "%s", fault);
     if (fault[0]) {
-        ifd_log_warn(repo->options.log, "repository not listed, models stay", "reason=%s", fault);
+        ifd_log_warn(repo->options.log, "repository scan failed, models stay", "reason=%s", fault);
     } else {
-        ifd_log_info(repo->options.log, "repositories are listed again", "count=%u",
+        ifd_log_info(repo->options.log, "repository scan works again", "count=%u",
                      repo->options.dir_count);
     }
 }
@@ -163,6 +162,6 @@ void ifd_repo_poll(struct ifd_repo *repo)
         }
         ifd_release(repo->options.alloc, poll, sizeof(*poll));
     }
-    ifd_log_warn(repo->options.log, "repository not polled", "reason=\"no memory\"");
+    ifd_log_warn(repo->options.log, "repository scan failed", "reason=%s", "no memory");
     host->next_poll(host->context, repo->options.poll_ns / 1000000);
 }

@@ -92,7 +92,7 @@ static void write_deaths(const struct ifd_quarantine *quarantine, const char *na
         }
     }
     if (!is_written) {
-        ifd_log_warn(quarantine->log, "--state-dir cannot be written", "reason=%s",
+        ifd_log_warn(quarantine->log, "state directory cannot be written", "reason=%s",
                      strerror(errno));
     }
 }

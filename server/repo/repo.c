@@ -119,7 +119,7 @@ static void destroyed(void *arg)
 static void dispose(struct ifd_repo *repo, struct ifd_version *version)
 {
     const struct ifd_repo_host *host = &repo->options.host;
-    ifd_log_info(repo->options.log, "version unloaded", "name=%s version=%s", version->name,
+    ifd_log_info(repo->options.log, "version unloaded", "model=%s version=%s", version->name,
                  version->number_text);
     version->next =
         (struct ifd_version *)(void *)repo; /* not in a list any more: remembers whose it was */

@@ -101,8 +101,8 @@ static enum ifd_code choose_instances(const struct ifd_served_options *options,
                                                               : LATENCY_THREADS_MAX;
     *ret_threads = threads < options->cores ? threads : options->cores;
     if (*ret_threads < asked) {
-        ifd_log_warn(options->log, "fewer threads than asked for: there are no more cores",
-                     "name=%s asked=%u given=%u", version->name, asked, *ret_threads);
+        ifd_log_warn(options->log, "threads are limited to the cores", "model=%s asked=%u given=%u",
+                     version->name, asked, *ret_threads);
     }
     if (for_throughput && version->engine && m->instance_group_count == 0) {
         struct ifd_instance_group_info *group = ifd_arena_take(&version->arena, sizeof(*group));

@@ -56,8 +56,8 @@ static enum ifd_code check_outputs(struct ifd_warm_up *self, const struct ifd_jo
                                 : "all have to be finite");
         }
         if (self->odd_runs++ == 0) {
-            ifd_log_warn(self->log, "warm-up: an output is infinite or NaN",
-                         "name=%s version=%s output=%s element=%zu", version->name,
+            ifd_log_warn(self->log, "warm-up output is infinite or NaN",
+                         "model=%s version=%s output=%s element=%zu", version->name,
                          version->number_text, name, element);
         }
         return IFD_OK;

@@ -173,12 +173,12 @@ class ModelControl(unittest.TestCase):
                 time.sleep(0.1)
             self.assertEqual(infer(client), 10)
             (self.folder / "away").rename(self.repository)
-            server.wait_for_log("repositories are listed again", round_)
-            self.assertEqual(server.log_text().count("repository not listed"), round_)
+            server.wait_for_log("repository scan works again", round_)
+            self.assertEqual(server.log_text().count("repository scan failed"), round_)
 
     def test_without_memfds_models_lie_in_private_memory(self):
         options = ("--model-control-mode=explicit", "--load-model=simple", "--admin-on-http")
-        refused = 'warn model file is not in sealed memory name=simple version=3 reason="Function not implemented"'
+        refused = 'warn model file is not sealed model=simple version=3 reason="Function not implemented"'
         for prefix, in_memfd in ((), True), (support.tracer("memfd_create:error=ENOSYS"), False):
             server, client = self.serve(*options, prefix=prefix)
             self.assertEqual("/memfd:simple" in pathlib.Path(f"/proc/{server.process.pid}/maps").read_text(), in_memfd)

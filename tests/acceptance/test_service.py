@@ -135,7 +135,7 @@ class Service(unittest.TestCase):
         server = self.serve("--log-format=json")
         lines = [json.loads(line) for line in server.log_text().splitlines() if line.startswith("{")]
         loaded = [line for line in lines if line["event"] == "model loaded"]
-        self.assertIn(("simple", 3, "info"), [(e["name"], e["version"], e["level"]) for e in loaded])
+        self.assertIn(("simple", 3, "info"), [(e["model"], e["version"], e["level"]) for e in loaded])
 
     def test_journal_gets_priorities(self):
         # support.Server gives the program a file as standard error: name it as systemd names the journal's socket.
@@ -150,8 +150,8 @@ class Service(unittest.TestCase):
 
         with mock.patch.dict(os.environ), mock.patch("tempfile.TemporaryFile", remember):
             server = self.serve()
-        self.assertIn("\n<6>model loaded name=simple version=3 ", server.log_text())
-        self.assertRegex(server.log_text(), "<3>model not loaded name=broken ")
+        self.assertIn("\n<6>model loaded model=simple version=3 ", server.log_text())
+        self.assertRegex(server.log_text(), "<3>model load failed model=broken ")
 
     def test_settings_come_from_a_file_and_hangup_reads_it_again(self):
         settings = self.folder / "inferd.conf"
@@ -164,12 +164,12 @@ class Service(unittest.TestCase):
         server.process.send_signal(signal.SIGHUP)
         support.heard(self.manager, "READY=1\n")
         self.assertEqual(json.loads(server.ask("GET", "/v2").data)["name"], "from-a-file")   # needs a restart, and says so
-        self.assertIn("setting needs a restart to change name=id", server.log_text())
+        self.assertIn("setting needs a restart setting=id", server.log_text())
         server.wait_for_log("request answered")
         settings.write_text("log-verbose = loud\n")
         server.process.send_signal(signal.SIGHUP)
         support.heard(self.manager, "READY=1\n")
-        self.assertIn("settings not read again, everything stays reason=", server.log_text())
+        self.assertIn("settings reload failed reason=", server.log_text())
         self.assertEqual(server.ask("GET", "/v2/health/live").status, 200)
 
     def test_settings_that_cannot_be_are_named(self):
@@ -201,7 +201,7 @@ class Service(unittest.TestCase):
     def test_too_few_descriptors_are_told(self):
         server = support.Server(support.REPOSITORY, "--http-max-connections=1000", prefix=("prlimit", "--nofile=500:500"))
         self.addCleanup(server.stop)
-        self.assertIn("fewer file descriptors than --http-max-connections asks for descriptors=500 connections=1000",
+        self.assertIn("file descriptors limit connections descriptors=500 connections=1000",
                       server.log_text())
         self.assertNotIn("fewer file descriptors", self.serve("--http-max-connections=100").log_text())
 
@@ -228,14 +228,14 @@ class Service(unittest.TestCase):
         server, answer = self.stop_while_loading(delay_ms=10, count=100000)
         self.assertEqual((answer.status, json.loads(answer.data)["error"]),
                          (503, 'failed to load \'slow\', model_warmup "slow": the server is stopping'))
-        self.assertIn("load given up name=slow version=1", server.log_text())
+        self.assertIn("model load cancelled model=slow version=1", server.log_text())
         self.assertNotIn("what cannot be interrupted", server.log_text())
         self.assertIn("/v2/repository/models/slow/load", (self.folder / "access.log").read_text())
 
     def test_run_that_does_not_end_is_left_when_the_server_stops(self):
         server, answer = self.stop_while_loading("--exit-timeout-secs=0", delay_ms=3600000, count=1)
         self.assertIsInstance(answer, ConnectionError)
-        self.assertIn("what cannot be interrupted is left requests=1 is_loading=1", server.log_text())
+        self.assertIn("unfinished work is left behind requests=1 is_loading=1", server.log_text())
         self.assertIn("path=\"/v2\"", (self.folder / "access.log").read_text())
 
 

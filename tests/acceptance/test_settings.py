@@ -35,7 +35,7 @@ class Settings(unittest.TestCase):
                                 "--exit-on-error"], capture_output=True, text=True, timeout=support.START_SECONDS,
                                check=False)
         self.assertEqual(ended.returncode, 1)
-        self.assertRegex(ended.stderr, r'inferd: model "broken" .*: no model format')
+        self.assertRegex(ended.stderr, r'inferd: model "broken" version 1 is not ready: ')
 
     def test_max_model_bytes(self):
         size = DIGITS.stat().st_size

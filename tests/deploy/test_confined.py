@@ -143,7 +143,7 @@ class Confined(unittest.TestCase):
         support.heard(self.manager, "STOPPING=1\n")
         self.assertEqual(server.process.wait(support.ANSWER_SECONDS), 0, server.log_text())
         self.assertIn("stopp", server.log_text())
-        self.assertNotIn("not in sealed memory", server.log_text())
+        self.assertNotIn("model file is not sealed", server.log_text())
 
     def test_no_call_of_the_server_is_one_that_the_unit_forbids(self):
         server = self.serve((*CONFINED, UNIT))

@@ -297,7 +297,7 @@ static void reread(const struct live *live, const char *settings)
     notes_clear(); /* nothing is under way */
     folder_put("inferd.conf", settings);
     ifd_server_reread(live->server);
-    EXPECT(notes_have("settings read again"));
+    EXPECT(notes_have("settings reloaded"));
 }
 
 static void hangup_changes_how_many_connections_and_how_large_bodies_may_be(void)
@@ -318,8 +318,8 @@ static void hangup_changes_how_many_connections_and_how_large_bodies_may_be(void
     live_wait_for_metric(&live, "\ninferd_http_connections_open ", 1);
     /* More than what was allowed at the start, and its spare ones for probes, together. */
     reread(&live, "http-max-connections = 30\nhttp-max-input-size = 4096\n");
-    EXPECT(notes_have("setting changed name=http-max-connections"));
-    EXPECT(notes_have("setting changed name=http-max-input-size"));
+    EXPECT(notes_have("setting changed setting=http-max-connections"));
+    EXPECT(notes_have("setting changed setting=http-max-input-size"));
     EXPECT_INT(open_until_refused(&live, fd + 2, 38), 29);
     client_send_text(fd[2], "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n"
                             "Content-Length: 2000\r\n\r\n");
@@ -384,8 +384,7 @@ static void hangup_names_what_needs_a_restart(void)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         (void)snprintf(text, sizeof(text), "%s = 2048\n", names[i]);
         reread(&live, text);
-        (void)snprintf(wanted, sizeof(wanted), "setting needs a restart to change name=%s\n",
-                       names[i]);
+        (void)snprintf(wanted, sizeof(wanted), "setting needs a restart setting=%s\n", names[i]);
         EXPECT(notes_have(wanted));
     }
     live_stop(&live);

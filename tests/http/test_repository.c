@@ -201,8 +201,8 @@ static void newest_version_that_loads_is_served_and_the_others_say_why(void)
     EXPECT_HAS(index.body, "{\"name\":\"m\",\"version\":\"1\",\"state\":\"READY\"}");
     EXPECT_HAS(index.body,
                "{\"name\":\"m\",\"version\":\"2\",\"state\":\"UNAVAILABLE\",\"reason\":\"");
-    EXPECT(notes_have("model not loaded name=m version=2 reason="));
-    EXPECT(notes_have("older content serves name=m version=1 failed_version=2 reason="));
+    EXPECT(notes_have("model load failed model=m version=2 reason="));
+    EXPECT(notes_have("older content serves model=m version=1 failed_version=2 reason="));
     EXPECT_INT(live_metric(&live, "\ninferd_models_outdated "), 1);
     EXPECT_INT(live_metric(&live, STAND_IN("1", "corrupt")), 1);
     EXPECT_INT(live_metric(&live, STAND_IN("1", "i/o")), 0);

@@ -120,7 +120,7 @@ static void hold_stop(void *context, enum ifd_log_level level, const char *sente
     (void)context;
     (void)level;
     (void)fields;
-    if (strcmp(sentence, "stopping") == 0) {
+    if (strcmp(sentence, "server is stopping") == 0) {
         atomic_store(&stop_is_reached, true);
         while (!atomic_load(&stop_may_go_on)) {
             (void)usleep(1000);

@@ -377,7 +377,7 @@ static void bad_file_keeps_the_tokens_and_is_counted(void)
 {
     struct live live;
     begin(&live, all_tokens, NULL, &(struct live_options){.log = notes_take});
-    reread(&live, "clients data s3cret\n", "settings not read again, everything stays");
+    reread(&live, "clients data s3cret\n", "settings reload failed");
     EXPECT_HAS(notes_text(), "line 1: the third word");
     EXPECT(!strstr(notes_text(), "s3cret"));
     EXPECT_INT(infer(&live, "echo", "data-token"), 200);
@@ -400,7 +400,7 @@ static void bad_file_keeps_the_tokens_and_is_counted(void)
         1);
     EXPECT_INT(
         live_metric_as(&live, "observe-token", "\ninferd_config_reloads_total{result=\"ok\"} "), 0);
-    reread(&live, "dashboard observe sha256:" SUM_OBSERVE "\n", "tokens read again file=");
+    reread(&live, "dashboard observe sha256:" SUM_OBSERVE "\n", "tokens reloaded file=");
     EXPECT_INT(infer(&live, "echo", "data-token"), 401);
     EXPECT_INT(
         live_metric_as(&live, "observe-token", "\ninferd_config_reloads_total{result=\"ok\"} "), 1);
@@ -417,7 +417,7 @@ static void open_request_outlives_its_token(void)
     while (live_metric_as(&live, "observe-token",
                           "\ninferd_requests_inflight{model=\"narrow\",version=\"1\"} ") == 0) {
     }
-    reread(&live, "dashboard observe sha256:" SUM_OBSERVE "\n", "tokens read again");
+    reread(&live, "dashboard observe sha256:" SUM_OBSERVE "\n", "tokens reloaded");
     EXPECT_INT(client_read(fd).status, 200);
     EXPECT_INT(infer_on(fd, "echo", "data-token").status, 401); /* on the same connection */
     (void)close(fd);

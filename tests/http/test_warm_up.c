@@ -22,7 +22,7 @@ static void count_odd(void *context, enum ifd_log_level level, const char *sente
 {
     (void)context;
     if (level == IFD_LOG_WARN && strstr(sentence, "infinite or NaN")) {
-        EXPECT_HAS(fields, "name=prob version=1 output=PROB element=0");
+        EXPECT_HAS(fields, "model=prob version=1 output=PROB element=0");
         odd_outputs++;
     }
 }
