@@ -80,8 +80,7 @@ static enum ifd_code fail_kind(const struct ifd_op_def *def, const struct ifd_at
 static enum ifd_code check_int(const struct ifd_op_def *def, const struct ifd_attr_def *attr,
                                int64_t value, struct ifd_err *err)
 {
-    /* Ranges are whole numbers of at most 2^53 in size, or ±HUGE_VAL for "any": comparing as doubles is exact enough
-     * at the ends of the former, and never refuses at the latter. */
+    /* Limits are whole numbers up to 2^53, which doubles hold exactly, or ±HUGE_VAL: no limit. */
     if ((double)value < attr->min || (double)value > attr->max) {
         return ifd_fail(err, IFD_INVALID, "%s: attribute \"%s\" is %lld, expected %.0f to %.0f",
                         def->name, attr->name, (long long)value, attr->min, attr->max);
@@ -218,7 +217,7 @@ enum ifd_code ifd_attrs_check(const struct ifd_op_def *def, const void *attrs, s
     return IFD_OK;
 }
 
-/** A text that grows up to a size and is then cut. */
+/* A text that grows up to a size; what does not fit is cut. */
 struct text {
     char *at;
     size_t left;

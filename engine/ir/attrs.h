@@ -1,4 +1,5 @@
-/** Attributes by name: the one place that checks kinds and ranges. Thread: any, on different structs. */
+/** Attributes by name: the one place that checks kinds and ranges. Thread: any, on different
+ *  structs. */
 #ifndef INFERD_ENGINE_IR_ATTRS_H
 #define INFERD_ENGINE_IR_ATTRS_H
 
@@ -7,7 +8,8 @@
 /** Fills attrs (def->attrs_bytes, may be NULL if that is 0) with the defaults. */
 void ifd_attrs_defaults(const struct ifd_op_def *def, void *attrs);
 
-/** Sets one attribute. INVALID: no such attribute, wrong kind, out of range (names operator, attribute, got, range). */
+/** Sets one attribute. INVALID: unknown attribute, wrong kind, out of range; names operator,
+ *  attribute, got, range. */
 IFD_NODISCARD enum ifd_code ifd_attrs_set_int(const struct ifd_op_def *def, void *attrs,
                                               const char *name, int64_t value,
                                               struct ifd_err *err); /* INT, ENUM and BOOL */
@@ -17,7 +19,8 @@ IFD_NODISCARD enum ifd_code ifd_attrs_set_ints(const struct ifd_op_def *def, voi
                                                const char *name, const int64_t *value, size_t count,
                                                struct ifd_err *err);
 
-/** Checks attributes that were written past these functions: every field within its range. INVALID as above. */
+/** Checks that every field is within its range, for attributes that were not set by name. INVALID
+ *  as above. */
 IFD_NODISCARD enum ifd_code ifd_attrs_check(const struct ifd_op_def *def, const void *attrs,
                                             struct ifd_err *err);
 

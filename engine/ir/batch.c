@@ -1,5 +1,5 @@
-/* Batch as a free dimension: which values carry samples along dimension 0, and the graph at another batch size. Knows
- * operators only by their batch rule and the names of their attributes. */
+/* Batch as a free dimension: which values have samples along dimension 0, and the graph at another
+ * batch size. Knows operators by their batch rule and the names of their attributes only. */
 #include "engine/ir/batch.h"
 
 #include <string.h>
@@ -20,14 +20,14 @@ static const void *field(const struct ifd_node *node, const char *name, enum ifd
     return NULL;
 }
 
-/* First number of a list, or otherwise if there is no such list or it is empty. */
+/* First number of a list; otherwise if there is no list of this name or it is empty. */
 static int64_t first_of(const struct ifd_node *node, const char *name, int64_t otherwise)
 {
     const struct ifd_ints *ints = field(node, name, IFD_ATTR_INTS);
     return ints && ints->count > 0 ? ints->value[0] : otherwise;
 }
 
-/* A number; 0 if there is no such attribute. */
+/* A number; 0 if the operator has no attribute of this name. */
 static int32_t mask_of(const struct ifd_node *node, const char *name)
 {
     const int32_t *mask = field(node, name, IFD_ATTR_INT);
@@ -38,7 +38,7 @@ static int32_t mask_of(const struct ifd_node *node, const char *name)
 
 struct spread {
     const struct ifd_graph *graph;
-    int64_t batch; /* of the graph as it is */
+    int64_t batch; /* as the graph has it */
     bool *batched; /* per value */
 };
 
@@ -69,7 +69,8 @@ static bool allows_sample(const struct spread *s, const struct ifd_node *node)
     return is_batched(s, node, 0);
 }
 
-/* Batched inputs have the output's rank, so that dimension 0 meets dimension 0; the others broadcast into every sample. */
+/* Batched inputs have the output's rank, so that their dimensions 0 align; the others broadcast
+ * into every sample. */
 static bool allows_elementwise(const struct spread *s, const struct ifd_node *node)
 {
     const uint32_t rank = shape_of(s, node->output[0])->rank;
@@ -106,9 +107,9 @@ static bool names_dimension_0(const struct ifd_node *node, const struct ifd_shap
     return !axis && !axes && shape->rank == 1;
 }
 
-/* Operators of any number of inputs (concat, pack) need every one of them batched, others only the first. An axis counts
- * from the end of whichever of input and output has more dimensions (pack adds one). Indices of their own for every sample
- * (gather) are for this batch alone. */
+/* Operators of any number of inputs (concat, pack) need all of them batched, others only the first.
+ * A negative axis counts from the end of the input or of the output, whichever has more dimensions
+ * (pack adds one). Indices that differ between samples (gather) fit one batch size only. */
 static bool allows_axis(const struct spread *s, const struct ifd_node *node)
 {
     const struct ifd_op_def *def = ifd_op_def(node->op);
@@ -127,7 +128,7 @@ static bool allows_axis(const struct spread *s, const struct ifd_node *node)
     return !names_dimension_0(node, adds ? output : input) && mask_of(node, "batch_dims") == 0;
 }
 
-/* Dimension 0 is neither cut, padded, reversed, added nor taken away. */
+/* Dimension 0 is neither cut, padded, reversed, added nor removed. */
 static bool allows_slice(const struct spread *s, const struct ifd_node *node)
 {
     const int64_t size = first_of(node, "size", -1);
@@ -162,8 +163,8 @@ static bool allows_rule(const struct spread *s, const struct ifd_node *node)
     return false;
 }
 
-/* A node whose shape comes from a constant input cannot be told another batch; the parser turns such inputs into
- * attributes where it can. */
+/* A node whose shape comes from a constant input has a fixed batch. The parser makes attributes of
+ * these inputs where it can. */
 static bool shape_is_constant_input(const struct ifd_node *node)
 {
     const uint32_t shape_inputs = ifd_op_def(node->op)->shape_inputs;
@@ -279,7 +280,7 @@ static enum ifd_code set_first(struct ifd_node *node, void *attrs, const char *n
     return ifd_attrs_set_ints(ifd_op_def(node->op), attrs, name, changed.value, changed.count, err);
 }
 
-/* A slice that took dimension 0 whole still does: its window begins at 0 and ends open. */
+/* A slice that takes dimension 0 whole at any batch: its window begins at 0 and has no end. */
 static enum ifd_code open_window(struct ifd_node *node, void *attrs, int64_t batch,
                                  struct ifd_err *err)
 {
@@ -314,7 +315,8 @@ static enum ifd_code scale_attrs(struct ifd_graph *graph, struct ifd_node *node,
     return code;
 }
 
-/* The shape rules must agree with the batch rules: dimension 0 is the new batch, nothing else has changed. */
+/* Shape rules must agree with batch rules: dimension 0 is the new batch, and nothing else has
+ * changed. */
 static enum ifd_code check_output(const struct ifd_graph *graph, uint32_t value,
                                   const struct ifd_shape *before, int64_t batch,
                                   struct ifd_err *err)

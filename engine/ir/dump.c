@@ -1,4 +1,4 @@
-/* Three ways of writing a graph down. Nothing here decides anything; the order is the graph's own. */
+/* A graph as text, JSON and dot, in the order of its nodes. */
 #include "engine/ir/dump.h"
 
 #include <inttypes.h>
@@ -180,7 +180,7 @@ static void dump_json(const struct writer *w)
 
 /* ---- dot ---- */
 
-/* An arrow from whatever makes a value; constants are left out of the picture. */
+/* An arrow from what makes a value; constants are left out. */
 static void dot_edge(const struct writer *w, uint32_t value, const char *to, uint32_t to_index)
 {
     const struct ifd_value *v = &w->graph->value[value];

@@ -17,11 +17,11 @@ bool ifd_graph_is_computable(const struct ifd_graph *graph, const struct ifd_nod
     return node->input_count > 0;
 }
 
-/* Everything that one call of a kernel needs, in a scratch arena. */
+/* All that one call of a kernel needs, in a scratch arena. */
 struct call {
     struct ifd_ref_call ref;
     struct ifd_operand *operand;
-    struct ifd_desc *desc; /* of outputs: a copy, because values may move while memory is taken */
+    struct ifd_desc *desc; /* copies: values may move while memory is taken */
     const struct ifd_desc **in, **out;
     const void **input;
     void **output;
@@ -117,7 +117,8 @@ static enum ifd_code compute(struct ifd_graph *graph, const struct ifd_node *nod
     if (code != IFD_OK) {
         return code;
     }
-    /* A kernel that refuses its data (an index out of range) leaves its node: the run will say so. */
+    /* A kernel that refuses its data (an index out of range) leaves its node: the run reports
+     * it. */
     bool done = def->ref(&call.ref, NULL) == IFD_OK;
     for (uint32_t i = 0; done && i < node->output_count; i++) {
         struct ifd_value *value = &graph->value[node->output[i]];

@@ -1,18 +1,20 @@
-/** Computing nodes while a graph is built: shape arithmetic in a parser, constant folding in the optimizer.
- *  Thread: one at a time per graph. */
+/** Computes nodes while a graph is built: shape arithmetic in a parser, constant folding in the
+ *  optimizer. Thread: one at a time per graph. */
 #ifndef INFERD_ENGINE_IR_EVAL_H
 #define INFERD_ENGINE_IR_EVAL_H
 
 #include "engine/ir/graph.h"
 
-/** True if all inputs of a node are constant, or it only asks for the shape of its input and that shape is known. */
+/** True if all inputs of a node are constant, or it reads shapes only and the shape of input 0 is
+ *  known. */
 bool ifd_graph_is_computable(const struct ifd_graph *graph, const struct ifd_node *node);
 
-/** Computes such a node with its reference kernel and makes its outputs constants, unless the kernel refuses the data or
- *  an output is larger than limit_bytes. The outputs' shapes must be inferred. The node itself stays in the graph as the
- *  outputs' producer no longer: the caller drops it.
+/** Computes a computable node with its reference kernel and makes its outputs constants. *ret_done
+ *  is false, and nothing is changed, if the node is not computable, the kernel refuses the data, or
+ *  an output is larger than limit_bytes. The outputs' shapes must be inferred. The node is not
+ *  their producer any more; the caller drops it.
  *
- *  Memory:  contents from the graph's arena; scratch from its allocator, given back.
+ *  Memory:  contents from the graph's arena; scratch from its allocator, released here.
  *  Errors:  NOMEM, TOO_LARGE (arena cap). */
 IFD_NODISCARD enum ifd_code ifd_graph_compute_node(struct ifd_graph *graph, uint32_t node,
                                                    size_t limit_bytes, bool *ret_done,

@@ -1,5 +1,5 @@
-/* The graph's builder: dense arrays in the model's arena, indexes checked at the door. Order, types and shapes are
- * verify.c's. */
+/* The graph's builder: dense arrays in the model's arena. Checks indexes; verify.c checks order,
+ * types and shapes. */
 #include "engine/ir/graph.h"
 
 #include <string.h>
@@ -15,7 +15,8 @@ void ifd_graph_init(struct ifd_graph *graph, struct ifd_arena *arena)
     *graph = (struct ifd_graph){.arena = arena};
 }
 
-/* Room for one more item: the old array is left to the arena, doubling keeps that below the array's own size. */
+/* Room for one more item. The old array stays in the arena; doubling bounds what stays by the size
+ * of the new one. */
 static enum ifd_code grow(struct ifd_arena *arena, void **items, uint32_t count, uint32_t *capacity,
                           size_t item_bytes, struct ifd_err *err)
 {
@@ -96,7 +97,7 @@ enum ifd_code ifd_graph_set_constant(struct ifd_graph *graph, uint32_t value, st
     return IFD_OK;
 }
 
-/* A copy of indexes that are < limit, or IFD_NONE where optional. */
+/* A copy of indexes of values; IFD_NONE is allowed where inputs are optional. */
 static enum ifd_code copy_indexes(struct ifd_graph *graph, const char *what, const uint32_t *from,
                                   uint32_t count, bool optional, uint32_t **ret,
                                   struct ifd_err *err)
@@ -124,7 +125,7 @@ static enum ifd_code claim_outputs(struct ifd_graph *graph, uint32_t node, const
     for (uint32_t i = 0; i < count; i++) {
         struct ifd_value *v = &graph->value[output[i]];
         if (v->producer != IFD_NONE || v->is_constant) {
-            /* what was claimed here is given back, so that a refused node leaves nothing behind */
+            /* undo: a refused node leaves nothing behind */
             for (uint32_t k = 0; k < i; k++) {
                 graph->value[output[k]].producer = IFD_NONE;
             }

@@ -97,7 +97,7 @@ void ifd_shape_strides(const struct ifd_shape *shape, int64_t ret_strides[IFD_MA
     }
 }
 
-/** Dimension d of a shape that is right-aligned in a larger rank; 1 where it has none. */
+/* Dimension d of a shape that is right-aligned in a larger rank; 1 where it has none. */
 static int64_t aligned_dim(const struct ifd_shape *shape, uint32_t rank, uint32_t d)
 {
     const uint32_t missing = rank - shape->rank;

@@ -4,14 +4,16 @@
 
 #include "inferd/status.h"
 
-/** Number of elements; false if a dimension is IFD_DIM_ANY or the product does not fit ptrdiff_t. Rank 0 gives 1.
- *  Dimensions of 0 count as 1 for the second rule, so that strides of an accepted shape never overflow either. */
+/** Number of elements; false if a dimension is IFD_DIM_ANY or the product does not fit ptrdiff_t.
+ *  Rank 0 gives 1. For that product, dimensions of 0 count as 1, so that strides do not overflow
+ *  either. */
 bool ifd_shape_elements(const struct ifd_shape *shape, size_t *ret_count) IFD_NODISCARD;
 
-/** Bytes of a tensor, checked likewise. */
+/** Bytes of a tensor; false as above. */
 bool ifd_desc_bytes(const struct ifd_desc *desc, size_t *ret_bytes) IFD_NODISCARD;
 
-/** Has the tensor at most so many bytes, dimensions of 0 counted as 1? Walks over an empty tensor take time as well. */
+/** Has the tensor at most limit_bytes, dimensions of 0 counted as 1? Loops over an empty tensor
+ *  take time, too. */
 bool ifd_desc_fits(const struct ifd_desc *desc, size_t limit_bytes) IFD_NODISCARD;
 
 /** Same number of scales with the same values along the same axis, or none at all. */
@@ -21,7 +23,7 @@ bool ifd_desc_equal(const struct ifd_desc *a, const struct ifd_desc *b);
 
 bool ifd_shape_equal_except(const struct ifd_shape *a, const struct ifd_shape *b, uint32_t axis);
 
-/** Row-major strides in elements; stride of a dimension of size 1 is as if it were larger. */
+/** Row-major strides in elements; dimensions of 1 have one like any other. */
 void ifd_shape_strides(const struct ifd_shape *shape, int64_t ret_strides[IFD_MAX_RANK]);
 
 /** NumPy broadcasting of two shapes, aligned at the last dimension; false if they do not fit. */

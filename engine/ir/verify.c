@@ -1,4 +1,4 @@
-/* The structural check of a graph. What an operator demands of its operands is asked of its own shape rule. */
+/* The structural check of a graph. Shape rules check what operators demand of their operands. */
 #include "engine/ir/verify.h"
 
 #include "engine/ir/graph_impl.h"
@@ -57,13 +57,13 @@ static enum ifd_code check_value(const struct ifd_graph *graph, uint32_t index, 
             return ifd_fail(err, code, "constant %u \"%s\" is not aligned", index, v->name);
         }
     } else if (v->data.size != 0) {
-        return ifd_fail(err, code, "value %u \"%s\" has content but is no constant", index,
+        return ifd_fail(err, code, "value %u \"%s\" has content but is not a constant", index,
                         v->name);
     }
     return check_quant(v, index, code, err);
 }
 
-/* Inputs are defined before the first node runs; seen[] marks values that exist so far. */
+/* Inputs exist before the first node runs; seen[] marks values that exist so far. */
 static enum ifd_code check_inputs(const struct ifd_graph *graph, bool *seen, enum ifd_code code,
                                   struct ifd_err *err)
 {
@@ -101,7 +101,7 @@ static enum ifd_code check_operands(const struct ifd_graph *graph, const struct 
         }
         const struct ifd_value *v = &graph->value[index];
         if (!v->is_constant && !seen[index]) {
-            return ifd_fail(err, code, "input %u \"%s\" is not there yet", i, v->name);
+            return ifd_fail(err, code, "input %u \"%s\" is not made before this node", i, v->name);
         }
         if (i < 32 && (def->shape_inputs & IFD_BIT(i)) && !v->is_constant) {
             return ifd_fail(err, code == IFD_INTERNAL ? code : IFD_UNSUPPORTED,
@@ -199,7 +199,7 @@ static enum ifd_code check_outputs(const struct ifd_graph *graph, const bool *se
                             graph->value_count);
         }
         if (!seen[index] && !graph->value[index].is_constant) {
-            return ifd_fail(err, code, "graph output %u \"%s\" is made by nothing", i,
+            return ifd_fail(err, code, "graph output %u \"%s\" is made by no node", i,
                             graph->value[index].name);
         }
     }

@@ -1,7 +1,8 @@
-/** Structural check of a graph, run after parsing and after every pass: indexes in range, one producer per value,
- *  nodes in a runnable order, inputs and outputs reachable, operand counts and types as the definitions say, shape_inputs
- *  constant, stored shapes equal to what the shape rules give. INTERNAL after a pass, INVALID after parsing: the caller
- *  chooses the code. Thread: any. */
+/** Structural check of a graph, run after parsing and after every pass: indexes in range, one
+ *  producer per value, nodes in a runnable order, inputs and outputs reachable, operand counts and
+ *  types as the definitions demand, shape_inputs constant, stored shapes equal to those of the
+ *  shape rules. The caller chooses the code of errors: INVALID after parsing, INTERNAL after a
+ *  pass. Thread: any. */
 #ifndef INFERD_ENGINE_IR_VERIFY_H
 #define INFERD_ENGINE_IR_VERIFY_H
 

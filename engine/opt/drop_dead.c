@@ -1,4 +1,4 @@
-/* Removes nodes whose results reach no output, and values that nobody refers to. */
+/* Removes nodes whose results reach no output, and values without users. */
 #include "engine/opt/pass_impl.h"
 
 static void mark_used(const struct ifd_graph *graph, bool *used, bool *drop)
@@ -36,7 +36,7 @@ enum ifd_code ifd_pass_drop_dead(struct ifd_graph *graph, struct ifd_arena *scra
     for (uint32_t i = 0; i < graph->input_count; i++) {
         used[graph->input[i]] = true;
     }
-    /* A node that stays may have further outputs that nobody reads. */
+    /* Unread outputs of a node that stays. */
     for (uint32_t n = 0; n < graph->node_count; n++) {
         for (uint32_t i = 0; i < graph->node[n].output_count; i++) {
             used[graph->node[n].output[i]] = true;

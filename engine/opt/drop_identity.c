@@ -1,4 +1,4 @@
-/* Removes nodes that hand their first input on unchanged. */
+/* Removes nodes whose output is their first input unchanged. */
 #include "engine/opt/pass_impl.h"
 
 #include "engine/ir/shape.h"
@@ -28,7 +28,8 @@ struct marks {
     uint32_t *map;
 };
 
-/* An output of the graph keeps its name: the node before writes it directly, unless that value is visible outside too. */
+/* An output of the graph keeps its name: the node before writes it, unless what that node writes is
+ * an output, too. */
 static bool bypass(struct ifd_graph *graph, uint32_t n, const struct marks *m)
 {
     const uint32_t output = graph->node[n].output[0];

@@ -1,6 +1,6 @@
-/* A conversion there and back, where the type in between holds every number: dequantize → quantize with the same scale
- * and zero point, cast → cast to a type that is wider and back. The second reads the first one's input; as a conversion to
- * the type it has already it is dropped as an identity. */
+/* A conversion to another type and back that loses nothing: dequantize → quantize with the same
+ * scale and zero point, cast to a wider type → cast back. The second node reads the first one's
+ * input then, and drop_identity removes it. */
 #include "engine/opt/pass_impl.h"
 
 #include "engine/ir/shape.h"
@@ -10,7 +10,7 @@
 #define TYPES_32BIT (TYPES_16BIT | IFD_BIT(IFD_S32) | IFD_BIT(IFD_U32))
 #define TYPES_HALF  (IFD_BIT(IFD_F16) | IFD_BIT(IFD_BF16))
 
-/* Types of which every number is a number of via too. */
+/* Types whose every number is a number of via, too. */
 static uint32_t types_within(enum ifd_dtype via)
 {
     switch ((unsigned)via) {
@@ -29,8 +29,8 @@ static uint32_t types_within(enum ifd_dtype via)
     }
 }
 
-/* Multiplying up to 16 bits by the scale and dividing by it again is off by far less than half a step, unless the
- * product leaves the range of normal floats. */
+/* A number of up to 16 bits times the scale, divided by the scale, is off by far less than half a
+ * step, unless the product leaves the range of normal floats. */
 static bool survives(const struct ifd_desc *stored)
 {
     const uint32_t types = TYPES_8BIT | IFD_BIT(IFD_S16);

@@ -1,13 +1,12 @@
-/* Computes what does not depend on any input, once, with the reference kernels. */
+/* Computes nodes that depend on no input, with the reference kernels. */
 #include "engine/ir/eval.h"
 #include "engine/opt/pass_impl.h"
 
-/* A result larger than this is left to run time, so that a small file cannot grow without bound while it is loaded.
- * Float weights that a file stores in 16 or 8 bits stay below. */
+/* A larger result is left to run time, so that a small file cannot grow without bound while it
+ * loads. Weights of 16 or 8 bits, as floats, stay below. */
 #define FOLD_LIMIT_BYTES ((size_t)256 << 20)
 
-/* A kernel that refuses its data (an index out of range) leaves its node as it is: the run says so, as it would have
- * without this pass. */
+/* A node whose kernel refuses the data (an index out of range) stays: the run reports it. */
 enum ifd_code ifd_pass_fold_constants(struct ifd_graph *graph, struct ifd_arena *scratch,
                                       uint32_t *ret_changes, struct ifd_err *err)
 {

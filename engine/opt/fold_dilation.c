@@ -1,10 +1,11 @@
-/* space_to_batch → convolution → batch_to_space is how TensorFlow writes a dilated convolution: it becomes one again. Those
- * of one dimension have a reshape before and behind the convolution, which gives images of one line. */
+/* TensorFlow writes a dilated convolution as space_to_batch → convolution → batch_to_space: it
+ * becomes one node again. In one dimension there is a reshape before and behind the convolution,
+ * which makes images of one line. */
 #include "engine/opt/pass_impl.h"
 
 #include "engine/ir/shape.h"
 
-/* The only reader of every value, IFD_NONE if it has none or more, or is an output of the graph. */
+/* The reader of every value with one reader; IFD_NONE for others and for outputs of the graph. */
 static void find_readers(const struct ifd_graph *graph, const uint32_t *uses, uint32_t *reader)
 {
     for (uint32_t n = 0; n < graph->node_count; n++) {
@@ -60,12 +61,12 @@ static bool find(const struct ifd_graph *graph, const uint32_t *reader, struct i
 /* One of the two dimensions of an image. */
 struct side {
     int64_t block, before, after, crop_before, crop_after;
-    int64_t image, blocks, result; /* sizes: whole, per block, behind the crops */
+    int64_t image, blocks, result; /* sizes: whole, of a block, behind the crops */
     int64_t filter;
-    int32_t extra; /* padding that the crops take away again */
+    int32_t extra; /* padding that the crops remove */
 };
 
-/* False if tensors of one dimension are not images of one line. */
+/* False if the reshapes of one dimension do not make images of one line. */
 static bool find_sides(const struct ifd_graph *graph, const struct pattern *p, struct side side[2])
 {
     const struct ifd_space_batch_attrs *in = p->to_batch->attrs, *out = p->to_space->attrs;
@@ -108,8 +109,9 @@ static bool find_sides(const struct ifd_graph *graph, const struct pattern *p, s
     return true;
 }
 
-/* A dilated convolution without padding over the padded image gives what the three give before the crops; so the crops
- * at the beginning must be none, and those at the end must be what the blocks had too much. */
+/* A dilated convolution without padding, over the padded image, gives the result of the three nodes
+ * before the crops. So there must be no crop at the beginning, and the one at the end must remove
+ * what pads the last blocks. */
 static bool fits(struct side *side)
 {
     const int64_t padded = side->image + side->before + side->after;
@@ -148,7 +150,7 @@ static bool dilate(const struct ifd_graph *graph, const struct pattern *p,
     return true;
 }
 
-/* Lines: the reshapes stay, around the convolution of the whole line. */
+/* Lines: the reshapes stay, and make one image of the whole line. */
 static enum ifd_code join_line(struct ifd_graph *graph, const struct pattern *p,
                                struct ifd_err *err)
 {

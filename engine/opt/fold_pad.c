@@ -1,11 +1,11 @@
-/* Lets windows reach over the edge instead of padding in a step of their own: pad → conv2d or depthwise_conv2d becomes
- * the convolution with explicit padding, and so does pad → max_pool2d if nothing in the padding can be the greatest.
- * Averages do not count padding, so theirs stays. */
+/* Windows reach over the edge, so a pad in front is not needed: pad → conv2d or depthwise_conv2d
+ * becomes a convolution with explicit padding, and so does pad → max_pool2d if no padded number can
+ * be the maximum. Averages do not count padding: their pad stays. */
 #include "engine/opt/pass_impl.h"
 
 #include <float.h>
 
-/* Zero, in the tensor's own terms. */
+/* Is the padding zero, or the zero point of a quantized tensor? */
 static bool pads_with_zero(const struct ifd_pad_attrs *attrs, const struct ifd_desc *desc)
 {
     if (!attrs->has_value) {
@@ -15,7 +15,7 @@ static bool pads_with_zero(const struct ifd_pad_attrs *attrs, const struct ifd_d
     return attrs->value == zero;
 }
 
-/* Nothing but height and width of [n,h,w,c] is padded, and nothing is cut. */
+/* Only height and width of [n,h,w,c] are padded, and nothing is cut. */
 static bool pads_image(const struct ifd_pad_attrs *attrs)
 {
     if (attrs->before.count != 4 || attrs->after.count != 4) {
@@ -31,7 +31,7 @@ static bool pads_image(const struct ifd_pad_attrs *attrs)
     return true;
 }
 
-/* The window over the tensor before the pad; in is the shape behind it. */
+/* Makes the window, over in, one over the tensor before the pad. */
 static bool widen(struct ifd_window *window, int64_t filter_h, int64_t filter_w,
                   const struct ifd_shape *in, const struct ifd_pad_attrs *pad)
 {
@@ -47,7 +47,7 @@ static bool widen(struct ifd_window *window, int64_t filter_h, int64_t filter_w,
     return true;
 }
 
-/* No element of the tensor is less than what is padded. */
+/* Is no element of the tensor less than the padding? */
 static bool pads_with_least(const struct ifd_graph *graph, const struct ifd_pad_attrs *attrs,
                             uint32_t value)
 {

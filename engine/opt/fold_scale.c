@@ -1,5 +1,6 @@
-/* A product or sum with constants per output channel behind a convolution or fully connected layer goes into its weights
- * and bias: batch normalization, scales, biases of their own. Floats only. */
+/* A multiplication or addition of constants per output channel, behind a convolution or fully
+ * connected layer, goes into weights and bias of the layer: batch normalization, scales, separate
+ * biases. Floats only. */
 #include "engine/opt/pass_impl.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 
 #include "engine/ir/shape.h"
 
-/* y = scale * conv + shift, per channel c: scale[c % scale_count]. NULL is 1 or 0. */
+/* y = scale * conv + shift; of channel c: scale[c % scale_count]. NULL means 1 or 0. */
 struct affine {
     const struct ifd_node *node;
     uint32_t conv_value;
@@ -62,7 +63,7 @@ static float shift_at(const struct affine *a, size_t c)
     return a->shift ? a->shift_sign * a->shift[c % a->shift_count] : 0.0f;
 }
 
-/* What is folded: the convolution's constants before. */
+/* The layer that takes the constants, and its own before. */
 struct job {
     const struct ifd_op_weights *operands;
     uint32_t filter, bias; /* values; bias IFD_NONE if there is none */
@@ -86,7 +87,7 @@ static float new_bias(const struct job *job, const struct affine *a, size_t c)
     return (job->old_bias ? job->old_bias[c] * scale_at(a, c) : 0.0f) + shift_at(a, c);
 }
 
-/* Do all numbers stay numbers? */
+/* Do all weights stay finite? */
 static bool is_finite(const struct job *job, const struct affine *a)
 {
     bool ok = true;
@@ -121,7 +122,7 @@ static bool find_job(const struct ifd_graph *graph, const struct ifd_node *conv,
            is_finite(&job, a);
 }
 
-/* The convolution's operands, with filter and bias replaced. */
+/* The layer's operands, with weights and bias replaced. */
 static enum ifd_code set_operands(struct ifd_graph *graph, struct ifd_node *conv,
                                   const struct ifd_op_weights *operands, uint32_t filter,
                                   uint32_t bias, struct ifd_err *err)
@@ -164,7 +165,7 @@ static enum ifd_code fold(struct ifd_graph *graph, struct ifd_node *conv, const 
     return code == IFD_OK ? set_operands(graph, conv, job->operands, filter, bias, err) : code;
 }
 
-/* The convolution stores what the node behind it did, with that one's activation. */
+/* The layer makes the value of the node behind it, with the activation of that node. */
 static enum ifd_code take_over(struct ifd_graph *graph, struct ifd_node *conv,
                                const struct ifd_node *affine, struct ifd_err *err)
 {

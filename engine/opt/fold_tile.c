@@ -1,5 +1,5 @@
-/* Operators of two tensors broadcast by themselves: a tile (or what a file calls broadcast_to) that only repeats dimensions
- * of size 1 in front of one is left out. */
+/* Operators of two tensors broadcast: a tile in front of one that only repeats dimensions of 1 is
+ * left out. */
 #include "engine/opt/pass_impl.h"
 
 #include "engine/ir/shape.h"

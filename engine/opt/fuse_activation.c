@@ -1,5 +1,6 @@
-/* An activation behind an operator that can apply it while it stores: conv2d → relu6 becomes conv2d with relu6; one that
- * the operator applies already is dropped. A quantized one only if it keeps scale and zero point: it clamps then. */
+/* An activation behind an operator that can apply it while it stores: conv2d → relu6 becomes conv2d
+ * with relu6. An activation that the operator applies already is dropped. A quantized activation
+ * must keep scale and zero point: then it only clamps. */
 #include "engine/opt/pass_impl.h"
 
 #include <float.h>
@@ -20,7 +21,8 @@ static int32_t activation_of(const struct ifd_graph *graph, const struct ifd_nod
     return min == -1 && max == 1 ? IFD_ACT_RELU_N1_TO_1 : IFD_ACT_NONE;
 }
 
-/* What first and then second is; IFD_ACT_NONE if that is no activation (relu6 after relu_n1_to_1). */
+/* first, then second, as one activation; IFD_ACT_NONE if there is none (relu6 after
+ * relu_n1_to_1). */
 static int32_t chain(int32_t first, int32_t second)
 {
     if (first == IFD_ACT_NONE || first == second) {
@@ -38,7 +40,7 @@ static bool keeps_numbers(const struct ifd_graph *graph, const struct ifd_node *
     return out->dtype == IFD_F32 || (in->quant.count == 1 && ifd_desc_equal(in, out));
 }
 
-/* Replaces base's output by the activation's. */
+/* base applies the activation and makes its output. */
 static enum ifd_code fuse(struct ifd_graph *graph, struct ifd_node *base,
                           const struct ifd_node *node, int32_t activation, struct ifd_err *err)
 {

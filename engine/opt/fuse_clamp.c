@@ -1,5 +1,5 @@
-/* maximum and minimum with one number each are a clamp, and clamps in a row are one. Floats only. An input that is not a
- * number goes through a clamp, but not through every maximum. */
+/* maximum and minimum with a number each are a clamp, and clamps in a row are one. Floats only. A
+ * clamp returns NaN for NaN, a maximum need not. */
 #include "engine/opt/pass_impl.h"
 
 #include "engine/ir/shape.h"
@@ -11,7 +11,7 @@ static bool clamps(const struct ifd_graph *graph, const struct ifd_node *node, f
            ifd_rewrite_clamps(graph, node, ret_min, ret_max);
 }
 
-/* The operand that is bounded; IFD_NONE if the other one decides the shape. */
+/* The operand that is clamped; IFD_NONE if the other one decides the shape. */
 static uint32_t bounded(const struct ifd_graph *graph, const struct ifd_node *node)
 {
     for (uint32_t i = 0; i < node->input_count; i++) {

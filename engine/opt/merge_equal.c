@@ -1,15 +1,16 @@
-/* Nodes that compute the same from the same are one (common subexpressions, equal siblings), and so are constants of the
- * same content. */
+/* Merges nodes with the same operator, attributes and inputs (common subexpressions). Constants of
+ * the same content count as the same input. */
 #include "engine/opt/pass_impl.h"
 
 #include <string.h>
 
 #include "engine/ir/shape.h"
 
-/* Small constants are compared by content: shapes, axes, scales. Larger ones only by where they lie. */
+/* Constants up to this are compared by content (shapes, axes, scales), larger ones by address. */
 #define CONTENT_LIMIT_BYTES 64
 
-/* As many readers of one value are compared with each other, so that a file with many of them cannot make this slow. */
+/* At most this many readers of one value are compared with each other: bounds the time that a
+ * hostile file takes. */
 #define SIBLING_LIMIT 64
 
 struct merger {
@@ -38,7 +39,7 @@ static bool same_operand(const struct merger *m, uint32_t a, uint32_t b)
     return u == v || (u->is_constant && v->is_constant && same_constant(u, v));
 }
 
-/* Attributes are zeroed when they are made, so equal ones are equal bytes. */
+/* Attribute structs are zeroed before they are filled, so equal ones have equal bytes. */
 static bool same_node(const struct merger *m, const struct ifd_node *a, const struct ifd_node *b)
 {
     const size_t attrs_bytes = ifd_op_def(a->op)->attrs_bytes;
@@ -52,7 +53,7 @@ static bool same_node(const struct merger *m, const struct ifd_node *a, const st
         }
     }
     for (uint32_t i = 0; i < a->output_count; i++) {
-        /* both promised to the caller: something has to compute each */
+        /* an output of the graph keeps its node */
         if (!ifd_desc_equal(&m->graph->value[a->output[i]].desc,
                             &m->graph->value[b->output[i]].desc) ||
             m->is_output[b->output[i]]) {

@@ -1,4 +1,4 @@
-/* A reshape of a reshape reads the first one's input. */
+/* A reshape of a reshape reads the first one's input; drop_dead removes the first. */
 #include "engine/opt/pass_impl.h"
 
 enum ifd_code ifd_pass_merge_reshape(struct ifd_graph *graph, struct ifd_arena *scratch,

@@ -1,12 +1,12 @@
-/* Constants in a row: x * a * b is x * (a * b), x + a - b is x + (a - b). Floats only; the constants are single numbers or
- * one per channel. */
+/* Constants in a row: x * a * b is x * (a * b), x + a - b is x + (a - b). Floats only; constants
+ * are one number, or one per channel. */
 #include "engine/opt/pass_impl.h"
 
 #include <math.h>
 
 #include "engine/ir/shape.h"
 
-/* operand of the tensor is x * factor(c) or x + factor(c) */
+/* A node that computes tensor * factor(c) or tensor + factor(c), for channel c. */
 struct link {
     uint32_t tensor, constant;
     const float *data;
@@ -54,7 +54,7 @@ static float both(const struct link *a, const struct link *b, size_t c)
     return a->multiplies ? factor(a, c) * factor(b, c) : factor(a, c) + factor(b, c);
 }
 
-/* False if a number comes out that only the two steps can handle. */
+/* False if a merged constant overflows or, as a factor, is not normal: the two steps stay. */
 static bool can_merge(const struct link *a, const struct link *b, size_t count)
 {
     bool ok = true;

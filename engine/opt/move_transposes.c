@@ -1,9 +1,9 @@
-/* Layout propagation: transpositions are moved behind the operators that do not care for the order of dimensions, where
- * they meet their inverse and vanish. A graph that was made for channels-first ends up channels-last throughout.
+/* Layout propagation: transpositions move behind operators that work in any order of dimensions,
+ * until they meet their inverse and cancel. A graph in channels-first becomes channels-last.
  *
- * The graph is rebuilt: beside every value that is a transposition of another ("v is w, transposed by perm"), operators
- * compute on w, and a transposition back to v is put behind; who reads v through another transposition reads w. What
- * nobody reads falls away. The result is taken only if it has fewer nodes, so the pass comes to an end. */
+ * The graph is rebuilt. Where a value v is another value w, transposed by perm, operators compute
+ * on w, and a transposition back to v follows them. A transposition of v reads w instead. Nodes
+ * without readers are dropped. The result is taken only if it has fewer nodes, so the pass ends. */
 #include "engine/opt/pass_impl.h"
 
 #include "engine/ir/shape.h"
@@ -86,7 +86,7 @@ static const struct fact *fact_of(const struct mover *m, uint32_t value)
     return &m->fact[m->fact[value].same];
 }
 
-/* A new value: v's description with the dimensions of w. */
+/* A new value: the description of v with the dimensions of w. */
 static enum ifd_code add_twin(struct mover *m, uint32_t v, const struct ifd_perm *perm,
                               uint32_t *ret)
 {
@@ -132,7 +132,7 @@ static enum ifd_code add_transpose(struct mover *m, uint32_t input, const struct
     return code;
 }
 
-/* A node as it is, on resolved inputs. */
+/* Copies a node; its inputs are resolved. */
 static enum ifd_code keep(struct mover *m, const struct ifd_node *node)
 {
     uint32_t *input = ifd_arena_take_array(m->scratch, node->input_count, sizeof(*input));
@@ -145,7 +145,7 @@ static enum ifd_code keep(struct mover *m, const struct ifd_node *node)
     return add_node(m, node, node->attrs, input, node->output);
 }
 
-/* A transposition: of w rather than of v; none if that comes out as w itself. */
+/* Copies a transposition: of w instead of v; drops it if the result is w. */
 static enum ifd_code transpose(struct mover *m, const struct ifd_node *node)
 {
     const uint32_t out = node->output[0];
@@ -168,17 +168,18 @@ static enum ifd_code transpose(struct mover *m, const struct ifd_node *node)
     return add_transpose(m, base, &perm, out);
 }
 
-/* ---- operators that do not care ---- */
+/* ---- operators that work in any order ---- */
 
-/* Rewrites the attributes for w. False: this operator cares, or these attributes do. */
+/* Rewrites the attributes for w. False: operator or attributes need the order of v. */
 static bool permute_attrs(enum ifd_op op, void *attrs, const struct ifd_perm *perm)
 {
     const struct ifd_op_def *def = ifd_op_def(op);
     return def->is_elementwise || (def->permute && def->permute(attrs, perm));
 }
 
-/* The permutation that all moved inputs of a node share. False if none is moved, or they differ, or another input cannot
- * follow: one that is computed, or a constant of another rank that is not a single number. */
+/* The permutation that all moved inputs of a node share. False if none is moved, if they differ, or
+ * if another input cannot follow: a computed one, or a constant of another rank with more than one
+ * number. */
 static bool common_perm(const struct mover *m, const struct ifd_node *node, struct ifd_perm *ret)
 {
     bool found = false;
@@ -212,7 +213,8 @@ static bool common_perm(const struct mover *m, const struct ifd_node *node, stru
     return found;
 }
 
-/* The input on w's side: w itself, a single number, or a constant turned around (which folding computes). */
+/* The input beside w: w itself, a single number, or a transposed constant (which folding
+ * computes). */
 static enum ifd_code moved_input(struct mover *m, uint32_t value, const struct ifd_perm *perm,
                                  uint32_t *ret)
 {
@@ -295,7 +297,7 @@ static enum ifd_code begin(struct mover *m)
     if (code != IFD_OK) {
         return code;
     }
-    /* Every node adds a twin per output and one per constant input at most. */
+    /* Each node adds at most a twin for each output and for each constant input. */
     m->fact_count = m->from->value_count;
     for (uint32_t n = 0; n < m->from->node_count; n++) {
         m->fact_count += m->from->node[n].output_count + m->from->node[n].input_count;

@@ -19,7 +19,8 @@ static const struct pass passes[] = {
 
 #define PASS_COUNT (sizeof(passes) / sizeof(passes[0]))
 
-/* Every pass only removes or simplifies, so few rounds are enough; a graph that still changes is right all the same. */
+/* Passes only remove or simplify, so few rounds suffice. A graph that still changes is correct,
+ * too. */
 #define MAX_ROUNDS 16
 
 uint32_t ifd_pass_count(void)
@@ -34,7 +35,7 @@ static void count_ops(const struct ifd_graph *graph, int32_t sign, int32_t *ret_
     }
 }
 
-/* A pass in memory of its own, given back. */
+/* Runs a pass with a scratch arena. */
 static enum ifd_code run(ifd_pass_fn pass, struct ifd_graph *graph, const struct ifd_alloc *alloc,
                          uint32_t *ret_changes, struct ifd_err *err)
 {

@@ -1,4 +1,4 @@
-/* The rewrites that passes are made of. */
+/* The rewrites that passes share. */
 #include "engine/opt/pass_impl.h"
 
 #include <math.h>

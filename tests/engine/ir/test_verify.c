@@ -58,7 +58,7 @@ static void nodes_out_of_order_are_refused(void)
     f.graph.node[1] = node;
     f.graph.value[R].producer = 0;
     f.graph.value[S].producer = 1;
-    expect(&f, "input 0 \"s\" is not there yet");
+    expect(&f, "input 0 \"s\" is not made before this node");
 }
 
 static void a_node_that_reads_its_own_output_is_refused(void)
@@ -66,7 +66,7 @@ static void a_node_that_reads_its_own_output_is_refused(void)
     struct fixture f;
     setup(&f);
     f.graph.node[0].input[1] = S;
-    expect(&f, "input 1 \"s\" is not there yet");
+    expect(&f, "input 1 \"s\" is not made before this node");
 }
 
 static void a_value_made_twice_is_refused(void)
@@ -111,7 +111,7 @@ static void a_graph_output_made_by_nothing_is_refused(void)
     setup(&f);
     f.graph.node_count = 1;
     f.graph.value[R].producer = IFD_NONE;
-    expect(&f, "graph output 0 \"r\" is made by nothing");
+    expect(&f, "graph output 0 \"r\" is made by no node");
 }
 
 static void an_input_or_a_constant_may_be_an_output(void)
