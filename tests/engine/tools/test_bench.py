@@ -25,7 +25,8 @@ class Bench(unittest.TestCase):
     def test_json_says_what_ran(self):
         result = json.loads(bench(MODEL, "--json", "--threads", "2", "--batch", "3", "--exact",
                                   "--cpu", "none"))
-        want = {"threads": 2, "batch": 3, "exact": True, "cpu": "none", "precision": "f32", "cache": ""}
+        want = {"threads": 2, "batch": 3, "exact": True, "cpu": "none", "precision": "f32",
+                "cache": ""}
         self.assertEqual({key: result[key] for key in want}, want)
         self.assertEqual(len(result["times_ms"]), 7)
         self.assertGreaterEqual(result["first_ms"], result["init_ms"])
