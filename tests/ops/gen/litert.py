@@ -9,7 +9,8 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 SOURCE = "LiteRT 2.3.0 BUILTIN_REF"
-RESOLVERS = {True: OpResolverType.BUILTIN_REF, False: OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES}
+RESOLVERS = {True: OpResolverType.BUILTIN_REF,
+             False: OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES}
 
 DTYPES = {
     "f32": (schema.TensorType.FLOAT32, np.float32),
@@ -58,8 +59,8 @@ class Tensor:
 
 
 def build(builtin, options_type, options, inputs, outputs, version=1, custom=None):
-    """The bytes of a model with one operator. inputs may hold None (absent). custom: name of a custom operator, whose
-    options are bytes then."""
+    """The bytes of a model with one operator. inputs may hold None (absent). custom: name of a
+    custom operator; its options are bytes."""
     model = schema.ModelT()
     model.version = 3
     model.buffers = [schema.BufferT()]

@@ -1,10 +1,10 @@
-"""Writes the golden files of convolutions, fully connected layers, pools, softmax, reductions, resizing, spectra and
-detections.
+"""Writes the golden files of convolutions, fully connected layers, pools, softmax, reductions,
+resizing, spectra and detections.
 
     python tests/ops/gen/make_layers.py [function …]
 
-Every case is a model of one operator with random numbers, run by LiteRT's reference kernels. Deterministic: the same
-LiteRT gives the same files.
+Every case is a model of one operator with random numbers, run by LiteRT's reference kernels.
+Deterministic: the same LiteRT gives the same files.
 """
 
 import sys
@@ -18,13 +18,15 @@ from make_ops import File
 
 ACTIVATIONS = {"none": 0, "relu": 1, "relu_n1_to_1": 2, "relu6": 3}
 SAME, VALID = 0, 1
-RANGE = {"u8": (0, 255), "s8": (-128, 127), "s16": (-32768, 32767), "s32": (-1000, 1000), "s64": (-1000, 1000)}
+RANGE = {"u8": (0, 255), "s8": (-128, 127), "s16": (-32768, 32767), "s32": (-1000, 1000),
+         "s64": (-1000, 1000)}
 Op, Options = schema.BuiltinOperator, schema.BuiltinOptions
 
 
 def numbers(rng, dtype, shape):
     if dtype == "f32":
-        return rng.integers(-4000, 4000, size=shape) / np.float32(1024)  # short in text, exact in binary
+        # short in text, exact in binary
+        return rng.integers(-4000, 4000, size=shape) / np.float32(1024)
     low, high = RANGE[dtype]
     return rng.integers(low, high + 1, size=shape)
 
@@ -91,7 +93,7 @@ def dynamic_layer(rng, input_shape, filter_shape, axis, per_channel):
 
 
 def without_weights(rng, x, w, b, out):
-    """Every other channel becomes what converters make of one that has no weights: a tiny scale and a bias of 2^30."""
+    """Every other channel becomes like a converted channel of zeros: tiny scale, bias of 2^30."""
     channels = b.data.size
     for c in range(0, channels, 2):
         w.data[(slice(None),) * w.axis + (c,)] = 0
@@ -102,7 +104,8 @@ def without_weights(rng, x, w, b, out):
 
 
 def bias_type(b):
-    return schema.TensorType.INT32 if b is not None and b.dtype == "s32" else schema.TensorType.INT64
+    is_s32 = b is not None and b.dtype == "s32"
+    return schema.TensorType.INT32 if is_s32 else schema.TensorType.INT64
 
 
 CONTRACTIONS = [
@@ -133,7 +136,8 @@ def conv2d(rng, cases):
                 continue  # LiteRT's converter always writes one
             if (i + k) % 2 and dtype == "s16":
                 continue
-            x, w, b, out = layer(rng, dtype, shape, weights, 0, bias, per_channel, int(np.prod(weights[1:])))
+            x, w, b, out = layer(rng, dtype, shape, weights, 0, bias, per_channel,
+                                 int(np.prod(weights[1:])))
             o = schema.Conv2DOptionsT()
             o.padding, o.strideH, o.strideW = padding, stride[0], stride[1]
             o.dilationHFactor, o.dilationWFactor = dilation
@@ -142,14 +146,16 @@ def conv2d(rng, cases):
             litert.run(Op.CONV_2D, Options.Conv2DOptions, o, [x, w, b], [out], 5)
             cases.add("conv2d", window_attrs(o, dilation), [x, w, b], [out])
     for k, (shape, weights, padding, stride, dilation, activation) in enumerate(windows):
-        x, w, b, out = dynamic_layer(rng, shape, weights, 0, per_channel=k % 2 == 1 or weights[3] != shape[3])
+        x, w, b, out = dynamic_layer(rng, shape, weights, 0,
+                                     per_channel=k % 2 == 1 or weights[3] != shape[3])
         o = schema.Conv2DOptionsT()
         o.padding, o.strideH, o.strideW = padding, stride[0], stride[1]
         o.dilationHFactor, o.dilationWFactor = dilation
         o.fusedActivationFunction = ACTIVATIONS[activation]
         litert.run(Op.CONV_2D, Options.Conv2DOptions, o, [x, w, b], [out], 5)
         cases.add("conv2d", window_attrs(o, dilation), [x, w, b], [out])
-    # wide and narrow layers, which backends may run by other algorithms; coarse numbers, to keep the file small
+    # wide and narrow layers, which backends may run by other algorithms; coarse numbers, to keep
+    # the file small
     special = [
         ([1, 11, 14, 32], [33, 3, 3, 32], SAME, 1, "relu"),
         ([1, 9, 11, 35], [32, 3, 3, 35], VALID, 1, "none"),
@@ -159,7 +165,8 @@ def conv2d(rng, cases):
     ]
     for shape, weights, padding, stride, activation in special:
         x = tensor(rng, "f32", shape, data=rng.integers(-16, 16, size=shape) / np.float32(4))
-        w = tensor(rng, "f32", weights, None, True, rng.integers(-16, 16, size=weights) / np.float32(8))
+        w = tensor(rng, "f32", weights, None, True,
+                   rng.integers(-16, 16, size=weights) / np.float32(8))
         b, out = tensor(rng, "f32", [weights[0]], constant=True), output("f32")
         o = schema.Conv2DOptionsT()
         o.padding, o.strideH, o.strideW = padding, stride, stride
@@ -168,7 +175,8 @@ def conv2d(rng, cases):
         litert.run(Op.CONV_2D, Options.Conv2DOptions, o, [x, w, b], [out], 5)
         cases.add("conv2d", window_attrs(o, (1, 1)), [x, w, b], [out])
     for shape, weights in (([1, 4, 5, 20], [14, 1, 1, 20]), ([1, 5, 6, 3], [10, 3, 3, 3])):
-        x, w, b, out = without_weights(rng, *layer(rng, "s8", shape, weights, 0, "s32", True, int(np.prod(weights[1:]))))
+        x, w, b, out = without_weights(rng, *layer(rng, "s8", shape, weights, 0, "s32", True,
+                                                   int(np.prod(weights[1:]))))
         o = schema.Conv2DOptionsT()
         o.padding, o.strideH, o.strideW = SAME, 1, 1
         o.dilationHFactor, o.dilationWFactor = 1, 1
@@ -206,7 +214,8 @@ def depthwise_conv2d(rng, cases):
         if bias is None or (dtype, bias) == ("s16", "s32"):
             continue
         for shape, weights, padding, stride, dilation, activation in windows:
-            x, w, b, out = layer(rng, dtype, shape, weights, 3, bias, per_channel, int(np.prod(weights[1:3])))
+            x, w, b, out = layer(rng, dtype, shape, weights, 3, bias, per_channel,
+                                 int(np.prod(weights[1:3])))
             o = schema.DepthwiseConv2DOptionsT()
             o.padding, o.strideH, o.strideW = padding, stride[0], stride[1]
             o.dilationHFactor, o.dilationWFactor = dilation
@@ -223,7 +232,8 @@ def depthwise_conv2d(rng, cases):
         o.fusedActivationFunction = ACTIVATIONS[activation]
         litert.run(Op.DEPTHWISE_CONV_2D, Options.DepthwiseConv2DOptions, o, [x, w, b], [out], 6)
         cases.add("depthwise_conv2d", window_attrs(o, dilation), [x, w, b], [out])
-    x, w, b, out = without_weights(rng, *layer(rng, "s8", [1, 5, 6, 12], [1, 3, 3, 12], 3, "s32", True, 9))
+    x, w, b, out = without_weights(rng, *layer(rng, "s8", [1, 5, 6, 12], [1, 3, 3, 12], 3, "s32",
+                                               True, 9))
     o = schema.DepthwiseConv2DOptionsT()
     o.padding, o.strideH, o.strideW = SAME, 1, 1
     o.dilationHFactor, o.dilationWFactor = 1, 1
@@ -242,7 +252,8 @@ def transpose_conv2d(rng, cases):
     ]
     for dtype, bias, per_channel in CONTRACTIONS:
         for shape, weights, padding, stride, size in windows:
-            x, w, b, out = layer(rng, dtype, shape, weights, 0, bias, per_channel, int(np.prod(weights[1:])))
+            x, w, b, out = layer(rng, dtype, shape, weights, 0, bias, per_channel,
+                                 int(np.prod(weights[1:])))
             dims = tensor(rng, "s32", [4], None, True, [shape[0], size[0], size[1], weights[0]])
             o = schema.TransposeConvOptionsT()
             o.padding, o.strideH, o.strideW = padding, stride[0], stride[1]
@@ -254,7 +265,8 @@ def transpose_conv2d(rng, cases):
 
 
 def fully_connected(rng, cases):
-    shapes = [([1, 20], 5, False, "none"), ([3, 7], 6, False, "relu"), ([2, 3, 9], 4, True, "relu6"),
+    shapes = [([1, 20], 5, False, "none"), ([3, 7], 6, False, "relu"),
+              ([2, 3, 9], 4, True, "relu6"),
               ([2, 3, 8], 3, False, "relu_n1_to_1")]
     for dtype, bias, per_channel in CONTRACTIONS + [("s8", None, False)]:
         for shape, units, keep_dims, activation in shapes:
@@ -266,7 +278,8 @@ def fully_connected(rng, cases):
             o.fusedActivationFunction, o.keepNumDims = ACTIVATIONS[activation], keep_dims
             o.quantizedBiasType = bias_type(b)
             litert.run(Op.FULLY_CONNECTED, Options.FullyConnectedOptions, o, [x, w, b], [out], 9)
-            cases.add("fully_connected", {"activation": ACTIVATIONS[activation], "keep_dims": keep_dims}, [x, w, b],
+            cases.add("fully_connected", {"activation": ACTIVATIONS[activation],
+                                          "keep_dims": keep_dims}, [x, w, b],
                       [out])
 
 
@@ -295,8 +308,10 @@ def pools(rng, cases):
 def softmax(rng, cases):
     outputs = {"f32": None, "u8": (1 / 256, 0), "s8": (1 / 256, -128), "s16": (1 / 32768, 0)}
     for dtype, out_quant in outputs.items():
-        for shape, beta, scale in (([1, 10], 1.0, 0.1), ([2, 3, 5], 0.5, 0.02), ([4, 33], 2.0, 0.003), ([7], 1.0, 0.7)):
-            quant = None if dtype == "f32" else (scale / (100 if dtype == "s16" else 1), 0 if dtype == "s16" else 3)
+        for shape, beta, scale in (([1, 10], 1.0, 0.1), ([2, 3, 5], 0.5, 0.02),
+                                   ([4, 33], 2.0, 0.003), ([7], 1.0, 0.7)):
+            quant = None if dtype == "f32" else (scale / (100 if dtype == "s16" else 1),
+                                                 0 if dtype == "s16" else 3)
             x, out = tensor(rng, dtype, shape, quant), output(dtype, out_quant)
             o = schema.SoftmaxOptionsT()
             o.beta = beta
@@ -306,7 +321,8 @@ def softmax(rng, cases):
 
 
 def reductions(rng, cases):
-    plans = [([2, 4, 5, 3], [1, 2], True), ([2, 4, 5, 3], [-1], False), ([6], [0], False), ([3, 2, 4], [0, 2], True),
+    plans = [([2, 4, 5, 3], [1, 2], True), ([2, 4, 5, 3], [-1], False), ([6], [0], False),
+             ([3, 2, 4], [0, 2], True),
              ([2, 3, 2, 2, 3], [0, 1, 2, 3, 4], False)]
     codes = {"reduce_mean": Op.MEAN, "reduce_sum": Op.SUM, "reduce_max": Op.REDUCE_MAX}
     for name, code in codes.items():
@@ -318,7 +334,8 @@ def reductions(rng, cases):
                 out_quant = quant if name == "reduce_max" else activation_quant(rng, dtype)
                 x, out = tensor(rng, dtype, shape, quant), output(dtype, out_quant)
                 a = tensor(rng, "s32", [len(axes)], None, True, axes)
-                litert.run(code, Options.ReducerOptions, reducer_options(keep_dims), [x, a], [out], 2)
+                litert.run(code, Options.ReducerOptions, reducer_options(keep_dims), [x, a], [out],
+                           2)
                 cases.add(name, {"axes": axes, "keep_dims": keep_dims}, [x], [out])
     sums_s8(rng, cases, plans)
     sums_s16(rng, cases, plans)
@@ -331,7 +348,7 @@ def reducer_options(keep_dims):
 
 
 def sums_s8(rng, cases, plans):
-    """The same numbers as u8, 128 higher with zero points 128 higher: what LiteRT's reference kernel makes of these."""
+    """From LiteRT's reference kernel for u8: numbers and zero points are 128 higher there."""
     for shape, axes, keep_dims in plans:
         scale, out_scale = [float(np.float32(x)) for x in (0.05, rng.uniform(0.02, 0.6))]
         zero, out_zero = (int(z) for z in rng.integers(-128, 128, 2))
@@ -339,32 +356,42 @@ def sums_s8(rng, cases, plans):
         high = tensor(rng, "u8", shape, (scale, zero + 128), data=x.data.astype(np.int32) + 128)
         high_out = output("u8", (out_scale, out_zero + 128))
         a = tensor(rng, "s32", [len(axes)], None, True, axes)
-        litert.run(Op.SUM, Options.ReducerOptions, reducer_options(keep_dims), [high, a], [high_out], 2)
-        out = Tensor("s8", high_out.shape, high_out.data.astype(np.int32) - 128, out_scale, out_zero)
+        litert.run(Op.SUM, Options.ReducerOptions, reducer_options(keep_dims), [high, a],
+                   [high_out], 2)
+        out = Tensor("s8", high_out.shape, high_out.data.astype(np.int32) - 128, out_scale,
+                     out_zero)
         cases.add("reduce_sum", {"axes": axes, "keep_dims": keep_dims}, [x], [out])
 
 
 def sums_s16(rng, cases, plans):
-    """LiteRT's default kernel, which reads s16 as s16, scales in f32 (a step apart at most) and does not saturate."""
+    """From LiteRT's default kernel: it scales in f32 (at most one step apart), never saturates."""
     for shape, axes, keep_dims in plans:
         x, out = tensor(rng, "s16", shape, (0.01, 0)), output("s16", (0.09, 0))
         a = tensor(rng, "s32", [len(axes)], None, True, axes)
-        litert.run(Op.SUM, Options.ReducerOptions, reducer_options(keep_dims), [x, a], [out], 2, reference=False)
-        want = x.data.astype(np.float64).sum(tuple(axes), keepdims=keep_dims) * (np.float32(0.01) / np.float32(0.09))
+        litert.run(Op.SUM, Options.ReducerOptions, reducer_options(keep_dims), [x, a], [out], 2,
+                   reference=False)
+        want = x.data.astype(np.float64).sum(tuple(axes),
+                                             keepdims=keep_dims) * (np.float32(0.01)
+                                                                    / np.float32(0.09))
         assert np.abs(want).max() < 32767 and np.abs(want - out.data).max() < 1
         cases.add("reduce_sum", {"axes": axes, "keep_dims": keep_dims}, [x], [out], 1)
 
 
 def resizes(rng, cases):
-    bilinear = ("resize_bilinear", Op.RESIZE_BILINEAR, Options.ResizeBilinearOptions, schema.ResizeBilinearOptionsT)
+    bilinear = ("resize_bilinear", Op.RESIZE_BILINEAR, Options.ResizeBilinearOptions,
+                schema.ResizeBilinearOptionsT)
     nearest = ("resize_nearest", Op.RESIZE_NEAREST_NEIGHBOR, Options.ResizeNearestNeighborOptions,
                schema.ResizeNearestNeighborOptionsT)
-    small = [([2, 4, 3, 2], *plan) for plan in (((7, 5), 0, 0), ((2, 9), 1, 0), ((6, 3), 0, 1), ((1, 1), 1, 0))]
-    # one direction grows and the other shrinks, or by other factors; more channels than one register holds
-    uneven = [([1, 9, 2, 1], (4, 11), 0, 1), ([1, 3, 4, 17], (7, 2), 0, 1), ([1, 2, 7, 3], (5, 7), 1, 0),
+    small = [([2, 4, 3, 2], *plan) for plan in (((7, 5), 0, 0), ((2, 9), 1, 0), ((6, 3), 0, 1),
+                                                ((1, 1), 1, 0))]
+    # one direction grows and the other shrinks, or by other factors; more channels than one
+    # register holds
+    uneven = [([1, 9, 2, 1], (4, 11), 0, 1), ([1, 3, 4, 17], (7, 2), 0, 1),
+              ([1, 2, 7, 3], (5, 7), 1, 0),
               ([1, 3, 3, 5], (9, 3), 0, 0), ([1, 3, 3, 5], (3, 9), 0, 1)]
-    for name, code, kind, make, dtype, plans in [(*op, dtype, plans) for plans in (small, uneven)
-                                                 for op in (bilinear, nearest) for dtype in ("f32", "u8", "s8", "s16")]:
+    rows = [(*op, dtype, plans) for plans in (small, uneven) for op in (bilinear, nearest)
+            for dtype in ("f32", "u8", "s8", "s16")]
+    for name, code, kind, make, dtype, plans in rows:
         for shape, size, align, centers in plans:
             quant = activation_quant(rng, dtype)
             x, out = tensor(rng, dtype, shape, quant), output(dtype, quant)
@@ -377,7 +404,8 @@ def resizes(rng, cases):
 
 
 def spectra(rng, cases):
-    for shape, fft in (([1, 8], (1, 8)), ([4, 16], (4, 16)), ([2, 3, 10], (4, 8)), ([3, 5], (8, 16))):
+    for shape, fft in (([1, 8], (1, 8)), ([4, 16], (4, 16)), ([2, 3, 10], (4, 8)),
+                       ([3, 5], (8, 16))):
         x, out = tensor(rng, "f32", shape), output("c64")
         o = schema.Rfft2dOptionsT()
         s = tensor(rng, "s32", [2], None, True, list(fft))
@@ -394,24 +422,30 @@ def spectra(rng, cases):
 
 def detections(rng, cases):
     for dtype in ("f32", "u8"):
-        for regular, per_box, background, threshold in ((False, 1, 1, 0.0), (True, 1, 1, 0.3), (False, 2, 0, 0.2),
+        for regular, per_box, background, threshold in ((False, 1, 1, 0.0), (True, 1, 1, 0.3),
+                                                        (False, 2, 0, 0.2),
                                                         (True, 1, 0, 0.0)):
             count, classes = 12, 4
-            attrs = {"max_detections": 5, "max_classes_per_detection": per_box, "detections_per_class": 3,
-                     "num_classes": classes, "use_regular_nms": regular, "nms_score_threshold": threshold,
-                     "nms_iou_threshold": 0.4, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0}
+            attrs = {"max_detections": 5, "max_classes_per_detection": per_box,
+                     "detections_per_class": 3,
+                     "num_classes": classes, "use_regular_nms": regular,
+                     "nms_score_threshold": threshold,
+                     "nms_iou_threshold": 0.4, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0,
+                     "w_scale": 5.0}
             # all scores differ, so that nothing hangs on the order of equals
             scores = rng.permutation(count * (classes + background)).reshape(1, count, -1)
             anchors = rng.integers(10, 90, size=(count, 4))
             boxes = rng.integers(0, 200, size=(1, count, 4))
             if dtype == "f32":
-                x = [Tensor("f32", [1, count, 4], (boxes - 100) / 16), Tensor("f32", None, scores / 64),
+                x = [Tensor("f32", [1, count, 4], (boxes - 100) / 16),
+                     Tensor("f32", None, scores / 64),
                      Tensor("f32", None, anchors / 128)]
             else:
                 x = [Tensor("u8", None, boxes, 0.0625, 100), Tensor("u8", None, scores, 0.015, 0),
                      Tensor("u8", None, anchors, 0.0078125, 0, True)]
             outs = [output("f32") for _ in range(4)]
-            litert.run(Op.CUSTOM, 0, bytes(flexbuffers.Dumps(attrs)), x, outs, 1, "TFLite_Detection_PostProcess")
+            litert.run(Op.CUSTOM, 0, bytes(flexbuffers.Dumps(attrs)), x, outs, 1,
+                       "TFLite_Detection_PostProcess")
             if not regular or per_box > 1:
                 clear_unused(outs, per_box)
             cases.add("detection_postprocess", attrs, x, outs, 1e-6)
@@ -441,8 +475,9 @@ class Cases:
             file.write()
 
 
-GENERATORS = (conv2d, depthwise_conv2d, transpose_conv2d, fully_connected, pools, softmax, reductions, resizes, spectra,
-              detections)  # fmt: skip
+GENERATORS = (conv2d, depthwise_conv2d, transpose_conv2d, fully_connected, pools, softmax,
+              reductions, resizes, spectra,
+              detections)
 
 
 def main():

@@ -1,4 +1,4 @@
-"""Writes the golden files beside this folder: element-wise operators, changes of type, data movement.
+"""Writes the golden files beside this folder: element-wise operators, types, data movement.
 
     python tests/ops/gen/make_ops.py [operator …]
 
@@ -20,7 +20,7 @@ F32_TOLERANCE = {"relative": 2e-6, "absolute": 1e-7}
 RANGE = {"u8": (0, 255), "s8": (-128, 127), "s16": (-32768, 32767), "s32": (-(2**31), 2**31 - 1)}
 
 
-# --- files ---------------------------------------------------------------------------------------------------------
+# ---- files ----
 
 
 def number(x):
@@ -33,7 +33,8 @@ def number(x):
         if np.isinf(x):
             return "inf" if x > 0 else "-inf"
         short = float("%.9g" % x)
-        return int(short) if short == int(short) and abs(short) < 1e15 and not (short == 0 and np.signbit(x)) else short
+        is_whole = short == int(short) and abs(short) < 1e15
+        return int(short) if is_whole and not (short == 0 and np.signbit(x)) else short
     return int(x)
 
 
@@ -98,7 +99,7 @@ def zero(rng, dtype):
     return 0 if dtype == "s16" else int(rng.integers(RANGE[dtype][0], RANGE[dtype][1] + 1))
 
 
-# --- unary ---------------------------------------------------------------------------------------------------------
+# ---- unary ----
 
 UNARY = {
     # op: (builtin, quantized types, values for f32)
@@ -135,7 +136,8 @@ def unary_options(op, rng):
 
 def unary_f32(file, op, builtin, kind):
     rng = file.rng
-    x = rng.uniform(0.001, 50, 40) if kind else np.concatenate([rng.uniform(-12, 12, 34), [0, -3, 3, -6, 6, 1]])
+    x = rng.uniform(0.001, 50, 40) if kind else np.concatenate([rng.uniform(-12, 12, 34),
+                                                                [0, -3, 3, -6, 6, 1]])
     kind_of, options, attrs = unary_options(op, rng)
     a, y = Tensor("f32", [5, len(x) // 5], x), Tensor("f32", [5, len(x) // 5])
     run(builtin, kind_of, options, [a], [y])
@@ -148,7 +150,8 @@ def unary_quant(file, op, builtin, dtype, pot=None):
     si, zi = (2.0**pot if pot else scale(rng)), zero(rng, dtype)
     if dtype == "s16":
         si = 2.0**pot if pot else scale(rng, -14, -8)
-    so, zo = FIXED_OUTPUT.get(op, {}).get(dtype, (si * float(np.float32(2 ** rng.uniform(-2, 2))), zero(rng, dtype)))
+    so, zo = FIXED_OUTPUT.get(op, {}).get(dtype, (si * float(np.float32(2 ** rng.uniform(-2, 2))),
+                                                  zero(rng, dtype)))
     if op in ("exp", "log"):
         so = scale(rng, -6, 1)
     a = Tensor(dtype, data=every(dtype, rng), scale=si, zero_point=zi)
@@ -171,13 +174,14 @@ def make_unary(op):
     if op in ("abs", "neg"):
         x = file.rng.integers(-(2**31), 2**31, 20)
         for dtype in ["s32"] if op == "abs" else ["s32", "s64"]:
-            a, y = Tensor(dtype, data=x * (2**20 if dtype == "s64" else 1)), Tensor(dtype, shape=[20])
+            a, y = Tensor(dtype, data=x * (2**20 if dtype == "s64" else 1)), Tensor(dtype,
+                                                                                    shape=[20])
             run(builtin, 0, None, [a], [y])
             file.add(dtype, [a], [y])
     file.write()
 
 
-# --- binary --------------------------------------------------------------------------------------------------------
+# ---- binary ----
 
 BINARY = {
     "add": (B.ADD, O.AddOptions, schema.AddOptionsT, ["u8", "s8", "s16"]),
@@ -185,9 +189,12 @@ BINARY = {
     "mul": (B.MUL, O.MulOptions, schema.MulOptionsT, ["u8", "s8", "s16"]),
     "div": (B.DIV, O.DivOptions, schema.DivOptionsT, []),
     "floor_mod": (B.FLOOR_MOD, O.FloorModOptions, schema.FloorModOptionsT, []),
-    "minimum": (B.MINIMUM, O.MaximumMinimumOptions, schema.MaximumMinimumOptionsT, ["u8", "s8", "s16"]),
-    "maximum": (B.MAXIMUM, O.MaximumMinimumOptions, schema.MaximumMinimumOptionsT, ["u8", "s8", "s16"]),
-    "squared_difference": (B.SQUARED_DIFFERENCE, O.SquaredDifferenceOptions, schema.SquaredDifferenceOptionsT, ["s8"]),
+    "minimum": (B.MINIMUM, O.MaximumMinimumOptions, schema.MaximumMinimumOptionsT,
+                ["u8", "s8", "s16"]),
+    "maximum": (B.MAXIMUM, O.MaximumMinimumOptions, schema.MaximumMinimumOptionsT,
+                ["u8", "s8", "s16"]),
+    "squared_difference": (B.SQUARED_DIFFERENCE, O.SquaredDifferenceOptions,
+                           schema.SquaredDifferenceOptionsT, ["s8"]),
 }
 ACTIVATION = {
     0: schema.ActivationFunctionType.NONE,
@@ -214,7 +221,8 @@ def binary_case(file, op, dtype, shapes, activation=0, pot=None, factor=None, na
         scales = list(pot) if pot else [scale(rng, -7, -1) for _ in range(3)]
         zeros = [zero(rng, dtype) for _ in range(3)]
         if op in ("mul", "squared_difference"):
-            scales[2] = scales[0] * scales[1] * (2**14 if dtype == "s16" else 2**6) * float(rng.uniform(0.5, 2))
+            scales[2] = scales[0] * scales[1] * (2**14 if dtype == "s16"
+                                                 else 2**6) * float(rng.uniform(0.5, 2))
         elif dtype != "s16" or not pot:
             scales[2] = max(scales[:2]) * float(rng.uniform(0.3, 3))
         if op in ("minimum", "maximum"):
@@ -223,7 +231,8 @@ def binary_case(file, op, dtype, shapes, activation=0, pot=None, factor=None, na
             scales[2] = scales[0] * scales[1] / factor
     data = [random_data(rng, dtype, s) for s in shapes]
     if op in ("div", "floor_mod") and dtype != "f32":
-        data[1] = np.where(data[1] % 7 == 0, 7, data[1] % 7) * np.where(rng.integers(0, 2, shapes[1]) > 0, 1, -1)
+        signs = np.where(rng.integers(0, 2, shapes[1]) > 0, 1, -1)
+        data[1] = np.where(data[1] % 7 == 0, 7, data[1] % 7) * signs
     a, b = [Tensor(dtype, s, d, sc, z) for s, d, sc, z in zip(shapes, data, scales, zeros)]
     y = Tensor(dtype, scale=scales[2], zero_point=zeros[2])
     options, attrs = make(), {}
@@ -256,19 +265,23 @@ def make_binary(op):
         for _ in range(6):
             binary_case(file, op, dtype, ([60], [60]))
         for activation in (1, 2, 3) if has_activation else ():
-            binary_case(file, op, dtype, ([40], [40]), activation, name=" activation %d" % activation)
+            binary_case(file, op, dtype, ([40], [40]), activation,
+                        name=" activation %d" % activation)
     if op == "mul":
         for dtype in ("u8", "s8"):
-            for exponent in (13, 15, 16, 18, 24):  # from 2^16 on what the factor is multiplied with wraps
-                binary_case(file, op, dtype, ([60], [60]), factor=2.0**exponent, name=" factor 2^%d" % exponent)
+            # from 2^16 on what the factor is multiplied with wraps
+            for exponent in (13, 15, 16, 18, 24):
+                binary_case(file, op, dtype, ([60], [60]), factor=2.0**exponent,
+                            name=" factor 2^%d" % exponent)
     if op in ("add", "sub"):
         for pot in ((2**-9, 2**-10, 2**-9), (2**-11, 2**-9, 2**-9), (2**-9, 2**-9, 2**-9)):
             binary_case(file, op, "s16", ([60], [60]), pot=pot, name=" powers of two")
-        binary_case(file, op, "s16", ([60], [60]), 1, pot=(2**-12, 2**-12, 2**-12), name=" powers of two, relu")
+        binary_case(file, op, "s16", ([60], [60]), 1, pot=(2**-12, 2**-12, 2**-12),
+                    name=" powers of two, relu")
     file.write()
 
 
-# --- types ---------------------------------------------------------------------------------------------------------
+# ---- types ----
 
 
 def make_quantize():
@@ -278,12 +291,14 @@ def make_quantize():
         for _ in range(3):
             so, zo = scale(rng), zero(rng, dtype)
             steps = rng.integers(*RANGE[dtype], 60)
-            x = np.concatenate([(steps - zo) * so, (steps[:30] - zo + 0.5) * so, [1e4, -1e4, 0, -0.0]])
+            x = np.concatenate([(steps - zo) * so, (steps[:30] - zo + 0.5) * so,
+                                [1e4, -1e4, 0, -0.0]])
             a, y = Tensor("f32", data=x), Tensor(dtype, shape=[len(x)], scale=so, zero_point=zo)
             run(B.QUANTIZE, 0, None, [a], [y])
             file.add("f32 to %s" % dtype, [a], [y])
     pairs = [(x, y) for x in ("u8", "s8") for y in ("u8", "s8")]
-    for x, y in pairs + [("s16", "s16"), ("s8", "s16"), ("s16", "s8"), ("s16", "s32"), ("s32", "s16"), ("s32", "s8")]:
+    for x, y in pairs + [("s16", "s16"), ("s8", "s16"), ("s16", "s8"), ("s16", "s32"),
+                         ("s32", "s16"), ("s32", "s8")]:
         for k in range(2):
             si, so = scale(rng, -8, -2), scale(rng, -8, -2)
             zi, zo = [0 if t == "s32" else zero(rng, t) for t in (x, y)]
@@ -296,7 +311,8 @@ def make_quantize():
             try:
                 run(B.QUANTIZE, 0, None, [a], [b])
             except Exception as e:
-                print("  LiteRT refuses quantize %s to %s: %s" % (x, y, str(e).strip().splitlines()[-1][-90:]))
+                why = str(e).strip().splitlines()[-1][-90:]
+                print("  LiteRT refuses quantize %s to %s: %s" % (x, y, why))
                 break
             file.add("%s to %s" % (x, y), [a], [b])
     file.write()
@@ -306,11 +322,13 @@ def make_dequantize():
     file = File("dequantize")
     rng = file.rng
     for dtype in ("u8", "s8", "s16"):
-        a = Tensor(dtype, data=every(dtype, rng, 150), scale=scale(rng), zero_point=zero(rng, dtype))
+        a = Tensor(dtype, data=every(dtype, rng, 150), scale=scale(rng),
+                   zero_point=zero(rng, dtype))
         y = Tensor("f32", shape=a.shape)
         run(B.DEQUANTIZE, 0, None, [a], [y])
         file.add(dtype, [a], [y])
-    bits = np.concatenate([np.arange(0, 65536, 211), [0, 1, 0x3FF, 0x400, 0x7BFF, 0x7C00, 0x8000, 0x8001, 0xFC00]])
+    bits = np.concatenate([np.arange(0, 65536, 211),
+                           [0, 1, 0x3FF, 0x400, 0x7BFF, 0x7C00, 0x8000, 0x8001, 0xFC00]])
     a = Tensor("f16", data=bits.astype(np.uint16).view(np.float16))
     a.data = np.where(np.isnan(a.data), np.float16(1), a.data)
     y = Tensor("f32", shape=a.shape)
@@ -331,7 +349,8 @@ def make_cast():
     for x in types:
         for y in types:
             low = 0 if {x, y} & {"u8", "u16", "u32"} else -100
-            values = rng.uniform(low, 100, 20) if x in ("f32", "f64") else rng.integers(low, 100, 20)
+            values = rng.uniform(low, 100, 20) if x in ("f32", "f64") else rng.integers(low, 100,
+                                                                                        20)
             a, b = Tensor(x, data=values), Tensor(y, shape=[20])
             try:
                 run(B.CAST, 0, None, [a], [b])
@@ -342,10 +361,12 @@ def make_cast():
     a, b = Tensor("s64", data=[2**40 + 3, -(2**33) - 7, 5]), Tensor("s32", shape=[3])
     run(B.CAST, 0, None, [a], [b])
     file.add("s64 to s32 keeps the low bits", [a], [b])
-    a, b = Tensor("s64", data=[2**60 + 2**36 + 1, -(2**62) + 1, 2**24 + 1]), Tensor("f32", shape=[3])
+    a, b = Tensor("s64", data=[2**60 + 2**36 + 1, -(2**62) + 1, 2**24 + 1]), Tensor("f32",
+                                                                                    shape=[3])
     run(B.CAST, 0, None, [a], [b])
     file.add("s64 to f32 rounds once", [a], [b])
-    x = np.concatenate([rng.uniform(-70000, 70000, 30), rng.uniform(-1e-4, 1e-4, 30), [65519, 65520, 1e-8, 2049, 2051]])
+    x = np.concatenate([rng.uniform(-70000, 70000, 30), rng.uniform(-1e-4, 1e-4, 30),
+                        [65519, 65520, 1e-8, 2049, 2051]])
     for name, x, y in (("f32", x, "f16"), ("f16", rng.uniform(-9, 9, 20), "f32")):
         a, b = Tensor(name, data=x), Tensor(y, shape=[len(x)])
         try:
@@ -357,11 +378,12 @@ def make_cast():
     file.write()
 
 
-# --- movement ------------------------------------------------------------------------------------------------------
+# ---- movement ----
 
 
 def movable(rng, dtype, shape):
-    kw = {"scale": 0.5, "zero_point": 3 if dtype != "s16" else 0} if dtype in ("u8", "s8", "s16") else {}
+    kw = {"scale": 0.5, "zero_point": 3 if dtype != "s16" else 0} if dtype in ("u8", "s8",
+                                                                               "s16") else {}
     return Tensor(dtype, shape, random_data(rng, dtype, shape), **kw), kw
 
 
@@ -369,8 +391,9 @@ def ints(values, dtype="s32"):
     return Tensor(dtype, data=np.array(values, dtype=np.int64), constant=True)
 
 
-def move(file, name, builtin, kind, options, a, params, kw, attrs, extra=None, version=1, dtype=None):
-    """a and the constant params go into LiteRT; into the file a, extra, and attributes instead of the params."""
+def move(file, name, builtin, kind, options, a, params, kw, attrs, extra=None, version=1,
+         dtype=None):
+    """a and the constant params go into LiteRT; a, extra and attributes into the file."""
     y = Tensor(dtype or a.dtype, **kw)
     run(builtin, kind, options, [a] + params, [y], version)
     file.add(name, [a] + (extra or []), [y], attrs)
@@ -383,7 +406,8 @@ def make_reshape():
         for target in ([6, 4], [-1], [1, 24, 1], [4, -1, 2]):
             o = schema.ReshapeOptionsT()
             o.newShape = target
-            move(file, "%s %s" % (dtype, target), B.RESHAPE, O.ReshapeOptions, o, a, [ints(target)], kw, {"shape": target})
+            move(file, "%s %s" % (dtype, target), B.RESHAPE, O.ReshapeOptions, o, a, [ints(target)],
+                 kw, {"shape": target})
     a, kw = movable(file.rng, "f32", [2, 3, 4])
     move(file, "shape by input", B.RESHAPE, 0, None, a, [ints([3, -1])], kw, {}, [ints([3, -1])])
     file.write()
@@ -393,11 +417,13 @@ def make_transpose():
     file = File("transpose")
     for dtype, shape, perm in (
         ("f32", [2, 3, 4], [2, 0, 1]), ("f32", [2, 3, 4, 2], [0, 3, 1, 2]), ("s8", [3, 5], [1, 0]),
-        ("s16", [2, 3, 2, 2], [3, 2, 1, 0]), ("s64", [2, 3, 1], [1, 2, 0]), ("f32", [1, 2, 3, 2, 2], [4, 0, 3, 1, 2]),
+        ("s16", [2, 3, 2, 2], [3, 2, 1, 0]), ("s64", [2, 3, 1], [1, 2, 0]),
+        ("f32", [1, 2, 3, 2, 2], [4, 0, 3, 1, 2]),
         ("u8", [2, 3, 4, 2], [0, 2, 3, 1]),
-    ):  # fmt: skip
+    ):
         a, kw = movable(file.rng, dtype, shape)
-        move(file, "%s %s" % (dtype, perm), B.TRANSPOSE, O.TransposeOptions, schema.TransposeOptionsT(), a, [ints(perm)], kw, {"perm": perm})  # fmt: skip
+        move(file, "%s %s" % (dtype, perm), B.TRANSPOSE, O.TransposeOptions,
+             schema.TransposeOptionsT(), a, [ints(perm)], kw, {"perm": perm})
     file.write()
 
 
@@ -406,41 +432,51 @@ def make_pad():
     for dtype, shape, pads in (
         ("f32", [2, 3], [[1, 0], [2, 1]]), ("f32", [1, 2, 3, 2], [[0, 0], [1, 1], [0, 2], [0, 0]]),
         ("u8", [1, 2, 3, 1], [[0, 0], [1, 1], [1, 0], [0, 0]]), ("s8", [2, 2], [[0, 1], [1, 0]]),
-        ("s16", [2, 2], [[0, 1], [1, 0]]), ("s32", [3], [[2, 1]]), ("s64", [3], [[0, 2]]), ("f32", [2, 2], [[0, 0], [0, 0]]),
-    ):  # fmt: skip
+        ("s16", [2, 2], [[0, 1], [1, 0]]), ("s32", [3], [[2, 1]]), ("s64", [3], [[0, 2]]),
+        ("f32", [2, 2], [[0, 0], [0, 0]]),
+    ):
         a, kw = movable(file.rng, dtype, shape)
         before, after = [list(x) for x in zip(*pads)]
         attrs = {"before": before, "after": after}
-        move(file, "%s %s" % (dtype, pads), B.PAD, O.PadOptions, schema.PadOptionsT(), a, [ints(pads)], kw, attrs)
+        move(file, "%s %s" % (dtype, pads), B.PAD, O.PadOptions, schema.PadOptionsT(), a,
+             [ints(pads)], kw, attrs)
         if dtype == "f32":
-            move(file, "%s amounts by input" % dtype, B.PAD, O.PadOptions, schema.PadOptionsT(), a, [ints(pads)], kw, {}, [ints(pads)])  # fmt: skip
+            move(file, "%s amounts by input" % dtype, B.PAD, O.PadOptions, schema.PadOptionsT(), a,
+                 [ints(pads)], kw, {}, [ints(pads)])
         if dtype not in ("s16", "s64"):
             value = Tensor(dtype, data=[7], constant=True, **kw)
-            move(file, "%s value 7" % dtype, B.PADV2, O.PadV2Options, schema.PadV2OptionsT(), a, [ints(pads), value], kw,
-                 dict(attrs, has_value=True, value=7.0))  # fmt: skip
+            move(file, "%s value 7" % dtype, B.PADV2, O.PadV2Options, schema.PadV2OptionsT(), a,
+                 [ints(pads), value], kw,
+                 dict(attrs, has_value=True, value=7.0))
     file.write()
 
 
 def make_tile():
     file = File("tile")
-    for dtype, shape, repeats in (("f32", [2, 3], [2, 1]), ("s32", [2, 1, 2], [1, 3, 2]), ("u8", [3], [2]), ("f32", [2, 2], [1, 0])):
+    for dtype, shape, repeats in (("f32", [2, 3], [2, 1]), ("s32", [2, 1, 2], [1, 3, 2]),
+                                  ("u8", [3], [2]), ("f32", [2, 2], [1, 0])):
         a, kw = movable(file.rng, dtype, shape)
-        move(file, "%s %s" % (dtype, repeats), B.TILE, O.TileOptions, schema.TileOptionsT(), a, [ints(repeats)], kw, {"repeats": repeats})  # fmt: skip
+        move(file, "%s %s" % (dtype, repeats), B.TILE, O.TileOptions, schema.TileOptionsT(), a,
+             [ints(repeats)], kw, {"repeats": repeats})
     a, kw = movable(file.rng, "f32", [2, 2])
-    move(file, "repeats by input", B.TILE, O.TileOptions, schema.TileOptionsT(), a, [ints([2, 2])], kw, {}, [ints([2, 2])])
+    move(file, "repeats by input", B.TILE, O.TileOptions, schema.TileOptionsT(), a, [ints([2, 2])],
+         kw, {}, [ints([2, 2])])
     file.write()
 
 
 def make_slice():
     file = File("slice")
     for dtype, shape, begin, size in (
-        ("f32", [3, 4], [1, 1], [2, 2]), ("s8", [2, 3, 4], [0, 1, 2], [-1, 1, 2]), ("s64", [5], [2], [-1]),
+        ("f32", [3, 4], [1, 1], [2, 2]), ("s8", [2, 3, 4], [0, 1, 2], [-1, 1, 2]),
+        ("s64", [5], [2], [-1]),
         ("f32", [2, 3, 2, 3], [1, 0, 1, 1], [1, 3, -1, 2]), ("u8", [4, 2], [4, 0], [0, 2]),
-    ):  # fmt: skip
+    ):
         a, kw = movable(file.rng, dtype, shape)
         p = [ints(begin), ints(size)]
-        move(file, "%s %s %s" % (dtype, begin, size), B.SLICE, O.SliceOptions, schema.SliceOptionsT(), a, p, kw, {"begin": begin, "size": size})  # fmt: skip
-        move(file, "%s %s %s by input" % (dtype, begin, size), B.SLICE, O.SliceOptions, schema.SliceOptionsT(), a, p, kw, {}, p)  # fmt: skip
+        move(file, "%s %s %s" % (dtype, begin, size), B.SLICE, O.SliceOptions,
+             schema.SliceOptionsT(), a, p, kw, {"begin": begin, "size": size})
+        move(file, "%s %s %s by input" % (dtype, begin, size), B.SLICE, O.SliceOptions,
+             schema.SliceOptionsT(), a, p, kw, {}, p)
     file.write()
 
 
@@ -450,14 +486,21 @@ def make_strided_slice():
     fields = ("beginMask", "endMask", "ellipsisMask", "newAxisMask", "shrinkAxisMask")
     rng = file.rng
     cases = [
-        ("f32", [4, 5], [1, 0], [3, 5], [1, 2], {}), ("f32", [4, 5], [-1, 4], [-5, 0], [-1, -2], {}),
-        ("f32", [4, 5], [2, 1], [0, 4], [1, 1], {"end_mask": 1}), ("f32", [4, 5], [2, 3], [4, 0], [1, -1], {"begin_mask": 1, "end_mask": 2}),
-        ("s32", [6], [2], [3], [1], {"shrink_axis_mask": 1}), ("s32", [6], [-1], [0], [1], {"shrink_axis_mask": 1}),
-        ("f32", [2, 3, 4], [1], [2], [1], {"shrink_axis_mask": 1}), ("f32", [2, 3, 4], [0, 1], [0, 3], [1, 1], {"ellipsis_mask": 1}),
-        ("s8", [2, 3], [0, 0, 1], [0, 2, 3], [1, 1, 1], {"new_axis_mask": 1}), ("s16", [3, 4], [0, -9], [9, 9], [1, 3], {}),
-        ("f32", [2, 3, 4], [0, 0, 1], [0, 0, 3], [1, 1, 1], {"ellipsis_mask": 2, "shrink_axis_mask": 1}), ("s64", [3, 4], [3, 0], [3, 4], [1, 1], {}),
-        ("u8", [1, 4, 4, 3], [0, 0, 0, 0], [0, 4, 4, 3], [1, 2, 2, 1], {"begin_mask": 9, "end_mask": 9}),
-    ]  # fmt: skip
+        ("f32", [4, 5], [1, 0], [3, 5], [1, 2], {}),
+        ("f32", [4, 5], [-1, 4], [-5, 0], [-1, -2], {}),
+        ("f32", [4, 5], [2, 1], [0, 4], [1, 1], {"end_mask": 1}),
+        ("f32", [4, 5], [2, 3], [4, 0], [1, -1], {"begin_mask": 1, "end_mask": 2}),
+        ("s32", [6], [2], [3], [1], {"shrink_axis_mask": 1}),
+        ("s32", [6], [-1], [0], [1], {"shrink_axis_mask": 1}),
+        ("f32", [2, 3, 4], [1], [2], [1], {"shrink_axis_mask": 1}),
+        ("f32", [2, 3, 4], [0, 1], [0, 3], [1, 1], {"ellipsis_mask": 1}),
+        ("s8", [2, 3], [0, 0, 1], [0, 2, 3], [1, 1, 1], {"new_axis_mask": 1}),
+        ("s16", [3, 4], [0, -9], [9, 9], [1, 3], {}),
+        ("f32", [2, 3, 4], [0, 0, 1], [0, 0, 3], [1, 1, 1],
+         {"ellipsis_mask": 2, "shrink_axis_mask": 1}), ("s64", [3, 4], [3, 0], [3, 4], [1, 1], {}),
+        ("u8", [1, 4, 4, 3], [0, 0, 0, 0], [0, 4, 4, 3], [1, 2, 2, 1],
+         {"begin_mask": 9, "end_mask": 9}),
+    ]
     for _ in range(25):
         rank = int(rng.integers(1, 5))
         n = int(rng.integers(1, rank + 1))
@@ -465,7 +508,9 @@ def make_strided_slice():
         strides = [int(x) for x in rng.choice([-3, -2, -1, 1, 1, 2, 3], n)]
         begin = [int(x) for x in rng.integers(-7, 7, n)]
         end = [int(x) for x in rng.integers(-7, 7, n)]
-        cases.append(("s32", shape, begin, end, strides, {"begin_mask": int(rng.integers(0, 2**n)), "end_mask": int(rng.integers(0, 2**n))}))
+        cases.append(("s32", shape, begin, end, strides,
+                      {"begin_mask": int(rng.integers(0, 2**n)),
+                       "end_mask": int(rng.integers(0, 2**n))}))
     for k, (dtype, shape, begin, end, strides, mask) in enumerate(cases):
         a, kw = movable(rng, dtype, shape)
         o = schema.StridedSliceOptionsT()
@@ -475,10 +520,12 @@ def make_strided_slice():
         attrs = dict(mask, begin=begin, end=end, strides=strides)
         by_input = k % 5 == 4
         try:
-            move(file, "%s %s:%s:%s %s" % (dtype, begin, end, strides, mask or ""), B.STRIDED_SLICE, O.StridedSliceOptions, o, a, p, kw,
-                 mask if by_input else attrs, p if by_input else None, 4)  # fmt: skip
+            move(file, "%s %s:%s:%s %s" % (dtype, begin, end, strides, mask or ""), B.STRIDED_SLICE,
+                 O.StridedSliceOptions, o, a, p, kw,
+                 mask if by_input else attrs, p if by_input else None, 4)
         except Exception as e:
-            print("  LiteRT refuses", begin, end, strides, mask, str(e).strip().splitlines()[-1][-90:])
+            print("  LiteRT refuses", begin, end, strides, mask,
+                  str(e).strip().splitlines()[-1][-90:])
     file.write()
 
 
@@ -491,43 +538,53 @@ def join(file, name, builtin, kind, options, tensors, kw, attrs):
 def make_concat():
     file = File("concat")
     for dtype, shapes, axis in (
-        ("f32", [[2, 3], [1, 3], [3, 3]], 0), ("f32", [[2, 3, 1], [2, 3, 2]], -1), ("s8", [[1, 2, 2], [1, 3, 2]], 1),
-        ("s32", [[2], [3]], 0), ("s64", [[1, 2], [1, 1]], 1), ("s16", [[2, 2], [2, 2]], 1), ("u8", [[2, 2], [2, 3]], 1),
-    ):  # fmt: skip
+        ("f32", [[2, 3], [1, 3], [3, 3]], 0), ("f32", [[2, 3, 1], [2, 3, 2]], -1),
+        ("s8", [[1, 2, 2], [1, 3, 2]], 1),
+        ("s32", [[2], [3]], 0), ("s64", [[1, 2], [1, 1]], 1), ("s16", [[2, 2], [2, 2]], 1),
+        ("u8", [[2, 2], [2, 3]], 1),
+    ):
         pairs = [movable(file.rng, dtype, s) for s in shapes]
         o = schema.ConcatenationOptionsT()
         o.axis = axis
-        join(file, "%s axis %d" % (dtype, axis), B.CONCATENATION, O.ConcatenationOptions, o, [t for t, _ in pairs], pairs[0][1], {"axis": axis})  # fmt: skip
+        join(file, "%s axis %d" % (dtype, axis), B.CONCATENATION, O.ConcatenationOptions, o,
+             [t for t, _ in pairs], pairs[0][1], {"axis": axis})
     for _ in range(5):
         rng = file.rng
-        tensors = [Tensor("u8", [2, 64], rng.integers(0, 256, 128), scale(rng), zero(rng, "u8")) for _ in range(3)]
+        tensors = [Tensor("u8", [2, 64], rng.integers(0, 256, 128), scale(rng), zero(rng, "u8"))
+                   for _ in range(3)]
         o = schema.ConcatenationOptionsT()
         o.axis = 1
         kw = {"scale": scale(rng, -6, 0), "zero_point": zero(rng, "u8")}
-        join(file, "u8 with different scales", B.CONCATENATION, O.ConcatenationOptions, o, tensors, kw, {"axis": 1})
+        join(file, "u8 with different scales", B.CONCATENATION, O.ConcatenationOptions, o, tensors,
+             kw, {"axis": 1})
     file.write()
 
 
 def make_pack():
     file = File("pack")
-    for dtype, shape, count, axis in (("f32", [2, 3], 3, 0), ("s32", [], 2, 0), ("s8", [2, 2], 2, -1), ("f32", [3], 1, 1), ("s64", [2], 2, 1)):
+    for dtype, shape, count, axis in (("f32", [2, 3], 3, 0), ("s32", [], 2, 0),
+                                      ("s8", [2, 2], 2, -1), ("f32", [3], 1, 1), ("s64", [2], 2,
+                                                                                  1)):
         pairs = [movable(file.rng, dtype, shape) for _ in range(count)]
         o = schema.PackOptionsT()
         o.axis, o.valuesCount = axis, count
-        join(file, "%s axis %d" % (dtype, axis), B.PACK, O.PackOptions, o, [t for t, _ in pairs], pairs[0][1], {"axis": axis})  # fmt: skip
+        join(file, "%s axis %d" % (dtype, axis), B.PACK, O.PackOptions, o, [t for t, _ in pairs],
+             pairs[0][1], {"axis": axis})
     file.write()
 
 
 def make_split():
     file = File("split")
-    for dtype, shape, axis, count in (("f32", [2, 6], 1, 3), ("s8", [4, 2, 1], 0, 2), ("f32", [2, 4], -1, 4), ("s32", [6], 0, 1)):
+    for dtype, shape, axis, count in (("f32", [2, 6], 1, 3), ("s8", [4, 2, 1], 0, 2),
+                                      ("f32", [2, 4], -1, 4), ("s32", [6], 0, 1)):
         a, kw = movable(file.rng, dtype, shape)
         outs = [Tensor(dtype, **kw) for _ in range(count)]
         o = schema.SplitOptionsT()
         o.numSplits = count
         run(B.SPLIT, O.SplitOptions, o, [ints(axis), a], outs)
         file.add("%s axis %d into %d" % (dtype, axis, count), [a], outs, {"axis": axis})
-    for dtype, shape, axis, sizes in (("f32", [2, 6], 1, [1, 3, 2]), ("f32", [5, 2], 0, [2, -1]), ("s16", [1, 5], -1, [4, 1])):
+    for dtype, shape, axis, sizes in (("f32", [2, 6], 1, [1, 3, 2]), ("f32", [5, 2], 0, [2, -1]),
+                                      ("s16", [1, 5], -1, [4, 1])):
         a, kw = movable(file.rng, dtype, shape)
         outs = [Tensor(dtype, **kw) for _ in sizes]
         o = schema.SplitVOptionsT()
@@ -539,7 +596,8 @@ def make_split():
 
 def make_unpack():
     file = File("unpack")
-    for dtype, shape, axis in (("f32", [2, 3], 0), ("s32", [2, 3, 2], 1), ("u8", [2, 2], -1), ("f32", [3], 0)):
+    for dtype, shape, axis in (("f32", [2, 3], 0), ("s32", [2, 3, 2], 1), ("u8", [2, 2], -1),
+                               ("f32", [3], 0)):
         a, kw = movable(file.rng, dtype, shape)
         count = shape[axis]
         outs = [Tensor(dtype, **kw) for _ in range(count)]
@@ -553,10 +611,12 @@ def make_unpack():
 def make_gather():
     file = File("gather")
     for dtype, shape, indices, axis, batch in (
-        ("f32", [4, 3], [2, 0, 3], 0, 0), ("s32", [2, 4], [[1, 3], [0, 0]], 1, 0), ("s8", [2, 3, 4], [1], -1, 0),
-        ("f32", [5, 2], 3, 0, 0), ("f32", [2, 3, 2], [[2, 0], [1, 1]], 1, 1), ("u8", [2, 2, 3], [[[0], [2]], [[1], [1]]], 2, 2),
+        ("f32", [4, 3], [2, 0, 3], 0, 0), ("s32", [2, 4], [[1, 3], [0, 0]], 1, 0),
+        ("s8", [2, 3, 4], [1], -1, 0),
+        ("f32", [5, 2], 3, 0, 0), ("f32", [2, 3, 2], [[2, 0], [1, 1]], 1, 1),
+        ("u8", [2, 2, 3], [[[0], [2]], [[1], [1]]], 2, 2),
         ("s64", [4], [3, 3], 0, 0),
-    ):  # fmt: skip
+    ):
         a, kw = movable(file.rng, dtype, shape)
         for kind in ("s32", "s64"):
             i = Tensor(kind, data=np.array(indices))
@@ -564,7 +624,8 @@ def make_gather():
             o = schema.GatherOptionsT()
             o.axis, o.batchDims = axis, batch
             run(B.GATHER, O.GatherOptions, o, [a, i], [y], 5)
-            file.add("%s axis %d batch %d %s" % (dtype, axis, batch, kind), [a, i], [y], {"axis": axis, "batch_dims": batch})  # fmt: skip
+            file.add("%s axis %d batch %d %s" % (dtype, axis, batch, kind), [a, i], [y],
+                     {"axis": axis, "batch_dims": batch})
     file.write()
 
 
@@ -592,17 +653,20 @@ def make_space(op, builtin, cases):
 
 def make_space_to_batch():
     make_space("space_to_batch", B.SPACE_TO_BATCH_ND, (
-        ("f32", [1, 4, 4, 2], [2, 2], [[0, 0], [0, 0]]), ("f32", [2, 3, 5, 1], [2, 3], [[1, 0], [0, 1]]),
-        ("s8", [1, 3, 4, 1], [2, 2], [[0, 1], [2, 2]]), ("u8", [1, 2, 2, 1], [1, 2], [[1, 0], [0, 0]]),
+        ("f32", [1, 4, 4, 2], [2, 2], [[0, 0], [0, 0]]),
+        ("f32", [2, 3, 5, 1], [2, 3], [[1, 0], [0, 1]]),
+        ("s8", [1, 3, 4, 1], [2, 2], [[0, 1], [2, 2]]),
+        ("u8", [1, 2, 2, 1], [1, 2], [[1, 0], [0, 0]]),
         ("f32", [1, 5, 3], [3], [[0, 1]]),
-    ))  # fmt: skip
+    ))
 
 
 def make_batch_to_space():
     make_space("batch_to_space", B.BATCH_TO_SPACE_ND, (
-        ("f32", [4, 2, 2, 2], [2, 2], [[0, 0], [0, 0]]), ("f32", [12, 2, 2, 1], [2, 3], [[1, 0], [0, 1]]),
+        ("f32", [4, 2, 2, 2], [2, 2], [[0, 0], [0, 0]]),
+        ("f32", [12, 2, 2, 1], [2, 3], [[1, 0], [0, 1]]),
         ("s8", [4, 2, 3, 1], [2, 2], [[0, 1], [2, 2]]), ("f32", [3, 2, 3], [3], [[0, 1]]),
-    ))  # fmt: skip
+    ))
 
 
 def main():
