@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define GOLDEN_BYTES_MAX ((size_t)2 * 1024 * 1024 * 1024 - 1)
+
 struct compare_options {
     const struct ifd_tool_host *host;
     struct ifd_session_options session;
@@ -108,7 +110,7 @@ static enum ifd_code compare_golden(struct ifd_session *session,
     for (uint32_t i = 0; code == IFD_OK && i < options->golden.count; i++) {
         struct ifd_bytes file = {0};
         struct ifd_tensor want = {0};
-        code = ifd_file_read(options->golden.item[i], SIZE_MAX / 2, session->alloc, &file, err);
+        code = ifd_file_read(options->golden.item[i], GOLDEN_BYTES_MAX, session->alloc, &file, err);
         if (code != IFD_OK) {
             return code;
         }

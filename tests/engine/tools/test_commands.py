@@ -91,6 +91,16 @@ class Commands(unittest.TestCase):
                           self.call(1, "run", self.two, "--input", path, *options))
         self.assertIn("0 inputs given (--input), the model has 1", self.call(1, "run", self.two))
 
+    def test_giant_files_are_refused_before_memory_is_taken(self):
+        giant = self.write("giant.npy", b"")
+        with open(giant, "r+b") as file:
+            file.truncate(5 << 30)  # takes no room on disk
+        for arguments, limit in ((["run", self.two, "--input", giant], 1 << 30),
+                                 (["compare", self.two, "--input", self.samples(2),
+                                   "--golden", giant], (2 << 30) - 1)):
+            self.assertIn(f'"{giant}" has {5 << 30} bytes, more than the limit of {limit}',
+                          self.call(1, *arguments))
+
     def test_bench_and_compare_take_the_batch_from_the_model(self):
         bench = ["bench", "--json", "--iterations", "1"]
         for arguments, batch in (([self.one], 1), ([self.two], 2), ([self.two, "--batch", "3"], 3)):
