@@ -1,5 +1,5 @@
-/* Listening sockets: who is let in. A client too many is told so at once (503, Retry-After) rather than left waiting; when
- * there are no descriptors, one that is kept in reserve serves to say it. */
+/* Accepts connections. A client beyond the limit is answered 503 with Retry-After at once instead
+ * of being left waiting. If there are no descriptors, a reserved one is used to answer. */
 #include "server/net/http_impl.h"
 
 #include <errno.h>
@@ -8,11 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of one turn of the loop, so that requests are served meanwhile. */
+/* Connections per turn of the loop, so that requests are served in between. */
 #define ACCEPTS_MAX 64
-/* Turns at once before the socket is closed: what the system let in (listen.c asks for 1024), and some that come meanwhile. */
+/* Turns before the socket is closed: the system's backlog (listen.c asks for 1024) and some more
+ * that arrive meanwhile. */
 #define LAST_TURNS_MAX 32
-/* Without descriptors, and without even the reserve: until the next attempt. */
+/* Time to the next attempt without descriptors and without the reserve. */
 #define RETRY_MS 100
 
 struct ifd_client ifd_client_of(const struct sockaddr_storage *at)
@@ -81,7 +82,7 @@ void ifd_accept_reserve(struct ifd_http *http)
     }
 }
 
-/* There is no descriptor for the client that waits. Refuses it with the one in reserve; false if that is gone, too. */
+/* Refuses the waiting client with the reserved descriptor; false: there is none. */
 static bool refuse_without_descriptor(struct ifd_listener *l)
 {
     struct ifd_http *http = l->http;
@@ -106,7 +107,7 @@ static bool is_shortage(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* False: nobody waits any more, or there is no way to let them in. */
+/* False: no client waits, or none can be accepted. */
 static bool accept_some(struct ifd_listener *l)
 {
     l->needs_run = true;
@@ -119,11 +120,11 @@ static bool accept_some(struct ifd_listener *l)
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return false;
         } else if (is_shortage(errno) && !refuse_without_descriptor(l)) {
-            /* The socket stays readable: without a pause the loop would spin. */
+            /* The socket stays readable, so the loop would spin without a pause. */
             ifd_watch_pause(l->accepts, true);
             ifd_timer_start(l->retry, RETRY_MS, 0);
             return false;
-        } /* else that client is gone already, or was refused */
+        } /* else that client has left or was refused */
     }
     return true;
 }

@@ -1,4 +1,4 @@
-/* Receiving buffer with one aligned offset. */
+/* The receiving buffer, with one aligned offset. */
 #include "server/net/body.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ void ifd_body_release(struct ifd_body *body, size_t keep_bytes)
     body->size = 0;
 }
 
-/* Memory for at least size bytes of body, content kept. */
+/* Reserves memory for at least size bytes of body and keeps the content. */
 static enum ifd_code reserve(struct ifd_body *body, size_t size, struct ifd_err *err)
 {
     size_t want = 0;

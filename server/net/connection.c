@@ -1,4 +1,4 @@
-/* Connections as objects, and what is said to them past the library. */
+/* Connections as objects, and answers that bypass the library. */
 #include "server/net/http_impl.h"
 
 #include <linux/tcp.h>
@@ -18,7 +18,7 @@ struct ifd_connection *ifd_connection_begin(struct ifd_listener *listener, int f
                                             const struct ifd_client *client)
 {
     struct ifd_http *http = listener->http;
-    /* Pages have no part in the memory of requests. */
+    /* Connections of pages are not counted as memory of requests. */
     struct ifd_quota *quota = listener->page ? NULL : http->options.request_quota;
     size_t held_bytes = quota ? ifd_mhd_connection_bytes(http) : 0;
     if (quota && !ifd_quota_hold(quota, held_bytes)) {
@@ -94,7 +94,8 @@ void ifd_connection_say(int fd, int status, const char *text)
                  "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
                  "%sConnection: close\r\n\r\n%s",
                  status, reason_of(status), size, may_retry ? "Retry-After: 1\r\n" : "", body);
-    /* It fits into the buffer of a socket to which nothing was sent; otherwise the client does not read, either. */
+    /* The answer fits into an empty socket buffer. If the buffer is not empty, the client does not
+     * read anyway. */
     ssize_t sent = send(fd, answer, (size_t)total, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)sent;
     (void)shutdown(fd, SHUT_WR);
@@ -115,11 +116,11 @@ void ifd_connection_refuse(struct ifd_connection *c, int status, const char *tex
     if (c->transfer) {
         c->transfer->said_status = status;
     }
-    /* There are faults after which the library neither sends nor reads: it has to see the end. */
+    /* After some faults the library neither sends nor reads, so it must see the end. */
     ifd_connection_shut(c);
 }
 
-/* Nothing of an answer was sent, and the client has begun to ask. */
+/* The client has begun a request, and no part of an answer was sent. */
 static bool may_say(const struct ifd_connection *c)
 {
     const struct ifd_transfer *t = c->transfer;
@@ -145,7 +146,7 @@ void ifd_connection_cut(struct ifd_connection *c, enum ifd_limit limit)
             t->said_status = 408;
         }
     } else if (t || limit == IFD_LIMIT_SEND_RATE) {
-        /* What a slow reader has not taken is dropped, not kept by the system. */
+        /* The system drops bytes that a slow reader has not read. */
         const struct linger reset = {.l_onoff = 1};
         (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
     }

@@ -1,10 +1,11 @@
-/* What the library refuses by itself, because it reads the sockets: it tells its log a status, answers with a page of HTML, and
- * does not say whose request it is. Our words have to come first, so the connection is found here. Knows the library's
- * texts, not the library.
+/* Requests that the library refuses by itself. It logs a status and answers with an HTML page, but
+ * does not name the connection. Our answer must come first, so the connection is found here. Knows
+ * the library's log texts, not the library.
  *
- * Those that are in the middle of what can be malformed are looked at. If it is one, it is told at once. If there are several they
- * are all taken out of the library's hands, which comes before it sends: the one that it made an answer for is told, and then
- * the others go on, those that have something to say one at a time, because they may be malformed as well. */
+ * Candidates are the connections that are reading what can be malformed. A single candidate is
+ * answered at once. Several candidates are all held before the library can send: the one for which
+ * it made an answer is refused, then the others continue. Those with unread bytes continue one at a
+ * time, because they may be malformed as well. */
 #include "server/net/http_impl.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 #include "engine/base/str.h"
 
-/* What is wrong with the bytes. ANY: request line, field or trailer. */
+/* The malformed part. ANY: request line, field or trailer. */
 enum fault { FAULT_REQUEST_LINE, FAULT_CHUNK, FAULT_ANY };
 
 static const char *fault_text(const struct ifd_connection *c, int status)
@@ -47,7 +48,8 @@ static bool has_unread(const struct ifd_connection *c)
     return ioctl(c->fd, FIONREAD, &unread) != 0 || unread > 0;
 }
 
-/* Between requests: the library has read more than all of them had. Where the system does not count it may have. */
+/* Between requests: the library has read more bytes than the requests had. True if the system does
+ * not count bytes. */
 static bool has_begun(const struct ifd_connection *c)
 {
     struct ifd_connection_bytes bytes;
@@ -56,8 +58,8 @@ static bool has_begun(const struct ifd_connection *c)
            bytes.received > c->taken_bytes + (uint64_t)unread;
 }
 
-/* What the library has closed in this run it tells only at the end of it, and must not be asked about any more. It shuts sockets
- * down first; nothing is sent here. */
+/* The library reports connections that it closed only at the end of a run, and must not be asked
+ * about them before. It shuts their sockets down first, which this tests; nothing is sent. */
 static bool is_closed(const struct ifd_connection *c)
 {
     return send(c->fd, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT) < 0;
@@ -91,7 +93,7 @@ static void let_go(struct ifd_connection *c)
     ifd_mhd_let_go(c);
 }
 
-/* The library answers what it cannot read with a page of its own, as soon as it has said so. */
+/* The library has logged that it cannot read a request; it sends its own page next. */
 static void refuse(struct ifd_listener *l, int status, const char *text)
 {
     const enum fault fault = fault_of(status, text);
@@ -119,8 +121,8 @@ static void refuse(struct ifd_listener *l, int status, const char *text)
     }
 }
 
-/* Between header and first callback the library reads Content-Length. One that it cannot read it refuses in a head that it
- * writes twice: this answers before it, once. */
+/* The library reads Content-Length between the header and the first callback. If it cannot, its
+ * answer has the head twice; this answers before it. */
 static void refuse_lengths(struct ifd_listener *l, int status, const char *text)
 {
     for (struct ifd_connection *c = l->http->connections; c; c = c->next) {
@@ -132,7 +134,7 @@ static void refuse_lengths(struct ifd_listener *l, int status, const char *text)
         struct ifd_str value = ifd_mhd_raw_header(t, "Content-Length");
         if (value.data && !ifd_str_u64(value, &length)) {
             ifd_connection_refuse(c, status, text);
-            l->is_fault_said = true; /* the library's own words for it come next */
+            l->is_fault_said = true; /* the library's own answer follows */
         }
     }
 }

@@ -1,4 +1,4 @@
-/* Header checks in front of the HTTP library. */
+/* Checks of the header that the HTTP library leaves out. */
 #include "server/net/gate.h"
 
 #include "engine/base/str.h"
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A token of RFC 9110: what a field name is made of. */
+/* Characters of a token (RFC 9110), as in field names. */
 static bool is_token(struct ifd_str text)
 {
     /* bit c % 32 of word c / 32 */
@@ -20,7 +20,7 @@ static bool is_token(struct ifd_str text)
     return text.size > 0;
 }
 
-/* What a host and a port are made of (RFC 3986); an empty one is allowed where there is no authority. */
+/* Characters of host and port (RFC 3986). May be empty if there is no authority. */
 static bool is_host(struct ifd_str text)
 {
     for (size_t i = 0; i < text.size; i++) {
@@ -40,7 +40,8 @@ static bool has_control(struct ifd_str text)
     for (; text.size - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
         uint64_t word = 0;
         memcpy(&word, text.data + i, sizeof(word));
-        /* a byte's high bit is set where it is below 0x20 or 0x7f; a tab, or what borrows from such a one, is looked at below */
+        /* Sets the high bit of bytes below 0x20 and of 0x7f. Tabs, and bytes that a borrow reached,
+         * are checked below. */
         if (((word - ones * 0x20) | ((word ^ ones * 0x7f) - ones)) & ~word & high) {
             break;
         }
@@ -54,7 +55,7 @@ static bool has_control(struct ifd_str text)
     return false;
 }
 
-/* Visible ASCII only, and no fragment: what follows a '#' never leaves a client. */
+/* Visible ASCII without a fragment: clients never send '#'. */
 static bool is_target(struct ifd_str text)
 {
     for (size_t i = 0; i < text.size; i++) {
@@ -93,7 +94,7 @@ const char *ifd_gate_request_line(struct ifd_gate *gate, const char *method, str
     if (!is_target(origin)) {
         return "the request target has a character that is not allowed";
     }
-    /* The other forms are for proxies (authority) and for the server as a whole (*). */
+    /* The other forms are for proxies (authority) and for the whole server (*). */
     if (origin.data[0] != '/') {
         return "the request target must start with a slash";
     }
@@ -104,13 +105,13 @@ const char *ifd_gate_request_line(struct ifd_gate *gate, const char *method, str
     return NULL;
 }
 
-/* The library wrote over both characters of a line's end. */
+/* The library overwrote both characters of a line end. */
 static bool was_line_end(const char *at)
 {
     return at[0] == '\0' && at[1] == '\0';
 }
 
-/* Between a name and its value: one separator and blanks. */
+/* Between name and value: one separator and blanks. */
 static bool is_adjacent(struct ifd_str name, struct ifd_str value)
 {
     const char *at = name.data + name.size + 1;

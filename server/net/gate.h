@@ -1,21 +1,24 @@
-/** What a request's headers must not be: checks that the HTTP library leaves out, as a pure function of names and values.
+/** Checks of a request's header that the HTTP library leaves out, as a pure function of names and
+ *  values.
  *
- *  Two readings of one request are how requests are smuggled, so whatever allows two readings is refused: repeated or
- *  contradicting lengths, a missing or repeated Host, control characters, names with blanks, lines that end in anything but
- *  CR LF, lines that continue the one before (obs-fold).
+ *  Request smuggling needs two readings of one request, so everything that allows two readings is
+ *  refused: repeated or contradicting lengths, a missing or repeated Host, control characters,
+ *  names with blanks, line ends other than CR LF, continued lines (obs-fold).
  *
- *  libmicrohttpd 0.9.75 does not tell how a line ended, reads a field only up to its first NUL, and takes a line that starts
- *  with NUL for the end of the header. But its texts lie in the buffer that was received, where it overwrote separators with
- *  NUL: fields that do not lie one behind the other, two bytes apart, came in another form. What is left, because it
- *  leaves the same bytes as CR LF CR LF: a NUL in front of a bare LF, and, behind a bare LF or in place of the empty line, a
- *  line of nothing but a colon, which the library takes for the end of the header; also, in front of a request, a line that
- *  begins with NUL for an empty one. Servers and proxies that check what they forward let none of them through. Thread: any. */
+ *  libmicrohttpd 0.9.75 does not report line ends, reads a field only up to its first NUL, and
+ *  takes a line that starts with NUL for the end of the header. But its texts point into the
+ *  receive buffer, where it overwrote separators with NUL: if fields are not exactly two bytes
+ *  apart, their form was another. Three forms leave the same bytes as CR LF CR LF and are not
+ *  noticed: a NUL before a bare LF; a line with only a colon after a bare LF or in place of the
+ *  empty line, which ends the header; and a line that begins with NUL before a request, which
+ *  counts as empty. Servers and proxies that check what they forward pass none of them. Thread:
+ *  any. */
 #ifndef INFERD_SERVER_NET_GATE_H
 #define INFERD_SERVER_NET_GATE_H
 
 #include "inferd/types.h"
 
-/** Header fields of a request at most. */
+/** Largest number of header fields of a request. */
 #define IFD_GATE_FIELDS_MAX 64
 
 struct ifd_gate {
@@ -23,26 +26,29 @@ struct ifd_gate {
         header_length, expect, authorization;
     bool is_chunked, is_malformed, is_torn, has_odd_host, expect_is_continue;
     struct ifd_str content_length_value;
-    const char *next; /* where the next field must start; NULL: not known, not checked */
+    const char *next; /* where the next field must start; NULL: unknown, not checked */
 };
 
-/** The target without "http://authority" (RFC 9112 3.2.2: accepted from everyone). Models are not told apart by host, so
- *  nothing can be won by an authority that is not Host. Any other target as it is. */
+/** The target without "http://authority", which RFC 9112 3.2.2 requires to accept. The host selects
+ *  nothing, so an authority that differs from Host is harmless. Any other target is returned
+ *  unchanged. */
 struct ifd_str ifd_gate_origin(struct ifd_str target);
 
-/** Checks the request line, and that its parts and then the fields lie one behind the other. method and version are in the
- *  receiving buffer; url is where the target was, which may be overwritten by now, origin is what
- *  ifd_gate_origin made of it. Same result as ifd_gate_check. Before any field. */
+/** Checks the request line, and that its parts and the fields are contiguous. method and version
+ *  are in the receive buffer; url is the place of the target, which may be overwritten by now;
+ *  origin is the result of ifd_gate_origin. Same result as ifd_gate_check. Call before
+ *  ifd_gate_field. */
 const char *ifd_gate_request_line(struct ifd_gate *gate, const char *method, struct ifd_str url,
                                   struct ifd_str origin, const char *version, int *ret_status);
 
-/** Counts one field into gate, which starts zeroed. Values stay the caller's until the check. */
+/** Adds one field to gate, which starts zeroed. Values must stay until the check. */
 void ifd_gate_field(struct ifd_gate *gate, struct ifd_str name, struct ifd_str value);
 
-/** The header, its empty line included, ends before end. After every field. */
+/** end: behind the header and its empty line. Call after every field. */
 void ifd_gate_end(struct ifd_gate *gate, const char *end);
 
-/** NULL if the request may pass; else why not (static text), and *ret_status is 400, 417, 431, 501 or 505. */
+/** NULL if the request may pass; else the reason (static), and *ret_status is 400, 417, 431, 501 or
+ *  505. */
 const char *ifd_gate_check(const struct ifd_gate *gate, bool is_http_1_1, int *ret_status);
 
 #endif

@@ -54,7 +54,7 @@ void ifd_http_change_limits(struct ifd_http *http, const struct ifd_http_options
     http->options.idle_timeout_secs = options->idle_timeout_secs;
 }
 
-/* as: what the listener is. */
+/* as: the listener's kind. */
 static enum ifd_code serve(struct ifd_http *http, int fd, const struct ifd_listener *as,
                            struct ifd_err *err)
 {
@@ -99,8 +99,8 @@ enum ifd_code ifd_http_serve_page(struct ifd_http *http, int fd, ifd_http_page_f
     return serve(http, fd, &as, err);
 }
 
-/* Clients that ask again and again hear with the next answer that it was the last; who has nothing to ask is not waited for
- * any longer. */
+/* A busy client learns with its next answer that it was the last; clients without a request are not
+ * waited for. */
 #define LAST_REQUESTS_MS 250
 
 void ifd_http_check_idle(struct ifd_http *http)
@@ -120,11 +120,12 @@ void ifd_http_drain(struct ifd_http *http, ifd_loop_fn on_idle, void *arg)
     http->drain_ms = ifd_http_now_ms(http);
     for (uint32_t i = 0; i < http->listener_count; i++) {
         if (!http->listener[i].page) {
-            ifd_accept_last(&http->listener[i]); /* who has been let in by the system is served */
+            ifd_accept_last(
+                &http->listener[i]); /* connections that the system has accepted are served */
             stop_accepting(&http->listener[i]);
         }
     }
-    run_needed(http); /* their requests may lie in their sockets */
+    run_needed(http); /* their requests may be in their sockets */
     http->on_idle = on_idle;
     http->on_idle_arg = arg;
     ifd_http_check_idle(http);

@@ -1,8 +1,9 @@
-/** HTTP/1.1 over sockets: bytes on one side, struct ifd_http_exchange on the other. http_mhd.c does it with
- *  libmicrohttpd, whose own event set is polled inside our loop; nothing else knows that library.
+/** HTTP/1.1 over sockets: bytes on one side, struct ifd_http_exchange on the other. http_mhd.c does
+ *  it with libmicrohttpd, whose own event set is polled inside our loop; nothing else knows that
+ *  library.
  *
- *  A connection whose answer is not there yet is suspended: it costs nothing, and a client that goes away meanwhile is
- *  noticed by a sweep. Thread: loop only. */
+ *  A connection that waits for its answer is suspended and costs nothing; a sweep notices clients
+ *  that leave meanwhile. Thread: loop only. */
 #ifndef INFERD_SERVER_NET_HTTP_H
 #define INFERD_SERVER_NET_HTTP_H
 
@@ -16,10 +17,10 @@
 struct ifd_http;
 
 struct ifd_http_options {
-    const struct ifd_alloc *alloc,
-        *request_alloc; /* the latter for what requests to the API hold */
-    struct ifd_quota
-        *request_quota; /* counts what the library holds for a connection; may be NULL */
+    const struct ifd_alloc *alloc;
+    const struct ifd_alloc *request_alloc; /* for memory of API requests */
+    /** Counts the library's memory of connections; may be NULL. */
+    struct ifd_quota *request_quota;
     struct ifd_loop *loop;
     struct ifd_api *api;
     const struct ifd_log *log;
@@ -30,44 +31,45 @@ struct ifd_http_options {
     uint32_t max_connections;             /* per listener */
     uint32_t max_connections_per_address; /* 0: no bound */
     uint32_t max_header_bytes;            /* request line included */
-    uint32_t
-        header_timeout_secs; /* from the connection, or the first byte, to the end of the header */
+    /** From the connection, or the first byte, to the end of the header. */
+    uint32_t header_timeout_secs;
     uint32_t receive_timeout_secs;            /* for the body */
-    uint32_t send_timeout_secs;               /* until the client has taken the answer */
+    uint32_t send_timeout_secs;               /* until the client has read the answer */
     uint32_t min_receive_rate, min_send_rate; /* bytes a second, over some seconds; 0: no bound */
     uint32_t idle_timeout_secs;               /* between requests */
 };
 
 IFD_NODISCARD enum ifd_code ifd_http_create(const struct ifd_http_options *options,
                                             struct ifd_http **ret_http, struct ifd_err *err);
-/** Takes over from options what may change while connections are open: all times, all rates, and the connections of one
- *  address. */
+/** Applies the options that may change while connections are open: timeouts, rates, and connections
+ *  per address. */
 void ifd_http_change_limits(struct ifd_http *http, const struct ifd_http_options *options);
-/** No exchange may be waiting for its answer any more. Connections are closed. NULL is fine. */
+/** No exchange may wait for its answer. Closes connections. NULL is fine. */
 void ifd_http_destroy(struct ifd_http *http);
 
-/** Serves connections of a listening socket, which is owned from here on, also on error.
+/** Serves connections of a listening socket, which it owns from here on, also on error.
  *  is_local_admin: see struct ifd_http_exchange. */
 IFD_NODISCARD enum ifd_code ifd_http_serve(struct ifd_http *http, int fd, bool is_local_admin,
                                            struct ifd_err *err);
 
-/** Answers a request at once, from its headers alone: fills exchange->response. */
+/** Answers a request at once, from its header alone: fills exchange->response. */
 typedef void (*ifd_http_page_fn)(void *arg, struct ifd_http_exchange *exchange);
 
-/** The same for a socket whose every request fn answers, not the API: neither counted in metrics nor closed by a drain, so
- *  that metrics can be read until the end. */
+/** The same for a socket on which fn answers every request instead of the API. Not counted in
+ *  metrics and not closed by a drain, so that metrics can be read until the end. */
 IFD_NODISCARD enum ifd_code ifd_http_serve_page(struct ifd_http *http, int fd, ifd_http_page_fn fn,
                                                 void *arg, struct ifd_err *err);
 
-/** Accepts no further connection; answers from now on end theirs. on_idle is called, once, when every exchange has been
- *  answered, and clients that are between two had a moment to begin another (at once if there is no connection). */
+/** Accepts no more connections; every answer closes its connection. Calls on_idle once, when every
+ *  exchange is answered and clients between requests had a moment to begin another (at once if
+ *  there is no connection). */
 void ifd_http_drain(struct ifd_http *http, ifd_loop_fn on_idle, void *arg);
 
-/** Connections of all listeners but those of pages. */
+/** Connections of all listeners except those of pages. */
 uint32_t ifd_http_connection_count(const struct ifd_http *http);
-/** Requests whose answer was not fully sent yet. */
+/** Requests whose answer is not fully sent. */
 uint32_t ifd_http_open_count(const struct ifd_http *http);
-/** Of these, how many wait for the API: their connections are suspended. */
+/** Those of them that wait for the API, with suspended connections. */
 uint32_t ifd_http_waiting_count(const struct ifd_http *http);
 
 #endif

@@ -1,14 +1,14 @@
-/** The rooms behind http.h, for each other:
+/** Internals of the HTTP server:
  *
  *    http.c         life: create, serve, drain, destroy
- *    accept.c       listening sockets: who is let in, what when descriptors run out
- *    connection.c   connections as objects; what is said to them past the library
- *    http_mhd.c     libmicrohttpd: its callbacks, its answers; the only file that knows the library
- *    request.c      what becomes of a request: gate, API, body, answer
- *    transfer.c     requests as objects: memory, how they ended
- *    sweep.c        clients that left, clients that are too slow
+ *    accept.c       accepting connections, also without descriptors
+ *    connection.c   connections as objects; answers that bypass the library
+ *    http_mhd.c     libmicrohttpd: callbacks and answers; the only file that knows the library
+ *    request.c      the course of a request: gate, API, body, answer
+ *    transfer.c     requests as objects: memory, outcomes
+ *    sweep.c        clients that left or are too slow
  *    linger.c       closing so that the last answer arrives
- *    fault.c        whose request the library refuses by itself, so that our words come before its page
+ *    fault.c        requests that the library refuses by itself: our answer before its page
  *
  *  Thread: loop only. */
 #ifndef INFERD_SERVER_NET_HTTP_IMPL_H
@@ -22,21 +22,21 @@
 #include "server/net/pace.h"
 
 #define IFD_LISTENERS_MAX 4
-/** How often clients are looked at. */
+/** Period of the sweep over clients. */
 #define IFD_SWEEP_MS UINT64_C(250)
-/** Connections beyond the bound that may ask one thing, how the server is, so that probes get through. */
+/** Connections beyond the limit that may ask for health, so that probes get through. */
 #define IFD_PROBES_MAX 8
-/** Request targets up to this length cost no memory beside the transfer's. */
+/** Request targets up to this length are stored in the transfer. */
 #define IFD_URI_KEPT 256
-/** Connections that linger at a time; more are closed the short way. */
+/** Connections that may linger at a time; others are closed at once. */
 #define IFD_LINGER_MAX 64
 
 struct ifd_connection;
 struct ifd_listener;
 
-/** RECEIVING (headers, then body) or SWALLOWING (refused already, the small rest of the body is read so that the connection
- *  can stay) → WAITING (the API has it; the connection is suspended unless the answer came at once) → ANSWERED (handed to
- *  the library). GONE: nobody to answer any more. */
+/** RECEIVING (header, then body) or SWALLOWING (refused; the small rest of the body is read so that
+ *  the connection stays usable) → WAITING (for the API; the connection is suspended unless the
+ *  answer comes at once) → ANSWERED (handed to the library). GONE: the client left. */
 enum ifd_transfer_state {
     IFD_TRANSFER_RECEIVING,
     IFD_TRANSFER_SWALLOWING,
@@ -45,8 +45,9 @@ enum ifd_transfer_state {
     IFD_TRANSFER_GONE
 };
 
-/** The library's object for an answer, and what it was made of. Making it takes seven allocations as a rule; the next answer
- *  of the same transfer has the same fields and lies at the same place, if it has the same size, and can have it again. */
+/** The library's object for an answer, and what it was made of. Making one usually takes seven
+ *  allocations. The next answer of the same transfer reuses it if fields, address and size are the
+ *  same. */
 #define IFD_ANSWER_KEPT_PIECES 4
 #define IFD_ANSWER_KEPT_FIELDS 256
 struct ifd_kept_answer {
@@ -63,23 +64,24 @@ struct ifd_transfer {
     struct ifd_body body;
     struct ifd_kept_answer kept;
     struct ifd_http_exchange exchange;
-    /* The target. Longer ones are in the arena, which a request that never comes does not get. */
+    /* The target; longer ones are in the arena. */
     char uri[IFD_URI_KEPT];
 
-    struct ifd_listener *listener; /* this and all that follows is zero when a request begins */
+    struct ifd_listener *listener; /* this and the following members are zeroed for each request */
     struct ifd_connection *connection;
     size_t url_bytes, body_bytes, swallowed_bytes, answer_bytes; /* body_bytes: as announced */
     uint64_t wire_bytes; /* of header and body, as announced */
-    uint64_t since_ms;   /* of what it does now: header, body, answer */
+    uint64_t since_ms;   /* start of the present phase: header, body, answer */
     struct ifd_pace receive_pace;
-    int said_status; /* told past the library; 0: nothing */
+    int said_status; /* sent past the library; 0: none */
     enum ifd_transfer_state state;
     bool has_headers, is_chunked, is_open, is_told, is_in_handler, is_suspended, is_abandoned,
         is_late;
     struct ifd_transfer *next; /* in http->spare */
 };
 
-/** A client's address without its port; of IPv6 the network (/64), because whoever has one address has all of it. */
+/** A client's address without port; for IPv6 the network (/64), because a client usually has all of
+ *  it. */
 struct ifd_client {
     bool is_known; /* not a UNIX socket */
     uint8_t bytes[16];
@@ -87,55 +89,56 @@ struct ifd_client {
 
 struct ifd_connection {
     struct ifd_listener *listener;
-    void *library;                 /* the library's */
+    void *library;                 /* the library's connection */
     struct ifd_transfer *transfer; /* NULL: between requests */
     struct ifd_connection *previous, *next;
     struct ifd_client client;
     int fd;
     struct ifd_pace send_pace;
-    uint64_t since_ms;    /* it was accepted, or its last request was over */
-    uint64_t looked_ms;   /* between requests: when seen_bytes was true */
+    uint64_t since_ms;    /* when it was accepted, or its last request ended */
+    uint64_t looked_ms;   /* between requests: when seen_bytes was read */
     uint64_t seen_bytes;  /* received so far */
-    uint64_t taken_bytes; /* of all its requests that are over */
-    size_t held_bytes;    /* that the library has for it, counted in the quota */
-    /* Since when a request trickles in whose first line is not complete; 0: none. */
+    uint64_t taken_bytes; /* of all its finished requests */
+    size_t held_bytes;    /* the library's memory for it, counted in the quota */
+    /* When a request with an incomplete first line began to trickle in; 0: none. */
     uint64_t dirty_ms;
-    bool is_fresh, is_ending; /* no request yet; shut down, the library does not know yet */
-    bool was_busy;            /* since clients that left were looked for last */
+    bool is_fresh, is_ending; /* no request yet; shut down, unknown to the library */
+    bool was_busy;            /* since the last look for clients that left */
     bool wants_linger;
-    bool is_held;  /* while it is found out which one is malformed; suspended */
-    bool is_probe; /* beyond the bound */
+    bool is_held;  /* suspended while the malformed one is searched */
+    bool is_probe; /* beyond the limit */
 };
 
 struct ifd_listener {
     struct ifd_http *http;
-    int fd; /* -1: accepts no more */
+    int fd; /* -1: closed */
     struct ifd_watch *accepts;
     struct ifd_timer *retry;          /* while there are no descriptors */
-    struct ifd_connection *accepting; /* on its way through the library's callback */
+    struct ifd_connection *accepting; /* being handed to the library */
     void *daemon;                     /* the library's */
     struct ifd_watch *watch;
     struct ifd_timer *timer;
-    bool needs_run, is_spinning, is_local_admin; /* spinning: the library never has enough */
-    bool is_fault_said;    /* of what the library refuses now its client was told already */
-    ifd_http_page_fn page; /* answers instead of the API; NULL: the API */
+    bool needs_run, is_spinning,
+        is_local_admin;    /* spinning: the library always asks for another run */
+    bool is_fault_said;    /* the client was answered before the library refuses it */
+    ifd_http_page_fn page; /* answers instead of the API; NULL: the API answers */
     void *page_arg;
     struct ifd_metric_set *metrics; /* NULL: nothing is counted */
     uint32_t connections, held_count;
-    /* Answers that were there at once: of this run of the library, of the last one that had any. */
+    /* Immediate answers of this run of the library, and of the last run that had any. */
     uint32_t answers, answers_before;
 };
 
 struct ifd_lingerer {
     struct ifd_http *http;
-    struct ifd_watch *watch; /* NULL: this place is free */
+    struct ifd_watch *watch; /* NULL: unused */
     int fd;
     uint64_t until_ms;
     size_t dropped_bytes;
 };
 
 struct ifd_http {
-    uint64_t calls; /* of the library to us: requests and pieces of bodies */
+    uint64_t calls; /* callbacks of the library: requests and parts of bodies */
     struct ifd_http_options options;
     struct ifd_listener listener[IFD_LISTENERS_MAX];
     uint32_t listener_count;
@@ -144,12 +147,13 @@ struct ifd_http {
     size_t spare_bytes; /* of bodies of the spare ones */
     uint32_t spare_count, open_count, waiting_count, linger_count;
     struct ifd_lingerer lingerer[IFD_LINGER_MAX];
-    int reserve_fd; /* given up for a moment to refuse a client when there are no descriptors; -1: not there */
+    /* Closed for a moment to refuse a client when there are no descriptors; -1: none. */
+    int reserve_fd;
     struct ifd_timer *sweep;
-    uint64_t now_ms, looked_ms; /* of the clients' clock; the loop's when that was asked last */
+    uint64_t now_ms, looked_ms; /* of the clock for deadlines; of the loop at its last reading */
     bool is_draining, is_stopping;
     uint64_t drain_ms;   /* when the drain began */
-    ifd_loop_fn on_idle; /* NULL: nobody waits for it, or it was called */
+    ifd_loop_fn on_idle; /* NULL: not wanted, or called already */
     void *on_idle_arg;
 };
 
@@ -160,71 +164,72 @@ static inline void ifd_count_limit(struct ifd_metric_set *metrics, enum ifd_limi
 
 /* ---- http.c ---- */
 
-/** Calls on_idle if it is due: after requests and connections ended, and as time goes by. */
+/** Calls on_idle if it is due. */
 void ifd_http_check_idle(struct ifd_http *http);
 
 /* ---- accept.c ---- */
 
-/** Whose connection it is, by its address. */
+/** The client of an address. */
 struct ifd_client ifd_client_of(const struct sockaddr_storage *at);
-/** How many connections of this client the listener has. */
+/** Number of this client's connections to the listener. */
 uint32_t ifd_connections_of(const struct ifd_listener *l, const struct ifd_client *client);
 
-/** Accepts what waits; arg is struct ifd_listener. */
+/** Accepts waiting connections; arg is struct ifd_listener. */
 void ifd_accept_ready(void *arg);
-/** Accepts all that wait: the socket is going to be closed. */
+/** Accepts all waiting connections before the socket is closed. */
 void ifd_accept_last(struct ifd_listener *l);
-/** Of the timer of a listener that ran out of descriptors. */
+/** Timer of a listener without descriptors; arg is struct ifd_listener. */
 void ifd_accept_retry(void *arg);
-/** Takes a descriptor in reserve. */
+/** Opens the reserved descriptor. */
 void ifd_accept_reserve(struct ifd_http *http);
 
 /* ---- connection.c ---- */
 
-/** NULL: no memory. fd stays the caller's until the library has it. */
+/** NULL: no memory. The caller owns fd until the library has it. */
 struct ifd_connection *ifd_connection_begin(struct ifd_listener *listener, int fd,
                                             const struct ifd_client *client);
-/** The library has closed it, but not its descriptor; or never took it. */
+/** The library has closed the connection, but not its descriptor; or it never took it. */
 void ifd_connection_end(struct ifd_connection *c);
 
-/** Shuts it down: the library sees the end and completes it. */
+/** Shuts the connection down: the library sees the end and completes it. */
 void ifd_connection_shut(struct ifd_connection *c);
 
-/** Writes an answer past the library, which has not begun one, and says that it is the last. 503 and 429 invite to try
- *  again. text: static, no quotes. */
+/** Sends a last answer past the library, which has not begun one; 503 and 429 with Retry-After.
+ *  text: static, no quotes. */
 void ifd_connection_say(int fd, int status, const char *text);
 
-/** The same for a connection whose request the library refuses: says it before the library can, which then finds that it cannot
+/** The same for a request that the library refuses: answers before the library, which then cannot
  *  send. */
 void ifd_connection_refuse(struct ifd_connection *c, int status, const char *text);
 
-/** Ends it, whatever it does, because of a limit, which is counted. */
+/** Ends the connection because of a limit, which is counted. */
 void ifd_connection_cut(struct ifd_connection *c, enum ifd_limit limit);
 
-/** What the system counts: received, taken by the client, written but not taken yet (has_unsent). */
+/** The system's counts: received, acknowledged by the client, sent but not acknowledged
+ *  (has_unsent). */
 struct ifd_connection_bytes {
     uint64_t received, taken;
     bool has_unsent;
 };
-/** false: it does not count (UNIX sockets). */
+/** False: the system does not count (UNIX sockets). */
 bool ifd_connection_bytes(const struct ifd_connection *c, struct ifd_connection_bytes *ret);
 
 /* ---- transfer.c ---- */
 
-/** In state RECEIVING, counted. uri: the target as it came. NULL: no memory. */
+/** A transfer in state RECEIVING, counted. uri: the target as received. NULL: no memory. */
 struct ifd_transfer *ifd_transfer_begin(struct ifd_connection *c, const char *uri);
 
-/** How the library ended it; page_status: of the answer that it gave itself, or 0. Counts, logs, closes and recycles.
- *  client: a socket address, may be NULL. */
+/** Ends a transfer: counts, logs, closes and recycles. is_complete: the library sent the answer;
+ *  page_status: of the library's own answer, or 0. client: may be NULL. */
 void ifd_transfer_end(struct ifd_transfer *t, bool is_complete, int page_status,
                       const struct sockaddr *client);
 
-/** Frees those that wait for reuse. */
+/** Frees the transfers kept for reuse. */
 void ifd_transfer_free_spare(struct ifd_http *http);
 
 /* ---- request.c ---- */
 
-/** What the caller, inside a callback of the library, has to do next. */
+/** The next action of the caller, which is in a callback of the library. */
 enum ifd_next {
     IFD_NEXT_READ,    /* go on reading */
     IFD_NEXT_SEND,    /* send exchange->response */
@@ -232,72 +237,74 @@ enum ifd_next {
     IFD_NEXT_CLOSE    /* there is nothing to say */
 };
 
-/** The header is complete; gate has seen its request line and fields. why: what is wrong with it, or NULL. */
+/** The header is complete, gate has seen it. why: the fault, or NULL. */
 enum ifd_next ifd_request_headers(struct ifd_transfer *t, const struct ifd_gate *gate,
                                   const char *method, const char *why, int status);
 enum ifd_next ifd_request_body(struct ifd_transfer *t, const void *data, size_t size);
-/** The body is complete, or a suspended request was resumed. */
+/** The body is complete or a suspended request was resumed. */
 enum ifd_next ifd_request_ready(struct ifd_transfer *t);
 
 /** exchange->respond of every transfer. */
 void ifd_request_respond(struct ifd_http_exchange *exchange);
-/** Its client left while it waited. */
+/** The client left while the request waited. */
 void ifd_request_abandon(struct ifd_transfer *t);
 
-/** Nothing behind this request may be read as another. */
+/** True: nothing behind this request may be read as another. */
 bool ifd_request_closes(const struct ifd_transfer *t);
 
 /* ---- sweep.c ---- */
 
-/** The clients' clock, for all that they have deadlines for. It stands while the server does (stopped by a signal, paused with
- *  its machine, without a core): what came meanwhile has not been read yet. */
+/** Clock for connection deadlines. It stops while the server is stopped (by a signal, with its
+ *  virtual machine, without a core), because bytes that arrived meanwhile are not read yet. */
 uint64_t ifd_http_now_ms(struct ifd_http *http);
 
-/** Of the timer; arg is struct ifd_http. */
+/** Timer; arg is struct ifd_http. */
 void ifd_http_sweep(void *arg);
 
 /* ---- linger.c ---- */
 
-/** Keeps the connection of fd, which stays the caller's and will be closed, until the client has taken what was sent:
- *  a socket that is closed with bytes unread is reset, and a reset overtakes the answer. */
+/** Keeps the connection open until the client has read the answer, while the caller closes fd. A
+ *  socket that is closed with unread bytes is reset, and a reset overtakes the answer. */
 void ifd_linger(struct ifd_http *http, int fd);
-/** Closes those whose time is over; all of them if is_end. */
+/** Closes lingering connections whose time is over; all of them if is_end. */
 void ifd_linger_sweep(struct ifd_http *http, bool is_end);
 
 /* ---- fault.c ---- */
 
-/** A line of the library's log. */
+/** Handles a line of the library's log. */
 void ifd_fault_heed(struct ifd_listener *l, const char *text);
-/** After each run of the library: tells who was found, lets others go on. True: another run is due, for these. */
+/** After each run of the library: refuses those that were found, resumes others. True: another run
+ *  is due. */
 bool ifd_fault_settle(struct ifd_listener *l);
 
 /* ---- http_mhd.c ---- */
 
-/** Errors: INTERNAL, NOMEM, UNAVAILABLE; ifd_mhd_stop is due in any case. */
+/** Errors: INTERNAL, NOMEM, UNAVAILABLE; call ifd_mhd_stop also on error. */
 IFD_NODISCARD enum ifd_code ifd_mhd_start(struct ifd_listener *listener, struct ifd_err *err);
 /** Closes every connection. */
 void ifd_mhd_stop(struct ifd_listener *listener);
-/** What the library takes for a connection. */
+/** The library's memory for a connection. */
 size_t ifd_mhd_connection_bytes(const struct ifd_http *http);
-/** Hands a socket over, also on error (false): listener->accepting becomes its connection. */
+/** Hands a socket over, also on error (false). listener->accepting becomes its connection. */
 bool ifd_mhd_take(struct ifd_listener *listener, int fd, const struct sockaddr *address,
                   socklen_t size);
-/** Lets the library do everything that it can do now; arg is struct ifd_listener. */
+/** Runs the library until it has nothing to do now; arg is struct ifd_listener. */
 void ifd_mhd_run(void *arg);
-/** The listener runs soon. */
+/** Resumes a suspended transfer; the listener runs soon. */
 void ifd_mhd_resume(struct ifd_transfer *t);
-/** Takes a connection that is receiving out of the library's hands, also from within its log, until it is let go. */
+/** Suspends a receiving connection until it is let go; allowed in the library's log callback. */
 void ifd_mhd_hold(struct ifd_connection *c);
 void ifd_mhd_let_go(struct ifd_connection *c);
-/** Has the library find out that the connection was shut down, also one that it neither reads nor writes. */
+/** Makes the library notice that the connection was shut down, even if it neither reads nor
+ *  writes. */
 void ifd_mhd_shut(struct ifd_connection *c);
-/** Of the answer that the library has for it, be it its own; 0: there is none. */
+/** Status of the library's present answer, also its own; 0: none. */
 int ifd_mhd_page_status(const struct ifd_connection *c);
-/** Gives back the library's object for an answer, if one was kept. */
-void ifd_mhd_forget(struct ifd_kept_answer *kept);
-/** As it came, blanks behind it included; {NULL, 0}: it did not. */
+/** Releases a kept answer, if there is one. */
+void ifd_mhd_release(struct ifd_kept_answer *kept);
+/** The field's value as received, with trailing blanks; {NULL, 0}: no field. */
 struct ifd_str ifd_mhd_raw_header(const struct ifd_transfer *t, const char *name);
-/** Header of the request; see struct ifd_http_exchange. */
+/** Field of the header; see struct ifd_http_exchange. */
 struct ifd_str ifd_mhd_header(const struct ifd_http_exchange *exchange, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* libmicrohttpd inside the loop: its callbacks and its answers. The only file that knows the library. */
+/* libmicrohttpd in the loop: callbacks and answers. The only file that knows the library. */
 #include "server/net/http_impl.h"
 
 #include <stdio.h>
@@ -9,15 +9,18 @@
 
 #include "engine/base/str.h"
 
-/* Per connection, for twice the header that is allowed: its text, what the library notes of it, and the head of the answer;
- * the rest buffers body bytes between two reads. The library clears all of it after every request, so more costs time. */
+/* Per connection, or twice the largest header: the header, the library's records of it, and the
+ * head of the answer. The rest buffers body bytes between two reads. The library clears all of it
+ * after every request, so more costs time. */
 #define CONNECTION_MEMORY_BYTES ((size_t)16384)
-/* The library's objects beside it, for a connection and an answer, with what the system's allocator adds: some 1,700. */
+/* The library's other objects of a connection and an answer, with the overhead of malloc: about
+ * 1,700 bytes. */
 #define CONNECTION_OBJECT_BYTES ((size_t)2048)
-/* Answers up to this size are copied together, so that head and body leave in one system call; as one piece always does. */
+/* Smaller answers of several pieces are copied together, so that head and body leave in one system
+ * call. */
 #define FLAT_ANSWER_BYTES ((size_t)16384)
-/* So many answers of one run of the library, and those of the next are sent together; for fewer the second run costs as much as it
- * saves. */
+/* If one run of the library made this many answers, those of the next run are sent together. For
+ * fewer answers the second run costs as much as it saves. */
 #define CROWD 8
 
 /* ---- waiting ---- */
@@ -56,7 +59,7 @@ struct ifd_str ifd_mhd_header(const struct ifd_http_exchange *exchange, const ch
 
 /* ---- faults ---- */
 
-/* What is suspended is neither read, parsed nor sent, from this moment on. */
+/* A suspended connection is neither read, parsed nor sent from this moment on. */
 void ifd_mhd_hold(struct ifd_connection *c)
 {
     MHD_suspend_connection(c->library);
@@ -68,8 +71,8 @@ void ifd_mhd_let_go(struct ifd_connection *c)
     c->listener->needs_run = true;
 }
 
-/* The system tells it at once, but not of a connection that was held while its buffer was full: that one it has looked at only
- * because of a timeout, in seconds. */
+/* The system reports the end at once, except of a connection that was held while its buffer was
+ * full: the library looks at that one only after a timeout, in seconds. */
 void ifd_mhd_shut(struct ifd_connection *c)
 {
     (void)MHD_set_connection_option(c->library, MHD_CONNECTION_OPTION_TIMEOUT, 1U);
@@ -93,7 +96,7 @@ static size_t total_bytes(const struct ifd_http_response *r)
     return total;
 }
 
-/* Copies the pieces of a small answer together; false: no memory. */
+/* Copies the pieces of a small answer into one; false: no memory. */
 static bool flatten(struct ifd_transfer *t, size_t total, struct ifd_http_piece *ret_piece)
 {
     const struct ifd_http_response *r = &t->exchange.response;
@@ -163,7 +166,7 @@ static bool note_text(struct ifd_kept_answer *note, const char *text)
     return true;
 }
 
-/* What an answer is made of; no pieces: it is more than is kept. */
+/* Notes the parts of an answer; no pieces: it is too large to be kept. */
 static void note_answer(struct ifd_kept_answer *note, const struct ifd_http_piece *piece,
                         uint32_t piece_count, const struct ifd_http_header *field,
                         uint32_t field_count)
@@ -189,7 +192,7 @@ static bool is_same(const struct ifd_kept_answer *a, const struct ifd_kept_answe
     return is_same;
 }
 
-void ifd_mhd_forget(struct ifd_kept_answer *kept)
+void ifd_mhd_release(struct ifd_kept_answer *kept)
 {
     if (kept->library) {
         MHD_destroy_response(kept->library);
@@ -197,7 +200,8 @@ void ifd_mhd_forget(struct ifd_kept_answer *kept)
     }
 }
 
-/* Of these pieces and fields; kept with the transfer, which holds what they point to. */
+/* The library's object for these pieces and fields, kept with the transfer that owns their
+ * memory. */
 static struct MHD_Response *response_of(struct ifd_transfer *t, const struct ifd_http_piece *piece,
                                         uint32_t piece_count, const struct ifd_http_header *field,
                                         uint32_t field_count)
@@ -209,7 +213,7 @@ static struct MHD_Response *response_of(struct ifd_transfer *t, const struct ifd
     if (t->kept.library && is_same(&t->kept, &note)) {
         return t->kept.library;
     }
-    ifd_mhd_forget(&t->kept);
+    ifd_mhd_release(&t->kept);
     t->kept = note;
     t->kept.library = make_response(piece, piece_count, field, field_count);
     return t->kept.library;
@@ -238,9 +242,9 @@ static enum MHD_Result send_answer(struct ifd_transfer *t)
 
 /* ---- callbacks: a request ---- */
 
-/* Next the library would take the query apart, into records that nobody asks for; without room for another one it makes an
- * answer and goes on as if it had not, until the client's time is over. So it finds the query empty. The target lies in its
- * receiving buffer, where it puts a NUL in the place of the '?' as well. */
+/* Empties the query in the library's receive buffer. The library would parse the query into unused
+ * records; without room for a record it makes an answer and then continues as if it had not, until
+ * the client times out. */
 static void hide_query(const char *uri)
 {
     const char *query = strchr(uri, '?');
@@ -259,7 +263,7 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
     return t;
 }
 
-/* The path goes to the API as it came: what "%2F" means is decided there, once. */
+/* The API gets the path as received and decodes "%2F" itself. */
 static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
 {
     (void)cls;
@@ -283,7 +287,7 @@ static const char *check_header(struct ifd_transfer *t, struct ifd_gate *gate, c
         *ret_status = 503;
         return "no memory for the request";
     }
-    /* The method is the first byte of the header as it lies in the library's buffer. */
+    /* The method is at the first byte of the header in the library's buffer. */
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(t->connection->library, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     /* The path's text goes on with the query. */
@@ -327,9 +331,10 @@ static enum MHD_Result go_on(struct ifd_transfer *t, enum ifd_next next)
     return MHD_NO;
 }
 
-/* Answers that are there at once, of many requests, are not sent between reading one request and the next, but one behind the other:
- * the library, left without an answer, asks for it in its next run. Waking the thread of clients on this machine for each answer is
- * a tenth of what a small request costs; so it finds several when it wakes. */
+/* Immediate answers to many requests are not sent between reading one request and the next, but
+ * together: a library that gets no answer asks for it in its next run. Waking a local client's
+ * thread for each answer costs a tenth of a small request; this way the thread finds several
+ * answers. */
 static bool waits_for_others(struct ifd_listener *l)
 {
     l->answers++;
@@ -355,7 +360,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *connection, c
         *size = 0;
         return go_on(t, ifd_request_body(t, data, taken));
     }
-    const bool is_new = t->state != IFD_TRANSFER_ANSWERED; /* not resumed, not one that waited */
+    const bool is_new = t->state != IFD_TRANSFER_ANSWERED; /* neither resumed nor delayed */
     const enum ifd_next next = ifd_request_ready(t);
     return next == IFD_NEXT_SEND && is_new && waits_for_others(t->listener) ? MHD_YES
                                                                             : go_on(t, next);
@@ -404,7 +409,7 @@ bool ifd_mhd_take(struct ifd_listener *l, int fd, const struct sockaddr *address
     return false;
 }
 
-/* What the library tells in no other way. */
+/* The library reports faults only in its log. */
 static void library_log(void *cls, const char *format, va_list args)
 {
     struct ifd_listener *l = cls;
@@ -412,13 +417,14 @@ static void library_log(void *cls, const char *format, va_list args)
     (void)vsnprintf(text, sizeof(text), format, args);
     text[strcspn(text, "\n")] = '\0';
     ifd_fault_heed(l, text);
-    ifd_log_debug(l->http->options.log, "http library", "text=%s", text);
+    ifd_log_debug(l->http->options.log, "HTTP library logged", "text=%s", text);
 }
 
 /* ---- running ---- */
 
-/* Runs of the library in one turn of the loop. It asks for another one for ever while a client's chunk extension or trailer
- * fills its buffer, until our rate or deadline ends that client; what else there is needs few. */
+/* Runs of the library in one turn of the loop. While a client's chunk extension or trailer fills
+ * the buffer, the library asks for another run for ever, until our rate or deadline ends that
+ * client. Everything else needs few runs. */
 #define RUNS_MAX      64
 #define SPINNING_RUNS 4
 
@@ -429,9 +435,9 @@ void ifd_mhd_run(void *arg)
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
     bool has_timeout = false;
     const uint64_t calls = l->http->calls;
-    /* One run is not enough: what a run makes ready is sent by the next. */
+    /* A run sends what the run before made ready. */
     const int most = l->is_spinning ? SPINNING_RUNS : RUNS_MAX;
-    bool is_settled = true; /* nobody is held because another one is malformed */
+    bool is_settled = true; /* no connection is held by a fault of another */
     for (int i = 0; i < most || !is_settled; i++) {
         (void)MHD_run(l->daemon);
         is_settled = !ifd_fault_settle(l);
@@ -449,7 +455,7 @@ void ifd_mhd_run(void *arg)
     }
     l->needs_run = false;
     l->is_spinning = has_timeout && timeout_ms == 0 && l->http->calls == calls;
-    if (has_timeout) { /* not at once while spinning: timers that are due again and again let nothing else happen */
+    if (has_timeout) { /* a timer that is always due would block the loop while spinning */
         ifd_timer_start(l->timer, l->is_spinning ? 1 : timeout_ms, 0);
     }
 }
@@ -470,7 +476,7 @@ size_t ifd_mhd_connection_bytes(const struct ifd_http *http)
 static struct MHD_Daemon *start_daemon(struct ifd_listener *l)
 {
     const struct ifd_http_options *o = &l->http->options;
-    /* Connections are counted, and their time is measured, before and beside the library. */
+    /* Limits of connections and times are enforced outside the library. */
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
         NULL, NULL, on_access, l, MHD_OPTION_EXTERNAL_LOGGER, library_log, l,

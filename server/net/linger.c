@@ -1,11 +1,12 @@
-/* Closing so that the last answer arrives: the client's further bytes are read and forgotten until it closes, too. */
+/* Closes so that the last answer arrives: reads and drops the client's further bytes until it
+ * closes, too. */
 #include "server/net/http_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-/* A client that has its answer needs a round trip to notice; one that goes on sending is cut off. */
+/* A client needs a round trip to notice its answer; one that continues to send is cut off. */
 #define LINGER_MS    UINT64_C(2000)
 #define LINGER_BYTES ((size_t)64 << 20)
 

@@ -1,4 +1,4 @@
-/* bind and listen, TCP and UNIX. */
+/* Binds and listens, TCP and UNIX. */
 #include "server/net/listen.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static enum ifd_code fail_bind(const char *where, struct ifd_err *err)
 {
     if (errno == EADDRINUSE) {
         return ifd_fail(err, IFD_EXISTS,
-                        "cannot listen on %s: already in use, by another server perhaps", where);
+                        "cannot listen on %s: already in use, perhaps by another server", where);
     }
     return ifd_fail(err, IFD_IO, "cannot listen on %s: %s", where, strerror(errno));
 }
@@ -92,7 +92,7 @@ enum ifd_code ifd_listen_tcp(const char *address, uint16_t port, int *ret_fd, ui
     return IFD_OK;
 }
 
-/* Removes a socket file whose server is gone. */
+/* Removes a socket file without a server. */
 static void remove_stale(const struct sockaddr_un *at)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -110,14 +110,15 @@ enum ifd_code ifd_listen_unix(const char *path, unsigned mode, int *ret_fd,
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof(at.sun_path)) {
-        return ifd_fail(err, IFD_INVALID, "socket path \"%s\" has %zu bytes, at most %zu work",
-                        path, strlen(path), sizeof(at.sun_path) - 1);
+        return ifd_fail(err, IFD_INVALID,
+                        "socket path \"%s\" has %zu bytes, at most %zu are possible", path,
+                        strlen(path), sizeof(at.sun_path) - 1);
     }
     (void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
     struct stat info;
     if (lstat(path, &info) == 0) {
         if (!S_ISSOCK(info.st_mode)) {
-            return ifd_fail(err, IFD_EXISTS, "cannot listen on %s: it exists and is no socket",
+            return ifd_fail(err, IFD_EXISTS, "cannot listen on %s: it exists and is not a socket",
                             path);
         }
         remove_stale(&at);
@@ -126,7 +127,8 @@ enum ifd_code ifd_listen_unix(const char *path, unsigned mode, int *ret_fd,
     if (fd < 0) {
         return fail_bind(path, err);
     }
-    /* The file gets the socket's mode: nobody can connect before chmod sets what the umask took away. */
+    /* The file gets the socket's mode, so nobody can connect before chmod adds what the umask
+     * removed. */
     if (fchmod(fd, mode) != 0 || bind(fd, (const struct sockaddr *)&at, sizeof(at)) != 0 ||
         chmod(path, mode) != 0 || listen(fd, BACKLOG) != 0) {
         enum ifd_code code = fail_bind(path, err);

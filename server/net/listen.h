@@ -1,4 +1,4 @@
-/** Listening sockets, with errors that say what to do. Thread: any. */
+/** Listening sockets. Thread: any. */
 #ifndef INFERD_SERVER_NET_LISTEN_H
 #define INFERD_SERVER_NET_LISTEN_H
 
@@ -6,25 +6,27 @@
 
 #include "inferd/status.h"
 
-/** A non-blocking TCP socket that listens on address ("127.0.0.1", "::", a host name) and port; port 0 lets the system
- *  choose, ret_port tells what it chose. Errors: INVALID (no such address), EXISTS (port in use), IO. */
+/** A non-blocking TCP socket that listens on address ("127.0.0.1", "::", a host name) and port;
+ *  port 0 lets the system choose; ret_port is the port. Errors: INVALID (no such address), EXISTS
+ *  (port in use), IO. */
 IFD_NODISCARD enum ifd_code ifd_listen_tcp(const char *address, uint16_t port, int *ret_fd,
                                            uint16_t *ret_port, struct ifd_err *err);
 
-/** Only programs of this machine can connect to this TCP socket. */
+/** True if only programs of this machine can connect to this TCP socket. */
 bool ifd_listen_is_local(int fd);
 
-/** The file of a UNIX socket; a zeroed one is none. */
+/** The file of a UNIX socket; zeroed: none. */
 struct ifd_socket_file {
     dev_t device;
     ino_t inode;
 };
 
-/** A non-blocking UNIX socket at path with these permissions (0660, 0600) from its first moment. A socket file that nobody answers is
- *  replaced; anything else at that path is left alone. Errors: INVALID (path too long), EXISTS, IO. */
+/** A non-blocking UNIX socket at path, from its first moment with these permissions (0660, 0600).
+ *  Replaces a socket file without a server; leaves anything else at that path alone. Errors:
+ *  INVALID (path too long), EXISTS, IO. */
 IFD_NODISCARD enum ifd_code ifd_listen_unix(const char *path, unsigned mode, int *ret_fd,
                                             struct ifd_socket_file *ret_file, struct ifd_err *err);
-/** Removes what is at path if it is still this file. */
+/** Removes path if it is still this file. */
 void ifd_listen_remove(const char *path, const struct ifd_socket_file *file);
 
 #endif

@@ -25,12 +25,13 @@ struct signal_slot {
 struct ifd_loop {
     const struct ifd_alloc *alloc;
     uv_loop_t uv;
-    /* An event descriptor instead of uv_async_t, whose receiver spins while a sender that lost its core is half done. */
+    /* An event descriptor instead of uv_async_t, whose receiver spins while a preempted sender is
+     * half done. */
     int wake_fd;
     uv_poll_t wake;
     int alarm_fd;
     uv_poll_t alarm;
-    uv_idle_t awake; /* while it is active, a turn does not wait */
+    uv_idle_t awake; /* while active, a turn does not wait */
     uint64_t awake_until_ns;
     uv_prepare_t prepare;
     struct callback on_wake, before_wait, on_alarm;
@@ -63,7 +64,7 @@ static void on_wake_fd(uv_poll_t *handle, int status, int events)
     uint64_t wakes = 0;
     (void)status;
     (void)events;
-    /* Emptied before the call: what is pushed during it wakes anew. Nothing to read is as good. */
+    /* Read before the call, so that a push during the call wakes again. Nothing to read is fine. */
     ssize_t got = read(loop->wake_fd, &wakes, sizeof(wakes));
     (void)got;
     call(&loop->on_wake);
@@ -75,7 +76,7 @@ static void on_alarm_fd(uv_poll_t *handle, int status, int events)
     uint64_t times = 0;
     (void)status;
     (void)events;
-    if (read(loop->alarm_fd, &times, sizeof(times)) > 0) { /* else it was taken back meanwhile */
+    if (read(loop->alarm_fd, &times, sizeof(times)) > 0) { /* else it was cancelled meanwhile */
         call(&loop->on_alarm);
     }
 }
@@ -185,7 +186,7 @@ void ifd_loop_on_wake(struct ifd_loop *loop, ifd_loop_fn fn, void *arg)
 void ifd_loop_wake(void *loop)
 {
     const uint64_t one = 1;
-    /* It can only fail with the counter full, and then the loop is awake already. */
+    /* Fails only if the counter is full; then the loop is awake already. */
     ssize_t put = write(((struct ifd_loop *)loop)->wake_fd, &one, sizeof(one));
     (void)put;
 }

@@ -1,4 +1,4 @@
-/* Rates over windows. */
+/* Rates over time windows. */
 #include "server/net/pace.h"
 
 bool ifd_pace_is_slow(struct ifd_pace *pace, uint64_t now_ms, uint64_t bytes, uint32_t min_rate)

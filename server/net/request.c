@@ -1,4 +1,4 @@
-/* What becomes of a request: gate, API, body, answer. Knows no sockets. */
+/* The course of a request: gate, API, body, answer. Knows no sockets. */
 #include "server/net/http_impl.h"
 
 #include <string.h>
@@ -6,10 +6,10 @@
 #include "engine/base/clock.h"
 #include "engine/base/str.h"
 
-/* A refused body up to this size is read and forgotten, so that the connection stays usable. */
+/* A refused body up to this size is read and dropped, so that the connection stays usable. */
 #define SWALLOW_MAX_BYTES ((size_t)1 << 20)
-/* The API hears when so much of a body is missing: 10 µs before its end on this machine, 260 at 1 Gbit/s; waking a thread takes
- * 5 to 50. */
+/* The API is told when this much of a body is missing: 10 µs before its end from the same machine,
+ * 260 µs at 1 Gbit/s. Waking a thread takes 5 to 50 µs. */
 #define COMING_BYTES ((size_t)32 << 10)
 
 static enum ifd_http_method method_of(const char *method)
@@ -29,8 +29,8 @@ static enum ifd_http_method method_of(const char *method)
     return IFD_HTTP_OTHER;
 }
 
-/* The library reads chunks more freely than others do (line ends, trailers): whatever it took for the end of the body,
- * nothing behind it is read as a request. */
+/* The library reads chunks more leniently than others (line ends, trailers), so nothing behind a
+ * chunked body is read as a request. */
 bool ifd_request_closes(const struct ifd_transfer *t)
 {
     return t->exchange.response.close_connection || t->is_chunked || t->connection->is_probe ||
@@ -45,7 +45,8 @@ static enum ifd_next answered(struct ifd_transfer *t)
     return IFD_NEXT_SEND;
 }
 
-/* Answers before the body was read: swallows a small body first, otherwise ends the connection. */
+/* Answers before the body is read: reads and drops a small body first, otherwise closes the
+ * connection. */
 static enum ifd_next answer_early(struct ifd_transfer *t, const struct ifd_gate *gate)
 {
     uint64_t length = 0;
@@ -76,7 +77,7 @@ static void count_body_limit(const struct ifd_transfer *t, enum ifd_code code)
                    code == IFD_TOO_LARGE);
 }
 
-/* What a full server still answers. */
+/* Requests that a full server still answers. */
 static bool is_probe_path(struct ifd_str path)
 {
     return ifd_str_equal(path, "/v2/health/live") || ifd_str_equal(path, "/v2/health/ready");
@@ -136,7 +137,8 @@ enum ifd_next ifd_request_headers(struct ifd_transfer *t, const struct ifd_gate 
     return IFD_NEXT_READ;
 }
 
-/* A body without a length that grew too large: the answer must wait until its end, so the rest is read, within reason. */
+/* If a body without a length grows too large, the answer must wait for its end; the rest is read up
+ * to a limit. */
 enum ifd_next ifd_request_body(struct ifd_transfer *t, const void *data, size_t size)
 {
     struct ifd_err err = {0};

@@ -1,18 +1,18 @@
-/* Clients that left while they waited, and clients that take longer than they may: to send a header, to send a body, to
- * take an answer, to ask again. The library knows only a timeout of inactivity, which one byte now and then defeats; these
- * are deadlines. */
+/* Finds clients that left while they waited, and clients that are too slow in sending a header,
+ * sending a body, reading an answer or sending the next request. The library has only a timeout of
+ * inactivity, which an occasional byte defeats; these are deadlines. */
 #include "server/net/http_impl.h"
 
 #include <poll.h>
 #include <sys/ioctl.h>
 
 #define SWEEP_FDS 64
-/* Connections between requests are asked this often what they received. */
+/* How often the byte counts of connections between requests are read. */
 #define LOOK_MS UINT64_C(2000)
 
-/* ---- their clock ---- */
+/* ---- the clock ---- */
 
-/* Longer from one look at clients to the next, and the server was kept from reading what they sent. */
+/* If two looks at clients are farther apart, the server was kept from reading what they sent. */
 #define STEP_MS (2 * IFD_SWEEP_MS)
 
 uint64_t ifd_http_now_ms(struct ifd_http *http)
@@ -26,7 +26,8 @@ uint64_t ifd_http_now_ms(struct ifd_http *http)
 
 /* ---- clients that left ---- */
 
-/* The library misses an end that arrives together with data, because it waits for another edge. */
+/* The library misses an end that arrives together with data, because its events are
+ * edge-triggered. */
 static void end_if_cut_off(struct ifd_connection *c)
 {
     int unread = 0;
@@ -35,8 +36,8 @@ static void end_if_cut_off(struct ifd_connection *c)
     }
 }
 
-/* In the middle of a request, or of its first, for longer than most requests take; or the end may have come with the last
- * request: later ones are told. */
+/* The client is in a request, or before its first one, for longer than most requests take; or its
+ * end may have come with its last request. The library reports later ends. */
 static bool may_have_left(const struct ifd_connection *c, uint64_t now_ms)
 {
     const struct ifd_transfer *t = c->transfer;
@@ -97,7 +98,7 @@ static void look_at_receiving(struct ifd_connection *c, uint64_t now_ms)
     }
 }
 
-/* The client does not take what was written, by us or by the system for us. */
+/* The client does not read what we or the system have sent. */
 static bool is_slow_reader(struct ifd_connection *c, uint64_t now_ms,
                            const struct ifd_connection_bytes *bytes)
 {
@@ -117,8 +118,8 @@ static void look_at_sending(struct ifd_connection *c, uint64_t now_ms)
     }
 }
 
-/* Does a request trickle in? The library does not say before its first line is complete. And was the last answer taken?
- * The library has forgotten it once the system has it. */
+/* Does a request trickle in? The library does not report it before the first line is complete. Was
+ * the last answer read? The library drops an answer once the system has it. */
 static void look_for_bytes(struct ifd_connection *c, uint64_t now_ms)
 {
     struct ifd_connection_bytes bytes;
@@ -170,7 +171,7 @@ static void look_at(struct ifd_connection *c, uint64_t now_ms)
     case IFD_TRANSFER_ANSWERED:
         look_at_sending(c, now_ms);
         break;
-    case IFD_TRANSFER_WAITING: /* its time is the queue's matter */
+    case IFD_TRANSFER_WAITING: /* the service watches its deadline */
     case IFD_TRANSFER_GONE:
         break;
     }

@@ -1,4 +1,4 @@
-/* Requests as objects: memory that the next one reuses, lists, how they ended. */
+/* Requests as objects: reused memory, lists, outcomes. */
 #include "server/net/http_impl.h"
 
 #include <stddef.h>
@@ -8,18 +8,18 @@
 #include "engine/base/clock.h"
 #include "engine/base/str.h"
 
-/* What a request may hold beside its body: decoded JSON tensors are the largest part. */
+/* Largest arena of a request: decoded JSON tensors take most of it. */
 #define ARENA_CAP_BYTES ((size_t)1 << 30)
-/* A request that held more gives it back; the memory of smaller ones serves the next request. */
+/* A larger arena is given back after its request; a smaller one serves the next request. */
 #define ARENA_KEEP_BYTES ((size_t)1 << 16)
 #define SPARE_TRANSFERS  128
-/* Memory of bodies that waits with them: each keeps a small one, and large ones as long as all are no more than this. */
+/* Limit for the bodies of spare transfers together; small bodies are always kept. */
 #define SPARE_BODY_BYTES   ((size_t)1 << 16)
 #define SPARE_BODIES_BYTES ((size_t)4 << 20)
 
 /* ---- memory ---- */
 
-/* Pages do not share the memory of requests: metrics are wanted most when that is spent. */
+/* Pages do not use the memory of requests: metrics matter most when that is spent. */
 static struct ifd_transfer *take(struct ifd_listener *l)
 {
     struct ifd_http *http = l->http;
@@ -45,7 +45,7 @@ static struct ifd_transfer *take(struct ifd_listener *l)
 
 static void release(struct ifd_http *http, struct ifd_transfer *t)
 {
-    ifd_mhd_forget(&t->kept);
+    ifd_mhd_release(&t->kept);
     ifd_body_finish(&t->body);
     ifd_arena_finish(&t->arena);
     ifd_release(http->options.alloc, t, sizeof(*t));
@@ -95,7 +95,7 @@ struct ifd_transfer *ifd_transfer_begin(struct ifd_connection *c, const char *ur
         return NULL;
     }
     t->connection = c;
-    /* The first request's time runs from the start of the connection. */
+    /* The time of the first request runs from the start of the connection. */
     t->since_ms = c->is_fresh ? c->since_ms : ifd_http_now_ms(listener->http);
     c->is_fresh = false;
     c->transfer = t;
@@ -133,7 +133,7 @@ static const char *method_name(enum ifd_http_method method)
     return names[method];
 }
 
-/* For statistics. A request that the library itself refuses never gets to ANSWERED. */
+/* For statistics. A request that the library refuses never reaches ANSWERED. */
 static enum ifd_outcome outcome_of(const struct ifd_transfer *t, bool is_complete)
 {
     if (t->is_late) {
@@ -149,7 +149,7 @@ static enum ifd_outcome outcome_of(const struct ifd_transfer *t, bool is_complet
                                              : IFD_OUTCOME_CLIENT_ERROR;
 }
 
-/* Of the answer that was sent, by whom ever; 0: none was. */
+/* Status of the answer, whoever sent it; 0: no answer was sent. */
 static int status_of(const struct ifd_transfer *t, bool is_complete, int page_status)
 {
     if (t->said_status > 0) {

@@ -177,7 +177,7 @@ class Service(unittest.TestCase):
         file.write_text("")
         for options, said in (
                 (("--backend=none",), '--backend: there is no "none", but .*CpuRef'),
-                ((f"--http-socket={file}",), "cannot listen on .*file: it exists and is no socket"),
+                ((f"--http-socket={file}",), "cannot listen on .*file: it exists and is not a socket"),
                 ((f"--config={self.folder}/none",), '--config: cannot read ".*none": No such file'),
                 (("--request-memory=1000",), "--request-memory: 1000 bytes, at least 1048576 are needed"),
                 (("--exact", "--fast"), "--exact and --fast exclude each other"),
@@ -189,7 +189,7 @@ class Service(unittest.TestCase):
     def test_socket_of_another_server_stays(self):
         path = self.folder / "admin"
         first = self.serve(f"--admin-socket={path}")
-        with self.assertRaisesRegex(RuntimeError, "cannot listen on .*admin: already in use, by another server perhaps"):
+        with self.assertRaisesRegex(RuntimeError, "cannot listen on .*admin: already in use, perhaps by another server"):
             self.serve(f"--admin-socket={path}")
         path.rename(self.folder / "away")                               # and that of a successor
         second = self.serve(f"--admin-socket={path}")
