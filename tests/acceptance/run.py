@@ -1,4 +1,5 @@
-"""Runs one module of acceptance tests: run.py NAME. Status 77 says that everything in it was skipped, and why."""
+"""Runs one module of acceptance tests: run.py NAME. Status 77: every test was
+skipped; the reasons are printed."""
 import pathlib
 import sys
 import unittest

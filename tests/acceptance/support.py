@@ -1,4 +1,4 @@
-"""What the acceptance tests share: a running server, plain HTTP, and the files made by others."""
+"""Shared by the acceptance tests: a running server, plain HTTP, and files made by others."""
 import http.client
 import os
 import pathlib
@@ -22,19 +22,21 @@ ANSWER_SECONDS = 300
 SLOW = """backend: "identity" input {{ name: "IN" data_type: TYPE_FP32 dims: 1 }}
 output {{ name: "OUT" data_type: TYPE_FP32 dims: 1 }}
 parameters {{ key: "execute_delay_ms" value {{ string_value: "{delay_ms}" }} }}
-model_warmup {{ name: "slow" count: {count} inputs {{ key: "IN" value {{ data_type: TYPE_FP32 dims: 1 zero_data: true }} }} }}
+model_warmup {{ name: "slow" count: {count} inputs {{
+    key: "IN" value {{ data_type: TYPE_FP32 dims: 1 zero_data: true }} }} }}
 """
 
 
 def skip(reason):
-    """Skips the test, which needs what is absent; fails it where INFERD_TEST_NO_SKIPS is set (tests/run.sh sets it)."""
+    """Skips the test because something is absent; fails it if INFERD_TEST_NO_SKIPS is set, as
+    tests/run.sh does."""
     if os.environ.get("INFERD_TEST_NO_SKIPS"):
         raise AssertionError(f"may not be skipped (INFERD_TEST_NO_SKIPS): {reason}")
     raise unittest.SkipTest(reason)
 
 
 def shared(relative):
-    """A file or folder below the shared folder; skips the test where it is absent."""
+    """A file or folder below the shared folder; skips the test if it is absent."""
     path = SHARED / relative
     if not path.exists():
         skip(f"{path} is not here")
@@ -42,7 +44,8 @@ def shared(relative):
 
 
 def tracer(*rules):
-    """What in front of a command line has strace inject these faults into its system calls; skips the test without strace."""
+    """The prefix of a command line that lets strace inject these faults into its system calls;
+    skips the test without strace."""
     command = ["strace", "-D", "-f", "-qq", "-o", "/dev/null"]
     for rule in rules:
         command += ["-e", f"inject={rule}"]
@@ -54,7 +57,7 @@ def tracer(*rules):
 
 
 def heard(manager, start):
-    """The next message with this start that a service manager's socket gets."""
+    """The next message on a service manager's socket that begins so."""
     while True:
         message = manager.recv(4096).decode()
         if message.startswith(start):
@@ -73,14 +76,17 @@ def add_model(repository, name, model, labels=None, config=None):
 
 
 class Server:
-    """inferd serve REPOSITORY on a port of the kernel's choice; what can be loaded is when the constructor returns.
+    """inferd serve REPOSITORY on a port that the kernel chooses. When the constructor returns,
+    every model that can be loaded is.
 
-    prefix: of the command line, for tools that run the server."""
+    prefix: in front of the command line, for tools that run the server."""
 
     def __init__(self, repository, *options, prefix=()):
         self.log = tempfile.TemporaryFile()
-        command = [*prefix, SERVER, "serve", repository, "--http-port", "0", "--metrics-port", "0", *options]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
+        command = [*prefix, SERVER, "serve", repository, "--http-port", "0", "--metrics-port", "0",
+                   *options]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
+                                        stderr=subprocess.STDOUT)
         try:
             self._wait()
         except BaseException:
@@ -90,21 +96,23 @@ class Server:
     def _wait(self):
         for _ in range(START_SECONDS * 20):
             if self.process.poll() is not None:
-                raise RuntimeError(f"the server ended with status {self.process.returncode}:\n{self.log_text()}")
+                raise RuntimeError(
+                    f"the server ended with status {self.process.returncode}:\n{self.log_text()}")
             ready = re.search(r"ready at http://(127\.0\.0\.1:\d+)", self.log_text())
             if ready:
                 self.address = ready[1]
-                self.metrics_address = re.search(r"metrics at http://([^/]*)/metrics", self.log_text())[1]
+                self.metrics_address = re.search(r"metrics at http://([^/]*)/metrics",
+                                                 self.log_text())[1]
                 return
             time.sleep(0.05)
         raise RuntimeError(f"the server is not ready:\n{self.log_text()}")
 
     def log_text(self):
-        # pread: the server writes through the same open file, whose position must stay its own
+        # pread: the server shares the open file and its position
         return os.pread(self.log.fileno(), 1 << 20, 0).decode(errors="replace")
 
     def wait_for_log(self, text, count=1):
-        """Until the log has a text so often; answers may come before what is logged about them."""
+        """Waits until the log has a text this often; an answer may come before its line."""
         for _ in range(ANSWER_SECONDS * 20):
             if self.log_text().count(text) >= count:
                 return
@@ -122,7 +130,8 @@ class Server:
             connection.close()
 
     def ask_aside(self, *arguments):
-        """The same in a thread of its own; returns a function that waits for the answer, or for the ConnectionError."""
+        """Asks in another thread; returns a function that waits for the answer or the
+        ConnectionError."""
         answers = []
 
         def ask():
@@ -153,10 +162,11 @@ class Server:
 
 
 class ServerCase(unittest.TestCase):
-    """A test class with one server; prepare() fills the repository, options are the command line's."""
+    """A test class with one server; prepare() fills the repository, options are the command
+    line's."""
 
     options = ()
-    repository = None       # a folder to serve as it is; otherwise prepare() fills an empty one
+    repository = None       # a folder to serve; None: prepare() fills an empty one
 
     @classmethod
     def prepare(cls, folder):

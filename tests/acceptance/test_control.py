@@ -1,4 +1,5 @@
-"""Loading and unloading while the server runs: tritonclient, inferctl, and a server that is killed in between."""
+"""Loading and unloading while the server runs: tritonclient, inferctl, and a server that is
+killed in between."""
 import base64
 import json
 import os
@@ -23,7 +24,8 @@ INFERCTL = os.environ.get("INFERCTL", support.SOURCE / "build/bin/inferctl")
 SIMPLE = support.REPOSITORY / "simple"
 MODEL = (SIMPLE / "1/model.tflite").read_bytes()
 # The same model with its two outputs renamed: OUTPUT0 is the difference.
-SWAPPED = MODEL.replace(b"OUTPUT0", b"OUTPUTx").replace(b"OUTPUT1", b"OUTPUT0").replace(b"OUTPUTx", b"OUTPUT1")
+SWAPPED = MODEL.replace(b"OUTPUT0", b"OUTPUTx").replace(b"OUTPUT1", b"OUTPUT0")
+SWAPPED = SWAPPED.replace(b"OUTPUTx", b"OUTPUT1")
 
 
 def infer(client, a=7, b=3):
@@ -43,7 +45,8 @@ class ModelControl(unittest.TestCase):
         self.socket = self.folder / "admin"
 
     def serve(self, *options, prefix=()):
-        server = support.Server(self.repository, "--strict-readiness=false", *options, prefix=prefix)
+        server = support.Server(self.repository, "--strict-readiness=false", *options,
+                                prefix=prefix)
         self.addCleanup(server.stop)
         client = triton.InferenceServerClient(server.address)
         self.addCleanup(client.close)
@@ -61,19 +64,24 @@ class ModelControl(unittest.TestCase):
         self.assertTrue(client.is_model_ready("simple", "3"))
         self.assertEqual(infer(client), 10)
         rows = [r for r in client.get_model_repository_index() if r["name"] == "simple"]
-        self.assertEqual([(r["version"], r["state"]) for r in rows], [("1", "READY"), ("3", "READY")])
+        self.assertEqual([(r["version"], r["state"]) for r in rows],
+                         [("1", "READY"), ("3", "READY")])
         client.unload_model("simple")
         self.assertFalse(client.is_model_ready("simple"))
         client.unload_model("simple", unload_dependents=True)
-        self.refused(client.load_model, "wrong_model_name", text="failed to load 'wrong_model_name', ")
+        self.refused(client.load_model, "wrong_model_name",
+                     text="failed to load 'wrong_model_name', ")
         self.refused(client.unload_model, "wrong_model_name", text="wrong_model_name")
 
     def test_config_override_counts_until_the_next_load_without_it(self):
-        _, client = self.serve("--model-control-mode=explicit", "--load-model=simple", "--admin-on-http")
-        client.load_model("simple", config='{"max_batch_size":"4"}')       # a number as a string, as protobuf's JSON has it
+        _, client = self.serve("--model-control-mode=explicit", "--load-model=simple",
+                               "--admin-on-http")
+        # a number as a string, as protobuf's JSON has it
+        client.load_model("simple", config='{"max_batch_size":"4"}')
         self.assertEqual(client.get_model_config("simple")["max_batch_size"], 4)
         self.assertEqual(infer(client), 10)
-        self.refused(client.load_model, "simple", config='{"max_batch_size"', text="failed to load 'simple', config:1")
+        self.refused(client.load_model, "simple", config='{"max_batch_size"',
+                     text="failed to load 'simple', config:1")
         self.refused(client.load_model, "simple", config='{"backend": "python"}', text="python")
         self.assertEqual(client.get_model_config("simple")["max_batch_size"], 4)
         client.load_model("simple")
@@ -81,25 +89,35 @@ class ModelControl(unittest.TestCase):
 
     def test_precision_is_asked_for_per_model_and_said_where_it_cannot_be(self):
         server, client = self.serve("--model-control-mode=explicit", "--admin-on-http")
-        client.load_model("simple", config='{"parameters": {"precision": {"string_value": "bf16"}}}')
+        client.load_model("simple",
+                          config='{"parameters": {"precision": {"string_value": "bf16"}}}')
         self.assertEqual(infer(client), 10)
-        self.assertEqual(client.get_model_config("simple")["parameters"]["precision"]["string_value"], "bf16")
-        self.assertIn('asked=bf16 given=f32 reason="no product of floats gains by it"', server.log_text())
-        self.refused(client.load_model, "simple", config='{"parameters": {"precision": {"string_value": "half"}}}',
+        self.assertEqual(
+            client.get_model_config("simple")["parameters"]["precision"]["string_value"], "bf16")
+        self.assertIn('asked=bf16 given=f32 reason="no product of floats gains by it"',
+                      server.log_text())
+        self.refused(client.load_model, "simple",
+                     config='{"parameters": {"precision": {"string_value": "half"}}}',
                      text='parameter "precision": got "half", expected f32, bf16 or fp16')
-        with self.assertRaisesRegex(RuntimeError, "--exact and --precision fp16 exclude each other"):
+        with self.assertRaisesRegex(RuntimeError,
+                                    "--exact and --precision fp16 exclude each other"):
             self.serve("--exact", "--precision=fp16")
 
     def test_file_override_replaces_the_whole_folder(self):
-        _, client = self.serve("--model-control-mode=explicit", "--load-model=simple", "--admin-on-http")
+        _, client = self.serve("--model-control-mode=explicit", "--load-model=simple",
+                               "--admin-on-http")
         config = (SIMPLE / "config.pbtxt").read_text()
-        override = {"config": json.dumps({"max_batch_size": 8}), "files": {"file:7/model.tflite": SWAPPED}}
+        override = {"config": json.dumps({"max_batch_size": 8}),
+                    "files": {"file:7/model.tflite": SWAPPED}}
         client.load_model("simple", **override)
         self.assertEqual(client.get_model_metadata("simple")["versions"], ["7"])
         self.assertEqual(infer(client), 4)
-        self.refused(client.load_model, "simple", files={"file:1/model.tflite": MODEL}, text="config")
-        self.refused(client.load_model, "simple", config="{}", files={"file:../../x": MODEL}, text="../../x")
-        self.refused(client.load_model, "simple", config="{}", files={"file:1/model.tflite": MODEL[:300]},
+        self.refused(client.load_model, "simple", files={"file:1/model.tflite": MODEL},
+                     text="config")
+        self.refused(client.load_model, "simple", config="{}", files={"file:../../x": MODEL},
+                     text="../../x")
+        self.refused(client.load_model, "simple", config="{}",
+                     files={"file:1/model.tflite": MODEL[:300]},
                      text="failed to load 'simple', ")
         self.assertEqual(infer(client), 4)                                  # what served still does
         client.load_model("simple")
@@ -109,7 +127,8 @@ class ModelControl(unittest.TestCase):
 
     def test_files_must_be_base64(self):
         server, _ = self.serve("--model-control-mode=explicit", "--admin-on-http")
-        body = {"parameters": {"config": "{}", "file:1/model.tflite": "?" + base64.b64encode(MODEL).decode()}}
+        body = {"parameters": {"config": "{}",
+                               "file:1/model.tflite": "?" + base64.b64encode(MODEL).decode()}}
         answer = server.ask("POST", "/v2/repository/models/simple/load", json.dumps(body))
         self.assertEqual(answer.status, 400)
         self.assertIn("base64", json.loads(answer.data)["error"])
@@ -119,7 +138,8 @@ class ModelControl(unittest.TestCase):
                                     f"--admin-socket={self.socket}")
         self.refused(client.unload_model, "simple", text="--admin-on-http")
         self.assertEqual(stat.S_IMODE(self.socket.stat().st_mode), 0o600)
-        ctl = lambda *a: subprocess.run([INFERCTL, "--admin-socket", self.socket, *a], capture_output=True, text=True)
+        ctl = lambda *a: subprocess.run([INFERCTL, "--admin-socket", self.socket, *a],
+                                        capture_output=True, text=True)
         self.assertEqual(ctl("unload", "simple").returncode, 0)
         self.assertFalse(client.is_model_ready("simple"))
         self.assertEqual(ctl("load", "simple").stdout, "loaded\n")
@@ -139,12 +159,14 @@ class ModelControl(unittest.TestCase):
         for mode in ("none", "poll"):
             with self.subTest(mode):
                 server, client = self.serve(f"--model-control-mode={mode}", "--admin-on-http")
-                text = f"explicit model load / unload is not allowed: the server runs with --model-control-mode={mode}"
+                text = ("explicit model load / unload is not allowed: the server runs with "
+                        f"--model-control-mode={mode}")
                 self.refused(client.load_model, "simple", text=text)
                 self.refused(client.unload_model, "simple", text=text)
                 for verb in ("load", "unload"):
                     answer = server.ask("POST", f"/v2/repository/models/simple/{verb}")
-                    self.assertEqual(answer.status, 400)                    # asking again does not help
+                    # asking again does not help
+                    self.assertEqual(answer.status, 400)
                     self.assertNotIn("Retry-After", answer.headers)
 
     def test_links_are_followed_inside_the_repository_only(self):
@@ -161,11 +183,13 @@ class ModelControl(unittest.TestCase):
         self.assertIn("leads through too many links", reasons["itself"])
 
     def test_repository_that_cannot_be_listed_is_said_once(self):
-        server, client = self.serve("--model-control-mode=poll", "--repository-poll-secs=1", "--repository-settle-ms=100")
+        server, client = self.serve("--model-control-mode=poll", "--repository-poll-secs=1",
+                                    "--repository-settle-ms=100")
 
         def polls_that_failed():
             page = server.ask("GET", "/metrics", address=server.metrics_address).data.decode()
-            return int(re.search(r'inferd_repository_polls_total\{result="not found"\} (\d+)', page)[1])
+            return int(re.search(r'inferd_repository_polls_total\{result="not found"\} (\d+)',
+                                 page)[1])
 
         for round_ in (1, 2):
             self.repository.rename(self.folder / "away")
@@ -178,15 +202,18 @@ class ModelControl(unittest.TestCase):
 
     def test_without_memfds_models_lie_in_private_memory(self):
         options = ("--model-control-mode=explicit", "--load-model=simple", "--admin-on-http")
-        refused = 'warn model file is not sealed model=simple version=3 reason="Function not implemented"'
+        refused = ('warn model file is not sealed model=simple version=3 '
+                   'reason="Function not implemented"')
         for prefix, in_memfd in ((), True), (support.tracer("memfd_create:error=ENOSYS"), False):
             server, client = self.serve(*options, prefix=prefix)
-            self.assertEqual("/memfd:simple" in pathlib.Path(f"/proc/{server.process.pid}/maps").read_text(), in_memfd)
+            self.assertEqual("/memfd:simple" in pathlib.Path(
+                f"/proc/{server.process.pid}/maps").read_text(), in_memfd)
             self.assertEqual(infer(client), 10)
             (self.repository / "simple/3/model.tflite").write_bytes(SWAPPED)
             client.load_model("simple")
             self.assertEqual(infer(client), 4)
-            self.assertEqual(server.log_text().count(refused), 0 if in_memfd else 2)    # once for each load
+            # once for each load
+            self.assertEqual(server.log_text().count(refused), 0 if in_memfd else 2)
             (self.repository / "simple/3/model.tflite").write_bytes(MODEL)
             server.stop()
 
@@ -194,13 +221,15 @@ class ModelControl(unittest.TestCase):
         models, state = self.folder / "fatal", self.folder / "state"
         (models / "fatal").mkdir(parents=True)
         (models / "fatal/config.pbtxt").write_text(support.SLOW.format(delay_ms=3600000, count=1))
-        options = ("--state-dir", state, "--warm-up-timeout-ms=0", "--strict-readiness=false", "--exit-timeout-secs=0")
+        options = ("--state-dir", state, "--warm-up-timeout-ms=0", "--strict-readiness=false",
+                   "--exit-timeout-secs=0")
 
         def deaths():
             return [path.read_text() for path in state.glob("load-*")]
 
         def end_in_load(number, before):
-            process = subprocess.Popen([support.SERVER, "serve", models, "--http-port=0", "--metrics-port=0", *options],
+            process = subprocess.Popen([support.SERVER, "serve", models, "--http-port=0",
+                                        "--metrics-port=0", *options],
                                        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             self.addCleanup(process.kill)
             while deaths() != [before]:
@@ -208,16 +237,20 @@ class ModelControl(unittest.TestCase):
             process.send_signal(number)
             process.wait()
 
-        end_in_load(signal.SIGTERM, "1")                                    # told to end: does not count
+        # a load that SIGTERM ended does not count
+        end_in_load(signal.SIGTERM, "1")
         self.assertEqual(deaths(), [])
         for before in "123":
             end_in_load(signal.SIGKILL, before)
         shutil.copytree(SIMPLE, models / "simple")
-        server = support.Server(models, "--model-control-mode=explicit", "--load-model=*", "--admin-on-http", *options)
+        server = support.Server(models, "--model-control-mode=explicit", "--load-model=*",
+                                "--admin-on-http", *options)
         self.addCleanup(server.stop)
-        rows = {row["name"]: row for row in json.loads(server.ask("POST", "/v2/repository/index").data)}
+        rows = {row["name"]: row for row in json.loads(server.ask("POST",
+                                                                  "/v2/repository/index").data)}
         self.assertEqual(rows["simple"]["state"], "READY")
-        self.assertRegex(rows["fatal"]["reason"], "^3 loads of this content ended the process; it is tried again when "
+        self.assertRegex(rows["fatal"]["reason"],
+                         "^3 loads of this content ended the process; it is tried again when "
                          '"load-[0-9a-f]{16}" is removed from --state-dir$')
         answer = server.ask_aside("POST", "/v2/repository/models/fatal/load")   # asked for: tried
         while deaths() != ["4"]:
@@ -233,8 +266,10 @@ class ModelControl(unittest.TestCase):
         self.assertEqual(deaths(), ["3"])
 
     def test_killed_server_converges_after_restart(self):
-        """Killed anywhere between two contents, the next server serves one of them whole, and then the last one."""
-        options = ("--model-control-mode=poll", "--repository-poll-secs=1", "--repository-settle-ms=50",
+        """A server is killed while its model changes: the next one serves either content whole,
+        and then the last."""
+        options = ("--model-control-mode=poll", "--repository-poll-secs=1",
+                   "--repository-settle-ms=50",
                    "--repository-dwell-secs=0")
         chance = random.Random(1)
         target = self.repository / "simple/3/model.tflite"

@@ -1,5 +1,5 @@
-"""Triton's own example models: their configs are read, what no backend here can run is refused by its name, and with a
-backend that is here the same configs are served."""
+"""Triton's own example models. Their configs are read; a model without a backend here is refused,
+which names it. With a backend of ours the same configs are served."""
 import json
 import pathlib
 import re
@@ -49,10 +49,12 @@ class Examples(unittest.TestCase):
         for name, backend in (("simple", "tflite"), ("simple_identity", "identity")):
             (folder / name / "1").mkdir(parents=True)
             config = (examples / name / "config.pbtxt").read_text()
-            config, count = re.subn(r'^(platform|backend): ".*"$', f'backend: "{backend}"', config, flags=re.M)
+            config, count = re.subn(r'^(platform|backend): ".*"$', f'backend: "{backend}"', config,
+                                    flags=re.M)
             self.assertEqual(count, 1)
             (folder / name / "config.pbtxt").write_text(config)
-        shutil.copyfile(support.REPOSITORY / "simple/1/model.tflite", folder / "simple/1/model.tflite")
+        shutil.copyfile(support.REPOSITORY / "simple/1/model.tflite",
+                        folder / "simple/1/model.tflite")
         _, client = self.serve(folder)
         self.assertEqual(client.get_model_config("simple")["max_batch_size"], 8)
         tensors = [triton.InferInput(n, [2, 16], "INT32") for n in ("INPUT0", "INPUT1")]

@@ -30,7 +30,8 @@ class Golden(support.ServerCase):
         batched = {c["model"] for c in cases() if c["case"].startswith("batch")}
         for model in sorted({c["model"] for c in cases()}):
             config = "max_batch_size: 8\n" if model in batched else None
-            support.add_model(folder, model_name(model), support.shared("models/" + model), config=config)
+            support.add_model(folder, model_name(model), support.shared("models/" + model),
+                              config=config)
 
     def compare(self, got, want, tolerance, where):
         self.assertEqual(got.shape, want.shape, where)
@@ -44,7 +45,8 @@ class Golden(support.ServerCase):
             self.assertLessEqual(worst / spread, tolerance["reference"], where)
 
     def compare_detections(self, got, want, tolerance, where):
-        """Boxes, classes, scores and count; the order among equal scores is free, so rows are sorted."""
+        """Boxes, classes, scores and count; the order among equal scores is free, so rows are
+        sorted."""
         def rows(outputs):
             boxes, classes, scores, count = outputs
             n = int(count.reshape(-1)[0])
@@ -56,7 +58,8 @@ class Golden(support.ServerCase):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance["max_abs"], err_msg=where)
 
     def test_cases(self):
-        client = triton.InferenceServerClient(self.server.address, network_timeout=support.ANSWER_SECONDS)
+        client = triton.InferenceServerClient(self.server.address,
+                                              network_timeout=support.ANSWER_SECONDS)
         self.addCleanup(client.close)
         print(f"{len(cases())} cases")
         self.assertGreater(len(cases()), 0)
@@ -66,7 +69,8 @@ class Golden(support.ServerCase):
                 tensors = []
                 for i, name in enumerate(case["inputs"]):
                     array = np.load(folder / f"in{i}.npy")
-                    tensor = triton.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
+                    tensor = triton.InferInput(name, list(array.shape),
+                                               np_to_triton_dtype(array.dtype))
                     tensor.set_data_from_numpy(array)
                     tensors.append(tensor)
                 result = client.infer(model_name(case["model"]), tensors)

@@ -1,4 +1,5 @@
-"""System calls that are interrupted or do a part of their work, a server that stands still: every answer is exact to the byte."""
+"""System calls that are interrupted or do a part of their work, a server that stands still:
+every answer is exact to the byte."""
 import json
 import pathlib
 import random
@@ -15,7 +16,7 @@ import support
 CONFIG = ('backend: "identity" input { name: "IN" data_type: TYPE_UINT8 dims: -1 } '
           'output { name: "OUT" data_type: TYPE_UINT8 dims: -1 }')
 
-# Every so many of these calls fail without having done anything.
+# Some of these calls fail without effect: the n-th, and then every m-th (when=n+m).
 INTERRUPTS = [
     "recvfrom:error=EINTR:when=2+3",
     "sendto:error=EINTR:when=3+3",
@@ -34,7 +35,8 @@ def request(data):
                     "parameters": {"binary_data_size": len(data)}}],
         "parameters": {"binary_data_output": True}}).encode()
     return (b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n"
-            b"Inference-Header-Content-Length: %d\r\n\r\n" % (len(head) + len(data), len(head))) + head + data
+            b"Inference-Header-Content-Length: %d\r\n\r\n" % (len(head) + len(data),
+                                                              len(head))) + head + data
 
 
 def read_exactly(stream, size):

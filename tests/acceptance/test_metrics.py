@@ -1,4 +1,4 @@
-"""/metrics and statistics as those who read them do: Prometheus's own checker, and a client that measures with them."""
+"""/metrics and statistics: by Prometheus's checker, and by a client that measures with them."""
 import re
 import shutil
 import subprocess
@@ -21,7 +21,8 @@ def checked(text):
     """What promtool says of a page: exit status (0: nothing, 3: style only), and its words."""
     if not shutil.which("promtool"):
         support.skip("there is no promtool (Debian's package prometheus)")
-    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True,
+                          text=True, check=False)
     return done.returncode, (done.stdout + done.stderr).splitlines()
 
 
@@ -51,9 +52,11 @@ class Metrics(support.ServerCase):
         def read():
             stats, = self.client.get_inference_statistics("simple", "1")["model_stats"]
             self.assertEqual((stats["name"], stats["version"]), ("simple", "1"))
-            for stage in ("success", "fail", "queue", "compute_input", "compute_infer", "compute_output",
+            for stage in ("success", "fail", "queue", "compute_input", "compute_infer",
+                          "compute_output",
                           "cache_hit", "cache_miss"):
-                self.assertEqual({type(stats["inference_stats"][stage][key]) for key in ("count", "ns")}, {int})
+                self.assertEqual({type(stats["inference_stats"][stage][key])
+                                  for key in ("count", "ns")}, {int})
             return stats
 
         before, (page, _) = read(), scrape(self.server)
@@ -68,13 +71,16 @@ class Metrics(support.ServerCase):
         self.assertEqual(after["inference_count"] - before["inference_count"], 8)
         self.assertEqual(after["execution_count"] - before["execution_count"], 3)
         for stage in ("success", "queue", "compute_infer", "compute_output"):
-            self.assertEqual(after["inference_stats"][stage]["count"] - before["inference_stats"][stage]["count"], 3)
+            self.assertEqual(after["inference_stats"][stage]["count"] - before["inference_stats"][
+                stage]["count"], 3)
         self.assertLess(before["last_inference"], after["last_inference"] + 1)
-        sizes = {batch["batch_size"]: batch["compute_infer"]["count"] for batch in after["batch_stats"]}
+        sizes = {batch["batch_size"]: batch["compute_infer"]["count"]
+                 for batch in after["batch_stats"]}
         self.assertLessEqual({1, 2, 5}, set(sizes))
         for name, amount in (("nv_inference_request_success", 3), ("nv_inference_count", 8),
                              ("nv_inference_exec_count", 3), ("inferd_inferences_total", 8),
-                             ("inferd_executions_total", 3), ("inferd_execution_batch_size_sum", 8)):
+                             ("inferd_executions_total", 3),
+                             ("inferd_execution_batch_size_sum", 8)):
             self.assertEqual(grown(name), amount, name)
         self.assertEqual(grown("inferd_requests_total", ',outcome="ok"'), 3)
         nanoseconds = after["inference_stats"]["compute_infer"]["ns"]
@@ -84,9 +90,12 @@ class Metrics(support.ServerCase):
     def test_models_that_loaded_have_memory_and_those_that_did_not_have_a_reason(self):
         page, _ = scrape(self.server)
         size = (support.REPOSITORY / "simple/1/model.tflite").stat().st_size
-        self.assertEqual(page['inferd_model_memory_bytes{model="simple",version="1",kind="file"}'], size)
-        self.assertGreater(page['inferd_model_memory_bytes{model="simple",version="1",kind="arena"}'], 0)
-        failed = sum(value for name, value in page.items() if re.match(r'inferd_model_loads_total\{result="(?!ok")', name))
+        self.assertEqual(page['inferd_model_memory_bytes{model="simple",version="1",kind="file"}'],
+                         size)
+        self.assertGreater(
+            page['inferd_model_memory_bytes{model="simple",version="1",kind="arena"}'], 0)
+        failed = sum(value for name, value in page.items()
+                     if re.match(r'inferd_model_loads_total\{result="(?!ok")', name))
         self.assertEqual(failed, 1)                         # "broken"
 
 
@@ -94,14 +103,16 @@ class BatchSizes(support.ServerCase):
     @classmethod
     def prepare(cls, folder):
         """simple as it is, but for larger batches."""
-        support.add_model(folder, "simple", support.REPOSITORY / "simple/1/model.tflite", config="max_batch_size: 64")
+        support.add_model(folder, "simple", support.REPOSITORY / "simple/1/model.tflite",
+                          config="max_batch_size: 64")
 
     def test_statistics_tell_all_sizes_in_order(self):
         with triton.InferenceServerClient(self.server.address) as client:
             for rows in (*range(40, 0, -1), 64, 3):
                 infer(client, rows)
             stats, = client.get_inference_statistics("simple")["model_stats"]
-        counts = [(batch["batch_size"], batch["compute_infer"]["count"]) for batch in stats["batch_stats"]]
+        counts = [(batch["batch_size"],
+                   batch["compute_infer"]["count"]) for batch in stats["batch_stats"]]
         self.assertEqual(counts, [(size, 1 + (size == 3)) for size in (*range(1, 41), 64)])
         self.assertEqual(stats["execution_count"], 42)
 

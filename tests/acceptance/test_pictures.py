@@ -1,4 +1,5 @@
-"""Pictures in, labels out: digits and photos with known answers, as whole bodies and as image_client.py sends them."""
+"""Pictures in, labels out: digits and photos with known answers, as whole bodies and as
+image_client.py sends them."""
 import io
 import json
 import unittest
@@ -17,7 +18,8 @@ KNOWN = {"cat.bmp": "Egyptian cat", "cat_720p.jpg": "Egyptian cat", "parrot.jpg"
 MOBILENET = """
 max_batch_size: 4
 input [ { name: "input" data_type: TYPE_UINT8 format: FORMAT_NHWC dims: [ 224, 224, 3 ] } ]
-output [ { name: "MobilenetV2/Predictions/Softmax" data_type: TYPE_UINT8 dims: [ 1001 ] label_filename: "labels.txt" } ]
+output [ { name: "MobilenetV2/Predictions/Softmax" data_type: TYPE_UINT8 dims: [ 1001 ]
+           label_filename: "labels.txt" } ]
 """
 
 
@@ -45,7 +47,8 @@ class Digits(support.ServerCase):
         examples = sorted((self.repository / "digits/examples").glob("*.png"))
         self.assertGreaterEqual(len(examples), 2)
         for path in examples:
-            response = self.server.ask("POST", "/v2/models/digits/infer", path.read_bytes(), {"Content-Type": "image/png"})
+            response = self.server.ask("POST", "/v2/models/digits/infer", path.read_bytes(),
+                                       {"Content-Type": "image/png"})
             self.assertEqual(response.status, 200, response.data[:500])
             self.assertEqual(best_label(json.loads(response.data)), path.stem)
 
@@ -57,18 +60,22 @@ class Digits(support.ServerCase):
                 picture.resize((width, height), Image.BILINEAR).save(buffer, kind)
                 response = self.server.ask("POST", "/v2/models/digits/infer", buffer.getvalue(),
                                            {"Content-Type": content_type})
-                self.assertEqual(best_label(json.loads(response.data)), "three", (width, height, kind))
+                self.assertEqual(best_label(json.loads(response.data)), "three",
+                                 (width, height, kind))
 
     def test_what_is_no_picture_is_refused(self):
         jpeg = io.BytesIO()
         Image.new("RGB", (64, 64), "white").save(jpeg, "JPEG")
         png = io.BytesIO()
         Image.new("RGB", (64, 64), "white").save(png, "PNG")
-        for name, body in (("nothing", b""), ("text", b"no picture"), ("cut PNG", png.getvalue()[:40]),
-                           ("cut JPEG", jpeg.getvalue()[:100]), ("a header alone", b"\x89PNG\r\n\x1a\n")):
+        for name, body in (("nothing", b""), ("text", b"no picture"),
+                           ("cut PNG", png.getvalue()[:40]),
+                           ("cut JPEG", jpeg.getvalue()[:100]),
+                           ("a header alone", b"\x89PNG\r\n\x1a\n")):
             for content_type in ("image/png", "image/jpeg"):
                 with self.subTest(name, content_type=content_type):
-                    response = self.server.ask("POST", "/v2/models/digits/infer", body, {"Content-Type": content_type})
+                    response = self.server.ask("POST", "/v2/models/digits/infer", body,
+                                               {"Content-Type": content_type})
                     self.assertEqual(response.status, 400)
                     self.assertTrue(json.loads(response.data)["error"])
         self.assertEqual(self.server.ask("GET", "/v2/health/live").status, 200)
@@ -79,7 +86,8 @@ class Digits(support.ServerCase):
         body = bytearray(huge.getvalue())
         at = body.index(b"\xff\xc0")
         body[at + 5:at + 9] = (30000).to_bytes(2, "big") * 2
-        response = self.server.ask("POST", "/v2/models/digits/infer", bytes(body), {"Content-Type": "image/jpeg"})
+        response = self.server.ask("POST", "/v2/models/digits/infer", bytes(body),
+                                   {"Content-Type": "image/jpeg"})
         self.assertIn(response.status, (400, 413))
         self.assertTrue(json.loads(response.data)["error"])
 
@@ -87,22 +95,26 @@ class Digits(support.ServerCase):
 class MobileNet(support.ServerCase):
     @classmethod
     def prepare(cls, folder):
-        support.add_model(folder, "mobilenet", support.shared("models/tflite/mobilenet_v2_1.0_224_quant.tflite"),
+        support.add_model(folder, "mobilenet",
+                          support.shared("models/tflite/mobilenet_v2_1.0_224_quant.tflite"),
                           labels=support.shared("labels/imagenet_labels.txt"), config=MOBILENET)
 
     def test_photos_as_whole_bodies(self):
         for name, label in KNOWN.items():
             with self.subTest(name):
                 body, content_type = encoded(support.shared("images/" + name))
-                response = self.server.ask("POST", "/v2/models/mobilenet/infer", body, {"Content-Type": content_type})
+                response = self.server.ask("POST", "/v2/models/mobilenet/infer", body,
+                                           {"Content-Type": content_type})
                 self.assertEqual(response.status, 200, response.data[:500])
                 self.assertEqual(best_label(json.loads(response.data)), label)
 
     def test_photos_as_image_client_sends_them(self):
-        """Triton's image_client.py: reads metadata and config, scales the picture itself, asks for classes."""
+        """Triton's image_client.py: reads metadata and config, scales the picture itself, asks
+        for classes."""
         client = triton.InferenceServerClient(self.server.address)
         self.addCleanup(client.close)
-        metadata, config = client.get_model_metadata("mobilenet"), client.get_model_config("mobilenet")
+        metadata, config = client.get_model_metadata("mobilenet"), client.get_model_config(
+            "mobilenet")
         self.assertEqual(len(metadata["inputs"]), 1)
         self.assertEqual(len(config["input"]), 1)
         self.assertEqual(config["input"][0]["format"], "FORMAT_NHWC")
@@ -110,9 +122,11 @@ class MobileNet(support.ServerCase):
         described, output = metadata["inputs"][0], metadata["outputs"][0]
         self.assertEqual(len(described["shape"]), 4)
         height, width, _ = described["shape"][1:]
-        pictures = [Image.open(support.shared("images/" + n)).convert("RGB").resize((width, height), Image.BILINEAR)
+        pictures = [Image.open(support.shared("images/" + n)).convert("RGB").resize((width, height),
+                                                                                    Image.BILINEAR)
                     for n in KNOWN]
-        batch = np.stack([np.asarray(p) for p in pictures]).astype(triton_to_np_dtype(described["datatype"]))
+        batch = np.stack([np.asarray(p)
+                          for p in pictures]).astype(triton_to_np_dtype(described["datatype"]))
         tensor = triton.InferInput(described["name"], list(batch.shape), described["datatype"])
         tensor.set_data_from_numpy(batch)
         asked = triton.InferRequestedOutput(output["name"], class_count=3)

@@ -1,4 +1,5 @@
-"""The server as a service manager runs it: NOTIFY_SOCKET, WATCHDOG_USEC, JOURNAL_STREAM, signals, a file of settings."""
+"""The server as a service manager runs it: NOTIFY_SOCKET, WATCHDOG_USEC, JOURNAL_STREAM,
+signals, a file of settings."""
 import json
 import os
 import pathlib
@@ -49,7 +50,8 @@ class Service(unittest.TestCase):
             self.assertTrue(any(abstract.recv(4096).startswith(b"READY=1") for _ in range(20)))
 
     def test_pings_meant_for_another_process_are_not_sent(self):
-        server = self.serve(NOTIFY_SOCKET=str(self.folder / "notify"), WATCHDOG_USEC="100000", WATCHDOG_PID="1")
+        server = self.serve(NOTIFY_SOCKET=str(self.folder / "notify"), WATCHDOG_USEC="100000",
+                            WATCHDOG_PID="1")
         support.heard(self.manager, "READY=1\n")
         server.process.send_signal(signal.SIGTERM)
         self.assertEqual(server.process.wait(), 0)
@@ -63,9 +65,11 @@ class Service(unittest.TestCase):
         self.assertNotIn("WATCHDOG=1", rest)
 
     def test_closed_standard_input_and_error_are_no_sockets(self):
-        # Were they taken by sockets, the log would go to a client, and the end of the loop, which spares them, would fail.
+        # Were they taken by sockets, the log would go to a client, and the end of the loop, which
+        # spares them, would fail.
         prefix = ("sh", "-c", 'exec "$0" "$@" <&- 2>&-')
-        server = support.Server(support.REPOSITORY, "--strict-readiness=false", "--log-verbose=1", prefix=prefix)
+        server = support.Server(support.REPOSITORY, "--strict-readiness=false", "--log-verbose=1",
+                                prefix=prefix)
         self.addCleanup(server.stop)
         for fd in (0, 2):
             self.assertEqual(os.readlink(f"/proc/{server.process.pid}/fd/{fd}"), "/dev/null")
@@ -76,8 +80,10 @@ class Service(unittest.TestCase):
         if not os.access("/dev/full", os.W_OK):
             support.skip("there is no /dev/full")
         with open("/dev/full", "w", encoding="utf-8") as full:
-            done = subprocess.run([support.SERVER, "--version"], stdout=full, stderr=subprocess.PIPE, check=False)
-        self.assertEqual((done.returncode, done.stderr), (1, b"inferd: standard output cannot be written\n"))
+            done = subprocess.run([support.SERVER, "--version"], stdout=full,
+                                  stderr=subprocess.PIPE, check=False)
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, b"inferd: standard output cannot be written\n"))
 
     def test_wrong_usage_is_status_two_and_says_what_is_wrong(self):
         model = str(support.SOURCE / "models/digits/1/model.tflite")
@@ -97,14 +103,17 @@ class Service(unittest.TestCase):
             ("MODEL --backend " + "CpuRef," * 17, "list of backends: more than 16 names"),
         ]
         rows = [(f"{command} {words}", want.format(command.split()[0]))
-                for command in ("run", "inspect", "bench", "compare --with CpuRef") for words, want in every
+                for command in ("run", "inspect", "bench", "compare --with CpuRef") for words,
+                want in every
                 if words or command != "compare --with CpuRef"]
         rows += [
             ("", "usage: inferd COMMAND"),
             ("dance", 'unknown command "dance"'),
             ("inspect MODEL --format x", '--format: got "x", expected text, json or dot'),
-            ("inspect MODEL --passes --format json", "--passes and --format json exclude each other"),
-            ("compare MODEL", "got neither, expected either --with LIST or --golden FILE per output"),
+            ("inspect MODEL --passes --format json",
+             "--passes and --format json exclude each other"),
+            ("compare MODEL",
+             "got neither, expected either --with LIST or --golden FILE per output"),
             ("compare MODEL --with CpuRef --golden out.npy", "got both, expected either"),
             ("compare MODEL --with Abacus", 'unknown backend "Abacus"'),
             ("serve", "no model repository given"),
@@ -112,33 +121,42 @@ class Service(unittest.TestCase):
             ("serve -x", 'unknown option "-x"'),
             ("serve EMPTY --http-port=x", '--http-port: "x" is not a number'),
             ("serve EMPTY --exact --fast", "--exact and --fast exclude each other"),
-            ("serve EMPTY --exact --precision=bf16", "--exact and --precision bf16 exclude each other"),
+            ("serve EMPTY --exact --precision=bf16",
+             "--exact and --precision bf16 exclude each other"),
             ("serve EMPTY --backend=Abacus", 'there is no "Abacus", but CpuAcc, CpuRef'),
             ("serve EMPTY --load-model=x", "--load-model needs --model-control-mode=explicit"),
-            ("serve EMPTY --http-address=0.0.0.0 --admin-on-http", "--admin-on-http on address 0.0.0.0 would let everyone"),
+            ("serve EMPTY --http-address=0.0.0.0 --admin-on-http",
+             "--admin-on-http on address 0.0.0.0 would let everyone"),
         ]
         with tempfile.TemporaryDirectory() as empty:
             for words, want in rows:
-                arguments = words.replace("MODEL", model).replace("EMPTY", f"{empty} --http-port=0 --metrics-port=0")
-                done = subprocess.run([support.SERVER, *arguments.split()], capture_output=True, text=True, check=False)
+                arguments = words.replace("MODEL", model).replace(
+                    "EMPTY", f"{empty} --http-port=0 --metrics-port=0")
+                done = subprocess.run([support.SERVER, *arguments.split()], capture_output=True,
+                                      text=True, check=False)
                 with self.subTest(words):
                     self.assertEqual((done.returncode, done.stdout), (2, ""))
                     self.assertIn(want, done.stderr)
 
     def test_failure_of_good_usage_is_status_one(self):
-        for words in (("inspect", "/nonexistent.tflite"), ("serve", "/nonexistent", "--http-port=0")):
-            done = subprocess.run([support.SERVER, *words], capture_output=True, text=True, check=False)
+        for words in (("inspect", "/nonexistent.tflite"),
+                      ("serve", "/nonexistent", "--http-port=0")):
+            done = subprocess.run([support.SERVER, *words], capture_output=True, text=True,
+                                  check=False)
             self.assertEqual(done.returncode, 1)
             self.assertIn(words[1], done.stderr)
 
     def test_log_is_json_when_asked(self):
         server = self.serve("--log-format=json")
-        lines = [json.loads(line) for line in server.log_text().splitlines() if line.startswith("{")]
+        lines = [json.loads(line) for line in server.log_text().splitlines()
+                 if line.startswith("{")]
         loaded = [line for line in lines if line["event"] == "model loaded"]
-        self.assertIn(("simple", 3, "info"), [(e["model"], e["version"], e["level"]) for e in loaded])
+        self.assertIn(("simple", 3, "info"),
+                      [(e["model"], e["version"], e["level"]) for e in loaded])
 
     def test_journal_gets_priorities(self):
-        # support.Server gives the program a file as standard error: name it as systemd names the journal's socket.
+        # support.Server gives the program a file as standard error: name it as systemd names the
+        # journal's socket.
         real, info = tempfile.TemporaryFile, {}
 
         def remember():
@@ -163,7 +181,8 @@ class Service(unittest.TestCase):
         settings.write_text("log-verbose = 1\nid = another\n")
         server.process.send_signal(signal.SIGHUP)
         support.heard(self.manager, "READY=1\n")
-        self.assertEqual(json.loads(server.ask("GET", "/v2").data)["name"], "from-a-file")   # needs a restart, and says so
+        # needs a restart, and says so
+        self.assertEqual(json.loads(server.ask("GET", "/v2").data)["name"], "from-a-file")
         self.assertIn("setting needs a restart setting=id", server.log_text())
         server.wait_for_log("request answered")
         settings.write_text("log-verbose = loud\n")
@@ -177,9 +196,11 @@ class Service(unittest.TestCase):
         file.write_text("")
         for options, said in (
                 (("--backend=none",), '--backend: there is no "none", but .*CpuRef'),
-                ((f"--http-socket={file}",), "cannot listen on .*file: it exists and is not a socket"),
+                ((f"--http-socket={file}",),
+                 "cannot listen on .*file: it exists and is not a socket"),
                 ((f"--config={self.folder}/none",), '--config: cannot read ".*none": No such file'),
-                (("--request-memory=1000",), "--request-memory: 1000 bytes, at least 1048576 are needed"),
+                (("--request-memory=1000",),
+                 "--request-memory: 1000 bytes, at least 1048576 are needed"),
                 (("--exact", "--fast"), "--exact and --fast exclude each other"),
                 (("--load-model=simple",), "--load-model needs --model-control-mode=explicit")):
             with self.subTest(options=options), self.assertRaisesRegex(RuntimeError, said):
@@ -189,7 +210,9 @@ class Service(unittest.TestCase):
     def test_socket_of_another_server_stays(self):
         path = self.folder / "admin"
         first = self.serve(f"--admin-socket={path}")
-        with self.assertRaisesRegex(RuntimeError, "cannot listen on .*admin: already in use, perhaps by another server"):
+        with self.assertRaisesRegex(
+                RuntimeError,
+                "cannot listen on .*admin: already in use, perhaps by another server"):
             self.serve(f"--admin-socket={path}")
         path.rename(self.folder / "away")                               # and that of a successor
         second = self.serve(f"--admin-socket={path}")
@@ -199,24 +222,30 @@ class Service(unittest.TestCase):
         self.assertFalse(path.exists())
 
     def test_too_few_descriptors_are_told(self):
-        server = support.Server(support.REPOSITORY, "--http-max-connections=1000", prefix=("prlimit", "--nofile=500:500"))
+        server = support.Server(support.REPOSITORY, "--http-max-connections=1000",
+                                prefix=("prlimit", "--nofile=500:500"))
         self.addCleanup(server.stop)
         self.assertIn("file descriptors limit connections descriptors=500 connections=1000",
                       server.log_text())
-        self.assertNotIn("fewer file descriptors", self.serve("--http-max-connections=100").log_text())
+        self.assertNotIn("fewer file descriptors",
+                         self.serve("--http-max-connections=100").log_text())
 
     def stop_while_loading(self, *options, **slow):
-        """A server that is told to stop in the middle of a load that somebody asked for: it, and what he was answered."""
+        """A server that is told to stop in the middle of a load that somebody asked for: it, and
+        what he was answered."""
         repository = self.folder / "models"
         (repository / "slow").mkdir(parents=True)
         (repository / "slow/config.pbtxt").write_text(support.SLOW.format(**slow))
         server = support.Server(repository, "--model-control-mode=explicit", "--admin-on-http",
-                                "--warm-up-timeout-ms=0", "--access-log", self.folder / "access.log",
+                                "--warm-up-timeout-ms=0", "--access-log",
+                                self.folder / "access.log",
                                 "--admin-socket", self.folder / "admin", *options)
         self.addCleanup(server.stop)
         answer = server.ask_aside("POST", "/v2/repository/models/slow/load")
-        while b'model="slow"' not in server.ask("GET", "/metrics", address=server.metrics_address).data:
-            time.sleep(0.01)                                                # its counters come right before its first run
+        while b'model="slow"' not in server.ask("GET", "/metrics",
+                                                address=server.metrics_address).data:
+            # its counters come right before its first run
+            time.sleep(0.01)
         server.ask("GET", "/v2")
         server.process.send_signal(signal.SIGTERM)
         answered = answer()
@@ -227,7 +256,8 @@ class Service(unittest.TestCase):
     def test_load_ends_at_its_next_step_when_the_server_stops(self):
         server, answer = self.stop_while_loading(delay_ms=10, count=100000)
         self.assertEqual((answer.status, json.loads(answer.data)["error"]),
-                         (503, 'failed to load \'slow\', model_warmup "slow": the server is stopping'))
+                         (503, "failed to load 'slow', model_warmup \"slow\": "
+                               "the server is stopping"))
         self.assertIn("model load cancelled model=slow version=1", server.log_text())
         self.assertNotIn("what cannot be interrupted", server.log_text())
         self.assertIn("/v2/repository/models/slow/load", (self.folder / "access.log").read_text())

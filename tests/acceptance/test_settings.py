@@ -25,21 +25,25 @@ class Settings(unittest.TestCase):
         return server
 
     def index(self, server):
-        return {row["name"]: row for row in json.loads(server.ask("POST", "/v2/repository/index").data)}
+        return {row["name"]: row for row in json.loads(server.ask("POST",
+                                                                  "/v2/repository/index").data)}
 
     def test_exit_on_error(self):
         (self.repository / "broken/1").mkdir(parents=True)
         (self.repository / "broken/1/model.tflite").write_bytes(b"this is no model")
         self.assertEqual(self.index(self.serve())["digits"]["state"], "READY")
-        ended = subprocess.run([support.SERVER, "serve", self.repository, "--http-port=0", "--metrics-port=0",
-                                "--exit-on-error"], capture_output=True, text=True, timeout=support.START_SECONDS,
+        ended = subprocess.run([support.SERVER, "serve", self.repository, "--http-port=0",
+                                "--metrics-port=0",
+                                "--exit-on-error"], capture_output=True, text=True,
+                               timeout=support.START_SECONDS,
                                check=False)
         self.assertEqual(ended.returncode, 1)
         self.assertRegex(ended.stderr, r'inferd: model "broken" version 1 is not ready: ')
 
     def test_max_model_bytes(self):
         size = DIGITS.stat().st_size
-        self.assertEqual(self.index(self.serve(f"--max-model-bytes={size}"))["digits"]["state"], "READY")
+        self.assertEqual(self.index(self.serve(f"--max-model-bytes={size}"))["digits"]["state"],
+                         "READY")
         row = self.index(self.serve(f"--max-model-bytes={size - 1}"))["digits"]
         self.assertEqual(row["state"], "UNAVAILABLE")
         self.assertIn(str(size - 1), row["reason"])

@@ -1,4 +1,5 @@
-"""SIGTERM and SIGINT to the real program while it runs an inference: what was accepted is answered, then the program ends."""
+"""SIGTERM and SIGINT to the real program while it runs an inference: what was accepted is
+answered, then the program ends."""
 import json
 import pathlib
 import shutil

@@ -1,4 +1,5 @@
-"""Who may ask: tokens made as docs/operate.md says, given to tritonclient, inferctl and curl, and changed with SIGHUP."""
+"""Who may ask: tokens made as docs/operate.md says, given to tritonclient, inferctl and curl,
+and changed with SIGHUP."""
 import os
 import pathlib
 import re
@@ -32,15 +33,18 @@ class Tokens(unittest.TestCase):
 
     def make_token(self, name, rest):
         """Runs the manual's commands for another name and other classes; the token."""
-        script = readme_commands("openssl rand").replace("camera1 data ", f"{name} {rest.split(' models=')[0]} ")
+        script = readme_commands("openssl rand").replace("camera1 data ",
+                                                         f"{name} {rest.split(' models=')[0]} ")
         script = script.replace("camera1", name)
         if " models=" in rest:
-            script = script.replace("cut -d' ' -f1)", f"cut -d' ' -f1) models={rest.split(' models=')[1]}")
+            script = script.replace("cut -d' ' -f1)",
+                                    f"cut -d' ' -f1) models={rest.split(' models=')[1]}")
         subprocess.run(["sh", "-euc", script], cwd=self.folder, check=True)
         return (self.folder / f"{name}.token").read_text().strip()
 
     def serve(self, *options):
-        server = support.Server(support.REPOSITORY, "--strict-readiness=false", f"--token-file={self.tokens}", *options)
+        server = support.Server(support.REPOSITORY, "--strict-readiness=false",
+                                f"--token-file={self.tokens}", *options)
         self.addCleanup(server.stop)
         client = triton.InferenceServerClient(server.address)
         self.addCleanup(client.close)
@@ -62,7 +66,8 @@ class Tokens(unittest.TestCase):
         data, observe, other = (self.make_token(*row) for row in (
             ("camera1", "data"), ("board", "observe"), ("other", "data models=nothing,sim")))
         server, client = self.serve()
-        self.assertTrue(client.is_server_live() and client.is_server_ready())       # probes have no token
+        # probes have no token
+        self.assertTrue(client.is_server_live() and client.is_server_ready())
         self.assertEqual(self.infer(client, data), 10)
         self.refused("401", self.infer, client, "0" * 64)
         self.refused("401", client.get_server_metadata)
@@ -81,10 +86,12 @@ class Tokens(unittest.TestCase):
             self.assertNotIn(token, server.log_text())
 
     def test_control_over_http_needs_an_admin(self):
-        data, admin = self.make_token("camera1", "data"), self.make_token("operator", "admin,observe")
+        data, admin = self.make_token("camera1", "data"), self.make_token("operator",
+                                                                          "admin,observe")
         _, client = self.serve("--model-control-mode=explicit", "--admin-on-http")
         self.refused("401", client.load_model, "simple")
-        self.refused("403", client.load_model, "simple", headers={"Authorization": "Bearer " + data})
+        self.refused("403", client.load_model, "simple",
+                     headers={"Authorization": "Bearer " + data})
         client.load_model("simple", headers={"Authorization": "Bearer " + admin})
         self.assertEqual(self.infer(client, data), 10)
 
@@ -94,14 +101,17 @@ class Tokens(unittest.TestCase):
         ctl = [INFERCTL, "--url", f"http://{server.address}", "metadata", "simple"]
         refusal = subprocess.run(ctl, capture_output=True, text=True)
         self.assertEqual((refusal.returncode, refusal.stderr),
-                         (1, "inferctl: this server requires a token: Authorization: Bearer TOKEN\n"))
-        answer = subprocess.run([*ctl, "--token-file", self.folder / "camera1.token"], capture_output=True, text=True)
+                         (1, "inferctl: this server requires a token: "
+                             "Authorization: Bearer TOKEN\n"))
+        answer = subprocess.run([*ctl, "--token-file", self.folder / "camera1.token"],
+                                capture_output=True, text=True)
         self.assertEqual(answer.returncode, 0)
         self.assertIn('"name": "simple"', answer.stdout)
         if not shutil.which("curl"):
             support.skip("there is no curl (Debian's package curl)")
         script = readme_commands("curl -K -").replace("127.0.0.1:8000", server.address)
-        answer = subprocess.run(["sh", "-euc", script], cwd=self.folder, capture_output=True, text=True)
+        answer = subprocess.run(["sh", "-euc", script], cwd=self.folder, capture_output=True,
+                                text=True)
         self.assertIn('"name":"inferd"', answer.stdout)
 
     def test_tokens_rotate_with_sighup(self):
@@ -124,10 +134,12 @@ class Tokens(unittest.TestCase):
     def test_file_for_everybody_is_no_start(self):
         self.make_token("camera1", "data")
         self.tokens.chmod(0o644)
-        with self.assertRaisesRegex(RuntimeError, r'--token-file ".*/tokens": its mode is 0644, which lets others read or write it; '
-                                                  r'expected 0600'):
+        with self.assertRaisesRegex(RuntimeError,
+                                    r'--token-file ".*/tokens": its mode is 0644, which lets '
+                                    r'others read or write it; expected 0600'):
             self.serve()
-        with self.assertRaisesRegex(RuntimeError, "--admin-on-http on address 0.0.0.0 would let everyone there"):
+        with self.assertRaisesRegex(RuntimeError,
+                                    "--admin-on-http on address 0.0.0.0 would let everyone there"):
             support.Server(support.REPOSITORY, "--admin-on-http", "--http-address=0.0.0.0")
 
 

@@ -14,14 +14,16 @@ ONES = np.ones((1, 16), np.int32)
 
 
 def inputs(a=ROW, b=ONES, binary=(True, True)):
-    tensors = [triton.InferInput("INPUT0", list(a.shape), "INT32"), triton.InferInput("INPUT1", list(b.shape), "INT32")]
+    tensors = [triton.InferInput("INPUT0", list(a.shape), "INT32"),
+               triton.InferInput("INPUT1", list(b.shape), "INT32")]
     for tensor, array, is_binary in zip(tensors, (a, b), binary, strict=True):
         tensor.set_data_from_numpy(array, binary_data=is_binary)
     return tensors
 
 
 class TritonClient(support.ServerCase):
-    options = ("--strict-readiness=false",)         # the repository holds a model that cannot load, on purpose
+    # the repository holds a model that cannot load, on purpose
+    options = ("--strict-readiness=false",)
     repository = support.REPOSITORY
 
     def setUp(self):
@@ -55,7 +57,8 @@ class TritonClient(support.ServerCase):
         metadata = self.client.get_server_metadata()
         self.assertIsInstance(metadata["name"], str)
         self.assertIsInstance(metadata["version"], str)
-        self.assertLessEqual({"classification", "model_configuration", "binary_tensor_data"}, set(metadata["extensions"]))
+        self.assertLessEqual({"classification", "model_configuration", "binary_tensor_data"},
+                             set(metadata["extensions"]))
 
     def test_model_metadata_has_the_batch_dimension(self):
         metadata = self.client.get_model_metadata("simple")
@@ -75,7 +78,8 @@ class TritonClient(support.ServerCase):
     def test_repository_index_lists_every_model_and_why_one_failed(self):
         index = self.client.get_model_repository_index()
         ready = {(m["name"], m["version"]) for m in index if m.get("state") == "READY"}
-        self.assertEqual(ready, {("simple", "1"), ("simple", "3"), ("classify", "1"), ("identity", "1"),
+        self.assertEqual(ready,
+                         {("simple", "1"), ("simple", "3"), ("classify", "1"), ("identity", "1"),
                                  ("strings", "1"), ("slow", "1")})
         broken, = (m for m in index if m["name"] == "broken")
         self.assertTrue(broken.get("reason"))
@@ -93,15 +97,18 @@ class TritonClient(support.ServerCase):
         for binary_in in ((True, True), (False, False), (True, False)):
             for binary_out in ((True, True), (False, False), (False, True)):
                 outputs = [triton.InferRequestedOutput(name, binary_data=is_binary)
-                           for name, is_binary in zip(("OUTPUT0", "OUTPUT1"), binary_out, strict=True)]
+                           for name,
+                           is_binary in zip(("OUTPUT0", "OUTPUT1"), binary_out, strict=True)]
                 with self.subTest(binary_in=binary_in, binary_out=binary_out):
-                    self.check(self.client.infer("simple", inputs(binary=binary_in), outputs=outputs))
+                    self.check(self.client.infer("simple", inputs(binary=binary_in),
+                                                 outputs=outputs))
 
     def test_all_outputs_come_without_asking(self):
         self.check(self.client.infer("simple", inputs()))
 
     def test_only_the_asked_output_comes(self):
-        result = self.client.infer("simple", inputs(), outputs=[triton.InferRequestedOutput("OUTPUT1")])
+        result = self.client.infer("simple", inputs(),
+                                   outputs=[triton.InferRequestedOutput("OUTPUT1")])
         self.assertIsNone(result.as_numpy("OUTPUT0"))
         np.testing.assert_array_equal(result.as_numpy("OUTPUT1"), ROW - ONES)
 
@@ -128,10 +135,12 @@ class TritonClient(support.ServerCase):
             for response in (None, "gzip", "deflate"):
                 for binary in (True, False):
                     with self.subTest(request=request, response=response, binary=binary):
-                        outputs = [triton.InferRequestedOutput(n, binary_data=binary) for n in ("OUTPUT0", "OUTPUT1")]
+                        outputs = [triton.InferRequestedOutput(n, binary_data=binary)
+                                   for n in ("OUTPUT0", "OUTPUT1")]
                         self.check(self.client.infer(
                             "simple", inputs(binary=(binary, binary)), outputs=outputs,
-                            request_compression_algorithm=request, response_compression_algorithm=response))
+                            request_compression_algorithm=request,
+                                                     response_compression_algorithm=response))
 
     def test_many_asynchronous_requests_at_once(self):
         arrays = [np.full((1, 16), n, np.int32) for n in range(64)]
@@ -144,7 +153,8 @@ class TritonClient(support.ServerCase):
             async with triton_aio.InferenceServerClient(self.server.address) as client:
                 self.assertTrue(await client.is_server_ready())
                 self.assertEqual((await client.get_model_metadata("simple"))["name"], "simple")
-                return await asyncio.gather(*(client.infer("simple", inputs(ROW * n, ONES)) for n in range(16)))
+                return await asyncio.gather(*(client.infer("simple", inputs(ROW * n, ONES))
+                                              for n in range(16)))
 
         for n, result in enumerate(asyncio.run(ask())):
             self.check(result, ROW * n, ONES)
@@ -180,7 +190,8 @@ class TritonClient(support.ServerCase):
                 tensor.set_data_from_numpy(values, binary_data=binary_in)
                 output = triton.InferRequestedOutput("OUT", binary_data=binary_out)
                 got = self.client.infer("strings", [tensor], outputs=[output]).as_numpy("OUT")
-                self.assertEqual([v.decode() if isinstance(v, bytes) else v for v in got], list(values))
+                self.assertEqual([v.decode() if isinstance(v, bytes) else v for v in got],
+                                 list(values))
 
     def test_statistics_count_every_inference(self):
         def count():
@@ -188,7 +199,8 @@ class TritonClient(support.ServerCase):
             return stats["inference_count"], stats["inference_stats"]["success"]["count"]
 
         inferences, requests = count()
-        self.client.infer("simple", inputs(np.ones((5, 16), np.int32), np.ones((5, 16), np.int32)), model_version="1")
+        self.client.infer("simple", inputs(np.ones((5, 16), np.int32), np.ones((5, 16), np.int32)),
+                          model_version="1")
         self.assertEqual(count(), (inferences + 5, requests + 1))
 
     # ---- refusals
@@ -198,7 +210,8 @@ class TritonClient(support.ServerCase):
         self.refused(self.client.infer, "simple", inputs(wide, wide), text="17")
         self.refused(self.client.infer, "simple", inputs()[:1], text="INPUT1")
         self.refused(self.client.infer, "simple", inputs(), model_version="9", text="9")
-        self.refused(self.client.infer, "simple", inputs(), outputs=[triton.InferRequestedOutput("NOPE")], text="NOPE")
+        self.refused(self.client.infer, "simple", inputs(),
+                     outputs=[triton.InferRequestedOutput("NOPE")], text="NOPE")
 
     def test_shared_memory_is_refused_and_the_server_lives_on(self):
         self.refused(self.client.register_system_shared_memory, "region", "/nowhere", 64, text="")

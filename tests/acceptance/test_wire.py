@@ -1,7 +1,9 @@
-"""Replays what a real Triton was asked, and compares the answers as ../shared/golden/wire/README.md says.
+"""Replays the requests that a real Triton was asked, and compares the answers as
+../shared/golden/wire/README.md says.
 
-Every record is in exactly one group: compared as it is; compared by a rule of its own (DIFFERENT: where Triton is careless
-and inferd is not); or skipped by name with the reason (LATER). A record in no group fails, so a new one cannot slip by.
+Every record is in exactly one group: compared with Triton's answer; compared by its own rule
+(DIFFERENT: Triton is careless and inferd is not); or skipped by name with the reason (LATER). A
+record in no group fails.
 """
 import base64
 import concurrent.futures
@@ -103,7 +105,8 @@ def split(headers, data):
 
 
 class Wire(support.ServerCase):
-    options = ("--strict-readiness=false", "--model-control-mode=explicit", "--load-model=*", "--admin-on-http")
+    options = ("--strict-readiness=false", "--model-control-mode=explicit", "--load-model=*",
+               "--admin-on-http")
     repository = support.REPOSITORY
     maxDiff = None
 
@@ -136,7 +139,8 @@ class Wire(support.ServerCase):
         want_headers, want, want_tail = split(want_record["headers"], body_of(want_record))
         for name in ("content-encoding", "content-type"):
             self.assertEqual(headers.get(name), want_headers.get(name), name)
-        self.assertEqual("inference-header-content-length" in headers, "inference-header-content-length" in want_headers)
+        self.assertEqual("inference-header-content-length" in headers,
+                         "inference-header-content-length" in want_headers)
         self.same(got, edit(want))
         self.assertEqual(tail, want_tail)
 
@@ -150,7 +154,7 @@ class Wire(support.ServerCase):
             self.assertIn(name, error)
         return error
 
-    # ---- where we mean to differ
+    # ---- where the answers differ on purpose
 
     def health(self, response, _):
         self.assertEqual(response.status, 200)
@@ -166,15 +170,18 @@ class Wire(support.ServerCase):
 
     def server_metadata(self, response, want):
         self.success(response, want, lambda w: dict(w, name=FREE, version=FREE, extensions=FREE))
-        ours, theirs = json.loads(response.data)["extensions"], json.loads(want["body"])["extensions"]
-        self.assertLessEqual({"classification", "model_configuration", "binary_tensor_data", "parameters"}, set(ours))
+        ours, theirs = json.loads(response.data)["extensions"], json.loads(want["body"])[
+            "extensions"]
+        self.assertLessEqual({"classification", "model_configuration", "binary_tensor_data",
+                              "parameters"}, set(ours))
         self.assertLessEqual({e for e in ours if not e.startswith("inferd")}, set(theirs))
 
     def model_metadata(self, response, want):
         self.success(response, want, lambda w: dict(w, platform=FREE))
 
     def config(self, response, want):
-        """What clients read is there with Triton's names and types; the fields of its other backends are not ours."""
+        """What clients read is there with Triton's names and types; the fields of its other
+        backends are not ours."""
         self.assertEqual(response.status, 200)
         got, theirs = json.loads(response.data), json.loads(want["body"])
         for key in ("name", "max_batch_size", "version_policy"):
@@ -182,8 +189,10 @@ class Wire(support.ServerCase):
         for side in ("input", "output"):
             self.assertEqual(len(got[side]), len(theirs[side]))
             for ours, tensor in zip(got[side], theirs[side], strict=True):
-                self.same({k: ours.get(k) for k in tensor if k in ours}, {k: v for k, v in tensor.items() if k in ours})
-                needed = {"name", "data_type", "dims"} | ({"format"} if side == "input" else {"label_filename"})
+                self.same({k: ours.get(k) for k in tensor if k in ours},
+                          {k: v for k, v in tensor.items() if k in ours})
+                needed = {"name", "data_type",
+                          "dims"} | ({"format"} if side == "input" else {"label_filename"})
                 self.assertLessEqual(needed, set(ours))
         self.same(got.get("dynamic_batching"), theirs.get("dynamic_batching"), "dynamic_batching")
         for key in ("platform", "backend", "default_model_filename"):
@@ -193,7 +202,8 @@ class Wire(support.ServerCase):
     def index(self, response, want):
         self.assertEqual(response.status, 200)
         mine = {"simple", "classify", "identity", "strings", "slow"}
-        pick = lambda rows: sorted((r["name"], r["version"], r["state"]) for r in rows if r["name"] in mine)
+        pick = lambda rows: sorted((r["name"], r["version"],
+                                    r["state"]) for r in rows if r["name"] in mine)
         rows = json.loads(response.data)
         self.assertEqual(pick(rows), pick(json.loads(want["body"])))
         return rows
@@ -209,19 +219,23 @@ class Wire(support.ServerCase):
         """Triton was still unloading; here that may be over."""
         rows = json.loads(response.data)
         classify, = (r for r in rows if r["name"] == "classify")
-        self.assertIn((classify["version"], classify["state"]), [("1", "UNLOADING"), ("1", "UNAVAILABLE")])
+        self.assertIn((classify["version"], classify["state"]),
+                      [("1", "UNLOADING"), ("1", "UNAVAILABLE")])
         rest = lambda rows: [r["name"] for r in rows if r["name"] not in ("classify", "sequence")]
         self.assertEqual(rest(rows), rest(json.loads(want["body"])))
 
     def no_such_model(self, response, _):
-        """Triton: 500 for the load and 200, as if it had been done, for the unload."""
+        """Triton: 500 for the load, 200 without effect for the unload."""
         self.assertRegex(self.refusal(response, 404, ["nope"]), "^failed to (un)?load 'nope', ")
 
     def statistics(self, response, want):
-        """The same members for every version; counts and times are each server's own, and there classify was unloaded."""
+        """The same members for every version; counts and times are each server's own, and there
+        classify was unloaded."""
         self.assertEqual(response.status, 200)
-        rows, theirs = json.loads(response.data)["model_stats"], json.loads(want["body"])["model_stats"]
-        versions = lambda stats: [(s["name"], s["version"]) for s in stats if s["name"] not in ("sequence", "classify")]
+        rows, theirs = json.loads(response.data)["model_stats"], json.loads(want["body"])[
+            "model_stats"]
+        versions = lambda stats: [(s["name"], s["version"]) for s in stats
+                                  if s["name"] not in ("sequence", "classify")]
         self.assertEqual(sorted(versions(rows)), sorted(versions(theirs)))
         members = {k for k in theirs[0] if k not in ("response_stats", "memory_usage")}
         durations = theirs[0]["inference_stats"]
@@ -229,28 +243,33 @@ class Wire(support.ServerCase):
             self.assertLessEqual(members, set(row))
             self.assertEqual(set(row["inference_stats"]), set(durations))
             for duration in row["inference_stats"].values():
-                self.assertEqual({k: type(v) for k, v in duration.items()}, {"count": int, "ns": int})
+                self.assertEqual({k: type(v) for k, v in duration.items()},
+                                 {"count": int, "ns": int})
             for batch in row["batch_stats"]:
-                self.assertLessEqual({"batch_size", "compute_input", "compute_infer", "compute_output"}, set(batch))
+                self.assertLessEqual({"batch_size", "compute_input", "compute_infer",
+                                      "compute_output"}, set(batch))
 
     def metrics(self, response, want):
-        """Triton's inference metrics: the same words about each, and the same labels of the models that both serve."""
+        """Triton's inference metrics: the same words about each, and the same labels of the
+        models that both serve."""
         def families(text):
             return {line for line in text.splitlines() if re.match(r"# \w+ nv_inference", line)}
 
         def series(text):
             lines = re.findall(r"^(nv_inference\w+)\{(.*)\} ", text, re.M)
             every = {(name, frozenset(labels.split(","))) for name, labels in lines}
-            return {(name, labels) for name, labels in every if not labels & {'model="sequence"', 'model="classify"'}}
+            return {(name, labels) for name,
+                    labels in every if not labels & {'model="sequence"', 'model="classify"'}}
 
         self.assertEqual(response.status, 200)
-        self.assertEqual(response.getheader("Content-Type"), "text/plain; version=0.0.4; charset=utf-8")
+        self.assertEqual(response.getheader("Content-Type"),
+                         "text/plain; version=0.0.4; charset=utf-8")
         ours, theirs = response.data.decode(), want["body"]
         self.assertLessEqual(families(theirs), families(ours))
         self.assertEqual(series(ours), series(theirs))
 
     def nothing(self, response, want):
-        """Nothing to say: Triton's empty body."""
+        """An empty body, as Triton's."""
         self.assertEqual(response.status, 200)
         self.assertEqual(response.data, b"")
 
@@ -263,16 +282,17 @@ class Wire(support.ServerCase):
 
     def encoding(self, response, _):
         self.refusal(response, 415, ["br", "gzip", "deflate"])
-        self.assertEqual({e.strip() for e in response.getheader("Accept-Encoding").split(",")}, {"gzip", "deflate"})
+        self.assertEqual({e.strip() for e in response.getheader("Accept-Encoding").split(",")},
+                         {"gzip", "deflate"})
 
     def not_a_number(self, response, _):
-        """Bare NaN is no JSON: strings."""
+        """Bare NaN is not JSON: strings."""
         self.assertEqual(response.status, 200)
         data = json.loads(response.data, parse_constant=self.fail)["outputs"][0]["data"]
         self.assertEqual(data, ["NaN", "Infinity"])
 
     def unknown_setting(self, response, _):
-        """Triton: 200, as if it had been done."""
+        """Triton: 200 without effect."""
         self.refusal(response, 400, ["setting", "nope"])
 
     def overflow(self, response, _):
@@ -287,8 +307,10 @@ class Wire(support.ServerCase):
         "live": health, "ready": ready, "model ready": ready, "model ready, version": ready,
         "live by POST": wrong_method, "DELETE on infer": wrong_method, "GET on infer": wrong_method,
         "repository index by GET": wrong_method, "HEAD live": head, "OPTIONS": wrong_method,
-        "model metadata": model_metadata, "model metadata, version": model_metadata, "identity metadata": model_metadata,
-        "model config": config, "model config, dynamic batching": config, "strings metadata": model_metadata,
+        "model metadata": model_metadata, "model metadata, version": model_metadata,
+                 "identity metadata": model_metadata,
+        "model config": config, "model config, dynamic batching": config,
+                 "strings metadata": model_metadata,
         "statistics": statistics, "statistics of all": statistics, "metrics": metrics,
         "shared memory unregister": nothing, "shared memory unregister all": nothing,
         "shared memory register, no such region": no_region,
@@ -320,7 +342,8 @@ class Wire(support.ServerCase):
             request, want = record["request"], record["response"]
             with self.subTest(name):
                 address = self.server.metrics_address if request.get("port") == "metrics" else None
-                response = self.server.ask(request["method"], request["path"], body_of(request), request["headers"], address)
+                response = self.server.ask(request["method"], request["path"], body_of(request),
+                                           request["headers"], address)
                 if name in self.DIFFERENT:
                     self.DIFFERENT[name](self, response, want)
                 elif name in self.MISTAKES or want["status"] == 500:
@@ -336,10 +359,12 @@ class Wire(support.ServerCase):
 
 
     def test_full_queue_and_timeout_are_told_and_may_be_retried(self):
-        record, = (r for r in json.loads(support.shared("golden/wire/triton_2.51.json").read_text()) if "responses" in r)
+        record, = (r for r in json.loads(
+            support.shared("golden/wire/triton_2.51.json").read_text()) if "responses" in r)
         request = record["request"]
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
-            answers = list(pool.map(lambda _: self.server.ask(request["method"], request["path"], body_of(request),
+            answers = list(pool.map(lambda _: self.server.ask(request["method"], request["path"],
+                                                              body_of(request),
                                                               request["headers"]), range(16)))
         self.assertEqual({a.status for a in answers}, {r["status"] for r in record["responses"]})
         for answer in answers:
@@ -347,7 +372,8 @@ class Wire(support.ServerCase):
                 self.assertEqual(json.loads(answer.data)["outputs"][0]["data"], [1.0])
             else:
                 is_late = b"expired" in answer.data
-                self.refusal(answer, 503, ["Request timeout expired"] if is_late else ["queue is full", "2 requests wait"])
+                self.refusal(answer, 503, ["Request timeout expired"] if is_late
+                             else ["queue is full", "2 requests wait"])
                 self.assertTrue(answer.getheader("Retry-After"))
 
 
