@@ -1,7 +1,7 @@
-/* The wall clock jumps a day ahead, a day back, and to and fro, as after a suspend or at the hands of an operator: deadlines,
- * settling and durations must not notice. The program's own clock_gettime, time and gettimeofday stand in front of the system's,
- * for the libraries, too; the kernel goes on with the right time, so that a wait until a moment of the wall clock goes wrong as
- * well: a day too long or not at all. */
+/* The wall clock jumps a day ahead, a day back, and to and fro, as after a suspend or by an
+ * operator: deadlines, settling and durations must not change. The test replaces clock_gettime,
+ * time and gettimeofday, also for libraries. The kernel keeps the right time, so a wait until a
+ * moment of the wall clock goes wrong as well: a day too long or not at all. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +106,7 @@ static void stop_jumping(struct jumper *jumper)
 
 /* ---- a repository ---- */
 
-/* The file of another model in its place: by renaming, with a time of change of the caller's. */
+/* Replaces the model's file by renaming, with the given modification time. */
 static void put_model(const char *source, time_t changed)
 {
     static uint8_t data[1 << 18];
@@ -124,7 +124,7 @@ static void put_model(const char *source, time_t changed)
 #define SIMPLE "tests/data/repository/simple/1/model.tflite"
 #define DIGITS "models/digits/1/model.tflite"
 
-/* "m", and "late", which waits for others to batch with. */
+/* "m", and "late", which delays requests to batch them. */
 static void start(struct live *live, const char *const *options)
 {
     const char *all[12];
@@ -213,7 +213,7 @@ static void ask(void *arg)
     (void)close(fd);
 }
 
-/* Every request may wait a minute, or its model's 20 ms for others; none may time out, none may hang. */
+/* A request may wait a minute, or the model's batch delay of 20 ms; none may time out or hang. */
 static void jumps_end_no_request_and_hold_up_none(void)
 {
     static const char plain[] =
@@ -246,7 +246,7 @@ static void jumps_end_no_request_and_hold_up_none(void)
     end(&live);
 }
 
-/* A request that may wait 200 ms behind one of 800 ms is late, wherever the wall clock goes meanwhile. */
+/* A request that may wait 200 ms behind one of 800 ms is late, however the wall clock jumps. */
 static void jumps_save_no_request_from_its_deadline(void)
 {
     for (long day = -1; day <= 1; day++) {
@@ -272,7 +272,7 @@ static void jumps_save_no_request_from_its_deadline(void)
     }
 }
 
-/* The limits of a connection are an hour away; a day of the wall clock is not an hour. */
+/* A connection's limits are an hour away; a jump of a day must not reach them. */
 static void jump_ahead_cuts_no_connection_off(void)
 {
     struct live live;
@@ -385,7 +385,7 @@ static void durations_are_not_those_of_the_wall_clock(void)
     EXPECT_INT(client.right, 100);
     struct answer stats = client_get(&live, "/v2/models/late/stats");
     const char *last = strstr(stats.body, "\"last_inference\":");
-    REQUIRE(last != NULL); /* this one is a moment, and shows that the clock did jump */
+    REQUIRE(last != NULL); /* this is a moment and shows that the clock jumped */
     jump(0);
     EXPECT(strtoll(last + 17, NULL, 10) / 1000 > time(NULL) + DAY_SECS / 2);
     live_wait_for_metric(&live, "\ninferd_http_requests_inflight ", 0);

@@ -1,4 +1,4 @@
-/* Connections: descriptors that run out, floods of nonsense, clients that leave at every moment. */
+/* Connections: no descriptors, floods of nonsense, clients that leave at any moment. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static uint64_t cpu_ns(void)
 
 /* ---- descriptors ---- */
 
-/* Client and server share this process's table. Takes what is left of a short one. */
+/* Client and server share this process's descriptors. Takes all that a low limit leaves. */
 struct shortage {
     struct rlimit before;
     int hog[256], count;
@@ -63,13 +63,14 @@ static void running_out_of_descriptors_is_survived(void)
     int late = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     take_all(&shortage);
 
-    /* A new client is told at once, old ones are served. */
+    /* A new client is refused at once, old ones are served. */
     client_connect_with(&live, late);
     EXPECT_INT(client_read(late).status, 503);
     client_send_text(kept, client_infer_text("echo", 2));
     EXPECT_INT(client_read(kept).status, 200);
 
-    /* This one takes the descriptor that the last one gave back, perhaps the reserve: it waits, and the loop sleeps. */
+    /* This client takes the descriptor that the last one released, perhaps the reserve: it waits
+     * while the loop sleeps. */
     (void)close(late);
     late = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     REQUIRE(late >= 0);
@@ -126,7 +127,8 @@ static void reset_and_close(int fd)
     (void)close(fd);
 }
 
-/* Sends the text and leaves, with an end or with a reset: one request more is over, as aborted, and its memory is free. */
+/* Sends text and leaves, with an end or a reset: one more request is counted as aborted, and its
+ * memory is free. */
 static void leave_after(const struct live *live, const char *text, bool with_reset)
 {
     static const char aborted[] = "\ninferd_http_requests_total{outcome=\"aborted\"} ";
@@ -235,8 +237,8 @@ static void flood(const struct live *live, struct test_random *random, int round
     }
 }
 
-/* One segment has the request and the client's end; the library notices the request only. A second would be too long for a client
- * that waits for the server's end, as printf … | nc -N does. */
+/* One segment has the request and the client's end; the library notices only the request. A second
+ * would be too long for a client that waits for the server's end, as printf … | nc -N does. */
 static void end_that_comes_with_a_request_ends_the_connection(void)
 {
     struct live live;
@@ -273,7 +275,7 @@ static void floods_of_random_bytes_leave_nothing_behind(void)
     live_stop(&live);
 }
 
-/* Bytes of the process that are in memory. */
+/* Resident bytes of the process. */
 static long long resident_bytes(void)
 {
     long long pages = 0;
@@ -284,7 +286,7 @@ static long long resident_bytes(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Many clients that ask at a time are answered one behind the other: each gets its own, and those that left get none. */
+/* Many clients ask at the same time: each gets its own answer, and those that left get none. */
 static void clients_of_a_crowd_get_their_own_answers(void)
 {
     enum { CLIENTS = 48, ROUNDS = 50 };

@@ -1,5 +1,5 @@
-/* The system says no: disks that are full, threads and memory that there are not, folders that may not be read. What is
- * served goes on being served, what was refused works again when the fault is over. */
+/* Faults of the system: full disks, no threads, no memory, unreadable folders. Loaded models stay
+ * served, and refused requests work again when the fault is over. */
 #include <fcntl.h>
 #include <grp.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ static void failing_disk_costs_lines_of_the_access_log_and_nothing_else(void)
     (void)close(slave);
 }
 
-/* ---- limits of the process; each case runs in one of its own ---- */
+/* ---- limits of the process; each case runs in its own process ---- */
 
 static void limit(__rlimit_resource_t resource, rlim_t value)
 {
@@ -142,7 +142,8 @@ static size_t address_space(void)
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A binary request of that many bytes; its status, 0 if the connection ended without. */
+/* Sends a binary request of bytes. Returns its status; 0: the connection ended without an
+ * answer. */
 static int infer_large(const struct live *live, size_t bytes)
 {
     char head[400], json[200];
@@ -216,7 +217,7 @@ static void repository_that_may_not_be_read_any_more_is_served_on(void)
     live_stop(&live);
 }
 
-/* A copy that ended because the disk was full looks like a model, and is none. */
+/* A copy that a full disk cut short looks like a model, but is none. */
 static void copy_that_a_full_disk_cut_short_does_not_replace_what_serves(void)
 {
     struct live live;

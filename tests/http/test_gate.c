@@ -1,7 +1,8 @@
-/* The front door as bytes: every row is sent as it stands, on a connection of its own, and LAST in the same breath, which
- * asks for the end of the connection. What comes back is all that the server said before it closed: the statuses in order,
- * so that a payload that is read as two requests shows as two, and a connection that was left open shows as one more. The rows come from RFC 9112, from what servers and proxies were found to disagree about, and from
- * what libmicrohttpd 0.9.75 was found to accept. */
+/* Raw bytes to the server. Each row is sent unchanged on its own connection, followed at once by
+ * LAST, which asks to close the connection. The result is every status that the server sent before
+ * it closed, in order: a payload that is read as two requests shows two, and a connection that
+ * stays open shows one more. The rows come from RFC 9112, from known disagreements of servers and
+ * proxies, and from requests that libmicrohttpd 0.9.75 accepts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "tests/http/live.h"
 #include "tests/support/test.h"
 
-/* Longer than any answer here takes; reaching it is a failure, not a result. */
+/* Longer than any answer takes; reaching it is a failure, not a result. */
 #define GIVE_UP_SECS 10
 
 #define LIVE        "GET /v2/health/live HTTP/1.1\r\n"
@@ -21,7 +22,7 @@
 #define JSON        "{\"inputs\":[{\"name\":\"IN\",\"shape\":[1],\"datatype\":\"FP32\",\"data\":[7]}]}"
 #define LENGTH      "Content-Length: 67\r\n" /* of JSON */
 #define CHUNK       "43\r\n" JSON "\r\n0\r\n\r\n"
-#define NEXT        LIVE HOST "\r\n" /* what a smuggler hides */
+#define NEXT        LIVE HOST "\r\n" /* the smuggled request */
 #define LAST        LIVE HOST "Connection: close\r\n\r\n"
 #define TE          "Transfer-Encoding: chunked\r\n"
 #define EIGHT(text) text text text text text text text text
@@ -31,7 +32,7 @@ _Static_assert(sizeof(JSON) - 1 == 67, "LENGTH and CHUNK say how long JSON is");
 struct payload {
     const char *what, *bytes;
     size_t size;
-    const char *statuses; /* in order, each after a blank; "": closed without a word */
+    const char *statuses; /* in order, each after a blank; "": closed without an answer */
     bool is_cut;          /* ends the stream where LAST would be */
 };
 
@@ -216,7 +217,7 @@ static const struct payload bad_request_lines[] = {
     P("method with NUL", "G\0T /v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, " 400"),
 };
 
-/* A refusal of the route leaves the connection usable: the next request is its own. */
+/* A refusal by the route leaves the connection usable for the next request. */
 static const struct payload bad_paths[] = {
     P("unknown method", "BREW /v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, " 405 200 200"),
     P("method in small letters", "get /v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT,
@@ -233,7 +234,7 @@ static const struct payload bad_paths[] = {
     P("two slashes", "GET //v2/health/live HTTP/1.1\r\n" HOST "\r\n" NEXT, " 404 200 200"),
 };
 
-/* Statuses until the end of the stream: what is said behind an answer that ends the connection shows, too. */
+/* Statuses until the end of the stream, also those behind an answer that closes the connection. */
 static void read_statuses(int fd, char *ret, size_t size)
 {
     size_t used = 0;
@@ -255,7 +256,7 @@ static void read_statuses(int fd, char *ret, size_t size)
     }
 }
 
-/* split: so many bytes come first, by themselves as a rule; 0: all at once */
+/* split: bytes that are sent first, usually read alone; 0: all at once */
 static void expect_payload(const struct live *live, const struct payload *p, size_t split)
 {
     char text[2048];
@@ -326,7 +327,7 @@ static void odd_paths_name_nothing(void)
     TABLE(bad_paths);
 }
 
-/* What the library refuses by itself: it does not say whose request it was. */
+/* Requests that the library refuses by itself, without naming the connection. */
 static void only_the_client_at_fault_is_told(void)
 {
     static const struct payload bad[] = {
@@ -355,7 +356,7 @@ static void only_the_client_at_fault_is_told(void)
     }
     client_send_text(busy, "st: a\r\n\r\n");
     EXPECT_INT(client_read(busy).status, 200);
-    /* nobody is in the middle of anything: a request line in one piece */
+    /* no connection is within a request: the request line comes in one piece */
     client_send_text(busy, "GET /v2 HTTX/1.1\r\n\r\n");
     read_statuses(busy, statuses, sizeof(statuses));
     EXPECT_TEXT(statuses, " 400");
@@ -366,7 +367,8 @@ static void only_the_client_at_fault_is_told(void)
     live_stop(&live);
 }
 
-/* Sent before the others, at once, and answered in our words whoever else is malformed at that moment. */
+/* Sent before the others and answered by us, whichever other request is malformed at that
+ * moment. */
 struct fault {
     const char *begin, *end;
     int status;
@@ -443,7 +445,7 @@ static void all_that_are_malformed_at_once_are_told(void)
     live_stop(&live);
 }
 
-/* The library's buffer grows meanwhile; what it holds must still be found in one piece. */
+/* The library's buffer grows meanwhile; its content must still be found contiguous. */
 static void large_header_in_pieces_is_answered(void)
 {
     struct live live;
@@ -485,7 +487,7 @@ static void giant_header_is_refused(void)
     live_stop(&live);
 }
 
-/* What fills the library's buffer and has no end: others are served meanwhile. */
+/* Endless lines fill the library's buffer: others are served meanwhile. */
 static void endless_chunk_lines_hold_up_nobody(void)
 {
     static const char *const begins[] = {"1;", "1\r\nx\r\n0\r\na: "};

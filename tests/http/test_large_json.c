@@ -1,4 +1,5 @@
-/* Large JSON bodies of many clients, read and written beside the loop: every answer is its own client's, whoever leaves. */
+/* Large JSON bodies of many clients, read and written beside the loop: every answer is its own
+ * client's, whoever leaves. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What is bounded: bodies, queues, time, connections; and clients that go away. */
+/* Limits of bodies, queues, time and connections; and clients that leave. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -103,7 +103,7 @@ static void one_of_two_expires(const struct live *live, const char *model, useco
     (void)usleep(between_us);
     client_send_text(second, client_infer_text(model, 2));
     const struct answer answers[] = {client_read(first), client_read(second)};
-    const int late = answers[1].status == 503; /* as a rule the first runs, and the second waits */
+    const int late = answers[1].status == 503; /* usually the first runs and the second waits */
     EXPECT_INT(answers[late].status, 503);
     EXPECT_HAS(answers[late].body, "timeout");
     EXPECT_INT(answers[1 - late].status, 200);
@@ -170,7 +170,7 @@ static void request_that_never_ends_is_cut_off(void)
     client_send_text(body, "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n"
                            "Content-Length: 1000000\r\n\r\n{\"inputs\":[");
     client_send_text(head, "GET /v2/health/live HTTP/1.1\r\nHost: a\r\nX: ");
-    /* a byte now and then must not keep it alive */
+    /* an occasional byte must not keep it alive */
     for (int i = 0; i < 30; i++) {
         (void)usleep(100000);
         (void)send(body, " ", 1, MSG_NOSIGNAL);
@@ -196,7 +196,7 @@ static void connection_that_memory_has_no_room_for_is_refused(void)
         fd[i] = client_connect(&live);
         REQUIRE(fd[i] >= 0);
     }
-    /* Whoever was let in first is served while the others are told. */
+    /* Accepted clients are served while the others are refused. */
     client_send_text(fd[0], "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_INT(client_read(fd[0]).status, 200);
     for (int i = 49; i < MANY; i++) {
@@ -215,7 +215,7 @@ static void connection_that_memory_has_no_room_for_is_refused(void)
     live_stop(&live);
 }
 
-/* Three eighths of a MiB each, and seven eighths for large pieces: the third finds none left. */
+/* Each takes 3/8 MiB, large blocks may take 7/8: nothing is left for the third. */
 static void body_that_memory_has_no_room_for_is_refused_before_it_is_read(void)
 {
     static const char head[] = "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\n"
@@ -290,7 +290,7 @@ static void header_may_be_as_large_as_it_says_and_no_larger(void)
         EXPECT_INT(ask_with_header(&live, limit + 1), 431);
         static const char hits[] = "\ninferd_limit_hits_total{limit=\"http-max-header-size\"} ";
         EXPECT_INT(live_metric(&live, hits), 1);
-        /* also where the library has no more room, and while the client is still sending */
+        /* also if the library has no room left and the client is still sending */
         for (size_t bytes = limit + 1000; bytes < 100000; bytes += 1999) {
             EXPECT_INT(ask_with_header(&live, bytes), 431);
         }
@@ -347,7 +347,7 @@ static void full_server_still_says_that_it_lives(void)
     struct live live;
     int fd[12];
     live_start(&live, (const char *const[]){"--http-max-connections=2", NULL});
-    /* Two that are allowed and eight that may only ask how it is; the rest is refused unheard. */
+    /* Two are allowed and eight may only ask for health; the others are refused unread. */
     for (int i = 0; i < 12; i++) {
         fd[i] = client_connect(&live);
         REQUIRE(fd[i] >= 0);

@@ -1,5 +1,6 @@
-/* The steady path allocates nothing: the memory of one request serves the next. Counted are allocations of this program
- * through its allocator, from the socket to the answer, and those of any library, libmicrohttpd's above all. */
+/* Requests in steady state allocate nothing: the memory of one serves the next. Counts allocations
+ * of this program through its allocator, from the socket to the answer, and those of libraries,
+ * above all libmicrohttpd. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 #define HAS_ARENAS 1
 #endif
 
-/* Calls of the system's allocator by others than the test itself. Sanitizers have an allocator of their own. */
+/* Calls of malloc except by the test itself. Sanitizers replace malloc. */
 static atomic_long system_requests;
 static _Thread_local bool is_test;
 
@@ -81,7 +82,7 @@ static void exchange(const int *client, const void *request, size_t size)
     }
 }
 
-/* The same request with a token, which a server without tokens does not look at. */
+/* The same request with a token, which a server without tokens ignores. */
 static const char *with_token(const char *text)
 {
     static char longer[2048];
@@ -92,7 +93,8 @@ static const char *with_token(const char *text)
     return longer;
 }
 
-/* Has as many requests open at once as the steady phase can have: first in the model's queue, then on the way in. */
+/* Opens as many requests at once as the steady phase can: first in the model's queue, then while
+ * being received. */
 static void open_all(const struct live *live, const int *client, const void *request, size_t size)
 {
     const char *slow = with_token(client_infer_text("slow", 1));

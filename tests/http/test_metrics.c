@@ -15,7 +15,7 @@ struct page {
     char text[1 << 18];
 };
 
-/* Everything that the metrics port answers to a request. */
+/* The whole answer of the metrics port to a request. */
 static void ask(const struct live *live, const char *request, struct page *page)
 {
     const struct live at_metrics = {.port = live->metrics_port};
@@ -69,7 +69,7 @@ static long long ended(const struct page *page, const char *model, const char *o
     return model_value(page, "inferd_requests_total", model, label);
 }
 
-/* What Triton's names say of a model: every request at most once. */
+/* Requests of a model by Triton's names, each at most once. */
 static long long triton_sum(const struct page *page, const char *model)
 {
     long long sum = model_value(page, "nv_inference_request_success", model, "");
@@ -82,7 +82,8 @@ static long long triton_sum(const struct page *page, const char *model)
     return sum;
 }
 
-/* accepted = ok + client_error + shed + timeout + failed + aborted + inflight, of each model and of all requests. */
+/* accepted = ok + client_error + shed + timeout + failed + aborted + inflight, of each model and of
+ * all requests. */
 static void check_law(const struct page *page)
 {
     long long total = value(page, "inferd_http_requests_inflight");
@@ -103,7 +104,8 @@ static void check_law(const struct page *page)
     }
 }
 
-/* Scrapes until nothing is in flight: an answer may be read before the server knows that it was sent. */
+/* Scrapes until nothing is in flight: an answer may be read before the server knows that it was
+ * sent. */
 static void scrape_idle(const struct live *live, struct page *page)
 {
     for (int i = 0; i < 1000; i++) {
@@ -351,7 +353,7 @@ static void requests_are_logged_when_they_are_over(void)
         text,
         " client=127.0.0.1 method=POST path=\"/v2/models/echo/infer\" status=200 outcome=ok ");
     EXPECT_HAS(text, " method=GET path=\"/nowhere\" status=404 outcome=client_error bytes_in=0 ");
-    /* The library tells the method when the header is complete. */
+    /* The library gives the method when the header is complete. */
     EXPECT_HAS(text, " method=- path=\"/half\" status=0 outcome=aborted ");
     (void)close(made);
     (void)unlink(path);
@@ -394,7 +396,8 @@ static void good_client(void *arg)
     (void)close(fd);
 }
 
-/* Leaves in the middle of the body, while the request waits or runs, and before reading the answer. */
+/* Leaves in the middle of the body, while the request waits or runs, and before reading the
+ * answer. */
 static void aborting_client(void *arg)
 {
     struct load *load = arg;
@@ -478,7 +481,7 @@ static void counters_add_up_at_every_scrape_under_load(void)
     live_stop(&live);
 }
 
-/* A request of which a piece is missing holds the end up for as long as the test needs. */
+/* An incomplete request delays the end for as long as the test needs. */
 static void metrics_are_served_while_stopping(void)
 {
     static struct page page;

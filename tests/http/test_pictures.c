@@ -1,5 +1,6 @@
-/* Pictures that wait for a thread: they end with their clients and at their deadlines, and keep nothing else waiting. One
- * picture holds the only thread as long as the test likes, inside the allocator. */
+/* Pictures that wait for a thread: they end with their clients and at their deadlines, and keep
+ * nothing else waiting. One picture holds the only thread as long as the test likes, inside the
+ * allocator. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>

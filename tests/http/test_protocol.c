@@ -1,4 +1,4 @@
-/* HTTP as bytes on a socket: what gets which answer, and what the connection does after it. */
+/* HTTP as bytes on a socket: the answer to each request, and the connection after it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

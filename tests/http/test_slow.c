@@ -1,4 +1,4 @@
-/* Clients that take their time: each has a deadline that a byte now and then does not move, and none keeps others waiting. */
+/* Slow clients: an occasional byte does not extend a deadline, and no client delays others. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,7 +26,7 @@ static long long limit_hits(const struct live *live, const char *setting)
     return live_metric(live, series);
 }
 
-/* A byte each tick until the server ends it: the answer's status; 0: none. */
+/* Sends a byte per tick until the server closes. Returns the answer's status; 0: none. */
 static int drip(int fd, char byte)
 {
     for (int waited_ms = 0; waited_ms < GIVE_UP_MS; waited_ms += TICK_MS) {
@@ -111,7 +111,7 @@ static void body_below_the_least_rate_is_answered_408(void)
     live_stop(&live);
 }
 
-/* An answer of many times what the system buffers for a client that reads nothing. */
+/* An answer many times larger than the system's buffers, to a client that reads nothing. */
 static int ask_for_much(const struct live *live, int floats, int buffer_bytes)
 {
     char head[400], json[200];
@@ -161,7 +161,8 @@ static void answer_that_is_not_taken_in_time_is_cut_off(void)
 #define SLOW_BYTES_PER_MS 3000
 #define SLOW_LEAST_RATE   "250000"
 
-/* For longer than the server's window. By the clock: what a nap takes too long is made up for, as others may want the CPU. */
+/* For longer than the server's window, by the clock: late wake-ups are made up for, since others
+ * may use the CPU. */
 static void steady_slow_reader_gets_all_of_it(void)
 {
     static char piece[1 << 16];
@@ -228,7 +229,7 @@ static int attack(const struct live *live, enum kind kind)
     return fd;
 }
 
-/* One step of a slow client; false: the server has ended it. */
+/* One step of a slow client; false: the server has closed it. */
 static bool step(int fd, enum kind kind)
 {
     char byte = 'x';

@@ -1,4 +1,4 @@
-/* A server with tokens: who gets what, on which socket, and what becomes of it while tokens change. */
+/* A server with tokens: what each token gets on each socket, also while tokens change. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define CLIENTS   3
 #define ROTATIONS 40
 
-/* As sha256sum has them of the tokens of the same names. */
+/* sha256sum of the tokens of these names. */
 #define SUM_DATA "17413446c86d23ac699051a000aefb38232952d793ddb1f6256e451e4215a3e6" /* data-token */
 #define SUM_OBSERVE                                                                                \
     "ce05f0774d17716bc7dc8dd27d838d7889c35a9db4b77f69d9c7fa376c8d0af0" /* observe-token */
@@ -112,7 +112,7 @@ static int infer(const struct live *live, const char *model, const char *token)
     return status;
 }
 
-/* ---- who gets what ---- */
+/* ---- classes and models ---- */
 
 static void each_class_gets_its_routes_and_no_other(void)
 {
@@ -319,7 +319,7 @@ static void refusals_are_client_errors_and_keep_the_law(void)
     EXPECT_INT(live_metric_as(&live, "observe-token", "\ninferd_http_requests_accepted_total "),
                25);
     EXPECT_INT(sum, 25);
-    /* the model never heard of those who may not ask */
+    /* refused requests never reached the model */
     EXPECT_INT(live_metric_as(&live, "observe-token",
                               "\ninferd_requests_accepted_total{model=\"echo\",version=\"1\"} "),
                5);
@@ -328,7 +328,7 @@ static void refusals_are_client_errors_and_keep_the_law(void)
 
 static void reread(const struct live *live, const char *tokens, const char *wanted)
 {
-    notes_clear(); /* nothing is under way */
+    notes_clear(); /* nothing is in progress */
     put_tokens(tokens);
     ifd_server_reread(live->server);
     EXPECT(notes_have(wanted));
@@ -450,7 +450,7 @@ static void keep_asking(void *arg)
     (void)close(fd);
 }
 
-/* New token beside the old one; clients change over; the old one goes. */
+/* Adds a new token, lets clients switch, removes the old one. */
 static void rotation_under_load_loses_no_request(void)
 {
     static const char *const lines[] = {"clients data sha256:" SUM_DATA "\n",

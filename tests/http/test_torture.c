@@ -1,5 +1,6 @@
-/* A running server whose allocations fail, each alone and then with all that follow it: whatever a request meets, it has a
- * refusal with words or at worst a closed connection, and the next request is answered as ever. Loading: test_reload.c. */
+/* A running server whose allocations fail, each alone and then with all that follow it: whatever a
+ * request meets, it has a refusal with words or at worst a closed connection, and the next request
+ * is answered as ever. Loading: test_reload.c. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -76,8 +77,8 @@ static void expect_good(const struct world *world, const struct request *request
     EXPECT_HAS(answer.body, text);
 }
 
-/* The k-th allocation fails, k = 1, 2, … to the first round in which none did. text: what a good answer has. Returns how
- * many answers were refusals. */
+/* The k-th allocation fails, k = 1, 2, … to the first round in which none did. text: what a good
+ * answer has. Returns how many answers were refusals. */
 static uint32_t torture(struct world *world, const struct request *request, const char *text)
 {
     uint32_t refused = 0;
@@ -199,7 +200,8 @@ static void count_rereads(void *context, enum ifd_log_level level, const char *s
     atomic_fetch_add(&rereads, strncmp(sentence, "settings ", 9) == 0);
 }
 
-/* Tokens that could not be read anew are those from before, and nobody without one is let in meanwhile. */
+/* Tokens that could not be read anew are those from before, and nobody without one is let in
+ * meanwhile. */
 static void tokens_survive_every_failed_allocation(void)
 {
     struct fail_alloc fail;

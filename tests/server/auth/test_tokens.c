@@ -1,4 +1,4 @@
-/* Lines of tokens, good and bad; the file; whose token it is, for what, of which models. */
+/* Good and bad lines, the file, and the verdict for token, class and model. */
 #include "server/auth/tokens.h"
 
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include "tests/support/folder.h"
 #include "tests/support/test.h"
 
-/* As sha256sum has them of "data-token" and "all-token". */
+/* sha256sum of "data-token" and "all-token". */
 #define DATA "17413446c86d23ac699051a000aefb38232952d793ddb1f6256e451e4215a3e6"
 #define ALL  "9b55a7eb696557361a993bb4f81103b3cf34ade2d81e5888bd1a97ed6993d7fe"
 #define LINE "cam data sha256:" DATA "\n"
@@ -112,7 +112,7 @@ static void nul_is_no_part_of_a_line(void)
     EXPECT_CODE(ifd_tokens_parse(view, ifd_alloc_system(), &tokens, &err), IFD_INVALID, &err);
 }
 
-/* count lines of tokens that differ; the sums are those of nothing but the first, "data-token". */
+/* count lines of different tokens; only the first, "data-token", has a real sum. */
 static char *many(int count)
 {
     const size_t room = (size_t)count * 100 + 1;
@@ -186,7 +186,7 @@ static void header_is_read_as_rfc_6750_has_it(void)
         {"Bearer data-toke", IFD_VERDICT_UNKNOWN_TOKEN},
         {"Bearer data-token2", IFD_VERDICT_UNKNOWN_TOKEN},
         {"Bearer DATA-TOKEN", IFD_VERDICT_UNKNOWN_TOKEN},
-        {"Bearer " DATA, IFD_VERDICT_UNKNOWN_TOKEN}, /* who read the file has no token */
+        {"Bearer " DATA, IFD_VERDICT_UNKNOWN_TOKEN}, /* a sum is not a token */
         {"Bearer sha256:" DATA, IFD_VERDICT_UNKNOWN_TOKEN},
         {"Bearer data-token", IFD_VERDICT_GRANTED},
         {"bEARER  data-token ", IFD_VERDICT_GRANTED},
@@ -300,8 +300,8 @@ static void on_fault(int signal)
     _exit(7);
 }
 
-/* The first token is the right one, and yet what lies a page further is read: a page that cannot be
- * read is noticed. */
+/* The first token matches, yet the tokens a page further must be read, too: an unreadable page
+ * there is noticed. */
 static void lookup_reads_all_tokens(void)
 {
     const struct ifd_alloc alloc = {.acquire = take_pages, .release = give_pages};
@@ -379,7 +379,7 @@ static void file_must_be_for_this_user_only(void)
     folder_end();
 }
 
-/* Needs root: this process becomes another user, as a service is one. */
+/* Needs root: this process becomes another user, as a service does. */
 static void file_of_root_may_be_for_a_group_of_a_service(void)
 {
     static const struct {

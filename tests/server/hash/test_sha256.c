@@ -1,4 +1,4 @@
-/* Sums of FIPS 180-4's examples, their digits, and what is none. */
+/* Sums of the examples of FIPS 180-4, their digits, and invalid digits. */
 #include "server/hash/sha256.h"
 
 #include <string.h>

@@ -19,9 +19,9 @@ static struct ifd_image_target target_of(uint32_t height, uint32_t width, uint32
         .height = height, .width = width, .channels = channels, .std = {1, 1, 1, 1}};
 }
 
-/* ---- pictures to read: written by the libraries, never by the code under test ---- */
+/* ---- pictures, made by the libraries, never by the code under test ---- */
 
-/* text: NULL, or what a compressed comment says. */
+/* text: of a compressed comment, or NULL. */
 static struct ifd_bytes make_png_as(const void *pixel, struct spng_ihdr head, char *text)
 {
     size_t channels = head.color_type == SPNG_COLOR_TYPE_GRAYSCALE   ? 1
@@ -186,7 +186,7 @@ static void large_jpeg_is_reduced_while_decoding_but_not_below_the_target(void)
     free_bytes(jpeg);
 }
 
-/* Adam7 splits a picture into seven, whose rows lie apart. */
+/* Adam7 has seven passes, whose rows are not adjacent. */
 static void interlaced_png_is_returned_exactly(void)
 {
     enum { WIDTH = 19, HEIGHT = 13 };
@@ -211,9 +211,9 @@ static void interlaced_png_is_returned_exactly(void)
     free_bytes(png);
 }
 
-/* Two columns, three rows: reds 1 … 6, greens 11 … 16, blues 21 … 26 from the top left on. The
- * bytes are written out by hand, as the format's description has them: blue, green, red; rows of
- * whole words, the lowest first unless the height is negative. */
+/* Two columns, three rows: reds 1 … 6, greens 11 … 16, blues 21 … 26 from the top left. The rows
+ * are written by hand after the format's description: blue, green, red; padded to whole words; the
+ * lowest row first unless the height is negative. */
 static void expect_bmp(const uint8_t *rows, size_t rows_bytes, uint8_t bits, bool is_top_down)
 {
     uint8_t bmp[54 + 24] = {'B', 'M'};
@@ -297,8 +297,8 @@ static void rows_are_weighed_like_columns(void)
     }
 }
 
-/* Of 200,000 rows a float knows a 64th, so that a value between two that differ much would be off
- * by levels. */
+/* A float has a resolution of 1/64 at row 200,000, so a value between two very different rows would
+ * be off by several levels. */
 static void position_in_a_tall_picture_is_exact(void)
 {
     enum { ROWS = 200000, WANTED = 999 };
@@ -365,7 +365,7 @@ static void channels_first_is_stored_by_planes(void)
 
 /* ---- refusals ---- */
 
-/* Headers alone; nothing may be allocated for what they claim. */
+/* Only headers; nothing may be allocated for the size that they claim. */
 static void giant_headers_are_refused_before_memory_is_taken(void)
 {
     static const uint8_t jpeg[] = {0xff, 0xd8, 0xff, 0xc0, 0,    17, 8, 0x75, 0x30, 0x75, 0x30, 3,
@@ -453,7 +453,7 @@ static void missing_memory_leaks_nothing(void)
 
 /* ---- memory of the libraries ---- */
 
-/* With an allocator that lends at most limit_bytes, all of it in pieces of any size. */
+/* Decodes with an allocator that lends at most limit_bytes. */
 static enum ifd_code decode_within(struct ifd_bytes picture, size_t limit_bytes,
                                    struct ifd_err *err)
 {
@@ -467,8 +467,8 @@ static enum ifd_code decode_within(struct ifd_bytes picture, size_t limit_bytes,
     return code;
 }
 
-/* The pixels of 1024×1024, reduced to an eighth, take 48 KiB; the coefficients of the whole picture
- * 3 MiB: two bytes for each sample, of which colours have a quarter of the pixels. */
+/* The pixels of 1024×1024, scaled by an eighth, take 48 KiB. The coefficients of the whole picture
+ * take 3 MiB: two bytes per sample, and the two colour components have a quarter of the samples. */
 static void coefficients_of_a_progressive_jpeg_are_counted(void)
 {
     const size_t pixel_bytes = (size_t)1024 * 1024 * 3;
@@ -487,7 +487,7 @@ static void coefficients_of_a_progressive_jpeg_are_counted(void)
     free_bytes(progressive);
 }
 
-/* A row of 16 bits a sample and four samples is read into 800 KB, its pixels take 300 KB. */
+/* A row of four 16-bit samples per pixel takes 800 KB, the decoded pixels take 300 KB. */
 static void rows_of_a_wide_png_are_counted(void)
 {
     const struct spng_ihdr head = {.width = 100000,
@@ -524,7 +524,7 @@ static void comments_of_a_png_are_counted(void)
     free_bytes(png);
 }
 
-/* ---- pictures that nobody waits for any more ---- */
+/* ---- pictures that are not wanted any more ---- */
 
 struct patience {
     int rows;

@@ -1,4 +1,4 @@
-/* Whose connections are counted together: made-up addresses, no sockets. */
+/* Which connections count as one client: made-up addresses, no sockets. */
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void addresses_of_one_ipv6_network_are_one_client(void)
         {"192.0.2.1", "192.0.2.1", true},
         {"192.0.2.1", "192.0.2.2", false},
         {"192.0.2.1", "193.0.2.1", false},
-        /* IPv4 as a socket of both families shows it: the whole address counts, or all of IPv4 were one client. */
+        /* IPv4-mapped addresses: the whole address counts, or all of IPv4 would be one client. */
         {"::ffff:192.0.2.1", "::ffff:192.0.2.1", true},
         {"::ffff:192.0.2.1", "::ffff:192.0.2.2", false},
         {"::ffff:192.0.2.1", "::1", false},

@@ -52,7 +52,7 @@ static void exactly_one_host_is_needed(void)
     EXPECT_INT(STATUS("Host", "a b"), 400);
     EXPECT_INT(STATUS("Host", "a/b"), 400);
     EXPECT_INT(STATUS("Host", "[::1]:8000"), 0);
-    EXPECT(ifd_gate_check(&none, false, &status) == NULL); /* HTTP/1.0 knows no Host */
+    EXPECT(ifd_gate_check(&none, false, &status) == NULL); /* HTTP/1.0 has no Host */
 }
 
 static void control_characters_are_refused(void)
@@ -68,7 +68,7 @@ static void control_characters_are_refused(void)
     EXPECT(ifd_gate_check(&gate, true, &status) != NULL);
 }
 
-/* Wherever they are: values are looked at eight characters at a time. */
+/* At every position: values are checked eight characters at a time. */
 static void every_character_of_a_value_is_looked_at(void)
 {
     for (int c = 0; c < 256; c++) {
@@ -105,7 +105,8 @@ static void fields_are_counted(void)
     EXPECT_INT(status_of(field), 431);
 }
 
-/* Status of a GET whose buffer holds these bytes where separators were overwritten with NUL; url_size: of "/x". */
+/* Status of a GET whose buffer has these bytes, with NUL for overwritten separators; url_size: of
+ * "/x". */
 static int status_in_place(const char *bytes, size_t size, size_t url_size)
 {
     struct ifd_gate gate = {0};

@@ -1,4 +1,4 @@
-/* The loop: alarms, and turns that do not wait. */
+/* The loop: alarms and turns that do not wait. */
 #include "server/net/loop.h"
 
 #include "engine/base/clock.h"
@@ -62,7 +62,7 @@ static void alarm_replaces_and_takes_back_the_one_before(void)
     ifd_loop_destroy(first.loop);
 }
 
-/* Nobody wakes it. Without turns of its own it would sleep for ever. */
+/* Nobody wakes the loop; if it slept, it would sleep for ever. */
 static void loop_that_stays_awake_asks_its_receiver_every_turn(void)
 {
     struct seen seen;

@@ -36,7 +36,7 @@ static void set_up(struct fixture *f, bool is_json)
                &f->err);
 }
 
-/* Ends the log and gives what the file holds then. */
+/* Ends the log and returns the content of its file. */
 static const char *tear_down(struct fixture *f)
 {
     ifd_access_log_destroy(f->log);
@@ -204,8 +204,7 @@ static void many_lines_are_all_written(void)
     (void)tear_down(&f);
 }
 
-/* Nobody reads the pipe: the loop goes on, the rest is lost and counted, and the end does not
- * hang. */
+/* Nobody reads the pipe: the loop continues, lost lines are counted, and the end does not hang. */
 static void stuck_reader_costs_lines_not_time(void)
 {
     struct fixture f;
@@ -239,8 +238,7 @@ static void stuck_reader_costs_lines_not_time(void)
     (void)tear_down(&f);
 }
 
-/* What the server's log was told; only the writer's thread tells, and it has ended when this is
- * read. */
+/* Events of the server's log. Only the writer thread logs, and it has ended when this is read. */
 static char told[512];
 
 static void hear(void *context, enum ifd_log_level level, const char *sentence, const char *fields)
@@ -251,7 +249,7 @@ static void hear(void *context, enum ifd_log_level level, const char *sentence, 
                    sentence, fields);
 }
 
-/* Every line alone: each is a write of its own. */
+/* Adds one line and waits until it was dropped, so that each line is one write. */
 static void add_alone(struct fixture *f, const char *path, uint64_t dropped)
 {
     add(f, path);

@@ -79,7 +79,7 @@ static void hostile_values_stay_one_value_in_json(void)
     EXPECT(strchr(line, '\x1b') == NULL && strchr(line, '\x7f') == NULL);
 }
 
-/* Cut in the middle of a character, of an escape, of a value: still one object. */
+/* Cut within a character, an escape or a value, a line is still one object. */
 static void json_survives_values_of_any_bytes_and_any_length(void)
 {
     struct test_random random = {.state = 7};
@@ -109,7 +109,8 @@ static void json_survives_values_of_any_bytes_and_any_length(void)
     }
 }
 
-/* A pipe to a pager that shows its first page: the server goes on, without those lines. */
+/* A pager that shows its first page reads no more: the server continues and those lines are
+ * lost. */
 static void reader_that_stopped_holds_up_nobody(void)
 {
     static char block[4096];

@@ -315,7 +315,7 @@ static void process_is_alive(void)
     EXPECT(process.resident_bytes > 100000 && process.resident_bytes < process.virtual_bytes);
 }
 
-/* The text of a limit's label sends its reader to --help. */
+/* The label of a limit is the name of a setting. */
 static void every_limit_is_named_as_its_setting(void)
 {
     static const char *const flags[] = {
