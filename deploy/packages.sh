@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sourced by the scripts, which say `set -euo pipefail` and stand in the top folder: installs groups of packages.txt.
+# Sourced by the scripts, which say `set -euo pipefail` and stand in the top folder: installs groups
+# of packages.txt.
 
 # packages_missing GROUP …: prints the packages of these groups that are not installed.
 packages_missing() {
@@ -39,8 +40,8 @@ packages_install() {
     fi
 }
 
-# packages_unpack ARCH FOLDER PACKAGE …: unpacks Debian packages of another processor into FOLDER. Touches nothing of this
-# system and needs no root: its package lists are kept in FOLDER too.
+# packages_unpack ARCH FOLDER PACKAGE …: unpacks Debian packages of another processor into FOLDER.
+# Touches nothing of this system and needs no root: its package lists are kept in FOLDER too.
 packages_unpack() {
     local arch=$1 folder=$2
     shift 2

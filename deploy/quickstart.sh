@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Builds inferd, starts it with the models of this repository, asks it about one picture and leaves it running.
+# Builds inferd, starts it with the models of this repository, asks it about one picture and leaves
+# it running.
 #
-#   deploy/quickstart.sh [--port N]     again and again if you like: what is done already is not done twice
-#   deploy/quickstart.sh --stop         ends the server that this script started
+#   deploy/quickstart.sh [--port N]     again and again if you like: what is done already is not
+#   done twice deploy/quickstart.sh --stop         ends the server that this script started
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/packages.sh
@@ -20,8 +21,9 @@ die() {
     exit 1
 }
 
-# Prints the process id of the server that this script started, if it still runs. The id alone proves nothing after a
-# reboot, so the program behind it is compared too; " (deleted)" is what it is called once it has been built anew.
+# Prints the process id of the server that this script started, if it still runs. The id alone
+# proves nothing after a reboot, so the program behind it is compared too; " (deleted)" is what it
+# is called once it has been built anew.
 server_pid() {
     local pid exe
     [ -r "$pid_file" ] || return 0
@@ -111,7 +113,8 @@ if [ -n "$pid" ]; then
     running_port=$(cat "$port_file" 2>/dev/null || echo)
     port=${port:-$running_port}
     if [ "$port" != "$running_port" ] || [ "$(readlink "/proc/$pid/exe")" != "$program" ]; then
-        stop_server                              # another port is asked for, or the program was built anew
+        # another port is asked for, or the program was built anew
+        stop_server
         pid=
     fi
 fi

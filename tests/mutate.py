@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Mutation testing: changes one place of the product at a time and says which changes no test notices.
+"""Mutation testing: changes one place of the product at a time and says which changes no test
+notices.
 
-usage: tests/mutate.py [--count N] [--seed N] [--only PREFIX …] [--jobs N] [--plain] [--results FILE] [--work FOLDER]
+usage: tests/mutate.py [--count N] [--seed N] [--only PREFIX …] [--jobs N] [--plain] [--results
+FILE] [--work FOLDER]
 
-A mutant flips a comparison or a logical operator, moves a number by one, or drops a statement, in the files of AREAS. Mutants
-are drawn at random with the seed. The tree is copied to WORK (build/mutants) and built there with clang's AddressSanitizer
-(--plain: without), as the suite of tests/run.sh is. For each mutant only the tests of its area are built and run, the quickest
-first, until one fails or exceeds ten times what it takes without a mutant. A mutant that does not compile, or compiles to the
-same object, is replaced by another. Every outcome is a line of JSON in RESULTS; survivors are listed at the end, and what they
-mean is answered in tests/MUTANTS.md. Exit status: 0 at least 90 % are caught, 1 fewer are."""
+A mutant flips a comparison or a logical operator, moves a number by one, or drops a statement, in
+the files of AREAS. Mutants are drawn at random with the seed. The tree is copied to WORK
+(build/mutants) and built there with clang's AddressSanitizer (--plain: without), as the suite of
+tests/run.sh is. For each mutant only the tests of its area are built and run, the quickest first,
+until one fails or exceeds ten times what it takes without a mutant. A mutant that does not compile,
+or compiles to the same object, is replaced by another. Every outcome is a line of JSON in RESULTS;
+survivors are listed at the end, and what they mean is answered in tests/MUTANTS.md. Exit status: 0
+at least 90 % are caught, 1 fewer are."""
 import argparse
 import concurrent.futures
 import hashlib
@@ -90,8 +94,9 @@ class Tree:
         if shutil.which("ccache"):
             options += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
         self.must(["cmake", "-S", self.source, "-B", self.build, "-G", "Ninja", f"-DIFD_SHARED={SHARED}", *options])
+        self.must(["ninja", "-C", self.build, f"-j{jobs}"])  # ctest knows the commands of programs that exist
         listing = self.must(["ctest", "--test-dir", self.build, "--show-only=json-v1"])
-        self.tests = {test["name"]: test for test in json.loads(listing)["tests"] if "command" in test}
+        self.tests = {test["name"]: test for test in json.loads(listing)["tests"]}
         self.seconds = {}
 
     def must(self, command):
@@ -117,7 +122,8 @@ class Tree:
         return hashlib.sha256(b"".join(p.read_bytes() for p in sorted(objects) if path.parent.parts[0] in p.parts)).hexdigest()
 
     def passes(self, name, limit):
-        """Runs a test by itself, with everything that it starts; false: it failed, or took longer than limit seconds."""
+        """Runs a test by itself, with everything that it starts; false: it failed, or took longer
+        than limit seconds."""
         test = self.tests[name]
         environment, folder = dict(self.environment), self.build
         for prop in test.get("properties", []):
@@ -153,14 +159,17 @@ class Tree:
 
 
 def prepare(tree, areas):
-    """Builds and runs the areas' tests without a mutant; those that fail then are left out."""
-    names = {name for area in areas for pattern in AREAS[area] for name in tree.in_stage(pattern)}
-    if not tree.compile(names):
-        sys.exit("the tree does not build")
-    for name in sorted(names):
-        if not tree.passes(name, 600):
-            print(f"left out, fails without a mutant: {name}", flush=True)
-            del tree.tests[name]
+    """Runs the areas' tests without a mutant; those that fail then are left out."""
+    for area in areas:
+        for pattern in AREAS[area]:
+            if not tree.in_stage(pattern):
+                sys.exit(f"{area}: no test has a name like {pattern}")
+    names = sorted({name for area in areas for pattern in AREAS[area] for name in tree.in_stage(pattern)})
+    with concurrent.futures.ThreadPoolExecutor(tree.jobs) as pool:
+        for name, passed in zip(names, pool.map(lambda name: tree.passes(name, 600), names)):
+            if not passed:
+                print(f"left out, fails without a mutant: {name}", flush=True)
+                del tree.tests[name]
 
 
 def outcome_of(tree, area, path, original_object):

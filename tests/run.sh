@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Installs what the tests need, builds everything and runs all tests. The last lines are ctest's own summary.
+# Installs what the tests need, builds everything and runs all tests. The last lines are ctest's own
+# summary.
 #
-#   tests/run.sh [--allow-skips]                      everything: both compilers, sanitizers, the other processors
-#   tests/run.sh [--allow-skips] --quick              gcc and the suite alone
-#   tests/run.sh [--allow-skips] --sanitize address   the whole suite under AddressSanitizer and UBSan, built with clang
-#   tests/run.sh [--allow-skips] --sanitize thread    the whole suite under ThreadSanitizer, built with clang
+#   tests/run.sh [--allow-skips]                      everything: both compilers, sanitizers, the
+#   other processors tests/run.sh [--allow-skips] --quick              gcc and the suite alone
+#   tests/run.sh [--allow-skips] --sanitize address   the whole suite under AddressSanitizer and
+#   UBSan, built with clang tests/run.sh [--allow-skips] --sanitize thread    the whole suite under
+#   ThreadSanitizer, built with clang
 #
-# Where ../shared is, a test that skips for want of a file, a tool or Python fails; --allow-skips lets it skip.
-# Everything is built below build/ and .venv/; nothing else of the tree is written.
+# Where ../shared is, a test that skips for want of a file, a tool or Python fails; --allow-skips
+# lets it skip. Everything is built below build/ and .venv/; nothing else of the tree is written.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/packages.sh
@@ -33,9 +35,12 @@ if [ -d ../shared ] && ! $allow_skips; then
     export INFERD_TEST_NO_SKIPS=1
 fi
 jobs=$(nproc)
-# What runs where, by measured seconds (Testing/Temporary/CTestCostData.txt of each folder); the last suite runs everything.
+# What runs where, by measured seconds (Testing/Temporary/CTestCostData.txt of each folder); the
+# last suite runs everything.
 clang_quick='^(api|backends|conformance|engine|golden|kernels|server|support)\.'
-address_slow='^lint'
+# lints, tests that time out where work grows too fast, and models on one more level of instructions
+# or on CpuRef once more
+address_slow='^lint|in_time$|cpuacc\.long|pose_landmark_heavy|golden\.cpuacc_(scalar|avx2|avx512|vnni)\.|acceptance\.golden'
 aarch64_slow='^lint|odd_files_run|pose_landmark_heavy'
 armv7_slow='^lint|odd_files_run|^golden' # real models on aarch64 only
 tested=() # folders whose tests ran
@@ -105,7 +110,8 @@ last_suite() { # FOLDER CTEST-ARGUMENT …
     return $status
 }
 
-# Processors that know fewer instructions, by the emulator, to which what is newer is illegal: operators and two models.
+# Processors that know fewer instructions, by the emulator, to which what is newer is illegal:
+# operators and two models.
 run_on_processors() { # FOLDER EMULATOR CPU …
     local folder=$1 emulator=$2 cpu file
     shift 2
@@ -123,7 +129,8 @@ run_on_processors() { # FOLDER EMULATOR CPU …
     done
 }
 
-# The other compiler, with assertions and a sanitizer; with address also libFuzzer's programs, which replay their corpus.
+# The other compiler, with assertions and a sanitizer; with address also libFuzzer's programs, which
+# replay their corpus.
 sanitized_build() { # address | thread
     local name=$1 sanitizer=$1 fuzz=OFF flags="-O1 -gline-tables-only"
     if [ "$name" = address ]; then

@@ -1,4 +1,5 @@
-# Language level, warnings and visibility of every target of the project, and ifd_library(), which makes one.
+# Language level, warnings and visibility of every target of the project, and ifd_library(), which
+# makes one.
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
@@ -12,7 +13,8 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 add_library(ifd_warnings INTERFACE)
-# 64-bit file offsets also on 32-bit systems: without them folders and files can be unreadable there.
+# 64-bit file offsets also on 32-bit systems: without them folders and files can be unreadable
+# there.
 target_compile_definitions(ifd_warnings INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64)
 target_compile_options(ifd_warnings INTERFACE
     -Wall -Wextra -Wshadow -Wvla
@@ -22,8 +24,8 @@ target_compile_options(ifd_warnings INTERFACE
     -ffp-contract=off -fno-strict-aliasing
     -fstack-protector-strong)
 
-# ifd_library(NAME SOURCES … [LINK …]): a static library with the project's warnings; all includes are relative to the
-# top of the tree, public headers are reached as <inferd/x.h> or "inferd/x.h".
+# ifd_library(NAME SOURCES … [LINK …]): a static library with the project's warnings; all includes
+# are relative to the top of the tree, public headers are reached as <inferd/x.h> or "inferd/x.h".
 function(ifd_library name)
     cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
     add_library(${name} STATIC ${arg_SOURCES})

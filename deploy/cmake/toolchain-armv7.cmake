@@ -1,5 +1,6 @@
-# Cross build for armv7 with Debian's compilers; tests run under user-mode QEMU. Without the server, whose libraries
-# are installed for this machine only: cmake --toolchain deploy/cmake/toolchain-armv7.cmake -DIFD_SERVER=OFF …
+# Cross build for armv7 with Debian's compilers; tests run under user-mode QEMU. Without the server,
+# whose libraries are installed for this machine only: cmake --toolchain
+# deploy/cmake/toolchain-armv7.cmake -DIFD_SERVER=OFF …
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR armv7)
 set(CMAKE_C_COMPILER arm-linux-gnueabihf-gcc)
@@ -9,8 +10,9 @@ set(CMAKE_CXX_FLAGS_INIT "-mfpu=neon -mfloat-abi=hard -march=armv7-a")
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-arm -L /usr/arm-linux-gnueabihf)
 set(CMAKE_LIBRARY_ARCHITECTURE arm-linux-gnueabihf)
 
-# IFD_SYSROOT: a folder with unpacked Debian packages of that processor (tests/run.sh makes one). Without it only what
-# Debian's multiarch has installed is found, never the libraries of this machine.
+# IFD_SYSROOT: a folder with unpacked Debian packages of that processor (tests/run.sh makes one).
+# Without it only what Debian's multiarch has installed is found, never the libraries of this
+# machine.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES IFD_SYSROOT)
 set(ENV{PKG_CONFIG_LIBDIR} ${IFD_SYSROOT}/usr/lib/arm-linux-gnueabihf/pkgconfig)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} "${IFD_SYSROOT}")

@@ -1,8 +1,8 @@
 """Adds TFLite metadata to a model: what the picture input expects and the labels of the output.
 
-The tables are those of the public metadata schema (file identifier M001), written by field number; the label file is
-appended to the model as an uncompressed zip archive, which is where TFLite readers look for it.
-"""
+The tables are those of the public metadata schema (file identifier M001), written by field number;
+the label file is appended to the model as an uncompressed zip archive, which is where TFLite
+readers look for it. """
 import io
 import zipfile
 
@@ -10,7 +10,8 @@ import flatbuffers
 from ai_edge_litert import schema_py_generated as schema
 
 LABELS_FILE = "labels.txt"
-IMAGE_PROPERTIES, NORMALIZATION = 2, 1      # members of the unions ContentProperties and ProcessUnitOptions
+# members of the unions ContentProperties and ProcessUnitOptions
+IMAGE_PROPERTIES, NORMALIZATION = 2, 1
 RGB, TENSOR_AXIS_LABELS = 1, 2
 
 
@@ -60,7 +61,8 @@ def describe(name, description, licence, mean, std, input_name, output_name):
 
 
 def add(model_bytes, metadata, labels):
-    """model_bytes with the metadata as its TFLITE_METADATA buffer and the labels as an associated file."""
+    """model_bytes with the metadata as its TFLITE_METADATA buffer and the labels as an associated
+    file."""
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model_bytes, 0))
     entry, buffer = schema.MetadataT(), schema.BufferT()
     entry.name, entry.buffer = "TFLITE_METADATA", len(model.buffers)

@@ -1,10 +1,10 @@
-"""Trains the demo model "digits", writes it as int8 TFLite and measures the written file on held-out digits.
+"""Trains the demo model "digits", writes it as int8 TFLite and measures the written file on
+held-out digits.
 
     python train_digits.py          writes ../digits/1/model.tflite, ../digits/labels.txt, ../digits/examples/*.png
 
-Data: the 1797 handwritten digits (8x8 grey values 0..16) that scikit-learn ships. The last 360 in the data's own order
-are held out. Everything random has a fixed seed.
-"""
+Data: the 1797 handwritten digits (8x8 grey values 0..16) that scikit-learn ships. The last 360 in
+the data's own order are held out. Everything random has a fixed seed. """
 import pathlib
 
 import numpy as np
@@ -21,7 +21,8 @@ SIDE, HELD_OUT, EPOCHS, BATCH, SEED = 32, 360, 200, 64, 20
 
 
 def paint(ink, side, foreground, background, matrix=(1, 0, 0, 0, 1, 0)):
-    """One 8x8 digit as a side x side x 3 picture; matrix is the affine map in units of the picture's size."""
+    """One 8x8 digit as a side x side x 3 picture; matrix is the affine map in units of the
+    picture's size."""
     a, b, c, d, e, f = matrix
     scale = 8 / side
     grey = Image.fromarray((ink * (255 / 16)).astype(np.uint8))
@@ -32,7 +33,8 @@ def paint(ink, side, foreground, background, matrix=(1, 0, 0, 0, 1, 0)):
 
 
 def disturb(ink, rng):
-    """A training picture in [0, 1]: shifted, turned, scaled, in two random colours of enough contrast, with noise."""
+    """A training picture in [0, 1]: shifted, turned, scaled, in two random colours of enough
+    contrast, with noise."""
     angle, zoom = rng.uniform(-0.25, 0.25), rng.uniform(0.8, 1.35)
     dx, dy = rng.uniform(-0.12, 0.12, 2)
     cos, sin = np.cos(angle) * zoom, np.sin(angle) * zoom
@@ -41,7 +43,8 @@ def disturb(ink, rng):
         foreground, background = rng.uniform(0, 255, (2, 3))
         if abs(foreground.mean() - background.mean()) > 60:
             break
-    if rng.random() < 0.5:                                     # half of them: dark on white, light on black
+    # half of them: dark on white, light on black
+    if rng.random() < 0.5:
         foreground, background = np.full(3, rng.uniform(0, 60)), np.full(3, rng.uniform(200, 255))
         if rng.random() < 0.5:
             foreground, background = background, foreground
@@ -90,7 +93,8 @@ def quantize(model, inks):
     rng = np.random.default_rng(SEED + 1)
 
     def samples():
-        yield [np.zeros((1, SIDE, SIDE, 3), np.float32)]        # both ends of the range: a step is then 1/255
+        # both ends of the range: a step is then 1/255
+        yield [np.zeros((1, SIDE, SIDE, 3), np.float32)]
         yield [np.ones((1, SIDE, SIDE, 3), np.float32)]
         for ink in inks[:500]:
             yield [disturb(ink, rng)[None].astype(np.float32)]

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Counts the instructions that one inference retires on aarch64, by class and by function, under user-mode QEMU with a plugin
-# of our own (qemu_count.c): exact and repeatable, on any machine; it says nothing of caches, latency or pairing.
+# Counts the instructions that one inference retires on aarch64, by class and by function, under
+# user-mode QEMU with a plugin of our own (qemu_count.c): exact and repeatable, on any machine; it
+# says nothing of caches, latency or pairing.
 #
-#   tests/bench/aarch64.sh MODEL [CPU …]      default CPUs: cortex-a53 (base) cortex-a76 (dot products) max (i8mm)
-#   FUNCTIONS=20 tests/bench/aarch64.sh …     that many functions with the largest shares (default 8)
+#   tests/bench/aarch64.sh MODEL [CPU …]      default CPUs: cortex-a53 (base) cortex-a76 (dot
+#   products) max (i8mm) FUNCTIONS=20 tests/bench/aarch64.sh …     that many functions with the
+#   largest shares (default 8)
 #
-# Runs a model twice, with 1 and with 3 inferences, and prints half the difference: loading and packing do not count. Needs the
-# cross build of tests/run.sh (build/aarch64), qemu-user with plugins (Debian's has them) and a compiler.
+# Runs a model twice, with 1 and with 3 inferences, and prints half the difference: loading and
+# packing do not count. Needs the cross build of tests/run.sh (build/aarch64), qemu-user with
+# plugins (Debian's has them) and a compiler.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Compares inferd's engine with LiteRT, ONNX Runtime, OpenVINO, MNN and ncnn in one run on this machine, and prints medians and
-# the ratio of the best peer to ours. Not a test: nothing here passes or fails.
+# Compares inferd's engine with LiteRT, ONNX Runtime, OpenVINO, MNN and ncnn in one run on this
+# machine, and prints medians and the ratio of the best peer to ours. Not a test: nothing here
+# passes or fails.
 #
-#   tests/bench/engine.sh [side_by_side.py option …]     default: --threads 1 2 --rounds 5 --iterations 20 --warmup 5
+#   tests/bench/engine.sh [side_by_side.py option …]     default: --threads 1 2 --rounds 5
+#   --iterations 20 --warmup 5
 #
-# Needs ../shared/peers beside the checkout, build/bin/inferd (deploy/quickstart.sh builds it) and PyPI.
+# Needs ../shared/peers beside the checkout, build/bin/inferd (deploy/quickstart.sh builds it) and
+# PyPI.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

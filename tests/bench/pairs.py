@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The engine beside one peer on a machine whose speed changes from minute to minute: processes in turn, ours before and after each
-of the peer's, and the median and quartiles of the peer's time by the mean of the two beside it. Nothing here passes or fails.
+"""The engine beside one peer on a machine whose speed changes from minute to minute: processes in
+turn, ours before and after each of the peer's, and the median and quartiles of the peer's time by
+the mean of the two beside it. Nothing here passes or fails.
 
     build/peers-venv/bin/python tests/bench/pairs.py litert MODEL.tflite [--threads 2] [--pairs 21] [--iterations 25]
 

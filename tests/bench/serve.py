@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What tests/bench/serve.sh measures besides the harness of the peers. Python's own library only.
 
-serve.py ratios RESULTS               inferd beside the best of Triton's thread counts, from measure.py's lines
-serve.py own INFERD MODELS FILE DIR   size, start with the models of MODELS, idle memory; with the model of FILE
+serve.py ratios RESULTS               inferd beside the best of Triton's thread counts, from
+measure.py's lines serve.py own INFERD MODELS FILE DIR   size, start with the models of MODELS, idle
+memory; with the model of FILE
                                       (MobileNetV2 uint8, "": left out) latency added to the engine's time, and overload
 """
 import json
@@ -128,8 +129,9 @@ class Connection:
 
 
 def offer(port, request, connections, rate, seconds):
-    """Sends rate requests a second at even intervals (0: a closed loop), each on a connection that is free, of so many at
-    most. Latencies, counted from the moment a request was due: [answered], [refused]; and how many found none free."""
+    """Sends rate requests a second at even intervals (0: a closed loop), each on a connection that
+    is free, of so many at most. Latencies, counted from the moment a request was due: [answered],
+    [refused]; and how many found none free."""
     selector = selectors.DefaultSelector()
     free, lost, taken = [], 0, ([], [])
     for _ in range(connections):
@@ -181,8 +183,8 @@ def repository_of(file, folder, config):
 
 
 def added_latency(inferd, file, folder):
-    """What one_client waits beyond the time that the engine took for that very request, as the statistics tell it; and what the
-    system alone takes for the same bytes."""
+    """What one_client waits beyond the time that the engine took for that very request, as the
+    statistics tell it; and what the system alone takes for the same bytes."""
     program = os.path.join(os.path.dirname(inferd), "..", "tests", "one_client")
     if not os.path.exists(program):
         print("\nadded latency left out: tests/one_client is not built")
@@ -205,7 +207,8 @@ def added_latency(inferd, file, folder):
 
 
 def overload(inferd, file, folder):
-    """Each overload beside a peak measured just before it: a host's speed swings by more than what is to be seen."""
+    """Each overload beside a peak measured just before it: a host's speed swings by more than what
+    is to be seen."""
     request = picture_request()
     config = f"dynamic_batching {{ default_queue_policy {{ max_queue_size: {QUEUE} }} }}\nmax_batch_size: 1\n"
     with Server(inferd, repository_of(file, folder, config), "--default-threads=1") as server:

@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
-# Measures inferd's server beside Triton (C identity backend, 1, 2 and its default of 8 HTTP threads), MLServer and nginx in one
-# run on this machine, and prints a table and ratios. Not a test: nothing here passes or fails.
+# Measures inferd's server beside Triton (C identity backend, 1, 2 and its default of 8 HTTP
+# threads), MLServer and nginx in one run on this machine, and prints a table and ratios. Not a
+# test: nothing here passes or fails.
 #
-#   tests/bench/serve.sh [PART …]     default: nginx triton triton1 triton2 inferd workers mlserver mobilenet own
+#   tests/bench/serve.sh [PART …]     default: nginx triton triton1 triton2 inferd workers mlserver
+#   mobilenet own
 #
-# nginx, triton…, mlserver: the peers. inferd: as it comes. workers: inferd with --inline-identity=false. mobilenet: MobileNetV2 uint8
-# on inferd, Triton (Python backend, LiteRT) and MLServer (LiteRT). own: size, start, idle memory, added latency, overload.
+# nginx, triton…, mlserver: the peers. inferd: as it comes. workers: inferd with
+# --inline-identity=false. mobilenet: MobileNetV2 uint8 on inferd, Triton (Python backend, LiteRT)
+# and MLServer (LiteRT). own: size, start, idle memory, added latency, overload.
 #
-# ROUNDS (5) passes over all parts, each server started anew; SECONDS_A_RUN (3); PATIENCE (30): seconds to wait for a calm machine
-# before each run; FOREIGN (0.1): a run during which others took more than this share of a core is done again, up to five times.
-# Needs ../shared/peers/servers beside the checkout, build/bin/inferd, PyPI, and root or the peers' Debian packages.
+# ROUNDS (5) passes over all parts, each server started anew; SECONDS_A_RUN (3); PATIENCE (30):
+# seconds to wait for a calm machine before each run; FOREIGN (0.1): a run during which others took
+# more than this share of a core is done again, up to five times. Needs ../shared/peers/servers
+# beside the checkout, build/bin/inferd, PyPI, and root or the peers' Debian packages.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

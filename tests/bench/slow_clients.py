@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What a thousand slow clients cost a good one: slow_clients.py build/bin/inferd [KIND ...]
 
-For each kind of slow client: latency of one good client on one connection, alone and beside them, in turns; memory of the
-server for each slow client; and after how long the last of them was cut off.
-"""
+For each kind of slow client: latency of one good client on one connection, alone and beside them,
+in turns; memory of the server for each slow client; and after how long the last of them was cut
+off. """
 import multiprocessing
 import pathlib
 import re
@@ -38,7 +38,8 @@ KINDS = {"silent": (b"", None), "header": (HEADER, "send"), "body": (BODY, "send
 
 
 def attack(port, kind, count, ready, go_on):
-    """Opens the connections, says so, and drips until told to stop; tells after how many seconds the last was ended."""
+    """Opens the connections, says so, and drips until told to stop; tells after how many seconds
+    the last was ended."""
     first, then = KINDS[kind]
     clients = []
     for _ in range(count):

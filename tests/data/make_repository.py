@@ -1,4 +1,5 @@
-"""Writes the models of tests/data/repository: tiny TFLite files that stand in for those a real Triton answered with.
+"""Writes the models of tests/data/repository: tiny TFLite files that stand in for those a real
+Triton answered with.
 
     python make_repository.py       needs ai-edge-litert and flatbuffers (../../models/gen/requirements.txt names versions)
 
@@ -40,7 +41,8 @@ def model(description, codes, tensors, operators, inputs, outputs, constants=())
         c.builtinCode = c.deprecatedBuiltinCode = code
         c.version = 1
         m.operatorCodes.append(c)
-    m.buffers = [schema.BufferT()]                              # buffer 0 is the empty one, by convention
+    # buffer 0 is the empty one, by convention
+    m.buffers = [schema.BufferT()]
     for constant in constants:
         b = schema.BufferT()
         b.data = np.frombuffer(constant.tobytes(), np.uint8)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# check_systemd.sh UNIT PROGRAM: systemd must have nothing to say about the unit, nor about it with the lines for tokens that wait in
-# comments; and its own rating of what the service could do if it were taken over must be 1.5 or better, of 10. PROGRAM: stands in
-# for the one that would be installed.
+# check_systemd.sh UNIT PROGRAM: systemd must have nothing to say about the unit, nor about it with
+# the lines for tokens that wait in comments; and its own rating of what the service could do if it
+# were taken over must be 1.5 or better, of 10. PROGRAM: stands in for the one that would be
+# installed.
 set -euo pipefail
 if ! command -v systemd-analyze >/dev/null; then
     echo "skipped: there is no systemd-analyze (Debian's package systemd)"

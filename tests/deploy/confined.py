@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""confined.py UNIT COMMAND …: runs a command under the system call filters of a systemd unit, but deadlier: a call that the
-unit answers with an error ends the process (SIGSYS), so that a test sees it.
+"""confined.py UNIT COMMAND …: runs a command under the system call filters of a systemd unit, but
+deadlier: a call that the unit answers with an error ends the process (SIGSYS), so that a test sees
+it.
 
-What systemd does with SystemCallFilter=, SystemCallArchitectures=, MemoryDenyWriteExecute=, RestrictAddressFamilies=,
-RestrictNamespaces=, RestrictSUIDSGID=, RestrictRealtime= and LockPersonality= is done here with the same library, libseccomp;
-which calls a set like @system-service has, systemd-analyze says. Without one of the two: status 77, for "skipped"."""
+What systemd does with SystemCallFilter=, SystemCallArchitectures=, MemoryDenyWriteExecute=,
+RestrictAddressFamilies=, RestrictNamespaces=, RestrictSUIDSGID=, RestrictRealtime= and
+LockPersonality= is done here with the same library, libseccomp; which calls a set like
+@system-service has, systemd-analyze says. Without one of the two: status 77, for "skipped"."""
 import ctypes
 import os
 import re
@@ -97,7 +99,8 @@ def allowed_calls(values):
 
 
 def filters(library, unit):
-    """All filters of the unit, made but not loaded; loading one needs calls that the next may forbid."""
+    """All filters of the unit, made but not loaded; loading one needs calls that the next may
+    forbid."""
     made = []
 
     def only(name):

@@ -1,5 +1,6 @@
-"""The server under its unit's system call filters, and with the view of the machine that the unit leaves it: it starts, loads,
-answers, reloads, obeys the admin socket, is pinged and drains. confined.py ends it at the first call that is not allowed."""
+"""The server under its unit's system call filters, and with the view of the machine that the unit
+leaves it: it starts, loads, answers, reloads, obeys the admin socket, is pinged and drains.
+confined.py ends it at the first call that is not allowed."""
 import hashlib
 import http.client
 import json
@@ -24,8 +25,9 @@ UNIT = support.SOURCE / "deploy/systemd/inferd.service"
 CONFINED = (sys.executable, HERE / "confined.py")
 SKIPPED = 77
 
-# What ProtectSystem=strict, ProtectControlGroups=yes, ProtectKernelTunables=yes, ProtectProc=invisible, ProcSubset=pid and
-# PrivateDevices=yes leave: a system that cannot be written, processes' own folders in /proc, and the devices of everybody.
+# What ProtectSystem=strict, ProtectControlGroups=yes, ProtectKernelTunables=yes,
+# ProtectProc=invisible, ProcSubset=pid and PrivateDevices=yes leave: a system that cannot be
+# written, processes' own folders in /proc, and the devices of everybody.
 VIEW = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", """
     mkdir "$0/dev"
     for device in null zero full random urandom tty; do

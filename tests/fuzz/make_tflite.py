@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the small TFLite models in corpus/tflite: seeds of the fuzzer, and cases of the parser's tests.
+"""Writes the small TFLite models in corpus/tflite: seeds of the fuzzer, and cases of the parser's
+tests.
 
-good_*: one for every operator that the parser knows, and for every part of the format that it reads. bad_*: one for
-every rule that the FlatBuffers verifier cannot know, each broken in one place. Needs flatc; the schema is the parser's.
+good_*: one for every operator that the parser knows, and for every part of the format that it
+reads. bad_*: one for every rule that the FlatBuffers verifier cannot know, each broken in one
+place. Needs flatc; the schema is the parser's.
 
 usage: make_tflite.py [FOLDER]
 """
@@ -944,7 +946,8 @@ class Writer:
         self.data = bytearray()
 
     def table(self, **fields):
-        """Fields by id: bytes, or None for an offset to be linked. Returns where the fields are, by id."""
+        """Fields by id: bytes, or None for an offset to be linked. Returns where the fields are, by
+        id."""
         ids = {int(key[1:]): value for key, value in fields.items()}
         offsets, at = {}, 4
         for key, value in ids.items():
@@ -968,7 +971,8 @@ class Writer:
 
 
 def one_tensor_listed_often(times=300, channels=100):
-    """300 tensors that are one table, with 100 scales and zero points: a small file that asks for much memory."""
+    """300 tensors that are one table, with 100 scales and zero points: a small file that asks for
+    much memory."""
     w = Writer()
     w.data += b"\0\0\0\0TFL3"
     model = w.table(f0=struct.pack("<I", 3), f2=None)

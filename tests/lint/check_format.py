@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every C file is as clang-format leaves it (the .clang-format at the top; version 14, Debian 12's)."""
+"""Every C file is as clang-format leaves it (the .clang-format at the top; version 14, Debian
+12's)."""
 import subprocess
 
 from tree import ROOT, finish, relative, sources

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Who may include whom: the table of CONTRIBUTING.md, checked against every #include of the tree."""
+"""Who may include whom: the table of CONTRIBUTING.md, checked against every #include of the
+tree."""
 import re
 
 from tree import finish, relative, sources, stale
@@ -9,7 +10,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 PUBLIC = "engine/include"
 BASE = "engine/base"
 TENSOR = "engine/tensor"
-# folder → what of ours it may include besides itself and the public headers. The longest matching folder counts.
+# folder → what of ours it may include besides itself and the public headers. The longest matching
+# folder counts.
 LAYERS = {
     "engine/include": [],
     "engine/base": [],

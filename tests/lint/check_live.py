@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""LIVE settings (server/config/config_list.inc) are read only where a change is seen: by what the applier of their row calls,
-and those with the applier USE where they are used, never into a copy. A new reader is a line here, and a thought."""
+"""LIVE settings (server/config/config_list.inc) are read only where a change is seen: by what the
+applier of their row calls, and those with the applier USE where they are used, never into a copy. A
+new reader is a line here, and a thought."""
 import re
 
 from tree import ROOT, relative, sources, finish
 
-# applier → functions that may read its settings: they run at the start, and again after each change (server/server.c)
+# applier → functions that may read its settings: they run at the start, and again after each change
+# (server/server.c)
 READERS = {
     "HTTP": ["ifd_server_http_options", "raise_descriptors"],  # the latter only warns, at the start
     "API": ["ifd_server_create_front", "apply_to_api"],

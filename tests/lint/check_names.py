@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Names: include guards spell the path, exported functions begin with ifd_, no struct typedefs, tests say what they do."""
+"""Names: include guards spell the path, exported functions begin with ifd_, no struct typedefs,
+tests say what they do."""
 import re
 
 from tree import relative, sources, finish

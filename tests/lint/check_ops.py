@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Every operator of op_list.inc has golden cases from an independent source: tests/ops/<symbol>.json.
+"""Every operator of op_list.inc has golden cases from an independent source:
+tests/ops/<symbol>.json.
 
-Outside engine/ops and engine/parse the engine names no operators: what it asks of one is a trait of struct ifd_op_def. A file
-that rewrites particular operators names those, and says here why."""
+Outside engine/ops and engine/parse the engine names no operators: what it asks of one is a trait of
+struct ifd_op_def. A file that rewrites particular operators names those, and says here why."""
 import json
 import re
 

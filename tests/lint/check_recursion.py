@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""No recursion but the one listed here with its bound: who asks, or writes a file, must not decide how deep the stack gets.
+"""No recursion but the one listed here with its bound: who asks, or writes a file, must not decide
+how deep the stack gets.
 
-Reads the calls in the compiled archives of engine, backends, api and server; calls through pointers are not seen.
-usage: check_recursion.py BUILD-FOLDER"""
+Reads the calls in the compiled archives of engine, backends, api and server; calls through pointers
+are not seen. usage: check_recursion.py BUILD-FOLDER"""
 import pathlib
 import re
 import subprocess
@@ -27,7 +28,8 @@ RELOCATION = re.compile(r"^\s+[0-9a-f]+: R_\S*(?:PLT32|PC32|CALL26|JUMP26)\s+([^
 
 
 def read_calls(archive):
-    """(caller, callee, is a call and no jump); a name that only its file knows has that file in front."""
+    """(caller, callee, is a call and no jump); a name that only its file knows has that file in
+    front."""
     text = subprocess.run(["objdump", "-dr", "--no-show-raw-insn", archive], capture_output=True, text=True,
                           check=True).stdout
     starts, lines, member, section = {}, text.splitlines(), "", ""
@@ -101,7 +103,8 @@ for archive in sorted(a for folder in FOLDERS for a in (build / folder).rglob("l
     for member, caller, callee, is_call in read_calls(archive):
         checked += 1
         pair = (f"{caller}", f"{callee}")
-        # a static function of another file may have the same name: only ifd_ names are known outside their file
+        # a static function of another file may have the same name: only ifd_ names are known
+        # outside their file
         pair = tuple(n if n.startswith(("ifd_", "_Z")) else f"{member}:{n}" for n in pair)
         edges.setdefault(pair[0], set()).add(pair[1])
         if is_call:

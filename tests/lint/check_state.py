@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""No mutable state at file scope: objects of engine, backends, api, server and clients have nothing in .data or .bss.
+"""No mutable state at file scope: objects of engine, backends, api, server and clients have nothing
+in .data or .bss.
 
 usage: check_state.py BUILD-FOLDER"""
 import pathlib

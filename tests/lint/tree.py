@@ -24,7 +24,8 @@ def stale(places):
 
 
 def finish(problems, checked):
-    """Prints the problems; fails if there is one, or if nothing was checked (a check that cannot fail)."""
+    """Prints the problems; fails if there is one, or if nothing was checked (a check that cannot
+    fail)."""
     for problem in problems:
         print(problem)
     if checked == 0:
