@@ -15,7 +15,8 @@ packages_missing() {
 # packages_install GROUP …: installs what is missing, or says how the reader can.
 packages_install() {
     if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-        echo "note: no apt here; the libraries and tools of deploy/packages.txt must be present under your system's names"
+        echo "note: there is no apt; the libraries and tools of deploy/packages.txt must be" \
+            "installed under the names of this system"
         return 0
     fi
     local missing as_root=()
@@ -23,14 +24,15 @@ packages_install() {
     [ ${#missing[@]} -gt 0 ] || return 0
     if [ "$(id -u)" != 0 ]; then
         if ! command -v sudo >/dev/null; then
-            echo "error: these packages are missing, and there is neither root nor sudo to install them:" >&2
+            echo "error: packages are missing, and there is neither root nor sudo:" >&2
             echo "    apt-get install ${missing[*]}" >&2
             return 1
         fi
         as_root=(sudo)
     fi
     echo "installing: ${missing[*]}"
-    "${as_root[@]}" apt-get update -q >/dev/null || echo "note: the package lists could not be refreshed; trying with those at hand" >&2
+    "${as_root[@]}" apt-get update -q >/dev/null ||
+        echo "note: apt-get update failed; installing from the lists that are here" >&2
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get install -q -y --no-install-recommends "${missing[@]}" >/dev/null || true
     mapfile -t missing < <(packages_missing "$@")
@@ -47,9 +49,10 @@ packages_unpack() {
     shift 2
     [ ! -e "$folder/complete" ] || return 0
     mkdir -p "$folder/apt/lists/partial" "$folder/deb"
-    local options=(-q -o "APT::Architecture=$arch" -o "APT::Architectures=$arch" -o "Dir::State::Lists=$PWD/$folder/apt/lists"
-        -o "Dir::Cache::pkgcache=" -o "Dir::Cache::srcpkgcache=" -o "APT::Sandbox::User=$(id -un)")
-    apt-get "${options[@]}" update || true       # one list out of date is no reason to stop: the download tells
+    local options=(-q -o "APT::Architecture=$arch" -o "APT::Architectures=$arch"
+        -o "Dir::State::Lists=$PWD/$folder/apt/lists" -o "Dir::Cache::pkgcache="
+        -o "Dir::Cache::srcpkgcache=" -o "APT::Sandbox::User=$(id -un)")
+    apt-get "${options[@]}" update || true # an old list may do: the download tells
     (cd "$folder/deb" && apt-get "${options[@]}" download "$@")
     local package
     for package in "$folder"/deb/*.deb; do

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Builds inferd, starts it with the models of this repository, asks it about one picture and leaves
-# it running.
+# Builds inferd, starts it with this repository's models, asks it about a picture and lets it run.
 #
-#   deploy/quickstart.sh [--port N]     again and again if you like: what is done already is not
-#   done twice deploy/quickstart.sh --stop         ends the server that this script started
+#   deploy/quickstart.sh [--port N]     as often as you like: nothing is done twice
+#   deploy/quickstart.sh --stop         ends the server that this script started
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/packages.sh
@@ -57,7 +56,8 @@ build() {
     local generator=()
     [ -f build/CMakeCache.txt ] || generator=(-G Ninja)
     cmake -S . -B build "${generator[@]}" -DCMAKE_BUILD_TYPE=Release >build/configure.log 2>&1 ||
-        { tail -n 20 build/configure.log >&2; die "configuring failed; all of it in build/configure.log"; }
+        { tail -n 20 build/configure.log >&2
+            die "configuring failed; all of it in build/configure.log"; }
     cmake --build build --target inferd inferctl >build/build.log 2>&1 ||
         { tail -n 40 build/build.log >&2; die "building failed; all of it in build/build.log"; }
 }
@@ -71,7 +71,8 @@ start_server() {
     if port_is_open; then
         die "port $port is in use by another program; choose one: deploy/quickstart.sh --port 8080"
     fi
-    nohup "$program" serve models --http-port "$port" --metrics-port 0 >"$log_file" 2>&1 </dev/null &
+    nohup "$program" serve models --http-port "$port" --metrics-port 0 \
+        >"$log_file" 2>&1 </dev/null &
     pid=$!
     echo "$pid" >"$pid_file"
     echo "$port" >"$port_file"
@@ -123,7 +124,8 @@ url=http://127.0.0.1:$port
 [ -n "$pid" ] || start_server
 
 echo "4/4 one picture"
-ask=(curl -sS --fail-with-body --data-binary "@$picture" -H 'Content-Type: image/png' "$url/v2/models/$model/infer")
+ask=(curl -sS --fail-with-body --data-binary "@$picture" -H 'Content-Type: image/png'
+    "$url/v2/models/$model/infer")
 echo "    curl --data-binary @$picture -H 'Content-Type: image/png' $url/v2/models/$model/infer"
 answer=$("${ask[@]}") || die "the server refused the picture: $answer"
 echo "    $answer"

@@ -30,27 +30,50 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 # Files of an area → stages of tests, as patterns of ctest names: near ones first.
-ENGINE = [r"^engine\.", r"^(golden\.cpuref\.(?!pose_landmark_heavy)|golden\.cpuacc\.|conformance\..*equal_golden)",
-          r"^backends\.cpuacc\.(memory|networks|parts|strips)"]
+ENGINE = [
+    r"^engine\.",
+    r"^(golden\.cpuref\.(?!pose_landmark_heavy)|golden\.cpuacc\.|conformance\..*equal_golden)",
+    r"^backends\.cpuacc\.(memory|networks|parts|strips)"
+]
 AREAS = {
     "engine/exec": [r"^engine\.exec\.", *ENGINE, r"^http\.(batching|faults|reload)\."],
     "engine/plan": [r"^engine\.plan\.", *ENGINE],
-    "server/sched": [r"^server\.sched\.", r"^http\.(batching|limits|shutdown|metrics|protocol|connections|faults|warm_up)\.",
-                     r"^acceptance\.(control|tritonclient|wire|interrupts)$"],
-    "server/repo": [r"^server\.repo\.", r"^http\.(repository|reload|checksums|polling|clock|shutdown|faults|metrics)\.",
-                    r"^acceptance\.(control|examples|interrupts|metrics|service|wire)$"],
-    "server/net/gate.c": [r"^server\.net\.", r"^http\.(gate|protocol|limits|torture|slow|connections)\."],
+    "server/sched": [
+        r"^server\.sched\.",
+        r"^http\.(batching|limits|shutdown|metrics|protocol|connections|faults|warm_up)\.",
+        r"^acceptance\.(control|tritonclient|wire|interrupts)$"
+    ],
+    "server/repo": [
+        r"^server\.repo\.",
+        r"^http\.(repository|reload|checksums|polling|clock|shutdown|faults|metrics)\.",
+        r"^acceptance\.(control|examples|interrupts|metrics|service|wire)$"
+    ],
+    "server/net/gate.c": [
+        r"^server\.net\.", r"^http\.(gate|protocol|limits|torture|slow|connections)\."
+    ],
     "api/http/guard": [r"^api\.", r"^http\.tokens\.", r"^acceptance\.tokens$"],
     "server/auth": [r"^server\.auth\.", r"^http\.tokens\.", r"^acceptance\.tokens$"],
 }
-BLANKED = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*',
-                     re.S | re.M)
-FLIPS = {"<": ["<="], "<=": ["<"], ">": [">="], ">=": [">"], "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"]}
+BLANKED = re.compile(
+    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*',
+    re.S | re.M)
+FLIPS = {
+    "<": ["<="], "<=": ["<"], ">": [">="], ">=": [">"], "==": ["!="], "!=": ["=="], "&&": ["||"],
+    "||": ["&&"]
+}
 FLIP = re.compile(r"(?<= )(<=|>=|==|!=|<|>|&&|\|\|)(?=[ \n])")
 NUMBER = re.compile(r"(?<![\w.\[])(\d+)(?![\w.\]])")
-STATEMENT = re.compile(r"^[ \t]+(?!return\b|break\b|goto\b|continue\b|case\b|default\b)[^\s{}][^{}]*;$", re.M)
-DECLARATION = re.compile(r"^\s*(?:static |const |unsigned )*(?:struct |enum |union )?\w+[ *]+(?:const )?\w+(?:\[[^]]*\])*\s*(?:=|;|,)")
-ASSIGNED = re.compile(r"^\s*[\w.>\-\[\]*()]+\s*(?:[-+|&*/^]|<<|>>)?=[^=]|^\s*[\w.>\-\[\]()*]+(?:\+\+|--);|^\s*(?:\(void\))?\w[\w.>\-]*\(")
+STATEMENT = re.compile(
+    r"^[ \t]+(?!return\b|break\b|goto\b|continue\b|case\b|default\b)[^\s{}][^{}]*;$", re.M)
+DECLARATION = re.compile(
+    r"^\s*(?:static |const |unsigned )*(?:struct |enum |union )?\w+[ *]+(?:const )?"
+    r"\w+(?:\[[^]]*\])*\s*(?:=|;|,)"
+)
+ASSIGNED = re.compile(
+    r"^\s*[\w.>\-\[\]*()]+\s*(?:[-+|&*/^]|<<|>>)?=[^=]|"
+    r"^\s*[\w.>\-\[\]()*]+(?:\+\+|--);|"
+    r"^\s*(?:\(void\))?\w[\w.>\-]*\("
+)
 
 
 def mutants_of(path, text):
@@ -65,21 +88,28 @@ def mutants_of(path, text):
         found += [(match.start(1), match.end(1), str(value - 1), "off by one")] if value > 0 else []
     depth = 0
     for start, line in zip((0, *(m.end() for m in re.finditer("\n", code))), code.split("\n")):
-        if depth > 0 and STATEMENT.match(line) and ASSIGNED.match(line) and not DECLARATION.match(line) \
-                and line.count("(") == line.count(")"):
+        is_whole = line.count("(") == line.count(")")
+        is_statement = STATEMENT.match(line) and ASSIGNED.match(line)
+        if depth > 0 and is_whole and is_statement and not DECLARATION.match(line):
             indent = len(line) - len(line.lstrip())
             found.append((start + indent, start + len(line), ";", "drop"))
         depth += line.count("{") - line.count("}")
-    return [(text.count("\n", 0, start) + 1, start, end, new, kind) for start, end, new, kind in found]
+    return [(text.count("\n", 0, start) + 1, start, end, new, kind)
+            for start, end, new, kind in found]
 
 
 class Tree:
     """A copy of the sources with a build folder beside it."""
 
     def __init__(self, work, plain, jobs):
-        self.source, self.build, self.jobs = work / "tree", work / ("plain" if plain else "address"), jobs
-        self.environment = {**os.environ, "ASAN_OPTIONS": "detect_stack_use_after_return=1", "GIT_CEILING_DIRECTORIES": str(work)}
-        files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+        self.source, self.build, self.jobs = work / "tree", work / ("plain"
+                                                                    if plain else "address"), jobs
+        self.environment = {
+            **os.environ, "ASAN_OPTIONS": "detect_stack_use_after_return=1",
+            "GIT_CEILING_DIRECTORIES": str(work)
+        }
+        files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True,
+                               check=True).stdout.decode().split("\0")
         shutil.rmtree(self.source, ignore_errors=True)
         for name in filter(None, files):
             if (ROOT / name).is_file():
@@ -88,19 +118,31 @@ class Tree:
         if (ROOT / ".venv").exists():
             (self.source / ".venv").symlink_to((ROOT / ".venv").resolve())
         flags = "-O1 -gline-tables-only"
-        options = [] if plain else ["-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++", "-DIFD_SANITIZE=address",
-                                    "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DCMAKE_C_FLAGS_RELWITHDEBINFO={flags}",
-                                    f"-DCMAKE_CXX_FLAGS_RELWITHDEBINFO={flags}"]
+        options = [] if plain else [
+            "-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++", "-DIFD_SANITIZE=address",
+            "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DCMAKE_C_FLAGS_RELWITHDEBINFO={flags}",
+            f"-DCMAKE_CXX_FLAGS_RELWITHDEBINFO={flags}"
+        ]
         if shutil.which("ccache"):
-            options += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
-        self.must(["cmake", "-S", self.source, "-B", self.build, "-G", "Ninja", f"-DIFD_SHARED={SHARED}", *options])
-        self.must(["ninja", "-C", self.build, f"-j{jobs}"])  # ctest knows the commands of programs that exist
+            options += [
+                "-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"
+            ]
+        self.must([
+            "cmake", "-S", self.source, "-B", self.build, "-G", "Ninja", f"-DIFD_SHARED={SHARED}",
+            *options
+        ])
+        self.must(["ninja", "-C", self.build,
+                   f"-j{jobs}"])  # ctest knows the commands of programs that exist
         listing = self.must(["ctest", "--test-dir", self.build, "--show-only=json-v1"])
         self.tests = {test["name"]: test for test in json.loads(listing)["tests"]}
         self.seconds = {}
 
     def must(self, command):
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=self.environment)
+        done = subprocess.run(command,
+                              capture_output=True,
+                              text=True,
+                              check=False,
+                              env=self.environment)
         if done.returncode:
             sys.exit(f"{' '.join(map(str, command))}:\n{done.stdout}{done.stderr}")
         return done.stdout
@@ -111,15 +153,21 @@ class Tree:
         programs = {program for program in programs if not program.endswith((".sh", "python3"))}
         if any(name.startswith("acceptance.") for name in names):
             programs |= {"inferd", "inferctl"}
-        done = subprocess.run(["ninja", "-C", self.build, f"-j{self.jobs}", *sorted(programs)], capture_output=True, check=False,
+        done = subprocess.run(["ninja", "-C", self.build, f"-j{self.jobs}", *sorted(programs)],
+                              capture_output=True,
+                              check=False,
                               env=self.environment)
         return done.returncode == 0
 
     def object_of(self, path):
         """Digest of what a source file compiles to."""
-        objects = [p for p in self.build.rglob(f"{path.name}.o") if str(p).endswith(f"{path.parent.name}/{path.name}.o") or
-                   str(p).endswith(f".dir/{path.name}.o")]
-        return hashlib.sha256(b"".join(p.read_bytes() for p in sorted(objects) if path.parent.parts[0] in p.parts)).hexdigest()
+        objects = [
+            p for p in self.build.rglob(f"{path.name}.o")
+            if str(p).endswith(f"{path.parent.name}/{path.name}.o") or
+            str(p).endswith(f".dir/{path.name}.o")
+        ]
+        return hashlib.sha256(b"".join(p.read_bytes() for p in sorted(objects)
+                                       if path.parent.parts[0] in p.parts)).hexdigest()
 
     def passes(self, name, limit):
         """Runs a test by itself, with everything that it starts; false: it failed, or took longer
@@ -132,8 +180,13 @@ class Tree:
             if prop["name"] == "WORKING_DIRECTORY":
                 folder = prop["value"]
         start = time.monotonic()
-        with subprocess.Popen(test["command"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        with subprocess.Popen(test["command"],
+                              cwd=folder,
+                              env=environment,
+                              stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL,
+                              start_new_session=True) as process:
             try:
                 status = process.wait(limit)
             except subprocess.TimeoutExpired:
@@ -164,7 +217,11 @@ def prepare(tree, areas):
         for pattern in AREAS[area]:
             if not tree.in_stage(pattern):
                 sys.exit(f"{area}: no test has a name like {pattern}")
-    names = sorted({name for area in areas for pattern in AREAS[area] for name in tree.in_stage(pattern)})
+    names = sorted(
+        {name
+         for area in areas
+         for pattern in AREAS[area]
+         for name in tree.in_stage(pattern)})
     with concurrent.futures.ThreadPoolExecutor(tree.jobs) as pool:
         for name, passed in zip(names, pool.map(lambda name: tree.passes(name, 600), names)):
             if not passed:
@@ -200,9 +257,12 @@ def main():
     tree = Tree(options.work.resolve(), options.plain, options.jobs)
     drawn = []
     for area in AREAS:
-        for path in sorted(tree.source.glob(f"{area}*" if area.endswith((".c", "guard")) else f"{area}/**/*.c")):
+        for path in sorted(
+                tree.source.glob(f"{area}*" if area.endswith((".c",
+                                                              "guard")) else f"{area}/**/*.c")):
             name = path.relative_to(tree.source)
-            if path.suffix == ".c" and (not options.only or str(name).startswith(tuple(options.only))):
+            if path.suffix == ".c" and (not options.only or
+                                        str(name).startswith(tuple(options.only))):
                 drawn += [(area, name, mutant) for mutant in mutants_of(name, path.read_text())]
     random.Random(options.seed).shuffle(drawn)
     print(f"{len(drawn)} possible mutants", flush=True)
@@ -225,15 +285,20 @@ def main():
             if outcome is None:
                 continue
             tried += 1
-            row = {"file": f"{name}:{line}", "kind": kind, "from": text[start:end], "to": new, "outcome": outcome,
-                   "line": text.splitlines()[line - 1].strip(), "seconds": round(time.monotonic() - begun, 1)}
+            row = {
+                "file": f"{name}:{line}", "kind": kind, "from": text[start:end], "to": new,
+                "outcome": outcome, "line": text.splitlines()[line - 1].strip(),
+                "seconds": round(time.monotonic() - begun, 1)
+            }
             results.write(json.dumps(row) + "\n")
             results.flush()
-            print(f"{tried:4} {row['file']} {kind} \"{row['from']}\" -> \"{new}\": {outcome}", flush=True)
+            print(f"{tried:4} {row['file']} {kind} \"{row['from']}\" -> \"{new}\": {outcome}",
+                  flush=True)
             survivors += [row] if outcome == "survived" else []
     print(f"\n{tried - len(survivors)} of {tried} mutants caught; survivors:")
     for row in survivors:
-        print(f"  {row['file']} {row['kind']} \"{row['from']}\" -> \"{row['to']}\" in: {row['line']}")
+        print(
+            f"  {row['file']} {row['kind']} \"{row['from']}\" -> \"{row['to']}\" in: {row['line']}")
     return 0 if tried and len(survivors) * 10 <= tried else 1
 
 

@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
-# Installs what the tests need, builds everything and runs all tests. The last lines are ctest's own
-# summary.
+# Installs the packages, builds everything and runs all tests. The last lines are ctest's summary.
 #
-#   tests/run.sh [--allow-skips]                      everything: both compilers, sanitizers, the
-#   other processors tests/run.sh [--allow-skips] --quick              gcc and the suite alone
-#   tests/run.sh [--allow-skips] --sanitize address   the whole suite under AddressSanitizer and
-#   UBSan, built with clang tests/run.sh [--allow-skips] --sanitize thread    the whole suite under
-#   ThreadSanitizer, built with clang
+#   tests/run.sh                       all of it: both compilers, sanitizers, other processors
+#   tests/run.sh --quick               gcc and the suite alone
+#   tests/run.sh --sanitize address    the whole suite under AddressSanitizer and UBSan, by clang
+#   tests/run.sh --sanitize thread     the whole suite under ThreadSanitizer, by clang
+#   … --allow-skips                    lets tests skip for want of a file, a tool or Python, which
+#                                      fails otherwise where ../shared is
 #
-# Where ../shared is, a test that skips for want of a file, a tool or Python fails; --allow-skips
-# lets it skip. Everything is built below build/ and .venv/; nothing else of the tree is written.
+# Everything is built below build/ and .venv/; nothing else of the tree is written.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/packages.sh
 
 usage() {
-    sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
     exit 2
 }
 
@@ -40,7 +39,8 @@ jobs=$(nproc)
 clang_quick='^(api|backends|conformance|engine|golden|kernels|server|support)\.'
 # lints, tests that time out where work grows too fast, and models on one more level of instructions
 # or on CpuRef once more
-address_slow='^lint|in_time$|cpuacc\.long|pose_landmark_heavy|golden\.cpuacc_(scalar|avx2|avx512|vnni)\.|acceptance\.golden'
+address_slow='^lint|in_time$|cpuacc\.long|pose_landmark_heavy|acceptance\.golden'
+address_slow+='|golden\.cpuacc_(scalar|avx2|avx512|vnni)\.'
 aarch64_slow='^lint|odd_files_run|pose_landmark_heavy'
 armv7_slow='^lint|odd_files_run|^golden' # real models on aarch64 only
 tested=() # folders whose tests ran
@@ -90,11 +90,12 @@ test_step() {
 
 # Which kernel tables ran, and every skip by name and reason, of all folders whose tests ran.
 report() {
-    local folder skips
+    local folder log skips
     for folder in "${tested[@]}"; do
-        sed -n "s#^ISA tables run:#$folder: ISA tables run:#p" "$folder/Testing/Temporary/LastTest.log" | sort -u
-        skips=$(awk '/^[0-9]+\/[0-9]+ Testing: / { name = $3 } sub(/^skipped: /, "") { print "  " name ": " $0 }' \
-            "$folder/Testing/Temporary/LastTest.log")
+        log=$folder/Testing/Temporary/LastTest.log
+        sed -n "s#^ISA tables run:#$folder: ISA tables run:#p" "$log" | sort -u
+        skips=$(awk '/^[0-9]+\/[0-9]+ Testing: / { name = $3 }
+            sub(/^skipped: /, "") { print "  " name ": " $0 }' "$log")
         echo "$folder: $(grep -c . <<<"$skips" || true) skipped"
         [ -z "$skips" ] || echo "$skips"
     done
@@ -136,8 +137,9 @@ sanitized_build() { # address | thread
     if [ "$name" = address ]; then
         sanitizer=address,undefined fuzz=ON
     fi
-    step "build-$name" configure_and_build "build/sanitize-$name" "${clang[@]}" -DIFD_SANITIZE="$sanitizer" -DIFD_FUZZ=$fuzz \
-        -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_FLAGS_RELWITHDEBINFO="$flags" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$flags"
+    step "build-$name" configure_and_build "build/sanitize-$name" "${clang[@]}" \
+        -DIFD_SANITIZE="$sanitizer" -DIFD_FUZZ=$fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DCMAKE_C_FLAGS_RELWITHDEBINFO="$flags" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$flags"
 }
 
 echo "packages"
@@ -170,8 +172,10 @@ if ! $quick; then
         case $target in aarch64) slow=$aarch64_slow ;; armv7) slow=$armv7_slow ;; esac
         test_step "test-$target" "build/$target" -E "$slow"
     done
-    step processors-aarch64 run_on_processors build/aarch64 "qemu-aarch64 -L /usr/aarch64-linux-gnu" cortex-a53 cortex-a76
-    if [ "$(uname -m)" = x86_64 ]; then # QEMU knows no AVX-512; golden.cpuacc_* hide it from programs
+    step processors-aarch64 run_on_processors build/aarch64 \
+        "qemu-aarch64 -L /usr/aarch64-linux-gnu" cortex-a53 cortex-a76
+    # QEMU knows no AVX-512; golden.cpuacc_* hide it from programs
+    if [ "$(uname -m)" = x86_64 ]; then
         step processors-x86 run_on_processors build/gcc qemu-x86_64 Nehalem Haswell
     fi
 fi

@@ -29,6 +29,7 @@ target_compile_options(ifd_warnings INTERFACE
 function(ifd_library name)
     cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
     add_library(${name} STATIC ${arg_SOURCES})
-    target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/engine/include)
+    target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}
+                                              ${CMAKE_SOURCE_DIR}/engine/include)
     target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE ifd_warnings)
 endfunction()

@@ -2,7 +2,7 @@
 
 The tables are those of the public metadata schema (file identifier M001), written by field number;
 the label file is appended to the model as an uncompressed zip archive, which is where TFLite
-readers look for it. """
+readers look for it."""
 import io
 import zipfile
 
@@ -55,7 +55,9 @@ def describe(name, description, licence, mean, std, input_name, output_name):
     labels = _table(b, {0: _text(b, LABELS_FILE), 2: ("byte", TENSOR_AXIS_LABELS)})
     scores = _table(b, {0: _text(b, output_name), 6: _refs(b, [labels])})
     graph = _table(b, {2: _refs(b, [picture]), 3: _refs(b, [scores])})
-    root = _table(b, {0: _text(b, name), 1: _text(b, description), 3: _refs(b, [graph]), 5: _text(b, licence)})
+    root = _table(
+        b,
+        {0: _text(b, name), 1: _text(b, description), 3: _refs(b, [graph]), 5: _text(b, licence)})
     b.Finish(root, b"M001")
     return bytes(b.Output())
 

@@ -1,10 +1,10 @@
 """Trains the demo model "digits", writes it as int8 TFLite and measures the written file on
 held-out digits.
 
-    python train_digits.py          writes ../digits/1/model.tflite, ../digits/labels.txt, ../digits/examples/*.png
+    python train_digits.py      writes 1/model.tflite, labels.txt, examples/*.png of ../digits
 
 Data: the 1797 handwritten digits (8x8 grey values 0..16) that scikit-learn ships. The last 360 in
-the data's own order are held out. Everything random has a fixed seed. """
+the data's own order are held out. Everything random has a fixed seed."""
 import pathlib
 
 import numpy as np
@@ -27,7 +27,8 @@ def paint(ink, side, foreground, background, matrix=(1, 0, 0, 0, 1, 0)):
     scale = 8 / side
     grey = Image.fromarray((ink * (255 / 16)).astype(np.uint8))
     grey = grey.transform((side, side), Image.Transform.AFFINE,
-                          (a * scale, b * scale, c * 8, d * scale, e * scale, f * 8), Image.Resampling.BICUBIC)
+                          (a * scale, b * scale, c * 8, d * scale, e * scale, f * 8),
+                          Image.Resampling.BICUBIC)
     share = np.asarray(grey, np.float32)[..., None] / 255
     return share * foreground + (1 - share) * background
 
@@ -38,7 +39,8 @@ def disturb(ink, rng):
     angle, zoom = rng.uniform(-0.25, 0.25), rng.uniform(0.8, 1.35)
     dx, dy = rng.uniform(-0.12, 0.12, 2)
     cos, sin = np.cos(angle) * zoom, np.sin(angle) * zoom
-    matrix = (cos, -sin, 0.5 - 0.5 * cos + 0.5 * sin + dx, sin, cos, 0.5 - 0.5 * sin - 0.5 * cos + dy)
+    matrix = (cos, -sin, 0.5 - 0.5 * cos + 0.5 * sin + dx, sin, cos,
+              0.5 - 0.5 * sin - 0.5 * cos + dy)
     while True:
         foreground, background = rng.uniform(0, 255, (2, 3))
         if abs(foreground.mean() - background.mean()) > 60:
@@ -48,7 +50,8 @@ def disturb(ink, rng):
         foreground, background = np.full(3, rng.uniform(0, 60)), np.full(3, rng.uniform(200, 255))
         if rng.random() < 0.5:
             foreground, background = background, foreground
-    picture = paint(ink, SIDE, foreground, background, matrix) + rng.normal(0, rng.uniform(0, 10), (SIDE, SIDE, 3))
+    picture = paint(ink, SIDE, foreground, background, matrix) + rng.normal(
+        0, rng.uniform(0, 10), (SIDE, SIDE, 3))
     return np.clip(picture, 0, 255) / 255
 
 
@@ -70,7 +73,8 @@ def network():
     x = block(x, 96, 2)
     x = tf.keras.layers.GlobalAveragePooling2D()(x)
     x = tf.keras.layers.Dropout(0.2)(x)
-    return tf.keras.Model(image, tf.keras.layers.Dense(10, activation="softmax", name="probability")(x))
+    return tf.keras.Model(image,
+                          tf.keras.layers.Dense(10, activation="softmax", name="probability")(x))
 
 
 def train(inks, digits):
@@ -146,7 +150,8 @@ def main():
         "digits", "Recognises one handwritten digit.",
         "Apache-2.0; trained on the UCI handwritten digits (CC BY 4.0) as shipped by scikit-learn",
         [0.0], [255.0], "image", "probability")
-    path.write_bytes(metadata.add(rename(quantize(model, inks), ["image", "probability"]), about, LABELS))
+    path.write_bytes(
+        metadata.add(rename(quantize(model, inks), ["image", "probability"]), about, LABELS))
     (MODEL / "labels.txt").write_text("".join(label + "\n" for label in LABELS))
 
     looks = {"dark on white": (0, 255), "light on black": (255, 0)}
@@ -154,7 +159,10 @@ def main():
         pictures = np.stack([paint(ink, SIDE, foreground, background) for ink in held_inks])
         pictures = np.repeat(np.rint(pictures), 3, axis=3).astype(np.uint8)
         floats = model.predict(pictures / np.float32(255), verbose=0).argmax(1)
-        print(f"{look}: float {np.mean(floats == held_digits):.4f}, int8 file {accuracy(path, pictures, held_digits):.4f}")
+        print(
+            f"{look}: float {np.mean(floats == held_digits):.4f}, "
+            f"int8 file {accuracy(path, pictures, held_digits):.4f}"
+        )
     rng = np.random.default_rng(SEED + 2)
     pictures = np.stack([np.rint(disturb(ink, rng) * 255) for ink in held_inks]).astype(np.uint8)
     print(f"disturbed: int8 file {accuracy(path, pictures, held_digits):.4f}")

@@ -15,7 +15,7 @@ KNOWN = {"cat.bmp": "Egyptian cat", "cat_720p.jpg": "Egyptian cat", "parrot.jpg"
          "grace_hopper.bmp": "military uniform"}
 
 # What Triton's example repository would say about this model.
-MOBILENET = """
+MOBILENET ="""
 max_batch_size: 4
 input [ { name: "input" data_type: TYPE_UINT8 format: FORMAT_NHWC dims: [ 224, 224, 3 ] } ]
 output [ { name: "MobilenetV2/Predictions/Softmax" data_type: TYPE_UINT8 dims: [ 1001 ]

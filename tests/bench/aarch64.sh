@@ -1,15 +1,12 @@
 #!/usr/bin/env bash
 # Counts the instructions that one inference retires on aarch64, by class and by function, under
-# user-mode QEMU with a plugin of our own (qemu_count.c): exact and repeatable, on any machine; it
-# says nothing of caches, latency or pairing.
+# user-mode QEMU with a plugin (qemu_count.c). Exact on any machine; says nothing of caches, latency.
 #
-#   tests/bench/aarch64.sh MODEL [CPU …]      default CPUs: cortex-a53 (base) cortex-a76 (dot
-#   products) max (i8mm) FUNCTIONS=20 tests/bench/aarch64.sh …     that many functions with the
-#   largest shares (default 8)
+#   tests/bench/aarch64.sh MODEL [CPU …]      default: cortex-a53 (base) cortex-a76 (dot) max (i8mm)
+#   FUNCTIONS=20 tests/bench/aarch64.sh …     the 20 functions with the largest shares (default 8)
 #
-# Runs a model twice, with 1 and with 3 inferences, and prints half the difference: loading and
-# packing do not count. Needs the cross build of tests/run.sh (build/aarch64), qemu-user with
-# plugins (Debian's has them) and a compiler.
+# Runs a model with 1 and with 3 inferences and prints half the difference: loading does not count.
+# Needs the cross build of tests/run.sh (build/aarch64), qemu-user with plugins and a compiler.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -23,10 +20,12 @@ if [ ! -x "$program" ]; then
     echo "error: $program is not built; tests/run.sh builds it" >&2
     exit 1
 fi
-cc -std=c11 -O2 -Wall -Wextra -fPIC -shared -fvisibility=hidden -o "$plugin" tests/bench/qemu_count.c
+cc -std=c11 -O2 -Wall -Wextra -fPIC -shared -fvisibility=hidden -o "$plugin" \
+    tests/bench/qemu_count.c
 
 counted() { # CPU RUNS
-    qemu-aarch64 -cpu "$1" -plugin "$plugin" -d plugin -L /usr/aarch64-linux-gnu "$program" bench "$model" \
+    qemu-aarch64 -cpu "$1" -plugin "$plugin" -d plugin -L /usr/aarch64-linux-gnu \
+        "$program" bench "$model" \
         --threads 1 --warmup 0 --iterations "$2" 2>&1 >/dev/null
 }
 
@@ -37,10 +36,15 @@ for cpu in "$@"; do
         NF < 2 { next }
         { key = $1 == "function" ? "  " $2 : $1; sum[key] += (second ? 1 : -1) * $NF }
         END {
-            if (!("all" in sum)) { print "error: no counts: does this qemu-aarch64 take -plugin?"; exit 1 }
+            if (!("all" in sum)) {
+                print "error: no counts: does this qemu-aarch64 take -plugin?"
+                exit 1
+            }
             for (key in sum) {
                 if (sum[key] == 0) continue
-                printf "%d %s %.2f\n", substr(key, 1, 2) == "  " ? 1 : key == "all" ? -1 : 0, key, sum[key] / 2e6
+                order = substr(key, 1, 2) == "  " ? 1 : key == "all" ? -1 : 0
+                printf "%d %s %.2f\n", order, key, sum[key] / 2e6
             }
-        }' | sort -k1,1n -k3,3nr | awk -v most="${FUNCTIONS-8}" '$1 < 1 || rows++ < most { $1 = $1 == 1 ? "   " : ""; print }'
+        }' | sort -k1,1n -k3,3nr |
+        awk -v most="${FUNCTIONS-8}" '$1 < 1 || rows++ < most { $1 = $1 == 1 ? "   " : ""; print }'
 done

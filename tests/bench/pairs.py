@@ -3,7 +3,8 @@
 turn, ours before and after each of the peer's, and the median and quartiles of the peer's time by
 the mean of the two beside it. Nothing here passes or fails.
 
-    build/peers-venv/bin/python tests/bench/pairs.py litert MODEL.tflite [--threads 2] [--pairs 21] [--iterations 25]
+    build/peers-venv/bin/python tests/bench/pairs.py litert MODEL.tflite \
+        [--threads 2] [--pairs 21] [--iterations 25]
 
 engine.sh makes the environment; needs ../shared/peers beside the checkout and build/bin/inferd."""
 import argparse
@@ -20,8 +21,14 @@ WARM_UP = "3"
 
 def median_ms(command, options):
     """Of one process, which prints a line of JSON; what is wrong it says itself."""
-    done = subprocess.run([*command, options.model, "--threads", str(options.threads), "--warmup", WARM_UP, "--iterations",
-                           str(options.iterations)], stdout=subprocess.PIPE, text=True, check=False,
+    done = subprocess.run([
+        *command, options.model, "--threads",
+        str(options.threads), "--warmup", WARM_UP, "--iterations",
+        str(options.iterations)
+    ],
+                          stdout=subprocess.PIPE,
+                          text=True,
+                          check=False,
                           env={**os.environ, "OMP_NUM_THREADS": str(options.threads)})
     if done.returncode:
         sys.exit(done.returncode)
@@ -29,7 +36,8 @@ def median_ms(command, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("engine", help="litert, ort, openvino, openvino32, mnn or ncnn")
     parser.add_argument("model")
     parser.add_argument("--threads", type=int, default=1)
@@ -44,7 +52,10 @@ def main():
         theirs = median_ms(peer, options)
         ratios.append(theirs / statistics.mean((before, median_ms(ours, options))))
     low, middle, high = statistics.quantiles(ratios, n=4)
-    print(f"{options.engine} / ours, {options.threads} threads, {options.pairs} pairs: {middle:.2f} ({low:.2f} to {high:.2f})")
+    print(
+        f"{options.engine} / ours, {options.threads} threads, {options.pairs} pairs: {middle:.2f} "
+        f"({low:.2f} to {high:.2f})"
+    )
 
 
 if __name__ == "__main__":

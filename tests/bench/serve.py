@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What tests/bench/serve.sh measures besides the harness of the peers. Python's own library only.
 
-serve.py ratios RESULTS               inferd beside the best of Triton's thread counts, from
-measure.py's lines serve.py own INFERD MODELS FILE DIR   size, start with the models of MODELS, idle
-memory; with the model of FILE
-                                      (MobileNetV2 uint8, "": left out) latency added to the engine's time, and overload
+serve.py ratios RESULTS
+    inferd beside the best of Triton's thread counts, from measure.py's lines
+serve.py own INFERD MODELS FILE DIR
+    size, start with the models of MODELS, idle memory; with the model of FILE (MobileNetV2 uint8,
+    "": left out) latency added to the engine's time, and overload
 """
 import json
 import os
@@ -35,11 +36,18 @@ def ratios(path):
     with open(path) as file:
         for line in file:
             row = json.loads(line)
-            groups.setdefault((row["model"], row["body"], row["connections"]), {}).setdefault(row["label"], []).append(row)
-    print("\n| against Triton's best | body | connections | req/s, times | CPU a request, share | p99, share |")
+            groups.setdefault((row["model"], row["body"], row["connections"]),
+                              {}).setdefault(row["label"], []).append(row)
+    print(
+        "\n| against Triton's best | body | connections | req/s, times "
+        "| CPU a request, share | p99, share |"
+    )
     print("|---|---|---:|---:|---:|---:|")
     for (model, body, connections), labels in groups.items():
-        tritons = [rows for label, rows in labels.items() if label.startswith("Triton, ") and label.endswith(("thread", "threads"))]
+        tritons = [
+            rows for label, rows in labels.items()
+            if label.startswith("Triton, ") and label.endswith(("thread", "threads"))
+        ]
         if not tritons:
             continue
         rate = max(median_of(rows, "req_s") for rows in tritons)
@@ -47,8 +55,12 @@ def ratios(path):
         p99 = min(median_of(rows, "p99_ms") for rows in tritons)
         for label, rows in labels.items():
             if label.startswith("inferd"):
-                print(f"| {label}: {model} | {body} | {connections} | {median_of(rows, 'req_s') / rate:.2f} "
-                      f"| {median_of(rows, 'cpu_us') / cpu:.2f} | {median_of(rows, 'p99_ms') / p99:.2f} |")
+                print(
+                    f"| {label}: {model} | {body} | {connections} "
+                    f"| {median_of(rows, 'req_s') / rate:.2f} "
+                    f"| {median_of(rows, 'cpu_us') / cpu:.2f} "
+                    f"| {median_of(rows, 'p99_ms') / p99:.2f} |"
+                )
     nginx = groups.get(("-", "-", 1), {}).get("nginx")
     for label, rows in groups.get(("identity", "floats16.bin", 1), {}).items():
         if nginx and label.startswith("inferd"):
@@ -63,8 +75,11 @@ class Server:
 
     def __init__(self, inferd, repository, *flags):
         start = time.monotonic()
-        self.process = subprocess.Popen([inferd, "serve", repository, "--http-port=0", "--metrics-port=0", *flags],
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process = subprocess.Popen(
+            [inferd, "serve", repository, "--http-port=0", "--metrics-port=0", *flags],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True)
         line = self.process.stdout.readline()
         self.ready_s = time.monotonic() - start
         found = re.search(r"ready at http://127\.0\.0\.1:(\d+) ", line)
@@ -89,8 +104,11 @@ def picture_request():
     head = json.dumps({"inputs": [{"name": "input", "shape": SHAPE, "datatype": "UINT8",
                                    "parameters": {"binary_data_size": len(raw)}}],
                        "parameters": {"binary_data_output": True}}, separators=(",", ":")).encode()
-    lines = ["POST /v2/models/mobilenet_v2/infer HTTP/1.1", "Host: bench", "Content-Type: application/octet-stream",
-             f"Inference-Header-Content-Length: {len(head)}", f"Content-Length: {len(head) + len(raw)}"]
+    lines = [
+        "POST /v2/models/mobilenet_v2/infer HTTP/1.1", "Host: bench",
+        "Content-Type: application/octet-stream", f"Inference-Header-Content-Length: {len(head)}",
+        f"Content-Length: {len(head) + len(raw)}"
+    ]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + head + raw
 
 
@@ -151,7 +169,8 @@ def offer(port, request, connections, rate, seconds):
             connection.send(request, due)
             open_count += 1
             if connection.out:
-                selector.modify(connection.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, connection)
+                selector.modify(connection.socket, selectors.EVENT_READ | selectors.EVENT_WRITE,
+                                connection)
         wait = 0.1 if rate == 0 or now >= start + seconds else max(0.0, start + sent / rate - now)
         for key, events in selector.select(wait):
             connection = key.data
@@ -197,31 +216,44 @@ def added_latency(inferd, file, folder):
     one, none = "--default-threads=1", "--spin-us=0"
     # a client that spins has a core of its own: not where an instance wants all of them
     for client, settings in (([], [[one], [one, none], []]), (["--spin"], [[one], [one, none]])):
-        print(f"\nMobileNetV2, 150 kB tensor, 1 connection, a client that {'spins' if client else 'sleeps'}:", flush=True)
+        print(
+            "\nMobileNetV2, 150 kB tensor, 1 connection, "
+            f"a client that {'spins' if client else 'sleeps'}:",
+            flush=True)
         for flags in settings:
             with Server(inferd, repository_of(file, folder, ""), *flags) as server:
                 print(" ".join(flags) or "as it comes", flush=True)
-                subprocess.run([program, str(server.port), "mobilenet_v2", path, header_bytes, *client], check=True)
+                subprocess.run(
+                    [program,
+                     str(server.port), "mobilenet_v2", path, header_bytes, *client],
+                    check=True)
         print("floor: a program that reads, works on memory for 1.4 ms, answers", flush=True)
-        subprocess.run([program, "floor", "1001", path, header_bytes, "--work-us", "1400", *client], check=True)
+        subprocess.run([program, "floor", "1001", path, header_bytes, "--work-us", "1400", *client],
+                       check=True)
 
 
 def overload(inferd, file, folder):
     """Each overload beside a peak measured just before it: a host's speed swings by more than what
     is to be seen."""
     request = picture_request()
-    config = f"dynamic_batching {{ default_queue_policy {{ max_queue_size: {QUEUE} }} }}\nmax_batch_size: 1\n"
+    config = (f"dynamic_batching {{ default_queue_policy {{ max_queue_size: {QUEUE} }} }}\n"
+              "max_batch_size: 1\n")
     with Server(inferd, repository_of(file, folder, config), "--default-threads=1") as server:
         offer(server.port, request, QUEUE, 0, 0.5)
         pairs = [overload_pair(server.port, request) for _ in range(PAIRS)]
-    print(f"\nOverload, {PAIRS} pairs of {PAIR_SECONDS} s, peak (closed loop of {QUEUE}) and {OVERLOAD} times as much (open loop); "
-          "median, least and most:")
+    print(
+        f"\nOverload, {PAIRS} pairs of {PAIR_SECONDS} s, peak (closed loop of {QUEUE}) "
+        f"and {OVERLOAD} times as much (open loop); "
+        "median, least and most:")
     for what, values in zip(OVERLOAD_ROWS, zip(*pairs)):
         print(f"{what}: {statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})")
 
 
-OVERLOAD_ROWS = ["peak, requests/s", "p99 at the peak, ms", "answered of the peak, %", "p99 of these, times that at the peak",
-                 "refused, requests/s", "p50 of a refusal, ms", "p99 of a refusal, ms", "not sent, no connection was free"]
+OVERLOAD_ROWS = [
+    "peak, requests/s", "p99 at the peak, ms", "answered of the peak, %",
+    "p99 of these, times that at the peak", "refused, requests/s", "p50 of a refusal, ms",
+    "p99 of a refusal, ms", "not sent, no connection was free"
+]
 
 
 def overload_pair(port, request):
@@ -241,8 +273,10 @@ def own(inferd, models, file, folder):
             starts.append(server.ready_s)
             time.sleep(0.2)
             idle = server.rss_mb()
-    print(f"\nStripped: {os.path.getsize(stripped) / 1e6:.2f} MB. With {models}: ready {statistics.median(starts) * 1000:.1f} ms "
-          f"after the start (median of {len(starts)}), {idle:.1f} MB resident when idle")
+    print(
+        f"\nStripped: {os.path.getsize(stripped) / 1e6:.2f} MB. "
+        f"With {models}: ready {statistics.median(starts) * 1000:.1f} ms "
+        f"after the start (median of {len(starts)}), {idle:.1f} MB resident when idle")
     if file:
         added_latency(inferd, file, folder)
         overload(inferd, file, folder)

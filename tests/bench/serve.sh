@@ -3,8 +3,8 @@
 # threads), MLServer and nginx in one run on this machine, and prints a table and ratios. Not a
 # test: nothing here passes or fails.
 #
-#   tests/bench/serve.sh [PART …]     default: nginx triton triton1 triton2 inferd workers mlserver
-#   mobilenet own
+#   tests/bench/serve.sh [PART …]
+#   default: nginx triton triton1 triton2 inferd workers mlserver mobilenet own
 #
 # nginx, triton…, mlserver: the peers. inferd: as it comes. workers: inferd with
 # --inline-identity=false. mobilenet: MobileNetV2 uint8 on inferd, Triton (Python backend, LiteRT)
@@ -32,26 +32,32 @@ venv=${SERVE_VENV:-$work/venv}
 results=$work/results.jsonl
 export PEERS_RUN=$work/run FOREIGN=${FOREIGN:-0.1} PYTHONDONTWRITEBYTECODE=1
 mkdir -p "$work" "$PEERS_RUN"
-if [ ! -x "$venv/triton/bin/python" ] || [ ! -e "$venv/backends/identity/libtriton_identity.so" ]; then
+if [ ! -x "$venv/triton/bin/python" ] ||
+    [ ! -e "$venv/backends/identity/libtriton_identity.so" ]; then
     "$peers/setup.sh" "$venv"
 fi
 python3 "$peers/body.py" make "$work/bodies"
 # shellcheck source=/dev/null
 . "$peers/lib.sh"
 # shellcheck disable=SC2154
-trap 'for name in triton mlserver nginx inferd; do ! own_pid "$name" >/dev/null || stop "$name"; done' EXIT
+trap 'for name in triton mlserver nginx inferd; do
+    ! own_pid "$name" >/dev/null || stop "$name"
+done' EXIT
 
 # measure.py with another bound for the work of others
 harness() {
-    PYTHONPATH=$peers python3 -c 'import measure, os; measure.FOREIGN_LIMIT = float(os.environ["FOREIGN"]); measure.main()' "$@"
+    PYTHONPATH=$peers python3 -c 'import measure, os
+measure.FOREIGN_LIMIT = float(os.environ["FOREIGN"])
+measure.main()' "$@"
 }
 
 # measure NAME LABEL URL MODEL BODY CONNECTIONS
 measure() {
     local body=$5
     [ "$body" = - ] || body=$work/bodies/$body
-    harness run "$results" --label "$2" --pid "$(own_pid "$1")" --url "$3" --model "$4" --body "$body" \
-        --connections "$6" --seconds "${SECONDS_A_RUN:-3}" --runs 1 --patience "${PATIENCE:-30}"
+    harness run "$results" --label "$2" --pid "$(own_pid "$1")" --url "$3" --model "$4" \
+        --body "$body" --connections "$6" --seconds "${SECONDS_A_RUN:-3}" --runs 1 \
+        --patience "${PATIENCE:-30}"
 }
 
 # identities NAME LABEL URL: the four rows that all servers of the dialect share
@@ -97,7 +103,8 @@ repository() {
 
 # start_ours REPOSITORY [FLAG …]
 start_ours() {
-    start inferd http://127.0.0.1:8400/v2/health/ready "$ours" serve --http-port=8400 --metrics-port=8402 "$@"
+    start inferd http://127.0.0.1:8400/v2/health/ready \
+        "$ours" serve --http-port=8400 --metrics-port=8402 "$@"
 }
 
 ours_part() {

@@ -3,7 +3,7 @@
 
 For each kind of slow client: latency of one good client on one connection, alone and beside them,
 in turns; memory of the server for each slow client; and after how long the last of them was cut
-off. """
+off."""
 import multiprocessing
 import pathlib
 import re
@@ -26,10 +26,13 @@ TURNS = 3
 
 
 def binary_request(floats):
-    head = (b'{"inputs":[{"name":"IN","shape":[%d],"datatype":"FP32","parameters":{"binary_data_size":%d}}],'
-            b'"parameters":{"binary_data_output":true}}' % (floats, floats * 4))
+    head = (
+        b'{"inputs":[{"name":"IN","shape":[%d],"datatype":"FP32",'
+        b'"parameters":{"binary_data_size":%d}}],'
+        b'"parameters":{"binary_data_output":true}}' % (floats, floats * 4))
     return (b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n"
-            b"Inference-Header-Content-Length: %d\r\n\r\n" % (len(head) + floats * 4, len(head))) + head + bytes(floats * 4)
+            b"Inference-Header-Content-Length: %d\r\n\r\n" %
+            (len(head) + floats * 4, len(head))) + head + bytes(floats * 4)
 
 
 # What each kind sends first, and whether it then sends or reads a byte at a time.
@@ -91,7 +94,9 @@ def latencies(port, seconds):
 
 
 def resident(process):
-    return int(re.search(r"VmRSS:\s+(\d+) kB", pathlib.Path(f"/proc/{process.pid}/status").read_text())[1])
+    return int(
+        re.search(r"VmRSS:\s+(\d+) kB",
+                  pathlib.Path(f"/proc/{process.pid}/status").read_text())[1])
 
 
 def measure(process, port, kind, count=CLIENTS, seconds=SECONDS):
@@ -99,9 +104,11 @@ def measure(process, port, kind, count=CLIENTS, seconds=SECONDS):
     before = resident(process)
     for turn in range(TURNS):
         alone = latencies(port, seconds)
-        ready, go_on, result = multiprocessing.Event(), multiprocessing.Event(), multiprocessing.Queue()
+        ready, go_on, result = multiprocessing.Event(), multiprocessing.Event(
+        ), multiprocessing.Queue()
         go_on.set()
-        attacker = multiprocessing.Process(target=run_attack, args=(port, kind, count, ready, go_on, result))
+        attacker = multiprocessing.Process(target=run_attack,
+                                           args=(port, kind, count, ready, go_on, result))
         attacker.start()
         ready.wait()
         time.sleep(SETTLE_SECONDS)
@@ -115,22 +122,32 @@ def measure(process, port, kind, count=CLIENTS, seconds=SECONDS):
         attacker.join()
         ratios50.append(beside[len(beside) // 2] / alone[len(alone) // 2])
         ratios99.append(beside[len(beside) * 99 // 100] / alone[len(alone) * 99 // 100])
-    print(f"| {kind} | {alone[len(alone) // 2]:.0f} | {alone[len(alone) * 99 // 100]:.0f} | "
-          f"{statistics.median(ratios50):.2f} | {statistics.median(ratios99):.2f} | {memory:.0f} | {ended:.1f} |", flush=True)
+    print(
+        f"| {kind} | {alone[len(alone) // 2]:.0f} | {alone[len(alone) * 99 // 100]:.0f} | "
+        f"{statistics.median(ratios50):.2f} | {statistics.median(ratios99):.2f} | {memory:.0f} "
+        f"| {ended:.1f} |",
+        flush=True)
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "echo").mkdir()
         (pathlib.Path(folder) / "echo/config.pbtxt").write_text(CONFIG)
-        process = subprocess.Popen([sys.argv[1], "serve", folder, "--http-port=0", "--metrics-port=0"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen(
+            [sys.argv[1], "serve", folder, "--http-port=0", "--metrics-port=0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True)
         for line in process.stdout:
             ready = re.search(r"ready at http://127\.0\.0\.1:(\d+)", line)
             if ready:
                 break
-        print(f"{CLIENTS} slow clients. Good client: µs alone; ratio beside them, median of {TURNS} turns\n\n"
-              "| kind | p50 | p99 | p50 ratio | p99 ratio | bytes each | last ended, s |\n|---|---|---|---|---|---|---|")
+        print(
+            f"{CLIENTS} slow clients. Good client: µs alone; ratio beside them, "
+            f"median of {TURNS} turns\n\n"
+            "| kind | p50 | p99 | p50 ratio | p99 ratio | bytes each | last ended, s |\n"
+            "|---|---|---|---|---|---|---|"
+        )
         for kind in sys.argv[2:] or KINDS:
             measure(process, int(ready[1]), kind)
         process.terminate()

@@ -1,7 +1,8 @@
 """Writes the models of tests/data/repository: tiny TFLite files that stand in for those a real
 Triton answered with.
 
-    python make_repository.py       needs ai-edge-litert and flatbuffers (../../models/gen/requirements.txt names versions)
+    python make_repository.py       needs ai-edge-litert and flatbuffers, in the versions of
+                                    ../../models/gen/requirements.txt
 
 simple    OUTPUT0 = INPUT0 + INPUT1, OUTPUT1 = INPUT0 - INPUT1, INT32 [1,16], versions 1 and 3
 classify  PROB = DATA * 1, FP32 [1,10], ten labels zero .. nine

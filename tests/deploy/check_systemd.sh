@@ -12,13 +12,17 @@ fi
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 for lines in none SupplementaryGroups LoadCredential; do
-    sed -e "s#^ExecStart=/usr/bin/inferd #ExecStart=$2 #" -e "s/^#\($lines=\)/\1/" "$1" >"$folder/inferd.service"
+    sed -e "s#^ExecStart=/usr/bin/inferd #ExecStart=$2 #" -e "s/^#\($lines=\)/\1/" "$1" \
+        >"$folder/inferd.service"
     if [ $lines != none ] && ! grep -q "^$lines=" "$folder/inferd.service"; then
         echo "the unit has no $lines="
         exit 1
     fi
     # It says what it ignores, and its status is 0 all the same.
-    said=$(systemd-analyze verify --man=no "$folder/inferd.service" 2>&1) || { echo "$said"; exit 1; }
+    said=$(systemd-analyze verify --man=no "$folder/inferd.service" 2>&1) || {
+        echo "$said"
+        exit 1
+    }
     if [ -n "$said" ]; then
         echo "$said"
         exit 1

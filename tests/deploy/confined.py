@@ -42,17 +42,23 @@ def calls_of(name, seen=()):
     if not name.startswith("@"):
         return {name}
     try:
-        text = subprocess.run(["systemd-analyze", "syscall-filter", "--no-pager", name], check=True, capture_output=True,
+        text = subprocess.run(["systemd-analyze", "syscall-filter", "--no-pager", name],
+                              check=True,
+                              capture_output=True,
                               text=True).stdout
     except FileNotFoundError:
         skip("there is no systemd-analyze (Debian's package systemd)")
-    words = [word for word in (line.strip() for line in text.splitlines()[1:]) if word and not word.startswith("#")]
+    words = [
+        word for word in (line.strip() for line in text.splitlines()[1:])
+        if word and not word.startswith("#")
+    ]
     assert words, f"systemd-analyze knows no calls of {name}"
     return set().union(*(calls_of(word) for word in words))
 
 
 class Condition(ctypes.Structure):
-    _fields_ = [("arg", ctypes.c_uint), ("op", ctypes.c_int), ("a", ctypes.c_uint64), ("b", ctypes.c_uint64)]
+    _fields_ = [("arg", ctypes.c_uint), ("op", ctypes.c_int), ("a", ctypes.c_uint64),
+                ("b", ctypes.c_uint64)]
 
 
 class Filter:
@@ -66,9 +72,11 @@ class Filter:
     def add(self, action, name, *conditions):
         """False: this processor has no such call."""
         number = self.library.seccomp_syscall_resolve_name(name.encode())
-        array = (Condition * max(len(conditions), 1))(*(Condition(*condition) for condition in conditions))
+        array = (Condition * max(len(conditions), 1))(*(Condition(*condition)
+                                                        for condition in conditions))
         return number >= 0 and \
-            self.library.seccomp_rule_add_array(self.context, action, number, len(conditions), array) == 0
+            self.library.seccomp_rule_add_array(self.context, action, number, len(conditions),
+                                                array) == 0
 
     def load(self):
         assert self.library.seccomp_load(self.context) == 0
@@ -84,8 +92,10 @@ def open_library():
     library.seccomp_init.argtypes = [ctypes.c_uint32]
     library.seccomp_load.argtypes = library.seccomp_release.argtypes = [ctypes.c_void_p]
     library.seccomp_syscall_resolve_name.argtypes = [ctypes.c_char_p]
-    library.seccomp_rule_add_array.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint,
-                                               ctypes.POINTER(Condition)]
+    library.seccomp_rule_add_array.argtypes = [
+        ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint,
+        ctypes.POINTER(Condition)
+    ]
     return library
 
 
@@ -117,21 +127,24 @@ def filters(library, unit):
     families = sorted(getattr(socket, name) for name in only("RestrictAddressFamilies").split())
     if families:
         f = Filter(library, ALLOW)
-        assert f.add(KILL, "socket", (0, LESS, families[0], 0)) and f.add(KILL, "socket", (0, GREATER, families[-1], 0))
+        assert f.add(KILL, "socket", (0, LESS, families[0], 0))
+        assert f.add(KILL, "socket", (0, GREATER, families[-1], 0))
         for family in range(families[0], families[-1]):
             assert family in families or f.add(KILL, "socket", (0, EQUAL, family, 0))
         made.append(f)
     if only("RestrictNamespaces") == "yes":
         f = Filter(library, ALLOW)
         assert f.add(KILL, "unshare") and f.add(KILL, "setns")
-        assert f.add(ENOSYS, "clone3")      # its flags cannot be looked at; the C library then uses clone
+        # its flags cannot be looked at; the C library then uses clone
+        assert f.add(ENOSYS, "clone3")
         for bit in range(32):
-            assert not CLONE_NEW >> bit & 1 or f.add(KILL, "clone", (0, MASKED_EQUAL, 1 << bit, 1 << bit))
+            assert not CLONE_NEW >> bit & 1 or f.add(KILL, "clone",
+                                                     (0, MASKED_EQUAL, 1 << bit, 1 << bit))
         made.append(f)
     if only("RestrictSUIDSGID") == "yes":
         f = Filter(library, ALLOW)
-        for name, arg in (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("mkdir", 1), ("mkdirat", 2), ("mknod", 1),
-                          ("mknodat", 2)):
+        for name, arg in (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("mkdir", 1),
+                          ("mkdirat", 2), ("mknod", 1), ("mknodat", 2)):
             for bit in (0o4000, 0o2000):
                 f.add(KILL, name, (arg, MASKED_EQUAL, bit, bit))
         made.append(f)
@@ -144,7 +157,9 @@ def filters(library, unit):
         assert f.add(KILL, "personality", (0, NOT_EQUAL, 0xFFFFFFFF, 0))
         made.append(f)
     f = Filter(library, KILL)
-    missing = [name for name in sorted(allowed_calls(unit["SystemCallFilter"])) if not f.add(ALLOW, name)]
+    missing = [
+        name for name in sorted(allowed_calls(unit["SystemCallFilter"])) if not f.add(ALLOW, name)
+    ]
     assert "read" not in missing and "execve" not in missing
     made.append(f)
     return made

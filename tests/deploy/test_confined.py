@@ -28,7 +28,8 @@ SKIPPED = 77
 # What ProtectSystem=strict, ProtectControlGroups=yes, ProtectKernelTunables=yes,
 # ProtectProc=invisible, ProcSubset=pid and PrivateDevices=yes leave: a system that cannot be
 # written, processes' own folders in /proc, and the devices of everybody.
-VIEW = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", """
+VIEW = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "sh",
+        "-ec","""
     mkdir "$0/dev"
     for device in null zero full random urandom tty; do
         touch "$0/dev/$device"
@@ -39,7 +40,8 @@ VIEW = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "-
     mount --rbind "$0/dev" /dev
     mount -t proc -o subset=pid,hidepid=invisible proc /proc
     for folder in / /sys /sys/fs/cgroup; do
-        mount -o remount,bind,ro "$folder" || mount --bind "$folder" "$folder" && mount -o remount,bind,ro "$folder"
+        mount -o remount,bind,ro "$folder" ||
+            mount --bind "$folder" "$folder" && mount -o remount,bind,ro "$folder"
     done
     test ! -e /proc/meminfo
     test ! -e /dev/ptmx
@@ -55,10 +57,14 @@ def tensors(value):
 
 def binary_request(value):
     """Headers and body of the same, with both tensors as bytes."""
-    inputs = [{"name": name, "datatype": "INT32", "shape": [1, 16], "parameters": {"binary_data_size": 64}}
-              for name in ("INPUT0", "INPUT1")]
-    head = json.dumps({"inputs": inputs, "outputs": [{"name": "OUTPUT0", "parameters": {"binary_data": True}}]}).encode()
-    return {"Inference-Header-Content-Length": str(len(head))}, head + struct.pack("<32i", *[value] * 32)
+    inputs = [{
+        "name": name, "datatype": "INT32", "shape": [1, 16], "parameters": {"binary_data_size": 64}
+    } for name in ("INPUT0", "INPUT1")]
+    head = json.dumps(
+        {"inputs": inputs, "outputs": [{"name": "OUTPUT0",
+                                        "parameters": {"binary_data": True}}]}).encode()
+    headers = {"Inference-Header-Content-Length": str(len(head))}
+    return headers, head + struct.pack("<32i", *[value] * 32)
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -84,9 +90,13 @@ class Confined(unittest.TestCase):
         self.manager.bind(str(self.folder / "notify"))
         self.manager.settimeout(support.ANSWER_SECONDS)
         self.config = self.folder / "inferd.conf"
-        self.config.write_text(f"admin-socket = {self.folder}/admin\naccess-log = {self.folder}/access.log\n"
-                               f"cache-dir = {self.folder}/cache\nmodel-control-mode = explicit\nload-model = *\n")
-        probe = subprocess.run([*CONFINED, UNIT, "true"], capture_output=True, text=True, check=False)
+        self.config.write_text(
+            f"admin-socket = {self.folder}/admin\naccess-log = {self.folder}/access.log\n"
+            f"cache-dir = {self.folder}/cache\nmodel-control-mode = explicit\nload-model = *\n")
+        probe = subprocess.run([*CONFINED, UNIT, "true"],
+                               capture_output=True,
+                               text=True,
+                               check=False)
         if probe.returncode == SKIPPED:
             support.skip(probe.stderr.strip())
         self.assertEqual(probe.returncode, 0, probe.stderr)
@@ -123,15 +133,21 @@ class Confined(unittest.TestCase):
         self.infer(server, 21)
         tensor = json.loads(server.ask("GET", "/v2/models/digits").data)["inputs"][0]
         shape = [max(dim, 1) for dim in tensor["shape"]]
-        digits = json.dumps({"inputs": [{"name": tensor["name"], "datatype": tensor["datatype"], "shape": shape,
-                                         "data": [0] * math.prod(shape)}]})
+        digits = json.dumps({
+            "inputs": [{
+                "name": tensor["name"], "datatype": tensor["datatype"], "shape": shape,
+                "data": [0] * math.prod(shape)
+            }]
+        })
         self.assertEqual(server.ask("POST", "/v2/models/digits/infer", digits).status, 200)
-        self.assertIn(b"process_resident_memory_bytes", server.ask("GET", "/metrics", address=server.metrics_address).data)
+        self.assertIn(b"process_resident_memory_bytes",
+                      server.ask("GET", "/metrics", address=server.metrics_address).data)
 
         self.admin("/v2/repository/models/simple/unload")
         self.assertNotEqual(server.ask("GET", "/v2/models/simple/ready").status, 200)
         self.admin("/v2/repository/models/simple/load")
-        self.assertIn({"name": "simple", "version": "3", "state": "READY"}, self.admin("/v2/repository/index"))
+        self.assertIn({"name": "simple", "version": "3", "state": "READY"},
+                      self.admin("/v2/repository/index"))
         self.infer(server, 5)
 
         (self.folder / "access.log").rename(self.folder / "access.log.1")
@@ -157,7 +173,8 @@ class Confined(unittest.TestCase):
         credentials.mkdir()
         self.addCleanup(credentials.chmod, 0o700)
         token = "a" * 64
-        (credentials / "tokens").write_text(f"camera data sha256:{hashlib.sha256(token.encode()).hexdigest()}\n")
+        digest = hashlib.sha256(token.encode()).hexdigest()
+        (credentials / "tokens").write_text(f"camera data sha256:{digest}\n")
         (credentials / "tokens").chmod(0o400)
         credentials.chmod(0o500)
         with self.config.open("a") as config:
@@ -167,25 +184,30 @@ class Confined(unittest.TestCase):
         support.heard(self.manager, "READY=1\n")
         for _ in range(2):      # a reload reads the same file once more
             self.assertEqual(server.ask("GET", "/v2").status, 401)
-            self.assertEqual(server.ask("GET", "/v2", headers={"Authorization": f"Bearer {token}"}).status, 200)
+            self.assertEqual(
+                server.ask("GET", "/v2", headers={"Authorization": f"Bearer {token}"}).status, 200)
             os.kill(server.process.pid, signal.SIGHUP)
             support.heard(self.manager, "RELOADING=1\n")
             support.heard(self.manager, "READY=1\n")
         self.assertEqual(server.stop(), 0)
 
     def test_what_the_unit_hides_is_not_needed(self):
-        probe = subprocess.run([*VIEW, tempfile.mkdtemp(dir=self.folder), "true"], capture_output=True, text=True,
+        probe = subprocess.run([*VIEW, tempfile.mkdtemp(dir=self.folder), "true"],
+                               capture_output=True,
+                               text=True,
                                check=False)
         if probe.returncode != 0:
             self.skipTest(f"this system does not let mounts be made: {probe.stderr.strip()}")
         server = self.serve((*VIEW, self.folder, *CONFINED, UNIT))
-        children = pathlib.Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+        children = pathlib.Path(
+            f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
         self.assertEqual(len(children), 1)
         self.assertIn("budget_bytes=", server.log_text())
         self.live(server, int(children[0]))
 
     def test_calls_that_the_unit_forbids_would_end_the_server(self):
-        for taken, line in (("@network-io", "SystemCallFilter=~@network-io"), ("openat2", "SystemCallFilter=~openat2"),
+        for taken, line in (("@network-io", "SystemCallFilter=~@network-io"),
+                            ("openat2", "SystemCallFilter=~openat2"),
                             ("families", "RestrictAddressFamilies=AF_UNIX")):
             with self.subTest(taken=taken):
                 unit = self.folder / "unit"

@@ -71,14 +71,25 @@ class Model:
         self.graph["inputs"].append(index)
         return index
 
-    def op(self, builtin, inputs, outputs, options_type=None, options=None, version=1, custom=None, custom_options=None):
+    def op(self,
+           builtin,
+           inputs,
+           outputs,
+           options_type=None,
+           options=None,
+           version=1,
+           custom=None,
+           custom_options=None):
         code = {"builtin_code": builtin, "version": version}
         if builtin not in ("PLACEHOLDER_FOR_GREATER_OP_CODES",):
             code["deprecated_builtin_code"] = 0
         if custom:
             code["custom_code"] = custom
         self.value["operator_codes"].append(code)
-        operator = {"opcode_index": len(self.value["operator_codes"]) - 1, "inputs": inputs, "outputs": outputs}
+        operator = {
+            "opcode_index": len(self.value["operator_codes"]) - 1, "inputs": inputs,
+            "outputs": outputs
+        }
         if options_type:
             operator["options_type"] = options_type
             operator["options"] = copy.deepcopy(options or {})
@@ -105,7 +116,12 @@ def good(function):
     return function
 
 
-def unary(builtin, type="FLOAT32", shape=(1, 4, 4, 2), out_type=None, quantization=None, options=(None, None)):
+def unary(builtin,
+          type="FLOAT32",
+          shape=(1, 4, 4, 2),
+          out_type=None,
+          quantization=None,
+          options=(None, None)):
     m = Model()
     x = m.input("x", shape, type, quantization=quantization)
     y = m.tensor("y", shape, out_type or type, quantization=quantization)
@@ -122,12 +138,20 @@ def binary(builtin, options_type=None, options=None, type="FLOAT32", quantizatio
     return m.output(y)
 
 
-def with_ints(builtin, *lists, shape=(1, 4, 4, 2), options=(None, None), out=(), data_at=0, version=1):
+def with_ints(builtin,
+              *lists,
+              shape=(1, 4, 4, 2),
+              options=(None, None),
+              out=(),
+              data_at=0,
+              version=1):
     """One data input and constant s32 vectors."""
     m = Model()
     x = m.input("x", shape)
-    inputs = [m.tensor(f"ints{i}", [len(v)] if isinstance(v, (list, tuple)) else [], "INT32",
-                       s32(*v) if isinstance(v, (list, tuple)) else s32(v)) for i, v in enumerate(lists)]
+    inputs = [
+        m.tensor(f"ints{i}", [len(v)] if isinstance(v, (list, tuple)) else [], "INT32",
+                 s32(*v) if isinstance(v, (list, tuple)) else s32(v)) for i, v in enumerate(lists)
+    ]
     inputs.insert(data_at, x)
     y = m.tensor("y", out)
     m.op(builtin, inputs, [y], *options, version=version)
@@ -179,8 +203,11 @@ def depthwise_conv():
     w = m.tensor("w", [1, 3, 3, 4], data=f32(*range(36)))
     b = m.tensor("b", [4], data=f32(1, 2, 3, 4))
     y = m.tensor("y", [1, 3, 3, 4])
-    m.op("DEPTHWISE_CONV_2D", [x, w, b], [y], "DepthwiseConv2D",
-         {"padding": "SAME", "stride_w": 2, "stride_h": 2, "depth_multiplier": 2, "dilation_w": 1, "dilation_h": 1})
+    m.op(
+        "DEPTHWISE_CONV_2D", [x, w, b], [y], "DepthwiseConv2D", {
+            "padding": "SAME", "stride_w": 2, "stride_h": 2, "depth_multiplier": 2, "dilation_w": 1,
+            "dilation_h": 1
+        })
     return m.output(y)
 
 
@@ -191,7 +218,8 @@ def transpose_conv():
     shape = m.tensor("shape", [4], "INT32", s32(1, 4, 4, 2))
     w = m.tensor("w", [2, 2, 2, 3], data=f32(*range(24)))
     y = m.tensor("y", [1, 4, 4, 2])
-    m.op("TRANSPOSE_CONV", [shape, w, x], [y], "TransposeConv", {"padding": "SAME", "stride_w": 2, "stride_h": 2})
+    m.op("TRANSPOSE_CONV", [shape, w, x], [y], "TransposeConv",
+         {"padding": "SAME", "stride_w": 2, "stride_h": 2})
     return m.output(y)
 
 
@@ -209,8 +237,10 @@ def fully_connected_reshape_softmax():
     m.op("RESHAPE", [y, shape], [r], "Reshape", {"new_shape": [-1, 4]})
     m.op("SOFTMAX", [r], [s], "Softmax", {"beta": 1.0}, version=2)
     m.output(s)
-    m.value["signature_defs"] = [{"inputs": [{"name": "in", "tensor_index": x}], "signature_key": "serve",
-                                  "outputs": [{"name": "out", "tensor_index": s}], "subgraph_index": 0}]
+    m.value["signature_defs"] = [{
+        "inputs": [{"name": "in", "tensor_index": x}], "signature_key": "serve",
+        "outputs": [{"name": "out", "tensor_index": s}], "subgraph_index": 0
+    }]
     return m
 
 
@@ -245,7 +275,8 @@ def shape_chain():
     target = m.tensor("target", [2], "INT32")
     y = m.tensor("y", [1, 1], shape_signature=[-1, -1])
     m.op("SHAPE", [x], [shape])
-    m.op("STRIDED_SLICE", [shape, begin, end, one], [batch], "StridedSlice", {"shrink_axis_mask": 1})
+    m.op("STRIDED_SLICE", [shape, begin, end, one], [batch], "StridedSlice",
+         {"shrink_axis_mask": 1})
     m.op("PACK", [batch, rest], [target], "Pack", {"values_count": 2})
     m.op("RESHAPE", [x, target], [y])
     return m.output(y)
@@ -372,8 +403,16 @@ def flexbuffer(**values):
     return bytes(data)
 
 
-DETECTION = dict(max_detections=3, max_classes_per_detection=1, num_classes=2, nms_score_threshold=0.1,
-                 nms_iou_threshold=0.5, y_scale=10.0, x_scale=10.0, h_scale=5.0, w_scale=5.0, use_regular_nms=False)
+DETECTION = dict(max_detections=3,
+                 max_classes_per_detection=1,
+                 num_classes=2,
+                 nms_score_threshold=0.1,
+                 nms_iou_threshold=0.5,
+                 y_scale=10.0,
+                 x_scale=10.0,
+                 h_scale=5.0,
+                 w_scale=5.0,
+                 use_regular_nms=False)
 
 
 @good
@@ -444,18 +483,24 @@ def shared_buffer():
     return m.output(y, z)
 
 
-for name, builtin in {"relu": "RELU", "relu6": "RELU6", "relu_n1_to_1": "RELU_N1_TO_1", "relu_0_to_1": "RELU_0_TO_1",
-                      "tanh": "TANH", "logistic": "LOGISTIC", "exp": "EXP", "log": "LOG", "sqrt": "SQRT",
-                      "rsqrt": "RSQRT", "neg": "NEG", "abs": "ABS", "hard_swish": "HARD_SWISH"}.items():
+for name, builtin in {
+        "relu": "RELU", "relu6": "RELU6", "relu_n1_to_1": "RELU_N1_TO_1",
+        "relu_0_to_1": "RELU_0_TO_1", "tanh": "TANH", "logistic": "LOGISTIC", "exp": "EXP",
+        "log": "LOG", "sqrt": "SQRT", "rsqrt": "RSQRT", "neg": "NEG", "abs": "ABS",
+        "hard_swish": "HARD_SWISH"
+}.items():
     GOOD[name] = lambda builtin=builtin: unary(builtin)
 GOOD["leaky_relu"] = lambda: unary("LEAKY_RELU", options=("LeakyRelu", {"alpha": 0.2}))
 GOOD["cast"] = lambda: unary("CAST", out_type="INT32")
-for name, (builtin, options) in {"add": ("ADD", "Add"), "sub": ("SUB", "Sub"), "mul": ("MUL", "Mul"),
-                                 "div": ("DIV", "Div"), "maximum": ("MAXIMUM", None), "minimum": ("MINIMUM", None),
-                                 "squared_difference": ("SQUARED_DIFFERENCE", None)}.items():
+for name, (builtin, options) in {
+        "add": ("ADD", "Add"), "sub": ("SUB", "Sub"), "mul": ("MUL", "Mul"), "div": ("DIV", "Div"),
+        "maximum": ("MAXIMUM", None), "minimum": ("MINIMUM", None),
+        "squared_difference": ("SQUARED_DIFFERENCE", None)
+}.items():
     GOOD[name] = lambda builtin=builtin, options=options: binary(builtin, options)
 GOOD["add_s16"] = lambda: binary("ADD", "Add", {"pot_scale_int16": False}, "INT16", quant(0.5, 0))
-GOOD["mean"] = lambda: with_ints("MEAN", [1, 2], options=("Reducer", {"keep_dims": True}), out=[1, 1, 1, 2])
+GOOD["mean"] = lambda: with_ints(
+    "MEAN", [1, 2], options=("Reducer", {"keep_dims": True}), out=[1, 1, 1, 2])
 GOOD["sum"] = lambda: with_ints("SUM", [-1], options=("Reducer", {}), out=[1, 4, 4])
 GOOD["mean_of_scalar"] = lambda: with_ints("MEAN", [-2], options=("Reducer", {}), shape=[], out=[])
 
@@ -463,15 +508,22 @@ GOOD["reduce_max"] = lambda: with_ints("REDUCE_MAX", [0, 1], options=("Reducer",
 GOOD["transpose"] = lambda: with_ints("TRANSPOSE", [0, 3, 1, 2], out=[1, 2, 4, 4])
 GOOD["pad"] = lambda: with_ints("PAD", [0, 0, 1, 1, 2, 2, 0, 0], out=[1, 6, 8, 2])
 GOOD["slice"] = lambda: with_ints("SLICE", [0, 1, 0, 0], [-1, 2, 3, 2], out=[1, 2, 3, 2])
-GOOD["strided_slice"] = lambda: with_ints("STRIDED_SLICE", [0, 3, 0, 0], [1, 0, 4, 2], [1, -1, 2, 1],
-                                          options=("StridedSlice", {"end_mask": 2}), out=[1, 4, 2, 2])
-GOOD["squeeze"] = lambda: unary("SQUEEZE", shape=(1, 4, 1, 2), options=("Squeeze", {"squeeze_dims": [0, -2]}))
+GOOD["strided_slice"] = lambda: with_ints("STRIDED_SLICE", [0, 3, 0, 0], [1, 0, 4, 2],
+                                          [1, -1, 2, 1],
+                                          options=("StridedSlice", {"end_mask": 2}),
+                                          out=[1, 4, 2, 2])
+GOOD["squeeze"] = lambda: unary(
+    "SQUEEZE", shape=(1, 4, 1, 2), options=("Squeeze", {"squeeze_dims": [0, -2]}))
 GOOD["expand_dims"] = lambda: with_ints("EXPAND_DIMS", -1, out=[1, 4, 4, 2, 1])
-GOOD["space_to_batch"] = lambda: with_ints("SPACE_TO_BATCH_ND", [2, 2], [0, 0, 0, 0], out=[4, 2, 2, 2])
-GOOD["batch_to_space"] = lambda: with_ints("BATCH_TO_SPACE_ND", [2, 2], [0, 0, 1, 0], shape=(4, 2, 2, 2),
-                                           out=[1, 4, 3, 2])
-GOOD["resize_bilinear"] = lambda: with_ints("RESIZE_BILINEAR", [8, 7], out=[1, 8, 7, 2], version=3,
-                                            options=("ResizeBilinear", {"half_pixel_centers": True}))
+GOOD["space_to_batch"] = lambda: with_ints("SPACE_TO_BATCH_ND", [2, 2], [0, 0, 0, 0],
+                                           out=[4, 2, 2, 2])
+GOOD["batch_to_space"] = lambda: with_ints(
+    "BATCH_TO_SPACE_ND", [2, 2], [0, 0, 1, 0], shape=(4, 2, 2, 2), out=[1, 4, 3, 2])
+GOOD["resize_bilinear"] = lambda: with_ints("RESIZE_BILINEAR", [8, 7],
+                                            out=[1, 8, 7, 2],
+                                            version=3,
+                                            options=("ResizeBilinear", {"half_pixel_centers": True})
+                                            )
 GOOD["resize_nearest"] = lambda: with_ints("RESIZE_NEAREST_NEIGHBOR", [2, 9], out=[1, 2, 9, 2],
                                            options=("ResizeNearest", {"align_corners": True}))
 
@@ -492,12 +544,16 @@ def metadata(**more):
     return value
 
 
-def with_metadata(value=None, labels="cat\ndog\r\nbird\nfish", compression=zipfile.ZIP_DEFLATED, raw=None):
+def with_metadata(value=None,
+                  labels="cat\ndog\r\nbird\nfish",
+                  compression=zipfile.ZIP_DEFLATED,
+                  raw=None):
     m = GOOD["fully_connected_reshape_softmax"]()
     m.value["description"] = "fallback"
     m.value["metadata"] = [{"name": "min_runtime_version", "buffer": 0},
                            {"name": "TFLITE_METADATA", "buffer": len(m.value["buffers"])}]
-    m.value["buffers"].append({"data": list(flatc("metadata.fbs", value or metadata()) if raw is None else raw)})
+    m.value["buffers"].append(
+        {"data": list(flatc("metadata.fbs", value or metadata()) if raw is None else raw)})
     data = m.bytes()
     if labels is None:
         return data
@@ -957,13 +1013,15 @@ class Writer:
         vtable += b"".join(struct.pack("<H", offsets.get(i, 0)) for i in range(max(ids) + 1))
         self.data += b"\0" * (-(len(self.data) + len(vtable)) % 4) + vtable
         start = len(self.data)
-        self.data += struct.pack("<i", len(vtable)) + b"".join((v or b"").ljust(4, b"\0") for v in ids.values())
+        self.data += struct.pack("<i", len(vtable)) + b"".join(
+            (v or b"").ljust(4, b"\0") for v in ids.values())
         return {key: start + offset for key, offset in offsets.items()} | {"start": start}
 
     def vector(self, count, content=None, pad=0):
         self.data += b"\0" * (-(len(self.data) + pad) % 4)
         start = len(self.data)
-        self.data += struct.pack("<I", count) + (content if content is not None else b"\0" * 4 * count)
+        self.data += struct.pack("<I",
+                                 count) + (content if content is not None else b"\0" * 4 * count)
         return start
 
     def link(self, slot, target):
@@ -1009,8 +1067,12 @@ def damaged_archive():
 
 RAW.update({
     "bad_metadata_damaged": lambda: with_metadata(raw=b"\x18\0\0\0M001" + b"\xff" * 24),
-    "bad_metadata_normalization": lambda: with_metadata(metadata(input_tensor_metadata=[
-        {"process_units": [{"options_type": "Normalization", "options": {"mean": [1.0], "std": [0.0]}}]}])),
+    "bad_metadata_normalization": lambda: with_metadata(
+        metadata(input_tensor_metadata=[{
+            "process_units": [{
+                "options_type": "Normalization", "options": {"mean": [1.0], "std": [0.0]}
+            }]
+        }])),
     "bad_buffers_overlap": buffers_overlap,
     "bad_one_tensor_listed_often": one_tensor_listed_often,
     "bad_name_not_utf8": name_that_is_not_utf8,

@@ -7,21 +7,25 @@ from tree import finish, relative, sources, stale
 CALL = r"(?<![\w.>]){}\s*\("
 # pattern, message, places where it is allowed
 RULES = [
-    (CALL.format("(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|sscanf|gets|alloca)"), "banned function", []),
+    (CALL.format("(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|sscanf|gets|alloca)"),
+     "banned function", []),
     (CALL.format("(malloc|calloc|realloc|free|posix_memalign|aligned_alloc|strdup|strndup)"),
      "memory goes through struct ifd_alloc", ["engine/base/alloc.c", "tests/", "clients/"]),
-    (CALL.format("(abort|exit|_exit|quick_exit)"), "libraries return errors", ["tests/", "clients/c/cli", "server/main.c"]),
-    (CALL.format("(getenv|secure_getenv)"), "settings are read in one place", ["server/config/config.c", "tests/", "clients/c/cli"]),
+    (CALL.format("(abort|exit|_exit|quick_exit)"), "libraries return errors",
+     ["tests/", "clients/c/cli", "server/main.c"]),
+    (CALL.format("(getenv|secure_getenv)"), "settings are read in one place",
+     ["server/config/config.c", "tests/", "clients/c/cli"]),
     (CALL.format("(sleep|usleep|nanosleep)"), "nobody sleeps", ["tests/"]),
-    (r"\bCLOCK_REALTIME\b|" + CALL.format("(time|gettimeofday|ftime)"), "timers and deadlines use the monotonic clock",
+    (r"\bCLOCK_REALTIME\b|" + CALL.format("(time|gettimeofday|ftime)"),
+     "timers and deadlines use the monotonic clock",
      ["server/obs/", "server/serve/counts.c", "engine/cache/room.c", "tests/"]),
     (CALL.format("(printf|puts|putchar)"), "libraries do not print",
      ["server/main.c", "server/config", "engine/tools/", "tests/", "clients/c/cli"]),
     (CALL.format("memmove"), "array surgery is one tested helper",
      ["engine/base/", "engine/ops/", "backends/", "tests/", "api/", "server/net"]),
     # a macro that defines whole functions hides nothing
-    (r"^\s*#\s*define\b(?!(?:.*\\\n){0,2}.*\bstatic\b)(?:.*\\\n)*.*\b(goto|return)\b", "control flow hidden in a macro",
-     ["tests/"]),
+    (r"^\s*#\s*define\b(?!(?:.*\\\n){0,2}.*\bstatic\b)(?:.*\\\n)*.*\b(goto|return)\b",
+     "control flow hidden in a macro", ["tests/"]),
     (CALL.format("ifd_log_(error|warn|info)"), "libraries do not log above debug",
      ["server/", "engine/base/log", "tests/"]),
 ]
@@ -32,7 +36,8 @@ REFUSED = [
      "secrets are compared by ifd_sha256_is_same, which takes the same time for all", SECRET),
     (CALL.format(r"ifd_str_\w+") + r"\s*(text|rest|authorization|token|got|\w+(\.|->)sum)\s*,\s*\"",
      "a token is not compared as text: its sum is, by ifd_sha256_is_same", SECRET),
-    (r"\bsum\s*\[[^]]*\]\s*[!=]=", "sums are compared by ifd_sha256_is_same, not byte by byte", SECRET),
+    (r"\bsum\s*\[[^]]*\]\s*[!=]=", "sums are compared by ifd_sha256_is_same, not byte by byte",
+     SECRET),
 ]
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
 

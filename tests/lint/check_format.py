@@ -9,9 +9,13 @@ files = [path for path in sources(suffixes=(".c", ".h", ".cc"))]
 problems = []
 for start in range(0, len(files), 40):
     part = files[start:start + 40]
-    done = subprocess.run(["clang-format", "--dry-run", "-Werror", *map(str, part)], capture_output=True, text=True,
+    done = subprocess.run(["clang-format", "--dry-run", "-Werror", *map(str, part)],
+                          capture_output=True,
+                          text=True,
                           cwd=ROOT)
     if done.returncode:
         bad = {line.split(":")[0] for line in done.stderr.splitlines() if ": error:" in line}
-        problems += [f"{relative(type(part[0])(name))}: run clang-format -i" for name in sorted(bad)] or [done.stderr]
+        problems += [
+            f"{relative(type(part[0])(name))}: run clang-format -i" for name in sorted(bad)
+        ] or [done.stderr]
 finish(problems, len(files))

@@ -15,10 +15,13 @@ PRIVATE = ("backends/cpuacc/kernels/",)
 
 def check(job):
     path, compiler, standard, language = job
-    done = subprocess.run([compiler, f"-std={standard}", "-x", language, "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
-                           "-Wno-pragma-once-outside-header", "-Wno-unused-function", "-D_GNU_SOURCE", f"-I{ROOT}",
-                           f"-I{ROOT}/engine/include", *flags, path],
-                          capture_output=True, text=True)
+    done = subprocess.run([
+        compiler, f"-std={standard}", "-x", language, "-fsyntax-only", "-Wall", "-Wextra",
+        "-Werror", "-Wno-pragma-once-outside-header", "-Wno-unused-function", "-D_GNU_SOURCE",
+        f"-I{ROOT}", f"-I{ROOT}/engine/include", *flags, path
+    ],
+                          capture_output=True,
+                          text=True)
     return f"{path}: {standard}\n{done.stderr}" if done.returncode else None
 
 

@@ -6,7 +6,7 @@ import re
 
 from tree import ROOT, relative, sources, finish
 
-# applier → functions that may read its settings: they run at the start, and again after each change
+# applier → functions that may read its settings: they run at the start and after each change
 # (server/server.c)
 READERS = {
     "HTTP": ["ifd_server_http_options", "raise_descriptors"],  # the latter only warns, at the start
@@ -34,8 +34,9 @@ for source in sources():
         applier = rows[found.group(1)]
         if reader not in READERS[applier]:
             line = text.count("\n", 0, found.start()) + 1
-            problems.append(f"{path}:{line}: {reader} reads the live setting {found.group(1)}, which only "
-                            f"{', '.join(READERS[applier])} may: a change would not be seen")
+            problems.append(
+                f"{path}:{line}: {reader} reads the live setting {found.group(1)}, which only "
+                f"{', '.join(READERS[applier])} may: a change would not be seen")
 if not rows or checked < len(rows):
     problems.append(f"{len(rows)} live settings, {checked} uses of them were found")
 finish(problems, checked)

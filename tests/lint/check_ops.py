@@ -12,9 +12,12 @@ from tree import ROOT, finish, relative, sources
 CONVOLUTIONS = {"CONV2D", "DEPTHWISE_CONV2D"} # share struct ifd_conv2d_attrs
 LINEAR = {"ADD", "SUB", "MUL", "DIV"}
 MAY_NAME = {
-    "engine/opt/drop_round_trip.c": ({"CAST", "DEQUANTIZE", "QUANTIZE"}, "pairs that undo each other"),
-    "engine/opt/fold_dilation.c": (CONVOLUTIONS | {"SPACE_TO_BATCH", "BATCH_TO_SPACE", "RESHAPE"}, "the pattern"),
-    "engine/opt/fold_pad.c": (CONVOLUTIONS | {"PAD", "MAX_POOL2D"}, "writes windows, whose attributes differ"),
+    "engine/opt/drop_round_trip.c": ({"CAST", "DEQUANTIZE",
+                                      "QUANTIZE"}, "pairs that undo each other"),
+    "engine/opt/fold_dilation.c": (CONVOLUTIONS | {"SPACE_TO_BATCH", "BATCH_TO_SPACE", "RESHAPE"},
+                                   "the pattern"),
+    "engine/opt/fold_pad.c": (CONVOLUTIONS | {"PAD", "MAX_POOL2D"},
+                              "writes windows, whose attributes differ"),
     "engine/opt/fold_scale.c": (LINEAR, "what each of the four computes"),
     "engine/opt/fold_tile.c": ({"TILE"}, "the operator that goes"),
     "engine/opt/fuse_clamp.c": ({"CLAMP"}, "the operator that it makes"),
@@ -27,7 +30,8 @@ MAY_NAME = {
 NO_OPERATORS = {"COUNT", "VARIADIC"}
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 
-rows = re.findall(r"^OP\(\w+, (\w+)\)", (ROOT / "engine/include/inferd/op_list.inc").read_text(), re.M)
+rows = re.findall(r"^OP\(\w+, (\w+)\)", (ROOT / "engine/include/inferd/op_list.inc").read_text(),
+                  re.M)
 problems = []
 for symbol in rows:
     path = ROOT / "tests/ops" / f"{symbol}.json"
@@ -41,7 +45,8 @@ for symbol in rows:
         problems.append(f"{symbol}: {path.name} has no case")
     for number, case in enumerate(cases):
         if not (case.get("source") or source):
-            problems.append(f"{symbol}: case {number} does not say where its golden values come from")
+            problems.append(
+                f"{symbol}: case {number} does not say where its golden values come from")
 named = set()
 for source in sources(["engine"]):
     path = relative(source)
@@ -54,8 +59,10 @@ for source in sources(["engine"]):
         named.add((path, operator))
         if operator not in allowed | NO_OPERATORS:
             line = text.count("\n", 0, match.start()) + 1
-            problems.append(f"{path}:{line}: names {operator}: ask for a trait of struct ifd_op_def, or say why not in "
-                            "tests/lint/check_ops.py")
+            problems.append(
+                f"{path}:{line}: names {operator}: ask for a trait of struct ifd_op_def, "
+                "or say why not in "
+                "tests/lint/check_ops.py")
 for path, (operators, _) in MAY_NAME.items():
     problems += [f"{path}: does not name {operator} any more (tests/lint/check_ops.py)"
                  for operator in sorted(operators) if (path, operator) not in named]

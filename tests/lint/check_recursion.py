@@ -24,13 +24,16 @@ MEMBER = re.compile(r"^(\S+):\s+file format")
 SECTION = re.compile(r"^Disassembly of section (\S+):")
 FUNCTION = re.compile(r"^([0-9a-f]+) <([^>]+)>:$")
 BRANCH = re.compile(r"^\s+[0-9a-f]+:\s+(callq?|jmpq?|bl|b)\s+[0-9a-f]+ <([^>+]+)(\+0x[0-9a-f]+)?>")
-RELOCATION = re.compile(r"^\s+[0-9a-f]+: R_\S*(?:PLT32|PC32|CALL26|JUMP26)\s+([^\s+-]+)([+-]0x[0-9a-f]+)?")
+RELOCATION = re.compile(
+    r"^\s+[0-9a-f]+: R_\S*(?:PLT32|PC32|CALL26|JUMP26)\s+([^\s+-]+)([+-]0x[0-9a-f]+)?")
 
 
 def read_calls(archive):
     """(caller, callee, is a call and no jump); a name that only its file knows has that file in
     front."""
-    text = subprocess.run(["objdump", "-dr", "--no-show-raw-insn", archive], capture_output=True, text=True,
+    text = subprocess.run(["objdump", "-dr", "--no-show-raw-insn", archive],
+                          capture_output=True,
+                          text=True,
                           check=True).stdout
     starts, lines, member, section = {}, text.splitlines(), "", ""
     for line in lines:  # where functions begin, for relocations against sections
@@ -39,7 +42,8 @@ def read_calls(archive):
         elif found := SECTION.match(line):
             section = found[1]
         elif found := FUNCTION.match(line):
-            starts.setdefault((member, section), []).append((int(found[1], 16), SUFFIX.sub("", found[2])))
+            starts.setdefault((member, section), []).append((int(found[1],
+                                                                 16), SUFFIX.sub("", found[2])))
     caller, pending = None, None
     for line in lines + [""]:
         relocation = RELOCATION.match(line)
@@ -48,7 +52,8 @@ def read_calls(archive):
         elif pending and relocation:
             name, offset = relocation[1], int(relocation[2] or "0", 16) + 4
             if (member, name) in starts:
-                name = max(s for s in starts[member, name] if s[0] <= offset)[1] if offset >= 0 else caller
+                name = max(s for s in starts[member, name]
+                           if s[0] <= offset)[1] if offset >= 0 else caller
             yield member, pending[0], SUFFIX.sub("", name), pending[2]
         pending = None
         if found := MEMBER.match(line):
@@ -98,7 +103,8 @@ def cycles(edges):
 
 build = pathlib.Path(sys.argv[1])
 edges, real, checked = {}, set(), 0
-for archive in sorted(a for folder in FOLDERS for a in (build / folder).rglob("libifd_*.a") if "kernels" not in a.name):
+for archive in sorted(a for folder in FOLDERS for a in (build / folder).rglob("libifd_*.a")
+                      if "kernels" not in a.name):
     defined = {}
     for member, caller, callee, is_call in read_calls(archive):
         checked += 1
@@ -117,6 +123,9 @@ for group in cycles(edges):
     known = [k for k in KNOWN if names <= set(k.split())]
     seen.update(known)
     if not known:
-        problems.append(f"{', '.join(sorted(group))}: recursion that tests/lint/check_recursion.py does not know")
+        problems.append(
+            f"{', '.join(sorted(group))}: "
+            "recursion that tests/lint/check_recursion.py does not know"
+        )
 problems += [f"{k}: listed, but does not recurse any more" for k in KNOWN if k not in seen]
 finish(problems, checked)

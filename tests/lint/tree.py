@@ -19,8 +19,10 @@ def relative(path):
 
 def stale(places):
     """Places of a table (folders, files, or how their paths begin) that the tree has no longer."""
-    return [f"{place}: a table of this lint names it, and it does not exist" for place in sorted(set(places))
-            if not any(ROOT.glob(f"{place.rstrip('/')}*"))]
+    return [
+        f"{place}: a table of this lint names it, and it does not exist"
+        for place in sorted(set(places)) if not any(ROOT.glob(f"{place.rstrip('/')}*"))
+    ]
 
 
 def finish(problems, checked):
