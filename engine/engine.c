@@ -1,4 +1,4 @@
-/* The engine object and the instances: the outer face of inferd/engine.h. Models are in model/. */
+/* The engine object of inferd/engine.h. Models are in model/. */
 #include "engine/engine.h"
 
 #include "engine/backend/host.h"

@@ -1,4 +1,5 @@
-/** The engine object: what every model of an engine shares. Thread: any, after ifd_engine_create. */
+/** The engine object: what every model of an engine shares. Thread: any, after
+ *  ifd_engine_create. */
 #ifndef INFERD_ENGINE_ENGINE_H
 #define INFERD_ENGINE_ENGINE_H
 

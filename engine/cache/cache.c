@@ -1,4 +1,4 @@
-/* A file: head, table of parts, parts, check sum of all that. Numbers are in this machine's byte order. */
+/* A file: head, table of parts, parts, checksum. Numbers are in this machine's byte order. */
 #include "engine/cache/cache.h"
 
 #include "engine/base/build_id.h"
@@ -23,8 +23,8 @@ static const char magic[8] = "IFDPACK";
 
 struct head {
     char magic[8];
-    uint8_t build[24]; /* what packed it */
-    uint64_t name;     /* of the file, so that none can stand for another */
+    uint8_t build[24]; /* that packed it */
+    uint64_t name;     /* of the file, so that no file can replace another */
     uint64_t size;     /* of the file */
     uint64_t part_count;
 };
@@ -64,7 +64,7 @@ enum ifd_code ifd_cache_open(const char *folder, uint64_t limit_bytes,
     }
     if (code == IFD_OK) {
         code = ifd_cache_make_room(cache->folder, limit_bytes, NULL, err);
-        code = code == IFD_TOO_LARGE ? IFD_OK : code; /* used all the same: nothing is written */
+        code = code == IFD_TOO_LARGE ? IFD_OK : code; /* can be read, not written */
     }
     if (code != IFD_OK) {
         ifd_cache_close(cache);
@@ -107,8 +107,8 @@ static void part_at(const struct ifd_cache_entry *entry, size_t index, struct pa
     memcpy(ret, entry->map + sizeof(struct head) + index * sizeof(*ret), sizeof(*ret));
 }
 
-/* Where the first part begins, or the one behind a part that begins at offset; what is left over is padding. False if
- * the numbers are too large. */
+/* The offset of the first part behind the table, or of the part behind another: aligned, after
+ * padding. False if it overflows. */
 static bool next_offset(uint64_t offset, uint64_t size, uint64_t *ret)
 {
     uint64_t end = 0;
@@ -125,46 +125,46 @@ static enum ifd_code check_head(const struct ifd_cache *cache, uint64_t name,
                                 struct ifd_err *err)
 {
     if (memcmp(head->magic, magic, sizeof(magic)) != 0) {
-        return ifd_fail(err, IFD_CORRUPT, "it is no file of packed weights");
+        return ifd_fail(err, IFD_CORRUPT, "not a file of packed weights");
     }
     if (memcmp(head->build, cache->build, sizeof(head->build)) != 0) {
-        return ifd_fail(err, IFD_UNAVAILABLE, "another build wrote it");
+        return ifd_fail(err, IFD_UNAVAILABLE, "written by another build");
     }
     if (head->name != name) {
-        return ifd_fail(err, IFD_CORRUPT, "it is another model's");
+        return ifd_fail(err, IFD_CORRUPT, "written for another model");
     }
     if (head->size != entry->size) {
-        return ifd_fail(err, IFD_CORRUPT, "it has %zu bytes and should have %" PRIu64, entry->size,
-                        head->size);
+        return ifd_fail(err, IFD_CORRUPT, "%zu bytes, expected %" PRIu64, entry->size, head->size);
     }
     if (head->part_count > PARTS_MAX ||
         head->part_count * sizeof(struct part) > entry->size - TRAILER - sizeof(*head)) {
-        return ifd_fail(err, IFD_CORRUPT, "it has no room for %" PRIu64 " parts", head->part_count);
+        return ifd_fail(err, IFD_CORRUPT, "too short for %" PRIu64 " parts", head->part_count);
     }
     return IFD_OK;
 }
 
-/* What is larger is looked at piece by piece: a start should not need the memory of a model and of its packed weights at once. */
-#define PIECE_BYTES ((size_t)16 << 20)
+/* A larger part is read in chunks: a start should not need memory for all packed weights at
+ * once. */
+#define CHUNK_BYTES ((size_t)16 << 20)
 
-/* gives_back: pages that were looked at, which a mapping reads again when they are used. */
-static void add_piece(struct ifd_mac *mac, const uint8_t *data, size_t size, bool gives_back)
+/* releases: the pages go back to the system; the mapping reads them again when they are used. */
+static void add_chunk(struct ifd_mac *mac, const uint8_t *data, size_t size, bool releases)
 {
     ifd_mac_add(mac, data, size);
-    if (gives_back) {
+    if (releases) {
         (void)ifd_discard_pages((void *)(uintptr_t)data, size);
     }
 }
 
-static void add_part(struct ifd_mac *mac, const uint8_t *data, size_t size, bool gives_back)
+static void add_part(struct ifd_mac *mac, const uint8_t *data, size_t size, bool releases)
 {
-    for (; size > PIECE_BYTES; data += PIECE_BYTES, size -= PIECE_BYTES) {
-        add_piece(mac, data, PIECE_BYTES, gives_back);
+    for (; size > CHUNK_BYTES; data += CHUNK_BYTES, size -= CHUNK_BYTES) {
+        add_chunk(mac, data, CHUNK_BYTES, releases);
     }
-    add_piece(mac, data, size, gives_back);
+    add_chunk(mac, data, size, releases);
 }
 
-/* Parts lie one behind the other: so everything but the padding is summed up. */
+/* Parts follow each other, so the sum covers everything but the padding. */
 static enum ifd_code check_parts(const struct ifd_cache *cache, const struct ifd_cache_entry *entry,
                                  struct ifd_err *err)
 {
@@ -181,15 +181,15 @@ static enum ifd_code check_parts(const struct ifd_cache *cache, const struct ifd
         fits = part.offset == begin && next_offset(begin, part.size, &offset) &&
                offset <= entry->size - TRAILER;
         if (fits) {
-            add_part(&mac, entry->map + begin, (size_t)part.size, entry->size > PIECE_BYTES);
+            add_part(&mac, entry->map + begin, (size_t)part.size, entry->size > CHUNK_BYTES);
         }
     }
     if (!fits || offset != entry->size - TRAILER) {
-        return ifd_fail(err, IFD_CORRUPT, "its parts do not fit");
+        return ifd_fail(err, IFD_CORRUPT, "wrong table of parts");
     }
     memcpy(&sum, entry->map + offset, sizeof(sum));
     if (sum != ifd_mac_sum(&mac)) {
-        return ifd_fail(err, IFD_CORRUPT, "its check sum is wrong");
+        return ifd_fail(err, IFD_CORRUPT, "wrong checksum");
     }
     return IFD_OK;
 }
@@ -221,7 +221,7 @@ enum ifd_code ifd_cache_find(const struct ifd_cache *cache, uint64_t name,
     if (info.st_size < (off_t)(sizeof(struct head) + TRAILER) ||
         (uint64_t)info.st_size > SIZE_MAX / 2) {
         (void)close(fd);
-        return ifd_fail(err, IFD_CORRUPT, "it has %lld bytes", (long long)info.st_size);
+        return ifd_fail(err, IFD_CORRUPT, "wrong size of %lld bytes", (long long)info.st_size);
     }
     struct ifd_cache_entry entry = {.size = (size_t)info.st_size, .file = fd};
     ifd_cache_use(fd);
@@ -259,7 +259,7 @@ void ifd_cache_entry_finish(struct ifd_cache_entry *entry)
 
 /* ---- writing ---- */
 
-/* One process at a time writes a file; a temporary one that is old belongs to a process that died. */
+/* One process at a time writes a file; an old temporary file belongs to a process that died. */
 static enum ifd_code open_temporary(const struct ifd_cache *cache, const char *name, int *ret_fd,
                                     struct ifd_err *err)
 {
@@ -270,10 +270,10 @@ static enum ifd_code open_temporary(const struct ifd_cache *cache, const char *n
     }
     const int fd = openat(cache->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST && (!is_there || S_ISREG(info.st_mode))) {
-        return ifd_fail(err, IFD_UNAVAILABLE, "another process writes it");
+        return ifd_fail(err, IFD_UNAVAILABLE, "another process is writing it");
     }
     if (fd < 0) {
-        return ifd_fail(err, IFD_UNAVAILABLE, "cannot make %s: %s", name, strerror(errno));
+        return ifd_fail(err, IFD_UNAVAILABLE, "cannot create %s: %s", name, strerror(errno));
     }
     *ret_fd = fd;
     return IFD_OK;
@@ -294,7 +294,7 @@ static bool write_parts(int fd, const struct part *table, const struct ifd_bytes
     return true;
 }
 
-/* Head and table in one piece of memory, up to the first part. */
+/* Head and table in one block of memory, up to the first part. */
 static enum ifd_code make_front(const struct ifd_cache *cache, uint64_t name,
                                 const struct ifd_bytes *part, size_t count, uint8_t **ret_front,
                                 uint64_t *ret_bytes, uint64_t *ret_end, struct ifd_err *err)
@@ -346,7 +346,8 @@ static bool write_file(const struct ifd_cache *cache, int fd, const uint8_t *fro
            ifd_file_write_fd(fd, (struct ifd_bytes){(const uint8_t *)&sum, sizeof(sum)});
 }
 
-/* The file has its size before others are counted: of two processes that write at once, each counts what the other will. */
+/* Sets the size of the file before others are counted: of two processes that write at once, each
+ * counts the other. */
 static enum ifd_code reserve(const struct ifd_cache *cache, int fd, const char *name,
                              uint64_t bytes, struct ifd_err *err)
 {

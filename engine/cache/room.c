@@ -1,4 +1,5 @@
-/* Looks through the folder once for each file that goes: there are few, and nothing need be kept between them. */
+/* Scans the folder once for each file that it removes: there are few files, and no list has to be
+ * kept. */
 #include "engine/cache/room.h"
 
 #include <dirent.h>
@@ -14,7 +15,7 @@
 #define NAME_BYTES (DIGITS + sizeof(".new"))
 #define STALE_SECS 60
 
-/* Files in the order in which they go. */
+/* A file that may go. */
 struct candidate {
     char name[NAME_BYTES]; /* "": none */
     struct timespec used;
@@ -49,7 +50,7 @@ static bool goes_before(const struct candidate *a, const struct candidate *b)
     return strcmp(a->name, b->name) < 0;
 }
 
-/* What all files take together, and the first to go of those behind *tried. */
+/* The bytes of all files, and the first to go of those behind *tried. */
 static void look_through(DIR *stream, int folder, const char *name, const struct candidate *tried,
                          uint64_t *ret_bytes, struct candidate *ret_next)
 {

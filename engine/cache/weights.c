@@ -1,9 +1,9 @@
-/* Which constants have one reader and pages of their own, and giving those pages back. */
+/* Finds constants with one reader and separate pages, and releases these pages. */
 #include "engine/cache/weights.h"
 
 #include <stdlib.h>
 
-/* Less than this has hardly a page of its own. */
+/* A smaller constant hardly fills a page. */
 #define RELEASE_BYTES_MIN ((size_t)16 * 1024)
 
 static int compare_weights(const void *a, const void *b)
@@ -27,20 +27,21 @@ static void count_readers(const struct ifd_graph *graph, uint32_t *readers)
     }
 }
 
-/* Keeps the items that do not overlap a neighbour and may go. */
-static uint32_t pick(struct ifd_weight *item, uint32_t count)
+/* Keeps the items that can be released: large, with at most one reader, without overlap. Returns
+ * their number. */
+static uint32_t keep_releasable(struct ifd_weight *item, uint32_t count)
 {
-    uint32_t picked = 0;
-    const uint8_t *end = NULL; /* of everything before */
+    uint32_t kept = 0;
+    const uint8_t *end = NULL; /* of all items before */
     for (uint32_t i = 0; i < count; i++) {
         const uint8_t *own_end = item[i].data + item[i].size;
         const bool overlaps = item[i].data < end || (i + 1 < count && item[i + 1].data < own_end);
         end = own_end > end ? own_end : end;
         if (!overlaps && item[i].size >= RELEASE_BYTES_MIN && item[i].readers <= 1) {
-            item[picked++] = item[i];
+            item[kept++] = item[i];
         }
     }
-    return picked;
+    return kept;
 }
 
 static void release(struct ifd_weights *weights, const struct ifd_weight *item)
@@ -72,7 +73,8 @@ enum ifd_code ifd_weights_init(struct ifd_weights *weights, struct ifd_graph *gr
         }
     }
     qsort(item, count, sizeof(*item), compare_weights);
-    *weights = (struct ifd_weights){.graph = graph, .item = item, .count = pick(item, count)};
+    *weights =
+        (struct ifd_weights){.graph = graph, .item = item, .count = keep_releasable(item, count)};
     for (uint32_t i = 0; i < weights->count; i++) {
         if (item[i].readers == 0) {
             release(weights, &item[i]);

@@ -1,13 +1,13 @@
-/** Weights that nobody reads any more, and the memory they lie in.
+/** Releases the memory of weights that backends have packed.
  *
- *  Backends pack weights into a form of their own; the pages of the original can then go back to the system, if no other
- *  constant shares them (files may store one buffer for several tensors, or overlapping ones). Thread: one at a time. */
+ *  The pages of a packed constant go back to the system if no other constant shares them: files may
+ *  store one buffer for several tensors, or overlapping ones. Thread: one at a time. */
 #ifndef INFERD_ENGINE_CACHE_WEIGHTS_H
 #define INFERD_ENGINE_CACHE_WEIGHTS_H
 
 #include "engine/ir/graph.h"
 
-/** One constant of the graph that only one node reads, or none. */
+/** One constant of the graph with at most one reader. */
 struct ifd_weight {
     const uint8_t *data;
     size_t size;
@@ -22,12 +22,14 @@ struct ifd_weights {
     size_t released_bytes;
 };
 
-/** Finds the constants whose memory can go, and lets that of those go which no node reads. The list is in arena.
+/** Finds the constants whose memory can be released, and releases those without readers. The list
+ *  is in arena.
  *  Errors: NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_weights_init(struct ifd_weights *weights, struct ifd_graph *graph,
                                              struct ifd_arena *arena, struct ifd_err *err);
 
-/** The release_constant of struct ifd_partition_view; context is struct ifd_weights. Constants that others read stay. */
+/** The release_constant of struct ifd_partition_view; context is struct ifd_weights. Constants that
+ *  others read stay. */
 void ifd_weights_release(void *context, const void *data);
 
 #endif

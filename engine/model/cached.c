@@ -1,4 +1,5 @@
-/* A model and the packed weights of earlier starts: finds them, offers them to backends, keeps what was packed anew. */
+/* A model and the packed weights of earlier starts: finds them, shows them to backends, writes what
+ * was packed now. */
 #include "engine/model/cached.h"
 
 #include <stdio.h>
@@ -22,7 +23,8 @@ void ifd_model_find_cached(struct ifd_model *model, struct ifd_bytes file)
                                  engine->registry.slot[model->preference[i]].backend->name);
     }
     if (used >= sizeof(setup)) {
-        ifd_fail(note, IFD_UNAVAILABLE, "too many backends");
+        ifd_fail(note, IFD_UNAVAILABLE, "%u backends, too many for a name in the cache",
+                 model->preference_count);
         return;
     }
     model->cache_name = ifd_cache_name(
@@ -40,11 +42,11 @@ static enum ifd_code write_cached(struct ifd_model *model, const struct ifd_byte
         ifd_cache_write(model->engine->cache, model->cache_name, part, count, &why);
     if (code != IFD_OK) {
         *note = why;
-        ifd_err_prefix(note, "packed weights not kept");
+        ifd_err_prefix(note, "packed weights not written");
     } else if (is_new) {
-        ifd_fail(note, IFD_OK, "packed weights kept");
+        ifd_fail(note, IFD_OK, "packed weights written");
     } else {
-        ifd_err_prefix(note, "packed weights kept anew");
+        ifd_err_prefix(note, "packed weights written again");
     }
     return code == IFD_NOMEM ? code : IFD_OK;
 }
@@ -70,11 +72,11 @@ enum ifd_code ifd_model_settle_cached(struct ifd_model *model, struct ifd_err *e
     info->cache = model->cache_note.text;
     if (bytes == 0) {
         info->is_from_cache = false;
-        ifd_fail(&model->cache_note, IFD_OK, "nothing to keep");
+        ifd_fail(&model->cache_note, IFD_OK, "no packed weights");
     } else if (info->is_from_cache) {
         ifd_fail(&model->cache_note, IFD_OK, "%zu bytes of packed weights mapped", bytes);
     } else if (model->engine->cache && write_cached(model, part, count) == IFD_NOMEM) {
-        return ifd_fail(err, IFD_NOMEM, "no memory to keep packed weights");
+        return ifd_fail(err, IFD_NOMEM, "no memory to write packed weights");
     }
     return IFD_OK;
 }

@@ -21,7 +21,7 @@ static void text_nodes(const struct ifd_writer *w, const struct ifd_pass_report 
     }
 }
 
-/* all: those that found nothing to do as well. */
+/* all: passes that found nothing to do, too. */
 static void text_passes(const struct ifd_writer *w, const struct ifd_model *model, bool all)
 {
     for (uint32_t i = 0; i < ifd_pass_count(); i++) {

@@ -1,4 +1,4 @@
-/* Models: from the bytes of a file to a plan, and the instances that run it. */
+/* Models: from the bytes of a file to a plan, and instances of it. */
 #include "engine/model/model.h"
 
 #include "engine/model/cached.h"
@@ -29,7 +29,7 @@ static struct ifd_limits effective_limits(const struct ifd_limits *wanted)
     };
 }
 
-/* Names to slots; without names every backend in the engine's order. */
+/* Slots of the named backends; without names, of every backend in the engine's order. */
 static enum ifd_code take_preference(struct ifd_model *model,
                                      const struct ifd_model_options *options, struct ifd_err *err)
 {
@@ -108,8 +108,8 @@ enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *
     return code;
 }
 
-/* What a file may make us keep: copies of its constants, and what folding makes of them (8-bit weights as floats are
- * four times as large). A small file cannot cost more than a fixed sum. */
+/* Memory that a model may take for copies of constants and for folded ones (8-bit weights as floats
+ * are four times as large): a multiple of the file, and a fixed sum. */
 #define KEEP_FILE_TIMES 8
 #define KEEP_MORE_BYTES ((size_t)64 << 20)
 

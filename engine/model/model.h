@@ -1,4 +1,4 @@
-/** The model behind inferd/engine.h: its graph, its plans, what it says of itself. */
+/** The model behind inferd/engine.h: its graph, plans and description. */
 #ifndef INFERD_ENGINE_MODEL_MODEL_H
 #define INFERD_ENGINE_MODEL_MODEL_H
 
@@ -34,11 +34,11 @@ struct ifd_model {
     struct ifd_err cache_note;          /* info.cache */
 
     struct ifd_model_info info;
-    /** If the batch is not free: the first thing that stands in the way. */
+    /** Why the batch is not free: the first node or port that does not allow it. */
     struct ifd_err batch_why_not;
     struct ifd_mutex lock; /* plan[]: filled by ifd_instance_create, entries never change */
-    /** plan[0] is the one for batch 1 (or the file's, if the batch is not free); the others are made when an instance
-     *  first wants batches of ifd_batch_size(i). */
+    /** plan[0]: batch 1, or the file's batch if it is not free. plan[i]: batch ifd_batch_size(i),
+     *  made when an instance first needs it. */
     struct ifd_model_plan *plan[IFD_BATCH_PLANS];
 };
 
@@ -48,8 +48,9 @@ IFD_NODISCARD enum ifd_code ifd_model_create(struct ifd_engine *engine,
                                              const struct ifd_model_options *options,
                                              struct ifd_model **ret_model, struct ifd_err *err);
 
-/** Optimizes and plans the graph of a model; after OK the model is ready. parsed: names and metadata of the ports, in
- *  memory that lives as long as the model. */
+/** Optimizes and plans the graph of a model; after OK the model is ready. parsed: names and
+ *  metadata of the ports, in memory that lives as long as the model. Errors: TOO_LARGE,
+ *  UNSUPPORTED, NOMEM; a backend's error. */
 IFD_NODISCARD enum ifd_code ifd_model_build(struct ifd_model *model,
                                             const struct ifd_parsed *parsed, struct ifd_err *err);
 

@@ -1,4 +1,4 @@
-/* Plans of a model: one for each batch size that an instance may need. They share packed weights. */
+/* Plans of a model, one for each batch size. They share packed weights. */
 #include "engine/model/plans.h"
 
 #include "engine/ir/batch.h"
@@ -11,8 +11,8 @@ static void destroy_plan(struct ifd_model *model, struct ifd_model_plan *plan)
     ifd_release(model->engine->alloc, plan, sizeof(*plan));
 }
 
-/* The graph at a batch size: the model's own if it has that already, else a clone in the plan's arena. batch 0 means as
- * the file has it. */
+/* The graph at a batch size (0: that of the file): the model's if it has it, else a clone in the
+ * plan's arena. */
 static enum ifd_code graph_for(struct ifd_model *model, int64_t batch, struct ifd_arena *arena,
                                struct ifd_graph *ret_graph, struct ifd_err *err)
 {
@@ -105,11 +105,11 @@ void ifd_model_destroy_plans(struct ifd_model *model)
     }
 }
 
-/* Taken for the second-level cache where that is not known. */
+/* Of the second-level cache, where it is unknown. */
 #define CACHE_BYTES ((size_t)1 << 20)
 
-/* A batch pays while its tensors stay in the cache or weigh less than the weights, which it reads once: beyond, several runs
- * of fewer samples are faster, and need less memory. */
+/* A batch pays while its tensors fit the second-level cache or are smaller than the weights, which
+ * it reads once. Beyond, several runs of fewer samples are faster and take less memory. */
 static bool batch_pays(const struct ifd_model *model, int64_t batch)
 {
     const size_t known = model->engine->registry.host.cpu.l2_bytes;

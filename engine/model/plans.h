@@ -4,11 +4,12 @@
 
 #include "engine/model/model.h"
 
-/** Makes plan[index], for a batch size; 0: as the file has it. Errors: what planning and backends say. */
+/** Makes plan[index] for a batch size; 0: that of the file. Errors: those of planning and of
+ *  backends. */
 IFD_NODISCARD enum ifd_code ifd_model_add_plan(struct ifd_model *model, uint32_t index,
                                                int64_t batch, struct ifd_err *err);
-/** Makes the plans for batches up to max_batch that no instance has asked for before. Where a backend cannot make one any
- *  more, smaller ones do. Thread: any. */
+/** Makes the plans up to max_batch that are not there yet; ret_count: plans that an instance can
+ *  use. Where a backend cannot make one any more, the smaller ones remain. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_model_complete_plans(struct ifd_model *model, uint32_t max_batch,
                                                      uint32_t *ret_count, struct ifd_err *err);
 void ifd_model_destroy_plans(struct ifd_model *model);

@@ -1,4 +1,5 @@
-/* What a model says of itself: its ports, whether its batch is free, what became of precision and rounding. */
+/* The description of a model: its ports, whether its batch is free, precision and rounding of its
+ * plan. */
 #include "engine/model/ports.h"
 
 #include "engine/ir/batch.h"
@@ -26,7 +27,7 @@ static enum ifd_code take_ports(struct ifd_model *model, const struct ifd_port *
     return IFD_OK;
 }
 
-/* Independent of what the rules promise, the shapes must follow: the graph is set to another batch once, on trial. */
+/* The batch rules promise that shapes follow; a trial with another batch makes sure. */
 static enum ifd_code try_batch(struct ifd_model *model, struct ifd_err *err)
 {
     struct ifd_arena arena;
@@ -49,8 +50,8 @@ static bool all_begin_with_1(const struct ifd_port *port, uint32_t count)
     return all;
 }
 
-/* Three kinds of models: the batch is free; every port begins with a dimension of 1, so that samples can be run one by
- * one; neither, and shapes are as the file says. */
+/* Three kinds of models: the batch is free; every port begins with a dimension of 1, so samples run
+ * one by one; neither, and shapes are those of the file. */
 static enum ifd_code find_batch(struct ifd_model *model, struct ifd_port *input,
                                 struct ifd_port *output, struct ifd_err *err)
 {
@@ -105,7 +106,7 @@ enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parse
     return find_batch(model, input, output, err);
 }
 
-/* What came of the precision that was asked for. */
+/* The precision that the plan has, and why not the one that was asked for. */
 static void describe_precision(struct ifd_model *model, const struct ifd_executable *executable)
 {
     struct ifd_model_info *info = &model->info;
@@ -120,11 +121,11 @@ static void describe_precision(struct ifd_model *model, const struct ifd_executa
     if (info->precision == model->precision) {
         info->precision_why_not = "";
     } else if (info->precision_why_not[0] == '\0') {
-        info->precision_why_not = "no product of floats gains by it";
+        info->precision_why_not = "no gemm of f32 is faster with it";
     }
 }
 
-/* Exact as a whole if every part is. */
+/* Exact if every partition is. */
 static void describe_rounding(struct ifd_model *model, const struct ifd_executable *executable)
 {
     model->info.exact = true;

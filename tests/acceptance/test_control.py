@@ -94,7 +94,7 @@ class ModelControl(unittest.TestCase):
         self.assertEqual(infer(client), 10)
         self.assertEqual(
             client.get_model_config("simple")["parameters"]["precision"]["string_value"], "bf16")
-        self.assertIn('asked=bf16 given=f32 reason="no product of floats gains by it"',
+        self.assertIn('asked=bf16 given=f32 reason="no gemm of f32 is faster with it"',
                       server.log_text())
         self.refused(client.load_model, "simple",
                      config='{"parameters": {"precision": {"string_value": "half"}}}',

@@ -192,7 +192,7 @@ static void a_large_file_takes_no_memory_until_it_is_used(void)
     REQUIRE(fd >= 0);
     EXPECT_INT(pwrite(fd, "spoilt", 6, 30000000), 6);
     (void)close(fd);
-    expect_refused(&f, IFD_CORRUPT, "check sum");
+    expect_refused(&f, IFD_CORRUPT, "wrong checksum");
     free(content);
     tear_down(&f);
 }
@@ -226,7 +226,7 @@ static void a_file_of_every_shorter_or_longer_length_is_refused(void)
         EXPECT_CODE(ifd_cache_find(f.cache, NAME, &entry, NULL), IFD_CORRUPT, NULL);
     }
     write_bytes(&f, whole, size + 1);
-    expect_refused(&f, IFD_CORRUPT, "bytes and should have");
+    expect_refused(&f, IFD_CORRUPT, "bytes, expected");
     write_bytes(&f, whole, size);
     expect_whole(&f);
     tear_down(&f);
@@ -301,12 +301,12 @@ static void tables_that_lie_are_refused_even_with_a_right_sum(void)
         forge(&f, COUNT_AT, lies[i]);
         expect_refused(&f, IFD_CORRUPT, "");
         forge(&f, SIZE_AT, lies[i]);
-        expect_refused(&f, IFD_CORRUPT, "bytes and should have");
+        expect_refused(&f, IFD_CORRUPT, "bytes, expected");
     }
     forge(&f, SIZE_AT - 8, NAME + 1);
-    expect_refused(&f, IFD_CORRUPT, "another model's");
+    expect_refused(&f, IFD_CORRUPT, "written for another model");
     forge(&f, BUILD_AT, 17);
-    expect_refused(&f, IFD_UNAVAILABLE, "another build wrote it");
+    expect_refused(&f, IFD_UNAVAILABLE, "written by another build");
     tear_down(&f);
 }
 
@@ -322,10 +322,10 @@ static void files_that_others_may_change_are_refused(void)
     expect_refused(&f, IFD_UNAVAILABLE, "cannot open");
     EXPECT_INT(unlink(file_path(&f)), 0);
     EXPECT_INT(mkfifo(file_path(&f), 0600), 0);
-    expect_refused(&f, IFD_UNAVAILABLE, "is no file");
+    expect_refused(&f, IFD_UNAVAILABLE, "is not a regular file");
     EXPECT_INT(unlink(file_path(&f)), 0);
     EXPECT_INT(mkdir(file_path(&f), 0700), 0);
-    expect_refused(&f, IFD_UNAVAILABLE, "is no file");
+    expect_refused(&f, IFD_UNAVAILABLE, "is not a regular file");
     if (geteuid() == 0) {
         EXPECT_INT(rename(path_of(&f, "elsewhere"), path_of(&f, "0000000000001235")), 0);
         EXPECT_INT(chown(path_of(&f, "0000000000001235"), 4321, 4321), 0);
@@ -358,7 +358,7 @@ static void folders_and_keys_that_others_may_change_are_refused(void)
     expect_closed(f.folder, "key has permissions 644: others may read it");
     EXPECT_INT(chmod(path_of(&f, "key"), 0600), 0);
     expect_closed(file_path(&f), "cannot open");
-    expect_closed("/tmp/ifd_no_such_folder/below", "cannot make");
+    expect_closed("/tmp/ifd_no_such_folder/below", "cannot create");
     tear_down(&f);
 }
 
@@ -401,7 +401,7 @@ static void a_folder_that_cannot_be_written_is_read(void)
     EXPECT_INT(chmod(f.folder, 0700), 0);
     EXPECT_INT(unlink(path_of(&f, "key")), 0);
     EXPECT_INT(chmod(f.folder, 0500), 0);
-    expect_closed(f.folder, "cannot make a key");
+    expect_closed(f.folder, "cannot create a key");
     tear_down(&f);
     EXPECT(!is_root || (seteuid(0) == 0 && setegid(0) == 0));
 }
@@ -416,7 +416,7 @@ static void a_file_that_another_process_writes_is_left_to_it(void)
     const int fd = open(path_of(&f, "0000000000001234.new"), O_CREAT | O_WRONLY, 0600);
     REQUIRE(fd >= 0);
     EXPECT_CODE(write_file(&f, &err), IFD_UNAVAILABLE, &err);
-    EXPECT_HAS(err.text, "another process writes it");
+    EXPECT_HAS(err.text, "another process is writing it");
     EXPECT_INT(futimens(fd, old), 0);
     (void)close(fd);
     EXPECT_CODE(write_file(&f, &err), IFD_OK, &err);
@@ -440,12 +440,12 @@ static void what_stands_in_the_way_is_replaced_or_named(void)
     EXPECT(stat(path_of(&f, "elsewhere"), &info) == 0 && info.st_size == 5);
     EXPECT_INT(symlink("elsewhere", path_of(&f, writing)), 0);
     EXPECT_CODE(write_file(&f, &err), IFD_UNAVAILABLE, &err);
-    EXPECT_HAS(err.text, "cannot make");
+    EXPECT_HAS(err.text, "cannot create");
     EXPECT(stat(path_of(&f, "elsewhere"), &info) == 0 && info.st_size == 5);
     EXPECT_INT(unlink(path_of(&f, writing)), 0);
     EXPECT_INT(mkdir(path_of(&f, writing), 0700), 0);
     EXPECT_CODE(write_file(&f, &err), IFD_UNAVAILABLE, &err);
-    EXPECT_HAS(err.text, "cannot make");
+    EXPECT_HAS(err.text, "cannot create");
     EXPECT_INT(rmdir(path_of(&f, writing)), 0);
     expect_whole(&f);
     EXPECT_INT(unlink(file_path(&f)), 0);

@@ -352,11 +352,11 @@ static void packed_weights_of_an_earlier_start_give_the_same_results(void)
     static const char *const models[] = {"models/tflite/mobilenet_v1_0.25_128_quant.tflite",
                                          "models/tflite/face_detection_short_range.tflite"};
     static const struct harm harms[] = {
-        {change, "packed weights kept anew: its check sum is wrong", false},
-        {shorten, "packed weights kept anew: it has 20000 bytes and should have", false},
-        {empty, "packed weights kept anew: it has 0 bytes", false},
-        {replace_by_link, "packed weights kept anew: cannot open", false},
-        {replace_by_folder, "packed weights not kept: cannot write", true},
+        {change, "packed weights written again: wrong checksum", false},
+        {shorten, "packed weights written again: 20000 bytes, expected", false},
+        {empty, "packed weights written again: wrong size of 0 bytes", false},
+        {replace_by_link, "packed weights written again: cannot open", false},
+        {replace_by_folder, "packed weights not written: cannot write", true},
     };
     char folder[] = "/tmp/ifd_cache_XXXXXX";
     if (!has_cpuacc()) {
@@ -369,7 +369,7 @@ static void packed_weights_of_an_earlier_start_give_the_same_results(void)
         (void)snprintf(folder, sizeof(folder), "/tmp/ifd_cache_XXXXXX");
         REQUIRE(mkdtemp(folder) != NULL);
         trial.cache_folder = folder;
-        run_cached(&trial, want, false, "packed weights kept");
+        run_cached(&trial, want, false, "packed weights written");
         run_cached(&trial, want, true, "bytes of packed weights mapped");
         trial.releases_weights = false;
         run_cached(&trial, want, true, "mapped");
@@ -379,7 +379,7 @@ static void packed_weights_of_an_earlier_start_give_the_same_results(void)
             run_cached(&trial, want, !harms[h].stays, harms[h].stays ? harms[h].note : "mapped");
         }
         for_each_file(folder, remove_subfolder);
-        run_cached(&trial, want, false, "packed weights kept");
+        run_cached(&trial, want, false, "packed weights written");
         EXPECT_INT(chmod(folder, 0777), 0);
         run_cached(&trial, want, false, "others may write it");
         EXPECT_INT(chmod(folder, 0700), 0);
@@ -408,12 +408,12 @@ static void weights_for_another_cpu_are_not_used(void)
     REQUIRE(mkdtemp(folder) != NULL);
     uint8_t *want = run_random(&all);
     all.cache_folder = few.cache_folder = folder;
-    run_cached(&all, want, false, "packed weights kept");
+    run_cached(&all, want, false, "packed weights written");
     for_each_file(folder, set_aside);
-    run_cached(&few, want, false, "packed weights kept");
+    run_cached(&few, want, false, "packed weights written");
     run_cached(&few, want, true, "mapped");
     for_each_file(folder, replace_by_other);
-    run_cached(&few, want, false, "packed weights kept anew: it is another model's");
+    run_cached(&few, want, false, "packed weights written again: written for another model");
     run_cached(&few, want, true, "mapped");
     remove_folder(folder);
     free(want);
