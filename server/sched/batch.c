@@ -30,7 +30,7 @@ struct ifd_batch_choice ifd_batch_choose(const struct ifd_batch_rules *rules,
             take_preferred = take;
         }
     }
-    /* A batch that cannot grow any more leaves as it is; so does one that was followed by a request that does not fit. */
+    /* A full batch leaves; so does one in front of a request that does not fit. */
     bool is_final = take < count || total >= rules->max_batch || count == IFD_BATCH_ITEMS_MAX;
     const bool is_endless = rules->max_delay_ns > UINT64_MAX - oldest_ns;
     const uint64_t until_ns = is_endless ? UINT64_MAX : oldest_ns + rules->max_delay_ns;

@@ -1,7 +1,6 @@
-/** Results on their way from workers to the loop: a lock-free stack and one wake-up.
- *
- *  A worker pushes; the first push after a drain wakes the loop; the loop takes everything and calls back in the order of
- *  pushing. Items are embedded in what they complete, so nothing is allocated. */
+/** Passes results from workers to the loop: a lock-free stack and one wake-up. Workers push. The
+ *  first push after a drain wakes the loop. The loop takes all items and calls back in the order of
+ *  the pushes. An item is embedded in the object that it completes, so nothing is allocated. */
 #ifndef INFERD_SERVER_SCHED_COMPLETION_H
 #define INFERD_SERVER_SCHED_COMPLETION_H
 
@@ -12,7 +11,8 @@
 struct ifd_completion {
     struct ifd_completion *next;
     void (*fn)(
-        struct ifd_completion *self); /* called on the loop thread; may free what self is part of */
+        /* called on the loop thread; may free the object around self */
+        struct ifd_completion *self);
 };
 
 struct ifd_completions {
@@ -24,7 +24,7 @@ struct ifd_completions {
 void ifd_completions_init(struct ifd_completions *queue, void (*wake)(void *arg), void *wake_arg);
 /** Thread: any. */
 void ifd_completions_push(struct ifd_completions *queue, struct ifd_completion *item);
-/** Calls every item that was pushed before. Thread: loop. */
+/** Calls all items that were pushed before. Thread: loop. */
 void ifd_completions_drain(struct ifd_completions *queue);
 
 #endif

@@ -1,4 +1,4 @@
-/* What queue and workers need to know of a job. */
+/* Helpers of queue and workers for jobs. */
 #include "server/sched/job.h"
 
 #include <string.h>

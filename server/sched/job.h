@@ -1,6 +1,6 @@
-/** One inference on its way through queue, worker and back. Owned by the service; lent to queue and worker in between.
- *
- *  The input tensors and the arrays are the caller's and stay until the completion was called. */
+/** One inference on its way through queue and worker and back. The service owns it and lends it to
+ *  queue and worker. Input tensors and arrays are the caller's and stay until the completion is
+ *  called. */
 #ifndef INFERD_SERVER_SCHED_JOB_H
 #define INFERD_SERVER_SCHED_JOB_H
 
@@ -20,32 +20,32 @@ struct ifd_job {
     const bool *wanted;
     uint32_t input_count, output_count;
     int64_t batch;
-    uint32_t level;                /* of priority: 0 first */
-    struct ifd_queue_bound *bound; /* of the queue, for this level alone; NULL: the common one */
-    uint64_t deadline_ns;   /* monotonic; 0: none. A job that is still waiting then is not run */
-    bool lower_at_deadline; /* … or runs after all others instead (timeout_action DELAY) */
+    uint32_t level;                /* priority: 0 runs first */
+    struct ifd_queue_bound *bound; /* bound of this level; NULL: that of the queue */
+    uint64_t deadline_ns;   /* monotonic; 0: none. A job that still waits then does not run */
+    bool lower_at_deadline; /* or runs after all others (timeout_action DELAY) */
 
     /* set by queue and worker */
     bool is_queued;
-    uint64_t ticket; /* counts the jobs that left the queue for a worker: their order */
+    uint64_t ticket; /* order in which jobs left the queue */
     uint64_t queued_ns, started_ns, computed_ns, finished_ns;
     uint32_t run_jobs;  /* jobs that shared the run */
-    int64_t run_batch;  /* their batches together */
-    bool is_run_leader; /* the first of them: counts the execution */
+    int64_t run_batch;  /* samples of all jobs of the run */
+    bool is_run_leader; /* first job of the run: counts the execution */
     enum ifd_code code;
     struct ifd_err err;
 
-    /* output memory that the runner took; kept with the job and reused */
+    /* memory for outputs; kept with the job and reused */
     uint8_t *memory;
     size_t memory_bytes;
 };
 
-/** Memory of at least bytes for outputs, aligned and padded like a tensor; NULL if there is none. Content of former calls
- *  is lost. */
+/** Returns at least bytes of memory for outputs, aligned and padded as a tensor; NULL without
+ *  memory. The content of earlier calls is lost. */
 void *ifd_job_memory(struct ifd_job *job, size_t bytes,
                      const struct ifd_alloc *alloc) IFD_NODISCARD;
 
-/** Two jobs may share a run: same types and shapes, the first dimension aside. */
+/** True if two jobs may share a run: same types and shapes, except the first dimension. */
 bool ifd_job_fits(const struct ifd_job *a, const struct ifd_job *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* Bounded queue with priority levels; what leaves together is decided in batch.c. */
+/* Bounded queue with priority levels. batch.c decides which jobs leave together. */
 #include "server/sched/queue.h"
 
 #include <string.h>
@@ -25,7 +25,8 @@ static struct ifd_queue_bound *bound_of(struct ifd_queue *queue, const struct if
     return job->bound ? job->bound : &queue->common;
 }
 
-/* Behind all that are as urgent. The walk is past those that are less so: none, as a rule. */
+/* Inserts behind all jobs of the same or a lower level. The walk passes less urgent jobs: usually
+ * none. */
 static void insert(struct ifd_queue *queue, struct ifd_job *job)
 {
     struct ifd_job *before = queue->last;
@@ -52,7 +53,7 @@ static void unlink_job(struct ifd_queue *queue, struct ifd_job *job)
     bound_of(queue, job)->count--;
 }
 
-/* To those that look out; sleepers are woken apart. The lock is held. */
+/* Tells spinning takers; sleeping ones are woken separately. The lock is held. */
 static void tell(struct ifd_queue *queue)
 {
     (void)atomic_fetch_add_explicit(&queue->news, 1, memory_order_release);
@@ -110,7 +111,7 @@ bool ifd_queue_remove(struct ifd_queue *queue, struct ifd_job *job)
     return is_queued;
 }
 
-/* Moves late jobs to the end or out; the lock is held. */
+/* Moves late jobs to the end of the queue, or out of it. The lock is held. */
 static struct ifd_job *expire(struct ifd_queue *queue, uint64_t now_ns)
 {
     struct ifd_job *expired = NULL, **end = &expired;
@@ -198,8 +199,8 @@ bool ifd_queue_is_idle(struct ifd_queue *queue, uint32_t takers)
     return is_idle && !queue->rules.is_dynamic;
 }
 
-/* The front of the queue in the order of running; the lock is held. A job past its deadline that must not run is passed
- * over: the loop takes it out. */
+/* Lists the front of the queue in the order of running. The lock is held. Skips a job past its
+ * deadline that must not run: the loop removes it. */
 static uint32_t look(struct ifd_queue *queue, uint64_t now_ns, struct ifd_job **job,
                      struct ifd_batch_item *item)
 {
@@ -230,12 +231,12 @@ void ifd_queue_probe(struct ifd_queue *queue)
     ifd_mutex_unlock(&queue->mutex);
 }
 
-/* Waits for news awake. The lock is held on entry and exit. */
+/* Spins until there is news. The lock is held on entry and exit. */
 static void look_out(struct ifd_queue *queue)
 {
     const unsigned seen = atomic_load_explicit(&queue->news, memory_order_relaxed);
     const uint64_t until_ns = queue->awake_until_ns;
-    queue->awake_until_ns = 0; /* once, and by one taker */
+    queue->awake_until_ns = 0; /* only one taker spins, once */
     ifd_mutex_unlock(&queue->mutex);
     while (atomic_load_explicit(&queue->news, memory_order_acquire) == seen &&
            ifd_now_ns(queue->clock) < until_ns) {

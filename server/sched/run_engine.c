@@ -1,4 +1,4 @@
-/* Jobs on an instance of the engine. */
+/* Runs jobs on an instance of the engine. */
 #include <string.h>
 
 #include "server/sched/runners.h"
@@ -10,7 +10,7 @@ struct engine_runner {
     const struct ifd_model_info *info;
     struct ifd_instance *instance;
     int64_t max_batch;
-    struct ifd_tensor *part; /* inputs, then outputs, of a part of a job */
+    struct ifd_tensor *part; /* inputs, then outputs, of some samples of a job */
     struct ifd_io io[IFD_BATCH_ITEMS_MAX];
 };
 
@@ -24,7 +24,7 @@ static int64_t batch_of(const struct engine_runner *runner, const struct ifd_job
     return 1;
 }
 
-/* Bytes of output port for batch, or 0 if only the run will tell. */
+/* Bytes of an output port for a batch; 0 if only the run decides. */
 static size_t known_bytes(const struct ifd_port *port, int64_t batch)
 {
     size_t bytes = ifd_dtype_bytes(port->desc.dtype);
@@ -42,7 +42,7 @@ static size_t slot_bytes(size_t bytes)
     return (bytes + IFD_TENSOR_PAD + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
 }
 
-/* Lets the engine write straight into the job's memory, if all sizes are known before. */
+/* Lets the engine write into the job's memory, if all sizes are known before the run. */
 static enum ifd_code place_outputs(struct engine_runner *runner, struct ifd_job *job, int64_t batch,
                                    struct ifd_err *err)
 {
@@ -74,7 +74,7 @@ static enum ifd_code place_outputs(struct engine_runner *runner, struct ifd_job 
     return IFD_OK;
 }
 
-/* Outputs that lie in the instance's memory must leave it before the next run. */
+/* Copies outputs out of the instance's memory before the next run overwrites them. */
 static enum ifd_code keep_outputs(struct engine_runner *runner, struct ifd_job *job,
                                   struct ifd_err *err)
 {
@@ -143,7 +143,8 @@ static enum ifd_code run_part(struct engine_runner *runner, struct ifd_job *job,
     return ifd_instance_run(runner->instance, &io, 1, err);
 }
 
-/* A job of more samples than the instance has memory for: samples are independent wherever dimension 0 is a batch. */
+/* Runs a job with more samples than the instance has memory for, in several runs: samples are
+ * independent where dimension 0 is a batch. */
 static enum ifd_code run_in_parts(struct engine_runner *runner, struct ifd_job *job, int64_t batch,
                                   struct ifd_err *err)
 {

@@ -1,4 +1,4 @@
-/* Outputs are inputs. */
+/* Runner of backend "identity": outputs are the inputs. */
 #include "server/sched/runners.h"
 
 struct identity {
@@ -7,7 +7,7 @@ struct identity {
     uint32_t delay_ms;
 };
 
-/* Nobody ever signals: the time alone ends the wait. */
+/* Nobody signals: only the time ends the wait. */
 static void delay(uint32_t delay_ms)
 {
     struct ifd_mutex mutex;

@@ -1,17 +1,18 @@
-/** The two sorts of runner. */
+/** The two kinds of runner. */
 #ifndef INFERD_SERVER_SCHED_RUNNERS_H
 #define INFERD_SERVER_SCHED_RUNNERS_H
 
 #include "inferd/engine.h"
 #include "server/sched/worker.h"
 
-/** Outputs are the inputs, in order, without a copy. delay_ms: a run takes at least this long (Triton's identity has the
- *  same parameter, for tests of queues and time limits). */
+/** Outputs are the inputs, in order, without a copy. delay_ms: shortest duration of a run, for
+ *  tests of queues and time limits (Triton's identity has the same parameter). */
 IFD_NODISCARD enum ifd_code ifd_runner_identity(uint32_t delay_ms, const struct ifd_alloc *alloc,
                                                 struct ifd_runner **ret_runner,
                                                 struct ifd_err *err);
 
-/** An instance of model with its own threads and memory for batches up to max_batch. model must outlive the runner. */
+/** An instance of model with threads and memory for batches up to max_batch. model must outlive the
+ *  runner. */
 IFD_NODISCARD enum ifd_code ifd_runner_engine(struct ifd_model *model, uint32_t threads,
                                               uint32_t max_batch, const struct ifd_alloc *alloc,
                                               struct ifd_runner **ret_runner, struct ifd_err *err);

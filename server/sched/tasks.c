@@ -1,4 +1,4 @@
-/* A small thread pool with one list. */
+/* A small thread pool with one queue. */
 #include "server/sched/tasks.h"
 
 #include "engine/base/thread.h"
@@ -122,7 +122,7 @@ void ifd_tasks_destroy(struct ifd_tasks *tasks)
     ifd_release(tasks->alloc, tasks, sizeof(*tasks));
 }
 
-/* Takes the unwanted ones out of the list; the lock is held. */
+/* Removes unwanted tasks from the list. The lock is held. */
 static struct ifd_task *take_unwanted(struct ifd_tasks *tasks)
 {
     struct ifd_task *unwanted = NULL, **end = &unwanted, **at = &tasks->first;

@@ -1,4 +1,5 @@
-/** A few threads for work that is not inference: loading models, decoding pictures. First come, first served; bounded. */
+/** Thread pool for work that is not inference: loading models, decoding pictures, large JSON. First
+ *  come, first served; bounded. */
 #ifndef INFERD_SERVER_SCHED_TASKS_H
 #define INFERD_SERVER_SCHED_TASKS_H
 
@@ -8,12 +9,12 @@
 
 struct ifd_tasks;
 
-/** Embedded in what the work is about; the caller's until done was called. */
+/** Embedded in the caller's object; the pool has it until done is called. */
 struct ifd_task {
     struct ifd_completion completion; /* the pool's */
     struct ifd_task *next;            /* the pool's */
-    /** Says OK while the work is wanted, else why it is not. Asked before the work and by ifd_tasks_sweep; must not block.
-     *  NULL: always wanted. Thread: any. */
+    /** Returns OK while the work is wanted, else the reason. Called before the work and by
+     *  ifd_tasks_sweep; must not block. NULL: always wanted. Thread: any. */
     enum ifd_code (*verdict)(const struct ifd_task *self);
     void (*work)(struct ifd_task *self); /* on a thread of the pool, if it is wanted */
     void (*done)(struct ifd_task *self); /* on the loop thread, afterwards */
@@ -25,13 +26,14 @@ IFD_NODISCARD enum ifd_code ifd_tasks_create(const char *name, uint32_t threads,
                                              struct ifd_completions *completions,
                                              const struct ifd_alloc *alloc,
                                              struct ifd_tasks **ret_tasks, struct ifd_err *err);
-/** Finishes what was submitted (its done calls still have to be drained), then ends the threads. NULL is fine. */
+/** Finishes submitted tasks (the caller still drains their done calls), then ends the threads. NULL
+ *  is fine. */
 void ifd_tasks_destroy(struct ifd_tasks *tasks);
 
-/** Completes the waiting tasks that are not wanted any more, without their work. Thread: any. */
+/** Completes waiting tasks that are no longer wanted, without their work. Thread: any. */
 void ifd_tasks_sweep(struct ifd_tasks *tasks);
 
-/** Nothing waits or runs. Thread: any. */
+/** True if no task waits or runs. Thread: any. */
 bool ifd_tasks_are_idle(struct ifd_tasks *tasks);
 
 /** Errors: BUSY (capacity tasks wait already). Thread: any. */

@@ -21,7 +21,7 @@ struct ifd_workers {
     struct ifd_job *done;   /* in_order: wait for an earlier job, ascending by ticket */
     uint64_t next_ticket;
     struct ifd_completion *probe;
-    atomic_uint probe_away; /* threads that it did not see yet */
+    atomic_uint probe_away; /* threads that have not passed it yet */
     atomic_int core;        /* see ifd_workers_core */
     uint32_t count;
     struct worker worker[];
@@ -65,13 +65,13 @@ bool ifd_workers_run_here(struct ifd_workers *workers, struct ifd_job *job)
     struct worker *worker = &workers->worker[0];
     run_jobs(worker, &job, 1);
     if (worker->runner->rest) {
-        worker->runner->rest(worker->runner); /* a client on this machine wants a core now */
+        worker->runner->rest(worker->runner); /* a client on this machine needs a core now */
     }
     job->queued_ns = job->started_ns;
     return true;
 }
 
-/* With several instances it is not known which one will run the job, and waking all would cost more than it saves. */
+/* Only with one instance: with several, waking all of them costs more than it saves. */
 void ifd_workers_expect(struct ifd_workers *workers)
 {
     struct ifd_runner *runner = workers->worker[0].runner;
@@ -97,8 +97,8 @@ int ifd_workers_core(const struct ifd_workers *workers)
     return atomic_load_explicit(&workers->core, memory_order_relaxed);
 }
 
-/* Keeps the jobs, then lets go what has no earlier job before it any more. Pushing happens under the lock: two workers
- * must not overtake each other. */
+/* Keeps the jobs, then completes those that wait for no earlier job. Pushes under the lock, so that
+ * two workers cannot overtake each other. */
 static void complete_in_order(struct ifd_workers *all, struct ifd_job *const *job, uint32_t count)
 {
     ifd_mutex_lock(&all->order);
@@ -120,7 +120,7 @@ static void complete_in_order(struct ifd_workers *all, struct ifd_job *const *jo
     ifd_mutex_unlock(&all->order);
 }
 
-/* A batch that fails may fail because of one member: the others deserve their own run. */
+/* If a batch fails, one job may be the cause: runs each job alone. */
 static void run_batch(struct worker *worker, struct ifd_job *const *job, uint32_t count)
 {
     run_jobs(worker, job, count);
@@ -165,7 +165,7 @@ void ifd_workers_probe(struct ifd_workers *workers, struct ifd_completion *probe
 {
     workers->probe = probe;
     atomic_store(&workers->probe_away, workers->count);
-    ifd_queue_probe(workers->queue); /* its lock hands both over */
+    ifd_queue_probe(workers->queue); /* its lock publishes both */
 }
 
 enum ifd_code ifd_workers_create(struct ifd_queue *queue, struct ifd_runner *const *runner,
