@@ -57,8 +57,9 @@ static void raise_descriptors(const struct ifd_config *config, const struct ifd_
     }
 }
 
-/* The C library would give the memory of every large request back to the system and ask for it anew for the next, page by
- * page: that is a fifth of the time of a large JSON request. Some of it stays: pieces up to 4 MiB, 16 MiB in all. */
+/* The C library would give the memory of every large request back to the system and ask for it anew
+ * for the next, page by page: that is a fifth of the time of a large JSON request. Some of it
+ * stays: pieces up to 4 MiB, 16 MiB in all. */
 static void keep_some_memory(void)
 {
     (void)mallopt(M_MMAP_THRESHOLD, 4 << 20);
@@ -114,8 +115,8 @@ static int serve(const struct ifd_tool_host *host, int argc, char **argv)
     return code ? fail(1, &err) : 0;
 }
 
-/* A descriptor of 0 to 2 that whoever started us left closed would become one of our sockets or files, and what is printed
- * and logged would go there. */
+/* A descriptor of 0 to 2 that whoever started us left closed would become one of our sockets or
+ * files, and what is printed and logged would go there. */
 static void open_closed_descriptors(void)
 {
     int fd = 0;

@@ -106,7 +106,8 @@ static void apply_to_log(struct ifd_server *server)
     server->options.log->levels = ifd_server_log_levels(server->options.config);
 }
 
-/* appliers: of the settings that changed. Others stay as they are: log levels as the API set them. */
+/* appliers: of the settings that changed. Others stay as they are: log levels as the API set
+ * them. */
 static void settings_applied(void *context, unsigned appliers)
 {
     static void (*const apply[IFD_APPLIER_COUNT])(struct ifd_server * server) = {

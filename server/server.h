@@ -1,7 +1,8 @@
 /** The server: everything composed, started and stopped in one place.
  *
- *  Order of stopping: stop accepting → let accepted requests finish, or cancel what waits after --exit-timeout-secs → every
- *  connection has its answer → close connections → stop workers → unload models. */
+ *  Order of stopping: stop accepting → let accepted requests finish, or cancel what waits after
+ *  --exit-timeout-secs → every connection has its answer → close connections → stop workers →
+ *  unload models. */
 #ifndef INFERD_SERVER_SERVER_H
 #define INFERD_SERVER_SERVER_H
 
@@ -18,18 +19,18 @@ struct ifd_server_ready {
 
 struct ifd_server_options {
     const struct ifd_alloc *alloc;
-    struct ifd_config
-        *config; /* stays until destroy; ifd_server_reread changes its live settings */
-    int argc;    /* what it was made of, as ifd_config_parse takes it */
+    /* stays until destroy; ifd_server_reread changes its live settings */
+    struct ifd_config *config;
+    int argc; /* what it was made of, as ifd_config_parse takes it */
     char **argv;
     struct ifd_log *log;
     const char *program_version;
     const struct ifd_backend *const *backends;
     uint32_t backend_count;
-    bool
-        handles_signals; /* SIGTERM and SIGINT stop the server, SIGHUP has it read its settings again */
-    /** Once ifd_server_run has returned this process ends: work that cannot be interrupted is not waited for for ever; see
-     *  ifd_server_leave. */
+    /* SIGTERM and SIGINT stop the server, SIGHUP reloads its settings */
+    bool handles_signals;
+    /** Once ifd_server_run has returned this process ends: work that cannot be interrupted is not
+     *  waited for for ever; see ifd_server_leave. */
     bool may_leave;
     const char *notify_socket; /* of a service manager; NULL: none */
     uint64_t watchdog_us;      /* its patience; 0: it wants no pings */
@@ -41,18 +42,21 @@ struct ifd_server_options {
 /** The levels of options.log that --log-verbose asks for. */
 unsigned ifd_server_log_levels(const struct ifd_config *config);
 
-/** Listens and begins to load. Errors: all that can be wrong with the settings, each with its words. */
+/** Listens and begins to load. Errors: all that can be wrong with the settings, each with its
+ *  words. */
 IFD_NODISCARD enum ifd_code ifd_server_create(const struct ifd_server_options *options,
                                               struct ifd_server **ret_server, struct ifd_err *err);
-/** Serves until a signal or ifd_server_stop. Not OK: --exit-on-error and a model that could not be loaded. */
+/** Serves until a signal or ifd_server_stop. Not OK: --exit-on-error and a model that could not be
+ *  loaded. */
 IFD_NODISCARD enum ifd_code ifd_server_run(struct ifd_server *server, struct ifd_err *err);
 /** Asks the server to drain and end. Thread: any. */
 void ifd_server_stop(struct ifd_server *server);
 /** What SIGHUP does. Thread: any. */
 void ifd_server_reread(struct ifd_server *server);
-/** After ifd_server_run, with may_leave. True: runs or loads that nobody waits for any more, or that went on after
- *  --exit-timeout-secs, still use everything here. What others would miss or find (the access log, UNIX sockets) is settled, and
- *  nothing is left to do but _exit; no destroy. */
+/** After ifd_server_run, with may_leave. True: runs or loads that nobody waits for any more, or
+ *  that went on after --exit-timeout-secs, still use everything here. What others would miss or
+ *  find (the access log, UNIX sockets) is settled, and nothing is left to do but _exit; no
+ *  destroy. */
 bool ifd_server_leave(struct ifd_server *server);
 void ifd_server_destroy(struct ifd_server *server); /* NULL is fine */
 

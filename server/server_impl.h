@@ -91,7 +91,8 @@ const char *ifd_server_metrics_address(const struct ifd_config *config);
 
 /* ---- server_models.c ---- */
 
-/** Has work done on a thread that loads models, then done on the loop. context: the server. Errors: BUSY, NOMEM. */
+/** Has work done on a thread that loads models, then done on the loop. context: the server. Errors:
+ *  BUSY, NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_server_run_off_loop(void *context, void (*work)(void *arg),
                                                     void (*done)(void *arg), void *arg,
                                                     struct ifd_err *err);

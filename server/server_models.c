@@ -42,7 +42,8 @@ static void off_loop_work(struct ifd_task *task)
 {
     struct off_loop *o = (struct off_loop *)task; /* its first member */
     o->work(o->arg);
-    ifd_memory_trim(); /* loads and unloads of large models leave tens of megabytes with the C library */
+    /* loads and unloads of large models leave tens of megabytes with the C library */
+    ifd_memory_trim();
 }
 
 static void off_loop_done(struct ifd_task *task)

@@ -10,8 +10,8 @@
 
 #define LOAD_TASKS_MAX    1000000
 #define REQUEST_TASKS_MAX 256
-/* What a request without a large body takes at a time: these get the last of the memory for requests, so that a busy server
- * can still say that it lives. */
+/* What a request without a large body takes at a time: these get the last of the memory for
+ * requests, so that a busy server can still say that it lives. */
 #define SMALL_REQUEST_BYTES ((size_t)80 * 1024)
 /* Some connections and a small request of each. */
 #define REQUEST_MEMORY_LEAST 1048576u

@@ -9,7 +9,8 @@
 
 #include "engine/base/str.h"
 
-/* Numbers, enums and nothing at all share two columns of the table; these sort them out by the type of the row. */
+/* Numbers, enums and nothing at all share two columns of the table; these sort them out by the type
+ * of the row. */
 #define NUMBER_U32(x)    (x)
 #define NUMBER_U64(x)    (x)
 #define NUMBER_BOOL(x)   (x)
@@ -69,7 +70,8 @@ const size_t ifd_setting_count = SETTING_COUNT;
 
 /* ---- the nearest flag ---- */
 
-/* Edits that turn a into b: insert, delete, replace. Long names are compared by their first 47 characters. */
+/* Edits that turn a into b: insert, delete, replace. Long names are compared by their first 47
+ * characters. */
 static unsigned edits(const char *a, const char *b)
 {
     unsigned row[48];

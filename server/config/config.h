@@ -1,5 +1,5 @@
-/** Settings: the table in config_list.inc as a struct, filled from a file and the command line; and what the environment
- *  says, which nothing else reads. Thread: any. */
+/** Settings: the table in config_list.inc as a struct, filled from a file and the command line; and
+ *  what the environment says, which nothing else reads. Thread: any. */
 #ifndef INFERD_SERVER_CONFIG_CONFIG_H
 #define INFERD_SERVER_CONFIG_CONFIG_H
 
@@ -71,15 +71,16 @@ struct ifd_config {
     char file_text[IFD_CONFIG_FILE_BYTES]; /* the file, cut into names and values */
 };
 
-/** Defaults, then the file of --config, then argv[0 … argc-1] (without program and sub-command): --flag value,
- *  --flag=value, or a bare folder. *ret must not move afterwards.
- *  Errors: INVALID (unknown flag, with the nearest one that exists; value out of range), TOO_LARGE, IO (the file); what is
- *  wrong in the file is said with its line. */
+/** Defaults, then the file of --config, then argv[0 … argc-1] (without program and sub-command):
+ *  --flag value, --flag=value, or a bare folder. *ret must not move afterwards. Errors: INVALID
+ *  (unknown flag, with the nearest one that exists; value out of range), TOO_LARGE, IO (the file);
+ *  what is wrong in the file is said with its line. */
 IFD_NODISCARD enum ifd_code ifd_config_parse(int argc, char **argv, struct ifd_config *ret,
                                              struct ifd_err *err);
 
-/** Takes over from next what SIGHUP may change (the LIVE rows). changed is called for every setting that differs:
- *  is_live false: it stays as it was. Returns the appliers of those that changed: bit 1 << enum ifd_applier. */
+/** Takes over from next what SIGHUP may change (the LIVE rows). changed is called for every setting
+ *  that differs: is_live false: it stays as it was. Returns the appliers of those that changed: bit
+ *  1 << enum ifd_applier. */
 IFD_NODISCARD unsigned ifd_config_update(struct ifd_config *config, const struct ifd_config *next,
                                          void (*changed)(void *arg, const char *flag, bool is_live),
                                          void *arg);

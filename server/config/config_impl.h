@@ -1,4 +1,5 @@
-/** config_list.inc as a table, for config.c, which parses by it, and config_text.c, which explains it. */
+/** config_list.inc as a table, for config.c, which parses by it, and config_text.c, which explains
+ *  it. */
 #ifndef INFERD_SERVER_CONFIG_CONFIG_IMPL_H
 #define INFERD_SERVER_CONFIG_CONFIG_IMPL_H
 

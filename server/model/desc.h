@@ -1,14 +1,17 @@
-/** What a model version is: its config (config.pbtxt or config.json) completed by what its file says.
+/** Description of a model version: its config (config.pbtxt or config.json) completed from its
+ *  file.
  *
- *  The only description: server/repo reads it from config and file, server/serve adds picture rules and labels, the API prints
- *  it. Texts are never NULL, arrays lie in the version's arena. Immutable once the version serves, except the list of ready
- *  versions, which the loop thread keeps up to date. */
+ *  The only description: server/repo reads it from config and file, server/serve adds picture rules
+ *  and labels, the API prints it. Texts are never NULL, arrays lie in the version's arena.
+ *  Immutable once the version serves, except the list of ready versions, which the loop thread
+ *  keeps up to date. */
 #ifndef INFERD_SERVER_MODEL_DESC_H
 #define INFERD_SERVER_MODEL_DESC_H
 
 #include "inferd/types.h"
 
-/** States of a version, and of a model that has none: X(id, label in metrics, text in the index). */
+/** States of a version, and of a model that has none: X(id, label in metrics, text in the
+ *  index). */
 #define IFD_MODEL_STATES(X)                                                                        \
     X(LOADING, "loading", "LOADING")                                                               \
     X(READY, "ready", "READY")                                                                     \
@@ -31,9 +34,10 @@ enum ifd_model_state { IFD_MODEL_STATES(X) IFD_MODEL_STATE_COUNT };
 enum ifd_tensor_format { IFD_TENSOR_FORMATS(X) IFD_FORMAT_COUNT };
 #undef X
 
-/** How a picture becomes the tensor of an image input: decoded to channels (1 or 3) of 0 … 255, resized (stretched,
- *  bilinear) to the input's height and width, then real = (pixel - mean[c]) / std[c]; a quantized input stores
- *  round(real / scale) + zero_point. has_image is false where the input cannot be a picture. */
+/** How a picture becomes the tensor of an image input: decoded to channels (1 or 3) of 0 … 255,
+ *  resized (stretched, bilinear) to the input's height and width, then real = (pixel - mean[c]) /
+ *  std[c]; a quantized input stores round(real / scale) + zero_point. has_image is false where the
+ *  input cannot be a picture. */
 struct ifd_image_rule {
     bool has_image;
     uint32_t height, width, channels;
@@ -41,12 +45,11 @@ struct ifd_image_rule {
     float mean[4], std[4];
 };
 
-/** An input or output as clients see it. shape is per request *without* the batch dimension if max_batch_size > 0, and
- *  whole otherwise; IFD_DIM_ANY where a request decides. */
+/** An input or output as clients see it. shape is per request *without* the batch dimension if
+ *  max_batch_size > 0, and whole otherwise; IFD_DIM_ANY where a request decides. */
 struct ifd_tensor_info {
     const char *name;
-    bool has_dtype,
-        has_shape; /* known: from the config, or all of them when the file has been read */
+    bool has_dtype, has_shape; /* known from the config, or from the file */
     enum ifd_dtype dtype;
     struct ifd_shape shape;
     enum ifd_tensor_format format;
@@ -60,7 +63,7 @@ struct ifd_tensor_info {
     uint32_t line;              /* in the config; 0: only the file has it */
 };
 
-/** Instances of a model, those of all its groups together, at most. */
+/** Most instances of a model, in all its groups together. */
 #define IFD_INSTANCES_MAX 64
 
 /** Instances run on the CPU. */
@@ -134,7 +137,7 @@ struct ifd_model_desc {
     bool preserve_ordering;
     uint32_t priority_levels, default_priority_level;
     struct ifd_queue_policy_info queue_policy;
-    const struct ifd_level_policy_info *level_policy; /* of single priorities, instead of it */
+    const struct ifd_level_policy_info *level_policy; /* of some levels, instead of queue_policy */
     uint32_t level_policy_count;
     const struct ifd_warm_up_info *warm_up;
     uint32_t warm_up_count;

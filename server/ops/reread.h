@@ -1,6 +1,7 @@
-/** SIGHUP: settings and tokens are read again, the access log is opened anew, and folders are looked at. Reading and opening happen
- *  off the loop; what cannot be read or opened is logged, and everything stays as it was. Signals that come while one is
- *  being obeyed become one more. Thread: loop. */
+/** SIGHUP: settings and tokens are read again, the access log is opened anew, and folders are
+ *  looked at. Reading and opening happen off the loop; what cannot be read or opened is logged, and
+ *  everything stays as it was. Signals that come while one is being obeyed become one more. Thread:
+ *  loop. */
 #ifndef INFERD_SERVER_OPS_REREAD_H
 #define INFERD_SERVER_OPS_REREAD_H
 

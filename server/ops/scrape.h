@@ -1,4 +1,5 @@
-/** GET /metrics: samples what nobody counts (queues, statistics, the process), then writes everything. Thread: loop only. */
+/** GET /metrics: samples what nobody counts (queues, statistics, the process), then writes
+ *  everything. Thread: loop only. */
 #ifndef INFERD_SERVER_OPS_SCRAPE_H
 #define INFERD_SERVER_OPS_SCRAPE_H
 

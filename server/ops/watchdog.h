@@ -1,8 +1,8 @@
-/** Pings a service manager as long as the server does its work: the loop turns, every worker of every model that serves
- *  takes from its queue, and what workers give back reaches the loop.
+/** Pings a service manager as long as the server does its work: the loop turns, every worker of
+ *  every model that serves takes from its queue, and what workers give back reaches the loop.
  *
- *  A ping is sent only after a probe that was put into all queues came back. A worker that hangs, or that runs one
- *  inference for longer than the manager waits, ends the pings. Thread: loop. */
+ *  A ping is sent only after a probe that was put into all queues came back. A worker that hangs,
+ *  or that runs one inference for longer than the manager waits, ends the pings. Thread: loop. */
 #ifndef INFERD_SERVER_OPS_WATCHDOG_H
 #define INFERD_SERVER_OPS_WATCHDOG_H
 

@@ -1,5 +1,6 @@
-/** Memory that models may hold: what a version is going to need is reserved before it is taken, so that a model that does
- *  not fit is refused in words instead of ending the process. Thread: any. */
+/** Memory that models may hold: what a version is going to need is reserved before it is taken, so
+ *  that a model that does not fit is refused in words instead of ending the process. Thread:
+ *  any. */
 #ifndef INFERD_SERVER_REPO_BUDGET_H
 #define INFERD_SERVER_REPO_BUDGET_H
 
@@ -14,8 +15,9 @@ struct ifd_budget {
     atomic_uint refusals;
 };
 
-/** Changes what somebody holds, *held, to bytes. Less is always fine. Errors: NOMEM (with the numbers; nothing changed).
- *  A NULL budget has no limit and counts nothing. Thread: one at a time for each *held. */
+/** Changes what somebody holds, *held, to bytes. Less is always fine. Errors: NOMEM (with the
+ *  numbers; nothing changed). A NULL budget has no limit and counts nothing. Thread: one at a time
+ *  for each *held. */
 IFD_NODISCARD enum ifd_code ifd_budget_hold(struct ifd_budget *budget, uint64_t *held,
                                             uint64_t bytes, struct ifd_err *err);
 void ifd_budget_give_back(struct ifd_budget *budget, uint64_t *held);

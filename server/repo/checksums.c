@@ -226,7 +226,8 @@ static enum ifd_code check_listed(const struct ifd_checksums *sums, int root,
     return IFD_OK;
 }
 
-/* Every file that is there is listed. inside: the part of the folder, below sums->dir; "" is all of it. */
+/* Every file that is there is listed. inside: the part of the folder, below sums->dir; "" is all of
+ * it. */
 static enum ifd_code check_unlisted(const struct ifd_checksums *sums, int root, const char *inside,
                                     unsigned depth, struct ifd_arena *arena, struct ifd_err *err)
 {

@@ -42,7 +42,8 @@ static struct ifd_shape port_dims(const struct ifd_port *port, bool has_batch)
     return dims;
 }
 
-/* Dimension 0 of a port whose batch is free may be fixed or left open by a config without max_batch_size. */
+/* Dimension 0 of a port whose batch is free may be fixed or left open by a config without
+ * max_batch_size. */
 static bool dims_agree(const struct ifd_shape *config, const struct ifd_shape *file,
                        bool first_is_free)
 {

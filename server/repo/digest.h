@@ -1,4 +1,5 @@
-/** A 64-bit digest that tells contents apart: for "has it changed?", not against an adversary. Thread: any. */
+/** A 64-bit digest that tells contents apart: for "has it changed?", not against an adversary.
+ *  Thread: any. */
 #ifndef INFERD_SERVER_REPO_DIGEST_H
 #define INFERD_SERVER_REPO_DIGEST_H
 

@@ -105,7 +105,8 @@ static bool is_null(const struct ifd_text_field *f)
     return f->kind == IFD_TEXT_WORD && strcmp(f->text, "null") == 0;
 }
 
-/* A value that is as if the field were not there: GET …/config tells all of these, and a load may bring them back. */
+/* A value that is as if the field were not there: GET …/config tells all of these, and a load may
+ * bring them back. */
 static bool is_default(const struct ifd_text_field *f)
 {
     static const char *const words[] = {"", "false", "0", "PRIORITY_DEFAULT"};
@@ -124,7 +125,8 @@ static bool is_default(const struct ifd_text_field *f)
     return false;
 }
 
-/* max_batch_size, or maxBatchSize, as protocol buffers write names in JSON unless told otherwise, and read both. */
+/* max_batch_size, or maxBatchSize, as protocol buffers write names in JSON unless told otherwise,
+ * and read both. */
 static bool is_name(const char *text, const char *name)
 {
     for (; *name != '\0'; text++, name++) {
@@ -179,7 +181,8 @@ enum ifd_code ifd_field_message(struct ifd_fields *c, const struct ifd_text_fiel
                                        : ifd_field_fail(c, f, "a message");
 }
 
-/* Room for one more element; count grows by one. The array doubles when its count reaches a power of two. */
+/* Room for one more element; count grows by one. The array doubles when its count reaches a power
+ * of two. */
 void *ifd_field_append(struct ifd_fields *c, const void *array, uint32_t *count, size_t size)
 {
     if ((*count & (*count - 1)) == 0) {

@@ -1,5 +1,5 @@
-/** Reading parsed text (text.h) into structs by tables: a row says what a field is called, who reads it, and into which
- *  member. Thread: any. */
+/** Reading parsed text (text.h) into structs by tables: a row says what a field is called, who
+ *  reads it, and into which member. Thread: any. */
 #ifndef INFERD_SERVER_REPO_FIELDS_H
 #define INFERD_SERVER_REPO_FIELDS_H
 
@@ -21,14 +21,15 @@ typedef enum ifd_code (*ifd_field_fn)(struct ifd_fields *c, const struct ifd_tex
 struct ifd_field_row {
     const char *name;
     ifd_field_fn read; /* NULL: known, but without effect here: a warning */
-    size_t
-        offset; /* of the member; IFD_FIELD_EACH: of none, the field may come again and is given the struct */
+    /* of the member; IFD_FIELD_EACH: of none, the field may repeat, read gets the struct */
+    size_t offset;
 };
 #define IFD_FIELD_EACH SIZE_MAX
 
-/** Reads f and those behind it into the struct base. Names of rows are snake_case letters; a field may spell them in camelCase.
- *  A field without a row is a warning; one that is null is absent, as in JSON. Errors: those of the readers; INVALID for a
- *  second one of a field that is not repeated. */
+/** Reads f and those behind it into the struct base. Names of rows are snake_case letters; a field
+ *  may spell them in camelCase. A field without a row is a warning; one that is null is absent, as
+ *  in JSON. Errors: those of the readers; INVALID for a second one of a field that is not
+ *  repeated. */
 IFD_NODISCARD enum ifd_code ifd_field_rows(struct ifd_fields *c, const struct ifd_text_field *f,
                                            const struct ifd_field_row *row, size_t rows,
                                            void *base);
@@ -39,8 +40,8 @@ IFD_NODISCARD enum ifd_code ifd_field_message(struct ifd_fields *c, const struct
 #define IFD_READ_MESSAGE(c, f, rows, base)                                                         \
     ifd_field_message(c, f, rows, sizeof(rows) / sizeof((rows)[0]), base)
 
-/** Readers of plain values; at is a const char *, bool, int64_t, uint64_t, uint32_t, int32_t. The last two take what int32_t
- *  holds and is not below 0. Errors: INVALID. */
+/** Readers of plain values; at is a const char *, bool, int64_t, uint64_t, uint32_t, int32_t. The
+ *  last two take what int32_t holds and is not below 0. Errors: INVALID. */
 enum ifd_code ifd_field_text(struct ifd_fields *c, const struct ifd_text_field *f, void *at);
 enum ifd_code ifd_field_bool(struct ifd_fields *c, const struct ifd_text_field *f, void *at);
 enum ifd_code ifd_field_s64(struct ifd_fields *c, const struct ifd_text_field *f, void *at);
@@ -57,8 +58,8 @@ enum ifd_code ifd_field_fail(struct ifd_fields *c, const struct ifd_text_field *
 /** Tells a warning: file, line, field, what is odd about it. */
 void ifd_field_warn(struct ifd_fields *c, const struct ifd_text_field *f, const char *what);
 
-/** Room for one more element of size bytes in an array of the arena; *count grows by one. The array doubles when its count
- *  reaches a power of two. NULL without memory. */
+/** Room for one more element of size bytes in an array of the arena; *count grows by one. The array
+ *  doubles when its count reaches a power of two. NULL without memory. */
 void *ifd_field_append(struct ifd_fields *c, const void *array, uint32_t *count, size_t size);
 
 typedef enum ifd_code (*ifd_field_entry_fn)(struct ifd_fields *c, void *at, const char *key,

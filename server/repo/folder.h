@@ -1,8 +1,9 @@
 /** The one place where names in a repository become files.
  *
- *  Everything is opened beneath a repository's root: openat2(RESOLVE_BENEATH). A symbolic link may point anywhere inside
- *  the same repository (as Kubernetes' "..data" does); one that is absolute, leads out or to itself is refused, and so are
- *  "..", devices and FIFOs. Kernels without openat2 (before Linux 5.6) follow no link at all. Thread: any. */
+ *  Everything is opened beneath a repository's root: openat2(RESOLVE_BENEATH). A symbolic link may
+ *  point anywhere inside the same repository (as Kubernetes' "..data" does); one that is absolute,
+ *  leads out or to itself is refused, and so are "..", devices and FIFOs. Kernels without openat2
+ *  (before Linux 5.6) follow no link at all. Thread: any. */
 #ifndef INFERD_SERVER_REPO_FOLDER_H
 #define INFERD_SERVER_REPO_FOLDER_H
 
@@ -24,23 +25,27 @@ void ifd_folder_close(int root);
 /** Two paths to one folder. */
 bool ifd_folder_is_same(const char *path, const char *other);
 
-/** Reads a regular file into memory of its own, once: what happens to the file afterwards changes nothing. Give back with
- *  ifd_release_tensor. Errors: NOT_FOUND, IO (also: it shrank meanwhile, it leads out of the repository), TOO_LARGE, NOMEM. */
+/** Reads a regular file into memory of its own, once: what happens to the file afterwards changes
+ *  nothing. Give back with ifd_release_tensor. Errors: NOT_FOUND, IO (also: it shrank meanwhile, it
+ *  leads out of the repository), TOO_LARGE, NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_folder_read(int root, const char *path, size_t limit_bytes,
                                             const struct ifd_alloc *alloc, struct ifd_bytes *ret,
                                             struct ifd_err *err);
 
-/** Opens a regular file for reading; close(2) it. Errors: NOT_FOUND, IO, INVALID (it leads out of the repository). */
+/** Opens a regular file for reading; close(2) it. Errors: NOT_FOUND, IO, INVALID (it leads out of
+ *  the repository). */
 IFD_NODISCARD enum ifd_code ifd_folder_open_file(int root, const char *path, int *ret_fd,
                                                  struct ifd_err *err);
 
-/** Names in a folder, sorted, without those that begin with '.'. Errors: NOT_FOUND, IO, TOO_LARGE, NOMEM. */
+/** Names in a folder, sorted, without those that begin with '.'. Errors: NOT_FOUND, IO, TOO_LARGE,
+ *  NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_folder_list(int root, const char *path, struct ifd_arena *arena,
                                             struct ifd_folder_names *ret, struct ifd_err *err);
 
 /** What path is, links followed. False with errno. */
 bool ifd_folder_stat(int root, const char *path, struct stat *ret);
-/** What the errno of a path that could not be opened says of its links: "leads out of the repository"; NULL: nothing. */
+/** What the errno of a path that could not be opened says of its links: "leads out of the
+ *  repository"; NULL: nothing. */
 const char *ifd_folder_bad_link(int error);
 bool ifd_folder_is_folder(int root, const char *path);
 

@@ -41,7 +41,8 @@ enum ifd_code ifd_layout_models(int root, struct ifd_arena *arena, struct ifd_fo
     *ret = (struct ifd_folder_names){.name = all.name};
     for (uint32_t i = 0; i < all.count; i++) {
         struct stat info;
-        /* A link that leads out of the repository, or nowhere, is listed too: loading it says what is wrong. */
+        /* A link that leads out of the repository, or nowhere, is listed too: loading it says what
+         * is wrong. */
         bool may_be = ifd_folder_stat(root, all.name[i], &info)
                           ? S_ISDIR(info.st_mode)
                           : ifd_folder_bad_link(errno) != NULL;

@@ -3,7 +3,8 @@
  *      DIR/NAME/config.pbtxt | config.json      optional
  *      DIR/NAME/VERSION/model.tflite            VERSION: a number without leading zeros
  *
- *  Names that begin with '.' are passed over, and so are folders with neither a config nor a version. Thread: any. */
+ *  Names that begin with '.' are passed over, and so are folders with neither a config nor a
+ *  version. Thread: any. */
 #ifndef INFERD_SERVER_REPO_LAYOUT_H
 #define INFERD_SERVER_REPO_LAYOUT_H
 
@@ -18,8 +19,9 @@ IFD_NODISCARD enum ifd_code ifd_layout_versions(const struct ifd_source *source,
                                                 struct ifd_arena *arena, int64_t **ret_version,
                                                 uint32_t *ret_count, struct ifd_err *err);
 
-/** Path of the model file in version's folder: file_name, or if that is "" model.tflite, or else the only *.tflite.
- *  Errors: NOT_FOUND (says what was looked for and what is there), UNSUPPORTED (only other formats are there). */
+/** Path of the model file in version's folder: file_name, or if that is "" model.tflite, or else
+ *  the only *.tflite. Errors: NOT_FOUND (says what was looked for and what is there), UNSUPPORTED
+ *  (only other formats are there). */
 IFD_NODISCARD enum ifd_code ifd_layout_file(const struct ifd_source *source, const char *version,
                                             const char *file_name, struct ifd_arena *arena,
                                             const char **ret_path, struct ifd_err *err);

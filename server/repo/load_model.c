@@ -26,7 +26,8 @@ enum ifd_code ifd_load_check_stop(const struct ifd_repo_options *options, struct
 
 /* ---- finding the folder ---- */
 
-/* Opens the one repository that has the model. seen: the sums over all that have it, as ifd_scan_all makes them. */
+/* Opens the one repository that has the model. seen: the sums over all that have it, as
+ * ifd_scan_all makes them. */
 static enum ifd_code find_folder(const struct ifd_model_load *load, struct ifd_arena *arena,
                                  int *ret_root, struct ifd_scan_model *seen, struct ifd_err *err)
 {
@@ -98,7 +99,8 @@ static bool is_specified(const struct ifd_model_desc *m, int64_t number)
     return false;
 }
 
-/* Keeps those that the policy may want, ascending: of "latest", all, as some may have to be passed over. */
+/* Keeps those that the policy may want, ascending: of "latest", all, as some may have to be passed
+ * over. */
 static uint32_t apply_policy(const struct ifd_model_desc *m, int64_t *number, uint32_t count)
 {
     uint32_t kept = 0;
@@ -110,8 +112,8 @@ static uint32_t apply_policy(const struct ifd_model_desc *m, int64_t *number, ui
     return kept;
 }
 
-/* The versions to load: of number, ascending, at most *ret_wanted from the end. A model without a file needs no folder: it is
- * version 1. */
+/* The versions to load: of number, ascending, at most *ret_wanted from the end. A model without a
+ * file needs no folder: it is version 1. */
 static enum ifd_code choose_versions(struct ifd_model_load *load, const struct ifd_source *source,
                                      struct ifd_arena *arena, int64_t **ret_number,
                                      uint32_t *ret_count, uint32_t *ret_wanted)
@@ -168,7 +170,8 @@ static struct ifd_version *new_version(const struct ifd_model_load *load, int64_
     return version;
 }
 
-/* That of the newest version is told; that a version was passed over, only if there is nothing worse. */
+/* That of the newest version is told; that a version was passed over, only if there is nothing
+ * worse. */
 static void note_failure(struct ifd_model_load *load, int64_t number, enum ifd_code code,
                          const struct ifd_err *err)
 {
@@ -201,8 +204,8 @@ static void log_failure(const struct ifd_model_load *load, const char *number,
                   load->name, number, err->text);
 }
 
-/* Reads what the version consists of, and holds it against its SHA256SUMS, if it has one. *ret_is_considered false: it does
- * not match, so that it does not count. Errors: why. */
+/* Reads what the version consists of, and holds it against its SHA256SUMS, if it has one.
+ * *ret_is_considered false: it does not match, so that it does not count. Errors: why. */
 static enum ifd_code read_version(const struct ifd_model_load *load, struct ifd_version *version,
                                   bool *ret_is_considered, struct ifd_err *err)
 {
@@ -248,7 +251,8 @@ static void log_cache(const struct ifd_model_load *load, const struct ifd_versio
     }
 }
 
-/* Was what this version is going to replace finite? That is the one of its number, else the newest. */
+/* Was what this version is going to replace finite? That is the one of its number, else the
+ * newest. */
 static bool was_finite(const struct ifd_model_load *load, int64_t number)
 {
     bool is_finite = false;
@@ -363,7 +367,8 @@ static void reverse(struct ifd_loaded_version *version, uint32_t count)
     }
 }
 
-/* Others stand in for a version that failed if it is newer than all of them, or if there are as many as are wanted. */
+/* Others stand in for a version that failed if it is newer than all of them, or if there are as
+ * many as are wanted. */
 static void note_stand_ins(struct ifd_model_load *load, bool is_enough)
 {
     bool is_older = false; /* than one that serves */
@@ -380,8 +385,9 @@ static void note_stand_ins(struct ifd_model_load *load, bool is_enough)
     }
 }
 
-/* The newest versions that load, at most wanted; those that failed meanwhile are in the result, too. A failure changes nothing
- * if it is of what is to replace a version that serves, if what is left is older than that, or in files of a request. */
+/* The newest versions that load, at most wanted; those that failed meanwhile are in the result,
+ * too. A failure changes nothing if it is of what is to replace a version that serves, if what is
+ * left is older than that, or in files of a request. */
 static void load_versions(struct ifd_model_load *load, const struct ifd_source *source,
                           const int64_t *number, uint32_t count, uint32_t wanted)
 {

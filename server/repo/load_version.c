@@ -59,7 +59,8 @@ bool ifd_manifest_is_identity(const struct ifd_model_desc *manifest)
     return strcmp(manifest->backend, "identity") == 0;
 }
 
-/* Backends of Triton whose models are not for this engine are refused by name, instead of failing somewhere inside. */
+/* Backends of Triton whose models are not for this engine are refused by name, instead of failing
+ * somewhere inside. */
 static enum ifd_code check_backend(const struct ifd_model_desc *m, struct ifd_err *err)
 {
     static const char *const known[] = {"", "tflite", "armnn_tflite", "tensorflow_lite",
@@ -171,7 +172,8 @@ static void warn_of_precision(const struct ifd_repo_options *options,
     }
 }
 
-/* Before anything is read: weights packed for kernels take as much as the file once more, at most. */
+/* Before anything is read: weights packed for kernels take as much as the file once more, at
+ * most. */
 static enum ifd_code hold_file(const struct ifd_repo_options *options, struct ifd_version *version,
                                const char *path, struct ifd_err *err)
 {

@@ -1,8 +1,9 @@
-/** Reads a model's config (config.pbtxt or config.json) into its description, with the names and meanings of Triton's
- *  model_config.proto.
+/** Reads a model's config (config.pbtxt or config.json) into its description, with the names and
+ *  meanings of Triton's model_config.proto.
  *
- *  Fields without a meaning here are named in a warning; fields whose meaning would be lost (ensembles, sequences, reshape)
- *  are an error. What the config leaves out is filled in from the model file later (complete.h). Thread: any. */
+ *  Fields without a meaning here are named in a warning; fields whose meaning would be lost
+ *  (ensembles, sequences, reshape) are an error. What the config leaves out is filled in from the
+ *  model file later (complete.h). Thread: any. */
 #ifndef INFERD_SERVER_REPO_MANIFEST_H
 #define INFERD_SERVER_REPO_MANIFEST_H
 
@@ -18,8 +19,8 @@ struct ifd_manifest_warnings {
 /** Defaults: what a model without a config has. */
 void ifd_manifest_init(struct ifd_model_desc *manifest);
 
-/** Reads text (file_name names it in messages) over the defaults.
- *  Errors: CORRUPT, INVALID (a value out of range), UNSUPPORTED, TOO_LARGE, NOMEM; all with the line. */
+/** Reads text (file_name names it in messages) over the defaults. Errors: CORRUPT, INVALID (a value
+ *  out of range), UNSUPPORTED, TOO_LARGE, NOMEM; all with the line. */
 IFD_NODISCARD enum ifd_code ifd_manifest_read(struct ifd_str text, const char *file_name,
                                               struct ifd_arena *arena,
                                               const struct ifd_manifest_warnings *warnings,

@@ -1,5 +1,5 @@
-/** A model and its versions as the repository knows them. Changed on the loop thread only, except while a version is being
- *  loaded: then the loader alone has it. */
+/** A model and its versions as the repository knows them. Changed on the loop thread only, except
+ *  while a version is being loaded: then the loader alone has it. */
 #ifndef INFERD_SERVER_REPO_MODEL_H
 #define INFERD_SERVER_REPO_MODEL_H
 
@@ -22,7 +22,8 @@ struct ifd_version {
     const struct ifd_source *source; /* while it is being loaded; NULL afterwards */
     uint64_t digest;                 /* of config, model file and labels */
     uint64_t held_bytes;             /* of the memory budget */
-    /* Answers to made-up inputs: is_finite, its own were finite; has_to_be_finite, those of the one that it replaces. */
+    /* Answers to made-up inputs: is_finite, its own were finite; has_to_be_finite, those of the one
+     * that it replaces. */
     bool is_finite, has_to_be_finite;
     struct ifd_sealed sealed; /* the memory of file */
     struct ifd_bytes file;    /* size 0: a model without a file */
@@ -42,18 +43,21 @@ struct ifd_repo_model {
     uint32_t ready_count;
     bool is_loading;
     bool is_listed; /* a repository had it at the start */
-    bool
-        is_wanted; /* should serve: it was loaded at the start, or later with success, and not unloaded since */
-    char reason
-        [IFD_ERR_TEXT_BYTES]; /* why there is no version at all; "" if nobody tried to load it */
-    /* Why newer content is not served although older still is; "" otherwise. failed_number 0: no version in particular. */
+    /* should serve: loaded at the start, or later with success, and not unloaded since */
+    bool is_wanted;
+    /* why there is no version at all; "" if nobody tried to load it */
+    char reason[IFD_ERR_TEXT_BYTES];
+    /* Why newer content is not served although older still is; "" otherwise. failed_number 0: no
+     * version in particular. */
     char failed_reason[IFD_ERR_TEXT_BYTES];
     int64_t failed_number;
     enum ifd_code failed_code;
-    /* Loads in a row that failed while the folder looked like this; 0: the last one did not fail. */
+    /* Loads in a row that failed while the folder looked like this; 0: the last one did not
+     * fail. */
     uint32_t failed_attempts;
     uint64_t failed_fingerprint;
-    /* What the log said of a file that newer content waits for: since when, and that this is long; 0: nothing. */
+    /* What the log said of a file that newer content waits for: since when, and that this is long;
+     * 0: nothing. */
     uint64_t awaits_since_ns;
     bool is_wait_long;
     struct ifd_repo_op *first_op, *last_op; /* the first runs */

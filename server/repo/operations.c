@@ -1,5 +1,5 @@
-/* Loads and unloads: one at a time for each model, in the order of the calls; what a load brought is swapped in whole or not at
- * all. */
+/* Loads and unloads: one at a time for each model, in the order of the calls; what a load brought
+ * is swapped in whole or not at all. */
 #include "server/repo/repo_impl.h"
 
 #include <inttypes.h>
@@ -50,7 +50,8 @@ static struct ifd_version *live_version(const struct ifd_repo_model *model, int6
     return NULL;
 }
 
-/* Takes over what the load made; what it did not keep is retired. False: no memory, nothing changed. */
+/* Takes over what the load made; what it did not keep is retired. False: no memory, nothing
+ * changed. */
 static bool take_loaded(struct ifd_repo *repo, struct ifd_repo_model *model,
                         const struct ifd_model_load *load)
 {
@@ -113,7 +114,8 @@ static bool is_usable(const struct ifd_model_load *load)
     return serves && !load->keeps_live;
 }
 
-/* The failure is of content that is newer than all that serves, or that the index shows nowhere else. */
+/* The failure is of content that is newer than all that serves, or that the index shows nowhere
+ * else. */
 static bool is_outdated(const struct ifd_repo_model *model, const struct ifd_model_load *load)
 {
     const struct ifd_version *failed = live_version(model, load->failed_number);
@@ -319,8 +321,8 @@ static void drop_first(struct ifd_repo *repo, struct ifd_repo_model *model)
     ifd_release(alloc, op, sizeof(*op));
 }
 
-/* The first operation of a model is over: begins those behind it, until one takes time. A loop, because clients decide how many
- * there are. */
+/* The first operation of a model is over: begins those behind it, until one takes time. A loop,
+ * because clients decide how many there are. */
 static void end_op(struct ifd_repo *repo, struct ifd_repo_model *model)
 {
     do {

@@ -98,7 +98,8 @@ static void tell_waits(struct ifd_repo *repo, const struct ifd_scan *scan)
     }
 }
 
-/* Says when it begins that not all is listed, when the reason is another one, and when it is over. */
+/* Says when it begins that not all is listed, when the reason is another one, and when it is
+ * over. */
 static void tell_fault(struct ifd_repo *repo, const char *fault)
 {
     if (strcmp(repo->poll_fault, fault) == 0) {

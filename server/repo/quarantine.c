@@ -61,7 +61,8 @@ void ifd_quarantine_close(struct ifd_quarantine *quarantine)
     ifd_release(quarantine->alloc, quarantine, sizeof(*quarantine));
 }
 
-/* A file that holds no number is the trace of one load: there was no time, or no room, to write it. */
+/* A file that holds no number is the trace of one load: there was no time, or no room, to write
+ * it. */
 static uint64_t read_deaths(const struct ifd_quarantine *quarantine, const char *name)
 {
     char text[24];

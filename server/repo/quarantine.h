@@ -1,9 +1,10 @@
-/** Contents whose load ended the process, remembered on disk: a service manager starts the server again, and a model that crashes
- *  it must not do so for ever.
+/** Contents whose load ended the process, remembered on disk: a service manager starts the server
+ *  again, and a model that crashes it must not do so for ever.
  *
- *  A file named after a content's digest says how many loads of it have begun and not ended; it is written before each load and
- *  removed after it, well or badly ended. So one load at a time, or there would be doubt who it was. A process that is killed or
- *  loses its power in the middle of a load leaves the same trace as one that crashed: only the third in a row counts against the
+ *  A file named after a content's digest says how many loads of it have begun and not ended; it is
+ *  written before each load and removed after it, well or badly ended. So one load at a time, or
+ *  there would be doubt who it was. A process that is killed or loses its power in the middle of a
+ *  load leaves the same trace as one that crashed: only the third in a row counts against the
  *  content. Thread: any. */
 #ifndef INFERD_SERVER_REPO_QUARANTINE_H
 #define INFERD_SERVER_REPO_QUARANTINE_H
@@ -24,9 +25,9 @@ IFD_NODISCARD enum ifd_code ifd_quarantine_open(const char *dir, const struct if
 /** Nobody is between enter and leave. NULL is fine. */
 void ifd_quarantine_close(struct ifd_quarantine *quarantine);
 
-/** Waits until no other content is loaded; after OK, leave follows when the load is over. is_asked: somebody wants it tried
- *  whatever happened. What cannot be written is a warning. NULL: OK. Errors: CORRUPT (the content is in quarantine; names its
- *  file). */
+/** Waits until no other content is loaded; after OK, leave follows when the load is over. is_asked:
+ *  somebody wants it tried whatever happened. What cannot be written is a warning. NULL: OK.
+ *  Errors: CORRUPT (the content is in quarantine; names its file). */
 IFD_NODISCARD enum ifd_code ifd_quarantine_enter(struct ifd_quarantine *quarantine, uint64_t digest,
                                                  bool is_asked, struct ifd_err *err);
 void ifd_quarantine_leave(struct ifd_quarantine *quarantine); /* NULL is fine */

@@ -115,7 +115,8 @@ static void destroyed(void *arg)
     (void)arg; /* it is gone */
 }
 
-/* Nobody holds the version and nobody finds it any more. Its threads are joined and its memory given back elsewhere. */
+/* Nobody holds the version and nobody finds it any more. Its threads are joined and its memory
+ * given back elsewhere. */
 static void dispose(struct ifd_repo *repo, struct ifd_version *version)
 {
     const struct ifd_repo_host *host = &repo->options.host;

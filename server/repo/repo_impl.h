@@ -1,5 +1,6 @@
-/** Inside the repository: what its rooms share. repo.c keeps the index, operations.c loads and unloads, listing.c looks which
- *  models there are, polling.c acts on changes. Everything on the loop thread. */
+/** Inside the repository: what its rooms share. repo.c keeps the index, operations.c loads and
+ *  unloads, listing.c looks which models there are, polling.c acts on changes. Everything on the
+ *  loop thread. */
 #ifndef INFERD_SERVER_REPO_REPO_IMPL_H
 #define INFERD_SERVER_REPO_REPO_IMPL_H
 
@@ -44,7 +45,8 @@ struct ifd_repo_model *ifd_repo_known(const struct ifd_repo *repo, struct ifd_st
 /** NULL without memory. */
 struct ifd_repo_model *ifd_repo_find_or_add(struct ifd_repo *repo, struct ifd_str name);
 void ifd_repo_forget(struct ifd_repo *repo, struct ifd_repo_model *model);
-/** The same if there is nothing to tell of it: no version, operation, reason, folder at the start, nor file that it waits for. */
+/** The same if there is nothing to tell of it: no version, operation, reason, folder at the start,
+ *  nor file that it waits for. */
 void ifd_repo_forget_nothing(struct ifd_repo *repo, struct ifd_repo_model *model);
 /** The list of what is READY, after versions changed. */
 void ifd_repo_list_ready(struct ifd_repo_model *model);

@@ -33,7 +33,8 @@ static uint64_t time_ns(struct timespec at)
     return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
 }
 
-/* What a file, or what a name stands for that could not be looked at (error), adds to a fingerprint. */
+/* What a file, or what a name stands for that could not be looked at (error), adds to a
+ * fingerprint. */
 static uint64_t digest_entry(uint64_t digest, const char *path, const struct stat *info, int error)
 {
     digest = ifd_digest_bytes(digest, path, strlen(path));

@@ -19,7 +19,8 @@ static void close_fd(struct ifd_sealed *sealed)
     }
 }
 
-/* All pages at once: a store to one that is not there ends the process (SIGBUS) when memory is short. */
+/* All pages at once: a store to one that is not there ends the process (SIGBUS) when memory is
+ * short. */
 static bool grow(int fd, size_t size)
 {
     int failed = 0;
@@ -91,7 +92,8 @@ void ifd_sealed_init(struct ifd_sealed *sealed, const char *name, const struct i
                             .fd = -1};
 }
 
-/* The first request should not wait for the pages. Only those that are there: to touch a hole would fill it. */
+/* The first request should not wait for the pages. Only those that are there: to touch a hole would
+ * fill it. */
 static void populate(const struct ifd_sealed *sealed)
 {
 #ifdef MADV_POPULATE_READ

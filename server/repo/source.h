@@ -1,4 +1,5 @@
-/** Where a load reads a model from: its folder in a repository, or files that came with the request. Thread: any. */
+/** Where a load reads a model from: its folder in a repository, or files that came with the
+ *  request. Thread: any. */
 #ifndef INFERD_SERVER_REPO_SOURCE_H
 #define INFERD_SERVER_REPO_SOURCE_H
 
@@ -13,8 +14,8 @@ struct ifd_source_file {
 struct ifd_source {
     int root;         /* of the repository */
     const char *name; /* of the model: its folder below root */
-    const struct ifd_source_file
-        *file; /* count > 0: these are the whole folder, root is not looked at */
+    /* count > 0: these are the whole folder, root is not looked at */
+    const struct ifd_source_file *file;
     uint32_t file_count;
     struct ifd_str config; /* data not NULL: JSON in the place of the config file */
 };

@@ -123,7 +123,8 @@ static char *put_utf8(char *to, unsigned code)
     return to;
 }
 
-/* A code point: \u with four digits, two such for one above U+FFFF as JSON has it, or \U with eight. */
+/* A code point: \u with four digits, two such for one above U+FFFF as JSON has it, or \U with
+ * eight. */
 static enum ifd_code parse_code_point(struct reader *r, char **to)
 {
     int64_t value = parse_digits(r, 16, *r->at++ == 'u' ? 4 : 8);

@@ -1,7 +1,9 @@
-/** Text protobuf and JSON read into one small tree, with line numbers: what model configs are written in.
+/** Text protobuf and JSON read into one small tree, with line numbers: what model configs are
+ *  written in.
  *
- *  The two notations differ little, so one reader takes both: names may be quoted, the whole may stand in braces, commas
- *  may be there or not. Bounded in depth, fields and bytes; everything lies in the caller's arena. Thread: any. */
+ *  The two notations differ little, so one reader takes both: names may be quoted, the whole may
+ *  stand in braces, commas may be there or not. Bounded in depth, fields and bytes; everything lies
+ *  in the caller's arena. Thread: any. */
 #ifndef INFERD_SERVER_REPO_TEXT_H
 #define INFERD_SERVER_REPO_TEXT_H
 

@@ -141,7 +141,8 @@ static void see(struct entry *entry, const struct ifd_scan_model *model, uint64_
     see_unfinished(entry, model->unfinished ? model->unfinished : "", now_ns);
 }
 
-/* Those that are not there any more; what nobody needs is dropped, so that names may come and go for years. */
+/* Those that are not there any more; what nobody needs is dropped, so that names may come and go
+ * for years. */
 static void forget_absent(struct ifd_watcher *watch)
 {
     uint32_t kept = 0;

@@ -1,18 +1,19 @@
-/* When threads should be awake. */
+/* Decides when threads should be awake. */
 #include "server/serve/ahead.h"
 
 #include "engine/base/clock.h"
 #include "engine/base/thread.h"
 
-/* The loop is woken this long before a result: what waking takes on a core that is given back, and some of what runs differ
- * by. */
+/* The loop is woken this long before a result: the time to wake it on a core that was given back,
+ * and some of the variation between runs. */
 #define LEAD_NS UINT64_C(60000)
-/* So long nothing is tried after a core was shared with the worker. */
+/* After loop and worker shared a core, nothing is tried for this long. */
 #define CROWDED_NS UINT64_C(100000000)
-/* So long after other threads were at work the loop looks out only if no request is open: more of the kind are on their way. */
+/* For this long after other threads worked, the loop spins only if no request is open: more such
+ * requests are on their way. */
 #define CALM_NS UINT64_C(10000000)
-/* A run that was shorter than expected counts for half, one that was longer for a sixteenth: about one in six is shorter than
- * what is expected then. */
+/* A run shorter than expected weighs a half, a longer one a sixteenth: then about one in six is
+ * shorter than expected. */
 #define FASTER_SHARE 2
 #define SLOWER_SHARE 16
 
@@ -51,7 +52,7 @@ static void stop(struct ifd_ahead *ahead)
     ahead->is_waiting = ahead->is_looking_out = false;
 }
 
-/* No other thread wants the core, or will soon. */
+/* No other thread needs the core, now or soon. */
 static bool is_calm(const struct ifd_ahead *ahead, uint64_t now_ns)
 {
     return ahead->open == 0 || (ahead->away == 0 && now_ns - ahead->away_ns >= CALM_NS);
@@ -65,7 +66,7 @@ void ifd_ahead_begun(struct ifd_ahead *ahead)
     ahead->open++;
     if (ahead->is_waiting || !is_calm_now) {
         stop(ahead);
-    } /* a loop that looks out stays awake for its body */
+    } /* a spinning loop stays awake for its body */
 }
 
 void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns)
@@ -99,7 +100,8 @@ static void result_is_due(void *arg)
     struct ifd_ahead *ahead = arg;
     uint64_t now_ns = ifd_monotonic_ns();
     if (ifd_thread_core() == ifd_workers_core(ahead->workers)) {
-        /* On the worker's own core it would keep the result from coming. The others are taken, so even the alarm was in vain. */
+        /* On the worker's own core a spinning loop would delay the result. The other cores are
+         * taken, so even the alarm was of no use. */
         ahead->crowded_until_ns = now_ns + CROWDED_NS;
     } else {
         ifd_loop_stay_awake(ahead->loop, now_ns + LEAD_NS + ahead->spin_ns);

@@ -1,4 +1,4 @@
-/* What requests leave behind. */
+/* Statistics and metrics of requests. */
 #include "server/serve/counts.h"
 
 #include <time.h>
@@ -27,7 +27,7 @@ static void count_batch(struct ifd_model_stats *stats, const struct ifd_job *job
     add(&batch->compute_output, job->computed_ns, job->finished_ns);
 }
 
-/* The stages of a job that ran, well or not. */
+/* Counts the stages of a job that ran, successful or not. */
 static void count_stages(struct ifd_metric_set *metrics, const struct ifd_job *job)
 {
     if (job->finished_ns == 0) {
@@ -42,7 +42,7 @@ static void count_stages(struct ifd_metric_set *metrics, const struct ifd_job *j
     }
 }
 
-/* For a page of metrics, whose series outlive the version that its successor of the same number replaces. */
+/* Adds to metrics, whose series continue when a version of the same number replaces this one. */
 static void count_success(struct ifd_metric_set *metrics, const struct ifd_job *job,
                           uint64_t received_ns)
 {

@@ -1,16 +1,18 @@
-/** What requests leave behind: the statistics of a version, which end with it, and its metrics, which outlive it. Thread: loop. */
+/** Counts requests: statistics of a version, which end with it, and its metrics, which continue.
+ *  Thread: loop. */
 #ifndef INFERD_SERVER_SERVE_COUNTS_H
 #define INFERD_SERVER_SERVE_COUNTS_H
 
 #include "server/serve/served.h"
 
-/** An inference request begins, and ends, however. */
+/** An inference request begins, and ends with any outcome. */
 void ifd_count_begun(struct ifd_served *served);
 void ifd_count_ended(struct ifd_served *served, const struct ifd_request_end *end);
 
-/** A job ended, well or not (job->code); its request was received at received_ns. */
+/** A job ended, see job->code; its request was received at received_ns. */
 void ifd_count_job(struct ifd_served *served, const struct ifd_job *job, uint64_t received_ns);
-/** A request that came as far as the queue, or nearly, and has no result: why not. ifd_count_job counts those of its own. */
+/** A request reached the queue, or nearly, and has no result because of code. ifd_count_job counts
+ *  failed jobs itself. */
 void ifd_count_failure(struct ifd_served *served, uint64_t received_ns, enum ifd_code code);
 
 #endif

@@ -1,4 +1,5 @@
-/* What neither config nor file say of a version: labels of its outputs, how pictures become inputs, names of instances. */
+/* Completes the description of a version: labels of outputs, picture rules of inputs, names of
+ * instance groups. */
 #include <stdio.h>
 #include <string.h>
 
@@ -52,7 +53,7 @@ static enum ifd_code describe_tensors(struct ifd_version *version, struct ifd_er
     return code;
 }
 
-/* One group where the config has none; each has a name. */
+/* Makes one group where the config has none; names each group. */
 static enum ifd_code describe_groups(struct ifd_version *version, struct ifd_err *err)
 {
     struct ifd_model_desc *desc = &version->desc;

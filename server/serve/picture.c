@@ -1,4 +1,4 @@
-/* From descriptions of inputs to picture rules. */
+/* Makes picture rules from descriptions of inputs. */
 #include "server/serve/picture.h"
 
 #include "engine/base/str.h"
@@ -6,7 +6,7 @@
 
 #define SIDE_MIN 8
 
-/* Numbers of a config parameter into ret[0 … channels-1]; one number stands for all. */
+/* Reads numbers of a config parameter into ret[0 … channels-1]; a single number counts for all. */
 static enum ifd_code read_numbers(const struct ifd_model_desc *manifest, const char *key,
                                   uint32_t channels, float *ret, bool *ret_found,
                                   struct ifd_err *err)
@@ -36,13 +36,13 @@ static enum ifd_code read_numbers(const struct ifd_model_desc *manifest, const c
     return IFD_OK;
 }
 
-/* Height, width and channels if tensor has the form of a picture. */
+/* Finds height, width and channels if tensor has the shape and type of a picture. */
 static bool has_form(const struct ifd_tensor_info *tensor, bool has_batch,
                      struct ifd_image_rule *rule)
 {
     const struct ifd_shape *dims = &tensor->shape;
     uint32_t lead = has_batch ? 0 : 1;
-    bool is_small_rank = !has_batch && dims->rank == 3; /* a model without any batch dimension */
+    bool is_small_rank = !has_batch && dims->rank == 3; /* a model without a batch dimension */
     lead = is_small_rank ? 0 : lead;
     if (dims->rank != 3 + lead || (lead == 1 && dims->dim[0] != 1 && dims->dim[0] != IFD_DIM_ANY)) {
         return false;
@@ -62,7 +62,7 @@ static bool has_form(const struct ifd_tensor_info *tensor, bool has_batch,
     return true;
 }
 
-/* The stored value is the pixel (less 128 for signed types), whatever the quantization is. */
+/* The stored value is the pixel (minus 128 for signed types), whatever the quantization is. */
 static void take_pixels(const struct ifd_port *port, struct ifd_image_rule *rule)
 {
     bool has_scale = port && port->desc.quant.count == 1;

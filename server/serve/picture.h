@@ -1,4 +1,4 @@
-/** Which inputs can be pictures, and what a picture becomes there. Thread: any. */
+/** Rules that turn pictures into inputs. Thread: any. */
 #ifndef INFERD_SERVER_SERVE_PICTURE_H
 #define INFERD_SERVER_SERVE_PICTURE_H
 
@@ -7,24 +7,25 @@
 #include "server/media/image.h"
 #include "server/repo/manifest.h"
 
-/** Rule for an input. An image has 1 or 3 channels in the last dimension (or in the one before height and width, if the
- *  config says FORMAT_NCHW), fixed height and width of at least 8, and a type of FP32, UINT8 or INT8. mean and std come,
- *  in this order, from
- *    1. the config's parameters image_mean and image_std: one number, or one for each channel, separated by commas;
- *    2. the file's metadata;
- *    3. for 8-bit types: the pixel itself (UINT8: the stored value is the pixel; INT8: the pixel - 128).
- *  An FP32 input without 1 and 2 has no rule: guessing would give plausible nonsense.
- *  Errors: INVALID (parameter that is no number, std of 0). */
+/** Makes the rule of an input. An image has 1 or 3 channels in the last dimension (or in the one
+ *  before height and width, if the config says FORMAT_NCHW), fixed height and width of at least 8,
+ *  and a type of FP32, UINT8 or INT8. mean and std come, in this order, from
+ *  1. the config's parameters image_mean and image_std: one number, or one for each channel,
+ *    separated by commas;
+ *  2. the file's metadata;
+ *  3. for 8-bit types: the pixel itself (UINT8: the stored value is the pixel; INT8: the pixel -
+ *    128). An FP32 input without 1 and 2 has no rule: a guess would give plausible but wrong
+ *    results. Errors: INVALID (a parameter that is no number, std of 0). */
 IFD_NODISCARD enum ifd_code ifd_picture_rule(const struct ifd_model_desc *manifest,
                                              const struct ifd_tensor_info *tensor,
                                              const struct ifd_port *port, bool has_batch,
                                              struct ifd_image_rule *ret, struct ifd_err *err);
 
-/** The rule as the decoder wants it. */
+/** The rule in the form that the decoder takes. */
 struct ifd_image_target ifd_picture_target(const struct ifd_image_rule *rule, float scale,
                                            int32_t zero_point);
 
-/** For the tools: decodes a picture for a port of a model without a config. */
+/** Decodes a picture for a port of a model without a config; for the tools. */
 IFD_NODISCARD enum ifd_code ifd_picture_for_port(struct ifd_bytes picture,
                                                  const struct ifd_port *port, void *data,
                                                  size_t bytes, struct ifd_err *err);

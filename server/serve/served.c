@@ -1,4 +1,4 @@
-/* From a loaded version to one that answers. */
+/* Makes a loaded version serve: instances, queue, workers. */
 #include "server/serve/served.h"
 
 #include "engine/base/clock.h"
@@ -7,10 +7,10 @@
 #include "server/sched/runners.h"
 #include "server/serve/warm_up.h"
 
-/* Threads of an instance that shall answer early: more hardly help the networks that run on such machines. */
+/* Most threads of an instance for low latency: more hardly help networks of this size. */
 #define LATENCY_THREADS_MAX 4
-/* A model whose config sets no max_batch_size but whose tensors leave dimension 0 open takes batches as large as fit into
- * this much instance memory. */
+/* Instance memory that limits the batch of a model without max_batch_size whose tensors leave
+ * dimension 0 open. */
 #define OPEN_BATCH_BYTES ((size_t)16 << 20)
 
 static enum ifd_code number_parameter(const struct ifd_model_desc *m, const char *key,
@@ -30,8 +30,9 @@ static enum ifd_code number_parameter(const struct ifd_model_desc *m, const char
     return IFD_OK;
 }
 
-/* Without max_batch_size dimension 0 belongs to the request. The engine may still see a batch in it; a request of more than
- * this many samples is then run in parts (run_engine.c). */
+/* Samples of a run. Without max_batch_size dimension 0 belongs to the request, but the engine may
+ * still treat it as a batch; a request of more samples is then run in several runs
+ * (run_engine.c). */
 static uint32_t instance_batch(const struct ifd_version *version)
 {
     const struct ifd_model_info *info = ifd_model_info(version->engine);
@@ -61,7 +62,7 @@ static uint32_t instance_count(const struct ifd_model_desc *m)
     return count > 0 ? count : 1;
 }
 
-/* What the config, or else the server, wants of the model: answers as early as can be, or as many as can be. */
+/* Reads whether config, or else server, want low latency or high throughput. */
 static enum ifd_code read_hint(const struct ifd_served_options *options,
                                const struct ifd_model_desc *m, bool *ret_for_throughput,
                                struct ifd_err *err)
@@ -78,8 +79,9 @@ static enum ifd_code read_hint(const struct ifd_served_options *options,
     return IFD_OK;
 }
 
-/* Threads of each instance; runs share the cores among them (ifd_instance_options.threads), more threads than cores never
- * help. For throughput, where the config has no instance_group, as many instances as have a core for every thread. */
+/* Chooses the threads of each instance: never more than cores. Runs share the cores
+ * (ifd_instance_options.threads). For throughput, where the config has no instance_group, also the
+ * number of instances: one core for every thread. */
 static enum ifd_code choose_instances(const struct ifd_served_options *options,
                                       struct ifd_version *version, uint32_t *ret_threads,
                                       struct ifd_err *err)
@@ -137,7 +139,7 @@ static void init_queue(const struct ifd_served_options *options, const struct if
                        struct ifd_queue *queue)
 {
     const struct ifd_model_desc *m = &version->desc;
-    /* A model whose graph does not treat samples independently runs every request alone. */
+    /* If the graph does not treat samples independently, every request runs alone. */
     bool can_share = m->max_batch_size > 1 &&
                      (!version->engine || ifd_model_info(version->engine)->batch_is_free);
     const struct ifd_batch_rules rules = {
@@ -154,14 +156,14 @@ static void init_queue(const struct ifd_served_options *options, const struct if
                    ifd_clock_system());
 }
 
-/* What is kept of the file: its weights are given back once they are packed. */
+/* Bytes of the file that stay in memory: its weights are released once they are packed. */
 static size_t file_bytes(const struct ifd_version *version)
 {
     size_t released = version->engine ? ifd_model_info(version->engine)->released_bytes : 0;
     return version->file.size > released ? version->file.size - released : 0;
 }
 
-/* What the version needs from here on: as predicted, or as it turned out to be. */
+/* Reserves memory for the version: as predicted, or as measured. */
 static enum ifd_code hold(const struct ifd_served_options *options, struct ifd_version *version,
                           size_t instance_bytes, struct ifd_err *err)
 {
@@ -189,7 +191,7 @@ static enum ifd_code hold_predicted(const struct ifd_served_options *options,
     return hold(options, version, bytes, err);
 }
 
-/* Gauges that nothing else changes: they may be set on the loader's thread. */
+/* Sets gauges that nothing else changes, so the load thread may do it. */
 static void count_memory(const struct ifd_version *version, struct ifd_metric_set *metrics,
                          size_t instance_bytes)
 {

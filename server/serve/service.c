@@ -1,4 +1,4 @@
-/* What the API asks for: requests become jobs, jobs answers. */
+/* Inference: requests become jobs, jobs become answers. */
 #include "server/serve/service_impl.h"
 
 #include "server/serve/counts.h"
@@ -8,7 +8,7 @@
 #define JOB_KEEP_BYTES ((size_t)1 << 16)
 
 struct service_job {
-    struct ifd_job job; /* first: the queue gives its address back */
+    struct ifd_job job; /* first member: the queue returns its address */
     struct ifd_service *service;
     struct ifd_infer_request *request;
     struct ifd_version *version;
@@ -52,7 +52,7 @@ static void give_job(struct service_job *job)
     service->spare_count++;
 }
 
-/* With what its run gave, on whatever thread. */
+/* Answers a job that ran. */
 static void answer(struct service_job *job)
 {
     struct ifd_infer_request *request = job->request;
@@ -82,7 +82,8 @@ static void answer(struct service_job *job)
 
 static void finish(struct ifd_completion *completion)
 {
-    struct service_job *job = (struct service_job *)completion; /* first member of the first */
+    /* first member of the first member */
+    struct service_job *job = (struct service_job *)completion;
     ifd_ahead_done(&job->service->ahead);
     answer(job);
 }
@@ -132,13 +133,14 @@ void ifd_service_watch_deadlines(struct ifd_service *service)
 
 /* ---- inference ---- */
 
-/* When the request must have begun, by its level's policy, the client's wish, or the server's default; 0: never too late. */
+/* Deadline for the start of the run, from the level's policy, the client's timeout, or the server's
+ * default; 0: none. */
 static uint64_t deadline_of(const struct ifd_service *service, const struct ifd_model_desc *desc,
                             const struct ifd_queue_policy_info *policy,
                             const struct ifd_infer_request *request)
 {
     uint64_t timeout_us = policy->default_timeout_us;
-    /* A model without dynamic_batching has no policy that could forbid the client's own limit. */
+    /* A model without dynamic_batching has no policy that could forbid the client's timeout. */
     bool may_shorten = !desc->dynamic_batching || policy->allow_timeout_override;
     if (may_shorten && request->timeout_us > 0 &&
         (timeout_us == 0 || request->timeout_us < timeout_us)) {
@@ -169,7 +171,7 @@ static enum ifd_code level_of(const struct ifd_model_desc *desc, uint64_t priori
     return IFD_OK;
 }
 
-/* How requests of a level wait. */
+/* Queue policy of a priority level. */
 static const struct ifd_queue_policy_info *policy_of(const struct ifd_version *version,
                                                      uint32_t level,
                                                      struct ifd_queue_bound **ret_bound)
@@ -207,7 +209,7 @@ void ifd_service_flush(struct ifd_service *service)
     }
 }
 
-/* Without a worker. Nothing is faster, but meanwhile the loop does nothing else. */
+/* True if the loop runs the request itself: fastest, but the loop does nothing else meanwhile. */
 static bool runs_here(const struct ifd_service *service, const struct ifd_served *served,
                       int64_t batch)
 {
@@ -217,7 +219,7 @@ static bool runs_here(const struct ifd_service *service, const struct ifd_served
                      ifd_ahead_runs_here(&service->ahead, &served->pulse);
 }
 
-/* NULL without memory. It is the request's own from here on, and counted where deadlines are looked at. */
+/* Makes the job of a request and counts its deadline; NULL without memory. */
 static struct service_job *make_job(struct ifd_service *service, struct ifd_infer_request *request,
                                     uint32_t level)
 {
@@ -252,7 +254,7 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
     return job;
 }
 
-/* Of a job that no worker will see: the queue did not take it, or gave it back. */
+/* Drops a job that no worker will see: the queue refused or returned it. */
 static void drop_job(struct service_job *job, enum ifd_code code)
 {
     struct ifd_infer_request *request = job->request;
@@ -286,7 +288,7 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     if (!job) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a request");
     }
-    if (is_late(&job->job)) { /* its pictures or its JSON took longer */
+    if (is_late(&job->job)) { /* its picture or its JSON took longer */
         drop_job(job, IFD_DEADLINE);
         ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE_TIME, 1);
         return ifd_service_explain(IFD_DEADLINE, err);
@@ -429,7 +431,7 @@ const struct ifd_service_ops *ifd_service_ops(bool has_control)
 enum ifd_code ifd_service_create(const struct ifd_service_options *options,
                                  struct ifd_service **ret_service, struct ifd_err *err)
 {
-    /* Names by which clients find out what they may use: those of Triton that hold here. */
+    /* Extensions of Triton that are supported here. */
     static const char *const extensions[] = {"classification",
                                              "model_configuration",
                                              "schedule_policy",
@@ -492,7 +494,7 @@ void ifd_service_models_changed(struct ifd_service *service)
     while (ifd_repo_next(service->options.repo, &at)) {
         struct ifd_model_desc *desc = &at.version->desc;
         struct ifd_served *served = at.version->served;
-        if (served) { /* one that drains must not point to what is gone */
+        if (served) { /* a draining version must not point to freed lists */
             desc->versions = at.model ? at.model->ready : &desc->version_text;
             desc->version_count = at.model ? at.model->ready_count : 1;
         }

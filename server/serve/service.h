@@ -1,4 +1,4 @@
-/** The API's service on top of repository and scheduler. Thread: loop only. */
+/** Implements the API's service on repository and scheduler. Thread: loop only. */
 #ifndef INFERD_SERVER_SERVE_SERVICE_H
 #define INFERD_SERVER_SERVE_SERVICE_H
 
@@ -15,12 +15,12 @@ struct ifd_service_options {
     const struct ifd_config *config;
     const char *program_version;
     struct ifd_completions *completions;
-    struct ifd_tasks *image_tasks, *json_tasks; /* apart: JSON takes ms, pictures may take s */
+    struct ifd_tasks *image_tasks, *json_tasks; /* separate: JSON takes ms, pictures may take s */
     struct ifd_repo *repo;
     struct ifd_log *log;
     struct ifd_metric_set *metrics; /* the server's; may be NULL */
     uint32_t cores;
-    uint32_t (*connections)(void *arg); /* open ones, of clients of the API */
+    uint32_t (*connections)(void *arg); /* open connections of clients of the API */
     void *connections_arg;
 };
 
@@ -33,16 +33,16 @@ void ifd_service_destroy(struct ifd_service *service);
 /** has_control: models may be loaded and unloaded through the API. */
 const struct ifd_service_ops *ifd_service_ops(bool has_control);
 
-/** Wakes workers for what was submitted since the last call. To be called when the loop has done what was at hand: before
- *  any request that it submitted can be over. */
+/** Wakes workers for the jobs submitted since the last call. Called at the end of each turn of the
+ *  loop. */
 void ifd_service_flush(struct ifd_service *service);
 
-/** Versions came or went: descriptions learn which there are. */
+/** Versions came or went: updates the list of versions in their descriptions. */
 void ifd_service_models_changed(struct ifd_service *service);
 
-/** Says no to readiness from now on; requests are still taken. */
+/** From now on readiness is no and batches are not waited for; requests are still accepted. */
 void ifd_service_stopping(struct ifd_service *service);
-/** Answers every waiting request with UNAVAILABLE and takes no more; what runs already ends by itself. */
+/** Answers every waiting request with UNAVAILABLE and accepts no more; running ones finish. */
 void ifd_service_cancel_all(struct ifd_service *service);
 
 #endif

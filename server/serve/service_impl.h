@@ -1,8 +1,8 @@
-/** The rooms behind service.h, for each other:
+/** Shared by the files behind service.h:
  *
- *    service.c          requests become jobs, jobs answers; life
- *    service_models.c   which models there are, loading and unloading
- *    service_tasks.c    pictures and large JSON, beside the loop
+ *  service.c          requests become jobs, jobs answers; life
+ *  service_models.c   which models there are, loading and unloading
+ *  service_tasks.c    pictures and large JSON, on other threads
  *
  *  The functions are those of struct ifd_service_ops (api/core/service.h). Thread: loop only. */
 #ifndef INFERD_SERVER_SERVE_SERVICE_IMPL_H
@@ -18,9 +18,9 @@ struct ifd_service {
     struct ifd_server_info info;
     struct service_job *spare;
     uint32_t spare_count;
-    uint32_t deadlines; /* jobs and pictures that have one: the timer looks at them */
+    uint32_t deadlines; /* jobs and pictures with a deadline: the timer checks them */
     struct ifd_timer *expire;
-    struct ifd_queue *pushed; /* workers do not know yet what was pushed to it */
+    struct ifd_queue *pushed; /* its workers have not been woken for the last pushes */
     struct ifd_ahead ahead;
     bool is_stopping, is_iso8601;
     atomic_bool is_cancelling; /* read by threads that decode pictures */
@@ -28,12 +28,14 @@ struct ifd_service {
 
 /* ---- service.c ---- */
 
-/** The text of IFD_DEADLINE, IFD_UNAVAILABLE (stopping) or IFD_CANCELLED, into err. Returns code. */
+/** Writes the text of IFD_DEADLINE, IFD_UNAVAILABLE (stopping) or IFD_CANCELLED into err. Returns
+ *  code. */
 enum ifd_code ifd_service_explain(enum ifd_code code, struct ifd_err *err);
-/** When a request is answered IFD_DEADLINE unless its run has begun; 0: never. Monotonic. */
+/** Time at which a request is answered IFD_DEADLINE unless its run has begun; 0: never.
+ *  Monotonic. */
 uint64_t ifd_service_deadline(const struct ifd_service *service,
                               const struct ifd_infer_request *request);
-/** Looks at deadlines by and by, if there are any. */
+/** Starts the timer that checks deadlines, if there are any. */
 void ifd_service_watch_deadlines(struct ifd_service *service);
 
 /* ---- service_models.c ---- */

@@ -1,4 +1,4 @@
-/* Which models there are, and the control of them. */
+/* Models: index, statistics, load and unload. */
 #include "server/serve/service_impl.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ const struct ifd_model_desc *ifd_service_describe(const struct ifd_model_ref *re
     return &((const struct ifd_version *)ref)->desc;
 }
 
-/* The row is about content that could not be loaded. */
+/* Adds failed attempts and the next retry to a row about content that could not be loaded. */
 static void tell_attempts(const struct ifd_repo *repo, const struct ifd_repo_model *model,
                           struct ifd_index_row *row)
 {
@@ -41,15 +41,15 @@ static void tell_attempts(const struct ifd_repo *repo, const struct ifd_repo_mod
         wait_ns == UINT64_MAX ? IFD_RETRY_NEVER : wait_ns / second_ns + (wait_ns % second_ns != 0);
 }
 
-/* Why content newer than what serves is not served. */
+/* Why newer content does not serve. */
 struct newer {
     int64_t number;     /* 0: no version in particular */
     const char *reason; /* NULL: there is none */
-    bool is_failure;    /* of a load; else it waits for one */
+    bool is_failure;    /* a load failed; else newer content waits for one */
     char text[400];
 };
 
-/* The number of a version to which a path below a repository leads; 0: to none. */
+/* Number of the version in a path below a repository; 0: none. */
 static int64_t version_of(const char *path)
 {
     struct ifd_str rest = ifd_str(path), model = ifd_str_part(&rest, '/'),
@@ -183,7 +183,7 @@ enum ifd_code ifd_service_stats(struct ifd_service *service, struct ifd_str name
 
 /* ---- control ---- */
 
-/* The API's files as the repository knows them. */
+/* A load request with its files in the repository's form. */
 struct load_call {
     struct ifd_service *service;
     struct ifd_source_file *file;
@@ -250,7 +250,7 @@ void ifd_service_load(struct ifd_service *service, const struct ifd_load_request
     ifd_repo_load(service->options.repo, request->model, &source, load_done, call);
 }
 
-/* No model here has dependents: there are no ensembles. */
+/* No model has dependents: there are no ensembles. */
 void ifd_service_unload(struct ifd_service *service, struct ifd_str model, bool dependents,
                         ifd_control_fn done, void *arg)
 {
@@ -258,7 +258,7 @@ void ifd_service_unload(struct ifd_service *service, struct ifd_str model, bool 
     ifd_repo_unload(service->options.repo, model, done, arg);
 }
 
-/* With explicit control nobody else looks at the folders. */
+/* With explicit control nothing else scans the folders. */
 void ifd_service_refresh(struct ifd_service *service, ifd_control_fn done, void *arg)
 {
     ifd_repo_refresh(service->options.repo, done, arg);

@@ -1,4 +1,4 @@
-/* Work that would keep the loop from other requests, on threads beside it: pictures, large JSON. */
+/* Work that would block the loop, on other threads: pictures, large JSON. */
 #include "server/serve/service_impl.h"
 
 #include "engine/base/clock.h"

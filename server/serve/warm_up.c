@@ -1,4 +1,4 @@
-/* Requests that nobody sent. */
+/* Makes requests for warm-up and runs them. */
 #include "server/serve/warm_up.h"
 
 #include <inttypes.h>
@@ -8,9 +8,9 @@
 
 #define ARENA_BYTES ((size_t)1 << 30)
 
-/* ---- a run, and what is wanted of it ---- */
+/* ---- a run and its check ---- */
 
-/* Bits that are all set in infinities and NaNs, and in nothing else; 0: the type has neither. */
+/* Bits that are all set only in infinities and NaNs; 0: the type has neither. */
 static uint64_t exponent_bits(enum ifd_dtype dtype)
 {
     return dtype == IFD_F32    ? 0x7f800000
@@ -35,8 +35,8 @@ static bool is_finite(const struct ifd_tensor *tensor, size_t *ret_element)
     return true;
 }
 
-/* Models that divide by the sum of their input, or take its logarithm, answer zeros with NaN and are sound. So made-up inputs
- * tell a broken version only by comparison. */
+/* Sound models that divide by the sum of their input, or take its logarithm, answer zeros with NaN.
+ * So made-up inputs show a broken version only by comparison. */
 static enum ifd_code check_outputs(struct ifd_warm_up *self, const struct ifd_job *job,
                                    bool is_made_up, struct ifd_err *err)
 {
@@ -65,7 +65,7 @@ static enum ifd_code check_outputs(struct ifd_warm_up *self, const struct ifd_jo
     return IFD_OK;
 }
 
-/* A request of one version, which wants all outputs. Its inputs are to be filled through ret_input. */
+/* Makes a request that wants all outputs. The caller fills its inputs through ret_input. */
 static enum ifd_code make_request(const struct ifd_warm_up *self, int64_t batch,
                                   struct ifd_arena *arena, struct ifd_job *ret_job,
                                   struct ifd_tensor **ret_input, struct ifd_err *err)
@@ -114,7 +114,7 @@ static enum ifd_code run(struct ifd_warm_up *self, struct ifd_runner *runner,
 
 /* ---- zeros ---- */
 
-/* One sample's shape and bytes; false if a request would have to decide them. */
+/* Shape and bytes of one sample; false if a request would have to decide them. */
 static bool zero_shape(const struct ifd_port *port, struct ifd_shape *shape, size_t *ret_bytes)
 {
     *shape = port->desc.shape;
@@ -153,7 +153,7 @@ static enum ifd_code run_zeros(struct ifd_warm_up *self, struct ifd_runner *runn
     if (code && code != IFD_INVALID) {
         ifd_err_prefix(err, "warm-up with zeros");
     }
-    return code == IFD_INVALID ? IFD_OK : code; /* it is zeros that the model does not take */
+    return code == IFD_INVALID ? IFD_OK : code; /* the model refuses zeros */
 }
 
 /* ---- samples of the config ---- */
@@ -209,7 +209,8 @@ static enum ifd_code check_sample(const struct ifd_warm_up_info *sample,
                           sample->input_count, used);
 }
 
-/* Numbers between 0 and 1, any integers, false and true; strings stay empty. The same ones every time. */
+/* Fills data with numbers between 0 and 1, any integers, false and true; strings stay empty. The
+ * same values every time. */
 static void fill_random(void *data, size_t bytes, enum ifd_dtype dtype)
 {
     uint64_t state = 0x9e3779b97f4a7c15u;
@@ -224,7 +225,7 @@ static void fill_random(void *data, size_t bytes, enum ifd_dtype dtype)
                            : dtype == IFD_F64  ? (const void *)&real
                            : dtype == IFD_BOOL ? (const void *)&truth
                                                : (const void *)&bits;
-        bool is_half = dtype == IFD_F16 || dtype == IFD_BF16; /* zeros will do */
+        bool is_half = dtype == IFD_F16 || dtype == IFD_BF16; /* zeros are enough */
         if (!is_half) {
             memcpy((uint8_t *)data + at, from, each);
         }

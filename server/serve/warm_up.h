@@ -1,4 +1,4 @@
-/** Runs of every instance before a version serves. Thread: loader. */
+/** Runs every instance before a version serves. Thread: load. */
 #ifndef INFERD_SERVER_SERVE_WARM_UP_H
 #define INFERD_SERVER_SERVE_WARM_UP_H
 
@@ -10,35 +10,38 @@
 #include "server/repo/model.h"
 #include "server/sched/worker.h"
 
-/** The runs of one version, over all its instances. */
+/** State of the warm-up of one version, over all its instances. */
 struct ifd_warm_up {
     /* set before */
     const struct ifd_version *version;
     const struct ifd_alloc *alloc;
     const struct ifd_log *log;
     const struct ifd_clock *clock;
-    uint64_t most_ns;               /* that all runs may take together; 0: no bound */
+    uint64_t most_ns;               /* limit of all runs together; 0: none */
     const atomic_bool *is_stopping; /* no run begins any more */
-    bool runs_zeros;                /* if the config has no model_warmup */
+    bool runs_zeros;                /* used if the config has no model_warmup */
 
     uint64_t spent_ns;
-    uint32_t runs, made_up_runs, odd_runs; /* odd: of the made-up ones, without finite outputs */
+    uint32_t runs, made_up_runs, odd_runs; /* odd: made-up runs with infinite or NaN outputs */
 };
 
-/** Runs the samples of the config's model_warmup, each as often as it says; without any, one sample of zeros. What fails at the
- *  first run so fails before a version replaces another, and the first request finds memory and caches warm. A model with a
- *  dimension that only a request can decide is not run on zeros, and one that finds fault with them (INVALID) is fine.
+/** Runs the samples of the config's model_warmup, each count times; without any, one sample of
+ *  zeros. A model that cannot run thus fails before it replaces another, and the first request
+ *  finds warm memory and caches. A model with a dimension that only a request can decide is not run
+ *  on zeros. A model may refuse zeros (INVALID).
  *
- *  Outputs have to be finite where the inputs are somebody's: a sample of files only. Of made-up inputs (zeros, random numbers),
- *  which a sound model may answer with NaN, only if version->has_to_be_finite; else the log warns. Time is looked at after
- *  each run, is_stopping before; none is interrupted.
+ *  Outputs must be finite after a sample whose inputs are all files. After made-up inputs (zeros,
+ *  random numbers), which a sound model may answer with NaN, they must be finite only if
+ *  version->has_to_be_finite; else the log warns. The time is checked after each run, is_stopping
+ *  before; no run is interrupted.
  *
- *  Errors: INVALID (a sample that is no request of this model), NOT_FOUND and IO (its file), CORRUPT (an output is not finite),
- *  DEADLINE (most_ns), UNAVAILABLE (is_stopping), NOMEM, and what the run says; with the sample's name. */
+ *  Errors, with the sample's name: INVALID (a sample does not fit the model), NOT_FOUND and IO (its
+ *  file), CORRUPT (an output is not finite), DEADLINE (most_ns), UNAVAILABLE (is_stopping), NOMEM,
+ *  and those of the run. */
 IFD_NODISCARD enum ifd_code ifd_warm_up(struct ifd_warm_up *self, struct ifd_runner *runner,
                                         struct ifd_err *err);
 
-/** Made-up inputs were run, and all outputs were finite. */
+/** True if made-up inputs were run and all outputs were finite. */
 bool ifd_warm_up_is_finite(const struct ifd_warm_up *self);
 
 #endif
