@@ -339,6 +339,7 @@ def reductions(rng, cases):
                 cases.add(name, {"axes": axes, "keep_dims": keep_dims}, [x], [out])
     sums_s8(rng, cases, plans)
     sums_s16(rng, cases, plans)
+    extreme_scales(rng, cases)
 
 
 def reducer_options(keep_dims):
@@ -375,6 +376,20 @@ def sums_s16(rng, cases, plans):
                                                                     / np.float32(0.09))
         assert np.abs(want).max() < 32767 and np.abs(want - out.data).max() < 1
         cases.add("reduce_sum", {"axes": axes, "keep_dims": keep_dims}, [x], [out], 1)
+
+
+def extreme_scales(rng, cases):
+    """Left shifts wrap around beyond 32 bits, right shifts leave only the sign."""
+    axes = [1, 2]
+    for name, code, dtype in (("reduce_sum", Op.SUM, "u8"), ("reduce_mean", Op.MEAN, "u8"),
+                              ("reduce_mean", Op.MEAN, "s8"), ("reduce_mean", Op.MEAN, "s16")):
+        for ratio in (2.0**-31, 2.0**-20, 2.0**15, 2.0**20, 2.0**29):
+            zero = 0 if dtype == "s16" else int(rng.integers(*RANGE[dtype]))
+            x = tensor(rng, dtype, [1, 4, 5, 3], (0.01, zero))
+            out = output(dtype, (float(np.float32(0.011 / ratio)), zero))
+            a = tensor(rng, "s32", [len(axes)], None, True, axes)
+            litert.run(code, Options.ReducerOptions, reducer_options(False), [x, a], [out], 2)
+            cases.add(name, {"axes": axes, "keep_dims": False}, [x], [out])
 
 
 def resizes(rng, cases):
