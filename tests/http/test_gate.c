@@ -19,7 +19,8 @@
 #define LIVE        "GET /v2/health/live HTTP/1.1\r\n"
 #define HOST        "Host: a\r\n"
 #define INFER       "POST /v2/models/echo/infer HTTP/1.1\r\n"
-#define JSON        "{\"inputs\":[{\"name\":\"IN\",\"shape\":[1],\"datatype\":\"FP32\",\"data\":[7]}]}"
+#define TENSOR      "\"name\":\"IN\",\"shape\":[1],\"datatype\":\"FP32\",\"data\":[7]"
+#define JSON        "{\"inputs\":[{" TENSOR "}]}"
 #define LENGTH      "Content-Length: 67\r\n" /* of JSON */
 #define CHUNK       "43\r\n" JSON "\r\n0\r\n\r\n"
 #define NEXT        LIVE HOST "\r\n" /* the smuggled request */
