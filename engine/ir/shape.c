@@ -142,3 +142,16 @@ struct ifd_shape_text ifd_shape_text(const struct ifd_shape *shape)
     text.s[used] = ']';
     return text;
 }
+
+struct ifd_count_text ifd_count_text(uint32_t min, uint32_t max)
+{
+    struct ifd_count_text text;
+    if (max == UINT32_MAX) {
+        (void)snprintf(text.s, sizeof(text.s), "%u or more", min);
+    } else if (min == max) {
+        (void)snprintf(text.s, sizeof(text.s), "%u", min);
+    } else {
+        (void)snprintf(text.s, sizeof(text.s), "%u %s %u", min, max == min + 1 ? "or" : "to", max);
+    }
+    return text;
+}

@@ -39,4 +39,10 @@ struct ifd_shape_text {
 };
 struct ifd_shape_text ifd_shape_text(const struct ifd_shape *shape);
 
+/** How many there may be: "2", "2 or 3", "1 to 5"; "1 or more" if max is UINT32_MAX. */
+struct ifd_count_text {
+    char s[32];
+};
+struct ifd_count_text ifd_count_text(uint32_t min, uint32_t max);
+
 #endif

@@ -172,12 +172,14 @@ static enum ifd_code check_node(const struct ifd_graph *graph, uint32_t index, b
     }
     if (node->input_count < def->min_inputs ||
         (def->max_inputs != IFD_OP_VARIADIC && node->input_count > def->max_inputs)) {
-        return ifd_fail(err, code, "%u inputs, expected %u to %u", node->input_count,
-                        def->min_inputs, def->max_inputs);
+        return ifd_fail(err, code, "%u inputs, expected %s", node->input_count,
+                        ifd_count_text(def->min_inputs, def->max_inputs).s);
     }
     if (node->output_count == 0 ||
         (def->outputs != IFD_OP_VARIADIC && node->output_count != def->outputs)) {
-        return ifd_fail(err, code, "%u outputs, expected %u", node->output_count, def->outputs);
+        const uint32_t least = def->outputs == IFD_OP_VARIADIC ? 1 : def->outputs;
+        return ifd_fail(err, code, "%u outputs, expected %s", node->output_count,
+                        ifd_count_text(least, def->outputs).s);
     }
     if (def->attrs_bytes > 0 && !node->attrs) {
         return ifd_fail(err, code, "no attributes");

@@ -11,8 +11,8 @@ static enum ifd_code check_counts(const struct ifd_op_def *def, const struct ifd
 {
     if (in->input_count < def->min_inputs ||
         (def->max_inputs != IFD_OP_VARIADIC && in->input_count > def->max_inputs)) {
-        return ifd_fail(err, IFD_INVALID, "%s: %u inputs, expected %u to %u", def->name,
-                        in->input_count, def->min_inputs, def->max_inputs);
+        return ifd_fail(err, IFD_INVALID, "%s: %u inputs, expected %s", def->name, in->input_count,
+                        ifd_count_text(def->min_inputs, def->max_inputs).s);
     }
     if (def->outputs != IFD_OP_VARIADIC && in->output_count != def->outputs) {
         return ifd_fail(err, IFD_INVALID, "%s: %u outputs, expected %u", def->name,

@@ -47,7 +47,8 @@ static enum ifd_code add_value(struct ifd_plan *plan, const struct ifd_value *va
 {
     size_t bytes = 0;
     if (!ifd_desc_bytes(&value->desc, &bytes)) {
-        return ifd_fail(err, IFD_TOO_LARGE, "tensor \"%s\" of shape %s is too large", value->name,
+        return ifd_fail(err, IFD_TOO_LARGE,
+                        "tensor \"%s\" of shape %s has more bytes than fit memory", value->name,
                         ifd_shape_text(&value->desc.shape).s);
     }
     *ret_index = plan->value_count;

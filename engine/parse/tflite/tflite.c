@@ -265,8 +265,8 @@ static enum ifd_code check_rule(const struct build *b, const struct ifd_tflite_o
                         rule->options);
     }
     if (op->input.count < rule->min_inputs || op->input.count > rule->max_inputs) {
-        return ifd_fail(b->err, IFD_CORRUPT, "%u inputs, expected %u to %u", op->input.count,
-                        rule->min_inputs, rule->max_inputs);
+        return ifd_fail(b->err, IFD_CORRUPT, "%u inputs, expected %s", op->input.count,
+                        ifd_count_text(rule->min_inputs, rule->max_inputs).s);
     }
     if (op->output.count == 0) {
         return ifd_fail(b->err, IFD_CORRUPT, "no outputs");

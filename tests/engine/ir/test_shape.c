@@ -151,6 +151,15 @@ static void text_holds_the_longest_shape(void)
     EXPECT_TEXT(ifd_shape_text(&scalar).s, "[]");
 }
 
+static void counts_are_said_shortly(void)
+{
+    EXPECT_TEXT(ifd_count_text(2, 2).s, "2");
+    EXPECT_TEXT(ifd_count_text(2, 3).s, "2 or 3");
+    EXPECT_TEXT(ifd_count_text(1, 3).s, "1 to 3");
+    EXPECT_TEXT(ifd_count_text(1, UINT32_MAX).s, "1 or more");
+    EXPECT_TEXT(ifd_count_text(UINT32_MAX - 2, UINT32_MAX - 1).s, "4294967293 or 4294967294");
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -166,6 +175,7 @@ int main(int argc, char **argv)
         T(broadcast_rejects_mismatched_dims),
         T(axis_counts_from_either_end),
         T(text_holds_the_longest_shape),
+        T(counts_are_said_shortly),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

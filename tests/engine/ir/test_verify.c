@@ -151,7 +151,16 @@ static void wrong_counts_types_and_operators_are_refused(void)
     struct fixture f;
     setup(&f);
     f.graph.node[0].input_count = 1;
-    expect(&f, "1 inputs, expected 2 to 2");
+    expect(&f, "1 inputs, expected 2");
+    setup(&f);
+    f.graph.node[0].op = IFD_OP_CONCAT;
+    f.graph.node[0].input_count = 0;
+    expect(&f, "0 inputs, expected 1 or more");
+    setup(&f);
+    f.graph.node[0].op = IFD_OP_SPLIT;
+    f.graph.node[0].input_count = 1;
+    f.graph.node[0].output_count = 0;
+    expect(&f, "0 outputs, expected 1 or more");
     setup(&f);
     f.graph.node[0].output_count = 0;
     expect(&f, "0 outputs, expected 1");

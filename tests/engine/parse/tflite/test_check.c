@@ -47,7 +47,7 @@ static const struct expectation {
     {"graph_output_made_by_nothing", IFD_CORRUPT,
      "output 0 \"z\" of the model is made by no operator"},
     {"input_absent", IFD_CORRUPT, "input 1 is missing"},
-    {"input_count", IFD_CORRUPT, "3 inputs, expected 2 to 2"},
+    {"input_count", IFD_CORRUPT, "3 inputs, expected 2"},
     {"input_index", IFD_CORRUPT, "node 0 (ADD): input 1 is tensor 99 of 3"},
     {"input_index_negative", IFD_CORRUPT, "node 0 (ADD): input 1 is tensor -2 of 3"},
     {"input_empty_and_too_large", IFD_TOO_LARGE,
