@@ -1,5 +1,5 @@
-/* CpuRef: calls the reference kernel of the operator's definition. Knows no operator by name; shapes and types were
- * checked by the definition's shape rule before a node gets here. */
+/* CpuRef: calls the reference kernel of the operator's definition. Knows no operator by name;
+ * shapes and types were checked by the definition's shape rule before a node gets here. */
 #include "backends/cpuref/cpuref.h"
 
 struct ifd_device {
@@ -12,7 +12,8 @@ struct source {
     uint32_t slot; /* IFD_NO_VALUE: constant, or absent if that is NULL */
 };
 
-/* One node, in a block of its own: the struct, then in, out, source and output_slot, then the descriptions. */
+/* One node, in a block of its own: the struct, then in, out, source and output_slot, then the
+ * descriptions. */
 struct ifd_partition {
     const struct ifd_alloc *alloc;
     size_t bytes;
@@ -24,8 +25,8 @@ struct ifd_partition {
     const struct ifd_desc **out;
     struct source *source;
     uint32_t *output_slot;
-    size_t
-        pointers_bytes; /* of scratch: the operand pointers of a call lie before the kernel's own scratch */
+    /* of scratch: the operand pointers of a call lie before the kernel's own scratch */
+    size_t pointers_bytes;
 };
 
 static enum ifd_code cpuref_open(const struct ifd_host *host, struct ifd_device **ret_device,

@@ -1,4 +1,5 @@
-/** CpuRef: every operator by its reference kernel, one node at a time, on one thread. Slow, and right by definition. */
+/** CpuRef: every operator by its reference kernel, one node at a time, on one thread. Slow, and
+ * right by definition. */
 #ifndef INFERD_BACKENDS_CPUREF_CPUREF_H
 #define INFERD_BACKENDS_CPUREF_CPUREF_H
 

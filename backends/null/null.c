@@ -1,9 +1,10 @@
-/* null: a backend that computes nothing. It refuses every node, so an engine that has it behaves as if it were not
- * there. It exists to be copied: every function that the ABI asks for is here with what it has to do.
+/* null: a backend that computes nothing. It refuses every node, so an engine that has it behaves as
+ * if it were not there. It exists to be copied: every function that the ABI asks for is here with
+ * what it has to do.
  *
- * To make a backend of it: choose a name; open the device in open(); say in cost() which nodes you can run, and in the
- * reason why not; keep in compile() all that run() needs, because the view is gone afterwards; compute in run(). See
- * cpuref/cpuref.c for the smallest backend that computes. */
+ * To make a backend of it: choose a name; open the device in open(); say in cost() which nodes you
+ * can run, and in the reason why not; keep in compile() all that run() needs, because the view is
+ * gone afterwards; compute in run(). See cpuref/cpuref.c for the smallest backend that computes. */
 #include "backends/null/null.h"
 
 struct ifd_device {
@@ -30,8 +31,9 @@ static uint32_t null_cost(struct ifd_device *device, const struct ifd_node_view 
     return 0;
 }
 
-/* Never called, because cost() is 0 for every node. A real one packs constants here and reports in ret_info how much
- * scratch a run needs, how many steps it has, and whether its output may overwrite its input. */
+/* Never called, because cost() is 0 for every node. A real one packs constants here and reports in
+ * ret_info how much scratch a run needs, how many steps it has, and whether its output may
+ * overwrite its input. */
 static enum ifd_code null_compile(struct ifd_device *device, const struct ifd_partition_view *view,
                                   struct ifd_partition *share_with,
                                   struct ifd_partition **ret_partition,
@@ -44,8 +46,8 @@ static enum ifd_code null_compile(struct ifd_device *device, const struct ifd_pa
     return ifd_fail(err, IFD_UNSUPPORTED, "null: cannot compile %u nodes", view->node_count);
 }
 
-/* A real one reads binding->input, writes binding->output, uses binding->scratch and binding->team, and allocates
- * nothing: several threads may be in here with the same partition. */
+/* A real one reads binding->input, writes binding->output, uses binding->scratch and binding->team,
+ * and allocates nothing: several threads may be in here with the same partition. */
 static enum ifd_code null_run(struct ifd_partition *partition, const struct ifd_binding *binding,
                               struct ifd_err *err)
 {

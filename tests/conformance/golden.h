@@ -1,14 +1,17 @@
-/** Golden cases of operators: tests/ops/<file>.json, made by the generators in tests/ops/gen from another engine.
+/** Golden cases of operators: tests/ops/<file>.json, made by the generators in tests/ops/gen from
+ * another engine.
  *
  *      {"op": "add", "source": "who computed the outputs", "cases": [
  *        {"name": "s8 broadcast", "attrs": {"activation": 1}, "relative": 1e-6, "absolute": 0,
- *         "inputs": [{"dtype": "s8", "shape": [2,3], "scale": [0.5], "zero_point": [3], "axis": 0, "constant": true,
+ *         "inputs": [{"dtype": "s8", "shape": [2,3], "scale": [0.5], "zero_point": [3], "axis": 0,
+ *         "constant": true,
  *                     "data": [1,2,3,4,5,6]}, null],
  *         "outputs": [{…}]}]}
  *
- *  scale, zero_point, axis, constant, relative and absolute may be absent. null is an absent optional input. f16 data
- *  are bit patterns; floats that are no numbers are the texts "inf", "-inf", "nan". Without a tolerance, results must be
- *  equal. A file that is not like this ends the test. Thread: one. */
+ *  scale, zero_point, axis, constant, relative and absolute may be absent. null is an absent
+ *  optional input. f16 data are bit patterns; floats that are no numbers are the texts "inf",
+ *  "-inf", "nan". Without a tolerance, results must be equal. A file that is not like this ends the
+ *  test. Thread: one. */
 #ifndef INFERD_TESTS_CONFORMANCE_GOLDEN_H
 #define INFERD_TESTS_CONFORMANCE_GOLDEN_H
 
@@ -38,7 +41,8 @@ struct golden_case {
 size_t golden_for_each(const char *path, void (*run)(struct golden_case *golden, void *context),
                        void *context);
 
-/** Compares the results (in the order of golden->output) with the expected values and reports the first difference. */
+/** Compares the results (in the order of golden->output) with the expected values and reports the
+ * first difference. */
 void golden_compare(const struct golden_case *golden, uint32_t output, const void *got);
 
 #endif

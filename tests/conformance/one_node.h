@@ -1,4 +1,5 @@
-/** A partition of one node and the memory that it is bound to, for tests of backends. Thread: one. */
+/** A partition of one node and the memory that it is bound to, for tests of backends. Thread:
+ * one. */
 #ifndef INFERD_TESTS_CONFORMANCE_ONE_NODE_H
 #define INFERD_TESTS_CONFORMANCE_ONE_NODE_H
 
@@ -22,7 +23,8 @@ struct one_node {
 /** A node without operands. name and attrs are used in place. */
 void one_node_init(struct one_node *node, const char *name, enum ifd_op op, const void *attrs);
 
-/** Appends an input whose content is data, as long as desc says, aligned and padded as a tensor; all used in place. desc
+/** Appends an input whose content is data, as long as desc says, aligned and padded as a tensor;
+ * all used in place. desc
  *  NULL: an optional input that is absent. */
 void one_node_add_input(struct one_node *node, const struct ifd_desc *desc, const void *data,
                         bool is_constant);

@@ -1,5 +1,5 @@
-/* One backend against golden cases: every case of the file that it takes, as a partition of one node, with every level of
- * the processor's instructions, on one and on three threads.
+/* One backend against golden cases: every case of the file that it takes, as a partition of one
+ * node, with every level of the processor's instructions, on one and on three threads.
  *
  *     test_conformance_backend exact_results_equal_golden_values CpuAcc tests/ops/add.json */
 #include "backends/builtin.h"
@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/** What another order of additions may add to the error of a float, as a part of the range that zero and the expected
+/** What another order of additions may add to the error of a float, as a part of the range that
+ * zero and the expected
  *  tensor span. */
 #define FLOAT_OF_RANGE 1e-5
 
@@ -39,7 +40,8 @@ static void build(struct one_node *node, const struct subject *subject,
     }
 }
 
-/** Widens the case's tolerance to what a backend may do: exact mode, bits of floats only; fast, a step of a quantized
+/** Widens the case's tolerance to what a backend may do: exact mode, bits of floats only; fast, a
+ * step of a quantized
  *  number as well. */
 static void widen(struct golden_case *golden, bool exact)
 {

@@ -1,8 +1,11 @@
-/* Quantized elementwise operators at extreme scales: where the shape rule accepts a node, every level of CpuAcc's
- * instructions gives, in exact mode, the bits of the reference kernel. Models have ordinary scales, so golden cases and
- * networks do not come near the ends of the fixed-point arithmetic.
+/* Quantized elementwise operators at extreme scales: where the shape rule accepts a node, every
+ * level of CpuAcc's instructions gives, in exact mode, the bits of the reference kernel. Models
+ * have ordinary scales, so golden cases and networks do not come near the ends of the fixed-point
+ * arithmetic.
  *
- *     test_conformance_extremes elementwise_results_equal_the_reference [ROUNDS]     rounds per operator and type */
+ *     test_conformance_extremes elementwise_results_equal_the_reference [ROUNDS]     rounds per
+ *                                                                                    operator and
+ *                                                                                    type */
 #include "backends/builtin.h"
 #include "engine/base/cpu.h"
 #include "engine/ir/attrs.h"

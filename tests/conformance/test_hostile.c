@@ -1,7 +1,8 @@
-/* Every operator against random nonsense, and against golden cases with random damage: a shape rule may refuse anything,
- * but what it accepts must be safe to compute, by the reference kernel and by CpuAcc with every level of instructions, in
- * memory that has to do with the tensors' size; and their integers must be equal. Worth most under AddressSanitizer:
- * buffers end where their content ends. */
+/* Every operator against random nonsense, and against golden cases with random damage: a shape rule
+ * may refuse anything, but what it accepts must be safe to compute, by the reference kernel and by
+ * CpuAcc with every level of instructions, in memory that has to do with the tensors' size; and
+ * their integers must be equal. Worth most under AddressSanitizer: buffers end where their content
+ * ends. */
 #include "backends/builtin.h"
 #include "engine/base/cpu.h"
 #include "engine/base/quota.h"
@@ -246,7 +247,7 @@ static void random_outputs(struct mess *mess, const struct ifd_op_def *def)
     }
 }
 
-/* --- CpuAcc ------------------------------------------------------------------------------------------------------ */
+/* --- CpuAcc ----------------------------------------------------------------------------------- */
 
 struct fast {
     const struct ifd_backend *backend; /* NULL: not built in */
@@ -348,7 +349,7 @@ static void compute_fast(const struct mess *mess, void *const *want)
     }
 }
 
-/* --- judging ----------------------------------------------------------------------------------------------------- */
+/* --- judging ---------------------------------------------------------------------------------- */
 
 /** Computes what was accepted, into buffers of exactly the inferred size. */
 static void compute(const struct mess *mess, const struct ifd_op_def *def,
@@ -446,7 +447,7 @@ static void random_calls_are_safe_if_accepted(void)
     close_fast();
 }
 
-/* --- golden cases with damage ------------------------------------------------------------------------------------ */
+/* --- golden cases with damage ----------------------------------------------------------------- */
 
 static void copy_golden(struct mess *mess, const struct golden_case *golden)
 {

@@ -190,7 +190,8 @@ bool check_next(const char *family, size_t *at, struct ifd_kernels_isa *ret_isa)
     return false;
 }
 
-/* Flags of this CPU as the compiler's library finds them; 0 where it does not. Without AMX, which needs a permission. */
+/* Flags of this CPU as the compiler's library finds them; 0 where it does not. Without AMX, which
+ * needs a permission. */
 static uint32_t cpu_otherwise(void)
 {
     uint32_t flags = 0;

@@ -1,5 +1,5 @@
-/* What the kernel tests share: random numbers, buffers that notice being overrun, the tables that this
- * CPU runs, timing.
+/* What the kernel tests share: random numbers, buffers that notice being overrun, the tables that
+ * this CPU runs, timing.
  *
  * Every test compares each table of its family with an independent naive loop written in the test.
  * `--bench` prints speeds instead. Not thread-safe: one process, one thread. */
@@ -31,14 +31,15 @@ void check_free(struct check_buffer *buffer);
 
 /* Counts a failure and prints the first few. */
 void check_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints a summary and, for each of the families (names with a blank between), which tables ran and which
- * did not; the exit status of main. A table that this CPU can run and that the test left out is a failure. */
+/* Prints a summary and, for each of the families (names with a blank between), which tables ran and
+ * which did not; the exit status of main. A table that this CPU can run and that the test left out
+ * is a failure. */
 int check_end(const char *families);
 
 /* enum ifd_cpu_flag bits of this CPU. */
 uint32_t check_cpu(void);
-/* The next instruction set that has a table of the family ("gemm_q8") and that this CPU runs, weakest
- * first; the table counts as run. *at begins at 0. False: no more. */
+/* The next instruction set that has a table of the family ("gemm_q8") and that this CPU runs,
+ * weakest first; the table counts as run. *at begins at 0. False: no more. */
 bool check_next(const char *family, size_t *at, struct ifd_kernels_isa *ret_isa);
 
 /* Fastest of many calls, in seconds. */

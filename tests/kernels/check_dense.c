@@ -1,5 +1,5 @@
-/* Products with weights that are not packed: every table against a naive loop in double, and bit for bit against the matrix
- * product of the same instruction set. */
+/* Products with weights that are not packed: every table against a naive loop in double, and bit
+ * for bit against the matrix product of the same instruction set. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -163,7 +163,8 @@ static void check_shapes(void)
     }
 }
 
-/* More rows than a tile's and columns longer than a part: sums would wait in the output, where what is added lies. */
+/* More rows than a tile's and columns longer than a part: sums would wait in the output, where what
+ * is added lies. */
 static void check_long_in_place(void)
 {
     for (size_t m = 8; m <= 17; m += 3) {

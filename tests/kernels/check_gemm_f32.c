@@ -1,5 +1,5 @@
-/* f32 matrix products and convolutions, also those of 16-bit operands: every table against a naive loop in double over
- * operands that are rounded here. */
+/* f32 matrix products and convolutions, also those of 16-bit operands: every table against a naive
+ * loop in double over operands that are rounded here. */
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
@@ -203,7 +203,8 @@ static struct ifd_gemm_args make_args(const struct problem *p, const void *packe
                                   .max = p->max};
 }
 
-/* What a family must give for one problem: element (i, j) lies at i * n + j, and may be off by as much as `error`. */
+/* What a family must give for one problem: element (i, j) lies at i * n + j, and may be off by as
+ * much as `error`. */
 struct wanted {
     double *value, *error;
 };
@@ -334,7 +335,8 @@ static void check_tables(struct problem p)
     free_problem(&p);
 }
 
-/* Any bits that mean a number, and the special ones; what is below the normal numbers may become 0. */
+/* Any bits that mean a number, and the special ones; what is below the normal numbers may become
+ * 0. */
 static void check_narrow(const struct family *family, const char *isa,
                          const struct ifd_kern_gemm_f32 *kern)
 {

@@ -221,7 +221,8 @@ static void check_row_sum(const char *isa, const struct ifd_kern_gemm_q8 *kern)
     check_free(&sum);
 }
 
-/* The input sums of each row, by the table's own row_sum (whose result is checked with the rest). */
+/* The input sums of each row, by the table's own row_sum (whose result is checked with the
+ * rest). */
 static int32_t *row_adds(const struct problem *p, const struct ifd_kern_gemm_q8 *kern)
 {
     int32_t *add = calloc(p->m, sizeof(*add));

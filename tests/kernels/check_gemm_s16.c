@@ -1,4 +1,5 @@
-/* Products of 16-bit numbers: every table against a naive loop in 64 bits, which they must equal. */
+/* Products of 16-bit numbers: every table against a naive loop in 64 bits, which they must
+ * equal. */
 #include <stdio.h>
 #include <string.h>
 #include "tests/kernels/check.h"

@@ -181,7 +181,8 @@ static void check_quantize(const char *isa, const struct ifd_kern_quant *kern)
     check_free(&back);
 }
 
-/* What layers with quantized weights do with floats: range, quantization by a factor, sums to floats. */
+/* What layers with quantized weights do with floats: range, quantization by a factor, sums to
+ * floats. */
 static void check_dynamic(const char *isa, const struct ifd_kern_quant *kern)
 {
     const size_t rows = (size_t)check_int(1, 4), n = (size_t)check_int(1, 70),

@@ -1,5 +1,5 @@
-/* 8-bit Winograd convolutions: bit for bit what the scalar table's gemm_q8 makes of the same layer, which check_gemm_q8 holds
- * against the definition. */
+/* 8-bit Winograd convolutions: bit for bit what the scalar table's gemm_q8 makes of the same layer,
+ * which check_gemm_q8 holds against the definition. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static void set_factors(struct problem *p)
                              .out_max = check_int(0, 2) ? IFD_Q8_MAX : check_int(min, IFD_Q8_MAX)};
 }
 
-/* extreme: 1: numbers at the ends of their ranges, at random; 2: those that make the largest sums, 3: the smallest. */
+/* extreme: 1: numbers at the ends of their ranges, at random; 2: those that make the largest sums,
+ * 3: the smallest. */
 static struct problem make_problem(size_t h, size_t w, size_t k, size_t n, size_t pad, int extreme)
 {
     struct problem p = {.h = h, .w = w, .k = k, .n = n, .pad = pad};

@@ -1,6 +1,6 @@
-/* AMX's tile registers in plain C, included before the kernels that use them: so they run on a processor without AMX (no
- * emulator that Debian has knows it), and sanitizers see their loads and stores. What would be an illegal instruction
- * ends the program. Thread: one. */
+/* AMX's tile registers in plain C, included before the kernels that use them: so they run on a
+ * processor without AMX (no emulator that Debian has knows it), and sanitizers see their loads and
+ * stores. What would be an illegal instruction ends the program. Thread: one. */
 #ifndef INFERD_TESTS_KERNELS_TILES_H
 #define INFERD_TESTS_KERNELS_TILES_H
 

@@ -1,11 +1,12 @@
 /* The CPU kernels: arithmetic on pointers, lengths and packed weights. One struct of function
  * pointers per family; every instruction set fills in its own const struct of each family, and
- * ifd_kernels_select() merges those the machine may run, weakest first, into one struct ifd_kernels.
- * Scalar tables are complete, so no pointer is ever NULL but where a family says so.
+ * ifd_kernels_select() merges those the machine may run, weakest first, into one struct
+ * ifd_kernels. Scalar tables are complete, so no pointer is ever NULL but where a family says so.
  *
  * Common rules, not repeated below
- *   Layout    NHWC; a "row" is the channels of one pixel, contiguous. Strides are in elements of the
- *             array they belong to, and may be larger than a row (channel slices of a wider tensor).
+ *   Layout    NHWC; a "row" is the channels of one pixel, contiguous. Strides are in elements of
+ *             the array they belong to, and may be larger than a row (channel slices of a wider
+ *             tensor).
  *   Over-read Every input and every packed array may be read up to 64 bytes past its last element
  *             (IFD_TENSOR_PAD); what is read there never reaches a result. A single row or a row
  *             pointer obeys the same rule, so zero rows carry 64 more readable bytes.
@@ -13,13 +14,14 @@
  *   Aliasing  Outputs overlap no input unless a function says otherwise.
  *   Q8        Quantised activations are stored in the machine's native 8-bit form: unsigned on x86
  *             (its dot product is u8 x s8), signed elsewhere. IFD_Q8_FLIP_S8 and IFD_Q8_FLIP_U8 are
- *             the bytes to XOR with to bring tensors of the model's type to that form and back; zero
- *             points and clamp bounds given to kernels are native too: s8 ones + 128 on x86, u8 ones
+ *             the bytes to XOR with to bring tensors of the model's type to that form and back;
+ *             zero points and clamp bounds given to kernels are native too: s8 ones + 128 on x86,
+ *             u8 ones
  *             - 128 elsewhere (IFD_Q8_SHIFT_*). Weights are always s8: u8 weights are brought there
  *             by subtracting 128 from them and from their zero point.
- *   Packed    Written by pack() of the same table, read by run() of the same table, 64-byte aligned,
- *             movable (no pointers inside), private except for struct ifd_packed at its start. Equal
- *             inputs give equal bytes, padding included.
+ *   Packed    Written by pack() of the same table, read by run() of the same table, 64-byte
+ *             aligned, movable (no pointers inside), private except for struct ifd_packed at its
+ *             start. Equal inputs give equal bytes, padding included.
  *   Threads   Kernels keep no state: any thread, concurrently, on disjoint outputs.
  *   Numbers   Integer kernels are exact: every table gives the same bytes. Float kernels may sum in
  *             another order and fuse multiply-adds; bounds are stated per family.
@@ -60,8 +62,8 @@ typedef uint8_t ifd_q8;
  *           sets agree with each other on x86 and among Arm, not across.
  *   DOUBLE  ifd_fixed_scale_double(): LiteRT's reference convolutions, bit for bit.
  *   SINGLE  ifd_fixed_scale_single(): LiteRT's reference fully connected layer, bit for bit.
- *   NONE    it does not, gemm_q8 only: out is int32_t, its stride counts those; factors, zero point and
- *           bounds of the output are not read. */
+ *   NONE    it does not, gemm_q8 only: out is int32_t, its stride counts those; factors, zero point
+ *           and bounds of the output are not read. */
 enum ifd_round { IFD_ROUND_FAST, IFD_ROUND_DOUBLE, IFD_ROUND_SINGLE, IFD_ROUND_NONE };
 
 /* What follows the sum of products, as the model gives it, for channels 0 .. n-1.
@@ -87,7 +89,8 @@ struct ifd_requant {
  *   n, k, taps   as given to pack().
  *   nr           columns (channels) a unit; only the last unit has fewer.
  *   mr           rows a tile.
- *   folds_zero   gemm_q8 only: the weights' zero point is in what was packed, run() wants no row_add.
+ *   folds_zero   gemm_q8 only: the weights' zero point is in what was packed, run() wants no
+ *                row_add.
  *   blocks       what tiles are wide: units one behind the other, shared out as evenly as may be.
  *   unit_bytes   weights and tail of nr columns. */
 struct ifd_packed {
@@ -172,31 +175,36 @@ struct ifd_kern_gemm_q8 {
 
 /* f32 product; error at most (k*taps + 2) roundings of the sum of absolute products.
  *
- * The families gemm_bf16 and gemm_f16 take the same weights, bias and residual and give f32, too, but what is multiplied
- * has 16 bits: pack() rounds the weights (f16: to finite numbers). They are NULL where the CPU has no such
- * instructions. Sums are f32, unless a table says otherwise where it is defined; to the error comes that of the
- * operands, 2^-8 (bf16) or 2^-11 (f16) of the sum of absolute products for each of the two. */
+ * The families gemm_bf16 and gemm_f16 take the same weights, bias and residual and give f32, too,
+ * but what is multiplied has 16 bits: pack() rounds the weights (f16: to finite numbers). They are
+ * NULL where the CPU has no such instructions. Sums are f32, unless a table says otherwise where it
+ * is defined; to the error comes that of the operands, 2^-8 (bf16) or 2^-11 (f16) of the sum of
+ * absolute products for each of the two. */
 struct ifd_kern_gemm_f32 {
     size_t (*packed_bytes)(size_t n, size_t k, size_t taps);
     /* bias: n values or NULL. weights->w may be NULL: pack_part() writes them. */
     void (*pack)(const struct ifd_gemm_weights *weights, const float *bias, void *dst);
-    /* gemm_f32 only, of one tap: columns n0 .. and inputs k0 .., an even number, of the weights that dst is for. */
+    /* gemm_f32 only, of one tap: columns n0 .. and inputs k0 .., an even number, of the weights
+     * that dst is for. */
     void (*pack_part)(const struct ifd_gemm_weights *part, size_t n0, size_t k0, void *dst);
     void (*run)(const struct ifd_gemm_args *args);
     /* Columns a vector: narrower products leave the rest unused. */
     size_t (*lanes)(void);
-    /* NULL: inputs are f32. Else what run() reads are these roundings of them, and strides count 16-bit elements.
-     * in and out do not overlap. */
+    /* NULL: inputs are f32. Else what run() reads are these roundings of them, and strides count
+     * 16-bit elements. in and out do not overlap. */
     void (*narrow)(size_t n, const float *in, uint16_t *out);
-    /* With narrow(): inputs a tap that are read, >= k. Those past k are multiplied by zeros, and must be finite. */
+    /* With narrow(): inputs a tap that are read, >= k. Those past k are multiplied by zeros, and
+     * must be finite. */
     size_t (*depth)(size_t k);
     /* Not in gemm_f32: how many times as fast as that of the same CPU, about. */
     float (*speed)(void);
 };
 
-/* f32 product of a few rows with weights that are not packed: for those that are read once a run, from beyond all caches.
- * Bit for bit what gemm_f32 of the same instruction set makes of columns that it packs by whole vectors (256 and more).
- *   out[i*out_stride + j] = clamp(bias[j] + sum over c of a[i*a_stride + c] * w[j*w_stride + c] + add[i*add_stride + j])
+/* f32 product of a few rows with weights that are not packed: for those that are read once a run,
+ * from beyond all caches. Bit for bit what gemm_f32 of the same instruction set makes of columns
+ * that it packs by whole vectors (256 and more).
+ *   out[i*out_stride + j] = clamp(bias[j] + sum over c of a[i*a_stride + c] * w[j*w_stride + c] +
+ *   add[i*add_stride + j])
  * of rows 0 .. m-1 and columns n_begin .. n_end-1; bias and add may be NULL, add may be out. */
 struct ifd_dense_args {
     const float *w, *bias, *a, *add;
@@ -212,8 +220,8 @@ struct ifd_kern_dense {
 
 /* ---- depthwise convolutions ----------------------------------------------------------------- */
 
-/* Weights: element (ky, kx, c) at w[(ky*kw + kx)*stride_tap + c]: TFLite's 1HWC with multiplier 1 has
- * stride_tap = channels. Multipliers above 1 are unrolled by the driver into a wider input. */
+/* Weights: element (ky, kx, c) at w[(ky*kw + kx)*stride_tap + c]: TFLite's 1HWC with multiplier 1
+ * has stride_tap = channels. Multipliers above 1 are unrolled by the driver into a wider input. */
 struct ifd_dw_weights {
     const void *w; /* int8_t or float; wide for q8 weights with a zero point, see below */
     size_t channels, kh, kw, stride_tap;
@@ -224,11 +232,12 @@ struct ifd_dw_weights {
  *   pads        rows and columns outside the input count as the input's zero point (0 in f32).
  *   c_begin     a multiple of packed.nr; c_end a multiple of nr or n.
  *   out         pixel (0, 0), channel 0.
- *   scratch     scratch_bytes() of this call, 64-aligned, private to the thread. It depends on out_w,
- *               the strides and the dilations, which must be set before asking.
+ *   scratch     scratch_bytes() of this call, 64-aligned, private to the thread. It depends on
+ *               out_w, the strides and the dilations, which must be set before asking.
  *   min, max    f32 only.
  *   is_far      f32 only: in is not expected in the second-level cache.
- *   in_round    f32 without dilation only: if not 0, in has so many lines, and line y is at (in_at + y) modulo in_round. */
+ *   in_round    f32 without dilation only: if not 0, in has so many lines, and line y is at (in_at
+ *               + y) modulo in_round. */
 struct ifd_dw_args {
     const void *packed;
     const void *in;
@@ -264,19 +273,22 @@ struct ifd_kern_dw_f32 {
 /* Values along one side of a patch, of as many inputs. */
 #define IFD_WINO_EDGE(size, stride) ((stride) == 1 ? (size) + 2 : 2 * (size) + 1)
 
-/* A 3x3 convolution of stride 1 or 2 by patches of size x size outputs, size 2, 3 or 4; edge = IFD_WINO_EDGE.
- *   load    weights() gives (size + 2)^2 matrices [n][k]; each is packed by gemm_f32.pack() without bias, or part by
- *           part: of as many filters at a time as stay in the cache.
- *   run     for a group of patches: input() gives edge^2 matrices [patch][channel], each is multiplied
- *           by its weights with gemm_f32.run() (m = patch_count) into matrices [patch][n], and output()
- *           adds bias, residual and clamp and writes the pixels. Choose patch_count so that both sets of
- *           matrices stay in L2. Matrix y * edge + x meets the weights min(y, size + 1) * (size + 2) + min(x, size + 1):
- *           with stride 2 the last size values of a side are inputs as they are, which meet the filter's middle.
- * Patches are numbered line by line, patches_x = ceil(out_w / size) a line. With the matrices A, B and G of the transforms (of
- * outputs, inputs and filters) rounding errors are at most u * (k + 4 * edge) times the largest value of
- * |A|((|G||w||G'|) . (|B||d||B'|))|A'|, summed over k: for inputs and weights up to 1 that is 64, 592 or 2304 a channel
- * for size 2, 3 or 4 (stride 2: 25, 49 or 441), where the direct sum has 9, or 7, 66 and 256 (3, 5 and 49) times as much. With
- * random values 0.6, 2 and 4 times are found. */
+/* A 3x3 convolution of stride 1 or 2 by patches of size x size outputs, size 2, 3 or 4; edge =
+ * IFD_WINO_EDGE.
+ *   load    weights() gives (size + 2)^2 matrices [n][k]; each is packed by gemm_f32.pack() without
+ *           bias, or part by part: of as many filters at a time as stay in the cache.
+ *   run     for a group of patches: input() gives edge^2 matrices [patch][channel], each is
+ *           multiplied by its weights with gemm_f32.run() (m = patch_count) into matrices
+ *           [patch][n], and output() adds bias, residual and clamp and writes the pixels. Choose
+ *           patch_count so that both sets of matrices stay in L2. Matrix y * edge + x meets the
+ *           weights min(y, size + 1) * (size + 2) + min(x, size + 1): with stride 2 the last size
+ *           values of a side are inputs as they are, which meet the filter's middle.
+ * Patches are numbered line by line, patches_x = ceil(out_w / size) a line. With the matrices A, B
+ * and G of the transforms (of outputs, inputs and filters) rounding errors are at most u * (k + 4 *
+ * edge) times the largest value of |A|((|G||w||G'|) . (|B||d||B'|))|A'|, summed over k: for inputs
+ * and weights up to 1 that is 64, 592 or 2304 a channel for size 2, 3 or 4 (stride 2: 25, 49 or
+ * 441), where the direct sum has 9, or 7, 66 and 256 (3, 5 and 49) times as much. With random
+ * values 0.6, 2 and 4 times are found. */
 struct ifd_wino_args {
     uint32_t size, stride;
     size_t channels; /* of the image: k for input(), n for output() */
@@ -289,7 +301,8 @@ struct ifd_wino_args {
      * output(). */
     float *matrices;
     size_t matrix_stride, row_stride;
-    /* output() only: NULL or n values; NULL or a tensor of the image's strides, may be the image. */
+    /* output() only: NULL or n values; NULL or a tensor of the image's strides, may be the
+     * image. */
     const float *bias;
     const float *add;
     float min, max;
@@ -304,12 +317,15 @@ struct ifd_kern_wino {
     void (*output)(const struct ifd_wino_args *args);
 };
 
-/* A 3x3 convolution of stride 1 of 8 bits by patches of 4x4 outputs: the bytes that gemm_q8 would give. Patches are numbered as
- * above; one call computes patches patch_begin .. patch_begin+patch_count-1 of one image, columns n_begin .. n_end-1.
+/* A 3x3 convolution of stride 1 of 8 bits by patches of 4x4 outputs: the bytes that gemm_q8 would
+ * give. Patches are numbered as above; one call computes patches patch_begin ..
+ * patch_begin+patch_count-1 of one image, columns n_begin .. n_end-1.
  *   packed      of weights without a zero point
- *   in, out     pixel (0, 0), channel 0; a pixel's channels are contiguous. Positions outside count as the input's zero point.
+ *   in, out     pixel (0, 0), channel 0; a pixel's channels are contiguous. Positions outside count
+ *               as the input's zero point.
  *   n_begin     where a block begins, as n_end, which may be n.
- *   scratch     scratch_bytes(), 64-aligned, private to the thread: choose patch_count so that it stays in L2. */
+ *   scratch     scratch_bytes(), 64-aligned, private to the thread: choose patch_count so that it
+ *               stays in L2. */
 struct ifd_wino_q8_args {
     const void *packed;
     const ifd_q8 *in;
@@ -413,9 +429,9 @@ struct ifd_q8_binary_args {
     int32_t a_multiplier, b_multiplier, out_multiplier; /* MUL uses the last only */
     int32_t a_shift, b_shift, out_shift;                /* a, b <= 0 */
     int32_t out_min, out_max;
-    /* blend_q8 uses no other factors. ADD and SUB may use them as well: they are those of the same scales, rounded to
-     * nearest, with fast_shift bits behind the point, 16 to 20, where 21 bits do; b_factor negated in SUB. With fast_shift
-     * 0 there are none. */
+    /* blend_q8 uses no other factors. ADD and SUB may use them as well: they are those of the same
+     * scales, rounded to nearest, with fast_shift bits behind the point, 16 to 20, where 21 bits
+     * do; b_factor negated in SUB. With fast_shift 0 there are none. */
     int32_t a_factor, b_factor, bias, fast_shift;
     float scale; /* scale_q8 uses no other factor */
 };
@@ -425,15 +441,16 @@ struct ifd_kern_quant {
     void (*add_q8)(const struct ifd_q8_binary_args *args);
     void (*sub_q8)(const struct ifd_q8_binary_args *args);
     void (*mul_q8)(const struct ifd_q8_binary_args *args);
-    /* Fast forms: with the caller's factors rounded to nearest they differ from those above by 1 step
-     * near halves, and hardly ever:
-     *   blend  clamp((a*a_factor + b*b_factor + bias) >> fast_shift), factors in [-2^21, 2^21], sum and bias
-     *          below 2^31
-     *   scale  clamp(round((a - a_zero)*(b - b_zero)*scale) + out_zero), halves to even, scale < 64 */
+    /* Fast forms: with the caller's factors rounded to nearest they differ from those above by 1
+     * step near halves, and hardly ever:
+     *   blend  clamp((a*a_factor + b*b_factor + bias) >> fast_shift), factors in [-2^21, 2^21], sum
+     *          and bias below 2^31
+     *   scale  clamp(round((a - a_zero)*(b - b_zero)*scale) + out_zero), halves to even, scale <
+     *          64 */
     void (*blend_q8)(const struct ifd_q8_binary_args *args);
     void (*scale_q8)(const struct ifd_q8_binary_args *args);
-    /* out[i] = table[(uint8_t)in[i]]: every unary function of 8 bits, requantization included, and the
-     * XOR that brings a tensor to native form. out may be in. */
+    /* out[i] = table[(uint8_t)in[i]]: every unary function of 8 bits, requantization included, and
+     * the XOR that brings a tensor to native form. out may be in. */
     void (*lut_8)(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *out);
     /* out = clamp(round(in / scale) + zero), halves away from zero, to IFD_Q8_MIN .. IFD_Q8_MAX. */
     void (*quantize)(size_t n, const float *in, float scale, int32_t zero, ifd_q8 *out);
@@ -468,8 +485,8 @@ struct ifd_kern_reduce {
  * one of every window must lie inside.
  *   min, max           clamp of f32.
  *   q_min, q_max       clamp of q8, native.
- *   shift              q8 average: IFD_Q8_SHIFT_S8 or _U8, whichever the model's type is: the mean of
- *                      the model's own values is rounded, halves away from zero. */
+ *   shift              q8 average: IFD_Q8_SHIFT_S8 or _U8, whichever the model's type is: the mean
+ *                      of the model's own values is rounded, halves away from zero. */
 struct ifd_pool_args {
     const void *in;
     void *out;
@@ -514,8 +531,8 @@ struct ifd_kern_move {
 
 /* ---- 16 bits -------------------------------------------------------------------------------- */
 
-/* sum[i*n + j] = sum over k of a[i*a_stride + k] * w[j*w_stride + k], for i < m, j < n. w holds numbers of 8 bits; k is a
- * multiple of IFD_S16_STEP. Sums are whole, of any length. */
+/* sum[i*n + j] = sum over k of a[i*a_stride + k] * w[j*w_stride + k], for i < m, j < n. w holds
+ * numbers of 8 bits; k is a multiple of IFD_S16_STEP. Sums are whole, of any length. */
 #define IFD_S16_STEP 32
 struct ifd_s16_args {
     const int16_t *a, *w;

@@ -1,4 +1,5 @@
-/* Packing of weights and of what follows the sums: see pack.h for the layouts. Runs at load time. */
+/* Packing of weights and of what follows the sums: see pack.h for the layouts. Runs at load
+ * time. */
 #include "backends/cpuacc/kernels/pack.h"
 
 #include "backends/cpuacc/kernels/simd/quad.h"
@@ -165,7 +166,8 @@ static int64_t sum_bytes(const int8_t *w, size_t count)
     return sum;
 }
 
-/* sum (a - za)(w - zw) = sum a*w - zw * sum a + (count*za*zw - za * sum w); the bracket is folded. */
+/* sum (a - za)(w - zw) = sum a*w - zw * sum a + (count*za*zw - za * sum w); the bracket is
+ * folded. */
 static int32_t folded_bias(const struct ifd_gemm_weights *weights,
                            const struct ifd_requant *requant, size_t c)
 {
@@ -215,7 +217,8 @@ static uint16_t to_half(float value)
     return (uint16_t)(half - is_too_large);
 }
 
-/* Inputs begin … end-1 of one channel of one tap: runs of kr go to dst, then stride bytes on. begin is a multiple of kr. */
+/* Inputs begin … end-1 of one channel of one tap: runs of kr go to dst, then stride bytes on. begin
+ * is a multiple of kr. */
 static void pack_run(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
                      size_t offset, size_t begin, size_t end, unsigned char *dst, size_t stride)
 {
@@ -252,7 +255,8 @@ static void pack_run(const struct ifd_pack_layout *layout, const struct ifd_gemm
     }
 }
 
-/* Inputs begin … end-1 of four neighbouring channels whose runs are stored as they are, in 32 bits each. */
+/* Inputs begin … end-1 of four neighbouring channels whose runs are stored as they are, in 32 bits
+ * each. */
 static void pack_four(const struct ifd_pack_layout *layout, const struct ifd_gemm_weights *weights,
                       size_t offset, size_t begin, size_t end, unsigned char *dst, size_t stride)
 {
@@ -285,7 +289,8 @@ static void pack_channels(const struct ifd_pack_layout *layout,
     }
 }
 
-/* Zeros where no weights come: behind the last column and the last input, and in the tail, which is returned. */
+/* Zeros where no weights come: behind the last column and the last input, and in the tail, which is
+ * returned. */
 static unsigned char *clear_block(const struct ifd_pack_layout *layout,
                                   const struct ifd_gemm_weights *weights, size_t n0, size_t width,
                                   size_t tail_rows, unsigned char *block)
@@ -354,7 +359,8 @@ void ifd_pack_gemm_q8(const struct ifd_pack_layout *layout, const struct ifd_gem
     zero_bytes(block, (size_t)header->bytes - (size_t)(block - (unsigned char *)dst));
 }
 
-/* Few blocks in odd number make parts for two threads that differ much: there one more, of narrower ones, pays. */
+/* Few blocks in odd number make parts for two threads that differ much: there one more, of narrower
+ * ones, pays. */
 #define EVEN_VECTORS_MIN 10
 #define EVEN_BLOCKS_MAX  8
 

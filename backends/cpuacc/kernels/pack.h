@@ -10,8 +10,8 @@
  *
  *   lanes    columns a vector (32-bit sums a register).
  *   quad     columns that stay together when the instruction set packs 32 bits to 8: vector j, lane
- *            l holds column (l / quad)*quad*nv + j*quad + l % quad of the block, so that in-register
- *            packing yields natural order. quad == lanes is the natural order itself.
+ *            l holds column (l / quad)*quad*nv + j*quad + l % quad of the block, so that
+ *            in-register packing yields natural order. quad == lanes is the natural order itself.
  *   kr       inputs a lane; k is padded with zero weights to a multiple of it.
  *   k_tile   0, or the inputs a tile register takes: k is padded until it falls into equal steps of
  *            at most k_tile inputs, a multiple of kr each (ifd_pack_step).
@@ -19,8 +19,8 @@
  *   format   what floats become.
  *   max_nv   widest block, in vectors; 1..4.
  *   mr       rows a tile by width: mr[nv - 1].
- *   even     of floats: narrower tiles are as fast as the widest, so blocks may be chosen for equal parts;
- *            a unit is a vector of columns then, not a block. */
+ *   even     of floats: narrower tiles are as fast as the widest, so blocks may be chosen for equal
+ *            parts; a unit is a vector of columns then, not a block. */
 enum ifd_pack_format { IFD_PACK_AS_IS, IFD_PACK_BF16, IFD_PACK_F16 };
 
 struct ifd_pack_layout {

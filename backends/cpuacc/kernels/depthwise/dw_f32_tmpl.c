@@ -1,10 +1,11 @@
 /* f32 depthwise convolution over the vector vocabulary: a vector of channels at a time.
  *
- * 3x3 windows keep their nine weights in registers and compute several output lines at once; columns
- * roll, so that every input is loaded once for all lines and positions. Those of five or seven columns
- * are summed a line at a time over strips of positions. Rows and columns outside the image contribute
- * nothing. Dilated windows of every d-th output see every d-th line and column only: they are done as d x d
- * convolutions without dilation, whose images lie between each other. */
+ * 3x3 windows keep their nine weights in registers and compute several output lines at once;
+ * columns roll, so that every input is loaded once for all lines and positions. Those of five or
+ * seven columns are summed a line at a time over strips of positions. Rows and columns outside the
+ * image contribute nothing. Dilated windows of every d-th output see every d-th line and column
+ * only: they are done as d x d convolutions without dilation, whose images lie between each
+ * other. */
 #include "backends/cpuacc/kernels/pack.h"
 #include "backends/cpuacc/kernels/simd/simd.h"
 
@@ -134,8 +135,8 @@ INLINE struct sums start_sums(const struct rolling *at, const size_t lines)
     return sums;
 }
 
-/* The next column of the image, which is kx of the window of a, kx - stride of that of b and so on. Of a far image the
- * next block's channels are fetched, too. */
+/* The next column of the image, which is kx of the window of a, kx - stride of that of b and so on.
+ * Of a far image the next block's channels are fetched, too. */
 INLINE void add_column(struct rolling *at, const size_t lines, const size_t stride, const size_t kx,
                        struct sums *a, struct sums *b, struct sums *c)
 {
@@ -304,7 +305,8 @@ static void narrow_2(const struct job *job, size_t y, size_t lines)
 
 enum { HALF = VF_LANES / 2 };
 
-/* Where pixels of half a vector of channels lie one behind the other, as in the input so in the output. */
+/* Where pixels of half a vector of channels lie one behind the other, as in the input so in the
+ * output. */
 static int are_twins(const struct job *job)
 {
     const struct ifd_dw_args *args = job->args;
@@ -460,8 +462,8 @@ INLINE void store(const struct line *line, vf sum, size_t x)
     }
 }
 
-/* `count` neighbouring output positions of one line, whose windows share columns: each is loaded once for all of them.
- * checked: some may lie outside the image. */
+/* `count` neighbouring output positions of one line, whose windows share columns: each is loaded
+ * once for all of them. checked: some may lie outside the image. */
 INLINE void strip(const struct job *job, struct line *line, size_t y, size_t x, const size_t kw,
                   const size_t stride, const size_t count, const int checked)
 {
@@ -618,7 +620,8 @@ static size_t every(size_t count, size_t first, size_t apart)
     return count > first ? (count - first + apart - 1) / apart : 0;
 }
 
-/* What the outputs from `out` on that are a dilation apart see of the lines (or the columns) of an image. */
+/* What the outputs from `out` on that are a dilation apart see of the lines (or the columns) of an
+ * image. */
 struct part {
     size_t first, count;
     uint32_t pad;
@@ -632,7 +635,8 @@ static struct part part_of(size_t out, size_t in_count, size_t dilation, uint32_
                          .pad = (uint32_t)((first + pad) / dilation)};
 }
 
-/* The outputs from line y and column x on that are a dilation apart are a convolution of their own, without dilation. */
+/* The outputs from line y and column x on that are a dilation apart are a convolution of their own,
+ * without dilation. */
 static void run_part(const struct job *job, size_t y, size_t x)
 {
     const struct ifd_dw_args *args = job->args;

@@ -1,11 +1,11 @@
 /* Q8 depthwise convolution with vpmaddwd: 16 channels at a time, input rows widened to 16 bit and
- * interleaved in pairs, so that one instruction takes two taps of 8 channels. Weights are 16 bit, so
- * those with a zero point fit as they are.
+ * interleaved in pairs, so that one instruction takes two taps of 8 channels. Weights are 16 bit,
+ * so those with a zero point fit as they are.
  *
  * 3x3 windows roll: each column of the input is interleaved once and used by three positions, and
- * with stride 1 by two lines (the second line's weights sit one row further down the pairs). Other windows
- * interleave the rows of every tap column anew. Columns and rows outside the image are the zero
- * point, so there is no padding copy and no table of addresses. */
+ * with stride 1 by two lines (the second line's weights sit one row further down the pairs). Other
+ * windows interleave the rows of every tap column anew. Columns and rows outside the image are the
+ * zero point, so there is no padding copy and no table of addresses. */
 #include "backends/cpuacc/kernels/simd/finish_avx2.h"
 
 enum {

@@ -1,7 +1,7 @@
-/* Q8 depthwise 3x3 with sdot: 8 channels at a time, four input rows interleaved byte by byte, so that
- * one instruction takes a whole column of 4 channels, and two output lines come of one interleaving
- * (the second line's weights sit one byte further). Other windows, and weights that do not fit 8 bits
- * without their zero point, go the way of plain NEON. */
+/* Q8 depthwise 3x3 with sdot: 8 channels at a time, four input rows interleaved byte by byte, so
+ * that one instruction takes a whole column of 4 channels, and two output lines come of one
+ * interleaving (the second line's weights sit one byte further). Other windows, and weights that do
+ * not fit 8 bits without their zero point, go the way of plain NEON. */
 #include "backends/cpuacc/kernels/depthwise/dw_q8_neon_impl.h"
 
 enum {
@@ -60,8 +60,8 @@ static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant 
     }
 }
 
-/* Where the four rows of the next column are. A row outside the image has step 0 and stays on the zero
- * point. */
+/* Where the four rows of the next column are. A row outside the image has step 0 and stays on the
+ * zero point. */
 struct cursor {
     const int8_t *row[4];
     size_t step[4];
@@ -87,9 +87,9 @@ struct quad {
     int8x16_t v[2];
 };
 
-/* The column that the cursor stands at; only `rows` of its rows if the fourth has no weight. What no
- * intrinsic does: load 8 bytes and step on in one instruction. What gcc does not: fill neighbouring
- * registers, as table lookups want them, without copies. */
+/* The column that the cursor stands at; only `rows` of its rows if the fourth has no weight. What
+ * no intrinsic does: load 8 bytes and step on in one instruction. What gcc does not: fill
+ * neighbouring registers, as table lookups want them, without copies. */
 INLINE struct quad next_column(struct cursor *at, const size_t rows)
 {
     static const uint8_t order[2][16] = {
@@ -179,7 +179,8 @@ INLINE void output_3x3(const struct line *line, struct weights *weights, const s
     store(line, usual, finish, sum, out, lines);
 }
 
-/* Positions, counted from the left, of which no column but those of the padding's width is outside. */
+/* Positions, counted from the left, of which no column but those of the padding's width is
+ * outside. */
 INLINE size_t inner_positions(const struct line *line, int64_t first, const size_t stride)
 {
     const int64_t last = (line->in_w - first - 3) / (int64_t)stride;

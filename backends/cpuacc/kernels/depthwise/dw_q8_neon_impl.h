@@ -2,9 +2,9 @@
  * with a zero point fit as they are. The whole table of plain NEON, and the fall-back of the dot
  * product's.
  *
- * 3x3 windows keep their nine weights in registers, compute two output lines at once where the stride
- * is 1, and load each column once for both lines and three positions. Columns and rows outside the
- * image are the zero point: no padding copy, no table of addresses. */
+ * 3x3 windows keep their nine weights in registers, compute two output lines at once where the
+ * stride is 1, and load each column once for both lines and three positions. Columns and rows
+ * outside the image are the zero point: no padding copy, no table of addresses. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_NEON_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_NEON_IMPL_H
 
@@ -188,9 +188,9 @@ INLINE void store_high(int8x16_t bytes, size_t step, int8_t **out)
 #endif
 }
 
-/* Scales, packs and stores the 8 sums of one position of one or two lines, where each line's `out` stands,
- * and steps on; finish is line->finish. usual: it is a constant, all channels of the block count, and
- * bounds are the type's. */
+/* Scales, packs and stores the 8 sums of one position of one or two lines, where each line's `out`
+ * stands, and steps on; finish is line->finish. usual: it is a constant, all channels of the block
+ * count, and bounds are the type's. */
 INLINE void store(const struct line *line, const int usual, const int finish,
                   const int32x4_t sum[][2], int8_t **out, const size_t lines)
 {

@@ -1,4 +1,5 @@
-/* Q8 depthwise convolution in plain C: complete, and the yardstick of the other instruction sets. */
+/* Q8 depthwise convolution in plain C: complete, and the yardstick of the other instruction
+ * sets. */
 #include "backends/cpuacc/kernels/simd/finish_scalar.h"
 
 enum { BLOCK = 8 };

@@ -1,17 +1,18 @@
-/* Q8 depthwise convolution with vpdpbusd: 64 channels at a time, four input rows interleaved byte by byte so that one
- * instruction takes a whole column of up to four taps of 16 channels.
+/* Q8 depthwise convolution with vpdpbusd: 64 channels at a time, four input rows interleaved byte
+ * by byte so that one instruction takes a whole column of up to four taps of 16 channels.
  *
- * 3x3 and 5x5 windows have files of their own. Others interleave the columns of a line into the scratch first, ceil(kh / 4)
- * for each. Columns and rows outside the image are the zero point.
+ * 3x3 and 5x5 windows have files of their own. Others interleave the columns of a line into the
+ * scratch first, ceil(kh / 4) for each. Columns and rows outside the image are the zero point.
  *
- * Weights that have nine bits without their zero point are the sum of two of eight, 255 of three, in those blocks that have
- * any; 3x3 windows leave out what is 0 of the second and third. */
+ * Weights that have nine bits without their zero point are the sum of two of eight, 255 of three,
+ * in those blocks that have any; 3x3 windows leave out what is 0 of the second and third. */
 #include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_3x3_impl.h"
 #include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_5x5_impl.h"
 
-/* Interleaved weights of a block, four vectors a window column and group of four rows; of 3x3 windows then once more for the
- * second line. A wide block has the further parts of its weights behind all of that. Then the tail, and at its end, in 64
- * bytes, in how many parts the weights are. */
+/* Interleaved weights of a block, four vectors a window column and group of four rows; of 3x3
+ * windows then once more for the second line. A wide block has the further parts of its weights
+ * behind all of that. Then the tail, and at its end, in 64 bytes, in how many parts the weights
+ * are. */
 enum {
     PRIVATE_WEIGHTS = IFD_PACKED_TAIL_OFFSET, /* bytes before a tail */
     TAIL_FETCHED = 2 * 4 * BLOCK              /* of a tail: biases and factors */
@@ -27,8 +28,8 @@ static int is_5x5(size_t kh, size_t kw)
     return kh == 5 && kw == 5;
 }
 
-/* How many times the weights are there: as they are, and of 3x3 windows shifted down by a row, for the line that shares the
- * interleaved rows of another. */
+/* How many times the weights are there: as they are, and of 3x3 windows shifted down by a row, for
+ * the line that shares the interleaved rows of another. */
 static size_t lines_packed(size_t kh, size_t kw)
 {
     return is_3x3(kh, kw) ? 2 : 1;
@@ -79,7 +80,8 @@ static int count_parts(const struct ifd_dw_weights *weights, int32_t zero, size_
     return parts;
 }
 
-/* The channel of a lane of the block's vectors; narrow blocks are there once for each pixel of a vector. */
+/* The channel of a lane of the block's vectors; narrow blocks are there once for each pixel of a
+ * vector. */
 static size_t lane_channel(size_t channels, size_t c0, size_t vector, size_t lane)
 {
     return c0 + (lane / 4 * 16 + vector * 4 + lane % 4) % block_width(channels - c0);
@@ -100,7 +102,8 @@ static void pack_column(const struct ifd_dw_weights *weights, int32_t zero, size
     }
 }
 
-/* Which vectors of the second and third part of a 3x3 window's weights are not 0: hardly any. Bits by part, column, vector. */
+/* Which vectors of the second and third part of a 3x3 window's weights are not 0: hardly any. Bits
+ * by part, column, vector. */
 static int32_t more_parts(const int8_t *w, int parts)
 {
     int32_t used = 0;
@@ -294,7 +297,8 @@ static void run_block(struct job *job)
     }
 }
 
-/* What a block reads of its weights, before it does: they lie beyond the cache where networks are large. */
+/* What a block reads of its weights, before it does: they lie beyond the cache where networks are
+ * large. */
 static void fetch_block(const struct ifd_packed *header, const int8_t *weights)
 {
     const int32_t bytes = header->private_[PRIVATE_WEIGHTS] + TAIL_FETCHED;

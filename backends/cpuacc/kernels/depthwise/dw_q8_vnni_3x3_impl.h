@@ -1,13 +1,14 @@
-/* 3x3 windows of the VNNI depthwise kernels: each column of the input is interleaved once and used by up to three output
- * pixels, and with stride 1 by two output lines (the second line's weights sit one byte further). Columns and rows outside
- * the image are the zero point, so there is no padding copy and no table of addresses. */
+/* 3x3 windows of the VNNI depthwise kernels: each column of the input is interleaved once and used
+ * by up to three output pixels, and with stride 1 by two output lines (the second line's weights
+ * sit one byte further). Columns and rows outside the image are the zero point, so there is no
+ * padding copy and no table of addresses. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_3X3_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_3X3_IMPL_H
 
 #include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_lines_impl.h"
 
-/* Column kx of the windows of `count` neighbouring output positions, that of position p being column[p * stride]: each vector
- * of weights is loaded once for all. */
+/* Column kx of the windows of `count` neighbouring output positions, that of position p being
+ * column[p * stride]: each vector of weights is loaded once for all. */
 INLINE void add_column(const struct line *line, const int8_t *w, const size_t kx,
                        const struct column *column, const size_t count, const size_t stride,
                        const enum way way, __m512i *sum)
@@ -33,8 +34,9 @@ INLINE void add_column(const struct line *line, const int8_t *w, const size_t kx
     }
 }
 
-/* `count` neighbouring output positions of `lines` lines, position p having the columns from column[p] on. The first line
- * comes last: it may have the place of the second, where that is not wanted. */
+/* `count` neighbouring output positions of `lines` lines, position p having the columns from
+ * column[p] on. The first line comes last: it may have the place of the second, where that is not
+ * wanted. */
 INLINE void output_3x3(const struct line *line, const struct column *column, size_t x,
                        const size_t count, const size_t lines, const size_t pixels,
                        const enum way way)
@@ -52,7 +54,8 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
     }
 }
 
-/* Column ix + ahead: at stands at ix, and all of the column is inside the image, or it may not be (is_edge). */
+/* Column ix + ahead: at stands at ix, and all of the column is inside the image, or it may not be
+ * (is_edge). */
 INLINE struct column next_column(const struct line *line, const struct line *at, int64_t ix,
                                  int64_t ahead, const size_t pixels, const size_t rows,
                                  const int is_edge)
@@ -96,7 +99,8 @@ INLINE void roll(const struct line *line, int64_t ix, const size_t lines, const 
     }
 }
 
-/* Stride 2, two positions at a time, column by column: so all of them stay in registers. The first of c is there. */
+/* Stride 2, two positions at a time, column by column: so all of them stay in registers. The first
+ * of c is there. */
 INLINE void output_strided(const struct line *line, const struct line *at, struct column *c,
                            size_t x, int64_t ix, const size_t pixels, const enum way way,
                            const int is_edge)

@@ -1,6 +1,7 @@
-/* 5x5 windows of the VNNI depthwise kernels: lines are interleaved by groups of four, each once, into the scratch, where the
- * last two groups are: a window is in two of them, so many bytes from the first one's start as the weights are shifted. What
- * the scratch holds is a segment of the lines, so that it stays in the first-level cache. */
+/* 5x5 windows of the VNNI depthwise kernels: lines are interleaved by groups of four, each once,
+ * into the scratch, where the last two groups are: a window is in two of them, so many bytes from
+ * the first one's start as the weights are shifted. What the scratch holds is a segment of the
+ * lines, so that it stays in the first-level cache. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_5X5_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_5X5_IMPL_H
 
@@ -68,8 +69,8 @@ struct window {
     const __m512i (*columns[GROUPS])[VECTORS];
 };
 
-/* `count` positions from x on, of which `present` are there; each vector of a column is loaded once for all windows that have
- * it. */
+/* `count` positions from x on, of which `present` are there; each vector of a column is loaded once
+ * for all windows that have it. */
 INLINE void positions_5x5(const struct line *line, const struct window *window, size_t first,
                           size_t x, const size_t count, size_t present, const size_t stride,
                           const size_t pixels, const enum way way)

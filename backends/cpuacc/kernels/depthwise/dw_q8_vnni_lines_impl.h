@@ -1,10 +1,11 @@
-/* What all windows of the VNNI depthwise kernels share: blocks of channels, columns of interleaved rows, and what becomes of
- * sums.
+/* What all windows of the VNNI depthwise kernels share: blocks of channels, columns of interleaved
+ * rows, and what becomes of sums.
  *
- * A column is four rows of 64 bytes interleaved byte by byte, so that one vpdpbusd takes up to four taps of 16 channels. The
- * 64 bytes are 64 channels of a pixel, or where a block has fewer, 32 or 16 channels of two or four pixels: these are as far
- * apart as makes the same work of a line's halves or quarters, its streams, so that a column goes on to the next one of all
- * of them by itself. */
+ * A column is four rows of 64 bytes interleaved byte by byte, so that one vpdpbusd takes up to four
+ * taps of 16 channels. The 64 bytes are 64 channels of a pixel, or where a block has fewer, 32 or
+ * 16 channels of two or four pixels: these are as far apart as makes the same work of a line's
+ * halves or quarters, its streams, so that a column goes on to the next one of all of them by
+ * itself. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_LINES_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_LINES_IMPL_H
 
@@ -20,9 +21,9 @@ enum {
     TAIL_BYTES = 4 * PARTS + BLOCK
 };
 
-/* How a block's lines are finished: FAST and EXACT as enum ifd_finish has them; PLAIN is FAST where neither zero point nor
- * bounds change anything, as behind most activations; ANY is what the header says, for all that is rare, weights of several
- * parts among it. */
+/* How a block's lines are finished: FAST and EXACT as enum ifd_finish has them; PLAIN is FAST where
+ * neither zero point nor bounds change anything, as behind most activations; ANY is what the header
+ * says, for all that is rare, weights of several parts among it. */
 enum way { WAY_PLAIN, WAY_FAST, WAY_EXACT, WAY_ANY, WAYS };
 
 /* How many of so many channels, the last ones of a layer, a pixel has in a vector: 64, 32 or 16. */
@@ -44,9 +45,9 @@ struct job {
     const uint8_t *zero; /* 64 bytes of zero point */
 };
 
-/* What a line needs, in locals, because stores through uint8_t may alias everything else. row[] are the four input rows being
- * interleaved, step[] from one pixel to the next, apart[] from one stream to the next: a row outside the image has 0 and
- * stays on the zero point. */
+/* What a line needs, in locals, because stores through uint8_t may alias everything else. row[] are
+ * the four input rows being interleaved, step[] from one pixel to the next, apart[] from one stream
+ * to the next: a row outside the image has 0 and stays on the zero point. */
 struct line {
     const struct job *job;
     const uint8_t *row[4];
@@ -115,7 +116,8 @@ INLINE void set_rows(struct line *line, int64_t iy)
     }
 }
 
-/* Moves on along the rows: the addresses of what a turn of a loop reads all follow from those of its first column. */
+/* Moves on along the rows: the addresses of what a turn of a loop reads all follow from those of
+ * its first column. */
 INLINE void walk(struct line *line, int64_t columns)
 {
     UNROLL for (size_t r = 0; r < 4; r++)
@@ -165,8 +167,8 @@ INLINE __m512i join_pixels(const uint8_t *const *at, const size_t pixels)
     return v;
 }
 
-/* The column x further on than rows point at, which is inside. Of three rows with stride 2 no window meets the fourth: its
- * weights are 0, and it need not be read. */
+/* The column x further on than rows point at, which is inside. Of three rows with stride 2 no
+ * window meets the fourth: its weights are 0, and it need not be read. */
 INLINE struct column inner_column(const struct line *line, int64_t x, const size_t pixels,
                                   const size_t rows)
 {
@@ -243,7 +245,8 @@ INLINE void start_positions(const struct line *line, const size_t count, __m512i
     }
 }
 
-/* Packs and stores the scaled sums of output pixel x of every stream; out is pixel 0 of their line. */
+/* Packs and stores the scaled sums of output pixel x of every stream; out is pixel 0 of their
+ * line. */
 INLINE void store(const struct line *line, const enum way way, const __m512i *sum, uint8_t *out,
                   size_t x, const size_t pixels)
 {
@@ -278,8 +281,9 @@ INLINE void store(const struct line *line, const enum way way, const __m512i *su
     }
 }
 
-/* `count` positions from x on, of the line that begins at out; the first `present` of them are stored. The way is known when
- * a loop is compiled: that keeps the constants of the others from driving sums out of the registers. */
+/* `count` positions from x on, of the line that begins at out; the first `present` of them are
+ * stored. The way is known when a loop is compiled: that keeps the constants of the others from
+ * driving sums out of the registers. */
 INLINE void finish_positions(const struct line *line, const enum way way, __m512i *sum,
                              uint8_t *out, size_t x, const size_t count, size_t present,
                              const size_t pixels)

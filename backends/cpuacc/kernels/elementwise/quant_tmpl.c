@@ -14,8 +14,9 @@ struct factor {
 INLINE struct factor make_factor(int32_t multiplier, int32_t shift)
 {
     int exponent = shift < 0 ? -shift : 0;
-    /* The formula needs two more bits than the shifted x. A product has 16 bits and leaves them up to a shift of 13. From
-     * 14 on every product but 0 is beyond the clamp, also where the definition's shift wraps: a quarter of it is as good. */
+    /* The formula needs two more bits than the shifted x. A product has 16 bits and leaves them up
+     * to a shift of 13. From 14 on every product but 0 is beyond the clamp, also where the
+     * definition's shift wraps: a quarter of it is as good. */
     const int spare = shift > 13 ? 0 : 2;
     if (exponent > 29) {
         /* |x| < 2^29, so everything rounds to zero */

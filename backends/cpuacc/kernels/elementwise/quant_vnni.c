@@ -6,8 +6,8 @@
 
 extern const struct ifd_kern_quant ifd_kern_quant_avx512; /* for sums whose factors do not fit */
 
-/* Pairs of 16-bit inputs meet pairs of factors, in two parts: high*2^7 + low. An input takes eight bits, so that it is
- * multiplied by 2^7 in its lane. */
+/* Pairs of 16-bit inputs meet pairs of factors, in two parts: high*2^7 + low. An input takes eight
+ * bits, so that it is multiplied by 2^7 in its lane. */
 struct blend {
     __m512i high, low, bias, shift, min, max;
 };
@@ -81,9 +81,10 @@ static void blend_q8(const struct ifd_q8_binary_args *args)
 
 /* ---- exact sums ----
  *
- * With factors of fast_shift bits behind the point, a blend is less than EDGE units of the last bit away from what the three
- * roundings of the definition give: each factor is off by half a unit, times 255; those roundings are off by some 12. So
- * both agree but where a sum is that close to an edge, one in a thousand, and those are computed as they are defined. */
+ * With factors of fast_shift bits behind the point, a blend is less than EDGE units of the last bit
+ * away from what the three roundings of the definition give: each factor is off by half a unit,
+ * times 255; those roundings are off by some 12. So both agree but where a sum is that close to an
+ * edge, one in a thousand, and those are computed as they are defined. */
 #define EDGE 300
 
 /* Bit i: sum i is close to where the result changes. */

@@ -1,6 +1,6 @@
-/* Products of a few rows with weights as the file has them, over the vector vocabulary: as many columns as a vector has
- * lanes are read side by side, as many inputs of each at a time, and turned round in registers. Sums are made in the order
- * of the inputs, as gemm_f32 makes them. */
+/* Products of a few rows with weights as the file has them, over the vector vocabulary: as many
+ * columns as a vector has lanes are read side by side, as many inputs of each at a time, and turned
+ * round in registers. Sums are made in the order of the inputs, as gemm_f32 makes them. */
 #include "backends/cpuacc/kernels/kernels.h"
 #include "backends/cpuacc/kernels/simd/simd.h"
 

@@ -1,9 +1,11 @@
-/* Matrix products by AMX: 16 rows x 16 columns of 64 bytes of inputs an instruction, whatever their type.
+/* Matrix products by AMX: 16 rows x 16 columns of 64 bytes of inputs an instruction, whatever their
+ * type.
  *
- * k falls into equal steps of up to 64 bytes: one tile register each. Two pieces of up to 16 rows meet two vectors of 16
- * columns in four registers of sums, which go through memory to be finished. Rows of a tile must lie at equal
- * distances, so pieces do not cross the lines of a convolution; the last piece of a line overlaps the one before, whose
- * rows it does not finish again. Tables of row pointers, and narrow lines are left to the includer's run().
+ * k falls into equal steps of up to 64 bytes: one tile register each. Two pieces of up to 16 rows
+ * meet two vectors of 16 columns in four registers of sums, which go through memory to be finished.
+ * Rows of a tile must lie at equal distances, so pieces do not cross the lines of a convolution;
+ * the last piece of a line overlaps the one before, whose rows it does not finish again. Tables of
+ * row pointers, and narrow lines are left to the includer's run().
  *
  * The includer defines, before:
  *   AMX_PRODUCT(sums, inputs, weights)   the instruction
@@ -13,7 +15,8 @@
  *   struct job, run(args)                a block of columns as it is finished; any call without AMX
  *   make_job(args, weights, tail, n0, columns)
  *   finish_piece(job, m0, sums, rows, nv)   rows from m0 on
- * and gets run_amx(). The process must have asked the kernel for the tile registers (engine/base/cpu.c does). */
+ * and gets run_amx(). The process must have asked the kernel for the tile registers
+ * (engine/base/cpu.c does). */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_AMX_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_AMX_TMPL_H
 
@@ -37,12 +40,14 @@ static void configure(size_t rows, size_t step)
     _tile_loadconfig(&config);
 }
 
-/* What one pair of pieces needs, sizes in bytes; sums of piece p, row r, vector j are at sums[p][r][j]. */
+/* What one pair of pieces needs, sizes in bytes; sums of piece p, row r, vector j are at
+ * sums[p][r][j]. */
 struct pieces {
     const uint8_t *start[2];
     size_t taps, steps, step, a_stride, tap_stride;
     const uint8_t *weights;
-    /* weights to come, of which every step fetches a line of each of `ahead` streams, stream bytes apart */
+    /* weights to come, of which every step fetches a line of each of `ahead` streams, stream bytes
+     * apart */
     const uint8_t *next;
     size_t ahead, stream, next_step;
     int32_t (*sums)[PIECE][4][16];
@@ -126,8 +131,8 @@ INLINE void run_lines(const struct ifd_gemm_args *args, struct job *job, const u
     p.steps = depth / p.step;
     const size_t a_line = (len + PIECE - 1) / PIECE, count = args->m / len * a_line;
     size_t first[2] = {0, 0}, again[2] = {0, 0};
-    /* weights are waited for, unless they are fetched while those before them are at work; where that is short, at several
-     * places, of which memory gives more */
+    /* weights are waited for, unless they are fetched while those before them are at work; where
+     * that is short, at several places, of which memory gives more */
     const size_t visits = (count + 1) / 2 * ((nv + 1) / 2) * p.taps * p.steps;
     if (visits > 0) {
         p.next = weights + header->unit_bytes;
@@ -181,7 +186,8 @@ static void run_lines_4(const struct ifd_gemm_args *args, struct job *job, const
     run_lines(args, job, weights, len, rows, 4);
 }
 
-/* The rows of an unfinished last line, which has its own length. out_bytes: of an element of the output. */
+/* The rows of an unfinished last line, which has its own length. out_bytes: of an element of the
+ * output. */
 static void run_rest(const struct ifd_gemm_args *args, size_t rows, size_t out_bytes)
 {
     struct ifd_gemm_args rest = *args;

@@ -1,4 +1,5 @@
-/* bf16 matrix product with AMX; what that leaves to others is done pair by pair, on the same packed weights. */
+/* bf16 matrix product with AMX; what that leaves to others is done pair by pair, on the same packed
+ * weights. */
 #define GEMM_K_TILE 32
 #include "backends/cpuacc/kernels/gemm/gemm_bf16_pairs_tmpl.h"
 
@@ -38,7 +39,8 @@ INLINE void finish_piece(struct job *job, size_t m0, int32_t (*sums)[4][16], siz
 
 #define AMX_PRODUCT(sums, inputs, weights) _tile_dpbf16ps(sums, inputs, weights)
 #define AMX_INPUT_BYTES                    2
-#define AMX_ROWS_MIN                       1 /* or rounding would depend on how rows fall into calls */
+/* more, and rounding would depend on how rows fall into calls */
+#define AMX_ROWS_MIN 1
 #include "backends/cpuacc/kernels/gemm/gemm_amx_tmpl.h"
 
 static void run_amx(const struct ifd_gemm_args *args)

@@ -1,5 +1,5 @@
-/* bf16 products with bfmmla: 2 rows x 2 columns of 4 inputs an instruction, tiles of 6 rows x 16 columns, whose sums are
- * 2x2 squares until the end of a tap. */
+/* bf16 products with bfmmla: 2 rows x 2 columns of 4 inputs an instruction, tiles of 6 rows x 16
+ * columns, whose sums are 2x2 squares until the end of a tap. */
 #define VECTOR 4
 #define MAX_NV 4
 #define KR     4

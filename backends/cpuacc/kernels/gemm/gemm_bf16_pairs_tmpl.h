@@ -1,5 +1,6 @@
-/* bf16 matrix product by AVX512-BF16: the float template, a lane of which multiplies two neighbouring inputs with two
- * weights. GEMM_K_TILE may be set before; the table is left to the file that includes this. */
+/* bf16 matrix product by AVX512-BF16: the float template, a lane of which multiplies two
+ * neighbouring inputs with two weights. GEMM_K_TILE may be set before; the table is left to the
+ * file that includes this. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_BF16_PAIRS_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_BF16_PAIRS_TMPL_H
 

@@ -3,8 +3,8 @@
  *
  *   v8 .. v23    sums, four registers a row
  *   v0 .. v7     eight inputs of every row; products take one lane of them
- *   v24 .. v31   the weights of two inputs: one half is loaded while the other is used, so that cores
- *                which do not reorder instructions wait for nothing
+ *   v24 .. v31   the weights of two inputs: one half is loaded while the other is used, so that
+ *                cores which do not reorder instructions wait for nothing
  *
  * Eight inputs of a 4 x 16 tile take 128 products, 12 loads and 3 more. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_F32_A64_TMPL_H
@@ -21,8 +21,8 @@
  *                     the next tap
  *   offset, tap_step  added to all addresses at the first tap, and at each further one
  *   taps, depth       summed: depth inputs of every tap, at least one
- *   fetch             added to where weights are read: what to fetch into the second-level cache, each
- *                     tile every eighth line
+ *   fetch             added to where weights are read: what to fetch into the second-level cache,
+ *                     each tile every eighth line
  *   from              what sums start with
  *   add               NULL, or what is added to them
  *   has_min, has_max  whether sums are clamped */
@@ -106,7 +106,8 @@ enum { A64_ROWS_MAX = 4 };
 #define LOAD_3                LOAD_2 LOAD_EIGHT(4, 5, 2)
 #define LOAD_4                LOAD_3 LOAD_EIGHT(6, 7, 3)
 
-/* Addresses of the rows at a tap: a_stride (x14) apart, or from the table x9, plus the offset x10. */
+/* Addresses of the rows at a tap: a_stride (x14) apart, or from the table x9, plus the offset
+ * x10. */
 #define STEP_1          "add x0, x13, x10\n"
 #define STEP_2          STEP_1 "add x1, x0, x14\n"
 #define STEP_3          STEP_2 "add x2, x1, x14\n"

@@ -1,5 +1,5 @@
-/* What all parts of the float matrix product share: the parameters of the template (gemm_float_tmpl.h), the packed layout,
- * one call of a tile, and how its sums begin and end. */
+/* What all parts of the float matrix product share: the parameters of the template
+ * (gemm_float_tmpl.h), the packed layout, one call of a tile, and how its sums begin and end. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_JOB_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_JOB_TMPL_H
 
@@ -30,7 +30,8 @@ static const struct ifd_pack_layout layout = {.lanes = VF_LANES,
 /* Weights of a part. */
 #define PART_BYTES_MAX ((size_t)256 * 1024)
 
-/* Inputs k_begin .. k_end-1 (counted as lanes take them) of taps t_begin .. t_end-1: all, or some of one tap. */
+/* Inputs k_begin .. k_end-1 (counted as lanes take them) of taps t_begin .. t_end-1: all, or some
+ * of one tap. */
 struct part {
     size_t t_begin, t_end, k_begin, k_end;
     int is_first, is_last;
@@ -38,7 +39,8 @@ struct part {
 
 /* Rows m0 .. m0+valid-1 of the block's `columns` columns, the first of which is n0.
  *   is_regular   the rows are a_stride apart: no need of an address for each
- *   count        tiles one behind the other, more than 1 only of regular rows; m0 and start are the first one's
+ *   count        tiles one behind the other, more than 1 only of regular rows; m0 and start are the
+ *                first one's
  *   fetch, ahead what to fetch next, and how far to go on after every line of it */
 struct job {
     const struct ifd_gemm_args *args;

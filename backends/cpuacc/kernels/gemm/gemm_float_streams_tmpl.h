@@ -1,11 +1,13 @@
-/* Single rows of the f32 matrix product (gemm_float_tmpl.h): several streams of weights at a time. */
+/* Single rows of the f32 matrix product (gemm_float_tmpl.h): several streams of weights at a
+ * time. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_STREAMS_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_STREAMS_TMPL_H
 
 #include "backends/cpuacc/kernels/gemm/gemm_float_job_tmpl.h"
 
-/* A single row takes as long as its weights do, and memory gives more of several streams than of one: so many blocks at a
- * time. One of fewer than four vectors reads on, up to its bias, for sums that nobody wants. */
+/* A single row takes as long as its weights do, and memory gives more of several streams than of
+ * one: so many blocks at a time. One of fewer than four vectors reads on, up to its bias, for sums
+ * that nobody wants. */
 enum { STREAMS = 4, STREAM_INPUTS_MIN = 512 };
 
 static void run_streams(const struct ifd_gemm_args *args, size_t b)

@@ -1,4 +1,5 @@
-/* One tile of the float matrix product (gemm_float_tmpl.h): the inputs of its rows, its products, its end. */
+/* One tile of the float matrix product (gemm_float_tmpl.h): the inputs of its rows, its products,
+ * its end. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_TILE_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_TILE_TMPL_H
 
@@ -37,7 +38,8 @@ struct rows {
     const unsigned char *each[12];
 };
 
-/* Of twelve rows every fourth has an address that is computed: left to itself the compiler advances twelve pointers. */
+/* Of twelve rows every fourth has an address that is computed: left to itself the compiler advances
+ * twelve pointers. */
 INLINE const GEMM_INPUT *row_at(const struct rows *rows, size_t i, const size_t mr,
                                 const int is_regular)
 {
@@ -94,7 +96,8 @@ INLINE void end_tile(const struct job *job, const size_t mr, const size_t nv, vf
     }
 }
 
-/* One to four lines, as many as `ahead` has: neighbours are not fetched by themselves on every CPU. */
+/* One to four lines, as many as `ahead` has: neighbours are not fetched by themselves on every
+ * CPU. */
 INLINE void fetch_lines(const unsigned char *fetch, size_t ahead)
 {
     __builtin_prefetch(fetch, 0, 2);

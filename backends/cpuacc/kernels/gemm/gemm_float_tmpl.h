@@ -1,7 +1,9 @@
-/* Matrix product and convolution over the vector vocabulary, the body of a table: tiles of rows x vectors of sums in registers;
- * weights are loaded once for all rows of a tile, inputs are broadcast. A block that would not stay in the second-level cache is
- * done in parts of its inputs, which add to what the part before has left in the output. The tiles of a part also fetch the
- * next part's weights into that cache, a line every STEP inputs, or up to four where there are few tiles.
+/* Matrix product and convolution over the vector vocabulary, the body of a table: tiles of rows x
+ * vectors of sums in registers; weights are loaded once for all rows of a tile, inputs are
+ * broadcast. A block that would not stay in the second-level cache is done in parts of its inputs,
+ * which add to what the part before has left in the output. The tiles of a part also fetch the next
+ * part's weights into that cache, a line every STEP inputs, or up to four where there are few
+ * tiles.
  *
  * The includer defines before
  *   GEMM_INPUT         type of an input in memory; a lane multiplies GEMM_PAIR of them at a time
@@ -15,7 +17,8 @@
  *   GEMM_BLOCKS_EVEN   1: blocks share their vectors evenly
  *   GEMM_HAS_HALVES    f32 only: half vectors of columns where they pay (gemm_float_halves_tmpl.h)
  *   GEMM_STREAMS       f32 only: single rows by streams (gemm_float_streams_tmpl.h)
- *   GEMM_A64           f32 only: tiles in assembly (gemm_f32_a64_tmpl.h); gemm_weights, _inputs, _add are not needed
+ *   GEMM_A64           f32 only: tiles in assembly (gemm_f32_a64_tmpl.h); gemm_weights, _inputs,
+ *                      _add are not needed
  * and gets run(), packed_bytes(), pack(), lanes() and choose_layout(). */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_TMPL_H

@@ -1,7 +1,9 @@
 /* Products of 16-bit operands with NEON but for the sums of a tile. The includer defines before
- *   VECTOR, MAX_NV, KR, FORMAT   columns a vector, vectors a block at most (3 or 4), inputs a lane, pack()'s form of a weight
+ *   VECTOR, MAX_NV, KR, FORMAT   columns a vector, vectors a block at most (3 or 4), inputs a lane,
+ *                                pack()'s form of a weight
  * and after
- *   add_tap(row, k, w, sum, mr, nv)   adds the products of the k inputs of each row with the weights from w on; inlined
+ *   add_tap(row, k, w, sum, mr, nv)   adds the products of the k inputs of each row with the
+ *   weights from w on; inlined
  * and narrow(), speed() and the table. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_HALF_NEON_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_HALF_NEON_TMPL_H

@@ -1,7 +1,8 @@
 /* Begin and end of a tile of the q8 matrix product with NEON (gemm_q8_neon_tmpl.h).
  *
- * The includer defines SQUARES before. The sums of a tile are vectors sum[group][vector]. SQUARES 0: a group is a row, a
- * vector 4 columns of it. SQUARES 1: a group is two rows, a vector 2 columns of both: row 0's, row 1's. */
+ * The includer defines SQUARES before. The sums of a tile are vectors sum[group][vector]. SQUARES
+ * 0: a group is a row, a vector 4 columns of it. SQUARES 1: a group is two rows, a vector 2 columns
+ * of both: row 0's, row 1's. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_NEON_JOB_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_NEON_JOB_TMPL_H
 
@@ -21,7 +22,8 @@
 #define SUMS        sum[TALL][2 * WIDE] /* the larger of both layouts */
 
 /* `tiles` tiles of the block's `columns` columns one below the other, beginning with row m0, where
- * the first `valid` rows of each count; start: the rows of the first one, as far apart as a_stride. */
+ * the first `valid` rows of each count; start: the rows of the first one, as far apart as
+ * a_stride. */
 struct job {
     const struct ifd_gemm_args *args;
     const void *weights;
@@ -31,8 +33,9 @@ struct job {
     const unsigned char *start[TALL];
 };
 
-/* Loads `count` vectors of weights, one or two, and returns what lies behind them. Two are one instruction
- * that gcc cannot take apart: with all registers in use it would, and spill sums for it. */
+/* Loads `count` vectors of weights, one or two, and returns what lies behind them. Two are one
+ * instruction that gcc cannot take apart: with all registers in use it would, and spill sums for
+ * it. */
 INLINE const void *load_weights(const void *w, const size_t count, int8x16_t *ret_vector)
 {
     const int8_t *at = w;
@@ -50,9 +53,9 @@ INLINE const void *load_weights(const void *w, const size_t count, int8x16_t *re
     return at;
 }
 
-/* What the columns of vector j need of an array of the tail. Where SQUARES is 1 the arrays of biases,
- * multipliers and right shifts hold each pair of columns twice, over the arrays behind them, which no
- * NEON kernel reads, and the left shifts are elsewhere: see repeat_columns(). */
+/* What the columns of vector j need of an array of the tail. Where SQUARES is 1 the arrays of
+ * biases, multipliers and right shifts hold each pair of columns twice, over the arrays behind
+ * them, which no NEON kernel reads, and the left shifts are elsewhere: see repeat_columns(). */
 INLINE int32x4_t load_columns(const int32_t *array, const size_t j)
 {
     return vld1q_s32(array + 4 * j);
@@ -98,8 +101,8 @@ INLINE int32x4_t load_rows(const struct job *job, const size_t m0, const size_t 
 #endif
 }
 
-/* Biases are loaded for every group anew, which takes half the instructions of copies: a load fills two
- * registers. */
+/* Biases are loaded for every group anew, which takes half the instructions of copies: a load fills
+ * two registers. */
 INLINE void start_sums(const struct job *job, const int usual, const size_t m0, const size_t mr,
                        const size_t nv, int32x4_t SUMS)
 {
@@ -202,8 +205,8 @@ INLINE void store_some(int8x16_t bytes, size_t columns, int8_t *out)
     }
 }
 
-/* What tiles need to know of the output, in locals, because stores through int8_t may alias everything
- * else. */
+/* What tiles need to know of the output, in locals, because stores through int8_t may alias
+ * everything else. */
 struct output {
     size_t stride;
     int16_t zero;

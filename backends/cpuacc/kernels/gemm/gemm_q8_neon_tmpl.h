@@ -1,11 +1,13 @@
 /* The q8 matrix product with NEON, the body of a table: all but the sums of a tile.
  *
  * The includer defines before
- *   SQUARES       0 or 1: how the sums of a tile lie (gemm_q8_neon_job_tmpl.h, which it includes for its types)
+ *   SQUARES       0 or 1: how the sums of a tile lie (gemm_q8_neon_job_tmpl.h, which it includes
+ *                 for its types)
  *   KR, WEIGHT    inputs a lane, and the packed type
  *   sum_tap(w, a, offset, depth, mr, nv, sum)
- *                 adds the products of one tap to the sums of a tile and returns the weights behind those that it used. The
- *                 inputs begin at a[row] + offset; depth is a multiple of KR; mr and nv are constants, it is inlined
+ *                 adds the products of one tap to the sums of a tile and returns the weights behind
+ *                 those that it used. The inputs begin at a[row] + offset; depth is a multiple of
+ *                 KR; mr and nv are constants, it is inlined
  *   IFD_TABLE     the table to define (on the command line) */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_NEON_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_NEON_TMPL_H
@@ -25,8 +27,8 @@ INLINE void sum_table(const struct job *job, size_t depth, const size_t mr, cons
     }
 }
 
-/* Tiles one below the other. usual: finish is a constant, there is no table of rows, nothing to add to a
- * row, and all of each tile counts; one_tap: a constant 1 if there is one and all is usual. */
+/* Tiles one below the other. usual: finish is a constant, there is no table of rows, nothing to add
+ * to a row, and all of each tile counts; one_tap: a constant 1 if there is one and all is usual. */
 INLINE void run_tiles(const struct job *job, const int finish, const int usual, const int one_tap,
                       const size_t mr, const size_t nv)
 {

@@ -14,7 +14,8 @@ static size_t packed_bytes(size_t n, size_t k, size_t taps)
     return ifd_pack_gemm_bytes(&layout, n, k, taps, IFD_TAIL_ROWS) + blocks * sizeof(struct extras);
 }
 
-/* One vector of packed weights without their zero point: what fits eight bits. Through ret_over: those that do not fit. */
+/* One vector of packed weights without their zero point: what fits eight bits. Through ret_over:
+ * those that do not fit. */
 INLINE __m512i without_zero(__m512i w, int32_t zero, __mmask64 used, __mmask64 *ret_over)
 {
     const __m512i z = _mm512_set1_epi8((char)zero), fits = _mm512_subs_epi8(w, z);
@@ -22,7 +23,8 @@ INLINE __m512i without_zero(__m512i w, int32_t zero, __mmask64 used, __mmask64 *
     return _mm512_maskz_mov_epi8(used, fits);
 }
 
-/* What `fits` leaves of the weights that are over goes to an extra product. False if that is more than eight bits. */
+/* What `fits` leaves of the weights that are over goes to an extra product. False if that is more
+ * than eight bits. */
 static int add_rest(__m512i w, __m512i fits, int32_t zero, __mmask64 over, int8_t *extra)
 {
     int8_t all[64], part[64];
@@ -49,7 +51,8 @@ static __mmask64 used_bytes(const struct ifd_pack_layout *as,
     return used;
 }
 
-/* Takes the zero point off a block's weights, or (w_out NULL) only looks how: false if too many have nine bits. */
+/* Takes the zero point off a block's weights, or (w_out NULL) only looks how: false if too many
+ * have nine bits. */
 static int fold_block(const struct ifd_pack_layout *as, const struct ifd_gemm_weights *weights,
                       int32_t zero, size_t n0, const int8_t *w, int8_t *w_out,
                       struct extras *extras)
@@ -89,8 +92,8 @@ static int fold_block(const struct ifd_pack_layout *as, const struct ifd_gemm_we
     return 1;
 }
 
-/* Folds the zero point into the weights if hardly any of these has nine bits then: those are the smallest or the largest of
- * their tensor, which had been given the whole range. */
+/* Folds the zero point into the weights if hardly any of these has nine bits then: those are the
+ * smallest or the largest of their tensor, which had been given the whole range. */
 static void fold_zero(const struct ifd_pack_layout *as, const struct ifd_gemm_weights *weights,
                       int32_t zero, struct ifd_packed *header)
 {
@@ -108,8 +111,8 @@ static void fold_zero(const struct ifd_pack_layout *as, const struct ifd_gemm_we
     header->folds_zero = (uint8_t)fits;
 }
 
-/* Half vectors read eight inputs at a time, have no place for extra products, and want sums long enough for what is added up
- * behind them; these also leave what further tails take. */
+/* Half vectors read eight inputs at a time, have no place for extra products, and want sums long
+ * enough for what is added up behind them; these also leave what further tails take. */
 static int halves_pay(const struct ifd_gemm_weights *weights, const struct ifd_requant *requant)
 {
     return (weights->n == 24 || weights->n == 40) && weights->k % HALVES_INPUTS == 0 &&

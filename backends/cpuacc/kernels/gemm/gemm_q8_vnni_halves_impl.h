@@ -1,6 +1,6 @@
-/* Q8 matrix products of 24 or 40 columns with vpdpbusd: half vectors of columns, eight inputs of each. Of whole vectors, four
- * inputs of each, the last would be half empty. Neighbouring sums are added up at the end. A block has three halves, or two at
- * the end of 40 columns. */
+/* Q8 matrix products of 24 or 40 columns with vpdpbusd: half vectors of columns, eight inputs of
+ * each. Of whole vectors, four inputs of each, the last would be half empty. Neighbouring sums are
+ * added up at the end. A block has three halves, or two at the end of 40 columns. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_HALVES_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_HALVES_IMPL_H
 
@@ -20,8 +20,8 @@ INLINE size_t block_halves(size_t n, size_t n0)
     return n - n0 >= HALVES_COLUMNS ? 3 : 2;
 }
 
-/* The column of the block that pair c of lanes of half h is for: what folds into four neighbouring lanes are four neighbouring
- * columns, or of the third half two columns of two rows. */
+/* The column of the block that pair c of lanes of half h is for: what folds into four neighbouring
+ * lanes are four neighbouring columns, or of the third half two columns of two rows. */
 INLINE size_t half_column(size_t h, size_t c)
 {
     return h == 2 ? 16 + c : c / 2 * 4 + 2 * h + c % 2;
@@ -47,7 +47,8 @@ INLINE __m512i load_inputs(const unsigned char *p)
     return _mm512_set1_epi64(x);
 }
 
-/* Scaled sums of rows i and i + 1: columns 0 to 15 of the one, of the other, and the rest of both. */
+/* Scaled sums of rows i and i + 1: columns 0 to 15 of the one, of the other, and the rest of
+ * both. */
 INLINE void store_halves(const struct job *job, const struct bounds *bounds, const __m512i *sum,
                          const size_t i, const size_t halves)
 {

@@ -1,4 +1,5 @@
-/* The q8 matrix product with vpdpbusd: the whole of the VNNI table but for packing, and the small cases of the AMX table. */
+/* The q8 matrix product with vpdpbusd: the whole of the VNNI table but for packing, and the small
+ * cases of the AMX table. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_IMPL_H
 
@@ -80,7 +81,8 @@ INLINE __m512i add_eighths(__m512i a, __m512i b)
     return _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
 
-/* Sums of eight rows: those of every row in eight lanes, then a tree that adds lanes of all rows at once. */
+/* Sums of eight rows: those of every row in eight lanes, then a tree that adds lanes of all rows at
+ * once. */
 INLINE void row_sum_8(const uint8_t *a, size_t k, size_t a_stride, int32_t factor, int32_t *ret_sum)
 {
     __m512i x[8];

@@ -1,4 +1,5 @@
-/* The q8 matrix product with vpdpbusd: a block of columns as a tile sees it, and how the sums of a tile begin and end. */
+/* The q8 matrix product with vpdpbusd: a block of columns as a tile sees it, and how the sums of a
+ * tile begin and end. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_JOB_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_JOB_IMPL_H
 
@@ -7,8 +8,8 @@
 
 enum { ROWS_MAX = 16 }; /* of a tile */
 
-/* What a block adds to the products of its weights: where pack() took the zero point off them, a few have nine bits. Their
- * rest stands here, with the four inputs each that it is for. */
+/* What a block adds to the products of its weights: where pack() took the zero point off them, a
+ * few have nine bits. Their rest stands here, with the four inputs each that it is for. */
 enum { EXTRAS_MAX = 2 };
 
 struct extras {
@@ -41,7 +42,8 @@ struct job {
 /* A row's weights are far where a tap has so many inputs: a block of them takes 64 KB. */
 enum { FAR_INPUTS_MIN = 1024 };
 
-/* Weights that so few rows use are waited for, unless they are fetched while those before them are at work. */
+/* Weights that so few rows use are waited for, unless they are fetched while those before them are
+ * at work. */
 enum { AHEAD_ROWS_MIN = 24, AHEAD_ROWS_MAX = 512 };
 _Static_assert(AHEAD_ROWS_MAX <= 64 * 16, "a turn of the narrowest tile fetches a byte at least");
 

@@ -1,5 +1,6 @@
-/* Products of 16-bit numbers with 8-bit weights that were widened. Instruction sets multiply neighbours and add the pairs
- * in 32 bits, which hold the sums of some hundred pairs; those are added up in 64. */
+/* Products of 16-bit numbers with 8-bit weights that were widened. Instruction sets multiply
+ * neighbours and add the pairs in 32 bits, which hold the sums of some hundred pairs; those are
+ * added up in 64. */
 #include "backends/cpuacc/kernels/simd/simd.h"
 
 /* vp          VP_LANES sums of 32 bits

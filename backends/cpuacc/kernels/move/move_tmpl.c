@@ -108,7 +108,8 @@ INLINE vf mix(vf a, vf b, vf t)
     return vf_fma(vf_sub(b, a), t, a);
 }
 
-/* Pixels x … end-1, which lie between the same two, in n channels from c on: first the two columns, then what lies in between. */
+/* Pixels x … end-1, which lie between the same two, in n channels from c on: first the two columns,
+ * then what lies in between. */
 INLINE void mix_pixels(const struct ifd_resize_args *args, size_t x, size_t end, size_t c,
                        const size_t n)
 {

@@ -126,7 +126,8 @@ INLINE void average_block(const struct ifd_pool_args *args, const struct window 
     }
 }
 
-/* Windows of up to SMALL positions: sums of bytes fit 16 bits, and so does the division, as a multiplication. */
+/* Windows of up to SMALL positions: sums of bytes fit 16 bits, and so does the division, as a
+ * multiplication. */
 enum { SMALL = 128 };
 
 /* 32 channels, whatever the instruction set makes of them. */

@@ -1,6 +1,6 @@
 /* From 32-bit sums to stored bytes, NEON. The arrays of a tail are those of pack.h, but for the
- * shifts, which are as the instructions want them: see neon_tail(). FAST is single rounding here: it
- * costs no more than a float product. */
+ * shifts, which are as the instructions want them: see neon_tail(). FAST is single rounding here:
+ * it costs no more than a float product. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_SIMD_FINISH_NEON_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_SIMD_FINISH_NEON_H
 
@@ -13,13 +13,14 @@ struct factors {
     int32x4_t multiplier, left, right;
 };
 
-/* More ways to finish: double rounding where no result, before its zero point, takes more than 16 bits,
- * and no factor is 1/2 or more.
+/* More ways to finish: double rounding where no result, before its zero point, takes more than 16
+ * bits, and no factor is 1/2 or more.
  *   RELU    the zero point is the smallest number, so that negative results are clamped.
  *   LINEAR  any other. */
 enum { NEON_FINISH_RELU = IFD_FINISH_NONE + 1, NEON_FINISH_LINEAR };
 
-/* Whether that holds for channel c, whose weights without their zero point are `magnitude` in sum. */
+/* Whether that holds for channel c, whose weights without their zero point are `magnitude` in
+ * sum. */
 static int is_small(const struct ifd_requant *requant, size_t c, int64_t magnitude)
 {
     const int64_t bias = requant->bias ? requant->bias[c] : 0;
@@ -62,9 +63,9 @@ INLINE struct factors load_factors(const int32_t *tail, size_t width)
                             vld1q_s32(tail + IFD_TAIL_RIGHT * width)};
 }
 
-/* A doubling multiply that rounds is LiteRT's first rounding. Its second one, halves away from zero,
- * is a rounding shift; of negative numbers less one, unless they are not shifted at all. finish: header's,
- * a constant where it pays. */
+/* A doubling multiply that rounds is LiteRT's first rounding. Its second one, halves away from
+ * zero, is a rounding shift; of negative numbers less one, unless they are not shifted at all.
+ * finish: header's, a constant where it pays. */
 INLINE int32x4_t scale_sums(const int finish, const struct factors *f, int32x4_t sum)
 {
     if (finish == NEON_FINISH_RELU) {

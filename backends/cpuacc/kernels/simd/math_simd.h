@@ -32,8 +32,8 @@ INLINE vf math_exp(vf x)
     return vf_select(vf_lt(vf_set1(88.8f), x), vf_set1(__builtin_inff()), y);
 }
 
-/* log(x) to 1 ulp: x = m * 2^e with m in [sqrt(1/2), sqrt(2)), and a series of s = (m - 1) / (m + 1). Numbers below the
- * normal ones count as the smallest of those. */
+/* log(x) to 1 ulp: x = m * 2^e with m in [sqrt(1/2), sqrt(2)), and a series of s = (m - 1) / (m +
+ * 1). Numbers below the normal ones count as the smallest of those. */
 INLINE vf math_log(vf x)
 {
     const vi half = vi_set1(0x3f3504f3); /* sqrt(1/2) */

@@ -1,4 +1,5 @@
-/* Blocks of 4 x 4 values of 32 bits: two steps of shuffles, whatever the instruction set makes of them. */
+/* Blocks of 4 x 4 values of 32 bits: two steps of shuffles, whatever the instruction set makes of
+ * them. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_SIMD_QUAD_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_SIMD_QUAD_H
 

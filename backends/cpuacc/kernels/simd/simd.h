@@ -8,8 +8,9 @@
  *   store_n     writes exactly n lanes
  *   load_f16    half-precision numbers, widened (x86)
  *   broadcast   one value from memory into all lanes
- *   pairs       where VF_HAS_PAIRS: broadcast_pair p[0], p[1], p[0] ...; broadcast_even p[0], 0, p[0] ...;
- *               load_even(p, n) p[0], 0, p[1], 0 ... of n <= VF_LANES/2; fold_pairs sums of neighbours, those of a before those of b
+ *   pairs       where VF_HAS_PAIRS: broadcast_pair p[0], p[1], p[0] ...; broadcast_even p[0], 0,
+ *               p[0] ...; load_even(p, n) p[0], 0, p[1], 0 ... of n <= VF_LANES/2; fold_pairs sums
+ *               of neighbours, those of a before those of b
  *   transpose   lane i of vector j becomes lane j of vector i, of VF_LANES vectors
  *   fma(a,b,c)  a*b + c, fused where the instruction set has it
  *   reciprocal  1/a to 1 ulp, for positive a whose reciprocal is a normal number

@@ -113,7 +113,8 @@ INLINE vf vf_fma(vf a, vf b, vf c)
     __asm__("vfmadd231ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
 }
-/* An estimate of 14 bits and one step of Newton's: a division takes as long as all else in most functions. */
+/* An estimate of 14 bits and one step of Newton's: a division takes as long as all else in most
+ * functions. */
 INLINE vf vf_reciprocal(vf a)
 {
     const vf y = _mm512_rcp14_ps(a);

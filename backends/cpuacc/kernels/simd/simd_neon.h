@@ -39,8 +39,8 @@ INLINE vf vf_load_n(const float *p, size_t n)
     (void)n;
     return vld1q_f32(p);
 }
-/* Loads, and goes on by so many floats: one instruction, which gcc knows but does not choose. What is
- * read must have been written before the function was called. */
+/* Loads, and goes on by so many floats: one instruction, which gcc knows but does not choose. What
+ * is read must have been written before the function was called. */
 INLINE vf vf_load_step(const float **p, size_t step)
 {
     vf v;

@@ -1,11 +1,13 @@
-/* Winograd's F(4x4, 3x3) of 8-bit convolutions with vpdpwssd: 36 products of 16 bits for 16 outputs in place of 144 of 8 bits,
- * at half the rate. Exact: all numbers are whole, and what is lost beyond 32 bits is not needed.
+/* Winograd's F(4x4, 3x3) of 8-bit convolutions with vpdpwssd: 36 products of 16 bits for 16 outputs
+ * in place of 144 of 8 bits, at half the rate. Exact: all numbers are whole, and what is lost
+ * beyond 32 bits is not needed.
  *
- * Inputs are u8, 128 less; B'dB takes at most 10 * 10 times 128. Weights become (24G)g(24G)' with the last line of 24G halved,
- * which is [6 0 0] [-4 -4 -4] [-4 4 -4] [1 2 4] [1 -2 4] [0 0 12]: at most 12 * 12 times 128. Both fit 16 bits. A' with its last
- * column doubled then makes 576 times the sums of products, modulo 2^32. An odd factor has an inverse there, that of 9 leaves 64
- * times the sums, and these are known as far as 26 bits tell them: of 9 * 226 products of 8 bits at least. More channels are
- * summed in groups. */
+ * Inputs are u8, 128 less; B'dB takes at most 10 * 10 times 128. Weights become (24G)g(24G)' with
+ * the last line of 24G halved, which is [6 0 0] [-4 -4 -4] [-4 4 -4] [1 2 4] [1 -2 4] [0 0 12]: at
+ * most 12 * 12 times 128. Both fit 16 bits. A' with its last column doubled then makes 576 times
+ * the sums of products, modulo 2^32. An odd factor has an inverse there, that of 9 leaves 64 times
+ * the sums, and these are known as far as 26 bits tell them: of 9 * 226 products of 8 bits at
+ * least. More channels are summed in groups. */
 #include "backends/cpuacc/kernels/simd/finish_avx512.h"
 
 enum { EDGE = 6, MATRICES = EDGE * EDGE, SIDE = 4, GROUP_MAX = 226, PART = 32 };
@@ -147,8 +149,9 @@ static void pack(const struct ifd_gemm_weights *weights, const struct ifd_requan
     }
 }
 
-/* Matrices of inputs, [36][patch][channel] of 16 bits, and behind them those of sums, [group][36][patch][column] of 32 bits. They are
- * an odd number of cache lines apart, or all would want the same sets. */
+/* Matrices of inputs, [36][patch][channel] of 16 bits, and behind them those of sums,
+ * [group][36][patch][column] of 32 bits. They are an odd number of cache lines apart, or all would
+ * want the same sets. */
 struct scratch {
     size_t patches, row, matrix; /* bytes of an input's row, from matrix to matrix */
     unsigned char *inputs, *sums;
@@ -198,8 +201,9 @@ INLINE void input_line(const __m512i *in, const size_t step, __m512i *out, const
     out[5 * out_step] = _mm512_sub_epi16(_mm512_sub_epi16(f, d), _mm512_slli_epi16(far, 1));
 }
 
-/* The patch whose first pixel is (y0, x0): its channels go to matrices from `to` on. Of all lines of B' only the second adds up to
- * anything but 0, so that taking 128 off the inputs is taking off 36 * 128 there. */
+/* The patch whose first pixel is (y0, x0): its channels go to matrices from `to` on. Of all lines
+ * of B' only the second adds up to anything but 0, so that taking 128 off the inputs is taking off
+ * 36 * 128 there. */
 INLINE void input_patch(const struct ifd_wino_q8_args *args, const struct scratch *s, int64_t y0,
                         int64_t x0, unsigned char *to)
 {
@@ -331,7 +335,8 @@ INLINE void output_line(const __m512i *in, __m512i *out, const size_t out_step)
     out[3 * out_step] = _mm512_add_epi32(near, _mm512_slli_epi32(last, 1));
 }
 
-/* Adds the sums of products of one group, 16 columns of them, to those of a patch's 16 pixels, which are 4 vectors apart. */
+/* Adds the sums of products of one group, 16 columns of them, to those of a patch's 16 pixels,
+ * which are 4 vectors apart. */
 INLINE void add_sums(const unsigned char *from, size_t matrix, __m512i *sum)
 {
     const __m512i ninth = _mm512_set1_epi32(NINTH);
@@ -382,7 +387,8 @@ INLINE void store_line(const int way, const int32_t *tail, const struct bounds *
 
 /* ---- blocks ---- */
 
-/* One block of columns: its weights, how many columns there are, and patches that begin at (ty, tx). */
+/* One block of columns: its weights, how many columns there are, and patches that begin at (ty,
+ * tx). */
 struct block {
     const struct ifd_wino_q8_args *args;
     const struct scratch *scratch;

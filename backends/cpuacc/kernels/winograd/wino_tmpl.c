@@ -1,9 +1,9 @@
-/* Winograd transforms F(m x m, 3x3), m = 2, 3 and 4, over the vector vocabulary: a vector of channels at a time, first
- * along the lines of a patch, then along its columns. Interpolation points are 0, 1, -1 and infinity, 2 from m = 3 on, and -2 for
- * m = 4; the matrices follow from them as in Lavin and Gray, "Fast Algorithms for Convolutional
- * Neural Networks" (2015), appendix.
- * With stride 2 the first and third tap meet even inputs, which are F(m, 2): points 0, 1 and infinity, -1 from m = 3 on, and 2 for
- * m = 4. The second meets odd ones, m products. */
+/* Winograd transforms F(m x m, 3x3), m = 2, 3 and 4, over the vector vocabulary: a vector of
+ * channels at a time, first along the lines of a patch, then along its columns. Interpolation
+ * points are 0, 1, -1 and infinity, 2 from m = 3 on, and -2 for m = 4; the matrices follow from
+ * them as in Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (2015), appendix.
+ * With stride 2 the first and third tap meet even inputs, which are F(m, 2): points 0, 1 and
+ * infinity, -1 from m = 3 on, and 2 for m = 4. The second meets odd ones, m products. */
 #include "backends/cpuacc/kernels/kernels.h"
 #include "backends/cpuacc/kernels/simd/simd.h"
 
@@ -231,7 +231,8 @@ INLINE void store_some(float *p, vf v, size_t count)
     }
 }
 
-/* Up to `left` channels from c on of the patch whose first pixel is (y0, x0), into row `row` of the matrices. */
+/* Up to `left` channels from c on of the patch whose first pixel is (y0, x0), into row `row` of the
+ * matrices. */
 INLINE void input_vector(const struct ifd_wino_args *args, const size_t size, const size_t stride,
                          int64_t y0, int64_t x0, size_t c, size_t left, const int inside,
                          float *row)
