@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Counts the instructions that one inference retires on aarch64, by class and by function, under
-# user-mode QEMU with a plugin (qemu_count.c). Exact on any machine; says nothing of caches, latency.
+# user-mode QEMU with a plugin (qemu_count.c). Exact on any machine; it knows no caches, no latency.
 #
 #   tests/bench/aarch64.sh MODEL [CPU …]      default: cortex-a53 (base) cortex-a76 (dot) max (i8mm)
 #   FUNCTIONS=20 tests/bench/aarch64.sh …     the 20 functions with the largest shares (default 8)
