@@ -31,22 +31,21 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 # Files of an area → stages of tests, as patterns of ctest names: near ones first.
 ENGINE = [
-    r"^engine\.",
-    r"^(golden\.cpuref\.(?!pose_landmark_heavy)|golden\.cpuacc\.|conformance\..*equal_golden)",
-    r"^backends\.cpuacc\.(memory|networks|parts|strips)"
+    r"^engine\.", r"^golden\.cpuacc\.(ad01|kws|resnet8|vww|str_ww|mobilenet_v1_0_25|yamnet)",
+    r"^conformance\..*equal_golden", r"^backends\.cpuacc\.(memory|networks|parts|strips)"
 ]
 AREAS = {
-    "engine/exec": [r"^engine\.exec\.", *ENGINE, r"^http\.(batching|faults|reload)\."],
+    "engine/exec": [r"^engine\.exec\.", *ENGINE, r"^http\.(batching|faults)\."],
     "engine/plan": [r"^engine\.plan\.", *ENGINE],
     "server/sched": [
         r"^server\.sched\.",
         r"^http\.(batching|limits|shutdown|metrics|protocol|connections|faults|warm_up)\.",
-        r"^acceptance\.(control|tritonclient|wire|interrupts)$"
+        r"^acceptance\.(control|tritonclient|wire|interrupts|signals)$"
     ],
     "server/repo": [
         r"^server\.repo\.",
         r"^http\.(repository|reload|checksums|polling|clock|shutdown|faults|metrics)\.",
-        r"^acceptance\.(control|examples|interrupts|metrics|service|wire)$"
+        r"^acceptance\.(control|examples|interrupts|metrics|service|settings|wire)$"
     ],
     "server/net/gate.c": [
         r"^server\.net\.", r"^http\.(gate|protocol|limits|torture|slow|connections)\."
@@ -117,9 +116,10 @@ class Tree:
                 shutil.copy2(ROOT / name, self.source / name)
         if (ROOT / ".venv").exists():
             (self.source / ".venv").symlink_to((ROOT / ".venv").resolve())
-        flags = "-O1 -gline-tables-only"
-        options = [] if plain else [
-            "-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++", "-DIFD_SANITIZE=address",
+        flags = "-O1 -gline-tables-only"  # as in tests/run.sh, so that ccache has most of it
+        options = ["-DIFD_WERROR=ON", "-DCMAKE_BUILD_TYPE=Release"] if plain else [
+            "-DIFD_WERROR=ON", "-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++",
+            "-DIFD_SANITIZE=address,undefined", "-DIFD_FUZZ=ON",
             "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DCMAKE_C_FLAGS_RELWITHDEBINFO={flags}",
             f"-DCMAKE_CXX_FLAGS_RELWITHDEBINFO={flags}"
         ]

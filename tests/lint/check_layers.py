@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Who may include whom: the table of CONTRIBUTING.md, checked against every #include of the
-tree."""
+"""Who may include whom, checked against every #include of the tree; CONTRIBUTING.md shows the same
+table."""
 import re
 
-from tree import finish, relative, sources, stale
+from tree import ROOT, finish, relative, sources, stale
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
+ROOMS = ("engine/", "backends/", "api/", "server/", "clients/", "tests/")
 PUBLIC = "engine/include"
 BASE = "engine/base"
 TENSOR = "engine/tensor"
@@ -26,8 +27,8 @@ LAYERS = {
     "engine/tools": [BASE],
     "engine/cache": [BASE, "engine/ir"],
     "engine/engine": [BASE, "engine/backend", "engine/cache"],
-    "engine/model": [BASE, "engine/engine", "engine/cache", "engine/exec", "engine/ir", "engine/opt",
-                     "engine/parse", "engine/plan"],
+    "engine/model": [BASE, "engine/engine", "engine/cache", "engine/exec", "engine/ir",
+                     "engine/opt", "engine/parse", "engine/plan"],
     "backends/null": [BASE, TENSOR],
     "backends/cpuref": [BASE, TENSOR],
     "backends/lowering": [BASE, TENSOR],
@@ -46,10 +47,10 @@ LAYERS = {
     "server/auth": [BASE, "api/core/guard.h", "server/hash"],
     "server/obs": [BASE, "api/core/outcome.h", "server/model"],
     "server/config": [BASE],
-    "server/serve": [BASE, "api", "server/config", "server/media", "server/model", "server/net", "server/obs", "server/repo",
-                     "server/sched"],
-    "server/ops": [BASE, "api/http/guard.h", "server/auth", "server/config", "server/model", "server/net", "server/obs", "server/repo",
-                   "server/sched", "server/serve"],
+    "server/serve": [BASE, "api", "server/config", "server/media", "server/model", "server/net",
+                     "server/obs", "server/repo", "server/sched"],
+    "server/ops": [BASE, "api/http/guard.h", "server/auth", "server/config", "server/model",
+                   "server/net", "server/obs", "server/repo", "server/sched", "server/serve"],
     "server": [BASE, "api", "server", "backends/builtin.h", "engine/tools"],
     "clients": [],
 }
@@ -95,10 +96,29 @@ def our_path(name):
     return f"{PUBLIC}/{name}" if name.startswith("inferd/") else name
 
 
+
+
+def row(layer):
+    """The row of CONTRIBUTING.md."""
+    allowed = ", ".join(f"`{place}`" for place in LAYERS[layer]) or "nothing of ours"
+    if layer in PUBLIC_FOR:
+        headers = ", ".join(f"`{header.removeprefix('inferd/')}`" for header in PUBLIC_FOR[layer])
+        allowed += f"; of the public headers {headers}"
+    return f"| `{layer}` | {allowed} |"
+
+
 named = [place for layer, allowed in LAYERS.items() for place in (layer, *allowed)]
-named += [place for table in (CONFINED_OURS, CONFINED) for places in table.values() for place in places]
+named += [place for table in (CONFINED_OURS, CONFINED)
+          for places in table.values() for place in places]
 named += [f"{PUBLIC}/{header}" for headers in PUBLIC_FOR.values() for header in headers]
 problems, checked = stale(named), 0
+text = (ROOT / "CONTRIBUTING.md").read_text().split("## Who may include whom\n")[1]
+text = text.split("\n## ")[0]
+shown = {line for line in text.split("\n") if line.startswith("| `")} - {"| `tests` | everything |"}
+wanted = {row(layer) for layer in LAYERS}
+problems += [f"CONTRIBUTING.md lacks the row {line}" for line in sorted(wanted - shown)]
+problems += [f"CONTRIBUTING.md has the row {line}, which is not this lint's"
+             for line in sorted(shown - wanted)]
 for source in sources():
     path = relative(source)
     layer = layer_of(path)
@@ -111,12 +131,14 @@ for source in sources():
         if name.endswith("_impl.h") and "/" in name and not inside(path, [name.rpartition("/")[0], "tests"]):
             problems.append(f"{path}: {name} is for the files of its own folder")
         for header, places in {**CONFINED_OURS, **CONFINED}.items():
-            if (name.startswith(header) if header.endswith("/") else name == header) and not inside(path, places):
+            is_named = name.startswith(header) if header.endswith("/") else name == header
+            if is_named and not inside(path, places):
                 problems.append(f"{path}: {name} is confined to {', '.join(places)}")
         if name.startswith("inferd/") and name not in PUBLIC_FOR.get(layer, [name]):
-            problems.append(f"{path}: {layer} may not include {name}, but {', '.join(PUBLIC_FOR[layer])}")
+            problems.append(f"{path}: {layer} may not include {name}, but "
+                            f"{', '.join(PUBLIC_FOR[layer])}")
         target = our_path(name)
-        if layer is None or not target.startswith(("engine/", "backends/", "api/", "server/", "clients/", "tests/")):
+        if layer is None or not target.startswith(ROOMS):
             continue
         allowed = [layer, PUBLIC] + LAYERS[layer]
         if layer in ("clients",):
