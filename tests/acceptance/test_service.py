@@ -154,6 +154,26 @@ class Service(unittest.TestCase):
         self.assertIn(("simple", 3, "info"),
                       [(e["model"], e["version"], e["level"]) for e in loaded])
 
+    def test_hostile_names_stay_one_value_in_every_sink(self):
+        name = 'x\nerror forged model=a "\\\x1b[2J\u009b'
+        (self.folder / "models" / name / "1").mkdir(parents=True)
+        for kind in ("text", "json"):
+            server = support.Server(self.folder / "models", "--strict-readiness=false",
+                                    f"--log-format={kind}")
+            self.addCleanup(server.stop)
+            index = json.loads(server.ask("POST", "/v2/repository/index", b"{}").data)
+            self.assertEqual([row["name"] for row in index], [name])
+            server.ask("GET", "/metrics", address=server.metrics_address)
+            log = server.log_text()
+            self.assertNotRegex(log, "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+            lines = [line for line in log.splitlines() if "load failed" in line]
+            self.assertEqual(len(lines), 1, log)
+            if kind == "json":
+                self.assertEqual(json.loads(lines[0])["model"], name)
+            else:
+                self.assertIn(r' model="x\u000aerror forged model=a \"\\\u001b[2J\u009b" version=',
+                              lines[0])
+
     def test_journal_gets_priorities(self):
         # support.Server gives the program a file as standard error: name it as systemd names the
         # journal's socket.
