@@ -1,4 +1,5 @@
-/** The statically linked backends, in the order in which they are preferred when nobody says otherwise. */
+/** The statically linked backends, in the order in which they are preferred when nobody says
+ *  otherwise. */
 #ifndef INFERD_BACKENDS_BUILTIN_H
 #define INFERD_BACKENDS_BUILTIN_H
 

@@ -22,8 +22,8 @@ static enum ifd_code no_memory(const struct ifd_acc_lowering *lowering, struct i
 
 /* ---- drafts ---- */
 
-/* A constant that a step reads as it reads activations: a copy in native form takes its place. Constants that are only
- * packed (filters) never get here. */
+/* A constant that a step reads like activations: a copy in native form takes its place. Constants
+ * that are only packed (filters) never get here. */
 static enum ifd_code native_constant(struct ifd_acc_lowering *lowering, uint32_t value,
                                      struct ifd_err *err)
 {
@@ -360,7 +360,7 @@ static enum ifd_code bind(struct ifd_acc_lowering *lowering, struct ifd_partitio
 
 /* ---- all of it ---- */
 
-/* Of a model's weights, the part that may be spent on what is only a little faster. */
+/* The share of a model's weights that may be spent on a small gain of speed. */
 #define SPARE_PART 16
 
 static size_t constant_bytes(const struct ifd_partition_view *view)

@@ -1,8 +1,9 @@
-/** Compile time: a partition's nodes become drafts of steps, through the driver of each operator; the schedule decides which
- *  are run strip by strip and by how many threads; then they are bound to memory and become steps.
+/** Compile time: each operator's driver turns nodes into drafts of steps. The schedule decides
+ *  which drafts run strip by strip, and on how many threads. Binding a draft to memory makes it a
+ *  step.
  *
- *  A driver asks for what it needs (where a value lies, packed memory, work memory, a step) and reports errors.
- *  Thread: one at a time. */
+ *  A driver asks for what it needs (where a value lies, packed memory, work memory, a step) and
+ *  reports errors. Thread: one at a time. */
 #ifndef INFERD_BACKENDS_CPUACC_COMPILE_H
 #define INFERD_BACKENDS_CPUACC_COMPILE_H
 
@@ -36,9 +37,9 @@ struct ifd_acc_lowering {
     struct ifd_lowering base;
     const struct ifd_kernels *kernels;
     const struct ifd_host *host;
-    bool
-        exact; /* 8-bit results are those of the reference kernels: asked for, or cheap (rounding.h) */
-    /* Per node: who runs it. Chosen once for all batch sizes, as it depends on weights, which may be gone by the second. */
+    bool exact; /* 8-bit results are those of the reference kernels (rounding.h) */
+    /* Per node: its driver. Chosen once for all batch sizes: it depends on weights, which may be
+     * released before the second one. */
     const struct ifd_acc_driver *const *driver;
     struct ifd_acc_draft *draft;
     uint32_t draft_count, draft_capacity;
@@ -48,8 +49,8 @@ struct ifd_acc_lowering {
     const char *precision_why_not;
 };
 
-/** Adds a step that reads in[0 … count-1] and writes out (values). params from ifd_low_params. The pointer is valid until
- *  the next step is added. */
+/** Adds a step that reads in[0 … count-1] and writes out (values). params from ifd_low_params. The
+ *  pointer is valid until the next step is added. */
 IFD_NODISCARD enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, ifd_acc_step_fn run,
                                              const void *params, const uint32_t *in, uint32_t count,
                                              uint32_t out, struct ifd_acc_draft **ret_step,
@@ -59,8 +60,8 @@ IFD_NODISCARD enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, 
 IFD_NODISCARD enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering,
                                              size_t bytes_per_thread, struct ifd_err *err);
 
-/** Reserves bytes of packed memory for the newest step, which pack will fill (packing.h). The context that pack gets are the
- *  kernels. */
+/** Reserves bytes of packed memory for the newest step (packing.h). pack gets the kernels as its
+ *  context. */
 IFD_NODISCARD enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, const void *source,
                                              size_t bytes, size_t workspace_bytes,
                                              ifd_low_pack_fn pack, const void *params,
@@ -70,7 +71,7 @@ IFD_NODISCARD enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, 
 void ifd_acc_name_step(struct ifd_acc_lowering *lowering, const char *kernel, uint64_t macs,
                        const char *format, ...) IFD_PRINTF(4, 5);
 
-/** Bytes of a core's second-level cache, or what is small enough to be true where that is not known. */
+/** Bytes of a core's second-level cache; a small one is assumed where that is not known. */
 static inline size_t ifd_acc_cache_bytes(const struct ifd_host *host)
 {
     return host->cpu.l2_bytes ? host->cpu.l2_bytes : 256 * 1024;

@@ -1,4 +1,5 @@
-/** CpuAcc: the fast backend for CPUs. One driver per operator family in ops/, kernels per instruction set in kernels/. */
+/** CpuAcc: the fast backend for CPUs. One driver per operator family in ops/, kernels per
+ *  instruction set in kernels/. */
 #ifndef INFERD_BACKENDS_CPUACC_CPUACC_H
 #define INFERD_BACKENDS_CPUACC_CPUACC_H
 

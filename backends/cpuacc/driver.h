@@ -13,7 +13,8 @@ struct ifd_acc_driver {
     IFD_NODISCARD enum ifd_code (*lower)(struct ifd_acc_lowering *lowering,
                                          const struct ifd_partition_node *node,
                                          struct ifd_err *err);
-    /** Can it read the rows of input i where they lie further apart than they are long? NULL: no. */
+    /** Can it read the rows of input i where they lie further apart than they are long? NULL:
+     *  no. */
     bool (*reads_apart)(const struct ifd_node_view *node, uint32_t i);
 };
 
@@ -23,8 +24,8 @@ struct ifd_acc_driver {
 /** 16-bit layers, and operators that run as their reference kernel. */
 extern const struct ifd_acc_driver ifd_acc_conv_s16, ifd_acc_reference;
 
-/** Who runs a node: its operator's driver, or the reference kernel as a step (ops/reference.c). NULL, with a reason (which may
- *  be NULL), if neither takes it. */
+/** The driver of a node: that of its operator, or the reference kernel as a step (ops/reference.c).
+ *  NULL, with a reason (may be NULL), if neither takes it. */
 const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
                                             struct ifd_err *reason);
 

@@ -1,5 +1,5 @@
-/** Quantized 8-bit values inside of a partition are stored in the machine's native form (kernels.h, Q8): s8 tensors that come
- *  in or go out on x86 are flipped by steps at the border. */
+/** The native form of quantized 8-bit values inside of a partition (kernels.h, Q8): u8 on x86, s8
+ *  on Arm. Steps at the border flip s8 tensors that come in or go out on x86. */
 #ifndef INFERD_BACKENDS_CPUACC_NATIVE_H
 #define INFERD_BACKENDS_CPUACC_NATIVE_H
 
@@ -10,7 +10,8 @@ bool ifd_acc_is_q8(enum ifd_dtype dtype);
 int32_t ifd_acc_zero(const struct ifd_desc *desc);
 /** The byte that flips between a type and its native form; 0 where they are the same. */
 uint8_t ifd_acc_flip(enum ifd_dtype dtype);
-/** Native bounds of an output under an activation. False for an activation that is not a clamp: then those of the type. */
+/** Native bounds of an output under an activation. False, and the bounds of the type, if the
+ *  activation is not a clamp. */
 bool ifd_acc_clamp_q8(int32_t activation, const struct ifd_desc *output, int32_t *ret_min,
                       int32_t *ret_max);
 

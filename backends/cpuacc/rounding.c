@@ -1,13 +1,14 @@
-/* Rounding: may 8-bit results be those of the reference kernels, although nobody asked for it? They may where that is
- * predicted to cost less than a few percent: where sums are long for what the CPU multiplies per result. */
+/* Whether 8-bit results are those of the reference kernels without being asked for: where that is
+ * predicted to cost less than 3 %, because sums are long for what the CPU multiplies per result. */
 #include "backends/cpuacc/rounding.h"
 
 #include "backends/cpuacc/native.h"
 
-/* A model that would lose less than this part of its time has exact results. */
+/* Exact results may cost this share of a model's time. */
 #define COST_MAX 0.03
 
-/* What was measured of a kind of CPU: multiply-accumulates per ns, and what each exact result takes longer, in ns. */
+/* Measured on a kind of CPU: multiply-accumulates per ns, and the additional ns of each exact
+ * result. */
 struct rates {
     uint32_t flags;
     double product, depthwise;
@@ -41,7 +42,7 @@ static double elements(const struct ifd_desc *desc)
     return count;
 }
 
-/* Adds a node's time, and what exact results would take longer. */
+/* Adds a node's time, and the additional time of exact results. */
 static void add_node(const struct ifd_node_view *node, const struct rates *rates, double *time_ns,
                      double *more_ns)
 {

@@ -1,7 +1,9 @@
-/** What a compiled partition is made of: steps, run in order by all threads of the team (schedule/team.h).
+/** What a compiled partition is made of: steps, which all threads of the team run in order
+ *  (schedule/team.h).
  *
- *  A step is a function and its parameters, immutable after compile. Where its tensors lie is said by places, which a
- *  run resolves against its binding, so that one partition serves any number of instances at once. */
+ *  A step is a function and its parameters, immutable after compile. Places say where its tensors
+ *  are; each run resolves them against its binding, so one partition serves any number of instances
+ *  at once. */
 #ifndef INFERD_BACKENDS_CPUACC_STEP_H
 #define INFERD_BACKENDS_CPUACC_STEP_H
 
@@ -11,8 +13,8 @@
 #define IFD_ACC_STEP_INPUTS  4
 #define IFD_ACC_STEP_OUTPUTS 1
 
-/** How a run ends. Only steps of one thread may fail, which is always the first: no one else writes here. Steps behind a
- *  failed one run on, on numbers that nobody gets to see. */
+/** How a run ends. Only single-threaded steps can fail, and the first thread runs those: nobody
+ *  else writes here. Steps after a failed one run on; their results are discarded. */
 struct ifd_acc_outcome {
     enum ifd_code code;
     struct ifd_err *err;
@@ -23,7 +25,7 @@ struct ifd_acc_range {
     size_t begin, end;
 };
 
-/** One thread's view of a run, and what one call of a step computes: some of the chunks that it is cut into. */
+/** One thread's view of a run, and the chunks that one call of a step computes. */
 struct ifd_acc_frame {
     const struct ifd_binding *binding;
     const uint8_t *packed; /* the block that holds the step's packed constants */
@@ -39,16 +41,17 @@ struct ifd_acc_frame {
 struct ifd_acc_step;
 typedef void (*ifd_acc_step_fn)(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
 
-/** Lines as a chain keeps them: bytes from line to line, and between two pixels. */
+/** Lines in a chain's buffer: bytes from line to line, and between two pixels. */
 struct ifd_acc_pitch {
     size_t line, gap;
 };
 
 /** What one call of a step's lines->run computes: output lines begin … end-1 of one image.
- *  in:   line in_first of the image's input; all lines that the window needs are there, none from in_end on. If in_round,
- *        line y is at in + (y modulo in_round) lines
+ *  in:   line in_first of the image's input. All lines that the window needs are there, none from
+ *        in_end on. If in_round, line y is at in + (y modulo in_round) lines
  *  out:  line begin of the output
- *  line: the number of that line, counted over all images: where operands of the output's shape continue */
+ *  line: number of that line, counted over all images: where operands of the output's shape
+ *        continue */
 struct ifd_acc_strip {
     const uint8_t *in;
     size_t in_first, in_end, in_round;
@@ -57,8 +60,9 @@ struct ifd_acc_strip {
     struct ifd_acc_pitch in_pitch, out_pitch;
 };
 
-/** A step that can compute some lines of an image from some lines of its input: what it takes to run it together with its
- *  neighbours, strip by strip (strips.c). Line y reads input lines y*stride - pad … + window - 1, as far as they exist. */
+/** A step that can compute some lines of an image from some lines of its input, so that it can run
+ *  together with its neighbours, strip by strip (schedule/strips.c). Line y reads input lines
+ *  y*stride - pad … + window - 1, as far as they exist. */
 struct ifd_acc_lines {
     size_t batch, in_h, out_h;
     size_t in_line, out_line;   /* bytes from line to line */
@@ -74,7 +78,8 @@ struct ifd_acc_lines {
 
 struct ifd_acc_chain;
 
-/** A step of a chain but the first has no run; lines is NULL for steps that cannot be split so. */
+/** run: NULL for the steps of a chain after the first. lines: NULL for steps that cannot run strip
+ *  by strip. */
 struct ifd_acc_step {
     ifd_acc_step_fn run;
     const struct ifd_acc_lines *lines;
@@ -83,7 +88,8 @@ struct ifd_acc_step {
     const struct ifd_kernels *kernels;
     struct ifd_low_place in[IFD_ACC_STEP_INPUTS];
     struct ifd_low_place out;
-    /* The step's packed constants: the block that holds them, the partition's own or an older one's; their offset in it. */
+    /* The step's packed constants: the block that holds them, of this partition or an older one,
+     * and their offset in it. */
     const uint8_t *block;
     size_t packed;
     bool is_gemm_f32; /* they begin with the weights of a product of f32, which is what it runs */
@@ -102,8 +108,8 @@ void *ifd_acc_out(const struct ifd_acc_step *step, const struct ifd_acc_frame *f
 /** This thread's part of the step's work memory. */
 void *ifd_acc_work(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
 
-/** Which of count items the call is for, in multiples of unit. The same chunks have the same items in every run, and a
- *  thread mostly the same chunks. */
+/** The items of count that a call is for, in multiples of unit. The same chunks have the same items
+ *  in every run, and mostly the same thread. */
 struct ifd_acc_range ifd_acc_share(const struct ifd_acc_frame *frame, size_t count, size_t unit);
 
 #endif

@@ -7,8 +7,9 @@
 /** Operands: two inputs and the output. */
 enum { IFD_LOW_A, IFD_LOW_B, IFD_LOW_Y, IFD_LOW_OPERANDS };
 
-/** Merged dimensions, the innermost last; strides in elements, 0 where an operand repeats. The two innermost are a block of
- *  rows × n, in which each operand repeats a row, a value per row, or neither. */
+/** Merged dimensions, the innermost last; strides in elements, 0 where an operand repeats. The two
+ *  innermost are a block of rows × n, in which each operand repeats a row, a value per row, or
+ *  neither. */
 struct ifd_low_broadcast {
     uint32_t rank; /* ≥ 2 */
     size_t dim[IFD_MAX_RANK];

@@ -8,7 +8,8 @@ size_t ifd_low_row_of(const struct ifd_shape *shape)
     return shape->rank ? (size_t)shape->dim[shape->rank - 1] : 1;
 }
 
-/* x * logistic(x): the multiplication that reads x and the logistic of x, which nobody else reads. */
+/* x * logistic(x): the multiplication that reads x and the logistic of x, which nobody else
+ * reads. */
 const struct ifd_partition_node *ifd_low_silu(const struct ifd_lowering *lowering, uint32_t x,
                                               uint32_t logistic, uint32_t *ret_node)
 {

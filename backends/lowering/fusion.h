@@ -1,4 +1,4 @@
-/** Finding element-wise operators that the step of the value they follow can do as well. */
+/** Finds element-wise operators that can run in the step of the value they follow. */
 #ifndef INFERD_BACKENDS_LOWERING_FUSION_H
 #define INFERD_BACKENDS_LOWERING_FUSION_H
 
@@ -12,7 +12,7 @@ enum ifd_low_operand {
     IFD_LOW_OPERAND_SAME /* a tensor of the same shape */
 };
 
-/** An operator that follows a value, and the nodes that it is made of: views of the value, then the operator's node. */
+/** An operator that follows a value, and its nodes: views of the value, then the operator. */
 struct ifd_low_follower {
     const struct ifd_partition_node *node; /* NULL: silu, x * logistic(x), of floats */
     enum ifd_low_operand kind;             /* NONE: it has one operand */
@@ -25,18 +25,20 @@ struct ifd_low_follower {
 /** Innermost dimension of a shape. */
 size_t ifd_low_row_of(const struct ifd_shape *shape);
 
-/** A node as an operator behind one of its inputs, of rows of so many elements. False if it is not element-wise, if the
- *  shapes do not match, or the other operand is not ready. Whether the backend has a kernel for it is not asked here. */
+/** Describes a node as an operator that follows one of its inputs. row: elements of that value's
+ *  rows. False if it has no or more than two operands, if shapes do not match, or the other operand
+ *  is not ready. Whether the backend has a kernel for it is not asked here. */
 bool ifd_low_follow(const struct ifd_lowering *lowering, const struct ifd_partition_node *node,
                     uint32_t value, size_t row, struct ifd_low_follower *ret);
-/** The multiplication that makes a silu of x and the logistic of x, which nobody else reads; NULL for none. */
+/** The multiplication that makes silu of x and logistic(x), which nobody else reads; NULL for
+ *  none. */
 const struct ifd_partition_node *ifd_low_silu(const struct ifd_lowering *lowering, uint32_t x,
                                               uint32_t logistic, uint32_t *ret_node);
-/** What alone follows a value, behind views of it. */
+/** The only follower of a value, behind views of it. */
 bool ifd_low_find_follower(const struct ifd_lowering *lowering, uint32_t value, size_t row,
                            struct ifd_low_follower *ret);
 
-/** The add that alone reads a value and adds a tensor of the same shape that is there already. */
+/** Finds the add that alone reads a value and adds a tensor of the same shape that is ready. */
 bool ifd_low_find_residual(const struct ifd_lowering *lowering, uint32_t made, uint32_t *ret_add,
                            uint32_t *ret_other);
 

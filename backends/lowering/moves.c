@@ -1,5 +1,5 @@
-/* Which strided copies an operator is. Quantized elements stay as they are, but for inputs of a concatenation in another
- * quantization. */
+/* Operators as strided copies. Quantized elements stay as they are, except inputs of a
+ * concatenation in another quantization. */
 #include "backends/lowering/moves.h"
 
 #include "inferd/op_attrs.h"
@@ -73,7 +73,7 @@ void ifd_low_spread_rows(const struct ifd_low_value *in, struct ifd_low_copy *co
     }
 }
 
-/* The copy of all of `part` (a shape) between two tensors that lie row-major. */
+/* The copy of a whole shape `part` between two row-major tensors. */
 static struct ifd_low_copy whole(const struct ifd_desc *in, const struct ifd_desc *out,
                                  const struct ifd_shape *part)
 {
@@ -110,7 +110,7 @@ bool ifd_low_same_quant(const struct ifd_desc *a, const struct ifd_desc *b)
              a->quant.zero_point[0] == b->quant.zero_point[0]));
 }
 
-/* What LiteRT brings from one quantization to another. */
+/* LiteRT converts only u8 from one quantization to another. */
 static bool needs_table(const struct ifd_desc *in, const struct ifd_desc *out)
 {
     return in->dtype == IFD_U8 && out->dtype == IFD_U8 && !ifd_low_same_quant(in, out);
@@ -190,7 +190,7 @@ static bool concat_move(const struct ifd_node_view *node, uint32_t i, struct ifd
     const struct ifd_axis_attrs *attrs = node->attrs;
     const struct ifd_desc *in = node->input[i].desc, *out = &node->output[0];
     const uint32_t axis = axis_of(attrs->axis, out);
-    /* what the input before has left in ret: inputs are asked for in turn */
+    /* ret: from the call for the input before */
     const int64_t at = i == 0 ? 0 : ret->at + node->input[i - 1].desc->shape.dim[axis];
     *ret = (struct ifd_low_move){.in = i,
                                  .at = at,
@@ -324,7 +324,8 @@ static const struct row *find_row(enum ifd_op op)
         [IFD_OP_SPLIT] = {split_takes, split_move, true},
         [IFD_OP_UNPACK] = {split_takes, unpack_move, true},
         [IFD_OP_SLICE] = {split_takes, slice_move, true},
-        /* single elements are read from a copy in the cache, which takes no longer than to read them where they are */
+        /* single elements are read from a copy in the cache, which takes no longer than reading
+         * them in place */
         [IFD_OP_STRIDED_SLICE] = {strided_slice_takes, strided_slice_move, false},
         [IFD_OP_TRANSPOSE] = {split_takes, transpose_move, false},
     };
@@ -379,7 +380,7 @@ static void add_dimension(struct ifd_low_copy *copy, int64_t dim, int64_t in_str
     }
 }
 
-/* Every dimension is two, the repeats outside. */
+/* Every dimension becomes two, the repeats outside. */
 struct ifd_low_copy ifd_low_tile_copy(const struct ifd_node_view *node)
 {
     const struct ifd_desc *in = node->input[0].desc, *out = &node->output[0];
@@ -421,7 +422,8 @@ static struct ifd_desc whole_of(const struct ifd_desc *wide,
     return whole;
 }
 
-/* Dimensions of the copy: a shift inside of the block per spatial dimension, then those of the deep tensor's images. */
+/* Dimensions of the copy: an offset inside of the block per spatial dimension, then those of the
+ * deep tensor's images. */
 static struct ifd_low_copy block_copy(const struct ifd_desc *deep, const struct ifd_desc *whole,
                                       const struct ifd_space_batch_attrs *attrs, bool to_deep)
 {
@@ -449,7 +451,7 @@ static struct ifd_low_copy block_copy(const struct ifd_desc *deep, const struct 
     return copy;
 }
 
-/* Between the wide tensor and the part of the whole one that it is. */
+/* The copy between the wide tensor and its place in the padded one. */
 static struct ifd_low_copy edge_copy(const struct ifd_desc *wide, const struct ifd_desc *whole,
                                      const struct ifd_space_batch_attrs *attrs, bool to_whole)
 {
@@ -468,7 +470,8 @@ static struct ifd_low_copy edge_copy(const struct ifd_desc *wide, const struct i
     return copy;
 }
 
-/* One copy between the deep tensor (many images) and the wide one (large images); padding and crops make another one. */
+/* One copy between the deep tensor (many images) and the wide one (large images); padding and crops
+ * take another one. */
 uint32_t ifd_low_space_copies(const struct ifd_node_view *node, struct ifd_low_copy ret[2],
                               size_t *ret_between)
 {

@@ -1,6 +1,6 @@
-/* The order in which nodes become steps: that of the partition, but what stands between a convolution and the one that alone
- * reads it, and needs neither, comes before both. A pooling beside a block, as the shortcut of a stride is, would keep them
- * from being a chain otherwise (strips.c). */
+/* The order in which nodes become steps: that of the partition, except that nodes between a
+ * convolution and its only reader come before both, if they need neither. Otherwise a pooling in
+ * the shortcut of a block would keep the two from being neighbours. */
 #include "backends/lowering/order.h"
 
 /* Nodes further behind than this do not belong to the same block. */

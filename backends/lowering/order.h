@@ -4,8 +4,8 @@
 
 #include "backends/lowering/values.h"
 
-/** The nodes of lowering->view in the order in which they are to be lowered, in the arena; NULL without memory. Before any
- *  node is lowered. */
+/** The nodes of lowering->view in the order in which to lower them, in the arena; NULL without
+ *  memory. Before any node is lowered. */
 const uint32_t *ifd_low_order_nodes(struct ifd_lowering *lowering);
 
 #endif

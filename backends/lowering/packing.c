@@ -1,4 +1,5 @@
-/* Jobs that pack constants: shared, taken from an earlier start, or run by several threads. */
+/* Packs constants: shares them, takes them from an earlier start, or runs jobs on several
+ * threads. */
 #include "backends/lowering/packing.h"
 
 #include "engine/base/team.h"
@@ -33,7 +34,8 @@ enum ifd_code ifd_low_add_pack(struct ifd_low_packed *packed, struct ifd_lowerin
 
 /* ---- sharing ---- */
 
-/* The job of an older partition that made the same content, or NULL. Nodes come in the same order, so the search is short. */
+/* The job of an older partition that made the same content, or NULL. Nodes come in the same order,
+ * so the search is short. */
 static const struct ifd_low_pack_job *find_made(const struct ifd_low_packed *older,
                                                 const struct ifd_low_pack_job *job, uint32_t first)
 {
@@ -46,7 +48,8 @@ static const struct ifd_low_pack_job *find_made(const struct ifd_low_packed *old
     return NULL;
 }
 
-/* Jobs whose content older has take it; the others get offsets, one behind the other. ret_left: how many those are. */
+/* Jobs take the content that older has; the others get offsets, one after the other. ret_left: how
+ * many of these there are. */
 static enum ifd_code share(struct ifd_low_packed *packed, const struct ifd_low_packed *older,
                            uint32_t *ret_left, struct ifd_err *err)
 {
@@ -109,7 +112,7 @@ static void run_jobs(void *arg, uint32_t index, uint32_t count)
     }
 }
 
-/* One more thread pays from here on: it is some 50 µs until it runs. */
+/* Bytes per thread: starting one takes some 50 µs. */
 #define PACK_BYTES_MIN ((size_t)2 << 20)
 
 static uint32_t choose_threads(const struct ifd_low_packed *packed, uint32_t most, uint32_t jobs)
@@ -119,7 +122,7 @@ static uint32_t choose_threads(const struct ifd_low_packed *packed, uint32_t mos
     return threads < jobs ? threads : jobs;
 }
 
-/* As many threads as the model may have run the jobs: nobody else waits for this model yet. */
+/* Runs the jobs on as many threads as the model may have: nothing else waits for this model yet. */
 static enum ifd_code run_all(struct work *work, uint32_t threads, const struct ifd_alloc *alloc,
                              struct ifd_err *err)
 {

@@ -1,13 +1,16 @@
-/** Packed constants of a partition: weights in the form that the backend's kernels read, made once per model.
+/** Packed constants of a partition: weights in the form that the backend's kernels read, made once
+ *  per model.
  *
- *  Steps say what they want packed. Partitions for several batch sizes share what is the same, the next start takes what an
- *  earlier one left (view.packed), and the rest is packed by several threads. Packed memory holds no pointers. */
+ *  Steps reserve packed memory. Partitions for several batch sizes share equal content, the next
+ *  start takes what an earlier one left (view.packed), and several threads pack the rest. Packed
+ *  memory holds no pointers. */
 #ifndef INFERD_BACKENDS_LOWERING_PACKING_H
 #define INFERD_BACKENDS_LOWERING_PACKING_H
 
 #include "backends/lowering/values.h"
 
-/** Fills packed memory. context: the backend's; workspace: temporary memory of the size that the job asked for. */
+/** Fills packed memory. context: the backend's; workspace: temporary memory of the size that the
+ *  job asked for. */
 typedef void (*ifd_low_pack_fn)(const void *context, const void *params, uint8_t *workspace,
                                 uint8_t *packed);
 
@@ -31,18 +34,18 @@ struct ifd_low_packed {
     bool is_released; /* the sources of its jobs are gone */
 };
 
-/** Reserves bytes of packed memory for a step, which pack will fill with workspace_bytes of temporary memory.
+/** Reserves packed memory for a step. job->pack fills it, with workspace_bytes of temporary memory.
  *
- *  source: nothing but pack may read it; its memory may be gone when the partition runs. Two jobs of the same pack, source
- *  and bytes yield the same content: partitions for several batch sizes share it, so what is packed should not depend on the
- *  batch. */
+ *  job->source: only pack may read it; its memory may be released before the partition runs. Two
+ *  jobs of the same pack, source and bytes yield the same content, which partitions for several
+ *  batch sizes share: packed content should not depend on the batch. */
 IFD_NODISCARD enum ifd_code ifd_low_add_pack(struct ifd_low_packed *packed,
                                              struct ifd_lowering *lowering,
                                              const struct ifd_low_pack_job *job,
                                              size_t workspace_bytes, struct ifd_err *err);
 
-/** Sets block and offset of all jobs: shares what older has (NULL: nothing), takes view.packed where it is there, packs the
- *  rest. context: for pack functions. older outlives packed. */
+/** Sets block and offset of all jobs: shares the content of older (NULL: nothing), takes
+ *  view.packed if it fits, packs the rest. context: for pack functions. older outlives packed. */
 IFD_NODISCARD enum ifd_code ifd_low_pack(struct ifd_low_packed *packed,
                                          const struct ifd_low_packed *older,
                                          const struct ifd_partition_view *view, const void *context,

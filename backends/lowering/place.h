@@ -1,5 +1,5 @@
-/** Where a tensor lies at run time: resolved against a binding by each run, so that one partition serves any number of
- *  instances at once. */
+/** Where a tensor lies at run time. Each run resolves places against its binding, so one partition
+ *  serves any number of instances at once. */
 #ifndef INFERD_BACKENDS_LOWERING_PLACE_H
 #define INFERD_BACKENDS_LOWERING_PLACE_H
 
@@ -20,7 +20,8 @@ struct ifd_low_place {
     const void *data;
 };
 
-/** The tensor's first byte in a run; NULL for none. scratch: of the run. Outputs and scratch may be written. */
+/** The tensor's first byte in a run; NULL for none. scratch: of the run. Outputs and scratch may be
+ *  written. */
 static inline const void *ifd_low_resolve(const struct ifd_low_place *place,
                                           const struct ifd_binding *binding, uint8_t *scratch)
 {

@@ -23,7 +23,8 @@ int32_t ifd_low_bound(float real, float scale, int32_t zero, int32_t lowest, int
     return !(bound > (float)lowest) ? lowest : bound < (float)highest ? (int32_t)bound : highest;
 }
 
-/* As the reference kernels take them: u8 layers but fully connected ones multiply in single precision. */
+/* As in the reference kernels: u8 layers except fully connected ones multiply scales in single
+ * precision. */
 struct ifd_low_scales ifd_low_read_scales(const struct ifd_node_view *node)
 {
     if (node->input[0].desc->dtype == IFD_F32) {
@@ -37,7 +38,7 @@ struct ifd_low_scales ifd_low_read_scales(const struct ifd_node_view *node)
     };
 }
 
-/* What sums of one channel are multiplied with. */
+/* The factor of one channel's sums. */
 double ifd_low_factor(const struct ifd_low_scales *scales, size_t channel)
 {
     const float weight = scales->weights->scale[scales->weights->count > 1 ? channel : 0];
@@ -47,8 +48,8 @@ double ifd_low_factor(const struct ifd_low_scales *scales, size_t channel)
     return (double)scales->in * (double)weight / scales->out;
 }
 
-/* Does channel c of the weights contribute nothing? Then its result is a number, whatever its bias is: converters make such
- * channels, with a bias of up to 2^30. */
+/* Are all weights of channel c zero? Then its result is constant, whatever its bias: converters
+ * make channels like that, with a bias of up to 2^30. */
 bool ifd_low_is_nothing(const struct ifd_bytes *weights, size_t channels, bool channel_is_last,
                         uint8_t zero, size_t c)
 {
@@ -62,7 +63,7 @@ bool ifd_low_is_nothing(const struct ifd_bytes *weights, size_t channels, bool c
     return true;
 }
 
-/* Sum of |weight - zero|. A whole number of weights at a time, so that compilers make vectors of them. */
+/* Sum of |weight - zero|. 64 weights at a time, so that compilers vectorize. */
 #define SPREAD_COUNT ((size_t)64)
 
 static int64_t spread(const uint8_t *w, size_t count, uint8_t flip, int32_t zero)
@@ -83,8 +84,8 @@ static int64_t spread(const uint8_t *w, size_t count, uint8_t flip, int32_t zero
     return sum;
 }
 
-/* What channel c leaves for the sum of its products. Where sums are made floats nothing is shifted, and the bias is another
- * number. */
+/* What the bias of channel c leaves of sum_max for its products; less where factors shift to the
+ * left. Sums that become floats are not shifted, and their bias is separate. */
 static int64_t room(const struct ifd_node_view *node, const struct ifd_low_scales *scales, size_t c,
                     int64_t limit)
 {
@@ -100,7 +101,7 @@ static int64_t room(const struct ifd_node_view *node, const struct ifd_low_scale
     return limit - (bias < 0 ? -(int64_t)bias : bias);
 }
 
-/* Do the kernels' sums stay small enough in every channel? Weights are counted only where it depends on them. */
+/* Weights are summed only where the bound by their number does not decide. */
 bool ifd_low_sums_fit(const struct ifd_node_view *node, const struct ifd_low_scales *scales,
                       int64_t sum_max)
 {

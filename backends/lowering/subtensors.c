@@ -1,19 +1,20 @@
-/* Values that live inside of others. What an operator would only move from one value to another (a reshape, the outputs of a split
- * or slice, the inputs of a concatenation) needs no step where the part can stay in the whole:
+/* Values that live inside of others. An operator that only moves elements (a reshape, the outputs
+ * of a split or slice, the inputs of a concatenation) needs no step if its sub-tensor can stay in
+ * the whole:
  *
- *    in one chunk   along the outermost dimension that is not 1: any step can read and write it there
- *    rows apart     along the last dimension: where all who read it know of rows that lie further apart than they are long. Who
- *                   writes such a part of a concatenation asks for it by himself (ifd_low_take_slice). */
+ *   contiguous   along the outermost dimension that is not 1: any step can read and write it there
+ *   rows apart   along the last dimension: if all readers accept rows that lie apart. The step that
+ *                writes a sub-tensor of a concatenation asks for it (ifd_low_take_slice). */
 #include "backends/lowering/subtensors.h"
 
 #include "inferd/op_attrs.h"
 
-/* What a merged copy leaves of a part: where it begins in the whole, how far its rows are apart. */
+/* A sub-tensor: where it begins in the whole, and bytes from row to row. */
 struct subtensor {
     size_t offset, pitch;
 };
 
-/* Does the copy move all of a part, row by row as it lies, from or to a whole with such strides? */
+/* Does the copy move a whole sub-tensor, row by row, from or to a whole with these strides? */
 static bool find_subtensor(const struct ifd_low_copy *copy, const struct ifd_low_value *part,
                            const int64_t *part_stride, const int64_t *whole_stride, int64_t offset,
                            struct subtensor *ret)
@@ -57,7 +58,7 @@ static bool can_join(const struct ifd_lowering *lowering, uint32_t part, uint32_
            lowering->value[whole].pitch == 0 && ifd_low_storage_of(lowering, whole) != storage;
 }
 
-/* The input becomes a part of the output, or the other way round. */
+/* The input becomes a sub-tensor of the output, or the other way round. */
 static void join_move(struct ifd_lowering *lowering, uint32_t in, uint32_t out,
                       struct ifd_low_copy *copy)
 {
@@ -76,7 +77,7 @@ static void join_move(struct ifd_lowering *lowering, uint32_t in, uint32_t out,
     }
 }
 
-/* Who reads rows that lie apart? */
+/* Asks all readers whether they accept rows that lie apart. */
 static void ask_readers(struct ifd_lowering *lowering, const struct ifd_low_accepts *accepts)
 {
     for (uint32_t n = 0; n < lowering->view->node_count; n++) {
@@ -121,7 +122,7 @@ bool ifd_low_take_slice(struct ifd_lowering *lowering, uint32_t value,
     const uint32_t last = out->shape.rank - 1;
     const int32_t axis = attrs->axis < 0 ? attrs->axis + (int32_t)out->shape.rank : attrs->axis;
     struct ifd_low_value *mine = &lowering->value[value];
-    /* not one that is in its place already, or of which a reshape is read as well */
+    /* not a value that is in place already, or of which a view is read as well */
     if ((uint32_t)axis != last || !ifd_low_same_quant(&mine->view->desc, out) ||
         !ifd_low_is_whole(lowering, value) || lowering->storage[mine->storage].readers != 1) {
         return false;

@@ -13,12 +13,13 @@ struct ifd_low_accepts {
     bool (*reads_apart)(const void *context, uint32_t node, uint32_t input);
 };
 
-/** Lets values live inside of others where an operator would only move them from one to the other; before any node is
- *  lowered. */
+/** Lets values live inside of others where an operator only moves elements between them. Before any
+ *  node is lowered. */
 void ifd_low_join_subtensors(struct ifd_lowering *lowering, const struct ifd_low_accepts *accepts);
 
-/** Lets value live inside of the concatenation along the last dimension that alone reads it, if there is one that allows it:
- *  its rows are then *stride elements apart, which is left as it is otherwise. Before the step that makes it is added. */
+/** Lets value live inside of the concatenation along the last dimension that alone reads it, if
+ *  possible: its rows are then *stride elements apart; *stride is unchanged otherwise. Before the
+ *  step that makes the value is added. */
 bool ifd_low_take_slice(struct ifd_lowering *lowering, uint32_t value,
                         const struct ifd_low_accepts *accepts, size_t *stride);
 

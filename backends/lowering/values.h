@@ -1,8 +1,9 @@
-/** Values of a partition while its nodes become steps: who reads them, and the memory they live in.
+/** Values of a partition while its nodes become steps: their readers, and the memory they live in.
  *
- *  A value lives in a storage. Several values share one where an operator would only move elements between them
- *  (subtensors.h), or where a result may be written over an input. The backend adds values and storages of its own, says
- *  which steps touch them, and lays out scratch memory when all nodes are lowered. Thread: one at a time. */
+ *  A value lives in a storage. Several values share one where an operator only moves elements
+ *  between them (subtensors.h), or where a result may overwrite an input. The backend adds values
+ *  and storages, says which steps touch them, and lays out scratch memory when all nodes are
+ *  lowered. Thread: one at a time. */
 #ifndef INFERD_BACKENDS_LOWERING_VALUES_H
 #define INFERD_BACKENDS_LOWERING_VALUES_H
 
@@ -45,23 +46,25 @@ struct ifd_lowering {
 
 /** count × size zeroed bytes of the partition's arena, or NULL. */
 void *ifd_low_params(struct ifd_lowering *lowering, size_t count, size_t size) IFD_NODISCARD;
-/** Makes room for one more item in an array of the arena; the old array stays behind there. NULL without memory. */
+/** Makes room for one more item in an array of the arena; the old array stays behind there. NULL
+ *  without memory. */
 void *ifd_low_grow(struct ifd_lowering *lowering, void *array, uint32_t count, uint32_t *capacity,
                    size_t size) IFD_NODISCARD;
 
 /** Makes the view's values and their storages. view and arena are set. */
 IFD_NODISCARD enum ifd_code ifd_low_make_values(struct ifd_lowering *lowering, struct ifd_err *err);
-/** Counts who reads what: after values were joined (subtensors.h), before any node is lowered. */
+/** Counts readers: after values were joined (subtensors.h), before any node is lowered. */
 void ifd_low_count_readers(struct ifd_lowering *lowering);
 
-/** A value of the backend's, of bytes bytes: written by one step and read by others. */
+/** Adds a value of the backend: one step writes it, others read it. */
 IFD_NODISCARD enum ifd_code ifd_low_add_value(struct ifd_lowering *lowering, size_t bytes,
                                               uint32_t *ret_value, struct ifd_err *err);
 /** A storage of bytes in scratch, alive between two steps. */
 IFD_NODISCARD enum ifd_code ifd_low_add_storage(struct ifd_lowering *lowering, size_t bytes,
                                                 uint32_t first, uint32_t last,
                                                 uint32_t *ret_storage, struct ifd_err *err);
-/** The value moves to a new scratch storage of the same size; its first storage stays what it was. */
+/** The value moves to a new scratch storage of the same size; its first storage stays what it
+ *  was. */
 IFD_NODISCARD enum ifd_code ifd_low_move_inside(struct ifd_lowering *lowering, uint32_t value,
                                                 struct ifd_low_place *ret_outside,
                                                 struct ifd_err *err);
@@ -90,15 +93,16 @@ bool ifd_low_is_whole(const struct ifd_lowering *lowering, uint32_t value);
 /** True if both are the same memory (a reshape that needs no step). */
 bool ifd_low_same_place(const struct ifd_lowering *lowering, uint32_t a, uint32_t b);
 
-/** Lets out live in the memory of in, which nobody reads after the node that is being lowered. False, and nothing is
- *  changed, where somebody does, or the sizes differ, or either is bound outside. Before the step is added. */
+/** Lets out live in the memory of in, if nobody reads it after the node that is being lowered.
+ *  False, and nothing is changed, if somebody does, if sizes differ, or if either is bound outside.
+ *  Before the step is added. */
 bool ifd_low_in_place(struct ifd_lowering *lowering, uint32_t in, uint32_t out);
 
 /** Do two values share memory? Rows that lie apart may be those between the other's. */
 bool ifd_low_overlap(const struct ifd_lowering *lowering, uint32_t a, uint32_t b);
 
-/** The node that alone reads a value that is no output, NULL otherwise: a candidate for fusing. Its index through
- *  ret_node. */
+/** The node that alone reads a value that is no output, NULL otherwise: a candidate for fusing. Its
+ *  index through ret_node. */
 const struct ifd_partition_node *ifd_low_sole_reader(const struct ifd_lowering *lowering,
                                                      uint32_t value, uint32_t *ret_node);
 
@@ -115,8 +119,8 @@ void ifd_low_touch(struct ifd_lowering *lowering, uint32_t storage, uint32_t ste
 void ifd_low_stretch(struct ifd_lowering *lowering, uint32_t storage, uint32_t first,
                      uint32_t last);
 
-/** Gives all scratch storages that steps touch their offsets; two that are alive at the same step never overlap.
- *  alloc: for temporary memory. ret_bytes: of scratch. */
+/** Lays out all scratch storages that steps touch; two that are alive at the same step never
+ *  overlap. alloc: for temporary memory. ret_bytes: of scratch. */
 IFD_NODISCARD enum ifd_code ifd_low_lay_out(struct ifd_lowering *lowering,
                                             const struct ifd_alloc *alloc, size_t *ret_bytes,
                                             struct ifd_err *err);

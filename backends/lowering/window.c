@@ -1,4 +1,4 @@
-/* A window and the image it moves over, in the sizes that drivers count with. */
+/* A window and its image, in the sizes that drivers count with. */
 #include "backends/lowering/window.h"
 
 enum ifd_code ifd_low_window_init(const struct ifd_node_view *node, const struct ifd_window *attrs,

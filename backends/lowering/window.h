@@ -15,7 +15,8 @@ IFD_NODISCARD enum ifd_code ifd_low_window_init(const struct ifd_node_view *node
                                                 const struct ifd_window *attrs,
                                                 struct ifd_low_window *ret, struct ifd_err *err);
 
-/** The pixel of an image that position (ky, kx) of the window sees from output pixel number `from`. False: it lies outside. */
+/** The pixel of an image that window position (ky, kx) of output pixel number `from` sees. False:
+ *  it lies outside. */
 static inline bool ifd_low_window_sees(const struct ifd_low_window *w, size_t from, size_t ky,
                                        size_t kx, size_t *ret_pixel)
 {

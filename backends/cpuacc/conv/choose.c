@@ -1,4 +1,4 @@
-/* One loop over the costs of the algorithms, and what any of them needs of its step. */
+/* Chooses the algorithm of least cost and adds its step. */
 #include "backends/cpuacc/conv/choose.h"
 
 #include "backends/cpuacc/conv/run.h"
@@ -28,8 +28,8 @@ static size_t choose(const struct ifd_acc_lowering *lowering, const struct ifd_a
     return best;
 }
 
-/* Names and costs of those that fit, the chosen one first, in units of the dearest: for `inspect`. NULL where nothing was to
- * be chosen. */
+/* For `inspect`: name and cost of each algorithm that fits, relative to the most expensive one, the
+ * chosen one first. NULL if only one fits. */
 static const char *explain(struct ifd_acc_lowering *lowering, const double cost[ALGORITHMS],
                            size_t best)
 {
@@ -49,7 +49,7 @@ static const char *explain(struct ifd_acc_lowering *lowering, const double cost[
     return length > alone ? ifd_arena_text(lowering->base.arena, text, strlen(text)) : NULL;
 }
 
-/* Tells the partition which precision the layer has, and why it is not the one that was asked for. */
+/* Reports the precision of the layer, and why it is not the one that was asked for. */
 static void note_precision(struct ifd_acc_lowering *lowering, const struct ifd_acc_conv *conv)
 {
     const enum ifd_precision asked = lowering->base.view->precision;

@@ -1,4 +1,4 @@
-/* The direct ways without dilation: rows that lie contiguous in the input, or in its lines. */
+/* The direct algorithms without dilation: rows are contiguous in the input, or in its lines. */
 #include "backends/cpuacc/conv/direct.h"
 
 #include "backends/cpuacc/conv/narrow.h"
@@ -75,7 +75,7 @@ static void multiply_pixels(const struct ifd_acc_conv_run *run)
     plan->gemm->run(&args);
 }
 
-/* What is not finite in one pixel of a group must not reach the others. */
+/* Non-finite values of one pixel must not reach the others of its group. */
 static void multiply_groups(struct ifd_acc_conv_run *run, size_t first_row)
 {
     ifd_acc_direct_multiply(run, first_row);
@@ -95,7 +95,8 @@ void ifd_acc_direct_call(struct ifd_acc_conv_run *run, size_t first_row)
     ifd_acc_conv_tail(run, first_row, run->args.m);
 }
 
-/* The last call of a step: while it computes, the kernel fetches the weights that come next, as far as there is time. */
+/* The last call of a step: while it computes, the kernel fetches the weights that come next, as far
+ * as there is time. */
 static void fetch_later(struct ifd_acc_conv_run *run)
 {
     const struct ifd_packed *later = run->frame->threads == 1 ? run->step->later : NULL;
@@ -243,7 +244,7 @@ static bool plain_fits(const struct ifd_acc_lowering *lowering, const struct ifd
     return layer->is_plain && !ifd_acc_narrow_suits(lowering, layer);
 }
 
-/* f32 rows that lie where nothing else does. */
+/* Only f32 rows without gaps can be grouped. */
 static bool can_group(const struct ifd_acc_layer *layer)
 {
     return !layer->product.is_q8 && !layer->is_slice && !layer->is_subtensor;
@@ -353,7 +354,8 @@ static void fetch_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size
     run->args.a = image + (y * w->stride_y - run->in_first) * w->in_w * w->in_c * layer->element;
 }
 
-/* What the call for output lines from y on will copy and this one has not: fetched meanwhile, as images come from outside. */
+/* Prefetches the lines that the call for output lines from y on copies and this one does not:
+ * images come from outside the cache. */
 static void fetch_next_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y)
 {
     const struct ifd_low_window *w = &run->conv->layer.window;
@@ -365,7 +367,8 @@ static void fetch_next_lines(struct ifd_acc_conv_run *run, const uint8_t *image,
     run->args.next_bytes = lines * line;
 }
 
-/* Copies the input lines that output lines y … y+count-1 of an image look at, with their padding, to the work memory. */
+/* Copies the input lines of output lines y … y+count-1 of an image, with their padding, to work
+ * memory. */
 static void fetch_padded_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y,
                                size_t count)
 {

@@ -1,26 +1,28 @@
-/** Multiplying rows of the input with packed weights: what the direct algorithms share. */
+/** The direct algorithms multiply rows of the input with packed weights. This is what they
+ *  share. */
 #ifndef INFERD_BACKENDS_CPUACC_CONV_DIRECT_H
 #define INFERD_BACKENDS_CPUACC_CONV_DIRECT_H
 
 #include "backends/cpuacc/conv/run.h"
 
-/** f32: the kernels of the precision that the model's owner allows, where they read inputs of f32; else those of f32. */
+/** f32: the kernels of the precision that the model's owner allows, where they read inputs of f32;
+ *  else those of f32. */
 const struct ifd_kern_gemm_f32 *ifd_acc_direct_gemm(const struct ifd_acc_lowering *lowering);
 /** Is it a layer of f32 that the direct way computes in f32? */
 bool ifd_acc_direct_is_f32(const struct ifd_acc_lowering *lowering,
                            const struct ifd_acc_layer *layer);
 
-/** What a layer costs, in multiply-accumulates by weight: `products` rows meet a weight each, every value in and out of
- *  which takes `transform` operations. far: what one of `matrices` weights of each channel costs that comes from beyond the
- *  cache. */
+/** Cost of a layer in multiply-accumulates per weight. products: rows that meet a weight.
+ *  transform: operations for each value in and out of a product. far: cost of each of `matrices`
+ *  weights of a channel that does not fit into the cache. */
 double ifd_acc_direct_cost_of(const struct ifd_acc_lowering *lowering,
                               const struct ifd_acc_layer *layer, size_t matrices, double products,
                               double transform, int far);
-/** What a weight costs, in multiply-accumulates: what reading it takes, from the cache or from beyond, and, with that, the
- *  memory and the time before the first answer that packing it takes. */
+/** Cost of a weight in multiply-accumulates: to read it from the cache, to read it from beyond, and
+ *  to pack it too (memory, and time before the first answer). */
 enum { IFD_ACC_READ_NEAR = 8, IFD_ACC_READ_FAR = 9, IFD_ACC_KEEP_FAR = 32 };
 
-/** The same for the direct way by kernels of f32 or 8 bits, or by others that are `speed` times as fast. */
+/** Cost of the direct way with kernels that are `speed` times as fast as those of f32 or 8 bits. */
 double ifd_acc_direct_cost(const struct ifd_acc_lowering *lowering,
                            const struct ifd_acc_layer *layer, double speed);
 double ifd_acc_direct_speed(const struct ifd_kern_gemm_f32 *gemm);
@@ -29,7 +31,8 @@ double ifd_acc_direct_speed(const struct ifd_kern_gemm_f32 *gemm);
 void ifd_acc_direct_init(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
                          const struct ifd_kern_gemm_f32 *gemm, size_t taps, size_t k,
                          struct ifd_acc_conv_plan *ret);
-/** Ends a plan whose rows and calls are chosen: how sums are made, what threads share. units: that a thread can take. */
+/** Completes a plan whose rows and calls are chosen: how sums are made, what threads share. units:
+ *  of work that a thread can take. */
 void ifd_acc_direct_finish(const struct ifd_acc_lowering *lowering,
                            const struct ifd_acc_layer *layer, bool prepares, size_t units,
                            struct ifd_acc_conv_plan *plan);
@@ -49,10 +52,11 @@ static inline uint8_t *ifd_acc_direct_rest(const struct ifd_acc_conv_run *run)
 {
     return run->work + run->conv->plan.direct.sums_bytes;
 }
-/** Bytes of work memory: sums, then rest; sums alone where results of 32 bits wait in the rest. */
+/** Bytes of work memory: sums, then rest; or sums, then the 32-bit results of an exact fully
+ *  connected layer. */
 size_t ifd_acc_direct_work_bytes(const struct ifd_acc_conv *conv, size_t rest);
 
-/** Rows for a tile of a gemm, or a few more. */
+/** Rows of a gemm's tile, or a few more. */
 #define IFD_ACC_UNIT_ROWS 16
 
 void ifd_acc_direct_run_plain(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);

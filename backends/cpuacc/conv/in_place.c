@@ -1,17 +1,20 @@
-/* f32 fully connected layers whose weights no cache holds: they are multiplied as the file has them. Such a layer waits for
- * memory, packed or not; unpacked it is there at once, and takes no memory beside the file. */
+/* f32 fully connected layers whose weights fit into no cache are multiplied as the file has them.
+ * The time is that of reading memory, packed or not; without packing the first answer comes at
+ * once, and no memory is taken beside the file. */
 #include "backends/cpuacc/conv/direct.h"
 
-/* More rows gain by packed weights; fewer columns may be packed by halves, whose sums differ. */
+/* More rows gain from packed weights. Fewer columns may be packed as half vectors, whose sums
+ * differ. */
 #define ROWS_MAX    16
 #define COLUMNS_MIN 256
 #define CACHE_BYTES ((size_t)1 << 20) /* where the second-level cache is not known */
 
-/* Of the third-level cache, which others share, this may be ours. */
+/* Our part of the third-level cache, which others share, at most. */
 #define SHARED_BYTES_MAX ((size_t)8 << 20)
 
-/* Weights that stay in a cache from one run to the next: four second-level caches, a quarter of the third-level one. There
- * packed ones are read faster: they lie in large pages, the file in small ones. */
+/* Weights that stay in a cache from run to run: four second-level caches, or a quarter of the
+ * third-level one. Packed weights are read faster there: they lie in large pages, the file in small
+ * ones. */
 static size_t kept_floats(const struct ifd_cpu *cpu)
 {
     const size_t own = cpu->l2_bytes ? cpu->l2_bytes : CACHE_BYTES;

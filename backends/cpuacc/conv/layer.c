@@ -1,4 +1,4 @@
-/* conv2d and fully_connected: nodes become layers, with what follows them and can be fused. */
+/* conv2d and fully_connected: nodes become layers, together with the nodes that are fused. */
 #include "backends/cpuacc/conv/layer.h"
 
 #include "backends/cpuacc/conv/choose.h"
@@ -14,8 +14,8 @@ static bool find_residual(const struct ifd_acc_lowering *lowering, uint32_t made
     return ifd_low_clamp_f32(attrs->activation, ret_min, ret_max);
 }
 
-/* What follows the product and is done by its step: fuses the nodes, and returns the value that the step makes. operands
- * gets what is added. */
+/* Fuses the nodes that the layer's step can do as well. Returns the value that the step makes; the
+ * values that it adds go to operands. */
 static uint32_t fuse_followers(struct ifd_acc_lowering *lowering,
                                const struct ifd_partition_node *node, struct ifd_acc_layer *layer,
                                int32_t activation, uint32_t operands[IFD_ACC_STEP_INPUTS])
@@ -31,7 +31,7 @@ static uint32_t fuse_followers(struct ifd_acc_lowering *lowering,
     }
     out = ifd_acc_take_tail(lowering, out, 2, operands, &layer->tail);
     if (fuses && layer->out_c >= lowering->kernels->gemm_f32.lanes()) {
-        /* else pixels may be grouped, and then what is added is needed twice */
+        /* otherwise pixels may be grouped, and the residual is read twice */
         (void)ifd_low_in_place(&lowering->base, other, out);
     }
     layer->adds = fuses;
@@ -41,7 +41,7 @@ static uint32_t fuse_followers(struct ifd_acc_lowering *lowering,
     return out;
 }
 
-/* layer: as its node has it. What is fused changes it before an algorithm sees it. */
+/* layer: as its node describes it. Fusing changes it before an algorithm sees it. */
 static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                             const struct ifd_partition_node *node, struct ifd_acc_layer *layer,
                             int32_t activation, const char *name, struct ifd_err *err)
@@ -113,7 +113,7 @@ static enum ifd_code conv2d_lower(struct ifd_acc_lowering *lowering,
     return finish(lowering, node, &layer, attrs->activation, "conv2d", err);
 }
 
-/* Rows of a part of the channels: not where floats are brought to 8 bits first. */
+/* Rows of a sub-tensor of the channels; not where floats are quantized first. */
 static bool product_reads_apart(const struct ifd_node_view *node, uint32_t i)
 {
     return i == 0 && node->input[0].desc->dtype == node->input[1].desc->dtype;

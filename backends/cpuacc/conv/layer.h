@@ -1,18 +1,20 @@
-/** Convolutions and fully connected layers: a layer, the algorithms that can compute it, and the plan of the chosen one.
+/** Convolutions and fully connected layers: a layer, the algorithms that can compute it, and the
+ *  plan of the chosen one.
  *
  *  layer.c             the drivers: nodes become layers
  *  choose.c            the cheapest algorithm that fits a layer makes its step
- *  algorithm_list.inc  the algorithms; one file each:
- *    direct.c            plain: every output row reads one contiguous input row (1×1 stride 1, fully connected)
- *                        lines: without dilation kw pixels of a line are contiguous, so a tap is a line of the window
- *    rows.c              dilation: a table of row pointers, padding points to a row of zero points
+ *  algorithm_list.inc  the algorithms, one file each:
+ *    direct.c            plain: an output row reads one contiguous input row (1×1, fully connected)
+ *                        lines: without dilation kw pixels of a line are contiguous, so a tap is
+ *                        a line of the window
+ *    rows.c              dilation: a table of row pointers; padding points to a row of zero points
  *    narrow.c            plain and lines with operands of 16 bits
  *    strassen.c          large plain gemms of f32
  *    winograd.c          f32 3×3 windows of enough channels
  *    winograd_q8.c       8-bit 3×3 windows, with the same results as the direct way
  *    in_place.c          large fully connected layers, whose weights are not packed
- *  run.c               shared by the algorithms: sharing between threads, the tail
- *  shape.c, pack.c, q8.c  shared by the direct ones: rows of a call, packed weights, sums of 8-bit products */
+ *  run.c, patches.c    shared by the algorithms: threads, the tail
+ *  shape.c pack.c q8.c shared by the direct ones: rows of a call, packed weights, 8-bit sums */
 #ifndef INFERD_BACKENDS_CPUACC_CONV_LAYER_H
 #define INFERD_BACKENDS_CPUACC_CONV_LAYER_H
 
@@ -20,7 +22,8 @@
 #include "backends/cpuacc/ops/tail.h"
 #include "backends/lowering/window.h"
 
-/** A layer as the node describes it. Immutable once it is lowered; algorithms keep what they decide in their plan. */
+/** A layer as the node describes it. Immutable once it is lowered; the decisions of an algorithm
+ *  are in its plan. */
 struct ifd_acc_layer {
     struct ifd_acc_product product;
     struct ifd_low_window window;
@@ -42,7 +45,8 @@ struct ifd_acc_conv_run;
 
 /** The rows that a direct algorithm multiplies.
  *
- *  f32 layers with fewer channels than a vector holds compute a group of neighbouring pixels as one row (shape.c). */
+ *  f32 layers with fewer channels than a vector holds compute a group of neighbouring pixels as one
+ *  row (shape.c). */
 struct ifd_acc_direct {
     size_t batch, out_h, out_w; /* rows: pixels, or groups of them */
     size_t stride_x;            /* pixels from row to row */
@@ -51,12 +55,13 @@ struct ifd_acc_direct {
     size_t narrow_c;            /* 16-bit inputs: elements from pixel to pixel; 0: inputs are f32 */
     size_t line;                /* lines: elements of a padded or narrowed line */
     size_t line_rows;           /* rows of an output line; 0: lines do not fall into rows */
-    size_t
-        image_rows; /* rows of an image, where calls stay within one; SIZE_MAX where they need not */
+    /** Rows of an image if calls stay within one; SIZE_MAX otherwise. */
+    size_t image_rows;
     size_t call_rows;  /* rows of one call at most */
     size_t call_lines; /* lines: output lines of one call at most, ≥ 1 */
     size_t sums_bytes; /* work memory: row_add and temporary sums; lines or pointers follow */
-    /** Makes the inputs of count rows (lines) from first on and sets args.a. image: that in run->in. */
+    /** Makes the inputs of count rows (lines) from first on and sets args.a. image: that in
+     *  run->in. */
     void (*fetch)(struct ifd_acc_conv_run *run, const uint8_t *image, size_t first, size_t count);
     /** One call of the kernel for rows from first_row on; all of run->args is set. */
     void (*multiply)(struct ifd_acc_conv_run *run, size_t first_row);
@@ -68,7 +73,7 @@ struct ifd_acc_patches {
     size_t at_once; /* of one call at most */
 };
 
-/** What threads share of a layer, for the choice how they do it (run.c). */
+/** What threads share of a layer, and how (run.c). */
 struct ifd_acc_load {
     bool is_heavy;    /* far more weights than values */
     bool is_far;      /* weights fill half of the second-level cache */
@@ -97,14 +102,15 @@ struct ifd_acc_conv_plan {
     };
 };
 
-/** A way to compute a layer: one row of algorithm_list.inc. All functions but run and pack are called at compile time. */
+/** A way to compute a layer: one row of algorithm_list.inc. All functions but run and pack are
+ *  called at compile time only. */
 struct ifd_acc_algorithm {
     const char *name;
     const char *label; /* in the step's name: "" or " strassen" */
     /** Can it compute the layer on this CPU, with the precision that was asked for? */
     bool (*fits)(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer);
-    /** Of a layer that fits: multiply-accumulates by weight, in units of the direct way's (ifd_acc_direct_cost). Does not
-     *  depend on the batch: partitions for several batch sizes share weights. */
+    /** Cost of a layer that fits, in multiply-accumulates per weight (ifd_acc_direct_cost).
+     *  Independent of the batch: partitions for several batch sizes share weights. */
     double (*cost)(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer);
     void (*plan)(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
                  struct ifd_acc_conv_plan *ret);

@@ -1,6 +1,7 @@
-/* Layers of f32 whose operands become 16 bits: which they are, and their inputs and weights in that form.
+/* f32 layers whose operands become 16 bits.
  *
- * Inputs are narrowed in work memory, the rows of one call at a time: there they are read many times. */
+ * Inputs are narrowed in work memory, the rows of one call at a time: there they are read many
+ * times. */
 #include "backends/cpuacc/conv/narrow.h"
 
 #include "backends/cpuacc/conv/direct.h"
@@ -44,8 +45,8 @@ static double cost(const struct ifd_acc_lowering *lowering, const struct ifd_acc
                                ifd_acc_direct_speed(ifd_acc_narrow_gemm(lowering)));
 }
 
-/* Elements from pixel to pixel with which what a row reads, of so many pixels, ends where the window does: then padding is
- * all that zeros meet, and nothing that is not finite. */
+/* Elements from pixel to pixel such that the kernel reads whole windows: then zeros meet padding
+ * only, and nothing that is not finite. */
 static size_t pixel_stride(const struct ifd_kern_gemm_f32 *gemm, size_t pixels, size_t c)
 {
     while (gemm->depth(pixels * c) != pixels * c) {
@@ -56,7 +57,7 @@ static size_t pixel_stride(const struct ifd_kern_gemm_f32 *gemm, size_t pixels, 
 
 /* ---- weights ---- */
 
-/* Weights of pixels as narrow lines have them: with zeros for what pads them. */
+/* Weights in the shape of narrow lines: zeros for the padding of pixels. */
 static size_t workspace_bytes(const struct ifd_acc_conv *conv)
 {
     const struct ifd_acc_direct *direct = &conv->plan.direct;
@@ -216,7 +217,7 @@ static size_t lines_work_bytes(const struct ifd_acc_conv *conv, const struct ifd
     return ifd_acc_direct_work_bytes(conv, lines * direct->line * sizeof(uint16_t));
 }
 
-/* Windows of several lines are so fast that lines made twice cost more than the cache saves. */
+/* Windows of several lines are fast: lines made twice cost more than the cache saves. */
 static bool strip_lines(const struct ifd_acc_conv *conv, struct ifd_acc_lines *ret)
 {
     return conv->layer.window.kh == 1 && ifd_acc_direct_strip_lines(conv, ret);

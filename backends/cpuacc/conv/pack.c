@@ -1,9 +1,11 @@
-/* Packed weights of the direct algorithms: as they are, for groups of pixels, or with what makes floats of their sums. */
+/* Packed weights of the direct algorithms: plain, of groups of pixels, or with the scales that turn
+ * sums into floats. */
 #include "backends/cpuacc/conv/pack.h"
 
 #include <string.h>
 
-/* Weights and bias of a group: those of one pixel, repeated and shifted; returns the bias, or NULL for none. */
+/* Weights and bias of a group: those of one pixel, repeated and shifted; returns the bias, or NULL
+ * for none. */
 static const float *group_weights(const struct ifd_acc_conv *conv, float *to)
 {
     const struct ifd_acc_direct *direct = &conv->plan.direct;

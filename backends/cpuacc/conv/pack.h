@@ -4,8 +4,8 @@
 
 #include "backends/cpuacc/conv/layer.h"
 
-/** What makes floats of the sums of a dynamic layer, behind its weights: per channel the scale, the sum of the weights and
- *  the bias. */
+/** Turns sums of a dynamic layer into floats; lies behind its weights. Per channel: the scale, the
+ *  sum of the weights, the bias. */
 struct ifd_acc_conv_channels {
     float *scale;
     int32_t *sum;
@@ -25,7 +25,7 @@ size_t ifd_acc_direct_packed_bytes(const struct ifd_acc_conv *conv,
                                    const struct ifd_kernels *kernels);
 size_t ifd_acc_direct_workspace_bytes(const struct ifd_acc_conv *conv);
 
-/** Where the weights of one pixel begin that lie behind those of a group. */
+/** Offset of the weights of single pixels, which lie behind those of groups. */
 size_t ifd_acc_direct_grouped_bytes(const struct ifd_acc_conv *conv);
 struct ifd_acc_conv_channels ifd_acc_direct_channels(const struct ifd_acc_conv *conv,
                                                      uint8_t *packed);

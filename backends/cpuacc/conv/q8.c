@@ -1,4 +1,5 @@
-/* What only sums of 8-bit products need: weights with a zero point, exact fully connected layers, dynamic layers. */
+/* What only sums of 8-bit products need: weights with a zero point, exact fully connected layers,
+ * dynamic layers. */
 #include "backends/cpuacc/conv/q8.h"
 
 #include "backends/cpuacc/conv/direct.h"
@@ -71,7 +72,7 @@ static void multiply(struct ifd_acc_conv_run *run, size_t first_row)
     run->step->kernels->gemm_q8.run(&run->args);
 }
 
-/* LiteRT's reference kernel rounds the product with a real number: halves away from zero. */
+/* LiteRT's reference kernel scales by a real number and rounds halves away from zero. */
 static void multiply_exact(struct ifd_acc_conv_run *run, size_t first_row)
 {
     const struct ifd_acc_layer *layer = &run->conv->layer;
@@ -90,7 +91,7 @@ static void multiply_exact(struct ifd_acc_conv_run *run, size_t first_row)
     }
 }
 
-/* Makes the sums of a dynamic layer floats, in their place. */
+/* Turns the sums of a dynamic layer into floats, in place. */
 static void rescale(const struct ifd_acc_conv_run *run)
 {
     const struct ifd_acc_conv *conv = run->conv;
@@ -122,7 +123,7 @@ static void multiply_dynamic(struct ifd_acc_conv_run *run, size_t first_row)
     rescale(run);
 }
 
-/* Rows of 32-bit sums that are kept until they are rounded. */
+/* 32-bit sums wait in work memory for at most this many rows. */
 #define EXACT_ROWS_MAX 48
 
 void ifd_acc_q8_choose_multiply(const struct ifd_acc_layer *layer, struct ifd_acc_direct *direct)

@@ -1,4 +1,5 @@
-/* Dilated windows: the kernel reads a table of pointers to rows, and padding points to a row of zero points. */
+/* Dilated windows: the kernel reads a table of pointers to rows, and padding points to a row of
+ * zero points. */
 #include "backends/cpuacc/conv/direct.h"
 #include "backends/cpuacc/conv/pack.h"
 #include "backends/cpuacc/conv/q8.h"

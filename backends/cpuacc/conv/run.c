@@ -1,4 +1,4 @@
-/* Begins runs, shares them between threads, and ends their calls with the tail. */
+/* Begins runs, shares them between threads, applies the tail. */
 #include "backends/cpuacc/conv/run.h"
 
 #include "backends/cpuacc/schedule/threads.h"
@@ -8,7 +8,7 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
 {
     const struct ifd_acc_conv *conv = step->params;
     const struct ifd_acc_conv_plan *plan = &conv->plan;
-    /* all members are named: a small layer would wait for the rest to be cleared */
+    /* all members are named: clearing the rest would take a small layer's time */
     *run = (struct ifd_acc_conv_run){
         .step = step,
         .frame = frame,

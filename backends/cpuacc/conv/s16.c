@@ -1,5 +1,6 @@
-/* conv2d, depthwise_conv2d and fully_connected of 16-bit numbers with weights of 8 bits. Sums are whole and are rounded as
- * the reference kernels round them, in every mode: results are the same, bit for bit. */
+/* conv2d, depthwise_conv2d and fully_connected of 16-bit numbers with 8-bit weights. Sums are
+ * exact and rounded as the reference kernels round them, in every mode: results are equal, bit
+ * for bit. */
 #include "backends/cpuacc/driver.h"
 #include "backends/lowering/requantize.h"
 #include "backends/lowering/window.h"
@@ -92,7 +93,7 @@ static int16_t round_sum(const struct conv_s16 *p, size_t c, int64_t product)
     return (int16_t)(value < p->min ? p->min : value > p->max ? p->max : value);
 }
 
-/* The pixel that position (ky, kx) of the window of an output pixel sees, NULL where that is outside. */
+/* The pixel that window position (ky, kx) of an output pixel sees; NULL outside. */
 static const int16_t *see(const struct ifd_low_window *w, const int16_t *in, size_t row, size_t ky,
                           size_t kx)
 {

@@ -1,4 +1,4 @@
-/* What a call of the kernels takes: pixels that are one row, rows that the cache holds. */
+/* Which pixels are one row, and how many rows a kernel call takes. */
 #include "backends/cpuacc/conv/shape.h"
 
 static size_t max_size(size_t a, size_t b)
@@ -24,12 +24,13 @@ size_t ifd_acc_direct_padding(const struct ifd_acc_layer *layer, size_t line, si
 
 /* ---- groups of pixels ----
  *
- * The same convolution with `group` times the channels and the step, whose weights repeat once a pixel, shifted along the
- * line, with zeros round them. What is not finite times zero would reach the neighbours: such rows are computed again, pixel
- * by pixel. */
+ * A group is the same convolution with `group` times the channels and the stride. Its weights
+ * repeat once for each pixel, shifted along the line, with zeros around them. A non-finite value
+ * times such a zero would reach the neighbours: those rows are computed again, pixel by pixel. */
 
-/* What a group of pixels costs, in vector operations a pixel: products, one for each vector of weights, and a handful for
- * what comes after them; twice where the last vector is stored in part, and where a group's result is looked through. */
+/* Cost of a group, in vector operations per pixel: one product for each vector of weights, and a
+ * few for each vector that is stored; one more where the last vector is stored in part, and one to
+ * look for non-finite results of a group. */
 static double group_cost(const struct ifd_acc_layer *layer, const struct ifd_acc_conv_plan *plan,
                          size_t group)
 {
@@ -72,7 +73,7 @@ void ifd_acc_direct_group(struct ifd_acc_conv_plan *plan, size_t group, bool is_
     direct->line_rows = direct->out_w % group == 0 ? direct->out_w / group : 0;
     direct->k += (group - 1) * direct->pixel_step;
     if (group == 1) {
-        return; /* images stay apart: each may have a scale, or blocks of rows, of its own */
+        return; /* images stay apart: each may have its scale, or its blocks of rows */
     }
     if (is_plain) {
         direct->out_w = direct->batch * direct->out_h * direct->out_w / group;
@@ -85,14 +86,14 @@ void ifd_acc_direct_group(struct ifd_acc_conv_plan *plan, size_t group, bool is_
 
 /* ---- rows of a call ---- */
 
-/* Rows whose results fill so much cache: a tail finds them there. */
+/* Rows whose results fit into the cache: the tail finds them there. */
 static size_t tail_rows(const struct ifd_acc_layer *layer, const struct ifd_acc_conv_plan *plan,
                         size_t cache)
 {
     return layer->tail.count ? max_size(48, cache / (plan->n * layer->out_element)) : SIZE_MAX;
 }
 
-/* Rows of a call that read weights from beyond the cache: fewer would wait for them. */
+/* Rows of a call whose weights come from beyond the cache; fewer would wait for them. */
 #define FAR_ROWS 96
 
 /* Output lines of a call at least. */

@@ -1,28 +1,30 @@
-/* Strassen's algorithm, one level of it in Winograd's form, for plain f32 products of many rows: when it pays, its
- * weights, its run. The sums are kernels.
+/* Strassen's algorithm, one level of it in Winograd's form, for plain f32 gemms of many rows: cost,
+ * weights, run. The sums are kernels.
  *
- * Rows A (a block of them), weights B and results C are cut into halves both ways. Then seven products of quarters do
- * what eight would:
+ * Rows A (a block of them), weights B and results C are cut into halves both ways. Seven products
+ * of quarters then do the work of eight:
  *
  *     S1 = A21 + A22   S2 = S1 - A11   S3 = A11 - A21   S4 = A12 - S2
- *     T1 = B12 - B11   T2 = B22 - T1   T3 = B22 - B12   T4 = T2 - B21       (when weights are packed)
+ *     T1 = B12 - B11   T2 = B22 - T1   T3 = B22 - B12   T4 = T2 - B21     (when weights are packed)
  *     C11 = A11 B11 + A12 B21          U = A11 B11 + S2 T2
  *     C12 = U + S1 T1 + S4 B22         C21 = U + S3 T3 - A22 T4          C22 = U + S3 T3 + S1 T1
  *
- * The kernel of products adds while it stores, so that only two sums of C are passes of their own, beside the four of A.
- * What is not final yet waits in the quarters of C.
+ * The gemm kernel adds while it stores, so only two sums of C take a pass, beside the four of A.
+ * Intermediate sums wait in the quarters of C.
  *
- * Numbers: let u be the unit roundoff, a and b the largest absolute values in a block of A and in B. Plain sums of k
- * products are off by at most k^2 u a b, these by at most (4.5 k^2 + 48 k) u a b (Higham, Accuracy and Stability of Numerical
- * Algorithms, chapter 23: (n/n0)^(log2 18) (n0^2 + 6 n0) - 6 n for Winograd's form, with n = k, n0 = k/2). It is a bound by
- * the largest values of a block, not by those that a result is made of: so the rows of a block are of one image, and there is
- * one level only. What is not finite reaches all rows of its block. */
+ * Numbers: let u be the unit roundoff, a and b the largest absolute values in a block of A and in
+ * B. Plain sums of k products are off by at most k^2 u a b, these by at most (4.5 k^2 + 48 k) u a b
+ * (Higham, Accuracy and Stability of Numerical Algorithms, chapter 23: (n/n0)^(log2 18) (n0^2 +
+ * 6 n0) - 6 n for Winograd's form, with n = k, n0 = k/2). The bound is by the largest values of a
+ * block, not by those of one result: so the rows of a block are of one image, and there is one
+ * level only. A non-finite value reaches all rows of its block. */
 #include "backends/cpuacc/conv/direct.h"
 #include "backends/cpuacc/conv/pack.h"
 
 #include <math.h>
 
-/* In the order of their use. Biases are packed where they are added once to each column: with B21, T1 and -T4. */
+/* In the order of their use. Biases are packed where they are added once to each column: with B21,
+ * T1 and -T4. */
 enum quarter { B11, B21, T1, T2, B22, T3, MINUS_T4, QUARTERS };
 
 static size_t quarter_bytes(const struct ifd_acc_layer *layer, const struct ifd_kernels *kernels)
@@ -44,7 +46,8 @@ static size_t workspace_bytes(const struct ifd_acc_conv *conv)
     return conv->layer.out_c / 2 * (conv->layer.window.in_c / 2) * sizeof(float);
 }
 
-/* One of T1 … -T4, dense. Weights lie output by output: B12 is the second half of outputs, B21 of inputs. */
+/* One of T1 … -T4, dense. Weights lie output by output: B12 is the second half of outputs, B21 of
+ * inputs. */
 static void mix(const struct ifd_acc_layer *layer, enum quarter quarter, float *to)
 {
     const size_t in_c = layer->window.in_c, n = layer->out_c / 2, k = in_c / 2;
@@ -95,12 +98,12 @@ struct rows {
     size_t stride;
 };
 
-/* What a call computes: two halves of the rows, which share the row in the middle where their number is odd.
+/* What a call computes: two halves of the rows, which share the middle row if their number is odd.
  *   rows      of a half
  *   k, n      inputs and columns of a quarter
  *   upper     C11 and C12
  *   lower     C21 and C22; wait: where they are made, which is no part of upper
- *   min, max  of the results; what more is to be added to is not clamped
+ *   min, max  of the results; sums that are not final are not clamped
  *   next      what is read after the last quarter (kernels.h) */
 struct block {
     const struct ifd_kernels *kernels;
@@ -197,7 +200,8 @@ static size_t work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kerne
     return half_rows(conv) * (layer->window.in_c / 2 + results) * sizeof(float) + IFD_TENSOR_PAD;
 }
 
-/* What the kernel's run() would do with run->args, for all columns and at most call_rows rows of one image. */
+/* What the kernel's run() would do with run->args, for all columns and at most call_rows rows of
+ * one image. */
 static void multiply_halves(struct ifd_acc_conv_run *run, size_t first_row)
 {
     (void)first_row;
@@ -251,16 +255,17 @@ static size_t weight_bytes(const struct ifd_acc_layer *layer)
     return 7 * layer->window.in_c * layer->out_c; /* 7/4 of those of the plain product */
 }
 
-/* Weights that leave room in the second-level cache are read as cheaply by few rows, which stay there themselves. */
+/* Weights that leave room in the second-level cache are read cheaply even for few rows, which stay
+ * there too. */
 static bool is_near(const struct ifd_acc_layer *layer, size_t cache)
 {
     return weight_bytes(layer) <= cache / 2;
 }
 
-/* Rows of a call; of other weights more, so that they are read once. */
+/* Rows of a call; more for other weights, so that they are read once. */
 #define ROWS 192
 
-/* Fewer for each thread, and no longer do the halves outweigh the sums. */
+/* With fewer rows per thread the sums cost more than the halves save. */
 #define THREAD_ROWS 96
 
 static size_t call_rows(const struct ifd_acc_layer *layer, const struct ifd_host *host)
@@ -273,22 +278,23 @@ static size_t call_rows(const struct ifd_acc_layer *layer, const struct ifd_host
     return ((rows + calls - 1) / calls + 3) / 4 * 4;
 }
 
-/* What a value of A, of C, and of a residual costs more than before, in multiply-accumulates: measured on AVX-512 with 96 to
- * 1,024 inputs and columns. Weights that are not near make all of it dearer, the more so the fewer rows a thread has; if the
- * cache does not even hold them, only many rows make up for reading them. */
+/* Additional cost of a value of A, of C and of a residual, in multiply-accumulates: measured on
+ * AVX-512 with 96 to 1,024 inputs and columns. Weights that are not near raise it, the more so the
+ * fewer rows a thread has; if they exceed the cache, only many rows make up for reading them. */
 #define A_COST        13.0
 #define C_COST        9.0
 #define RESIDUAL_COST 9.0
 
-/* A core that takes two turns for 512 bits makes half as many products meanwhile, and sums take it somewhat longer, too. Not so
- * where several threads wait for the same memory. */
+/* A core that takes two turns for 512 bits makes half as many products in that time, and its sums
+ * take somewhat longer. Not so where several threads wait for the same memory. */
 #define HALVES_COST 0.65
 
-/* Rows for each cache full of weights. Such a core makes a quarter of the products while a weight comes: half as many a turn,
- * and of memory twice as much (27 GB/s of Zen 4, 13 of Sapphire Rapids). */
+/* Rows per cache full of weights. A core of two turns makes a quarter of the products while a
+ * weight comes: half as many per turn, with twice the memory bandwidth (27 GB/s on Zen 4, 13 on
+ * Sapphire Rapids). */
 #define HALVES_ROWS 0.25
 
-/* Of the direct way's time: what the sums take more. */
+/* Additional cost of the sums, relative to the direct way. */
 static double sums_cost(const struct ifd_acc_layer *layer, size_t rows, uint32_t threads,
                         const struct ifd_host *host)
 {
@@ -305,7 +311,7 @@ static double sums_cost(const struct ifd_acc_layer *layer, size_t rows, uint32_t
     return is_near(layer, cache) ? values : values * (1 + (double)THREAD_ROWS / (double)rows);
 }
 
-/* Of the layer's time: so much should be gained for the memory. */
+/* The least gain, relative to the layer's time, that is worth the memory. */
 #define GAIN_LEAST 0.035
 
 /* One product in eight is saved. */
@@ -319,7 +325,7 @@ static double cost(const struct ifd_acc_lowering *lowering, const struct ifd_acc
            (1 - gain);
 }
 
-/* Would its larger weights keep the layer out of a chain (schedule/strips.c)? */
+/* Would the larger weights keep the layer out of a chain (schedule/strips.c)? */
 static bool breaks_chain(const struct ifd_acc_layer *layer, const struct ifd_kernels *kernels,
                          size_t cache)
 {

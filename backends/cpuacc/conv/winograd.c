@@ -1,4 +1,5 @@
-/* Winograd's algorithm for f32 3×3 windows of stride 1 or 2: when it pays, its weights, its run. The transforms are kernels. */
+/* Winograd's algorithm for f32 3×3 windows of stride 1 or 2: cost, weights, run. The transforms are
+ * kernels. */
 #include "backends/cpuacc/conv/direct.h"
 #include "backends/cpuacc/conv/patches.h"
 
@@ -21,7 +22,8 @@ static size_t patch_values(const struct ifd_acc_conv *conv)
     return patch_edge(conv) * patch_edge(conv);
 }
 
-/* Values along one side from i on that meet the same weights: with stride 2 those of the filter's middle come last. */
+/* Values along one side, from i on, that meet the same weights. With stride 2 the values for the
+ * filter's middle come last. */
 static size_t values_of(const struct ifd_acc_conv *conv, size_t i)
 {
     return i <= conv->plan.patches.size ? 1 : patch_edge(conv) - i;
@@ -29,7 +31,8 @@ static size_t values_of(const struct ifd_acc_conv *conv, size_t i)
 
 /* ---- weights ---- */
 
-/* Filters that are transformed at once: their matrices stay in the second-level cache until they are packed. */
+/* Filters that are transformed at a time: their matrices stay in the second-level cache until they
+ * are packed. */
 enum { PART_COLUMNS = 16, PART_INPUTS = 32 };
 
 static void pack_filters(const struct ifd_kernels *kernels, const struct ifd_acc_conv *conv,
@@ -87,12 +90,12 @@ static size_t workspace_bytes(const struct ifd_acc_conv *conv)
 
 /* ---- running ---- */
 
-/* Columns whose sums are transformed back before the next ones are made: then the sums are still in the second-level
+/* Columns of a pass: their sums are transformed back while they are still in the second-level
  * cache. No block of the kernels is wider. */
 enum { COLUMNS_MAX = 64 };
 
-/* Elements of a matrix, up to where the next one begins: an odd number of cache lines, or what belongs to a tile would share
- * a few sets of the first-level cache. */
+/* Elements from matrix to matrix: an odd number of cache lines. Otherwise the values of a patch
+ * would share a few sets of the first-level cache. */
 static size_t matrix_stride(size_t elements)
 {
     const size_t line = 64 / sizeof(float);
@@ -143,7 +146,8 @@ static void transform_inputs(const struct ifd_acc_conv_run *run, const struct pa
                                 .row_stride = w->in_c});
 }
 
-/* The products of value v of all patches with columns begin .. end-1; the sums lie behind the inputs. */
+/* The products of value v of all patches with columns begin .. end-1; the sums lie behind the
+ * inputs. */
 static void multiply_value(const struct ifd_acc_conv_run *run, size_t patches, size_t v,
                            struct ifd_gemm_args *args)
 {
@@ -215,7 +219,7 @@ static void transform_sums(const struct ifd_acc_conv_run *run, const struct patc
         .max = conv->layer.product.max});
 }
 
-/* Columns from begin to before this one, whole blocks, are made at once. */
+/* End of the columns that one pass makes from begin on: whole blocks. */
 static size_t columns_end(const struct ifd_gemm_args *args, size_t begin)
 {
     const struct ifd_packed *packed = args->packed;
@@ -263,8 +267,8 @@ static void run_winograd(const struct ifd_acc_step *step, const struct ifd_acc_f
 
 /* ---- choosing ---- */
 
-/* Inputs that are transformed in a call stay in half of the cache, beside the sums of some columns; but weights are read once
- * a call, and should not take more time than its gemms. */
+/* Patches of a call. Transformed inputs should stay in half of the cache, beside the sums of a
+ * pass; but weights are read once a call, which should not take longer than the gemms. */
 static size_t choose_at_once(const struct ifd_acc_layer *layer, size_t size, size_t cache)
 {
     const struct ifd_low_window *w = &layer->window;
@@ -283,7 +287,7 @@ static size_t choose_at_once(const struct ifd_acc_layer *layer, size_t size, siz
     return (lines + calls - 1) / calls * line;
 }
 
-/* Fewer patches are not rows enough for the gemm. */
+/* Fewer patches are too few rows for the gemm. */
 #define PATCHES_MIN 12
 
 /* The size that costs least; 0 for none. */
@@ -323,7 +327,7 @@ static double cost(const struct ifd_acc_lowering *lowering, const struct ifd_acc
     return cost;
 }
 
-/* Takes spare bytes of the lowering for larger patches than weights in memory would be worth. */
+/* Spends spare bytes on larger patches than the cost of memory would allow. */
 static uint32_t choose_size(const struct ifd_acc_lowering *lowering,
                             const struct ifd_acc_layer *layer, size_t *ret_spare_bytes)
 {

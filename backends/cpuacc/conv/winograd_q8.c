@@ -1,22 +1,24 @@
-/* Winograd's algorithm for 8-bit 3×3 windows: when it pays, its weights, its run. All arithmetic is the kernel's, and exact. */
+/* Winograd's algorithm for 8-bit 3×3 windows: cost, weights, run. The kernel does all arithmetic,
+ * and it is exact. */
 #include "backends/cpuacc/conv/direct.h"
 #include "backends/cpuacc/conv/patches.h"
 
 enum { SIDE = 4 }; /* outputs of a patch along one side */
 
-/* Weights take eight times the memory of the direct way: more than so many second-level caches come too late for the first
- * answer. Those that such a cache does not keep want enough patches to be read for. */
+/* Weights take eight times the memory of the direct way. More than five second-level caches of them
+ * delay the first answer. Weights that exceed one cache need many patches. */
 #define WEIGHTS_CACHES  5
 #define PATCHES_FAR_MIN 40
 
-/* Fewer patches a thread would be fewer than are multiplied at once. */
+/* Fewer patches per thread do not fill a tile of the kernel. */
 #define PATCHES_THREAD_MIN 4
 
-/* What it should gain at least, for the memory. */
+/* The least gain that is worth the memory. */
 #define GAIN 1.1
 
-/* Cycles of a core that does one vpdpbusd of 64 products each, measured: a patch's transforms for 32 inputs and for 16 outputs of
- * 128 channels, and one of its 36 matrices for 16 outputs. The direct way misses the peak by a twentieth. */
+/* Cycles, measured on a core that does one vpdpbusd (64 products) a cycle: transforms of a patch
+ * for 32 inputs and for 16 outputs of 128 channels, and one of its 36 matrices for 16 outputs. The
+ * direct way misses the peak by 5 %. */
 #define INPUT_CYCLES  220.0
 #define OUTPUT_CYCLES 200.0
 #define MATRIX_CYCLES 8.0
@@ -42,7 +44,7 @@ static bool fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_l
            bytes <= (patches < PATCHES_FAR_MIN ? cache / 2 : WEIGHTS_CACHES * cache);
 }
 
-/* By cycles of both ways, since a multiply-accumulate of 8 bits is not what takes their time. */
+/* In cycles of both algorithms: a multiply-accumulate of 8 bits is not what takes their time. */
 static double cost(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
 {
     const struct ifd_low_window *w = &layer->window;
@@ -55,8 +57,8 @@ static double cost(const struct ifd_acc_lowering *lowering, const struct ifd_acc
            ifd_acc_direct_cost(lowering, layer, 1.0);
 }
 
-/* Patches of a call, the fewer where the work memory of more would fill most of the cache. What the kernel multiplies at once,
- * 6 or 12 for blocks of 64 or 32 columns, divides both. */
+/* Patches of a call; fewer where the work memory of more would fill most of the cache. Both are
+ * multiples of what the kernel multiplies at once: 6, or 12 for blocks of 64 or 32 columns. */
 #define PATCHES_MAX 36
 #define PATCHES_MIN 24
 

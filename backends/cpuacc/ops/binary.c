@@ -1,6 +1,5 @@
-/* add, sub, mul, div, minimum, maximum, squared_difference: f32, and add, sub, mul on 8 bits. Broadcasting is brought to
- * blocks of rows × n, in which each operand repeats a row, a value per row, or neither; further dimensions are counted
- * outside. */
+/* add, sub, mul, div, minimum, maximum, squared_difference: f32, and add, sub, mul on 8 bits.
+ * Operands are broadcast in blocks of rows × n (backends/lowering/broadcast.h). */
 #include "backends/cpuacc/ops/binary.h"
 
 #include "backends/lowering/broadcast.h"
@@ -88,7 +87,7 @@ static void call(const struct ifd_acc_step *step, const struct binary_params *p,
     choose_f32(&step->kernels->eltwise, p->op)(&args);
 }
 
-/* All outer positions; the rows (or, where there is but one, the columns) of each block are shared by the team. */
+/* Walks all blocks; the team shares the rows (or the columns of a single row) of each. */
 static void run_binary(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     const struct binary_params *p = step->params;
@@ -136,8 +135,8 @@ static void set_factor(double real, int32_t *ret_multiplier, int32_t *ret_shift)
     *ret_shift = shift;
 }
 
-/* Factors as LiteRT's reference kernels have them: sums with 20 more bits in twice the larger scale, products in single
- * precision. */
+/* Factors of LiteRT's reference kernels: sums with 20 more bits in twice the larger scale, products
+ * in single precision. */
 static void init_q8(const struct ifd_node_view *node, struct ifd_q8_binary_args *q8)
 {
     const struct ifd_binary_attrs *attrs = node->attrs;
@@ -158,7 +157,8 @@ static void init_q8(const struct ifd_node_view *node, struct ifd_q8_binary_args 
     set_factor(common / ((double)y_scale * 1048576.0), &q8->out_multiplier, &q8->out_shift);
 }
 
-/* Factors of sums: at most FACTOR_BITS, with so many of them behind the point that what they lack is hardly ever seen. */
+/* Factors of sums have at most FACTOR_BITS, most of them behind the point: the rest is hardly ever
+ * seen. */
 #define FACTOR_BITS 21
 #define SHIFT_MIN   16
 #define SHIFT_MAX   20

@@ -1,5 +1,5 @@
-/* cast between f32, s32 and s64, and from numbers of 8 bits. Conversions to integers truncate, saturate, and make 0 of what
- * is no number. */
+/* cast between f32, s32 and s64, and from 8-bit numbers. Conversions to integers truncate and
+ * saturate; NaN becomes 0. */
 #include "backends/cpuacc/driver.h"
 
 struct cast_params {

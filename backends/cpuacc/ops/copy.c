@@ -1,5 +1,5 @@
-/* Strided copies: dimensions are merged as far as both sides allow, then the innermost run is a memcpy, a column of a
- * transposition, or single elements. */
+/* Strided copies: dimensions are merged as far as both sides allow, then the innermost run is a
+ * memcpy, a column of a transposition, or single elements. */
 #include "backends/cpuacc/ops/copy.h"
 
 #include <string.h>
@@ -39,7 +39,8 @@ static void copy_run(const struct ifd_low_copy *copy, const uint8_t *in, uint8_t
     }
 }
 
-/* The two innermost dimensions, where the output runs along the last and the input along the one before: columns of it. */
+/* Columns of the two innermost dimensions, where the output runs along the last and the input along
+ * the one before. */
 static void copy_transposed(const struct ifd_kern_move *move, const struct ifd_low_copy *copy,
                             const uint8_t *in, uint8_t *out, const struct ifd_acc_range *columns)
 {
@@ -65,8 +66,8 @@ static bool is_transposed(const struct ifd_low_copy *copy)
            copy->in_stride[copy->rank - 1] > 0 && copy->out_stride[copy->rank - 2] > 0;
 }
 
-/* Outer dimensions are counted like an odometer; the position is computed anew for each inner part, which is cheap beside
- * the part itself. */
+/* Outer dimensions are counted like an odometer; the position is computed for each inner part,
+ * which is cheap compared to the part. */
 static void copy_parts(const struct ifd_acc_step *step, const uint8_t *in, uint8_t *out,
                        uint32_t outer, size_t begin, size_t end,
                        const struct ifd_acc_range *columns)
@@ -97,7 +98,7 @@ static bool fills_with_bytes(const struct ifd_low_copy *copy)
     return is_byte;
 }
 
-/* All of the output, the part that is copied afterwards included. */
+/* Fills the whole output, including what is copied afterwards. */
 static void fill(const struct ifd_low_copy *copy, uint8_t *out)
 {
     if (fills_with_bytes(copy)) {
@@ -109,7 +110,7 @@ static void fill(const struct ifd_low_copy *copy, uint8_t *out)
     }
 }
 
-/* Is it rows that become longer, and nothing else? */
+/* Does the copy only make rows longer? */
 static bool pads_rows(const struct ifd_low_copy *copy)
 {
     const int64_t element = (int64_t)copy->element;

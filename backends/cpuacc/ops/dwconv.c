@@ -1,5 +1,5 @@
-/* depthwise_conv2d. The kernel knows padding, strides and dilation; a channel multiplier above 1 is brought to 1 by
- * repeating every input channel in work memory. */
+/* depthwise_conv2d. The kernel handles padding, strides and dilation. A channel multiplier above 1
+ * is reduced to 1: every input channel is repeated in work memory. */
 #include "backends/cpuacc/ops/dynamic.h"
 #include "backends/cpuacc/ops/tail.h"
 #include "backends/cpuacc/schedule/threads.h"
@@ -36,7 +36,8 @@ static void pack_weights(const void *context, const void *params, uint8_t *works
     }
 }
 
-/* One call of the kernel, and the tail. line: of the output, counted over all images, that args->out begins with. */
+/* One call of the kernel, and the tail. line: the output line at args->out, counted over all
+ * images. */
 static void call(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
                  const struct ifd_dw_args *args, size_t line)
 {
@@ -72,7 +73,8 @@ static void widen(const struct dw_params *p, const uint8_t *image, uint8_t *to)
     }
 }
 
-/* Small images by channels, as products of few rows go by columns: each thread finds its part in its own cache. */
+/* Threads share large images by lines and small ones by channels, as gemms of few rows are shared
+ * by columns: each thread finds its part in its cache. */
 static bool goes_by_lines(const struct dw_params *p, uint32_t threads)
 {
     return p->window.out_h >= 2 * (size_t)threads &&
@@ -115,7 +117,7 @@ static void run_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *
     }
 }
 
-/* Lines of a strip, seen as an image of their own: the first line that the window reads is its first. */
+/* Treats the lines of a strip as an image: its first line is the first that the window reads. */
 static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
                      const struct ifd_acc_strip *strip)
 {
@@ -151,17 +153,18 @@ static void strip_dw(const struct ifd_acc_step *step, const struct ifd_acc_frame
     }
 }
 
-/* Of the second-level cache, for the lines of one call: a half of the smallest one at least; of 8 bits more, since each call
- * reads the weights, and of 5x5 windows interleaves what two calls share. */
+/* Lines of one call take a part of the second-level cache: half of the smallest one at least.
+ * 8-bit calls take more, because each reads the weights, and 5x5 windows interleave what two
+ * calls share. */
 #define LINES_BYTES_MIN ((size_t)128 * 1024)
 #define LINES_PART      16
 #define LINES_PART_Q8   4
 
-/* Of a dilated window: lines that share their inputs are so far apart that a call has to be as much taller. */
+/* Lines of a dilated window that share inputs are far apart: calls are that much taller. */
 #define LINES_DILATED 4
 
-/* The kernels go over their lines once for every vector of channels, so the lines of a call should stay in a part of the
- * second-level cache: an even number of them, because some are done in pairs. */
+/* Kernels pass over their lines once for every vector of channels, so the lines of a call should
+ * stay in a part of the second-level cache. An even number: some are done in pairs. */
 static size_t choose_call_lines(const struct dw_params *p, const struct ifd_host *host)
 {
     const size_t part = host->cpu.l2_bytes / (p->product.is_q8 ? LINES_PART_Q8 : LINES_PART);
@@ -321,7 +324,7 @@ static enum ifd_code depthwise_lower(struct ifd_acc_lowering *lowering,
     return finish(lowering, node, p, err);
 }
 
-/* Channels of a split: not where they are repeated, or brought to 8 bits, first. */
+/* Rows of a sub-tensor of the channels; not where channels are repeated or quantized first. */
 static bool depthwise_reads_apart(const struct ifd_node_view *node, uint32_t i)
 {
     const struct ifd_desc *in = node->input[0].desc;

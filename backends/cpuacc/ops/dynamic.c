@@ -15,8 +15,8 @@ size_t ifd_acc_quantized_bytes(size_t count)
            IFD_TENSOR_ALIGN;
 }
 
-/* Scale and zero point of numbers between min <= 0 and max >= 0, and the factor to multiply them with. The zero of
- * -128 ... 127 is taken from the end that rounds less. */
+/* Scale and zero point of numbers between min <= 0 and max >= 0, and the factor to multiply with.
+ * The zero point comes from the end of -128 … 127 that rounds less. */
 static struct ifd_acc_quantized choose(const struct quantize_params *p, float min, float max,
                                        float *ret_factor)
 {
@@ -39,7 +39,7 @@ static struct ifd_acc_quantized choose(const struct quantize_params *p, float mi
     return image;
 }
 
-/* Quantized elements that become floats again at a time. */
+/* Elements that are quantized and become floats again at a time. */
 #define CHUNK 1024
 
 static void run_quantize_input(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)

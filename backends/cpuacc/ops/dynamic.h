@@ -1,11 +1,11 @@
-/** Layers of f32 data and s8 weights, as LiteRT runs them: every image is brought to 8 bits by its own range. */
+/** Layers of f32 data and s8 weights, as LiteRT runs them: each image is quantized by its range. */
 #ifndef INFERD_BACKENDS_CPUACC_OPS_DYNAMIC_H
 #define INFERD_BACKENDS_CPUACC_OPS_DYNAMIC_H
 
 #include "backends/cpuacc/ops/product.h"
 
-/** What a step that quantizes leaves behind: one of these per image, then (ifd_acc_quantized_bytes further on) the images'
- *  elements, native. Where they were made floats again instead, those lie in its place. */
+/** A quantized input: one of these per image, then (ifd_acc_quantized_bytes further on) the images'
+ *  elements in native form. With as_floats: the dequantized floats only. */
 struct ifd_acc_quantized {
     float scale;
     int32_t zero; /* native */
@@ -13,8 +13,8 @@ struct ifd_acc_quantized {
 
 size_t ifd_acc_quantized_bytes(size_t count);
 
-/** Adds a step that quantizes value, count images of elements each, for a product with such weights, and returns the value
- *  that it makes. as_floats: the numbers that the 8 bits stand for, and nothing else. */
+/** Adds a step that quantizes value (count images of elements each) for a layer with the weights of
+ *  product, and returns the quantized value. as_floats: returns the dequantized numbers. */
 IFD_NODISCARD enum ifd_code ifd_acc_quantize_input(struct ifd_acc_lowering *lowering,
                                                    uint32_t value, size_t count, size_t elements,
                                                    bool as_floats,

@@ -39,7 +39,7 @@ static int64_t index_at(const struct ifd_operand *indices, size_t i)
     return large;
 }
 
-/* Indices that are computed may be out of range, which the reference kernel says (reference.c). */
+/* Computed indices may be out of range; the reference kernel reports that (reference.c). */
 static bool gather_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     const struct ifd_operand *indices = &node->input[1];

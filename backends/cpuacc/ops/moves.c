@@ -1,11 +1,11 @@
-/* Operators that only move elements (backends/lowering/moves.h): a copy for what is not in its place already. Quantized values
- * stay as they are, so their native form does not matter, except for what a pad fills in. */
+/* Operators that only move elements (backends/lowering/moves.h): a copy unless the elements are in
+ * place already. The native form does not matter, except for what a pad fills in. */
 #include "backends/cpuacc/ops/copy.h"
 #include "backends/cpuacc/ops/unary.h"
 
 #include <string.h>
 
-/* An input of a concatenation in the output's quantization: what a table makes of it. */
+/* Brings an input of a concatenation to the output's quantization, by a table. */
 static enum ifd_code requantize(struct ifd_acc_lowering *lowering,
                                 const struct ifd_partition_node *node, uint32_t i, uint32_t *value,
                                 struct ifd_err *err)

@@ -26,7 +26,7 @@ static void run_pool(const struct ifd_acc_step *step, const struct ifd_acc_frame
     }
 }
 
-/* Averages are sums of so many bytes at most, which stay below 2^31. */
+/* Averages are sums of at most this many bytes, which stay below 2^31. */
 #define WINDOW_MAX 8000000
 
 static bool sums_fit(const struct ifd_node_view *node)

@@ -1,4 +1,4 @@
-/* Weights, bias, scales and activation of a product. */
+/* Weights, bias, scales and activation of a layer, for the kernels. */
 #include "backends/cpuacc/ops/product.h"
 
 #include "engine/tensor/fixed.h"
@@ -6,10 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Factors that the kernels' requantization can hold (kernels.h): shift at most 7. */
+/* The kernels' requantization holds factors below this (kernels.h): shift at most 7. */
 #define FACTOR_MAX 64.0
 
-/* What the kernels allow a sum, bias included (kernels.h); shifts to the left leave it less. */
+/* Limit of a sum, bias included (kernels.h); shifts to the left lower it. */
 #define SUM_MAX ((int64_t)1 << 29)
 
 static bool is_dynamic(const struct ifd_node_view *node)
@@ -124,7 +124,7 @@ float ifd_acc_product_scale(const struct ifd_acc_product *product, size_t channe
     return product->scales.weights->scale[product->scales.weights->count > 1 ? channel : 0];
 }
 
-/* Bytes of the copy of the weights, up to where numbers can follow. */
+/* Bytes of the copy of the weights, aligned for the numbers that follow. */
 static size_t copy_bytes(const struct ifd_acc_product *product)
 {
     const size_t bytes = widens(product)         ? product->weight_bytes * sizeof(float)
@@ -139,7 +139,7 @@ size_t ifd_acc_product_workspace(const struct ifd_acc_product *product)
     return copy_bytes(product) + (rounds ? 3 * product->channels * sizeof(int32_t) : 0);
 }
 
-/* A result that is no more than a number, in place of the bias that it is made of: times 1 from here on. */
+/* A constant result takes the place of the bias that makes it; its factor becomes 1. */
 static void settle(const struct ifd_requant *requant, size_t c, int32_t *bias, int32_t *multiplier,
                    int32_t *shift)
 {

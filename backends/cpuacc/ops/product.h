@@ -1,5 +1,6 @@
-/** Products of activations and constant weights: what conv2d, depthwise_conv2d and fully_connected share at compile
- *  time. Turns a node's weights, bias, scales and activation into what pack() and run() of a kernel want. */
+/** Layers with constant weights: what conv2d, depthwise_conv2d and fully_connected share at compile
+ *  time. Turns a node's weights, bias, scales and activation into the arguments of a kernel's
+ *  pack() and run(). */
 #ifndef INFERD_BACKENDS_CPUACC_OPS_PRODUCT_H
 #define INFERD_BACKENDS_CPUACC_OPS_PRODUCT_H
 
@@ -12,26 +13,27 @@ struct ifd_acc_product {
     const void *weights; /* s8, u8 or f32, as the file has them */
     size_t weight_bytes;
     bool flip_weights; /* u8: become s8 by XOR 0x80 */
-    /** f32 data and s8 weights: the data of every image is brought to 8 bits first (ops/dynamic.h). Then conv2d multiplies
-     *  8 bits (is_q8) and makes its sums floats, depthwise_conv2d multiplies floats. */
+    /** f32 data and s8 weights: each image is quantized first (ops/dynamic.h). conv2d then
+     *  multiplies 8 bits (is_q8) and turns its sums into floats; depthwise_conv2d multiplies
+     *  floats. */
     bool is_dynamic;
     struct ifd_low_scales scales; /* of f32 data: weights only */
     size_t channels;              /* of the output */
     bool channel_is_last;         /* of the weights; else first */
     const float *bias_f32;
     struct ifd_requant requant; /* q8, without multipliers and shifts */
-    const double
-        *real; /* exact fully_connected: what its 32-bit sums are multiplied with, per channel */
+    /** exact fully_connected: the factor of its 32-bit sums, per channel. */
+    const double *real;
     float min, max; /* f32 */
 };
 
-/** Can the kernels run it? f32 weights with f32 data, s8 or u8 alike, s8 convolutions with f32 data; constant weights and bias; an activation that is a
- *  clamp. weight_axis: dimension of the output channels in the weights. */
+/** Can the kernels run it? f32 weights with f32 data, s8 or u8 weights with the same data, s8
+ *  convolutions with f32 data; constant weights and bias; an activation that is a clamp. */
 bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
                            struct ifd_err *reason);
 
-/** round: how the reference kernel brings quantized sums to 8 bits; taken if bit-exact results were asked for or
- *  cost nothing here, the cheapest rounding otherwise. */
+/** round: how the reference kernel rounds quantized sums. Used if exact results are asked for or
+ *  cost nothing here; the cheapest rounding otherwise. */
 IFD_NODISCARD enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
                                                  const struct ifd_node_view *node,
                                                  int32_t activation, size_t channels,
@@ -44,7 +46,7 @@ float ifd_acc_product_scale(const struct ifd_acc_product *product, size_t channe
 /** Temporary memory that packing wants. */
 size_t ifd_acc_product_workspace(const struct ifd_acc_product *product);
 
-/** How sums are brought to 8 bits, with what every channel has of its own, in workspace behind the weights. */
+/** How sums are requantized; the numbers of each channel are in workspace, behind the weights. */
 struct ifd_requant ifd_acc_product_requant(const struct ifd_acc_product *product,
                                            uint8_t *workspace);
 

@@ -1,4 +1,5 @@
-/* softmax along the last dimension; reduce_mean, reduce_sum and reduce_max over neighbouring dimensions. */
+/* softmax along the last dimension; reduce_mean, reduce_sum and reduce_max over neighbouring
+ * dimensions. */
 #include "backends/cpuacc/driver.h"
 
 #include "engine/tensor/fixed.h"
@@ -28,7 +29,7 @@ static void run_softmax_f32(const struct ifd_acc_step *step, const struct ifd_ac
     }
 }
 
-/* Results depend on the distance to the row's largest number alone: long rows go through a table of them. */
+/* Results depend only on the distance to the row's maximum: long rows use a table of them. */
 static void softmax_row(const struct ifd_acc_step *step, const struct softmax_params *p,
                         const ifd_q8 *in, ifd_q8 *out)
 {
@@ -117,7 +118,8 @@ struct reduce_params {
     int shift;
 };
 
-/* Splits the shape at the reduced dimensions, which must be neighbours. A scalar has none, whatever the axes say. */
+/* Splits the shape at the reduced dimensions, which must be neighbours. A scalar has none, whatever
+ * the axes say. */
 static bool split_shape(const struct ifd_node_view *node, struct reduce_params *ret)
 {
     const struct ifd_reduce_attrs *attrs = node->attrs;
@@ -161,7 +163,7 @@ static void run_columns_f32(const struct ifd_acc_step *step, const struct ifd_ac
     }
 }
 
-/* The sums of parts of the rows, one behind the other. */
+/* Sums of parts of the rows, one after the other. */
 static void run_parts_f32(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     const struct reduce_params *p = step->params;
@@ -212,7 +214,7 @@ static void run_reduce_q8(const struct ifd_acc_step *step, const struct ifd_acc_
     }
 }
 
-/* Numbers that are none do not count, nor does what is below the least number. */
+/* NaN does not count, nor does anything below -FLT_MAX. */
 static void run_max_f32(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     const struct reduce_params *p = step->params;
@@ -252,7 +254,8 @@ static void run_max_q8(const struct ifd_acc_step *step, const struct ifd_acc_fra
     }
 }
 
-/* As LiteRT's reference kernel: the division by the count goes into the multiplier as far as 31 bits of it stay. */
+/* As in LiteRT's reference kernel, the division by the count goes into the multiplier, as far as 31
+ * bits of it stay. */
 static void init_mean_q8(const struct ifd_node_view *node, struct reduce_params *p)
 {
     const struct ifd_desc *in = node->input[0].desc, *out = &node->output[0];
@@ -285,12 +288,13 @@ static bool reduce_takes(const struct ifd_node_view *node, struct ifd_err *reaso
     return true;
 }
 
-/* Rows of an image that threads share by lines, for each of them: those of smaller ones are shared by channels, as
- * depthwise convolutions do it. */
+/* Rows of an image per thread from which threads share it by lines; smaller images are shared by
+ * channels, as in depthwise convolutions. */
 #define PART_ROWS_MIN 32
 
-/* One image's sums with several threads: each adds up the rows that it has made, which lie in its own cache, and would move
- * to the other's and back otherwise. in becomes the parts' sums, which a second step adds up. */
+/* Sums of one image by several threads, in two steps: each thread adds up the rows that it made,
+ * which are in its cache and would move to another and back otherwise; then one adds up these sums.
+ * in becomes the value of the partial sums. */
 static enum ifd_code add_parts(struct ifd_acc_lowering *lowering, struct reduce_params *p,
                                const char *name, uint32_t *in, struct ifd_err *err)
 {

@@ -1,5 +1,5 @@
-/* Nodes that no kernel is worth writing for (integers of shapes and indices, rare types): the operator's reference kernel as
- * a step, on one thread, so that they do not break a partition in two. */
+/* Nodes that are not worth a kernel (integers of shapes and indices, rare types) run as the
+ * operator's reference kernel, in a step on one thread, so that they do not split a partition. */
 #include "backends/cpuacc/driver.h"
 
 struct reference_params {
@@ -35,7 +35,7 @@ static void run_reference(const struct ifd_acc_step *step, const struct ifd_acc_
     }
 }
 
-/* Elements that are only moved, or not looked at, may be in the native form. */
+/* Elements that are only moved, or not read, may be in native form. */
 static bool reads_numbers(enum ifd_op op)
 {
     return op != IFD_OP_GATHER && op != IFD_OP_SHAPE;

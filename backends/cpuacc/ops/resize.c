@@ -1,5 +1,5 @@
-/* resize_bilinear (f32) and resize_nearest (any type). Where every output line and column reads is worked out at compile
- * time; lines are shared by the team. */
+/* resize_bilinear (f32) and resize_nearest (any type). The input positions of each output line and
+ * column are computed at compile time; the team shares lines. */
 #include "backends/cpuacc/driver.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
-/* rfft2d of single lines (fft_h 1) and complex_abs. The spectrum of n real numbers is taken out of the transform of n / 2
- * complex ones, which runs in single precision by Stockham's algorithm: each stage goes from one buffer to the other, and
- * its inner loop, over neighbours, doubles in length as the one round it halves. */
+/* rfft2d of single lines (fft_h 1) and complex_abs. The spectrum of n real numbers comes from a
+ * transform of n / 2 complex ones, which runs in single precision by Stockham's algorithm: each
+ * stage goes from one buffer to the other; its inner loop, over neighbours, doubles in length while
+ * the outer one halves. */
 #include "backends/cpuacc/driver.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@ struct complex {
     float re, im;
 };
 
-/* The transform's buffers, real and imaginary parts apart: what a thread works in. */
+/* Work buffers of a thread's transform, real and imaginary parts apart. */
 struct planes {
     float *re, *im;
 };
@@ -21,7 +22,8 @@ struct rfft_params {
     struct complex *root;    /* exp(-2 pi i k / n) for k < n / 2 */
 };
 
-/* One stage of the transform of `groups` * 2 * step numbers: pairs that lie `groups` * step apart become neighbours. */
+/* One stage of the transform of `groups` * 2 * step numbers: pairs that lie `groups` * step apart
+ * become neighbours. */
 static void stage(const struct rfft_params *p, size_t groups, size_t step, struct planes in,
                   struct planes out)
 {
@@ -55,8 +57,8 @@ static struct planes transform(const struct rfft_params *p, struct planes a, str
     return a;
 }
 
-/* The spectrum of the n real numbers whose even ones were the real parts and whose odd ones were the imaginary parts of
- * what z is the transform of. */
+/* Separates the spectrum of n real numbers. z: the transform of complex numbers whose real parts
+ * are the even ones and whose imaginary parts are the odd ones. */
 static void separate(const struct rfft_params *p, struct planes z, struct complex *out)
 {
     const size_t m = p->n / 2;

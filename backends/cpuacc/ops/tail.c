@@ -9,7 +9,7 @@
 
 /* ---- running ---- */
 
-/* Where an operand's part for a chunk begins, in elements, and its steps to the next row and element. */
+/* Where an operand begins for a chunk, in elements, and its steps to the next row and element. */
 struct side {
     size_t offset, row, step;
 };
@@ -25,7 +25,7 @@ static struct side other_side(const struct ifd_acc_tail_op *op, const struct ifd
     return (struct side){chunk->row * chunk->width + chunk->column, chunk->width, 1};
 }
 
-/* Rows without anything between them are one. */
+/* Rows without gaps are treated as one. */
 static bool is_dense(const struct ifd_acc_tail_op *op, const struct ifd_acc_chunk *chunk)
 {
     return op->kind != IFD_LOW_OPERAND_ROW && chunk->n == chunk->stride &&
@@ -131,7 +131,7 @@ static bool make_op(struct ifd_acc_lowering *lowering, struct follower *ret)
     return true;
 }
 
-/* Gives the operator's operand a place among the step's. */
+/* Finds a place for the operator's operand among those of the step. */
 static bool place(uint32_t other, uint32_t first, uint32_t operands[IFD_ACC_STEP_INPUTS],
                   struct ifd_acc_tail_op *op)
 {
@@ -184,7 +184,7 @@ struct tail_params {
     size_t rows, width, element;
 };
 
-/* What a chunk takes of each of its operands: together they stay in L1. */
+/* Bytes of each operand of a chunk: together they stay in L1. */
 #define CHUNK_BYTES 8192
 
 static void run_alone(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
@@ -204,7 +204,7 @@ static void run_alone(const struct ifd_acc_step *step, const struct ifd_acc_fram
     }
 }
 
-/* Rows matter to operands that repeat with each; else, and where there is nothing, every element is one. */
+/* Rows matter only to operands that repeat with each row; otherwise every element is a row. */
 static void choose_rows(struct tail_params *p, size_t bytes, size_t row)
 {
     p->width = 1;
@@ -224,7 +224,7 @@ static const char *kernel_name(const struct ifd_acc_tail *tail)
                            : "unary_f32";
 }
 
-/* The first operator: the node alone, or the silu that it begins. in: the value that it is behind. */
+/* The first operator: the node, or the silu that it begins. in: the value that it follows. */
 static bool find_first(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
                        uint32_t *ret_in, struct follower *ret)
 {

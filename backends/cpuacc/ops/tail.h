@@ -1,9 +1,9 @@
-/** Tails: runs of element-wise operators that are done chunk by chunk, while a chunk of the value that they begin with is in
- *  the cache. A convolution applies the tail of its result to every tile; a run that begins with an element-wise operator is
- *  a step of its own. Each operator of a tail is a call of the same kernel as alone, so results are the same, bit for bit.
+/** Tails: element-wise operators that follow each other run chunk by chunk, while a chunk of the
+ *  first value is in the cache. A convolution applies its tail to every tile; a sequence that
+ *  begins with an element-wise operator is a step. Each operator calls the same kernel as it would
+ *  alone, so results are the same, bit for bit.
  *
- *  An operator joins if it alone reads the value, keeps its shape (views in between do not matter), and its other operand, if
- *  it has one, is there already: a tensor of the same shape, a number, or a number per channel. */
+ *  Which operators can join: backends/lowering/fusion.h. */
 #ifndef INFERD_BACKENDS_CPUACC_OPS_TAIL_H
 #define INFERD_BACKENDS_CPUACC_OPS_TAIL_H
 
@@ -33,8 +33,9 @@ struct ifd_acc_tail {
     char name[64]; /* "+add+relu" */
 };
 
-/** Fuses the operators that follow a value. operands: of the step that makes it; those that the tail reads are put where
- *  IFD_NO_VALUE stands from index first on. Returns the value that the step makes with its tail. Before the step is added. */
+/** Fuses the operators that follow a value. operands: of the step that makes the value; those of
+ *  the tail take the free places (IFD_NO_VALUE) from index first on. Returns the value that the
+ *  step makes with its tail. Before the step is added. */
 uint32_t ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_t value, uint32_t first,
                            uint32_t operands[IFD_ACC_STEP_INPUTS], struct ifd_acc_tail *ret_tail);
 
@@ -50,8 +51,8 @@ struct ifd_acc_chunk {
 void ifd_acc_run_tail(const struct ifd_acc_tail *tail, const struct ifd_acc_step *step,
                       const struct ifd_acc_frame *frame, const struct ifd_acc_chunk *chunk);
 
-/** Lowers an element-wise node that a tail could take along, and its own tail, as one step. False if it is another kind of
- *  node, and nothing is done. */
+/** Lowers an element-wise node that could be part of a tail, with its tail, as one step. False, and
+ *  nothing is done, for other nodes. */
 bool ifd_acc_lower_tail(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
                         enum ifd_code *ret_code, struct ifd_err *err);
 

@@ -1,9 +1,9 @@
-/* transpose_conv2d: as many plain convolutions as a stride has phases.
+/* transpose_conv2d: one plain convolution for each phase of the stride.
  *
- * Counted from the padding's corner, output pixel q*stride + phase is the sum over t of input pixel q - t times the weight
- * at t*stride + phase. So all phases of one q are the channels of one pixel of a convolution with ceil(window / stride)
- * taps, and along a line they lie where the output wants them. The phases of lines have weights of their own. Padding cuts
- * off what is computed too much. */
+ * Counted from the padding's corner, output pixel q*stride + phase is the sum over t of input pixel
+ * q - t times the weight at t*stride + phase. So all phases of one q are the channels of one pixel
+ * of a convolution with ceil(window / stride) taps, and along a line they lie where the output
+ * wants them. Each phase of lines has its weights. Padding cuts off the surplus. */
 #include "backends/cpuacc/ops/product.h"
 #include "backends/lowering/window.h"
 
@@ -31,7 +31,8 @@ static size_t weights_bytes(const struct tconv *p)
     return (bytes + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
 }
 
-/* Weights of one phase of y: channels by taps of y by taps of x by input channels; where no weight is, to is left alone. */
+/* Gathers the weights of one phase of y: channels by taps of y by taps of x by input channels.
+ * Leaves `to` as it is where there is no weight. */
 static void pick_weights(const struct tconv *p, const uint8_t *from, size_t phase_y, uint8_t *to)
 {
     const size_t bytes = p->in_c * p->element;
@@ -46,7 +47,7 @@ static void pick_weights(const struct tconv *p, const uint8_t *from, size_t phas
     }
 }
 
-/* What every channel has of its own, once a phase of x. Returns to, or NULL for nothing. */
+/* Repeats the numbers of each channel for every phase of x. Returns to, or NULL for none. */
 static const void *repeat(const struct tconv *p, const void *from, void *to)
 {
     for (size_t i = 0; from && i < p->n; i++) {
@@ -184,7 +185,7 @@ static void run_tconv(const struct ifd_acc_step *step, const struct ifd_acc_fram
 
 /* ---- compiling ---- */
 
-/* The node as other products have their operands: input, weights, bias. */
+/* The node with the operands of other layers: input, weights, bias. */
 struct as_product {
     struct ifd_operand input[3];
     struct ifd_node_view node;
@@ -209,7 +210,7 @@ static bool tconv_takes(const struct ifd_node_view *node, struct ifd_err *reason
         ifd_fail(reason, IFD_UNSUPPORTED, "dilation");
         return false;
     }
-    /* every phase of a stride has weights of its own, most of which would be nothing */
+    /* each phase of a stride has its weights, most of which would be zero */
     if (attrs->window.stride_h > 4 * filter->dim[1] ||
         attrs->window.stride_w > 4 * filter->dim[2]) {
         ifd_fail(reason, IFD_UNSUPPORTED, "strides far beyond the window");

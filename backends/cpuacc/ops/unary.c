@@ -1,5 +1,5 @@
-/* Functions of one element. On 8 bits every one of them, requantization included, is a table of 256 results that the
- * operator's reference kernel itself fills at compile time. */
+/* Functions of one element. On 8 bits each of them, requantization included, is a table of 256
+ * results that the operator's reference kernel fills at compile time. */
 #include "backends/cpuacc/ops/unary.h"
 
 #include <math.h>
@@ -68,7 +68,7 @@ static struct f32_row f32_row(const struct ifd_node_view *node)
 
 /* ---- 8 bits ---- */
 
-/* table[native input] = native output, as the reference kernel has it of the node's rank. */
+/* table[native input] = native output, by the reference kernel for the node's rank. */
 static enum ifd_code fill_table(const struct ifd_node_view *node, uint8_t *table,
                                 struct ifd_err *err)
 {

@@ -4,13 +4,14 @@
 
 #include "backends/cpuacc/ops/tail.h"
 
-/** Adds a step that makes every element of a q8 value another, as the reference kernel of a node has it that reads in and
- *  writes out (of any shapes that hold 256 elements). The number of elements is that of value from. */
+/** Adds a step that maps every element of a q8 value through a table, which the node's reference
+ *  kernel fills. The number of elements is that of value from. */
 IFD_NODISCARD enum ifd_code ifd_acc_add_table(struct ifd_acc_lowering *lowering,
                                               const struct ifd_node_view *node, uint32_t from,
                                               uint32_t to, struct ifd_err *err);
 
-/** A node as an operator of a tail. False if no kernel computes it, or there is no memory for its table. */
+/** A node as an operator of a tail. False if no kernel computes it, or there is no memory for its
+ *  table. */
 bool ifd_acc_unary_op(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
                       struct ifd_acc_tail_op *ret);
 /** x * logistic(x), of floats. */

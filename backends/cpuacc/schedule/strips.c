@@ -1,12 +1,15 @@
-/* Chains: neighbouring steps whose tensors in between are larger than the second-level cache holds are run together, a
- * strip of lines at a time, so that these tensors never exist as a whole. Each step computes the lines that the next one
- * has not seen yet; what the next strip will need again moves to the start of the buffer, or stays where it is and the
- * lines go round the buffer. A thread computes its share of
- * the last step's lines, and for itself what that needs: no barriers inside, at the price of a few lines that two threads
- * compute both.
+/* Chains: neighbouring steps run together, a strip of lines at a time, where the tensors between
+ * them exceed the second-level cache. These tensors never exist as a whole. Each step computes the
+ * lines that the next one has not seen yet. Lines that the next strip needs again move to the start
+ * of the buffer, or stay, and lines go round the buffer. A thread computes its share of the last
+ * step's lines and everything that these need: no barriers inside, at the price of a few lines that
+ * two threads both compute.
  *
- * Steps of 8 bits are so fast, and their tensors so small, that one thread gains nothing by it. Several gain that these
- * tensors do not move between their caches, which takes longer than computing them where the cores are far apart. */
+ * 8-bit steps are fast and their tensors small: one thread gains nothing. Several gain because
+ * these tensors do not move between caches, which takes longer than computing them where cores are
+ * far apart.
+ *
+ * Chains are found on drafts; binding makes the first step run them all. */
 #include "backends/cpuacc/schedule/strips.h"
 
 #include "backends/cpuacc/driver.h"
@@ -16,7 +19,7 @@
 
 #define CHAIN_MAX 8
 
-/* Windows that go on by fewer lines of their input at a time than this copy and load more of them again than the cache
+/* Strips whose window advances by fewer input lines copy and load more lines again than the cache
  * saves. */
 #define WINDOW_STEP_MIN 4
 
@@ -25,10 +28,12 @@
 
 #define CACHE_LINE 64
 
-/* Steps of 8 bits: lines that each thread makes at least, beside the one or two that its neighbour makes as well. */
+/* 8-bit steps: lines that each thread makes at least, beside the one or two that its neighbour
+ * makes too. */
 #define SHARED_LINES_MIN 6
 
-/* The input of a step but the first: where in the first step's work memory, and how its lines lie there. */
+/* Buffer for the input of a step after the first: where it is in the first step's work memory, and
+ * how its lines lie there. */
 struct buffer {
     size_t offset;
     size_t lines;    /* that it holds */
@@ -62,7 +67,8 @@ static struct span input_span(const struct ifd_acc_lines *lines, struct span out
 
 /* ---- running ---- */
 
-/* What a chain's run knows of the input of every step but the first: lines [held.first, held.end) are in the buffer. */
+/* State of a chain's run: for the input of every step after the first, lines [held.first, held.end)
+ * are in the buffer. */
 struct progress {
     struct span held[CHAIN_MAX];
 };
@@ -70,7 +76,8 @@ struct progress {
 #define PROGRESS_BYTES ((size_t)128)
 _Static_assert(sizeof(struct progress) <= PROGRESS_BYTES, "room for the progress");
 
-/* Drops the lines before need and moves the rest to the start of the buffer, if there is one to be moved in. */
+/* Drops the lines before need and moves the rest to the start of the buffer. buffer: NULL if lines
+ * go round it. */
 static void advance(uint8_t *buffer, size_t line, struct span need, struct span *held)
 {
     if (buffer && need.first > held->first && need.first < held->end) {
@@ -80,7 +87,8 @@ static void advance(uint8_t *buffer, size_t line, struct span need, struct span 
     *held = (struct span){need.first, held->end > need.first ? held->end : need.first};
 }
 
-/* Makes lines [made.begin, made.end) of step i's input, which go round its buffer: in two calls where its end lies between. */
+/* Makes lines [made.begin, made.end) of a step's input that go round its buffer: in two calls where
+ * they pass its end. */
 static void run_round(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
                       const struct ifd_acc_strip *made, uint8_t *buffer, size_t lines)
 {
@@ -182,7 +190,7 @@ static const struct ifd_low_storage *value_storage(const struct ifd_acc_lowering
     return &lowering->base.storage[ifd_low_storage_of(&lowering->base, value)];
 }
 
-/* Is a value among the step's operands behind the first: those that are taken as they lie in memory? */
+/* Is a value among the step's operands after the first, which are read as they lie in memory? */
 static bool is_added(const struct ifd_acc_lowering *lowering, uint32_t step, uint32_t value)
 {
     bool is = false;
@@ -193,8 +201,8 @@ static bool is_added(const struct ifd_acc_lowering *lowering, uint32_t step, uin
     return is;
 }
 
-/* Steps of 8 bits: a window and the layers before and behind it, which is what a block of a network is. A second window
- * would make more lines be computed twice than its lines, once computed, cost to move. */
+/* 8-bit chains are a window and the layers before and after it: a block of a network. A second
+ * window would cost more lines that are computed twice than moving its lines costs. */
 static bool is_shared(const struct ifd_acc_lowering *lowering, uint32_t i, bool is_head)
 {
     const struct ifd_acc_lines *from = lowering->draft[i].lines, *to = lowering->draft[i + 1].lines;
@@ -205,7 +213,8 @@ static bool is_shared(const struct ifd_acc_lowering *lowering, uint32_t i, bool 
            to->batch * to->out_h >= (size_t)threads * SHARED_LINES_MIN;
 }
 
-/* Does what step i makes go to step i+1 alone, line by line, and is it worth while not to write it out? */
+/* Does the result of step i go to step i+1 alone, line by line, and is it worth not writing it
+ * out? */
 static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t i, bool is_head,
                      size_t cache)
 {
@@ -225,9 +234,10 @@ static bool can_join(const struct ifd_acc_lowering *lowering, uint32_t i, bool i
            lowering->draft[i + 1].packed_bytes <= weights;
 }
 
-/* How the lines between two steps lie. A depthwise kernel is in several input and output lines at once, at the same pixel:
- * where these are a multiple of 4 KB apart, or nearly, they share a few sets of the first-level cache, and loads wait for
- * stores that only look like theirs. Pixels of an odd number of cache lines keep them apart. */
+/* How the lines between two steps lie. A depthwise kernel reads and writes several lines at once,
+ * at the same pixel. Lines that are (nearly) a multiple of 4 KB apart share a few sets of the
+ * first-level cache, and loads wait for stores whose addresses look like theirs. Pixels of an odd
+ * number of cache lines avoid that. */
 static struct ifd_acc_pitch choose_pitch(const struct ifd_acc_lines *from,
                                          const struct ifd_acc_lines *to)
 {
@@ -240,7 +250,8 @@ static struct ifd_acc_pitch choose_pitch(const struct ifd_acc_lines *from,
                                   .gap = CACHE_LINE};
 }
 
-/* Bytes of the buffers of steps first+1 … first+count-1 for strips of so many lines; their offsets through ret_chain. */
+/* Bytes of the buffers of steps first+1 … first+count-1 for strips of `strip` lines; their offsets
+ * through ret_chain. */
 static size_t lay_out_buffers(const struct ifd_acc_draft *head, uint32_t count, size_t strip,
                               size_t start, struct ifd_acc_chain *ret_chain)
 {
@@ -257,7 +268,8 @@ static size_t lay_out_buffers(const struct ifd_acc_draft *head, uint32_t count, 
     return at - start;
 }
 
-/* Behind a stride strips may be lower: the window goes on by several input lines for each. */
+/* Strips may be lower where a stride follows: the window advances by several input lines for
+ * each. */
 static size_t lowest_strip(const struct ifd_acc_draft *head, uint32_t count)
 {
     size_t lines = STRIP_STEP;
@@ -270,7 +282,8 @@ static size_t lowest_strip(const struct ifd_acc_draft *head, uint32_t count)
     return STRIP_STEP;
 }
 
-/* The tallest strips whose buffers fill at most five eighths of the cache; false if those are too low. */
+/* The tallest strips whose buffers fill at most five eighths of the cache; false if those are too
+ * low. */
 static bool choose_strip(const struct ifd_acc_draft *head, uint32_t count, size_t cache,
                          struct ifd_acc_chain *ret_chain, size_t *ret_bytes)
 {
@@ -289,8 +302,8 @@ static bool choose_strip(const struct ifd_acc_draft *head, uint32_t count, size_
     return true;
 }
 
-/* The chain's result must not overwrite input that another thread's lines still need: values made from its last step on,
- * and what is a part of them, get memory of their own. */
+/* The chain's result must not overwrite input that another thread's lines still need. Values made
+ * from its last step on, and their sub-tensors, move to separate memory. */
 static enum ifd_code part_result(struct ifd_acc_lowering *lowering, uint32_t first, uint32_t last,
                                  struct ifd_err *err)
 {
@@ -327,8 +340,8 @@ static enum ifd_code part_result(struct ifd_acc_lowering *lowering, uint32_t fir
     return code;
 }
 
-/* Lines go round the buffer of step i where that takes less than moving those that two windows share: who makes them then
- * often does so in two calls, each of which reads the weights. */
+/* Lines go round the buffer of step i where that costs less than moving the lines that two windows
+ * share. The step that makes them then often runs as two calls, so its weights are read twice. */
 static bool should_go_round(const struct ifd_acc_lowering *lowering, uint32_t i,
                             const struct buffer *buffer)
 {
@@ -338,8 +351,8 @@ static bool should_go_round(const struct ifd_acc_lowering *lowering, uint32_t i,
                (lines->window - lines->stride) * buffer->pitch.line;
 }
 
-/* Everything that the steps of a chain touch is alive from its first to its last one; what passes inside of it lies in the
- * buffers. */
+/* All storages that a chain touches are alive from its first to its last step. Values inside of it
+ * lie in the buffers and need no memory. */
 static void hold(struct ifd_acc_lowering *lowering, uint32_t first, uint32_t last)
 {
     struct ifd_lowering *base = &lowering->base;
@@ -384,7 +397,7 @@ static void describe(struct ifd_acc_lowering *lowering, uint32_t first,
     head->chain = chain;
 }
 
-/* Work memory of the first step: its own, then bytes of buffers. */
+/* Work memory of the first step: what it needs itself, then bytes of buffers. */
 static enum ifd_code add_buffers(struct ifd_acc_lowering *lowering, uint32_t first, uint32_t last,
                                  size_t bytes, struct ifd_err *err)
 {
@@ -424,8 +437,8 @@ static enum ifd_code join(struct ifd_acc_lowering *lowering, uint32_t first,
     return code;
 }
 
-/* All chains keep their buffers at one place, and each thread its own ones: what the chain before has left in its cache is
- * written again, and nothing that another core has written. */
+/* All chains share one place for their buffers, one for each thread: a chain writes again what the
+ * chain before left in the core's cache, and nothing that another core wrote. */
 static enum ifd_code share_buffers(struct ifd_acc_lowering *lowering, struct ifd_err *err)
 {
     struct ifd_low_storage all = {.first = lowering->draft_count};

@@ -4,8 +4,8 @@
 
 #include "backends/cpuacc/compile.h"
 
-/** Joins neighbouring steps to chains that are run strip by strip, where what passes between them is too large for the
- *  second-level cache; before the layout. */
+/** Joins neighbouring drafts to chains that run strip by strip, where the tensor between them is
+ *  too large for the second-level cache. Before the layout. */
 IFD_NODISCARD enum ifd_code ifd_acc_join_strips(struct ifd_acc_lowering *lowering,
                                                 struct ifd_err *err);
 

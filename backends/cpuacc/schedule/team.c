@@ -3,8 +3,8 @@
 
 #include "engine/base/thread.h"
 
-/* Looks this often before it takes a part that is one chunk from a thread that has not begun: some µs. Looking there costs
- * the owner a cache line. */
+/* Polls this often (some µs) before it takes a part of one chunk from a thread that has not begun:
+ * taking it costs the owner a cache line. */
 #define PATIENCE 200
 
 /* ---- what is left of a part: the turn it is for, and chunks [front, back) ---- */
@@ -24,13 +24,14 @@ static struct left unpack(unsigned long long word)
                          (uint32_t)word & 0xffff};
 }
 
-/* The owner's first call is for all but a few chunks, as fewer calls are cheaper; other calls are for half of what is left. */
+/* The owner's first call takes all but a few chunks, as fewer calls are cheaper. Other calls take
+ * half of what is left. */
 static uint32_t choose_count(uint32_t left, uint32_t keep)
 {
     return left > keep ? left - keep : (left + 1) / 2;
 }
 
-/* A thread that others had to help keeps more of its next part for them, up to a half. */
+/* A thread that others helped keeps more of its next part for them, up to a half. */
 static uint32_t choose_keep(uint32_t keep, uint32_t chunks, uint32_t lost)
 {
     if (lost == 0) {
@@ -39,8 +40,8 @@ static uint32_t choose_keep(uint32_t keep, uint32_t chunks, uint32_t lost)
     return lost >= keep && keep < chunks / 2 ? 2 * keep : keep;
 }
 
-/* Some of what is left of owner's part, or nothing. Whoever comes first in a turn begins it. What the chunks read and write is
- * handed on by team->done. */
+/* Claims some of the rest of owner's part; false if nothing is left. The first to come in a turn
+ * begins the part. Data of chunks is published by team->done. */
 static bool claim(const struct ifd_acc_worker *worker, uint32_t chunks, uint32_t owner,
                   struct ifd_acc_range *ret_chunks)
 {
@@ -88,7 +89,7 @@ static void report(const struct ifd_acc_worker *worker, uint64_t chunks)
     }
 }
 
-/* Runs what this thread gets of owner's part. */
+/* Runs the chunks that this thread gets of owner's part. */
 static void run_part(struct ifd_acc_worker *worker, const struct ifd_acc_step *step,
                      struct ifd_acc_frame *frame, uint32_t owner)
 {
@@ -126,7 +127,7 @@ struct ifd_acc_worker ifd_acc_worker_init(struct ifd_acc_team *team, uint32_t th
     return (struct ifd_acc_worker){.team = team, .thread = thread, .threads = threads, .keep = 1};
 }
 
-/* A step for the first thread alone; the others wait where they would. */
+/* A step for the first thread alone; the others wait if threads join behind it. */
 static void run_alone(struct ifd_acc_worker *worker, const struct ifd_acc_step *step,
                       struct ifd_acc_frame *frame)
 {

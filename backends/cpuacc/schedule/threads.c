@@ -1,9 +1,9 @@
-/* Which steps several threads share, and where they meet.
+/* Which steps several threads share, and where they join.
  *
- * Sharing a step costs a barrier, and what one thread wrote and another reads moves between their caches, which takes longer
- * than computing it did where steps are small. So it is decided for a partition as a whole: a walk along its steps with two
- * states, one thread or all, that finds the cheapest way (dynamic programming). Times are estimates of a CPU of this kind;
- * only their ratios matter much. */
+ * Sharing a step costs a barrier, and data that one thread wrote and another reads moves between
+ * their caches, which takes longer than computing it where steps are small. So the decision is made
+ * for a partition as a whole: dynamic programming over its steps with two states, one thread or
+ * all. Times are estimates for this kind of CPU; only their ratios matter much. */
 #include "backends/cpuacc/schedule/threads.h"
 
 #define JOIN_NS      400.0  /* a barrier */
@@ -16,13 +16,13 @@
 
 enum state { ALONE, SHARED, STATES };
 
-/* The cheapest way to the end of a step in a state. */
+/* The cheapest path to the end of a step in a state. */
 struct way {
     double ns;
     enum state before; /* of the step before */
 };
 
-/* How fast a core is, compared to one whose rates the steps name. */
+/* Speed of a core, relative to the one whose rates the steps name. */
 static double speed(uint32_t flags)
 {
     return flags & IFD_CPU_AVX512_VNNI             ? 1.0
@@ -56,7 +56,8 @@ static double step_ns(const struct ifd_acc_lowering *lowering, uint32_t i)
     return STEP_NS + (products + bytes / BYTES_PER_NS) / speed(lowering->host->cpu.flags);
 }
 
-/* Extends the ways by a step that takes ns alone. moved: what of its input is in another cache if the state changes. */
+/* Extends the paths by a step that takes ns on one thread. moved: bytes of its input that are in
+ * another cache if the state changes. */
 static void walk(const struct way *from, double ns, bool can_share, double moved, struct way *to)
 {
     const double own[STATES] = {[ALONE] = ns, [SHARED] = ns / 2.0 + JOIN_NS};
@@ -103,8 +104,8 @@ static void choose(struct ifd_acc_lowering *lowering, const struct way *way, boo
     }
 }
 
-/* Threads meet behind every step that several of them run and before the next such one; what one thread runs in a row
- * needs nobody else. At the end the team itself joins. */
+/* Threads join after every step that several of them run, and before the next of that kind; steps
+ * that one thread runs in a row need nobody else. At the end the team itself joins. */
 static bool place_joins(struct ifd_acc_draft *step, uint32_t count)
 {
     struct ifd_acc_draft *last = NULL;
@@ -128,7 +129,7 @@ uint32_t ifd_acc_chunks_of(size_t items, size_t least)
     return chunks == 0 ? 1 : chunks < IFD_ACC_CHUNKS_MAX ? (uint32_t)chunks : IFD_ACC_CHUNKS_MAX;
 }
 
-/* Lines of a chunk for each that two windows share, and at least. */
+/* Lines of a chunk, for each line that two windows share; and at least. */
 #define CHUNK_LINES     2
 #define CHUNK_LINES_MIN 4
 

@@ -121,7 +121,8 @@ static void a_sum_beside_another_tensor_is_the_same_sum(void)
     }
 }
 
-/* As a pad and a stride make it: the only pixel of the output lies two to the left of the image's. */
+/* As a pad and a stride make it: the only pixel of the output lies two to the left of the
+ * image's. */
 static void a_window_may_see_nothing_but_padding(void)
 {
     static const float ones[DEEP * DEEP] = {1};

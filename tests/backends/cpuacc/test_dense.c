@@ -1,5 +1,5 @@
-/* Large fully connected layers, whose weights stay where the file has them, compute what they compute with packed weights,
- * bit for bit, at every batch size. */
+/* Large fully connected layers, whose weights stay where the file has them, compute what they
+ * compute with packed weights, bit for bit, at every batch size. */
 #include "backends/cpuacc/cpuacc.h"
 #include "inferd/op_attrs.h"
 #include "tests/support/model.h"
@@ -80,7 +80,8 @@ static void weights_in_place_give_the_same_bits_as_packed_ones(void)
     test_run_close(&packed);
 }
 
-/* A quarter of the third-level cache keeps weights for the next run: packed ones are read faster there. */
+/* A quarter of the third-level cache keeps weights for the next run: packed ones are read faster
+ * there. */
 static void what_the_shared_cache_keeps_is_packed(void)
 {
     const size_t bytes = (size_t)INPUTS * OUTPUTS * sizeof(float);

@@ -1,11 +1,12 @@
-/* A network of very many small nodes is planned in a time that grows with their number, not with its square: else it would take
- * minutes, more than this test may. */
+/* A network of very many small nodes is planned in a time that grows with their number, not with
+ * its square: else it would take minutes, more than this test may. */
 #include "backends/cpuacc/cpuacc.h"
 #include "tests/support/model.h"
 
 enum { LONG = 300000 }; /* a multiple of 6 */
 
-/* Each is the difference of the two before it, so that every result is read twice: after 6 they repeat. */
+/* Each is the difference of the two before it, so that every result is read twice: after 6 they
+ * repeat. */
 static void differences_of_the_last_two(void)
 {
     struct test_run run = test_run_open(&(struct test_run_options){.backend = &ifd_backend_cpuacc});

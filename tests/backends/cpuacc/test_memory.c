@@ -1,5 +1,5 @@
-/* Running a model allocates nothing, from the first run on: counted is what anybody asks of the system's allocator, this
- * program or a library. */
+/* Running a model allocates nothing, from the first run on: counted is what anybody asks of the
+ * system's allocator, this program or a library. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/base/file.h"
 #include "inferd/engine.h"

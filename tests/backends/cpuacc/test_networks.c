@@ -1,8 +1,9 @@
-/* Random networks give what the reference kernels give, node by node: 8-bit numbers bit for bit where results are to be exact,
- * floats closely. On instruction sets of all kinds, caches of all sizes, with any number of threads and samples; nothing of that
- * changes results of 8 bits where they may differ from the reference's.
+/* Random networks give what the reference kernels give, node by node: 8-bit numbers bit for bit
+ * where results are to be exact, floats closely. On instruction sets of all kinds, caches of all
+ * sizes, with any number of threads and samples; nothing of that changes results of 8 bits where
+ * they may differ from the reference's.
  *
- *     test_backends_cpuacc_networks CASE [FIRST-SEED COUNT]    others than ctest's */
+ * test_backends_cpuacc_networks CASE [FIRST-SEED COUNT]    others than ctest's */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/ir/shape.h"
 #include "tests/support/model.h"
@@ -161,7 +162,8 @@ static void check_run(struct test_run *run, const struct result *want, bool is_f
     expect_result(run, want, run->batch, is_float, what);
 }
 
-/* Exact numbers and floats are compared with what the definitions give; others with one thread's. */
+/* Exact numbers and floats are compared with what the definitions give; others with one
+ * thread's. */
 static void check_network(const struct test_network *network, const struct way *way)
 {
     char what[160];

@@ -1,4 +1,5 @@
-/* Nodes of random shapes, most of them alone: CpuAcc computes what the reference kernels compute, on one thread and on several. */
+/* Nodes of random shapes, most of them alone: CpuAcc computes what the reference kernels compute,
+ * on one thread and on several. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/ir/shape.h"
 #include "inferd/op_attrs.h"
@@ -293,7 +294,8 @@ static void space(struct trial *t)
     attrs->after = (struct ifd_ints){.count = 2, .value = {after_h, 0}};
 }
 
-/* One dimension, or two neighbours, counted from either end; or a scalar, for which any axis will do. */
+/* One dimension, or two neighbours, counted from either end; or a scalar, for which any axis will
+ * do. */
 static void reduce(struct trial *t)
 {
     static const enum ifd_op op[] = {IFD_OP_REDUCE_MEAN, IFD_OP_REDUCE_SUM, IFD_OP_REDUCE_MAX};
@@ -497,7 +499,8 @@ static void index_out_of_range_fails_the_run(void)
     run_one(gather_out_of_range, 2, 3, IFD_INVALID, "expected -3 to 2");
 }
 
-/* Each phase of a stride would have packed weights of its own: a file of some bytes could ask for any memory. */
+/* Each phase of a stride would have packed weights of its own: a file of some bytes could ask for
+ * any memory. */
 static void transpose_conv2d_of_huge_strides_is_left_to_others(void)
 {
     static const int32_t one[4] = {1, 1, 1, 1};
@@ -558,8 +561,8 @@ static void averages_of_8_bits_over_huge_windows_are_left_to_others(void)
     ifd_backend_cpuacc.close(device);
 }
 
-/* Weights that are near their zero point are the reason why such long sums fit; they are gone when the plan for four samples
- * is made, and what is left of them would not. */
+/* Weights that are near their zero point are the reason why such long sums fit; they are gone when
+ * the plan for four samples is made, and what is left of them would not. */
 static void nodes_of_later_plans_run_as_those_of_the_first(void)
 {
     enum { INPUTS = 24576, OUTPUTS = 4, SAMPLES = 4 };

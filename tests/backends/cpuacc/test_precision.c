@@ -122,8 +122,8 @@ static void add_window(const struct layer *layer, const float *image, const floa
     }
 }
 
-/* Both operands of a product may be off by a step, and every sum of f32. Half-precision numbers are no finer than 2^-24, and
- * Arm sums up to 64 products in them, each time off by a step. */
+/* Both operands of a product may be off by a step, and every sum of f32. Half-precision numbers are
+ * no finer than 2^-24, and Arm sums up to 64 products in them, each time off by a step. */
 static void expect_close(const struct layer *layer, const struct test_run *run, double step)
 {
     const bool is_half = run->model->info.precision == IFD_PRECISION_FP16;

@@ -1,4 +1,5 @@
-/* Models whose sums are long have exact 8-bit results without being asked, others do not; both can be overridden. */
+/* Models whose sums are long have exact 8-bit results without being asked, others do not; both can
+ * be overridden. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/base/cpu.h"
 #include "inferd/op_attrs.h"
@@ -59,7 +60,8 @@ struct ask {
     bool exact, fast;
 };
 
-/* Runs a model on AVX2; says whether it is exact, and compares with the reference kernels if it is. */
+/* Runs a model on AVX2; says whether it is exact, and compares with the reference kernels if it
+ * is. */
 static bool is_exact(int64_t side, int64_t channels, bool adds, struct ask ask)
 {
     static int8_t want[SIDE * SIDE * CHANNELS];

@@ -1,4 +1,5 @@
-/* Chains of steps that run strip by strip compute what the same steps compute one by one, bit for bit. */
+/* Chains of steps that run strip by strip compute what the same steps compute one by one, bit for
+ * bit. */
 #include "backends/cpuacc/cpuacc.h"
 #include "inferd/op_attrs.h"
 #include "tests/support/model.h"
@@ -113,8 +114,8 @@ static uint32_t dilated(struct ifd_graph *g, uint32_t in)
     return conv(g, x, WIDE, CHANNELS, (struct window){3, 2, 1});
 }
 
-/* Pixels of an even number of cache lines, which lie apart between a depthwise convolution and its neighbours; what follows
- * element by element finds them. */
+/* Pixels of an even number of cache lines, which lie apart between a depthwise convolution and its
+ * neighbours; what follows element by element finds them. */
 static uint32_t even(struct ifd_graph *g, uint32_t in)
 {
     uint32_t x = conv(g, in, CHANNELS, 64, (struct window){3, 2, 1});
@@ -157,7 +158,8 @@ static uint32_t twice(struct ifd_graph *g, uint32_t in)
     return test_graph_op2(g, IFD_OP_ADD, out, sum, "second_sum");
 }
 
-/* Padding wider than the window, as a pad leaves it that was folded: lines of nothing but padding. */
+/* Padding wider than the window, as a pad leaves it that was folded: lines of nothing but
+ * padding. */
 static uint32_t far_apart(struct ifd_graph *g, uint32_t in)
 {
     const uint32_t x = conv(g, in, CHANNELS, WIDE, (struct window){1, 1, 1});
@@ -264,8 +266,8 @@ static void lines_of_padding_alone_are_equal(void)
     compare(far_apart, (size_t)256 << 10, 0);
 }
 
-/* Five eighths of the caches hold five and four lines of 65 pixels of 40 channels. A window that goes on by one line needs six of
- * them for the lowest strip; with a stride it needs five. */
+/* Five eighths of the caches hold five and four lines of 65 pixels of 40 channels. A window that
+ * goes on by one line needs six of them for the lowest strip; with a stride it needs five. */
 static void strips_behind_a_stride_may_be_two_lines(void)
 {
     compare(halved, (size_t)90 << 10, 1);

@@ -1,4 +1,5 @@
-/* Blocks of 8 bits that several threads run strip by strip compute what one thread computes step by step, bit for bit. */
+/* Blocks of 8 bits that several threads run strip by strip compute what one thread computes step by
+ * step, bit for bit. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/ir/attrs.h"
 #include "inferd/op_attrs.h"

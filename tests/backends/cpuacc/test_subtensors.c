@@ -1,6 +1,6 @@
-/* What a split, a slice or a concatenation would only move stays where it is, wherever its readers and writers can do with that: no
- * copies are left, and results are those of the reference kernels. Values of random networks are split in random ways in
- * test_networks.c. */
+/* What a split, a slice or a concatenation would only move stays where it is, wherever its readers
+ * and writers can do with that: no copies are left, and results are those of the reference kernels.
+ * Values of random networks are split in random ways in test_networks.c. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/ir/attrs.h"
 #include "engine/ir/shape.h"

@@ -1,6 +1,6 @@
-/* Runs of element-wise operators that are one step, alone or behind a convolution, compute what they compute as steps of
- * their own, bit for bit. Each graph is built twice: once every value in between is an output of the graph as well, which
- * leaves nothing to join. */
+/* Runs of element-wise operators that are one step, alone or behind a convolution, compute what
+ * they compute as steps of their own, bit for bit. Each graph is built twice: once every value in
+ * between is an output of the graph as well, which leaves nothing to join. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/ir/shape.h"
 #include "inferd/op_attrs.h"
@@ -169,7 +169,8 @@ static void add_view(struct generator *g)
     push(g, infer(g, out));
 }
 
-/* A value of the run, or the input, that has the newest one's shape; the newest one itself if there is none. */
+/* A value of the run, or the input, that has the newest one's shape; the newest one itself if there
+ * is none. */
 static uint32_t earlier(struct generator *g, uint32_t input)
 {
     const uint32_t from = (uint32_t)test_random_int(&g->random, 0, (int64_t)g->count - 1);

@@ -148,8 +148,8 @@ static void note_range(const struct ifd_acc_step *step, const struct ifd_acc_fra
     }
 }
 
-/* The owner begins at the front with all but a chunk; the other does its own part, then that chunk. Behind such a step the
- * owner leaves more. */
+/* The owner begins at the front with all but a chunk; the other does its own part, then that chunk.
+ * Behind such a step the owner leaves more. */
 static void others_take_from_the_back_and_owners_leave_them_more(void)
 {
     struct meeting meeting = {0};

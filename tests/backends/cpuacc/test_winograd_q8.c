@@ -1,5 +1,6 @@
-/* 8-bit layers of 3x3 windows that Winograd's algorithm runs give what the reference kernels give, bit for bit: for every number
- * of threads and samples, with what follows them, wherever the results lie. */
+/* 8-bit layers of 3x3 windows that Winograd's algorithm runs give what the reference kernels give,
+ * bit for bit: for every number of threads and samples, with what follows them, wherever the
+ * results lie. */
 #include "backends/cpuacc/cpuacc.h"
 #include "backends/cpuref/cpuref.h"
 #include "inferd/op_attrs.h"

@@ -1,4 +1,5 @@
-/* Every element of a broadcast result finds its two operands, however many dimensions were merged. */
+/* Every element of a broadcast result finds its two operands, however many dimensions were
+ * merged. */
 #include "backends/lowering/broadcast.h"
 #include "tests/support/test.h"
 

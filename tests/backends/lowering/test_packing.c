@@ -1,4 +1,5 @@
-/* Constants are packed once per model: partitions share them, an earlier start leaves them, their sources are released. */
+/* Constants are packed once per model: partitions share them, an earlier start leaves them, their
+ * sources are released. */
 #include "backends/lowering/packing.h"
 #include "tests/support/test.h"
 
