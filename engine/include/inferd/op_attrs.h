@@ -203,7 +203,7 @@ struct ifd_gelu_attrs {
     bool approximate;
 };
 
-/** arg_max, arg_min: index along an axis, whose dimension goes or, with keep_dims, becomes 1. */
+/** arg_max, arg_min: index along an axis. Its dimension is removed, or becomes 1 with keep_dims. */
 struct ifd_arg_attrs {
     int32_t axis;
     bool keep_dims;
@@ -211,15 +211,16 @@ struct ifd_arg_attrs {
 
 /** top_k: the k largest elements of the last dimension, largest first, and their indices. */
 struct ifd_top_k_attrs {
-    int32_t k; /* or input 1 */
+    int32_t k; /* input 1 overrides it */
 };
 
-/** scatter_nd: inputs indices, updates; shape of the output, or input 2. */
+/** scatter_nd: inputs indices, updates; shape of the output, which input 2 overrides. */
 struct ifd_scatter_nd_attrs {
     struct ifd_ints shape;
 };
 
-/** one_hot: inputs indices, value at the index, value elsewhere; axis of the output that has depth elements. */
+/** one_hot: inputs indices, value at the index, value elsewhere; the output's axis has depth
+ *  elements. */
 struct ifd_one_hot_attrs {
     int32_t axis, depth;
 };
@@ -229,52 +230,55 @@ struct ifd_reverse_attrs {
     struct ifd_ints axes;
 };
 
-/** reverse_sequence: input 1 has the length of the prefix to reverse along seq_dim for each index along batch_dim. */
+/** reverse_sequence: for each index along batch_dim, input 1 holds the length of the prefix that
+ *  is reversed along seq_dim. */
 struct ifd_reverse_sequence_attrs {
     int32_t seq_dim, batch_dim;
 };
 
-/** select: input 0 is the condition (bool). leading: a condition of rank 1 lies along dimension 0 of the others. */
+/** select: input 0 is the condition (bool). leading: a condition of rank 1 lies along dimension
+ *  0 of the others. */
 struct ifd_select_attrs {
     bool leading;
 };
 
-/** cumsum: exclusive leaves each element itself out; reverse begins at the end. */
+/** cumsum: exclusive excludes the element itself; reverse begins at the end. */
 struct ifd_cumsum_attrs {
     int32_t axis;
     bool exclusive, reverse;
 };
 
-/** space_to_depth, depth_to_space: pixels of a block along each side. */
+/** space_to_depth, depth_to_space: side of a block in pixels. */
 struct ifd_space_depth_attrs {
     int32_t block;
 };
 
-/** mirror_pad: elements before and after each dimension; symmetric repeats the outermost one. */
+/** mirror_pad: amounts before and after each dimension; symmetric repeats the outermost element. */
 struct ifd_mirror_pad_attrs {
     struct ifd_ints before, after;
     bool symmetric;
 };
 
-/** local_response_normalization: x * (bias + alpha * sum of squares of channels c-radius … c+radius-1) ^ -beta */
+/** local_response_normalization: x * (bias + alpha * sum of squares of channels c-radius …
+ *  c+radius-1) ^ -beta */
 struct ifd_local_response_attrs {
     int32_t radius;
     float bias, alpha, beta;
 };
 
-/** broadcast_to: shape of the output, or input 1. */
+/** broadcast_to: shape of the output, which input 1 overrides. */
 struct ifd_broadcast_to_attrs {
     struct ifd_ints shape;
 };
 
-/** batch_matmul: [..., m, k] times [..., k, n]; adj_x, adj_y: the operand comes transposed. */
+/** batch_matmul: [..., m, k] times [..., k, n]; adj_x, adj_y: the operand is transposed. */
 struct ifd_batch_matmul_attrs {
     bool adj_x, adj_y;
 };
 
 /** conv3d: input [n,d,h,w,c], filter [kd,kh,kw,c,oc], optional bias [oc] → [n,od,oh,ow,oc]. */
 struct ifd_conv3d_attrs {
-    struct ifd_window window; /* over height and width; its padding counts for depth as well */
+    struct ifd_window window; /* over height and width; its padding also applies to depth */
     int32_t stride_d, dilation_d;
     int32_t activation;
 };
