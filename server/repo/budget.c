@@ -1,4 +1,4 @@
-/* One number that several loads share. */
+/* A counter that several loads share. */
 #include "server/repo/budget.h"
 
 enum ifd_code ifd_budget_hold(struct ifd_budget *budget, uint64_t *held, uint64_t bytes,

@@ -1,6 +1,5 @@
-/** Memory that models may hold: what a version is going to need is reserved before it is taken, so
- *  that a model that does not fit is refused in words instead of ending the process. Thread:
- *  any. */
+/** Memory budget of models: what a version needs is reserved before it is allocated, so a model
+ *  that does not fit is refused with an error instead of ending the process. Thread: any. */
 #ifndef INFERD_SERVER_REPO_BUDGET_H
 #define INFERD_SERVER_REPO_BUDGET_H
 
@@ -15,9 +14,9 @@ struct ifd_budget {
     atomic_uint refusals;
 };
 
-/** Changes what somebody holds, *held, to bytes. Less is always fine. Errors: NOMEM (with the
- *  numbers; nothing changed). A NULL budget has no limit and counts nothing. Thread: one at a time
- *  for each *held. */
+/** Changes the reservation *held to bytes. Less always succeeds. Errors: NOMEM (with the numbers;
+ *  nothing changed). A NULL budget has no limit and counts nothing. Thread: one at a time per
+ *  *held. */
 IFD_NODISCARD enum ifd_code ifd_budget_hold(struct ifd_budget *budget, uint64_t *held,
                                             uint64_t bytes, struct ifd_err *err);
 void ifd_budget_give_back(struct ifd_budget *budget, uint64_t *held);

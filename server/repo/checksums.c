@@ -1,4 +1,4 @@
-/* SHA256SUMS: its lines, and the files they are about. */
+/* SHA256SUMS: reads its lines and checks the files that they name. */
 #include "server/repo/checksums.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define SIZE_PREFIX "# size "
 #define READ_BYTES  16384
 #define DEPTH_MAX   8
-/* Digits of a sum that are shown; all of them would not leave room for the rest of the sentence. */
+/* Digits of a sum in messages; all of them would leave no room for the rest. */
 #define SHOWN_DIGITS 16
 
 struct reader {
@@ -96,7 +96,7 @@ static int compare_rows(const void *a, const void *b)
     return order != 0 ? order : x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Sorted rows: a file's size and its sum become one. */
+/* Merges the size and the sum of a file, in sorted rows. */
 static enum ifd_code merge_rows(struct reader *r, struct ifd_checksums *sums)
 {
     uint32_t kept = 0;
@@ -164,7 +164,7 @@ enum ifd_code ifd_checksums_parse(struct ifd_str text, const char *dir, struct i
         *row = (struct ifd_checksum){0};
         code = is_size ? read_size(&r, line, row) : read_line(&r, line, row);
         if (!code && strcmp(row->path, IFD_CHECKSUMS_NAME) == 0) {
-            sums.count--; /* "sha256sum *" may list what it writes to, whose sum is never right */
+            sums.count--; /* "sha256sum *" may list its own output, whose sum is never right */
         }
     }
     if (!code && sums.count > 0) {
@@ -194,7 +194,7 @@ static const struct ifd_checksum *find(const struct ifd_checksums *sums, const c
     return NULL;
 }
 
-/* Every listed file is there, with its size. */
+/* Checks that every listed file exists and has its size. */
 static enum ifd_code check_listed(const struct ifd_checksums *sums, int root,
                                   struct ifd_arena *arena, struct ifd_err *err)
 {
@@ -226,8 +226,7 @@ static enum ifd_code check_listed(const struct ifd_checksums *sums, int root,
     return IFD_OK;
 }
 
-/* Every file that is there is listed. inside: the part of the folder, below sums->dir; "" is all of
- * it. */
+/* Checks that every existing file is listed. inside: folder below sums->dir; "": all of it. */
 static enum ifd_code check_unlisted(const struct ifd_checksums *sums, int root, const char *inside,
                                     unsigned depth, struct ifd_arena *arena, struct ifd_err *err)
 {

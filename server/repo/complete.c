@@ -1,4 +1,4 @@
-/* Config against file. */
+/* Compares a config with its model file. */
 #include "server/repo/complete.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static struct text shape_text(const struct ifd_shape *shape)
     return text;
 }
 
-/* The port's shape as the config should have it. */
+/* Shape of a port in the form of a config. */
 static struct ifd_shape port_dims(const struct ifd_port *port, bool has_batch)
 {
     struct ifd_shape dims = port->desc.shape;
@@ -175,7 +175,7 @@ enum ifd_code ifd_manifest_complete(struct ifd_model_desc *manifest,
     return code ? code : complete_side(&output, has_batch, arena, err);
 }
 
-/* Tensor index of a model whose config alone says what it is. */
+/* Checks tensor index of a model without a file. */
 static enum ifd_code check_described(const struct ifd_tensor_info *tensor, uint32_t index,
                                      const char *word, struct ifd_err *err)
 {

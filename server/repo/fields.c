@@ -1,4 +1,4 @@
-/* Reading the fields of a config. */
+/* Reads the fields of a config. */
 #include "server/repo/fields.h"
 
 #include <assert.h>
@@ -105,8 +105,7 @@ static bool is_null(const struct ifd_text_field *f)
     return f->kind == IFD_TEXT_WORD && strcmp(f->text, "null") == 0;
 }
 
-/* A value that is as if the field were not there: GET …/config tells all of these, and a load may
- * bring them back. */
+/* A value that equals an absent field: GET …/config prints these, and a load may send them back. */
 static bool is_default(const struct ifd_text_field *f)
 {
     static const char *const words[] = {"", "false", "0", "PRIORITY_DEFAULT"};
@@ -125,8 +124,8 @@ static bool is_default(const struct ifd_text_field *f)
     return false;
 }
 
-/* max_batch_size, or maxBatchSize, as protocol buffers write names in JSON unless told otherwise,
- * and read both. */
+/* max_batch_size or maxBatchSize: protocol buffers write the latter in JSON by default, and read
+ * both. */
 static bool is_name(const char *text, const char *name)
 {
     for (; *name != '\0'; text++, name++) {
@@ -181,8 +180,7 @@ enum ifd_code ifd_field_message(struct ifd_fields *c, const struct ifd_text_fiel
                                        : ifd_field_fail(c, f, "a message");
 }
 
-/* Room for one more element; count grows by one. The array doubles when its count reaches a power
- * of two. */
+/* Makes room for one more element; count grows by one. The array doubles at powers of two. */
 void *ifd_field_append(struct ifd_fields *c, const void *array, uint32_t *count, size_t size)
 {
     if ((*count & (*count - 1)) == 0) {
@@ -196,7 +194,7 @@ void *ifd_field_append(struct ifd_fields *c, const void *array, uint32_t *count,
         array = grown;
     }
     (*count)++;
-    return (void *)(uintptr_t)array; /* of the arena, and the reader's alone until it is done */
+    return (void *)(uintptr_t)array; /* in the arena, only the reader has it */
 }
 
 /* A map: entries { key: "k" value: … } of protocol buffers, or JSON's { "k": … }. */

@@ -1,12 +1,12 @@
-/** Reading parsed text (text.h) into structs by tables: a row says what a field is called, who
- *  reads it, and into which member. Thread: any. */
+/** Reads parsed text (text.h) into structs by tables: a row has the name of a field, its reader and
+ *  its member. Thread: any. */
 #ifndef INFERD_SERVER_REPO_FIELDS_H
 #define INFERD_SERVER_REPO_FIELDS_H
 
 #include "server/repo/manifest.h"
 #include "server/repo/text.h"
 
-/** What every reader is given. */
+/** Context of all readers. */
 struct ifd_fields {
     const char *file; /* for messages */
     struct ifd_arena *arena;
@@ -20,20 +20,19 @@ typedef enum ifd_code (*ifd_field_fn)(struct ifd_fields *c, const struct ifd_tex
 
 struct ifd_field_row {
     const char *name;
-    ifd_field_fn read; /* NULL: known, but without effect here: a warning */
+    ifd_field_fn read; /* NULL: known, but has no effect here: a warning */
     /* of the member; IFD_FIELD_EACH: of none, the field may repeat, read gets the struct */
     size_t offset;
 };
 #define IFD_FIELD_EACH SIZE_MAX
 
-/** Reads f and those behind it into the struct base. Names of rows are snake_case letters; a field
- *  may spell them in camelCase. A field without a row is a warning; one that is null is absent, as
- *  in JSON. Errors: those of the readers; INVALID for a second one of a field that is not
- *  repeated. */
+/** Reads f and its successors into the struct base. Names of rows are in snake_case; a field may
+ *  spell them in camelCase. A field without a row is a warning; a null field is absent, as in JSON.
+ *  Errors: those of the readers; INVALID if a field that is not repeated appears twice. */
 IFD_NODISCARD enum ifd_code ifd_field_rows(struct ifd_fields *c, const struct ifd_text_field *f,
                                            const struct ifd_field_row *row, size_t rows,
                                            void *base);
-/** The same for the fields of f, which has to be a message (else INVALID). */
+/** The same for the fields of f, which must be a message (else INVALID). */
 IFD_NODISCARD enum ifd_code ifd_field_message(struct ifd_fields *c, const struct ifd_text_field *f,
                                               const struct ifd_field_row *row, size_t rows,
                                               void *base);
@@ -48,18 +47,18 @@ enum ifd_code ifd_field_s64(struct ifd_fields *c, const struct ifd_text_field *f
 enum ifd_code ifd_field_u64(struct ifd_fields *c, const struct ifd_text_field *f, void *at);
 enum ifd_code ifd_field_u32(struct ifd_fields *c, const struct ifd_text_field *f, void *at);
 enum ifd_code ifd_field_s32(struct ifd_fields *c, const struct ifd_text_field *f, void *at);
-/** Reader of what cannot be ignored and is not there: UNSUPPORTED. */
+/** Reader of unsupported fields that cannot be ignored: UNSUPPORTED. */
 enum ifd_code ifd_field_refuse(struct ifd_fields *c, const struct ifd_text_field *f, void *at);
 
-/** INVALID: file, line, field, its value, what was wanted. */
+/** Returns INVALID with file, line, field, value and what was wanted. */
 enum ifd_code ifd_field_fail(struct ifd_fields *c, const struct ifd_text_field *f,
                              const char *wanted);
 
-/** Tells a warning: file, line, field, what is odd about it. */
+/** Warns with file, line, field and the reason. */
 void ifd_field_warn(struct ifd_fields *c, const struct ifd_text_field *f, const char *what);
 
-/** Room for one more element of size bytes in an array of the arena; *count grows by one. The array
- *  doubles when its count reaches a power of two. NULL without memory. */
+/** Makes room for one more element of size bytes in an array of the arena; *count grows by one. The
+ *  array doubles at powers of two. NULL without memory. */
 void *ifd_field_append(struct ifd_fields *c, const void *array, uint32_t *count, size_t size);
 
 typedef enum ifd_code (*ifd_field_entry_fn)(struct ifd_fields *c, void *at, const char *key,

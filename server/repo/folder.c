@@ -1,4 +1,4 @@
-/* Opening beneath a root. */
+/* Opens files beneath a root. */
 #include "server/repo/folder.h"
 
 #include <dirent.h>
@@ -40,7 +40,7 @@ bool ifd_folder_is_inside(struct ifd_str path)
 
 /* ---- opening ---- */
 
-/* Part by part, no link followed: what can be done where openat2 is missing. */
+/* Opens part by part and follows no link: for kernels without openat2. */
 static int open_by_parts(int root, const char *path, int flags)
 {
     char part[NAME_MAX + 1];
@@ -135,7 +135,7 @@ bool ifd_folder_is_same(const char *path, const char *other)
 enum ifd_code ifd_folder_open_file(int root, const char *path, int *ret_fd, struct ifd_err *err)
 {
     struct stat info;
-    /* O_NONBLOCK: a FIFO in the place of a file must not hang the reader. */
+    /* O_NONBLOCK: a FIFO must not block the reader. */
     int fd = open_beneath(root, path, O_RDONLY | O_NONBLOCK);
     if (fd < 0) {
         return fail_open("file", path, err);
@@ -237,7 +237,7 @@ enum ifd_code ifd_folder_list(int root, const char *path, struct ifd_arena *aren
                    : add_name(&names, &capacity, arena, entry->d_name, err);
         errno = 0;
     }
-    if (!code && errno != 0) { /* half a listing must not look like a short one */
+    if (!code && errno != 0) { /* an incomplete list must not look complete */
         code = fail_open("folder", path, err);
     }
     (void)closedir(folder);

@@ -1,4 +1,4 @@
-/** The one place where names in a repository become files.
+/** The only place that turns names in a repository into files.
  *
  *  Everything is opened beneath a repository's root: openat2(RESOLVE_BENEATH). A symbolic link may
  *  point anywhere inside the same repository (as Kubernetes' "..data" does); one that is absolute,
@@ -11,7 +11,7 @@
 
 #include "engine/base/arena.h"
 
-/** Entries of one folder at most. */
+/** Most entries of a folder. */
 #define IFD_FOLDER_NAMES_MAX 4096
 
 struct ifd_folder_names {
@@ -22,12 +22,12 @@ struct ifd_folder_names {
 /** Opens a repository's folder. Errors: NOT_FOUND, IO. */
 IFD_NODISCARD enum ifd_code ifd_folder_open(const char *path, int *ret_root, struct ifd_err *err);
 void ifd_folder_close(int root);
-/** Two paths to one folder. */
+/** True if both paths lead to the same folder. */
 bool ifd_folder_is_same(const char *path, const char *other);
 
-/** Reads a regular file into memory of its own, once: what happens to the file afterwards changes
- *  nothing. Give back with ifd_release_tensor. Errors: NOT_FOUND, IO (also: it shrank meanwhile, it
- *  leads out of the repository), TOO_LARGE, NOMEM. */
+/** Copies a regular file into memory; later changes of the file have no effect. Release with
+ *  ifd_release_tensor. Errors: NOT_FOUND, IO (also: it shrank meanwhile, it leads out of the
+ *  repository), TOO_LARGE, NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_folder_read(int root, const char *path, size_t limit_bytes,
                                             const struct ifd_alloc *alloc, struct ifd_bytes *ret,
                                             struct ifd_err *err);
@@ -37,19 +37,19 @@ IFD_NODISCARD enum ifd_code ifd_folder_read(int root, const char *path, size_t l
 IFD_NODISCARD enum ifd_code ifd_folder_open_file(int root, const char *path, int *ret_fd,
                                                  struct ifd_err *err);
 
-/** Names in a folder, sorted, without those that begin with '.'. Errors: NOT_FOUND, IO, TOO_LARGE,
- *  NOMEM. */
+/** Lists the names in a folder, sorted, without those that begin with '.'. Errors: NOT_FOUND, IO,
+ *  TOO_LARGE, NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_folder_list(int root, const char *path, struct ifd_arena *arena,
                                             struct ifd_folder_names *ret, struct ifd_err *err);
 
-/** What path is, links followed. False with errno. */
+/** stat that follows links. False with errno. */
 bool ifd_folder_stat(int root, const char *path, struct stat *ret);
-/** What the errno of a path that could not be opened says of its links: "leads out of the
- *  repository"; NULL: nothing. */
+/** Reason for an errno of openat2 that is about links ("leads out of the repository"); NULL:
+ *  another errno. */
 const char *ifd_folder_bad_link(int error);
 bool ifd_folder_is_folder(int root, const char *path);
 
-/** May path lie below some folder: relative, no empty part, no "." or ".."? */
+/** True if path stays below a folder: relative, no empty part, no "." or "..". */
 bool ifd_folder_is_inside(struct ifd_str path);
 
 /** "dir/name" in the arena; NULL without memory. */

@@ -1,4 +1,4 @@
-/* Reading labels. */
+/* Reads labels. */
 #include "server/repo/labels.h"
 
 #include <string.h>

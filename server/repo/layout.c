@@ -1,4 +1,4 @@
-/* Listing folders. */
+/* Lists model folders. */
 #include "server/repo/layout.h"
 
 #include <errno.h>
@@ -7,19 +7,19 @@
 
 #include "engine/base/str.h"
 
-/* Is name that of a version's folder? */
+/* True if name is that of a version's folder. */
 static bool is_version(const char *name, int64_t *ret_number)
 {
     return name[0] >= '1' && name[0] <= '9' && ifd_str_s64(ifd_str(name), ret_number);
 }
 
-/* A config or a version makes a folder a model; scripts and notes may lie beside models. */
+/* A folder with a config or a version is a model; other folders may lie beside models. */
 static bool is_model(int root, const char *name, struct ifd_arena *arena)
 {
     struct ifd_folder_names inside = {0};
     int64_t number = 0;
     if (ifd_folder_list(root, name, arena, &inside, NULL)) {
-        return true; /* what is wrong with it is said when it is loaded */
+        return true; /* loading it says what is wrong */
     }
     for (uint32_t i = 0; i < inside.count; i++) {
         if (strcmp(inside.name[i], "config.pbtxt") == 0 ||

@@ -1,10 +1,10 @@
-/** What lies in a model's folder: versions and their files. Reads names only.
+/** Finds versions and files in a model's folder. Reads names only.
  *
  *      DIR/NAME/config.pbtxt | config.json      optional
  *      DIR/NAME/VERSION/model.tflite            VERSION: a number without leading zeros
  *
- *  Names that begin with '.' are passed over, and so are folders with neither a config nor a
- *  version. Thread: any. */
+ *  Ignores names that begin with '.' and folders with neither a config nor a version. Thread:
+ *  any. */
 #ifndef INFERD_SERVER_REPO_LAYOUT_H
 #define INFERD_SERVER_REPO_LAYOUT_H
 
@@ -20,8 +20,8 @@ IFD_NODISCARD enum ifd_code ifd_layout_versions(const struct ifd_source *source,
                                                 uint32_t *ret_count, struct ifd_err *err);
 
 /** Path of the model file in version's folder: file_name, or if that is "" model.tflite, or else
- *  the only *.tflite. Errors: NOT_FOUND (says what was looked for and what is there), UNSUPPORTED
- *  (only other formats are there). */
+ *  the only *.tflite. Errors: NOT_FOUND (says what was expected and what exists), UNSUPPORTED (only
+ *  other formats are there). */
 IFD_NODISCARD enum ifd_code ifd_layout_file(const struct ifd_source *source, const char *version,
                                             const char *file_name, struct ifd_arena *arena,
                                             const char **ret_path, struct ifd_err *err);

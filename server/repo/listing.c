@@ -1,4 +1,4 @@
-/* Which models the folders have: at the start, and when somebody asks again. */
+/* Lists the models of the folders: at the start and on request. */
 #include "server/repo/repo_impl.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ struct refresh {
     struct ifd_repo *repo;
     struct ifd_arena arena;
     struct ifd_folder_names *names; /* for each repository */
-    struct waiter *first;           /* those it is for */
+    struct waiter *first;           /* callers of this scan */
     enum ifd_code code;
 };
 
@@ -32,7 +32,7 @@ static bool is_wanted(const char *name, const char *const *only, uint32_t only_c
     return false;
 }
 
-/* The names in every folder. */
+/* Lists the names in every folder. */
 static enum ifd_code list_names(const struct ifd_repo_options *options, struct ifd_arena *arena,
                                 struct ifd_folder_names **ret_names, struct ifd_err *err)
 {
@@ -115,7 +115,7 @@ static void answer_waiters(struct ifd_repo *repo, struct waiter *first, enum ifd
     }
 }
 
-/* Models that no folder has any more, and that nobody wants, are forgotten. */
+/* Removes models that are in no folder any more and not wanted. */
 static enum ifd_code use_names(struct ifd_repo *repo, const struct ifd_folder_names *names,
                                struct ifd_err *err)
 {
@@ -126,7 +126,7 @@ static enum ifd_code use_names(struct ifd_repo *repo, const struct ifd_folder_na
     for (uint32_t i = repo->model_count; i > 0; i--) {
         struct ifd_repo_model *model = repo->model[i - 1];
         if (!model->is_listed && !model->is_wanted && model->ready_count == 0 && !model->first_op) {
-            ifd_repo_forget(repo, model);
+            ifd_repo_remove(repo, model);
         }
     }
     return code;

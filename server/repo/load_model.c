@@ -1,4 +1,4 @@
-/* From a name to versions that run. */
+/* Loads a model: from its name to versions that run. */
 #include "server/repo/load_model.h"
 
 #include <errno.h>
@@ -26,8 +26,8 @@ enum ifd_code ifd_load_check_stop(const struct ifd_repo_options *options, struct
 
 /* ---- finding the folder ---- */
 
-/* Opens the one repository that has the model. seen: the sums over all that have it, as
- * ifd_scan_all makes them. */
+/* Opens the repository that has the model. seen: sums over all repositories that have it, as in
+ * ifd_scan_all. */
 static enum ifd_code find_folder(const struct ifd_model_load *load, struct ifd_arena *arena,
                                  int *ret_root, struct ifd_scan_model *seen, struct ifd_err *err)
 {
@@ -75,7 +75,7 @@ static enum ifd_code find_folder(const struct ifd_model_load *load, struct ifd_a
     return code;
 }
 
-/* What was read is one state of the folder only if nothing changed meanwhile. */
+/* Fails if the folder changed while it was read. */
 static enum ifd_code check_unchanged(const struct ifd_model_load *load, int root,
                                      struct ifd_arena *arena, struct ifd_err *err)
 {
@@ -99,8 +99,8 @@ static bool is_specified(const struct ifd_model_desc *m, int64_t number)
     return false;
 }
 
-/* Keeps those that the policy may want, ascending: of "latest", all, as some may have to be passed
- * over. */
+/* Keeps the versions that the policy allows, ascending. "latest" keeps all, because some may
+ * fail. */
 static uint32_t apply_policy(const struct ifd_model_desc *m, int64_t *number, uint32_t count)
 {
     uint32_t kept = 0;
@@ -112,8 +112,8 @@ static uint32_t apply_policy(const struct ifd_model_desc *m, int64_t *number, ui
     return kept;
 }
 
-/* The versions to load: of number, ascending, at most *ret_wanted from the end. A model without a
- * file needs no folder: it is version 1. */
+/* Lists candidate versions, ascending; at most *ret_wanted of the newest are to serve. A model
+ * without a file needs no folder: it is version 1. */
 static enum ifd_code choose_versions(struct ifd_model_load *load, const struct ifd_source *source,
                                      struct ifd_arena *arena, int64_t **ret_number,
                                      uint32_t *ret_count, uint32_t *ret_wanted)
@@ -170,7 +170,7 @@ static struct ifd_version *new_version(const struct ifd_model_load *load, int64_
     return version;
 }
 
-/* That of the newest version is told; that a version was passed over, only if there is nothing
+/* Keeps the failure of the newest version; that one was passed over, only if there is nothing
  * worse. */
 static void note_failure(struct ifd_model_load *load, int64_t number, enum ifd_code code,
                          const struct ifd_err *err)
@@ -204,8 +204,8 @@ static void log_failure(const struct ifd_model_load *load, const char *number,
                   load->name, number, err->text);
 }
 
-/* Reads what the version consists of, and holds it against its SHA256SUMS, if it has one.
- * *ret_is_considered false: it does not match, so that it does not count. Errors: why. */
+/* Reads a version and compares it with its SHA256SUMS, if it has one. *ret_is_considered false: it
+ * does not match and does not count; the error says why. */
 static enum ifd_code read_version(const struct ifd_model_load *load, struct ifd_version *version,
                                   bool *ret_is_considered, struct ifd_err *err)
 {
@@ -213,8 +213,7 @@ static enum ifd_code read_version(const struct ifd_model_load *load, struct ifd_
     int root = version->source->root;
     const char *dir = ifd_folder_join(&version->arena, load->name, version->number_text);
     enum ifd_code code = dir ? IFD_OK : ifd_arena_fail(&version->arena, strlen(load->name), err);
-    bool has_folder =
-        version->source->file_count == 0; /* else the files came whole, in a request */
+    bool has_folder = version->source->file_count == 0; /* else the request brought all files */
     if (!code && has_folder) {
         code = ifd_checksums_open(root, dir, &version->arena, &sums, err);
         *ret_is_considered = !code || ifd_watcher_is_transient(code);
@@ -230,7 +229,7 @@ static enum ifd_code read_version(const struct ifd_model_load *load, struct ifd_
     return code;
 }
 
-/* Does a version of this number serve? digest: also this content; 0: whatever its content. */
+/* True if a version of this number serves. digest: with this content; 0: with any. */
 static bool is_live(const struct ifd_model_load *load, int64_t number, uint64_t digest)
 {
     for (uint32_t i = 0; i < load->live_count; i++) {
@@ -241,7 +240,7 @@ static bool is_live(const struct ifd_model_load *load, int64_t number, uint64_t 
     return false;
 }
 
-/* What became of --cache-dir for this version. */
+/* Logs the result of --cache-dir for this version. */
 static void log_cache(const struct ifd_model_load *load, const struct ifd_version *version)
 {
     const char *text = version->engine ? ifd_model_info(version->engine)->cache : "";
@@ -251,7 +250,7 @@ static void log_cache(const struct ifd_model_load *load, const struct ifd_versio
     }
 }
 
-/* Was what this version is going to replace finite? That is the one of its number, else the
+/* True if the version to be replaced answered with finite numbers: the one of this number, else the
  * newest. */
 static bool was_finite(const struct ifd_model_load *load, int64_t number)
 {
@@ -265,7 +264,7 @@ static bool was_finite(const struct ifd_model_load *load, int64_t number)
     return is_finite;
 }
 
-/* With a quarantine, one version at a time. */
+/* Starts a version; with a quarantine, one at a time. */
 static enum ifd_code start_alone(const struct ifd_model_load *load, struct ifd_version *version,
                                  struct ifd_err *err)
 {
@@ -315,7 +314,7 @@ static enum ifd_code make_version(const struct ifd_model_load *load, struct ifd_
 
 enum fate { COUNTS, PASSED_OVER, FAILED };
 
-/* What becomes of a version goes into the result, unless it is passed over and does not serve. */
+/* Loads a version into the result, unless it is passed over and does not serve. */
 static enum fate load_one(struct ifd_model_load *load, const struct ifd_source *source,
                           int64_t number)
 {
@@ -385,9 +384,9 @@ static void note_stand_ins(struct ifd_model_load *load, bool is_enough)
     }
 }
 
-/* The newest versions that load, at most wanted; those that failed meanwhile are in the result,
- * too. A failure changes nothing if it is of what is to replace a version that serves, if what is
- * left is older than that, or in files of a request. */
+/* Loads the newest versions that can be loaded, at most wanted; the result has the failed ones,
+ * too. A failure keeps everything that serves if it concerns a version that serves, if only older
+ * versions remain, or if the files came in a request. */
 static void load_versions(struct ifd_model_load *load, const struct ifd_source *source,
                           const int64_t *number, uint32_t count, uint32_t wanted)
 {

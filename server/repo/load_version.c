@@ -1,4 +1,4 @@
-/* From a folder to a version that runs. */
+/* Loads a version: from its folder to one that runs. */
 #include "server/repo/load_version.h"
 
 #include <stdio.h>
@@ -59,8 +59,7 @@ bool ifd_manifest_is_identity(const struct ifd_model_desc *manifest)
     return strcmp(manifest->backend, "identity") == 0;
 }
 
-/* Backends of Triton whose models are not for this engine are refused by name, instead of failing
- * somewhere inside. */
+/* Refuses Triton's other backends by name. */
 static enum ifd_code check_backend(const struct ifd_model_desc *m, struct ifd_err *err)
 {
     static const char *const known[] = {"", "tflite", "armnn_tflite", "tensorflow_lite",
@@ -101,7 +100,7 @@ enum ifd_code ifd_version_read_config(const struct ifd_repo_options *options,
             read_config_file(options, source, file_names[i], name, arena, digest, &manifest, err);
     }
     if (code == IFD_NOT_FOUND) {
-        code = IFD_OK; /* no config: the file says everything */
+        code = IFD_OK; /* no config: the file has everything */
     }
     if (!code && manifest.name[0] != '\0' && strcmp(manifest.name, name) != 0) {
         code = ifd_fail(err, IFD_INVALID, "config says name \"%.80s\", the folder is \"%.80s\"",
@@ -159,7 +158,7 @@ static enum ifd_code choose_precision(const struct ifd_repo_options *options,
     return IFD_OK;
 }
 
-/* The operator asked for a precision and gets another: that must be said. */
+/* Warns if the precision is not the requested one. */
 static void warn_of_precision(const struct ifd_repo_options *options,
                               const struct ifd_version *version, enum ifd_precision asked)
 {
@@ -172,14 +171,13 @@ static void warn_of_precision(const struct ifd_repo_options *options,
     }
 }
 
-/* Before anything is read: weights packed for kernels take as much as the file once more, at
- * most. */
+/* Reserves memory before the file is read: packed weights take at most as much as the file. */
 static enum ifd_code hold_file(const struct ifd_repo_options *options, struct ifd_version *version,
                                const char *path, struct ifd_err *err)
 {
     uint64_t file_bytes = ifd_source_size(version->source, path);
     enum ifd_code code =
-        file_bytes > options->max_model_bytes /* reading will say so */
+        file_bytes > options->max_model_bytes /* reading fails with an error */
             ? IFD_OK
             : ifd_budget_hold(options->budget, &version->held_bytes, 2 * file_bytes, err);
     if (code) {
@@ -189,7 +187,7 @@ static enum ifd_code hold_file(const struct ifd_repo_options *options, struct if
     return code;
 }
 
-/* Serving goes on, in memory that is only private. */
+/* Warns that the file lies in private memory. */
 static void warn_of_refusal(const struct ifd_repo_options *options,
                             const struct ifd_version *version)
 {
@@ -222,7 +220,7 @@ static enum ifd_code read_file(const struct ifd_repo_options *options, struct if
     return code;
 }
 
-/* Label files that cannot be read change nothing here: ifd_describe will say what is wrong. */
+/* Ignores label files that cannot be read: ifd_describe reports them. */
 static void digest_labels(const struct ifd_repo_options *options, struct ifd_version *version)
 {
     for (uint32_t i = 0; i < version->desc.output_count; i++) {

@@ -59,7 +59,7 @@ static enum ifd_code read_policy(struct ifd_fields *c, const struct ifd_text_fie
 
 /* ---- instances and parameters ---- */
 
-/* Where instances run is not up to the config: on the CPU. */
+/* Instances run on the CPU, whatever the config says. */
 static enum ifd_code read_kind(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
     static const char *const kinds[] = {"KIND_AUTO", "KIND_CPU", "KIND_MODEL"};
@@ -252,7 +252,7 @@ static enum ifd_code read_batching(struct ifd_fields *c, const struct ifd_text_f
     return code;
 }
 
-/* What can only be said when every field is known. */
+/* Checks that need all fields. */
 static enum ifd_code check_batching(const struct ifd_model_desc *m, const char *file_name,
                                     struct ifd_err *err)
 {

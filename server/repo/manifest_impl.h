@@ -1,5 +1,5 @@
-/** Inside the reader of model configs: readers (fields.h) of the fields that manifest_tensor.c has,
- *  for the table in manifest.c. at is the struct ifd_model_desc. */
+/** Private to the reader of configs: field readers (fields.h) of manifest_tensor.c for the table in
+ *  manifest.c. at is the struct ifd_model_desc. */
 #ifndef INFERD_SERVER_REPO_MANIFEST_IMPL_H
 #define INFERD_SERVER_REPO_MANIFEST_IMPL_H
 

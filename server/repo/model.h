@@ -1,5 +1,5 @@
-/** A model and its versions as the repository knows them. Changed on the loop thread only, except
- *  while a version is being loaded: then the loader alone has it. */
+/** A model and its versions in the repository. Changed only on the loop thread, except a version
+ *  that is being loaded: only the load thread has it. */
 #ifndef INFERD_SERVER_REPO_MODEL_H
 #define INFERD_SERVER_REPO_MODEL_H
 
@@ -15,20 +15,20 @@ struct ifd_version {
     char number_text[24];
     enum ifd_model_state state;
     char reason[IFD_ERR_TEXT_BYTES];
-    uint32_t refs; /* requests that hold it; the only reference count of the product */
+    uint32_t refs; /* requests that hold it */
 
-    struct ifd_arena arena; /* name, description, labels, and what the server adds */
+    struct ifd_arena arena; /* name, description, labels, and additions of the server */
     struct ifd_model_desc desc;
     const struct ifd_source *source; /* while it is being loaded; NULL afterwards */
     uint64_t digest;                 /* of config, model file and labels */
     uint64_t held_bytes;             /* of the memory budget */
-    /* Answers to made-up inputs: is_finite, its own were finite; has_to_be_finite, those of the one
-     * that it replaces. */
+    /* Answers to made-up inputs are finite; must be finite, because those of the version that it
+     * replaces are. */
     bool is_finite, has_to_be_finite;
     struct ifd_sealed sealed; /* the memory of file */
     struct ifd_bytes file;    /* size 0: a model without a file */
     struct ifd_model *engine; /* NULL: identity */
-    void *served;             /* the server's own: how the version runs; NULL: it does not */
+    void *served;             /* struct ifd_served; NULL: it does not run */
     bool has_stand_in;        /* UNAVAILABLE, and other versions of the model serve instead */
     struct ifd_version *next; /* of those that drain */
 };
@@ -45,19 +45,17 @@ struct ifd_repo_model {
     bool is_listed; /* a repository had it at the start */
     /* should serve: loaded at the start, or later with success, and not unloaded since */
     bool is_wanted;
-    /* why there is no version at all; "" if nobody tried to load it */
+    /* why there is no version; "" if it was never loaded */
     char reason[IFD_ERR_TEXT_BYTES];
-    /* Why newer content is not served although older still is; "" otherwise. failed_number 0: no
-     * version in particular. */
+    /* Why older content serves in place of newer; "": it does not. failed_number 0: no version in
+     * particular. */
     char failed_reason[IFD_ERR_TEXT_BYTES];
     int64_t failed_number;
     enum ifd_code failed_code;
-    /* Loads in a row that failed while the folder looked like this; 0: the last one did not
-     * fail. */
+    /* Failed loads in a row of a folder with this fingerprint; 0: the last load succeeded. */
     uint32_t failed_attempts;
     uint64_t failed_fingerprint;
-    /* What the log said of a file that newer content waits for: since when, and that this is long;
-     * 0: nothing. */
+    /* Logged: since when newer content waits for a file (0: it does not), and that this is long. */
     uint64_t awaits_since_ns;
     bool is_wait_long;
     struct ifd_repo_op *first_op, *last_op; /* the first runs */

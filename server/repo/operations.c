@@ -1,5 +1,4 @@
-/* Loads and unloads: one at a time for each model, in the order of the calls; what a load brought
- * is swapped in whole or not at all. */
+/* Loads and unloads models: one operation at a time per model, in the order of the calls. */
 #include "server/repo/repo_impl.h"
 
 #include <inttypes.h>
@@ -22,7 +21,7 @@ static void answer(const struct ifd_repo_op *op, enum ifd_code code, const char 
     op->done(op->arg, code, &told);
 }
 
-/* A client's mistake is INVALID whatever part of the loader found it. */
+/* A client's mistake is INVALID, wherever it was found. */
 static enum ifd_code told_code(enum ifd_code code)
 {
     return code == IFD_CORRUPT || code == IFD_UNSUPPORTED || code == IFD_TOO_LARGE ||
@@ -50,7 +49,7 @@ static struct ifd_version *live_version(const struct ifd_repo_model *model, int6
     return NULL;
 }
 
-/* Takes over what the load made; what it did not keep is retired. False: no memory, nothing
+/* Takes over the loaded versions and retires those that they replace. False: no memory, nothing
  * changed. */
 static bool take_loaded(struct ifd_repo *repo, struct ifd_repo_model *model,
                         const struct ifd_model_load *load)
@@ -85,7 +84,7 @@ static bool take_loaded(struct ifd_repo *repo, struct ifd_repo_model *model,
     return true;
 }
 
-/* What is wrong with newer content is kept beside the versions that serve in its place. */
+/* Keeps the failure of newer content beside the versions that serve in its place, and logs it. */
 static void tell_failure(const struct ifd_repo *repo, struct ifd_repo_model *model,
                          const struct ifd_model_load *load)
 {
@@ -103,7 +102,7 @@ static void tell_failure(const struct ifd_repo *repo, struct ifd_repo_model *mod
     }
 }
 
-/* Some of what was loaded can serve, and nothing speaks against it. */
+/* True if some loaded version can serve and what serves need not stay. */
 static bool is_usable(const struct ifd_model_load *load)
 {
     bool serves = !load->code;
@@ -114,8 +113,7 @@ static bool is_usable(const struct ifd_model_load *load)
     return serves && !load->keeps_live;
 }
 
-/* The failure is of content that is newer than all that serves, or that the index shows nowhere
- * else. */
+/* True if the failed content is newer than all that serves, or has no row in the index. */
 static bool is_outdated(const struct ifd_repo_model *model, const struct ifd_model_load *load)
 {
     const struct ifd_version *failed = live_version(model, load->failed_number);
@@ -134,7 +132,7 @@ static void keep_serving(struct ifd_repo *repo, struct ifd_repo_model *model,
     tell_failure(repo, model, load);
 }
 
-/* Another content begins anew. */
+/* Counts attempts; changed content starts at 1. */
 static void count_attempt(struct ifd_repo_model *model, const struct ifd_model_load *load)
 {
     const bool is_same = model->failed_fingerprint == load->seen.fingerprint;
@@ -151,7 +149,7 @@ static void tell_watch(struct ifd_repo *repo, const struct ifd_repo_model *model
         ifd_log_warn(repo->options.log, "model changes too often, reloads are suspended",
                      "model=%s swaps_per_hour=%u", model->name, repo->options.swaps_per_hour);
     }
-    ifd_repo_plan_poll(repo); /* what failed is tried again soon */
+    ifd_repo_plan_poll(repo); /* failed content is tried again soon */
 }
 
 static void finish_load(struct ifd_repo_op *op)
@@ -218,7 +216,7 @@ static enum ifd_code list_live(struct ifd_repo_op *op, struct ifd_err *err)
 
 static void load_done(void *arg);
 
-/* True: the load failed at once. */
+/* Returns true if the load failed at once. */
 static bool begin_load(struct ifd_repo_op *op)
 {
     struct ifd_repo *repo = op->repo;
@@ -238,7 +236,7 @@ static bool begin_load(struct ifd_repo_op *op)
     return code != IFD_OK;
 }
 
-/* What the index shows after an unload: the number, and why there is nothing behind it. */
+/* Makes the index row of an unloaded version. */
 static struct ifd_version *new_husk(struct ifd_repo *repo, const struct ifd_version *version)
 {
     struct ifd_version *husk = ifd_acquire_zeroed(repo->options.alloc, 1, sizeof(*husk));
@@ -257,7 +255,7 @@ static void unload(struct ifd_repo *repo, struct ifd_repo_model *model)
     for (uint32_t i = 0; i < model->version_count; i++) {
         struct ifd_version *husk = new_husk(repo, model->version[i]);
         ifd_repo_retire(repo, model->version[i]);
-        if (husk) { /* without memory the index has a row less */
+        if (husk) { /* without memory the row is missing */
             model->version[count++] = husk;
         }
     }
@@ -279,7 +277,7 @@ static void retire_all(struct ifd_repo *repo, struct ifd_repo_model *model)
     ifd_repo_list_ready(model);
 }
 
-/* The folder is gone: so is the model. */
+/* Removes a model whose folder is gone. */
 static void remove_model(struct ifd_repo *repo, struct ifd_repo_model *model)
 {
     ifd_log_info(repo->options.log, "model removed", "model=%s", model->name);
@@ -289,7 +287,7 @@ static void remove_model(struct ifd_repo *repo, struct ifd_repo_model *model)
     model->failed_attempts = 0;
 }
 
-/* True: it is over. False: load_done ends it. */
+/* Returns true if the operation is over; else load_done ends it. */
 static bool begin_op(struct ifd_repo_op *op)
 {
     struct ifd_repo *repo = op->repo;
@@ -307,7 +305,7 @@ static bool begin_op(struct ifd_repo_op *op)
     return true;
 }
 
-/* Takes the first operation of a model, which is over, from its list. */
+/* Removes the first operation of a model, which is over. */
 static void drop_first(struct ifd_repo *repo, struct ifd_repo_model *model)
 {
     const struct ifd_alloc *alloc = repo->options.alloc;
@@ -321,8 +319,8 @@ static void drop_first(struct ifd_repo *repo, struct ifd_repo_model *model)
     ifd_release(alloc, op, sizeof(*op));
 }
 
-/* The first operation of a model is over: begins those behind it, until one takes time. A loop,
- * because clients decide how many there are. */
+/* Ends the first operation of a model and begins the next ones, until one takes time. A loop, not a
+ * recursion, because clients decide how many there are. */
 static void end_op(struct ifd_repo *repo, struct ifd_repo_model *model)
 {
     do {
@@ -330,7 +328,7 @@ static void end_op(struct ifd_repo *repo, struct ifd_repo_model *model)
     } while (model->first_op && begin_op(model->first_op));
     if (!model->first_op) {
         repo->busy--;
-        ifd_repo_forget_nothing(repo, model);
+        ifd_repo_remove_if_empty(repo, model);
     }
     repo->options.host.changed(repo->options.host.context);
 }
@@ -342,7 +340,7 @@ static void load_done(void *arg)
     end_op(op->repo, op->model);
 }
 
-/* Puts an operation at the end of its model's list. Errors: NOMEM. */
+/* Appends an operation to its model's list. Errors: NOMEM. */
 enum ifd_code ifd_repo_add_op(struct ifd_repo *repo, struct ifd_repo_model *model,
                               const struct ifd_repo_op *what, struct ifd_err *err)
 {

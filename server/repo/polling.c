@@ -1,4 +1,4 @@
-/* Scans in, operations out: what the watcher says is done. */
+/* Scans repositories and begins the operations that the watcher decides. */
 #include "server/repo/repo_impl.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void poll_work(void *arg)
     ifd_scan_all(options->dir, options->dir_count, &poll->arena, &poll->scan);
 }
 
-/* A repository that is empty all at once may be a mount that went away. */
+/* A repository that is suddenly empty may be a lost mount. */
 static void check_roots(struct ifd_repo *repo, struct ifd_scan *scan)
 {
     for (uint32_t d = 0; d < repo->options.dir_count && scan->in_root; d++) {
@@ -57,13 +57,13 @@ static void check_roots(struct ifd_repo *repo, struct ifd_scan *scan)
     }
 }
 
-/* Says once what a model's newer content waits for, and once more when that takes long. */
+/* Logs what a model's newer content waits for, and warns when that takes long. */
 static void tell_wait(struct ifd_repo *repo, const char *name, const char *file, uint64_t since_ns)
 {
     struct ifd_repo_model *model = ifd_repo_find_or_add(repo, ifd_str(name));
     const uint64_t waited_ns = ifd_now_ns(repo->options.clock) - since_ns;
     if (!model) {
-        return; /* without memory there is another time */
+        return; /* without memory: the next time */
     }
     if (model->awaits_since_ns != since_ns) {
         model->awaits_since_ns = since_ns;
@@ -78,7 +78,7 @@ static void tell_wait(struct ifd_repo *repo, const char *name, const char *file,
     }
 }
 
-/* A model that is new and not loaded yet is in the index while it waits. */
+/* A new model is in the index while it waits. */
 static void tell_waits(struct ifd_repo *repo, const struct ifd_scan *scan)
 {
     uint64_t since_ns = 0;
@@ -93,13 +93,12 @@ static void tell_waits(struct ifd_repo *repo, const struct ifd_scan *scan)
         if (model->awaits_since_ns > 0 &&
             !ifd_watcher_awaits(repo->watch, model->name, &since_ns)) {
             model->awaits_since_ns = 0;
-            ifd_repo_forget_nothing(repo, model);
+            ifd_repo_remove_if_empty(repo, model);
         }
     }
 }
 
-/* Says when it begins that not all is listed, when the reason is another one, and when it is
- * over. */
+/* Logs when a scan becomes incomplete, when its reason changes, and when it is complete again. */
 static void tell_fault(struct ifd_repo *repo, const char *fault)
 {
     if (strcmp(repo->poll_fault, fault) == 0) {

@@ -1,4 +1,4 @@
-/* A file for each content: its digest is the name, how often it was not survived the content. */
+/* One file per content: the name is its digest, the text counts loads that ended the process. */
 #include "server/repo/quarantine.h"
 
 #include <errno.h>
@@ -21,8 +21,8 @@ struct ifd_quarantine {
     int folder;
     struct ifd_mutex turn;  /* held from enter to leave */
     struct ifd_mutex mutex; /* guards what follows */
-    char name[NAME_BYTES];  /* of what is being loaded; "": nothing that counts */
-    uint64_t before;        /* deaths of it */
+    char name[NAME_BYTES];  /* file of the content that is being loaded; "": none */
+    uint64_t before;        /* loads of it that ended the process */
     bool is_absolved;
 };
 
@@ -31,7 +31,7 @@ enum ifd_code ifd_quarantine_open(const char *dir, const struct ifd_alloc *alloc
                                   struct ifd_err *err)
 {
     int folder = -1;
-    (void)mkdir(dir, 0700); /* if it is not there then, opening says so */
+    (void)mkdir(dir, 0700); /* if it is missing then, opening fails */
     const enum ifd_code code = ifd_folder_open(dir, &folder, err);
     if (code) {
         return code;
@@ -61,8 +61,7 @@ void ifd_quarantine_close(struct ifd_quarantine *quarantine)
     ifd_release(quarantine->alloc, quarantine, sizeof(*quarantine));
 }
 
-/* A file that holds no number is the trace of one load: there was no time, or no room, to write
- * it. */
+/* A file without a number counts as one load: there was no time, or no space, to write it. */
 static uint64_t read_deaths(const struct ifd_quarantine *quarantine, const char *name)
 {
     char text[24];

@@ -1,4 +1,4 @@
-/* The index of models: who is in it, which version answers, and how versions go. */
+/* Index of models: find and add models, acquire and retire versions. */
 #include "server/repo/repo_impl.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 /* ---- life ---- */
 
-/* A config file and a command line may both name a folder. */
+/* Keeps each folder once: config file and command line may both name it. */
 static uint32_t take_each_once(const char *const *dir, uint32_t count, const char **ret_dir)
 {
     uint32_t taken = 0;
@@ -112,18 +112,18 @@ static void destroy_off_loop(void *arg)
 
 static void destroyed(void *arg)
 {
-    (void)arg; /* it is gone */
+    (void)arg; /* it is destroyed */
 }
 
-/* Nobody holds the version and nobody finds it any more. Its threads are joined and its memory
- * given back elsewhere. */
+/* Destroys a version that is in no list and held by no request, off the loop: joins threads,
+ * releases memory. */
 static void dispose(struct ifd_repo *repo, struct ifd_version *version)
 {
     const struct ifd_repo_host *host = &repo->options.host;
     ifd_log_info(repo->options.log, "version unloaded", "model=%s version=%s", version->name,
                  version->number_text);
     version->next =
-        (struct ifd_version *)(void *)repo; /* not in a list any more: remembers whose it was */
+        (struct ifd_version *)(void *)repo; /* in no list any more: points to its repository */
     if (host->run_off_loop(host->context, destroy_off_loop, destroyed, version, NULL)) {
         ifd_version_destroy(&repo->options, version);
     }
@@ -160,7 +160,7 @@ void ifd_repo_release(struct ifd_repo *repo, struct ifd_version *version)
 
 /* ---- models ---- */
 
-/* Where name is, or where it would be. */
+/* Index of name, or where it would be inserted. */
 static uint32_t place_of(const struct ifd_repo *repo, struct ifd_str name)
 {
     uint32_t low = 0, high = repo->model_count;
@@ -170,7 +170,7 @@ static uint32_t place_of(const struct ifd_repo *repo, struct ifd_str name)
         int order = strncmp(name.data, other, name.size);
         if (order > 0) {
             low = middle + 1;
-        } else { /* equal so far: other is name, or longer and so behind it */
+        } else { /* equal so far: other is name, or longer and therefore behind it */
             high = middle;
         }
     }
@@ -230,7 +230,7 @@ struct ifd_repo_model *ifd_repo_find_or_add(struct ifd_repo *repo, struct ifd_st
     return model;
 }
 
-void ifd_repo_forget(struct ifd_repo *repo, struct ifd_repo_model *model)
+void ifd_repo_remove(struct ifd_repo *repo, struct ifd_repo_model *model)
 {
     uint32_t at = place_of(repo, ifd_str(model->name));
     for (uint32_t i = at; i + 1 < repo->model_count; i++) {
@@ -240,11 +240,11 @@ void ifd_repo_forget(struct ifd_repo *repo, struct ifd_repo_model *model)
     free_model(repo, model);
 }
 
-void ifd_repo_forget_nothing(struct ifd_repo *repo, struct ifd_repo_model *model)
+void ifd_repo_remove_if_empty(struct ifd_repo *repo, struct ifd_repo_model *model)
 {
     if (model->version_count == 0 && !model->first_op && model->reason[0] == '\0' &&
         !model->is_listed && model->awaits_since_ns == 0) {
-        ifd_repo_forget(repo, model);
+        ifd_repo_remove(repo, model);
     }
 }
 

@@ -1,6 +1,5 @@
-/** Inside the repository: what its rooms share. repo.c keeps the index, operations.c loads and
- *  unloads, listing.c looks which models there are, polling.c acts on changes. Everything on the
- *  loop thread. */
+/** Private to the repository: repo.c has the index, operations.c loads and unloads, listing.c lists
+ *  the models, polling.c acts on changes. Thread: loop. */
 #ifndef INFERD_SERVER_REPO_REPO_IMPL_H
 #define INFERD_SERVER_REPO_REPO_IMPL_H
 
@@ -11,24 +10,24 @@
 
 struct ifd_repo {
     struct ifd_repo_options options; /* dir: below */
-    const char **dir;                /* the repositories, each once */
+    const char **dir;                /* repositories, each once */
     uint32_t dir_capacity;
     struct ifd_repo_model **model; /* sorted by name */
     uint32_t model_count, capacity, starting;
     struct ifd_version *draining;
-    bool *was_full;                      /* for each repository: it had a model once */
+    bool *was_full;                      /* per repository: it once had a model */
     struct ifd_watcher *watch;           /* NULL: not in mode poll */
-    struct poll *poll;                   /* the scan that runs; polling.c */
-    uint64_t next_poll_ns;               /* when the next begins, if none runs */
-    char poll_fault[IFD_ERR_TEXT_BYTES]; /* why not all was listed last time; "": all was */
-    struct refresh *refresh; /* the listing that runs, and those that wait for the next one */
-    struct waiter *waiting;  /* both of listing.c */
+    struct poll *poll;                   /* running scan; polling.c */
+    uint64_t next_poll_ns;               /* start of the next scan, if none runs */
+    char poll_fault[IFD_ERR_TEXT_BYTES]; /* why the last scan was incomplete; "": it was not */
+    struct refresh *refresh; /* running listing, and callers that wait for the next one */
+    struct waiter *waiting;  /* both in listing.c */
     uint32_t busy;           /* models with operations */
 };
 
 enum ifd_repo_op_kind { IFD_REPO_LOAD, IFD_REPO_UNLOAD, IFD_REPO_REMOVE };
 
-/** A load or unload of one model; the first of its model's list is the one that runs. */
+/** A load or unload of one model; the first of its model's list runs. */
 struct ifd_repo_op {
     struct ifd_repo_op *next;
     struct ifd_repo *repo;
@@ -40,27 +39,27 @@ struct ifd_repo_op {
     void *arg;
 };
 
-/** As ifd_repo_find, to be changed. */
+/** As ifd_repo_find, not const. */
 struct ifd_repo_model *ifd_repo_known(const struct ifd_repo *repo, struct ifd_str name);
 /** NULL without memory. */
 struct ifd_repo_model *ifd_repo_find_or_add(struct ifd_repo *repo, struct ifd_str name);
-void ifd_repo_forget(struct ifd_repo *repo, struct ifd_repo_model *model);
-/** The same if there is nothing to tell of it: no version, operation, reason, folder at the start,
- *  nor file that it waits for. */
-void ifd_repo_forget_nothing(struct ifd_repo *repo, struct ifd_repo_model *model);
-/** The list of what is READY, after versions changed. */
+void ifd_repo_remove(struct ifd_repo *repo, struct ifd_repo_model *model);
+/** The same if the model is empty: no version, operation, reason, folder at the start, nor file
+ *  that it waits for. */
+void ifd_repo_remove_if_empty(struct ifd_repo *repo, struct ifd_repo_model *model);
+/** Updates the list of ready versions after a change. */
 void ifd_repo_list_ready(struct ifd_repo_model *model);
-/** What a model holds for capacity versions. */
+/** Releases the lists of a model for capacity versions. */
 void ifd_repo_free_lists(const struct ifd_alloc *alloc, struct ifd_version **version,
                          const char **ready, uint32_t capacity);
 
-/** The version is in no list any more: it ends, or drains until nobody holds it. */
+/** Retires a version that is in no list any more: it ends, or drains until no request holds it. */
 void ifd_repo_retire(struct ifd_repo *repo, struct ifd_version *version);
 
-/** The next poll comes when the watch wants it; none is put off. */
+/** Plans the next poll when the watcher wants it, not later than planned. */
 void ifd_repo_plan_poll(struct ifd_repo *repo);
 
-/** Puts a copy of what at the end of its model's list. Errors: NOMEM. */
+/** Appends a copy of what to its model's list. Errors: NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_repo_add_op(struct ifd_repo *repo, struct ifd_repo_model *model,
                                             const struct ifd_repo_op *what, struct ifd_err *err);
 

@@ -1,4 +1,4 @@
-/* Walking folders. */
+/* Walks folders. */
 #include "server/repo/scan.h"
 
 #include <errno.h>
@@ -33,8 +33,7 @@ static uint64_t time_ns(struct timespec at)
     return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
 }
 
-/* What a file, or what a name stands for that could not be looked at (error), adds to a
- * fingerprint. */
+/* Adds a file, or a name whose stat failed (error), to a fingerprint. */
 static uint64_t digest_entry(uint64_t digest, const char *path, const struct stat *info, int error)
 {
     digest = ifd_digest_bytes(digest, path, strlen(path));
@@ -43,7 +42,7 @@ static uint64_t digest_entry(uint64_t digest, const char *path, const struct sta
     }
     digest = ifd_digest_u64(ifd_digest_u64(digest, info->st_mode & S_IFMT), info->st_dev);
     digest = ifd_digest_u64(digest, info->st_ino);
-    if (!S_ISDIR(info->st_mode)) { /* of a folder only what lies in it counts */
+    if (!S_ISDIR(info->st_mode)) { /* of a folder only its content counts */
         digest = ifd_digest_u64(digest, (uint64_t)info->st_size);
         digest = ifd_digest_u64(digest, time_ns(info->st_mtim));
         digest = ifd_digest_u64(digest, time_ns(info->st_ctim));
@@ -154,7 +153,7 @@ static enum ifd_code scan_root(const char *dir, uint64_t bit, struct ifd_arena *
     }
     scan->model = grown ? grown : scan->model;
     for (uint32_t i = 0; i < names.count && !code; i++) {
-        /* Of one that cannot be read, a load will say why. */
+        /* If it cannot be read, a load says why. */
         (void)ifd_scan_one(root, names.name[i], arena, &scan->model[scan->count], NULL);
         scan->model[scan->count++].roots = bit;
     }
@@ -170,7 +169,7 @@ static void merge_twins(struct ifd_scan *scan)
     for (uint32_t i = 0; i < scan->count; i++) {
         struct ifd_scan_model *last = kept > 0 ? &scan->model[kept - 1] : NULL;
         if (last && strcmp(last->name, scan->model[i].name) == 0) {
-            last->fingerprint += scan->model[i].fingerprint; /* in whatever order they come */
+            last->fingerprint += scan->model[i].fingerprint; /* in any order */
             last->unsummed += scan->model[i].unsummed;
             last->roots |= scan->model[i].roots;
             last->unfinished = last->unfinished ? last->unfinished : scan->model[i].unfinished;

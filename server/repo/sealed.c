@@ -1,4 +1,4 @@
-/* memfd_create, F_ADD_SEALS, and an allocator before them. */
+/* An allocator on memfd_create and F_ADD_SEALS. */
 #include "server/repo/sealed.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@ static void close_fd(struct ifd_sealed *sealed)
     }
 }
 
-/* All pages at once: a store to one that is not there ends the process (SIGBUS) when memory is
- * short. */
+/* Allocates all pages at once: when memory is short, a store to a missing page ends the process
+ * (SIGBUS). */
 static bool grow(int fd, size_t size)
 {
     int failed = 0;
@@ -92,8 +92,7 @@ void ifd_sealed_init(struct ifd_sealed *sealed, const char *name, const struct i
                             .fd = -1};
 }
 
-/* The first request should not wait for the pages. Only those that are there: to touch a hole would
- * fill it. */
+/* Maps the pages before the first request. Only existing ones: touching a hole would fill it. */
 static void populate(const struct ifd_sealed *sealed)
 {
 #ifdef MADV_POPULATE_READ
@@ -116,7 +115,7 @@ enum ifd_code ifd_sealed_finish(struct ifd_sealed *sealed, struct ifd_err *err)
     if (sealed->fd < 0) {
         return IFD_OK;
     }
-    /* The mapping goes first: a file that somebody could write through one is not sealed. */
+    /* Unmaps first: a file with a writable mapping cannot be sealed. */
     if (mmap(sealed->map, sealed->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, sealed->fd, 0) ==
             MAP_FAILED ||
         fcntl(sealed->fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SEAL) != 0) {

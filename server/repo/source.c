@@ -1,4 +1,4 @@
-/* A folder, or files in memory that stand for one. */
+/* Reads from a folder, or from files in memory. */
 #include "server/repo/source.h"
 
 #include <stdio.h>
@@ -67,7 +67,7 @@ size_t ifd_source_size(const struct ifd_source *source, const char *path)
     return is_there && info.st_size > 0 ? (size_t)info.st_size : 0;
 }
 
-/* The part of a file's path that lies directly in dir; {NULL,0} if it is elsewhere. */
+/* Name of a file's path directly in dir; {NULL,0} if it is elsewhere. */
 static struct ifd_str part_in(struct ifd_str path, const char *dir, bool *ret_is_folder)
 {
     size_t size = strlen(dir);

@@ -48,7 +48,7 @@ static void skip_blanks(struct reader *r)
     }
 }
 
-/* The next character that matters, 0 at the end. */
+/* Next character behind blanks and comments, 0 at the end. */
 static char peek(struct reader *r)
 {
     skip_blanks(r);
@@ -93,7 +93,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Up to max digits of base 8 or 16; -1 if there is none. */
+/* Reads up to max digits of base 8 or 16; -1 if there is none. */
 static int64_t parse_digits(struct reader *r, int base, int max)
 {
     int64_t value = -1;
@@ -123,7 +123,7 @@ static char *put_utf8(char *to, unsigned code)
     return to;
 }
 
-/* A code point: \u with four digits, two such for one above U+FFFF as JSON has it, or \U with
+/* Reads a code point: \u with four digits, twice for one above U+FFFF as in JSON, or \U with
  * eight. */
 static enum ifd_code parse_code_point(struct reader *r, char **to)
 {
@@ -142,7 +142,7 @@ static enum ifd_code parse_code_point(struct reader *r, char **to)
     return IFD_OK;
 }
 
-/* The character behind a backslash, written to *to (never more bytes than are read). */
+/* Writes the character behind a backslash to *to (never more bytes than are read). */
 static enum ifd_code parse_escape(struct reader *r, char **to)
 {
     static const char from[] = "nrtbfav\"'\\/?", into[] = "\n\r\t\b\f\a\v\"'\\/?";
@@ -179,7 +179,7 @@ static enum ifd_code parse_string(struct reader *r, const char **ret)
     while (scan < r->end && *scan != quote && *scan != '\n') {
         scan += *scan == '\\' && scan + 1 < r->end ? 2 : 1;
     }
-    /* every escape is at least as long as what it stands for */
+    /* no escape is shorter than its character */
     size_t bound = (size_t)(scan - r->at) + 4;
     char *text = ifd_arena_take(r->arena, bound);
     if (!text) {
@@ -212,7 +212,7 @@ static enum ifd_code parse_string(struct reader *r, const char **ret)
     return IFD_OK;
 }
 
-/* One or more strings, which are one. */
+/* Reads one or more strings as one. */
 static enum ifd_code parse_strings(struct reader *r, const char **ret)
 {
     enum ifd_code code = parse_string(r, ret);

@@ -1,9 +1,7 @@
-/** Text protobuf and JSON read into one small tree, with line numbers: what model configs are
- *  written in.
+/** Reads text protobuf and JSON, the notations of model configs, into a tree with line numbers.
  *
- *  The two notations differ little, so one reader takes both: names may be quoted, the whole may
- *  stand in braces, commas may be there or not. Bounded in depth, fields and bytes; everything lies
- *  in the caller's arena. Thread: any. */
+ *  One reader takes both: names may be quoted, the whole may be in braces, commas are optional.
+ *  Depth, fields and bytes are bounded; everything lies in the caller's arena. Thread: any. */
 #ifndef INFERD_SERVER_REPO_TEXT_H
 #define INFERD_SERVER_REPO_TEXT_H
 

@@ -1,4 +1,4 @@
-/* Fingerprints in, loads and unloads out. */
+/* Turns fingerprints into loads and unloads. */
 #include "server/repo/watcher.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #define RETRY_FIRST_NS ((uint64_t)1000000000)
 #define RETRY_LAST_NS  ((uint64_t)60 * 1000000000)
 #define HOUR_NS        ((uint64_t)3600 * 1000000000)
-/* Reading bad bytes once more helps only if it was the reading that was bad. */
+/* Retries of bad content: they help only if it was read badly. */
 #define BAD_RETRIES_MAX 5
 #define NAME_BYTES      (sizeof(((struct entry *)NULL)->name))
 
@@ -18,13 +18,13 @@ struct entry {
     uint64_t roots;                       /* ifd_scan_model's */
     uint64_t awaits_since_ns;             /* a change waits for this file; 0: none does */
     uint64_t seen;                        /* the fingerprint of the last scan */
-    uint64_t unsummed, unsummed_since_ns; /* the part of it that has to settle */
-    uint32_t unsummed_scans;              /* how many in a row had it */
-    uint64_t tried, tried_unsummed;       /* both of what serves, or of what failed */
-    uint64_t earliest_ns;                 /* of the next load of a change: dwell after a swap */
-    uint64_t retry_ns;                    /* of the next load of what failed, if will_retry */
-    uint64_t hour_ns;                     /* when swaps began to be counted */
-    uint32_t attempts, bad_attempts;      /* of a content that failed; bad: by its own fault */
+    uint64_t unsummed, unsummed_since_ns; /* its part that has to settle */
+    uint32_t unsummed_scans;              /* scans in a row that had it */
+    uint64_t tried, tried_unsummed;       /* both of the content that serves, or that failed */
+    uint64_t earliest_ns;                 /* earliest load of a change: dwell after a swap */
+    uint64_t retry_ns;                    /* next load of failed content, if will_retry */
+    uint64_t hour_ns;                     /* start of the count of swaps */
+    uint32_t attempts, bad_attempts;      /* failures of a content; bad: its own fault */
     uint32_t absent_scans, swaps;
 };
 
@@ -104,7 +104,7 @@ static struct entry *find_or_add(struct ifd_watcher *watch, const char *name)
     return entry;
 }
 
-/* A repository that had it is not listed. */
+/* True if a repository that had the model is not listed. */
 static bool is_hidden(const struct ifd_watcher *watch, const struct entry *entry)
 {
     return (entry->roots & watch->unlisted) != 0;
@@ -141,8 +141,7 @@ static void see(struct entry *entry, const struct ifd_scan_model *model, uint64_
     see_unfinished(entry, model->unfinished ? model->unfinished : "", now_ns);
 }
 
-/* Those that are not there any more; what nobody needs is dropped, so that names may come and go
- * for years. */
+/* Handles absent models; drops unneeded entries, so that names may come and go for years. */
 static void forget_absent(struct ifd_watcher *watch)
 {
     uint32_t kept = 0;
@@ -166,7 +165,7 @@ enum ifd_code ifd_watcher_scanned(struct ifd_watcher *watch, const struct ifd_sc
                                   uint64_t now_ns, struct ifd_err *err)
 {
     enum ifd_code code = IFD_OK;
-    /* A mount that went away looks like an empty folder. */
+    /* A lost mount looks like an empty folder. */
     bool tells_absence = scan->is_complete && scan->count > 0;
     watch->unlisted = scan->unlisted;
     for (uint32_t i = 0; i < watch->count; i++) {
@@ -218,7 +217,8 @@ bool ifd_watcher_next(struct ifd_watcher *watch, uint64_t now_ns, struct ifd_wat
     return false;
 }
 
-/* When the next swap may come; true if that is later than the dwell because there were too many. */
+/* Sets the time of the next swap; true if there were too many, so that it is later than the
+ * dwell. */
 static bool count_swap(const struct ifd_watcher *watch, struct entry *entry, uint64_t now_ns)
 {
     const uint32_t most = watch->options.swaps_per_hour;
@@ -235,7 +235,7 @@ static bool count_swap(const struct ifd_watcher *watch, struct entry *entry, uin
     return true;
 }
 
-/* When the same content is tried again, if it is: after 1 s, 2 s, … 60 s. */
+/* Sets when the same content is tried again, if at all: after 1 s, 2 s, … 60 s. */
 static void count_failure(struct entry *entry, enum ifd_code code, uint64_t now_ns)
 {
     const uint32_t doublings = entry->attempts < 6 ? entry->attempts : 6;
@@ -255,7 +255,7 @@ bool ifd_watcher_loaded(struct ifd_watcher *watch, const char *name,
     }
     entry->is_loading = false;
     entry->was_tried = true;
-    /* One that ended before it saw the folder was for what the last scan saw. */
+    /* A load that ended before it saw the folder counts for the last scan. */
     const bool is_blind = code && seen->fingerprint == 0;
     const uint64_t tried = is_blind ? entry->seen : seen->fingerprint;
     if (entry->tried != tried || !code) {
