@@ -8,7 +8,7 @@
 /** name and value: static or in the arena. More than IFD_HTTP_HEADERS_MAX are dropped (a
  *  programming error). */
 void ifd_answer_header(struct ifd_http_response *response, const char *name, const char *value);
-/** Empties the answer; whether the connection closes stays. */
+/** Empties the answer, but keeps close_connection. */
 void ifd_answer_begin(struct ifd_http_response *response, int status);
 /** Adds the written JSON to the body. False if the writer failed or the answer has no room for the
  *  pieces. */

@@ -20,7 +20,7 @@ struct ifd_http_call {
     struct ifd_http_infer *infer;  /* NULL until an inference begins (api/http/infer.h) */
     const struct ifd_guard *guard; /* NULL: there are no tokens */
     size_t max_input_bytes;
-    bool is_refused; /* the answer was made from the headers, and waits for the body to be read */
+    bool is_refused; /* the answer is made, and waits for the end of the body */
 };
 
 static inline const struct ifd_service_ops *ifd_http_ops(const struct ifd_http_call *call)
@@ -32,7 +32,7 @@ static inline struct ifd_service *ifd_http_service(const struct ifd_http_call *c
     return ifd_call_service(&call->core);
 }
 
-/** Bytes that the body may have, before and after it is decompressed. */
+/** Maximum bytes of the body, before and after decompression. */
 size_t ifd_http_body_cap(const struct ifd_http_call *call);
 /** Fills call->body. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_http_read_body(struct ifd_http_call *call, struct ifd_err *err);

@@ -68,10 +68,9 @@ static inline void ifd_http_response_begin(struct ifd_http_response *response, i
 struct ifd_http_exchange {
     /* filled by the transport */
     enum ifd_http_method method;
-    struct ifd_str path;  /* still percent-encoded, without the query */
-    struct ifd_str query; /* behind '?', may be empty; never used for routing */
-    struct ifd_arena
-        *arena; /* of this request; freed or reset by the transport after ifd_api_close */
+    struct ifd_str path;     /* still percent-encoded, without the query */
+    struct ifd_str query;    /* behind '?', may be empty; never used for routing */
+    struct ifd_arena *arena; /* of this request; the transport resets it after ifd_api_close */
     /** Value of a request header (name in any case), {NULL,0} if absent. The transport refuses
      *  headers that come twice but may not. */
     struct ifd_str (*header)(const struct ifd_http_exchange *exchange, const char *name);

@@ -53,7 +53,7 @@ static enum ifd_code parse(struct ifd_http_infer *infer, struct ifd_err *err)
     return is_raw ? ifd_infer_parse_raw(infer, err) : ifd_infer_parse_json(infer, bytes, err);
 }
 
-/* Refuses before the run what could not be answered after it. */
+/* Settles the form of each output; refuses before the run what JSON cannot carry after it. */
 static enum ifd_code settle_forms(struct ifd_http_infer *infer, struct ifd_err *err)
 {
     for (uint32_t i = 0; i < infer->core.desc->output_count; i++) {
@@ -84,7 +84,7 @@ static enum ifd_code decode(struct ifd_infer *core, struct ifd_err *err)
     return code == IFD_OK ? settle_forms(infer, err) : code;
 }
 
-/* Binary tensors and pictures are not read here, only told apart. */
+/* Binary tensors and pictures cost nothing: they are not read, only located. */
 static size_t decode_cost(const struct ifd_infer *core)
 {
     const struct ifd_http_infer *infer = const_of(core);

@@ -1,5 +1,5 @@
-/** Inside api/http/infer*.c: the codec that reads and writes an inference as HTTP has it: JSON,
- *  binary tensors, pictures. Thread: as struct ifd_codec says. */
+/** Inside api/http/infer*.c: the codec of inferences over HTTP: JSON, binary tensors, pictures.
+ *  Thread: as struct ifd_codec says. */
 #ifndef INFERD_API_HTTP_INFER_H
 #define INFERD_API_HTTP_INFER_H
 
@@ -12,7 +12,7 @@ struct ifd_output_form {
 };
 
 struct ifd_http_infer {
-    struct ifd_infer core; /* first: the codec's functions get it */
+    struct ifd_infer core; /* first: the codec's functions cast back */
     struct ifd_http_call *http;
     struct ifd_str id;
     struct ifd_str content_type, accept_encoding; /* headers */
@@ -22,7 +22,7 @@ struct ifd_http_infer {
 
 /* ---- the three kinds of body ---- */
 
-/** JSON, with the first json_bytes of the body, and the binary tensors behind it.
+/** JSON in the first json_bytes of the body, binary tensors behind it.
  *  (infer_request.c) */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, size_t json_bytes,
                                                  struct ifd_err *err);
@@ -35,15 +35,14 @@ bool ifd_infer_is_picture(const struct ifd_http_infer *infer);
  *  as the best five. */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_picture(struct ifd_http_infer *infer,
                                                     struct ifd_err *err);
-/** Input index gets count pictures that came as JSON strings: base64, since pictures are no
- *  text. */
+/** Input index gets count pictures from JSON strings, which hold base64. */
 IFD_NODISCARD enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer *infer, int index,
                                                           const struct ifd_str *text, size_t count,
                                                           struct ifd_err *err);
 
 /* ---- the answer (infer_answer.c) ---- */
 
-/** Bytes of JSON that the answer is going to be, nearly always at most. */
+/** Bytes of JSON that are nearly always enough for the answer. */
 size_t ifd_infer_answer_bytes(const struct ifd_http_infer *infer);
 /** Fills the answer from the outputs. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_infer_write_answer(struct ifd_http_infer *infer,

@@ -1,4 +1,4 @@
-/* Outputs into the body of the answer. */
+/* Writes the outputs into the body of the answer. */
 #include "api/http/infer.h"
 
 #include "api/json/number.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* What has to follow the JSON, in order. */
+/* The binary tensors behind the JSON, in order. */
 struct tails {
     struct ifd_bytes *part;
     size_t count, bytes;
@@ -114,7 +114,7 @@ static enum ifd_code write_json(struct ifd_http_infer *infer, struct ifd_json_ou
     return IFD_OK;
 }
 
-/* The tensors behind the JSON: as they lie, or gathered if an answer cannot have so many pieces. */
+/* Appends the binary tensors: in place, or joined if the answer has too few pieces left. */
 static enum ifd_code append_tails(struct ifd_http_infer *infer, const struct tails *tails,
                                   struct ifd_http_response *response, struct ifd_err *err)
 {

@@ -1,13 +1,13 @@
 /** Inside api/http/infer_{request,inputs,outputs}.c and shared_memory.c: the JSON of an inference
- *  request while it is read. Every bool says whether the reader goes on; if not, it has failed with
- *  the place. Thread: as struct ifd_codec says. */
+ *  request while it is read. A function returns false after the reader failed. Thread: as struct
+ *  ifd_codec says. */
 #ifndef INFERD_API_HTTP_INFER_JSON_H
 #define INFERD_API_HTTP_INFER_JSON_H
 
 #include "api/http/infer.h"
 #include "api/json/json_read.h"
 
-/** A binary input waits for the JSON's end, where the tensors begin. */
+/** A binary input whose tensor is behind the JSON. */
 struct ifd_infer_pending {
     int index; /* of the model's input */
     uint64_t bytes;
@@ -27,8 +27,8 @@ struct ifd_infer_parser {
 /** One of "inputs" is next: matched with the model by name, type and shape; "data" is read into the
  *  request's tensors, binary inputs are left pending. (infer_inputs.c) */
 bool ifd_infer_read_input(struct ifd_infer_parser *parser);
-/** Gives the bytes behind the JSON to the inputs that asked for them, in the request's order; none
- *  may be left. */
+/** Gives the bytes behind the JSON to the pending inputs, in the request's order. Errors: INVALID
+ *  (bytes are missing or left over). */
 IFD_NODISCARD enum ifd_code ifd_infer_take_binary(struct ifd_infer_parser *parser,
                                                   struct ifd_err *err);
 

@@ -1,4 +1,4 @@
-/* The one table from codes to statuses, and what a status says of a request's end. */
+/* The one table from codes to statuses, and from statuses to outcomes. */
 #include "api/http/status.h"
 
 static const int statuses[] = {
@@ -26,7 +26,7 @@ enum ifd_outcome ifd_http_outcome(const struct ifd_http_response *response)
     if (status == 503) {
         return IFD_OUTCOME_SHED;
     }
-    /* 501: the request asked for something that no server of this kind does */
+    /* 501: the request asked for an unsupported feature */
     if ((status >= 400 && status < 500) || status == 501 || status == 505) {
         return IFD_OUTCOME_CLIENT_ERROR;
     }

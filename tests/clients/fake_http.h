@@ -10,9 +10,9 @@
 
 struct fake_http;
 
-/** What arrived. Pointers are valid until fake_http_stop. */
+/** A request that arrived. Pointers are valid until fake_http_stop. */
 struct fake_request {
-    const char *head; /**< request line and headers, as they came, terminated */
+    const char *head; /**< request line and headers, terminated */
     const char *body; /**< body_bytes, terminated */
     size_t body_bytes;
 };
@@ -31,7 +31,7 @@ void fake_http_answer(struct fake_http *server, int status, const char *headers,
                       size_t body_bytes);
 void fake_http_answer_text(struct fake_http *server, int status, const char *body);
 
-/** The request that the index-th answer was given to; ends the test if there was none. */
+/** The request that got the index-th answer; ends the test if there was none. */
 struct fake_request fake_http_request(struct fake_http *server, size_t index);
 size_t fake_http_connection_count(struct fake_http *server);
 

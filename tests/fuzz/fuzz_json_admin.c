@@ -1,6 +1,6 @@
 /* Any bytes as the body of a load request: its config and files go through the real loader. Must:
- * an answer; nothing kept of memory and budget; and whatever path the request names, what is opened
- * lies beneath the repository, as realpath says. */
+ * an answer; no memory and budget is kept; every file that is opened lies beneath the repository,
+ * as realpath says. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,7 +150,7 @@ static void check_config(struct ifd_str config)
     ifd_arena_finish(&arena);
 }
 
-/* ---- the request, as server/serve/service.c has it done ---- */
+/* ---- the request, as server/serve/service.c does it ---- */
 
 static void load(struct ifd_service *fake, const struct ifd_load_request *request,
                  ifd_control_fn done, void *arg)

@@ -57,7 +57,7 @@ static void head_is_answered_like_get(void)
     begin();
     loopback_ask(&loop, "HEAD", "/v2/models/simple", NULL, "", 0, &answer);
     EXPECT_INT(answer.status, 200);
-    EXPECT(answer.body.size > 100); /* the transport keeps it to itself */
+    EXPECT(answer.body.size > 100); /* the transport does not send it */
     end();
 }
 

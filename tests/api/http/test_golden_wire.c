@@ -12,8 +12,7 @@
 
 #define RECORDS "golden/wire/triton_2.51.json"
 
-/* Records that are compared elsewhere or belong to what is not here; by the beginning of their
- * name. */
+/* Records that are compared elsewhere or need a missing feature, by the beginning of their name. */
 static const struct {
     const char *name, *why;
 } skipped[] = {
@@ -33,9 +32,8 @@ static const struct {
 #define RECORDS_COMPARED 107
 #define RECORDS_SKIPPED  18
 
-/* Records that are refused: with which status, and what the error says among other things. The
- * status is the recorded one, or 400 for the recorded 500 of a client's mistake, or the row says
- * why it is another. */
+/* Refused records: the status and a part of the error. The status is the recorded one, or 400 for
+ * the recorded 500 of a client's mistake; otherwise the row has the reason. */
 static const struct refusal {
     const char *name;
     int status;
@@ -114,7 +112,7 @@ static const struct refusal {
     {"logging, unknown", 400, "unknown log setting 'nope'", "recorded: 200, nothing happens"},
 };
 
-/* Records that are answered 200 with this body, which is not the recorded one. */
+/* Records that are answered 200 with a body that differs from the recorded one. */
 static const struct {
     const char *name, *body, *why;
 } ours[] = {
@@ -207,7 +205,7 @@ static bool same_json(const json_t *got, const json_t *want)
         json_t *value;
         json_object_foreach((json_t *)want, key, value)
         {
-            /* "platform" names the server's own kind of model */
+            /* "platform" is each server's own name */
             same = same &&
                    (strcmp(key, "platform") == 0 ? json_is_string(json_object_get(got, key))
                                                  : same_json(json_object_get(got, key), value));
@@ -217,7 +215,7 @@ static bool same_json(const json_t *got, const json_t *want)
     return json_equal(got, want);
 }
 
-/* zlib or gzip, found by the stream itself. */
+/* Decompresses zlib or gzip. */
 static struct ifd_bytes inflate_all(struct ifd_bytes body, uint8_t *to, size_t room)
 {
     z_stream stream = {.next_in = (z_const Bytef *)body.data, .avail_in = (uInt)body.size};

@@ -1,5 +1,4 @@
-/* Access: what every route asks the guard before anything else happens, and what is answered when
- * it says no. */
+/* Access: what every route asks the guard first, and how refusals are answered. */
 #include "api/core/guard.h"
 
 #include <string.h>
@@ -11,7 +10,7 @@
 static struct loopback loop;
 static struct loopback_answer answer;
 
-/* ---- a guard that says what it is told to, and notes what it was asked ---- */
+/* ---- a guard with a fixed verdict that notes its questions ---- */
 
 static struct {
     enum ifd_verdict verdict;
@@ -75,7 +74,7 @@ enum { OPEN, DATA, OBSERVE, ADMIN };
 static const enum ifd_access_class classes[] = {IFD_ACCESS_OPEN, IFD_ACCESS_DATA,
                                                 IFD_ACCESS_OBSERVE, IFD_ACCESS_ADMIN};
 
-/* What each route is for, decided here a second time: a row of route_list.inc that is missing
+/* The class of each route, decided a second time. A row of route_list.inc without a row here
  * fails. */
 static const struct row {
     const char *method, *path;
@@ -230,7 +229,7 @@ static void refusals_say_what_rfc_6750_wants(void)
     }
 }
 
-/* Nothing of a body is kept for one who may not send it. */
+/* A refused client's body is not kept. */
 static void refusals_do_not_wait_for_a_body(void)
 {
     static const char *const small[] = {"Content-Length", "2", NULL};

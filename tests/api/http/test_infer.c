@@ -1,5 +1,4 @@
-/* Inference through the API: JSON, binary, raw bodies, what is refused, what happens to clients
- * that leave. */
+/* Inference over HTTP: JSON, binary and raw bodies, refusals, clients that leave. */
 #include "engine/base/str.h"
 #include "tests/support/loopback.h"
 #include "tests/support/test.h"
@@ -322,7 +321,7 @@ static void binary_output_may_be_the_default(void)
     end();
 }
 
-/* As clients write what they leave out. */
+/* Clients write null for what they leave out. */
 static void members_that_are_null_are_not_there(void)
 {
     begin();

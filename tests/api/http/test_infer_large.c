@@ -1,4 +1,4 @@
-/* Large JSON is worked on beside the loop. */
+/* Large JSON is read and written beside the loop. */
 #include "tests/support/loopback.h"
 #include "tests/support/test.h"
 
@@ -14,7 +14,7 @@ static const char one_value[] =
 static struct loopback loop;
 static char large[COUNT * 4 + 200];
 
-/* COUNT values; the last one is text of the caller's. Returns the size. */
+/* Writes COUNT values; last is the text of the last one. Returns the size. */
 static size_t fill(const char *last)
 {
     size_t size =
@@ -35,7 +35,7 @@ static void begin_large(const char *const *headers, const char *last,
     loopback_begin(&loop, "POST", PATH, headers, large, size, exchange);
 }
 
-/* Another request is open, so that there is somebody to be kept waiting. */
+/* Another request is open, so that large JSON goes beside the loop. */
 static void begin(struct loopback_exchange *other)
 {
     loopback_init(&loop, ifd_alloc_system());
@@ -134,7 +134,7 @@ static void large_binary_tensors_stay_on_the_loop(void)
     end(&other);
 }
 
-/* steps: how far the request gets before its client leaves. */
+/* The client leaves after this many steps of its request. */
 static void leave_after(int steps)
 {
     struct loopback_exchange other, exchange;

@@ -60,7 +60,7 @@ static void models_without_a_picture_input_refuse_pictures(void)
     end();
 }
 
-/* Two strings that are pictures, behind a JSON head. */
+/* Two pictures as strings behind the JSON. */
 static void ask_strings(const char *shape, const void *tail, size_t size)
 {
     char body[1000], length[24];

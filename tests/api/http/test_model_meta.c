@@ -1,4 +1,4 @@
-/* What clients read of a model before they use it. */
+/* Metadata, readiness and configuration of a model. */
 #include "tests/support/loopback.h"
 #include "tests/support/test.h"
 

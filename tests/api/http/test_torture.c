@@ -1,5 +1,5 @@
-/* Every allocation of a request fails once, and then with all that follow it: a clean refusal,
- * nothing kept, nothing lost. */
+/* Every allocation of a request fails, first alone, then with all that follow: a clean refusal, and
+ * no memory is kept. */
 #include "tests/support/fail_alloc.h"
 #include "tests/support/loopback.h"
 #include "tests/support/test.h"
@@ -55,7 +55,7 @@ static void torture_as(const struct request *request, bool goes_on)
             EXPECT(refused > 0);
             return;
         }
-        /* 200: what failed could be done without, as compressing the answer */
+        /* 200: the failed step was optional, such as compressing the answer */
         EXPECT(status == 0 || status == 503 || status == 200);
         refused += status != 200;
     }

@@ -221,8 +221,8 @@ static void check_random_rows_of_floats(const struct ifd_number_rows *rows)
     EXPECT(taken > offered / 2); /* the plain reader takes exponents and doubts */
 }
 
-/* Characters of numbers and arrays in any order: with help as much is read as without, and the
- * same. */
+/* Characters of numbers and arrays in any order: rows read as much as the plain reader, and the
+ * same values. */
 static void check_as_without_help(const struct ifd_number_rows *rows)
 {
     static const char flat[] = "0123456789012345678901234567890000,,,,,,,,,,,,..--  e]";

@@ -136,8 +136,8 @@ static size_t pick(struct test_random *random, size_t below)
     return (size_t)(test_random_u64(random) % below);
 }
 
-/* Text of an image as Python writes it, the blanks behind the commas; or in front of them, where
- * the reader of rows stops and each element is read by itself. Returns how many elements it has. */
+/* Writes an image as Python does, with blanks behind the commas; or in front of them, where the
+ * reader of rows stops and each element is read alone. Returns the number of elements. */
 static size_t draw(char *text, size_t size, bool is_blank_behind, struct test_random *random)
 {
     const size_t width = 1 + pick(random, 9), height = 1 + pick(random, 5);
@@ -279,7 +279,7 @@ static void every_type_is_written(void)
     write_as(IFD_F32, (float[]){0}, 0, "[]");
 }
 
-/* Room that was announced for a tensor is enough for its widest values. */
+/* The expected size of a tensor is enough for its widest values. */
 static void an_expected_answer_is_one_piece(void)
 {
     static const enum ifd_dtype types[] = {IFD_BOOL, IFD_U8,  IFD_S8,  IFD_U16, IFD_S16,

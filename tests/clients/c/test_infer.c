@@ -1,4 +1,4 @@
-/* The C client's inference call: what goes over the wire, and which answers it takes. */
+/* The C client's inference call: what goes over the wire, and which answers it accepts. */
 #include "inferd_client.h"
 #include "tests/clients/fake_http.h"
 #include "tests/support/test.h"
@@ -41,7 +41,7 @@ static const int64_t shape_1x2[] = {1, 2};
 static const int32_t two_ints[] = {-7, 70000};
 static const struct ifd_client_tensor ints = {"x", "INT32", shape_1x2, 2, two_ints, 8};
 
-/* The client's answer to a body that the server gives for a fixed request. */
+/* The client's result for a fixed request and this answer of the server. */
 static enum ifd_client_code read_answer(struct pair *p, const char *body)
 {
     fake_http_answer_text(p->server, 200, body);
