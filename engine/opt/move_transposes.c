@@ -102,16 +102,16 @@ static enum ifd_code add_twin(struct mover *m, uint32_t v, const struct ifd_perm
     return code;
 }
 
-static enum ifd_code add_node(struct mover *m, const struct ifd_node *like, const void *attrs,
+static enum ifd_code add_node(struct mover *m, const struct ifd_node *source, const void *attrs,
                               const uint32_t *input, const uint32_t *output)
 {
     struct ifd_node *node = NULL;
-    const enum ifd_code code = ifd_graph_add_node(&m->to, like->op, input, like->input_count,
-                                                  output, like->output_count, &node, m->err);
+    const enum ifd_code code = ifd_graph_add_node(&m->to, source->op, input, source->input_count,
+                                                  output, source->output_count, &node, m->err);
     if (code == IFD_OK) {
         node->attrs = attrs;
-        node->source_index = like->source_index;
-        node->source_name = like->source_name;
+        node->source_index = source->source_index;
+        node->source_name = source->source_name;
     }
     return code;
 }

@@ -27,7 +27,7 @@ struct node {
 struct ifd_partition {
     const struct ifd_alloc *alloc;
     struct ifd_partition *share_with;
-    uint32_t followers; /* partitions that are like this one and not released yet */
+    uint32_t sharers; /* partitions that share with this one and are not released yet */
     struct value value[MAX_VALUES];
     struct node node[MAX_NODES];
     uint32_t value_count, node_count;
@@ -111,8 +111,7 @@ static enum ifd_code fake_compile(struct ifd_device *device, const struct ifd_pa
         return ifd_fail(err, IFD_TOO_LARGE, "Fake: %u nodes", view->node_count);
     }
     if (share_with && share_with->node_count != view->node_count) {
-        return ifd_fail(err, IFD_INTERNAL,
-                        "Fake: %u nodes, but the partition that it is like has %u",
+        return ifd_fail(err, IFD_INTERNAL, "Fake: %u nodes, but the partition to share with has %u",
                         view->node_count, share_with->node_count);
     }
     struct ifd_partition *partition =
@@ -123,7 +122,7 @@ static enum ifd_code fake_compile(struct ifd_device *device, const struct ifd_pa
     partition->alloc = device->host->alloc;
     partition->share_with = share_with;
     if (share_with) {
-        share_with->followers++;
+        share_with->sharers++;
     }
     keep_view(partition, view);
     *ret_info = (struct ifd_partition_info){.scratch_bytes = partition->scratch_bytes,
@@ -209,9 +208,9 @@ static enum ifd_code fake_run(struct ifd_partition *partition, const struct ifd_
 static void fake_release(struct ifd_partition *partition)
 {
     if (partition) {
-        REQUIRE(partition->followers == 0);
+        REQUIRE(partition->sharers == 0);
         if (partition->share_with) {
-            partition->share_with->followers--;
+            partition->share_with->sharers--;
         }
         ifd_release(partition->alloc, partition, sizeof(*partition));
     }

@@ -28,7 +28,8 @@
 #define COUNT_AT 48
 #define TABLE_AT 56
 
-/* A folder of our own, with a cache in it that holds one file of three parts; the second is empty. */
+/* A temporary folder, with a cache in it that holds one file of three parts; the second is
+ * empty. */
 struct fixture {
     char folder[64];
     struct ifd_cache *cache;
@@ -146,7 +147,7 @@ static void what_is_written_is_found_also_by_the_next_start(void)
     tear_down(&f);
 }
 
-/* Memory that a mapping takes now, in KiB; -1: the system does not say. */
+/* Resident memory of a mapping in KiB; -1: unknown. */
 static long resident_kib(const void *map)
 {
     char start[32], line[300];
@@ -167,7 +168,7 @@ static long resident_kib(const void *map)
     return kib;
 }
 
-/* It was read to be summed up, but takes memory only when it is used. */
+/* The check reads all of it, but it takes memory only when it is used. */
 static void a_large_file_takes_no_memory_until_it_is_used(void)
 {
     struct fixture f;
@@ -187,7 +188,7 @@ static void a_large_file_takes_no_memory_until_it_is_used(void)
     const long used = resident_kib(entry.map);
     EXPECT(used == -1 || used > 39 * 1024);
     ifd_cache_entry_finish(&entry);
-    /* behind the first piece */
+    /* behind the first chunk */
     const int fd = open(file_path(&f), O_WRONLY);
     REQUIRE(fd >= 0);
     EXPECT_INT(pwrite(fd, "spoilt", 6, 30000000), 6);
@@ -232,7 +233,7 @@ static void a_file_of_every_shorter_or_longer_length_is_refused(void)
     tear_down(&f);
 }
 
-/* Padding aside, which nobody reads. */
+/* But for padding, which nobody reads. */
 static void every_flipped_bit_is_found(void)
 {
     struct fixture f;
@@ -257,7 +258,7 @@ static void every_flipped_bit_is_found(void)
     tear_down(&f);
 }
 
-/* Sums up again what was changed, as an attacker could who knows the key. */
+/* Changes a number and writes a right sum, as an attacker with the key could. */
 static void forge(struct fixture *f, size_t at, uint64_t value)
 {
     static uint8_t whole[3 * PART_BYTES];
@@ -362,7 +363,7 @@ static void folders_and_keys_that_others_may_change_are_refused(void)
     tear_down(&f);
 }
 
-/* What a machine that lost power may leave behind; nobody would look for the reason, as everything goes on without it. */
+/* A power failure may leave one. Nobody would notice: models load without the cache. */
 static void a_key_that_was_cut_off_is_made_anew(void)
 {
     struct fixture f;
@@ -382,7 +383,7 @@ static void a_key_that_was_cut_off_is_made_anew(void)
     tear_down(&f);
 }
 
-/* What is in a folder that cannot be written is used; without a key there is none. */
+/* Files in a folder that cannot be written are used; without a key there is no cache. */
 static void a_folder_that_cannot_be_written_is_read(void)
 {
     struct fixture f;
@@ -406,7 +407,7 @@ static void a_folder_that_cannot_be_written_is_read(void)
     EXPECT(!is_root || (seteuid(0) == 0 && setegid(0) == 0));
 }
 
-/* A writer that died leaves its file behind; for a while it is taken for one that still writes. */
+/* A writer that died leaves a temporary file; for a while it counts as being written. */
 static void a_file_that_another_process_writes_is_left_to_it(void)
 {
     struct fixture f;
@@ -424,7 +425,7 @@ static void a_file_that_another_process_writes_is_left_to_it(void)
     tear_down(&f);
 }
 
-/* What is in a file's place is replaced if it is no folder, and never followed. */
+/* Whatever has the name of a file is replaced, unless it is a folder; links are not followed. */
 static void what_stands_in_the_way_is_replaced_or_named(void)
 {
     struct fixture f;
@@ -456,7 +457,8 @@ static void what_stands_in_the_way_is_replaced_or_named(void)
     tear_down(&f);
 }
 
-/* Runs body in a process of its own, which may change what holds for all of it; 0: it went well, SKIPPED: it could not. */
+/* Runs body in another process, whose limits and mounts it may change. 0: passed, SKIPPED: not
+ * possible here. */
 #define SKIPPED 77
 
 static int run_apart(int (*body)(struct fixture *f), struct fixture *f)
@@ -471,7 +473,7 @@ static int run_apart(int (*body)(struct fixture *f), struct fixture *f)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-/* Writing fails with this reason, and neither the file nor a part of it is left. */
+/* Writing fails with this reason and leaves no file, complete or not. */
 static int expect_nothing_kept(struct fixture *f, const char *reason)
 {
     struct ifd_err err = {0};
@@ -482,7 +484,7 @@ static int expect_nothing_kept(struct fixture *f, const char *reason)
     return is_refused ? 0 : 1;
 }
 
-/* A file system of our own below the folder, with less room than a file takes. */
+/* Mounts a file system on the folder, with less room than a file takes. */
 static int fill_disk(struct fixture *f)
 {
     if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
@@ -524,7 +526,7 @@ static void a_file_that_may_not_grow_is_not_kept(void)
     tear_down(&f);
 }
 
-/* Of many parts: it takes a while. */
+/* Many, so that writing takes a while. */
 #define KILLED_PARTS 400
 
 static enum ifd_code write_long_file(struct fixture *f)
@@ -536,8 +538,8 @@ static enum ifd_code write_long_file(struct fixture *f)
     return ifd_cache_write(f->cache, NAME, part, KILLED_PARTS, NULL);
 }
 
-/* At any moment, and in the middle at least twenty times. What it leaves is a whole file, or one that the next writer takes away
- * when it is old. */
+/* At any moment, and while it writes at least twenty times. It leaves a whole file, or one that the
+ * next writer removes when it is old. */
 static void a_writer_that_is_killed_leaves_nothing_that_is_used(void)
 {
     struct fixture f;
@@ -569,7 +571,7 @@ static void a_writer_that_is_killed_leaves_nothing_that_is_used(void)
     tear_down(&f);
 }
 
-/* Processes that open, find, map and replace at the same time: what one finds is whole, or not there yet. */
+/* Processes open, find, map and replace at the same time: each finds a whole file or none. */
 static void concurrent_processes_find_whole_files_only(void)
 {
     struct fixture f;

@@ -1,4 +1,4 @@
-/* A folder of packed weights stays below its limit, whoever writes into it. */
+/* A folder of packed weights stays within its limit, with any number of writers. */
 #include "engine/cache/cache.h"
 #include "tests/support/folder.h"
 #include "tests/support/test.h"
@@ -52,7 +52,7 @@ static void set_age(uint64_t name, time_t age)
     REQUIRE(utimensat(AT_FDCWD, path_of(name), (const struct timespec[]){at, at}, 0) == 0);
 }
 
-/* Files 1 … count, from the oldest on. */
+/* Files 1 … count, the oldest first. */
 static void put_all(uint64_t count)
 {
     struct ifd_err err = {0};
@@ -100,7 +100,7 @@ static void files_not_used_for_longest_go_first(void)
     ifd_cache_entry_finish(&entry);
     REQUIRE_OK(put(cache, 4, &err), &err);
     EXPECT(is_there(1) && !is_there(2) && is_there(3) && is_there(4));
-    REQUIRE_OK(put(cache, 3, &err), &err); /* in its own place */
+    REQUIRE_OK(put(cache, 3, &err), &err); /* replaces itself */
     EXPECT(is_there(1) && is_there(3) && is_there(4));
     REQUIRE_OK(put(cache, 5, &err), &err);
     EXPECT(!is_there(1) && is_there(3) && is_there(4) && is_there(5));
@@ -122,7 +122,7 @@ static void what_is_larger_alone_is_not_written(void)
     folder_begin();
     put_all(1);
     struct ifd_cache *cache = open_cache(PART_BYTES);
-    EXPECT(!is_there(1)); /* too large as well */
+    EXPECT(!is_there(1)); /* too large, too */
     EXPECT_CODE(put(cache, 2, &err), IFD_TOO_LARGE, &err);
     EXPECT_HAS(err.text, "the limit of all files is 10000");
     EXPECT(!is_there(2));
@@ -147,7 +147,7 @@ static void what_this_process_has_mapped_stays(void)
     clean_up(cache);
 }
 
-/* The other process says that it has mapped the file, and waits until it may go. */
+/* The other process reports that it has mapped the file and waits until it may end. */
 static void what_another_process_has_mapped_stays(void)
 {
     struct ifd_err err = {0};
@@ -184,7 +184,7 @@ static void what_another_process_has_mapped_stays(void)
     clean_up(cache);
 }
 
-/* Broken files and what writers that died left behind take room, too; what is not the cache's is nobody's business. */
+/* Broken files and those of dead writers count; files of other names do not and stay. */
 static void broken_files_go_like_others(void)
 {
     struct ifd_err err = {0};
@@ -215,7 +215,7 @@ static void a_full_folder_that_cannot_be_written_is_read(void)
     struct ifd_cache_entry entry = {0};
     folder_begin();
     put_all(2);
-    if (geteuid() == 0) { /* whom permissions do not stop */
+    if (geteuid() == 0) { /* permissions do not stop root */
         REQUIRE(chown(folder_path(), 1, 1) == 0 && chown(folder_at("key"), 1, 1) == 0);
         REQUIRE(chown(path_of(1), 1, 1) == 0 && chown(path_of(2), 1, 1) == 0);
         REQUIRE(setegid(1) == 0 && seteuid(1) == 0);
@@ -232,7 +232,7 @@ static void a_full_folder_that_cannot_be_written_is_read(void)
     clean_up(cache);
 }
 
-/* Writers of more files than there is room for, each with a look at what there is. */
+/* Writers of more files than there is room for; each reads some. */
 static void several_processes_together_keep_the_limit(void)
 {
     enum { WRITERS = 4, ROUNDS = 100 };

@@ -7,7 +7,7 @@
 #define PIECE_BYTES  ((size_t)256 * 1024)
 #define PIECE_FLOATS (PIECE_BYTES / sizeof(float))
 
-/* Eight pieces in memory of one's own, all of them 1, and a graph with an input. */
+/* Eight blocks of separate memory, all bytes 1, and a graph with an input. */
 struct fixture {
     struct ifd_arena arena;
     struct ifd_graph graph;
@@ -29,7 +29,7 @@ static void tear_down(struct fixture *f)
     ifd_arena_finish(&f->arena);
 }
 
-/* A constant of one piece that begins at piece number at; halves are allowed. */
+/* A constant of one block that begins at block number at; halves are allowed. */
 static uint32_t constant(struct fixture *f, double at)
 {
     const struct ifd_desc desc = {.dtype = IFD_F32, .shape = SHAPE(PIECE_FLOATS)};
@@ -54,7 +54,7 @@ static bool is_there(const struct fixture *f, uint32_t value)
     return data[PIECE_BYTES / 2] == 1;
 }
 
-static void forgotten_weights_of_one_reader_go(void)
+static void packed_weights_of_one_reader_are_released(void)
 {
     struct fixture f;
     struct ifd_weights weights;
@@ -127,7 +127,7 @@ static void weights_without_readers_go_at_once(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(forgotten_weights_of_one_reader_go),
+        T(packed_weights_of_one_reader_are_released),
         T(weights_that_others_read_stay),
         T(weights_that_overlap_stay),
         T(weights_without_readers_go_at_once),

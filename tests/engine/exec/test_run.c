@@ -10,7 +10,7 @@ struct fixture {
     struct ifd_engine *engine;
     struct ifd_model *model;
     struct ifd_instance *instance;
-    struct ifd_tensor x, out[4]; /* of request; x is made by ask */
+    struct ifd_tensor x, out[4]; /* of request; ask() makes x */
     struct ifd_io request;
 };
 
@@ -58,7 +58,7 @@ static void two_outputs(struct fixture *f, int64_t batch)
     REQUIRE_OK(ifd_graph_set_io(g, &x, 1, (const uint32_t[]){y, z}, 2, &err), &err);
 }
 
-/* Not free: softmax over a dimension that is the batch after a transpose-like reshape; ports begin with 1. */
+/* Batch not free: a reshape moves the batch to the dimension of softmax. Ports begin with 1. */
 static void one_by_one(struct fixture *f)
 {
     struct ifd_graph *g = &f->model->graph;
@@ -99,7 +99,7 @@ static void begin_two(struct fixture *f, bool with_fake, uint32_t max_batch)
     build(f, max_batch);
 }
 
-/* Makes the request: first, first - 1, … for so many samples, all outputs where the instance keeps them. */
+/* Makes the request: batch samples of first, first - 1, …; outputs stay in the instance. */
 static void ask(struct fixture *f, int64_t batch, float first)
 {
     f->x = test_tensor_f32(SHAPE(batch, CHANNELS));
@@ -232,7 +232,8 @@ static void requests_share_a_run(void)
     end(&f);
 }
 
-/* The tensors still point to what the run before gave, where another batch size keeps something else. */
+/* The tensors still point to the results of the run before; another batch size uses that memory for
+ * something else. */
 static void output_tensors_may_be_used_again(void)
 {
     static const int64_t batches[] = {2, 16, 1, 40, 33, 2, 20};
@@ -250,7 +251,7 @@ static void output_tensors_may_be_used_again(void)
     end(&f);
 }
 
-/* The largest plan holds them all, but 20 samples are 16 and 4. */
+/* The largest plan has room for all, but 20 samples run as 16 and 4. */
 static void a_batch_between_two_plans_has_its_results_in_one_place(void)
 {
     struct fixture f;
@@ -288,7 +289,7 @@ static void begin_threads(struct fixture *f, uint32_t cores)
     ask(f, 1, 2);
 }
 
-/* A run that found fewer cores free says nothing about what more threads are worth. */
+/* A run that found fewer free cores says nothing about the gain of more threads. */
 static void a_run_counts_for_its_pace_if_it_had_the_cores_that_it_wanted(void)
 {
     struct fixture f;
@@ -515,9 +516,8 @@ static void random_graphs_run_as_the_interpreter_says(void)
         float want[3][2 * CHANNELS];
         fill(&x[0], test_random_f32(&random, -4, 9));
         fill(&x[1], test_random_f32(&random, -4, 9));
-        build(
-            &f,
-            2); /* sums may round differently once the graph is optimized: that graph is what runs */
+        /* The optimized graph runs, whose sums may round differently: the interpreter gets it, too. */
+        build(&f, 2);
         test_graph_interpret(&f.model->graph, (const void *[]){x[0].data, x[1].data},
                              (void *[]){want[0], want[1], want[2]});
         struct ifd_tensor out[3] = {0};

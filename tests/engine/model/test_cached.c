@@ -1,4 +1,4 @@
-/* The name of a model's file in the cache: everything that packed weights depend on is part of it. */
+/* The name of a model's file in the cache depends on all that packed weights depend on. */
 #include "engine/model/cached.h"
 
 #include "tests/support/folder.h"

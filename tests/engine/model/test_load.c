@@ -59,8 +59,8 @@ static struct ifd_tensor make_input(const struct ifd_port *port, int64_t batch,
     return tensor;
 }
 
-/* Loads a file, makes an instance for two samples where that is possible, runs zeros. backend: NULL for the engine's own
- * order. */
+/* Loads a file, makes an instance for two samples if the model has a batch, runs zeros. backend:
+ * NULL: the engine's order. */
 static enum ifd_code load_and_run(struct ifd_bytes file, const char *backend,
                                   const struct ifd_alloc *alloc, struct ifd_err *err)
 {
@@ -101,7 +101,8 @@ static enum ifd_code load_and_run(struct ifd_bytes file, const char *backend,
     return code;
 }
 
-/* k-th request fails, k = 1, 2, …, alone or with all that follow it. is_strict: every one of them is needed. */
+/* The k-th allocation fails, k = 1, 2, …, alone or with all that follow it. is_strict: each of them
+ * is needed. */
 static void torture(const char *backend, bool is_strict, bool goes_on)
 {
     const struct ifd_bytes file = read_file(test_source("models/digits/1/model.tflite"));
@@ -129,14 +130,14 @@ static void every_failing_allocation_of_a_load_is_reported(void)
     torture("CpuRef", true, true);
 }
 
-/* Other backends may do without some of their memory (names of steps). */
+/* Other backends go on without some of their memory (names of steps). */
 static void failing_allocations_leak_nothing_in_any_backend(void)
 {
     torture(NULL, false, false);
     torture(NULL, false, true);
 }
 
-/* Every size up to 20: sizes with a plan of their own, and sizes that are put together. */
+/* Every size up to 20: sizes with a plan, and sizes that take several runs. */
 static void a_batch_gives_what_its_samples_give(void)
 {
     const struct ifd_bytes file = read_file(test_source("models/digits/1/model.tflite"));
@@ -183,7 +184,7 @@ static void a_batch_gives_what_its_samples_give(void)
     free_file(file);
 }
 
-/* What a run is to be, and what it was. */
+/* Options of a run, and its results. */
 struct trial {
     const char *path;
     bool releases_weights, exact;
@@ -197,7 +198,7 @@ struct trial {
     char cache[IFD_ERR_TEXT_BYTES];
 };
 
-/* Runs a batch of random samples and returns what the outputs hold; the file is read afresh. */
+/* Reads the file, runs a batch of random samples and returns the content of the outputs. */
 static uint8_t *run_random(struct trial *trial)
 {
     const char *path = trial->path;
@@ -262,11 +263,11 @@ static void remove_folder(const char *path)
     EXPECT_INT(rmdir(path), 0);
 }
 
-/* Something that happens to the files of packed weights in a folder, and what is said when the next start finds them so. */
+/* A defect of the files of packed weights in a folder, and the note of the next start. */
 struct harm {
     void (*happen)(int folder, const char *name);
     const char *note;
-    bool stays; /* nothing can be written there, either */
+    bool stays; /* the next start cannot write there, either */
 };
 
 static void for_each_file(const char *path, void (*happen)(int folder, const char *name))
@@ -326,7 +327,7 @@ static void remove_subfolder(int folder, const char *name)
     EXPECT_INT(unlinkat(folder, name, AT_REMOVEDIR), 0);
 }
 
-/* Under a name of no model, and from there in the place of another. */
+/* To a name that no model has, and from there in place of another file. */
 static void set_aside(int folder, const char *name)
 {
     EXPECT_INT(renameat(folder, name, folder, "aside"), 0);
@@ -346,7 +347,7 @@ static void run_cached(struct trial *trial, const uint8_t *want, bool from_cache
     free(got);
 }
 
-/* The second start packs nothing, whatever is wrong with the folder is a note, and results never change. */
+/* The second start packs nothing; a defect of the folder is a note; results never change. */
 static void packed_weights_of_an_earlier_start_give_the_same_results(void)
 {
     static const char *const models[] = {"models/tflite/mobilenet_v1_0.25_128_quant.tflite",
@@ -442,7 +443,7 @@ static void released_weights_change_no_result_of_any_batch(void)
     }
 }
 
-/* Whoever computes a part of a tensor computes the same. */
+/* Each thread computes the same numbers for a chunk of a tensor. */
 static void threads_change_no_result(void)
 {
     static const char *const models[] = {"models/tflite/mobilenet_v1_0.25_128_quant.tflite",

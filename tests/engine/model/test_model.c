@@ -6,8 +6,8 @@
 
 #define CHANNELS 8
 
-/* A model that uses every part: folding, identities, two backends, scratch, several outputs. Without io on purpose of
- * the caller: everything here goes through the model's arena, which may fail. */
+/* A model that uses folding, identities, two backends, scratch and several outputs. All memory
+ * comes from the model's arena, so any allocation may fail. */
 static enum ifd_code try_op(struct ifd_graph *g, enum ifd_op op, const uint32_t *input,
                             uint32_t count, const char *name, uint32_t *ret_output,
                             struct ifd_err *err)

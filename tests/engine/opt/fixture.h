@@ -1,6 +1,4 @@
-/** Graphs before and after the passes: short builders, and a comparison of what both compute.
- *
- *  A graph and its copy that is optimized: both must compute the same. */
+/** Graphs before and after the passes: short builders, and a comparison of what both compute. */
 #ifndef INFERD_TESTS_ENGINE_OPT_FIXTURE_H
 #define INFERD_TESTS_ENGINE_OPT_FIXTURE_H
 
@@ -129,8 +127,8 @@ static inline uint32_t count_ops(const struct fixture *f, enum ifd_op op)
     return count;
 }
 
-/* Optimizes a copy and compares what both compute on random input. Numbers may differ by rounding only where a pass may change
- * the order of operations. */
+/* Optimizes a copy and compares the results of both on random input. Only at level FUSE may numbers
+ * differ by rounding. */
 static inline void optimize_at(struct fixture *f, uint32_t output, enum ifd_pass_level level)
 {
     struct ifd_graph *copy = &f->optimized;

@@ -137,7 +137,7 @@ static void reshapes_in_a_row_become_one(void)
     ifd_arena_finish(&f.arena);
 }
 
-/* The same over one dimension: reshapes make an image of one line for the convolution. */
+/* In one dimension: reshapes make an image of one line for the convolution. */
 static void space_to_batch_around_a_convolution_of_lines_is_a_dilation(void)
 {
     struct fixture f;
@@ -207,7 +207,7 @@ static void maximum_and_minimum_end_as_the_activation_of_the_convolution(void)
     ifd_arena_finish(&f.arena);
 }
 
-/* What a converter leaves of a batch normalization that it could not fold. */
+/* A batch normalization that a converter could not fold. */
 static void a_batch_normalization_goes_into_weights_and_bias(void)
 {
     struct fixture f;
@@ -304,7 +304,7 @@ static void a_tile_in_front_of_an_operator_that_broadcasts_is_left_out(void)
     ifd_arena_finish(&f.arena);
 }
 
-/* Zeros cannot be the greatest behind a relu; they can be elsewhere. */
+/* Zeros cannot be the maximum behind a relu; elsewhere they can. */
 static void a_pad_becomes_padding_of_the_maximum_where_it_cannot_win(void)
 {
     for (int kind = 0; kind < 2; kind++) {
@@ -319,7 +319,7 @@ static void a_pad_becomes_padding_of_the_maximum_where_it_cannot_win(void)
     }
 }
 
-/* Back to the same scale and zero point is nothing; back to others rounds. */
+/* Back to the same scale and zero point changes nothing; back to others rounds. */
 static void a_conversion_there_and_back_is_dropped(void)
 {
     static const float scale[] = {0.1f, 0.3f};
@@ -384,7 +384,7 @@ static void what_copies_its_whole_input_is_dropped(void)
     ifd_arena_finish(&f.arena);
 }
 
-/* Its masks say of each dimension whether begin and end count. */
+/* Its masks have a bit for each dimension: begin and end are ignored there. */
 static void transposes_meet_across_a_strided_slice(void)
 {
     struct fixture f;

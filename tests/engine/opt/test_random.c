@@ -1,6 +1,6 @@
-/* The property that every pass has to keep: random graphs of floats and of 8-bit numbers compute the same after they are
- * optimized (stored numbers bit for bit, floats too unless passes that may round differently ran), with no more nodes. The
- * graphs are made of what the passes look for, and every pass must have found something to do. */
+/* A property of all passes: optimized random graphs compute the same with no more nodes. Quantized
+ * numbers are equal bit for bit; floats, too, unless a pass of level FUSE ran. The graphs are made
+ * of what passes look for, and each pass must have found something to do. */
 #include "engine/ir/attrs.h"
 #include "engine/ir/shape.h"
 #include "engine/ir/verify.h"
@@ -31,7 +31,7 @@ struct generator {
     uint32_t count;
 };
 
-/* ---- parts ---- */
+/* ---- nodes ---- */
 
 static int64_t pick(struct generator *g, int64_t low, int64_t high)
 {
@@ -187,7 +187,8 @@ static uint32_t bias(struct generator *g, int64_t channels)
     return v;
 }
 
-/* conv2d or depthwise_conv2d; the weights of a channel add up to 1 at most, so that numbers stay small. */
+/* conv2d or depthwise_conv2d. The weights of a channel add up to at most 1, so that numbers stay
+ * small. */
 static uint32_t convolve(struct generator *g, enum ifd_op op, uint32_t v, int64_t filter_h,
                          int64_t filter_w, int32_t padding)
 {
@@ -247,7 +248,7 @@ static uint32_t bounded(struct generator *g, uint32_t v)
 {
     static const enum ifd_op ops[] = {IFD_OP_RELU, IFD_OP_RELU6, IFD_OP_RELU_N1_TO_1};
     switch (pick(g, 0, 4)) {
-    case 4: /* one that brings a scale of its own */
+    case 4: /* with another scale */
         if (!g->is_float) {
             return convert(g, IFD_OP_QUANTIZE, convert(g, IFD_OP_RELU, v, IFD_S8, quant_b), IFD_S8,
                            quant_a);
@@ -332,7 +333,7 @@ static uint32_t blocks(struct generator *g, enum ifd_op op, uint32_t v, const in
     return finish(g, out);
 }
 
-/* Along the lines of an image, or over it. */
+/* Along the lines of an image, or over both dimensions. */
 static uint32_t dilated(struct generator *g, uint32_t v)
 {
     const int64_t block[2] = {2, 2};
@@ -355,24 +356,25 @@ static uint32_t dilated(struct generator *g, uint32_t v)
     return reshape(g, w, &SHAPE(1, shape.dim[1], shape.dim[2], shape_of(g, w)->dim[2]));
 }
 
-/* A node that is there already; the paddings are too negative to be added to anything. */
+/* A copy of an existing node. Pads are not copied: their numbers would not fit a sum. */
 static uint32_t repeated(struct generator *g)
 {
     const uint32_t n = (uint32_t)pick(g, 0, g->graph->node_count - 1);
-    const struct ifd_node like = g->graph->node[n];
-    const uint32_t old = like.output[0];
+    const struct ifd_node source = g->graph->node[n];
+    const uint32_t old = source.output[0];
     const struct ifd_desc desc = image_desc(g);
-    if (like.op == IFD_OP_PAD || shape_of(g, old)->rank != 4 ||
+    if (source.op == IFD_OP_PAD || shape_of(g, old)->rank != 4 ||
         g->graph->value[old].desc.dtype != desc.dtype ||
         !ifd_quant_same(&g->graph->value[old].desc.quant, &desc.quant) ||
         shape_of(g, old)->dim[0] != 1) {
         return IFD_NONE;
     }
     struct ifd_node *node = NULL;
-    const uint32_t out = begin(g, like.op, like.input, like.input_count, image_desc(g), &node);
-    const size_t bytes = ifd_op_def(like.op)->attrs_bytes;
+    const uint32_t out =
+        begin(g, source.op, source.input, source.input_count, image_desc(g), &node);
+    const size_t bytes = ifd_op_def(source.op)->attrs_bytes;
     if (bytes > 0) {
-        memcpy(attrs_of(node), like.attrs, bytes);
+        memcpy(attrs_of(node), source.attrs, bytes);
     }
     finish(g, out);
     return op2(g, IFD_OP_ADD, out, old);
@@ -407,7 +409,7 @@ static uint32_t step(struct generator *g)
         return g->graph->node_count > 0 ? repeated(g) : IFD_NONE;
     default: {
         const uint32_t c = constant(g, SHAPE(1), quant_a, 0, 1);
-        const uint32_t computed = op2(g, IFD_OP_ADD, c, c); /* known without any input */
+        const uint32_t computed = op2(g, IFD_OP_ADD, c, c); /* depends on no input */
         return ifd_shape_equal(shape_of(g, v), shape_of(g, other))
                    ? op2(g, IFD_OP_ADD, v, other)
                    : op2(g, IFD_OP_SUB, v, computed);

@@ -1,7 +1,7 @@
-/* What looks like something a pass takes, and has to stay. */
+/* Graphs that look like what a pass rewrites, and must stay. */
 #include "tests/engine/opt/fixture.h"
 
-/* Stored numbers: what pads is the least of them, or not. */
+/* Quantized: the padding is the least number, or not. */
 static void an_8_bit_pad_becomes_padding_of_the_maximum_only_with_the_least_number(void)
 {
     static const float scale[] = {0.1f};
@@ -88,7 +88,7 @@ static void an_activation_between_constants_keeps_them_apart(void)
     ifd_arena_finish(&f.arena);
 }
 
-/* With a scale so small that numbers may leave the range of floats there is no way back. */
+/* With a tiny scale, numbers may leave the range of floats, and the conversion back loses them. */
 static void a_conversion_through_a_tiny_scale_stays(void)
 {
     static const float scale[] = {1e-35f};

@@ -1,5 +1,5 @@
-/* What definitions of operators tell the passes (struct ifd_op_def): one graph for each operator that has the trait, and for
- * those nearby that have not. */
+/* Traits of operators (struct ifd_op_def): a graph for each operator that has the trait, and for
+ * similar ones without. */
 #include "tests/engine/opt/fixture.h"
 
 #include <math.h>
@@ -75,7 +75,7 @@ static void operators_that_copy_are_dropped(void)
     }
 }
 
-/* Its second output is empty, but is there. */
+/* Its second output is empty, but exists. */
 static void a_split_into_all_and_nothing_stays(void)
 {
     struct fixture f;
@@ -103,7 +103,7 @@ static void a_split_into_all_and_nothing_stays(void)
 
 /* ---- applies_activation ---- */
 
-/* Attributes at their defaults, but the window of pools. */
+/* A layer with default attributes, except for the window of pools. */
 static uint32_t layer(struct fixture *f, enum ifd_op op, uint32_t in, struct test_random *random)
 {
     static const int32_t shape[4] = {1, 7, 7, 3};
@@ -216,7 +216,7 @@ static void only_numbers_in_order_are_bounds(void)
     }
 }
 
-/* An activation hands on what is not a number; a maximum need not: exact passes keep it. */
+/* An activation returns NaN for NaN; a maximum need not: exact passes keep it. */
 static void a_maximum_is_no_activation_for_exact_passes(void)
 {
     struct fixture f;
@@ -284,7 +284,7 @@ static void transposes_meet_across_operators_that_name_dimensions(void)
         struct fixture f;
         setup(&f);
         const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 7, 3));
-        /* the numbers of a sum are added in another order */
+        /* numbers are added in another order */
         const bool adds = ops[i] == IFD_OP_REDUCE_MEAN || ops[i] == IFD_OP_REDUCE_SUM;
         optimize_at(&f, transpose(&f, between(&f, ops[i], transpose(&f, x, to_nchw)), to_nhwc),
                     adds ? IFD_PASS_FUSE : IFD_PASS_EXACT);

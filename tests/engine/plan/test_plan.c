@@ -55,7 +55,8 @@ static void plan_all(struct fixture *f)
     REQUIRE_OK(plan(f, all, 3, &err), &err);
 }
 
-/* x → abs → exp → relu → y, and abs + relu → z: exp is for CpuRef alone, and stands between two parts of Fake. */
+/* x → abs → exp → relu → y, and abs + relu → z: only CpuRef takes exp, which lies between two
+ * partitions of Fake. */
 static void diamond(struct fixture *f)
 {
     struct ifd_err err = {0};
