@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <jpeglib.h>
 #include <spng.h>
@@ -524,6 +526,61 @@ static void comments_of_a_png_are_counted(void)
     free_bytes(png);
 }
 
+/* ---- guard pages: SIMD code of the libraries reads and writes whole vectors ---- */
+
+/* Every block ends where an unreadable page begins, as far as its alignment permits. */
+static void *acquire_guarded(void *context, size_t size, size_t align)
+{
+    (void)context;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (size + align - 1) & ~(align - 1);
+    const size_t bytes = (whole + page - 1) / page * page;
+    uint8_t *at =
+        mmap(NULL, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(at != MAP_FAILED && mprotect(at + bytes, page, PROT_NONE) == 0);
+    return at + bytes - whole;
+}
+
+static void release_guarded(void *context, void *ptr, size_t size)
+{
+    (void)context;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)ptr & ~(page - 1);
+    const uintptr_t end = ((uintptr_t)ptr + size + page - 1) / page * page;
+    (void)munmap((void *)begin, end - begin + page);
+}
+
+static void libraries_stay_within_their_memory(void)
+{
+    static const struct ifd_alloc guarded = {.acquire = acquire_guarded,
+                                             .release = release_guarded};
+    static uint8_t pixel[70 * 40 * 3];
+    for (size_t i = 0; i < sizeof(pixel); i++) {
+        pixel[i] = (uint8_t)(i * 31 + i / 70);
+    }
+    for (uint32_t width = 1; width <= 70; width++) {
+        const uint32_t height = 1 + width % 40;
+        const struct ifd_image_target targets[] = {target_of(height, width, 3), target_of(3, 5, 1)};
+        const struct spng_ihdr interlaced = {.width = width,
+                                             .height = height,
+                                             .bit_depth = 8,
+                                             .color_type = SPNG_COLOR_TYPE_TRUECOLOR,
+                                             .interlace_method = 1};
+        struct ifd_bytes picture[] = {make_jpeg(pixel, width, height, false),
+                                      make_jpeg(pixel, width, height, true),
+                                      make_png_as(pixel, interlaced, NULL)};
+        for (size_t i = 0; i < 6; i++) {
+            struct ifd_pixels pixels = {0};
+            struct ifd_err err = {0};
+            EXPECT_CODE(
+                ifd_image_decode(picture[i / 2], &targets[i % 2], &limits, &guarded, &pixels, &err),
+                IFD_OK, &err);
+            ifd_pixels_free(&pixels, &guarded);
+        }
+        for (size_t i = 0; i < 3; i++) {
+            free_bytes(picture[i]);
+        }
+    }
+}
+
 /* ---- pictures that are not wanted any more ---- */
 
 struct patience {
@@ -589,6 +646,7 @@ int main(int argc, char **argv)
         T(coefficients_of_a_progressive_jpeg_are_counted),
         T(rows_of_a_wide_png_are_counted),
         T(comments_of_a_png_are_counted),
+        T(libraries_stay_within_their_memory),
         T(decoding_ends_between_rows_when_it_is_over),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
