@@ -90,7 +90,7 @@ bool ifd_low_has_one_input(const struct ifd_node_view *node, struct ifd_err *rea
 {
     for (uint32_t i = 1; i < node->input_count; i++) {
         if (node->input[i].desc) {
-            ifd_fail(reason, IFD_UNSUPPORTED, "parameters that come as inputs");
+            ifd_fail(reason, IFD_UNSUPPORTED, "parameter %u is an input, expected a constant", i);
             return false;
         }
     }
@@ -137,7 +137,7 @@ static bool concat_takes(const struct ifd_node_view *node, struct ifd_err *reaso
         takes = takes && in && (ifd_low_same_quant(in, out) || needs_table(in, out));
     }
     if (!takes) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "an activation, or inputs quantized differently");
+        ifd_fail(reason, IFD_UNSUPPORTED, "an activation, or inputs of different quantization");
     }
     return takes;
 }
@@ -146,7 +146,7 @@ static bool pack_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     for (uint32_t i = 0; i < node->input_count; i++) {
         if (!node->input[i].desc || !ifd_low_same_quant(node->input[i].desc, &node->output[0])) {
-            ifd_fail(reason, IFD_UNSUPPORTED, "inputs quantized differently");
+            ifd_fail(reason, IFD_UNSUPPORTED, "inputs of different quantization");
             return false;
         }
     }
@@ -364,7 +364,9 @@ bool ifd_low_tiles(const struct ifd_node_view *node, struct ifd_err *reason)
         rank += (in->dim[d] > 1 ? 1u : 0u) + (out->dim[d] > in->dim[d] ? 1u : 0u);
     }
     if (!has_elements || rank > IFD_MAX_RANK) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "an empty tensor, or too many dimensions that repeat");
+        ifd_fail(reason, IFD_UNSUPPORTED,
+                 "an empty tensor, or %u dimensions with repeats, expected at most %d", rank,
+                 IFD_MAX_RANK);
         return false;
     }
     return true;

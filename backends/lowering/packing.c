@@ -64,8 +64,8 @@ static enum ifd_code share(struct ifd_low_packed *packed, const struct ifd_low_p
             continue;
         }
         if (older && older->is_released) {
-            return ifd_fail(err, IFD_UNSUPPORTED,
-                            "step %u packs weights anew, but they are released", job->step);
+            return ifd_fail(err, IFD_UNSUPPORTED, "step %u would pack weights that are released",
+                            job->step);
         }
         job->offset = bytes;
         bytes += job->bytes;
@@ -131,12 +131,12 @@ static enum ifd_code run_all(struct work *work, uint32_t threads, const struct i
     if (!ifd_size_align(work->packed->workspace_bytes + 1, IFD_TENSOR_ALIGN,
                         &work->workspace_stride) ||
         !ifd_size_mul(work->workspace_stride, threads, &bytes)) {
-        return ifd_fail(err, IFD_TOO_LARGE, "%zu bytes to pack with overflow",
+        return ifd_fail(err, IFD_TOO_LARGE, "%zu bytes of workspace per thread overflow",
                         work->packed->workspace_bytes);
     }
     work->workspace = ifd_acquire_tensor(alloc, bytes);
     if (!work->workspace) {
-        return ifd_fail(err, IFD_NOMEM, "no memory for %zu bytes to pack with", bytes);
+        return ifd_fail(err, IFD_NOMEM, "no memory for %zu bytes of workspace", bytes);
     }
     const enum ifd_code code = ifd_team_create(threads, alloc, &team, err);
     if (code == IFD_OK) {

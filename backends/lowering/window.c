@@ -9,7 +9,7 @@ enum ifd_code ifd_low_window_init(const struct ifd_node_view *node, const struct
     const struct ifd_shape *out = &node->output[0].shape;
     struct ifd_window_size size;
     if (!ifd_window_resolve(attrs, filter->dim[1], filter->dim[2], in->dim[1], in->dim[2], &size)) {
-        return ifd_fail(err, IFD_INTERNAL, "window that infer did not accept");
+        return ifd_fail(err, IFD_INTERNAL, "shape inference did not accept the window");
     }
     *ret = (struct ifd_low_window){
         .batch = (size_t)in->dim[0],

@@ -78,7 +78,9 @@ static bool conv2d_takes(const struct ifd_node_view *node, struct ifd_err *reaso
 {
     const struct ifd_conv2d_attrs *attrs = node->attrs;
     if (node->input[0].desc->shape.dim[3] != node->input[1].desc->shape.dim[3]) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "groups");
+        ifd_fail(reason, IFD_UNSUPPORTED, "%lld input channels with weights for %lld: groups",
+                 (long long)node->input[0].desc->shape.dim[3],
+                 (long long)node->input[1].desc->shape.dim[3]);
         return false;
     }
     return ifd_acc_product_takes(node, attrs->activation, reason);

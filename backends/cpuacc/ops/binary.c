@@ -121,7 +121,7 @@ static bool binary_takes(const struct ifd_node_view *node, struct ifd_err *reaso
     float min = 0, max = 0;
     if ((dtype != IFD_F32 && !(has_q8 && ifd_acc_is_q8(dtype))) || node->output[0].dtype != dtype ||
         !ifd_low_clamp_f32(attrs->activation, &min, &max)) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "type %s, or an activation that is no clamp",
+        ifd_fail(reason, IFD_UNSUPPORTED, "type %s, or an activation that is not a clamp",
                  ifd_dtype_name(dtype));
         return false;
     }

@@ -51,7 +51,7 @@ static bool gather_takes(const struct ifd_node_view *node, struct ifd_err *reaso
         fits = index >= -choices && index < choices && choices <= UINT32_MAX;
     }
     if (!fits) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "indices that are computed or out of range");
+        ifd_fail(reason, IFD_UNSUPPORTED, "indices are not constant, or out of range");
     }
     return fits;
 }

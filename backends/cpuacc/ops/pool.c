@@ -50,9 +50,10 @@ static bool pool_takes(const struct ifd_node_view *node, struct ifd_err *reason)
                in->quant.zero_point[0] == out->quant.zero_point[0];
     }
     if (!fits) {
-        ifd_fail(reason, IFD_UNSUPPORTED,
-                 "type %s, an activation that is no clamp, another output scale or a huge window",
-                 ifd_dtype_name(in->dtype));
+        ifd_fail(
+            reason, IFD_UNSUPPORTED,
+            "type %s, an activation that is not a clamp, another output scale or a huge window",
+            ifd_dtype_name(in->dtype));
     }
     return fits;
 }
@@ -72,7 +73,7 @@ static enum ifd_code pool_lower(struct ifd_acc_lowering *lowering,
     struct ifd_acc_draft *step = NULL;
     if (!ifd_window_resolve(&attrs->window, attrs->filter_h, attrs->filter_w, in->dim[1],
                             in->dim[2], &size)) {
-        return ifd_fail(err, IFD_INTERNAL, "window that infer did not accept");
+        return ifd_fail(err, IFD_INTERNAL, "shape inference did not accept the window");
     }
     const enum ifd_code code = ifd_acc_add_step(lowering, run_pool, p, node->input_value, 1,
                                                 node->output_value[0], &step, err);

@@ -27,25 +27,26 @@ bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
     float min = 0, max = 0;
     if (!(dtype == weights || is_dynamic(node)) || (dtype != IFD_F32 && !ifd_acc_is_q8(dtype)) ||
         node->output[0].dtype != dtype) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "types %s × %s", ifd_dtype_name(dtype),
-                 ifd_dtype_name(weights));
+        ifd_fail(reason, IFD_UNSUPPORTED, "data of type %s with weights of type %s",
+                 ifd_dtype_name(dtype), ifd_dtype_name(weights));
         return false;
     }
     if (!node->input[1].data.data || (has_bias && !node->input[2].data.data) ||
         !ifd_low_clamp_f32(activation, &min, &max)) {
         ifd_fail(reason, IFD_UNSUPPORTED,
-                 "weights that are computed, or an activation that is no clamp");
+                 "weights or bias are not constant, or the activation is not a clamp");
         return false;
     }
     const struct ifd_low_scales scales = ifd_low_read_scales(node);
     for (uint32_t i = 0; ifd_acc_is_q8(dtype) && i < scales.weights->count; i++) {
         if (!(ifd_low_factor(&scales, i) < FACTOR_MAX)) {
-            ifd_fail(reason, IFD_UNSUPPORTED, "scales of channel %u", i);
+            ifd_fail(reason, IFD_UNSUPPORTED, "factor %g of channel %u, expected below %g",
+                     ifd_low_factor(&scales, i), i, FACTOR_MAX);
             return false;
         }
     }
     if (weights != IFD_F32 && !ifd_low_sums_fit(node, &scales, SUM_MAX)) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "sums beyond 29 bits");
+        ifd_fail(reason, IFD_UNSUPPORTED, "sums of products may exceed 29 bits");
         return false;
     }
     return true;

@@ -214,7 +214,7 @@ static void run_reduce_q8(const struct ifd_acc_step *step, const struct ifd_acc_
     }
 }
 
-/* NaN does not count, nor does anything below -FLT_MAX. */
+/* NaN is ignored; the result is at least -FLT_MAX. */
 static void run_max_f32(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     const struct reduce_params *p = step->params;
@@ -281,7 +281,7 @@ static bool reduce_takes(const struct ifd_node_view *node, struct ifd_err *reaso
     if ((dtype != IFD_F32 && !ifd_acc_is_q8(dtype)) || node->output[0].dtype != dtype ||
         !split_shape(node, &split) ||
         split.reduced > 8000000) { /* sums of 8 bits stay below 2^31 */
-        ifd_fail(reason, IFD_UNSUPPORTED, "type %s, or axes that are no neighbours",
+        ifd_fail(reason, IFD_UNSUPPORTED, "type %s, or axes that are not adjacent",
                  ifd_dtype_name(dtype));
         return false;
     }
@@ -344,7 +344,7 @@ static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
         return ifd_fail(err, IFD_NOMEM, "no memory for a step");
     }
     if (!split_shape(&node->view, p)) {
-        return ifd_fail(err, IFD_INTERNAL, "axes that were not taken");
+        return ifd_fail(err, IFD_INTERNAL, "axes are not adjacent");
     }
     p->factor = node->view.op == IFD_OP_REDUCE_MEAN ? 1.0f / (float)p->reduced : 1.0f;
     const ifd_acc_step_fn run = choose_run(p, is_max, is_q8);

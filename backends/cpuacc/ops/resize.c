@@ -125,7 +125,9 @@ static bool nearest_takes(const struct ifd_node_view *node, struct ifd_err *reas
     const struct ifd_shape *in = &node->input[0].desc->shape;
     const bool fits = in->dim[3] <= UINT32_MAX && in->dim[2] <= UINT32_MAX / (in->dim[3] + 1);
     if (!fits) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "lines of %lld pixels", (long long)in->dim[2]);
+        ifd_fail(reason, IFD_UNSUPPORTED,
+                 "lines of %lld pixels of %lld channels, expected at most 2^32 elements",
+                 (long long)in->dim[2], (long long)in->dim[3]);
     }
     return fits;
 }

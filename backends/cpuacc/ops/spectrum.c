@@ -97,7 +97,8 @@ static bool rfft2d_takes(const struct ifd_node_view *node, struct ifd_err *reaso
 {
     const struct ifd_rfft2d_attrs *attrs = node->attrs;
     if (attrs->fft_h != 1 || attrs->fft_w < 2) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "a transform of %d x %d", attrs->fft_h, attrs->fft_w);
+        ifd_fail(reason, IFD_UNSUPPORTED, "transform of %d x %d, expected 1 x 2 or longer",
+                 attrs->fft_h, attrs->fft_w);
         return false;
     }
     return true;

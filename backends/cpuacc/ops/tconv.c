@@ -207,13 +207,17 @@ static bool tconv_takes(const struct ifd_node_view *node, struct ifd_err *reason
     const struct ifd_shape *filter = &node->input[1].desc->shape;
     struct as_product product;
     if (attrs->window.dilation_h != 1 || attrs->window.dilation_w != 1) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "dilation");
+        ifd_fail(reason, IFD_UNSUPPORTED, "dilation %d x %d, expected 1 x 1",
+                 attrs->window.dilation_h, attrs->window.dilation_w);
         return false;
     }
     /* each phase of a stride has its weights, most of which would be zero */
     if (attrs->window.stride_h > 4 * filter->dim[1] ||
         attrs->window.stride_w > 4 * filter->dim[2]) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "strides far beyond the window");
+        ifd_fail(reason, IFD_UNSUPPORTED,
+                 "strides %d x %d of a window of %lld x %lld, expected at most 4 times the window",
+                 attrs->window.stride_h, attrs->window.stride_w, (long long)filter->dim[1],
+                 (long long)filter->dim[2]);
         return false;
     }
     make_product(node, &product);
@@ -235,7 +239,7 @@ static enum ifd_code init(struct ifd_acc_lowering *lowering, const struct ifd_no
     struct as_product product;
     if (!ifd_window_resolve(&attrs->window, filter->dim[1], filter->dim[2], out->dim[1],
                             out->dim[2], &size)) {
-        return ifd_fail(err, IFD_INTERNAL, "window that infer did not accept");
+        return ifd_fail(err, IFD_INTERNAL, "shape inference did not accept the window");
     }
     *p = (struct tconv){.batch = (size_t)in->dim[0],
                         .in_h = (size_t)in->dim[1],

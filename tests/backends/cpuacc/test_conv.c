@@ -1,4 +1,4 @@
-/* What the drivers of convolutions owe their callers beyond what golden values show. */
+/* Promises of convolutions beyond what golden values show. */
 #include "backends/cpuacc/cpuacc.h"
 #include "inferd/op_attrs.h"
 #include "tests/support/model.h"
@@ -8,7 +8,7 @@
 
 enum { SIDE = 16, CHANNELS = 6, DEEP = 32, WEIGHTS_MAX = 3 * 3 * DEEP * DEEP };
 
-/* A convolution of side x side windows to so many channels, to which its input is added if adds. */
+/* A convolution of side x side windows to `channels` channels; adds: its input is added. */
 static uint32_t conv(struct ifd_graph *g, uint32_t in, int64_t side, int64_t channels, bool adds)
 {
     struct ifd_err err = {0};
@@ -32,7 +32,7 @@ static uint32_t conv(struct ifd_graph *g, uint32_t in, int64_t side, int64_t cha
     return adds ? test_graph_op2(g, IFD_OP_ADD, out, in, "sum") : out;
 }
 
-/* Is every output not finite that sees pixel (y, x), and no other? */
+/* Is every output that sees pixel (y, x) non-finite, and no other? */
 static void expect_spot(const float *out, int64_t channels, int64_t side, int64_t y, int64_t x)
 {
     for (int64_t i = 0; i < (int64_t)SIDE * SIDE * channels; i++) {
@@ -73,7 +73,7 @@ static void what_is_not_finite_reaches_only_the_windows_that_see_it(void)
     }
 }
 
-/* A sum that is written where two tensors are put side by side; what it adds lies as it is. */
+/* A sum that is written into a concatenation; the residual lies elsewhere. */
 static void run_beside(uint32_t threads, bool is_beside, struct test_run *ret_run)
 {
     *ret_run = test_run_open(&(struct test_run_options){.backend = &ifd_backend_cpuacc,
@@ -112,7 +112,7 @@ static void a_sum_beside_another_tensor_is_the_same_sum(void)
         for (size_t i = 0; i < (size_t)2 * SIDE * SIDE; i++) {
             EXPECT(memcmp(got + 2 * i * DEEP, in + i * DEEP, DEEP * sizeof(*in)) == 0);
             for (size_t c = 0; c < DEEP; c++) {
-                /* either way is as far off as sums of 288 products of numbers up to 1 may be */
+                /* the rounding error of sums of 288 products of numbers up to 1 */
                 EXPECT_CLOSE(got[(2 * i + 1) * DEEP + c], want[i * DEEP + c], 1e-3);
             }
         }
@@ -121,8 +121,8 @@ static void a_sum_beside_another_tensor_is_the_same_sum(void)
     }
 }
 
-/* As a pad and a stride make it: the only pixel of the output lies two to the left of the
- * image's. */
+/* A pad and a stride: the only output pixel sees nothing but padding, two pixels to the left of the
+ * image. */
 static void a_window_may_see_nothing_but_padding(void)
 {
     static const float ones[DEEP * DEEP] = {1};

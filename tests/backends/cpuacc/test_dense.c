@@ -1,5 +1,5 @@
-/* Large fully connected layers, whose weights stay where the file has them, compute what they
- * compute with packed weights, bit for bit, at every batch size. */
+/* Large fully connected layers whose weights stay in the file give the same results as with packed
+ * weights, bit for bit, at every batch size. */
 #include "backends/cpuacc/cpuacc.h"
 #include "inferd/op_attrs.h"
 #include "tests/support/model.h"
@@ -8,7 +8,7 @@
 
 enum { INPUTS = 300, OUTPUTS = 264, BATCH = 16 };
 
-/* Second-level caches that the weights are too large for, and that hold them. */
+/* Second-level caches that are too small for the weights, and large enough. */
 #define SMALL_CACHE ((size_t)32 << 10)
 #define LARGE_CACHE ((size_t)1 << 30)
 
@@ -80,8 +80,8 @@ static void weights_in_place_give_the_same_bits_as_packed_ones(void)
     test_run_close(&packed);
 }
 
-/* A quarter of the third-level cache keeps weights for the next run: packed ones are read faster
- * there. */
+/* Weights that fit into a quarter of the third-level cache stay there: packed
+ * ones are read faster. */
 static void what_the_shared_cache_keeps_is_packed(void)
 {
     const size_t bytes = (size_t)INPUTS * OUTPUTS * sizeof(float);

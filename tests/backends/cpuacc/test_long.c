@@ -1,11 +1,11 @@
-/* A network of very many small nodes is planned in a time that grows with their number, not with
- * its square: else it would take minutes, more than this test may. */
+/* A network of very many small nodes is planned in time proportional to their number. Quadratic
+ * time would be minutes, more than this test's limit. */
 #include "backends/cpuacc/cpuacc.h"
 #include "tests/support/model.h"
 
 enum { LONG = 300000 }; /* a multiple of 6 */
 
-/* Each is the difference of the two before it, so that every result is read twice: after 6 they
+/* Each value is the difference of the two before it, so every value is read twice; after 6 they
  * repeat. */
 static void differences_of_the_last_two(void)
 {

@@ -1,5 +1,5 @@
-/* Running a model allocates nothing, from the first run on: counted is what anybody asks of the
- * system's allocator, this program or a library. */
+/* Running a model allocates nothing from the first run on: counts all calls of the system's
+ * allocator, by this program and by libraries. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/base/file.h"
 #include "inferd/engine.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sanitizers have an allocator of their own. */
+/* Sanitizers replace the allocator. */
 #if defined(__GLIBC__) && !defined(IFD_SANITIZED)
 #define IS_COUNTED 1
 #else

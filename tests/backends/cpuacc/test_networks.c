@@ -1,9 +1,8 @@
-/* Random networks give what the reference kernels give, node by node: 8-bit numbers bit for bit
- * where results are to be exact, floats closely. On instruction sets of all kinds, caches of all
- * sizes, with any number of threads and samples; nothing of that changes results of 8 bits where
- * they may differ from the reference's.
+/* Random networks equal the reference kernels, node by node: 8-bit numbers bit for bit where
+ * results are exact, floats closely. With instruction sets of all kinds, caches of all sizes, any
+ * number of threads and samples; none of these changes 8-bit results, exact or not.
  *
- * test_backends_cpuacc_networks CASE [FIRST-SEED COUNT]    others than ctest's */
+ * test_backends_cpuacc_networks CASE [FIRST-SEED COUNT] runs others than ctest's. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/ir/shape.h"
 #include "tests/support/model.h"
@@ -18,10 +17,10 @@
 struct way {
     const char *cpu;
     uint32_t cpu_mask; /* ~0: all */
-    bool halves;       /* computes 512 bits in two turns, or the other way round */
+    bool halves;       /* computes 512 bits in two turns, or not */
     size_t l2_bytes;
     uint32_t threads;
-    bool exact, releases; /* the latter: weights are gone when they are packed */
+    bool exact, releases; /* the latter: weights are released when they are packed */
 };
 
 static const struct {
@@ -35,7 +34,7 @@ static const struct {
     {"none", 0},
 };
 
-/* What came out, one output behind the other. */
+/* All outputs, one after the other. */
 struct result {
     uint8_t *data;
     size_t bytes, output[TEST_RUN_OUTPUTS];
@@ -162,8 +161,8 @@ static void check_run(struct test_run *run, const struct result *want, bool is_f
     expect_result(run, want, run->batch, is_float, what);
 }
 
-/* Exact numbers and floats are compared with what the definitions give; others with one
- * thread's. */
+/* Exact numbers and floats are compared with the definitions; others with the results of one
+ * thread. */
 static void check_network(const struct test_network *network, const struct way *way)
 {
     char what[160];
@@ -198,7 +197,7 @@ static void check_many(enum ifd_dtype dtype, bool exact, uint64_t seed)
     const uint64_t first = test_arg(0) ? strtoull(test_arg(0), NULL, 10) : seed;
     const uint64_t count = test_arg(1) ? strtoull(test_arg(1), NULL, 10) : 60;
     for (uint64_t i = first; i < first + count; i++) {
-        /* exact floats do without the algorithms of Winograd and Strassen */
+        /* exact floats use neither Winograd's nor Strassen's algorithm */
         const struct way way = pick_way(i, dtype == IFD_F32 ? i % 4 == 0 : exact);
         check_network(&(struct test_network){.dtype = dtype,
                                              .seed = i,

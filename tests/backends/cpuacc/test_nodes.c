@@ -1,5 +1,5 @@
-/* Nodes of random shapes, most of them alone: CpuAcc computes what the reference kernels compute,
- * on one thread and on several. */
+/* Nodes of random shapes, most of them alone: CpuAcc equals the reference kernels, on one thread
+ * and on several. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/ir/shape.h"
 #include "inferd/op_attrs.h"
@@ -135,7 +135,7 @@ static void transpose_conv_s8(struct trial *t)
     transpose_conv(t, false);
 }
 
-/* A clamp whose upper bound lies half way between two steps, as near as a scale can say it. */
+/* A clamp whose upper bound lies half way between two steps, as nearly as a scale can be. */
 static void clamped_conv(struct trial *t)
 {
     static float scale_out[1];
@@ -166,7 +166,7 @@ static uint32_t wide_bias(struct trial *t, int64_t count)
                          : constant(t, add_value(t, IFD_S32, SHAPE(count), none), NULL);
 }
 
-/* The scales make results of all sizes, cut ones included. */
+/* The scales give results of all sizes, saturated ones included. */
 static struct ifd_quant wide_out(struct trial *t)
 {
     static float scale_out[1];
@@ -315,7 +315,7 @@ static void reduce(struct trial *t)
     attrs->axes = (struct ifd_ints){.count = (uint32_t)count, .value = {axis, axis + 1}};
 }
 
-/* Enough that threads share it: by lines, or a small image by channels. */
+/* Large enough that threads share it: by lines, or a small image by channels. */
 static void mean_of_image(struct trial *t)
 {
     const bool is_small = pick(t, 0, 1) != 0;
@@ -340,7 +340,7 @@ static uint32_t resized(struct trial *t, enum ifd_op op, int64_t height, int64_t
     return out;
 }
 
-/* Images that are written where they stand beside each other. */
+/* Images that are written into a concatenation. */
 static void resized_beside(struct trial *t)
 {
     const int64_t height = pick(t, 1, 9), width = pick(t, 1, 9);
@@ -386,7 +386,7 @@ static void floor_mod(struct trial *t)
     (void)add_node(t, IFD_OP_FLOOR_MOD, input, 2, add_value(t, dtype, (struct ifd_shape){0}, none));
 }
 
-/* Among so many rows that every number that fill() makes is an index, or too few. */
+/* Enough rows that every number of fill() is an index, or too few. */
 static void pick_rows(struct trial *t, int64_t rows)
 {
     struct ifd_quant how;
@@ -499,8 +499,8 @@ static void index_out_of_range_fails_the_run(void)
     run_one(gather_out_of_range, 2, 3, IFD_INVALID, "expected -3 to 2");
 }
 
-/* Each phase of a stride would have packed weights of its own: a file of some bytes could ask for
- * any memory. */
+/* Each phase of a stride would have its packed weights: a small file could ask for any amount of
+ * memory. */
 static void transpose_conv2d_of_huge_strides_is_left_to_others(void)
 {
     static const int32_t one[4] = {1, 1, 1, 1};
@@ -561,8 +561,8 @@ static void averages_of_8_bits_over_huge_windows_are_left_to_others(void)
     ifd_backend_cpuacc.close(device);
 }
 
-/* Weights that are near their zero point are the reason why such long sums fit; they are gone when
- * the plan for four samples is made, and what is left of them would not. */
+/* These long sums fit because weights are near their zero point. The weights are released when the
+ * plan for four samples is made, and the bound without them does not hold. */
 static void nodes_of_later_plans_run_as_those_of_the_first(void)
 {
     enum { INPUTS = 24576, OUTPUTS = 4, SAMPLES = 4 };

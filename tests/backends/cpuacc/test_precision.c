@@ -1,4 +1,4 @@
-/* Layers of f32 whose operands may have 16 bits, on whatever this CPU has for them and on less. */
+/* f32 layers whose operands may have 16 bits, with all that this CPU has for them and with less. */
 #include "backends/cpuacc/cpuacc.h"
 #include "inferd/op_attrs.h"
 #include "tests/support/model.h"
@@ -122,8 +122,8 @@ static void add_window(const struct layer *layer, const float *image, const floa
     }
 }
 
-/* Both operands of a product may be off by a step, and every sum of f32. Half-precision numbers are
- * no finer than 2^-24, and Arm sums up to 64 products in them, each time off by a step. */
+/* Both operands of a product may be off by a step, and so may each sum of f32. Half-precision
+ * numbers are no finer than 2^-24, and Arm adds up to 64 products in half precision. */
 static void expect_close(const struct layer *layer, const struct test_run *run, double step)
 {
     const bool is_half = run->model->info.precision == IFD_PRECISION_FP16;

@@ -1,5 +1,5 @@
-/* Models whose sums are long have exact 8-bit results without being asked, others do not; both can
- * be overridden. */
+/* Models with long sums have exact 8-bit results without being asked, others do not; both can be
+ * overridden. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/base/cpu.h"
 #include "inferd/op_attrs.h"
@@ -22,7 +22,7 @@ static uint32_t add_value(struct ifd_graph *g, struct ifd_shape shape, const str
     return value;
 }
 
-/* A convolution of side x side pixels, and its sum with its input if adds. */
+/* A convolution of side x side pixels; adds: its input is added. */
 static void build(struct ifd_graph *g, int64_t side, int64_t channels, bool adds)
 {
     static int8_t data[CHANNELS * SUMMED];
@@ -60,7 +60,7 @@ struct ask {
     bool exact, fast;
 };
 
-/* Runs a model on AVX2; says whether it is exact, and compares with the reference kernels if it
+/* Runs a model on AVX2; returns whether it is exact, and compares with the reference kernels if it
  * is. */
 static bool is_exact(int64_t side, int64_t channels, bool adds, struct ask ask)
 {

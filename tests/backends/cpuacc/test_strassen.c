@@ -1,5 +1,5 @@
-/* Large plain products are made of seven products of quarters: close to what the definition gives,
- * for every number of rows, wherever the results lie. */
+/* Large plain gemms run as seven products of quarters: close to the definition for every number of
+ * rows, wherever the results lie. */
 #include "backends/cpuacc/cpuacc.h"
 #include "inferd/op_attrs.h"
 #include "tests/support/fail_alloc.h"
@@ -16,8 +16,8 @@ enum {
     L2_SMALL = 1 << 20
 };
 
-/* What is added to the product: nothing, the input, or a value that nobody else needs, so that the
- * sum takes its memory. */
+/* The residual: none, the input, or a value that nobody else reads, so that the sum takes its
+ * memory. */
 enum residual { NONE, INPUT, OWN };
 
 struct layer {
@@ -184,8 +184,8 @@ static void close_run(struct run *run)
 
 /* ---- what must come out ---- */
 
-/* The plain products of all rows. Inputs and weights are the same for every layer of a shape, so
- * what the last one needed is kept: threads, residuals and activations change nothing in it. */
+/* The plain gemm of all rows. Inputs and weights are the same for every layer of a shape, so the
+ * last result is kept: threads, residuals and activations do not change it. */
 static const double *products_of(const struct layer *layer, const float *in)
 {
     static double sums[SUMS_MAX];
@@ -217,8 +217,8 @@ static double result(const struct layer *layer, const float *row, int64_t n, dou
     return layer->activation == IFD_ACT_RELU6 ? fmin(fmax(sum, 0), 6) : sum;
 }
 
-/* The bound that strassen.c states for inputs and weights of at most 1, and for rounding the bias
- * and a residual. */
+/* The bound of strassen.c for inputs and weights of at most 1, and for rounding the bias and a
+ * residual. */
 static double product_bound(const struct layer *layer)
 {
     const double k = (double)layer->k;
@@ -285,8 +285,8 @@ static void weights_beyond_the_cache_are_close(void)
         1);
 }
 
-/* 14 x 14 pixels do not make up for reading 1.8 MB more than once, unless products are slow beside
- * memory. */
+/* 14 x 14 pixels do not make up for reading 1.8 MB more than once, unless products are slow
+ * compared to memory. */
 static void slow_products_let_fewer_rows_pay_for_weights(void)
 {
     struct layer layer = {
@@ -298,7 +298,7 @@ static void slow_products_let_fewer_rows_pay_for_weights(void)
     }
 }
 
-/* Sums of values take as many turns, whatever a turn multiplies: where that is less, narrower
+/* Sums take the same time whatever a core multiplies in it: where products are slower, narrower
  * layers pay, if one thread has the memory for itself. */
 static void slow_products_let_fewer_columns_pay_for_sums(void)
 {
@@ -385,8 +385,7 @@ static void few_rows_small_products_and_exact_results_are_made_plainly(void)
     check(&layer, 0);
 }
 
-/* Inputs of the depthwise convolution are off by no more than the bound, and there are nine of
- * them. */
+/* The inputs of the depthwise convolution are off by at most the bound; it adds nine. */
 static void strips_are_close_to_the_plain_product(void)
 {
     struct layer layer = {.batch = 2,

@@ -1,5 +1,4 @@
-/* Chains of steps that run strip by strip compute what the same steps compute one by one, bit for
- * bit. */
+/* Chains that run strip by strip give the same results as their steps one by one, bit for bit. */
 #include "backends/cpuacc/cpuacc.h"
 #include "inferd/op_attrs.h"
 #include "tests/support/model.h"
@@ -67,7 +66,7 @@ static uint32_t depthwise(struct ifd_graph *g, uint32_t in, int64_t channels, st
 
 typedef uint32_t (*build_fn)(struct ifd_graph *g, uint32_t in);
 
-/* A first layer, then blocks as the MobileNets have them. */
+/* A first layer, then blocks of MobileNets. */
 static uint32_t blocks(struct ifd_graph *g, uint32_t in)
 {
     uint32_t x = conv(g, in, CHANNELS, CHANNELS, (struct window){3, 2, 1});
@@ -77,7 +76,7 @@ static uint32_t blocks(struct ifd_graph *g, uint32_t in)
     return conv(g, x, WIDE, CHANNELS, (struct window){1, 1, 1});
 }
 
-/* The sum takes the memory of what the block began with, if nobody else needs it. */
+/* The sum takes the memory of the block's input, if nobody else needs it. */
 static uint32_t residual(struct ifd_graph *g, uint32_t in)
 {
     const uint32_t begin = conv(g, in, CHANNELS, CHANNELS, (struct window){1, 1, 1});
@@ -92,7 +91,7 @@ static uint32_t residual(struct ifd_graph *g, uint32_t in)
     return test_graph_op2(g, IFD_OP_ADD, again, sum, "second_sum");
 }
 
-/* The shortcut of a stride stands between the block's layers, and is added at its end. */
+/* The shortcut of a stride comes between the block's layers and is added at its end. */
 static uint32_t shortcut(struct ifd_graph *g, uint32_t in)
 {
     const uint32_t begin = conv(g, in, CHANNELS, CHANNELS, (struct window){1, 1, 1});
@@ -114,8 +113,8 @@ static uint32_t dilated(struct ifd_graph *g, uint32_t in)
     return conv(g, x, WIDE, CHANNELS, (struct window){3, 2, 1});
 }
 
-/* Pixels of an even number of cache lines, which lie apart between a depthwise convolution and its
- * neighbours; what follows element by element finds them. */
+/* Pixels of an even number of cache lines have gaps between them beside a depthwise convolution;
+ * tails honour the gaps. */
 static uint32_t even(struct ifd_graph *g, uint32_t in)
 {
     uint32_t x = conv(g, in, CHANNELS, 64, (struct window){3, 2, 1});
@@ -127,7 +126,7 @@ static uint32_t even(struct ifd_graph *g, uint32_t in)
     return conv(g, x, 32, CHANNELS, (struct window){3, 1, 1});
 }
 
-/* A window that goes on by two lines for each of the strip's. */
+/* A window that advances by two lines for each line of the strip. */
 static uint32_t halved(struct ifd_graph *g, uint32_t in)
 {
     const uint32_t x = conv(g, in, CHANNELS, WIDE, (struct window){1, 1, 1});
@@ -158,8 +157,7 @@ static uint32_t twice(struct ifd_graph *g, uint32_t in)
     return test_graph_op2(g, IFD_OP_ADD, out, sum, "second_sum");
 }
 
-/* Padding wider than the window, as a pad leaves it that was folded: lines of nothing but
- * padding. */
+/* Padding wider than the window, from a folded pad: lines of padding only. */
 static uint32_t far_apart(struct ifd_graph *g, uint32_t in)
 {
     const uint32_t x = conv(g, in, CHANNELS, WIDE, (struct window){1, 1, 1});
@@ -184,7 +182,7 @@ static uint32_t far_apart(struct ifd_graph *g, uint32_t in)
 
 struct result {
     struct ifd_tensor out;
-    uint32_t chained; /* steps that are part of a chain and not its first */
+    uint32_t chained; /* steps of a chain after the first */
 };
 
 static struct result run(build_fn build, size_t cache, uint32_t threads, int64_t batch,
@@ -213,7 +211,7 @@ static struct result run(build_fn build, size_t cache, uint32_t threads, int64_t
     return result;
 }
 
-/* cache: holds some strips, but none of the tensors that chained steps pass on. */
+/* cache: holds some strips, but none of the tensors between chained steps. */
 static void compare_batch(build_fn build, size_t cache, uint32_t chained, int64_t batch)
 {
     const struct result plain = run(build, LARGE_CACHE, 1, batch, false);
@@ -228,7 +226,7 @@ static void compare_batch(build_fn build, size_t cache, uint32_t chained, int64_
     ifd_release_tensor(ifd_alloc_system(), plain.out.data, plain.out.bytes);
 }
 
-/* One image that threads share, and images of which each has its own. */
+/* One image that threads share, and one image for each thread. */
 static void compare(build_fn build, size_t cache, uint32_t chained)
 {
     for (int64_t batch = 1; batch <= BATCH_MAX; batch++) {
@@ -267,7 +265,7 @@ static void lines_of_padding_alone_are_equal(void)
 }
 
 /* Five eighths of the caches hold five and four lines of 65 pixels of 40 channels. A window that
- * goes on by one line needs six of them for the lowest strip; with a stride it needs five. */
+ * advances by one line needs six lines for the lowest strip; with a stride it needs five. */
 static void strips_behind_a_stride_may_be_two_lines(void)
 {
     compare(halved, (size_t)90 << 10, 1);

@@ -1,4 +1,4 @@
-/* Blocks of 8 bits that several threads run strip by strip compute what one thread computes step by
+/* 8-bit blocks that several threads run strip by strip give the same results as one thread step by
  * step, bit for bit. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/ir/attrs.h"
@@ -107,7 +107,7 @@ static uint32_t depthwise(const struct builder *b, uint32_t in, int64_t channels
 
 typedef uint32_t (*build_fn)(const struct builder *b, uint32_t in);
 
-/* As MobileNetV2 has it; the sum may take the memory of what the block began with. */
+/* A block of MobileNetV2; the sum may take the memory of the block's input. */
 static uint32_t inverted(const struct builder *b, uint32_t in)
 {
     const uint32_t begin = conv(b, in, CHANNELS, CHANNELS);
@@ -123,7 +123,7 @@ static uint32_t halved(const struct builder *b, uint32_t in)
     return conv(b, x, WIDE, CHANNELS);
 }
 
-/* As MobileNetV1 has it: a first layer, then windows that begin a block each. */
+/* MobileNetV1: a first layer, then windows that begin a block each. */
 static uint32_t separable(const struct builder *b, uint32_t in)
 {
     uint32_t x = window(b, IFD_OP_CONV2D, in, SHAPE(CHANNELS, 3, 3, CHANNELS), 1);
@@ -133,7 +133,7 @@ static uint32_t separable(const struct builder *b, uint32_t in)
     return conv(b, x, WIDE, CHANNELS);
 }
 
-/* Pixels one below the other, which a fully connected layer makes as lines of one each. */
+/* Pixels below each other, which a fully connected layer makes as lines of one pixel. */
 static uint32_t connected(const struct builder *b, uint32_t in)
 {
     struct ifd_node *made = NULL;
@@ -157,7 +157,7 @@ static uint32_t connected(const struct builder *b, uint32_t in)
 struct result {
     uint8_t *data;
     size_t bytes;
-    uint32_t chained; /* steps that are part of a chain and not its first */
+    uint32_t chained; /* steps of a chain after the first */
 };
 
 static struct result run(build_fn build, const struct kind *kind, uint32_t threads, int64_t batch,

@@ -1,6 +1,6 @@
-/* What a split, a slice or a concatenation would only move stays where it is, wherever its readers
- * and writers can do with that: no copies are left, and results are those of the reference kernels.
- * Values of random networks are split in random ways in test_networks.c. */
+/* Values that a split, a slice or a concatenation only moves stay in place if readers and writers
+ * accept that: no copies are left, and results equal the reference kernels. test_networks.c splits
+ * values of random networks in random ways. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/ir/attrs.h"
 #include "engine/ir/shape.h"
@@ -59,7 +59,7 @@ static uint32_t concat(struct ifd_graph *g, const uint32_t part[PARTS], int32_t 
     return out;
 }
 
-/* A product, whose weights have this shape, with what reads channels. */
+/* A layer with weights of this shape, whose input is read by channels. */
 static uint32_t product(struct ifd_graph *g, enum ifd_op op, uint32_t in, struct ifd_shape weights)
 {
     float data[4096];
@@ -151,7 +151,7 @@ static uint32_t parts_of_parts(struct ifd_graph *g, uint32_t in)
     return concat(g, part, 1);
 }
 
-/* Those who read a part need it in one chunk. */
+/* Readers that need the sub-tensor to be contiguous. */
 static uint32_t channels_to_windows(struct ifd_graph *g, uint32_t in)
 {
     uint32_t part[PARTS];
@@ -217,7 +217,7 @@ static void channels_are_read_and_written_where_they_are(void)
 static void lines_are_read_and_written_where_they_are(void)
 {
     check(lines_to_anything, 1, 0);
-    check(lines_to_anything, 2, 0); /* counted for one image: of two they do not lie in one chunk */
+    check(lines_to_anything, 2, 0); /* for one image: those of two are not contiguous */
 }
 
 static void packed_values_are_read_and_written_where_they_are(void)
@@ -227,7 +227,7 @@ static void packed_values_are_read_and_written_where_they_are(void)
 
 static void parts_have_parts(void)
 {
-    check(parts_of_parts, 1, 9); /* part 0; all of part 1, there and back; two parts of part 2 */
+    check(parts_of_parts, 1, 9); /* sub-tensor 0; all of 1, there and back; two sub-tensors of 2 */
 }
 
 static void a_value_needed_in_one_block_is_copied(void)

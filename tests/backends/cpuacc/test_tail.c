@@ -1,6 +1,6 @@
-/* Runs of element-wise operators that are one step, alone or behind a convolution, compute what
- * they compute as steps of their own, bit for bit. Each graph is built twice: once every value in
- * between is an output of the graph as well, which leaves nothing to join. */
+/* Element-wise operators that run in one step, alone or behind a convolution, give the same results
+ * as separate steps, bit for bit. Each graph is built twice: once with all values in between as
+ * outputs, so that nothing can be fused. */
 #include "backends/cpuacc/cpuacc.h"
 #include "engine/ir/shape.h"
 #include "inferd/op_attrs.h"
@@ -169,8 +169,7 @@ static void add_view(struct generator *g)
     push(g, infer(g, out));
 }
 
-/* A value of the run, or the input, that has the newest one's shape; the newest one itself if there
- * is none. */
+/* A value or the input that has the newest one's shape; the newest one itself if there is none. */
 static uint32_t earlier(struct generator *g, uint32_t input)
 {
     const uint32_t from = (uint32_t)test_random_int(&g->random, 0, (int64_t)g->count - 1);
@@ -309,7 +308,7 @@ static void exact_runs_of_eight_bits_are_equal(void)
     compare(false, true);
 }
 
-/* Before: convolution, tanh, product with a number per channel, sum, silu. After: one step. */
+/* Separately: convolution, tanh, product with a number per channel, sum, silu. Fused: one step. */
 static void what_follows_a_convolution_is_one_step(void)
 {
     static const struct ifd_backend *const backends[] = {&ifd_backend_cpuacc};

@@ -1,4 +1,4 @@
-/* The threads of a run do every chunk of every step once, in order, whoever comes and when. */
+/* The threads of a run run every chunk of every step once, in order, whenever they come. */
 #include "backends/cpuacc/schedule/team.h"
 #include "engine/base/team.h"
 #include "tests/support/test.h"
@@ -15,7 +15,7 @@ struct record {
     atomic_uint done;
     atomic_uint times[PARTS_MAX];
     atomic_uint by[THREADS_MAX];
-    atomic_uint slow; /* looks at the clock that a thread takes longer, counted down */
+    atomic_uint slow; /* polls of the clock by which a thread is slowed down, counted down */
 };
 
 struct course {
@@ -58,7 +58,7 @@ static void walk(void *arg, uint32_t index, uint32_t count)
     }
 }
 
-/* Steps of all kinds: for one thread, for some, for all, of one chunk and more. */
+/* Steps of all kinds: for one thread, some or all; of one chunk or more. */
 static void course_init(struct course *course, uint32_t threads, uint64_t seed)
 {
     struct test_random random = {.state = seed};
@@ -110,7 +110,7 @@ static void every_chunk_runs_once_behind_those_of_the_step_before(void)
     }
 }
 
-/* Who comes when all is done has nothing to do and waits for nothing. */
+/* A thread that comes when all is done does nothing and waits for nothing. */
 static void one_thread_does_what_nobody_comes_for(void)
 {
     for (uint32_t threads = 1; threads <= THREADS_MAX; threads++) {
@@ -126,7 +126,7 @@ static void one_thread_does_what_nobody_comes_for(void)
     }
 }
 
-/* A call in whose midst another thread takes what is left of the part. */
+/* During this call another thread takes the rest of the part. */
 struct meeting {
     struct ifd_acc_worker thief;
     const struct ifd_acc_step *step;
@@ -148,8 +148,8 @@ static void note_range(const struct ifd_acc_step *step, const struct ifd_acc_fra
     }
 }
 
-/* The owner begins at the front with all but a chunk; the other does its own part, then that chunk.
- * Behind such a step the owner leaves more. */
+/* The owner begins at the front with all but a chunk; the other thread runs its part, then that
+ * chunk. After a step like that the owner leaves more. */
 static void others_take_from_the_back_and_owners_leave_them_more(void)
 {
     struct meeting meeting = {0};

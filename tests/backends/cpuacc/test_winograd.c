@@ -1,6 +1,6 @@
-/* f32 layers of 3x3 windows that Winograd's algorithm runs are close to what the reference kernels
- * give: for images of any size, tiles that are called by lines or by parts of one, every number of
- * threads and samples, with what follows them. */
+/* f32 layers of 3x3 windows that run by Winograd's algorithm are close to the reference kernels:
+ * for images of any size, calls of whole lines and of parts of one, every number of threads and
+ * samples, and with tails. */
 #include "backends/cpuacc/cpuacc.h"
 #include "backends/cpuref/cpuref.h"
 #include "inferd/op_attrs.h"
@@ -19,7 +19,7 @@ enum {
     L2_LARGE = 4 << 20
 };
 
-/* What is run: an image, its padding, what follows. */
+/* A layer: its image, padding, and what follows. */
 struct layer {
     int64_t h, w;
     int32_t padding, activation;
@@ -107,8 +107,8 @@ static struct test_run run(const struct ifd_backend *backend, const struct layer
     return run;
 }
 
-/* 80 times the rounding errors of the sums of values up to 1, which is what kernels.h says and what
- * the reference's own takes; an addition has two such sums. */
+/* 80 times the rounding error of sums of values up to 1, as kernels.h states; an addition has two
+ * sums. */
 static void expect_close(const struct test_run *got, const struct test_run *want)
 {
     const double bound = 2 * 80.0 * (9 * CHANNELS + 4) * 0x1p-24;
@@ -172,8 +172,8 @@ static void strides_of_two_are_close(void)
             2);
 }
 
-/* Bytes of packed weights: of a layer of 12 x 12 pixels, and of one of 1x1 windows and so many
- * columns behind it. */
+/* Bytes of packed weights: of a layer of 12 x 12 pixels, and of a following 1x1 layer of `columns`
+ * columns. */
 static size_t packed_bytes(int64_t columns, bool exact)
 {
     static float weights[LARGE * COLUMNS];
@@ -197,9 +197,9 @@ static size_t packed_bytes(int64_t columns, bool exact)
     return bytes;
 }
 
-/* Tiles of 3 x 3 in place of 2 x 2 want nine more matrices, which are more than a sixteenth of a
- * small model. */
-static void large_models_may_have_larger_tiles(void)
+/* Patches of 3 x 3 in place of 2 x 2 take nine more matrices, which exceed a sixteenth of a small
+ * model. */
+static void large_models_may_have_larger_patches(void)
 {
     const size_t more = packed_bytes(LARGE, false) - packed_bytes(SMALL, false);
     const size_t others = packed_bytes(LARGE, true) - packed_bytes(SMALL, true);
@@ -207,8 +207,7 @@ static void large_models_may_have_larger_tiles(void)
     EXPECT(more - others >= matrices && more - others < 2 * matrices);
 }
 
-/* What `inspect` prints: the chosen algorithm first, with what each costs; nothing where only one
- * fits. */
+/* Text of `inspect`: the chosen algorithm first, with the cost of each; none if only one fits. */
 static void steps_say_why_they_were_chosen(void)
 {
     const struct layer layer = {.h = 31, .w = 17, .padding = IFD_PAD_SAME};
@@ -235,7 +234,7 @@ int main(int argc, char **argv)
         T(tails_are_close),
         T(parts_of_a_concatenation_are_close),
         T(strides_of_two_are_close),
-        T(large_models_may_have_larger_tiles),
+        T(large_models_may_have_larger_patches),
         T(steps_say_why_they_were_chosen),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -1,6 +1,5 @@
-/* 8-bit layers of 3x3 windows that Winograd's algorithm runs give what the reference kernels give,
- * bit for bit: for every number of threads and samples, with what follows them, wherever the
- * results lie. */
+/* 8-bit layers of 3x3 windows that run by Winograd's algorithm equal the reference kernels, bit for
+ * bit: for every number of threads and samples, with tails, wherever the results lie. */
 #include "backends/cpuacc/cpuacc.h"
 #include "backends/cpuref/cpuref.h"
 #include "inferd/op_attrs.h"
@@ -14,7 +13,7 @@ static const float scale[] = {0.05f}, scale_w[] = {0.002f};
 static const int32_t zero[] = {-3}, zero_w[] = {0};
 static const struct ifd_quant values = {scale, zero, 1, 0}, filters = {scale_w, zero_w, 1, 0};
 
-/* What is run: an image, its padding, what follows. */
+/* A layer: its image, padding, and what follows. */
 struct layer {
     int64_t h, w;
     int32_t padding;
