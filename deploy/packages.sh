@@ -12,7 +12,7 @@ packages_missing() {
     done < <(grep -v -e '^#' -e '^$' deploy/packages.txt)
 }
 
-# packages_install GROUP …: installs what is missing, or says how the reader can.
+# packages_install GROUP …: installs those that are missing, or says how.
 packages_install() {
     if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
         echo "note: there is no apt; the libraries and tools of deploy/packages.txt must be" \

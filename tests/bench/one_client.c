@@ -8,11 +8,11 @@
  * sleeps, so that waking it, which is not the server's work, is not counted; it wants a core of its
  * own. --gap-us: pause between requests, spent like the waiting: spinning or sleeping. Before and
  * after each request the server's statistics are read on the same connection; what they say of
- * computing is subtracted from that very request's time.
+ * computing is subtracted from the time of the same request.
  *
  * floor: the other side is a process of this program, one thread that reads the request with large
  * reads and answers zeros: what the system takes for moving the bytes and for waking two sides.
- * --work-us: in between it reads memory, more than fits into a second-level cache, for so long, and
+ * --work-us: in between it reads memory, more than fits into a second-level cache, for N µs, and
  * tells how long it was: what moving the bytes costs with caches as a model leaves them. */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -20,15 +20,10 @@ WARM_UP = "3"
 
 
 def median_ms(command, options):
-    """Of one process, which prints a line of JSON; what is wrong it says itself."""
-    done = subprocess.run([
-        *command, options.model, "--threads",
-        str(options.threads), "--warmup", WARM_UP, "--iterations",
-        str(options.iterations)
-    ],
-                          stdout=subprocess.PIPE,
-                          text=True,
-                          check=False,
+    """Median of one process, which prints a line of JSON or an error."""
+    counts = ["--warmup", WARM_UP, "--iterations", str(options.iterations)]
+    done = subprocess.run([*command, options.model, "--threads", str(options.threads), *counts],
+                          stdout=subprocess.PIPE, text=True, check=False,
                           env={**os.environ, "OMP_NUM_THREADS": str(options.threads)})
     if done.returncode:
         sys.exit(done.returncode)

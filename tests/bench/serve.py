@@ -148,7 +148,7 @@ class Connection:
 
 def offer(port, request, connections, rate, seconds):
     """Sends rate requests a second at even intervals (0: a closed loop), each on a connection that
-    is free, of so many at most. Latencies, counted from the moment a request was due: [answered],
+    is free, of a limited number. Latencies, counted from the moment a request was due: [answered],
     [refused]; and how many found none free."""
     selector = selectors.DefaultSelector()
     free, lost, taken = [], 0, ([], [])

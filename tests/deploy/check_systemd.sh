@@ -18,7 +18,7 @@ for lines in none SupplementaryGroups LoadCredential; do
         echo "the unit has no $lines="
         exit 1
     fi
-    # It says what it ignores, and its status is 0 all the same.
+    # systemd-analyze says what it ignores, with status 0.
     said=$(systemd-analyze verify --man=no "$folder/inferd.service" 2>&1) || {
         echo "$said"
         exit 1

@@ -1,5 +1,5 @@
-/* Any text as a SHA256SUMS: read or refused with words, the same way twice; what is read is sorted,
- * named once and inside. */
+/* Any text as a SHA256SUMS: read, or refused with a reason, both times alike. The names that are
+ * read are sorted, unique and inside the folder. */
 #include <string.h>
 
 #include "engine/base/str.h"

@@ -1,5 +1,5 @@
-/* Any text as a model config, by itself and against a model: read or refused with words, the same
- * way twice, in bounded memory. */
+/* Any text as a model config, alone and against a model: read, or refused with a reason, both times
+ * alike, in bounded memory. */
 #include <string.h>
 
 #include "server/repo/complete.h"

@@ -1,7 +1,7 @@
-/* Any bytes as what a client sends. First byte: the size of the pieces in which they arrive. Must:
- * no more answers than a strict reader of the same bytes counts requests, where whatever can be
- * read in two ways ends the connection (what gate.h names as left aside); every answer whole, every
- * refusal in JSON; nothing kept. */
+/* Any bytes from a client. First byte: the size of the chunks in which they arrive. Must: no more
+ * answers than a strict reader of the same bytes counts requests; bytes that can be read in two
+ * ways end the connection (except those that gate.h lists); every answer is whole, every refusal is
+ * JSON; no memory is kept. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Any bytes as a picture: refused, or decoded into pixels that all lie in 0 … 255, with nothing
- * left behind. */
+/* Any bytes as a picture: refused, or decoded into pixels that all lie in 0 … 255. No memory is
+ * kept. */
 #include "server/media/image.h"
 #include "tests/fuzz/fuzz.h"
 

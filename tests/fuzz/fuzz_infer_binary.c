@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *json = loopback_header(&answer, "Inference-Header-Content-Length");
     MUST(!json || loopback_header(&answer, "Content-Encoding") ||
          strtoull(json, NULL, 10) < answer.body.size);
-    loopback_forget(&answer);
+    loopback_release(&answer);
     MUST(loop.fake.held_refs == 0 && loop.fake.held_outputs == 0 && loop.fake.job_count == 0);
     loopback_finish(&loop);
     return 0;

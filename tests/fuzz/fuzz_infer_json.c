@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_json(&answer);
     }
     MUST(loop.fake.held_refs == 0 && loop.fake.held_outputs == 0 && loop.fake.job_count == 0);
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_finish(&loop);
     return 0;
 }

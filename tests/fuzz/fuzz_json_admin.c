@@ -205,7 +205,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     loopback_ask(&loop, "POST", "/v2/repository/models/m/load", NULL, data, size, &answer);
     MUST(answer.status == 200 || (answer.status >= 400 && answer.status <= 413) ||
          answer.status == 500 || answer.status == 501 || answer.status == 503);
-    loopback_forget(&answer);
+    loopback_release(&answer);
     MUST(loop.fake.job_count == 0);
     loopback_finish(&loop);
     return 0;

@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int status = answer.status;
     MUST(status == 200 || status == 400 || status == 404 || status == 405 || status == 501);
     MUST((status == 405) == (loopback_header(&answer, "Allow") != NULL));
-    loopback_forget(&answer);
+    loopback_release(&answer);
     MUST(loop.fake.held_refs == 0 && loop.fake.held_outputs == 0 && loop.fake.job_count == 0);
     loopback_finish(&loop);
     return 0;

@@ -13,7 +13,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #define TENSOR_BYTES                                                                               \
-    ((size_t)4 << 10) /* a convolution of such tensors takes some million steps at most */
+    ((size_t)4 << 10) /* a convolution of these tensors takes some million steps at most */
 #define ARENA_BYTES ((size_t)4 << 20)
 #define NODES       64
 #define OPERANDS    64

@@ -1,6 +1,6 @@
-/* Any text as a file of tokens, and any line of it as a request's header: read or refused with
- * words, the same way twice; the one token that is known is found if the set has its sum, and a
- * token for models gets nothing about all. */
+/* Any text as a file of tokens, and any line of it as a request's header: read, or refused with a
+ * reason, both times alike. The one known token is found if the file has its sum; a token for one
+ * model opens nothing that concerns all. */
 #include <string.h>
 
 #include "engine/base/str.h"

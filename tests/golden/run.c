@@ -8,7 +8,7 @@
  * --exact and --fast are the product's options. CpuRef alone and --exact are held to the tolerance
  * of reference kernels, everything else to that of fast kernels. --seanet runs the one-operator
  * models of golden/seanet_int16 and expects every number to be equal; --cpu names the processor's
- * features that may be used ("avx2,avx512", "none"); --precision has a tolerance of its own
+ * features that may be used ("avx2,avx512", "none"); --precision has another tolerance
  * (weight_spread). Prints the largest difference of every case. Exit status: 0 all within
  * tolerance, 1 not, 77 nothing to run (the folder is absent; 1 where INFERD_TEST_NO_SKIPS is
  * set). */
@@ -94,7 +94,7 @@ static void unload(struct loaded *l)
     *l = (struct loaded){0};
 }
 
-/* Rounds the weights of all products, where the model keeps them, as that precision has them. */
+/* Rounds the weights of convolutions and fully connected layers, in the model, to a precision. */
 static void round_weights(struct ifd_model *model, enum ifd_precision precision)
 {
     const struct ifd_graph *g = &model->graph;
@@ -212,7 +212,7 @@ static bool has_outputs(const struct ifd_model_info *info, json_t *json, const c
     return count <= PORTS_MAX && golden_has_outputs(info, names, count) && !exists(path);
 }
 
-/* One set of inputs; a batch of its own size if the model's batch dimension is not the file's. */
+/* One set of inputs; the batch is that of the inputs if the model's batch dimension is free. */
 static enum ifd_code run_step(const struct options *options, struct loaded *l, const char *folder,
                               const struct golden_tolerance *tolerance, bool *ret_ok,
                               double *ret_largest, struct ifd_err *err)
@@ -320,12 +320,12 @@ static enum ifd_code run_steps(const struct options *options, json_t *json,
     return code;
 }
 
-/* What a model may lose to a lower precision is a property of the model: how far do its answers
- * move, in the reference backend, which knows of no such precision, when nothing but the weights of
- * its products is rounded? Their inputs are rounded as well, in the kernels, and twice the variance
- * may meet in another element: four times that far is allowed, and the rounding of the last
- * product's operands, where the model happens to move less than that. Where half-precision
- * instructions sum, that of 64 sums as well: the root of their number, times a step. */
+/* What a model may lose to a lower precision is a property of the model. Measured: how far do its
+ * results move on the reference backend, which computes in f32, if only the weights are rounded?
+ * The kernels round the inputs as well, and another element may be hit by twice the variance:
+ * allowed is four times that distance, plus the rounding of the last layer's operands, for models
+ * that move less. Where half-precision instructions add, 64 sums are rounded too: a step times the
+ * root of their number. */
 static enum ifd_code weight_spread(const struct options *options, json_t *json, double *ret_limit,
                                    struct ifd_err *err)
 {

@@ -13,11 +13,11 @@
 
 struct fail_alloc {
     struct ifd_alloc alloc;
-    atomic_long
-        fail_at; /* 1 = the first request; 0 = never; negative = every request from now on */
+    /* 1 = the first request; 0 = never; negative = every request from now on */
+    atomic_long fail_at;
     atomic_bool goes_on; /* and all requests after fail_at */
-    void (*instead)(
-        void); /* not NULL: is called at fail_at, which then is a request as any other */
+    /* not NULL: is called at fail_at, which then succeeds */
+    void (*instead)(void);
     atomic_long requests, live, live_bytes;
     atomic_bool failed; /* a request was refused */
 };

@@ -1,5 +1,5 @@
 /** Graphs for tests: short builders, random ones, and an interpreter that computes a graph node by
- *  node in memory of its own, without planner, optimizer or executor. Every function ends the test
+ *  node in separate memory, without planner, optimizer or executor. Every function ends the test
  *  if something fails. */
 #ifndef INFERD_TESTS_SUPPORT_GRAPH_H
 #define INFERD_TESTS_SUPPORT_GRAPH_H

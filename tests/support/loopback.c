@@ -179,7 +179,7 @@ const char *loopback_text(const struct loopback_answer *answer)
     return (const char *)answer->body.data;
 }
 
-void loopback_forget(struct loopback_answer *answer)
+void loopback_release(struct loopback_answer *answer)
 {
     ifd_buf_finish(&answer->headers);
     ifd_buf_finish(&answer->body);

@@ -3,7 +3,7 @@
  *      loopback_init(&loop, ifd_alloc_system());
  *      loopback_ask(&loop, "POST", "/v2/models/simple/infer", headers, body, size, &answer);
  *      … answer.status, answer.body …
- *      loopback_forget(&answer);
+ *      loopback_release(&answer);
  *      loopback_finish(&loop);
  *
  *  Headers are {"Name", "value", …, NULL}; NULL for none. A body lies in its own allocation of
@@ -58,7 +58,7 @@ void loopback_ask(struct loopback *loop, const char *method, const char *path,
 void loopback_get(struct loopback *loop, const char *path, struct loopback_answer *answer);
 void loopback_post(struct loopback *loop, const char *path, const char *body,
                    struct loopback_answer *answer);
-void loopback_forget(struct loopback_answer *answer);
+void loopback_release(struct loopback_answer *answer);
 /** The body as text. */
 const char *loopback_text(const struct loopback_answer *answer);
 /** Value of an answer's header, NULL if it has none. Static buffer. */

@@ -40,13 +40,13 @@ struct test_run {
     struct ifd_engine *engine;
     struct ifd_model *model;
     struct ifd_instance *instance;           /* with as many threads as the model may have */
-    struct ifd_tensor in;                    /* of input 0, for so many samples; zeros */
+    struct ifd_tensor in;                    /* of input 0, for batch samples; zeros */
     uint32_t batch;                          /* samples that the instance is for */
     struct ifd_tensor out[TEST_RUN_OUTPUTS]; /* of the latest run, in the instance's memory */
 };
 
 struct test_run test_run_open(const struct test_run_options *options);
-/** Makes the input of a complete graph, for so many samples; 0: as the graph has it. Before it is
+/** Makes the input of a complete graph, for batch samples; 0: as the graph has it. Before it is
  *  planned, if content is wanted for the interpreter. */
 void test_run_input(struct test_run *run, uint32_t batch);
 /** The graph is complete: plans it, makes the instance, and the input if that is not there yet. */

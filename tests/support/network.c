@@ -374,7 +374,7 @@ static uint32_t filter_channels(struct builder *b, uint32_t v)
     return add_conv(b, v, &conv);
 }
 
-/* A 1x1 convolution to so many channels, in a quantization of that caller's. */
+/* A 1x1 convolution to that number of channels, in the caller's quantization. */
 static uint32_t project(struct builder *b, uint32_t v, int64_t channels,
                         const struct ifd_desc *result)
 {

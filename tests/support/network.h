@@ -9,7 +9,7 @@
 struct test_network {
     enum ifd_dtype dtype; /* F32, U8 or S8 */
     uint64_t seed;
-    uint32_t nodes;   /* about so many */
+    uint32_t nodes;   /* about this number */
     bool is_wide;     /* of layers that cost time: many pixels of many channels */
     double macs_most; /* multiply-accumulates of all of it */
 };

@@ -182,8 +182,8 @@ long long test_random_int(struct test_random *random, long long low, long long h
     if (span == 0) {
         return (long long)value;
     }
-    /* the upper half scaled: dividing 64 bits takes 32-bit processors, emulated ones above all,
-     * very long */
+    /* the upper half scaled: 64-bit division is very slow on 32-bit processors, most of all
+     * emulated ones */
     const unsigned long long part = span <= UINT32_MAX ? (value >> 32) * span >> 32 : value % span;
     return (long long)((unsigned long long)low + part);
 }

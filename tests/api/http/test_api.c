@@ -17,7 +17,7 @@ static void begin(void)
 
 static void end(void)
 {
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_finish(&loop);
 }
 
@@ -27,11 +27,11 @@ static void health_says_what_it_means(void)
     loopback_get(&loop, "/v2/health/live", &answer);
     EXPECT_INT(answer.status, 200);
     EXPECT_TEXT(loopback_text(&answer), "{\"live\":true}");
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_get(&loop, "/v2/health/ready?from=probe", &answer);
     EXPECT_INT(answer.status, 200);
     EXPECT_TEXT(loopback_text(&answer), "{\"live\":true,\"ready\":true}");
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loop.fake.is_not_ready = true;
     loopback_get(&loop, "/v2/health/ready", &answer);
     EXPECT_INT(answer.status, 503);
@@ -68,7 +68,7 @@ static void wrong_methods_are_refused_with_allow(void)
     EXPECT_INT(answer.status, 405);
     EXPECT_TEXT(loopback_header(&answer, "Allow"), "POST");
     EXPECT_TEXT(loopback_text(&answer), "{\"error\":\"Method Not Allowed\"}");
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_ask(&loop, "DELETE", "/v2/health/live", NULL, "", 0, &answer);
     EXPECT_INT(answer.status, 405);
     EXPECT_TEXT(loopback_header(&answer, "Allow"), "GET, HEAD");
@@ -92,7 +92,7 @@ static void a_refusal_waits_for_a_small_body_and_not_for_a_large_one(void)
         EXPECT_INT(answer.is_early, cases[i].is_early);
         EXPECT_INT(answer.close_connection, cases[i].is_early);
         EXPECT_HAS(loopback_text(&answer), "Request for unknown model: 'nope' is not found");
-        loopback_forget(&answer);
+        loopback_release(&answer);
     }
     loopback_get(&loop, "/v2/nothing", &answer);
     EXPECT(answer.is_early && !answer.close_connection);
@@ -107,10 +107,10 @@ static void bodies_are_capped_by_route(void)
     loopback_ask(&loop, "POST", "/v2/repository/index", NULL, body, 65537, &answer);
     EXPECT_INT(answer.status, 413);
     EXPECT_HAS(loopback_text(&answer), "{\"error\":");
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_ask(&loop, "POST", "/v2/models/simple/infer", NULL, body, sizeof(body), &answer);
     EXPECT_INT(answer.status, 413);
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_ask(&loop, "POST", "/v2/models/simple/infer", NULL, body, sizeof(body) - 1, &answer);
     EXPECT_INT(answer.status, 400);
     end();
@@ -137,11 +137,11 @@ static void control_is_closed_on_http_unless_opened(void)
         loopback_post(&loop, paths[i], "", &answer);
         EXPECT_INT(answer.status, 403);
         EXPECT_HAS(loopback_text(&answer), "--admin-on-http");
-        loopback_forget(&answer);
+        loopback_release(&answer);
         loop.is_local_admin = true;
         loopback_post(&loop, paths[i], "", &answer);
         EXPECT_INT(answer.status, 200);
-        loopback_forget(&answer);
+        loopback_release(&answer);
     }
     loop.is_local_admin = false;
     loopback_post(&loop, "/v2/repository/index", "", &answer);

@@ -362,7 +362,7 @@ static void replay(struct loopback *loop, const json_t *record)
     loopback_ask(loop, text_of(request, "method"), text_of(request, "path"), headers, body.data,
                  body.size, &answer);
     compare(name, &answer, response);
-    loopback_forget(&answer);
+    loopback_release(&answer);
 }
 
 static void recorded_requests_get_the_recorded_answers(void)

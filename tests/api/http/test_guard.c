@@ -64,7 +64,7 @@ static int ask(const char *method, const char *path)
     guard.questions = 0;
     loopback_ask(&loop, method, path, NULL, "", 0, &answer);
     int status = answer.status;
-    loopback_forget(&answer);
+    loopback_release(&answer);
     return status;
 }
 
@@ -188,7 +188,7 @@ static void why_it_is_not_ready_is_for_those_who_may_list_models(void)
         EXPECT_HAS(loopback_text(&answer), cases[i].why);
         EXPECT_INT(guard.questions, cases[i].headers != NULL); /* a probe is denied nothing */
         EXPECT(cases[i].headers == NULL || guard.access == IFD_ACCESS_OBSERVE);
-        loopback_forget(&answer);
+        loopback_release(&answer);
         end();
     }
 }
@@ -224,7 +224,7 @@ static void refusals_say_what_rfc_6750_wants(void)
         EXPECT_TEXT(loopback_header(&answer, "Content-Type"), "application/json");
         EXPECT_HAS(loopback_text(&answer), cases[i].text);
         EXPECT(!strstr(loopback_text(&answer), "s3cret"));
-        loopback_forget(&answer);
+        loopback_release(&answer);
         end();
     }
 }
@@ -238,11 +238,11 @@ static void refusals_do_not_wait_for_a_body(void)
     loopback_ask(&loop, "POST", "/v2/models/simple/infer", small, "{}", 2, &answer);
     EXPECT(answer.is_early && !answer.close_connection);
     EXPECT_INT(answer.status, 403);
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_ask(&loop, "POST", "/v2/models/simple/infer", large, "{}", 2, &answer);
     EXPECT(answer.is_early && answer.close_connection);
     EXPECT_INT(answer.status, 403);
-    loopback_forget(&answer);
+    loopback_release(&answer);
     end();
 }
 
@@ -253,7 +253,7 @@ static void control_stays_closed_on_http_for_every_token(void)
     EXPECT_INT(answer.status, 403);
     EXPECT_HAS(loopback_text(&answer), "--admin-on-http");
     EXPECT(!loopback_header(&answer, "WWW-Authenticate")); /* no other token would help */
-    loopback_forget(&answer);
+    loopback_release(&answer);
     end();
 }
 

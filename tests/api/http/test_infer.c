@@ -21,7 +21,7 @@ static void begin(void)
 
 static void end(void)
 {
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_finish(&loop);
 }
 
@@ -29,7 +29,7 @@ static void expect(const char *model, const char *body, int status, const char *
 {
     char path[100];
     REQUIRE(ifd_str_format(path, sizeof(path), "/v2/models/%s/infer", model));
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_post(&loop, path, body, &answer);
     EXPECT_INT(answer.status, status);
     EXPECT_HAS(loopback_text(&answer), part);
@@ -104,7 +104,7 @@ static void half_floats_travel_in_binary_only(void)
                     "receiving FP16 data via JSON is not supported. Please use the binary data "
                     "format for input INPUT0");
     expect_identity("BF16", "[1]", "[1]", 400, "receiving BF16 data via JSON");
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_ask(&loop, "POST", "/v2/models/id_FP16/infer", headers, "\0\x3c", 2, &answer);
     EXPECT_INT(answer.status, 200);
     EXPECT_BYTES(answer.body.data + answer.body.size - 2, "\0\x3c", 2);
@@ -282,7 +282,7 @@ static void ask_binary(const char *path, const char *json, const void *tail, siz
     (void)snprintf(length, sizeof(length), "%zu", json_size);
     memcpy(body, json, json_size);
     memcpy(body + json_size, tail, tail_size);
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_ask(&loop, "POST", path, headers, body, json_size + tail_size, &answer);
 }
 
@@ -379,7 +379,7 @@ static void header_lengths_are_checked(void)
     begin();
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         const char *headers[] = {"Inference-Header-Content-Length", lengths[i], NULL};
-        loopback_forget(&answer);
+        loopback_release(&answer);
         loopback_ask(&loop, "POST", "/v2/models/identity/infer", headers, "{}", 2, &answer);
         EXPECT_INT(answer.status, 400);
         EXPECT_HAS(loopback_text(&answer), "inference header size should be in range (0, 2)");
@@ -392,7 +392,7 @@ static void ask_raw(const char *model, const void *body, size_t size)
     static const char *const headers[] = {"Inference-Header-Content-Length", "0", NULL};
     char path[100];
     (void)snprintf(path, sizeof(path), "/v2/models/%s/infer", model);
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_ask(&loop, "POST", path, headers, body, size, &answer);
 }
 

@@ -69,7 +69,7 @@ static void large_json_is_read_and_written_beside_the_loop(void)
     EXPECT_HAS(loopback_text(&answer), "\"data\":[101,102,");
     EXPECT_HAS(loopback_text(&answer), ",42]}]}");
     EXPECT(answer.body.size > (size_t)(COUNT - 1) * 4);
-    loopback_forget(&answer);
+    loopback_release(&answer);
     end(&other);
 }
 
@@ -83,7 +83,7 @@ static void what_is_wrong_there_is_told(void)
     loopback_end(&exchange, &answer);
     EXPECT_INT(answer.status, 400);
     EXPECT_HAS(loopback_text(&answer), "element 99999 is 256, outside UINT8's range");
-    loopback_forget(&answer);
+    loopback_release(&answer);
     end(&other);
 }
 

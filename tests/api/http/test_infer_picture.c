@@ -17,7 +17,7 @@ static void begin(void)
 
 static void end(void)
 {
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_finish(&loop);
 }
 
@@ -39,7 +39,7 @@ static void a_body_that_is_no_picture_is_refused(void)
     loopback_ask(&loop, "POST", "/v2/models/picture/infer", jpeg, "GIF89", 5, &answer);
     EXPECT_INT(answer.status, 400);
     EXPECT_HAS(loopback_text(&answer), "neither JPEG nor PNG");
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_ask(&loop, "POST", "/v2/models/picture/infer", jpeg, "", 0, &answer);
     EXPECT_INT(answer.status, 400);
     end();
@@ -52,7 +52,7 @@ static void models_without_a_picture_input_refuse_pictures(void)
     for (size_t i = 0; i < 3; i++) {
         char path[64];
         (void)snprintf(path, sizeof(path), "/v2/models/%s/infer", models[i]);
-        loopback_forget(&answer);
+        loopback_release(&answer);
         loopback_ask(&loop, "POST", path, jpeg, "FAKE\7", 5, &answer);
         EXPECT_INT(answer.status, 400);
         EXPECT_HAS(loopback_text(&answer), "does not take one picture");
@@ -71,7 +71,7 @@ static void ask_strings(const char *shape, const void *tail, size_t size)
                         shape, size);
     memcpy(body + json, tail, size);
     (void)snprintf(length, sizeof(length), "%d", json);
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_ask(&loop, "POST", "/v2/models/picture/infer", headers, body, (size_t)json + size,
                  &answer);
 }
@@ -106,7 +106,7 @@ static void pictures_in_json_are_base64(void)
     EXPECT_INT(answer.status, 200);
     EXPECT_HAS(loopback_text(&answer),
                "\"data\":[7,7,7,7,7,7,7,7,7,7,7,7,8,8,8,8,8,8,8,8,8,8,8,8]");
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_post(&loop, "/v2/models/picture/infer",
                   "{\"inputs\":[{\"name\":\"IMAGE\",\"datatype\":\"BYTES\",\"shape\":[1],\"data\":["
                   "\"FAKE\\u0007\"]}]}",

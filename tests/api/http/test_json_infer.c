@@ -275,7 +275,7 @@ static int status_of(const char *before, struct text value, const char *after)
     loopback_init(&loop, ifd_alloc_system());
     loopback_ask(&loop, "POST", "/v2/models/identity/infer", NULL, body, used, &answer);
     int status = answer.status;
-    loopback_forget(&answer);
+    loopback_release(&answer);
     EXPECT(loop.fake.held_refs == 0 && loop.fake.held_outputs == 0);
     loopback_finish(&loop);
     return status;

@@ -10,7 +10,7 @@ static void post(const char *path, const char *body, int status, const char *par
     loopback_post(&loop, path, body, &answer);
     EXPECT_INT(answer.status, status);
     EXPECT_HAS(loopback_text(&answer), part);
-    loopback_forget(&answer);
+    loopback_release(&answer);
 }
 
 static void get(const char *path, int status, const char *text)
@@ -18,7 +18,7 @@ static void get(const char *path, int status, const char *text)
     loopback_get(&loop, path, &answer);
     EXPECT_INT(answer.status, status);
     EXPECT_HAS(loopback_text(&answer), text);
-    loopback_forget(&answer);
+    loopback_release(&answer);
 }
 
 static void log_settings_are_read_and_changed(void)

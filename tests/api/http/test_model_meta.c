@@ -13,7 +13,7 @@ static void begin(const char *path)
 
 static void end(void)
 {
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_finish(&loop);
 }
 

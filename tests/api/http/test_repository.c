@@ -12,7 +12,7 @@ static void post(const char *path, const char *body, int status, const char *par
     loopback_post(&loop, path, body, &answer);
     EXPECT_INT(answer.status, status);
     EXPECT_HAS(loopback_text(&answer), part);
-    loopback_forget(&answer);
+    loopback_release(&answer);
 }
 
 static void get(const char *path, int status, const char *part)
@@ -20,7 +20,7 @@ static void get(const char *path, int status, const char *part)
     loopback_get(&loop, path, &answer);
     EXPECT_INT(answer.status, status);
     EXPECT_HAS(loopback_text(&answer), part);
-    loopback_forget(&answer);
+    loopback_release(&answer);
 }
 
 static void index_lists_versions_states_reasons_and_retries(void)
@@ -116,7 +116,7 @@ static void without_control_load_and_unload_are_not_allowed(void)
     EXPECT_TEXT(loopback_text(&answer),
                 "{\"error\":\"explicit model load / unload is not allowed: the server runs with "
                 "--model-control-mode=poll, it takes --model-control-mode=explicit\"}");
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loop.fake.control_mode = "none";
     post("/v2/repository/models/classify/unload", "", 400, "runs with --model-control-mode=none");
     get("/v2/models/stats", 501, "statistics");

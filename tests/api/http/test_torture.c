@@ -35,7 +35,7 @@ static int ask(const struct ifd_alloc *alloc, const struct request *request)
                  request->size, &answer);
     int status = answer.status;
     EXPECT(status == 200 || strncmp(loopback_text(&answer), "{\"error\":", 9) == 0);
-    loopback_forget(&answer);
+    loopback_release(&answer);
     loopback_finish(&loop);
     return status;
 }
