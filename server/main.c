@@ -1,4 +1,4 @@
-/* The program: picks the sub-command, and for "serve" makes a server of the arguments. */
+/* The program: chooses the sub-command, and for "serve" makes a server from the arguments. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ static const char usage[] =
     "inferd COMMAND --help explains a command; inferd --version, inferd --man.\n"
     "exit status: 0 done, 1 it failed, 2 wrong usage\n";
 
-/* What the server itself may need of them, beside connections. */
+/* File descriptors of the server besides connections. */
 #define OWN_DESCRIPTORS 64
 
 static void on_ready(void *context, const struct ifd_server_ready *ready)
@@ -42,7 +42,7 @@ static int fail(int status, const struct ifd_err *err)
     return status;
 }
 
-/* Every connection is a descriptor: take as many as the system allows. */
+/* Raises the descriptor limit as far as allowed: every connection needs one. */
 static void raise_descriptors(const struct ifd_config *config, const struct ifd_log *log)
 {
     struct rlimit limit;
@@ -57,9 +57,9 @@ static void raise_descriptors(const struct ifd_config *config, const struct ifd_
     }
 }
 
-/* The C library would give the memory of every large request back to the system and ask for it anew
- * for the next, page by page: that is a fifth of the time of a large JSON request. Some of it
- * stays: pieces up to 4 MiB, 16 MiB in all. */
+/* Lets the C library keep chunks up to 4 MiB, 16 MiB in all. By default it returns the memory of
+ * every large request to the system and maps it again page by page: a fifth of the time of a large
+ * JSON request. */
 static void keep_some_memory(void)
 {
     (void)mallopt(M_MMAP_THRESHOLD, 4 << 20);
@@ -115,8 +115,8 @@ static int serve(const struct ifd_tool_host *host, int argc, char **argv)
     return code ? fail(1, &err) : 0;
 }
 
-/* A descriptor of 0 to 2 that whoever started us left closed would become one of our sockets or
- * files, and what is printed and logged would go there. */
+/* Opens descriptors 0 to 2 if they are closed: else they would become sockets or files, and output
+ * and log would go there. */
 static void open_closed_descriptors(void)
 {
     int fd = 0;
@@ -128,7 +128,7 @@ static void open_closed_descriptors(void)
     }
 }
 
-/* The status of a command that prints what it found; what it printed may be lost. */
+/* Exit status of a command that prints; 1 if standard output failed. */
 static int printed(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout)) {
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
                     {"bench", ifd_tool_bench}};
     struct ifd_tool_host host = {.decode_image = ifd_picture_for_port};
     open_closed_descriptors();
-    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, not the end */
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error, not the end */
     host.backends = ifd_backends_builtin(&host.backend_count);
     const char *name = argc > 1 ? argv[1] : "--help";
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {

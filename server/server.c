@@ -8,14 +8,14 @@
 #include "engine/base/clock.h"
 
 #define STOP_POLL_MS 20
-/* After the deadline has cancelled what waited: time for answers to leave. */
+/* Time for answers to leave after the exit timeout. */
 #define LAST_ANSWERS_MS 2000
-/* After the last answer: time for a load to come to its next step, where it ends. */
+/* Time for a load to end at its next step after the last answer. */
 #define LAST_LOADS_MS 1000
 
 /* ---- stopping ---- */
 
-/* Nobody waits for an answer, or for a load. */
+/* All requests are answered. */
 static void end_drained(struct ifd_server *server)
 {
     const bool is_late = ifd_loop_now_ms(server->loop) - server->drained_ms > LAST_LOADS_MS;
@@ -50,7 +50,7 @@ static void on_stop_timer(void *arg)
         ifd_timer_start(server->stop_timer, STOP_POLL_MS, STOP_POLL_MS);
         return;
     }
-    /* What runs already cannot be stopped, only waited for, or left. */
+    /* Running work cannot be stopped, only awaited or left. */
     if (now_ms - server->cancelled_ms > LAST_ANSWERS_MS &&
         (server->options.may_leave || ifd_http_waiting_count(server->http) == 0)) {
         ifd_loop_stop(server->loop);
@@ -106,8 +106,8 @@ static void apply_to_log(struct ifd_server *server)
     server->options.log->levels = ifd_server_log_levels(server->options.config);
 }
 
-/* appliers: of the settings that changed. Others stay as they are: log levels as the API set
- * them. */
+/* Applies changed settings; appliers: the set of those that are due. Others are not called: log
+ * levels set by the API stay. */
 static void settings_applied(void *context, unsigned appliers)
 {
     static void (*const apply[IFD_APPLIER_COUNT])(struct ifd_server * server) = {
@@ -279,7 +279,7 @@ enum ifd_code ifd_server_run(struct ifd_server *server, struct ifd_err *err)
     return server->result;
 }
 
-/* What others than this process would miss, or find. */
+/* Ends what outlives the process: access log, UNIX sockets. */
 static void end_outside(struct ifd_server *server)
 {
     const struct ifd_config *config = server->options.config;

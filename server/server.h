@@ -1,6 +1,6 @@
 /** The server: everything composed, started and stopped in one place.
  *
- *  Order of stopping: stop accepting → let accepted requests finish, or cancel what waits after
+ *  Order of stopping: stop accepting → let accepted requests finish, or cancel waiting ones after
  *  --exit-timeout-secs → every connection has its answer → close connections → stop workers →
  *  unload models. */
 #ifndef INFERD_SERVER_SERVER_H
@@ -21,7 +21,7 @@ struct ifd_server_options {
     const struct ifd_alloc *alloc;
     /* stays until destroy; ifd_server_reread changes its live settings */
     struct ifd_config *config;
-    int argc; /* what it was made of, as ifd_config_parse takes it */
+    int argc; /* arguments of config, as for ifd_config_parse */
     char **argv;
     struct ifd_log *log;
     const char *program_version;
@@ -29,12 +29,12 @@ struct ifd_server_options {
     uint32_t backend_count;
     /* SIGTERM and SIGINT stop the server, SIGHUP reloads its settings */
     bool handles_signals;
-    /** Once ifd_server_run has returned this process ends: work that cannot be interrupted is not
-     *  waited for for ever; see ifd_server_leave. */
+    /** The process ends after ifd_server_run: do not wait for work that cannot be interrupted; see
+     *  ifd_server_leave. */
     bool may_leave;
-    const char *notify_socket; /* of a service manager; NULL: none */
-    uint64_t watchdog_us;      /* its patience; 0: it wants no pings */
-    /** Every model was tried; the server answers. May be NULL. Loop thread. */
+    const char *notify_socket; /* socket of a service manager; NULL: none */
+    uint64_t watchdog_us;      /* its timeout; 0: no pings */
+    /** Every model was tried; the server serves. May be NULL. Thread: loop. */
     void (*on_ready)(void *context, const struct ifd_server_ready *ready);
     void *context;
 };
@@ -42,20 +42,18 @@ struct ifd_server_options {
 /** The levels of options.log that --log-verbose asks for. */
 unsigned ifd_server_log_levels(const struct ifd_config *config);
 
-/** Listens and begins to load. Errors: all that can be wrong with the settings, each with its
- *  words. */
+/** Listens and begins to load. Errors: those of the settings, each with a text. */
 IFD_NODISCARD enum ifd_code ifd_server_create(const struct ifd_server_options *options,
                                               struct ifd_server **ret_server, struct ifd_err *err);
-/** Serves until a signal or ifd_server_stop. Not OK: --exit-on-error and a model that could not be
+/** Serves until a signal or ifd_server_stop. Not OK: --exit-on-error, and a model could not be
  *  loaded. */
 IFD_NODISCARD enum ifd_code ifd_server_run(struct ifd_server *server, struct ifd_err *err);
 /** Asks the server to drain and end. Thread: any. */
 void ifd_server_stop(struct ifd_server *server);
-/** What SIGHUP does. Thread: any. */
+/** Does the same as SIGHUP. Thread: any. */
 void ifd_server_reread(struct ifd_server *server);
-/** After ifd_server_run, with may_leave. True: runs or loads that nobody waits for any more, or
- *  that went on after --exit-timeout-secs, still use everything here. What others would miss or
- *  find (the access log, UNIX sockets) is settled, and nothing is left to do but _exit; no
+/** Called after ifd_server_run, with may_leave. True: runs or loads that could not be interrupted
+ *  still use the server. Access log and UNIX sockets are finished; the caller must call _exit, not
  *  destroy. */
 bool ifd_server_leave(struct ifd_server *server);
 void ifd_server_destroy(struct ifd_server *server); /* NULL is fine */

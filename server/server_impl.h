@@ -1,10 +1,10 @@
-/** The rooms behind server.h, for each other:
+/** Shared by the files behind server.h:
  *
- *    server.c          the order of start and stop, signals, wake-ups
- *    server_parts.c    making each part from the settings
- *    server_models.c   the repository's host: loading, what happens when models change
+ *  server.c          the order of start and stop, signals, wake-ups
+ *  server_parts.c    making each part from the settings
+ *  server_models.c   the repository's host: loading, what happens when models change
  *
- *  Thread: loop, unless said otherwise. */
+ *  Thread: loop, unless stated otherwise. */
 #ifndef INFERD_SERVER_SERVER_IMPL_H
 #define INFERD_SERVER_SERVER_IMPL_H
 
@@ -22,7 +22,7 @@
 #include "server/serve/service.h"
 #include "server/ops/watchdog.h"
 
-/** Threads of an instance at most. */
+/** Most threads of an instance. */
 #define IFD_SERVER_THREADS_MAX 64
 
 struct ifd_server {
@@ -41,7 +41,7 @@ struct ifd_server {
     struct ifd_served_options served;
     struct ifd_metrics *metrics;
     struct ifd_access_log *access_log;
-    struct ifd_tokens *tokens; /* NULL: everybody may ask */
+    struct ifd_tokens *tokens; /* NULL: no tokens are needed */
     struct ifd_guard guard;
     struct ifd_scrape scrape;
     struct ifd_budget budget;       /* of models */
@@ -51,8 +51,8 @@ struct ifd_server {
     struct ifd_notify notify;
     struct ifd_watchdog *watchdog;
     uint16_t port, metrics_port;
-    uint64_t cancelled_ms; /* when the deadline passed */
-    uint64_t drained_ms;   /* when every accepted request had been answered */
+    uint64_t cancelled_ms; /* time when the exit timeout passed */
+    uint64_t drained_ms;   /* time when all accepted requests were answered */
     bool is_cancelled, is_drained;
     atomic_bool stop_asked, reread_asked, is_loaded;
     atomic_bool is_stopping; /* set on the loop; loads look at it */
@@ -65,14 +65,14 @@ struct ifd_server {
 /** A second call changes nothing. */
 void ifd_server_begin_stop(struct ifd_server *server);
 
-/* ---- server_parts.c: in the order in which they are made; what a part needs is there ---- */
+/* ---- server_parts.c: in the order of creation ---- */
 
 IFD_NODISCARD enum ifd_code ifd_server_create_metrics(struct ifd_server *server,
                                                       struct ifd_err *err);
 IFD_NODISCARD enum ifd_code ifd_server_create_access_log(struct ifd_server *server,
                                                          struct ifd_err *err);
 IFD_NODISCARD enum ifd_code ifd_server_read_tokens(struct ifd_server *server, struct ifd_err *err);
-/** Of models and of requests. */
+/** Memory budgets of models and of requests. */
 IFD_NODISCARD enum ifd_code ifd_server_init_budget(struct ifd_server *server, struct ifd_err *err);
 IFD_NODISCARD enum ifd_code ifd_server_create_engine(struct ifd_server *server,
                                                      struct ifd_err *err);
@@ -85,14 +85,13 @@ IFD_NODISCARD enum ifd_code ifd_server_listen_metrics(struct ifd_server *server,
 IFD_NODISCARD enum ifd_code ifd_server_create_watchdog(struct ifd_server *server,
                                                        struct ifd_err *err);
 
-/** As the settings are now. */
+/** Options from the current settings. */
 struct ifd_http_options ifd_server_http_options(struct ifd_server *server);
 const char *ifd_server_metrics_address(const struct ifd_config *config);
 
 /* ---- server_models.c ---- */
 
-/** Has work done on a thread that loads models, then done on the loop. context: the server. Errors:
- *  BUSY, NOMEM. */
+/** Runs work on a load thread, then done on the loop. context: the server. Errors: BUSY, NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_server_run_off_loop(void *context, void (*work)(void *arg),
                                                     void (*done)(void *arg), void *arg,
                                                     struct ifd_err *err);
@@ -104,7 +103,7 @@ IFD_NODISCARD enum ifd_code ifd_server_begin_loading(struct ifd_server *server,
                                                      struct ifd_err *err);
 /** Every model was tried. */
 void ifd_server_finish_start(struct ifd_server *server);
-/** Tells the service manager: state, which may be empty, and how many models are ready. */
+/** Sends state, which may be empty, and the number of ready models to the service manager. */
 void ifd_server_tell_state(struct ifd_server *server, const char *state);
 
 #endif

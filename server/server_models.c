@@ -1,4 +1,4 @@
-/* The repository's host: what loads and serves its models, and what happens when they change. */
+/* Host of the repository: starts and stops versions, reacts to changes of models. */
 #include "server/server_impl.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ bool ifd_server_is_explicit(const struct ifd_server *server)
     return server->options.config->control_mode == IFD_CONTROL_EXPLICIT;
 }
 
-/* ---- what the repository asks for ---- */
+/* ---- functions of the host ---- */
 
 struct off_loop {
     struct ifd_task task;
@@ -42,7 +42,7 @@ static void off_loop_work(struct ifd_task *task)
 {
     struct off_loop *o = (struct off_loop *)task; /* its first member */
     o->work(o->arg);
-    /* loads and unloads of large models leave tens of megabytes with the C library */
+    /* the C library keeps tens of megabytes after large models */
     ifd_memory_trim();
 }
 

@@ -10,10 +10,10 @@
 
 #define LOAD_TASKS_MAX    1000000
 #define REQUEST_TASKS_MAX 256
-/* What a request without a large body takes at a time: these get the last of the memory for
- * requests, so that a busy server can still say that it lives. */
+/* Memory of a small request. Small requests get the last eighth of the request memory, so that a
+ * busy server still answers health checks. */
 #define SMALL_REQUEST_BYTES ((size_t)80 * 1024)
-/* Some connections and a small request of each. */
+/* Enough for some connections with a small request each. */
 #define REQUEST_MEMORY_LEAST 1048576u
 
 enum ifd_code ifd_server_create_metrics(struct ifd_server *server, struct ifd_err *err)
@@ -100,7 +100,7 @@ static enum ifd_code fail_backend(const struct ifd_engine *engine, const char *n
     return ifd_fail(err, IFD_INVALID, "--backend: there is no \"%.60s\", but %s", name, known);
 }
 
-/* A name that no backend has is an error at once, not with the first model that would use it. */
+/* Refuses unknown backends at the start, not with the first model. */
 static enum ifd_code check_backends(const struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_config_list *list = &server->options.config->backends;
@@ -177,7 +177,7 @@ static void nothing(void *arg)
     (void)arg;
 }
 
-/* Also of slack_timer. */
+/* Releases memory after large requests; also the callback of slack_timer. */
 static void look_at_memory(void *arg)
 {
     struct ifd_server *server = arg;
@@ -188,7 +188,7 @@ static void look_at_memory(void *arg)
     struct ifd_err err = {0};
     if (turn == IFD_SLACK_BEGINS) {
         ifd_timer_start(server->slack_timer, IFD_SLACK_MS, 0);
-    } else if (turn == IFD_SLACK_LASTS && /* after any task memory is given back */
+    } else if (turn == IFD_SLACK_LASTS && /* every load task trims the memory */
                ifd_server_run_off_loop(server, nothing, nothing, NULL, &err)) {
         ifd_log_debug(server->options.log, "memory trim failed", "reason=%s", err.text);
     }
@@ -271,7 +271,7 @@ enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err 
     return ifd_http_create(&http, &server->http, err);
 }
 
-/* Everybody in a network who may change the server is no setting but a mistake. */
+/* Refuses changes of the server by everybody in a network. */
 static enum ifd_code check_admin(const struct ifd_server *server, int fd, struct ifd_err *err)
 {
     const struct ifd_config *config = server->options.config;

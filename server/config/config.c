@@ -1,4 +1,4 @@
-/* The settings table and its parser. */
+/* Table of settings and its parser. */
 #include "server/config/config_impl.h"
 
 #include <errno.h>
@@ -9,8 +9,7 @@
 
 #include "engine/base/str.h"
 
-/* Numbers, enums and nothing at all share two columns of the table; these sort them out by the type
- * of the row. */
+/* Two columns of the table hold numbers, enums or nothing, by the type of the row. */
 #define NUMBER_U32(x)    (x)
 #define NUMBER_U64(x)    (x)
 #define NUMBER_BOOL(x)   (x)
@@ -37,7 +36,7 @@
 #define FALLBACK_TEXT(x)   (x)
 #define FALLBACK_LIST(x)   (x)
 #define FALLBACK_CHOICE(x) (x)
-/* Texts would point into memory of the settings that are dropped. */
+/* No texts: they would point into settings that are released. */
 #define LIVE_U32  true
 #define LIVE_U64  true
 #define LIVE_BOOL true
@@ -70,8 +69,7 @@ const size_t ifd_setting_count = SETTING_COUNT;
 
 /* ---- the nearest flag ---- */
 
-/* Edits that turn a into b: insert, delete, replace. Long names are compared by their first 47
- * characters. */
+/* Edit distance of a and b: insert, delete, replace. Compares the first 47 characters. */
 static unsigned edits(const char *a, const char *b)
 {
     unsigned row[48];
@@ -94,7 +92,7 @@ static unsigned edits(const char *a, const char *b)
     return row[columns];
 }
 
-/* A part of a name ("port") is nearer than any name that is spelt similarly. */
+/* A part of a name ("port") is nearer than any similar name. */
 static unsigned distance(const char *flag, const char *known)
 {
     return flag[0] != '\0' && strstr(known, flag) ? 0 : 1 + edits(flag, known);
@@ -108,7 +106,7 @@ static enum ifd_code fail_unknown(const char *flag, struct ifd_err *err)
             nearest = &ifd_settings[i];
         }
     }
-    /* A name of which more than half is different is none that was misspelt. */
+    /* Suggest a name only if at most half of its characters differ. */
     if (distance(flag, nearest->flag) > 1 + strcspn(flag, "=") / 2) {
         return ifd_fail(err, IFD_INVALID, "unknown option \"--%s\"; inferd serve --help lists them",
                         flag);

@@ -1,5 +1,5 @@
-/** Settings: the table in config_list.inc as a struct, filled from a file and the command line; and
- *  what the environment says, which nothing else reads. Thread: any. */
+/** Settings: the table config_list.inc as a struct, filled from a file and the command line; and
+ *  the environment, which nothing else reads. Thread: any. */
 #ifndef INFERD_SERVER_CONFIG_CONFIG_H
 #define INFERD_SERVER_CONFIG_CONFIG_H
 
@@ -8,10 +8,10 @@
 #include "inferd/status.h"
 #include "inferd/types.h"
 
-/** Values of a LIST setting at most. */
+/** Most values of a LIST setting. */
 #define IFD_CONFIG_LIST_MAX   32
 #define IFD_CONFIG_TEXT_BYTES 4096
-/** Of the file that --config names. */
+/** Largest file of --config. */
 #define IFD_CONFIG_FILE_BYTES 16384
 
 struct ifd_config_list {
@@ -35,7 +35,7 @@ enum ifd_line_format { IFD_LINE_FORMATS(X) };
 
 /** How a running server takes over a LIVE setting that changed. */
 #define IFD_APPLIERS(X)                                                                            \
-    X(USE)  /* not at all: it is read each time that it is needed, and never copied */             \
+    X(USE)  /* no applier: it is read at each use, and never copied */                             \
     X(HTTP) /* ifd_http_change_limits */                                                           \
     X(API)  /* ifd_api_change_max_input */                                                         \
     X(LOG)  /* the levels of the log */
@@ -66,7 +66,7 @@ struct ifd_config {
 #undef MEMBER_U64
 #undef MEMBER_U32
 
-    char list_text[IFD_CONFIG_TEXT_BYTES]; /* copies of list items that had to be cut at commas */
+    char list_text[IFD_CONFIG_TEXT_BYTES]; /* copies of list items */
     size_t list_text_used;
     char file_text[IFD_CONFIG_FILE_BYTES]; /* the file, cut into names and values */
 };
@@ -74,28 +74,27 @@ struct ifd_config {
 /** Defaults, then the file of --config, then argv[0 … argc-1] (without program and sub-command):
  *  --flag value, --flag=value, or a bare folder. *ret must not move afterwards. Errors: INVALID
  *  (unknown flag, with the nearest one that exists; value out of range), TOO_LARGE, IO (the file);
- *  what is wrong in the file is said with its line. */
+ *  errors of the file have its line. */
 IFD_NODISCARD enum ifd_code ifd_config_parse(int argc, char **argv, struct ifd_config *ret,
                                              struct ifd_err *err);
 
-/** Takes over from next what SIGHUP may change (the LIVE rows). changed is called for every setting
- *  that differs: is_live false: it stays as it was. Returns the appliers of those that changed: bit
- *  1 << enum ifd_applier. */
+/** Takes over the LIVE settings from next. Calls changed for every setting that differs; is_live
+ *  false: it stays. Returns the appliers of those that changed: bit 1 << enum ifd_applier. */
 IFD_NODISCARD unsigned ifd_config_update(struct ifd_config *config, const struct ifd_config *next,
                                          void (*changed)(void *arg, const char *flag, bool is_live),
                                          void *arg);
 
-/** What a service manager passed on. */
+/** Environment of a service manager. */
 struct ifd_environment {
     const char *notify_socket;  /* NULL: none */
     const char *journal_stream; /* NULL: none */
-    uint64_t watchdog_us;       /* 0: nobody waits for pings */
+    uint64_t watchdog_us;       /* 0: no pings */
 };
 struct ifd_environment ifd_config_environment(void);
 
-/** What `inferd serve --help` prints. */
+/** Prints `inferd serve --help`. */
 void ifd_config_help(FILE *out);
-/** The manual page inferd(1), as troff. */
+/** Prints the manual page inferd(1), as troff. */
 void ifd_config_man(FILE *out);
 
 #endif

@@ -1,5 +1,4 @@
-/** config_list.inc as a table, for config.c, which parses by it, and config_text.c, which explains
- *  it. */
+/** config_list.inc as a table, for config.c (parser) and config_text.c (help). */
 #ifndef INFERD_SERVER_CONFIG_CONFIG_IMPL_H
 #define INFERD_SERVER_CONFIG_CONFIG_IMPL_H
 

@@ -1,9 +1,9 @@
-/* The settings as --help and as a manual page. */
+/* Prints the settings as --help and as a manual page. */
 #include "server/config/config_impl.h"
 
 #include <string.h>
 
-/* text in lines of at most width characters, each after indent blanks. */
+/* Prints text in lines of at most width characters, indented. */
 static void print_wrapped(FILE *out, const char *text, int indent, int width)
 {
     while (*text != '\0') {
@@ -51,7 +51,7 @@ void ifd_config_help(FILE *out)
              "once.\n");
 }
 
-/* Text for troff: '-' and '\' are special, a '.' or '\'' at the start of a line as well. */
+/* Prints text for troff: escapes '-' and '\'. */
 static void print_troff(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {

@@ -1,4 +1,4 @@
-/* Limits of control groups, and of the machine; what is free goes back to it. */
+/* Memory limits of machine and control groups; release of free memory. */
 #include "server/ops/memory.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #define PATH_BYTES 4096
 
-/* The file's beginning, without the last newline; false if it cannot be read. */
+/* Reads the beginning of a file, without the last newline; false if it cannot be read. */
 static bool read_text(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -25,7 +25,7 @@ static bool read_text(const char *path, char *text, size_t size)
     return got > 0;
 }
 
-/* "max", and what kernels before it say for "none", are no limit. */
+/* "max" is no limit, nor is the large number of older kernels. */
 static void lower(struct ifd_memory *memory, const char *path, const char *source)
 {
     char text[64];
@@ -37,7 +37,7 @@ static void lower(struct ifd_memory *memory, const char *path, const char *sourc
     }
 }
 
-/* The limit of group and of every group around it. */
+/* Lowers the limit to that of group and all groups around it. */
 static void lower_by_group(struct ifd_memory *memory, const char *root, const char *mount,
                            struct ifd_str group, const char *file, const char *source)
 {
@@ -97,7 +97,7 @@ struct ifd_memory ifd_memory_limit(const char *root, uint64_t machine_bytes)
     return memory;
 }
 
-/* What main.c lets the C library keep anyway. */
+/* Memory that main.c lets the C library keep. */
 #define SLACK_BYTES ((size_t)16 << 20)
 
 enum ifd_slack_turn ifd_slack_look(struct ifd_slack *slack, size_t used_bytes, uint64_t now_ms)
@@ -121,7 +121,7 @@ enum ifd_slack_turn ifd_slack_look(struct ifd_slack *slack, size_t used_bytes, u
 
 void ifd_memory_trim(void)
 {
-    /* Elsewhere malloc is not the C library's, and this would set that one up, unlocked. */
+    /* With another malloc this would initialize the C library's, unlocked. */
 #if defined(__GLIBC__) && !defined(IFD_SANITIZED)
     (void)malloc_trim(0);
 #endif

@@ -1,4 +1,4 @@
-/* What SIGHUP does. */
+/* Reloads settings, tokens and access log. */
 #include "server/ops/reread.h"
 
 #include <unistd.h>
@@ -6,7 +6,7 @@
 struct attempt {
     struct ifd_reread *reread;
     struct ifd_config next;
-    struct ifd_tokens *tokens; /* the new ones, after the exchange the old ones */
+    struct ifd_tokens *tokens; /* new tokens; the old ones after the exchange */
     int log_fd;                /* of the access log; -1: none */
     enum ifd_code code;
     struct ifd_err err;
@@ -37,7 +37,7 @@ static void tell_change(void *arg, const char *flag, bool is_live)
     }
 }
 
-/* Requests that are open were judged before. */
+/* Open requests were judged with the old tokens. */
 static void exchange_tokens(struct ifd_reread *reread, struct attempt *attempt)
 {
     struct ifd_tokens *old = *reread->tokens;

@@ -32,7 +32,7 @@ static void sample_version(struct ifd_served *served)
     ifd_metric_put(served->metrics, IFD_METRIC_NV_PENDING, 0, queued);
 }
 
-/* Does the version serve in the place of newer content? */
+/* Sets the gauge of a version that serves in place of newer content. */
 static void sample_stand_in(const struct ifd_repo_model *model, const struct ifd_version *version,
                             struct ifd_metric_set *metrics)
 {

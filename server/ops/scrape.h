@@ -1,5 +1,5 @@
-/** GET /metrics: samples what nobody counts (queues, statistics, the process), then writes
- *  everything. Thread: loop only. */
+/** GET /metrics: samples gauges (queues, models, the process), then writes the page. Thread: loop
+ *  only. */
 #ifndef INFERD_SERVER_OPS_SCRAPE_H
 #define INFERD_SERVER_OPS_SCRAPE_H
 
@@ -14,7 +14,7 @@ struct ifd_scrape {
     const struct ifd_repo *repo;
     const struct ifd_budget *budget;
     const struct ifd_quota *quota; /* of requests */
-    const struct ifd_guard *guard; /* NULL: for everybody */
+    const struct ifd_guard *guard; /* NULL: no tokens */
 };
 
 /** Answers any request of the metrics listener; arg is a struct ifd_scrape. */

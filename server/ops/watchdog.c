@@ -1,4 +1,4 @@
-/* A probe through every queue, and a ping when it is back. */
+/* Sends a probe through every queue, and a ping when it is back. */
 #include "server/ops/watchdog.h"
 
 #include "server/serve/served.h"
@@ -6,8 +6,8 @@
 struct ifd_watchdog {
     struct ifd_watchdog_options options;
     struct ifd_timer *timer;
-    uint32_t away; /* probes that did not come back yet */
-    bool is_late;  /* … and that was said */
+    uint32_t away; /* probes on their way */
+    bool is_late;  /* their delay was logged */
 };
 
 struct probe {
@@ -38,7 +38,7 @@ static struct probe *make_probe(struct ifd_watchdog *dog)
     return probe;
 }
 
-/* Without memory there is one probe less; with none there is no ping. */
+/* Without memory a probe is missing; without any probe there is no ping. */
 static void send_probes(struct ifd_watchdog *dog)
 {
     struct probe *own = make_probe(dog);
@@ -50,7 +50,7 @@ static void send_probes(struct ifd_watchdog *dog)
             ifd_workers_probe(served->workers, &probe->completion);
         }
     }
-    if (own) { /* a server without models is alive, too */
+    if (own) { /* a server without models is alive */
         ifd_completions_push(dog->options.completions, &own->completion);
     }
 }
