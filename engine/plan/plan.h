@@ -64,7 +64,7 @@ struct ifd_plan {
     uint32_t node_count;
     size_t arena_bytes;
 
-    /** What the backend of each partition compiles. In scratch: gone when the executable is built. */
+    /** What the backend of each partition compiles. Gone when the executable is built. */
     struct ifd_partition_view *view;
 };
 

@@ -516,7 +516,7 @@ static void random_graphs_run_as_the_interpreter_says(void)
         float want[3][2 * CHANNELS];
         fill(&x[0], test_random_f32(&random, -4, 9));
         fill(&x[1], test_random_f32(&random, -4, 9));
-        /* The optimized graph runs, whose sums may round differently: the interpreter gets it, too. */
+        /* Sums of the optimized graph may round differently: the interpreter gets it, too. */
         build(&f, 2);
         test_graph_interpret(&f.model->graph, (const void *[]){x[0].data, x[1].data},
                              (void *[]){want[0], want[1], want[2]});
