@@ -119,6 +119,39 @@ static void request_that_waits_too_long_expires(void)
     live_stop(&live);
 }
 
+/* Reading 60,000 numbers takes longer than a microsecond, so there is no time left to wait. */
+static void request_whose_body_took_its_time_to_read_is_not_run(void)
+{
+    enum { COUNT = 60000 };
+    static char body[2 * COUNT + 200];
+    struct live live;
+    char head[200];
+    int size =
+        snprintf(body, sizeof(body),
+                 "{\"parameters\":{\"timeout\":1},\"inputs\":[{\"name\":\"IN\",\"shape\":[%d],"
+                 "\"datatype\":\"FP32\",\"data\":[0",
+                 COUNT);
+    for (int i = 1; i < COUNT; i++) {
+        size += snprintf(body + size, 3, ",0");
+    }
+    size += snprintf(body + size, 5, "]}]}");
+    (void)snprintf(head, sizeof(head),
+                   "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n",
+                   size);
+    live_start(&live, NULL);
+    const int fd = client_connect(&live);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, head);
+    client_send(fd, body, (size_t)size);
+    const struct answer answer = client_read(fd);
+    EXPECT_INT(answer.status, 503);
+    EXPECT_HAS(answer.body, "Request timeout expired");
+    EXPECT_INT(live_metric(&live, "\ninferd_limit_hits_total{limit=\"default-timeout-ms\"} "), 1);
+    EXPECT_INT(live_metric(&live, "\ninferd_executions_total{model=\"echo\",version=\"1\"} "), 0);
+    (void)close(fd);
+    live_stop(&live);
+}
+
 static void client_that_leaves_while_waiting_frees_its_place(void)
 {
     struct live live;
@@ -403,6 +436,7 @@ int main(int argc, char **argv)
         T(request_that_never_ends_is_cut_off),
         T(connection_that_memory_has_no_room_for_is_refused),
         T(body_that_memory_has_no_room_for_is_refused_before_it_is_read),
+        T(request_whose_body_took_its_time_to_read_is_not_run),
         T(request_without_a_timeout_gets_the_default_one),
         T(header_may_be_as_large_as_it_says_and_no_larger),
         T(fields_may_be_as_many_as_they_may_and_no_more),
