@@ -1,4 +1,4 @@
-/* Notes of a server's log, between its threads and a test that waits. */
+/* Keeps a server's log for a test that waits for a line. */
 #include "tests/http/notes.h"
 
 #include <pthread.h>

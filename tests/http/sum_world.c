@@ -154,7 +154,7 @@ static struct answer ask(int fd, const char *path, int a, int b)
     return post(fd, path, body);
 }
 
-/* Which content answered: 0, 1, or -1 for neither. */
+/* Content that answered: 0, 1, or -1 for neither. */
 static int content_of(const struct answer *answer, int a, int b)
 {
     const char *data = strstr(answer->body, "\"data\":[");
@@ -228,7 +228,7 @@ long ledger_stop(struct ledger *ledger)
     return sent;
 }
 
-/* ---- what must not grow ---- */
+/* ---- footprint ---- */
 
 int world_entries(const char *dir)
 {

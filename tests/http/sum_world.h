@@ -1,5 +1,6 @@
-/** A server whose every answer its clients can compute, so that nothing lost and nothing wrong goes unseen, and what must not grow
- *  in it. The model "sum" has inputs A and B and two contents: one whose output OUTPUT0 is A + B, one where it is A - B. */
+/** A server whose clients can compute every answer, so that lost and wrong answers are seen, and
+ *  its footprint. The model "sum" has inputs A and B and two contents: OUTPUT0 is A + B or A -
+ *  B. */
 #ifndef INFERD_TESTS_HTTP_SUM_WORLD_H
 #define INFERD_TESTS_HTTP_SUM_WORLD_H
 
@@ -38,18 +39,18 @@ void world_end(struct world *world);
 /** Below the folder. Static buffers, four at a time. */
 const char *world_path(const struct world *world, const char *name);
 void world_put(const char *path, const void *data, size_t size);
-/** The file of sum's version 1, as one should: under another name, then renamed. */
+/** Replaces the file of sum's version 1: writes another name, then renames. */
 void world_replace(const struct world *world, const struct content *content);
 
 struct answer world_post(const struct world *world, const char *path, const char *body);
 /** Loads sum by the repository API. */
 struct answer world_load(const struct world *world);
-/** Which content answers: 0, 1, or -1 for neither. */
+/** Content that answers: 0, 1, or -1 for neither. */
 int world_content(const struct world *world);
-/** The same on a connection of the caller's, by numbers of his, the first of six digits. */
+/** The same on the caller's connection with the caller's numbers, the first of six digits. */
 int world_ask(int fd, int a, int b);
 
-/** A client that asks until it is stopped. */
+/** A client that sends requests until it is stopped. */
 struct ledger {
     const struct world *world;
     const char *path;
@@ -62,7 +63,7 @@ struct ledger {
 
 /** CLIENTS of them. */
 void ledger_start(const struct world *world, struct ledger *ledger);
-/** The number of requests; every one was answered, and rightly, or the test fails. */
+/** Number of requests; the test fails if one was not answered correctly. */
 long ledger_stop(struct ledger *ledger);
 
 struct footprint {
@@ -72,7 +73,8 @@ struct footprint {
 };
 
 int world_entries(const char *dir);
-/** What is closed and drained takes a moment to be gone: the footprint once nothing moves any more. */
+/** Footprint once it does not change any more: closed connections and drained versions take a
+ *  moment. */
 struct footprint world_settle(const struct world *world);
 
 #endif

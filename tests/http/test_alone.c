@@ -1,4 +1,5 @@
-/* A client that is alone is answered without a worker: statistics tell, because nothing waits in a queue then. */
+/* A client that is alone is answered without a worker: then no request waits in a queue, as
+ * statistics show. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,7 +7,7 @@
 #include "tests/http/sum_world.h"
 #include "tests/support/test.h"
 
-/* A worker that has just run is not asleep yet, and then it runs the next one, too. */
+/* A worker that has just run is not asleep yet and runs the next request, too. */
 #define TRIES 2000
 
 static uint64_t number_after(const char *text, const char *key)
@@ -16,7 +17,7 @@ static uint64_t number_after(const char *text, const char *key)
     return strtoull(at + strlen(key), NULL, 10);
 }
 
-/* What requests of "sum" have waited so far. */
+/* Time that requests of "sum" have waited so far. */
 static uint64_t queued_ns(int fd)
 {
     client_send_text(fd, "GET /v2/models/sum/stats HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -26,7 +27,8 @@ static uint64_t queued_ns(int fd)
     return number_after(queue, "\"ns\":");
 }
 
-/* How many of count requests did not wait for a worker; stops at the first if only_one. */
+/* Sends count requests and counts those that did not wait for a worker; stops at the first if
+ * only_one. */
 static int count_unqueued(int fd, int count, bool only_one)
 {
     int unqueued = 0;

@@ -147,7 +147,7 @@ static void clients_share_runs_and_get_their_own_numbers(void)
     remove_repository();
 }
 
-/* The number of instances that a server with the option gives the model, 0 if it refuses it. */
+/* Number of instances of the model in a server with the option; 0 if it refuses the model. */
 static long instances(const char *text, const char *hint)
 {
     struct live live;
@@ -165,7 +165,8 @@ static long instances(const char *text, const char *hint)
 
 #define SUM "{model=\"sum\",version=\"1\"} "
 
-/* A server with the model "sum" under this config, and a request of 4 samples that waits for 4 more. */
+/* Starts a server with model "sum" under this config, and a request of 4 samples that waits for 4
+ * more. */
 static int begin_waiting(struct live *live, const char *text)
 {
     static char option[100];

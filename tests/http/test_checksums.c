@@ -117,7 +117,7 @@ static void version_that_matches_is_taken_without_settling(void)
     make_repository();
     start(&live, (const char *const[]){POLL, NULL});
     EXPECT(serves(&live, "\"versions\":[\"1\"]"));
-    pause_ms(1500); /* a scan has seen what there is: from then on it would have to settle */
+    pause_ms(1500); /* a scan has seen the folder: from now on changes have to settle */
     put_version("2");
     shell("cd 2 && (stat -c '# size %s %n' *; sha256sum *) > SHA256SUMS");
     EXPECT(becomes(&live, "\"versions\":[\"2\"]"));
@@ -131,7 +131,7 @@ static void version_that_does_not_match_is_passed_over_and_named(void)
     put_version("2");
     shell("cd 2 && echo cut | sha256sum | sed 's/-/model.tflite/' > SHA256SUMS");
     start(&live, (const char *const[]){POLL, NULL});
-    EXPECT(serves(&live, "\"versions\":[\"1\"]")); /* the newest that is whole */
+    EXPECT(serves(&live, "\"versions\":[\"1\"]")); /* the newest that matches */
     EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
     struct answer index = client_post(&live, "/v2/repository/index");
     EXPECT_HAS(index.body, "{\"name\":\"m\",\"version\":\"1\",\"state\":\"READY\"}");
@@ -168,7 +168,8 @@ static void version_that_serves_is_neither_replaced_by_what_does_not_match_nor_b
     end(&live);
 }
 
-/* "all" takes what matches; a version that comes later does not hold up the others, nor does it end them. */
+/* "all" takes the versions that match; a version that arrives later neither delays nor ends the
+ * others. */
 static void versions_that_match_are_taken_beside_one_that_does_not(void)
 {
     static const char config[] = "version_policy { all { } }";

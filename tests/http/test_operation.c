@@ -1,4 +1,4 @@
-/* What an operator's tools rely on: SIGHUP, rotation of the access log, and what a service manager hears. */
+/* Interfaces of an operator's tools: SIGHUP, rotation of the access log, service manager. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -87,7 +87,7 @@ static const char *listen_as_manager(void)
     return at.sun_path;
 }
 
-/* The next message that begins so; NULL if none comes. */
+/* Next message with this start; NULL if none comes. */
 static const char *heard(const char *start)
 {
     static char message[600];
@@ -185,7 +185,7 @@ static void storm_of_hangups_loses_no_request_and_no_line(void)
         }
         (void)usleep(500);
     }
-    while (!were_all_answered(client)) { /* a machine at work may not have come to them yet */
+    while (!were_all_answered(client)) { /* a busy machine may be late */
         REQUIRE(kill(getpid(), SIGHUP) == 0);
         (void)usleep(500);
     }
@@ -195,7 +195,7 @@ static void storm_of_hangups_loses_no_request_and_no_line(void)
         EXPECT_INT(client[i].right, client[i].sent);
         sent += client[i].sent;
     }
-    /* on a machine that has no time for the log's thread lines are dropped, and counted */
+    /* if the log's thread gets no time, lines are dropped and counted */
     const long dropped = (long)live_metric(&live, "\ninferd_access_log_dropped_total ");
     live_stop(&live);
     lines = count_lines("log") + count_lines("log.0") + count_lines("log.1") + count_lines("log.2");
@@ -276,7 +276,7 @@ static int ask_for_server(int fd)
     return client_read(fd).status;
 }
 
-/* Opens connections until one is refused, which is closed; the others stay open. How many, at most max. */
+/* Opens at most max connections, until one is refused and closed; returns how many stay open. */
 static int open_until_refused(const struct live *live, int *fd, int max)
 {
     int count = 0;
@@ -316,7 +316,7 @@ static void hangup_changes_how_many_connections_and_how_large_bodies_may_be(void
     EXPECT_INT(client_read(fd[0]).status, 413);
     (void)close(fd[0]);
     live_wait_for_metric(&live, "\ninferd_http_connections_open ", 1);
-    /* More than what was allowed at the start, and its spare ones for probes, together. */
+    /* More than the limit at the start and the spare ones for probes. */
     reread(&live, "http-max-connections = 30\nhttp-max-input-size = 4096\n");
     EXPECT(notes_have("setting changed setting=http-max-connections"));
     EXPECT(notes_have("setting changed setting=http-max-input-size"));
@@ -326,7 +326,7 @@ static void hangup_changes_how_many_connections_and_how_large_bodies_may_be(void
     static const char blanks[2000] = {' '};
     client_send(fd[2], blanks, sizeof(blanks));
     EXPECT_INT(client_read(fd[2]).status, 400); /* it was read */
-    /* Fewer than there are: those stay, new ones do not come. */
+    /* Fewer than open ones: these stay, new ones are refused. */
     reread(&live, "http-max-connections = 1\n");
     EXPECT_INT(open_until_refused(&live, fd, 1), 0);
     for (int i = 3; i < 31; i++) {
@@ -340,7 +340,7 @@ static void hangup_changes_how_many_connections_and_how_large_bodies_may_be(void
     folder_end();
 }
 
-/* One setting of each applier that the test above has not (config_list.inc). */
+/* One setting of each applier that the test above does not have (config_list.inc). */
 static void hangup_changes_log_levels_and_what_is_read_at_each_use(void)
 {
     struct live live;

@@ -1,4 +1,4 @@
-/* What changes in the folders under --model-control-mode=poll. */
+/* Changes of the folders under --model-control-mode=poll. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ static void poll_keeps_models_whose_repository_went_away(void)
     world_end(&world);
 }
 
-/* The other repository, that of live_start, is as it was. */
+/* The other repository, that of live_start, does not change. */
 static void poll_keeps_models_whose_repository_is_empty_all_at_once(void)
 {
     static struct world world;
@@ -97,7 +97,7 @@ static void poll_keeps_models_whose_repository_is_empty_all_at_once(void)
     world_end(&world);
 }
 
-/* The other repository has a model of the same name, which nobody asked for. */
+/* The other repository has a model of the same name. */
 static void poll_takes_no_model_of_another_repository_when_one_is_empty_all_at_once(void)
 {
     static struct world world;
@@ -166,7 +166,7 @@ static void poll_adds_and_removes_versions(void)
     world_end(&world);
 }
 
-/* The index, once it says this. */
+/* Waits until the index has this text. */
 static struct answer index_with(const struct world *world, const char *text)
 {
     struct answer answer = {0};
@@ -178,8 +178,8 @@ static struct answer index_with(const struct world *world, const char *text)
     return answer;
 }
 
-/* Failures that no second look mends: what leads out of the repository, what has no name that can be asked for. Each look at the
- * folders finds them, but they are tried again as other failures are. */
+/* Permanent failures: a link out of the repository, an invalid name. Each scan finds them, but they
+ * are retried as other failures. */
 static void folders_that_cannot_be_models_are_not_tried_at_each_look(void)
 {
     static struct world world;
@@ -194,7 +194,7 @@ static void folders_that_cannot_be_models_are_not_tried_at_each_look(void)
     world_end(&world);
 }
 
-/* What was left of an upload holds newer content back without end; who looks finds out why. */
+/* An abandoned upload holds newer content back without end; the index says why. */
 static void file_that_an_upload_left_is_named_while_newer_content_waits_for_it(void)
 {
     static struct world world;
@@ -215,7 +215,7 @@ static void file_that_an_upload_left_is_named_while_newer_content_waits_for_it(v
     world_end(&world);
 }
 
-/* A model that nobody has seen yet is in the index as long as it waits, and not for ever. */
+/* A new model is in the index while it waits, not longer. */
 static void new_model_whose_upload_is_under_way_is_in_the_index(void)
 {
     static struct world world;
@@ -258,7 +258,7 @@ static void model_that_changes_too_often_is_held_and_counted(void)
 #define RARE_POLL                                                                                  \
     "--model-control-mode=poll", "--repository-poll-secs=3600", "--repository-settle-ms=50"
 
-/* A retry does not wait for the next poll. That there is no memory is no fault of the model's. */
+/* A retry does not wait for the next poll. Lack of memory is not the model's fault. */
 static void index_says_how_often_a_load_failed_and_when_it_is_tried_again(void)
 {
     static struct world world;

@@ -1,4 +1,4 @@
-/* Reloading under load: nothing lost, nothing wrong, nothing left behind.
+/* Reloads under load: no answer is lost or wrong, nothing leaks.
  *
  *      test_http_reload reloads_under_load_lose_nothing 10000      as many reloads by hand; ctest does 200 */
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include "tests/support/test.h"
 
 #define WARM_UP 20
-/* Of libraries, once: it must not depend on how many reloads there are. */
+/* Growth of libraries, once: independent of the number of reloads. */
 #define HEAP_SLACK 1024
 
-/* A sanitizer maps memory as it pleases. */
+/* A sanitizer maps memory itself. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define OWNS_MAPS false
 #elif defined(__has_feature)
@@ -34,7 +34,7 @@ static void reload_often(struct world *world, long reloads)
         world_replace(world, &world->content[i % 2]);
         struct answer answer = world_load(world);
         EXPECT_INT(answer.status, 200);
-        EXPECT_INT(world_content(world), i % 2); /* from the answer on, nobody gets the old one */
+        EXPECT_INT(world_content(world), i % 2); /* after the answer, no request gets the old one */
     }
     long sent = ledger_stop(ledger);
     (void)printf("%ld reloads, %ld requests\n", reloads, sent);
@@ -99,7 +99,7 @@ static void truncated_model_is_never_served(void)
     for (size_t size = 0; size < whole->size; size += 4) {
         world_put(world_path(&world, "sum/1/model.tflite"), whole->data, size); /* in place */
         struct answer answer = world_load(&world);
-        if (answer.status == 200) { /* what was cut off was padding: then it is whole */
+        if (answer.status == 200) { /* only padding was cut off: the file is complete */
             EXPECT_INT(world_content(&world), 1);
             world_replace(&world, &world.content[0]);
             EXPECT_INT(world_load(&world).status, 200);
@@ -256,8 +256,7 @@ int main(int argc, char **argv)
         T(unloaded_model_answers_what_it_accepted),
         T(control_is_closed_in_other_modes_and_without_leave),
     };
-    /* Chunks that threads keep for themselves count as in use, and threads that meet in malloc get heaps of their own: without
-     * these caches and with one heap the memory is comparable. */
+    /* Without thread caches, which count as in use, and with one heap, memory is comparable. */
     if (!getenv("GLIBC_TUNABLES")) {
         (void)setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1", 1);
         (void)execv("/proc/self/exe", argv);

@@ -1,4 +1,5 @@
-/* A reload at each of whose steps memory fails, or the process is killed: one whole content serves, before and after. */
+/* Reloads in which memory fails, or the process is killed, at each step: one whole content serves
+ * before and after. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "tests/http/sum_world.h"
 #include "tests/support/test.h"
 
-/* A request that may get no answer: its connection is closed when there is no memory for it. 0: none. */
+/* Sends a request that may get no answer: without memory its connection is closed. 0: none. */
 static int try_post(const struct world *world, const char *path)
 {
     char text[200];
@@ -23,8 +24,9 @@ static int try_post(const struct world *world, const char *path)
     return status;
 }
 
-/* Loads and an unload while the k-th allocation fails, for every k until one round needs fewer: whatever is answered, the
- * server then serves one whole content, and the next load without failures succeeds. */
+/* Loads and an unload while the k-th allocation fails, for every k until a round needs fewer.
+ * Whatever the answers, the server then serves one whole content, and the next load without
+ * failures succeeds. */
 static void fail_every_allocation(bool goes_on, bool has_sums)
 {
     static struct world world;
@@ -87,14 +89,14 @@ static void kill_self(void)
     (void)raise(SIGKILL);
 }
 
-/* What a server of its own process says before its first load. */
+/* Message of a server process before its first load. */
 struct told {
     char dir[64]; /* of live_start: the process is killed and cannot remove it */
     int content;
 };
 
-/* Serves world's repository and loads its other content, killed by itself at the allocation kill_at of that load. If it
- * comes through, it says how many there were. */
+/* Serves world's repository and loads its other content; kills itself at allocation kill_at of that
+ * load. If it survives, it reports the number of allocations. */
 static void serve_until_killed(struct world *world, long kill_at, int tell)
 {
     struct fail_alloc *alloc = &world->alloc;
@@ -117,7 +119,8 @@ static void serve_until_killed(struct world *world, long kill_at, int tell)
     kill_self();
 }
 
-/* The content that was served at the start of such a process; *ret_requests 0: it was killed in its load. */
+/* Content that served at the start of the process; *ret_requests 0: it was killed during its
+ * load. */
 static int run_until_killed(struct world *world, long kill_at, long *ret_requests)
 {
     struct told told = {0};
@@ -140,7 +143,7 @@ static int run_until_killed(struct world *world, long kill_at, long *ret_request
     return told.content;
 }
 
-/* The steps of a reload, told apart by the allocations that they make. */
+/* Steps of a reload, distinguished by their allocations. */
 static void killed_at_any_step_of_a_reload_the_next_server_converges(void)
 {
     static struct world world;

@@ -1,4 +1,4 @@
-/* Repositories that are not as they should be: what is wrong is said, what is right is served. */
+/* Faulty repositories: faults are reported, all else is served. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static void remove_all(const char *const *path)
         EXPECT(rmdir(extra) == 0);                                                                 \
     } while (0)
 
-/* Errors at load are what these cases want; the log says them too. */
+/* These cases want errors at load; the log has them, too. */
 static void start(struct live *live, const char *more)
 {
     live_start(live, (const char *const[]){option, more, NULL});
@@ -108,7 +108,7 @@ static void model_in_two_repositories_is_served_from_neither(void)
     REMOVE("echo/config.pbtxt", "echo");
 }
 
-/* As by a config file and a command line that both name it. */
+/* As if config file and command line both name it. */
 static void repository_given_twice_is_one(void)
 {
     struct live live;
@@ -125,7 +125,7 @@ static void repository_given_twice_is_one(void)
     REMOVE("twice/config.pbtxt", "twice");
 }
 
-/* A folder that was taken away must not keep the server down, and its models. */
+/* A missing folder must not keep the server from starting. */
 static void model_to_load_that_is_not_there_harms_nobody(void)
 {
     struct live live;
@@ -228,7 +228,7 @@ static void newer_version_that_loads_replaces_the_one_that_serves(void)
     EXPECT_HAS(answer.body, "failed to load 'm'");
     EXPECT_HAS(client_get(&live, "/v2/models/m").body, "\"versions\":[\"3\"]");
     EXPECT_INT(live_metric(&live, STAND_IN("3", "corrupt")), 1);
-    /* Mended: nobody stands in any more. */
+    /* Repaired: no version stands in any more. */
     add_model("m/4/model.tflite");
     EXPECT_INT(client_post(&live, "/v2/repository/models/m/load").status, 200);
     EXPECT_HAS(client_get(&live, "/v2/models/m").body, "\"versions\":[\"4\"]");
@@ -249,7 +249,7 @@ static void newer_version_that_loads_replaces_the_one_that_serves(void)
            "m/2", "m/3", "m/5", "m");
 }
 
-/* Of versions that are all wanted, an older one that fails has none that stands in for it. */
+/* If all versions are wanted, nothing stands in for an older one that fails. */
 static void wanted_version_that_fails_keeps_the_server_from_being_ready(void)
 {
     struct live live;
@@ -264,13 +264,13 @@ static void wanted_version_that_fails_keeps_the_server_from_being_ready(void)
     EXPECT_HAS(answer.body, "version 2 is not ready");
     EXPECT_INT(live_metric(&live, "\ninferd_models_outdated "), 0);
     live_stop(&live);
-    /* Of "latest", as many as are wanted serve. */
+    /* "latest": as many as are wanted serve. */
     add_file("m/config.pbtxt", "version_policy { latest { num_versions: 2 } }");
     start(&live, NULL);
     EXPECT_HAS(client_get(&live, "/v2/models/m").body, "\"versions\":[\"1\",\"3\"]");
     EXPECT_INT(client_get(&live, "/v2/health/ready").status, 200);
     live_stop(&live);
-    /* Of named ones, the named ones. */
+    /* "specific": the named ones serve. */
     add_file("m/config.pbtxt", "version_policy { specific { versions: [ 1 ] } }");
     start(&live, NULL);
     EXPECT_HAS(client_get(&live, "/v2/models/m").body, "\"versions\":[\"1\"]");
@@ -281,7 +281,7 @@ static void wanted_version_that_fails_keeps_the_server_from_being_ready(void)
            "m/2", "m/3", "m");
 }
 
-/* A FIFO nobody writes to, a folder, a socket: no fault of the server's. */
+/* A FIFO without a writer, a folder, a socket: not the server's fault. */
 static void model_file_that_is_no_file_is_a_bad_request(void)
 {
     struct live live;
@@ -399,7 +399,7 @@ static void explicit_index_follows_the_folders(void)
     EXPECT(rmdir(extra) == 0);
 }
 
-/* A model "warm" of two inputs, with this model_warmup; the answer to its load. */
+/* Loads a model "warm" of two inputs with this model_warmup; returns the answer. */
 static struct answer load_warm(struct live *live, const char *warm_up)
 {
     char text[1500];
@@ -477,7 +477,7 @@ static void warm_up_samples_run_before_a_model_serves(void)
     REMOVE("warm/warmup/text", "warm/warmup", "warm/config.pbtxt", "warm/1", "warm");
 }
 
-/* Each takes half a second on the only thread, and the first of them runs when the server is told to stop. */
+/* Each load takes half a second on the only thread; the first one runs when the server stops. */
 static void loads_that_wait_are_given_up_when_the_server_stops(void)
 {
     enum { LOADS = 20 };
@@ -549,7 +549,8 @@ static long resident_kib(void)
     return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* Pieces are below what is mapped by itself, and the last one stays, so that nothing goes back without being told to. */
+/* Chunks are too small to be mapped separately, and the last one stays, so that nothing is released
+ * by itself. */
 static void memory_goes_back_to_the_system_with_a_model(void)
 {
     enum { PIECES = 512, PIECE_BYTES = 64 << 10 };
@@ -577,7 +578,7 @@ static void memory_goes_back_to_the_system_with_a_model(void)
     ifd_release(alloc, piece[PIECES - 1], PIECE_BYTES);
 }
 
-/* A crowd in the middle of bodies. Who came last stays, and so does what lies at the end of the heap. */
+/* Many clients in the middle of bodies. The last one stays, and so does the end of the heap. */
 static void memory_goes_back_to_the_system_with_a_crowd(void)
 {
     enum { CROWD = 800, BODY_BYTES = 48 << 10 };
@@ -628,7 +629,7 @@ static void send_with_priority(int fd, int priority)
     client_send_text(fd, text);
 }
 
-/* One of level 2 may wait, any number of level 1; whoever runs does not wait. */
+/* One request of level 2 may wait, any number of level 1; a running one does not wait. */
 static void priority_level_has_a_queue_size_of_its_own(void)
 {
     struct live live;
@@ -672,7 +673,7 @@ static void ignore(void *context, enum ifd_log_level level, const char *sentence
     (void)fields;
 }
 
-/* A server that must not start; the reason has part in it. */
+/* Starts a server that must fail; part: text of the reason. */
 static void expect_no_start(int argc, const char *const *argv, enum ifd_code want, const char *part)
 {
     struct ifd_log log = {.levels = IFD_LOG_UP_TO(IFD_LOG_ERROR), .write = ignore};

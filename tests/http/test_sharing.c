@@ -1,4 +1,5 @@
-/* Requests of many clients in one run: every answer is its own client's, and statistics tell how they ran. */
+/* Requests of many clients in one run: each gets its own answer, and statistics show how they
+ * ran. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,18 +13,19 @@
 #define CLIENTS  8
 #define ELEMENTS 16
 
-/* A second repository beside live's: "sum" computes OUTPUT0 = INPUT0 + INPUT1, OUTPUT1 = INPUT0 - INPUT1 on the engine,
- * from a file whose batch is fixed to 1. A full batch leaves at once; the delay is longer than any test. */
+/* A second repository: "sum" computes OUTPUT0 = INPUT0 + INPUT1, OUTPUT1 = INPUT0 - INPUT1 on the
+ * engine, from a file whose batch is fixed to 1. A full batch leaves at once; the delay is longer
+ * than any test. */
 static const char sum_config[] =
     "max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 600000000 "
     "default_queue_policy { default_timeout_microseconds: 500000000 allow_timeout_override: true } "
     "}";
 
-/* One FP32 per element of any number: no max_batch_size, so its only dimension belongs to the request. */
+/* Any number of FP32: no max_batch_size, so the only dimension belongs to the request. */
 static const char open_config[] = "input { name: \"INPUT0\" data_type: TYPE_FP32 dims: [ -1 ] } "
                                   "output { name: \"OUTPUT0\" data_type: TYPE_FP32 dims: [ -1 ] }";
 
-/* Shapes differ between requests; a short delay ends what cannot fill a batch. */
+/* Shapes differ between requests; a short delay ends incomplete batches. */
 static const char any_config[] = "backend: \"identity\" max_batch_size: 8 input { name: \"IN\" "
                                  "data_type: TYPE_FP32 dims: [ -1 ] } "
                                  "output { name: \"OUT\" data_type: TYPE_FP32 dims: [ -1 ] } "
@@ -121,7 +123,7 @@ static void send_infer(int fd, const char *model, const char *fields, const char
     client_send(fd, data, size);
 }
 
-/* Where the tensors of a binary answer begin; their size in bytes. */
+/* Start of the tensors of a binary answer; their size in bytes. */
 static const char *tensors_of(const struct answer *answer, size_t size)
 {
     const char *length = strcasestr(answer->head, "inference-header-content-length:");
@@ -131,7 +133,7 @@ static const char *tensors_of(const struct answer *answer, size_t size)
     return answer->body + json;
 }
 
-/* rows samples of client's own numbers to "sum". */
+/* Sends rows samples of the client's numbers to "sum". */
 static void send_sum(int fd, int32_t client, int rows)
 {
     static int32_t data[2 * CLIENTS * ELEMENTS];
@@ -232,7 +234,7 @@ static void requests_of_many_samples_share_too(void)
     stop(&live, &repository);
 }
 
-/* Alone it would wait ten minutes for company, and 500 s by its model's own limit. */
+/* Alone it would wait for ten minutes, or 500 s by its model's limit. */
 static void clients_own_timeout_ends_the_wait_for_a_batch(void)
 {
     struct live live;
@@ -291,7 +293,7 @@ static void requests_of_other_shapes_get_their_own_answers(void)
     stop(&live, &repository);
 }
 
-/* More than any instance's batch, on the engine: the first dimension is no batch of requests. */
+/* Larger than any instance's batch, on the engine: the first dimension is no batch of requests. */
 static void first_dimension_without_max_batch_size_is_free(void)
 {
     enum { COUNT = 150528 };

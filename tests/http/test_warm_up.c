@@ -1,4 +1,4 @@
-/* What a version has to do before it serves: answer finite numbers, in time. */
+/* Warm-up: before a version serves, it answers finite numbers, in time. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -123,7 +123,7 @@ static void version_that_answers_zeros_with_nan_replaces_none_that_does_not(void
     end(&world);
 }
 
-/* It may be made so: who knows a model that never served? */
+/* It may be sound: the model never served. */
 static void model_that_answers_zeros_with_nan_is_served_with_a_warning(void)
 {
     static struct world world;
@@ -155,7 +155,7 @@ static void answers_to_samples_of_files_have_to_be_finite(void)
     end(&world);
 }
 
-/* Its samples are in the place of zeros: 0 * infinity is not computed. */
+/* Its samples replace zeros: 0 * infinity is not computed. */
 static void zeros_are_not_run_where_the_config_has_samples(void)
 {
     static struct world world;

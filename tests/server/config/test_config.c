@@ -107,7 +107,7 @@ static void too_many_list_values_are_refused(void)
     EXPECT_INT(parse(argv, &err), IFD_TOO_LARGE);
 }
 
-/* Every flag that the help shows must be one that the parser takes. */
+/* Every flag in the help must be accepted by the parser. */
 static void help_and_manual_show_every_setting(void)
 {
     static char text[1 << 16];

@@ -1,4 +1,4 @@
-/* Limits of control groups, read from folders that stand for / . */
+/* Limits of control groups, read from folders in place of / . */
 #include "server/ops/memory.h"
 
 #include <stdio.h>

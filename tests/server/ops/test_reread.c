@@ -1,4 +1,4 @@
-/* Reading settings again when that cannot even begin. */
+/* A reload of settings that cannot begin. */
 #include "server/ops/reread.h"
 
 #include "tests/support/test.h"

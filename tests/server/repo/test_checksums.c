@@ -1,4 +1,5 @@
-/* SHA256SUMS of careful, careless and hostile repositories. The sums of "abc" and of nothing are those of FIPS 180-2. */
+/* SHA256SUMS of correct, faulty and hostile repositories. The sums of "abc" and "" are those of
+ * FIPS 180-2. */
 #include "server/repo/checksums.h"
 
 #include <fcntl.h>
@@ -111,7 +112,8 @@ static void too_many_lines_are_refused(void)
 
 /* ---- files ---- */
 
-/* A repository with m/3/model.tflite ("abc") and m/3/assets/labels (empty), and a file beside it. */
+/* Makes a repository with m/3/model.tflite ("abc"), m/3/assets/labels (empty), and a file beside
+ * it. */
 static void begin(void)
 {
     folder_begin();

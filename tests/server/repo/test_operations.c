@@ -1,4 +1,4 @@
-/* Operations of one model that wait for each other, in a repository whose loads the test runs itself. */
+/* Operations of one model that wait for each other; the test runs the loads itself. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -100,7 +100,7 @@ static void queue_unloads_behind_a_load(struct fixture *f)
     EXPECT_INT(f->unloads, 0);
 }
 
-/* fn(arg) on a thread with a small stack: an overflow ends the test. */
+/* Runs fn(arg) on a thread with a small stack: an overflow ends the test. */
 static void on_small_stack(void *(*fn)(void *arg), void *arg)
 {
     pthread_attr_t attributes;

@@ -1,4 +1,4 @@
-/* Contents that a process does not survive: each load is one of a process of its own. */
+/* Contents that end the process: each load runs in its own process. */
 #include "server/repo/quarantine.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static void begin(void)
 {
     (void)snprintf(dir, sizeof(dir), "/tmp/ifd_quarantine_XXXXXX");
     REQUIRE(mkdtemp(dir) != NULL);
-    REQUIRE(rmdir(dir) == 0); /* made anew by whoever needs it */
+    REQUIRE(rmdir(dir) == 0); /* made by each test that needs it */
     (void)snprintf(path, sizeof(path), "%s/" NAME, dir);
 }
 
@@ -86,7 +86,7 @@ static void content_is_refused_after_three_deaths_until_it_is_asked_for(void)
     ifd_quarantine_leave(quarantine);
     ifd_quarantine_close(quarantine);
     EXPECT_CODE(load(true, &err), IFD_OK, &err);
-    EXPECT_CODE(load(false, &err), IFD_OK, &err); /* it was survived */
+    EXPECT_CODE(load(false, &err), IFD_OK, &err); /* the process survived it */
     end();
 }
 

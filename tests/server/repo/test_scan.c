@@ -1,4 +1,4 @@
-/* Which changes of a folder a fingerprint tells. */
+/* Changes of a folder that a fingerprint shows. */
 #include "server/repo/scan.h"
 
 #include <fcntl.h>
@@ -153,7 +153,7 @@ static void files_of_a_version_with_sums_need_not_settle(void)
     folder_put("m/1/SHA256SUMS", "");
     next = look();
     folder_put("m/config.pbtxt", "#");
-    EXPECT(look().unsummed != next.unsummed); /* nothing vouches for a config */
+    EXPECT(look().unsummed != next.unsummed); /* a config has no sum */
     REQUIRE(unlink(folder_at("m/config.pbtxt")) == 0);
     EXPECT_INT(look().unsummed, 0);
     static const char *const names[] = {"m/2/x.part", "m/2/SHA256SUMS", "m/2/model.tflite", "m/2",

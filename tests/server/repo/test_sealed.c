@@ -1,4 +1,4 @@
-/* The memory of a model file: who can change it, what is given back, what happens without memfds. */
+/* Memory of a model file: it cannot be changed, pages are released, memfds may be missing. */
 #include "server/repo/sealed.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* When changes are taken: the state machine on a clock of the test, with scans that the test makes up. */
+/* Changes in the state machine, with a fake clock and made-up scans. */
 #include "server/repo/watcher.h"
 
 #include <string.h>
@@ -143,7 +143,7 @@ static void set_parts(struct world *world, uint64_t fingerprint, uint64_t unsumm
         (struct ifd_scan_model){.name = "m", .fingerprint = fingerprint, .unsummed = unsummed};
 }
 
-/* What has sums need not settle; what has none beside it must, unless it is as it was loaded. */
+/* Files with sums need not settle; files without must, unless they are as loaded. */
 static void summed_change_is_taken_at_once(void)
 {
     struct world w;

@@ -64,7 +64,7 @@ static void level_with_a_bound_of_its_own_is_counted_by_itself(void)
     REQUIRE_OK(ifd_queue_push(&f.queue, &other[0], &err), &err);
     EXPECT_INT(ifd_queue_push(&f.queue, &other[1], &err), IFD_BUSY);
     EXPECT_HAS(err.text, "1 requests");
-    for (int i = 0; i < CAPACITY; i++) { /* the others' room is as it was */
+    for (int i = 0; i < CAPACITY; i++) { /* the others' bound does not change */
         REQUIRE_OK(ifd_queue_push(&f.queue, &f.job[i], &err), &err);
     }
     EXPECT_INT(ifd_queue_push(&f.queue, &f.job[CAPACITY], &err), IFD_BUSY);
@@ -156,7 +156,7 @@ static void take_there(void *arg)
     EXPECT_INT(take(f, taken), 2);
 }
 
-/* A taker that waits for a batch goes when the queue is hurried, and later ones do not wait at all. */
+/* A taker that waits for a batch leaves when the queue is hurried; later ones do not wait. */
 static void hurried_queue_waits_for_no_batch(void)
 {
     struct fixture f;
@@ -457,7 +457,7 @@ static void answers_keep_their_order_across_workers(void)
     ifd_queue_finish(&queue);
 }
 
-/* Stays in its run until it is let go. */
+/* Stays in its run until it is released. */
 struct stuck {
     struct ifd_runner base;
     atomic_bool has_begun, may_end;

@@ -1,4 +1,4 @@
-/* When a result is due, as earlier runs tell it. */
+/* Prediction of a result from earlier runs. */
 #include "server/serve/ahead.h"
 
 #include "engine/base/clock.h"
