@@ -1,6 +1,8 @@
 /* Reloads under load: no answer is lost or wrong, nothing leaks.
  *
- *      test_http_reload reloads_under_load_lose_nothing 10000      as many reloads by hand; ctest does 200 */
+ *  By hand, 10000 reloads (ctest does 200):
+ *
+ *      test_http_reload reloads_under_load_lose_nothing 10000 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
