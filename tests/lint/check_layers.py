@@ -128,7 +128,8 @@ for source in sources():
         checked += 1
         if name.startswith("../") or "/../" in name:
             problems.append(f"{path}: includes {name}: paths start at the top of the tree")
-        if name.endswith("_impl.h") and "/" in name and not inside(path, [name.rpartition("/")[0], "tests"]):
+        folder = name.rpartition("/")[0]
+        if name.endswith("_impl.h") and folder and not inside(path, [folder, "tests"]):
             problems.append(f"{path}: {name} is for the files of its own folder")
         for header, places in {**CONFINED_OURS, **CONFINED}.items():
             is_named = name.startswith(header) if header.endswith("/") else name == header
