@@ -19,7 +19,7 @@ MAY_NAME = {
     "engine/opt/fold_pad.c": (CONVOLUTIONS | {"PAD", "MAX_POOL2D"},
                               "writes windows, whose attributes differ"),
     "engine/opt/fold_scale.c": (LINEAR, "what each of the four computes"),
-    "engine/opt/fold_tile.c": ({"TILE"}, "the operator that goes"),
+    "engine/opt/fold_tile.c": ({"TILE", "BROADCAST_TO"}, "the operators that go"),
     "engine/opt/fuse_clamp.c": ({"CLAMP"}, "the operator that it makes"),
     "engine/opt/merge_reshape.c": ({"RESHAPE"}, "the operator that goes"),
     "engine/opt/merge_scale.c": (LINEAR, "what each of the four computes"),

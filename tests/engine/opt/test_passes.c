@@ -304,6 +304,32 @@ static void a_tile_in_front_of_an_operator_that_broadcasts_is_left_out(void)
     ifd_arena_finish(&f.arena);
 }
 
+/* It may add dimensions; as an operand of what does not broadcast it stays. */
+static void a_broadcast_in_front_of_an_operator_that_broadcasts_is_left_out(void)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        struct fixture f;
+        struct ifd_node *node = NULL;
+        setup(&f);
+        const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 6, 2));
+        const uint32_t sums = add(&f, IFD_OP_REDUCE_SUM, &x, 1, &node);
+        set_ints(node, "axes", (const int64_t[]){0, 1, 2}, 3);
+        infer(&f);
+        const uint32_t wide = add(&f, IFD_OP_BROADCAST_TO, &sums, 1, &node);
+        set_ints(node, "shape", (const int64_t[]){1, 5, 6, 2}, 4);
+        infer(&f);
+        if (kind == 0) {
+            optimize(&f, op2(&f, IFD_OP_SUB, x, wide));
+        } else {
+            const uint32_t both = add(&f, IFD_OP_CONCAT, (const uint32_t[]){x, wide}, 2, &node);
+            infer(&f);
+            optimize(&f, both);
+        }
+        EXPECT_INT(count_ops(&f, IFD_OP_BROADCAST_TO), kind);
+        ifd_arena_finish(&f.arena);
+    }
+}
+
 /* Zeros cannot be the maximum behind a relu; elsewhere they can. */
 static void a_pad_becomes_padding_of_the_maximum_where_it_cannot_win(void)
 {
@@ -463,6 +489,7 @@ int main(int argc, char **argv)
         T(equal_nodes_are_one),
         T(a_transpose_of_dimensions_of_1_is_a_reshape),
         T(a_tile_in_front_of_an_operator_that_broadcasts_is_left_out),
+        T(a_broadcast_in_front_of_an_operator_that_broadcasts_is_left_out),
         T(a_pad_becomes_padding_of_the_maximum_where_it_cannot_win),
         T(a_conversion_there_and_back_is_dropped),
         T(a_quantized_activation_moves_into_the_sum_only_with_the_same_scale),
