@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "backends/builtin.h"
+#include "engine/base/escape.h"
 #include "engine/tools/tools.h"
 #include "server/config/config.h"
 #include "server/obs/log_stderr.h"
@@ -38,7 +39,8 @@ static void on_ready(void *context, const struct ifd_server_ready *ready)
 
 static int fail(int status, const struct ifd_err *err)
 {
-    (void)fprintf(stderr, "inferd: %s\n", err->text);
+    char line[2 * IFD_ERR_TEXT_BYTES];
+    (void)fprintf(stderr, "inferd: %s\n", ifd_escape_line(err->text, line, sizeof(line)));
     return status;
 }
 

@@ -43,3 +43,20 @@ size_t ifd_escape_next(struct ifd_str *text, char ret[IFD_ESCAPE_BYTES])
     memcpy(ret, at, size);
     return size;
 }
+
+const char *ifd_escape_line(const char *text, char *ret, size_t size)
+{
+    size_t used = 0;
+    char escaped[IFD_ESCAPE_BYTES];
+    for (struct ifd_str rest = ifd_str(text); rest.size > 0;) {
+        const bool is_kept = rest.data[0] == '"' || rest.data[0] == '\\';
+        const size_t count = ifd_escape_next(&rest, escaped);
+        if (used + count >= size) {
+            break;
+        }
+        memcpy(ret + used, is_kept ? escaped + 1 : escaped, count - is_kept);
+        used += count - is_kept;
+    }
+    ret[used] = '\0';
+    return ret;
+}

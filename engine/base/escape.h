@@ -13,4 +13,8 @@
  *  or a byte that is not UTF-8, which counts as Latin-1. Returns the bytes written. */
 size_t ifd_escape_next(struct ifd_str *text, char ret[IFD_ESCAPE_BYTES]);
 
+/** Copies text for one line on a terminal: the same, but quotes and backslashes stay. What does not
+ *  fit into size bytes is cut. Returns ret. */
+const char *ifd_escape_line(const char *text, char *ret, size_t size);
+
 #endif

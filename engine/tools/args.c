@@ -1,6 +1,7 @@
 /* Arguments of the engine's commands. */
 #include "engine/tools/args.h"
 
+#include "engine/base/escape.h"
 #include "engine/base/str.h"
 
 #include <stdio.h>
@@ -128,7 +129,9 @@ int ifd_command_main(const struct ifd_command *command, int argc, char **argv,
         status = code == IFD_OK ? 0 : 1;
     }
     if (code != IFD_OK) {
-        fprintf(stderr, "inferd %s: %s\n", command->name, err.text);
+        char line[2 * IFD_ERR_TEXT_BYTES];
+        fprintf(stderr, "inferd %s: %s\n", command->name,
+                ifd_escape_line(err.text, line, sizeof(line)));
     }
     return status;
 }

@@ -173,6 +173,13 @@ class Service(unittest.TestCase):
             else:
                 self.assertIn(r' model="x\u000aerror forged model=a \"\\\u001b[2J\u009b" version=',
                               lines[0])
+        for command in ("serve", "inspect"):
+            done = subprocess.run([support.SERVER, command, self.folder / (name + ".tflite")],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertNotRegex(done.stderr, "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+            self.assertIn(r'x\u000aerror forged', done.stderr)
 
     def test_journal_gets_priorities(self):
         # support.Server gives the program a file as standard error: name it as systemd names the

@@ -47,6 +47,16 @@ static void bytes_that_are_no_utf8_are_escaped(void)
     EXPECT_TEXT(escaped("\xed\xa0\x80"), "\\u00ed\\u00a0\\u0080"); /* a surrogate */
 }
 
+static void lines_keep_quotes_but_no_controls(void)
+{
+    char line[40];
+    EXPECT_TEXT(ifd_escape_line("say \"a\\b\"\nforged\x1b[2J", line, sizeof(line)),
+                "say \"a\\b\"\\u000aforged\\u001b[2J");
+    EXPECT_TEXT(ifd_escape_line("", line, sizeof(line)), "");
+    EXPECT_TEXT(ifd_escape_line("abc\ndef", line, 9), "abc"); /* no part of an escape */
+    EXPECT_TEXT(ifd_escape_line("abc\ndef", line, 10), "abc\\u000a");
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -54,6 +64,7 @@ int main(int argc, char **argv)
         T(quotes_and_controls_are_escaped),
         T(controls_of_two_bytes_are_escaped),
         T(bytes_that_are_no_utf8_are_escaped),
+        T(lines_keep_quotes_but_no_controls),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
