@@ -38,7 +38,7 @@ static int64_t pick(const int64_t *from, size_t count)
 }
 
 /** Random operands of one call, and the memory that they point to. */
-struct mess {
+struct trial {
     struct ifd_desc in[MAX_OPERANDS], out[MAX_OPERANDS];
     float scale[2 * MAX_OPERANDS][8];
     int32_t zero_point[2 * MAX_OPERANDS][8];
@@ -122,39 +122,39 @@ static void random_content(enum ifd_dtype dtype, void *data, size_t bytes)
     }
 }
 
-static void drop(struct mess *mess, uint32_t i)
+static void drop(struct trial *trial, uint32_t i)
 {
-    ifd_release(ifd_alloc_system(), mess->data[i], mess->bytes[i] > 0 ? mess->bytes[i] : 1);
-    mess->data[i] = NULL;
-    mess->operand[i].data = (struct ifd_bytes){NULL, 0};
+    ifd_release(ifd_alloc_system(), trial->data[i], trial->bytes[i] > 0 ? trial->bytes[i] : 1);
+    trial->data[i] = NULL;
+    trial->operand[i].data = (struct ifd_bytes){NULL, 0};
 }
 
 /** New random content of the size that input i has now; none if that is too large or unknown. */
-static void refill(struct mess *mess, uint32_t i)
+static void refill(struct trial *trial, uint32_t i)
 {
-    const struct ifd_desc *desc = &mess->in[i];
-    drop(mess, i);
-    mess->bytes[i] = 0;
-    if (ifd_desc_bytes(desc, &mess->bytes[i]) && mess->bytes[i] <= MAX_BYTES) {
-        mess->data[i] =
-            ifd_acquire_zeroed(ifd_alloc_system(), mess->bytes[i] > 0 ? mess->bytes[i] : 1, 1);
-        REQUIRE(mess->data[i]);
-        random_content(desc->dtype, mess->data[i], mess->bytes[i]);
+    const struct ifd_desc *desc = &trial->in[i];
+    drop(trial, i);
+    trial->bytes[i] = 0;
+    if (ifd_desc_bytes(desc, &trial->bytes[i]) && trial->bytes[i] <= MAX_BYTES) {
+        trial->data[i] =
+            ifd_acquire_zeroed(ifd_alloc_system(), trial->bytes[i] > 0 ? trial->bytes[i] : 1, 1);
+        REQUIRE(trial->data[i]);
+        random_content(desc->dtype, trial->data[i], trial->bytes[i]);
     }
 }
 
-static void random_input(struct mess *mess, const struct ifd_op_def *def, uint32_t i)
+static void random_input(struct trial *trial, const struct ifd_op_def *def, uint32_t i)
 {
-    struct ifd_desc *desc = &mess->in[i];
+    struct ifd_desc *desc = &trial->in[i];
     const bool decides_shape = i > 0 && (def->shape_inputs & 1u << i) != 0;
-    desc->shape = i > 0 && chance(50) && !decides_shape ? mess->in[0].shape : random_shape();
+    desc->shape = i > 0 && chance(50) && !decides_shape ? trial->in[0].shape : random_shape();
     desc->dtype = random_dtype(def->dtypes);
     if (i > 0) {
         static const int64_t others[] = {IFD_S32, IFD_S8, IFD_S64, IFD_F32, IFD_U8};
-        desc->dtype = chance(60) ? mess->in[0].dtype : (enum ifd_dtype)pick(others, 5);
+        desc->dtype = chance(60) ? trial->in[0].dtype : (enum ifd_dtype)pick(others, 5);
     }
     if (decides_shape) {
-        const uint32_t rank = mess->in[0].shape.rank;
+        const uint32_t rank = trial->in[0].shape.rank;
         desc->dtype = chance(90) ? IFD_S32 : IFD_S64;
         desc->shape =
             (struct ifd_shape){.rank = 1, .dim = {chance(80) ? rank : test_random_int(&rng, 0, 9)}};
@@ -162,12 +162,12 @@ static void random_input(struct mess *mess, const struct ifd_op_def *def, uint32
             desc->shape = (struct ifd_shape){.rank = 2, .dim = {desc->shape.dim[0], 2}};
         }
     }
-    random_quant(desc, mess->scale[i], mess->zero_point[i]);
-    mess->operand[i].desc = i > 0 && chance(10) ? NULL : desc;
-    refill(mess, i);
-    if (mess->data[i] && mess->operand[i].desc && chance(decides_shape ? 97 : i > 0 ? 60 : 20)) {
-        mess->operand[i].data =
-            (struct ifd_bytes){mess->data[i], chance(99) ? mess->bytes[i] : mess->bytes[i] / 2};
+    random_quant(desc, trial->scale[i], trial->zero_point[i]);
+    trial->operand[i].desc = i > 0 && chance(10) ? NULL : desc;
+    refill(trial, i);
+    if (trial->data[i] && trial->operand[i].desc && chance(decides_shape ? 97 : i > 0 ? 60 : 20)) {
+        trial->operand[i].data =
+            (struct ifd_bytes){trial->data[i], chance(99) ? trial->bytes[i] : trial->bytes[i] / 2};
     }
 }
 
@@ -183,27 +183,27 @@ static int64_t random_number(const struct ifd_attr_def *attr)
     return pick(odd, sizeof(odd) / sizeof(odd[0]));
 }
 
-static void random_ints(const struct ifd_attr_def *attr, const struct mess *mess,
+static void random_ints(const struct ifd_attr_def *attr, const struct trial *trial,
                         struct ifd_ints *ints)
 {
-    const uint32_t rank = mess->in[0].shape.rank;
+    const uint32_t rank = trial->in[0].shape.rank;
     ints->count = chance(60) ? rank : chance(95) ? (uint32_t)test_random_int(&rng, 0, 8) : 1000000;
     for (int i = 0; i < IFD_MAX_RANK; i++) {
         ints->value[i] = chance(30) ? i : random_number(attr);
     }
     if (chance(30)) { /* a permutation, a whole window */
         for (int i = 0; i < IFD_MAX_RANK; i++) {
-            ints->value[i] = chance(50) ? i : mess->in[0].shape.dim[i];
+            ints->value[i] = chance(50) ? i : trial->in[0].shape.dim[i];
         }
     }
 }
 
-static void random_attr(struct mess *mess, const struct ifd_attr_def *attr)
+static void random_attr(struct trial *trial, const struct ifd_attr_def *attr)
 {
-    void *field = mess->attrs + attr->offset;
+    void *field = trial->attrs + attr->offset;
     switch (attr->kind) {
     case IFD_ATTR_INTS:
-        random_ints(attr, mess, field);
+        random_ints(attr, trial, field);
         break;
     case IFD_ATTR_F32:
         *(float *)field = chance(95) ? test_random_f32(&rng, 0, 2) : chance(50) ? NAN : -INFINITY;
@@ -218,31 +218,31 @@ static void random_attr(struct mess *mess, const struct ifd_attr_def *attr)
     }
 }
 
-static void random_attrs(struct mess *mess, const struct ifd_op_def *def)
+static void random_attrs(struct trial *trial, const struct ifd_op_def *def)
 {
-    REQUIRE(def->attrs_bytes <= sizeof(mess->attrs));
-    ifd_attrs_defaults(def, mess->attrs);
+    REQUIRE(def->attrs_bytes <= sizeof(trial->attrs));
+    ifd_attrs_defaults(def, trial->attrs);
     for (uint32_t i = 0; i < def->attr_count; i++) {
         if (def->attrs[i].kind == IFD_ATTR_INTS || chance(50)) {
-            random_attr(mess, &def->attrs[i]);
+            random_attr(trial, &def->attrs[i]);
         }
     }
 }
 
-static void random_outputs(struct mess *mess, const struct ifd_op_def *def)
+static void random_outputs(struct trial *trial, const struct ifd_op_def *def)
 {
-    mess->output_count =
+    trial->output_count =
         def->outputs == IFD_OP_VARIADIC ? (uint32_t)test_random_int(&rng, 1, 4) : def->outputs;
     if (chance(1)) {
-        mess->output_count = (uint32_t)test_random_int(&rng, 0, 6);
+        trial->output_count = (uint32_t)test_random_int(&rng, 0, 6);
     }
     for (uint32_t i = 0; i < MAX_OPERANDS; i++) {
         static const int64_t others[] = {IFD_F32, IFD_S8, IFD_S32, IFD_C64, IFD_U8, IFD_S16};
-        mess->out[i].dtype = chance(70) ? mess->in[0].dtype : (enum ifd_dtype)pick(others, 6);
-        random_quant(&mess->out[i], mess->scale[MAX_OPERANDS + i],
-                     mess->zero_point[MAX_OPERANDS + i]);
+        trial->out[i].dtype = chance(70) ? trial->in[0].dtype : (enum ifd_dtype)pick(others, 6);
+        random_quant(&trial->out[i], trial->scale[MAX_OPERANDS + i],
+                     trial->zero_point[MAX_OPERANDS + i]);
         if (chance(60)) {
-            mess->out[i].quant = mess->in[0].quant;
+            trial->out[i].quant = trial->in[0].quant;
         }
     }
 }
@@ -300,51 +300,51 @@ static bool is_integer(enum ifd_dtype dtype)
 }
 
 /* What becomes of those is nobody's promise. */
-static bool holds_nan(const struct mess *mess)
+static bool holds_nan(const struct trial *trial)
 {
     bool found = false;
-    for (uint32_t i = 0; i < mess->input_count; i++) {
-        const bool is_float = mess->operand[i].desc && mess->in[i].dtype == IFD_F32;
-        for (size_t k = 0; is_float && k < mess->bytes[i] / sizeof(float); k++) {
-            found |= isnan(((const float *)mess->data[i])[k]) != 0;
+    for (uint32_t i = 0; i < trial->input_count; i++) {
+        const bool is_float = trial->operand[i].desc && trial->in[i].dtype == IFD_F32;
+        for (size_t k = 0; is_float && k < trial->bytes[i] / sizeof(float); k++) {
+            found |= isnan(((const float *)trial->data[i])[k]) != 0;
         }
     }
     return found;
 }
 
-static void compute_fast(const struct mess *mess, void *const *want)
+static void compute_fast(const struct trial *trial, void *const *want)
 {
     static struct one_node node; /* large */
     struct ifd_err err = {0};
     void *padded[MAX_OPERANDS] = {NULL};
     struct ifd_device *device = fast.device[test_random_int(&rng, 0, LEVELS - 1)];
-    one_node_init(&node, "hostile", mess->op, mess->attrs);
-    for (uint32_t i = 0; i < mess->input_count; i++) {
-        const bool is_absent = !mess->operand[i].desc;
+    one_node_init(&node, "hostile", trial->op, trial->attrs);
+    for (uint32_t i = 0; i < trial->input_count; i++) {
+        const bool is_absent = !trial->operand[i].desc;
         if (!is_absent) {
-            padded[i] = ifd_acquire_tensor(ifd_alloc_system(), mess->bytes[i]);
+            padded[i] = ifd_acquire_tensor(ifd_alloc_system(), trial->bytes[i]);
             REQUIRE(padded[i]);
-            memcpy(padded[i], mess->data[i], mess->bytes[i]);
+            memcpy(padded[i], trial->data[i], trial->bytes[i]);
         }
-        one_node_add_input(&node, is_absent ? NULL : &mess->in[i], padded[i],
-                           mess->operand[i].data.data != NULL);
+        one_node_add_input(&node, is_absent ? NULL : &trial->in[i], padded[i],
+                           trial->operand[i].data.data != NULL);
     }
-    for (uint32_t i = 0; i < mess->output_count; i++) {
-        one_node_add_output(&node, &mess->out[i]);
+    for (uint32_t i = 0; i < trial->output_count; i++) {
+        one_node_add_output(&node, &trial->out[i]);
     }
     if (fast.backend->cost(device, &node.node.view, NULL) > 0) {
         EXPECT_CODE(one_node_run(&node, fast.backend, device, fast.team, true, &err), IFD_OK, &err);
         fast.taken++;
-        for (uint32_t i = 0; i < mess->output_count; i++) {
-            if (is_integer(mess->out[i].dtype) && !holds_nan(mess)) {
+        for (uint32_t i = 0; i < trial->output_count; i++) {
+            if (is_integer(trial->out[i].dtype) && !holds_nan(trial)) {
                 EXPECT_BYTES(node.output[i], want[i], node.output_bytes[i]);
             }
         }
     }
     one_node_finish(&node);
-    for (uint32_t i = 0; i < mess->input_count; i++) {
+    for (uint32_t i = 0; i < trial->input_count; i++) {
         if (padded[i]) {
-            ifd_release_tensor(ifd_alloc_system(), padded[i], mess->bytes[i]);
+            ifd_release_tensor(ifd_alloc_system(), padded[i], trial->bytes[i]);
         }
     }
 }
@@ -352,7 +352,7 @@ static void compute_fast(const struct mess *mess, void *const *want)
 /* --- judging ---------------------------------------------------------------------------------- */
 
 /** Computes what was accepted, into buffers of exactly the inferred size. */
-static void compute(const struct mess *mess, const struct ifd_op_def *def,
+static void compute(const struct trial *trial, const struct ifd_op_def *def,
                     const struct ifd_infer *in)
 {
     const struct ifd_desc *in_desc[MAX_OPERANDS];
@@ -361,87 +361,87 @@ static void compute(const struct mess *mess, const struct ifd_op_def *def,
     void *output[MAX_OPERANDS];
     size_t out_bytes[MAX_OPERANDS];
     struct ifd_err err = {0};
-    for (uint32_t i = 0; i < mess->input_count; i++) {
-        in_desc[i] = mess->operand[i].desc;
-        input[i] = in_desc[i] ? mess->data[i] : NULL;
-        if (in_desc[i] && !mess->data[i]) {
+    for (uint32_t i = 0; i < trial->input_count; i++) {
+        in_desc[i] = trial->operand[i].desc;
+        input[i] = in_desc[i] ? trial->data[i] : NULL;
+        if (in_desc[i] && !trial->data[i]) {
             return; /* too large to hold */
         }
     }
-    for (uint32_t i = 0; i < mess->output_count; i++) {
-        out_desc[i] = &mess->out[i];
+    for (uint32_t i = 0; i < trial->output_count; i++) {
+        out_desc[i] = &trial->out[i];
         REQUIRE(ifd_desc_bytes(out_desc[i], &out_bytes[i]));
         if (out_bytes[i] > MAX_BYTES) {
             return;
         }
     }
     size_t scratch_bytes = 0;
-    if (def->scratch && (def->scratch(in, mess->out, &scratch_bytes, &err) != IFD_OK ||
+    if (def->scratch && (def->scratch(in, trial->out, &scratch_bytes, &err) != IFD_OK ||
                          scratch_bytes > MAX_BYTES)) {
         return;
     }
-    for (uint32_t i = 0; i < mess->output_count; i++) {
+    for (uint32_t i = 0; i < trial->output_count; i++) {
         output[i] = ifd_acquire_zeroed(ifd_alloc_system(), out_bytes[i] > 0 ? out_bytes[i] : 1, 1);
         REQUIRE(output[i]);
     }
     void *scratch = ifd_acquire_tensor(ifd_alloc_system(), scratch_bytes);
     REQUIRE(scratch);
-    const struct ifd_ref_call call = {.attrs = mess->attrs,
+    const struct ifd_ref_call call = {.attrs = trial->attrs,
                                       .in = in_desc,
                                       .input = input,
-                                      .input_count = mess->input_count,
+                                      .input_count = trial->input_count,
                                       .out = out_desc,
                                       .output = output,
-                                      .output_count = mess->output_count,
+                                      .output_count = trial->output_count,
                                       .scratch = scratch};
     const enum ifd_code code = def->ref(&call, &err);
     EXPECT(code == IFD_OK || code == IFD_INVALID);
     if (fast.backend && code == IFD_OK) {
-        compute_fast(mess, output);
+        compute_fast(trial, output);
     }
     ifd_release_tensor(ifd_alloc_system(), scratch, scratch_bytes);
-    for (uint32_t i = 0; i < mess->output_count; i++) {
+    for (uint32_t i = 0; i < trial->output_count; i++) {
         ifd_release(ifd_alloc_system(), output[i], out_bytes[i] > 0 ? out_bytes[i] : 1);
     }
 }
 
 /** Asks the shape rule and computes if it accepts; frees the content. */
-static bool judge(struct mess *mess, const struct ifd_op_def *def)
+static bool judge(struct trial *trial, const struct ifd_op_def *def)
 {
-    const struct ifd_infer in = {.attrs = mess->attrs,
-                                 .input = mess->operand,
-                                 .input_count = mess->input_count,
-                                 .output_count = mess->output_count};
+    const struct ifd_infer in = {.attrs = trial->attrs,
+                                 .input = trial->operand,
+                                 .input_count = trial->input_count,
+                                 .output_count = trial->output_count};
     struct ifd_err err = {0};
-    const enum ifd_code code = def->infer(&in, mess->out, &err);
+    const enum ifd_code code = def->infer(&in, trial->out, &err);
     EXPECT(code == IFD_OK || err.text[0] != '\0');
     if (code == IFD_OK) {
-        compute(mess, def, &in);
+        compute(trial, def, &in);
     }
     for (uint32_t i = 0; i < MAX_OPERANDS; i++) {
-        drop(mess, i);
+        drop(trial, i);
     }
     return code == IFD_OK;
 }
 
 static void random_calls_are_safe_if_accepted(void)
 {
-    static struct mess mess; /* large */
+    static struct trial trial; /* large */
     open_fast();
     for (int op = 0; op < IFD_OP_COUNT; op++) {
         const struct ifd_op_def *def = ifd_op_def((enum ifd_op)op);
         const uint32_t most = def->max_inputs < 6 ? def->max_inputs : 6;
         for (int round = 0; round < ROUNDS; round++) {
-            memset(&mess, 0, sizeof(mess));
-            mess.op = (enum ifd_op)op;
-            mess.input_count =
+            memset(&trial, 0, sizeof(trial));
+            trial.op = (enum ifd_op)op;
+            trial.input_count =
                 (uint32_t)test_random_int(&rng, chance(2) ? 0 : def->min_inputs, most);
-            for (uint32_t i = 0; i < mess.input_count; i++) {
-                random_input(&mess, def, i);
+            for (uint32_t i = 0; i < trial.input_count; i++) {
+                random_input(&trial, def, i);
             }
-            random_outputs(&mess, def);
-            random_attrs(&mess, def);
-            (void)judge(&mess, def);
+            random_outputs(&trial, def);
+            random_attrs(&trial, def);
+            (void)judge(&trial, def);
         }
     }
     close_fast();
@@ -449,36 +449,36 @@ static void random_calls_are_safe_if_accepted(void)
 
 /* --- golden cases with damage ----------------------------------------------------------------- */
 
-static void copy_golden(struct mess *mess, const struct golden_case *golden)
+static void copy_golden(struct trial *trial, const struct golden_case *golden)
 {
-    memset(mess, 0, sizeof(*mess));
-    mess->op = golden->op;
-    mess->input_count = golden->input_count;
-    mess->output_count = golden->output_count;
-    memcpy(mess->attrs, golden->attrs, ifd_op_def(golden->op)->attrs_bytes);
+    memset(trial, 0, sizeof(*trial));
+    trial->op = golden->op;
+    trial->input_count = golden->input_count;
+    trial->output_count = golden->output_count;
+    memcpy(trial->attrs, golden->attrs, ifd_op_def(golden->op)->attrs_bytes);
     for (uint32_t i = 0; i < golden->output_count; i++) {
-        mess->out[i] = golden->output[i].desc;
+        trial->out[i] = golden->output[i].desc;
     }
     for (uint32_t i = 0; i < golden->input_count; i++) {
         const struct golden_tensor *tensor = &golden->input[i];
         if (tensor->is_absent) {
             continue;
         }
-        mess->in[i] = tensor->desc;
-        mess->operand[i].desc = &mess->in[i];
-        refill(mess, i);
-        REQUIRE(mess->data[i]);
-        memcpy(mess->data[i], tensor->data, tensor->bytes);
+        trial->in[i] = tensor->desc;
+        trial->operand[i].desc = &trial->in[i];
+        refill(trial, i);
+        REQUIRE(trial->data[i]);
+        memcpy(trial->data[i], tensor->data, tensor->bytes);
         if (tensor->is_constant) {
-            mess->operand[i].data = (struct ifd_bytes){mess->data[i], mess->bytes[i]};
+            trial->operand[i].data = (struct ifd_bytes){trial->data[i], trial->bytes[i]};
         }
     }
 }
 
-static void damage_input(struct mess *mess, uint32_t i)
+static void damage_input(struct trial *trial, uint32_t i)
 {
-    struct ifd_desc *desc = &mess->in[i];
-    const bool was_constant = mess->operand[i].data.data != NULL;
+    struct ifd_desc *desc = &trial->in[i];
+    const bool was_constant = trial->operand[i].data.data != NULL;
     switch (test_random_int(&rng, 0, 7)) {
     case 0:
         desc->shape = random_shape();
@@ -493,44 +493,44 @@ static void damage_input(struct mess *mess, uint32_t i)
         desc->dtype = random_dtype(UINT32_MAX);
         break;
     case 5:
-        random_quant(desc, mess->scale[i], mess->zero_point[i]);
+        random_quant(desc, trial->scale[i], trial->zero_point[i]);
         return;
     case 6:
-        mess->operand[i] =
-            (struct ifd_operand){chance(50) ? NULL : mess->operand[i].desc, {NULL, 0}};
+        trial->operand[i] =
+            (struct ifd_operand){chance(50) ? NULL : trial->operand[i].desc, {NULL, 0}};
         return;
     default:
-        if (mess->data[i]) {
-            random_content(desc->dtype, mess->data[i], mess->bytes[i]);
+        if (trial->data[i]) {
+            random_content(desc->dtype, trial->data[i], trial->bytes[i]);
         }
         return;
     }
-    refill(mess, i);
-    if (was_constant && mess->data[i]) {
-        mess->operand[i].data = (struct ifd_bytes){mess->data[i], mess->bytes[i]};
+    refill(trial, i);
+    if (was_constant && trial->data[i]) {
+        trial->operand[i].data = (struct ifd_bytes){trial->data[i], trial->bytes[i]};
     }
 }
 
-static void damage(struct mess *mess, const struct ifd_op_def *def)
+static void damage(struct trial *trial, const struct ifd_op_def *def)
 {
-    const uint32_t i = (uint32_t)test_random_int(&rng, 0, mess->input_count - 1);
-    const uint32_t o = (uint32_t)test_random_int(&rng, 0, mess->output_count - 1);
+    const uint32_t i = (uint32_t)test_random_int(&rng, 0, trial->input_count - 1);
+    const uint32_t o = (uint32_t)test_random_int(&rng, 0, trial->output_count - 1);
     switch (test_random_int(&rng, 0, 5)) {
     case 0:
-        mess->out[o].dtype = random_dtype(UINT32_MAX);
+        trial->out[o].dtype = random_dtype(UINT32_MAX);
         break;
     case 1:
-        random_quant(&mess->out[o], mess->scale[MAX_OPERANDS + o],
-                     mess->zero_point[MAX_OPERANDS + o]);
+        random_quant(&trial->out[o], trial->scale[MAX_OPERANDS + o],
+                     trial->zero_point[MAX_OPERANDS + o]);
         break;
     case 2:
         if (def->attr_count > 0) {
-            random_attr(mess, &def->attrs[test_random_int(&rng, 0, def->attr_count - 1)]);
+            random_attr(trial, &def->attrs[test_random_int(&rng, 0, def->attr_count - 1)]);
         }
         break;
     default:
-        if (mess->operand[i].desc) {
-            damage_input(mess, i);
+        if (trial->operand[i].desc) {
+            damage_input(trial, i);
         }
         break;
     }
@@ -539,13 +539,13 @@ static void damage(struct mess *mess, const struct ifd_op_def *def)
 static void damage_case(struct golden_case *golden, void *context)
 {
     const struct ifd_op_def *def = ifd_op_def(golden->op);
-    static struct mess mess; /* large */
+    static struct trial trial; /* large */
     for (int round = 0; round < DAMAGES; round++) {
-        copy_golden(&mess, golden);
+        copy_golden(&trial, golden);
         for (int64_t times = test_random_int(&rng, 0, 3); times > 0; times--) {
-            damage(&mess, def);
+            damage(&trial, def);
         }
-        *(size_t *)context += judge(&mess, def);
+        *(size_t *)context += judge(&trial, def);
     }
 }
 

@@ -1,5 +1,5 @@
 /* Products with weights that are not packed: every table against a naive loop in double, and bit
- * for bit against the matrix product of the same instruction set. */
+ * for bit against the gemm of the same instruction set. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* f32 matrix products and convolutions, also those of 16-bit operands: every table against a naive
+/* f32 gemms and convolutions, also those of 16-bit operands: every table against a naive
  * loop in double over operands that are rounded here. */
 #include <float.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Q8 matrix products and convolutions: every table against a naive loop over the definition. */
+/* Q8 gemms and convolutions: every table against a naive loop over the definition. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Winograd convolutions of stride 1 and 2, with the matrix products of the same table, against a
+/* Winograd convolutions of stride 1 and 2, with the gemms of the same table, against a
  * naive 3x3 convolution in double. */
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* Which kernels this CPU runs: walks the list of instruction sets, weakest first, and lets each
- * table of an allowed set replace what the weaker ones gave. Compiled with the baseline flags. */
+/* Selects the kernels that this CPU runs: walks the list of instruction sets, weakest first, and
+ * each table of an allowed set replaces entries of weaker ones. Compiled with the baseline
+ * flags. */
 #include "backends/cpuacc/kernels/kernels.h"
 
 #include <stddef.h>
@@ -65,7 +66,7 @@ static const struct row rows[] = {
 
 typedef void (*slot_fn)(void);
 
-/* Families are nothing but function pointers, so a table is an array of slots. */
+/* A family is a struct of function pointers only, so a table is an array of slots. */
 static void merge(const struct row *row, struct ifd_kernels *kernels)
 {
     const slot_fn *from = row->table;

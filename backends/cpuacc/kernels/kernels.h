@@ -111,7 +111,7 @@ static inline size_t ifd_packed_column(const struct ifd_packed *packed, size_t b
     return column < packed->n ? column : packed->n;
 }
 
-/* ---- matrix products and convolutions ------------------------------------------------------- */
+/* ---- gemms and convolutions ------------------------------------------------------- */
 
 /* Weights to pack: element (channel n, tap t, input channel k) is w[n*stride_n + t*stride_t +
  * k*stride_k]. A convolution in OHWI order has taps = kh*kw, stride_k = 1, stride_t = k,

@@ -22,8 +22,8 @@ static void zero_bytes(unsigned char *dst, size_t bytes)
     }
 }
 
-/* Full blocks as wide as possible, unless the next narrower width leaves less of a remainder: one
- * left-over vector is the least efficient tile. */
+/* Full blocks as wide as possible, unless the next narrower width leaves a smaller remainder:
+ * one left-over vector is the least efficient tile. */
 size_t ifd_pack_width(const struct ifd_pack_layout *layout, size_t n)
 {
     size_t vectors = (n + layout->lanes - 1) / layout->lanes;
@@ -46,7 +46,7 @@ size_t ifd_pack_column(const struct ifd_pack_layout *layout, size_t nv, size_t j
     return l / quad * quad * nv + j * quad + l % quad;
 }
 
-/* Long sums go in full steps: even ones would pad them by more than may be over-read. */
+/* Long sums take full steps: equal ones would pad by more than may be over-read. */
 size_t ifd_pack_step(const struct ifd_pack_layout *layout, size_t k)
 {
     if (layout->k_tile == 0) {
@@ -75,7 +75,7 @@ size_t ifd_pack_gemm_bytes(const struct ifd_pack_layout *layout, size_t n, size_
                     IFD_KERN_ALIGN);
 }
 
-/* Smaller ones than a normal number are 0. */
+/* Numbers below the smallest normal one become 0. */
 static double power_of_two(int exponent)
 {
     if (exponent < -1022) {
@@ -209,7 +209,7 @@ static void start_header(const struct ifd_pack_layout *layout,
     header->private_[IFD_PACKED_DEPTH] = (int32_t)ifd_pack_depth(layout, weights->k);
 }
 
-/* Finite floats stay finite: what is beyond the largest half-precision number becomes that. */
+/* Finite floats stay finite: those beyond the largest half-precision number become that number. */
 static uint16_t to_half(float value)
 {
     const uint16_t half = ifd_f16_from_f32(value);
@@ -271,7 +271,7 @@ static void pack_four(const struct ifd_pack_layout *layout, const struct ifd_gem
     }
 }
 
-/* The same of channels c … c+count-1, which lie side by side from dst on. */
+/* The same for channels c … c+count-1, which lie side by side from dst on. */
 static void pack_channels(const struct ifd_pack_layout *layout,
                           const struct ifd_gemm_weights *weights, size_t tap, size_t c,
                           size_t count, size_t begin, size_t end, unsigned char *dst, size_t stride)
@@ -289,8 +289,8 @@ static void pack_channels(const struct ifd_pack_layout *layout,
     }
 }
 
-/* Zeros where no weights come: behind the last column and the last input, and in the tail, which is
- * returned. */
+/* Zeros where there are no weights: behind the last column and the last input, and in the tail.
+ * Returns the tail. */
 static unsigned char *clear_block(const struct ifd_pack_layout *layout,
                                   const struct ifd_gemm_weights *weights, size_t n0, size_t width,
                                   size_t tail_rows, unsigned char *block)
@@ -303,7 +303,7 @@ static unsigned char *clear_block(const struct ifd_pack_layout *layout,
     return block + bytes;
 }
 
-/* What is written between one channel and the next should stay in the first-level cache. */
+/* Bytes written between one channel and the next: they should stay in the first-level cache. */
 #define PACK_BYTES ((size_t)16 * 1024)
 
 /* Writes the weights of the block of columns n0 .. n0 + lanes*nv - 1; gaps are zero before. */
@@ -359,8 +359,8 @@ void ifd_pack_gemm_q8(const struct ifd_pack_layout *layout, const struct ifd_gem
     zero_bytes(block, (size_t)header->bytes - (size_t)(block - (unsigned char *)dst));
 }
 
-/* Few blocks in odd number make parts for two threads that differ much: there one more, of narrower
- * ones, pays. */
+/* A small odd number of blocks gives two threads parts of very different size: one more,
+ * narrower block pays there. */
 #define EVEN_VECTORS_MIN 10
 #define EVEN_BLOCKS_MAX  8
 
@@ -375,7 +375,7 @@ static void even_blocks(const struct ifd_pack_layout *layout, struct ifd_packed 
     header->unit_bytes = (uint32_t)block_bytes(layout, layout->lanes, header->k, header->taps, 1);
 }
 
-/* Header, bias, and zeros where no weights come, also behind the last block. */
+/* Writes the header, the bias, and zeros where there are no weights, also behind the last block. */
 static void start_gemm_f32(const struct ifd_pack_layout *layout,
                            const struct ifd_gemm_weights *weights, const float *bias,
                            unsigned char *dst)

@@ -1,11 +1,10 @@
 /* f32 depthwise convolution over the vector vocabulary: a vector of channels at a time.
  *
  * 3x3 windows keep their nine weights in registers and compute several output lines at once;
- * columns roll, so that every input is loaded once for all lines and positions. Those of five or
- * seven columns are summed a line at a time over strips of positions. Rows and columns outside the
- * image contribute nothing. Dilated windows of every d-th output see every d-th line and column
- * only: they are done as d x d convolutions without dilation, whose images lie between each
- * other. */
+ * columns roll, so every input is loaded once for all lines and positions. Windows of five or
+ * seven columns are summed a line at a time over strips of positions. Rows and columns outside
+ * the image contribute nothing. A dilated window sees, for every d-th output, only every d-th
+ * line and column: it is computed as d x d interleaved convolutions without dilation. */
 #include "backends/cpuacc/kernels/pack.h"
 #include "backends/cpuacc/kernels/simd/simd.h"
 
@@ -66,7 +65,7 @@ struct job {
     size_t kh, kw, c0, channels;
 };
 
-/* Line iy of the image, which may lie outside: NULL. */
+/* Line iy of the image; NULL if it is outside. */
 INLINE const float *line_at(const struct job *job, int64_t iy)
 {
     const struct ifd_dw_args *args = job->args;
@@ -85,7 +84,7 @@ static const float zeros[32] = {0.0f};
 /* Output lines whose sums fit into registers beside the weights, by stride. */
 enum { LINES_1 = VF_REGISTERS == 32 ? 4 : 2, LINES_2 = VF_REGISTERS == 32 ? 2 : 1, ROWS_MAX = 6 };
 
-/* Neighbouring output lines of a block, and how far they have come. */
+/* Neighbouring output lines of a block, and the column they are at. */
 struct rolling {
     const float *row[ROWS_MAX]; /* at the next column; zeros outside the image, with step 0 */
     size_t step[ROWS_MAX];
@@ -135,8 +134,8 @@ INLINE struct sums start_sums(const struct rolling *at, const size_t lines)
     return sums;
 }
 
-/* The next column of the image, which is kx of the window of a, kx - stride of that of b and so on.
- * Of a far image the next block's channels are fetched, too. */
+/* The next column of the image: column kx of window a, kx - stride of window b, and so on. Of a
+ * far image the channels of the next block are fetched, too. */
 INLINE void add_column(struct rolling *at, const size_t lines, const size_t stride, const size_t kx,
                        struct sums *a, struct sums *b, struct sums *c)
 {
@@ -305,8 +304,7 @@ static void narrow_2(const struct job *job, size_t y, size_t lines)
 
 enum { HALF = VF_LANES / 2 };
 
-/* Where pixels of half a vector of channels lie one behind the other, as in the input so in the
- * output. */
+/* Whether pixels of half a vector of channels are contiguous, in the input and in the output. */
 static int are_twins(const struct job *job)
 {
     const struct ifd_dw_args *args = job->args;
@@ -415,7 +413,7 @@ static void (*choose_roll(const struct job *job))(const struct job *job, size_t 
     return are_twins(job) ? twins_1 : !is_whole ? narrow_1 : job->args->is_far ? far_1 : whole_1;
 }
 
-/* As many lines at once as may be, in groups of as equal a height as may be. */
+/* Groups of lines of about equal height, each as high as registers allow. */
 static void roll_block(const struct job *job)
 {
     const struct ifd_dw_args *args = job->args;
@@ -462,8 +460,8 @@ INLINE void store(const struct line *line, vf sum, size_t x)
     }
 }
 
-/* `count` neighbouring output positions of one line, whose windows share columns: each is loaded
- * once for all of them. checked: some may lie outside the image. */
+/* `count` neighbouring output positions of one line, whose windows share columns: each column is
+ * loaded once for all of them. checked: some may be outside the image. */
 INLINE void strip(const struct job *job, struct line *line, size_t y, size_t x, const size_t kw,
                   const size_t stride, const size_t count, const int checked)
 {
@@ -614,14 +612,13 @@ static void run_image(const struct job *job)
 
 /* ---- dilation ---- */
 
-/* Of `count` lines or columns, those from `first` on that are `apart` from each other. */
+/* Number of lines or columns among `count` that are at first, first + apart, … */
 static size_t every(size_t count, size_t first, size_t apart)
 {
     return count > first ? (count - first + apart - 1) / apart : 0;
 }
 
-/* What the outputs from `out` on that are a dilation apart see of the lines (or the columns) of an
- * image. */
+/* The lines (or columns) of an image that the outputs from `out` on, a dilation apart, see. */
 struct part {
     size_t first, count;
     uint32_t pad;
@@ -635,8 +632,7 @@ static struct part part_of(size_t out, size_t in_count, size_t dilation, uint32_
                          .pad = (uint32_t)((first + pad) / dilation)};
 }
 
-/* The outputs from line y and column x on that are a dilation apart are a convolution of their own,
- * without dilation. */
+/* The outputs from line y and column x on, a dilation apart: a convolution without dilation. */
 static void run_part(const struct job *job, size_t y, size_t x)
 {
     const struct ifd_dw_args *args = job->args;

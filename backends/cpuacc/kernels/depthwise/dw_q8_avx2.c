@@ -14,7 +14,7 @@ enum {
     STEP = 2 * BLOCK /* 16-bit weights of one pair of rows of one window column */
 };
 
-/* Pairs of rows a window column; 3x3 windows have a second set of weights behind the first. */
+/* Pairs of rows a window column. 3x3 windows have a second set of weights behind the first. */
 static size_t pairs_of(size_t kh)
 {
     return (kh + 1) / 2;
@@ -45,13 +45,13 @@ static int weight_at(const struct ifd_dw_weights *weights, int32_t zero, size_t 
     return ((const int8_t *)weights->w)[(ky * weights->kw + kx) * weights->stride_tap + c] - zero;
 }
 
-/* Channel of vector j, lane l of a block: the order in which packing yields natural order. */
+/* Channel of vector j, lane l of a block: the order that packing turns into the natural one. */
 static size_t channel_at(size_t j, size_t l)
 {
     return l / 4 * 8 + j * 4 + l % 4;
 }
 
-/* All pairs of one window column, rows shifted down by `down`. Returns where to go on. */
+/* Writes all pairs of one window column, rows shifted down by `down`. Returns the end. */
 static int16_t *pack_column(const struct ifd_dw_weights *weights, int32_t zero, size_t c0,
                             size_t kx, size_t down, int16_t *dst)
 {
@@ -132,8 +132,8 @@ struct job {
     const uint8_t *zero; /* 16 bytes of zero point */
 };
 
-/* What a line needs, in locals, because stores through uint8_t may alias everything else. A row
- * outside the image has step 0 and stays on the zero point. */
+/* A line's parameters, copied to locals because stores through uint8_t may alias everything
+ * else. A row outside the image has step 0 and stays on the zero point. */
 struct line {
     const uint8_t *row[4];
     size_t step[4];

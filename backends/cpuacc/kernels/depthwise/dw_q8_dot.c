@@ -1,7 +1,7 @@
 /* Q8 depthwise 3x3 with sdot: 8 channels at a time, four input rows interleaved byte by byte, so
- * that one instruction takes a whole column of 4 channels, and two output lines come of one
- * interleaving (the second line's weights sit one byte further). Other windows, and weights that do
- * not fit 8 bits without their zero point, go the way of plain NEON. */
+ * that one instruction takes a whole column of 4 channels. Two output lines use one interleaving
+ * (the second line's weights are one byte further). Other windows, and weights that do not fit 8
+ * bits without their zero point, run as plain NEON. */
 #include "backends/cpuacc/kernels/depthwise/dw_q8_neon_impl.h"
 
 enum {
@@ -60,8 +60,8 @@ static void pack(const struct ifd_dw_weights *weights, const struct ifd_requant 
     }
 }
 
-/* Where the four rows of the next column are. A row outside the image has step 0 and stays on the
- * zero point. */
+/* Addresses of the four rows of the next column. A row outside the image has step 0 and stays on
+ * the zero point. */
 struct cursor {
     const int8_t *row[4];
     size_t step[4];
@@ -87,9 +87,9 @@ struct quad {
     int8x16_t v[2];
 };
 
-/* The column that the cursor stands at; only `rows` of its rows if the fourth has no weight. What
- * no intrinsic does: load 8 bytes and step on in one instruction. What gcc does not: fill
- * neighbouring registers, as table lookups want them, without copies. */
+/* Interleaves the column at the cursor; `rows` of its rows only, if the fourth has no weight.
+ * Assembly, since no intrinsic loads 8 bytes and advances in one instruction, and gcc does not
+ * fill neighbouring registers, as table lookups need them, without copies. */
 INLINE struct quad next_column(struct cursor *at, const size_t rows)
 {
     static const uint8_t order[2][16] = {
@@ -118,7 +118,7 @@ INLINE struct quad next_column(struct cursor *at, const size_t rows)
     return column;
 }
 
-/* Column x of the image, where the cursor stands if that is inside. */
+/* Column x of the image; the cursor is at x if that is inside. */
 INLINE struct quad column_at(const struct line *line, struct cursor *at, int64_t x,
                              const size_t rows)
 {
@@ -129,7 +129,7 @@ INLINE struct quad column_at(const struct line *line, struct cursor *at, int64_t
     return next_column(at, rows);
 }
 
-/* What a line is made of; usual: see store(). */
+/* Parameters of a line. usual: see store(). */
 struct weights {
     int8x16_t v[12]; /* [line][column][half] */
     const int32_t *bias;
@@ -153,7 +153,7 @@ INLINE void load_biases(const int32_t *bias, int32x4_t *ret_sum)
             : "r"(bias), "m"(*(const int32_t(*)[2 * 4]) bias));
 }
 
-/* Not the intrinsic, for which gcc copies sums from one register to another. */
+/* Assembly: for the intrinsic gcc copies sums from one register to another. */
 INLINE void add_quad(int32x4_t *sum, int8x16_t a, int8x16_t w)
 {
     __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(*sum) : "w"(a), "w"(w));
@@ -179,8 +179,8 @@ INLINE void output_3x3(const struct line *line, struct weights *weights, const s
     store(line, usual, finish, sum, out, lines);
 }
 
-/* Positions, counted from the left, of which no column but those of the padding's width is
- * outside. */
+/* Number of positions from the left whose columns are inside, but for those of the padding's
+ * width. */
 INLINE size_t inner_positions(const struct line *line, int64_t first, const size_t stride)
 {
     const int64_t last = (line->in_w - first - 3) / (int64_t)stride;
@@ -190,7 +190,7 @@ INLINE size_t inner_positions(const struct line *line, int64_t first, const size
     return (size_t)last < line->out_w ? (size_t)last + 1 : line->out_w;
 }
 
-/* One line or two, of stride 1 or 2: neighbours share columns, which take turns. */
+/* One line or two, of stride 1 or 2: neighbouring positions share columns, which rotate. */
 INLINE void line_3x3(const struct job *job, const struct line *line, struct weights *weights,
                      size_t y, const size_t lines, const size_t stride, const int usual,
                      const int finish)

@@ -1,6 +1,6 @@
 /* Q8 depthwise convolution for NEON: 8 channels at a time in 16-bit products (smlal), so weights
- * with a zero point fit as they are. The whole table of plain NEON, and the fall-back of the dot
- * product's.
+ * with a zero point fit as they are. All of the plain NEON table, and what the dotprod table
+ * falls back to.
  *
  * 3x3 windows keep their nine weights in registers, compute two output lines at once where the
  * stride is 1, and load each column once for both lines and three positions. Columns and rows
@@ -113,8 +113,8 @@ struct job {
     int8_t zero[BLOCK];
 };
 
-/* What a line needs, in locals, because stores through int8_t may alias everything else. A row
- * outside the image has step 0 and stays on the zero point. */
+/* A line's parameters, copied to locals because stores through int8_t may alias everything else.
+ * A row outside the image has step 0 and stays on the zero point. */
 struct line {
     const int8_t *row[4];
     size_t step[4];
@@ -164,7 +164,8 @@ INLINE int8x8_t load_pixel(const struct line *line, size_t r, int64_t x)
     return vld1_s8(line->row[r] + x * (int64_t)line->step[r]);
 }
 
-/* 8 bytes, or the upper 8 of 16; steps on in the same instruction, as no intrinsic does. */
+/* Loads 8 bytes, or the upper 8 of 16, and advances in the same instruction, which no intrinsic
+ * does. */
 INLINE void store_low(int8x8_t bytes, size_t step, int8_t **out)
 {
 #if defined(__aarch64__)
@@ -188,9 +189,9 @@ INLINE void store_high(int8x16_t bytes, size_t step, int8_t **out)
 #endif
 }
 
-/* Scales, packs and stores the 8 sums of one position of one or two lines, where each line's `out`
- * stands, and steps on; finish is line->finish. usual: it is a constant, all channels of the block
- * count, and bounds are the type's. */
+/* Scales, packs and stores the 8 sums of one position of one or two lines at each line's `out`,
+ * and advances it. finish is line->finish; usual: it is a constant, the block is complete, and
+ * bounds are those of the type. */
 INLINE void store(const struct line *line, const int usual, const int finish,
                   const int32x4_t sum[][2], int8_t **out, const size_t lines)
 {

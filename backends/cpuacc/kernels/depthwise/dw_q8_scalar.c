@@ -1,5 +1,4 @@
-/* Q8 depthwise convolution in plain C: complete, and the yardstick of the other instruction
- * sets. */
+/* Q8 depthwise convolution in plain C: complete, and the reference for the other tables. */
 #include "backends/cpuacc/kernels/simd/finish_scalar.h"
 
 enum { BLOCK = 8 };

@@ -1,18 +1,19 @@
-/* Q8 depthwise convolution with vpdpbusd: 64 channels at a time, four input rows interleaved byte
- * by byte so that one instruction takes a whole column of up to four taps of 16 channels.
+/* Q8 depthwise convolution with vpdpbusd: 64 channels at a time, four input rows interleaved
+ * byte by byte so that one instruction takes a whole column of up to four taps of 16 channels.
  *
- * 3x3 and 5x5 windows have files of their own. Others interleave the columns of a line into the
- * scratch first, ceil(kh / 4) for each. Columns and rows outside the image are the zero point.
+ * 3x3 and 5x5 windows are in separate files. Other windows interleave the columns of a line into
+ * the scratch first, ceil(kh / 4) for each. Columns and rows outside the image are the zero
+ * point.
  *
- * Weights that have nine bits without their zero point are the sum of two of eight, 255 of three,
- * in those blocks that have any; 3x3 windows leave out what is 0 of the second and third. */
+ * A weight that has nine bits without its zero point is the sum of two s8 weights, 255 the sum
+ * of three, in the blocks that have such weights. 3x3 windows skip vectors of the second and
+ * third part that are 0. */
 #include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_3x3_impl.h"
 #include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_5x5_impl.h"
 
-/* Interleaved weights of a block, four vectors a window column and group of four rows; of 3x3
- * windows then once more for the second line. A wide block has the further parts of its weights
- * behind all of that. Then the tail, and at its end, in 64 bytes, in how many parts the weights
- * are. */
+/* Layout of a block: interleaved weights, four vectors a window column and group of four rows;
+ * for 3x3 windows once more for the second line. A wide block has the further parts of its
+ * weights behind these. Then the tail, whose last 64 bytes hold the number of parts. */
 enum {
     PRIVATE_WEIGHTS = IFD_PACKED_TAIL_OFFSET, /* bytes before a tail */
     TAIL_FETCHED = 2 * 4 * BLOCK              /* of a tail: biases and factors */
@@ -28,8 +29,8 @@ static int is_5x5(size_t kh, size_t kw)
     return kh == 5 && kw == 5;
 }
 
-/* How many times the weights are there: as they are, and of 3x3 windows shifted down by a row, for
- * the line that shares the interleaved rows of another. */
+/* Copies of the weights: one as they are; for 3x3 windows one shifted down by a row, for the
+ * line that shares the interleaved rows of another. */
 static size_t lines_packed(size_t kh, size_t kw)
 {
     return is_3x3(kh, kw) ? 2 : 1;
@@ -57,7 +58,7 @@ static int weight_at(const struct ifd_dw_weights *weights, int32_t zero, size_t 
     return ((const int8_t *)weights->w)[(ky * weights->kw + kx) * weights->stride_tap + c] - zero;
 }
 
-/* Of a weight, the part that goes into the first, second or third s8 weight. */
+/* Part of a weight that is the first, second or third s8 weight. */
 static int part_of(int w, int part)
 {
     const int first = w < -127 ? -127 : w > 127 ? 127 : w;
@@ -65,7 +66,7 @@ static int part_of(int w, int part)
     return part == 0 ? first : part == 1 ? second : w - first - second;
 }
 
-/* In how many parts the weights of a block of channels are. */
+/* Number of parts of the weights of a block of channels. */
 static int count_parts(const struct ifd_dw_weights *weights, int32_t zero, size_t c0)
 {
     int parts = 1;
@@ -80,7 +81,7 @@ static int count_parts(const struct ifd_dw_weights *weights, int32_t zero, size_
     return parts;
 }
 
-/* The channel of a lane of the block's vectors; narrow blocks are there once for each pixel of a
+/* Channel of a lane of the block's vectors. Narrow blocks repeat once for each pixel of a
  * vector. */
 static size_t lane_channel(size_t channels, size_t c0, size_t vector, size_t lane)
 {
@@ -102,8 +103,8 @@ static void pack_column(const struct ifd_dw_weights *weights, int32_t zero, size
     }
 }
 
-/* Which vectors of the second and third part of a 3x3 window's weights are not 0: hardly any. Bits
- * by part, column, vector. */
+/* Bits by part, column and vector: which vectors of the second and third part of a 3x3 window's
+ * weights are not 0. Few are. */
 static int32_t more_parts(const int8_t *w, int parts)
 {
     int32_t used = 0;
@@ -127,7 +128,7 @@ static int32_t folded_bias(const struct ifd_dw_weights *weights, const struct if
     return (int32_t)(bias - requant->in_zero * sum);
 }
 
-/* All window columns of a block, of one part, or (-1) of weights that need no parts. */
+/* Packs all window columns of a block, of one part, or (-1) of weights without parts. */
 static void pack_part(const struct ifd_dw_weights *weights, int32_t zero, size_t c0, int part,
                       int8_t *w)
 {
@@ -190,8 +191,8 @@ static size_t column_count(const struct ifd_dw_args *args, size_t kw)
     return (args->out_w - 1) * args->stride_x + (kw - 1) * args->dilation_x + 1;
 }
 
-/* Any window: a line's columns are interleaved into the scratch once, then every position takes
- * those it needs. Two positions at a time share the loads of the weights. */
+/* Any window: a line's columns are interleaved into the scratch once, then every position uses
+ * its own. Two positions at a time share the loads of the weights. */
 INLINE void positions_any(const struct job *job, const struct line *line, size_t x,
                           const size_t count)
 {
@@ -276,7 +277,7 @@ static enum way choose_way(const struct ifd_packed *header, int32_t parts)
     return finish == IFD_FINISH_EXACT ? WAY_EXACT : is_plain ? WAY_PLAIN : WAY_FAST;
 }
 
-/* Of the block's channels as many pixels as a vector holds, unless the window is a rare one. */
+/* Pixels of the block's channels a vector: as many as it holds, one for rare windows. */
 static void run_block(struct job *job)
 {
     const struct ifd_dw_args *args = job->args;
@@ -297,8 +298,7 @@ static void run_block(struct job *job)
     }
 }
 
-/* What a block reads of its weights, before it does: they lie beyond the cache where networks are
- * large. */
+/* Fetches a block's weights before it starts: in large networks they lie beyond the cache. */
 static void fetch_block(const struct ifd_packed *header, const int8_t *weights)
 {
     const int32_t bytes = header->private_[PRIVATE_WEIGHTS] + TAIL_FETCHED;

@@ -1,14 +1,14 @@
-/* 3x3 windows of the VNNI depthwise kernels: each column of the input is interleaved once and used
- * by up to three output pixels, and with stride 1 by two output lines (the second line's weights
- * sit one byte further). Columns and rows outside the image are the zero point, so there is no
- * padding copy and no table of addresses. */
+/* 3x3 windows of the VNNI depthwise kernels: each column of the input is interleaved once and
+ * used by up to three output pixels, and with stride 1 by two output lines (the second line's
+ * weights are one byte further). Columns and rows outside the image are the zero point, so there
+ * is no padding copy and no table of addresses. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_3X3_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_3X3_IMPL_H
 
 #include "backends/cpuacc/kernels/depthwise/dw_q8_vnni_lines_impl.h"
 
-/* Column kx of the windows of `count` neighbouring output positions, that of position p being
- * column[p * stride]: each vector of weights is loaded once for all. */
+/* Adds column kx of the windows of `count` neighbouring output positions; position p has
+ * column[p * stride]. Each vector of weights is loaded once for all. */
 INLINE void add_column(const struct line *line, const int8_t *w, const size_t kx,
                        const struct column *column, const size_t count, const size_t stride,
                        const enum way way, __m512i *sum)
@@ -34,9 +34,9 @@ INLINE void add_column(const struct line *line, const int8_t *w, const size_t kx
     }
 }
 
-/* `count` neighbouring output positions of `lines` lines, position p having the columns from
- * column[p] on. The first line comes last: it may have the place of the second, where that is not
- * wanted. */
+/* `count` neighbouring output positions of `lines` lines; position p has the columns from
+ * column[p] on. The first line is stored last: its address stands in for the second line's where
+ * that is not computed. */
 INLINE void output_3x3(const struct line *line, const struct column *column, size_t x,
                        const size_t count, const size_t lines, const size_t pixels,
                        const enum way way)
@@ -54,8 +54,7 @@ INLINE void output_3x3(const struct line *line, const struct column *column, siz
     }
 }
 
-/* Column ix + ahead: at stands at ix, and all of the column is inside the image, or it may not be
- * (is_edge). */
+/* Loads column ix + ahead of the line at ix. is_edge: the column may be outside the image. */
 INLINE struct column next_column(const struct line *line, const struct line *at, int64_t ix,
                                  int64_t ahead, const size_t pixels, const size_t rows,
                                  const int is_edge)
@@ -64,7 +63,7 @@ INLINE struct column next_column(const struct line *line, const struct line *at,
                    : inner_column(at, ahead, pixels, rows);
 }
 
-/* Stride 1, two positions at a time with four columns, of which the first two are there. */
+/* Stride 1, two positions at a time with four columns; the first two are loaded already. */
 INLINE void output_pair(const struct line *line, const struct line *at, struct column *c, size_t x,
                         int64_t ix, const size_t lines, const size_t pixels, const enum way way,
                         const int is_edge)
@@ -99,8 +98,8 @@ INLINE void roll(const struct line *line, int64_t ix, const size_t lines, const 
     }
 }
 
-/* Stride 2, two positions at a time, column by column: so all of them stay in registers. The first
- * of c is there. */
+/* Stride 2, two positions at a time, column by column, so that all of them stay in registers.
+ * The first column of c is loaded already. */
 INLINE void output_strided(const struct line *line, const struct line *at, struct column *c,
                            size_t x, int64_t ix, const size_t pixels, const enum way way,
                            const int is_edge)
@@ -141,7 +140,7 @@ INLINE void roll_strided(const struct line *line, int64_t ix, const size_t pixel
     }
 }
 
-/* Output line y, or with stride 1 two of them, of which the second may be none. */
+/* Output line y, or with stride 1 lines y and y + 1; the second may not exist. */
 INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const size_t stride,
                      const size_t pixels, const enum way way)
 {
@@ -156,7 +155,7 @@ INLINE void line_3x3(const struct job *job, size_t y, const size_t lines, const 
     }
 }
 
-/* Functions of their own: in one for all ways gcc 12 keeps sums on the stack. */
+/* Separate functions: in one function for all ways gcc 12 keeps sums on the stack. */
 typedef void line_fn(const struct job *job, size_t y);
 
 #define LINE(lines, stride, pixels, way)                                                           \
@@ -189,7 +188,7 @@ LINE(1, 2, 4, PLAIN)
 LINE(1, 2, 4, ANY)
 #undef LINE
 
-/* All lines of a block: by pixels of a vector (1, 2, 4) and way. */
+/* Functions for all lines of a block, by pixels a vector (1, 2, 4) and way. */
 static void run_3x3(const struct job *job)
 {
     static line_fn *const one[WAYS] = {line_1_s1_p1_PLAIN, line_1_s1_p1_FAST, line_1_s1_p1_EXACT,

@@ -1,7 +1,7 @@
 /* 5x5 windows of the VNNI depthwise kernels: lines are interleaved by groups of four, each once,
- * into the scratch, where the last two groups are: a window is in two of them, so many bytes from
- * the first one's start as the weights are shifted. What the scratch holds is a segment of the
- * lines, so that it stays in the first-level cache. */
+ * into the scratch, which holds the last two groups. A window lies in two groups; its weights
+ * are shifted by the number of bytes between the start of the first group and its own. The
+ * scratch holds a segment of the lines, so that it stays in the first-level cache. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_5X5_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_5X5_IMPL_H
 
@@ -69,8 +69,8 @@ struct window {
     const __m512i (*columns[GROUPS])[VECTORS];
 };
 
-/* `count` positions from x on, of which `present` are there; each vector of a column is loaded once
- * for all windows that have it. */
+/* `count` positions from x on, of which `present` exist. Each vector of a column is loaded once
+ * for all windows that use it. */
 INLINE void positions_5x5(const struct line *line, const struct window *window, size_t first,
                           size_t x, const size_t count, size_t present, const size_t stride,
                           const size_t pixels, const enum way way)
@@ -139,7 +139,7 @@ INLINE void segment_5x5(const struct job *job, size_t first, size_t end, const s
     }
 }
 
-/* Functions of their own, as those of 3x3 windows are. */
+/* Separate functions, as for 3x3 windows. */
 typedef void segment_fn(const struct job *job, size_t first, size_t end);
 
 #define SEGMENT_FN(stride, pixels, way)                                                            \
@@ -166,7 +166,7 @@ SEGMENT_FN(2, 4, PLAIN)
 SEGMENT_FN(2, 4, ANY)
 #undef SEGMENT_FN
 
-/* All lines of a block whose weights are of one part. */
+/* All lines of a block whose weights have one part. */
 static void run_5x5(const struct job *job)
 {
     static segment_fn *const segment[2][3][WAYS] = {

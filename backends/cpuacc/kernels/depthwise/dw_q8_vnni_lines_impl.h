@@ -1,11 +1,10 @@
-/* What all windows of the VNNI depthwise kernels share: blocks of channels, columns of interleaved
- * rows, and what becomes of sums.
+/* Shared by all windows of the VNNI depthwise kernels: blocks of channels, columns of
+ * interleaved rows, and the end of sums.
  *
- * A column is four rows of 64 bytes interleaved byte by byte, so that one vpdpbusd takes up to four
- * taps of 16 channels. The 64 bytes are 64 channels of a pixel, or where a block has fewer, 32 or
- * 16 channels of two or four pixels: these are as far apart as makes the same work of a line's
- * halves or quarters, its streams, so that a column goes on to the next one of all of them by
- * itself. */
+ * A column is four rows of 64 bytes interleaved byte by byte, so that one vpdpbusd takes up to
+ * four taps of 16 channels. The 64 bytes are 64 channels of a pixel, or, where a block has 32 or
+ * 16 channels, two or four pixels. These pixels are half or a quarter of the line apart and
+ * start its streams: each stream is the same work, and a step moves all of them by one column. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_LINES_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_DEPTHWISE_DW_Q8_VNNI_LINES_IMPL_H
 
@@ -15,18 +14,18 @@ enum { BLOCK = 64, VECTORS = 4 };
 
 /* In a tail, behind its rows. */
 enum {
-    PARTS = IFD_TAIL_ROWS * BLOCK, /* in how many parts the weights are, */
-    RESTS,                         /* and of 3x3 windows what more_parts() returns */
+    PARTS = IFD_TAIL_ROWS * BLOCK, /* number of parts of the weights, */
+    RESTS,                         /* and for 3x3 windows the bits of more_parts() */
     PARTS_MAX = 3,
     TAIL_BYTES = 4 * PARTS + BLOCK
 };
 
-/* How a block's lines are finished: FAST and EXACT as enum ifd_finish has them; PLAIN is FAST where
- * neither zero point nor bounds change anything, as behind most activations; ANY is what the header
- * says, for all that is rare, weights of several parts among it. */
+/* How a block's lines are finished. FAST and EXACT are those of enum ifd_finish. PLAIN is FAST
+ * where neither zero point nor bounds change anything, as behind most activations. ANY reads the
+ * header: for rare cases, weights of several parts among them. */
 enum way { WAY_PLAIN, WAY_FAST, WAY_EXACT, WAY_ANY, WAYS };
 
-/* How many of so many channels, the last ones of a layer, a pixel has in a vector: 64, 32 or 16. */
+/* Channels a pixel has in a vector, for a block of `channels` channels: 64, 32 or 16. */
 INLINE size_t block_width(size_t channels)
 {
     return channels > 32 ? BLOCK : channels > 16 ? BLOCK / 2 : BLOCK / 4;
@@ -45,15 +44,16 @@ struct job {
     const uint8_t *zero; /* 64 bytes of zero point */
 };
 
-/* What a line needs, in locals, because stores through uint8_t may alias everything else. row[] are
- * the four input rows being interleaved, step[] from one pixel to the next, apart[] from one stream
- * to the next: a row outside the image has 0 and stays on the zero point. */
+/* A line's parameters, copied to locals because stores through uint8_t may alias everything
+ * else. row[] are the four input rows being interleaved, step[] the distance of two pixels,
+ * apart[] that of two streams. A row outside the image has 0 for both and stays on the zero
+ * point. */
 struct line {
     const struct job *job;
     const uint8_t *row[4];
     size_t step[4], apart[4];
     int64_t in_w;
-    int64_t inner_w; /* columns below are inside in every stream */
+    int64_t inner_w; /* columns below this are inside in every stream */
     int64_t apart_x; /* input columns from one stream to the next */
     size_t pixel;    /* bytes from one to the next */
     const int8_t *weights;
@@ -116,8 +116,8 @@ INLINE void set_rows(struct line *line, int64_t iy)
     }
 }
 
-/* Moves on along the rows: the addresses of what a turn of a loop reads all follow from those of
- * its first column. */
+/* Advances along the rows: the addresses that a turn of a loop reads follow from those of its
+ * first column. */
 INLINE void walk(struct line *line, int64_t columns)
 {
     UNROLL for (size_t r = 0; r < 4; r++)
@@ -167,8 +167,8 @@ INLINE __m512i join_pixels(const uint8_t *const *at, const size_t pixels)
     return v;
 }
 
-/* The column x further on than rows point at, which is inside. Of three rows with stride 2 no
- * window meets the fourth: its weights are 0, and it need not be read. */
+/* The column x after the current one, which is inside. Of three rows with stride 2 no window
+ * reads the fourth: its weights are 0, and it is not loaded. */
 INLINE struct column inner_column(const struct line *line, int64_t x, const size_t pixels,
                                   const size_t rows)
 {
@@ -216,7 +216,8 @@ __attribute__((noinline)) static struct column outer_column_4(const struct line 
     return outer_column(line, x, 4);
 }
 
-/* Column x of every stream, wherever it is: of several pixels only at the ends of a line. */
+/* Column x of every stream. With several pixels a vector it may be outside only at the ends of a
+ * line. */
 INLINE struct column load_column(const struct line *line, int64_t x, const size_t pixels,
                                  const size_t rows)
 {
@@ -282,8 +283,8 @@ INLINE void store(const struct line *line, const enum way way, const __m512i *su
 }
 
 /* `count` positions from x on, of the line that begins at out; the first `present` of them are
- * stored. The way is known when a loop is compiled: that keeps the constants of the others from
- * driving sums out of the registers. */
+ * stored. The way is a constant of each loop, so that the constants of the other ways do not
+ * drive sums out of the registers. */
 INLINE void finish_positions(const struct line *line, const enum way way, __m512i *sum,
                              uint8_t *out, size_t x, const size_t count, size_t present,
                              const size_t pixels)

@@ -1,4 +1,4 @@
-/* Element-wise f32 over the vector vocabulary. */
+/* Elementwise f32 over the vector vocabulary. */
 #include "backends/cpuacc/kernels/kernels.h"
 #include "backends/cpuacc/kernels/simd/math_simd.h"
 

@@ -1,5 +1,5 @@
-/* Element-wise q8: LiteRT's fixed-point ADD, SUB and MUL, tables of 256 entries, and the way from
- * and to f32. */
+/* Elementwise q8: LiteRT's fixed-point ADD, SUB and MUL, tables of 256 entries, and conversion
+ * from and to f32. */
 #include "backends/cpuacc/kernels/kernels.h"
 #include "backends/cpuacc/kernels/simd/simd.h"
 
@@ -14,9 +14,10 @@ struct factor {
 INLINE struct factor make_factor(int32_t multiplier, int32_t shift)
 {
     int exponent = shift < 0 ? -shift : 0;
-    /* The formula needs two more bits than the shifted x. A product has 16 bits and leaves them up
-     * to a shift of 13. From 14 on every product but 0 is beyond the clamp, also where the
-     * definition's shift wraps: a quarter of it is as good. */
+    /* The formula shifts x by two bits more than the definition. A product has 16 bits, so there
+     * is room up to a shift of 13. From 14 on every product but 0 is beyond the clamp, and stays
+     * so when the definition's shift wraps: without the two bits it is a quarter, with the right
+     * sign. */
     const int spare = shift > 13 ? 0 : 2;
     if (exponent > 29) {
         /* |x| < 2^29, so everything rounds to zero */
@@ -176,8 +177,8 @@ static void lut_8(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *ou
     }
 }
 
-/* Adding the number just below a half and truncating rounds halves away from zero, and nothing else
- * up; beyond the clamp the exact value does not matter. */
+/* Adding the number just below a half and truncating rounds halves away from zero, and rounds
+ * nothing else up. Beyond the clamp the exact value does not matter. */
 INLINE vi quantize_vector(vf v, vi zero)
 {
     v = vf_min(vf_set1(1e6f), vf_max(vf_set1(-1e6f), v));

@@ -1,4 +1,4 @@
-/* Tables of 256 bytes, 64 values at a time: two permutes of 128 entries and a choice. */
+/* Tables of 256 bytes, 64 values at a time: two permutes of 128 entries, then a select. */
 #include <immintrin.h>
 #include "backends/cpuacc/kernels/kernels.h"
 

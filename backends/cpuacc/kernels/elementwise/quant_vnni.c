@@ -6,8 +6,8 @@
 
 extern const struct ifd_kern_quant ifd_kern_quant_avx512; /* for sums whose factors do not fit */
 
-/* Pairs of 16-bit inputs meet pairs of factors, in two parts: high*2^7 + low. An input takes eight
- * bits, so that it is multiplied by 2^7 in its lane. */
+/* Pairs of 16-bit inputs are multiplied with pairs of factors in two parts: high*2^7 + low. An
+ * input has eight bits, so it can be multiplied by 2^7 in its lane. */
 struct blend {
     __m512i high, low, bias, shift, min, max;
 };
@@ -23,7 +23,7 @@ INLINE __m512i set_pairs(int32_t a, int32_t b)
     return _mm512_set1_epi32((int32_t)((uint32_t)b << 16 | ((uint32_t)a & 0xffff)));
 }
 
-/* Lanes of 128 bits are taken apart; finish() puts them together again in the same order. */
+/* Unpacks within lanes of 128 bits; finish() packs them in the same order. */
 INLINE void blend_64(__m512i a, __m512i b, const struct blend *k, __m512i sum[4])
 {
     const __m512i zero = _mm512_setzero_si512();
@@ -81,10 +81,10 @@ static void blend_q8(const struct ifd_q8_binary_args *args)
 
 /* ---- exact sums ----
  *
- * With factors of fast_shift bits behind the point, a blend is less than EDGE units of the last bit
- * away from what the three roundings of the definition give: each factor is off by half a unit,
- * times 255; those roundings are off by some 12. So both agree but where a sum is that close to an
- * edge, one in a thousand, and those are computed as they are defined. */
+ * With factors of fast_shift bits behind the point, a blend differs by less than EDGE units of
+ * the last bit from the three roundings of the definition: each factor is off by half a unit,
+ * times 255, and the roundings by about 12. Both give the same result unless a sum is that close
+ * to an edge, which one in a thousand is; those are computed as defined. */
 #define EDGE 300
 
 /* Bit i: sum i is close to where the result changes. */

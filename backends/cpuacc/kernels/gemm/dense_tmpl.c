@@ -1,6 +1,6 @@
-/* Products of a few rows with weights as the file has them, over the vector vocabulary: as many
- * columns as a vector has lanes are read side by side, as many inputs of each at a time, and turned
- * round in registers. Sums are made in the order of the inputs, as gemm_f32 makes them. */
+/* gemm of a few rows with weights in the file's layout: VF_LANES columns are read side by side,
+ * VF_LANES inputs of each at a time, and transposed in registers. Sums are added in the order of
+ * the inputs, as gemm_f32 does. */
 #include "backends/cpuacc/kernels/kernels.h"
 #include "backends/cpuacc/kernels/simd/simd.h"
 
@@ -24,7 +24,7 @@ struct part {
     int is_first, is_last;
 };
 
-/* Where the lanes' columns begin; those past the last one read the last one again. */
+/* Addresses of the lanes' columns; lanes past the last column read it again. */
 INLINE void point_columns(const struct ifd_dense_args *args, const struct part *part,
                           const float **column)
 {

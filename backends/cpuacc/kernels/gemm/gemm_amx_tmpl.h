@@ -1,31 +1,32 @@
-/* Matrix products by AMX: 16 rows x 16 columns of 64 bytes of inputs an instruction, whatever their
- * type.
+/* gemm by AMX, the body of a table: 16 rows x 16 columns of 64 bytes of inputs an instruction,
+ * whatever their type.
  *
- * k falls into equal steps of up to 64 bytes: one tile register each. Two pieces of up to 16 rows
- * meet two vectors of 16 columns in four registers of sums, which go through memory to be finished.
- * Rows of a tile must lie at equal distances, so pieces do not cross the lines of a convolution;
- * the last piece of a line overlaps the one before, whose rows it does not finish again. Tables of
- * row pointers, and narrow lines are left to the includer's run().
+ * k is cut into equal steps of up to 64 bytes, one tile register each. Two chunks of up to 16
+ * rows meet two vectors of 16 columns in four registers of sums, which go through memory to be
+ * finished. The rows of a tile lie at equal distances, so a chunk does not cross the lines of a
+ * convolution. The last chunk of a line overlaps the one before it; rows that are finished
+ * already are not finished again. Tables of row pointers and narrow lines are left to the
+ * includer's run().
  *
- * The includer defines, before:
+ * The includer defines before
  *   AMX_PRODUCT(sums, inputs, weights)   the instruction
- *   AMX_INPUT_BYTES                      of an element of the inputs
- *   AMX_ROWS_MIN                         pieces of fewer rows are left to run()
+ *   AMX_INPUT_BYTES                      bytes of an input
+ *   AMX_ROWS_MIN                         chunks of fewer rows are left to run()
  *   layout                               of the packed weights: k_tile of 64 bytes
- *   struct job, run(args)                a block of columns as it is finished; any call without AMX
+ *   struct job, run(args)                a block of columns being finished; any call without AMX
  *   make_job(args, weights, tail, n0, columns)
- *   finish_piece(job, m0, sums, rows, nv)   rows from m0 on
- * and gets run_amx(). The process must have asked the kernel for the tile registers
+ *   finish_chunk(job, m0, sums, rows, nv)   finishes rows from m0 on
+ * and gets run_tiles(). The process must have asked the operating system for the tile registers
  * (engine/base/cpu.c does). */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_AMX_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_AMX_TMPL_H
 
 enum {
-    PIECE = 16,
+    CHUNK = 16,
     DEPTH_MIN_BYTES = 28 /* shorter sums are faster without */
 };
 
-/* Sums 0-3: piece 0 with vectors 0, 1, then piece 1; inputs 4, 5; weights 6, 7. step in bytes. */
+/* Sums 0-3: chunk 0 with vectors 0, 1, then chunk 1; inputs 4, 5; weights 6, 7. step in bytes. */
 static void configure(size_t rows, size_t step)
 {
     struct {
@@ -40,21 +41,20 @@ static void configure(size_t rows, size_t step)
     _tile_loadconfig(&config);
 }
 
-/* What one pair of pieces needs, sizes in bytes; sums of piece p, row r, vector j are at
+/* Arguments of one pair of chunks, sizes in bytes. Sums of chunk p, row r, vector j:
  * sums[p][r][j]. */
-struct pieces {
+struct chunks {
     const uint8_t *start[2];
     size_t taps, steps, step, a_stride, tap_stride;
     const uint8_t *weights;
-    /* weights to come, of which every step fetches a line of each of `ahead` streams, stream bytes
-     * apart */
+    /* the next weights: every step fetches a line of each of `ahead` streams, stream bytes apart */
     const uint8_t *next;
     size_t ahead, stream, next_step;
-    int32_t (*sums)[PIECE][4][16];
+    int32_t (*sums)[CHUNK][4][16];
 };
 
-/* Multiplies `count` pieces with `vectors` vectors of a block of nv, from vector j on. */
-INLINE void multiply(struct pieces *p, const size_t count, const size_t j, const size_t vectors,
+/* Multiplies `count` chunks with `vectors` vectors of a block of nv, from vector j on. */
+INLINE void multiply(struct chunks *p, const size_t count, const size_t j, const size_t vectors,
                      const size_t nv)
 {
     const size_t row_bytes = 64 * nv;
@@ -105,7 +105,7 @@ INLINE void multiply(struct pieces *p, const size_t count, const size_t j, const
     }
 }
 
-INLINE void multiply_all(struct pieces *p, const size_t count, const size_t nv)
+INLINE void multiply_all(struct chunks *p, const size_t count, const size_t nv)
 {
     for (size_t j = 0; j + 2 <= nv; j += 2) {
         multiply(p, count, j, 2, nv);
@@ -115,24 +115,24 @@ INLINE void multiply_all(struct pieces *p, const size_t count, const size_t nv)
     }
 }
 
-/* A block of 16*nv columns and all rows of the call: lines of `len` rows, pieces of `rows`. */
+/* A block of 16*nv columns and all rows of the call: lines of `len` rows, chunks of `rows`. */
 INLINE void run_lines(const struct ifd_gemm_args *args, struct job *job, const uint8_t *weights,
                       size_t len, size_t rows, const size_t nv)
 {
     const struct ifd_packed *header = args->packed;
-    __attribute__((aligned(64))) int32_t sums[2][PIECE][4][16];
+    __attribute__((aligned(64))) int32_t sums[2][CHUNK][4][16];
     const size_t depth = (size_t)header->private_[IFD_PACKED_DEPTH] * AMX_INPUT_BYTES;
-    struct pieces p = {.taps = header->taps,
+    struct chunks p = {.taps = header->taps,
                        .step = ifd_pack_step(&layout, header->k) * AMX_INPUT_BYTES,
                        .a_stride = args->a_stride * AMX_INPUT_BYTES,
                        .tap_stride = args->tap_stride * AMX_INPUT_BYTES,
                        .weights = weights,
                        .sums = sums};
     p.steps = depth / p.step;
-    const size_t a_line = (len + PIECE - 1) / PIECE, count = args->m / len * a_line;
+    const size_t a_line = (len + CHUNK - 1) / CHUNK, count = args->m / len * a_line;
     size_t first[2] = {0, 0}, again[2] = {0, 0};
-    /* weights are waited for, unless they are fetched while those before them are at work; where
-     * that is short, at several places, of which memory gives more */
+    /* fetch the next block's weights meanwhile; where the call is short, from several streams,
+     * since memory gives more that way */
     const size_t visits = (count + 1) / 2 * ((nv + 1) / 2) * p.taps * p.steps;
     if (visits > 0) {
         p.next = weights + header->unit_bytes;
@@ -141,8 +141,8 @@ INLINE void run_lines(const struct ifd_gemm_args *args, struct job *job, const u
         p.next_step = (p.stream + visits - 1) / visits;
     }
     for (size_t i = 0; i < count; i += 2) {
-        const size_t pieces = i + 1 < count ? 2 : 1;
-        for (size_t k = 0; k < pieces; k++) {
+        const size_t chunks = i + 1 < count ? 2 : 1;
+        for (size_t k = 0; k < chunks; k++) {
             const size_t y = (i + k) / a_line, want = (i + k) % a_line * rows;
             const size_t x = want + rows > len ? len - rows : want;
             first[k] = y * len + x;
@@ -150,14 +150,14 @@ INLINE void run_lines(const struct ifd_gemm_args *args, struct job *job, const u
             p.start[k] = (const uint8_t *)args->a +
                          (y * args->row_stride + x * args->a_stride) * AMX_INPUT_BYTES;
         }
-        p.start[1] = pieces == 2 ? p.start[1] : p.start[0];
-        if (pieces == 2) {
+        p.start[1] = chunks == 2 ? p.start[1] : p.start[0];
+        if (chunks == 2) {
             multiply_all(&p, 2, nv);
         } else {
             multiply_all(&p, 1, nv);
         }
-        for (size_t k = 0; k < pieces; k++) {
-            finish_piece(job, first[k] + again[k], sums[k] + again[k], rows - again[k], nv);
+        for (size_t k = 0; k < chunks; k++) {
+            finish_chunk(job, first[k] + again[k], sums[k] + again[k], rows - again[k], nv);
         }
     }
 }
@@ -186,8 +186,7 @@ static void run_lines_4(const struct ifd_gemm_args *args, struct job *job, const
     run_lines(args, job, weights, len, rows, 4);
 }
 
-/* The rows of an unfinished last line, which has its own length. out_bytes: of an element of the
- * output. */
+/* The rows of an incomplete last line, as a call without AMX. out_bytes: bytes of an output. */
 static void run_rest(const struct ifd_gemm_args *args, size_t rows, size_t out_bytes)
 {
     struct ifd_gemm_args rest = *args;
@@ -208,8 +207,8 @@ INLINE void run_tiles(const struct ifd_gemm_args *args, size_t out_bytes)
                                   size_t) = {run_lines_1, run_lines_2, run_lines_3, run_lines_4};
     const struct ifd_packed *header = args->packed;
     const size_t len = args->row_len != 0 && args->row_len < args->m ? args->row_len : args->m;
-    /* pieces of equal length: what they overlap is done twice */
-    const size_t a_line = (len + PIECE - 1) / PIECE, rows = (len + a_line - 1) / a_line;
+    /* chunks of equal length; rows that overlap are computed twice */
+    const size_t a_line = (len + CHUNK - 1) / CHUNK, rows = (len + a_line - 1) / a_line;
     const size_t depth =
         (size_t)header->taps * (size_t)header->private_[IFD_PACKED_DEPTH] * AMX_INPUT_BYTES;
     if (args->rows || rows < AMX_ROWS_MIN || depth < DEPTH_MIN_BYTES) {

@@ -1,5 +1,4 @@
-/* bf16 matrix product with AMX; what that leaves to others is done pair by pair, on the same packed
- * weights. */
+/* bf16 gemm with AMX. Calls that AMX does not take run pair by pair on the same packed weights. */
 #define GEMM_K_TILE 32
 #include "backends/cpuacc/kernels/gemm/gemm_bf16_pairs_tmpl.h"
 
@@ -17,7 +16,7 @@ static struct job make_job(const struct ifd_gemm_args *args, const uint8_t *weig
 }
 
 /* Four at a time. */
-INLINE void finish_piece(struct job *job, size_t m0, int32_t (*sums)[4][16], size_t rows,
+INLINE void finish_chunk(struct job *job, size_t m0, int32_t (*sums)[4][16], size_t rows,
                          const size_t nv)
 {
     for (size_t r = 0; r < rows; r += 4) {

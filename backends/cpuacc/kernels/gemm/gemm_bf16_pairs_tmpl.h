@@ -1,6 +1,5 @@
-/* bf16 matrix product by AVX512-BF16: the float template, a lane of which multiplies two
- * neighbouring inputs with two weights. GEMM_K_TILE may be set before; the table is left to the
- * file that includes this. */
+/* bf16 gemm by AVX512-BF16: the float template, where a lane multiplies two neighbouring inputs
+ * with two weights. The includer may define GEMM_K_TILE before, and defines the table. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_BF16_PAIRS_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_BF16_PAIRS_TMPL_H
 

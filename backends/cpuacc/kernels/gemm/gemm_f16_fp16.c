@@ -1,7 +1,6 @@
-/* Half-precision products: 8 columns a register, tiles of 6 rows x 24 columns. Sums are
- * half-precision numbers, too, for CHUNK inputs at a time, and f32 beyond: the error grows by CHUNK
- * * 2^-11 of a chunk's absolute products at most, and what passes 65,504 inside of a chunk is
- * infinite. */
+/* Half-precision gemm: 8 columns a register, tiles of 6 rows x 24 columns. Sums are half
+ * precision for CHUNK inputs, f32 beyond. A chunk adds an error of at most CHUNK * 2^-11 of its
+ * absolute products; a sum above 65,504 within a chunk becomes infinite. */
 #define VECTOR 8
 #define MAX_NV 3
 #define KR     1
@@ -12,8 +11,8 @@ enum { CHUNK = 64 };
 
 #define FMA_LANE(lane) __asm__("fmla %0.8h, %1.8h, %2.h[" #lane "]" : "+w"(sum) : "w"(a), "x"(b))
 
-/* sum + a * b[lane]; lane is a constant once unrolled. By hand: only half of the registers can give
- * a lane, and gcc 12 copies lanes instead of putting b there. */
+/* sum + a * b[lane]; lane is a constant once unrolled. Assembly, because only half of the
+ * registers can give a lane and gcc 12 copies lanes instead of choosing one of these. */
 INLINE float16x8_t fma_lane(float16x8_t sum, float16x8_t a, float16x8_t b, const int lane)
 {
     switch (lane) {

@@ -1,5 +1,5 @@
-/* Product of f32 inputs with half-precision weights, which are widened when they are loaded: half
- * the memory, and nothing but the weights is rounded. */
+/* gemm of f32 inputs with half-precision weights, widened when they are loaded: half the memory,
+ * and only the weights are rounded. */
 #include "backends/cpuacc/kernels/simd/simd.h"
 
 #define GEMM_INPUT  float

@@ -50,7 +50,8 @@ enum { A64_ROWS_MAX = 4 };
 
 /* clang-format off */
 
-/* Registers of one column of sums, by row; the first four inputs of every row, and the next. */
+/* Registers of one column of sums, by row; then of the first four inputs of every row and of the
+ * next four. */
 #define SUMS_0   8, 12, 16, 20
 #define SUMS_1   9, 13, 17, 21
 #define SUMS_2   10, 14, 18, 22
@@ -82,8 +83,8 @@ enum { A64_ROWS_MAX = 4 };
 #define ODD_WEIGHTS_3   WEIGHTS_3(28, 30)
 #define ODD_WEIGHTS_4   WEIGHTS_4(28, 31)
 
-/* Input number `lane` of the first or next four of every row; the weights of the one behind it are
- * loaded meanwhile. */
+/* Input number `lane` of the first or next four of every row, while the weights of the next
+ * input are loaded. */
 #define EVEN_1(R, l, x)     COLUMN(R, 24, l, 0, x)
 #define EVEN_2(R, l, x)     EVEN_1(R, l, x) COLUMN(R, 25, l, 1, x)
 #define EVEN_3(R, l, x)     EVEN_2(R, l, x) COLUMN(R, 26, l, 2, x)
@@ -128,7 +129,7 @@ enum { A64_ROWS_MAX = 4 };
 #define EACH_ROW_3(DO) EACH_ROW_2(DO) DO(16, 17, 18, 19)
 #define EACH_ROW_4(DO) EACH_ROW_3(DO) DO(20, 21, 22, 23)
 
-/* As many vectors as a row has at x15, which goes on by the stride x16. */
+/* The vectors of a row at x15, which then advances by the stride x16. */
 #define ONE_OF(op, a, at)      op "r q" #a ", [x15, #" #at "]\n"
 #define TWO_OF(op, a, b, at)   op "p q" #a ", q" #b ", [x15, #" #at "]\n"
 #define NEXT_LINE              "add x15, x15, x16\n"
@@ -330,7 +331,8 @@ static void run_whole(const struct job *job, size_t nv, size_t rows, struct a64_
     a64_run[nv - 1][rows - 1](tiles);
 }
 
-/* A tile whose last vector is there in part: what lies in memory is not what the tile works on. */
+/* A tile whose last vector is incomplete: computed in a buffer, of which only the columns that
+ * exist are stored. */
 static void run_narrow(const struct job *job, size_t nv, size_t rows, struct a64_tiles *tiles)
 {
     vf sum[A64_ROWS_MAX][4];
@@ -342,7 +344,7 @@ static void run_narrow(const struct job *job, size_t nv, size_t rows, struct a64
     store(job, rows, nv, sum, 1);
 }
 
-/* All rows of one part, in tiles of as equal a height as may be. */
+/* All rows of one part, in tiles of about equal height. */
 static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
 {
     const struct ifd_gemm_args *args = job->args;

@@ -1,4 +1,4 @@
-/* f32 matrix product and convolution. */
+/* f32 gemm and convolution. */
 #include "backends/cpuacc/kernels/simd/simd.h"
 
 #define GEMM_INPUT       float

@@ -1,7 +1,7 @@
-/* Products of half a vector of columns, two inputs of each: part of gemm_f32_tmpl.c, where the
- * instruction set has pairs. A number of columns that leaves the last vector half empty wastes
- * nothing so, and tiles of 16 columns broadcast half as often; in return neighbouring sums are
- * added up at the end. */
+/* gemm of half vectors of columns, two inputs of each, where the instruction set has pairs
+ * (gemm_float_tmpl.h). A number of columns that leaves the last vector half empty wastes
+ * nothing, and tiles of 16 columns broadcast half as often; neighbouring sums are added at the
+ * end. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_HALVES_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_HALVES_TMPL_H
 
@@ -15,8 +15,8 @@ static const struct ifd_pack_layout paired = {.lanes = VF_LANES / 2,
                                               .even = 1,
                                               .mr = GEMM_ROWS};
 
-/* Do halves cost less than whole vectors? In multiply-adds, a fourth more for single vectors, which
- * wait for broadcasts. */
+/* Whether halves cost less than whole vectors, in multiply-adds; single vectors count a fourth
+ * more, because they wait for broadcasts. */
 INLINE int halves_pay(size_t n, size_t k, size_t taps)
 {
     const size_t vectors = (n + VF_LANES - 1) / VF_LANES;

@@ -1,4 +1,4 @@
-/* What all parts of the float matrix product share: the parameters of the template
+/* What all parts of the float gemm share: the parameters of the template
  * (gemm_float_tmpl.h), the packed layout, one call of a tile, and how its sums begin and end. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_JOB_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_JOB_TMPL_H
@@ -37,11 +37,11 @@ struct part {
     int is_first, is_last;
 };
 
-/* Rows m0 .. m0+valid-1 of the block's `columns` columns, the first of which is n0.
- *   is_regular   the rows are a_stride apart: no need of an address for each
- *   count        tiles one behind the other, more than 1 only of regular rows; m0 and start are the
- *                first one's
- *   fetch, ahead what to fetch next, and how far to go on after every line of it */
+/* Rows m0 .. m0+valid-1 of the block's `columns` columns, which begin at n0.
+ *   is_regular   the rows are a_stride apart, so one address is enough
+ *   count        number of stacked tiles, above 1 only if is_regular; m0 and start belong to the
+ *                first
+ *   fetch, ahead what to fetch next, and the step after each of its lines */
 struct job {
     const struct ifd_gemm_args *args;
     struct part part;
@@ -69,7 +69,7 @@ INLINE size_t lane_inputs(const struct ifd_packed *header)
     return (size_t)header->private_[IFD_PACKED_DEPTH] / GEMM_PAIR;
 }
 
-/* The bias, or what the part before has left. */
+/* The bias, or the sums that the part before left in the output. */
 INLINE void begin_sums(const struct job *job, vf sum[][4], const size_t mr, const size_t nv,
                        const int is_regular)
 {

@@ -1,4 +1,4 @@
-/* Tiles of the float matrix product (gemm_float_tmpl.h) in C: which sizes there are, and which of
+/* Tiles of the float gemm (gemm_float_tmpl.h) in C: which sizes there are, and which of
  * them the rows of a call take. Defines run_part(). */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_STACK_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_STACK_TMPL_H
@@ -102,9 +102,9 @@ static const struct tile *tiles_for(const struct ifd_packed *header, size_t nv)
 
 #define FIVES_ROWS 25
 
-/* Where tall tiles would leave a single row, which waits for its weights as long as several do, the
- * tile of five rows, five of which end m; else NULL. 7 x 7 pixels are such. Only for plain
- * products: rows with an address each gain nothing. */
+/* The tile of five rows where tall tiles would leave a single row (7 x 7 pixels, for example),
+ * which waits for its weights as long as several rows do: five such tiles end m. NULL otherwise.
+ * Only for plain gemms: rows with an address each gain nothing. */
 static const struct tile *five_for(const struct ifd_packed *header, size_t nv, size_t m,
                                    size_t tall)
 {
@@ -119,8 +119,8 @@ static const struct tile *five_for(const struct ifd_packed *header, size_t nv, s
     return fives && m >= FIVES_ROWS && m % tall == 1 ? &fives[nv - 1] : NULL;
 }
 
-/* How far the weights to fetch go on for every STEP inputs of a tile: one to four lines, as the
- * part's own ones do in all of its tiles together. */
+/* Step of the fetched weights for every STEP inputs of a tile: one to four lines, so that all
+ * tiles of a part together fetch about the bytes of a part. */
 static size_t choose_ahead(const struct ifd_gemm_args *args, size_t nv, size_t tall)
 {
     const size_t row = nv * lanes_of(args->packed) * sizeof(GEMM_WEIGHT);
@@ -129,8 +129,8 @@ static size_t choose_ahead(const struct ifd_gemm_args *args, size_t nv, size_t t
     return (lines < 1 ? 1 : lines > 4 ? 4 : lines) * CACHE_LINE;
 }
 
-/* All rows of one part, which fetch so much meanwhile: the shortest tile that takes all that is
- * left, or the tallest. */
+/* All rows of one part, which fetch fetch_bytes meanwhile. Takes the shortest tile that holds
+ * all rows left, or the tallest. */
 static void run_part(struct job *job, size_t nv, size_t fetch_bytes)
 {
     const struct ifd_gemm_args *args = job->args;

@@ -1,13 +1,13 @@
-/* Single rows of the f32 matrix product (gemm_float_tmpl.h): several streams of weights at a
+/* Single rows of the f32 gemm (gemm_float_tmpl.h): several streams of weights at a
  * time. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_STREAMS_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_STREAMS_TMPL_H
 
 #include "backends/cpuacc/kernels/gemm/gemm_float_job_tmpl.h"
 
-/* A single row takes as long as its weights do, and memory gives more of several streams than of
- * one: so many blocks at a time. One of fewer than four vectors reads on, up to its bias, for sums
- * that nobody wants. */
+/* A single row takes as long as reading its weights, and memory gives more to several streams
+ * than to one: STREAMS blocks at a time. A block of fewer than four vectors reads on up to its
+ * bias; the extra sums are dropped. */
 enum { STREAMS = 4, STREAM_INPUTS_MIN = 512 };
 
 static void run_streams(const struct ifd_gemm_args *args, size_t b)
@@ -55,7 +55,7 @@ static void run_streams(const struct ifd_gemm_args *args, size_t b)
     }
 }
 
-/* Are the blocks from b on for that? Each has two vectors at least. */
+/* Whether the STREAMS blocks from b on can be streamed. Each has two vectors at least. */
 static int can_stream(const struct ifd_gemm_args *args, size_t b)
 {
     const struct ifd_packed *header = args->packed;

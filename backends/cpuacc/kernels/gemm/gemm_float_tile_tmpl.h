@@ -1,11 +1,11 @@
-/* One tile of the float matrix product (gemm_float_tmpl.h): the inputs of its rows, its products,
+/* One tile of the float gemm (gemm_float_tmpl.h): the inputs of its rows, its products,
  * its end. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_TILE_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_FLOAT_TILE_TMPL_H
 
 #include "backends/cpuacc/kernels/gemm/gemm_float_job_tmpl.h"
 
-/* A tile that lies inside the matrix: the usual one. add: NULL, or what is added to it. */
+/* A tile that lies inside the matrix, as most do. add: NULL, or the tensor to add. */
 INLINE void store_full(const struct job *job, const float *add, const size_t mr, const size_t nv,
                        vf sum[][4])
 {
@@ -38,8 +38,8 @@ struct rows {
     const unsigned char *each[12];
 };
 
-/* Of twelve rows every fourth has an address that is computed: left to itself the compiler advances
- * twelve pointers. */
+/* Of twelve rows every fourth has a computed address: otherwise the compiler advances twelve
+ * pointers. */
 INLINE const GEMM_INPUT *row_at(const struct rows *rows, size_t i, const size_t mr,
                                 const int is_regular)
 {
@@ -96,8 +96,7 @@ INLINE void end_tile(const struct job *job, const size_t mr, const size_t nv, vf
     }
 }
 
-/* One to four lines, as many as `ahead` has: neighbours are not fetched by themselves on every
- * CPU. */
+/* Fetches one to four lines, as many as `ahead` holds: not every CPU fetches neighbours itself. */
 INLINE void fetch_lines(const unsigned char *fetch, size_t ahead)
 {
     __builtin_prefetch(fetch, 0, 2);

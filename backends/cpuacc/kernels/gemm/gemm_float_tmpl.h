@@ -1,4 +1,4 @@
-/* Matrix product and convolution over the vector vocabulary, the body of a table: tiles of rows x
+/* gemm and convolution over the vector vocabulary, the body of a table: tiles of rows x
  * vectors of sums in registers; weights are loaded once for all rows of a tile, inputs are
  * broadcast. A block that would not stay in the second-level cache is done in parts of its inputs,
  * which add to what the part before has left in the output. The tiles of a part also fetch the next

@@ -1,10 +1,12 @@
-/* Products of 16-bit operands with NEON but for the sums of a tile. The includer defines before
- *   VECTOR, MAX_NV, KR, FORMAT   columns a vector, vectors a block at most (3 or 4), inputs a lane,
- *                                pack()'s form of a weight
+/* gemm of 16-bit operands with NEON, the body of a table: all but the sums of a tile.
+ *
+ * The includer defines before
+ *   VECTOR, MAX_NV   columns a vector; vectors a block at most (3 or 4)
+ *   KR, FORMAT       inputs a lane; how pack() makes weights of floats
  * and after
  *   add_tap(row, k, w, sum, mr, nv)   adds the products of the k inputs of each row with the
- *   weights from w on; inlined
- * and narrow(), speed() and the table. */
+ *                                     weights from w on; inlined
+ *   narrow(), speed() and the table. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_HALF_NEON_TMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_HALF_NEON_TMPL_H
 
@@ -42,7 +44,7 @@ INLINE float32x4_t finish(const struct ifd_gemm_args *args, float32x4_t v, const
     return vminq_f32(vdupq_n_f32(args->max), vmaxq_f32(vdupq_n_f32(args->min), v));
 }
 
-/* Where not all columns of the tile count. */
+/* For tiles with fewer columns than their vectors hold. */
 static void store_part(const struct job *job, size_t rows, float32x4_t sum[][QUADS])
 {
     const struct ifd_gemm_args *args = job->args;

@@ -1,4 +1,4 @@
-/* Q8 matrix product with AMX. Weights are packed as for VNNI, so that its code runs on them. */
+/* Q8 gemm with AMX. Weights are packed as for VNNI, so that its code runs on them. */
 #include "backends/cpuacc/kernels/gemm/gemm_q8_vnni_impl.h"
 
 static const struct ifd_pack_layout layout = {
@@ -56,7 +56,7 @@ INLINE void finish_rows(struct job *job, size_t m0, int32_t (*sums)[4][16], size
     job->out = out;
 }
 
-INLINE void finish_piece(struct job *job, size_t m0, int32_t (*sums)[4][16], size_t rows,
+INLINE void finish_chunk(struct job *job, size_t m0, int32_t (*sums)[4][16], size_t rows,
                          const size_t nv)
 {
     if (job->args->row_add) {

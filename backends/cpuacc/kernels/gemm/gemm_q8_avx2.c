@@ -1,4 +1,4 @@
-/* Q8 matrix product with vpmaddwd: 2 inputs x 8 columns an instruction.
+/* Q8 gemm with vpmaddwd: 2 inputs x 8 columns an instruction.
  *
  * There is no exact 8-bit product of unsigned and signed here (vpmaddubsw saturates), so weights
  * are packed as 16 bit and each tile widens its input rows to 16 bit, a chunk at a time, on the

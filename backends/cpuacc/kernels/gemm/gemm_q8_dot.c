@@ -1,4 +1,4 @@
-/* Q8 matrix product with sdot by lane: 4 columns of 4 inputs an instruction, tiles of 6 rows x 16
+/* Q8 gemm with sdot by lane: 4 columns of 4 inputs an instruction, tiles of 6 rows x 16
  * columns, 16 inputs of each row loaded at once. */
 #define SQUARES 0
 #include "backends/cpuacc/kernels/gemm/gemm_q8_neon_job_tmpl.h"

@@ -1,4 +1,4 @@
-/* Q8 matrix product with smmla: 2 rows x 2 columns of 8 inputs an instruction, tiles of 6 rows x 16
+/* Q8 gemm with smmla: 2 rows x 2 columns of 8 inputs an instruction, tiles of 6 rows x 16
  * columns, whose sums stay 2x2 squares until they are 16 bits. */
 #define SQUARES 1
 #include "backends/cpuacc/kernels/gemm/gemm_q8_neon_job_tmpl.h"

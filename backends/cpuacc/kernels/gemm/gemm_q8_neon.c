@@ -1,4 +1,4 @@
-/* Q8 matrix product for NEON without dot products, 32 and 64 bit: 4 columns of one input an
+/* Q8 gemm for NEON without dot products, 32 and 64 bit: 4 columns of one input an
  * instruction (smlal by lane), weights kept as 16 bit so that only inputs are widened. */
 #define SQUARES 0
 #include "backends/cpuacc/kernels/gemm/gemm_q8_neon_job_tmpl.h"
@@ -50,9 +50,9 @@ INLINE int32x4_t add(int32x4_t sum, int16x8_t column, const int high, int16x8_t 
     return sum;
 }
 
-/* Adds one input of every row: the lane of its vector. column has its weights, and gets those of
- * the next one, at w, each vector as soon as its register is free: cores that do not reorder
- * instructions have half of the products to wait. */
+/* Adds one input of every row: the lane of its vector. column holds its weights and receives
+ * those of the next input, at w, each vector as soon as its register is free: so cores that do
+ * not reorder instructions have half of the products to hide the load. */
 INLINE const int16_t *step(const int16_t *w, int16x8_t *column, const int16x8_t *a, const size_t mr,
                            const size_t nv, const int lane, int32x4_t SUMS)
 {

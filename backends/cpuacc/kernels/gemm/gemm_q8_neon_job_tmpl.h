@@ -1,4 +1,4 @@
-/* Begin and end of a tile of the q8 matrix product with NEON (gemm_q8_neon_tmpl.h).
+/* Begin and end of a tile of the q8 gemm with NEON (gemm_q8_neon_tmpl.h).
  *
  * The includer defines SQUARES before. The sums of a tile are vectors sum[group][vector]. SQUARES
  * 0: a group is a row, a vector 4 columns of it. SQUARES 1: a group is two rows, a vector 2 columns
@@ -9,7 +9,7 @@
 #include "backends/cpuacc/kernels/simd/finish_neon.h"
 #include "backends/cpuacc/kernels/gemm/rows_impl.h"
 
-/* Tiles and their columns: as many as fit into 32 registers, or into 16. */
+/* Rows and vectors of the largest tile: what fits into 32 registers, or into 16. */
 #if defined(__aarch64__)
 #define TALL 6
 #define WIDE 4
@@ -21,9 +21,8 @@
 #define VECTORS(nv) (SQUARES ? 2 * (nv) : (nv))
 #define SUMS        sum[TALL][2 * WIDE] /* the larger of both layouts */
 
-/* `tiles` tiles of the block's `columns` columns one below the other, beginning with row m0, where
- * the first `valid` rows of each count; start: the rows of the first one, as far apart as
- * a_stride. */
+/* `tiles` stacked tiles of the block's `columns` columns from row m0 on; the first `valid` rows
+ * of each count. start: the rows of the first tile, a_stride apart. */
 struct job {
     const struct ifd_gemm_args *args;
     const void *weights;
@@ -33,9 +32,8 @@ struct job {
     const unsigned char *start[TALL];
 };
 
-/* Loads `count` vectors of weights, one or two, and returns what lies behind them. Two are one
- * instruction that gcc cannot take apart: with all registers in use it would, and spill sums for
- * it. */
+/* Loads one or two vectors of weights and returns the address behind them. Two are one
+ * instruction in assembly: gcc would split it when all registers are in use, and spill sums. */
 INLINE const void *load_weights(const void *w, const size_t count, int8x16_t *ret_vector)
 {
     const int8_t *at = w;
@@ -53,9 +51,9 @@ INLINE const void *load_weights(const void *w, const size_t count, int8x16_t *re
     return at;
 }
 
-/* What the columns of vector j need of an array of the tail. Where SQUARES is 1 the arrays of
- * biases, multipliers and right shifts hold each pair of columns twice, over the arrays behind
- * them, which no NEON kernel reads, and the left shifts are elsewhere: see repeat_columns(). */
+/* The part of a tail's array for the columns of vector j. With SQUARES the arrays of biases,
+ * multipliers and right shifts hold each pair of columns twice and cover the arrays behind them,
+ * which no NEON kernel reads; the left shifts are moved: see repeat_columns(). */
 INLINE int32x4_t load_columns(const int32_t *array, const size_t j)
 {
     return vld1q_s32(array + 4 * j);
@@ -88,7 +86,7 @@ static void repeat_columns(size_t width, int32_t *tail)
 }
 #endif
 
-/* What the rows of group i need of row_add. */
+/* row_add for the rows of group i. */
 INLINE int32x4_t load_rows(const struct job *job, const size_t m0, const size_t i)
 {
     const int32_t *add = job->args->row_add + m0;
@@ -101,8 +99,8 @@ INLINE int32x4_t load_rows(const struct job *job, const size_t m0, const size_t 
 #endif
 }
 
-/* Biases are loaded for every group anew, which takes half the instructions of copies: a load fills
- * two registers. */
+/* Loads the biases anew for every group, which takes half the instructions of copies: one load
+ * fills two registers. */
 INLINE void start_sums(const struct job *job, const int usual, const size_t m0, const size_t mr,
                        const size_t nv, int32x4_t SUMS)
 {
@@ -155,7 +153,7 @@ INLINE int16x8_t row_words(const int finish, int32x4_t SUMS, const size_t i, con
 #endif
 }
 
-/* The sums themselves, where out is int32_t: job->out still counts its elements. */
+/* Stores the sums as they are: out is int32_t, and job->out still counts its elements. */
 INLINE void store_sums(const struct job *job, const size_t offset, const size_t mr, const size_t nv,
                        int32x4_t SUMS)
 {
@@ -195,7 +193,7 @@ INLINE void scale_tile(const struct job *job, const int finish, const size_t mr,
     }
 }
 
-/* Columns of one row that are fewer than the tile's, or of a width that no instruction stores. */
+/* Stores fewer columns than the tile has, or a width that no instruction stores. */
 INLINE void store_some(int8x16_t bytes, size_t columns, int8_t *out)
 {
     int8_t all[16];
@@ -205,8 +203,8 @@ INLINE void store_some(int8x16_t bytes, size_t columns, int8_t *out)
     }
 }
 
-/* What tiles need to know of the output, in locals, because stores through int8_t may alias
- * everything else. */
+/* The output's parameters, copied to locals because stores through int8_t may alias everything
+ * else. */
 struct output {
     size_t stride;
     int16_t zero;

@@ -1,4 +1,4 @@
-/* The q8 matrix product with NEON, the body of a table: all but the sums of a tile.
+/* The q8 gemm with NEON, the body of a table: all but the sums of a tile.
  *
  * The includer defines before
  *   SQUARES       0 or 1: how the sums of a tile lie (gemm_q8_neon_job_tmpl.h, which it includes
@@ -27,8 +27,8 @@ INLINE void sum_table(const struct job *job, size_t depth, const size_t mr, cons
     }
 }
 
-/* Tiles one below the other. usual: finish is a constant, there is no table of rows, nothing to add
- * to a row, and all of each tile counts; one_tap: a constant 1 if there is one and all is usual. */
+/* Stacked tiles. usual: finish is a constant, there is no table of rows and no row_add, and
+ * tiles are complete. one_tap: a constant 1 if there is one tap and all is usual. */
 INLINE void run_tiles(const struct job *job, const int finish, const int usual, const int one_tap,
                       const size_t mr, const size_t nv)
 {
@@ -122,8 +122,8 @@ static const struct {
 #endif
 };
 
-/* All rows of one block: as many of the tallest tiles as lie on one line, or the shortest tile that
- * takes all that is left. */
+/* All rows of one block: as many of the tallest tiles as one line holds, else the shortest tile
+ * that holds all rows left. */
 static void run_block(struct job *job, size_t nv)
 {
     const struct ifd_gemm_args *args = job->args;
@@ -184,7 +184,7 @@ static size_t packed_bytes(size_t n, size_t k, size_t taps)
     return ifd_pack_gemm_bytes(&layout, n, k, taps, IFD_TAIL_ROWS);
 }
 
-/* Sum of the magnitudes of `count` weights, less than a zero point's that is taken off later. */
+/* Sum of the magnitudes of `count` weights, before the zero point is taken off. */
 static int64_t magnitude(const int8_t *w, size_t count, size_t stride)
 {
     int64_t sum = 0;

@@ -1,4 +1,4 @@
-/* Q8 matrix product in plain C: complete, and the yardstick of the other instruction sets. */
+/* Q8 gemm in plain C: complete, and the reference for the other tables. */
 #include "backends/cpuacc/kernels/pack.h"
 #include "backends/cpuacc/kernels/gemm/rows_impl.h"
 #include "backends/cpuacc/kernels/simd/finish_scalar.h"

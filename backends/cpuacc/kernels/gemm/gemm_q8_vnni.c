@@ -1,4 +1,4 @@
-/* Q8 matrix product for AVX-512 with VNNI. */
+/* Q8 gemm for AVX-512 with VNNI. */
 #include "backends/cpuacc/kernels/gemm/gemm_q8_vnni_impl.h"
 
 static const struct ifd_pack_layout layout = {
@@ -7,15 +7,15 @@ static const struct ifd_pack_layout layout = {
 /* Of all taps. */
 enum { HALVES_DEPTH_MIN = 64 };
 
-/* Behind the blocks lies what each needs of extra products. */
+/* The extra products of each block lie behind the blocks. */
 static size_t packed_bytes(size_t n, size_t k, size_t taps)
 {
     const size_t width = ifd_pack_width(&layout, n), blocks = (n + width - 1) / width;
     return ifd_pack_gemm_bytes(&layout, n, k, taps, IFD_TAIL_ROWS) + blocks * sizeof(struct extras);
 }
 
-/* One vector of packed weights without their zero point: what fits eight bits. Through ret_over:
- * those that do not fit. */
+/* One vector of packed weights less their zero point, saturated to eight bits. ret_over: those
+ * that do not fit. */
 INLINE __m512i without_zero(__m512i w, int32_t zero, __mmask64 used, __mmask64 *ret_over)
 {
     const __m512i z = _mm512_set1_epi8((char)zero), fits = _mm512_subs_epi8(w, z);
@@ -23,8 +23,8 @@ INLINE __m512i without_zero(__m512i w, int32_t zero, __mmask64 used, __mmask64 *
     return _mm512_maskz_mov_epi8(used, fits);
 }
 
-/* What `fits` leaves of the weights that are over goes to an extra product. False if that is more
- * than eight bits. */
+/* Puts what `fits` leaves of the weights that are over into an extra product. False if a rest
+ * needs more than eight bits. */
 static int add_rest(__m512i w, __m512i fits, int32_t zero, __mmask64 over, int8_t *extra)
 {
     int8_t all[64], part[64];
@@ -51,8 +51,8 @@ static __mmask64 used_bytes(const struct ifd_pack_layout *as,
     return used;
 }
 
-/* Takes the zero point off a block's weights, or (w_out NULL) only looks how: false if too many
- * have nine bits. */
+/* Takes the zero point off a block's weights; w_out NULL only counts extra products. False if
+ * too many weights have nine bits. */
 static int fold_block(const struct ifd_pack_layout *as, const struct ifd_gemm_weights *weights,
                       int32_t zero, size_t n0, const int8_t *w, int8_t *w_out,
                       struct extras *extras)
@@ -92,8 +92,8 @@ static int fold_block(const struct ifd_pack_layout *as, const struct ifd_gemm_we
     return 1;
 }
 
-/* Folds the zero point into the weights if hardly any of these has nine bits then: those are the
- * smallest or the largest of their tensor, which had been given the whole range. */
+/* Folds the zero point into the weights if few of them have nine bits then: a tensor quantized
+ * to its full range has only its smallest or largest there. */
 static void fold_zero(const struct ifd_pack_layout *as, const struct ifd_gemm_weights *weights,
                       int32_t zero, struct ifd_packed *header)
 {
@@ -111,8 +111,8 @@ static void fold_zero(const struct ifd_pack_layout *as, const struct ifd_gemm_we
     header->folds_zero = (uint8_t)fits;
 }
 
-/* Half vectors read eight inputs at a time, have no place for extra products, and want sums long
- * enough for what is added up behind them; these also leave what further tails take. */
+/* Whether half vectors pay. They read eight inputs at a time, have no room for extra products or
+ * further tails, and the final additions need long sums. */
 static int halves_pay(const struct ifd_gemm_weights *weights, const struct ifd_requant *requant)
 {
     return (weights->n == 24 || weights->n == 40) && weights->k % HALVES_INPUTS == 0 &&
@@ -120,7 +120,8 @@ static int halves_pay(const struct ifd_gemm_weights *weights, const struct ifd_r
            requant->round != IFD_ROUND_NONE;
 }
 
-/* The block of columns from n0 on, whose tail is given by columns. Returns where it ends. */
+/* Packs the block of columns from n0 on; tail is indexed by column. Returns the end of the
+ * block. */
 static int8_t *pack_block_halves(const struct ifd_gemm_weights *weights, size_t n0,
                                  const int32_t (*tail)[64], int8_t *dst)
 {
@@ -142,7 +143,7 @@ static int8_t *pack_block_halves(const struct ifd_gemm_weights *weights, size_t 
     return dst + HALVES_TAIL_BYTES;
 }
 
-/* Packs anew, in halves, what has been packed in whole vectors, one block of them. */
+/* Packs again, in halves, one block that is packed in whole vectors. */
 static void pack_halves(const struct ifd_gemm_weights *weights, struct ifd_packed *header)
 {
     int32_t tail[IFD_TAIL_ROWS][64] = {{0}};

@@ -1,6 +1,6 @@
-/* Q8 matrix products of 24 or 40 columns with vpdpbusd: half vectors of columns, eight inputs of
- * each. Of whole vectors, four inputs of each, the last would be half empty. Neighbouring sums are
- * added up at the end. A block has three halves, or two at the end of 40 columns. */
+/* Q8 gemm of 24 or 40 columns with vpdpbusd: half vectors of columns, eight inputs of each.
+ * Whole vectors, four inputs of each, would leave the last one half empty. Neighbouring sums are
+ * added at the end. A block has three halves, or two at the end of 40 columns. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_HALVES_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_HALVES_IMPL_H
 
@@ -14,14 +14,14 @@ enum {
     HALVES_TAIL_BYTES = IFD_TAIL_ROWS * HALVES_WIDTH * 4
 };
 
-/* How many halves the block has that begins at column n0 of n. */
+/* Halves of the block that begins at column n0 of n. */
 INLINE size_t block_halves(size_t n, size_t n0)
 {
     return n - n0 >= HALVES_COLUMNS ? 3 : 2;
 }
 
-/* The column of the block that pair c of lanes of half h is for: what folds into four neighbouring
- * lanes are four neighbouring columns, or of the third half two columns of two rows. */
+/* Column of the block for pair c of lanes of half h. Folding puts four neighbouring columns into
+ * four neighbouring lanes, or, of the third half, two columns of two rows. */
 INLINE size_t half_column(size_t h, size_t c)
 {
     return h == 2 ? 16 + c : c / 2 * 4 + 2 * h + c % 2;

@@ -1,5 +1,5 @@
-/* The q8 matrix product with vpdpbusd: the whole of the VNNI table but for packing, and the small
- * cases of the AMX table. */
+/* The q8 gemm with vpdpbusd: all of the VNNI table but pack(), and the small calls of the AMX
+ * table. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_IMPL_H
 

@@ -1,4 +1,4 @@
-/* The q8 matrix product with vpdpbusd: a block of columns as a tile sees it, and how the sums of a
+/* The q8 gemm with vpdpbusd: a block of columns as a tile sees it, and how the sums of a
  * tile begin and end. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_JOB_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_GEMM_Q8_VNNI_JOB_IMPL_H
@@ -8,8 +8,8 @@
 
 enum { ROWS_MAX = 16 }; /* of a tile */
 
-/* What a block adds to the products of its weights: where pack() took the zero point off them, a
- * few have nine bits. Their rest stands here, with the four inputs each that it is for. */
+/* Extra products of a block: where pack() took the zero point off its weights, a few have nine
+ * bits. What exceeds eight bits is here, with the tap and the four inputs that it belongs to. */
 enum { EXTRAS_MAX = 2 };
 
 struct extras {
@@ -34,27 +34,27 @@ struct job {
     const unsigned char *start[ROWS_MAX];
     size_t spacing;     /* of the rows of each four of start[], or 0 */
     const char *next;   /* weights of the block to come, of which each turn of a tile fetches */
-    size_t next_step;   /* so many bytes, */
-    size_t next_inputs; /* or a line for so many inputs */
+    size_t next_step;   /* bytes of next that a turn fetches, */
+    size_t next_inputs; /* or inputs for which it fetches a line */
     const struct extras *extras; /* NULL: none */
 };
 
-/* A row's weights are far where a tap has so many inputs: a block of them takes 64 KB. */
+/* Inputs a tap from which a row's weights count as far: a block of them takes 64 KB. */
 enum { FAR_INPUTS_MIN = 1024 };
 
-/* Weights that so few rows use are waited for, unless they are fetched while those before them are
- * at work. */
+/* Rows of a call between which the next block's weights are fetched while this block is
+ * computed: the time would be spent waiting for them otherwise. */
 enum { AHEAD_ROWS_MIN = 24, AHEAD_ROWS_MAX = 512 };
 _Static_assert(AHEAD_ROWS_MAX <= 64 * 16, "a turn of the narrowest tile fetches a byte at least");
 
-/* One instruction by hand: with the intrinsic gcc 12 spills the sums. */
+/* Assembly: with the intrinsic gcc 12 spills the sums. */
 INLINE __m512i dot4(__m512i sum, __m512i a, __m512i w)
 {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(w));
     return sum;
 }
 
-/* The sums themselves, where out is int32_t: at still counts its elements. */
+/* Stores the sums as they are: out is int32_t, and `at` still counts its elements. */
 INLINE void store_sums(const struct job *job, const uint8_t *at, size_t valid, const size_t mr,
                        const size_t nv, __m512i sum[][4])
 {
@@ -83,7 +83,7 @@ INLINE void scale_and_store(const struct job *job, const int way, const struct b
     store_rows(bounds, job->columns, out, mr, nv, sum);
 }
 
-/* Rows past the valid ones repeat the last, which then is stored again with the same bytes. */
+/* Rows past the valid ones repeat the last one, which is stored again with the same bytes. */
 INLINE void finish(const struct job *job, const size_t mr, const size_t nv, __m512i sum[][4])
 {
     const struct ifd_packed *header = job->args->packed;

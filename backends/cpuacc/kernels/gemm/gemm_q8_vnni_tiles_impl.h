@@ -1,4 +1,4 @@
-/* The q8 matrix product with vpdpbusd: 4 inputs x 16 columns an instruction, one block of whole
+/* The q8 gemm with vpdpbusd: 4 inputs x 16 columns an instruction, one block of whole
  * vectors of columns.
  *
  * Tiles keep 24 sums (16 for one vector) in registers; weights are loaded once for all rows of a
@@ -29,8 +29,8 @@ INLINE void add_products(const int8_t *w, const unsigned char *const *a, const s
     }
 }
 
-/* All inputs of a tap of mr rows, which share an address by fours: as many as rows would not stay
- * in registers. No line is fetched twice, which takes its time as well. */
+/* All inputs of a tap of mr rows. Four rows share an address, because an address a row would not
+ * stay in registers. No line is fetched twice, since a second fetch costs time too. */
 INLINE void add_fours(const struct job *job, const int8_t *w, const unsigned char **a,
                       size_t spacing, size_t k_bytes, const char *next, const size_t mr,
                       const size_t nv, __m512i sum[][4])
@@ -96,9 +96,9 @@ INLINE void every_fourth(const unsigned char *first, size_t spacing, const size_
     }
 }
 
-/* A stack of tiles, of evenly spaced rows on one line: nearly all there are. The way to finish is
- * known when the loop is compiled, and so little else is alive in it that neither sums nor
- * addresses leave their registers. */
+/* A stack of tiles of evenly spaced rows on one line: nearly all there are. The way to finish is
+ * a constant in the loop, and few other values are alive, so that sums and addresses stay in
+ * registers. */
 INLINE void stack(const struct job *job, const int way, size_t tiles, const size_t mr,
                   const size_t nv)
 {
@@ -155,8 +155,8 @@ INLINE void stack(const struct job *job, const int way, size_t tiles, const size
     }
 }
 
-/* Products of inputs k, k + apart … of a row, `streams` of them, for k = 0, step … below end: each
- * to sums of its own, since one product waits for the one before it. */
+/* Products of inputs k, k + apart … of a row, `streams` of them, for k = 0, step … below end.
+ * Each has its own sums, since one product waits for the one before it. */
 INLINE void add_row(const int8_t *w, const unsigned char *a, size_t end, const size_t step,
                     const size_t apart, const size_t streams, const int is_far, const size_t nv,
                     __m512i sum[][4])
@@ -177,11 +177,12 @@ INLINE void add_row(const int8_t *w, const unsigned char *a, size_t end, const s
     }
 }
 
-/* One row. What takes the time are the weights. Far ones are read at STREAMS places at once and
- * fetched ahead: memory and outer caches give more to several streams (VGG16's 103 MB come at 16.6
- * GB/s in place of 14.2, of 16 to 17 that a core gets). Others are read as they lie, and while the
- * sums are finished the first of those that follow, of this layer or the next, come: the
- * second-level cache of Zen 4 gives half of what the core can multiply. */
+/* One row, whose time is that of reading the weights. Far weights are read at STREAMS places at
+ * once and fetched ahead: memory and outer caches give more to several streams (VGG16's 103 MB
+ * come at 16.6 GB/s instead of 14.2, where a core gets 16 to 17). Near weights are read in
+ * order, and the first of the following weights, of this layer or the next, are fetched while
+ * the sums are finished: the second-level cache of Zen 4 gives half of what the core can
+ * multiply. */
 INLINE void tile_row(const struct job *job, const size_t nv, const int is_far)
 {
     enum { STREAMS = 4, NEXT_BYTES = 512 };
@@ -297,8 +298,8 @@ static const struct {
     {{6, tile_6x4}, {4, tile_4x4}, {2, tile_2x4}, {1, tile_1x4}},
 };
 
-/* The next rows: as many of the tallest tiles as fit on the line, or the shortest tile that takes
- * all that is left, or the tallest. Returns how many tiles that were. */
+/* Computes the next rows: as many of the tallest tiles as fit on the line, else the shortest
+ * tile that holds all rows left, or the tallest. Returns the number of tiles. */
 static size_t run_rows(struct job *job, size_t nv, size_t line_length, struct ifd_row_cursor *at)
 {
     const struct ifd_gemm_args *args = job->args;
@@ -320,7 +321,7 @@ static size_t run_rows(struct job *job, size_t nv, size_t line_length, struct if
     }
     const size_t rows = tiles[nv - 1][pick].rows;
     job->valid = left < rows ? left : rows;
-    /* lines that fours divide end between them */
+    /* no four rows cross a line whose length four divides */
     job->spacing = job->valid == rows && line_length % 4 == 0 ? args->a_stride : 0;
     if (args->rows) {
         job->spacing = 0;

@@ -1,6 +1,6 @@
-/* Products of 16-bit numbers with 8-bit weights that were widened. Instruction sets multiply
- * neighbours and add the pairs in 32 bits, which hold the sums of some hundred pairs; those are
- * added up in 64. */
+/* gemm of 16-bit inputs with 8-bit weights that are widened to 16. Instructions multiply
+ * neighbours and add the pairs in 32 bits, which hold the sums of some hundred pairs; these are
+ * added up in 64 bits. */
 #include "backends/cpuacc/kernels/simd/simd.h"
 
 /* vp          VP_LANES sums of 32 bits
@@ -80,7 +80,7 @@ INLINE int64_t vp_total(vp sum)
 }
 #endif
 
-/* Two products of 2^15 * 2^7 a time: 2^31 is reached after 256 times, so fewer go into 32 bits. */
+/* Two products of 2^15 * 2^7 at a time reach 2^31 after 256 steps, so fewer go into 32 bits. */
 enum { COLUMNS = 4, PART = 255 * VP_STEP, TALL = VF_REGISTERS < 32 ? 2 : 4 };
 
 INLINE void tile(const struct ifd_s16_args *args, size_t row, size_t column, const size_t rows,

@@ -1,16 +1,17 @@
-/* Addresses of the input rows of one tile, for the matrix-product kernels. */
+/* Addresses of the input rows of one tile, for the gemm kernels. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_GEMM_ROWS_IMPL_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_GEMM_ROWS_IMPL_H
 
 #include "backends/cpuacc/kernels/kernels.h"
 
-/* The next row to hand out: pixel x of line y. Zero-initialized, it stands at row 0. */
+/* The next row: pixel x of line y. Zero-initialized, it is row 0. */
 struct ifd_row_cursor {
     size_t x, y;
 };
 
-/* Writes where the next mr rows begin at tap 0 and advances by the first `valid` of them; the
- * others repeat the last, so that tiles may read but need not store them. element: bytes of one. */
+/* Writes the addresses of the next mr rows at tap 0 and advances by the first `valid` of them.
+ * The others repeat the last one, so tiles may read them and need not store them. element: bytes
+ * of an input. */
 static inline void ifd_rows_next(const struct ifd_gemm_args *args, size_t element, size_t mr,
                                  size_t valid, struct ifd_row_cursor *at,
                                  const unsigned char **ret_row)

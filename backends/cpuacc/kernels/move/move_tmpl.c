@@ -43,7 +43,7 @@ INLINE void transpose_tile_8(size_t rows, size_t n, const uint8_t *in, size_t in
     }
 }
 
-/* Few planes to pixels of as many channels, and back: loops that compilers know. */
+/* Few planes to pixels with a channel per plane, and back: loops that compilers vectorize well. */
 #define FEW(bits, few)                                                                             \
     INLINE void interleave_##bits##_##few(size_t n, const uint##bits##_t *restrict in,             \
                                           size_t in_row, uint##bits##_t *restrict out)             \

@@ -130,7 +130,7 @@ INLINE void average_block(const struct ifd_pool_args *args, const struct window 
  * multiplication. */
 enum { SMALL = 128 };
 
-/* 32 channels, whatever the instruction set makes of them. */
+/* 32 channels for every instruction set. */
 typedef uint8_t bytes __attribute__((vector_size(32), aligned(1), may_alias));
 typedef uint16_t words __attribute__((vector_size(64)));
 
@@ -167,7 +167,7 @@ INLINE void sum_window(const struct ifd_pool_args *args, const struct window *wi
     __builtin_memcpy(ret_sum + 32, &hi, sizeof(hi));
 }
 
-/* As average_block(): halves of negative means go down, which only even counts have. */
+/* As average_block(). Halves of negative means round down; only even counts have halves. */
 INLINE void average_small(const struct ifd_pool_args *args, const struct window *window,
                           const struct division *by, const ifd_q8 *in, const size_t channels,
                           ifd_q8 *out)

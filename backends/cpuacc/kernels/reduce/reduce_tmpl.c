@@ -50,9 +50,9 @@ static float square_sum_f32(size_t n, const float *in, float mean)
     return sum;
 }
 
-/* Three passes, however long the row: reading it once more for the maximum hides behind the
- * exponentials. With an online maximum rows of 16 thousand to 4 million took 1.0 to 1.03 times as
- * long by blocks that are scaled at the end, and 1.3 to 1.7 times with exponentials made twice (Zen
+/* Three passes for every length: the extra read for the maximum hides behind the exponentials.
+ * With an online maximum, rows of 16 thousand to 4 million took 1.0 to 1.03 times as long where
+ * blocks are scaled at the end, and 1.3 to 1.7 times where exponentials are computed twice (Zen
  * 4, AVX-512 and AVX2). */
 static void softmax_row(size_t n, const float *in, float beta, float *out)
 {
@@ -118,8 +118,8 @@ static void column_sum_f32(size_t rows, size_t n, const float *in, size_t in_row
 
 enum { SUM_COLUMNS = 64, SUM_COLUMNS_FEW = 16, SUM_ROWS = 8 };
 
-/* A few rows on top of sums that 16 bits hold. Plain loops, which the compiler vectorizes: it keeps
- * the sums in memory, and so they should be rarely taken up. */
+/* A few rows, whose sums fit 16 bits. Plain loops, which the compiler vectorizes; it keeps the
+ * sums in memory, so they should be read rarely. */
 INLINE void add_rows(const ifd_q8 *in, size_t in_row, const size_t rows, const size_t columns,
                      int16_t *sum)
 {

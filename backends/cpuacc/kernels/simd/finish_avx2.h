@@ -21,7 +21,7 @@ INLINE __m256i high_product(__m256i sum, __m256i left, __m256i multiplier)
     return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
 }
 
-/* Scales rows vectors of sums of one column vector in place, step apart: tail points at that
+/* Scales `rows` vectors of sums of one column vector in place, `step` apart. tail points at that
  * vector's columns, width is the block's. */
 INLINE void scale_column(int finish, const int32_t *tail, size_t width, __m256i *sum,
                          const size_t rows, const size_t step)

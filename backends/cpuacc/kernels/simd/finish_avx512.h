@@ -18,15 +18,15 @@ INLINE __m512i high_product(__m512i sum, __m512i left, __m512i multiplier, __m51
     return _mm512_permutex2var_epi32(even, upper, odd);
 }
 
-/* Keeps a value that was loaded: gcc would load it anew for every use, and a core loads no more
- * than one vector a cycle. */
+/* Keeps a loaded value in a register: gcc would load it again for every use, and a core loads no
+ * more than one vector a cycle. */
 INLINE __m512i in_register(__m512i v)
 {
     __asm__("" : "+v"(v));
     return v;
 }
 
-/* Scales rows vectors of sums of one column vector in place, step apart: tail points at that
+/* Scales `rows` vectors of sums of one column vector in place, `step` apart. tail points at that
  * vector's columns, width is the block's. */
 INLINE void scale_column(int finish, const int32_t *tail, size_t width, __m512i *sum,
                          const size_t rows, const size_t step)
@@ -65,10 +65,10 @@ INLINE void scale_column(int finish, const int32_t *tail, size_t width, __m512i 
     }
 }
 
-/* Zero point and bounds, each in every 16-bit or 8-bit lane, and whether they do anything: behind
- * most activations the zero point is 0, and the bounds are nearly always those of the type. Behind
- * others the lower bound is the zero point: then what is cut off at 0 is lifted in 8 bits, and no
- * other lower bound is needed. */
+/* Zero point and bounds, each in every 16-bit or 8-bit lane, and whether they change anything.
+ * Behind most activations the zero point is 0 and the bounds are those of the type. Behind
+ * others the lower bound is the zero point: then 0 is the lower bound before the zero point is
+ * added in 8 bits, and no other is needed. */
 struct bounds {
     __m512i zero, min, max;
     int shifts, clamps, lifts, caps;

@@ -1,6 +1,6 @@
-/* From 32-bit sums to stored bytes, NEON. The arrays of a tail are those of pack.h, but for the
- * shifts, which are as the instructions want them: see neon_tail(). FAST is single rounding here:
- * it costs no more than a float product. */
+/* From 32-bit sums to stored bytes, NEON. The arrays of a tail are those of pack.h except the
+ * shifts, which neon_tail() brings to the form of the instructions. FAST is single rounding
+ * here: it costs no more than a float product. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_SIMD_FINISH_NEON_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_SIMD_FINISH_NEON_H
 
@@ -8,7 +8,7 @@
 #include "backends/cpuacc/kernels/simd/inline.h"
 #include "backends/cpuacc/kernels/pack.h"
 
-/* What scales one vector of sums. */
+/* Factors of one vector of sums. */
 struct factors {
     int32x4_t multiplier, left, right;
 };
@@ -19,8 +19,8 @@ struct factors {
  *   LINEAR  any other. */
 enum { NEON_FINISH_RELU = IFD_FINISH_NONE + 1, NEON_FINISH_LINEAR };
 
-/* Whether that holds for channel c, whose weights without their zero point are `magnitude` in
- * sum. */
+/* Whether that holds for channel c, whose weights without their zero point have `magnitude` as
+ * the sum of their magnitudes. */
 static int is_small(const struct ifd_requant *requant, size_t c, int64_t magnitude)
 {
     const int64_t bias = requant->bias ? requant->bias[c] : 0;
@@ -29,7 +29,7 @@ static int is_small(const struct ifd_requant *requant, size_t c, int64_t magnitu
            sum * requant->multiplier[c] >> (31 - requant->shift[c]) < INT16_MAX;
 }
 
-/* The way to finish; small: is_small() of all channels. */
+/* The way to finish. small: is_small() holds for all channels. */
 static int32_t neon_finish(const struct ifd_requant *requant, int small)
 {
     if (requant->round == IFD_ROUND_NONE) {
@@ -43,7 +43,7 @@ static int32_t neon_finish(const struct ifd_requant *requant, int small)
                                            : (int32_t)NEON_FINISH_LINEAR;
 }
 
-/* Sets the shifts of a tail as the instructions want them. */
+/* Brings the shifts of a tail to the form of the instructions. */
 static void neon_tail(const struct ifd_requant *requant, size_t width, int32_t *tail)
 {
     int32_t *left = tail + IFD_TAIL_LEFT * width, *right = tail + IFD_TAIL_RIGHT * width;
@@ -64,8 +64,8 @@ INLINE struct factors load_factors(const int32_t *tail, size_t width)
 }
 
 /* A doubling multiply that rounds is LiteRT's first rounding. Its second one, halves away from
- * zero, is a rounding shift; of negative numbers less one, unless they are not shifted at all.
- * finish: header's, a constant where it pays. */
+ * zero, is a rounding shift, of negative numbers less one unless the shift is 0. finish: the
+ * header's, a constant where that pays. */
 INLINE int32x4_t scale_sums(const int finish, const struct factors *f, int32x4_t sum)
 {
     if (finish == NEON_FINISH_RELU) {
@@ -109,7 +109,7 @@ INLINE int16x8_t narrow_32(const int finish, int32x4_t lo, int32x4_t hi)
 #endif
 }
 
-/* Eight or sixteen of those in 8 bits, with the zero point, which is the same in all lanes. */
+/* Eight or sixteen of those in 8 bits, with the zero point (the same in all lanes) added. */
 INLINE int8x8_t narrow_8(const int finish, int16x8_t x, int16x8_t zero)
 {
     if (finish == NEON_FINISH_RELU) { /* unsigned numbers less 128 */

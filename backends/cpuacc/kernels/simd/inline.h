@@ -1,6 +1,6 @@
-/* How kernels ask to be inlined and unrolled: their tiles take sizes as arguments that are
- * constants where they are called. Sanitizers get the same sources as plain functions and loops,
- * since a check at each access of each unrolled step takes minutes to compile. */
+/* Inlining and unrolling of kernels: tiles take sizes as arguments that are constants at the
+ * call. Sanitizers get the same sources as plain functions and loops, since a check at each
+ * access of each unrolled step takes minutes to compile. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_SIMD_INLINE_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_SIMD_INLINE_H
 

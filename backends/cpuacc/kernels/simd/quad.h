@@ -1,5 +1,4 @@
-/* Blocks of 4 x 4 values of 32 bits: two steps of shuffles, whatever the instruction set makes of
- * them. */
+/* Transposes blocks of 4 x 4 values of 32 bits: two steps of shuffles on any instruction set. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_SIMD_QUAD_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_SIMD_QUAD_H
 
@@ -9,7 +8,7 @@
 
 typedef uint32_t quad_u32 __attribute__((vector_size(16), aligned(1), may_alias));
 
-/* Turns a block round. Rows are in_row and out_row bytes apart; nothing need be aligned. */
+/* Transposes a block. Rows are in_row and out_row bytes apart; nothing need be aligned. */
 INLINE void transpose_4x4(const void *in, size_t in_row, void *out, size_t out_row)
 {
     const unsigned char *from = in;

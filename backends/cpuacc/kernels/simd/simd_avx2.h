@@ -36,7 +36,7 @@ INLINE vf vf_load_f16(const uint16_t *p)
 {
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
 }
-/* Loads, and goes on by so many floats. */
+/* Loads and advances p by `step` floats. */
 INLINE vf vf_load_step(const float **p, size_t step)
 {
     const vf v = vf_load(*p);

@@ -16,7 +16,7 @@
 #define GEMM_TALL_2 12
 #define GEMM_TALL_3 8
 #define GEMM_TALL_4 6
-#define GEMM_FIVES  /* 25 rows are one more than a number of tall tiles, whichever they are */
+#define GEMM_FIVES  /* 25 rows are one more than a multiple of each tall tile */
 
 typedef __m512 vf;
 typedef __m512i vi;
@@ -38,7 +38,7 @@ INLINE vf vf_load_f16(const uint16_t *p)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
-/* Loads, and goes on by so many floats. */
+/* Loads and advances p by `step` floats. */
 INLINE vf vf_load_step(const float **p, size_t step)
 {
     const vf v = vf_load(*p);
@@ -53,7 +53,7 @@ INLINE void vf_store_n(float *p, vf v, size_t n)
 {
     _mm512_mask_storeu_ps(p, vm_first(n), v);
 }
-/* First within quarters, four vectors at a time; then quarters change places in two steps. */
+/* First within quarters, four vectors at a time; two more steps exchange quarters. */
 INLINE void vf_transpose(vf *v)
 {
     vf part[16];
@@ -84,7 +84,7 @@ INLINE vf vf_set1(float x)
 {
     return _mm512_set1_ps(x);
 }
-/* A load of its own: as a memory operand of the multiply it runs at half rate on some cores. */
+/* A separate load: as a memory operand of the multiply it runs at half rate on some cores. */
 INLINE vf vf_broadcast(const float *p)
 {
     vf v;
@@ -107,13 +107,13 @@ INLINE vf vf_div(vf a, vf b)
 {
     return _mm512_div_ps(a, b);
 }
-/* Into the register of c: left to itself gcc adds up elsewhere, and moves the sums back. */
+/* Into the register of c: gcc would add in another one and move the sums back. */
 INLINE vf vf_fma(vf a, vf b, vf c)
 {
     __asm__("vfmadd231ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
 }
-/* An estimate of 14 bits and one step of Newton's: a division takes as long as all else in most
+/* An estimate of 14 bits and one Newton step: a division takes as long as all the rest of most
  * functions. */
 INLINE vf vf_reciprocal(vf a)
 {

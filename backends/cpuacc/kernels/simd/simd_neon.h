@@ -33,14 +33,14 @@ INLINE vf vf_load(const float *p)
 {
     return vld1q_f32(p);
 }
-/* Inputs may be over-read, so the lanes past n are whatever lies there. */
+/* Inputs may be over-read, so the lanes past n hold any values. */
 INLINE vf vf_load_n(const float *p, size_t n)
 {
     (void)n;
     return vld1q_f32(p);
 }
-/* Loads, and goes on by so many floats: one instruction, which gcc knows but does not choose. What
- * is read must have been written before the function was called. */
+/* Loads and advances p by `step` floats in one instruction, which gcc does not choose. The
+ * memory must have been written before the function was called. */
 INLINE vf vf_load_step(const float **p, size_t step)
 {
     vf v;
@@ -67,7 +67,7 @@ INLINE void vf_store_n(float *p, vf v, size_t n)
         vst1q_lane_f32(p, v, 0);
     }
 }
-/* Pairs are put together as what they are: of halves gcc makes moves. */
+/* Combines pairs as 64-bit values: for halves gcc emits moves. */
 #if defined(__aarch64__)
 INLINE void vf_transpose(vf *v)
 {

@@ -4,7 +4,7 @@
 
 #define VF_LANES     1
 #define VF_REGISTERS 16
-/* Rows of a matrix-product tile by its vectors a row. */
+/* Rows of a gemm tile, by vectors a row. */
 #define GEMM_MAX_NV 4
 #define GEMM_EVEN   0
 #define GEMM_ROWS                                                                                  \
@@ -29,7 +29,7 @@ INLINE vf vf_load_n(const float *p, size_t n)
     (void)n;
     return *p;
 }
-/* Loads, and goes on by so many floats. */
+/* Loads and advances p by `step` floats. */
 INLINE vf vf_load_step(const float **p, size_t step)
 {
     const vf v = vf_load(*p);
@@ -130,7 +130,7 @@ INLINE vi vi_or(vi a, vi b)
 {
     return a | b;
 }
-/* |x| < 2^22, which is all the templates need: adding and taking off 1.5 * 2^23 rounds. */
+/* |x| < 2^22, which the templates guarantee: adding and subtracting 1.5 * 2^23 rounds. */
 INLINE vi vf_to_vi(vf a)
 {
     volatile float shifted = a + 12582912.0f;
@@ -188,7 +188,7 @@ INLINE vi vi_max(vi a, vi b)
 }
 INLINE vi vf_trunc(vf a)
 {
-    return a == a ? (int32_t)a : INT32_MIN; /* of what is no number: as x86 has it */
+    return a == a ? (int32_t)a : INT32_MIN; /* of NaN, as on x86 */
 }
 INLINE vi vi_load_q8(const ifd_q8 *p)
 {

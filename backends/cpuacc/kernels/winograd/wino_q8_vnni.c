@@ -1,13 +1,13 @@
-/* Winograd's F(4x4, 3x3) of 8-bit convolutions with vpdpwssd: 36 products of 16 bits for 16 outputs
- * in place of 144 of 8 bits, at half the rate. Exact: all numbers are whole, and what is lost
- * beyond 32 bits is not needed.
+/* Winograd F(4x4, 3x3) of 8-bit convolutions with vpdpwssd: 36 products of 16 bits for 16
+ * outputs instead of 144 of 8 bits, at half the rate. Exact: all numbers are whole, and the bits
+ * lost beyond 32 are not needed.
  *
- * Inputs are u8, 128 less; B'dB takes at most 10 * 10 times 128. Weights become (24G)g(24G)' with
- * the last line of 24G halved, which is [6 0 0] [-4 -4 -4] [-4 4 -4] [1 2 4] [1 -2 4] [0 0 12]: at
- * most 12 * 12 times 128. Both fit 16 bits. A' with its last column doubled then makes 576 times
- * the sums of products, modulo 2^32. An odd factor has an inverse there, that of 9 leaves 64 times
- * the sums, and these are known as far as 26 bits tell them: of 9 * 226 products of 8 bits at
- * least. More channels are summed in groups. */
+ * Inputs are u8 less 128; B'dB is at most 10 * 10 times 128. Weights become (24G)g(24G)' with
+ * the last line of 24G halved, which is [6 0 0] [-4 -4 -4] [-4 4 -4] [1 2 4] [1 -2 4] [0 0 12]:
+ * at most 12 * 12 times 128. Both fit 16 bits. A' with its last column doubled then gives 576
+ * times the sums of products, modulo 2^32. 576 is 9 * 64: multiplying with the inverse of 9
+ * leaves 64 times the sums, which are exact in 26 bits, enough for at least 9 * 226 products of
+ * 8 bits. More channels are summed in groups. */
 #include "backends/cpuacc/kernels/simd/finish_avx512.h"
 
 enum { EDGE = 6, MATRICES = EDGE * EDGE, SIDE = 4, GROUP_MAX = 226, PART = 32 };
@@ -18,7 +18,7 @@ enum { EDGE = 6, MATRICES = EDGE * EDGE, SIDE = 4, GROUP_MAX = 226, PART = 32 };
 static const struct ifd_pack_layout layout = {
     .lanes = 16, .quad = 4, .kr = 2, .bytes = 2, .max_nv = 4, .mr = {16, 12, 8, 6}};
 
-/* Channels of a group, the last one may have fewer; always even. */
+/* Channels of a group, always even; the last group may have fewer. */
 INLINE size_t group_channels(size_t k)
 {
     const size_t groups = (k + GROUP_MAX - 1) / GROUP_MAX;
@@ -102,7 +102,7 @@ static void pack_column(const struct ifd_gemm_weights *weights, size_t c, size_t
     }
 }
 
-/* What is added to the sum of products with inputs that are 128 less. */
+/* Correction of the sum of products for inputs less 128. */
 static int32_t folded_bias(const struct ifd_gemm_weights *weights,
                            const struct ifd_requant *requant, size_t c)
 {
@@ -150,8 +150,8 @@ static void pack(const struct ifd_gemm_weights *weights, const struct ifd_requan
 }
 
 /* Matrices of inputs, [36][patch][channel] of 16 bits, and behind them those of sums,
- * [group][36][patch][column] of 32 bits. They are an odd number of cache lines apart, or all would
- * want the same sets. */
+ * [group][36][patch][column] of 32 bits. They are an odd number of cache lines apart; otherwise
+ * all would use the same sets. */
 struct scratch {
     size_t patches, row, matrix; /* bytes of an input's row, from matrix to matrix */
     unsigned char *inputs, *sums;
@@ -201,9 +201,9 @@ INLINE void input_line(const __m512i *in, const size_t step, __m512i *out, const
     out[5 * out_step] = _mm512_sub_epi16(_mm512_sub_epi16(f, d), _mm512_slli_epi16(far, 1));
 }
 
-/* The patch whose first pixel is (y0, x0): its channels go to matrices from `to` on. Of all lines
- * of B' only the second adds up to anything but 0, so that taking 128 off the inputs is taking off
- * 36 * 128 there. */
+/* Transforms the patch whose first pixel is (y0, x0); its channels go to matrices from `to` on.
+ * Only the second line of B' adds up to anything but 0, so subtracting 128 from the inputs means
+ * subtracting 36 * 128 there. */
 INLINE void input_patch(const struct ifd_wino_q8_args *args, const struct scratch *s, int64_t y0,
                         int64_t x0, unsigned char *to)
 {
@@ -244,7 +244,7 @@ INLINE void input_patch(const struct ifd_wino_q8_args *args, const struct scratc
 
 /* ---- products ---- */
 
-/* One instruction by hand: with the intrinsic gcc 12 spills the sums. */
+/* Assembly: with the intrinsic gcc 12 spills the sums. */
 INLINE __m512i dot2(__m512i sum, __m512i a, __m512i w)
 {
     __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(w));
@@ -258,7 +258,7 @@ INLINE __m512i load_pair(const unsigned char *p)
     return _mm512_set1_epi32(x);
 }
 
-/* mr patches of one matrix; of the next one each turn fetches next_step bytes. */
+/* mr patches of one matrix; each turn fetches next_step bytes of the next matrix. */
 INLINE const char *multiply(const unsigned char *in, size_t row, size_t depth,
                             const unsigned char *w, const char *next, size_t next_step,
                             unsigned char *out, const size_t mr, const size_t nv)
@@ -302,7 +302,7 @@ INLINE const char *multiply(const unsigned char *in, size_t row, size_t depth,
     return next;
 }
 
-/* One matrix of a group, all patches: as many of the tallest as fit, then fours and twos. */
+/* One matrix of a group, all patches: the tallest tiles first, then four and two rows at a time. */
 INLINE void multiply_matrix(const struct scratch *s, const unsigned char *in, size_t depth,
                             const unsigned char *w, unsigned char *out, const size_t mr,
                             const size_t nv)
@@ -363,7 +363,7 @@ INLINE void add_sums(const unsigned char *from, size_t matrix, __m512i *sum)
     }
 }
 
-/* One line of a patch: `valid` pixels of the sums, those behind them are the last once more. */
+/* One line of a patch: `valid` pixels of the sums; those behind them repeat the last one. */
 INLINE void store_line(const int way, const int32_t *tail, const struct bounds *bounds,
                        size_t columns, uint8_t *out, size_t pixel_stride, size_t valid,
                        const size_t nv, __m512i sum[][4])
