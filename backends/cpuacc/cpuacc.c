@@ -1,8 +1,9 @@
 /* CpuAcc's descriptor: opens the kernels of this CPU. */
 #include "backends/cpuacc/cpuacc.h"
 
+#include "backends/cpuacc/compile.h"
 #include "backends/cpuacc/driver.h"
-#include "backends/cpuacc/partition.h"
+#include "backends/cpuacc/run.h"
 
 static void cpuacc_describe(struct ifd_partition *partition, uint32_t step,
                             struct ifd_step_info *ret)

@@ -2,7 +2,7 @@
 #ifndef INFERD_BACKENDS_CPUACC_DRIVER_H
 #define INFERD_BACKENDS_CPUACC_DRIVER_H
 
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/draft.h"
 #include "backends/cpuacc/native.h"
 #include "backends/lowering/subtensors.h"
 

@@ -22,13 +22,4 @@ struct ifd_partition {
     bool exact; /* as lowered */
 };
 
-/** compile(), release() and run() of the backend (inferd/backend.h). */
-enum ifd_code ifd_acc_compile(struct ifd_device *device, const struct ifd_partition_view *view,
-                              struct ifd_partition *share_with,
-                              struct ifd_partition **ret_partition,
-                              struct ifd_partition_info *ret_info, struct ifd_err *err);
-void ifd_acc_release(struct ifd_partition *partition);
-enum ifd_code ifd_acc_run(struct ifd_partition *partition, const struct ifd_binding *binding,
-                          struct ifd_err *err);
-
 #endif

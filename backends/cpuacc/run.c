@@ -1,5 +1,6 @@
 /* Runs a partition's steps with the threads that the instance lends. */
-#include "backends/cpuacc/partition.h"
+#include "backends/cpuacc/run.h"
+
 #include "backends/cpuacc/schedule/team.h"
 
 /* What the threads of one run are told. */

@@ -1,8 +1,8 @@
 /* The direct algorithms without dilation: rows are contiguous in the input, or in its lines. */
 #include "backends/cpuacc/conv/direct.h"
 
-#include "backends/cpuacc/conv/narrow.h"
 #include "backends/cpuacc/conv/pack.h"
+#include "backends/cpuacc/conv/precision.h"
 #include "backends/cpuacc/conv/q8.h"
 #include "backends/cpuacc/conv/shape.h"
 
@@ -105,19 +105,6 @@ static void fetch_later(struct ifd_acc_conv_run *run)
 }
 
 /* ---- plans ---- */
-
-bool ifd_acc_direct_is_f32(const struct ifd_acc_lowering *lowering,
-                           const struct ifd_acc_layer *layer)
-{
-    return !layer->product.is_q8 && !ifd_acc_narrow_suits(lowering, layer) &&
-           ifd_acc_direct_gemm(lowering) == &lowering->kernels->gemm_f32;
-}
-
-const struct ifd_kern_gemm_f32 *ifd_acc_direct_gemm(const struct ifd_acc_lowering *lowering)
-{
-    const struct ifd_kern_gemm_f32 *gemm = ifd_acc_narrow_gemm(lowering);
-    return gemm->run && !gemm->narrow ? gemm : &lowering->kernels->gemm_f32;
-}
 
 void ifd_acc_direct_init(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
                          const struct ifd_kern_gemm_f32 *gemm, size_t taps, size_t k,

@@ -5,13 +5,6 @@
 
 #include "backends/cpuacc/conv/run.h"
 
-/** f32: the kernels of the precision that the model's owner allows, where they read inputs of f32;
- *  else those of f32. */
-const struct ifd_kern_gemm_f32 *ifd_acc_direct_gemm(const struct ifd_acc_lowering *lowering);
-/** Is it a layer of f32 that the direct way computes in f32? */
-bool ifd_acc_direct_is_f32(const struct ifd_acc_lowering *lowering,
-                           const struct ifd_acc_layer *layer);
-
 /** Cost of a layer in multiply-accumulates per weight. products: rows that meet a weight.
  *  transform: operations for each value in and out of a product. far: cost of each of `matrices`
  *  weights of a channel that does not fit into the cache. */
@@ -47,11 +40,6 @@ void ifd_acc_direct_call(struct ifd_acc_conv_run *run, size_t first_row);
 /** Sums of f32, as plan->direct.multiply. */
 void ifd_acc_direct_multiply(struct ifd_acc_conv_run *run, size_t first_row);
 
-/** Work memory behind the sums. */
-static inline uint8_t *ifd_acc_direct_rest(const struct ifd_acc_conv_run *run)
-{
-    return run->work + run->conv->plan.direct.sums_bytes;
-}
 /** Bytes of work memory: sums, then rest; or sums, then the 32-bit results of an exact fully
  *  connected layer. */
 size_t ifd_acc_direct_work_bytes(const struct ifd_acc_conv *conv, size_t rest);

@@ -2,6 +2,7 @@
  * The time is that of reading memory, packed or not; without packing the first answer comes at
  * once, and no memory is taken beside the file. */
 #include "backends/cpuacc/conv/direct.h"
+#include "backends/cpuacc/conv/precision.h"
 
 /* More rows gain from packed weights. Fewer columns may be packed as half vectors, whose sums
  * differ. */

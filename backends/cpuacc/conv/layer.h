@@ -1,7 +1,7 @@
 /** Convolutions and fully connected layers: a layer, the algorithms that can compute it, and the
  *  plan of the chosen one.
  *
- *  layer.c             the drivers: nodes become layers
+ *  nodes.c             the drivers: nodes become layers
  *  choose.c            the cheapest algorithm that fits a layer makes its step
  *  algorithm_list.inc  the algorithms, one file each:
  *    direct.c            plain: an output row reads one contiguous input row (1×1, fully connected)
@@ -14,7 +14,9 @@
  *    winograd_q8.c       8-bit 3×3 windows, with the same results as the direct way
  *    in_place.c          large fully connected layers, whose weights are not packed
  *  run.c, patches.c    shared by the algorithms: threads, the tail
- *  shape.c pack.c q8.c shared by the direct ones: rows of a call, packed weights, 8-bit sums */
+ *  shape.c pack.c q8.c precision.c
+ *                      shared by the direct ones: rows of a call, packed weights, 8-bit sums,
+ *                      kernels of f32 and narrower operands */
 #ifndef INFERD_BACKENDS_CPUACC_CONV_LAYER_H
 #define INFERD_BACKENDS_CPUACC_CONV_LAYER_H
 

@@ -2,32 +2,12 @@
  *
  * Inputs are narrowed in work memory, the rows of one call at a time: there they are read many
  * times. */
-#include "backends/cpuacc/conv/narrow.h"
-
 #include "backends/cpuacc/conv/direct.h"
 #include "backends/cpuacc/conv/pack.h"
+#include "backends/cpuacc/conv/precision.h"
 #include "backends/cpuacc/conv/shape.h"
 
 #include <string.h>
-
-/* Thinner pixels are not worth a call each. */
-#define CHANNELS_MIN 16
-
-const struct ifd_kern_gemm_f32 *ifd_acc_narrow_gemm(const struct ifd_acc_lowering *lowering)
-{
-    const struct ifd_kernels *kernels = lowering->kernels;
-    return lowering->base.view->precision == IFD_PRECISION_BF16   ? &kernels->gemm_bf16
-           : lowering->base.view->precision == IFD_PRECISION_FP16 ? &kernels->gemm_f16
-                                                                  : &kernels->gemm_f32;
-}
-
-bool ifd_acc_narrow_suits(const struct ifd_acc_lowering *lowering,
-                          const struct ifd_acc_layer *layer)
-{
-    const struct ifd_kern_gemm_f32 *gemm = ifd_acc_narrow_gemm(lowering);
-    return !layer->product.is_q8 && gemm->run && gemm->narrow && !layer->is_dilated &&
-           layer->window.in_c >= CHANNELS_MIN && layer->out_c >= gemm->lanes();
-}
 
 static bool plain_fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
 {

@@ -2,8 +2,8 @@
  * dynamic layers. */
 #include "backends/cpuacc/conv/q8.h"
 
-#include "backends/cpuacc/conv/direct.h"
 #include "backends/cpuacc/conv/pack.h"
+#include "backends/cpuacc/conv/run.h"
 
 #include <math.h>
 

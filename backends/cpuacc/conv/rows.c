@@ -1,6 +1,7 @@
 /* Dilated windows: the kernel reads a table of pointers to rows, and padding points to a row of
  * zero points. */
 #include "backends/cpuacc/conv/direct.h"
+#include "backends/cpuacc/conv/precision.h"
 #include "backends/cpuacc/conv/pack.h"
 #include "backends/cpuacc/conv/q8.h"
 #include "backends/cpuacc/conv/shape.h"

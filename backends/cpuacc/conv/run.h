@@ -33,4 +33,10 @@ static inline int32_t *ifd_acc_conv_sums(const struct ifd_acc_conv_run *run)
     return (int32_t *)(void *)run->work;
 }
 
+/** Work memory behind the sums. */
+static inline uint8_t *ifd_acc_direct_rest(const struct ifd_acc_conv_run *run)
+{
+    return run->work + run->conv->plan.direct.sums_bytes;
+}
+
 #endif

@@ -19,6 +19,7 @@
  * block, not by those of one result: so the rows of a block are of one image, and there is one
  * level only. A non-finite value reaches all rows of its block. */
 #include "backends/cpuacc/conv/direct.h"
+#include "backends/cpuacc/conv/precision.h"
 #include "backends/cpuacc/conv/pack.h"
 
 #include <math.h>

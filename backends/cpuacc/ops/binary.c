@@ -113,7 +113,7 @@ static void run_binary(const struct ifd_acc_step *step, const struct ifd_acc_fra
 
 /* ---- compiling ---- */
 
-static bool binary_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+bool ifd_acc_binary_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     const struct ifd_binary_attrs *attrs = node->attrs;
     const enum ifd_dtype dtype = node->input[0].desc->dtype;
@@ -189,13 +189,9 @@ static bool init_fast(const struct ifd_node_view *node, struct ifd_q8_binary_arg
     return true;
 }
 
-static enum ifd_code binary_lower(struct ifd_acc_lowering *lowering,
-                                  const struct ifd_partition_node *node, struct ifd_err *err)
+enum ifd_code ifd_acc_add_binary(struct ifd_acc_lowering *lowering,
+                                 const struct ifd_partition_node *node, struct ifd_err *err)
 {
-    enum ifd_code code = IFD_OK;
-    if (ifd_acc_lower_tail(lowering, node, &code, err)) {
-        return code;
-    }
     const struct ifd_binary_attrs *attrs = node->view.attrs;
     const struct ifd_shape *y = &node->view.output[0].shape;
     const uint32_t out = node->output_value[0];
@@ -220,7 +216,8 @@ static enum ifd_code binary_lower(struct ifd_acc_lowering *lowering,
         }
     }
     struct ifd_acc_draft *step = NULL;
-    code = ifd_acc_add_step(lowering, run_binary, p, node->input_value, 2, out, &step, err);
+    const enum ifd_code code =
+        ifd_acc_add_step(lowering, run_binary, p, node->input_value, 2, out, &step, err);
     if (code == IFD_OK) {
         step->max_threads = (uint32_t)(lowering->base.value[out].bytes / 4096) + 1;
         ifd_acc_name_step(lowering, p->is_q8 ? "binary_q8" : "binary_f32", 0, "%s",
@@ -259,5 +256,3 @@ bool ifd_acc_binary_op(struct ifd_acc_lowering *lowering, const struct ifd_parti
     ret->binary = choose_f32(&lowering->kernels->eltwise, node->view.op);
     return ifd_low_clamp_f32(attrs->activation, &ret->min, &ret->max);
 }
-
-const struct ifd_acc_driver ifd_acc_binary = {.takes = binary_takes, .lower = binary_lower};

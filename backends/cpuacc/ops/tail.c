@@ -285,3 +285,12 @@ bool ifd_acc_lower_tail(struct ifd_acc_lowering *lowering, const struct ifd_part
     }
     return true;
 }
+
+enum ifd_code ifd_acc_lower_unary(struct ifd_acc_lowering *lowering,
+                                  const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    return ifd_acc_lower_tail(lowering, node, &code, err)
+               ? code
+               : ifd_fail(err, IFD_NOMEM, "no memory for a table");
+}

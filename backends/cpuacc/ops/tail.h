@@ -7,25 +7,9 @@
 #ifndef INFERD_BACKENDS_CPUACC_OPS_TAIL_H
 #define INFERD_BACKENDS_CPUACC_OPS_TAIL_H
 
-#include "backends/cpuacc/driver.h"
-#include "backends/lowering/fusion.h"
+#include "backends/cpuacc/ops/tail_op.h"
 
 #define IFD_ACC_TAIL_MAX 6
-
-/** One operator. Exactly one of unary, table, binary and binary_q8 is set. */
-struct ifd_acc_tail_op {
-    const char *name;
-    void (*unary)(size_t n, const float *in, float *out, float p0, float p1);
-    float p0, p1;
-    const uint8_t *table; /* of 256 bytes */
-    void (*binary)(const struct ifd_binary_args *args);
-    float min, max;
-    void (*binary_q8)(const struct ifd_q8_binary_args *args);
-    const struct ifd_q8_binary_args *q8; /* what does not change from call to call */
-    enum ifd_low_operand kind;
-    uint32_t input;   /* of the step: where the other operand is */
-    bool comes_first; /* the other operand does */
-};
 
 struct ifd_acc_tail {
     uint32_t count;
@@ -55,5 +39,10 @@ void ifd_acc_run_tail(const struct ifd_acc_tail *tail, const struct ifd_acc_step
  *  nothing is done, for other nodes. */
 bool ifd_acc_lower_tail(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
                         enum ifd_code *ret_code, struct ifd_err *err);
+
+/** The same for a node of one operand that unary.h takes. */
+IFD_NODISCARD enum ifd_code ifd_acc_lower_unary(struct ifd_acc_lowering *lowering,
+                                                const struct ifd_partition_node *node,
+                                                struct ifd_err *err);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef INFERD_BACKENDS_CPUACC_SCHEDULE_STRIPS_H
 #define INFERD_BACKENDS_CPUACC_SCHEDULE_STRIPS_H
 
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/draft.h"
 
 /** Joins neighbouring drafts to chains that run strip by strip, where the tensor between them is
  *  too large for the second-level cache. Before the layout. */

@@ -2,7 +2,7 @@
 #ifndef INFERD_BACKENDS_CPUACC_SCHEDULE_THREADS_H
 #define INFERD_BACKENDS_CPUACC_SCHEDULE_THREADS_H
 
-#include "backends/cpuacc/compile.h"
+#include "backends/cpuacc/draft.h"
 
 /** Decides for all drafts how many threads share each, and where threads wait for each other
  *  (joins). ret_is_parallel: some step is shared. */

@@ -1,6 +1,4 @@
 /* conv2d and fully_connected: nodes become layers, together with the nodes that are fused. */
-#include "backends/cpuacc/conv/layer.h"
-
 #include "backends/cpuacc/conv/choose.h"
 
 /* A residual that can be added while the sums are stored, under an activation that is a clamp. */

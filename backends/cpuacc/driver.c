@@ -1,0 +1,39 @@
+/* The table of drivers, and the reference kernels for operators without one. */
+#include "backends/cpuacc/driver.h"
+
+const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
+                                            struct ifd_err *reason)
+{
+    static const struct ifd_acc_driver *const drivers[IFD_OP_COUNT] = {
+#define DRIVER(op, symbol) [IFD_OP_##op] = &ifd_acc_##symbol,
+#include "backends/cpuacc/ops/op_list.inc"
+#undef DRIVER
+    };
+    const struct ifd_acc_driver *own = (unsigned)node->op < IFD_OP_COUNT ? drivers[node->op] : NULL;
+    if (own && own->takes(node, reason)) {
+        return own;
+    }
+    if (ifd_acc_conv_s16.takes(node, NULL)) {
+        return &ifd_acc_conv_s16;
+    }
+    return ifd_acc_reference.takes(node, own ? NULL : reason) ? &ifd_acc_reference : NULL;
+}
+
+static bool moves(const void *context, uint32_t node)
+{
+    const struct ifd_acc_lowering *lowering = context;
+    return lowering->driver[node] == &ifd_acc_moves;
+}
+
+static bool reads_apart(const void *context, uint32_t node, uint32_t input)
+{
+    const struct ifd_acc_lowering *lowering = context;
+    const struct ifd_acc_driver *driver = lowering->driver[node];
+    return driver->reads_apart && driver->reads_apart(&lowering->base.view->node[node].view, input);
+}
+
+struct ifd_low_accepts ifd_acc_accepts(const struct ifd_acc_lowering *lowering)
+{
+    return (struct ifd_low_accepts){
+        .context = lowering, .moves = moves, .reads_apart = reads_apart};
+}
