@@ -215,7 +215,7 @@ void ifd_instance_profile(struct ifd_instance *instance, bool on);
 void ifd_instance_step_ns(const struct ifd_instance *instance, uint64_t *ret_ns, uint32_t count);
 
 /** Text form of the model: the graph after optimization, the plan, the memory map. PASSES: only
- *  what each pass of the optimizer did. sink gets pieces of text without NUL. */
+ *  what each pass of the optimizer did. sink gets chunks of text without NUL. */
 enum ifd_dump_format { IFD_DUMP_TEXT, IFD_DUMP_JSON, IFD_DUMP_DOT, IFD_DUMP_PASSES };
 IFD_NODISCARD enum ifd_code ifd_model_dump(const struct ifd_model *model,
                                            enum ifd_dump_format format, ifd_sink_fn sink,

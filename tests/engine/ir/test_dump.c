@@ -8,12 +8,12 @@
 
 static char text[4096];
 
-static void collect(void *context, const char *piece, size_t size)
+static void collect(void *context, const char *chunk, size_t size)
 {
     (void)context;
     size_t used = strlen(text);
     REQUIRE(used + size < sizeof(text));
-    memcpy(text + used, piece, size);
+    memcpy(text + used, chunk, size);
     text[used + size] = '\0';
 }
 

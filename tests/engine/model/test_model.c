@@ -213,11 +213,11 @@ struct text {
     size_t size;
 };
 
-static void append(void *context, const char *piece, size_t size)
+static void append(void *context, const char *chunk, size_t size)
 {
     struct text *text = context;
     REQUIRE(text->size + size < sizeof(text->s));
-    memcpy(text->s + text->size, piece, size);
+    memcpy(text->s + text->size, chunk, size);
     text->size += size;
     text->s[text->size] = '\0';
 }
