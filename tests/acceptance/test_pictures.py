@@ -92,6 +92,26 @@ class Digits(support.ServerCase):
         self.assertTrue(json.loads(response.data)["error"])
 
 
+class Memory(support.ServerCase):
+    repository = support.SOURCE / "models"
+    options = ("--request-memory=8388608",)
+
+    def test_coefficients_of_progressive_pictures_are_counted(self):
+        """A file of 30 KB, whose decoder needs 12 MB for all coefficients at once."""
+        for is_progressive, status in ((True, 503), (False, 200)):
+            picture = io.BytesIO()
+            Image.new("RGB", (2048, 2048), "white").save(picture, "JPEG",
+                                                         progressive=is_progressive)
+            response = self.server.ask("POST", "/v2/models/digits/infer", picture.getvalue(),
+                                       {"Content-Type": "image/jpeg"})
+            self.assertEqual(response.status, status, response.data[:500])
+            if is_progressive:
+                self.assertEqual(json.loads(response.data)["error"],
+                                 "no memory to decode a JPEG picture of 2048×2048")
+        page = self.server.ask("GET", "/metrics", address=self.server.metrics_address).data
+        self.assertIn(b'\ninferd_limit_hits_total{limit="request-memory"} 1\n', page)
+
+
 class MobileNet(support.ServerCase):
     @classmethod
     def prepare(cls, folder):

@@ -347,7 +347,7 @@ static void file_is_taken_whatever_its_time(void)
     end(&live);
 }
 
-/* ---- what is told ---- */
+/* ---- logs ---- */
 
 /* The largest number behind name in the access log. */
 static double largest_in_log(const char *name)

@@ -287,7 +287,7 @@ static void expect_payload(const struct live *live, const struct payload *p, siz
 
 static void expect_table(const struct payload *table, size_t count)
 {
-    /* in the request line; in the header as a rule; in the body */
+    /* in the request line; usually in the header; in the body */
     static const size_t splits[] = {0, 5, 60, 140};
     struct live live;
     live_start(&live, (const char *const[]){"--http-idle-timeout-secs=2",

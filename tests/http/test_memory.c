@@ -102,7 +102,7 @@ static void open_all(const struct live *live, const int *client, const void *req
     for (int i = 0; i < CLIENTS; i++) {
         client_send(client[i], request, size - 1);
     }
-    /* whoever answers this has begun to read those */
+    /* a server that answers this has begun to read those */
     EXPECT_INT(client_get(live, "/v2/health/live").status, 200);
     for (int i = 0; i < CLIENTS; i++) {
         client_send(client[i], (const char *)request + size - 1, 1);

@@ -306,7 +306,7 @@ static void reaching_the_most_connections_is_counted(void)
     EXPECT_INT(answer.status, 503);
     EXPECT_HAS(answer.head, "Retry-After: 1\r\n");
     EXPECT_HAS(answer.body, "{\"error\":\"too many connections\"}");
-    scrape(&live, &page); /* its port has connections of its own */
+    scrape(&live, &page); /* its port has separate connections */
     EXPECT_INT(value(&page, "inferd_http_connections_refused_total{reason=\"connections\"}"), 1);
     (void)close(fd);
     EXPECT_INT(value(&page, "inferd_limit_hits_total{limit=\"http-max-connections\"}"), 1);

@@ -171,7 +171,7 @@ static void picture_of_a_client_that_left_is_decoded_no_further(void)
 {
     static struct world world;
     (void)close(begin(&world, "--image-max-pixels=1000000"));
-    /* whoever notices that this client left has noticed the other one, too */
+    /* the server notices the end of the first client before that of the second */
     (void)close(send_picture(&world, HEIGHT));
     live_wait_for_metric(&world.live, aborted, 1);
     let_go(&world);

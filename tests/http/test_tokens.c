@@ -279,7 +279,7 @@ static void refusal_comes_before_the_body(void)
     end(&live);
 }
 
-/* ---- what is counted and logged ---- */
+/* ---- metrics and logs ---- */
 
 static void refusals_are_client_errors_and_keep_the_law(void)
 {
