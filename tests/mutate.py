@@ -2,8 +2,8 @@
 """Mutation testing: changes one place of the product at a time and says which changes no test
 notices.
 
-usage: tests/mutate.py [--count N] [--seed N] [--only PREFIX …] [--jobs N] [--plain] [--results
-FILE] [--work FOLDER]
+usage: tests/mutate.py [--count N] [--seed N] [--only PREFIX …] [--jobs N] [--plain]
+                       [--results FILE] [--work FOLDER]
 
 A mutant flips a comparison or a logical operator, moves a number by one, or drops a statement, in
 the files of AREAS. Mutants are drawn at random with the seed. The tree is copied to WORK
@@ -161,13 +161,11 @@ class Tree:
 
     def object_of(self, path):
         """Digest of what a source file compiles to."""
-        objects = [
-            p for p in self.build.rglob(f"{path.name}.o")
-            if str(p).endswith(f"{path.parent.name}/{path.name}.o") or
-            str(p).endswith(f".dir/{path.name}.o")
-        ]
-        return hashlib.sha256(b"".join(p.read_bytes() for p in sorted(objects)
-                                       if path.parent.parts[0] in p.parts)).hexdigest()
+        top, *rest = path.parts
+        objects = sorted((self.build / top / "CMakeFiles").glob(f"*.dir/{'/'.join(rest)}.o"))
+        if not objects:
+            sys.exit(f"{path}: no object file below {self.build / top}")
+        return hashlib.sha256(b"".join(file.read_bytes() for file in objects)).hexdigest()
 
     def passes(self, name, limit):
         """Runs a test by itself, with everything that it starts; false: it failed, or took longer
@@ -267,7 +265,7 @@ def main():
     random.Random(options.seed).shuffle(drawn)
     print(f"{len(drawn)} possible mutants", flush=True)
     prepare(tree, sorted({area for area, _, _ in drawn}))
-    objects = {name: tree.object_of(name) for _, name, _ in drawn}
+    objects = {name: tree.object_of(name) for name in {name for _, name, _ in drawn}}
 
     tried, survivors = 0, []
     with options.results.open("w", encoding="utf-8") as results:
