@@ -4,7 +4,8 @@
 
 #include "backends/cpuacc/conv/layer.h"
 
-/** The kernels of the precision that the owner allows. Their run() is NULL where the CPU has none. */
+/** The kernels of the precision that the owner allows. Their run() is NULL where the CPU has
+ *  none. */
 const struct ifd_kern_gemm_f32 *ifd_acc_narrow_gemm(const struct ifd_acc_lowering *lowering);
 /** Does the layer run with kernels that read inputs of 16 bits? */
 bool ifd_acc_narrow_suits(const struct ifd_acc_lowering *lowering,

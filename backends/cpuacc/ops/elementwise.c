@@ -1,5 +1,5 @@
-/* The drivers of element-wise operators: a tail that begins with the node (tail.h), or a step for two
- * operands that are broadcast otherwise. */
+/* The drivers of element-wise operators: a tail that begins with the node (tail.h), or a step for
+ * two operands that are broadcast otherwise. */
 #include "backends/cpuacc/ops/binary.h"
 #include "backends/cpuacc/ops/tail.h"
 #include "backends/cpuacc/ops/unary.h"
