@@ -1,18 +1,18 @@
-/* CpuRef: calls the reference kernel of the operator's definition. Knows no operator by name;
- * shapes and types were checked by the definition's shape rule before a node gets here. */
+/* CpuRef: calls the reference kernel of the operator's definition. It knows no operator by name;
+ * the definition's shape rule has checked shapes and types before. */
 #include "backends/cpuref/cpuref.h"
 
 struct ifd_device {
     const struct ifd_host *host;
 };
 
-/* Where an operand's memory comes from in a run: a constant, or a slot of the binding. */
+/* Source of an operand's memory in a run: a constant, or a slot of the binding. */
 struct source {
     const void *constant;
     uint32_t slot; /* IFD_NO_VALUE: constant, or absent if that is NULL */
 };
 
-/* One node, in a block of its own: the struct, then in, out, source and output_slot, then the
+/* One node in one block of memory: the struct, then in, out, source and output_slot, then the
  * descriptions. */
 struct ifd_partition {
     const struct ifd_alloc *alloc;
@@ -53,7 +53,7 @@ static uint32_t cpuref_cost(struct ifd_device *device, const struct ifd_node_vie
     return 1;
 }
 
-/* Takes count × size bytes off the block at *offset; NULL block only counts. */
+/* Takes count × size bytes off the block at *offset; with NULL as block it only counts. */
 static bool take(uint8_t *block, size_t *offset, size_t count, size_t size, void **ret)
 {
     size_t bytes = 0, start = 0;
@@ -70,7 +70,7 @@ struct layout {
     void *in, *out, *source, *slot, *descs;
 };
 
-/* The one statement of what lies where; called once to count and once to place. */
+/* Lays out the block; called once to count and once to place. */
 static bool lay_out(uint8_t *block, uint32_t inputs, uint32_t outputs, struct layout *ret,
                     size_t *ret_bytes)
 {
@@ -98,7 +98,7 @@ static struct source source_of(const struct ifd_partition_view *view, uint32_t v
     return (struct source){.constant = NULL, .slot = v->slot};
 }
 
-/* Scratch of a run: pointers to inputs and outputs, then what the kernel wants. */
+/* Scratch of a run: pointers to inputs and outputs, then the kernel's scratch. */
 static enum ifd_code scratch_bytes(const struct ifd_node_view *node,
                                    struct ifd_partition *partition, size_t *ret_bytes,
                                    struct ifd_err *err)
@@ -132,7 +132,7 @@ static bool can_alias(const struct ifd_partition *partition)
            partition->source[0].slot == 0 && partition->output_slot[0] == 0;
 }
 
-/* like is not needed: there is nothing to share, constants are used where they are. */
+/* share_with is not needed: constants are used in place. */
 static enum ifd_code cpuref_compile(struct ifd_device *device,
                                     const struct ifd_partition_view *view,
                                     struct ifd_partition *share_with,

@@ -23,16 +23,15 @@ struct one_node {
 /** A node without operands. name and attrs are used in place. */
 void one_node_init(struct one_node *node, const char *name, enum ifd_op op, const void *attrs);
 
-/** Appends an input whose content is data, as long as desc says, aligned and padded as a tensor;
- * all used in place. desc
- *  NULL: an optional input that is absent. */
+/** Appends an input with the content data, aligned and padded as a tensor; desc and data are
+ *  used in place. desc NULL: an optional input that is absent. */
 void one_node_add_input(struct one_node *node, const struct ifd_desc *desc, const void *data,
                         bool is_constant);
 
-/** Appends an output with memory of its own. */
+/** Appends an output and acquires its memory. */
 void one_node_add_output(struct one_node *node, const struct ifd_desc *desc);
 
-/** Compiles and runs; checks that the bytes behind every output are left alone. */
+/** Compiles and runs; checks that the bytes behind every output are unchanged. */
 IFD_NODISCARD enum ifd_code one_node_run(struct one_node *node, const struct ifd_backend *backend,
                                          struct ifd_device *device, const struct ifd_team *team,
                                          bool exact, struct ifd_err *err);

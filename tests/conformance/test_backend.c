@@ -12,9 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/** What another order of additions may add to the error of a float, as a part of the range that
- * zero and the expected
- *  tensor span. */
+/** Error that another order of additions may add to a float, as a share of the range from zero
+ *  to the expected tensor's values. */
 #define FLOAT_OF_RANGE 1e-5
 
 struct subject {
@@ -40,9 +39,8 @@ static void build(struct one_node *node, const struct subject *subject,
     }
 }
 
-/** Widens the case's tolerance to what a backend may do: exact mode, bits of floats only; fast, a
- * step of a quantized
- *  number as well. */
+/** Widens the case's tolerance to what a backend may do. Exact mode: rounding of floats only.
+ *  Fast mode: also one step of a quantized number. */
 static void widen(struct golden_case *golden, bool exact)
 {
     const struct ifd_desc *out = &golden->output[0].desc;

@@ -1,8 +1,7 @@
-/* Every operator against random nonsense, and against golden cases with random damage: a shape rule
- * may refuse anything, but what it accepts must be safe to compute, by the reference kernel and by
- * CpuAcc with every level of instructions, in memory that has to do with the tensors' size; and
- * their integers must be equal. Worth most under AddressSanitizer: buffers end where their content
- * ends. */
+/* Every operator with random calls, and golden cases with random damage. A shape rule may refuse
+ * anything, but what it accepts must be safe to compute by the reference kernel and by CpuAcc on
+ * every level of instructions, in memory proportional to the tensors, and their integers must be
+ * equal. Strongest under AddressSanitizer: buffers end where their content ends. */
 #include "backends/builtin.h"
 #include "engine/base/cpu.h"
 #include "engine/base/quota.h"
@@ -37,7 +36,7 @@ static int64_t pick(const int64_t *from, size_t count)
     return from[test_random_int(&rng, 0, (long long)count - 1)];
 }
 
-/** Random operands of one call, and the memory that they point to. */
+/** Random operands of one call, and their memory. */
 struct trial {
     struct ifd_desc in[MAX_OPERANDS], out[MAX_OPERANDS];
     float scale[2 * MAX_OPERANDS][8];
@@ -106,7 +105,7 @@ static void random_quant(struct ifd_desc *desc, float scale[8], int32_t zero_poi
     }
 }
 
-/** Content that shape rules and kernels may look at: small numbers, with some that are not. */
+/** Content that shape rules and kernels may read: mostly small numbers. */
 static void random_content(enum ifd_dtype dtype, void *data, size_t bytes)
 {
     const size_t element = ifd_dtype_bytes(dtype);
@@ -299,7 +298,7 @@ static bool is_integer(enum ifd_dtype dtype)
     return dtype != IFD_F32 && dtype != IFD_F64 && dtype != IFD_C64;
 }
 
-/* What becomes of those is nobody's promise. */
+/* Results of NaN are not specified. */
 static bool holds_nan(const struct trial *trial)
 {
     bool found = false;

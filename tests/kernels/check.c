@@ -52,7 +52,7 @@ struct check_buffer check_input(size_t bytes)
     buffer.map = map_bytes(buffer.map_bytes);
     mprotect((char *)buffer.map + body, PAGE, PROT_NONE);
     buffer.data = (char *)buffer.map + body - 64 - bytes;
-    /* what may be over-read is not zero: a kernel that lets it through is found out */
+    /* not zero: a kernel that lets over-read bytes through fails */
     memset((char *)buffer.data + bytes, 0xff, 64);
     return buffer;
 }
@@ -153,7 +153,7 @@ static bool emulated_isa(size_t i, struct ifd_kernels_isa *ret_isa)
 }
 #endif
 
-/* Those that programs choose from, then the emulated ones. False: no more. */
+/* The instruction sets that programs choose from, then the emulated ones. False: no more. */
 static bool isa_at(size_t i, struct ifd_kernels_isa *ret_isa)
 {
     size_t count = 0;
@@ -190,8 +190,8 @@ bool check_next(const char *family, size_t *at, struct ifd_kernels_isa *ret_isa)
     return false;
 }
 
-/* Flags of this CPU as the compiler's library finds them; 0 where it does not. Without AMX, which
- * needs a permission. */
+/* Flags of this CPU as the compiler's library detects them; 0 on Arm. Without AMX, which needs a
+ * permission. */
 static uint32_t cpu_otherwise(void)
 {
     uint32_t flags = 0;

@@ -1,8 +1,8 @@
-/* What the kernel tests share: random numbers, buffers that notice being overrun, the tables that
- * this CPU runs, timing.
+/* Shared by the kernel tests: random numbers, buffers that detect overruns, the tables that this
+ * CPU runs, timing.
  *
- * Every test compares each table of its family with an independent naive loop written in the test.
- * `--bench` prints speeds instead. Not thread-safe: one process, one thread. */
+ * Every test compares each table of its family with an independent naive loop written in the
+ * test. `--bench` prints speeds instead. Thread: one. */
 #ifndef INFERD_TESTS_KERNELS_CHECK_H
 #define INFERD_TESTS_KERNELS_CHECK_H
 

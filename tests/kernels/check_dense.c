@@ -1,5 +1,5 @@
-/* Products with weights that are not packed: every table against a naive loop in double, and bit
- * for bit against the gemm of the same instruction set. */
+/* gemm with weights that are not packed: every table against a naive loop in double, and bit for
+ * bit against gemm_f32 of the same instruction set. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static bool is_right(const struct ifd_dense_args *args, size_t i, size_t j, floa
     return fabs(got - want) <= magnitude * (double)(args->k + 3) * 0x1p-24;
 }
 
-/* Two calls, split at any column. in_place: what is added lies in the output. */
+/* Two calls, split at any column. in_place: the added tensor is the output. */
 static void run_split(const struct ifd_kernels *kernels, struct ifd_dense_args args, float *out,
                       bool in_place)
 {
@@ -163,8 +163,8 @@ static void check_shapes(void)
     }
 }
 
-/* More rows than a tile's and columns longer than a part: sums would wait in the output, where what
- * is added lies. */
+/* More rows than a tile and columns longer than a part: sums would wait in the output, where the
+ * added tensor lies. */
 static void check_long_in_place(void)
 {
     for (size_t m = 8; m <= 17; m += 3) {

@@ -139,7 +139,7 @@ static void check_tables(struct problem p)
     free_problem(&p);
 }
 
-/* Half as many channels as some vector has lanes, pixel behind pixel. */
+/* Half as many channels as a vector has lanes, contiguous pixels. */
 static void check_halves(void)
 {
     for (size_t channels = 2; channels <= 8; channels *= 2) {

@@ -11,7 +11,8 @@
 
 /* A family of tables.
  *   digits   binary digits of an operand
- *   lowest   exponent of the smallest normal number: below it digits get lost, or all of the number
+ *   lowest   exponent of the smallest normal number: below it digits are lost, or the whole
+ *            number
  *   highest  largest number that pack() makes of a finite one */
 struct family {
     const char *name;
@@ -32,7 +33,7 @@ static const struct ifd_kern_gemm_f32 *table_of(const struct family *family,
     return (const void *)((const char *)kernels + family->offset);
 }
 
-/* To the nearest number with so many digits, halves to even. */
+/* To the nearest number with `digits` binary digits, halves to even. */
 static double rounded(const struct family *family, double x)
 {
     int exponent = 0;
@@ -119,7 +120,7 @@ static struct check_buffer pack_problem(const struct problem *p,
     return packed;
 }
 
-/* The same content comes part by part. */
+/* The same content, packed in parts. */
 static void check_parts(const struct problem *p, const char *isa,
                         const struct ifd_kern_gemm_f32 *kern, const struct check_buffer *packed)
 {
@@ -145,7 +146,7 @@ static void check_parts(const struct problem *p, const char *isa,
     check_free(&parts);
 }
 
-/* The inputs as a table wants them, and the table of rows if there is one. */
+/* The inputs in a table's form, and the table of rows if there is one. */
 struct inputs {
     struct check_buffer a, rows;
     size_t element;
@@ -203,8 +204,7 @@ static struct ifd_gemm_args make_args(const struct problem *p, const void *packe
                                   .max = p->max};
 }
 
-/* What a family must give for one problem: element (i, j) lies at i * n + j, and may be off by as
- * much as `error`. */
+/* Expected result of a problem: element (i, j) is at i * n + j, and may be off by `error`. */
 struct wanted {
     double *value, *error;
 };
@@ -335,8 +335,7 @@ static void check_tables(struct problem p)
     free_problem(&p);
 }
 
-/* Any bits that mean a number, and the special ones; what is below the normal numbers may become
- * 0. */
+/* Any finite numbers, and the special ones; those below the normal numbers may become 0. */
 static void check_narrow(const struct family *family, const char *isa,
                          const struct ifd_kern_gemm_f32 *kern)
 {
@@ -389,7 +388,7 @@ static void check_narrows(void)
     }
 }
 
-/* Sums so long that they are done in parts, within a tap or tap by tap. */
+/* Sums so long that they are computed in parts, within a tap or tap by tap. */
 static void check_long_sums(void)
 {
     static const size_t shapes[][2] = {{17001, 1}, {33003, 1}, {3001, 7}, {700, 40}};

@@ -82,7 +82,7 @@ static void set_numbers(struct problem *p, bool extreme)
     }
 }
 
-/* Weights that have eight bits without their zero point, but for a few: a kernel may fold it. */
+/* Weights that, a few excepted, have eight bits without their zero point: a kernel may fold it. */
 static void narrow_weights(struct problem *p)
 {
     int8_t *w = p->w.data;
@@ -122,7 +122,7 @@ static struct problem make_problem(size_t m, size_t n, size_t k, size_t taps, in
     p.out_stride = n + (size_t)check_int(0, 1) * 5;
     p.a_stride = k + (size_t)check_int(0, 3);
     p.tap_stride = p.a_stride * 2 + 1;
-    if (style == 1) { /* several lines, as a strided convolution has them */
+    if (style == 1) { /* several lines, as in a strided convolution */
         p.row_len = (size_t)check_int(1, (int)m);
         p.row_stride = p.row_len * p.a_stride * 2 + 3;
     }
@@ -248,7 +248,7 @@ static int wanted(const struct problem *p, size_t i, size_t j)
     return p->round == IFD_ROUND_NONE ? (int)sum : naive_finish(p, sum, j);
 }
 
-/* What check_output() fills its memory with. */
+/* The byte that check_output() fills its memory with. */
 static int untouched(const struct problem *p)
 {
     return p->round == IFD_ROUND_NONE ? (int)0xa5a5a5a5 : (ifd_q8)0xa5;

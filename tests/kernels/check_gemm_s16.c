@@ -1,5 +1,4 @@
-/* Products of 16-bit numbers: every table against a naive loop in 64 bits, which they must
- * equal. */
+/* gemm of 16-bit numbers: every table must equal a naive loop in 64 bits. */
 #include <stdio.h>
 #include <string.h>
 #include "tests/kernels/check.h"

@@ -5,7 +5,7 @@
 
 static void check_transpose(const char *isa, const struct ifd_kern_move *kern, size_t element)
 {
-    /* a few planes or channels without gaps between are a case of their own */
+    /* few planes or channels without gaps take another path */
     size_t rows = (size_t)check_int(1, check_int(0, 2) ? 70 : 5);
     size_t n = (size_t)check_int(1, check_int(0, 2) ? 70 : 5);
     size_t in_row = n + (size_t)(check_int(0, 1) * check_int(1, 3));

@@ -80,7 +80,7 @@ static struct plan make_plan(const struct ifd_kernels *kernels, const struct pro
     return plan;
 }
 
-/* Along one side: the weights that a value meets. */
+/* Along one side: the index of the weights for a value. */
 static size_t matrix_of(const struct problem *p, size_t value)
 {
     return value < p->size + 1 ? value : p->size + 1;

@@ -1,5 +1,5 @@
-/* 8-bit Winograd convolutions: bit for bit what the scalar table's gemm_q8 makes of the same layer,
- * which check_gemm_q8 holds against the definition. */
+/* 8-bit Winograd convolutions: bit for bit the result of the scalar table's gemm_q8 for the same
+ * layer, which check_gemm_q8 compares with the definition. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +36,8 @@ static void set_factors(struct problem *p)
                              .out_max = check_int(0, 2) ? IFD_Q8_MAX : check_int(min, IFD_Q8_MAX)};
 }
 
-/* extreme: 1: numbers at the ends of their ranges, at random; 2: those that make the largest sums,
- * 3: the smallest. */
+/* extreme: 1: random numbers at the ends of their ranges; 2: the largest sums; 3: the smallest
+ * sums. */
 static struct problem make_problem(size_t h, size_t w, size_t k, size_t n, size_t pad, int extreme)
 {
     struct problem p = {.h = h, .w = w, .k = k, .n = n, .pad = pad};
@@ -212,7 +212,7 @@ static void check_shapes(const struct ifd_kernels_isa *isa)
                          ns[check_int(0, 12)], (size_t)check_int(0, 1), round % 4 == 3);
         check_problem(&p, isa);
     }
-    /* sums that use all bits there are, in one group of channels and in more */
+    /* sums that use all bits available, in one group of channels and in more */
     static const size_t deep[] = {222, 223, 224, 226, 227, 228, 256, 448, 449, 512, 700};
     for (size_t i = 0; i < 2 * sizeof(deep) / sizeof(deep[0]); i++) {
         struct problem p = make_problem(6, 6, deep[i / 2], 5, 0, 2 + (int)i % 2);

@@ -1,31 +1,28 @@
-/* The CPU kernels: arithmetic on pointers, lengths and packed weights. One struct of function
- * pointers per family; every instruction set fills in its own const struct of each family, and
- * ifd_kernels_select() merges those the machine may run, weakest first, into one struct
- * ifd_kernels. Scalar tables are complete, so no pointer is ever NULL but where a family says so.
+/* The CPU kernels: arithmetic on pointers, lengths and packed weights. Each family is a struct
+ * of function pointers; each instruction set has a const struct of each family that it improves.
+ * ifd_kernels_select() merges those that the machine may run, weakest first, into one struct
+ * ifd_kernels. Scalar tables are complete, so a pointer is NULL only where the family says so.
  *
  * Common rules, not repeated below
  *   Layout    NHWC; a "row" is the channels of one pixel, contiguous. Strides are in elements of
- *             the array they belong to, and may be larger than a row (channel slices of a wider
- *             tensor).
- *   Over-read Every input and every packed array may be read up to 64 bytes past its last element
- *             (IFD_TENSOR_PAD); what is read there never reaches a result. A single row or a row
- *             pointer obeys the same rule, so zero rows carry 64 more readable bytes.
- *   Writes    Exactly the elements described, never a byte more.
+ *             their array, and may be larger than a row (channel slices of a wider tensor).
+ *   Over-read Every input and every packed array may be read up to 64 bytes past its last
+ *             element (IFD_TENSOR_PAD); these bytes never reach a result. A single row or a row
+ *             pointer obeys the same rule, so rows of zeros have 64 more readable bytes.
+ *   Writes    Exactly the elements described.
  *   Aliasing  Outputs overlap no input unless a function says otherwise.
- *   Q8        Quantised activations are stored in the machine's native 8-bit form: unsigned on x86
- *             (its dot product is u8 x s8), signed elsewhere. IFD_Q8_FLIP_S8 and IFD_Q8_FLIP_U8 are
- *             the bytes to XOR with to bring tensors of the model's type to that form and back;
- *             zero points and clamp bounds given to kernels are native too: s8 ones + 128 on x86,
- *             u8 ones
- *             - 128 elsewhere (IFD_Q8_SHIFT_*). Weights are always s8: u8 weights are brought there
- *             by subtracting 128 from them and from their zero point.
- *   Packed    Written by pack() of the same table, read by run() of the same table, 64-byte
- *             aligned, movable (no pointers inside), private except for struct ifd_packed at its
- *             start. Equal inputs give equal bytes, padding included.
+ *   Q8        Quantized activations have the machine's native 8-bit form: unsigned on x86 (its
+ *             dot product is u8 x s8), signed elsewhere. IFD_Q8_FLIP_S8 and IFD_Q8_FLIP_U8 are
+ *             the bytes to XOR with to bring tensors of the model's type to that form and back.
+ *             Zero points and clamp bounds given to kernels are native too (IFD_Q8_SHIFT_*): s8
+ *             plus 128 on x86, u8 minus 128 elsewhere. Weights are always s8: u8 weights and
+ *             their zero point are reduced by 128.
+ *   Packed    Written by pack() and read by run() of the same table, 64-byte aligned, movable
+ *             (no pointers inside), private except for struct ifd_packed at its start. Equal
+ *             inputs give equal bytes, padding included.
  *   Threads   Kernels keep no state: any thread, concurrently, on disjoint outputs.
- *   Numbers   Integer kernels are exact: every table gives the same bytes. Float kernels may sum in
- *             another order and fuse multiply-adds; bounds are stated per family.
- */
+ *   Numbers   Integer kernels are exact: every table gives the same bytes. Float kernels may sum
+ *             in another order and fuse multiply-adds; bounds are stated per family. */
 #ifndef INFERD_BACKENDS_CPUACC_KERNELS_KERNELS_H
 #define INFERD_BACKENDS_CPUACC_KERNELS_KERNELS_H
 
@@ -57,16 +54,16 @@ typedef uint8_t ifd_q8;
 /* ---- requantization ------------------------------------------------------------------------- */
 
 /* How a 32-bit sum becomes 8 bits.
- *   FAST    the cheapest form of the instruction set, within 1 step of the others: on x86 a float
- *           multiply rounded half to even, on Arm single rounding. Tables of different instruction
- *           sets agree with each other on x86 and among Arm, not across.
+ *   FAST    the cheapest form of the instruction set, within 1 step of the others: on x86 a
+ *           float multiply rounded half to even, on Arm single rounding. All x86 tables agree
+ *           with each other, and all Arm tables, but not across.
  *   DOUBLE  ifd_fixed_scale_double(): LiteRT's reference convolutions, bit for bit.
  *   SINGLE  ifd_fixed_scale_single(): LiteRT's reference fully connected layer, bit for bit.
- *   NONE    it does not, gemm_q8 only: out is int32_t, its stride counts those; factors, zero point
- *           and bounds of the output are not read. */
+ *   NONE    gemm_q8 only: sums stay 32 bits. out is int32_t and its stride counts these;
+ *           factors, zero point and bounds of the output are not read. */
 enum ifd_round { IFD_ROUND_FAST, IFD_ROUND_DOUBLE, IFD_ROUND_SINGLE, IFD_ROUND_NONE };
 
-/* What follows the sum of products, as the model gives it, for channels 0 .. n-1.
+/* Bias and requantization of channels 0 .. n-1, as the model gives them.
  *   bias              NULL for none.
  *   multiplier, shift factor multiplier * 2^(shift - 31), see engine/tensor/fixed.h; shift in
  *                     [-31, 7]. |sum| must stay below 2^29, and below 2^(31 - shift) / 4 where
@@ -83,15 +80,16 @@ struct ifd_requant {
     enum ifd_round round;
 };
 
-/* Start of every packed array. Drivers split work over columns between blocks (ifd_packed_column())
- * and over rows in multiples of mr (other splits of rows are correct, and slower).
+/* Start of every packed array. Drivers split columns between blocks (ifd_packed_column()) and
+ * rows at multiples of mr (other splits of rows are correct, and slower).
  *   bytes        of the whole packed array.
  *   n, k, taps   as given to pack().
  *   nr           columns (channels) a unit; only the last unit has fewer.
  *   mr           rows a tile.
- *   folds_zero   gemm_q8 only: the weights' zero point is in what was packed, run() wants no
- *                row_add.
- *   blocks       what tiles are wide: units one behind the other, shared out as evenly as may be.
+ *   folds_zero   gemm_q8 only: the weights' zero point is folded into the packed weights, so
+ *                run() needs no row_add.
+ *   blocks       number of blocks. A block is the columns of a tile: consecutive units, in about
+ *                equal numbers.
  *   unit_bytes   weights and tail of nr columns. */
 struct ifd_packed {
     uint64_t bytes;
@@ -103,7 +101,7 @@ struct ifd_packed {
     int32_t private_[8];
 };
 
-/* The first column of a block; n behind the last one. */
+/* First column of a block; n for the block behind the last. */
 static inline size_t ifd_packed_column(const struct ifd_packed *packed, size_t block)
 {
     const size_t units = ((size_t)packed->n + packed->nr - 1) / packed->nr;
@@ -111,13 +109,13 @@ static inline size_t ifd_packed_column(const struct ifd_packed *packed, size_t b
     return column < packed->n ? column : packed->n;
 }
 
-/* ---- gemms and convolutions ------------------------------------------------------- */
+/* ---- gemm and convolutions ------------------------------------------------------------------- */
 
 /* Weights to pack: element (channel n, tap t, input channel k) is w[n*stride_n + t*stride_t +
  * k*stride_k]. A convolution in OHWI order has taps = kh*kw, stride_k = 1, stride_t = k,
- * stride_n = taps*k; a plain product has taps = 1. Where the input rows of one kernel row are
- * contiguous (padding materialised, dilation 1) it is better to call kw*cin one tap: taps = kh,
- * k = kw*cin; this is how first layers with 1..4 channels are run. */
+ * stride_n = taps*k; a plain gemm has taps = 1. Where the input rows of one kernel row are
+ * contiguous (padding materialised, dilation 1), it is faster to make kw*cin one tap: taps = kh,
+ * k = kw*cin. First layers with 1..4 channels run so. */
 struct ifd_gemm_weights {
     const void *w; /* int8_t or float */
     size_t n, k, taps;
@@ -129,20 +127,19 @@ struct ifd_gemm_weights {
  *
  * The k input values of output row i at tap t start at
  *   rows == NULL: a + (i / row_len)*row_stride + (i % row_len)*a_stride + t*tap_stride
- *                 (row_len 0 means m: a plain product, or one line of a convolution)
+ *                 (row_len 0 means m: a plain gemm, or one line of a convolution)
  *   rows != NULL: rows[t*m + i] (padding taps point to a row of the input's zero point).
  *
- *   n_begin     where a block begins, as n_end, which may be n.
+ *   n_begin     first column of a block, as n_end, which may be n.
  *   out         address of (row 0, column 0), also when n_begin > 0.
- *   row_add     NULL, or m values added to every sum of that row: -weight_zero times the row's sum
- *               of inputs (row_sum()) when weight_zero is not 0 and packed says that pack() has not
- *               folded it. Q8 only.
+ *   row_add     NULL, or m values added to every sum of their row: -weight_zero times the row's
+ *               sum of inputs (row_sum()), if weight_zero is not 0 and packed does not have
+ *               folds_zero. Q8 only.
  *   add         NULL, or a tensor added before the clamp, at add[i*add_stride + j]. May be out
  *               itself. f32 only.
  *   min, max    clamp; -INFINITY, INFINITY for none. f32 only: q8 bounds are packed.
  *   next        NULL, or next_bytes of memory that the caller will read after this call: fetched
- *               towards the core as far as the call's length allows. f32 only.
- */
+ *               towards the core as far as the length of the call allows. f32 only. */
 struct ifd_gemm_args {
     const void *packed;
     const void *a;
@@ -159,8 +156,8 @@ struct ifd_gemm_args {
     size_t next_bytes;
 };
 
-/* Q8 product. Work a call: choose m so that the input rows of one call stay in L1 or a part of L2:
- * the block is the outer loop, row tiles the inner one. */
+/* Q8 gemm. A call should have as many rows m as keep the input rows in L1 or a part of L2: the
+ * block is the outer loop, row tiles the inner one. */
 struct ifd_kern_gemm_q8 {
     /* Bytes pack() writes. */
     size_t (*packed_bytes)(size_t n, size_t k, size_t taps);
@@ -173,38 +170,38 @@ struct ifd_kern_gemm_q8 {
                     int32_t *ret_sum);
 };
 
-/* f32 product; error at most (k*taps + 2) roundings of the sum of absolute products.
+/* f32 gemm; error at most (k*taps + 2) roundings of the sum of absolute products.
  *
- * The families gemm_bf16 and gemm_f16 take the same weights, bias and residual and give f32, too,
- * but what is multiplied has 16 bits: pack() rounds the weights (f16: to finite numbers). They are
- * NULL where the CPU has no such instructions. Sums are f32, unless a table says otherwise where it
- * is defined; to the error comes that of the operands, 2^-8 (bf16) or 2^-11 (f16) of the sum of
- * absolute products for each of the two. */
+ * The families gemm_bf16 and gemm_f16 take the same weights, bias and residual and give f32, but
+ * multiply operands of 16 bits: pack() rounds the weights (f16: to finite numbers). They are
+ * NULL where the CPU has no such instructions. Sums are f32, unless a table says otherwise at
+ * its definition. Each operand adds an error of 2^-8 (bf16) or 2^-11 (f16) of the sum of
+ * absolute products. */
 struct ifd_kern_gemm_f32 {
     size_t (*packed_bytes)(size_t n, size_t k, size_t taps);
     /* bias: n values or NULL. weights->w may be NULL: pack_part() writes them. */
     void (*pack)(const struct ifd_gemm_weights *weights, const float *bias, void *dst);
-    /* gemm_f32 only, of one tap: columns n0 .. and inputs k0 .., an even number, of the weights
-     * that dst is for. */
+    /* gemm_f32 only, one tap: packs columns n0 .. and inputs k0 .. (an even number) of the
+     * weights of dst. */
     void (*pack_part)(const struct ifd_gemm_weights *part, size_t n0, size_t k0, void *dst);
     void (*run)(const struct ifd_gemm_args *args);
-    /* Columns a vector: narrower products leave the rest unused. */
+    /* Columns a vector: narrower gemms leave the rest unused. */
     size_t (*lanes)(void);
-    /* NULL: inputs are f32. Else what run() reads are these roundings of them, and strides count
-     * 16-bit elements. in and out do not overlap. */
+    /* NULL: inputs are f32. Otherwise run() reads these roundings of the inputs, and strides
+     * count 16-bit elements. in and out do not overlap. */
     void (*narrow)(size_t n, const float *in, uint16_t *out);
-    /* With narrow(): inputs a tap that are read, >= k. Those past k are multiplied by zeros, and
-     * must be finite. */
+    /* With narrow(): inputs a tap that run() reads, >= k. Those past k are multiplied by zeros,
+     * and must be finite. */
     size_t (*depth)(size_t k);
-    /* Not in gemm_f32: how many times as fast as that of the same CPU, about. */
+    /* Not in gemm_f32: speed relative to gemm_f32 of the same CPU, roughly. */
     float (*speed)(void);
 };
 
-/* f32 product of a few rows with weights that are not packed: for those that are read once a run,
- * from beyond all caches. Bit for bit what gemm_f32 of the same instruction set makes of columns
- * that it packs by whole vectors (256 and more).
- *   out[i*out_stride + j] = clamp(bias[j] + sum over c of a[i*a_stride + c] * w[j*w_stride + c] +
- *   add[i*add_stride + j])
+/* f32 gemm of a few rows with weights that are not packed: for weights that are read once a run,
+ * from beyond all caches. Bit for bit the result of gemm_f32 of the same instruction set with
+ * columns packed by whole vectors (256 columns and more).
+ *   out[i*out_stride + j] = clamp(bias[j] + sum over c of a[i*a_stride + c] * w[j*w_stride + c]
+ * + add[i*add_stride + j])
  * of rows 0 .. m-1 and columns n_begin .. n_end-1; bias and add may be NULL, add may be out. */
 struct ifd_dense_args {
     const float *w, *bias, *a, *add;
@@ -235,9 +232,9 @@ struct ifd_dw_weights {
  *   scratch     scratch_bytes() of this call, 64-aligned, private to the thread. It depends on
  *               out_w, the strides and the dilations, which must be set before asking.
  *   min, max    f32 only.
- *   is_far      f32 only: in is not expected in the second-level cache.
- *   in_round    f32 without dilation only: if not 0, in has so many lines, and line y is at (in_at
- *               + y) modulo in_round. */
+ *   is_far      f32 only: in is probably not in the second-level cache.
+ *   in_round    f32 without dilation only: 0, or the number of lines of the ring buffer in,
+ *               where line y is at (in_at + y) modulo in_round. */
 struct ifd_dw_args {
     const void *packed;
     const void *in;
@@ -254,7 +251,7 @@ struct ifd_dw_args {
 
 struct ifd_kern_dw_q8 {
     size_t (*packed_bytes)(size_t channels, size_t kh, size_t kw);
-    /* requant->weight_zero is honoured: w - weight_zero may have nine bits. */
+    /* Weights may have a zero point: w - weight_zero may have nine bits. */
     void (*pack)(const struct ifd_dw_weights *weights, const struct ifd_requant *requant,
                  void *dst);
     size_t (*scratch_bytes)(const struct ifd_dw_args *args, size_t kh, size_t kw);
@@ -270,25 +267,26 @@ struct ifd_kern_dw_f32 {
 
 /* ---- Winograd convolutions ------------------------------------------------------------------ */
 
-/* Values along one side of a patch, of as many inputs. */
+/* Values along one side of a transformed patch; also inputs along one side. */
 #define IFD_WINO_EDGE(size, stride) ((stride) == 1 ? (size) + 2 : 2 * (size) + 1)
 
 /* A 3x3 convolution of stride 1 or 2 by patches of size x size outputs, size 2, 3 or 4; edge =
  * IFD_WINO_EDGE.
- *   load    weights() gives (size + 2)^2 matrices [n][k]; each is packed by gemm_f32.pack() without
- *           bias, or part by part: of as many filters at a time as stay in the cache.
- *   run     for a group of patches: input() gives edge^2 matrices [patch][channel], each is
- *           multiplied by its weights with gemm_f32.run() (m = patch_count) into matrices
- *           [patch][n], and output() adds bias, residual and clamp and writes the pixels. Choose
- *           patch_count so that both sets of matrices stay in L2. Matrix y * edge + x meets the
- *           weights min(y, size + 1) * (size + 2) + min(x, size + 1): with stride 2 the last size
- *           values of a side are inputs as they are, which meet the filter's middle.
- * Patches are numbered line by line, patches_x = ceil(out_w / size) a line. With the matrices A, B
- * and G of the transforms (of outputs, inputs and filters) rounding errors are at most u * (k + 4 *
- * edge) times the largest value of |A|((|G||w||G'|) . (|B||d||B'|))|A'|, summed over k: for inputs
- * and weights up to 1 that is 64, 592 or 2304 a channel for size 2, 3 or 4 (stride 2: 25, 49 or
- * 441), where the direct sum has 9, or 7, 66 and 256 (3, 5 and 49) times as much. With random
- * values 0.6, 2 and 4 times are found. */
+ *   load    weights() gives (size + 2)^2 matrices [n][k]; each is packed by gemm_f32.pack()
+ *           without bias, or in parts, a number of filters at a time that stays in the cache.
+ *   run     for a group of patches: input() gives edge^2 matrices [patch][channel];
+ *           gemm_f32.run() multiplies each by its weights (m = patch_count) into matrices
+ *           [patch][n]; output() adds bias, residual and clamp and writes the pixels. Choose
+ *           patch_count so that both sets of matrices stay in L2. Matrix y * edge + x is
+ *           multiplied by the weights min(y, size + 1) * (size + 2) + min(x, size + 1): with
+ *           stride 2 the last size values of a side are untransformed inputs for the middle of
+ *           the filter.
+ * Patches are numbered line by line, patches_x = ceil(out_w / size) a line. With the matrices A,
+ * B and G of the transforms (of outputs, inputs and filters) rounding errors are at most u * (k
+ * + 4 * edge) times the largest value of |A|((|G||w||G'|) . (|B||d||B'|))|A'|, summed over k.
+ * For inputs and weights up to 1 that is 64, 592 or 2304 a channel for size 2, 3 or 4 (stride 2:
+ * 25, 49 or 441), where the direct sum has 9: 7, 66 or 256 (3, 5 or 49) times as much. With
+ * random values 0.6, 2 and 4 times are measured. */
 struct ifd_wino_args {
     uint32_t size, stride;
     size_t channels; /* of the image: k for input(), n for output() */
@@ -317,15 +315,15 @@ struct ifd_kern_wino {
     void (*output)(const struct ifd_wino_args *args);
 };
 
-/* A 3x3 convolution of stride 1 of 8 bits by patches of 4x4 outputs: the bytes that gemm_q8 would
- * give. Patches are numbered as above; one call computes patches patch_begin ..
+/* A 3x3 convolution of stride 1 of 8 bits by patches of 4x4 outputs, with the same bytes as
+ * gemm_q8. Patches are numbered as above; one call computes patches patch_begin ..
  * patch_begin+patch_count-1 of one image, columns n_begin .. n_end-1.
  *   packed      of weights without a zero point
- *   in, out     pixel (0, 0), channel 0; a pixel's channels are contiguous. Positions outside count
- *               as the input's zero point.
- *   n_begin     where a block begins, as n_end, which may be n.
- *   scratch     scratch_bytes(), 64-aligned, private to the thread: choose patch_count so that it
- *               stays in L2. */
+ *   in, out     pixel (0, 0), channel 0; a pixel's channels are contiguous. Positions outside
+ *               count as the input's zero point.
+ *   n_begin     first column of a block, as n_end, which may be n.
+ *   scratch     scratch_bytes(), 64-aligned, private to the thread: choose patch_count so that
+ *               it stays in L2. */
 struct ifd_wino_q8_args {
     const void *packed;
     const ifd_q8 *in;
@@ -337,7 +335,7 @@ struct ifd_wino_q8_args {
     void *scratch;
 };
 
-/* NULL where the CPU has nothing for it. */
+/* NULL where the CPU has no table. */
 struct ifd_kern_wino_q8 {
     size_t (*packed_bytes)(size_t n, size_t k);
     /* taps 9, stride_k 1; rounds to 8 bits (not IFD_ROUND_NONE). */
@@ -347,7 +345,7 @@ struct ifd_kern_wino_q8 {
     void (*run)(const struct ifd_wino_q8_args *args);
 };
 
-/* ---- element-wise f32 ----------------------------------------------------------------------- */
+/* ---- elementwise f32 ------------------------------------------------------------------------ */
 
 enum ifd_binary {
     IFD_BINARY_ADD,
@@ -381,9 +379,9 @@ enum ifd_unary {
     IFD_UNARY_COUNT
 };
 
-/* A block of rows x n. An operand whose step is 0 gives one value a row, one whose row stride is 0
- * repeats its row; so tensors broadcast along channels, along pixels, or both. out may be a or b
- * where that operand has step 1 and out's stride. The result is clamped to min .. max. */
+/* A block of rows x n. An operand with step 0 has one value a row; one with row stride 0 repeats
+ * its row. So tensors broadcast along channels, along pixels, or both. out may be a or b where
+ * that operand has step 1 and out's stride. The result is clamped to min .. max. */
 struct ifd_binary_args {
     size_t rows, n;
     const float *a, *b;
@@ -402,9 +400,9 @@ struct ifd_kern_eltwise {
                   float *out, size_t out_row);
 };
 
-/* Sums of quantized products become floats: row r < rows, column c < n of `row` elements a row,
+/* Converts sums of a quantized gemm to floats: row r < rows of `row` elements, column c < n,
  *   out = clamp((float)(sum - offset[c]) * scale[c] + bias[c]).
- * out may be the sums' own memory. */
+ * out may be the memory of sums. */
 struct ifd_rescale_args {
     size_t rows, n, row;
     const int32_t *sums;
@@ -414,11 +412,11 @@ struct ifd_rescale_args {
     float min, max;
 };
 
-/* ---- element-wise q8 ------------------------------------------------------------------------ */
+/* ---- elementwise q8 ------------------------------------------------------------------------- */
 
-/* LiteRT's quantised ADD, SUB and MUL, bit for bit (double rounding throughout). Factors as in
- * struct ifd_requant; ADD and SUB shift their inputs left by 20 first, and the caller negates
- * nothing: SUB has its own entry. Zero points are native. */
+/* LiteRT's quantized ADD, SUB and MUL, bit for bit (double rounding throughout). Factors as in
+ * struct ifd_requant; ADD and SUB shift their inputs left by 20 first. SUB has its own entry, so
+ * the caller negates nothing. Zero points are native. */
 struct ifd_q8_binary_args {
     size_t rows, n;
     const ifd_q8 *a, *b;
@@ -429,11 +427,11 @@ struct ifd_q8_binary_args {
     int32_t a_multiplier, b_multiplier, out_multiplier; /* MUL uses the last only */
     int32_t a_shift, b_shift, out_shift;                /* a, b <= 0 */
     int32_t out_min, out_max;
-    /* blend_q8 uses no other factors. ADD and SUB may use them as well: they are those of the same
-     * scales, rounded to nearest, with fast_shift bits behind the point, 16 to 20, where 21 bits
-     * do; b_factor negated in SUB. With fast_shift 0 there are none. */
+    /* The only factors of blend_q8. ADD and SUB may use them as well: the same scales rounded to
+     * nearest with fast_shift (16 to 20) bits behind the point, if 21 bits hold them; b_factor
+     * is negated in SUB. fast_shift 0: there are none. */
     int32_t a_factor, b_factor, bias, fast_shift;
-    float scale; /* scale_q8 uses no other factor */
+    float scale; /* the only factor of scale_q8 */
 };
 
 struct ifd_kern_quant {
@@ -441,10 +439,10 @@ struct ifd_kern_quant {
     void (*add_q8)(const struct ifd_q8_binary_args *args);
     void (*sub_q8)(const struct ifd_q8_binary_args *args);
     void (*mul_q8)(const struct ifd_q8_binary_args *args);
-    /* Fast forms: with the caller's factors rounded to nearest they differ from those above by 1
-     * step near halves, and hardly ever:
-     *   blend  clamp((a*a_factor + b*b_factor + bias) >> fast_shift), factors in [-2^21, 2^21], sum
-     *          and bias below 2^31
+    /* Fast forms: with factors rounded to nearest they differ from the functions above by 1 step
+     * near halves, and rarely:
+     *   blend  clamp((a*a_factor + b*b_factor + bias) >> fast_shift), factors in [-2^21, 2^21],
+     *          sum and bias below 2^31
      *   scale  clamp(round((a - a_zero)*(b - b_zero)*scale) + out_zero), halves to even, scale <
      *          64 */
     void (*blend_q8)(const struct ifd_q8_binary_args *args);
@@ -456,7 +454,7 @@ struct ifd_kern_quant {
     void (*quantize)(size_t n, const float *in, float scale, int32_t zero, ifd_q8 *out);
     /* out = (in - zero) * scale. */
     void (*dequantize)(size_t n, const ifd_q8 *in, float scale, int32_t zero, float *out);
-    /* As quantize, but in * factor takes the place of in / scale. */
+    /* As quantize, with in * factor instead of in / scale. */
     void (*quantize_by)(size_t n, const float *in, float factor, int32_t zero, ifd_q8 *out);
     /* Smallest and largest of n values and 0. */
     void (*range)(size_t n, const float *in, float *ret_min, float *ret_max);
@@ -481,12 +479,12 @@ struct ifd_kern_reduce {
 
 /* ---- pooling -------------------------------------------------------------------------------- */
 
-/* Lines y_begin .. y_end-1 of all channels. Positions outside the image do not take part; at least
- * one of every window must lie inside.
+/* Lines y_begin .. y_end-1 of all channels. Positions outside the image do not take part; every
+ * window must contain at least one inside.
  *   min, max           clamp of f32.
  *   q_min, q_max       clamp of q8, native.
- *   shift              q8 average: IFD_Q8_SHIFT_S8 or _U8, whichever the model's type is: the mean
- *                      of the model's own values is rounded, halves away from zero. */
+ *   shift              q8 average: IFD_Q8_SHIFT_S8 or _U8, according to the model's type: the
+ *                      mean of the model's values is rounded, halves away from zero. */
 struct ifd_pool_args {
     const void *in;
     void *out;

@@ -5,22 +5,24 @@
 
 #include "backends/cpuacc/kernels/kernels.h"
 
-/* How a table wants its weights. A block holds nv vectors of `lanes` columns, for each tap and each
- * group of kr inputs one after the other: [tap][k / kr][vector][lane][kr].
+/* Layout of a table's packed weights. A block holds nv vectors of `lanes` columns, for each tap
+ * and each group of kr inputs one after the other: [tap][k / kr][vector][lane][kr].
  *
  *   lanes    columns a vector (32-bit sums a register).
- *   quad     columns that stay together when the instruction set packs 32 bits to 8: vector j, lane
- *            l holds column (l / quad)*quad*nv + j*quad + l % quad of the block, so that
- *            in-register packing yields natural order. quad == lanes is the natural order itself.
+ *   quad     columns that stay together when the instruction set packs 32 bits to 8: vector j,
+ *            lane l holds column (l / quad)*quad*nv + j*quad + l % quad of the block, so that
+ *            in-register packing yields natural order. quad == lanes is the natural order
+ *            itself.
  *   kr       inputs a lane; k is padded with zero weights to a multiple of it.
- *   k_tile   0, or the inputs a tile register takes: k is padded until it falls into equal steps of
- *            at most k_tile inputs, a multiple of kr each (ifd_pack_step).
- *   bytes    1: s8 weights; 2: the same widened, or 16-bit floats if format says so; 4: float.
- *   format   what floats become.
+ *   k_tile   0, or the inputs a tile register takes: k is padded until it falls into equal steps
+ *            of at most k_tile inputs, a multiple of kr each (ifd_pack_step).
+ *   bytes    1: s8 weights; 2: s8 widened to 16 bits, or 16-bit floats, according to format; 4:
+ *            float.
+ *   format   conversion of floats.
  *   max_nv   widest block, in vectors; 1..4.
  *   mr       rows a tile by width: mr[nv - 1].
- *   even     of floats: narrower tiles are as fast as the widest, so blocks may be chosen for equal
- *            parts; a unit is a vector of columns then, not a block. */
+ *   even     floats only: narrower tiles are as fast as the widest, so blocks may be of about
+ *            equal width; a unit is a vector of columns then, not a block. */
 enum ifd_pack_format { IFD_PACK_AS_IS, IFD_PACK_BF16, IFD_PACK_F16 };
 
 struct ifd_pack_layout {
@@ -28,7 +30,7 @@ struct ifd_pack_layout {
     uint8_t mr[4];
 };
 
-/* Epilogues a q8 table must know, from cheapest to dearest. EXACT rounds
+/* Ways to finish the sums of a q8 block, from cheapest to dearest. EXACT rounds
  *   (floor(sum * multiplier / 2^30) + plus) >> right
  * where plus depends on the sign (EXACT_SIGN) or not (EXACT). */
 enum ifd_finish {
@@ -83,8 +85,8 @@ void ifd_pack_gemm_f32_part(const struct ifd_pack_layout *layout,
 /* Column of a block of nv vectors that vector j, lane l holds. */
 size_t ifd_pack_column(const struct ifd_pack_layout *layout, size_t nv, size_t j, size_t l);
 
-/* Writes column `slot` of a tail of `width` columns: channel c of requant, whose folded bias is
- * given; c >= n leaves zeros that finish to something harmless. */
+/* Writes column `slot` of a tail of `width` columns: channel c of requant, with its folded bias.
+ * c >= n writes zeros, which finish without effect. */
 void ifd_pack_tail(const struct ifd_requant *requant, size_t c, size_t n, int32_t folded_bias,
                    size_t width, size_t slot, int32_t *tail);
 /* Header fields that come from requant. */
