@@ -101,20 +101,22 @@ class Tree:
     """A copy of the sources with a build folder beside it."""
 
     def __init__(self, work, plain, jobs):
-        self.source, self.build, self.jobs = work / "tree", work / ("plain"
-                                                                    if plain else "address"), jobs
-        self.environment = {
-            **os.environ, "ASAN_OPTIONS": "detect_stack_use_after_return=1",
-            "GIT_CEILING_DIRECTORIES": str(work)
-        }
-        files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True,
-                               check=True).stdout.decode().split("\0")
-        shutil.rmtree(self.source, ignore_errors=True)
-        for name in filter(None, files):
+        # laid out as the tree itself, so that ccache has most of what was built there
+        self.source, self.jobs = work, jobs
+        self.build = work / "build" / ("gcc" if plain else "sanitize-address")
+        self.environment = {**os.environ, "ASAN_OPTIONS": "detect_stack_use_after_return=1",
+                            "CCACHE_NOHASHDIR": "1"}
+        files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+        if (work / ".git").exists():
+            sys.exit(f"{work} is a checkout; --work names a folder for a copy of it")
+        for old in work.glob("*") if work.exists() else []:
+            if old.is_dir() and not old.is_symlink() and old.name != "build":
+                shutil.rmtree(old)
+        for name in filter(None, files.stdout.decode().split("\0")):
             if (ROOT / name).is_file():
                 (self.source / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, self.source / name)
-        if (ROOT / ".venv").exists():
+        if (ROOT / ".venv").exists() and not (self.source / ".venv").exists():
             (self.source / ".venv").symlink_to((ROOT / ".venv").resolve())
         flags = "-O1 -gline-tables-only"  # as in tests/run.sh, so that ccache has most of it
         options = ["-DIFD_WERROR=ON", "-DCMAKE_BUILD_TYPE=Release"] if plain else [
