@@ -360,65 +360,19 @@ static void ended(struct ifd_service *service, struct ifd_model_ref *ref,
     ifd_count_ended(((struct ifd_version *)ref)->served, end);
 }
 
-/* ---- the server ---- */
-
-static const struct ifd_server_info *info(struct ifd_service *service)
-{
-    return &service->info;
-}
-
-static bool is_live(struct ifd_service *service)
-{
-    (void)service;
-    return true;
-}
-
-static enum ifd_code is_ready(struct ifd_service *service, struct ifd_err *why_not)
-{
-    const struct ifd_repo *repo = service->options.repo;
-    if (service->is_stopping) {
-        return ifd_fail(why_not, IFD_UNAVAILABLE, "Server exiting");
-    }
-    if (ifd_repo_loading_count(repo) > 0) {
-        return ifd_fail(why_not, IFD_UNAVAILABLE, "Server not ready: %u models are being loaded",
-                        ifd_repo_loading_count(repo));
-    }
-    return service->options.config->strict_readiness ? ifd_repo_check(repo, why_not) : IFD_OK;
-}
-
-/* ---- the log ---- */
-
-static void log_settings(struct ifd_service *service, struct ifd_log_settings *ret)
-{
-    const struct ifd_log *log = service->options.log;
-    *ret = (struct ifd_log_settings){.info = ifd_log_takes(log, IFD_LOG_INFO),
-                                     .warning = ifd_log_takes(log, IFD_LOG_WARN),
-                                     .error = ifd_log_takes(log, IFD_LOG_ERROR),
-                                     .verbose_level = ifd_log_takes(log, IFD_LOG_DEBUG),
-                                     .is_iso8601 = service->is_iso8601};
-}
-
-static void set_log(struct ifd_service *service, const struct ifd_log_settings *settings)
-{
-    service->options.log->levels = (settings->error ? 1u << IFD_LOG_ERROR : 0) |
-                                   (settings->warning ? 1u << IFD_LOG_WARN : 0) |
-                                   (settings->info ? 1u << IFD_LOG_INFO : 0) |
-                                   (settings->verbose_level > 0 ? 1u << IFD_LOG_DEBUG : 0);
-    service->is_iso8601 = settings->is_iso8601;
-}
-
 /* ---- life ---- */
 
 const struct ifd_service_ops *ifd_service_ops(bool has_control)
 {
 #define OPS(refresh_, load_, unload_)                                                              \
     {                                                                                              \
-        .info = info, .is_live = is_live, .is_ready = is_ready, .acquire = ifd_service_acquire,    \
+        .info = ifd_service_info, .is_live = ifd_service_is_live,                                  \
+        .is_ready = ifd_service_is_ready, .acquire = ifd_service_acquire,                          \
         .release = ifd_service_release, .describe = ifd_service_describe, .begun = begun,          \
         .coming = coming, .ended = ended, .submit = submit, .cancel = cancel,                      \
         .release_outputs = release_outputs, .index = ifd_service_index, .refresh = refresh_,       \
         .load = load_, .unload = unload_, .stats = ifd_service_stats,                              \
-        .log_settings = log_settings, .set_log = set_log,                                          \
+        .log_settings = ifd_service_log_settings, .set_log = ifd_service_set_log,                  \
         .decode_image = ifd_service_decode_image, .offload = ifd_service_offload,                  \
         .withdraw = ifd_service_withdraw,                                                          \
     }

@@ -2,6 +2,7 @@
  *
  *  service.c          requests become jobs, jobs answers; life
  *  service_models.c   which models there are, loading and unloading
+ *  service_server.c   name, health and log of the server
  *  service_tasks.c    pictures and large JSON, on other threads
  *
  *  The functions are those of struct ifd_service_ops (api/core/service.h). Thread: loop only. */
@@ -54,6 +55,14 @@ void ifd_service_load(struct ifd_service *service, const struct ifd_load_request
 void ifd_service_unload(struct ifd_service *service, struct ifd_str model, bool dependents,
                         ifd_control_fn done, void *arg);
 void ifd_service_refresh(struct ifd_service *service, ifd_control_fn done, void *arg);
+
+/* ---- service_server.c ---- */
+
+const struct ifd_server_info *ifd_service_info(struct ifd_service *service);
+bool ifd_service_is_live(struct ifd_service *service);
+enum ifd_code ifd_service_is_ready(struct ifd_service *service, struct ifd_err *why_not);
+void ifd_service_log_settings(struct ifd_service *service, struct ifd_log_settings *ret);
+void ifd_service_set_log(struct ifd_service *service, const struct ifd_log_settings *settings);
 
 /* ---- service_tasks.c ---- */
 

@@ -13,7 +13,7 @@ READERS = {
     "API": ["ifd_server_create_front", "apply_to_api"],
     "LOG": ["ifd_server_log_levels"],
     # these use the value and keep nothing
-    "USE": ["deadline_of", "is_ready", "ifd_server_begin_stop"],
+    "USE": ["deadline_of", "ifd_service_is_ready", "ifd_server_begin_stop"],
 }
 ROW = re.compile(r"^LIVE\((\w+), \"[^\"]*\", (\w+),", re.M)
 FUNCTION = re.compile(r"^(?!static const|typedef)[A-Za-z_][^\n;=]*?\b(\w+)\([^;]*?\)\n\{", re.M)

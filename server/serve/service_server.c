@@ -1,0 +1,45 @@
+/* The server as a whole: its name, health and log. */
+#include "server/serve/service_impl.h"
+
+const struct ifd_server_info *ifd_service_info(struct ifd_service *service)
+{
+    return &service->info;
+}
+
+bool ifd_service_is_live(struct ifd_service *service)
+{
+    (void)service;
+    return true;
+}
+
+enum ifd_code ifd_service_is_ready(struct ifd_service *service, struct ifd_err *why_not)
+{
+    const struct ifd_repo *repo = service->options.repo;
+    if (service->is_stopping) {
+        return ifd_fail(why_not, IFD_UNAVAILABLE, "Server exiting");
+    }
+    if (ifd_repo_loading_count(repo) > 0) {
+        return ifd_fail(why_not, IFD_UNAVAILABLE, "Server not ready: %u models are being loaded",
+                        ifd_repo_loading_count(repo));
+    }
+    return service->options.config->strict_readiness ? ifd_repo_check(repo, why_not) : IFD_OK;
+}
+
+void ifd_service_log_settings(struct ifd_service *service, struct ifd_log_settings *ret)
+{
+    const struct ifd_log *log = service->options.log;
+    *ret = (struct ifd_log_settings){.info = ifd_log_takes(log, IFD_LOG_INFO),
+                                     .warning = ifd_log_takes(log, IFD_LOG_WARN),
+                                     .error = ifd_log_takes(log, IFD_LOG_ERROR),
+                                     .verbose_level = ifd_log_takes(log, IFD_LOG_DEBUG),
+                                     .is_iso8601 = service->is_iso8601};
+}
+
+void ifd_service_set_log(struct ifd_service *service, const struct ifd_log_settings *settings)
+{
+    service->options.log->levels = (settings->error ? 1u << IFD_LOG_ERROR : 0) |
+                                   (settings->warning ? 1u << IFD_LOG_WARN : 0) |
+                                   (settings->info ? 1u << IFD_LOG_INFO : 0) |
+                                   (settings->verbose_level > 0 ? 1u << IFD_LOG_DEBUG : 0);
+    service->is_iso8601 = settings->is_iso8601;
+}
