@@ -29,7 +29,8 @@ static ifd_q8 naive(enum kind kind, const struct ifd_q8_binary_args *p, int a, i
         int32_t sb = ifd_fixed_scale_double(b * (1 << 20), p->b_multiplier, p->b_shift);
         x = kind == ADD ? sa + sb : sa - sb;
     }
-    int32_t v = ifd_fixed_scale_double(x, p->out_multiplier, p->out_shift) + p->out_zero;
+    int64_t v = ifd_fixed_scale_double(x, p->out_multiplier, p->out_shift);
+    v += p->out_zero;
     v = v < p->out_min ? p->out_min : v;
     return (ifd_q8)(v > p->out_max ? p->out_max : v);
 }
