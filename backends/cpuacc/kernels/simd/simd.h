@@ -4,7 +4,7 @@
  *   vf, vi      VF_LANES floats, as many 32-bit integers; vm, a mask of as many lanes; there are
  *               VF_REGISTERS registers of them
  *   load_n      the first n < VF_LANES lanes; the others hold anything finite or not
- *   load_step   loads and goes on by so many floats
+ *   load_step   loads and advances the pointer by step floats
  *   store_n     writes exactly n lanes
  *   load_f16    half-precision numbers, widened (x86)
  *   broadcast   one value from memory into all lanes
