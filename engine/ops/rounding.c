@@ -1,5 +1,5 @@
-/* Elementary functions of one tensor without quantized forms: rounding, sign, square, sine,
- * cosine, logical not. */
+/* Elementary functions of one tensor without quantized forms: rounding, sign, square, sine, cosine,
+ * error function, logical not. */
 #include "engine/ops/unary.h"
 
 #include <math.h>
@@ -57,6 +57,13 @@ static enum ifd_code cos_ref(const struct ifd_ref_call *call, struct ifd_err *er
     return IFD_OK;
 }
 
+static enum ifd_code erf_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    ifd_unary_map(call, erff);
+    return IFD_OK;
+}
+
 static enum ifd_code square_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     (void)err;
@@ -95,6 +102,7 @@ DEFINE_UNARY(ceil, ifd_unary_infer, TYPES_F32)
 DEFINE_UNARY(round, ifd_unary_infer, TYPES_F32)
 DEFINE_UNARY(sin, ifd_unary_infer, TYPES_F32)
 DEFINE_UNARY(cos, ifd_unary_infer, TYPES_F32)
+DEFINE_UNARY(erf, ifd_unary_infer, TYPES_F32)
 DEFINE_UNARY(square, ifd_unary_infer, TYPES_F32)
 DEFINE_UNARY(sign, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S32))
 DEFINE_UNARY(logical_not, ifd_unary_infer, IFD_BIT(IFD_BOOL))

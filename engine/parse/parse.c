@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "engine/parse/onnx/onnx.h"
 #include "engine/parse/tflite/tflite.h"
 
 struct format {
@@ -11,30 +12,22 @@ struct format {
                            struct ifd_graph *graph, struct ifd_parsed *ret, struct ifd_err *err);
 };
 
-/* ONNX is a protobuf without a magic number. It begins with the field ir_version (number 1,
- * varint: byte 08), a small number; a field with a length follows: of the model, or an opset
- * import. */
-static bool sniff_onnx(struct ifd_bytes file)
-{
-    return file.size > 2 && file.data[0] == 0x08 && file.data[1] >= 1 && file.data[1] <= 0x20 &&
-           (file.data[2] & 7) == 2 && file.data[2] >> 3 <= 20 && file.data[2] >> 3 >= 2;
-}
-
-static enum ifd_code refuse_onnx(struct ifd_bytes file, const struct ifd_limits *limits,
-                                 struct ifd_graph *graph, struct ifd_parsed *ret,
-                                 struct ifd_err *err)
-{
-    (void)file;
-    (void)limits;
-    (void)graph;
-    (void)ret;
-    return ifd_fail(err, IFD_UNSUPPORTED, "ONNX models are not supported yet");
-}
-
 static const struct format formats[] = {
     {ifd_tflite_sniff, ifd_tflite_parse},
-    {sniff_onnx, refuse_onnx},
+    {ifd_onnx_sniff, ifd_onnx_parse},
 };
+
+/* Below the parser INVALID means a wrong argument; here the argument came from the file. */
+static enum ifd_code blame_file(enum ifd_code code, struct ifd_err *err)
+{
+    if (code != IFD_INVALID) {
+        return code;
+    }
+    if (err) {
+        err->code = IFD_CORRUPT;
+    }
+    return IFD_CORRUPT;
+}
 
 enum ifd_code ifd_parse(struct ifd_bytes file, const struct ifd_limits *limits,
                         struct ifd_graph *graph, struct ifd_parsed *ret, struct ifd_err *err)
@@ -45,7 +38,7 @@ enum ifd_code ifd_parse(struct ifd_bytes file, const struct ifd_limits *limits,
     }
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         if (formats[i].sniff(file)) {
-            return formats[i].parse(file, limits, graph, ret, err);
+            return blame_file(formats[i].parse(file, limits, graph, ret, err), err);
         }
     }
     if (file.size == 0) {

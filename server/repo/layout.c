@@ -117,10 +117,10 @@ enum ifd_code ifd_layout_file(const struct ifd_source *source, const char *versi
     const char *only = NULL, *other = NULL;
     uint32_t matches = 0;
     for (uint32_t i = 0; i < all.count; i++) {
-        if (strcmp(all.name[i], "model.tflite") == 0) {
+        if (strcmp(all.name[i], "model.tflite") == 0 || strcmp(all.name[i], "model.onnx") == 0) {
             return found(version, all.name[i], arena, ret_path, err);
         }
-        if (ends_with(all.name[i], ".tflite")) {
+        if (ends_with(all.name[i], ".tflite") || ends_with(all.name[i], ".onnx")) {
             only = all.name[i];
             matches++;
         } else {
@@ -131,15 +131,17 @@ enum ifd_code ifd_layout_file(const struct ifd_source *source, const char *versi
         return found(version, only, arena, ret_path, err);
     }
     if (matches > 1) {
-        return ifd_fail(err, IFD_NOT_FOUND,
-                        "folder \"%s\" has %u .tflite files and none is named model.tflite",
-                        version, matches);
+        return ifd_fail(
+            err, IFD_NOT_FOUND,
+            "folder \"%s\" has %u .tflite and .onnx files, none of them named model.tflite "
+            "or model.onnx",
+            version, matches);
     }
     if (other && strchr(other, '.')) {
-        return ifd_fail(
-            err, IFD_UNSUPPORTED,
-            "folder \"%s\" has no model.tflite; \"%s\" is not a format that can be read", version,
-            other);
+        return ifd_fail(err, IFD_UNSUPPORTED,
+                        "folder \"%s\" has no model.tflite or model.onnx; \"%s\" is not a format "
+                        "that can be read",
+                        version, other);
     }
-    return ifd_fail(err, IFD_NOT_FOUND, "folder \"%s\" has no model.tflite", version);
+    return ifd_fail(err, IFD_NOT_FOUND, "folder \"%s\" has no model.tflite or model.onnx", version);
 }

@@ -1,8 +1,9 @@
 /** Finds versions and files in a model's folder. Reads names only.
  *
  *      DIR/NAME/config.pbtxt | config.json      optional
- *      DIR/NAME/VERSION/model.tflite            VERSION: a number without leading zeros
+ *      DIR/NAME/VERSION/model.tflite            or model.onnx
  *
+ *  VERSION is a number without leading zeros.
  *  Ignores names that begin with '.' and folders with neither a config nor a version. Thread:
  *  any. */
 #ifndef INFERD_SERVER_REPO_LAYOUT_H
@@ -19,9 +20,9 @@ IFD_NODISCARD enum ifd_code ifd_layout_versions(const struct ifd_source *source,
                                                 struct ifd_arena *arena, int64_t **ret_version,
                                                 uint32_t *ret_count, struct ifd_err *err);
 
-/** Path of the model file in version's folder: file_name, or if that is "" model.tflite, or else
- *  the only *.tflite. Errors: NOT_FOUND (says what was expected and what exists), UNSUPPORTED (only
- *  other formats are there). */
+/** Path of the model file in version's folder: file_name, or if that is "" model.tflite or
+ *  model.onnx, or else the only *.tflite or *.onnx. Errors: NOT_FOUND (says what was expected and
+ *  what exists), UNSUPPORTED (only other formats are there). */
 IFD_NODISCARD enum ifd_code ifd_layout_file(const struct ifd_source *source, const char *version,
                                             const char *file_name, struct ifd_arena *arena,
                                             const char **ret_path, struct ifd_err *err);

@@ -62,9 +62,10 @@ bool ifd_manifest_is_identity(const struct ifd_model_desc *manifest)
 /* Refuses Triton's other backends by name. */
 static enum ifd_code check_backend(const struct ifd_model_desc *m, struct ifd_err *err)
 {
-    static const char *const known[] = {"", "tflite", "armnn_tflite", "tensorflow_lite",
-                                        "identity"};
-    static const char *const platforms[] = {"", "tflite", "tflite_inferd"};
+    static const char *const known[] = {"",     "tflite",      "armnn_tflite", "tensorflow_lite",
+                                        "onnx", "onnxruntime", "identity"};
+    static const char *const platforms[] = {"", "tflite", "tflite_inferd", "onnx_inferd",
+                                            "onnxruntime_onnx"};
     bool is_known = false, is_platform = false;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         is_known = is_known || strcmp(m->backend, known[i]) == 0;
@@ -73,9 +74,10 @@ static enum ifd_code check_backend(const struct ifd_model_desc *m, struct ifd_er
         is_platform = is_platform || strcmp(m->platform, platforms[i]) == 0;
     }
     if (!is_known) {
-        return ifd_fail(err, IFD_UNSUPPORTED,
-                        "backend \"%.80s\" is not supported; \"tflite\" and \"identity\" are",
-                        m->backend);
+        return ifd_fail(
+            err, IFD_UNSUPPORTED,
+            "backend \"%.80s\" is not supported; \"tflite\", \"onnx\" and \"identity\" are",
+            m->backend);
     }
     if (!is_platform && m->backend[0] == '\0') {
         return ifd_fail(err, IFD_UNSUPPORTED, "platform \"%.80s\" is not supported", m->platform);
@@ -270,7 +272,7 @@ static enum ifd_code load_engine(const struct ifd_repo_options *options,
                                      &version->arena, err);
     }
     if (!code) {
-        version->desc.backend = "tflite";
+        version->desc.backend = ifd_model_info(version->engine)->format;
         warn_of_precision(options, version, model.precision);
     }
     return code;

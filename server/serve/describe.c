@@ -80,11 +80,20 @@ static enum ifd_code describe_groups(struct ifd_version *version, struct ifd_err
     return IFD_OK;
 }
 
+static const char *platform_of(const struct ifd_version *version)
+{
+    if (!version->engine) {
+        return "identity";
+    }
+    return strcmp(ifd_model_info(version->engine)->format, "onnx") == 0 ? "onnx_inferd"
+                                                                        : "tflite_inferd";
+}
+
 enum ifd_code ifd_describe(struct ifd_version *version, struct ifd_err *err)
 {
     version->desc.version = version->number;
     version->desc.version_text = version->number_text;
-    version->desc.platform = version->engine ? "tflite_inferd" : "identity";
+    version->desc.platform = platform_of(version);
     enum ifd_code code = describe_tensors(version, err);
     return code ? code : describe_groups(version, err);
 }

@@ -37,18 +37,6 @@ bool ifd_tflite_sniff(struct ifd_bytes file)
            memcmp(file.data + IDENTIFIER_OFFSET, IDENTIFIER, strlen(IDENTIFIER)) == 0;
 }
 
-/* Below the parser INVALID means a wrong argument; here the argument came from the file. */
-static enum ifd_code blame_file(enum ifd_code code, struct ifd_err *err)
-{
-    if (code != IFD_INVALID) {
-        return code;
-    }
-    if (err) {
-        err->code = IFD_CORRUPT;
-    }
-    return IFD_CORRUPT;
-}
-
 /* ---- values ---- */
 
 static enum ifd_code check_usable(const struct build *b, const struct ifd_tflite_tensor *t,
@@ -513,7 +501,7 @@ enum ifd_code ifd_tflite_parse(struct ifd_bytes file, const struct ifd_limits *l
 {
     struct ifd_arena scratch;
     ifd_arena_init(&scratch, graph->arena->alloc, limits->arena_bytes);
-    enum ifd_code code = blame_file(parse(file, limits, graph, &scratch, ret, err), err);
+    const enum ifd_code code = parse(file, limits, graph, &scratch, ret, err);
     ifd_arena_finish(&scratch);
     return code;
 }

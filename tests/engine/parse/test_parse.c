@@ -21,10 +21,11 @@ static void unknown_content_is_described(void)
     expect("<html><body>", 12, IFD_CORRUPT, "12 bytes that begin with 3c 68 74 6d 6c 3e 3c 62");
 }
 
-static void onnx_is_refused_by_name(void)
+static void an_onnx_beginning_alone_is_no_model(void)
 {
     /* ir_version 8, producer_name "pytorch" */
-    expect("\x08\x08\x12\x07pytorch", 11, IFD_UNSUPPORTED, "ONNX models are not supported yet");
+    expect("\x08\x08\x12\x07pytorch", 11, IFD_CORRUPT, "the model has no graph");
+    expect("\x08\x08\x12\x07pyt", 7, IFD_CORRUPT, "a protobuf field is cut off");
 }
 
 static void a_tflite_identifier_alone_is_no_model(void)
@@ -54,7 +55,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(unknown_content_is_described),
-        T(onnx_is_refused_by_name),
+        T(an_onnx_beginning_alone_is_no_model),
         T(a_tflite_identifier_alone_is_no_model),
         T(a_file_beyond_the_limit_is_refused),
     };

@@ -16,8 +16,19 @@ from make_ops import every, ints, movable, random_data, scale, zero
 MOVED = ("f32", "s8", "u8", "s32", "s64")
 
 
-def single(file, name, builtin, kind, options, inputs, output, attrs=None, shown=None, version=1,
-           tolerance=None):
+def single(
+    file,
+    name,
+    builtin,
+    kind,
+    options,
+    inputs,
+    output,
+    attrs=None,
+    shown=None,
+    version=1,
+    tolerance=None,
+):
     """inputs go into LiteRT, shown (or all of them) into the file. Operators without a reference
     kernel run on LiteRT's default ones. A case that LiteRT refuses is printed, not written."""
     outputs = output if isinstance(output, list) else [output]
@@ -28,8 +39,10 @@ def single(file, name, builtin, kind, options, inputs, output, attrs=None, shown
             run(builtin, kind, options, inputs, outputs, version, reference=False)
             file.source = "LiteRT 2.3.0 without delegates"
         except Exception as e:
-            print("  LiteRT refuses %s %s: %s" % (file.op, name,
-                                                  str(e).strip().splitlines()[-1][-90:]))
+            print(
+                "  LiteRT refuses %s %s: %s"
+                % (file.op, name, str(e).strip().splitlines()[-1][-90:])
+            )
             return
     file.add(name, inputs if shown is None else shown, outputs, attrs, tolerance)
 
@@ -37,8 +50,13 @@ def single(file, name, builtin, kind, options, inputs, output, attrs=None, shown
 # ---- unary ----
 
 UNARY = {
-    "floor": B.FLOOR, "ceil": B.CEIL, "round": B.ROUND, "sin": B.SIN, "cos": B.COS,
-    "square": B.SQUARE, "sign": B.SIGN,
+    "floor": B.FLOOR,
+    "ceil": B.CEIL,
+    "round": B.ROUND,
+    "sin": B.SIN,
+    "cos": B.COS,
+    "square": B.SQUARE,
+    "sign": B.SIGN,
     "elu": B.ELU,
 }
 
@@ -46,12 +64,21 @@ UNARY = {
 def make_unary(op):
     file = File(op)
     rng = file.rng
-    x = np.concatenate([rng.uniform(-9, 9, 28), [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1e6,
-                                                 -1e6, 3, -3]])
+    x = np.concatenate(
+        [rng.uniform(-9, 9, 28), [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1e6, -1e6, 3, -3]]
+    )
     loose = op in ("sin", "cos", "elu")
     x = np.clip(x, -50, 50) if loose else x
-    single(file, "f32", UNARY[op], 0, None, [Tensor("f32", [5, 8], x)], Tensor("f32", [5, 8]),
-           tolerance=F32_TOLERANCE if loose else None)
+    single(
+        file,
+        "f32",
+        UNARY[op],
+        0,
+        None,
+        [Tensor("f32", [5, 8], x)],
+        Tensor("f32", [5, 8]),
+        tolerance=F32_TOLERANCE if loose else None,
+    )
     if op == "sign":
         x = rng.integers(-3, 4, 20)
         single(file, "s32", B.SIGN, 0, None, [Tensor("s32", data=x)], Tensor("s32", [20]))
@@ -77,9 +104,17 @@ def make_gelu():
         options.approximate = approximate
         attrs = {"approximate": approximate}
         x = np.concatenate([file.rng.uniform(-6, 6, 37), [0, -9, 9]])
-        single(file, "f32 %s" % attrs, B.GELU, O.GeluOptions, options, [Tensor("f32", data=x)],
-               Tensor("f32", [40]), attrs,
-               tolerance={"relative": 2e-6, "absolute": 1e-6})
+        single(
+            file,
+            "f32 %s" % attrs,
+            B.GELU,
+            O.GeluOptions,
+            options,
+            [Tensor("f32", data=x)],
+            Tensor("f32", [40]),
+            attrs,
+            tolerance={"relative": 2e-6, "absolute": 1e-6},
+        )
         through_floats(file, B.GELU, O.GeluOptions, options, ("s8", "u8"), attrs)
     file.write()
 
@@ -87,15 +122,19 @@ def make_gelu():
 def make_logical_not():
     file = File("logical_not")
     x = file.rng.integers(0, 2, 12)
-    single(file, "bool", B.LOGICAL_NOT, 0, None, [Tensor("bool", [3, 4], x)],
-           Tensor("bool", [3, 4]))
+    single(
+        file, "bool", B.LOGICAL_NOT, 0, None, [Tensor("bool", [3, 4], x)], Tensor("bool", [3, 4])
+    )
     file.write()
 
 
 # ---- binary ----
 
 COMPARE = {
-    "equal": B.EQUAL, "not_equal": B.NOT_EQUAL, "less": B.LESS, "less_equal": B.LESS_EQUAL,
+    "equal": B.EQUAL,
+    "not_equal": B.NOT_EQUAL,
+    "less": B.LESS,
+    "less_equal": B.LESS_EQUAL,
     "greater": B.GREATER,
     "greater_equal": B.GREATER_EQUAL,
 }
@@ -108,10 +147,19 @@ def make_compare(op):
         for dtype in ("f32", "s32", "s64") + (("bool",) if op in ("equal", "not_equal") else ()):
             high = 2 if dtype == "bool" else 5
             a, b = [Tensor(dtype, s, rng.integers(0, high, s)) for s in shapes]
-            single(file, "%s %s %s" % (dtype, *shapes), COMPARE[op], 0, None, [a, b],
-                   Tensor("bool"), version=2)
-    a, b = Tensor("f32", data=[np.nan, 1, np.nan, np.inf]), Tensor("f32",
-                                                                   data=[np.nan, np.nan, 1, np.inf])
+            single(
+                file,
+                "%s %s %s" % (dtype, *shapes),
+                COMPARE[op],
+                0,
+                None,
+                [a, b],
+                Tensor("bool"),
+                version=2,
+            )
+    a, b = Tensor("f32", data=[np.nan, 1, np.nan, np.inf]), Tensor(
+        "f32", data=[np.nan, np.nan, 1, np.inf]
+    )
     single(file, "f32 not ordered", COMPARE[op], 0, None, [a, b], Tensor("bool"))
     for dtype in ("u8", "s8"):
         for shapes in (([60], [60]), ([2, 1, 4], [3, 1])):
@@ -119,11 +167,22 @@ def make_compare(op):
                 s, z = [scale(rng, -6, -1) for _ in range(2)], [zero(rng, dtype) for _ in range(2)]
                 if same:
                     s, z = [s[0]] * 2, [z[0]] * 2
-                data = [rng.integers(0, 20, n) + (RANGE[dtype][0] + 100)
-                        for n in shapes] if same else [random_data(rng, dtype, n) for n in shapes]
+                data = (
+                    [rng.integers(0, 20, n) + (RANGE[dtype][0] + 100) for n in shapes]
+                    if same
+                    else [random_data(rng, dtype, n) for n in shapes]
+                )
                 a, b = [Tensor(dtype, n, d, sc, zp) for n, d, sc, zp in zip(shapes, data, s, z)]
-                single(file, "%s %s %s" % (dtype, shapes, "same" if same else "scales"),
-                       COMPARE[op], 0, None, [a, b], Tensor("bool"), version=2)
+                single(
+                    file,
+                    "%s %s %s" % (dtype, shapes, "same" if same else "scales"),
+                    COMPARE[op],
+                    0,
+                    None,
+                    [a, b],
+                    Tensor("bool"),
+                    version=2,
+                )
     file.write()
 
 
@@ -131,8 +190,15 @@ def make_logic(op):
     file = File(op)
     for shapes in SHAPES:
         a, b = [Tensor("bool", s, file.rng.integers(0, 2, s)) for s in shapes]
-        single(file, "%s %s" % tuple(shapes), B.LOGICAL_AND if op == "logical_and"
-               else B.LOGICAL_OR, 0, None, [a, b], Tensor("bool"))
+        single(
+            file,
+            "%s %s" % tuple(shapes),
+            B.LOGICAL_AND if op == "logical_and" else B.LOGICAL_OR,
+            0,
+            None,
+            [a, b],
+            Tensor("bool"),
+        )
     file.write()
 
 
@@ -144,8 +210,15 @@ def make_floor_div():
             b = rng.uniform(0.5, 5, shapes[1]) if dtype == "f32" else rng.integers(1, 7, shapes[1])
             b = b * np.where(rng.integers(0, 2, shapes[1]) > 0, 1, -1)
             a = Tensor(dtype, shapes[0], random_data(rng, dtype, shapes[0]))
-            single(file, "%s %s %s" % (dtype, *shapes), B.FLOOR_DIV, 0, None,
-                   [a, Tensor(dtype, shapes[1], b)], Tensor(dtype))
+            single(
+                file,
+                "%s %s %s" % (dtype, *shapes),
+                B.FLOOR_DIV,
+                0,
+                None,
+                [a, Tensor(dtype, shapes[1], b)],
+                Tensor(dtype),
+            )
     file.write()
 
 
@@ -155,8 +228,16 @@ def make_pow():
     for shapes in SHAPES:
         a = Tensor("f32", shapes[0], rng.uniform(0.1, 4, shapes[0]))
         b = Tensor("f32", shapes[1], rng.uniform(-3, 3, shapes[1]))
-        single(file, "f32 %s %s" % tuple(shapes), B.POW, 0, None, [a, b], Tensor("f32"),
-               tolerance=F32_TOLERANCE)
+        single(
+            file,
+            "f32 %s %s" % tuple(shapes),
+            B.POW,
+            0,
+            None,
+            [a, b],
+            Tensor("f32"),
+            tolerance=F32_TOLERANCE,
+        )
         a = Tensor("s32", shapes[0], rng.integers(-9, 9, shapes[0]))
         b = Tensor("s32", shapes[1], rng.integers(0, 6, shapes[1]))
         single(file, "s32 %s %s" % tuple(shapes), B.POW, 0, None, [a, b], Tensor("s32"))
@@ -179,8 +260,12 @@ def make_prelu():
         single(file, "f32 %s %s" % tuple(shapes), B.PRELU, 0, None, [a, b], Tensor("f32"))
         for dtype in ("u8", "s8"):
             for _ in range(2):
-                a, b = [Tensor(dtype, s, random_data(rng, dtype, s), scale(rng, -7, -3),
-                               zero(rng, dtype)) for s in shapes]
+                a, b = [
+                    Tensor(
+                        dtype, s, random_data(rng, dtype, s), scale(rng, -7, -3), zero(rng, dtype)
+                    )
+                    for s in shapes
+                ]
                 y = Tensor(dtype, scale=scale(rng, -6, -2), zero_point=zero(rng, dtype))
                 single(file, "%s %s %s" % (dtype, *shapes), B.PRELU, 0, None, [a, b], y)
     file.write()
@@ -203,9 +288,18 @@ def make_arg(op):
                 options = make()
                 types = {"s32": schema.TensorType.INT32, "s64": schema.TensorType.INT64}
                 options.outputType = types[index]
-                single(file, "%s %s axis %d %s" % (dtype, shape, axis, index), builtin, kind,
-                       options, [a, ints(axis)], Tensor(index),
-                       {"axis": axis}, [a], 2)
+                single(
+                    file,
+                    "%s %s axis %d %s" % (dtype, shape, axis, index),
+                    builtin,
+                    kind,
+                    options,
+                    [a, ints(axis)],
+                    Tensor(index),
+                    {"axis": axis},
+                    [a],
+                    2,
+                )
     file.write()
 
 
@@ -216,8 +310,17 @@ def make_top_k():
             a, kw = movable(file.rng, dtype, shape)
             a.data = file.rng.integers(0, 6, shape).astype(a.np)
             y = [Tensor(dtype, **kw), Tensor("s32")]
-            single(file, "%s %s k %d" % (dtype, shape, k), B.TOPK_V2, O.TopKV2Options,
-                   schema.TopKV2OptionsT(), [a, ints(k)], y, {"k": k}, [a])
+            single(
+                file,
+                "%s %s k %d" % (dtype, shape, k),
+                B.TOPK_V2,
+                O.TopKV2Options,
+                schema.TopKV2OptionsT(),
+                [a, ints(k)],
+                y,
+                {"k": k},
+                [a],
+            )
     a, _ = movable(file.rng, "f32", [3, 6])
     single(file, "k by input", B.TOPK_V2, 0, None, [a, ints(2)], [Tensor("f32"), Tensor("s32")])
     file.write()
@@ -233,20 +336,37 @@ def make_cumsum():
                     options = schema.CumsumOptionsT()
                     options.exclusive, options.reverse = exclusive, backwards
                     attrs = {"axis": axis, "exclusive": exclusive, "reverse": backwards}
-                    single(file, "%s %s" % (dtype, attrs), B.CUMSUM, O.CumsumOptions, options,
-                           [a, ints(axis)], Tensor(dtype), attrs, [a])
+                    single(
+                        file,
+                        "%s %s" % (dtype, attrs),
+                        B.CUMSUM,
+                        O.CumsumOptions,
+                        options,
+                        [a, ints(axis)],
+                        Tensor(dtype),
+                        attrs,
+                        [a],
+                    )
     file.write()
 
 
 def make_reduce(op):
     file = File(op)
-    builtin = {"reduce_min": B.REDUCE_MIN, "reduce_prod": B.REDUCE_PROD, "reduce_any": B.REDUCE_ANY,
-               "reduce_all": B.REDUCE_ALL}[op]
+    builtin = {
+        "reduce_min": B.REDUCE_MIN,
+        "reduce_prod": B.REDUCE_PROD,
+        "reduce_any": B.REDUCE_ANY,
+        "reduce_all": B.REDUCE_ALL,
+    }[op]
     types = ("f32", "s32", "s64") + (("u8", "s8", "s16") if op == "reduce_min" else ())
     types = ("bool",) if op in ("reduce_any", "reduce_all") else types
     for dtype in types:
-        for shape, axes, keep in (([2, 3, 4], [1], False), ([2, 3, 4], [0, 2], True),
-                                  ([2, 3, 4], [-1], True), ([6], [0], False)):
+        for shape, axes, keep in (
+            ([2, 3, 4], [1], False),
+            ([2, 3, 4], [0, 2], True),
+            ([2, 3, 4], [-1], True),
+            ([6], [0], False),
+        ):
             a, kw = movable(file.rng, dtype, shape)
             if dtype == "bool":
                 a.data = file.rng.integers(0, 4, shape) > (2 if op == "reduce_any" else 0)
@@ -254,9 +374,18 @@ def make_reduce(op):
                 a.data = file.rng.integers(-4, 5, shape).astype(a.np)
             options = schema.ReducerOptionsT()
             options.keepDims = keep
-            single(file, "%s %s %s" % (dtype, axes, keep), builtin, O.ReducerOptions, options,
-                   [a, ints(axes)], Tensor(dtype, **kw),
-                   {"axes": axes, "keep_dims": keep}, [a], 1 if types == ("bool",) else 2)
+            single(
+                file,
+                "%s %s %s" % (dtype, axes, keep),
+                builtin,
+                O.ReducerOptions,
+                options,
+                [a, ints(axes)],
+                Tensor(dtype, **kw),
+                {"axes": axes, "keep_dims": keep},
+                [a],
+                1 if types == ("bool",) else 2,
+            )
     file.write()
 
 
@@ -266,28 +395,57 @@ def make_reduce(op):
 def make_gather_nd():
     file = File("gather_nd")
     for dtype in MOVED:
-        for shape, indices in (([3, 4], [[2, 1], [0, 3]]), ([3, 4], [[2], [0], [2]]),
-                               ([2, 3, 2], [[[1, 2], [0, 0]]])):
+        for shape, indices in (
+            ([3, 4], [[2, 1], [0, 3]]),
+            ([3, 4], [[2], [0], [2]]),
+            ([2, 3, 2], [[[1, 2], [0, 0]]]),
+        ):
             a, kw = movable(file.rng, dtype, shape)
             for kind in ("s32", "s64"):
-                single(file, "%s %s %s" % (dtype, shape, kind), B.GATHER_ND, 0, None,
-                       [a, Tensor(kind, data=indices)], Tensor(dtype, **kw))
+                single(
+                    file,
+                    "%s %s %s" % (dtype, shape, kind),
+                    B.GATHER_ND,
+                    0,
+                    None,
+                    [a, Tensor(kind, data=indices)],
+                    Tensor(dtype, **kw),
+                )
     file.write()
 
 
 def make_scatter_nd():
     file = File("scatter_nd")
     for dtype in ("f32", "s8", "u8", "s32", "s64"):
-        for shape, indices in (([5], [[1], [3], [1]]), ([3, 4], [[2, 1], [0, 3]]),
-                               ([4, 2], [[3], [0]])):
+        for shape, indices in (
+            ([5], [[1], [3], [1]]),
+            ([3, 4], [[2, 1], [0, 3]]),
+            ([4, 2], [[3], [0]]),
+        ):
             depth = len(indices[0])
             updates = len(indices) if depth == len(shape) else [len(indices)] + shape[depth:]
             u = Tensor(dtype, data=file.rng.integers(0, 50, updates))
             i = Tensor("s32", data=indices)
-            single(file, "%s %s" % (dtype, shape), B.SCATTER_ND, 0, None, [i, u, ints(shape)],
-                   Tensor(dtype), {"shape": shape}, [i, u])
-            single(file, "%s %s shape by input" % (dtype, shape), B.SCATTER_ND, 0, None,
-                   [i, u, ints(shape)], Tensor(dtype))
+            single(
+                file,
+                "%s %s" % (dtype, shape),
+                B.SCATTER_ND,
+                0,
+                None,
+                [i, u, ints(shape)],
+                Tensor(dtype),
+                {"shape": shape},
+                [i, u],
+            )
+            single(
+                file,
+                "%s %s shape by input" % (dtype, shape),
+                B.SCATTER_ND,
+                0,
+                None,
+                [i, u, ints(shape)],
+                Tensor(dtype),
+            )
     file.write()
 
 
@@ -300,20 +458,44 @@ def make_one_hot():
                 on, off = Tensor(dtype, data=1), Tensor(dtype, data=0 if dtype == "bool" else 3)
                 options = schema.OneHotOptionsT()
                 options.axis = axis
-                single(file, "%s %s axis %d" % (kind, dtype, axis), B.ONE_HOT, O.OneHotOptions,
-                       options, [i, ints(5), on, off], Tensor(dtype),
-                       {"axis": axis, "depth": 5}, [i, on, off])
+                single(
+                    file,
+                    "%s %s axis %d" % (kind, dtype, axis),
+                    B.ONE_HOT,
+                    O.OneHotOptions,
+                    options,
+                    [i, ints(5), on, off],
+                    Tensor(dtype),
+                    {"axis": axis, "depth": 5},
+                    [i, on, off],
+                )
     file.write()
 
 
 def make_embedding_lookup():
     file = File("embedding_lookup")
     i = Tensor("s32", data=[2, 0, 3, 3])
-    single(file, "f32", B.EMBEDDING_LOOKUP, 0, None,
-           [i, Tensor("f32", data=file.rng.uniform(-2, 2, [4, 3]))], Tensor("f32"))
+    single(
+        file,
+        "f32",
+        B.EMBEDDING_LOOKUP,
+        0,
+        None,
+        [i, Tensor("f32", data=file.rng.uniform(-2, 2, [4, 3]))],
+        Tensor("f32"),
+    )
     table = Tensor("s8", [4, 5], file.rng.integers(-127, 128, [4, 5]), 0.03, 0, constant=True)
-    single(file, "s8 to f32", B.EMBEDDING_LOOKUP, 0, None, [i, table], Tensor("f32", [4, 5]),
-           tolerance=F32_TOLERANCE, version=2)
+    single(
+        file,
+        "s8 to f32",
+        B.EMBEDDING_LOOKUP,
+        0,
+        None,
+        [i, table],
+        Tensor("f32", [4, 5]),
+        tolerance=F32_TOLERANCE,
+        version=2,
+    )
     file.write()
 
 
@@ -322,8 +504,9 @@ def make_segment_sum():
     for dtype in ("f32", "s32"):
         for shape, ids in (([5, 2], [0, 0, 1, 2, 2]), ([3], [0, 1, 1])):
             a, _ = movable(file.rng, dtype, shape)
-            single(file, "%s %s" % (dtype, ids), B.SEGMENT_SUM, 0, None, [a, ints(ids)],
-                   Tensor(dtype))
+            single(
+                file, "%s %s" % (dtype, ids), B.SEGMENT_SUM, 0, None, [a, ints(ids)], Tensor(dtype)
+            )
     file.write()
 
 
@@ -331,18 +514,37 @@ def make_select():
     file = File("select")
     rng = file.rng
     for dtype in MOVED + ("bool",):
-        for shapes in (([2, 3], [2, 3], [2, 3]), ([2, 1], [1, 3], [2, 3]), ([], [4], [4]),
-                       ([3], [2, 3], [1])):
+        for shapes in (
+            ([2, 3], [2, 3], [2, 3]),
+            ([2, 1], [1, 3], [2, 3]),
+            ([], [4], [4]),
+            ([3], [2, 3], [1]),
+        ):
             c = Tensor("bool", shapes[0], rng.integers(0, 2, shapes[0]))
             a, kw = movable(rng, dtype, shapes[1])
             b, _ = movable(rng, dtype, shapes[2])
-            single(file, "%s %s" % (dtype, shapes), B.SELECT_V2, 0, None, [c, a, b],
-                   Tensor(dtype, **kw))
+            single(
+                file,
+                "%s %s" % (dtype, shapes),
+                B.SELECT_V2,
+                0,
+                None,
+                [c, a, b],
+                Tensor(dtype, **kw),
+            )
         c = Tensor("bool", [3], [1, 0, 1])
         a, kw = movable(rng, dtype, [3, 2])
         b, _ = movable(rng, dtype, [3, 2])
-        single(file, "%s by row" % dtype, B.SELECT, 0, None, [c, a, b], Tensor(dtype, **kw),
-               {"leading": True})
+        single(
+            file,
+            "%s by row" % dtype,
+            B.SELECT,
+            0,
+            None,
+            [c, a, b],
+            Tensor(dtype, **kw),
+            {"leading": True},
+        )
     file.write()
 
 
@@ -354,8 +556,18 @@ def make_reverse():
     for dtype in MOVED:
         for shape, axes in (([2, 3, 4], [1]), ([2, 3, 4], [2]), ([5], [0]), ([2, 3, 4], [1, 2])):
             a, kw = movable(file.rng, dtype, shape)
-            single(file, "%s %s" % (dtype, axes), B.REVERSE_V2, 0, None, [a, ints(axes)],
-                   Tensor(dtype, **kw), {"axes": axes}, [a], 3)
+            single(
+                file,
+                "%s %s" % (dtype, axes),
+                B.REVERSE_V2,
+                0,
+                None,
+                [a, ints(axes)],
+                Tensor(dtype, **kw),
+                {"axes": axes},
+                [a],
+                3,
+            )
     file.write()
 
 
@@ -367,10 +579,16 @@ def make_reverse_sequence():
             options = schema.ReverseSequenceOptionsT()
             options.seqDim, options.batchDim = seq, batch
             for kind in ("s32", "s64"):
-                single(file, "%s %d %d %s" % (dtype, seq, batch, kind), B.REVERSE_SEQUENCE,
-                       O.ReverseSequenceOptions, options,
-                       [a, Tensor(kind, data=lengths)], Tensor(dtype, **kw),
-                       {"seq_dim": seq, "batch_dim": batch})
+                single(
+                    file,
+                    "%s %d %d %s" % (dtype, seq, batch, kind),
+                    B.REVERSE_SEQUENCE,
+                    O.ReverseSequenceOptions,
+                    options,
+                    [a, Tensor(kind, data=lengths)],
+                    Tensor(dtype, **kw),
+                    {"seq_dim": seq, "batch_dim": batch},
+                )
     file.write()
 
 
@@ -384,10 +602,16 @@ def make_space_depth(op):
             a, kw = movable(file.rng, dtype, shape)
             options = schema.SpaceToDepthOptionsT() if to_depth else schema.DepthToSpaceOptionsT()
             options.blockSize = block
-            single(file, "%s %s %d" % (dtype, shape, block),
-                   B.SPACE_TO_DEPTH if to_depth else B.DEPTH_TO_SPACE,
-                   O.SpaceToDepthOptions if to_depth else O.DepthToSpaceOptions, options, [a],
-                   Tensor(dtype, **kw), {"block": block})
+            single(
+                file,
+                "%s %s %d" % (dtype, shape, block),
+                B.SPACE_TO_DEPTH if to_depth else B.DEPTH_TO_SPACE,
+                O.SpaceToDepthOptions if to_depth else O.DepthToSpaceOptions,
+                options,
+                [a],
+                Tensor(dtype, **kw),
+                {"block": block},
+            )
     file.write()
 
 
@@ -395,16 +619,25 @@ def make_mirror_pad():
     file = File("mirror_pad")
     for dtype in MOVED:
         for symmetric in (False, True):
-            for shape, pads in (([3, 4], [[1, 2], [3, 0]]),
-                                ([1, 3, 3, 2], [[0, 0], [1, 2], [2, 1], [0, 0]])):
+            for shape, pads in (
+                ([3, 4], [[1, 2], [3, 0]]),
+                ([1, 3, 3, 2], [[0, 0], [1, 2], [2, 1], [0, 0]]),
+            ):
                 a, kw = movable(file.rng, dtype, shape)
                 options = schema.MirrorPadOptionsT()
                 options.mode = int(symmetric)
                 before, after = [list(x) for x in zip(*pads)]
-                single(file, "%s %s symmetric %d" % (dtype, pads, symmetric), B.MIRROR_PAD,
-                       O.MirrorPadOptions, options, [a, ints(pads)],
-                       Tensor(dtype, **kw), {"before": before, "after": after,
-                                             "symmetric": symmetric}, [a])
+                single(
+                    file,
+                    "%s %s symmetric %d" % (dtype, pads, symmetric),
+                    B.MIRROR_PAD,
+                    O.MirrorPadOptions,
+                    options,
+                    [a, ints(pads)],
+                    Tensor(dtype, **kw),
+                    {"before": before, "after": after, "symmetric": symmetric},
+                    [a],
+                )
     file.write()
 
 
@@ -414,17 +647,28 @@ def make_broadcast_to():
         for shape, target in (([3, 1], [2, 3, 4]), ([1], [3]), ([], [2, 2])):
             a, kw = movable(file.rng, dtype, shape)
             for by_input in (False, True):
-                single(file, "%s %s %s%s" % (dtype, shape, target, " by input" * by_input),
-                       B.BROADCAST_TO, 0, None, [a, ints(target)],
-                       Tensor(dtype, **kw), {} if by_input else {"shape": target},
-                       None if by_input else [a], 2)
+                single(
+                    file,
+                    "%s %s %s%s" % (dtype, shape, target, " by input" * by_input),
+                    B.BROADCAST_TO,
+                    0,
+                    None,
+                    [a, ints(target)],
+                    Tensor(dtype, **kw),
+                    {} if by_input else {"shape": target},
+                    None if by_input else [a],
+                    2,
+                )
     file.write()
 
 
 def make_range():
     file = File("range")
-    for dtype, cases in (("f32", ((0, 2, 0.25), (3, -1, -0.7), (1, 1, 1))),
-                         ("s32", ((0, 10, 3), (5, -4, -2))), ("s64", ((2, 9, 1),))):
+    for dtype, cases in (
+        ("f32", ((0, 2, 0.25), (3, -1, -0.7), (1, 1, 1))),
+        ("s32", ((0, 10, 3), (5, -4, -2))),
+        ("s64", ((2, 9, 1),)),
+    ):
         for case in cases:
             p = [Tensor(dtype, data=x, constant=True) for x in case]
             single(file, "%s %s" % (dtype, list(case)), B.RANGE, 0, None, p, Tensor(dtype))
@@ -450,12 +694,22 @@ def make_zeros_like():
 def make_dynamic_update_slice():
     file = File("dynamic_update_slice")
     for dtype in MOVED:
-        for shape, part, start in (([4, 5], [2, 2], [1, 2]), ([4, 5], [2, 2], [3, 9]),
-                                   ([2, 3, 4], [1, 3, 2], [-1, 0, 1])):
+        for shape, part, start in (
+            ([4, 5], [2, 2], [1, 2]),
+            ([4, 5], [2, 2], [3, 9]),
+            ([2, 3, 4], [1, 3, 2], [-1, 0, 1]),
+        ):
             a, kw = movable(file.rng, dtype, shape)
             b, _ = movable(file.rng, dtype, part)
-            single(file, "%s %s" % (dtype, start), B.DYNAMIC_UPDATE_SLICE, 0, None,
-                   [a, b, Tensor("s32", data=start)], Tensor(dtype, **kw))
+            single(
+                file,
+                "%s %s" % (dtype, start),
+                B.DYNAMIC_UPDATE_SLICE,
+                0,
+                None,
+                [a, b, Tensor("s32", data=start)],
+                Tensor(dtype, **kw),
+            )
     file.write()
 
 
@@ -474,8 +728,15 @@ def make_matrix_set_diag():
         for shape, diagonal in (([3, 3], [3]), ([2, 2, 4], [2, 2]), ([4, 2], [2])):
             a, kw = movable(file.rng, dtype, shape)
             b, _ = movable(file.rng, dtype, diagonal)
-            single(file, "%s %s" % (dtype, shape), B.MATRIX_SET_DIAG, 0, None, [a, b],
-                   Tensor(dtype, **kw))
+            single(
+                file,
+                "%s %s" % (dtype, shape),
+                B.MATRIX_SET_DIAG,
+                0,
+                None,
+                [a, b],
+                Tensor(dtype, **kw),
+            )
     file.write()
 
 
@@ -495,17 +756,39 @@ def make_batch_matmul():
             attrs = {"adj_x": x, "adj_y": y}
             name = "%s %s %s" % (a, b, attrs)
             operands = [Tensor("f32", s, rng.uniform(-2, 2, s)) for s in (a, b)]
-            single(file, "f32 " + name, B.BATCH_MATMUL, O.BatchMatMulOptions, options, operands,
-                   Tensor("f32"), attrs,
-                   tolerance={"relative": 2e-6, "absolute": 2e-6})
+            single(
+                file,
+                "f32 " + name,
+                B.BATCH_MATMUL,
+                O.BatchMatMulOptions,
+                options,
+                operands,
+                Tensor("f32"),
+                attrs,
+                tolerance={"relative": 2e-6, "absolute": 2e-6},
+            )
             for dtype in ("s8", "s16"):
                 s = [scale(rng, -8, -4) for _ in range(2)]
-                operands = [Tensor(dtype, n, random_data(rng, dtype, n), sc, zero(rng, dtype))
-                            for n, sc in zip((a, b), s)]
-                out = Tensor(dtype, scale=s[0] * s[1] * (2**14 if dtype == "s16" else 2**7),
-                             zero_point=zero(rng, dtype))
-                single(file, dtype + " " + name, B.BATCH_MATMUL, O.BatchMatMulOptions, options,
-                       operands, out, attrs, version=3)
+                operands = [
+                    Tensor(dtype, n, random_data(rng, dtype, n), sc, zero(rng, dtype))
+                    for n, sc in zip((a, b), s)
+                ]
+                out = Tensor(
+                    dtype,
+                    scale=s[0] * s[1] * (2**14 if dtype == "s16" else 2**7),
+                    zero_point=zero(rng, dtype),
+                )
+                single(
+                    file,
+                    dtype + " " + name,
+                    B.BATCH_MATMUL,
+                    O.BatchMatMulOptions,
+                    options,
+                    operands,
+                    out,
+                    attrs,
+                    version=3,
+                )
     file.write()
 
 
@@ -523,12 +806,27 @@ def make_conv3d():
         options.padding, options.fusedActivationFunction = padding, activation
         a, w = [Tensor("f32", s, rng.uniform(-1, 1, s)) for s in (shape, kernel)]
         bias = Tensor("f32", data=rng.uniform(-1, 1, kernel[-1]))
-        attrs = {"padding": padding, "stride_d": stride[0], "stride_h": stride[1],
-                 "stride_w": stride[2], "dilation_d": dilation[0],
-                 "dilation_h": dilation[1], "dilation_w": dilation[2], "activation": activation}
-        single(file, "f32 %s %s" % (shape, kernel), B.CONV_3D, O.Conv3DOptions, options,
-               [a, w, bias], Tensor("f32"), attrs,
-               tolerance={"relative": 2e-6, "absolute": 2e-6})
+        attrs = {
+            "padding": padding,
+            "stride_d": stride[0],
+            "stride_h": stride[1],
+            "stride_w": stride[2],
+            "dilation_d": dilation[0],
+            "dilation_h": dilation[1],
+            "dilation_w": dilation[2],
+            "activation": activation,
+        }
+        single(
+            file,
+            "f32 %s %s" % (shape, kernel),
+            B.CONV_3D,
+            O.Conv3DOptions,
+            options,
+            [a, w, bias],
+            Tensor("f32"),
+            attrs,
+            tolerance={"relative": 2e-6, "absolute": 2e-6},
+        )
     file.write()
 
 
@@ -536,8 +834,16 @@ def make_l2_normalization():
     file = File("l2_normalization")
     rng = file.rng
     a = Tensor("f32", [3, 5], np.concatenate([rng.uniform(-3, 3, 10), np.zeros(5)]))
-    single(file, "f32", B.L2_NORMALIZATION, O.L2NormOptions, schema.L2NormOptionsT(), [a],
-           Tensor("f32"), tolerance=F32_TOLERANCE)
+    single(
+        file,
+        "f32",
+        B.L2_NORMALIZATION,
+        O.L2NormOptions,
+        schema.L2NormOptionsT(),
+        [a],
+        Tensor("f32"),
+        tolerance=F32_TOLERANCE,
+    )
     for dtype in ("u8", "s8"):
         for depth, spread in ((4, 255), (60, 255), (7, 3), (900, 255)):
             zp = zero(rng, dtype)
@@ -546,8 +852,16 @@ def make_l2_normalization():
             a = Tensor(dtype, [3, depth], rng.integers(low, high + 1, 3 * depth), scale(rng), zp)
             a.data[2] = zp
             y = Tensor(dtype, scale=1 / 128, zero_point=128 if dtype == "u8" else 0)
-            single(file, "%s depth %d" % (dtype, depth), B.L2_NORMALIZATION, O.L2NormOptions,
-                   schema.L2NormOptionsT(), [a], y, version=2)
+            single(
+                file,
+                "%s depth %d" % (dtype, depth),
+                B.L2_NORMALIZATION,
+                O.L2NormOptions,
+                schema.L2NormOptionsT(),
+                [a],
+                y,
+                version=2,
+            )
     file.write()
 
 
@@ -557,11 +871,23 @@ def make_local_response_normalization():
         options = schema.LocalResponseNormalizationOptionsT()
         options.radius, options.bias, options.alpha, options.beta = radius, bias, alpha, beta
         a = Tensor("f32", [1, 2, 2, 9], file.rng.uniform(-2, 2, 36))
-        attrs = {"radius": radius, "bias": bias, "alpha": float("%.9g" % np.float32(alpha)),
-                 "beta": beta}
-        single(file, "radius %d" % radius, B.LOCAL_RESPONSE_NORMALIZATION,
-               O.LocalResponseNormalizationOptions, options, [a], Tensor("f32"),
-               attrs, tolerance=F32_TOLERANCE)
+        attrs = {
+            "radius": radius,
+            "bias": bias,
+            "alpha": float("%.9g" % np.float32(alpha)),
+            "beta": beta,
+        }
+        single(
+            file,
+            "radius %d" % radius,
+            B.LOCAL_RESPONSE_NORMALIZATION,
+            O.LocalResponseNormalizationOptions,
+            options,
+            [a],
+            Tensor("f32"),
+            attrs,
+            tolerance=F32_TOLERANCE,
+        )
     file.write()
 
 
@@ -569,20 +895,31 @@ def make_log_softmax():
     file = File("log_softmax")
     for shape in ([3, 7], [2, 2, 4]):
         a = Tensor("f32", shape, file.rng.uniform(-9, 9, shape))
-        single(file, "f32 %s" % shape, B.LOG_SOFTMAX, 0, None, [a], Tensor("f32"),
-               tolerance={"relative": 2e-6, "absolute": 2e-6})
+        single(
+            file,
+            "f32 %s" % shape,
+            B.LOG_SOFTMAX,
+            0,
+            None,
+            [a],
+            Tensor("f32"),
+            tolerance={"relative": 2e-6, "absolute": 2e-6},
+        )
     file.write()
 
 
 def main():
     families = {
-        make_unary: UNARY, make_compare: COMPARE, make_logic: ("logical_and", "logical_or"),
+        make_unary: UNARY,
+        make_compare: COMPARE,
+        make_logic: ("logical_and", "logical_or"),
         make_arg: ("arg_max", "arg_min"),
         make_reduce: ("reduce_min", "reduce_prod", "reduce_any", "reduce_all"),
         make_space_depth: ("space_to_depth", "depth_to_space"),
     }
-    makers = {op: (lambda make=make, op=op: make(op)) for make,
-              ops in families.items() for op in ops}
+    makers = {
+        op: (lambda make=make, op=op: make(op)) for make, ops in families.items() for op in ops
+    }
     for name, value in globals().items():
         if name.startswith("make_") and value not in families:
             makers[name[5:]] = value

@@ -1,6 +1,6 @@
-/* Any bytes as a TFLite model: refused, or loaded and run without a fault, on whatever the engine
- * prefers (CpuAcc) and on CpuRef. "Accepted means safe to run" is the promise; the sanitizers are
- * the judge. Small limits keep one round short.
+/* Any bytes as a TFLite or ONNX model: refused, or loaded and run without a fault, on whatever the
+ * engine prefers (CpuAcc) and on CpuRef. "Accepted means safe to run" is the promise; the
+ * sanitizers are the judge. Small limits keep one round short.
  *
  * The file's bytes choose how it is run (struct way), so that one file always meets the same
  * kernels: which instructions the CPU is said to have, exact or fast rounding, the precision of

@@ -1,0 +1,83 @@
+/* Operators of other formats as several of ours. */
+#include "engine/build/builder.h"
+
+uint32_t ifd_build_standardize(struct ifd_builder *b, uint32_t x, const struct ifd_ints *axes,
+                               double epsilon)
+{
+    const uint32_t mean = ifd_build_reduce(b, IFD_OP_REDUCE_MEAN, x, axes, true);
+    const uint32_t centred = ifd_build_binary(b, IFD_OP_SUB, x, mean);
+    const uint32_t square = ifd_build_binary(b, IFD_OP_MUL, centred, centred);
+    const uint32_t variance = ifd_build_reduce(b, IFD_OP_REDUCE_MEAN, square, axes, true);
+    const uint32_t factor =
+        ifd_build_unary(b, IFD_OP_RSQRT, ifd_build_with(b, IFD_OP_ADD, variance, epsilon));
+    return ifd_build_binary(b, IFD_OP_MUL, centred, factor);
+}
+
+/* max(x, 0) + log(1 + exp(-|x|)), which never overflows. */
+uint32_t ifd_build_softplus(struct ifd_builder *b, uint32_t x)
+{
+    const uint32_t magnitude = ifd_build_unary(b, IFD_OP_ABS, x);
+    const uint32_t small =
+        ifd_build_unary(b, IFD_OP_EXP, ifd_build_unary(b, IFD_OP_NEG, magnitude));
+    const uint32_t rest = ifd_build_unary(b, IFD_OP_LOG, ifd_build_with(b, IFD_OP_ADD, small, 1));
+    return ifd_build_binary(b, IFD_OP_ADD, ifd_build_unary(b, IFD_OP_RELU, x), rest);
+}
+
+uint32_t ifd_build_softmax(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint32_t axis)
+{
+    const uint32_t rank = ifd_build_desc(b, x)->shape.rank;
+    const uint32_t last = rank > 0 ? rank - 1 : 0;
+    const struct ifd_softmax_attrs attrs = {.beta = 1};
+    const uint32_t swapped = ifd_build_swap(b, x, axis, last);
+    const uint32_t y = ifd_build_node(b, op, &swapped, 1, NULL,
+                                      op == IFD_OP_SOFTMAX ? (const void *)&attrs : NULL);
+    return ifd_build_swap(b, y, axis, last);
+}
+
+/* x with a dimension of 1 put in front, or behind. */
+static uint32_t widen(struct ifd_builder *b, uint32_t x, bool in_front)
+{
+    const int64_t size = ifd_build_desc(b, x)->shape.dim[0];
+    const int64_t dim[2] = {in_front ? 1 : size, in_front ? size : 1};
+    return ifd_build_reshape(b, x, dim, 2);
+}
+
+static uint32_t narrow(struct ifd_builder *b, uint32_t x, bool drops_row, bool drops_column)
+{
+    const struct ifd_shape shape = ifd_build_desc(b, x)->shape;
+    int64_t dim[IFD_MAX_RANK];
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < shape.rank; d++) {
+        const bool drops =
+            (drops_row && d + 2 == shape.rank) || (drops_column && d + 1 == shape.rank);
+        if (!drops) {
+            dim[rank++] = shape.dim[d];
+        }
+    }
+    return drops_row || drops_column ? ifd_build_reshape(b, x, dim, rank) : x;
+}
+
+uint32_t ifd_build_layer(struct ifd_builder *b, uint32_t x, uint32_t weights, uint32_t bias)
+{
+    const struct ifd_fully_connected_attrs attrs = {.keep_dims = true};
+    const uint32_t input[3] = {x, weights, bias};
+    return ifd_build_node(b, IFD_OP_FULLY_CONNECTED, input, bias == IFD_NONE ? 2 : 3, NULL, &attrs);
+}
+
+uint32_t ifd_build_matmul(struct ifd_builder *b, uint32_t x, uint32_t y)
+{
+    const uint32_t rank_x = ifd_build_desc(b, x)->shape.rank;
+    const uint32_t rank_y = ifd_build_desc(b, y)->shape.rank;
+    const bool is_layer = rank_x >= 2 && rank_y == 2 && ifd_build_content(b, y).size > 0 &&
+                          ifd_build_desc(b, x)->dtype == IFD_F32;
+    if (is_layer) {
+        return ifd_build_layer(b, x, ifd_build_swap(b, y, 0, 1), IFD_NONE);
+    }
+    if (rank_x == 0 || rank_y == 0) {
+        return ifd_build_fail(b, IFD_INVALID, "a scalar is no matrix");
+    }
+    const uint32_t left = rank_x == 1 ? widen(b, x, true) : x;
+    const uint32_t right = rank_y == 1 ? widen(b, y, false) : y;
+    const uint32_t product = ifd_build_binary(b, IFD_OP_BATCH_MATMUL, left, right);
+    return narrow(b, product, rank_x == 1, rank_y == 1);
+}

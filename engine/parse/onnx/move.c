@@ -1,0 +1,577 @@
+/* Shapes, constants, and elements that change places. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/ir/shape.h"
+#include "engine/parse/onnx/onnx_impl.h"
+
+static struct ifd_shape shape_of(const struct ifd_onnx_call *call, uint32_t i)
+{
+    return ifd_build_desc(call->b, call->input[i])->shape;
+}
+
+/* ---- constants and shapes ---- */
+
+static uint32_t constant(struct ifd_onnx_call *call)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "value");
+    if (attr && attr->tensor) {
+        return ifd_onnx_constant(b, attr->tensor, call->file);
+    }
+    attr = ifd_onnx_attr(call, "value_int");
+    if (attr) {
+        const struct ifd_desc scalar = {.dtype = IFD_S64};
+        return ifd_build_constant(
+            b, &scalar,
+            (struct ifd_bytes){.data = (const uint8_t *)&attr->i, .size = sizeof(attr->i)}, 0);
+    }
+    attr = ifd_onnx_attr(call, "value_float");
+    if (attr) {
+        return ifd_build_number(b, IFD_F32, (double)attr->f);
+    }
+    attr = ifd_onnx_attr(call, "value_ints");
+    if (attr) {
+        return ifd_build_list(b, attr->ints, attr->int_count);
+    }
+    attr = ifd_onnx_attr(call, "value_floats");
+    if (attr) {
+        const struct ifd_desc list = {.dtype = IFD_F32,
+                                      .shape = {.rank = 1, .dim = {attr->float_count}}};
+        return ifd_build_constant(b, &list,
+                                  (struct ifd_bytes){.data = (const uint8_t *)attr->floats,
+                                                     .size = attr->float_count * sizeof(float)},
+                                  0);
+    }
+    return ifd_build_fail(b, IFD_UNSUPPORTED, "a constant that is sparse or text");
+}
+
+static uint32_t broadcast(struct ifd_builder *b, uint32_t x, const struct ifd_ints *shape)
+{
+    const struct ifd_broadcast_to_attrs attrs = {.shape = *shape};
+    return ifd_build_node(b, IFD_OP_BROADCAST_TO, &x, 1, NULL, &attrs);
+}
+
+static uint32_t constant_of_shape(struct ifd_onnx_call *call)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_ints shape = ifd_build_ints_of(b, call->input[0], "the shape");
+    const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "value");
+    const uint32_t one = attr && attr->tensor ? ifd_onnx_constant(b, attr->tensor, call->file)
+                                              : ifd_build_number(b, IFD_F32, 0);
+    return broadcast(b, ifd_build_reshape(b, one, NULL, 0), &shape);
+}
+
+/* Python's slice bounds: clamped, not refused. */
+static int64_t bound(int64_t at, int64_t count)
+{
+    at = at < 0 ? at + count : at;
+    return at < 0 ? 0 : at > count ? count : at;
+}
+
+static uint32_t shape_values(struct ifd_onnx_call *call)
+{
+    const struct ifd_shape shape = shape_of(call, 0);
+    const int64_t rank = shape.rank;
+    const int64_t start = bound(ifd_onnx_int(call, "start", 0), rank);
+    const int64_t end = bound(ifd_onnx_int(call, "end", rank), rank);
+    return ifd_build_list(call->b, shape.dim + start, (uint32_t)(end > start ? end - start : 0));
+}
+
+static uint32_t element_count(struct ifd_onnx_call *call)
+{
+    const struct ifd_shape shape = shape_of(call, 0);
+    size_t count = 0;
+    const bool has_count = ifd_shape_elements(&shape, &count);
+    return ifd_build_number(call->b, IFD_S64, has_count ? (double)count : 0);
+}
+
+/* ---- other shapes of the same elements ---- */
+
+static uint32_t reshape(struct ifd_onnx_call *call, uint32_t x)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape shape = shape_of(call, 0);
+    struct ifd_ints target;
+    if (call->input_count < 2) {
+        ifd_onnx_ints(call, "shape", &target);
+    } else {
+        target = ifd_build_ints_of(b, call->input[1], "the shape");
+    }
+    for (uint32_t d = 0; d < target.count; d++) {
+        if (target.value[d] == 0 && ifd_onnx_int(call, "allowzero", 0) == 0) {
+            target.value[d] = d < shape.rank ? shape.dim[d] : 0;
+        }
+    }
+    return ifd_build_reshape(b, x, target.value, target.count);
+}
+
+static uint32_t flatten(struct ifd_onnx_call *call, uint32_t x)
+{
+    const struct ifd_shape shape = shape_of(call, 0);
+    const int64_t given = ifd_onnx_int(call, "axis", 1);
+    const int64_t axis = given < 0 ? given + (int64_t)shape.rank : given;
+    int64_t dim[2] = {1, 1};
+    for (uint32_t d = 0; d < shape.rank; d++) {
+        dim[d < axis ? 0 : 1] *= shape.dim[d];
+    }
+    return ifd_build_reshape(call->b, x, dim, 2);
+}
+
+static uint32_t squeeze(struct ifd_onnx_call *call, uint32_t x)
+{
+    const struct ifd_shape shape = shape_of(call, 0);
+    struct ifd_ints axes;
+    uint32_t dropped = 0;
+    const bool names = ifd_onnx_axes(call, 1, shape.rank, &axes);
+    for (uint32_t i = 0; i < axes.count; i++) {
+        dropped |= IFD_BIT(axes.value[i]);
+    }
+    int64_t dim[IFD_MAX_RANK];
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < shape.rank; d++) {
+        if (names ? (dropped & IFD_BIT(d)) == 0 : shape.dim[d] != 1) {
+            dim[rank++] = shape.dim[d];
+        }
+    }
+    return ifd_build_reshape(call->b, x, dim, rank);
+}
+
+static uint32_t unsqueeze(struct ifd_onnx_call *call, uint32_t x)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape shape = shape_of(call, 0);
+    struct ifd_ints axes;
+    if (!ifd_onnx_ints(call, "axes", &axes) && call->input_count > 1) {
+        axes = ifd_build_ints_of(b, call->input[1], "the list of axes");
+    }
+    const uint32_t rank = shape.rank + axes.count;
+    if (rank > IFD_MAX_RANK) {
+        return ifd_build_fail(b, IFD_TOO_LARGE, "%u dimensions, limit %d", rank, IFD_MAX_RANK);
+    }
+    uint32_t added = 0;
+    for (uint32_t i = 0; i < axes.count; i++) {
+        added |= IFD_BIT(ifd_build_axis(b, axes.value[i], rank));
+    }
+    int64_t dim[IFD_MAX_RANK];
+    uint32_t from = 0;
+    for (uint32_t d = 0; d < rank; d++) {
+        const bool is_new = (added & IFD_BIT(d)) != 0 || from >= shape.rank;
+        dim[d] = is_new ? 1 : shape.dim[from++];
+    }
+    return ifd_build_reshape(b, x, dim, rank);
+}
+
+static uint32_t transpose(struct ifd_onnx_call *call, uint32_t x)
+{
+    const uint32_t rank = shape_of(call, 0).rank;
+    struct ifd_ints perm;
+    uint32_t order[IFD_MAX_RANK];
+    const bool has_perm = ifd_onnx_ints(call, "perm", &perm);
+    if (has_perm && perm.count != rank) {
+        return ifd_build_fail(call->b, IFD_INVALID, "a permutation of %u dimensions for %u",
+                              perm.count, rank);
+    }
+    for (uint32_t d = 0; d < rank; d++) {
+        order[d] = has_perm ? ifd_build_axis(call->b, perm.value[d], rank) : rank - 1 - d;
+    }
+    return ifd_build_transpose(call->b, x, order);
+}
+
+/* ---- joined and cut ---- */
+
+static uint32_t concat(struct ifd_onnx_call *call)
+{
+    const struct ifd_axis_attrs attrs = {.axis = ifd_onnx_int32(call, "axis", 0)};
+    return call->input_count == 1 ? call->input[0]
+                                  : ifd_build_node(call->b, IFD_OP_CONCAT, call->input,
+                                                   call->input_count, NULL, &attrs);
+}
+
+static void split(struct ifd_onnx_call *call, uint32_t x)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape shape = shape_of(call, 0);
+    const uint32_t axis = ifd_build_axis(b, ifd_onnx_int(call, "axis", 0), shape.rank);
+    const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "split");
+    const uint32_t count = call->output_count;
+    const struct ifd_bytes sizes =
+        call->input_count > 1 ? ifd_build_content(b, call->input[1]) : (struct ifd_bytes){0};
+    const bool by_input = call->input_count > 1;
+    if (by_input && sizes.size != count * sizeof(int64_t)) {
+        ifd_build_fail(b, IFD_UNSUPPORTED, "the sizes of %u parts are not constant", count);
+    }
+    if (attr && attr->int_count != count) {
+        ifd_build_fail(b, IFD_INVALID, "%u sizes for %u parts", attr->int_count, count);
+    }
+    const int64_t even = (shape.dim[axis] + count - 1) / count; /* the last one may be smaller */
+    int64_t begin = 0;
+    for (uint32_t i = 0; b->code == IFD_OK && i < count; i++) {
+        const int64_t left = shape.dim[axis] - begin;
+        int64_t size = even < left ? even : left;
+        if (by_input) {
+            memcpy(&size, sizes.data + i * sizeof(size), sizeof(size));
+        } else if (attr) {
+            size = attr->ints[i];
+        }
+        if (size < 0 || size > left) {
+            ifd_build_fail(b, IFD_INVALID, "part %u of a split has %lld of %lld elements", i,
+                           (long long)size, (long long)left);
+            return;
+        }
+        call->output[i] = ifd_build_cut(b, x, axis, begin, size);
+        begin += size;
+    }
+}
+
+/* One dimension of a slice in the terms of strided_slice. */
+static void slice_dimension(struct ifd_strided_slice_attrs *attrs, uint32_t d, int64_t count,
+                            int64_t start, int64_t end, int64_t step)
+{
+    const int64_t lowest = step < 0 ? -1 : 0;
+    const int64_t highest = step < 0 ? count - 1 : count;
+    start = start < 0 ? start + count : start;
+    end = end < -count ? -1 - count : end; /* what is far below keeps clear of overflow */
+    end = end < 0 ? end + count : end;
+    start = start < (step < 0 ? lowest : 0) ? lowest : start > highest ? highest : start;
+    end = end < lowest ? lowest : end > highest ? highest : end;
+    attrs->begin.value[d] = start < 0 ? 0 : start;
+    attrs->end.value[d] = end;
+    attrs->strides.value[d] = step;
+    if (step < 0 && start < 0) { /* nothing lies in front of the first element */
+        attrs->end.value[d] = 0;
+    } else if (step < 0 && end < 0) {
+        attrs->end.value[d] = 0;
+        attrs->end_mask |= 1 << d;
+    }
+}
+
+/* Numbers of attribute name, or of input i. */
+static bool slice_numbers(struct ifd_onnx_call *call, const char *name, uint32_t i,
+                          struct ifd_ints *ret)
+{
+    const uint32_t input = ifd_onnx_input(call, i);
+    if (input != IFD_NONE) {
+        *ret = ifd_build_ints_of(call->b, input, name);
+        return true;
+    }
+    return ifd_onnx_ints(call, name, ret);
+}
+
+static uint32_t slice(struct ifd_onnx_call *call, uint32_t x)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape shape = shape_of(call, 0);
+    struct ifd_ints starts, ends, axes, steps;
+    const bool has_bounds =
+        slice_numbers(call, "starts", 1, &starts) && slice_numbers(call, "ends", 2, &ends);
+    const bool has_axes = slice_numbers(call, "axes", 3, &axes);
+    const bool has_steps = slice_numbers(call, "steps", 4, &steps);
+    if (!has_bounds || starts.count != ends.count || (has_axes && axes.count != starts.count) ||
+        (has_steps && steps.count != starts.count) || starts.count > shape.rank) {
+        return ifd_build_fail(b, IFD_INVALID, "a slice of %s by %u starts",
+                              ifd_shape_text(&shape).s, has_bounds ? starts.count : 0);
+    }
+    struct ifd_strided_slice_attrs attrs = {.begin = {.count = shape.rank},
+                                            .end = {.count = shape.rank},
+                                            .strides = {.count = shape.rank}};
+    for (uint32_t d = 0; d < shape.rank; d++) {
+        slice_dimension(&attrs, d, shape.dim[d], 0, shape.dim[d], 1);
+    }
+    for (uint32_t i = 0; i < starts.count; i++) {
+        const uint32_t d = has_axes ? ifd_build_axis(b, axes.value[i], shape.rank) : i;
+        const int64_t step = has_steps ? steps.value[i] : 1;
+        if (step == 0 || step == INT64_MIN) {
+            return ifd_build_fail(b, IFD_INVALID, "a slice in steps of %lld", (long long)step);
+        }
+        const int64_t start = starts.value[i] < -shape.dim[d] ? -1 - shape.dim[d] : starts.value[i];
+        slice_dimension(&attrs, d, shape.dim[d], start, ends.value[i], step);
+    }
+    return ifd_build_node(b, IFD_OP_STRIDED_SLICE, &x, 1, NULL, &attrs);
+}
+
+/* ---- by index ---- */
+
+static uint32_t gather(struct ifd_onnx_call *call)
+{
+    const struct ifd_gather_attrs attrs = {.axis = ifd_onnx_int32(call, "axis", 0)};
+    return ifd_build_node(call->b, IFD_OP_GATHER, call->input, 2, NULL, &attrs);
+}
+
+static uint32_t gather_nd(struct ifd_onnx_call *call)
+{
+    if (ifd_onnx_int(call, "batch_dims", 0) != 0) {
+        return ifd_build_fail(call->b, IFD_UNSUPPORTED, "attribute \"batch_dims\" is not 0");
+    }
+    return ifd_build_node(call->b, IFD_OP_GATHER_ND, call->input, 2, NULL, NULL);
+}
+
+/* The values are [off, on]. */
+static uint32_t one_hot(struct ifd_onnx_call *call)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_one_hot_attrs attrs = {.axis = ifd_onnx_int32(call, "axis", -1),
+                                            .depth =
+                                                ifd_build_int_of(b, call->input[1], "the depth")};
+    const enum ifd_dtype dtype = ifd_build_desc(b, call->input[2])->dtype;
+    const struct ifd_desc output = {.dtype = dtype};
+    const uint32_t values = call->input[2];
+    const uint32_t input[3] = {ifd_build_cast(b, call->input[0], IFD_S64),
+                               ifd_build_cut(b, values, 0, 1, 1),
+                               ifd_build_cut(b, values, 0, 0, 1)};
+    return ifd_build_node(b, IFD_OP_ONE_HOT, input, 3, &output, &attrs);
+}
+
+static void top_k(struct ifd_onnx_call *call, uint32_t x)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_desc desc = *ifd_build_desc(b, x);
+    const uint32_t rank = desc.shape.rank;
+    const uint32_t axis = ifd_build_axis(b, ifd_onnx_int(call, "axis", -1), rank);
+    const struct ifd_top_k_attrs attrs = {.k = call->input_count > 1
+                                                   ? ifd_build_int_of(b, call->input[1], "k")
+                                                   : ifd_onnx_int32(call, "k", 0)};
+    const bool is_largest = ifd_onnx_int(call, "largest", 1) != 0;
+    const uint32_t swapped = ifd_build_swap(b, x, axis, rank > 0 ? rank - 1 : 0);
+    const uint32_t ordered = is_largest ? swapped : ifd_build_unary(b, IFD_OP_NEG, swapped);
+    const struct ifd_desc output[2] = {{.dtype = desc.dtype}, {.dtype = IFD_S64}};
+    uint32_t found[2];
+    ifd_build_nodes(b, IFD_OP_TOP_K, &ordered, 1, output, 2, &attrs, found);
+    found[0] = is_largest ? found[0] : ifd_build_unary(b, IFD_OP_NEG, found[0]);
+    for (uint32_t i = 0; i < call->output_count; i++) {
+        call->output[i] = ifd_build_swap(b, found[i], axis, rank > 0 ? rank - 1 : 0);
+    }
+}
+
+/* ---- larger ---- */
+
+static uint32_t expand(struct ifd_onnx_call *call, uint32_t x)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape shape = shape_of(call, 0);
+    const struct ifd_ints wanted = ifd_build_ints_of(b, call->input[1], "the shape");
+    struct ifd_shape target = {.rank = wanted.count};
+    struct ifd_shape both;
+    for (uint32_t d = 0; d < wanted.count; d++) {
+        target.dim[d] = wanted.value[d];
+    }
+    if (!ifd_shape_broadcast(&shape, &target, &both)) {
+        return ifd_build_fail(b, IFD_INVALID, "shapes %s and %s do not broadcast",
+                              ifd_shape_text(&shape).s, ifd_shape_text(&target).s);
+    }
+    struct ifd_ints dims = {.count = both.rank};
+    memcpy(dims.value, both.dim, sizeof(dims.value));
+    return ifd_shape_equal(&shape, &both) ? x : broadcast(b, x, &dims);
+}
+
+static uint32_t tile(struct ifd_onnx_call *call, uint32_t x)
+{
+    const struct ifd_tile_attrs attrs = {
+        .repeats = ifd_build_ints_of(call->b, call->input[1], "the list of repeats")};
+    return ifd_build_node(call->b, IFD_OP_TILE, &x, 1, NULL, &attrs);
+}
+
+/* Amounts before and after every dimension; negative ones cut the tensor, here. */
+static uint32_t pad_amounts(struct ifd_onnx_call *call, uint32_t x, struct ifd_ints *before,
+                            struct ifd_ints *after)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape shape = shape_of(call, 0);
+    const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "pads");
+    const struct ifd_bytes content =
+        call->input_count > 1 ? ifd_build_content(b, call->input[1]) : (struct ifd_bytes){0};
+    struct ifd_ints axes = {.count = shape.rank};
+    for (uint32_t d = 0; d < shape.rank; d++) {
+        axes.value[d] = d;
+    }
+    if (ifd_onnx_input(call, 3) != IFD_NONE) {
+        ifd_onnx_axes(call, 3, shape.rank, &axes);
+    }
+    const size_t count = attr ? attr->int_count : content.size / sizeof(int64_t);
+    if (count != 2 * (size_t)axes.count) {
+        return ifd_build_fail(b, IFD_UNSUPPORTED, "%zu constant amounts of padding for %u axes",
+                              count, axes.count);
+    }
+    *before = *after = (struct ifd_ints){.count = shape.rank};
+    for (uint32_t i = 0; i < 2 * axes.count; i++) {
+        int64_t amount = 0;
+        if (attr) {
+            amount = attr->ints[i];
+        } else {
+            memcpy(&amount, content.data + i * sizeof(amount), sizeof(amount));
+        }
+        const uint32_t d = (uint32_t)axes.value[i % axes.count];
+        const int64_t size = ifd_build_desc(b, x)->shape.dim[d];
+        if (amount < 0 && amount + size >= 0) {
+            x = ifd_build_cut(b, x, d, i < axes.count ? -amount : 0, size + amount);
+            amount = 0;
+        }
+        (i < axes.count ? before : after)->value[d] = amount;
+    }
+    return x;
+}
+
+static uint32_t pad(struct ifd_onnx_call *call, uint32_t x)
+{
+    struct ifd_builder *b = call->b;
+    struct ifd_pad_attrs attrs = {.value = 0};
+    const uint32_t cropped = pad_amounts(call, x, &attrs.before, &attrs.after);
+    if (ifd_onnx_text_is(call, "mode", "reflect", false)) {
+        const struct ifd_mirror_pad_attrs mirror = {.before = attrs.before, .after = attrs.after};
+        return ifd_build_node(b, IFD_OP_MIRROR_PAD, &cropped, 1, NULL, &mirror);
+    }
+    if (!ifd_onnx_text_is(call, "mode", "constant", true)) {
+        return ifd_build_fail(b, IFD_UNSUPPORTED, "padding by mode \"%s\"",
+                              ifd_onnx_text(ifd_onnx_attr(call, "mode")->s).s);
+    }
+    const uint32_t value = ifd_onnx_input(call, 2);
+    attrs.value = (float)(value == IFD_NONE ? ifd_onnx_f32(call, "value", 0)
+                                            : ifd_build_number_of(b, value, "the padding"));
+    attrs.has_value = attrs.value != 0;
+    return ifd_build_node(b, IFD_OP_PAD, &cropped, 1, NULL, &attrs);
+}
+
+/* ---- blocks ---- */
+
+static uint32_t depth_to_space(struct ifd_onnx_call *call, uint32_t x, bool to_depth)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape shape = shape_of(call, 0);
+    const struct ifd_space_depth_attrs attrs = {.block = ifd_onnx_int32(call, "blocksize", 1)};
+    const int64_t block = attrs.block;
+    if (shape.rank != 4 || block < 1) {
+        return ifd_build_fail(b, IFD_INVALID, "shape %s in blocks of %lld",
+                              ifd_shape_text(&shape).s, (long long)block);
+    }
+    if (to_depth || ifd_onnx_text_is(call, "mode", "DCR", true)) {
+        const uint32_t nhwc = ifd_build_to_nhwc(b, x);
+        return ifd_build_to_nchw(
+            b, ifd_build_node(b, to_depth ? IFD_OP_SPACE_TO_DEPTH : IFD_OP_DEPTH_TO_SPACE, &nhwc, 1,
+                              NULL, &attrs));
+    }
+    const int64_t depth = shape.dim[1] / block / block;
+    const int64_t parts[6] = {shape.dim[0], depth, block, block, shape.dim[2], shape.dim[3]};
+    const uint32_t moved = ifd_build_transpose(b, ifd_build_reshape(b, x, parts, 6),
+                                               (const uint32_t[]){0, 1, 4, 2, 5, 3});
+    const int64_t whole[4] = {shape.dim[0], depth, shape.dim[2] * block, shape.dim[3] * block};
+    return ifd_build_reshape(b, moved, whole, 4);
+}
+
+/* ---- range, triangles ---- */
+
+static uint32_t range(struct ifd_onnx_call *call)
+{
+    uint32_t scalar[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        scalar[i] = ifd_build_reshape(call->b, call->input[i], NULL, 0);
+    }
+    return ifd_build_node(call->b, IFD_OP_RANGE, scalar, 3, NULL, NULL);
+}
+
+static uint32_t triangle(struct ifd_onnx_call *call, uint32_t x)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_desc desc = *ifd_build_desc(b, x);
+    const struct ifd_shape *shape = &desc.shape;
+    const bool is_upper = ifd_onnx_int(call, "upper", 1) != 0;
+    const int32_t k =
+        call->input_count > 1 ? ifd_build_int_of(b, call->input[1], "the diagonal") : 0;
+    if (shape->rank < 2 || shape->dim[shape->rank - 1] > 1 << 20 ||
+        shape->dim[shape->rank - 2] > 1 << 20) {
+        return ifd_build_fail(b, IFD_INVALID, "a triangle of shape %s", ifd_shape_text(shape).s);
+    }
+    /* column - row ≥ k, or ≤ k, as whole numbers */
+    const int64_t rows = shape->dim[shape->rank - 2];
+    const int64_t columns = shape->dim[shape->rank - 1];
+    uint32_t step[3] = {ifd_build_number(b, IFD_S64, 0), ifd_build_number(b, IFD_S64, 0),
+                        ifd_build_number(b, IFD_S64, 1)};
+    step[1] = ifd_build_number(b, IFD_S64, (double)columns);
+    const uint32_t column = ifd_build_node(b, IFD_OP_RANGE, step, 3, NULL, NULL);
+    step[1] = ifd_build_number(b, IFD_S64, (double)rows);
+    const uint32_t row = ifd_build_reshape(b, ifd_build_node(b, IFD_OP_RANGE, step, 3, NULL, NULL),
+                                           (const int64_t[]){rows, 1}, 2);
+    const uint32_t difference = ifd_build_binary(b, IFD_OP_SUB, column, row);
+    const struct ifd_desc logical = {.dtype = IFD_BOOL};
+    const uint32_t operands[2] = {difference, ifd_build_number(b, IFD_S64, k)};
+    const uint32_t mask = ifd_build_node(b, is_upper ? IFD_OP_GREATER_EQUAL : IFD_OP_LESS_EQUAL,
+                                         operands, 2, &logical, NULL);
+    const struct ifd_desc output = {.dtype = desc.dtype};
+    const uint32_t choice[3] = {mask, x, ifd_build_number(b, desc.dtype, 0)};
+    return ifd_build_node(b, IFD_OP_SELECT, choice, 3, &output, NULL);
+}
+
+void ifd_onnx_move(struct ifd_onnx_call *call, int which)
+{
+    const uint32_t x = call->input_count > 0 ? call->input[0] : IFD_NONE;
+    switch ((enum ifd_onnx_movement)which) {
+    case IFD_ONNX_CONSTANT:
+        call->output[0] = constant(call);
+        break;
+    case IFD_ONNX_CONSTANT_OF_SHAPE:
+        call->output[0] = constant_of_shape(call);
+        break;
+    case IFD_ONNX_SHAPE:
+        call->output[0] = shape_values(call);
+        break;
+    case IFD_ONNX_SIZE:
+        call->output[0] = element_count(call);
+        break;
+    case IFD_ONNX_RESHAPE:
+        call->output[0] = reshape(call, x);
+        break;
+    case IFD_ONNX_FLATTEN:
+        call->output[0] = flatten(call, x);
+        break;
+    case IFD_ONNX_SQUEEZE:
+        call->output[0] = squeeze(call, x);
+        break;
+    case IFD_ONNX_UNSQUEEZE:
+        call->output[0] = unsqueeze(call, x);
+        break;
+    case IFD_ONNX_TRANSPOSE:
+        call->output[0] = transpose(call, x);
+        break;
+    case IFD_ONNX_CONCAT:
+        call->output[0] = concat(call);
+        break;
+    case IFD_ONNX_SPLIT:
+        split(call, x);
+        break;
+    case IFD_ONNX_SLICE:
+        call->output[0] = slice(call, x);
+        break;
+    case IFD_ONNX_GATHER:
+        call->output[0] = gather(call);
+        break;
+    case IFD_ONNX_GATHER_ND:
+        call->output[0] = gather_nd(call);
+        break;
+    case IFD_ONNX_EXPAND:
+        call->output[0] = expand(call, x);
+        break;
+    case IFD_ONNX_TILE:
+        call->output[0] = tile(call, x);
+        break;
+    case IFD_ONNX_PAD:
+        call->output[0] = pad(call, x);
+        break;
+    case IFD_ONNX_DEPTH_TO_SPACE:
+        call->output[0] = depth_to_space(call, x, false);
+        break;
+    case IFD_ONNX_SPACE_TO_DEPTH:
+        call->output[0] = depth_to_space(call, x, true);
+        break;
+    case IFD_ONNX_RANGE:
+        call->output[0] = range(call);
+        break;
+    case IFD_ONNX_TRILU:
+        call->output[0] = triangle(call, x);
+        break;
+    case IFD_ONNX_ONE_HOT:
+        call->output[0] = one_hot(call);
+        break;
+    case IFD_ONNX_TOP_K:
+        top_k(call, x);
+        break;
+    }
+}

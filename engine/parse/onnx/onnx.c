@@ -1,0 +1,497 @@
+/* ONNX file → graph: names become values, nodes are translated in the file's order, inputs and
+ * outputs are named. */
+#include "engine/parse/onnx/onnx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/str.h"
+#include "engine/ir/shape.h"
+#include "engine/ir/verify.h"
+#include "engine/parse/onnx/onnx_impl.h"
+
+#define OPSET_MIN 7 /* NumPy's broadcasting */
+
+/* ONNX is a protobuf without a mark of its own. Its first field is ir_version (number 1, varint:
+ * byte 08), a small number, followed by a field of the model with a length or by opset imports. */
+bool ifd_onnx_sniff(struct ifd_bytes file)
+{
+    return file.size > 2 && file.data[0] == 0x08 && file.data[1] >= 1 && file.data[1] <= 0x20 &&
+           (file.data[2] & 7) == 2 && file.data[2] >> 3 <= 20 && file.data[2] >> 3 >= 2;
+}
+
+/* A name of the file and the value that it has so far. */
+struct name {
+    struct ifd_str text;
+    uint32_t value;
+};
+
+struct build {
+    const struct ifd_onnx_model *model;
+    struct ifd_bytes file;
+    struct ifd_builder b;
+    struct ifd_arena *scratch;
+    struct name *name; /* sorted */
+    size_t name_count;
+    struct ifd_err *err;
+};
+
+/* ---- names ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct ifd_str *x = &((const struct name *)a)->text;
+    const struct ifd_str *y = &((const struct name *)b)->text;
+    const size_t least = x->size < y->size ? x->size : y->size;
+    const int order = least > 0 ? memcmp(x->data, y->data, least) : 0;
+    return order != 0 ? order : x->size < y->size ? -1 : x->size > y->size;
+}
+
+static struct name *find(const struct build *build, struct ifd_str text)
+{
+    const struct name wanted = {.text = text};
+    return build->name_count == 0 ? NULL
+                                  : bsearch(&wanted, build->name, build->name_count,
+                                            sizeof(*build->name), compare_names);
+}
+
+static void add_name(struct build *build, struct ifd_str text)
+{
+    if (text.size > 0) {
+        build->name[build->name_count++] = (struct name){.text = text, .value = IFD_NONE};
+    }
+}
+
+static enum ifd_code collect_names(struct build *build)
+{
+    const struct ifd_onnx_graph *g = &build->model->graph;
+    size_t count = (size_t)g->initializer_count + g->input_count;
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        count += g->node[i].output_count;
+    }
+    build->name = ifd_arena_take_array(build->scratch, count, sizeof(*build->name));
+    if (!build->name) {
+        return ifd_arena_fail(build->scratch, count * sizeof(*build->name), build->err);
+    }
+    for (uint32_t i = 0; i < g->initializer_count; i++) {
+        add_name(build, g->initializer[i].name);
+    }
+    for (uint32_t i = 0; i < g->input_count; i++) {
+        add_name(build, g->input[i].name);
+    }
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        for (uint32_t k = 0; k < g->node[i].output_count; k++) {
+            add_name(build, g->node[i].output[k]);
+        }
+    }
+    if (build->name_count > 1) {
+        qsort(build->name, build->name_count, sizeof(*build->name), compare_names);
+    }
+    return IFD_OK;
+}
+
+/* A name gets its value once. */
+static enum ifd_code define(struct build *build, struct ifd_str text, uint32_t value)
+{
+    struct name *name = find(build, text);
+    if (!name || name->value != IFD_NONE) {
+        return ifd_fail(build->err, IFD_CORRUPT, "value \"%s\" is %s", ifd_onnx_text(text).s,
+                        name ? "made twice" : "not named");
+    }
+    name->value = value;
+    return IFD_OK;
+}
+
+/* ---- constants and inputs ---- */
+
+static enum ifd_code add_initializers(struct build *build)
+{
+    const struct ifd_onnx_graph *g = &build->model->graph;
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < g->initializer_count; i++) {
+        const uint32_t value = ifd_onnx_constant(&build->b, &g->initializer[i], build->file);
+        code =
+            build->b.code == IFD_OK ? define(build, g->initializer[i].name, value) : build->b.code;
+    }
+    return code;
+}
+
+static enum ifd_code describe_input(struct build *build, const struct ifd_onnx_port *port,
+                                    struct ifd_desc *ret)
+{
+    const struct ifd_onnx_text name = ifd_onnx_text(port->name);
+    *ret = (struct ifd_desc){.shape = {.rank = port->dim_count}};
+    if (!port->is_tensor || !port->has_shape) {
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" is %s", name.s,
+                        port->is_tensor ? "of unknown rank" : "no tensor");
+    }
+    if (!ifd_onnx_dtype(port->type, &ret->dtype)) {
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has element type %d", name.s,
+                        port->type);
+    }
+    if (port->dim_count > IFD_MAX_RANK) {
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has %u dimensions, limit %d",
+                        name.s, port->dim_count, IFD_MAX_RANK);
+    }
+    for (uint32_t d = 0; d < port->dim_count; d++) {
+        ret->shape.dim[d] = port->dim[d] > 0 ? port->dim[d] : d == 0 ? 1 : IFD_DIM_ANY;
+    }
+    for (uint32_t d = 0; d < port->dim_count; d++) {
+        if (ret->shape.dim[d] < 0) {
+            return ifd_fail(build->err, IFD_UNSUPPORTED,
+                            "input \"%s\" has shape %s: dimension %u is unknown", name.s,
+                            ifd_shape_text(&ret->shape).s, d);
+        }
+    }
+    if (!ifd_desc_fits(ret, build->b.tensor_bytes)) {
+        return ifd_fail(build->err, IFD_TOO_LARGE,
+                        "input \"%s\" of shape %s has more than %zu bytes", name.s,
+                        ifd_shape_text(&ret->shape).s, build->b.tensor_bytes);
+    }
+    return IFD_OK;
+}
+
+/* Inputs with an initializer are constants, as files before IR version 4 list them. */
+static enum ifd_code add_inputs(struct build *build, uint32_t *input, uint32_t *ret_count)
+{
+    const struct ifd_onnx_graph *g = &build->model->graph;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < g->input_count; i++) {
+        const struct name *name = find(build, g->input[i].name);
+        if (name && name->value != IFD_NONE && build->b.graph->value[name->value].is_constant) {
+            continue;
+        }
+        struct ifd_desc desc;
+        enum ifd_code code = describe_input(build, &g->input[i], &desc);
+        if (code == IFD_OK) {
+            code = ifd_graph_add_value(build->b.graph, ifd_onnx_text(g->input[i].name).s, &desc,
+                                       &input[count], build->err);
+        }
+        if (code == IFD_OK) {
+            code = define(build, g->input[i].name, input[count]);
+        }
+        if (code != IFD_OK) {
+            return code;
+        }
+        count++;
+    }
+    *ret_count = count;
+    return IFD_OK;
+}
+
+/* ---- nodes ---- */
+
+static int64_t opset_of(const struct ifd_onnx_model *model, const struct ifd_onnx_node *node)
+{
+    const bool is_main = node->domain.size == 0 || ifd_str_is(node->domain, "ai.onnx");
+    for (uint32_t i = 0; i < model->opset_count; i++) {
+        const struct ifd_str domain = model->opset[i].domain;
+        const bool is_same = is_main ? domain.size == 0 || ifd_str_is(domain, "ai.onnx")
+                                     : compare_names(&(struct name){.text = domain},
+                                                     &(struct name){.text = node->domain}) == 0;
+        if (is_same) {
+            return model->opset[i].version;
+        }
+    }
+    return 1;
+}
+
+/* Puts `Conv (node 5, output "x"): ` in front, in place of what the graph says of its own node,
+ * which has no name yet. */
+static enum ifd_code blame_node(const struct build *build, uint32_t index, enum ifd_code code)
+{
+    const struct ifd_onnx_node *node = &build->model->graph.node[index];
+    if (code == IFD_OK) {
+        return code;
+    }
+    char *text = build->err->text;
+    const char *inner = strstr(text, ", output \"\"): ");
+    if (inner) {
+        struct ifd_err rest;
+        (void)snprintf(rest.text, sizeof(rest.text), "%s", inner + strlen(", output \"\"): "));
+        (void)snprintf(text, sizeof(rest.text), "%s", rest.text);
+    }
+    ifd_err_prefix(build->err, "%s%s%s (node %u, output \"%s\")", ifd_onnx_text(node->domain).s,
+                   node->domain.size > 0 ? "." : "", ifd_onnx_text(node->op).s, index,
+                   node->output_count > 0 ? ifd_onnx_text(node->output[0]).s : "");
+    return code;
+}
+
+#define MISSING_MAX 16 /* operators that a refusal names */
+
+/* All operators that have no row, each once with its count and first node: what a user wants to
+ * know first. */
+static enum ifd_code check_operators(struct build *build)
+{
+    const struct ifd_onnx_graph *g = &build->model->graph;
+    struct {
+        uint32_t node, count;
+    } missing[MISSING_MAX];
+    uint32_t kinds = 0;
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        if (ifd_onnx_rule(&g->node[i])) {
+            continue;
+        }
+        const struct name op = {.text = g->node[i].op};
+        uint32_t k = 0;
+        while (k < kinds &&
+               compare_names(&op, &(const struct name){.text = g->node[missing[k].node].op}) != 0) {
+            k++;
+        }
+        if (k == kinds && kinds < MISSING_MAX) {
+            missing[kinds].node = i;
+            missing[kinds++].count = 0;
+        }
+        if (k < kinds) {
+            missing[k].count++;
+        }
+    }
+    if (kinds == 0) {
+        return IFD_OK;
+    }
+    char list[IFD_ERR_TEXT_BYTES - 64] = "";
+    int used = 0;
+    for (uint32_t k = 0; k < kinds && used >= 0 && (size_t)used < sizeof(list); k++) {
+        const struct ifd_onnx_node *node = &g->node[missing[k].node];
+        used += snprintf(list + used, sizeof(list) - (size_t)used, "%s%s%s%s (%u, first node %u)",
+                         k > 0 ? ", " : "", ifd_onnx_text(node->domain).s,
+                         node->domain.size > 0 ? "." : "", ifd_onnx_text(node->op).s,
+                         missing[k].count, missing[k].node);
+    }
+    return ifd_fail(build->err, IFD_UNSUPPORTED, "operators that are not supported: %s", list);
+}
+
+static enum ifd_code check_node(const struct build *build, const struct ifd_onnx_node *node,
+                                const struct ifd_onnx_rule *rule)
+{
+    if (node->input_count < rule->min_inputs || node->input_count > rule->max_inputs ||
+        node->output_count == 0) {
+        return ifd_fail(build->err, IFD_CORRUPT,
+                        "%u inputs and %u outputs, expected %u to %u and 1", node->input_count,
+                        node->output_count, rule->min_inputs, rule->max_inputs);
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code take_inputs(struct build *build, const struct ifd_onnx_node *node,
+                                 const struct ifd_onnx_rule *rule, struct ifd_onnx_call *call,
+                                 struct ifd_arena *scratch)
+{
+    uint32_t *input = ifd_arena_take_array(scratch, node->input_count, sizeof(*input));
+    const uint32_t outputs =
+        node->output_count < rule->max_outputs ? node->output_count : rule->max_outputs;
+    uint32_t *output = ifd_arena_take_array(scratch, outputs, sizeof(*output));
+    if (!input || !output) {
+        return ifd_arena_fail(scratch, node->input_count * sizeof(*input), build->err);
+    }
+    call->input = input;
+    call->output = output;
+    call->output_count = outputs;
+    for (uint32_t i = 0; i < outputs; i++) {
+        output[i] = IFD_NONE;
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const struct name *name = node->input[i].size > 0 ? find(build, node->input[i]) : NULL;
+        input[i] = name ? name->value : IFD_NONE;
+        if (node->input[i].size > 0 && input[i] == IFD_NONE) {
+            return ifd_fail(build->err, IFD_CORRUPT, "input %u \"%s\" is made by no node before it",
+                            i, ifd_onnx_text(node->input[i]).s);
+        }
+        if (node->input[i].size == 0 && i < rule->min_inputs) {
+            return ifd_fail(build->err, IFD_CORRUPT, "input %u is missing", i);
+        }
+        call->input_count = input[i] != IFD_NONE ? i + 1 : call->input_count;
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code name_outputs(struct build *build, const struct ifd_onnx_call *call)
+{
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < call->output_count; i++) {
+        const uint32_t value = call->output[i];
+        if (call->node->output[i].size == 0 || value == IFD_NONE) {
+            continue;
+        }
+        struct ifd_value *v = &build->b.graph->value[value];
+        const struct ifd_onnx_text text = ifd_onnx_text(call->node->output[i]);
+        if (v->name[0] == '\0') {
+            v->name = ifd_arena_text(build->b.graph->arena, text.s, strlen(text.s));
+            if (!v->name) {
+                return ifd_arena_fail(build->b.graph->arena, sizeof(text), build->err);
+            }
+        }
+        code = define(build, call->node->output[i], value);
+    }
+    return code;
+}
+
+static enum ifd_code build_node(struct build *build, uint32_t index, struct ifd_arena *scratch)
+{
+    const struct ifd_onnx_node *node = &build->model->graph.node[index];
+    const struct ifd_onnx_rule *rule = ifd_onnx_rule(node);
+    struct ifd_onnx_call call = {
+        .b = &build->b, .node = node, .file = build->file, .opset = opset_of(build->model, node)};
+    enum ifd_code code = check_node(build, node, rule);
+    if (code == IFD_OK) {
+        code = take_inputs(build, node, rule, &call, scratch);
+    }
+    if (code == IFD_OK) {
+        build->b.source_index = index;
+        build->b.source_name = rule->op;
+        rule->translate(&call, rule->argument);
+        code = build->b.code;
+    }
+    return code == IFD_OK ? name_outputs(build, &call) : code;
+}
+
+/* ---- outputs ---- */
+
+/* What the engine hands out is made by a node of its own: not an input, a constant, or another
+ * output. */
+static uint32_t own_value(struct build *build, uint32_t value, const uint32_t *before,
+                          uint32_t count)
+{
+    struct ifd_builder *b = &build->b;
+    bool is_own = b->graph->value[value].producer != IFD_NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        is_own = is_own && before[i] != value;
+    }
+    if (is_own || b->graph->value[value].is_constant) {
+        return value;
+    }
+    const struct ifd_shape shape = b->graph->value[value].desc.shape;
+    return ifd_build_reshape(b, value, shape.dim, shape.rank);
+}
+
+static enum ifd_code take_outputs(struct build *build, uint32_t *output)
+{
+    const struct ifd_onnx_graph *g = &build->model->graph;
+    if (g->output_count == 0) {
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "the model has no outputs");
+    }
+    for (uint32_t i = 0; i < g->output_count; i++) {
+        const struct name *name = find(build, g->output[i].name);
+        if (!name || name->value == IFD_NONE) {
+            return ifd_fail(build->err, IFD_CORRUPT, "output \"%s\" is made by no node",
+                            ifd_onnx_text(g->output[i].name).s);
+        }
+        output[i] = own_value(build, name->value, output, i);
+        if (build->b.code != IFD_OK) {
+            return build->b.code;
+        }
+    }
+    return IFD_OK;
+}
+
+/* ---- the whole ---- */
+
+static enum ifd_code check_model(const struct ifd_onnx_model *model, struct ifd_err *err)
+{
+    if (model->function_count > 0) {
+        return ifd_fail(err, IFD_UNSUPPORTED, "the model has %u functions", model->function_count);
+    }
+    const int64_t opset = opset_of(model, &(const struct ifd_onnx_node){0});
+    if (opset < OPSET_MIN) {
+        return ifd_fail(err, IFD_UNSUPPORTED, "the model is of opset %lld, expected %d or newer",
+                        (long long)opset, OPSET_MIN);
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code name_ports(struct ifd_arena *arena, const struct ifd_onnx_port *port,
+                                const uint32_t *value, const struct ifd_graph *graph,
+                                uint32_t count, struct ifd_port **ret, struct ifd_err *err)
+{
+    struct ifd_port *ports = ifd_arena_take_array(arena, count, sizeof(*ports));
+    for (uint32_t i = 0; ports && i < count; i++) {
+        const char *name = graph->value[value[i]].name;
+        if (port) {
+            const struct ifd_onnx_text text = ifd_onnx_text(port[i].name);
+            name = ifd_arena_text(arena, text.s, strlen(text.s));
+        }
+        ports[i].name = name;
+        if (!name) {
+            return ifd_arena_fail(arena, IFD_ONNX_TEXT_MAX, err);
+        }
+    }
+    *ret = ports;
+    return ports ? IFD_OK : ifd_arena_fail(arena, count * sizeof(*ports), err);
+}
+
+static enum ifd_code build_graph(struct build *build)
+{
+    const struct ifd_onnx_graph *g = &build->model->graph;
+    struct ifd_arena node_scratch;
+    ifd_arena_init(&node_scratch, build->scratch->alloc, build->scratch->cap_bytes);
+    uint32_t *input = ifd_arena_take_array(build->scratch, g->input_count, sizeof(*input));
+    uint32_t *output = ifd_arena_take_array(build->scratch, g->output_count, sizeof(*output));
+    uint32_t input_count = 0;
+    enum ifd_code code = input && output
+                             ? collect_names(build)
+                             : ifd_arena_fail(build->scratch, sizeof(*input), build->err);
+    if (code == IFD_OK) {
+        code = check_operators(build);
+    }
+    if (code == IFD_OK) {
+        code = add_initializers(build);
+    }
+    if (code == IFD_OK) {
+        code = add_inputs(build, input, &input_count);
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < g->node_count; i++) {
+        code = blame_node(build, i, build_node(build, i, &node_scratch));
+        ifd_arena_reset(&node_scratch);
+    }
+    ifd_arena_finish(&node_scratch);
+    if (code == IFD_OK) {
+        code = take_outputs(build, output);
+    }
+    if (code == IFD_OK) {
+        code = ifd_graph_set_io(build->b.graph, input, input_count, output, g->output_count,
+                                build->err);
+    }
+    return code == IFD_OK ? ifd_graph_verify(build->b.graph, IFD_INVALID, build->err) : code;
+}
+
+static enum ifd_code parse(struct ifd_bytes file, const struct ifd_limits *limits,
+                           struct ifd_graph *graph, struct ifd_arena *scratch,
+                           struct ifd_parsed *ret, struct ifd_err *err)
+{
+    struct ifd_onnx_model model;
+    struct ifd_parsed parsed = {.format = "onnx", .description = ""};
+    enum ifd_code code = ifd_onnx_read(file, limits, scratch, &model, err);
+    if (code == IFD_OK) {
+        code = check_model(&model, err);
+    }
+    if (code == IFD_OK) {
+        struct build build = {.model = &model, .file = file, .scratch = scratch, .err = err};
+        ifd_builder_init(&build.b, graph, limits->tensor_bytes, err);
+        code = build_graph(&build);
+    }
+    if (code == IFD_OK) {
+        code = name_ports(graph->arena, NULL, graph->input, graph, graph->input_count,
+                          &parsed.input, err);
+    }
+    if (code == IFD_OK) {
+        code = name_ports(graph->arena, model.graph.output, graph->output, graph,
+                          graph->output_count, &parsed.output, err);
+    }
+    if (code == IFD_OK) {
+        parsed.format_version = (uint32_t)opset_of(&model, &(const struct ifd_onnx_node){0});
+        *ret = parsed;
+    }
+    return code;
+}
+
+enum ifd_code ifd_onnx_parse(struct ifd_bytes file, const struct ifd_limits *limits,
+                             struct ifd_graph *graph, struct ifd_parsed *ret, struct ifd_err *err)
+{
+    struct ifd_arena scratch;
+    ifd_arena_init(&scratch, graph->arena->alloc, limits->arena_bytes);
+    struct ifd_err unheard = {0};
+    const enum ifd_code code = parse(file, limits, graph, &scratch, ret, err ? err : &unheard);
+    ifd_arena_finish(&scratch);
+    return code;
+}

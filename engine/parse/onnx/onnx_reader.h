@@ -1,0 +1,103 @@
+/** The ONNX messages as plain structs: the tables of one graph laid out in an arena, texts and
+ *  contents left in the file.
+ *
+ *  The reader promises that every pointer and count stays inside the file. It promises nothing
+ *  about meaning: names may be missing, twice or of no value, types and sizes any number. Thread:
+ *  any. */
+#ifndef INFERD_ENGINE_PARSE_ONNX_ONNX_READER_H
+#define INFERD_ENGINE_PARSE_ONNX_ONNX_READER_H
+
+#include "engine/base/arena.h"
+#include "inferd/engine.h"
+
+/** Element types of the format (TensorProto.DataType). */
+enum ifd_onnx_type {
+    IFD_ONNX_FLOAT = 1,
+    IFD_ONNX_UINT8 = 2,
+    IFD_ONNX_INT8 = 3,
+    IFD_ONNX_UINT16 = 4,
+    IFD_ONNX_INT16 = 5,
+    IFD_ONNX_INT32 = 6,
+    IFD_ONNX_INT64 = 7,
+    IFD_ONNX_STRING = 8,
+    IFD_ONNX_BOOL = 9,
+    IFD_ONNX_FLOAT16 = 10,
+    IFD_ONNX_DOUBLE = 11,
+    IFD_ONNX_UINT32 = 12,
+    IFD_ONNX_UINT64 = 13,
+    IFD_ONNX_BFLOAT16 = 16
+};
+
+struct ifd_onnx_tensor {
+    struct ifd_str name;
+    int32_t type;
+    const int64_t *dim;
+    uint32_t dim_count;
+    struct ifd_bytes raw;
+    bool has_raw;
+    /* Typed fields, where there is no raw content: numbers widened by the reader. */
+    const float *f32;
+    const double *f64;
+    const int64_t *integer; /* int32_data, int64_data, uint64_data */
+    uint32_t f32_count, f64_count, integer_count;
+    bool is_external;
+};
+
+struct ifd_onnx_attr {
+    struct ifd_str name;
+    float f;
+    int64_t i;
+    struct ifd_str s;
+    const struct ifd_onnx_tensor *tensor; /* NULL if there is none */
+    bool has_graph;
+    const float *floats;
+    const int64_t *ints;
+    const struct ifd_str *strings;
+    uint32_t float_count, int_count, string_count;
+};
+
+struct ifd_onnx_node {
+    struct ifd_str name, op, domain;
+    const struct ifd_str *input, *output; /* empty texts: absent */
+    uint32_t input_count, output_count;
+    const struct ifd_onnx_attr *attr;
+    uint32_t attr_count;
+};
+
+/** An input or output of the graph. dim: -1 where it is a symbol or unknown. */
+struct ifd_onnx_port {
+    struct ifd_str name;
+    bool is_tensor;
+    int32_t type;
+    bool has_shape;
+    const int64_t *dim;
+    uint32_t dim_count;
+};
+
+struct ifd_onnx_graph {
+    const struct ifd_onnx_node *node;
+    const struct ifd_onnx_tensor *initializer;
+    const struct ifd_onnx_port *input, *output;
+    uint32_t node_count, initializer_count, input_count, output_count;
+};
+
+struct ifd_onnx_opset {
+    struct ifd_str domain;
+    int64_t version;
+};
+
+struct ifd_onnx_model {
+    int64_t ir_version;
+    struct ifd_str producer, description;
+    const struct ifd_onnx_opset *opset;
+    uint32_t opset_count, function_count;
+    struct ifd_onnx_graph graph;
+};
+
+/** Lays a file out. limits: nodes, values and node_inputs are enforced here.
+ *  Memory: from arena, at most in proportion to the file. Errors: CORRUPT, TOO_LARGE, NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_onnx_read(struct ifd_bytes file, const struct ifd_limits *limits,
+                                          struct ifd_arena *arena, struct ifd_onnx_model *ret,
+                                          struct ifd_err *err);
+
+#endif

@@ -1,0 +1,295 @@
+/* Quantized operators as floats between a dequantization and a quantization: the results are those
+ * of integer arithmetic but for the rounding of halves. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/ir/shape.h"
+#include "engine/parse/onnx/onnx_impl.h"
+
+#define TINY 1e-37 /* keeps a division by the scale of all zeros away from 0 / 0 */
+
+/* Quantization of a tensor: scale and zero point as values; the latter may be IFD_NONE. */
+struct quant {
+    uint32_t scale, zero_point;
+};
+
+static struct quant quant_at(const struct ifd_onnx_call *call, uint32_t i)
+{
+    return (struct quant){ifd_onnx_input(call, i), ifd_onnx_input(call, i + 1)};
+}
+
+/* The quantization as a description, if it is constant and of the whole tensor. */
+static bool describe(struct ifd_builder *b, const struct quant *q, struct ifd_desc *ret)
+{
+    const struct ifd_bytes scale = ifd_build_content(b, q->scale);
+    const bool has_zero = q->zero_point != IFD_NONE;
+    const enum ifd_dtype dtype = has_zero ? ifd_build_desc(b, q->zero_point)->dtype : IFD_U8;
+    if ((dtype != IFD_U8 && dtype != IFD_S8) || scale.size != sizeof(float) ||
+        ifd_build_desc(b, q->scale)->dtype != IFD_F32 ||
+        (has_zero && ifd_build_content(b, q->zero_point).size == 0)) {
+        return false;
+    }
+    float *scales = ifd_arena_take(b->graph->arena, sizeof(*scales));
+    int32_t *zero_points = ifd_arena_take(b->graph->arena, sizeof(*zero_points));
+    if (!scales || !zero_points) {
+        b->code = ifd_arena_fail(b->graph->arena, sizeof(*scales), b->err);
+        return false;
+    }
+    memcpy(scales, scale.data, sizeof(*scales));
+    *zero_points = has_zero ? (int32_t)ifd_build_number_of(b, q->zero_point, "the zero point") : 0;
+    ret->dtype = dtype;
+    ret->quant = (struct ifd_quant){.scale = scales, .zero_point = zero_points, .count = 1};
+    return isnormal(*scales) && *scales > 0;
+}
+
+/* A list of one number per channel beside a tensor; a scalar stays one. */
+static uint32_t along(struct ifd_builder *b, uint32_t list, uint32_t rank, int64_t axis)
+{
+    const struct ifd_shape shape = ifd_build_desc(b, list)->shape;
+    size_t count = 0;
+    if (!ifd_shape_elements(&shape, &count) || count == 1) {
+        return ifd_build_reshape(b, list, NULL, 0);
+    }
+    int64_t dim[IFD_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    dim[ifd_build_axis(b, axis, rank)] = (int64_t)count;
+    return ifd_build_reshape(b, list, dim, rank);
+}
+
+/* x as numbers without its zero point. */
+static uint32_t centred(struct ifd_builder *b, uint32_t x, uint32_t zero_point, int64_t axis)
+{
+    const uint32_t rank = ifd_build_desc(b, x)->shape.rank;
+    const uint32_t real = ifd_build_cast(b, x, IFD_F32);
+    if (zero_point == IFD_NONE) {
+        return real;
+    }
+    const uint32_t zero = ifd_build_cast(b, along(b, zero_point, rank, axis), IFD_F32);
+    return ifd_build_binary(b, IFD_OP_SUB, real, zero);
+}
+
+static uint32_t dequantize(struct ifd_builder *b, uint32_t x, struct quant q, int64_t axis)
+{
+    const struct ifd_desc desc = *ifd_build_desc(b, x);
+    struct ifd_desc described = {0};
+    const struct ifd_desc output = {.dtype = IFD_F32};
+    if (desc.quant.count == 1 && describe(b, &q, &described) && described.dtype == desc.dtype &&
+        ifd_quant_same(&described.quant, &desc.quant)) {
+        return ifd_build_node(b, IFD_OP_DEQUANTIZE, &x, 1, &output, NULL);
+    }
+    const uint32_t scale = along(b, q.scale, desc.shape.rank, axis);
+    return ifd_build_binary(b, IFD_OP_MUL, centred(b, x, q.zero_point, axis), scale);
+}
+
+static uint32_t quantize(struct ifd_builder *b, uint32_t x, struct quant q, int64_t axis)
+{
+    struct ifd_desc output = {0};
+    if (describe(b, &q, &output)) {
+        return ifd_build_node(b, IFD_OP_QUANTIZE, &x, 1, &output, NULL);
+    }
+    const uint32_t rank = ifd_build_desc(b, x)->shape.rank;
+    const enum ifd_dtype dtype =
+        q.zero_point == IFD_NONE ? IFD_U8 : ifd_build_desc(b, q.zero_point)->dtype;
+    const uint32_t steps = ifd_build_unary(
+        b, IFD_OP_ROUND, ifd_build_binary(b, IFD_OP_DIV, x, along(b, q.scale, rank, axis)));
+    const uint32_t shifted =
+        q.zero_point == IFD_NONE
+            ? steps
+            : ifd_build_binary(b, IFD_OP_ADD, steps,
+                               ifd_build_cast(b, along(b, q.zero_point, rank, axis), IFD_F32));
+    const bool is_signed = dtype == IFD_S8;
+    return ifd_build_cast(
+        b, ifd_build_clamp(b, shifted, is_signed ? -128 : 0, is_signed ? 127 : 255), dtype);
+}
+
+/* Input i of three that belong together: numbers, scale, zero point. */
+static uint32_t real_input(struct ifd_onnx_call *call, uint32_t i, int64_t axis)
+{
+    return dequantize(call->b, call->input[i], quant_at(call, i + 1), axis);
+}
+
+/* Over the whole tensor, 0 included: scale, zero point and numbers of u8. */
+static void dynamic_quantize(struct ifd_onnx_call *call)
+{
+    struct ifd_builder *b = call->b;
+    const uint32_t x = call->input[0];
+    struct ifd_ints all = {.count = ifd_build_desc(b, x)->shape.rank};
+    for (uint32_t d = 0; d < all.count; d++) {
+        all.value[d] = d;
+    }
+    const uint32_t max = ifd_build_with(b, IFD_OP_MAXIMUM,
+                                        ifd_build_reduce(b, IFD_OP_REDUCE_MAX, x, &all, false), 0);
+    const uint32_t min = ifd_build_with(b, IFD_OP_MINIMUM,
+                                        ifd_build_reduce(b, IFD_OP_REDUCE_MIN, x, &all, false), 0);
+    const uint32_t span =
+        ifd_build_with(b, IFD_OP_DIV, ifd_build_binary(b, IFD_OP_SUB, max, min), 255);
+    const uint32_t scale = ifd_build_with(b, IFD_OP_MAXIMUM, span, TINY);
+    const uint32_t below =
+        ifd_build_unary(b, IFD_OP_NEG, ifd_build_binary(b, IFD_OP_DIV, min, scale));
+    const uint32_t zero = ifd_build_unary(b, IFD_OP_ROUND, ifd_build_clamp(b, below, 0, 255));
+    const uint32_t steps =
+        ifd_build_unary(b, IFD_OP_ROUND, ifd_build_binary(b, IFD_OP_DIV, x, scale));
+    const uint32_t y = ifd_build_clamp(b, ifd_build_binary(b, IFD_OP_ADD, steps, zero), 0, 255);
+    const uint32_t result[3] = {ifd_build_cast(b, y, IFD_U8), scale,
+                                ifd_build_cast(b, zero, IFD_U8)};
+    for (uint32_t i = 0; i < call->output_count; i++) {
+        call->output[i] = result[i];
+    }
+}
+
+/* Sums as s32; exact while they stay below 2^24, then rounded to 24 bits. */
+static uint32_t integer_sums(struct ifd_onnx_call *call, bool is_conv)
+{
+    struct ifd_builder *b = call->b;
+    const uint32_t x = centred(b, call->input[0], ifd_onnx_input(call, 2), -2);
+    const uint32_t y = centred(b, call->input[1], ifd_onnx_input(call, 3), is_conv ? 0 : -1);
+    const uint32_t sums =
+        is_conv ? ifd_onnx_convolve(call, x, y, IFD_NONE) : ifd_build_matmul(b, x, y);
+    return ifd_build_cast(b, sums, IFD_S32);
+}
+
+/* A bias of s32 whose scale is the product of those of input and weights. */
+static uint32_t real_bias(struct ifd_builder *b, uint32_t bias, uint32_t scale_x, uint32_t scale_w)
+{
+    if (bias == IFD_NONE) {
+        return IFD_NONE;
+    }
+    const uint32_t scale = ifd_build_binary(b, IFD_OP_MUL, along(b, scale_w, 1, 0),
+                                            ifd_build_reshape(b, scale_x, NULL, 0));
+    return ifd_build_binary(b, IFD_OP_MUL, ifd_build_cast(b, bias, IFD_F32), scale);
+}
+
+static uint32_t q_conv(struct ifd_onnx_call *call)
+{
+    struct ifd_builder *b = call->b;
+    const uint32_t bias = real_bias(b, ifd_onnx_input(call, 8), call->input[1], call->input[4]);
+    const uint32_t y =
+        ifd_onnx_convolve(call, real_input(call, 0, 0), real_input(call, 3, 0), bias);
+    return quantize(b, y, quant_at(call, 6), 0);
+}
+
+static uint32_t q_gemm(struct ifd_onnx_call *call)
+{
+    struct ifd_builder *b = call->b;
+    const bool is_transposed = ifd_onnx_int(call, "transB", 0) != 0;
+    const uint32_t bias = real_bias(b, ifd_onnx_input(call, 6), call->input[1], call->input[4]);
+    const uint32_t y = ifd_onnx_general_product(call, real_input(call, 0, 0),
+                                                real_input(call, 3, is_transposed ? 0 : 1), bias);
+    const struct quant q = quant_at(call, 7);
+    return q.scale == IFD_NONE ? y : quantize(b, y, q, 0);
+}
+
+static uint32_t q_concat(struct ifd_onnx_call *call)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_axis_attrs attrs = {.axis = ifd_onnx_int32(call, "axis", 0)};
+    const uint32_t count = (call->input_count - 2) / 3;
+    uint32_t *real = ifd_arena_take_array(b->graph->arena, count, sizeof(*real));
+    if (!real) {
+        b->code = ifd_arena_fail(b->graph->arena, count * sizeof(*real), b->err);
+        return IFD_NONE;
+    }
+    if (call->input_count != 2 + 3 * count) {
+        return ifd_build_fail(b, IFD_INVALID, "%u inputs, expected 2 and three for each part",
+                              call->input_count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        real[i] = real_input(call, 2 + 3 * i, 0);
+    }
+    const uint32_t y = ifd_build_node(b, IFD_OP_CONCAT, real, count, NULL, &attrs);
+    return quantize(b, y, quant_at(call, 0), 0);
+}
+
+static uint32_t q_softmax(struct ifd_onnx_call *call, uint32_t x)
+{
+    struct ifd_builder *b = call->b;
+    const int64_t axis = ifd_onnx_int(call, "axis", -1);
+    return ifd_build_softmax(b, IFD_OP_SOFTMAX, x,
+                             ifd_build_axis(b, axis, ifd_build_desc(b, x)->shape.rank));
+}
+
+/* A function of one tensor: x, its quantization, that of the result. */
+static uint32_t q_function(struct ifd_onnx_call *call, enum ifd_onnx_quantized which)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_leaky_relu_attrs leaky = {.alpha = (float)ifd_onnx_f32(call, "alpha", 0.01)};
+    uint32_t y = real_input(call, 0, 0);
+    if (ifd_onnx_int(call, "channels_last", 0) != 0) {
+        return ifd_build_fail(b, IFD_UNSUPPORTED, "attribute \"channels_last\" is 1");
+    }
+    switch ((int)which) {
+    case IFD_ONNX_Q_SIGMOID:
+        y = ifd_build_unary(b, IFD_OP_LOGISTIC, y);
+        break;
+    case IFD_ONNX_Q_LEAKY_RELU:
+        y = ifd_build_node(b, IFD_OP_LEAKY_RELU, &y, 1, NULL, &leaky);
+        break;
+    case IFD_ONNX_Q_SOFTMAX:
+        y = q_softmax(call, y);
+        break;
+    case IFD_ONNX_Q_AVERAGE_POOL:
+        y = ifd_onnx_average(call, y);
+        break;
+    default:
+        y = ifd_onnx_global(call, IFD_OP_REDUCE_MEAN, y);
+        break;
+    }
+    return quantize(b, y, quant_at(call, 3), 0);
+}
+
+static uint32_t q_binary(struct ifd_onnx_call *call, enum ifd_op op)
+{
+    const uint32_t y =
+        ifd_build_binary(call->b, op, real_input(call, 0, 0), real_input(call, 3, 0));
+    return quantize(call->b, y, quant_at(call, 6), 0);
+}
+
+void ifd_onnx_quantized(struct ifd_onnx_call *call, int which)
+{
+    struct ifd_builder *b = call->b;
+    const int64_t axis = ifd_onnx_int(call, "axis", 1);
+    uint32_t y = IFD_NONE;
+    switch ((enum ifd_onnx_quantized)which) {
+    case IFD_ONNX_QUANTIZE:
+        y = quantize(b, call->input[0], quant_at(call, 1), axis);
+        break;
+    case IFD_ONNX_DEQUANTIZE:
+        y = dequantize(b, call->input[0], quant_at(call, 1), axis);
+        break;
+    case IFD_ONNX_DYNAMIC_QUANTIZE:
+        dynamic_quantize(call);
+        return;
+    case IFD_ONNX_CONV_INTEGER:
+        y = integer_sums(call, true);
+        break;
+    case IFD_ONNX_MATMUL_INTEGER:
+        y = integer_sums(call, false);
+        break;
+    case IFD_ONNX_Q_CONV:
+        y = q_conv(call);
+        break;
+    case IFD_ONNX_Q_MATMUL:
+        y = quantize(b, ifd_build_matmul(b, real_input(call, 0, -2), real_input(call, 3, -1)),
+                     quant_at(call, 6), -1);
+        break;
+    case IFD_ONNX_Q_GEMM:
+        y = q_gemm(call);
+        break;
+    case IFD_ONNX_Q_ADD:
+        y = q_binary(call, IFD_OP_ADD);
+        break;
+    case IFD_ONNX_Q_MUL:
+        y = q_binary(call, IFD_OP_MUL);
+        break;
+    case IFD_ONNX_Q_CONCAT:
+        y = q_concat(call);
+        break;
+    case IFD_ONNX_Q_SIGMOID:
+    case IFD_ONNX_Q_SOFTMAX:
+    case IFD_ONNX_Q_AVERAGE_POOL:
+    case IFD_ONNX_Q_GLOBAL_AVERAGE_POOL:
+    case IFD_ONNX_Q_LEAKY_RELU:
+        y = q_function(call, (enum ifd_onnx_quantized)which);
+        break;
+    }
+    call->output[0] = y;
+}

@@ -1,0 +1,284 @@
+/* ONNX files written byte by byte: what is accepted, what is refused, and in which words. What
+ * networks compute is tests/acceptance/test_networks.py's. */
+#include <string.h>
+
+#include "engine/base/str.h"
+#include "engine/parse/onnx/wire.h"
+#include "tests/support/parse_file.h"
+#include "tests/support/test.h"
+
+/* ---- a writer of protobuf ---- */
+
+struct message {
+    uint8_t data[4096];
+    size_t size;
+};
+
+static void put(struct message *m, const void *data, size_t size)
+{
+    REQUIRE(m->size + size <= sizeof(m->data));
+    memcpy(m->data + m->size, data, size);
+    m->size += size;
+}
+
+static void put_varint(struct message *m, uint64_t value)
+{
+    do {
+        const uint8_t byte = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+        put(m, &byte, 1);
+        value >>= 7;
+    } while (value > 0);
+}
+
+static void number(struct message *m, uint32_t field, uint64_t value)
+{
+    put_varint(m, (uint64_t)field << 3);
+    put_varint(m, value);
+}
+
+static void bytes(struct message *m, uint32_t field, const void *data, size_t size)
+{
+    put_varint(m, (uint64_t)field << 3 | 2);
+    put_varint(m, size);
+    put(m, data, size);
+}
+
+static void text(struct message *m, uint32_t field, const char *s)
+{
+    bytes(m, field, s, strlen(s));
+}
+
+static void inner(struct message *m, uint32_t field, const struct message *part)
+{
+    bytes(m, field, part->data, part->size);
+}
+
+/* ---- parts of a model ---- */
+
+static struct message node(const char *op, const char *a, const char *b, const char *y)
+{
+    struct message m = {.size = 0};
+    text(&m, 1, a);
+    if (b) {
+        text(&m, 1, b);
+    }
+    text(&m, 2, y);
+    text(&m, 4, op);
+    return m;
+}
+
+/* dim: 0 ends the list, -1 is a symbol. */
+static struct message port(const char *name, int type, const int64_t *dim)
+{
+    struct message shape = {.size = 0}, tensor = {.size = 0}, kind = {.size = 0}, m = {.size = 0};
+    for (; *dim != 0; dim++) {
+        struct message size = {.size = 0};
+        if (*dim < 0) {
+            text(&size, 2, "n");
+        } else {
+            number(&size, 1, (uint64_t)*dim);
+        }
+        inner(&shape, 1, &size);
+    }
+    number(&tensor, 1, (uint64_t)type);
+    inner(&tensor, 2, &shape);
+    inner(&kind, 1, &tensor);
+    text(&m, 1, name);
+    inner(&m, 2, &kind);
+    return m;
+}
+
+static struct message model(const struct message *graph, uint64_t opset)
+{
+    struct message m = {.size = 0}, set = {.size = 0};
+    number(&set, 2, opset);
+    number(&m, 1, 8);
+    inner(&m, 7, graph);
+    inner(&m, 8, &set);
+    return m;
+}
+
+static const int64_t two_by_three[] = {2, 3, 0};
+
+/* y = op(x) or op(x, w), w a constant of six f32 */
+static struct message small(const char *op, bool has_constant)
+{
+    struct message g = {.size = 0}, w = {.size = 0};
+    const float ones[6] = {1, 1, 1, 1, 1, 1};
+    const struct message n = node(op, "x", has_constant ? "w" : NULL, "y");
+    inner(&g, 1, &n);
+    if (has_constant) {
+        number(&w, 1, 2);
+        number(&w, 1, 3);
+        number(&w, 2, 1);
+        text(&w, 8, "w");
+        bytes(&w, 9, ones, sizeof(ones));
+        inner(&g, 5, &w);
+    }
+    const struct message x = port("x", 1, two_by_three), y = port("y", 1, two_by_three);
+    inner(&g, 11, &x);
+    inner(&g, 12, &y);
+    return g;
+}
+
+static void expect_refused(const struct message *m, enum ifd_code code, const char *part)
+{
+    struct ifd_err err = {0};
+    EXPECT_CODE(parse_bytes((struct ifd_bytes){.data = m->data, .size = m->size}, &err), code,
+                &err);
+    EXPECT_HAS(err.text, part);
+    EXPECT(strchr(err.text, '\n') == NULL);
+}
+
+/* ---- tests ---- */
+
+static void a_model_of_one_node_is_read(void)
+{
+    for (int has_constant = 0; has_constant < 2; has_constant++) {
+        const struct message g = small(has_constant ? "Add" : "Relu", has_constant != 0);
+        const struct message m = model(&g, 17);
+        struct ifd_err err = {0};
+        EXPECT_CODE(parse_bytes((struct ifd_bytes){.data = m.data, .size = m.size}, &err), IFD_OK,
+                    &err);
+    }
+}
+
+static void every_cut_is_refused_or_read(void)
+{
+    const struct message g = small("Add", true);
+    const struct message m = model(&g, 17);
+    for (size_t size = 3; size < m.size; size++) {
+        struct ifd_err err = {0};
+        const enum ifd_code code =
+            parse_bytes((struct ifd_bytes){.data = m.data, .size = size}, &err);
+        EXPECT(code == IFD_CORRUPT || code == IFD_UNSUPPORTED);
+        EXPECT(err.text[0] != '\0');
+    }
+}
+
+static void all_missing_operators_are_named_with_counts(void)
+{
+    struct message g = small("Warp", false);
+    const struct message again = node("Warp", "y", NULL, "z"), other = node("Weft", "y", NULL, "u");
+    inner(&g, 1, &again);
+    inner(&g, 1, &other);
+    const struct message m = model(&g, 17);
+    expect_refused(
+        &m, IFD_UNSUPPORTED,
+        "operators that are not supported: Warp (2, first node 0), Weft (1, first node 2)");
+}
+
+static void names_of_the_file_are_one_line(void)
+{
+    const struct message g = small("Re\nlu\x1b[2J", false);
+    const struct message m = model(&g, 17);
+    expect_refused(&m, IFD_UNSUPPORTED, "Re?lu?[2J (1, first node 0)");
+}
+
+static void values_are_made_once_and_before_they_are_read(void)
+{
+    struct message twice = small("Relu", false);
+    const struct message n = node("Abs", "x", NULL, "y");
+    inner(&twice, 1, &n);
+    const struct message m = model(&twice, 17);
+    expect_refused(&m, IFD_CORRUPT, "Abs (node 1, output \"y\"): value \"y\" is made twice");
+
+    struct message early = small("Relu", false);
+    const struct message reads = node("Abs", "later", NULL, "z");
+    inner(&early, 1, &reads);
+    const struct message n2 = model(&early, 17);
+    expect_refused(&n2, IFD_CORRUPT, "input 0 \"later\" is made by no node before it");
+}
+
+static void old_opsets_are_refused(void)
+{
+    const struct message g = small("Relu", false);
+    const struct message m = model(&g, 6);
+    expect_refused(&m, IFD_UNSUPPORTED, "the model is of opset 6, expected 7 or newer");
+}
+
+static void a_constant_has_as_many_elements_as_its_shape_says(void)
+{
+    struct message g = small("Relu", false), w = {.size = 0};
+    number(&w, 1, 1000000000);
+    number(&w, 2, 1);
+    text(&w, 8, "w");
+    bytes(&w, 9, "\0\0\x80\x3f", 4);
+    inner(&g, 5, &w);
+    const struct message m = model(&g, 17);
+    expect_refused(&m, IFD_CORRUPT, "constant \"w\" of shape [1000000000] has 1 elements");
+}
+
+static void only_the_batch_may_be_open(void)
+{
+    static const int64_t open_batch[] = {-1, 3, 0}, open_width[] = {2, -1, 0};
+    for (int i = 0; i < 2; i++) {
+        struct message g = {.size = 0};
+        const struct message n = node("Relu", "x", NULL, "y");
+        const struct message x = port("x", 1, i == 0 ? open_batch : open_width);
+        const struct message y = port("y", 1, two_by_three);
+        inner(&g, 1, &n);
+        inner(&g, 11, &x);
+        inner(&g, 12, &y);
+        const struct message m = model(&g, 17);
+        struct ifd_err err = {0};
+        const enum ifd_code code =
+            parse_bytes((struct ifd_bytes){.data = m.data, .size = m.size}, &err);
+        EXPECT_CODE(code, i == 0 ? IFD_OK : IFD_UNSUPPORTED, &err);
+        if (i == 1) {
+            EXPECT_HAS(err.text, "input \"x\" has shape [2,-1]: dimension 1 is unknown");
+        }
+    }
+}
+
+static void a_small_file_makes_no_large_tensor(void)
+{
+    /* a constant of 2^40 elements from two numbers: ConstantOfShape, then what is larger still */
+    struct message g = {.size = 0}, shape = {.size = 0};
+    const int64_t dims[2] = {1 << 20, 1 << 20};
+    const struct message n = node("ConstantOfShape", "s", NULL, "y");
+    const struct message y = port("y", 1, two_by_three);
+    number(&shape, 1, 2);
+    number(&shape, 2, 7);
+    text(&shape, 8, "s");
+    bytes(&shape, 9, dims, sizeof(dims));
+    inner(&g, 1, &n);
+    inner(&g, 5, &shape);
+    inner(&g, 12, &y);
+    const struct message m = model(&g, 17);
+    expect_refused(&m, IFD_TOO_LARGE,
+                   "ConstantOfShape (node 0, output \"y\"): output 0 of f32 "
+                   "[1048576,1048576] has more than");
+}
+
+static void varints_end_at_64_bits(void)
+{
+    static const uint8_t longest[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
+    static const uint8_t too_long[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                       0xff, 0xff, 0xff, 0xff, 0x01};
+    uint64_t value = 0;
+    const uint8_t *at = longest;
+    EXPECT(ifd_wire_varint(&at, longest + sizeof(longest), &value));
+    EXPECT(value == UINT64_MAX);
+    at = longest;
+    EXPECT(!ifd_wire_varint(&at, longest + 5, &value));
+    at = too_long;
+    EXPECT(!ifd_wire_varint(&at, too_long + sizeof(too_long), &value));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(a_model_of_one_node_is_read),
+        T(every_cut_is_refused_or_read),
+        T(all_missing_operators_are_named_with_counts),
+        T(names_of_the_file_are_one_line),
+        T(values_are_made_once_and_before_they_are_read),
+        T(old_opsets_are_refused),
+        T(a_constant_has_as_many_elements_as_its_shape_says),
+        T(only_the_batch_may_be_open),
+        T(a_small_file_makes_no_large_tensor),
+        T(varints_end_at_64_bits),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}

@@ -1,0 +1,277 @@
+"""Writes the corpus of fuzz_onnx: small models, a family of operators each.
+
+python tests/fuzz/make_onnx.py        needs onnx and numpy from PyPI
+"""
+
+import pathlib
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "corpus/onnx"
+F, U8, I64 = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT64
+RNG = np.random.default_rng(3)
+
+
+def weights(*shape):
+    return RNG.uniform(-1, 1, shape).astype(np.float32)
+
+
+def write(name, nodes, inputs, outputs, constants=(), opset=17):
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(n, t, s) for n, t, s in inputs],
+        [helper.make_tensor_value_info(n, F, None) for n in outputs],
+        [numpy_helper.from_array(np.asarray(a), n) for n, a in constants],
+    )
+    sets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=sets, ir_version=8)
+    (FOLDER / f"{name}.onnx").write_bytes(model.SerializeToString())
+
+
+def node(op, inputs, outputs=("y",), **attributes):
+    return helper.make_node(op, list(inputs), list(outputs), **attributes)
+
+
+def main():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    picture = [("x", F, ["n", 2, 6, 6])]
+    ints = lambda *v: np.array(v, np.int64)  # noqa: E731
+    write(
+        "conv",
+        [
+            node("Conv", "xwb", "a", pads=[1, 1, 1, 1]),
+            node("Relu", "a", "c"),
+            node("MaxPool", "c", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),
+        ],
+        picture,
+        ["y"],
+        [("w", weights(3, 2, 3, 3)), ("b", weights(3))],
+    )
+    write(
+        "depthwise",
+        [node("Conv", "xw", group=2, strides=[2, 1], auto_pad="SAME_LOWER")],
+        picture,
+        ["y"],
+        [("w", weights(4, 1, 3, 2))],
+    )
+    write(
+        "conv1d",
+        [node("Conv", "xw", dilations=[2])],
+        [("x", F, [1, 2, 9])],
+        ["y"],
+        [("w", weights(3, 2, 3))],
+    )
+    write(
+        "conv3d",
+        [node("Conv", "xw", "a"), node("MaxPool", "a", kernel_shape=[2, 2, 2])],
+        [("x", F, [1, 1, 4, 4, 4])],
+        ["y"],
+        [("w", weights(2, 1, 2, 2, 2))],
+    )
+    write(
+        "transposed",
+        [node("ConvTranspose", "xw", strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1])],
+        picture,
+        ["y"],
+        [("w", weights(2, 3, 3, 3))],
+    )
+    write(
+        "gemm",
+        [node("Gemm", "xwb", alpha=0.5, transB=1)],
+        [("x", F, [2, 4])],
+        ["y"],
+        [("w", weights(3, 4)), ("b", weights(3))],
+    )
+    write(
+        "matmul",
+        [node("MatMul", "xz", "a"), node("Softmax", "a", axis=1)],
+        [("x", F, [2, 3, 4]), ("z", F, [4, 5])],
+        ["y"],
+    )
+    write(
+        "shapes",
+        [
+            node("Shape", "x", "s"),
+            node("Gather", "si", "d", axis=0),
+            node("Concat", "dm", "t", axis=0),
+            node("Reshape", "xt"),
+        ],
+        [("x", F, [2, 3, 4])],
+        ["y"],
+        [("i", ints(1)), ("m", ints(-1))],
+    )
+    write(
+        "slices",
+        [
+            node("Slice", ["x", "s", "e", "a", "k"], "c"),
+            node("Split", "c", ["p", "q"], axis=1),
+            node("Pad", ["q", "z"], "r", mode="reflect"),
+            node("Concat", "rr", axis=1),
+        ],
+        [("x", F, [2, 6, 5])],
+        ["y"],
+        [
+            ("s", ints(-1)),
+            ("e", ints(-9)),
+            ("a", ints(2)),
+            ("k", ints(-2)),
+            ("z", ints(0, 0, 1, 0, 0, 1)),
+        ],
+    )
+    write(
+        "resize",
+        [
+            node(
+                "Resize",
+                ["x", "", "s"],
+                mode="linear",
+                coordinate_transformation_mode="align_corners",
+            )
+        ],
+        picture,
+        ["y"],
+        [("s", np.array([1, 1, 1.5, 2], np.float32))],
+    )
+    write(
+        "norms",
+        [
+            node("LayerNormalization", "xsb", "a"),
+            node("InstanceNormalization", "agg", "c"),
+            node("ReduceL2", "c", axes=[1]),
+        ],
+        [("x", F, [2, 3, 4])],
+        ["y"],
+        [("s", weights(4)), ("b", weights(4)), ("g", weights(3))],
+    )
+    write(
+        "batch_norm",
+        [node("BatchNormalization", ["x", "s", "s", "s", "v"], "a"), node("HardSigmoid", "a")],
+        picture,
+        ["y"],
+        [("s", weights(2)), ("v", np.abs(weights(2)))],
+    )
+    write(
+        "top_k",
+        [
+            node("TopK", "xk", ["v", "i"], largest=0),
+            node("Cast", "i", "f", to=F),
+            node("Mul", "vf"),
+        ],
+        [("x", F, [2, 7])],
+        ["y"],
+        [("k", ints(3))],
+    )
+    write(
+        "choices",
+        [
+            node("Greater", "xz", "m"),
+            node("Where", "mxz", "a"),
+            node("Trilu", "a", "c"),
+            node("ArgMax", "c", "d", axis=1),
+            node("Cast", "d", to=F),
+        ],
+        [("x", F, [3, 4]), ("z", F, [4])],
+        ["y"],
+    )
+    write(
+        "lstm",
+        [node("LSTM", "xwrb", ["y", "h", "c"], hidden_size=3, direction="bidirectional")],
+        [("x", F, [3, 1, 2])],
+        ["y", "h", "c"],
+        [("w", weights(2, 12, 2)), ("r", weights(2, 12, 3)), ("b", weights(2, 24))],
+    )
+    write(
+        "gru",
+        [node("GRU", "xwr", hidden_size=3, linear_before_reset=1)],
+        [("x", F, [2, 1, 2])],
+        ["y"],
+        [("w", weights(1, 9, 2)), ("r", weights(1, 9, 3))],
+    )
+    scale, zero = np.float32(0.05), np.uint8(120)
+    write(
+        "qdq",
+        [
+            node("QuantizeLinear", "xsz", "q"),
+            node("DequantizeLinear", "qsz", "d"),
+            node("DequantizeLinear", "wtu", "v", axis=0),
+            node("Conv", "dv"),
+        ],
+        picture,
+        ["y"],
+        [
+            ("s", scale),
+            ("z", zero),
+            ("w", np.arange(24, dtype=np.int8).reshape(3, 2, 2, 2)),
+            ("t", np.abs(weights(3))),
+            ("u", np.zeros(3, np.int8)),
+        ],
+    )
+    write(
+        "qlinear",
+        [
+            node("QLinearConv", ["x", "s", "z", "w", "s", "z", "s", "z", "b"], "q"),
+            helper.make_node(
+                "QLinearAdd",
+                ["q", "s", "z", "q", "s", "z", "s", "z"],
+                ["y"],
+                domain="com.microsoft",
+            ),
+        ],
+        [("x", U8, [1, 2, 4, 4])],
+        ["y"],
+        [
+            ("s", scale),
+            ("z", zero),
+            ("w", np.arange(16, dtype=np.uint8).reshape(2, 2, 2, 2)),
+            ("b", np.array([3, -4], np.int32)),
+        ],
+    )
+    write(
+        "dynamic_quantize",
+        [
+            node("DynamicQuantizeLinear", "x", ["q", "s", "z"]),
+            node("MatMulInteger", "qwz", "a"),
+            node("Cast", "a", "f", to=F),
+            node("Mul", "fs"),
+        ],
+        [("x", F, [2, 3])],
+        ["y"],
+        [("w", np.arange(12, dtype=np.uint8).reshape(3, 4))],
+    )
+    write(
+        "expanded",
+        [
+            node("ConstantOfShape", "s", "o"),
+            node("Expand", "ot", "e"),
+            node("Tile", "er", "u"),
+            node("Range", "abd", "g"),
+            node("Add", "ug", "h"),
+            node("Add", "hx"),
+        ],
+        [("x", F, [1])],
+        ["y"],
+        [
+            ("s", ints(1, 3)),
+            ("t", ints(2, 3)),
+            ("r", ints(1, 2)),
+            ("a", np.float32(0)),
+            ("b", np.float32(6)),
+            ("d", np.float32(1)),
+        ],
+    )
+    tensor = helper.make_tensor("w", TensorProto.FLOAT16, [2], [1.5, -2])
+    graph = helper.make_graph(
+        [node("Add", "xw")],
+        "g",
+        [helper.make_tensor_value_info("x", F, [2])],
+        [helper.make_tensor_value_info("y", F, None)],
+        [tensor],
+    )
+    typed = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=3)
+    (FOLDER / "typed_fields.onnx").write_bytes(typed.SerializeToString())
+
+
+if __name__ == "__main__":
+    main()
