@@ -211,26 +211,37 @@ static void waiting_requests_leave_together(void)
     ifd_queue_finish(&f.queue);
 }
 
+/* Of three requests, the one in this place has another shape. */
+static void push_with_odd_one(struct fixture *f, struct ifd_tensor *tensor, int odd)
+{
+    static char byte;
+    begin(f, &together);
+    for (int i = 0; i < 3; i++) {
+        tensor[i] = (struct ifd_tensor){.dtype = IFD_F32,
+                                        .shape = {.rank = 2, .dim = {i + 1, i == odd ? 17 : 16}}};
+        tensor[i].data = &byte;
+        f->job[i].input = &tensor[i];
+        f->job[i].input_count = 1;
+        push(f, i);
+    }
+}
+
 static void requests_of_other_shapes_do_not_share(void)
 {
     struct fixture f;
     struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
-    char byte = 0;
-    struct ifd_tensor tensor[3] = {0};
-    begin(&f, &together);
-    for (int i = 0; i < 3; i++) {
-        tensor[i] = (struct ifd_tensor){
-            .dtype = IFD_F32, .shape = {.rank = 2, .dim = {i + 1, 16}}, .data = &byte};
-        f.job[i].input = &tensor[i];
-        f.job[i].input_count = 1;
-    }
-    tensor[2].shape.dim[1] = 17;
-    for (int i = 0; i < 3; i++) {
-        push(&f, i);
-    }
+    struct ifd_tensor tensor[3];
+    push_with_odd_one(&f, tensor, 2);
     EXPECT_INT(take(&f, taken), 2);
     EXPECT_INT(take(&f, taken), 1);
     EXPECT(taken[0] == &f.job[2]);
+    ifd_queue_finish(&f.queue);
+
+    push_with_odd_one(&f, tensor, 1); /* the one behind it waits, too: nobody overtakes */
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(take(&f, taken) == 1); /* an empty queue would be waited for */
+        EXPECT(taken[0] == &f.job[i]);
+    }
     ifd_queue_finish(&f.queue);
 }
 
