@@ -85,10 +85,11 @@ static uint32_t select(struct ifd_builder *b, uint32_t condition, uint32_t x, ui
     return ifd_build_node(b, IFD_OP_SELECT, (const uint32_t[]){condition, x, y}, 3, &output, NULL);
 }
 
-static uint32_t power(struct ifd_builder *b, uint32_t x, uint32_t y)
+static uint32_t power(struct ifd_onnx_call *call, uint32_t x)
 {
+    struct ifd_builder *b = call->b;
     const enum ifd_dtype dtype = ifd_build_desc(b, x)->dtype;
-    const uint32_t exponent = ifd_build_cast(b, y, dtype);
+    const uint32_t exponent = ifd_build_cast(b, call->input[1], dtype);
     const struct ifd_bytes content = ifd_build_content(b, exponent);
     if (dtype == IFD_F32 && content.size == sizeof(float)) {
         const double number = ifd_build_number_of(b, exponent, "the exponent");
@@ -146,8 +147,9 @@ static uint32_t modulo(struct ifd_onnx_call *call, uint32_t x)
     return ifd_build_binary(call->b, IFD_OP_FLOOR_MOD, x, call->input[1]);
 }
 
-static uint32_t softsign(struct ifd_builder *b, uint32_t x)
+static uint32_t softsign(struct ifd_onnx_call *call, uint32_t x)
 {
+    struct ifd_builder *b = call->b;
     const uint32_t magnitude = ifd_build_unary(b, IFD_OP_ABS, x);
     return ifd_build_binary(b, IFD_OP_DIV, x, ifd_build_with(b, IFD_OP_ADD, magnitude, 1));
 }
@@ -164,73 +166,121 @@ static uint32_t thresholded(struct ifd_onnx_call *call, uint32_t x)
     return select(b, compare(b, IFD_OP_GREATER, x, alpha), x, ifd_build_number(b, IFD_F32, 0));
 }
 
-static uint32_t function_of(struct ifd_onnx_call *call, enum ifd_onnx_function which, uint32_t x)
+static uint32_t elu(struct ifd_onnx_call *call, uint32_t x)
 {
-    struct ifd_builder *b = call->b;
-    switch (which) {
-    case IFD_ONNX_CLIP:
-        return clip(call, x);
-    case IFD_ONNX_ELU:
-        return exponential_below(b, x, ifd_onnx_f32(call, "alpha", 1), 1, 1);
-    case IFD_ONNX_SELU:
-        return exponential_below(b, x, ifd_onnx_f32(call, "alpha", 1.67326319217681884765625),
-                                 ifd_onnx_f32(call, "gamma", 1.05070102214813232421875), 1);
-    case IFD_ONNX_CELU:
-        return exponential_below(b, x, ifd_onnx_f32(call, "alpha", 1), 1,
-                                 ifd_onnx_f32(call, "alpha", 1));
-    case IFD_ONNX_LEAKY_RELU:
-        return leaky_relu(call, x);
-    case IFD_ONNX_THRESHOLDED_RELU:
-        return thresholded(call, x);
-    case IFD_ONNX_HARD_SIGMOID:
-        return hard_sigmoid(call, x);
-    case IFD_ONNX_SOFTPLUS:
-        return ifd_build_softplus(b, x);
-    case IFD_ONNX_SOFTSIGN:
-        return softsign(b, x);
-    case IFD_ONNX_MISH:
-        return times(b, x, ifd_build_unary(b, IFD_OP_TANH, ifd_build_softplus(b, x)));
-    case IFD_ONNX_GELU:
-        return gelu(b, x, ifd_onnx_text_is(call, "approximate", "tanh", false));
-    case IFD_ONNX_FAST_GELU:
-        x = call->input_count > 1 ? ifd_build_binary(b, IFD_OP_ADD, x, call->input[1]) : x;
-        return gelu(b, x, true);
-    case IFD_ONNX_QUICK_GELU:
-        return times(
-            b, x,
-            ifd_build_unary(b, IFD_OP_LOGISTIC,
-                            ifd_build_with(b, IFD_OP_MUL, x, ifd_onnx_f32(call, "alpha", 1.702))));
-    case IFD_ONNX_RECIPROCAL:
-        return ifd_build_binary(b, IFD_OP_DIV, ifd_build_number(b, IFD_F32, 1), x);
-    case IFD_ONNX_IS_NAN:
-        return compare(b, IFD_OP_NOT_EQUAL, x, x);
-    case IFD_ONNX_TAN:
-        return ifd_build_binary(b, IFD_OP_DIV, ifd_build_unary(b, IFD_OP_SIN, x),
-                                ifd_build_unary(b, IFD_OP_COS, x));
-    case IFD_ONNX_POW:
-        return power(b, x, call->input[1]);
-    case IFD_ONNX_MOD:
-        return modulo(call, x);
-    case IFD_ONNX_XOR:
-        return compare(b, IFD_OP_NOT_EQUAL, x, call->input[1]);
-    case IFD_ONNX_MEAN:
-        return ifd_build_with(b, IFD_OP_MUL, fold_inputs(call, IFD_OP_ADD),
-                              1.0 / call->input_count);
-    case IFD_ONNX_WHERE:
-        return select(b, x, call->input[1], call->input[2]);
-    case IFD_ONNX_CAST:
-        return cast(call, x);
-    case IFD_ONNX_IDENTITY:
-        return x;
-    case IFD_ONNX_CUMSUM:
-        return cumsum(call, x);
-    }
-    return IFD_NONE;
+    return exponential_below(call->b, x, ifd_onnx_f32(call, "alpha", 1), 1, 1);
+}
+
+static uint32_t selu(struct ifd_onnx_call *call, uint32_t x)
+{
+    return exponential_below(call->b, x, ifd_onnx_f32(call, "alpha", 1.67326319217681884765625),
+                             ifd_onnx_f32(call, "gamma", 1.05070102214813232421875), 1);
+}
+
+static uint32_t celu(struct ifd_onnx_call *call, uint32_t x)
+{
+    const double alpha = ifd_onnx_f32(call, "alpha", 1);
+    return exponential_below(call->b, x, alpha, 1, alpha);
+}
+
+static uint32_t softplus(struct ifd_onnx_call *call, uint32_t x)
+{
+    return ifd_build_softplus(call->b, x);
+}
+
+static uint32_t mish(struct ifd_onnx_call *call, uint32_t x)
+{
+    return times(call->b, x, ifd_build_unary(call->b, IFD_OP_TANH, ifd_build_softplus(call->b, x)));
+}
+
+static uint32_t exact_or_tanh_gelu(struct ifd_onnx_call *call, uint32_t x)
+{
+    return gelu(call->b, x, ifd_onnx_text_is(call, "approximate", "tanh", false));
+}
+
+/* With an optional bias. */
+static uint32_t fast_gelu(struct ifd_onnx_call *call, uint32_t x)
+{
+    const uint32_t bias = ifd_onnx_input(call, 1);
+    return gelu(call->b, bias == IFD_NONE ? x : ifd_build_binary(call->b, IFD_OP_ADD, x, bias),
+                true);
+}
+
+static uint32_t quick_gelu(struct ifd_onnx_call *call, uint32_t x)
+{
+    const double alpha = ifd_onnx_f32(call, "alpha", 1.702);
+    const uint32_t scaled = ifd_build_with(call->b, IFD_OP_MUL, x, alpha);
+    return times(call->b, x, ifd_build_unary(call->b, IFD_OP_LOGISTIC, scaled));
+}
+
+static uint32_t reciprocal(struct ifd_onnx_call *call, uint32_t x)
+{
+    return ifd_build_binary(call->b, IFD_OP_DIV, ifd_build_number(call->b, IFD_F32, 1), x);
+}
+
+static uint32_t is_nan(struct ifd_onnx_call *call, uint32_t x)
+{
+    return compare(call->b, IFD_OP_NOT_EQUAL, x, x);
+}
+
+static uint32_t tangent(struct ifd_onnx_call *call, uint32_t x)
+{
+    return ifd_build_binary(call->b, IFD_OP_DIV, ifd_build_unary(call->b, IFD_OP_SIN, x),
+                            ifd_build_unary(call->b, IFD_OP_COS, x));
+}
+
+static uint32_t exclusive_or(struct ifd_onnx_call *call, uint32_t x)
+{
+    return compare(call->b, IFD_OP_NOT_EQUAL, x, call->input[1]);
+}
+
+static uint32_t mean(struct ifd_onnx_call *call, uint32_t x)
+{
+    (void)x;
+    return ifd_build_with(call->b, IFD_OP_MUL, fold_inputs(call, IFD_OP_ADD),
+                          1.0 / call->input_count);
+}
+
+static uint32_t where(struct ifd_onnx_call *call, uint32_t x)
+{
+    return select(call->b, x, call->input[1], call->input[2]);
+}
+
+static uint32_t identity(struct ifd_onnx_call *call, uint32_t x)
+{
+    (void)call;
+    return x;
 }
 
 void ifd_onnx_function(struct ifd_onnx_call *call, int which)
 {
-    call->output[0] = function_of(call, (enum ifd_onnx_function)which, call->input[0]);
+    static uint32_t (*const functions[])(struct ifd_onnx_call *, uint32_t) = {
+        [IFD_ONNX_CLIP] = clip,
+        [IFD_ONNX_ELU] = elu,
+        [IFD_ONNX_SELU] = selu,
+        [IFD_ONNX_CELU] = celu,
+        [IFD_ONNX_LEAKY_RELU] = leaky_relu,
+        [IFD_ONNX_THRESHOLDED_RELU] = thresholded,
+        [IFD_ONNX_HARD_SIGMOID] = hard_sigmoid,
+        [IFD_ONNX_SOFTPLUS] = softplus,
+        [IFD_ONNX_SOFTSIGN] = softsign,
+        [IFD_ONNX_MISH] = mish,
+        [IFD_ONNX_GELU] = exact_or_tanh_gelu,
+        [IFD_ONNX_FAST_GELU] = fast_gelu,
+        [IFD_ONNX_QUICK_GELU] = quick_gelu,
+        [IFD_ONNX_RECIPROCAL] = reciprocal,
+        [IFD_ONNX_IS_NAN] = is_nan,
+        [IFD_ONNX_TAN] = tangent,
+        [IFD_ONNX_POW] = power,
+        [IFD_ONNX_MOD] = modulo,
+        [IFD_ONNX_XOR] = exclusive_or,
+        [IFD_ONNX_MEAN] = mean,
+        [IFD_ONNX_WHERE] = where,
+        [IFD_ONNX_CAST] = cast,
+        [IFD_ONNX_IDENTITY] = identity,
+        [IFD_ONNX_CUMSUM] = cumsum,
+    };
+    call->output[0] = functions[which](call, call->input[0]);
 }
 
 /* ---- reductions ---- */

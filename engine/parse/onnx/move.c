@@ -12,8 +12,9 @@ static struct ifd_shape shape_of(const struct ifd_onnx_call *call, uint32_t i)
 
 /* ---- constants and shapes ---- */
 
-static uint32_t constant(struct ifd_onnx_call *call)
+static uint32_t constant(struct ifd_onnx_call *call, uint32_t x)
 {
+    (void)x;
     struct ifd_builder *b = call->b;
     const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "value");
     if (attr && attr->tensor) {
@@ -52,8 +53,9 @@ static uint32_t broadcast(struct ifd_builder *b, uint32_t x, const struct ifd_in
     return ifd_build_node(b, IFD_OP_BROADCAST_TO, &x, 1, NULL, &attrs);
 }
 
-static uint32_t constant_of_shape(struct ifd_onnx_call *call)
+static uint32_t constant_of_shape(struct ifd_onnx_call *call, uint32_t x)
 {
+    (void)x;
     struct ifd_builder *b = call->b;
     const struct ifd_ints shape = ifd_build_ints_of(b, call->input[0], "the shape");
     const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "value");
@@ -69,8 +71,9 @@ static int64_t bound(int64_t at, int64_t count)
     return at < 0 ? 0 : at > count ? count : at;
 }
 
-static uint32_t shape_values(struct ifd_onnx_call *call)
+static uint32_t shape_values(struct ifd_onnx_call *call, uint32_t x)
 {
+    (void)x;
     const struct ifd_shape shape = shape_of(call, 0);
     const int64_t rank = shape.rank;
     const int64_t start = bound(ifd_onnx_int(call, "start", 0), rank);
@@ -78,8 +81,9 @@ static uint32_t shape_values(struct ifd_onnx_call *call)
     return ifd_build_list(call->b, shape.dim + start, (uint32_t)(end > start ? end - start : 0));
 }
 
-static uint32_t element_count(struct ifd_onnx_call *call)
+static uint32_t element_count(struct ifd_onnx_call *call, uint32_t x)
 {
+    (void)x;
     const struct ifd_shape shape = shape_of(call, 0);
     size_t count = 0;
     const bool has_count = ifd_shape_elements(&shape, &count);
@@ -180,15 +184,16 @@ static uint32_t transpose(struct ifd_onnx_call *call, uint32_t x)
 
 /* ---- joined and cut ---- */
 
-static uint32_t concat(struct ifd_onnx_call *call)
+static uint32_t concat(struct ifd_onnx_call *call, uint32_t x)
 {
+    (void)x;
     const struct ifd_axis_attrs attrs = {.axis = ifd_onnx_int32(call, "axis", 0)};
     return call->input_count == 1 ? call->input[0]
                                   : ifd_build_node(call->b, IFD_OP_CONCAT, call->input,
                                                    call->input_count, NULL, &attrs);
 }
 
-static void split(struct ifd_onnx_call *call, uint32_t x)
+static uint32_t split(struct ifd_onnx_call *call, uint32_t x)
 {
     struct ifd_builder *b = call->b;
     const struct ifd_shape shape = shape_of(call, 0);
@@ -217,11 +222,12 @@ static void split(struct ifd_onnx_call *call, uint32_t x)
         if (size < 0 || size > left) {
             ifd_build_fail(b, IFD_INVALID, "part %u of a split has %lld of %lld elements", i,
                            (long long)size, (long long)left);
-            return;
+            return IFD_NONE;
         }
         call->output[i] = ifd_build_cut(b, x, axis, begin, size);
         begin += size;
     }
+    return call->output[0];
 }
 
 /* One dimension of a slice in the terms of strided_slice. */
@@ -292,14 +298,16 @@ static uint32_t slice(struct ifd_onnx_call *call, uint32_t x)
 
 /* ---- by index ---- */
 
-static uint32_t gather(struct ifd_onnx_call *call)
+static uint32_t gather(struct ifd_onnx_call *call, uint32_t x)
 {
+    (void)x;
     const struct ifd_gather_attrs attrs = {.axis = ifd_onnx_int32(call, "axis", 0)};
     return ifd_build_node(call->b, IFD_OP_GATHER, call->input, 2, NULL, &attrs);
 }
 
-static uint32_t gather_nd(struct ifd_onnx_call *call)
+static uint32_t gather_nd(struct ifd_onnx_call *call, uint32_t x)
 {
+    (void)x;
     if (ifd_onnx_int(call, "batch_dims", 0) != 0) {
         return ifd_build_fail(call->b, IFD_UNSUPPORTED, "attribute \"batch_dims\" is not 0");
     }
@@ -307,8 +315,9 @@ static uint32_t gather_nd(struct ifd_onnx_call *call)
 }
 
 /* The values are [off, on]. */
-static uint32_t one_hot(struct ifd_onnx_call *call)
+static uint32_t one_hot(struct ifd_onnx_call *call, uint32_t x)
 {
+    (void)x;
     struct ifd_builder *b = call->b;
     const struct ifd_one_hot_attrs attrs = {.axis = ifd_onnx_int32(call, "axis", -1),
                                             .depth =
@@ -322,7 +331,7 @@ static uint32_t one_hot(struct ifd_onnx_call *call)
     return ifd_build_node(b, IFD_OP_ONE_HOT, input, 3, &output, &attrs);
 }
 
-static void top_k(struct ifd_onnx_call *call, uint32_t x)
+static uint32_t top_k(struct ifd_onnx_call *call, uint32_t x)
 {
     struct ifd_builder *b = call->b;
     const struct ifd_desc desc = *ifd_build_desc(b, x);
@@ -341,6 +350,7 @@ static void top_k(struct ifd_onnx_call *call, uint32_t x)
     for (uint32_t i = 0; i < call->output_count; i++) {
         call->output[i] = ifd_build_swap(b, found[i], axis, rank > 0 ? rank - 1 : 0);
     }
+    return call->output[0];
 }
 
 /* ---- larger ---- */
@@ -433,7 +443,7 @@ static uint32_t pad(struct ifd_onnx_call *call, uint32_t x)
 
 /* ---- blocks ---- */
 
-static uint32_t depth_to_space(struct ifd_onnx_call *call, uint32_t x, bool to_depth)
+static uint32_t move_blocks(struct ifd_onnx_call *call, uint32_t x, bool to_depth)
 {
     struct ifd_builder *b = call->b;
     const struct ifd_shape shape = shape_of(call, 0);
@@ -457,10 +467,21 @@ static uint32_t depth_to_space(struct ifd_onnx_call *call, uint32_t x, bool to_d
     return ifd_build_reshape(b, moved, whole, 4);
 }
 
+static uint32_t depth_to_space(struct ifd_onnx_call *call, uint32_t x)
+{
+    return move_blocks(call, x, false);
+}
+
+static uint32_t space_to_depth(struct ifd_onnx_call *call, uint32_t x)
+{
+    return move_blocks(call, x, true);
+}
+
 /* ---- range, triangles ---- */
 
-static uint32_t range(struct ifd_onnx_call *call)
+static uint32_t range(struct ifd_onnx_call *call, uint32_t x)
 {
+    (void)x;
     uint32_t scalar[3];
     for (uint32_t i = 0; i < 3; i++) {
         scalar[i] = ifd_build_reshape(call->b, call->input[i], NULL, 0);
@@ -502,76 +523,30 @@ static uint32_t triangle(struct ifd_onnx_call *call, uint32_t x)
 
 void ifd_onnx_move(struct ifd_onnx_call *call, int which)
 {
-    const uint32_t x = call->input_count > 0 ? call->input[0] : IFD_NONE;
-    switch ((enum ifd_onnx_movement)which) {
-    case IFD_ONNX_CONSTANT:
-        call->output[0] = constant(call);
-        break;
-    case IFD_ONNX_CONSTANT_OF_SHAPE:
-        call->output[0] = constant_of_shape(call);
-        break;
-    case IFD_ONNX_SHAPE:
-        call->output[0] = shape_values(call);
-        break;
-    case IFD_ONNX_SIZE:
-        call->output[0] = element_count(call);
-        break;
-    case IFD_ONNX_RESHAPE:
-        call->output[0] = reshape(call, x);
-        break;
-    case IFD_ONNX_FLATTEN:
-        call->output[0] = flatten(call, x);
-        break;
-    case IFD_ONNX_SQUEEZE:
-        call->output[0] = squeeze(call, x);
-        break;
-    case IFD_ONNX_UNSQUEEZE:
-        call->output[0] = unsqueeze(call, x);
-        break;
-    case IFD_ONNX_TRANSPOSE:
-        call->output[0] = transpose(call, x);
-        break;
-    case IFD_ONNX_CONCAT:
-        call->output[0] = concat(call);
-        break;
-    case IFD_ONNX_SPLIT:
-        split(call, x);
-        break;
-    case IFD_ONNX_SLICE:
-        call->output[0] = slice(call, x);
-        break;
-    case IFD_ONNX_GATHER:
-        call->output[0] = gather(call);
-        break;
-    case IFD_ONNX_GATHER_ND:
-        call->output[0] = gather_nd(call);
-        break;
-    case IFD_ONNX_EXPAND:
-        call->output[0] = expand(call, x);
-        break;
-    case IFD_ONNX_TILE:
-        call->output[0] = tile(call, x);
-        break;
-    case IFD_ONNX_PAD:
-        call->output[0] = pad(call, x);
-        break;
-    case IFD_ONNX_DEPTH_TO_SPACE:
-        call->output[0] = depth_to_space(call, x, false);
-        break;
-    case IFD_ONNX_SPACE_TO_DEPTH:
-        call->output[0] = depth_to_space(call, x, true);
-        break;
-    case IFD_ONNX_RANGE:
-        call->output[0] = range(call);
-        break;
-    case IFD_ONNX_TRILU:
-        call->output[0] = triangle(call, x);
-        break;
-    case IFD_ONNX_ONE_HOT:
-        call->output[0] = one_hot(call);
-        break;
-    case IFD_ONNX_TOP_K:
-        top_k(call, x);
-        break;
-    }
+    static uint32_t (*const movements[])(struct ifd_onnx_call *, uint32_t) = {
+        [IFD_ONNX_CONSTANT] = constant,
+        [IFD_ONNX_CONSTANT_OF_SHAPE] = constant_of_shape,
+        [IFD_ONNX_SHAPE] = shape_values,
+        [IFD_ONNX_SIZE] = element_count,
+        [IFD_ONNX_RESHAPE] = reshape,
+        [IFD_ONNX_FLATTEN] = flatten,
+        [IFD_ONNX_SQUEEZE] = squeeze,
+        [IFD_ONNX_UNSQUEEZE] = unsqueeze,
+        [IFD_ONNX_TRANSPOSE] = transpose,
+        [IFD_ONNX_CONCAT] = concat,
+        [IFD_ONNX_SPLIT] = split,
+        [IFD_ONNX_SLICE] = slice,
+        [IFD_ONNX_GATHER] = gather,
+        [IFD_ONNX_GATHER_ND] = gather_nd,
+        [IFD_ONNX_EXPAND] = expand,
+        [IFD_ONNX_TILE] = tile,
+        [IFD_ONNX_PAD] = pad,
+        [IFD_ONNX_DEPTH_TO_SPACE] = depth_to_space,
+        [IFD_ONNX_SPACE_TO_DEPTH] = space_to_depth,
+        [IFD_ONNX_RANGE] = range,
+        [IFD_ONNX_TRILU] = triangle,
+        [IFD_ONNX_ONE_HOT] = one_hot,
+        [IFD_ONNX_TOP_K] = top_k,
+    };
+    call->output[0] = movements[which](call, call->input_count > 0 ? call->input[0] : IFD_NONE);
 }
