@@ -261,6 +261,59 @@ static void a_batch_between_two_plans_has_its_results_in_one_place(void)
     end(&f);
 }
 
+/* A batch in between takes several runs, so no result shows which sizes have a plan. */
+static void plans_are_for_sizes_up_to_16_and_powers_of_two_above(void)
+{
+    for (uint32_t i = 0; i < IFD_BATCH_DENSE; i++) {
+        EXPECT_INT(ifd_batch_size(i), i + 1);
+    }
+    EXPECT_INT(ifd_batch_size(IFD_BATCH_DENSE), 32);
+    EXPECT_INT(ifd_batch_size(IFD_BATCH_DENSE + 1), 64);
+    EXPECT_INT(ifd_batch_size(IFD_BATCH_PLANS - 1), IFD_MAX_BATCH);
+}
+
+/* 16 samples take one run, 17 take two: their results have to wait in one place. */
+static void only_an_instance_whose_batch_takes_several_runs_has_a_store(void)
+{
+    size_t bytes[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct fixture f;
+        begin_two(&f, true, IFD_BATCH_DENSE + i);
+        EXPECT_INT(f.instance->store != NULL, i);
+        bytes[i] = ifd_instance_bytes(f.instance);
+        end(&f);
+    }
+    EXPECT_INT(bytes[1] - bytes[0], 2 * 384); /* two outputs of 17 * 20 bytes, aligned */
+    for (uint32_t i = 0; i < 2; i++) {
+        struct fixture f;
+        begin(&f, false);
+        one_by_one(&f);
+        build(&f, 1 + i);
+        EXPECT_INT(f.instance->store_bytes, i * 64);
+        end(&f);
+    }
+}
+
+static void results_of_several_runs_count_for_the_memory_limit(void)
+{
+    for (size_t is_enough = 0; is_enough < 2; is_enough++) {
+        struct fixture f;
+        struct ifd_err err = {0};
+        begin(&f, false);
+        one_by_one(&f);
+        REQUIRE_OK(test_model_build(f.model, &err), &err);
+        f.model->limits.arena_bytes = 4031 + is_enough; /* 200 * 20 bytes, aligned: 4032 */
+        const enum ifd_code code = ifd_instance_create(
+            f.model, &(struct ifd_instance_options){.max_batch = 200}, &f.instance, &err);
+        EXPECT_CODE(code, is_enough ? IFD_OK : IFD_TOO_LARGE, &err);
+        if (!is_enough) {
+            EXPECT_TEXT(err.text,
+                        "an instance for batch 200 needs more than the limit of 4031 bytes");
+        }
+        end(&f);
+    }
+}
+
 static void a_run_gives_its_cores_back(void)
 {
     struct fixture f;
@@ -542,6 +595,9 @@ int main(int argc, char **argv)
         T(requests_share_a_run),
         T(output_tensors_may_be_used_again),
         T(a_batch_between_two_plans_has_its_results_in_one_place),
+        T(plans_are_for_sizes_up_to_16_and_powers_of_two_above),
+        T(only_an_instance_whose_batch_takes_several_runs_has_a_store),
+        T(results_of_several_runs_count_for_the_memory_limit),
         T(a_run_gives_its_cores_back),
         T(a_run_counts_for_its_pace_if_it_had_the_cores_that_it_wanted),
         T(a_run_wants_no_more_threads_than_there_are_cores),
