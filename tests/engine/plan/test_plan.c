@@ -237,6 +237,25 @@ static void values_read_later_and_outputs_are_not_overwritten(void)
     teardown(&f);
 }
 
+/* Its partition writes it: it must not share memory with what that partition reads. */
+static void a_value_that_nobody_reads_lives_in_its_partition(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
+    const uint32_t a = test_graph_op1(&f.graph, IFD_OP_ABS, x, "aa");
+    const uint32_t b = test_graph_op1(&f.graph, IFD_OP_NEG, a, "bb");
+    test_graph_op1(&f.graph, IFD_OP_EXP, b, "unread");
+    test_graph_io(&f.graph, x, test_graph_op1(&f.graph, IFD_OP_NEG, b, "y"));
+    REQUIRE_OK(plan(&f, (const uint32_t[]){CPUREF}, 1, &err), &err);
+    lay_out(&f, false);
+    EXPECT_INT(find(&f, "un")->first, 2);
+    EXPECT_INT(find(&f, "un")->last, 2);
+    EXPECT(find(&f, "un")->offset != find(&f, "bb")->offset);
+    teardown(&f);
+}
+
 static void limit_of_the_arena_is_kept(void)
 {
     struct fixture f;
@@ -246,6 +265,61 @@ static void limit_of_the_arena_is_kept(void)
     chain(&f);
     EXPECT_CODE(ifd_plan_memory(&f.plan, info, 500, ifd_alloc_system(), &err), IFD_TOO_LARGE, &err);
     EXPECT_HAS(err.text, "500");
+    teardown(&f);
+}
+
+/* Refuses the request of at least 16 KiB before which left_until others came: arenas ask for no
+ * smaller blocks, and with AddressSanitizer for each list by itself. */
+struct scarce {
+    struct ifd_alloc alloc;
+    long left_until;
+};
+
+static void *scarce_acquire(void *context, size_t size, size_t align)
+{
+    struct scarce *scarce = context;
+    const struct ifd_alloc *system = ifd_alloc_system();
+    if (size >= 16384 && scarce->left_until-- == 0) {
+        return NULL;
+    }
+    return system->acquire(system->context, size, align);
+}
+
+static void scarce_release(void *context, void *ptr, size_t size)
+{
+    (void)context;
+    const struct ifd_alloc *system = ifd_alloc_system();
+    system->release(system->context, ptr, size);
+}
+
+/* The graph is so large that each list takes a block by itself; the next one finds memory again. */
+static void a_plan_without_memory_for_one_of_its_lists_fails(void)
+{
+    static const uint32_t backends[] = {FAKE, CPUREF}; /* one partition, one per node */
+    struct fixture f;
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
+    uint32_t y = x;
+    for (int n = 0; n < 17000; n++) {
+        y = test_graph_op1(&f.graph, IFD_OP_ABS, y, "y");
+    }
+    test_graph_io(&f.graph, x, y);
+    for (int b = 0; b < 2; b++) {
+        bool is_refused = true;
+        for (long k = 0; is_refused; k++) {
+            struct scarce scarce = {
+                .alloc = {.context = &scarce, .acquire = scarce_acquire, .release = scarce_release},
+                .left_until = k};
+            struct ifd_err err = {0};
+            ifd_arena_init(&f.keep, &scarce.alloc, 0);
+            ifd_arena_init(&f.scratch, &scarce.alloc, 0);
+            const enum ifd_code code = plan(&f, &backends[b], 1, &err);
+            is_refused = scarce.left_until < 0;
+            EXPECT_CODE(code, is_refused ? IFD_NOMEM : IFD_OK, &err);
+            ifd_arena_finish(&f.scratch);
+            ifd_arena_finish(&f.keep);
+        }
+    }
     teardown(&f);
 }
 
@@ -260,7 +334,9 @@ int main(int argc, char **argv)
         T(partitions_that_alias_compute_in_place),
         T(without_alias_two_buffers_take_turns),
         T(values_read_later_and_outputs_are_not_overwritten),
+        T(a_value_that_nobody_reads_lives_in_its_partition),
         T(limit_of_the_arena_is_kept),
+        T(a_plan_without_memory_for_one_of_its_lists_fails),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
