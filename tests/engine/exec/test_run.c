@@ -555,6 +555,30 @@ static void profile_counts_every_step(void)
     end(&f);
 }
 
+/* Fake describes no step: the last of its partition has the partition's first output. */
+static void a_step_without_a_description_shows_what_its_partition_makes(void)
+{
+    struct fixture f;
+    struct ifd_plan_step step;
+    begin_two(&f, true, 1);
+    const struct ifd_executable *executable = &f.model->plan[0]->executable;
+    REQUIRE(executable->part[0].info.step_count == 2);
+    const struct ifd_plan_value *made =
+        &executable->plan.value[executable->plan.partition[0].output[0]];
+    ifd_model_step(f.model, 0, &step);
+    EXPECT_TEXT(step.step.output, "");
+    EXPECT_INT(step.arena_bytes, 0);
+    ifd_model_step(f.model, 1, &step);
+    EXPECT_TEXT(step.step.name, "abs");
+    EXPECT_TEXT(step.step.output, "abs");
+    EXPECT_INT(step.arena_bytes, CHANNELS * sizeof(float));
+    EXPECT_INT(step.arena_offset, made->offset);
+    EXPECT_INT(step.partition, 0);
+    ifd_model_step(f.model, 2, &step);
+    EXPECT_INT(step.partition, 1);
+    end(&f);
+}
+
 static void random_graphs_run_as_the_interpreter_says(void)
 {
     struct test_random random = {.state = 4711};
@@ -609,6 +633,7 @@ int main(int argc, char **argv)
         T(results_of_a_run_cannot_be_the_next_input_in_place),
         T(inputs_constants_and_twins_may_be_outputs),
         T(profile_counts_every_step),
+        T(a_step_without_a_description_shows_what_its_partition_makes),
         T(random_graphs_run_as_the_interpreter_says),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

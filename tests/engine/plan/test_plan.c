@@ -157,6 +157,19 @@ static void a_node_that_no_backend_takes_is_named_with_every_reason(void)
     teardown(&f);
 }
 
+static void a_backend_that_is_not_available_is_named_with_its_reason(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    diamond(&f);
+    f.registry.slot[FAKE].available = false;
+    ifd_fail(&f.registry.slot[FAKE].reason, IFD_UNAVAILABLE, "no such device");
+    EXPECT_CODE(plan(&f, (const uint32_t[]){FAKE}, 1, &err), IFD_UNSUPPORTED, &err);
+    EXPECT_HAS(err.text, "Fake: no such device");
+    teardown(&f);
+}
+
 /* ---- memory ---- */
 
 static void lay_out(struct fixture *f, bool can_alias)
@@ -331,6 +344,7 @@ int main(int argc, char **argv)
         T(per_node_backends_get_one_partition_per_node),
         T(values_have_the_roles_that_their_users_give_them),
         T(a_node_that_no_backend_takes_is_named_with_every_reason),
+        T(a_backend_that_is_not_available_is_named_with_its_reason),
         T(partitions_that_alias_compute_in_place),
         T(without_alias_two_buffers_take_turns),
         T(values_read_later_and_outputs_are_not_overwritten),
