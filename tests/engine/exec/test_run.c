@@ -436,6 +436,91 @@ static void a_run_allocates_nothing(void)
     end(&f);
 }
 
+/* A tensor of samples whose memory holds room samples; all of it is 9. */
+static struct ifd_tensor roomy(int64_t samples, int64_t room)
+{
+    struct ifd_tensor tensor = test_tensor_f32(SHAPE(room, CHANNELS));
+    float *data = tensor.data;
+    for (int64_t i = 0; i < room * CHANNELS; i++) {
+        data[i] = 9;
+    }
+    tensor.shape = SHAPE(samples, CHANNELS);
+    tensor.bytes = (size_t)samples * CHANNELS * sizeof(float);
+    return tensor;
+}
+
+/* The memory of each would hold the results of both. */
+static void requests_that_share_a_run_touch_only_their_own_samples(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin_two(&f, true, 2);
+    struct ifd_tensor x[2], out[2][2];
+    struct ifd_io io[2];
+    for (int k = 0; k < 2; k++) {
+        x[k] = roomy(1, 2);
+        fill(&x[k], (float)k * 7);
+        out[k][0] = roomy(1, 2);
+        out[k][1] = (struct ifd_tensor){0};
+        io[k] = (struct ifd_io){.input = &x[k], .output = out[k], .batch = 1};
+    }
+    REQUIRE_OK(ifd_instance_run(f.instance, io, 2, &err), &err);
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < CHANNELS; i++) {
+            EXPECT_CLOSE(at(&out[k][0], i), magnitude(at(&x[k], i)) + 1, 0);
+            EXPECT_CLOSE(at(&out[k][0], CHANNELS + i), 9, 0);
+        }
+        release(&x[k], 2 * x[k].bytes);
+        release(&out[k][0], 2 * out[k][0].bytes);
+    }
+    end(&f);
+}
+
+/* 40 samples run as 32 and 8; each part is one request. */
+static void a_part_of_the_batch_that_is_one_request_is_worked_on_in_its_memory(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    const int64_t counts[] = {32, 8};
+    begin_two(&f, true, 40);
+    struct ifd_tensor x[2], out[2][2] = {0};
+    struct ifd_io io[2];
+    for (int k = 0; k < 2; k++) {
+        x[k] = roomy(counts[k], counts[k]);
+        out[k][0] = roomy(counts[k], counts[k]);
+        io[k] = (struct ifd_io){.input = &x[k], .output = out[k], .batch = counts[k]};
+    }
+    REQUIRE_OK(ifd_instance_run(f.instance, io, 2, &err), &err);
+    EXPECT(f.instance->input[0] == x[1].data);
+    EXPECT(f.instance->output[0] == out[1][0].data);
+    for (int k = 0; k < 2; k++) {
+        EXPECT_CLOSE(at(&out[k][0], (size_t)counts[k] * CHANNELS - 1), 10, 0);
+        release(&x[k], x[k].bytes);
+        release(&out[k][0], out[k][0].bytes);
+    }
+    end(&f);
+}
+
+static void a_request_without_tensors_is_refused(void)
+{
+    struct fixture f;
+    begin_two(&f, true, 1);
+    ask(&f, 1, 1);
+    const struct ifd_io cases[] = {
+        {.output = f.out, .batch = 1},
+        {.input = &f.x, .batch = 1},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ifd_err err = {0};
+        EXPECT_CODE(ifd_instance_run(f.instance, &cases[i], 1, &err), IFD_INVALID, &err);
+        EXPECT_TEXT(err.text, "no tensors, expected 1 inputs and 2 outputs");
+    }
+    struct ifd_err err = {0};
+    EXPECT_CODE(ifd_instance_run(f.instance, cases, 0, &err), IFD_INVALID, &err);
+    EXPECT_HAS(err.text, "0 requests in one run, expected 1 or more");
+    end(&f);
+}
+
 static void unwanted_outputs_are_left_alone(void)
 {
     const bool wanted[] = {false, true};
@@ -446,6 +531,11 @@ static void unwanted_outputs_are_left_alone(void)
     run(&f);
     EXPECT(f.out[0].data == NULL && f.out[0].bytes == 0);
     EXPECT(f.out[1].data != NULL);
+    struct ifd_tensor brought = roomy(1, 1);
+    f.out[0] = brought;
+    run(&f);
+    EXPECT_CLOSE(at(&brought, 0), 9, 0);
+    release(&brought, brought.bytes);
     end(&f);
 }
 
@@ -549,6 +639,11 @@ static void profile_counts_every_step(void)
             EXPECT_INT(ns[i], 2); /* Fake counts its runs */
         }
     }
+    const uint64_t counted = ns[0];
+    ifd_instance_profile(f.instance, false);
+    run(&f);
+    ifd_instance_step_ns(f.instance, ns, steps);
+    EXPECT_INT(ns[0], counted);
     ifd_instance_profile(f.instance, true);
     ifd_instance_step_ns(f.instance, ns, steps);
     EXPECT_INT(ns[0], 0);
@@ -628,6 +723,9 @@ int main(int argc, char **argv)
         T(plans_of_larger_batches_share_constants),
         T(samples_of_other_models_run_one_by_one),
         T(a_run_allocates_nothing),
+        T(requests_that_share_a_run_touch_only_their_own_samples),
+        T(a_part_of_the_batch_that_is_one_request_is_worked_on_in_its_memory),
+        T(a_request_without_tensors_is_refused),
         T(unwanted_outputs_are_left_alone),
         T(wrong_tensors_are_refused_by_name),
         T(results_of_a_run_cannot_be_the_next_input_in_place),
