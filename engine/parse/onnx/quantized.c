@@ -1,5 +1,6 @@
-/* Quantized operators as floats between a dequantization and a quantization: the results are those
- * of integer arithmetic but for the rounding of halves. */
+/* Quantized operators in floats. Sums of products are sums of whole numbers, which are exact up to
+ * 2^24, and are scaled once and rounded to the even neighbour, as ONNX Runtime does; the others lie
+ * between a dequantization and a quantization. */
 #include <math.h>
 #include <string.h>
 
@@ -80,25 +81,39 @@ static uint32_t dequantize(struct ifd_builder *b, uint32_t x, struct quant q, in
     return ifd_build_binary(b, IFD_OP_MUL, centred(b, x, q.zero_point, axis), scale);
 }
 
+/* Whole numbers as stored ones, with what is known of their meaning. */
+static uint32_t narrowed(struct ifd_builder *b, uint32_t x, const struct quant *q)
+{
+    struct ifd_desc output = {
+        .dtype = q->zero_point == IFD_NONE ? IFD_U8 : ifd_build_desc(b, q->zero_point)->dtype};
+    struct ifd_desc described = {0};
+    if (describe(b, q, &described)) {
+        output = described;
+    }
+    const bool is_signed = output.dtype == IFD_S8;
+    const uint32_t clamped = ifd_build_clamp(b, x, is_signed ? -128 : 0, is_signed ? 127 : 255);
+    return ifd_build_node(b, IFD_OP_CAST, &clamped, 1, &output, NULL);
+}
+
+/* x / scale, or x * scale, rounded, plus the zero point. */
+static uint32_t stepped(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint32_t scale,
+                        const struct quant *q, int64_t axis)
+{
+    const uint32_t rank = ifd_build_desc(b, x)->shape.rank;
+    const uint32_t steps =
+        ifd_build_unary(b, IFD_OP_ROUND, ifd_build_binary(b, op, x, along(b, scale, rank, axis)));
+    if (q->zero_point == IFD_NONE) {
+        return narrowed(b, steps, q);
+    }
+    const uint32_t zero = ifd_build_cast(b, along(b, q->zero_point, rank, axis), IFD_F32);
+    return narrowed(b, ifd_build_binary(b, IFD_OP_ADD, steps, zero), q);
+}
+
 static uint32_t quantize(struct ifd_builder *b, uint32_t x, struct quant q, int64_t axis)
 {
     struct ifd_desc output = {0};
-    if (describe(b, &q, &output)) {
-        return ifd_build_node(b, IFD_OP_QUANTIZE, &x, 1, &output, NULL);
-    }
-    const uint32_t rank = ifd_build_desc(b, x)->shape.rank;
-    const enum ifd_dtype dtype =
-        q.zero_point == IFD_NONE ? IFD_U8 : ifd_build_desc(b, q.zero_point)->dtype;
-    const uint32_t steps = ifd_build_unary(
-        b, IFD_OP_ROUND, ifd_build_binary(b, IFD_OP_DIV, x, along(b, q.scale, rank, axis)));
-    const uint32_t shifted =
-        q.zero_point == IFD_NONE
-            ? steps
-            : ifd_build_binary(b, IFD_OP_ADD, steps,
-                               ifd_build_cast(b, along(b, q.zero_point, rank, axis), IFD_F32));
-    const bool is_signed = dtype == IFD_S8;
-    return ifd_build_cast(
-        b, ifd_build_clamp(b, shifted, is_signed ? -128 : 0, is_signed ? 127 : 255), dtype);
+    return describe(b, &q, &output) ? ifd_build_node(b, IFD_OP_QUANTIZE, &x, 1, &output, NULL)
+                                    : stepped(b, IFD_OP_DIV, x, q.scale, &q, axis);
 }
 
 /* Input i of three that belong together: numbers, scale, zero point. */
@@ -147,35 +162,68 @@ static uint32_t integer_sums(struct ifd_onnx_call *call, bool is_conv)
     return ifd_build_cast(b, sums, IFD_S32);
 }
 
-/* A bias of s32 whose scale is the product of those of input and weights. */
-static uint32_t real_bias(struct ifd_builder *b, uint32_t bias, uint32_t scale_x, uint32_t scale_w)
+/* Input i as whole numbers; its zero point is input i + 2. */
+static uint32_t whole_input(struct ifd_onnx_call *call, uint32_t i, int64_t axis)
 {
-    if (bias == IFD_NONE) {
-        return IFD_NONE;
-    }
-    const uint32_t scale = ifd_build_binary(b, IFD_OP_MUL, along(b, scale_w, 1, 0),
-                                            ifd_build_reshape(b, scale_x, NULL, 0));
-    return ifd_build_binary(b, IFD_OP_MUL, ifd_build_cast(b, bias, IFD_F32), scale);
+    return centred(call->b, call->input[i], ifd_onnx_input(call, i + 2), axis);
+}
+
+/* What a sum of products of inputs 0 and 3 means: the product of their scales. */
+static uint32_t product_scale(struct ifd_onnx_call *call)
+{
+    struct ifd_builder *b = call->b;
+    return ifd_build_binary(b, IFD_OP_MUL, ifd_build_reshape(b, call->input[1], NULL, 0),
+                            along(b, call->input[4], 1, 0));
+}
+
+/* Sums as stored numbers; the scales of channels lie along an axis. The sums are s32 in between, so
+ * that no pass moves the factor into the weights, which are whole numbers. */
+static uint32_t scaled_down(struct ifd_onnx_call *call, uint32_t sums, uint32_t scale,
+                            struct quant q, int64_t axis)
+{
+    struct ifd_builder *b = call->b;
+    const uint32_t factor =
+        ifd_build_binary(b, IFD_OP_DIV, scale, ifd_build_reshape(b, q.scale, NULL, 0));
+    const uint32_t whole = ifd_build_cast(b, ifd_build_cast(b, sums, IFD_S32), IFD_F32);
+    return stepped(b, IFD_OP_MUL, whole, factor, &q, axis);
 }
 
 static uint32_t q_conv(struct ifd_onnx_call *call)
 {
     struct ifd_builder *b = call->b;
-    const uint32_t bias = real_bias(b, ifd_onnx_input(call, 8), call->input[1], call->input[4]);
-    const uint32_t y =
-        ifd_onnx_convolve(call, real_input(call, 0, 0), real_input(call, 3, 0), bias);
-    return quantize(b, y, quant_at(call, 6), 0);
+    const uint32_t bias = ifd_onnx_input(call, 8);
+    const uint32_t sums =
+        ifd_onnx_convolve(call, whole_input(call, 0, 0), whole_input(call, 3, 0),
+                          bias == IFD_NONE ? IFD_NONE : ifd_build_cast(b, bias, IFD_F32));
+    return scaled_down(call, sums, product_scale(call), quant_at(call, 6), 1);
+}
+
+static uint32_t q_matmul(struct ifd_onnx_call *call)
+{
+    const uint32_t sums =
+        ifd_build_matmul(call->b, whole_input(call, 0, -2), whole_input(call, 3, -1));
+    return scaled_down(call, sums, product_scale(call), quant_at(call, 6), -1);
 }
 
 static uint32_t q_gemm(struct ifd_onnx_call *call)
 {
     struct ifd_builder *b = call->b;
     const bool is_transposed = ifd_onnx_int(call, "transB", 0) != 0;
-    const uint32_t bias = real_bias(b, ifd_onnx_input(call, 6), call->input[1], call->input[4]);
-    const uint32_t y = ifd_onnx_general_product(call, real_input(call, 0, 0),
-                                                real_input(call, 3, is_transposed ? 0 : 1), bias);
+    const uint32_t bias = ifd_onnx_input(call, 6);
+    uint32_t x = whole_input(call, 0, 0);
+    uint32_t y = whole_input(call, 3, is_transposed ? 0 : 1);
+    x = ifd_onnx_int(call, "transA", 0) != 0 ? ifd_build_swap(b, x, 0, 1) : x;
+    y = is_transposed ? ifd_build_swap(b, y, 0, 1) : y;
+    uint32_t sums = ifd_build_matmul(b, x, y);
+    sums = bias == IFD_NONE
+               ? sums
+               : ifd_build_binary(b, IFD_OP_ADD, sums, ifd_build_cast(b, bias, IFD_F32));
+    const double alpha = ifd_onnx_f32(call, "alpha", 1);
+    uint32_t scale = product_scale(call);
+    scale = alpha == 1 ? scale : ifd_build_with(b, IFD_OP_MUL, scale, alpha);
     const struct quant q = quant_at(call, 7);
-    return q.scale == IFD_NONE ? y : quantize(b, y, q, 0);
+    return q.scale == IFD_NONE ? ifd_build_binary(b, IFD_OP_MUL, sums, scale)
+                               : scaled_down(call, sums, scale, q, -1);
 }
 
 static uint32_t q_concat(struct ifd_onnx_call *call)
@@ -268,8 +316,7 @@ void ifd_onnx_quantized(struct ifd_onnx_call *call, int which)
         y = q_conv(call);
         break;
     case IFD_ONNX_Q_MATMUL:
-        y = quantize(b, ifd_build_matmul(b, real_input(call, 0, -2), real_input(call, 3, -1)),
-                     quant_at(call, 6), -1);
+        y = q_matmul(call);
         break;
     case IFD_ONNX_Q_GEMM:
         y = q_gemm(call);
