@@ -269,6 +269,26 @@ static void a_value_that_nobody_reads_lives_in_its_partition(void)
     teardown(&f);
 }
 
+/* The list of values has exactly the room that it needs if no output is made by a node. */
+static void a_file_may_name_what_a_node_makes_before_the_inputs(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    struct ifd_node *node = NULL;
+    setup(&f);
+    const uint32_t made = test_graph_f32(&f.graph, "made", SHAPE(1, 4));
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
+    REQUIRE_OK(ifd_graph_add_node(&f.graph, IFD_OP_ABS, &x, 1, &made, 1, &node, &err), &err);
+    test_graph_io(&f.graph, x, x);
+    plan_all(&f);
+    REQUIRE(f.plan.value_count == 3);
+    EXPECT_INT(f.plan.input[0], 0);
+    EXPECT_INT(f.plan.output[0].kind, IFD_PLAN_INPUT);
+    EXPECT_INT(f.plan.output[0].value, 2);
+    EXPECT_TEXT(f.plan.value[1].name, "made");
+    teardown(&f);
+}
+
 static void limit_of_the_arena_is_kept(void)
 {
     struct fixture f;
@@ -349,6 +369,7 @@ int main(int argc, char **argv)
         T(without_alias_two_buffers_take_turns),
         T(values_read_later_and_outputs_are_not_overwritten),
         T(a_value_that_nobody_reads_lives_in_its_partition),
+        T(a_file_may_name_what_a_node_makes_before_the_inputs),
         T(limit_of_the_arena_is_kept),
         T(a_plan_without_memory_for_one_of_its_lists_fails),
     };
