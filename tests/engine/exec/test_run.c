@@ -656,10 +656,7 @@ static void a_step_without_a_description_shows_what_its_partition_makes(void)
     struct fixture f;
     struct ifd_plan_step step;
     begin_two(&f, true, 1);
-    const struct ifd_executable *executable = &f.model->plan[0]->executable;
-    REQUIRE(executable->part[0].info.step_count == 2);
-    const struct ifd_plan_value *made =
-        &executable->plan.value[executable->plan.partition[0].output[0]];
+    REQUIRE(f.model->plan[0]->executable.part[0].info.step_count == 2);
     ifd_model_step(f.model, 0, &step);
     EXPECT_TEXT(step.step.output, "");
     EXPECT_INT(step.arena_bytes, 0);
@@ -667,10 +664,26 @@ static void a_step_without_a_description_shows_what_its_partition_makes(void)
     EXPECT_TEXT(step.step.name, "abs");
     EXPECT_TEXT(step.step.output, "abs");
     EXPECT_INT(step.arena_bytes, CHANNELS * sizeof(float));
-    EXPECT_INT(step.arena_offset, made->offset);
     EXPECT_INT(step.partition, 0);
     ifd_model_step(f.model, 2, &step);
     EXPECT_INT(step.partition, 1);
+    end(&f);
+}
+
+static void a_step_shows_where_in_the_arena_its_output_lies(void)
+{
+    struct fixture f;
+    size_t largest = 0;
+    begin_two(&f, false, 1);
+    const struct ifd_plan *plan = &f.model->plan[0]->executable.plan;
+    REQUIRE(plan->partition_count == ifd_model_step_count(f.model));
+    for (uint32_t i = 0; i < plan->partition_count; i++) {
+        struct ifd_plan_step step;
+        ifd_model_step(f.model, i, &step);
+        EXPECT_INT(step.arena_offset, plan->value[plan->partition[i].output[0]].offset);
+        largest = step.arena_offset > largest ? step.arena_offset : largest;
+    }
+    EXPECT(largest > 0);
     end(&f);
 }
 
@@ -732,6 +745,7 @@ int main(int argc, char **argv)
         T(inputs_constants_and_twins_may_be_outputs),
         T(profile_counts_every_step),
         T(a_step_without_a_description_shows_what_its_partition_makes),
+        T(a_step_shows_where_in_the_arena_its_output_lies),
         T(random_graphs_run_as_the_interpreter_says),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
