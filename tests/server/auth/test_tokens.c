@@ -45,6 +45,7 @@ static void good_lines_are_read(void)
         {"# a comment\r\n\r\ncam data sha256:" DATA "\r\n  # another sha256:\r\n", 1},
         {"cam data,observe,admin sha256:" DATA " models=a\n", 1},
         {"cam data,data sha256:" DATA " models=*,?,a.b_c-d+E9*\n", 1},
+        {"cam data sha256:" DATA " models=a,z,A,Z,0,9\n", 1},
         {"cam data sha256:" DATA "\ncam admin sha256:" ALL "\n", 2}, /* a name in rotation */
         {"a2345678901234567890123456789.-+ data sha256:" DATA "\n", 1},
         {"cam data sha256:"

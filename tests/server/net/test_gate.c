@@ -52,6 +52,7 @@ static void exactly_one_host_is_needed(void)
     EXPECT_INT(STATUS("Host", "a b"), 400);
     EXPECT_INT(STATUS("Host", "a/b"), 400);
     EXPECT_INT(STATUS("Host", "[::1]:8000"), 0);
+    EXPECT_INT(STATUS("Host", "azAZ09"), 0);
     EXPECT(ifd_gate_check(&none, false, &status) == NULL); /* HTTP/1.0 has no Host */
 }
 
@@ -83,6 +84,16 @@ static void every_character_of_a_value_is_looked_at(void)
                 EXPECT(gate.is_malformed == is_control);
             }
         }
+    }
+}
+
+static void fields_that_decide_are_given_once(void)
+{
+    static const char *const names[] = {"Content-Type", "Content-Encoding",
+                                        "Inference-Header-Content-Length", "Authorization"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        EXPECT_INT(STATUS(HOST, names[i], "1"), 0);
+        EXPECT_INT(STATUS(HOST, names[i], "1", names[i], "1"), 400);
     }
 }
 
@@ -149,6 +160,7 @@ int main(int argc, char **argv)
         T(two_lengths_are_refused),
         T(odd_lengths_are_refused),
         T(exactly_one_host_is_needed),
+        T(fields_that_decide_are_given_once),
         T(control_characters_are_refused),
         T(every_character_of_a_value_is_looked_at),
         T(only_continue_may_be_expected),

@@ -194,6 +194,17 @@ static void expect_refused(const char *text, enum ifd_code want, const char *par
     EXPECT_HAS(err.text, part);
 }
 
+/* What lies behind it in memory is not read. */
+static void text_ends_with_its_size(void)
+{
+    struct ifd_model_desc m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(read_text("", &m, &err), &err);
+    const struct ifd_str text = {.data = "max_batch_size: 8 }", .size = 17};
+    REQUIRE_OK(ifd_manifest_read(text, "config.pbtxt", &arena, NULL, &m, &err), &err);
+    EXPECT_INT(m.max_batch_size, 8);
+}
+
 static void priority_levels_have_policies_of_their_own(void)
 {
     static const char *const texts[] = {
@@ -500,6 +511,7 @@ int main(int argc, char **argv)
         T(strings_are_read_as_protocol_buffers_have_them),
         T(unknown_and_idle_fields_are_named),
         T(idle_fields_without_a_value_are_not),
+        T(text_ends_with_its_size),
         T(priority_levels_have_policies_of_their_own),
         T(warm_up_samples_are_read),
         T(broken_text_is_refused_with_the_line),
