@@ -22,7 +22,7 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
         .in_end = conv->layer.window.in_h,
         .is_strip = false,
         .work = step->work_stride ? ifd_acc_work(step, frame) : NULL,
-        .args = {.packed = frame->packed + step->packed,
+        .args = {.packed = frame->packed ? frame->packed + step->packed : NULL,
                  .a = NULL,
                  .rows = NULL,
                  .out = NULL,

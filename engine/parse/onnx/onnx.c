@@ -127,8 +127,8 @@ static enum ifd_code describe_input(struct build *build, const struct ifd_onnx_p
                         port->is_tensor ? "of unknown rank" : "no tensor");
     }
     if (!ifd_onnx_dtype(port->type, &ret->dtype)) {
-        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has element type %d", name.s,
-                        port->type);
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has element type %d%s", name.s,
+                        port->type, port->type == IFD_ONNX_STRING ? " (string)" : "");
     }
     if (port->dim_count > IFD_MAX_RANK) {
         return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has %u dimensions, limit %d",
