@@ -406,7 +406,8 @@ uint32_t ifd_onnx_global(struct ifd_onnx_call *call, enum ifd_op op, uint32_t x)
 
 /* ---- products ---- */
 
-uint32_t ifd_onnx_general_product(struct ifd_onnx_call *call, uint32_t x, uint32_t y, uint32_t c)
+/* alpha * x' * y' + beta * c */
+static uint32_t general_product(struct ifd_onnx_call *call, uint32_t x, uint32_t y, uint32_t c)
 {
     struct ifd_builder *b = call->b;
     const double alpha = ifd_onnx_f32(call, "alpha", 1);
@@ -594,7 +595,7 @@ static uint32_t layer(struct ifd_onnx_call *call, enum ifd_onnx_layer which)
     case IFD_ONNX_GLOBAL_MAX_POOL:
         return ifd_onnx_global(call, IFD_OP_REDUCE_MAX, x);
     case IFD_ONNX_GEMM:
-        return ifd_onnx_general_product(call, x, call->input[1], ifd_onnx_input(call, 2));
+        return general_product(call, x, call->input[1], ifd_onnx_input(call, 2));
     case IFD_ONNX_MATMUL:
         return ifd_build_matmul(call->b, x, call->input[1]);
     case IFD_ONNX_BATCH_NORMALIZATION:

@@ -5,8 +5,6 @@
 #include "engine/build/builder.h"
 #include "engine/parse/onnx/onnx_reader.h"
 
-#define IFD_ONNX_OUTPUTS 8 /* that one translated node may have, but for split */
-
 struct ifd_onnx_call {
     struct ifd_builder *b;
     const struct ifd_onnx_node *node;
@@ -186,8 +184,6 @@ enum ifd_onnx_recurrent { IFD_ONNX_LSTM, IFD_ONNX_GRU, IFD_ONNX_RNN };
 
 /** Convolution of x by filter as the node's attributes say; bias may be IFD_NONE. All f32. */
 uint32_t ifd_onnx_convolve(struct ifd_onnx_call *call, uint32_t x, uint32_t filter, uint32_t bias);
-/** alpha * x' * y' + beta * c as the node's attributes say. */
-uint32_t ifd_onnx_general_product(struct ifd_onnx_call *call, uint32_t x, uint32_t y, uint32_t c);
 uint32_t ifd_onnx_average(struct ifd_onnx_call *call, uint32_t x);
 uint32_t ifd_onnx_global(struct ifd_onnx_call *call, enum ifd_op op, uint32_t x);
 
