@@ -246,9 +246,7 @@ static void a_small_file_makes_no_large_tensor(void)
     inner(&g, 5, &shape);
     inner(&g, 12, &y);
     const struct message m = model(&g, 17);
-    expect_refused(&m, IFD_TOO_LARGE,
-                   "ConstantOfShape (node 0, output \"y\"): output 0 of f32 "
-                   "[1048576,1048576] has more than");
+    expect_refused(&m, IFD_TOO_LARGE, "[1048576,1048576]");
 }
 
 static void varints_end_at_64_bits(void)
