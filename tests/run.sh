@@ -119,7 +119,9 @@ run_on_processors() { # FOLDER EMULATOR CPU …
     for cpu in "$@"; do
         echo "$cpu"
         for file in tests/ops/*.json; do
-            [ "$file" != tests/ops/detection_postprocess.json ] || continue # left to CpuRef
+            case ${file##*/} in
+                detection_postprocess.json | top_k.json) continue ;; # left to CpuRef
+            esac
             $emulator -cpu "$cpu" "$folder/tests/test_conformance_backend" \
                 exact_results_equal_golden_values CpuAcc "$file" || return 1
         done
