@@ -134,11 +134,35 @@ static void refuse(struct ifd_http_call *call)
     ifd_http_fail(call, IFD_INVALID, &err);
 }
 
-static bool read_file(struct ifd_json_in *in, struct ifd_str key, struct ifd_load_request *load,
-                      struct ifd_load_file *file)
+/* Reads {"parameters": {…}}; skips other members. */
+static bool read_parameters(struct ifd_json_in *in, bool (*read)(struct ifd_json_in *, void *),
+                            void *arg)
+{
+    struct ifd_str key;
+    bool has_parameters = false;
+    if (!ifd_json_open(in, '{')) {
+        return false;
+    }
+    while (ifd_json_given(in, &key)) {
+        if (ifd_str_equal(key, "parameters")) {
+            ifd_json_once(in, &has_parameters, "parameters");
+            read(in, arg);
+        } else {
+            ifd_json_skip(in);
+        }
+    }
+    return !in->failed;
+}
+
+struct load {
+    struct ifd_load_request request;
+    struct ifd_load_file file[LOAD_FILES_MAX];
+};
+
+static bool read_file(struct ifd_json_in *in, struct ifd_str key, struct load *load)
 {
     struct ifd_str text;
-    if (load->file_count == LOAD_FILES_MAX) {
+    if (load->request.file_count == LOAD_FILES_MAX) {
         return ifd_json_fail(in, IFD_INVALID, "more than %d files", LOAD_FILES_MAX);
     }
     if (!ifd_json_text(in, &text)) {
@@ -155,15 +179,15 @@ static bool read_file(struct ifd_json_in *in, struct ifd_str key, struct ifd_loa
         return ifd_json_fail(in, IFD_INVALID, "parameter '%.*s' is not base64", ifd_json_shown(key),
                              key.data);
     }
-    file[load->file_count++] =
+    load->file[load->request.file_count++] =
         (struct ifd_load_file){.path = {.data = key.data + 5, .size = key.size - 5},
                                .content = {.data = content, .size = size}};
     return true;
 }
 
-static bool read_load_parameters(struct ifd_json_in *in, struct ifd_load_request *load,
-                                 struct ifd_load_file *file)
+static bool read_load_parameters(struct ifd_json_in *in, void *arg)
 {
+    struct load *load = arg;
     struct ifd_str key;
     bool has_config = false;
     if (!ifd_json_open(in, '{')) {
@@ -172,9 +196,9 @@ static bool read_load_parameters(struct ifd_json_in *in, struct ifd_load_request
     while (ifd_json_given(in, &key)) {
         if (ifd_str_equal(key, "config")) {
             ifd_json_once(in, &has_config, "config");
-            ifd_json_text(in, &load->config);
+            ifd_json_text(in, &load->request.config);
         } else if (ifd_str_starts(key, "file:") && key.size > 5) {
-            read_file(in, key, load, file);
+            read_file(in, key, load);
         } else {
             ifd_json_fail(in, IFD_INVALID, "unknown load parameter '%.*s'", ifd_json_shown(key),
                           key.data);
@@ -183,23 +207,12 @@ static bool read_load_parameters(struct ifd_json_in *in, struct ifd_load_request
     return !in->failed;
 }
 
-static bool read_load_request(struct ifd_json_in *in, struct ifd_load_request *load,
-                              struct ifd_load_file *file)
+static bool read_load_request(struct ifd_json_in *in, struct load *load)
 {
-    struct ifd_str key;
-    bool has_parameters = false;
-    if (!ifd_json_open(in, '{')) {
+    if (!read_parameters(in, read_load_parameters, load)) {
         return false;
     }
-    while (ifd_json_given(in, &key)) {
-        if (ifd_str_equal(key, "parameters")) {
-            ifd_json_once(in, &has_parameters, "parameters");
-            read_load_parameters(in, load, file);
-        } else {
-            ifd_json_skip(in);
-        }
-    }
-    if (!in->failed && load->file_count > 0 && !load->config.data) {
+    if (load->request.file_count > 0 && !load->request.config.data) {
         return ifd_json_fail(in, IFD_INVALID, "files are given without parameter 'config'");
     }
     return ifd_json_finish(in);
@@ -210,29 +223,29 @@ void ifd_handle_repository_load(struct ifd_http_call *call)
     struct ifd_err err = {0};
     struct ifd_json_in in;
     struct ifd_arena *arena = call->exchange->arena;
-    struct ifd_load_request *load = ifd_arena_take(arena, sizeof(*load));
-    struct ifd_load_file *file = ifd_arena_take_array(arena, LOAD_FILES_MAX, sizeof(*file));
+    struct load *load = ifd_arena_take(arena, sizeof(*load));
     if (!ifd_http_ops(call)->load) {
         refuse(call);
         return;
     }
-    if (!load || !file) {
+    if (!load) {
         ifd_http_fail(call, IFD_NOMEM, NULL);
         return;
     }
-    load->model = call->core.model;
-    load->file = file;
+    load->request.model = call->core.model;
+    load->request.file = load->file;
     ifd_json_in_init(&in, ifd_http_body_text(call), arena, &err);
-    if (call->body.size > 0 && !read_load_request(&in, load, file)) {
+    if (call->body.size > 0 && !read_load_request(&in, load)) {
         ifd_http_fail(call, in.code, &err);
         return;
     }
     call->core.is_waiting = true;
-    ifd_http_ops(call)->load(ifd_http_service(call), load, on_control, call);
+    ifd_http_ops(call)->load(ifd_http_service(call), &load->request, on_control, call);
 }
 
-static bool read_unload_parameters(struct ifd_json_in *in, bool *ret_dependents)
+static bool read_unload_parameters(struct ifd_json_in *in, void *arg)
 {
+    bool *dependents = arg;
     struct ifd_str key;
     bool has_dependents = false;
     if (!ifd_json_open(in, '{')) {
@@ -241,31 +254,13 @@ static bool read_unload_parameters(struct ifd_json_in *in, bool *ret_dependents)
     while (ifd_json_given(in, &key)) {
         if (ifd_str_equal(key, "unload_dependents")) {
             ifd_json_once(in, &has_dependents, "unload_dependents");
-            ifd_json_bool(in, ret_dependents);
+            ifd_json_bool(in, dependents);
         } else {
             ifd_json_fail(in, IFD_INVALID, "unknown unload parameter '%.*s'", ifd_json_shown(key),
                           key.data);
         }
     }
     return !in->failed;
-}
-
-static bool read_unload_request(struct ifd_json_in *in, bool *ret_dependents)
-{
-    struct ifd_str key;
-    bool has_parameters = false;
-    if (!ifd_json_open(in, '{')) {
-        return false;
-    }
-    while (ifd_json_given(in, &key)) {
-        if (ifd_str_equal(key, "parameters")) {
-            ifd_json_once(in, &has_parameters, "parameters");
-            read_unload_parameters(in, ret_dependents);
-        } else {
-            ifd_json_skip(in);
-        }
-    }
-    return ifd_json_finish(in);
 }
 
 void ifd_handle_repository_unload(struct ifd_http_call *call)
@@ -278,7 +273,8 @@ void ifd_handle_repository_unload(struct ifd_http_call *call)
         return;
     }
     ifd_json_in_init(&in, ifd_http_body_text(call), call->exchange->arena, &err);
-    if (call->body.size > 0 && !read_unload_request(&in, &dependents)) {
+    if (call->body.size > 0 &&
+        !(read_parameters(&in, read_unload_parameters, &dependents) && ifd_json_finish(&in))) {
         ifd_http_fail(call, in.code, &err);
         return;
     }
