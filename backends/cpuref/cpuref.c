@@ -105,7 +105,8 @@ static enum ifd_code scratch_bytes(const struct ifd_node_view *node,
 {
     size_t kernel_bytes = 0;
     if (partition->def->scratch) {
-        const struct ifd_infer question = {.attrs = node->attrs,
+        const struct ifd_infer question = {.def = partition->def,
+                                           .attrs = node->attrs,
                                            .input = node->input,
                                            .input_count = node->input_count,
                                            .output_count = node->output_count};

@@ -77,7 +77,8 @@ static enum ifd_code take_kernel_scratch(const struct ifd_op_def *def, struct ca
     if (!def->scratch) {
         return IFD_OK;
     }
-    const struct ifd_infer question = {.attrs = call->ref.attrs,
+    const struct ifd_infer question = {.def = def,
+                                       .attrs = call->ref.attrs,
                                        .input = call->operand,
                                        .input_count = call->ref.input_count,
                                        .output_count = call->ref.output_count};

@@ -234,7 +234,8 @@ enum ifd_code ifd_graph_infer_into(const struct ifd_graph *graph, const struct i
     for (uint32_t i = 0; i < node->output_count; i++) {
         ret_output[i] = graph->value[node->output[i]].desc;
     }
-    const struct ifd_infer in = {.attrs = node->attrs,
+    const struct ifd_infer in = {.def = def,
+                                 .attrs = node->attrs,
                                  .input = operands,
                                  .input_count = node->input_count,
                                  .output_count = node->output_count};

@@ -87,10 +87,11 @@ static float leaky_ratio(float alpha, const struct ifd_desc *input, const struct
     return ifd_ref_scale(input) * alpha / ifd_ref_scale(output);
 }
 
-static enum ifd_code leaky_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                 struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code leaky_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                 struct ifd_err *err)
 {
-    enum ifd_code code = ifd_unary_rescaling_infer(def, in, output, err);
+    const struct ifd_op_def *def = in->def;
+    enum ifd_code code = ifd_unary_rescaling_infer(in, output, err);
     if (code == IFD_OK && ifd_dtype_is_quantized(output[0].dtype)) {
         const struct ifd_leaky_relu_attrs *attrs = in->attrs;
         code = ifd_unary_check_multiplier(
@@ -159,10 +160,11 @@ static bool hard_swish_multipliers(const struct ifd_desc *input, const struct if
            ret_gate->exponent <= 16;
 }
 
-static enum ifd_code hard_swish_rule(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                     struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code hard_swish_rule(const struct ifd_infer *in, struct ifd_desc *output,
+                                     struct ifd_err *err)
 {
-    const enum ifd_code code = ifd_unary_infer(def, in, output, err);
+    const struct ifd_op_def *def = in->def;
+    const enum ifd_code code = ifd_unary_infer(in, output, err);
     struct multiplier16 to_output;
     struct multiplier16 to_gate;
     if (code == IFD_OK && ifd_dtype_is_quantized(output[0].dtype) &&

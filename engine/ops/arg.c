@@ -44,9 +44,10 @@ static enum ifd_code check_index(const struct ifd_op_def *def, const struct ifd_
 
 /* ---- arg_max, arg_min ---- */
 
-static enum ifd_code arg_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                               struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code arg_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                               struct ifd_err *err)
 {
+    const struct ifd_op_def *def = in->def;
     const struct ifd_arg_attrs *attrs = in->attrs;
     uint32_t axis = 0;
     enum ifd_code code = ifd_infer_begin(def, in, err);
@@ -119,12 +120,6 @@ static const struct ifd_attr_def arg_attrs[] = {
 };
 
 #define DEFINE_ARG(op, is_max)                                                                     \
-    extern const struct ifd_op_def ifd_op_##op;                                                    \
-    static enum ifd_code op##_infer(const struct ifd_infer *in, struct ifd_desc *output,           \
-                                    struct ifd_err *err)                                           \
-    {                                                                                              \
-        return arg_infer(&ifd_op_##op, in, output, err);                                           \
-    }                                                                                              \
     static enum ifd_code op##_ref(const struct ifd_ref_call *call, struct ifd_err *err)            \
     {                                                                                              \
         (void)err;                                                                                 \
@@ -141,7 +136,7 @@ static const struct ifd_attr_def arg_attrs[] = {
         .attrs_bytes = sizeof(struct ifd_arg_attrs),                                               \
         .dtypes = TYPES_ORDERED,                                                                   \
         .batch = IFD_BATCH_AXIS,                                                                   \
-        .infer = op##_infer,                                                                       \
+        .infer = arg_infer,                                                                        \
         .ref = op##_ref,                                                                           \
     };
 

@@ -13,9 +13,10 @@
 
 /* ---- shape rules ---- */
 
-static enum ifd_code binary_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                  struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code binary_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                  struct ifd_err *err)
 {
+    const struct ifd_op_def *def = in->def;
     enum ifd_code code = ifd_infer_begin(def, in, err);
     if (code != IFD_OK) {
         return code;
@@ -44,10 +45,11 @@ static enum ifd_code binary_infer(const struct ifd_op_def *def, const struct ifd
 }
 
 /** binary_infer, and all three operands quantized per tensor if the type is a quantized one. */
-static enum ifd_code arithmetic_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                      struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code arithmetic_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                      struct ifd_err *err)
 {
-    enum ifd_code code = binary_infer(def, in, output, err);
+    const struct ifd_op_def *def = in->def;
+    enum ifd_code code = binary_infer(in, output, err);
     if (code != IFD_OK || !ifd_dtype_is_quantized(output[0].dtype)) {
         return code;
     }
@@ -58,12 +60,12 @@ static enum ifd_code arithmetic_infer(const struct ifd_op_def *def, const struct
     return code == IFD_OK ? ifd_infer_per_tensor(def, "output 0", &output[0], err) : code;
 }
 
-static enum ifd_code fail_scales(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                 const struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code fail_scales(const struct ifd_infer *in, const struct ifd_desc *output,
+                                 struct ifd_err *err)
 {
     return ifd_fail(err, IFD_UNSUPPORTED,
                     "%s: scales %g and %g of the inputs and %g of the output are too far apart",
-                    def->name, (double)in->input[0].desc->quant.scale[0],
+                    in->def->name, (double)in->input[0].desc->quant.scale[0],
                     (double)in->input[1].desc->quant.scale[0], (double)output[0].quant.scale[0]);
 }
 
@@ -229,15 +231,15 @@ static int32_t sub_shifted(int32_t a, int32_t b, const void *context)
     return ifd_fixed_shift_right(a, shifts->a) - ifd_fixed_shift_right(b, shifts->b);
 }
 
-static enum ifd_code sum_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                               struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code sum_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                               struct ifd_err *err)
 {
-    const enum ifd_code code = arithmetic_infer(def, in, output, err);
+    const enum ifd_code code = arithmetic_infer(in, output, err);
     struct sum_factors factors;
     if (code == IFD_OK && ifd_dtype_is_quantized(output[0].dtype) &&
         !sum_factors(in->input[0].desc, in->input[1].desc, &output[0],
                      sum_left_shift(output[0].dtype), false, &factors)) {
-        return fail_scales(def, in, output, err);
+        return fail_scales(in, output, err);
     }
     return code;
 }
@@ -312,15 +314,15 @@ static double product_factor(const struct ifd_desc *a, const struct ifd_desc *b,
                     ifd_ref_scale(y)); /* in float, as TFLite has it */
 }
 
-static enum ifd_code product_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                   struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code product_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                   struct ifd_err *err)
 {
-    const enum ifd_code code = arithmetic_infer(def, in, output, err);
+    const enum ifd_code code = arithmetic_infer(in, output, err);
     struct ifd_multiplier factor;
     if (code == IFD_OK && ifd_dtype_is_quantized(output[0].dtype) &&
         !ifd_multiplier_from_real(product_factor(in->input[0].desc, in->input[1].desc, &output[0]),
                                   &factor)) {
-        return fail_scales(def, in, output, err);
+        return fail_scales(in, output, err);
     }
     return code;
 }
@@ -466,10 +468,11 @@ static enum ifd_code atan2_ref(const struct ifd_ref_call *call, struct ifd_err *
 /* ---- minimum, maximum ---- */
 
 /** Stored numbers are compared, so all quantizations must be equal. */
-static enum ifd_code order_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                 struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code order_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                 struct ifd_err *err)
 {
-    const enum ifd_code code = binary_infer(def, in, output, err);
+    const struct ifd_op_def *def = in->def;
+    const enum ifd_code code = binary_infer(in, output, err);
     if (code == IFD_OK && (!ifd_quant_equal(in->input[0].desc, in->input[1].desc) ||
                            !ifd_quant_equal(in->input[0].desc, &output[0]))) {
         return ifd_fail(err, IFD_UNSUPPORTED, "%s: inputs and output are quantized differently",
@@ -528,15 +531,15 @@ static enum ifd_code maximum_ref(const struct ifd_ref_call *call, struct ifd_err
 
 enum { SQUARE_LEFT_SHIFT = 7 };
 
-static enum ifd_code square_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                  struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code square_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                  struct ifd_err *err)
 {
-    const enum ifd_code code = arithmetic_infer(def, in, output, err);
+    const enum ifd_code code = arithmetic_infer(in, output, err);
     struct sum_factors factors;
     if (code == IFD_OK && ifd_dtype_is_quantized(output[0].dtype) &&
         !sum_factors(in->input[0].desc, in->input[1].desc, &output[0], SQUARE_LEFT_SHIFT, true,
                      &factors)) {
-        return fail_scales(def, in, output, err);
+        return fail_scales(in, output, err);
     }
     return code;
 }
@@ -616,12 +619,6 @@ static bool maximum_bounds(const void *attrs, const float *number, float *ret_mi
       false, NULL)
 
 #define DEFINE(op, rule, types, activates, bounds_fn)                                              \
-    extern const struct ifd_op_def ifd_op_##op;                                                    \
-    static enum ifd_code op##_infer(const struct ifd_infer *in, struct ifd_desc *output,           \
-                                    struct ifd_err *err)                                           \
-    {                                                                                              \
-        return rule(&ifd_op_##op, in, output, err);                                                \
-    }                                                                                              \
     const struct ifd_op_def ifd_op_##op = {.name = #op,                                            \
                                            .min_inputs = 2,                                        \
                                            .max_inputs = 2,                                        \
@@ -634,7 +631,7 @@ static bool maximum_bounds(const void *attrs, const float *number, float *ret_mi
                                            .batch = IFD_BATCH_ELEMENTWISE,                         \
                                            .can_alias = true,                                      \
                                            .is_elementwise = true,                                 \
-                                           .infer = op##_infer,                                    \
+                                           .infer = (rule),                                        \
                                            .ref = op##_ref,                                        \
                                            .bounds = (bounds_fn),                                  \
                                            .applies_activation = (activates)};

@@ -9,9 +9,10 @@
 /* Fraction bits of a quantized number while it is compared. */
 #define LEFT_SHIFT 8
 
-static enum ifd_code bool_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code bool_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                struct ifd_err *err)
 {
+    const struct ifd_op_def *def = in->def;
     enum ifd_code code = ifd_infer_begin(def, in, err);
     if (code == IFD_OK) {
         code = ifd_infer_dtype(def, in, 1, IFD_BIT(in->input[0].desc->dtype), err);
@@ -31,10 +32,11 @@ static bool factor_of(const struct ifd_desc *desc, struct ifd_multiplier *ret)
            ifd_multiplier_from_real((double)ifd_ref_scale(desc), ret);
 }
 
-static enum ifd_code compare_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                   struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code compare_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                   struct ifd_err *err)
 {
-    enum ifd_code code = bool_infer(def, in, output, err);
+    const struct ifd_op_def *def = in->def;
+    enum ifd_code code = bool_infer(in, output, err);
     for (uint32_t i = 0; code == IFD_OK && i < 2; i++) {
         const struct ifd_desc *input = in->input[i].desc;
         if (!ifd_dtype_is_quantized(input->dtype)) {
@@ -146,12 +148,6 @@ static void logic_all(const struct ifd_ref_call *call, bool is_and)
     X(logical_or, bool_infer, IFD_BIT(IFD_BOOL), logic_all, false)
 
 #define DEFINE(op, rule, types, function, argument)                                                \
-    extern const struct ifd_op_def ifd_op_##op;                                                    \
-    static enum ifd_code op##_infer(const struct ifd_infer *in, struct ifd_desc *output,           \
-                                    struct ifd_err *err)                                           \
-    {                                                                                              \
-        return rule(&ifd_op_##op, in, output, err);                                                \
-    }                                                                                              \
     static enum ifd_code op##_ref(const struct ifd_ref_call *call, struct ifd_err *err)            \
     {                                                                                              \
         (void)err;                                                                                 \
@@ -165,7 +161,7 @@ static void logic_all(const struct ifd_ref_call *call, bool is_and)
                                            .dtypes = (types),                                      \
                                            .batch = IFD_BATCH_ELEMENTWISE,                         \
                                            .is_elementwise = true,                                 \
-                                           .infer = op##_infer,                                    \
+                                           .infer = (rule),                                        \
                                            .ref = op##_ref};
 
 BOOLEAN(DEFINE)

@@ -12,9 +12,10 @@ extern const struct ifd_op_def ifd_op_l2_normalization, ifd_op_local_response_no
 #define L2_SCALE (1.0f / (1 << L2_BITS))
 
 /* The output has the shape and type of input 0, which is not a scalar. */
-static enum ifd_code infer_like(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code infer_like(const struct ifd_infer *in, struct ifd_desc *output,
+                                struct ifd_err *err)
 {
+    const struct ifd_op_def *def = in->def;
     enum ifd_code code = ifd_infer_begin(def, in, err);
     if (code == IFD_OK && in->input[0].desc->shape.rank == 0) {
         code = ifd_fail(err, IFD_INVALID, "%s: input 0 is a scalar", def->name);
@@ -29,7 +30,7 @@ static enum ifd_code l2_normalization_infer(const struct ifd_infer *in, struct i
                                             struct ifd_err *err)
 {
     const struct ifd_op_def *def = &ifd_op_l2_normalization;
-    enum ifd_code code = infer_like(def, in, output, err);
+    enum ifd_code code = infer_like(in, output, err);
     if (code != IFD_OK || !ifd_dtype_is_quantized(output[0].dtype)) {
         return code;
     }
@@ -146,13 +147,6 @@ static enum ifd_code l2_normalization_ref(const struct ifd_ref_call *call, struc
     return IFD_OK;
 }
 
-static enum ifd_code local_response_normalization_infer(const struct ifd_infer *in,
-                                                        struct ifd_desc *output,
-                                                        struct ifd_err *err)
-{
-    return infer_like(&ifd_op_local_response_normalization, in, output, err);
-}
-
 static enum ifd_code local_response_normalization_ref(const struct ifd_ref_call *call,
                                                       struct ifd_err *err)
 {
@@ -207,6 +201,6 @@ const struct ifd_op_def ifd_op_local_response_normalization = {
     .attrs_bytes = sizeof(struct ifd_local_response_attrs),
     .dtypes = IFD_BIT(IFD_F32),
     .batch = IFD_BATCH_AXIS,
-    .infer = local_response_normalization_infer,
+    .infer = infer_like,
     .ref = local_response_normalization_ref,
 };

@@ -7,9 +7,6 @@
 #include <float.h>
 #include <math.h>
 
-extern const struct ifd_op_def ifd_op_average_pool2d;
-extern const struct ifd_op_def ifd_op_max_pool2d;
-
 /* Dimensions of input and output. */
 enum { N, H, W, C };
 
@@ -46,9 +43,10 @@ static enum ifd_code check_types(const struct ifd_op_def *def, const struct ifd_
     return code;
 }
 
-static enum ifd_code pool_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code pool_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                struct ifd_err *err)
 {
+    const struct ifd_op_def *def = in->def;
     const struct ifd_pool2d_attrs *attrs = in->attrs;
     enum ifd_code code = ifd_infer_begin(def, in, err);
     if (code == IFD_OK) {
@@ -73,18 +71,6 @@ static enum ifd_code pool_infer(const struct ifd_op_def *def, const struct ifd_i
     const struct ifd_shape shape = {.rank = 4,
                                     .dim = {input->dim[N], size.out_h, size.out_w, input->dim[C]}};
     return ifd_infer_output(def, output, 0, &shape, err);
-}
-
-static enum ifd_code average_pool2d_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                          struct ifd_err *err)
-{
-    return pool_infer(&ifd_op_average_pool2d, in, output, err);
-}
-
-static enum ifd_code max_pool2d_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                      struct ifd_err *err)
-{
-    return pool_infer(&ifd_op_max_pool2d, in, output, err);
 }
 
 /* One result per channel: a row of sums or maxima. */
@@ -289,7 +275,7 @@ static const struct ifd_attr_def pool2d_attrs[] = {
         .attrs_bytes = sizeof(struct ifd_pool2d_attrs),                                            \
         .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT,                                             \
         .batch = IFD_BATCH_SAMPLE,                                                                 \
-        .infer = op##_infer,                                                                       \
+        .infer = pool_infer,                                                                       \
         .scratch = pool_scratch,                                                                   \
         .ref = op##_ref,                                                                           \
         .applies_activation = true,                                                                \

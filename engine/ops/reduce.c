@@ -13,12 +13,8 @@
 #include <stddef.h>
 
 extern const struct ifd_op_def ifd_op_reduce_mean;
-extern const struct ifd_op_def ifd_op_reduce_sum;
 extern const struct ifd_op_def ifd_op_reduce_max;
 extern const struct ifd_op_def ifd_op_reduce_min;
-extern const struct ifd_op_def ifd_op_reduce_prod;
-extern const struct ifd_op_def ifd_op_reduce_any;
-extern const struct ifd_op_def ifd_op_reduce_all;
 
 /** Limit of input scale over output scale: a left shift by 30. */
 #define SCALE_LIMIT (1 << 30)
@@ -69,9 +65,10 @@ static enum ifd_code check_types(const struct ifd_op_def *def, const struct ifd_
     return IFD_OK;
 }
 
-static enum ifd_code reduce_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                  struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code reduce_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                  struct ifd_err *err)
 {
+    const struct ifd_op_def *def = in->def;
     const struct ifd_reduce_attrs *attrs = in->attrs;
     uint32_t axes = 0;
     enum ifd_code code = ifd_infer_begin(def, in, err);
@@ -94,48 +91,6 @@ static enum ifd_code reduce_infer(const struct ifd_op_def *def, const struct ifd
         }
     }
     return ifd_infer_output(def, output, 0, &shape, err);
-}
-
-static enum ifd_code reduce_mean_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                       struct ifd_err *err)
-{
-    return reduce_infer(&ifd_op_reduce_mean, in, output, err);
-}
-
-static enum ifd_code reduce_sum_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                      struct ifd_err *err)
-{
-    return reduce_infer(&ifd_op_reduce_sum, in, output, err);
-}
-
-static enum ifd_code reduce_max_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                      struct ifd_err *err)
-{
-    return reduce_infer(&ifd_op_reduce_max, in, output, err);
-}
-
-static enum ifd_code reduce_min_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                      struct ifd_err *err)
-{
-    return reduce_infer(&ifd_op_reduce_min, in, output, err);
-}
-
-static enum ifd_code reduce_prod_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                       struct ifd_err *err)
-{
-    return reduce_infer(&ifd_op_reduce_prod, in, output, err);
-}
-
-static enum ifd_code reduce_any_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                      struct ifd_err *err)
-{
-    return reduce_infer(&ifd_op_reduce_any, in, output, err);
-}
-
-static enum ifd_code reduce_all_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                      struct ifd_err *err)
-{
-    return reduce_infer(&ifd_op_reduce_all, in, output, err);
 }
 
 /* A 64-bit number per output element, where f32 uses the output itself. */
@@ -452,7 +407,7 @@ static bool reduce_permute(void *attrs, const struct ifd_perm *perm)
         .attrs_bytes = sizeof(struct ifd_reduce_attrs),                                            \
         .dtypes = (types),                                                                         \
         .batch = IFD_BATCH_AXIS,                                                                   \
-        .infer = op##_infer,                                                                       \
+        .infer = reduce_infer,                                                                     \
         .scratch = (scratch_fn),                                                                   \
         .ref = op##_ref,                                                                           \
         .permute = reduce_permute,                                                                 \

@@ -7,15 +7,13 @@
 #include <stddef.h>
 #include <string.h>
 
-extern const struct ifd_op_def ifd_op_resize_bilinear;
-extern const struct ifd_op_def ifd_op_resize_nearest;
-
 /* Dimensions of input and output. */
 enum { N, H, W, C };
 
-static enum ifd_code resize_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                  struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code resize_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                  struct ifd_err *err)
 {
+    const struct ifd_op_def *def = in->def;
     const struct ifd_resize_attrs *attrs = in->attrs;
     enum ifd_code code = ifd_infer_begin(def, in, err);
     if (code == IFD_OK) {
@@ -48,18 +46,12 @@ static enum ifd_code resize_bilinear_infer(const struct ifd_infer *in, struct if
                                            struct ifd_err *err)
 {
     const struct ifd_resize_attrs *attrs = in->attrs;
-    const enum ifd_code code = resize_infer(&ifd_op_resize_bilinear, in, output, err);
+    const enum ifd_code code = resize_infer(in, output, err);
     if (code == IFD_OK && attrs->align_corners && attrs->half_pixel_centers) {
         return ifd_fail(err, IFD_INVALID,
                         "resize_bilinear: align_corners and half_pixel_centers exclude each other");
     }
     return code;
-}
-
-static enum ifd_code resize_nearest_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                          struct ifd_err *err)
-{
-    return resize_infer(&ifd_op_resize_nearest, in, output, err);
 }
 
 /* The source of an output row (or column): two input rows and the distance from the first. The
@@ -238,7 +230,7 @@ static const struct ifd_attr_def resize_attrs[] = {
      0, 1},
 };
 
-#define DEFINE(op)                                                                                 \
+#define DEFINE(op, rule)                                                                           \
     const struct ifd_op_def ifd_op_##op = {                                                        \
         .name = #op,                                                                               \
         .min_inputs = 1,                                                                           \
@@ -249,10 +241,10 @@ static const struct ifd_attr_def resize_attrs[] = {
         .attrs_bytes = sizeof(struct ifd_resize_attrs),                                            \
         .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT,                                             \
         .batch = IFD_BATCH_SAMPLE,                                                                 \
-        .infer = op##_infer,                                                                       \
+        .infer = (rule),                                                                           \
         .ref = op##_ref,                                                                           \
         .is_identity = true,                                                                       \
     }
 
-DEFINE(resize_bilinear);
-DEFINE(resize_nearest);
+DEFINE(resize_bilinear, resize_bilinear_infer);
+DEFINE(resize_nearest, resize_infer);

@@ -90,10 +90,11 @@ static void map_s16(const struct ifd_ref_call *call, int16_t (*fn)(int16_t, stru
     }
 }
 
-static enum ifd_code sigmoid_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                   struct ifd_desc *output, struct ifd_err *err)
+static enum ifd_code sigmoid_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                   struct ifd_err *err)
 {
-    const enum ifd_code code = ifd_unary_infer(def, in, output, err);
+    const struct ifd_op_def *def = in->def;
+    const enum ifd_code code = ifd_unary_infer(in, output, err);
     if (code != IFD_OK || output[0].dtype != IFD_S16) {
         return code;
     }

@@ -9,9 +9,10 @@
 
 /* ---- shape rules ---- */
 
-enum ifd_code ifd_unary_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                              struct ifd_desc *output, struct ifd_err *err)
+enum ifd_code ifd_unary_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                              struct ifd_err *err)
 {
+    const struct ifd_op_def *def = in->def;
     enum ifd_code code = ifd_infer_begin(def, in, err);
     if (code != IFD_OK) {
         return code;
@@ -44,10 +45,11 @@ enum ifd_code ifd_unary_check_multiplier(const struct ifd_op_def *def, double re
     return IFD_OK;
 }
 
-enum ifd_code ifd_unary_rescaling_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                        struct ifd_desc *output, struct ifd_err *err)
+enum ifd_code ifd_unary_rescaling_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                        struct ifd_err *err)
 {
-    const enum ifd_code code = ifd_unary_infer(def, in, output, err);
+    const struct ifd_op_def *def = in->def;
+    const enum ifd_code code = ifd_unary_infer(in, output, err);
     if (code != IFD_OK || output[0].quant.count == 0 || !ifd_dtype_is_quantized(output[0].dtype)) {
         return code;
     }

@@ -12,13 +12,11 @@
 
 /** The output has the input's shape and type; quantized types have one scale a tensor. Errors as
  *  of infer functions. */
-IFD_NODISCARD enum ifd_code ifd_unary_infer(const struct ifd_op_def *def,
-                                            const struct ifd_infer *in, struct ifd_desc *output,
+IFD_NODISCARD enum ifd_code ifd_unary_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                             struct ifd_err *err);
 
 /** The same for operators that requantize by the ratio of the scales. */
-IFD_NODISCARD enum ifd_code ifd_unary_rescaling_infer(const struct ifd_op_def *def,
-                                                      const struct ifd_infer *in,
+IFD_NODISCARD enum ifd_code ifd_unary_rescaling_infer(const struct ifd_infer *in,
                                                       struct ifd_desc *output, struct ifd_err *err);
 
 /** UNSUPPORTED if a number cannot be a multiplier of integers. */
@@ -31,37 +29,23 @@ float ifd_unary_scale_ratio(const struct ifd_desc *input, const struct ifd_desc 
 /** output = fn(input), for f32 and for 8-bit types through floats. */
 void ifd_unary_map(const struct ifd_ref_call *call, float (*fn)(float));
 
-/** Definitions. op: its name; rule: the shape rule, whose first argument is the definition;
- *  types: of the input. They need the function <op>_ref and, WITH_ATTRS, the table <op>_attrs of
- *  struct ifd_<op>_attrs. */
-#define UNARY_INFER(op, rule)                                                                      \
-    static enum ifd_code op##_infer(const struct ifd_infer *in, struct ifd_desc *output,           \
-                                    struct ifd_err *err)                                           \
-    {                                                                                              \
-        return rule(&ifd_op_##op, in, output, err);                                                \
-    }
-
-#define UNARY_COMMON(op, types)                                                                    \
+/** Definitions. op: its name; rule: the shape rule; types: of the input. They need the function
+ *  <op>_ref and, WITH_ATTRS, the table <op>_attrs of struct ifd_<op>_attrs. */
+#define UNARY_COMMON(op, rule, types)                                                              \
     .name = #op, .min_inputs = 1, .max_inputs = 1, .outputs = 1, .dtypes = (types),                \
-    .batch = IFD_BATCH_SAMPLE, .can_alias = true, .is_elementwise = true, .infer = op##_infer,     \
+    .batch = IFD_BATCH_SAMPLE, .can_alias = true, .is_elementwise = true, .infer = (rule),         \
     .ref = op##_ref
 
 #define DEFINE_UNARY(op, rule, types)                                                              \
-    extern const struct ifd_op_def ifd_op_##op;                                                    \
-    UNARY_INFER(op, rule)                                                                          \
-    const struct ifd_op_def ifd_op_##op = {UNARY_COMMON(op, types)};
+    const struct ifd_op_def ifd_op_##op = {UNARY_COMMON(op, rule, types)};
 
 /* Operators that clamp: op##_bounds says to which interval. */
 #define DEFINE_UNARY_BOUNDED(op, rule, types)                                                      \
-    extern const struct ifd_op_def ifd_op_##op;                                                    \
-    UNARY_INFER(op, rule)                                                                          \
-    const struct ifd_op_def ifd_op_##op = {UNARY_COMMON(op, types), .bounds = op##_bounds};
+    const struct ifd_op_def ifd_op_##op = {UNARY_COMMON(op, rule, types), .bounds = op##_bounds};
 
 #define DEFINE_UNARY_WITH_ATTRS(op, rule, types, bounds_fn)                                        \
-    extern const struct ifd_op_def ifd_op_##op;                                                    \
-    UNARY_INFER(op, rule)                                                                          \
     const struct ifd_op_def ifd_op_##op = {                                                        \
-        UNARY_COMMON(op, types), .attrs = op##_attrs,                                              \
+        UNARY_COMMON(op, rule, types), .attrs = op##_attrs,                                        \
         .attr_count = sizeof(op##_attrs) / sizeof(op##_attrs[0]),                                  \
         .attrs_bytes = sizeof(struct ifd_##op##_attrs), .bounds = (bounds_fn)};
 

@@ -163,7 +163,8 @@ static bool judge(struct call *call, const struct ifd_op_def *def, const struct 
 {
     static float want[COUNT];
     struct ifd_operand operand[2] = {{.desc = &call->in[0]}, {.desc = &call->in[1]}};
-    const struct ifd_infer infer = {.attrs = call->attrs,
+    const struct ifd_infer infer = {.def = def,
+                                    .attrs = call->attrs,
                                     .input = operand,
                                     .input_count = call->input_count,
                                     .output_count = 1};

@@ -407,7 +407,8 @@ static void compute(const struct trial *trial, const struct ifd_op_def *def,
 /** Asks the shape rule and computes if it accepts; frees the content. */
 static bool judge(struct trial *trial, const struct ifd_op_def *def)
 {
-    const struct ifd_infer in = {.attrs = trial->attrs,
+    const struct ifd_infer in = {.def = def,
+                                 .attrs = trial->attrs,
                                  .input = trial->operand,
                                  .input_count = trial->input_count,
                                  .output_count = trial->output_count};

@@ -57,12 +57,14 @@ static bool infer_agrees(struct call *call, const struct golden_case *golden)
         call->out_desc[i].shape = (struct ifd_shape){0};
         call->out[i] = &call->out_desc[i];
     }
-    const struct ifd_infer in = {.attrs = golden->attrs,
+    const struct ifd_op_def *def = ifd_op_def(golden->op);
+    const struct ifd_infer in = {.def = def,
+                                 .attrs = golden->attrs,
                                  .input = call->operand,
                                  .input_count = golden->input_count,
                                  .output_count = golden->output_count};
     struct ifd_err err = {0};
-    const enum ifd_code code = ifd_op_def(golden->op)->infer(&in, call->out_desc, &err);
+    const enum ifd_code code = def->infer(&in, call->out_desc, &err);
     if (code != IFD_OK) {
         (void)fprintf(stderr, "%s: %s\n", golden->name, err.text);
     }
@@ -79,7 +81,8 @@ static bool infer_agrees(struct call *call, const struct golden_case *golden)
 static size_t scratch_bytes(struct call *call, const struct golden_case *golden)
 {
     const struct ifd_op_def *def = ifd_op_def(golden->op);
-    const struct ifd_infer in = {.attrs = golden->attrs,
+    const struct ifd_infer in = {.def = def,
+                                 .attrs = golden->attrs,
                                  .input = call->operand,
                                  .input_count = golden->input_count,
                                  .output_count = golden->output_count};

@@ -184,7 +184,8 @@ static void interpret_node(const struct ifd_graph *graph, const struct ifd_node 
     struct ifd_err err = {0};
     ifd_graph_operands(graph, node, operand);
     if (def->scratch) {
-        const struct ifd_infer question = {.attrs = node->attrs,
+        const struct ifd_infer question = {.def = def,
+                                           .attrs = node->attrs,
                                            .input = operand,
                                            .input_count = node->input_count,
                                            .output_count = node->output_count};

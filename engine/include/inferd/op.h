@@ -64,8 +64,9 @@ struct ifd_operand {
     struct ifd_bytes data;
 };
 
-/** Question to the shape rule: this operator with these attributes on these inputs. */
+/** Question to the shape rule: the operator of def with these attributes on these inputs. */
 struct ifd_infer {
+    const struct ifd_op_def *def;
     const void *attrs;
     const struct ifd_operand *input;
     uint32_t input_count;

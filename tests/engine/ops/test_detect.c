@@ -46,7 +46,7 @@ static enum ifd_code detect(struct call *call, int32_t classes, struct ifd_err *
                                    desc_of(IFD_F32, (struct ifd_shape){1, {1}})};
     const struct ifd_operand operand[] = {{.desc = &in[0]}, {.desc = &in[1]}, {.desc = &in[2]}};
     const struct ifd_infer infer = {
-        .attrs = &attrs, .input = operand, .input_count = 3, .output_count = 4};
+        .def = def, .attrs = &attrs, .input = operand, .input_count = 3, .output_count = 4};
     size_t bytes = 0;
     REQUIRE_OK(def->scratch(&infer, out, &bytes, err), err);
     void *scratch = ifd_acquire(ifd_alloc_system(), bytes); /* not a byte more */
