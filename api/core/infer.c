@@ -119,10 +119,9 @@ static void decode_pictures(struct ifd_infer *infer)
     infer->decoding_count = 1; /* until all are started, since each may call back at once */
     call->is_waiting = true;
     for (size_t i = 0; i < infer->picture_count; i++) {
-        struct ifd_picture *picture = &infer->picture[i];
         infer->decoding_count++;
-        ifd_call_ops(call)->decode_image(ifd_call_service(call), &infer->request, picture->image,
-                                         picture->input, &picture->sample, on_picture, infer);
+        ifd_call_ops(call)->decode_image(ifd_call_service(call), &infer->request,
+                                         &infer->picture[i], on_picture, infer);
     }
     on_picture(infer, IFD_OK, NULL);
 }

@@ -27,13 +27,6 @@ struct ifd_codec {
     void (*finish)(struct ifd_infer *infer, enum ifd_code code, const struct ifd_err *err);
 };
 
-/** A picture on its way into a sample of an input. */
-struct ifd_picture {
-    struct ifd_bytes image;
-    const struct ifd_tensor_info *input;
-    struct ifd_tensor sample;
-};
-
 /** A codec embeds it in its own state. Arrays lie in the request's arena. */
 struct ifd_infer {
     const struct ifd_codec *codec;
@@ -44,7 +37,7 @@ struct ifd_infer {
     bool *wanted;    /* by the model's outputs, as all below; none: all */
     uint64_t *top;   /* classification: number of best elements; 0: the tensor itself */
 
-    struct ifd_picture *picture;
+    struct ifd_picture *picture; /* those of one input lie in the order of its samples */
     size_t picture_count;
     size_t decoding_count;   /* pictures at the service, plus one while they are being started */
     enum ifd_code work_code; /* of decode, encode and the pictures */
@@ -80,8 +73,8 @@ bool ifd_input_takes_pictures(const struct ifd_tensor_info *input);
 int ifd_infer_picture_input(const struct ifd_infer *infer);
 /** Input index gets count pictures, one for each sample. */
 IFD_NODISCARD enum ifd_code ifd_infer_add_pictures(struct ifd_infer *infer, int index,
-                                                   const struct ifd_str *image, size_t count,
-                                                   struct ifd_err *err);
+                                                   const struct ifd_picture_source *source,
+                                                   size_t count, struct ifd_err *err);
 
 /* ---- for encode ---- */
 

@@ -81,7 +81,8 @@ static enum ifd_code check_count(const struct ifd_infer *infer, size_t count, st
 }
 
 enum ifd_code ifd_infer_add_pictures(struct ifd_infer *infer, int index,
-                                     const struct ifd_str *image, size_t count, struct ifd_err *err)
+                                     const struct ifd_picture_source *source, size_t count,
+                                     struct ifd_err *err)
 {
     struct ifd_arena *arena = infer->call->arena;
     const struct ifd_tensor_info *input = &infer->desc->input[index];
@@ -110,14 +111,14 @@ enum ifd_code ifd_infer_add_pictures(struct ifd_infer *infer, int index,
         list[i] = infer->picture[i];
     }
     for (size_t i = 0; i < count; i++) {
-        list[infer->picture_count + i] = (struct ifd_picture){
-            .image = {.data = (const uint8_t *)image[i].data, .size = image[i].size},
-            .input = input,
-            .sample = {.dtype = input->dtype,
-                       .shape = picture,
-                       .data = data + i * sample_bytes,
-                       .bytes = sample_bytes,
-                       .capacity = sample_bytes}};
+        list[infer->picture_count + i] =
+            (struct ifd_picture){.source = source[i],
+                                 .input = input,
+                                 .sample = {.dtype = input->dtype,
+                                            .shape = picture,
+                                            .data = data + i * sample_bytes,
+                                            .bytes = sample_bytes,
+                                            .capacity = sample_bytes}};
     }
     infer->picture = list;
     infer->picture_count = total;

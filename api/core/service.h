@@ -15,6 +15,7 @@
 #include "inferd/status.h"
 #include "inferd/types.h"
 #include "server/model/desc.h"
+#include "server/model/picture.h"
 
 struct ifd_service;   /* the server's own */
 struct ifd_model_ref; /* a model version, pinned: it stays loaded until released */
@@ -34,6 +35,14 @@ struct ifd_index_row {
 typedef void (*ifd_index_fn)(void *arg, const struct ifd_index_row *row);
 
 /* ---- inference ---- */
+
+/** A picture on its way into a sample of an input. */
+struct ifd_picture {
+    struct ifd_picture_source source;
+    const struct ifd_tensor_info *input;
+    struct ifd_tensor sample;
+    struct ifd_picture_view view; /* once it is decoded */
+};
 
 /** One inference. The caller (api/core/infer.c) fills it in the request's arena and keeps it until
  *  done() or cancel. */
@@ -189,12 +198,12 @@ struct ifd_service_ops {
                            ifd_stats_fn fn, void *arg, struct ifd_err *err);
 
     /** Decodes, resizes and normalises a picture of request (JPEG, PNG or BMP, found by its
-     *  content) into tensor, whose dtype and shape are those of the input's one sample. done()
-     *  comes on the loop thread, at once or later; image and tensor must stay until then. Errors:
-     *  also DEADLINE (the request's), UNAVAILABLE (stopping), CANCELLED (request->is_abandoned). */
+     *  content) into its sample, whose dtype and shape are those of the input's one sample, and
+     *  fills its view. done() comes on the loop thread, at once or later; picture must stay until
+     *  then. Errors: also DEADLINE (the request's), UNAVAILABLE (stopping), CANCELLED
+     *  (request->is_abandoned). */
     void (*decode_image)(struct ifd_service *service, const struct ifd_infer_request *request,
-                         struct ifd_bytes image, const struct ifd_tensor_info *input,
-                         struct ifd_tensor *tensor, ifd_control_fn done, void *arg);
+                         struct ifd_picture *picture, ifd_control_fn done, void *arg);
 
     /** Calls work(arg) on a thread beside the loop, then done(arg) on the loop thread; without
      *  work, and with CANCELLED, if request was abandoned before. A request that is not read yet

@@ -35,7 +35,11 @@ bool ifd_infer_is_picture(const struct ifd_http_infer *infer);
  *  as the best five. */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_picture(struct ifd_http_infer *infer,
                                                     struct ifd_err *err);
-/** Input index gets count pictures from JSON strings, which hold base64. */
+/** Input index gets count pictures from strings. */
+IFD_NODISCARD enum ifd_code ifd_infer_add_text_pictures(struct ifd_http_infer *infer, int index,
+                                                        const struct ifd_str *text, size_t count,
+                                                        struct ifd_err *err);
+/** The same from JSON strings, which hold base64. */
 IFD_NODISCARD enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer *infer, int index,
                                                           const struct ifd_str *text, size_t count,
                                                           struct ifd_err *err);

@@ -337,8 +337,8 @@ enum ifd_code ifd_infer_take_binary(struct ifd_infer_parser *parser, struct ifd_
             ifd_tensor_binary_read(raw, left - raw.size + IFD_TENSOR_PAD, name, desc->name,
                                    pending->count, parser->arena, tensor, err);
         if (code == IFD_OK && tensor->dtype != desc->input[pending->index].dtype) {
-            code = ifd_infer_add_pictures(&infer->core, pending->index, tensor->data,
-                                          pending->count, err);
+            code = ifd_infer_add_text_pictures(infer, pending->index, tensor->data, pending->count,
+                                               err);
         }
         if (code != IFD_OK) {
             return code;

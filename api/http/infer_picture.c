@@ -8,6 +8,22 @@
 /* A client that sends a plain picture gets this many elements of a labelled output. */
 #define PICTURE_TOP 5
 
+enum ifd_code ifd_infer_add_text_pictures(struct ifd_http_infer *infer, int index,
+                                          const struct ifd_str *text, size_t count,
+                                          struct ifd_err *err)
+{
+    struct ifd_arena *arena = infer->core.call->arena;
+    struct ifd_picture_source *source = ifd_arena_take_array(arena, count, sizeof(*source));
+    if (!source) {
+        return ifd_arena_fail(arena, count * sizeof(*source), err);
+    }
+    for (size_t i = 0; i < count; i++) {
+        source[i].bytes =
+            (struct ifd_bytes){.data = (const uint8_t *)text[i].data, .size = text[i].size};
+    }
+    return ifd_infer_add_pictures(&infer->core, index, source, count, err);
+}
+
 enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer *infer, int index,
                                             const struct ifd_str *text, size_t count,
                                             struct ifd_err *err)
@@ -29,7 +45,7 @@ enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer *infer, int in
         }
         image[i] = (struct ifd_str){.data = (const char *)data, .size = size};
     }
-    return ifd_infer_add_pictures(&infer->core, index, image, count, err);
+    return ifd_infer_add_text_pictures(infer, index, image, count, err);
 }
 
 /* Whether an output has one score for each label; one more or less for the background. */
@@ -49,7 +65,7 @@ bool ifd_infer_is_picture(const struct ifd_http_infer *infer)
 enum ifd_code ifd_infer_parse_picture(struct ifd_http_infer *infer, struct ifd_err *err)
 {
     const struct ifd_model_desc *desc = infer->core.desc;
-    struct ifd_bytes body = infer->http->body;
+    const struct ifd_picture_source source = {.bytes = infer->http->body};
     const int index = ifd_infer_picture_input(&infer->core);
     if (index < 0) {
         return ifd_fail(err, IFD_INVALID,
@@ -57,8 +73,7 @@ enum ifd_code ifd_infer_parse_picture(struct ifd_http_infer *infer, struct ifd_e
                         "config how a picture becomes its input",
                         desc->name);
     }
-    const struct ifd_str image = {.data = (const char *)body.data, .size = body.size};
-    enum ifd_code code = ifd_infer_add_pictures(&infer->core, index, &image, 1, err);
+    enum ifd_code code = ifd_infer_add_pictures(&infer->core, index, &source, 1, err);
     if (code != IFD_OK) {
         return code;
     }

@@ -195,6 +195,43 @@ static size_t utf8_sequence(const unsigned char *text, size_t size)
     return bad ? 0 : count;
 }
 
+#define DISTANCE_MAX 47
+
+static bool is_part(struct ifd_str name, const char *known)
+{
+    for (; name.size > 0 && strlen(known) >= name.size; known++) {
+        if (memcmp(known, name.data, name.size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+unsigned ifd_str_distance(struct ifd_str name, const char *known)
+{
+    unsigned row[DISTANCE_MAX + 1];
+    const size_t columns = strlen(known) < DISTANCE_MAX ? strlen(known) : DISTANCE_MAX;
+    if (is_part(name, known)) {
+        return 0;
+    }
+    for (size_t k = 0; k <= columns; k++) {
+        row[k] = (unsigned)k;
+    }
+    for (size_t i = 0; i < name.size && i < DISTANCE_MAX; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i + 1;
+        for (size_t k = 1; k <= columns; k++) {
+            const unsigned above = row[k];
+            unsigned best = diagonal + (name.data[i] == known[k - 1] ? 0 : 1);
+            best = above + 1 < best ? above + 1 : best;
+            best = row[k - 1] + 1 < best ? row[k - 1] + 1 : best;
+            diagonal = above;
+            row[k] = best;
+        }
+    }
+    return 1 + row[columns];
+}
+
 bool ifd_str_is_utf8(struct ifd_str text)
 {
     for (size_t at = 0; at < text.size;) {

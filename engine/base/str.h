@@ -48,6 +48,10 @@ bool ifd_str_f64(struct ifd_str text, double *ret) IFD_NODISCARD;
 /** snprintf; false if the text was cut. */
 bool ifd_str_format(char *text, size_t size, const char *format, ...) IFD_PRINTF(3, 4);
 
+/** How much a name differs from a known one: 0 if it is a part of it ("port"), else one more than
+ *  the characters to insert, delete or replace. Compares the first 47. */
+unsigned ifd_str_distance(struct ifd_str name, const char *known);
+
 /** Well-formed UTF-8 (no surrogates, no overlong forms)? */
 bool ifd_str_is_utf8(struct ifd_str text);
 

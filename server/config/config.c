@@ -69,33 +69,9 @@ const size_t ifd_setting_count = SETTING_COUNT;
 
 /* ---- the nearest flag ---- */
 
-/* Edit distance of a and b: insert, delete, replace. Compares the first 47 characters. */
-static unsigned edits(const char *a, const char *b)
-{
-    unsigned row[48];
-    size_t columns = strlen(b) < 47 ? strlen(b) : 47;
-    for (size_t k = 0; k <= columns; k++) {
-        row[k] = (unsigned)k;
-    }
-    for (size_t i = 0; a[i] != '\0' && a[i] != '='; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i + 1;
-        for (size_t k = 1; k <= columns; k++) {
-            unsigned above = row[k];
-            unsigned best = diagonal + (a[i] == b[k - 1] ? 0 : 1);
-            best = above + 1 < best ? above + 1 : best;
-            best = row[k - 1] + 1 < best ? row[k - 1] + 1 : best;
-            diagonal = above;
-            row[k] = best;
-        }
-    }
-    return row[columns];
-}
-
-/* A part of a name ("port") is nearer than any similar name. */
 static unsigned distance(const char *flag, const char *known)
 {
-    return flag[0] != '\0' && strstr(known, flag) ? 0 : 1 + edits(flag, known);
+    return ifd_str_distance((struct ifd_str){flag, strcspn(flag, "=")}, known);
 }
 
 static enum ifd_code fail_unknown(const char *flag, struct ifd_err *err)

@@ -45,8 +45,12 @@ enum ifd_code ifd_pixels_take(const struct ifd_codec_request *request, uint32_t 
         return ifd_fail(request->err, IFD_NOMEM, "no memory for a picture of %u×%u pixels", width,
                         height);
     }
-    *request->ret =
-        (struct ifd_pixels){.data = data, .width = width, .height = height, .channels = channels};
+    *request->ret = (struct ifd_pixels){.data = data,
+                                        .width = width,
+                                        .height = height,
+                                        .channels = channels,
+                                        .picture_width = width,
+                                        .picture_height = height};
     return IFD_OK;
 }
 
@@ -202,18 +206,35 @@ enum ifd_code ifd_image_fill(const struct ifd_pixels *pixels, const struct ifd_i
     return IFD_OK;
 }
 
-enum ifd_code ifd_image_to_tensor(struct ifd_bytes picture, const struct ifd_image_target *target,
-                                  const struct ifd_image_limits *limits, enum ifd_dtype dtype,
-                                  void *data, size_t bytes, const struct ifd_alloc *alloc,
+static struct ifd_picture_view view_of(const struct ifd_pixels *pixels,
+                                       const struct ifd_image_target *target)
+{
+    struct ifd_picture_view view = {.width = pixels->picture_width,
+                                    .height = pixels->picture_height};
+    view.region.width = view.width;
+    view.region.height = view.height;
+    view.scale_x = (double)view.width / target->width;
+    view.scale_y = (double)view.height / target->height;
+    return view;
+}
+
+enum ifd_code ifd_image_to_tensor(const struct ifd_picture_source *source,
+                                  const struct ifd_image_target *target,
+                                  const struct ifd_image_limits *limits, struct ifd_tensor *tensor,
+                                  const struct ifd_alloc *alloc, struct ifd_picture_view *ret_view,
                                   struct ifd_err *err)
 {
     struct ifd_pixels pixels = {0};
-    enum ifd_code code = check_target(target, dtype, bytes, err);
+    enum ifd_code code = check_target(target, tensor->dtype, tensor->bytes, err);
     if (!code) {
-        code = ifd_image_decode(picture, target, limits, alloc, &pixels, err);
+        code = ifd_image_decode(source->bytes, target, limits, alloc, &pixels, err);
     }
     if (!code) {
-        code = ifd_image_fill(&pixels, target, dtype, data, bytes, alloc, err);
+        code =
+            ifd_image_fill(&pixels, target, tensor->dtype, tensor->data, tensor->bytes, alloc, err);
+    }
+    if (!code) {
+        *ret_view = view_of(&pixels, target);
     }
     ifd_pixels_free(&pixels, alloc);
     return code;

@@ -17,11 +17,13 @@
 
 #include "inferd/alloc.h"
 #include "inferd/status.h"
+#include "server/model/picture.h"
 
 /** Decoded pixels, rows from the top, channels interleaved. */
 struct ifd_pixels {
     uint8_t *data;
-    uint32_t width, height, channels; /* 1 or 3 */
+    uint32_t width, height, channels;       /* 1 or 3 */
+    uint32_t picture_width, picture_height; /* of the picture, which may be larger */
 };
 
 /** What a picture is wanted as: see struct ifd_image_rule in api/core/service.h. */
@@ -57,11 +59,10 @@ IFD_NODISCARD enum ifd_code ifd_image_fill(const struct ifd_pixels *pixels,
                                            enum ifd_dtype dtype, void *data, size_t bytes,
                                            const struct ifd_alloc *alloc, struct ifd_err *err);
 
-/** ifd_image_decode, then ifd_image_fill. */
-IFD_NODISCARD enum ifd_code ifd_image_to_tensor(struct ifd_bytes picture,
-                                                const struct ifd_image_target *target,
-                                                const struct ifd_image_limits *limits,
-                                                enum ifd_dtype dtype, void *data, size_t bytes,
-                                                const struct ifd_alloc *alloc, struct ifd_err *err);
+/** ifd_image_decode, then ifd_image_fill. ret_view: where the tensor's pixels come from. */
+IFD_NODISCARD enum ifd_code ifd_image_to_tensor(
+    const struct ifd_picture_source *source, const struct ifd_image_target *target,
+    const struct ifd_image_limits *limits, struct ifd_tensor *tensor, const struct ifd_alloc *alloc,
+    struct ifd_picture_view *ret_view, struct ifd_err *err);
 
 #endif

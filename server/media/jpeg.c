@@ -106,6 +106,8 @@ static enum ifd_code decode(struct decoder *d)
     if (code) {
         return code;
     }
+    request->ret->picture_width = jpeg->image_width;
+    request->ret->picture_height = jpeg->image_height;
     (void)jpeg_start_decompress(jpeg);
     size_t row_bytes = (size_t)jpeg->output_width * (is_grey ? 1 : 3);
     while (jpeg->output_scanline < jpeg->output_height) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/str.h"
+#include "server/model/parameters.h"
 #include "server/repo/complete.h"
 #include "server/repo/digest.h"
 #include "server/repo/labels.h"
@@ -123,7 +124,7 @@ static enum ifd_code preference(const struct ifd_repo_options *options, struct i
                                 struct ifd_model_options *model, const char **list,
                                 struct ifd_err *err)
 {
-    const char *text = ifd_manifest_parameter(&version->desc, "backends");
+    const char *text = ifd_desc_parameter(&version->desc, "backends");
     if (!text) {
         model->backends = options->backends;
         model->backend_count = options->backend_count;
@@ -151,7 +152,7 @@ static enum ifd_code choose_precision(const struct ifd_repo_options *options,
                                       const struct ifd_version *version,
                                       struct ifd_model_options *model, struct ifd_err *err)
 {
-    const char *text = ifd_manifest_parameter(&version->desc, "precision");
+    const char *text = ifd_desc_parameter(&version->desc, "precision");
     model->precision = options->precision;
     if (text && !ifd_precision_by_name(text, &model->precision)) {
         return ifd_fail(err, IFD_INVALID,
@@ -254,6 +255,19 @@ enum ifd_code ifd_version_read(const struct ifd_repo_options *options, struct if
     return code;
 }
 
+static void warn_of_parameters(const struct ifd_repo_options *options,
+                               const struct ifd_version *version)
+{
+    for (uint32_t i = 0; i < version->desc.parameter_count; i++) {
+        const char *key = version->desc.parameter[i].key;
+        const char *nearest = ifd_parameter_nearest(key);
+        if (nearest) {
+            ifd_log_warn(options->log, "config parameter is unknown",
+                         "model=%s parameter=%s nearest=%s", version->name, key, nearest);
+        }
+    }
+}
+
 static enum ifd_code load_engine(const struct ifd_repo_options *options,
                                  struct ifd_version *version, struct ifd_err *err)
 {
@@ -285,6 +299,7 @@ enum ifd_code ifd_version_start(const struct ifd_repo_options *options, struct i
                              ? ifd_manifest_complete_identity(&version->desc, err)
                              : load_engine(options, version, err);
     if (!code) {
+        warn_of_parameters(options, version);
         code = options->host.start(options->host.context, version, err);
     }
     return code || !version->file.data ? code : ifd_sealed_finish(&version->sealed, err);

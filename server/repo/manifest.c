@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/str.h"
+#include "server/model/parameters.h"
 
 /* ---- version policy ---- */
 
@@ -120,7 +121,7 @@ static enum ifd_code add_parameter(struct ifd_fields *c, void *at, const char *k
                                    const struct ifd_text_field *value)
 {
     struct ifd_model_desc *m = at;
-    if (ifd_manifest_parameter(m, key)) {
+    if (ifd_desc_parameter(m, key)) {
         return ifd_fail(c->err, IFD_INVALID, "%s:%u: parameter \"%.100s\" twice", c->file,
                         value->line, key);
     }
@@ -348,14 +349,4 @@ enum ifd_code ifd_manifest_read(struct ifd_str text, const char *file_name, stru
         *ret = manifest;
     }
     return code;
-}
-
-const char *ifd_manifest_parameter(const struct ifd_model_desc *manifest, const char *key)
-{
-    for (uint32_t i = 0; i < manifest->parameter_count; i++) {
-        if (strcmp(manifest->parameter[i].key, key) == 0) {
-            return manifest->parameter[i].value;
-        }
-    }
-    return NULL;
 }

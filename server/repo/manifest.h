@@ -26,7 +26,4 @@ IFD_NODISCARD enum ifd_code ifd_manifest_read(struct ifd_str text, const char *f
                                               const struct ifd_manifest_warnings *warnings,
                                               struct ifd_model_desc *ret, struct ifd_err *err);
 
-/** Value of a parameter; NULL if absent. */
-const char *ifd_manifest_parameter(const struct ifd_model_desc *manifest, const char *key);
-
 #endif

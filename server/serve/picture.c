@@ -2,6 +2,7 @@
 #include "server/serve/picture.h"
 
 #include "engine/base/str.h"
+#include "server/model/parameters.h"
 #include "server/repo/manifest.h"
 
 #define SIDE_MIN 8
@@ -11,7 +12,7 @@ static enum ifd_code read_numbers(const struct ifd_model_desc *manifest, const c
                                   uint32_t channels, float *ret, bool *ret_found,
                                   struct ifd_err *err)
 {
-    const char *text = ifd_manifest_parameter(manifest, key);
+    const char *text = ifd_meaning_parameter(manifest, key);
     uint32_t count = 0;
     double number = 0;
     if (!text) {
@@ -88,8 +89,10 @@ enum ifd_code ifd_picture_rule(const struct ifd_model_desc *manifest,
     for (uint32_t c = 0; c < rule.channels; c++) {
         rule.std[c] = 1;
     }
-    enum ifd_code code =
-        read_numbers(manifest, "image_mean", rule.channels, rule.mean, &has_mean, err);
+    enum ifd_code code = ifd_preset_check(manifest, err);
+    if (!code) {
+        code = read_numbers(manifest, "image_mean", rule.channels, rule.mean, &has_mean, err);
+    }
     if (!code) {
         code = read_numbers(manifest, "image_std", rule.channels, rule.std, &has_std, err);
     }
@@ -158,6 +161,8 @@ enum ifd_code ifd_picture_for_port(struct ifd_bytes picture, const struct ifd_po
     struct ifd_image_target target =
         ifd_picture_target(&rule, has_scale ? port->desc.quant.scale[0] : 0,
                            has_scale ? port->desc.quant.zero_point[0] : 0);
-    return ifd_image_to_tensor(picture, &target, &limits, port->desc.dtype, data, bytes,
-                               ifd_alloc_system(), err);
+    const struct ifd_picture_source source = {.bytes = picture};
+    struct ifd_tensor sample = {.dtype = port->desc.dtype, .data = data, .bytes = bytes};
+    struct ifd_picture_view view;
+    return ifd_image_to_tensor(&source, &target, &limits, &sample, ifd_alloc_system(), &view, err);
 }

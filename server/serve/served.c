@@ -3,7 +3,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/str.h"
-#include "server/repo/manifest.h"
+#include "server/model/parameters.h"
 #include "server/sched/runners.h"
 #include "server/serve/warm_up.h"
 
@@ -16,7 +16,7 @@
 static enum ifd_code number_parameter(const struct ifd_model_desc *m, const char *key,
                                       uint32_t most, uint32_t *value, struct ifd_err *err)
 {
-    const char *text = ifd_manifest_parameter(m, key);
+    const char *text = ifd_desc_parameter(m, key);
     uint64_t number = 0;
     if (!text) {
         return IFD_OK;
@@ -67,7 +67,7 @@ static enum ifd_code read_hint(const struct ifd_served_options *options,
                                const struct ifd_model_desc *m, bool *ret_for_throughput,
                                struct ifd_err *err)
 {
-    const char *text = ifd_manifest_parameter(m, "performance_hint");
+    const char *text = ifd_desc_parameter(m, "performance_hint");
     const struct ifd_str hint = ifd_str(text);
     *ret_for_throughput = text ? ifd_str_equal_nocase(hint, "throughput") : options->for_throughput;
     if (text && !*ret_for_throughput && !ifd_str_equal_nocase(hint, "latency")) {

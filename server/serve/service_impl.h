@@ -67,8 +67,7 @@ void ifd_service_set_log(struct ifd_service *service, const struct ifd_log_setti
 /* ---- service_tasks.c ---- */
 
 void ifd_service_decode_image(struct ifd_service *service, const struct ifd_infer_request *request,
-                              struct ifd_bytes image, const struct ifd_tensor_info *input,
-                              struct ifd_tensor *tensor, ifd_control_fn done, void *arg);
+                              struct ifd_picture *picture, ifd_control_fn done, void *arg);
 bool ifd_service_offload(struct ifd_service *service, const struct ifd_infer_request *request,
                          void (*work)(void *arg), ifd_control_fn done, void *arg);
 void ifd_service_withdraw(struct ifd_service *service);

@@ -10,9 +10,7 @@ struct picture_task {
     struct ifd_task task;
     struct ifd_service *service;
     const struct ifd_infer_request *request;
-    struct ifd_bytes picture;
-    struct ifd_image_target target;
-    struct ifd_tensor *tensor;
+    struct ifd_picture *picture;
     uint64_t deadline_ns; /* 0: none */
     ifd_control_fn done;
     void *arg;
@@ -43,8 +41,11 @@ static void decode_picture(struct ifd_task *task)
     const struct ifd_service_options *options = &p->service->options;
     const struct ifd_image_limits limits = {
         .max_pixels = options->config->image_max_pixels, .is_over = picture_is_over, .arg = task};
-    p->code = ifd_image_to_tensor(p->picture, &p->target, &limits, p->tensor->dtype,
-                                  p->tensor->data, p->tensor->bytes, options->alloc, &p->err);
+    const struct ifd_tensor_info *input = p->picture->input;
+    const struct ifd_image_target target =
+        ifd_picture_target(&input->image, input->scale, input->zero_point);
+    p->code = ifd_image_to_tensor(&p->picture->source, &target, &limits, &p->picture->sample,
+                                  options->alloc, &p->picture->view, &p->err);
     if (p->code == IFD_CANCELLED) {
         task->code = picture_verdict(task);
     }
@@ -68,8 +69,7 @@ static void picture_done(struct ifd_task *task)
 }
 
 void ifd_service_decode_image(struct ifd_service *service, const struct ifd_infer_request *request,
-                              struct ifd_bytes image, const struct ifd_tensor_info *input,
-                              struct ifd_tensor *tensor, ifd_control_fn done, void *arg)
+                              struct ifd_picture *picture, ifd_control_fn done, void *arg)
 {
     struct ifd_err err = {0};
     struct picture_task *p = ifd_acquire_zeroed(service->options.alloc, 1, sizeof(*p));
@@ -81,9 +81,7 @@ void ifd_service_decode_image(struct ifd_service *service, const struct ifd_infe
         .task = {.verdict = picture_verdict, .work = decode_picture, .done = picture_done},
         .service = service,
         .request = request,
-        .picture = image,
-        .target = ifd_picture_target(&input->image, input->scale, input->zero_point),
-        .tensor = tensor,
+        .picture = picture,
         .deadline_ns = ifd_service_deadline(service, request),
         .done = done,
         .arg = arg,

@@ -10,13 +10,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static float pixel[SIDE * SIDE * 3];
     const struct ifd_image_limits limits = {.max_pixels = 1 << 16};
     struct ifd_image_target target = {.height = SIDE, .width = SIDE, .std = {1, 1, 1, 1}};
-    const struct ifd_bytes picture = {.data = data, .size = size};
+    const struct ifd_picture_source source = {.bytes = {.data = data, .size = size}};
+    struct ifd_picture_view view;
     struct ifd_err err = {0};
     target.channels = size % 2 == 0 ? 1 : 3;
     target.channels_first = size % 3 == 0;
     size_t count = (size_t)SIDE * SIDE * target.channels;
-    enum ifd_code code = ifd_image_to_tensor(picture, &target, &limits, IFD_F32, pixel,
-                                             count * sizeof(float), ifd_alloc_system(), &err);
+    struct ifd_tensor tensor = {.data = pixel, .bytes = count * sizeof(float)};
+    tensor.dtype = IFD_F32;
+    enum ifd_code code =
+        ifd_image_to_tensor(&source, &target, &limits, &tensor, ifd_alloc_system(), &view, &err);
     MUST(!code || err.text[0] != '\0');
     for (size_t i = 0; i < count && !code; i++) {
         MUST(pixel[i] >= 0 && pixel[i] <= 255.001f);

@@ -188,6 +188,26 @@ static void begin_with_broken_version(void)
     add_file("m/2/model.tflite", "this is no model");
 }
 
+static void a_misspelt_parameter_is_named_with_the_nearest(void)
+{
+    struct live live;
+    begin();
+    add_folder("m");
+    add_folder("m/1");
+    add_file("m/config.pbtxt",
+             "backend: \"identity\" input { name: \"x\" data_type: TYPE_FP32 dims: [ 1 ] }\n"
+             "output { name: \"x\" data_type: TYPE_FP32 dims: [ 1 ] }\n"
+             "parameters { key: \"threds\" value { string_value: \"1\" } }\n"
+             "parameters { key: \"preset\" value { string_value: \"ssd\" } }\n");
+    notes_clear();
+    live_start_as(&live, (const char *const[]){option, NULL},
+                  &(struct live_options){.log = notes_take});
+    EXPECT(notes_have("config parameter is unknown model=m parameter=threds nearest=threads"));
+    EXPECT(strstr(notes_text(), "parameter=preset") == NULL);
+    live_stop(&live);
+    REMOVE("m/config.pbtxt", "m/1", "m");
+}
+
 static void newest_version_that_loads_is_served_and_the_others_say_why(void)
 {
     struct live live;
@@ -722,6 +742,7 @@ int main(int argc, char **argv)
         T(repository_given_twice_is_one),
         T(model_to_load_that_is_not_there_harms_nobody),
         T(damaged_model_file_is_named_and_harms_nobody),
+        T(a_misspelt_parameter_is_named_with_the_nearest),
         T(newest_version_that_loads_is_served_and_the_others_say_why),
         T(newer_version_that_loads_replaces_the_one_that_serves),
         T(wanted_version_that_fails_keeps_the_server_from_being_ready),

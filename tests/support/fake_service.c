@@ -436,17 +436,17 @@ static enum ifd_code stats(struct ifd_service *fake, struct ifd_str name, int64_
 }
 
 static void decode_image(struct ifd_service *fake, const struct ifd_infer_request *request,
-                         struct ifd_bytes image, const struct ifd_tensor_info *input,
-                         struct ifd_tensor *tensor, ifd_control_fn done, void *arg)
+                         struct ifd_picture *picture, ifd_control_fn done, void *arg)
 {
+    const struct ifd_bytes image = picture->source.bytes;
     struct ifd_err err = {0};
-    (void)request, (void)input;
+    (void)request;
     if (image.size != 5 || memcmp(image.data, "FAKE", 4) != 0) {
         (void)ifd_fail(&err, IFD_CORRUPT, "picture: neither JPEG nor PNG nor BMP");
         done(arg, IFD_CORRUPT, &err); /* at once, as for what needs no worker */
         return;
     }
-    memset(tensor->data, image.data[4], tensor->bytes);
+    memset(picture->sample.data, image.data[4], picture->sample.bytes);
     add_job(fake, (struct fake_job){.done = done, .arg = arg});
 }
 

@@ -92,8 +92,10 @@ static enum ifd_code to_f32(struct ifd_bytes picture, const struct ifd_image_tar
                             float *data, struct ifd_err *err)
 {
     size_t bytes = (size_t)target->height * target->width * target->channels * sizeof(float);
-    return ifd_image_to_tensor(picture, target, &limits, IFD_F32, data, bytes, ifd_alloc_system(),
-                               err);
+    const struct ifd_picture_source source = {.bytes = picture};
+    struct ifd_tensor tensor = {.dtype = IFD_F32, .data = data, .bytes = bytes};
+    struct ifd_picture_view view;
+    return ifd_image_to_tensor(&source, target, &limits, &tensor, ifd_alloc_system(), &view, err);
 }
 
 static void expect_refused(struct ifd_bytes picture, enum ifd_code want, const char *part)
@@ -365,6 +367,31 @@ static void channels_first_is_stored_by_planes(void)
     EXPECT_BYTES(got, want, 6);
 }
 
+/* ---- the way back ---- */
+
+static void points_of_the_input_lead_back_to_the_picture(void)
+{
+    static uint8_t pixel[256 * 128 * 3];
+    float got[32 * 16 * 3];
+    struct ifd_err err = {0};
+    struct ifd_image_target target = target_of(16, 32, 3);
+    struct ifd_bytes jpeg = make_jpeg(pixel, 256, 128, false); /* reduced while it is decoded */
+    const struct ifd_picture_source source = {.bytes = jpeg};
+    struct ifd_tensor tensor = {.dtype = IFD_F32, .data = got, .bytes = sizeof(got)};
+    struct ifd_picture_view view;
+    double x = 0, y = 0;
+    REQUIRE_OK(
+        ifd_image_to_tensor(&source, &target, &limits, &tensor, ifd_alloc_system(), &view, &err),
+        &err);
+    EXPECT_INT(view.width, 256);
+    EXPECT_INT(view.height, 128);
+    EXPECT_INT(view.region.width, 256);
+    ifd_picture_view_to_picture(&view, 32, 4, &x, &y);
+    EXPECT_CLOSE(x, 256, 0);
+    EXPECT_CLOSE(y, 32, 0);
+    free_bytes(jpeg);
+}
+
 /* ---- refusals ---- */
 
 /* Only headers; nothing may be allocated for the size that they claim. */
@@ -443,8 +470,11 @@ static void missing_memory_leaks_nothing(void)
         for (long k = 1; was_failed; k++) {
             struct fail_alloc fail;
             fail_alloc_init(&fail, k);
-            enum ifd_code code = ifd_image_to_tensor(picture[p], &target, &limits, IFD_F32, got,
-                                                     sizeof(got), &fail.alloc, NULL);
+            const struct ifd_picture_source source = {.bytes = picture[p]};
+            struct ifd_tensor tensor = {.dtype = IFD_F32, .data = got, .bytes = sizeof(got)};
+            struct ifd_picture_view view;
+            enum ifd_code code =
+                ifd_image_to_tensor(&source, &target, &limits, &tensor, &fail.alloc, &view, NULL);
             was_failed = fail.failed;
             EXPECT_INT(code, was_failed ? IFD_NOMEM : IFD_OK);
             fail_alloc_finish(&fail);
@@ -638,6 +668,7 @@ int main(int argc, char **argv)
         T(position_in_a_tall_picture_is_exact),
         T(normalised_values_are_stored_in_the_inputs_type),
         T(channels_first_is_stored_by_planes),
+        T(points_of_the_input_lead_back_to_the_picture),
         T(giant_headers_are_refused_before_memory_is_taken),
         T(truncated_pictures_are_refused),
         T(other_content_is_refused),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/str.h"
+#include "server/model/parameters.h"
 #include "server/repo/complete.h"
 #include "server/repo/text.h"
 #include "tests/support/fail_alloc.h"
@@ -70,7 +71,7 @@ static void usual_config_is_read(void)
     EXPECT(m.dynamic_batching && !m.queue_policy.reject);
     EXPECT_INT(m.preferred_batch_size[0], 4);
     EXPECT_INT(m.queue_policy.max_queue_size, 5);
-    EXPECT_TEXT(ifd_manifest_parameter(&m, "threads"), "3");
+    EXPECT_TEXT(ifd_desc_parameter(&m, "threads"), "3");
     EXPECT_TEXT(heard, "");
 }
 
@@ -89,9 +90,9 @@ static void json_means_the_same(void)
     EXPECT_INT(m.max_batch_size, 16);
     EXPECT_INT(m.input[0].shape.dim[0], 3);
     EXPECT_INT(m.version_policy, IFD_POLICY_ALL);
-    EXPECT_TEXT(ifd_manifest_parameter(&m, "threads"), "2");
-    EXPECT_TEXT(ifd_manifest_parameter(&m, "k"), "caf\xc3\xa9");
-    EXPECT(ifd_manifest_parameter(&m, "none") == NULL);
+    EXPECT_TEXT(ifd_desc_parameter(&m, "threads"), "2");
+    EXPECT_TEXT(ifd_desc_parameter(&m, "k"), "caf\xc3\xa9");
+    EXPECT(ifd_desc_parameter(&m, "none") == NULL);
 }
 
 /* json_format.MessageToJson of protocol buffers spells names so, and its readers take both. */
@@ -113,7 +114,7 @@ static void json_may_spell_names_in_camel_case(void)
     EXPECT_INT(m.version_policy, IFD_POLICY_LATEST);
     EXPECT_INT(m.policy_latest_count, 2);
     EXPECT_INT(m.max_queue_delay_us, 70);
-    EXPECT_TEXT(ifd_manifest_parameter(&m, "a_b"), "2");
+    EXPECT_TEXT(ifd_desc_parameter(&m, "a_b"), "2");
     EXPECT_INT(read_text("{ \"maxBatchSize\": 1, \"max_batch_size\": 1 }", &m, &err), IFD_INVALID);
     EXPECT_HAS(err.text, "max_batch_size comes twice");
     REQUIRE_OK(

@@ -1,0 +1,48 @@
+/** Pictures as requests send them and models want them, and the way back from a model's input to
+ *  the picture. Shared by the API, which reads requests and writes answers, by server/serve and by
+ *  server/media, which decodes. */
+#ifndef INFERD_SERVER_MODEL_PICTURE_H
+#define INFERD_SERVER_MODEL_PICTURE_H
+
+#include "inferd/types.h"
+
+/** How a picture becomes as large as the input: X(id, name in configs and requests).
+ *  STRETCH ignores the aspect ratio; LETTERBOX shows the whole picture between bars; CROP fills the
+ *  input with the middle of the picture. */
+#define IFD_IMAGE_RESIZES(X)                                                                       \
+    X(STRETCH, "stretch")                                                                          \
+    X(LETTERBOX, "letterbox")                                                                      \
+    X(CROP, "crop")
+
+#define X(id, name) IFD_RESIZE_##id,
+enum ifd_image_resize { IFD_IMAGE_RESIZES(X) IFD_RESIZE_COUNT };
+#undef X
+
+/** A rectangle in pixels. */
+struct ifd_picture_region {
+    uint32_t x, y, width, height;
+};
+
+/** A picture as a request brings it. */
+struct ifd_picture_source {
+    struct ifd_bytes bytes; /* the first of them tell the format */
+};
+
+/** Where the pixels of a model's input come from: picture = offset + scale × input on each axis. A
+ *  pixel's upper left corner has whole coordinates, its centre those plus one half. */
+struct ifd_picture_view {
+    uint32_t width, height;           /* of the whole picture as a person sees it, in pixels */
+    struct ifd_picture_region region; /* what was asked for; else the whole picture */
+    double offset_x, offset_y;
+    double scale_x, scale_y; /* pixels of the picture for one of the input */
+};
+
+/** A point of the model's input in pixels of the picture. It may lie outside of it. */
+static inline void ifd_picture_view_to_picture(const struct ifd_picture_view *view, double x,
+                                               double y, double *ret_x, double *ret_y)
+{
+    *ret_x = view->offset_x + view->scale_x * x;
+    *ret_y = view->offset_y + view->scale_y * y;
+}
+
+#endif
