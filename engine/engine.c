@@ -3,7 +3,32 @@
 
 #include "engine/backend/host.h"
 
+#include "engine/base/str.h"
+
+#include <string.h>
+
 #define CACHE_BYTES ((uint64_t)1 << 30)
+
+static enum ifd_code open_backends(struct ifd_engine *engine,
+                                   const struct ifd_engine_options *options, struct ifd_err *err)
+{
+    const struct ifd_plugin_search search = {.folders = options->plugin_folders,
+                                             .folder_count = options->plugin_folder_count,
+                                             .beside_program = options->finds_plugins,
+                                             .builtin = options->backends,
+                                             .builtin_count = options->backend_count};
+    const struct ifd_registry_setup setup = {.alloc = engine->alloc,
+                                             .backends = options->backends,
+                                             .backend_count = options->backend_count,
+                                             .plugins = &engine->plugins,
+                                             .options = &engine->backend_options};
+    enum ifd_code code = ifd_plugins_load(&search, engine->alloc, &engine->plugins, err);
+    if (code == IFD_OK) {
+        code = ifd_backend_options_init(&engine->backend_options, options->backend_options,
+                                        options->backend_option_count, engine->alloc, err);
+    }
+    return code == IFD_OK ? ifd_registry_init(&engine->registry, &setup, err) : code;
+}
 
 enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
                                 struct ifd_engine **ret_engine, struct ifd_err *err)
@@ -23,10 +48,9 @@ enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
     ifd_host_init(&engine->registry.host, options);
     ifd_cores_init(&engine->cores,
                    options->cores > 0 ? options->cores : engine->registry.host.cpu.cores);
-    const enum ifd_code code =
-        ifd_registry_init(&engine->registry, alloc, options->backends, options->backend_count, err);
+    const enum ifd_code code = open_backends(engine, options, err);
     if (code != IFD_OK) {
-        ifd_release(alloc, engine, sizeof(*engine));
+        ifd_engine_destroy(engine);
         return code;
     }
     engine->wants_cache = options->cache_folder != NULL;
@@ -46,22 +70,71 @@ void ifd_engine_destroy(struct ifd_engine *engine)
     if (engine) {
         ifd_cache_close(engine->cache);
         ifd_registry_finish(&engine->registry);
+        ifd_backend_options_finish(&engine->backend_options);
+        ifd_plugins_unload(&engine->plugins);
         ifd_release(engine->alloc, engine, sizeof(*engine));
     }
 }
 
+/* ---- looking at backends ---- */
+
+/* File number index of those that were not taken; NULL behind the last. */
+static const struct ifd_plugin *rejected(const struct ifd_engine *engine, uint32_t index)
+{
+    for (uint32_t i = 0; i < engine->plugins.count; i++) {
+        if (!engine->plugins.plugin[i].backend && index-- == 0) {
+            return &engine->plugins.plugin[i];
+        }
+    }
+    return NULL;
+}
+
 uint32_t ifd_engine_backend_count(const struct ifd_engine *engine)
 {
-    return engine->registry.count;
+    uint32_t count = engine->registry.count;
+    for (uint32_t i = 0; i < engine->plugins.count; i++) {
+        count += engine->plugins.plugin[i].backend ? 0 : 1;
+    }
+    return count;
 }
 
 void ifd_engine_backend_info(const struct ifd_engine *engine, uint32_t index,
                              struct ifd_backend_info *ret)
 {
+    const uint32_t taken = engine->registry.count;
+    if (index >= taken) {
+        const struct ifd_plugin *plugin = rejected(engine, index - taken);
+        *ret = (struct ifd_backend_info){
+            .name = plugin->file, .file = plugin->path, .reason = plugin->reason.text};
+        return;
+    }
     const struct ifd_backend_slot *slot = &engine->registry.slot[index];
     *ret = (struct ifd_backend_info){.name = slot->backend->name,
+                                     .file = slot->plugin ? slot->plugin->path : "",
+                                     .is_taken = true,
                                      .available = slot->available,
                                      .reason = slot->available ? "" : slot->reason.text};
+}
+
+enum ifd_code ifd_engine_check_backend(const struct ifd_engine *engine, const char *name,
+                                       struct ifd_err *err)
+{
+    if (ifd_registry_find(&engine->registry, name) < engine->registry.count) {
+        return IFD_OK;
+    }
+    char there[2 * IFD_ERR_TEXT_BYTES] = "";
+    for (uint32_t i = 0; i < ifd_engine_backend_count(engine); i++) {
+        struct ifd_backend_info info;
+        ifd_engine_backend_info(engine, i, &info);
+        const size_t used = strlen(there);
+        (void)ifd_str_format(there + used, sizeof(there) - used, "%s%s%s%s",
+                             i == 0          ? ""
+                             : info.is_taken ? ", "
+                                             : "; not taken: ",
+                             info.name, info.is_taken ? "" : ": ",
+                             info.is_taken ? "" : info.reason);
+    }
+    return ifd_fail(err, IFD_INVALID, "unknown backend \"%.60s\"; there are %s", name, there);
 }
 
 const struct ifd_cpu *ifd_engine_cpu(const struct ifd_engine *engine)

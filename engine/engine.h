@@ -9,6 +9,8 @@
 
 struct ifd_engine {
     const struct ifd_alloc *alloc;
+    struct ifd_plugins plugins;
+    struct ifd_backend_options backend_options;
     struct ifd_registry registry;
     struct ifd_cores cores;
     bool wants_cache;

@@ -97,6 +97,7 @@ static int serve(const struct ifd_tool_host *host, int argc, char **argv)
                                                .program_version = IFD_VERSION,
                                                .backends = host->backends,
                                                .backend_count = host->backend_count,
+                                               .finds_plugins = true,
                                                .handles_signals = true,
                                                .may_leave = true,
                                                .notify_socket = environment.notify_socket,

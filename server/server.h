@@ -27,6 +27,7 @@ struct ifd_server_options {
     const char *program_version;
     const struct ifd_backend *const *backends;
     uint32_t backend_count;
+    bool finds_plugins; /* ifd_engine_options.finds_plugins */
     /* SIGTERM and SIGINT stop the server, SIGHUP reloads its settings */
     bool handles_signals;
     /** The process ends after ifd_server_run: do not wait for work that cannot be interrupted; see

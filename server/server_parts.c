@@ -86,38 +86,34 @@ enum ifd_code ifd_server_init_budget(struct ifd_server *server, struct ifd_err *
     return IFD_OK;
 }
 
-static enum ifd_code fail_backend(const struct ifd_engine *engine, const char *name,
-                                  struct ifd_err *err)
-{
-    char known[100] = "";
-    for (uint32_t i = 0, used = 0; i < ifd_engine_backend_count(engine); i++) {
-        struct ifd_backend_info info = {0};
-        ifd_engine_backend_info(engine, i, &info);
-        const int size =
-            snprintf(known + used, sizeof(known) - used, "%s%s", i > 0 ? ", " : "", info.name);
-        used += size > 0 && (size_t)size < sizeof(known) - used ? (uint32_t)size : 0;
-    }
-    return ifd_fail(err, IFD_INVALID, "--backend: there is no \"%.60s\", but %s", name, known);
-}
-
-/* Refuses unknown backends at the start, not with the first model. */
+/* Refuses unknown backends at the start, not with the first model; and a list of which none can be
+ * used. */
 static enum ifd_code check_backends(const struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_config_list *list = &server->options.config->backends;
     for (uint32_t i = 0; i < list->count; i++) {
-        uint32_t k = 0, count = ifd_engine_backend_count(server->engine);
-        struct ifd_backend_info info = {0};
-        for (; k < count; k++) {
-            ifd_engine_backend_info(server->engine, k, &info);
-            if (strcmp(info.name, list->item[i]) == 0) {
-                break;
-            }
-        }
-        if (k == count) {
-            return fail_backend(server->engine, list->item[i], err);
+        if (ifd_engine_check_backend(server->engine, list->item[i], err)) {
+            ifd_err_prefix(err, "--backend");
+            return IFD_INVALID;
         }
     }
     return IFD_OK;
+}
+
+/* A backend that is missing is worth a line; so is code that was loaded. */
+static void log_backends(const struct ifd_server *server)
+{
+    const struct ifd_log *log = server->options.log;
+    for (uint32_t i = 0; i < ifd_engine_backend_count(server->engine); i++) {
+        struct ifd_backend_info info;
+        ifd_engine_backend_info(server->engine, i, &info);
+        if (!info.available) {
+            ifd_log_warn(log, info.is_taken ? "backend not available" : "plugin not taken",
+                         "name=%s file=%s reason=%s", info.name, info.file, info.reason);
+        } else if (info.file[0] != '\0') {
+            ifd_log_info(log, "plugin loaded", "name=%s file=%s", info.name, info.file);
+        }
+    }
 }
 
 enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err *err)
@@ -127,6 +123,11 @@ enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err
         .alloc = o->alloc,
         .backends = o->backends,
         .backend_count = o->backend_count,
+        .plugin_folders = o->config->backend_paths.item,
+        .plugin_folder_count = o->config->backend_paths.count,
+        .finds_plugins = o->finds_plugins,
+        .backend_options = o->config->backend_options.item,
+        .backend_option_count = o->config->backend_options.count,
         .exact = o->config->exact,
         .fast = o->config->fast,
         .cache_folder = o->config->cache_dir[0] != '\0' ? o->config->cache_dir : NULL,
@@ -135,6 +136,7 @@ enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err
     if (code) {
         return code;
     }
+    log_backends(server);
     const struct ifd_cpu *cpu = ifd_engine_cpu(server->engine);
     uint32_t cores = cpu->cores > 0 ? cpu->cores : 1;
     server->served = (struct ifd_served_options){

@@ -14,6 +14,9 @@ static void cpuacc_describe(struct ifd_partition *partition, uint32_t step,
 static enum ifd_code cpuacc_open(const struct ifd_host *host, struct ifd_device **ret_device,
                                  struct ifd_err *err)
 {
+    if (host->option_count > 0) {
+        return ifd_fail(err, IFD_INVALID, "no option \"%s\": CpuAcc has none", host->option[0].key);
+    }
     struct ifd_device *device = ifd_acquire_zeroed(host->alloc, 1, sizeof(*device));
     if (!device) {
         return ifd_fail(err, IFD_NOMEM, "CpuAcc: no memory for the device");

@@ -32,6 +32,9 @@ struct ifd_partition {
 static enum ifd_code cpuref_open(const struct ifd_host *host, struct ifd_device **ret_device,
                                  struct ifd_err *err)
 {
+    if (host->option_count > 0) {
+        return ifd_fail(err, IFD_INVALID, "no option \"%s\": CpuRef has none", host->option[0].key);
+    }
     struct ifd_device *device = ifd_acquire(host->alloc, sizeof(*device));
     if (!device) {
         return ifd_fail(err, IFD_NOMEM, "CpuRef: no memory for the device");

@@ -1,22 +1,30 @@
-/* null: a backend that computes nothing. It refuses every node, so an engine that has it behaves as
+/* Null: a backend that computes nothing. It refuses every node, so an engine that has it behaves as
  * if it were not there. It exists to be copied: every function that the ABI asks for is here with
- * what it has to do.
+ * what it has to do. It needs inferd's public headers and nothing else:
+ *
+ *     cc -std=c11 -O2 -fPIC -shared -fvisibility=hidden null.c -o null.so
+ *     inferd inspect --backend-path . --backend Null,CpuRef MODEL
  *
  * To make a backend of it: choose a name; open the device in open(); say in cost() which nodes you
  * can run, and in the reason why not; keep in compile() all that run() needs, because the view is
- * gone afterwards; compute in run(). See cpuref/cpuref.c for the smallest backend that computes. */
-#include "backends/null/null.h"
+ * gone afterwards; compute in run(). backends/README.md says more. */
+#include "inferd/backend.h"
 
 struct ifd_device {
     const struct ifd_host *host; /* valid until close() returns */
 };
 
+/* A real one reads its options here, and says UNAVAILABLE with the reason if there is no device. */
 static enum ifd_code null_open(const struct ifd_host *host, struct ifd_device **ret_device,
                                struct ifd_err *err)
 {
-    struct ifd_device *device = ifd_acquire(host->alloc, sizeof(*device));
+    if (host->option_count > 0) {
+        return host->fail(err, IFD_INVALID, "no option \"%s\": Null has none", host->option[0].key);
+    }
+    struct ifd_device *device =
+        host->alloc->acquire(host->alloc->context, sizeof(*device), _Alignof(max_align_t));
     if (!device) {
-        return ifd_fail(err, IFD_NOMEM, "null: no memory for the device");
+        return host->fail(err, IFD_NOMEM, "Null: no memory for the device");
     }
     *device = (struct ifd_device){.host = host};
     *ret_device = device;
@@ -26,8 +34,8 @@ static enum ifd_code null_open(const struct ifd_host *host, struct ifd_device **
 static uint32_t null_cost(struct ifd_device *device, const struct ifd_node_view *node,
                           struct ifd_err *reason)
 {
-    (void)device;
-    ifd_fail(reason, IFD_UNSUPPORTED, "computes nothing, not even \"%s\"", node->name);
+    (void)device->host->fail(reason, IFD_UNSUPPORTED, "computes nothing, not even %s \"%s\"",
+                             device->host->op_def(node->op)->name, node->name);
     return 0;
 }
 
@@ -39,21 +47,22 @@ static enum ifd_code null_compile(struct ifd_device *device, const struct ifd_pa
                                   struct ifd_partition **ret_partition,
                                   struct ifd_partition_info *ret_info, struct ifd_err *err)
 {
-    (void)device;
     (void)share_with;
     (void)ret_partition;
     (void)ret_info;
-    return ifd_fail(err, IFD_UNSUPPORTED, "null: cannot compile %u nodes", view->node_count);
+    return device->host->fail(err, IFD_UNSUPPORTED, "Null: cannot compile %u nodes",
+                              view->node_count);
 }
 
-/* A real one reads binding->input, writes binding->output, uses binding->scratch and binding->team,
- * and allocates nothing: several threads may be in here with the same partition. */
+/* Never called. A real one reads binding->input, writes binding->output, uses binding->scratch and
+ * binding->team, and allocates nothing: several threads may be in here with the same partition. */
 static enum ifd_code null_run(struct ifd_partition *partition, const struct ifd_binding *binding,
                               struct ifd_err *err)
 {
     (void)partition;
     (void)binding;
-    return ifd_fail(err, IFD_UNSUPPORTED, "null: cannot run");
+    (void)err;
+    return IFD_UNSUPPORTED;
 }
 
 static void null_release(struct ifd_partition *partition)
@@ -64,11 +73,12 @@ static void null_release(struct ifd_partition *partition)
 static void null_close(struct ifd_device *device)
 {
     if (device) {
-        ifd_release(device->host->alloc, device, sizeof(*device));
+        const struct ifd_alloc *alloc = device->host->alloc;
+        alloc->release(alloc->context, device, sizeof(*device));
     }
 }
 
-const struct ifd_backend ifd_backend_null = {
+static const struct ifd_backend null_backend = {
     .abi = IFD_BACKEND_ABI,
     .bytes = sizeof(struct ifd_backend),
     .name = "Null",
@@ -80,3 +90,8 @@ const struct ifd_backend ifd_backend_null = {
     .release = null_release,
     .close = null_close,
 };
+
+const struct ifd_backend *ifd_backend_query(uint32_t host_abi)
+{
+    return host_abi == IFD_BACKEND_ABI ? &null_backend : NULL;
+}

@@ -33,3 +33,16 @@ function(ifd_library name)
                                               ${CMAKE_SOURCE_DIR}/engine/include)
     target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE ifd_warnings)
 endfunction()
+
+# ifd_plugin(NAME SOURCES … [LINK …]): a backend as a shared object that exports ifd_backend_query
+# only, where the program of this build looks for plugins.
+function(ifd_plugin name)
+    cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+    add_library(${name} MODULE ${arg_SOURCES})
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}
+                                               ${CMAKE_SOURCE_DIR}/engine/include)
+    target_link_libraries(${name} PRIVATE ifd_warnings ${arg_LINK})
+    target_link_options(${name} PRIVATE -Wl,--no-undefined)
+    set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY
+                                             ${CMAKE_BINARY_DIR}/lib/inferd/backends)
+endfunction()

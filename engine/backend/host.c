@@ -20,6 +20,8 @@ void ifd_host_init(struct ifd_host *host, const struct ifd_engine_options *optio
         .fast = options->fast,
         .debug = options->debug,
         .debug_context = options->debug_context,
+        .op_def = ifd_op_def,
+        .fail = ifd_fail,
     };
     ifd_cpu_detect(&host->cpu);
     host->cpu.flags &= allowed_flags(options);

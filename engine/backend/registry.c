@@ -35,41 +35,89 @@ static enum ifd_code check_name(const struct ifd_registry *registry,
     return IFD_OK;
 }
 
-enum ifd_code ifd_registry_init(struct ifd_registry *registry, const struct ifd_alloc *alloc,
-                                const struct ifd_backend *const *backends, uint32_t count,
-                                struct ifd_err *err)
+static struct ifd_host host_of(const struct ifd_registry *registry,
+                               const struct ifd_backend_options *options, const char *name)
 {
-    registry->alloc = alloc;
-    registry->count = 0;
-    registry->slot = ifd_acquire_zeroed(alloc, count, sizeof(*registry->slot));
-    if (!registry->slot) {
-        return ifd_fail(err, IFD_NOMEM, "no memory for %u backends", count);
+    struct ifd_host host = registry->host;
+    if (options) {
+        host.option = &options->option[ifd_backend_options_find(options, name, &host.option_count)];
     }
-    registry->capacity = count;
-    for (uint32_t i = 0; i < count; i++) {
-        enum ifd_code code = check_name(registry, backends[i], err);
-        if (code != IFD_OK) {
-            ifd_registry_finish(registry);
-            return code;
+    return host;
+}
+
+/* Adds a backend and opens its device. A device that is missing is the slot's reason; a wrong
+ * option and a lack of memory are errors. */
+static enum ifd_code add(struct ifd_registry *registry, const struct ifd_backend *backend,
+                         const struct ifd_plugin *plugin, const struct ifd_backend_options *options,
+                         struct ifd_err *err)
+{
+    enum ifd_code code = check_name(registry, backend, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    struct ifd_backend_slot *slot = &registry->slot[registry->count++];
+    slot->backend = backend;
+    slot->plugin = plugin;
+    slot->host = host_of(registry, options, backend->name);
+    ifd_mutex_init(&slot->lock);
+    code = check(backend, &slot->reason);
+    if (code == IFD_OK) {
+        code = backend->open(&slot->host, &slot->device, &slot->reason);
+    }
+    slot->available = code == IFD_OK;
+    if (code != IFD_NOMEM && code != IFD_INVALID) {
+        return IFD_OK;
+    }
+    return ifd_fail(err, code, "backend %s: %s", backend->name, slot->reason.text);
+}
+
+/* An option for a backend that is not there would have no effect. */
+static enum ifd_code check_options(const struct ifd_registry *registry,
+                                   const struct ifd_backend_options *options, struct ifd_err *err)
+{
+    for (uint32_t i = 0; i < options->count; i++) {
+        if (ifd_registry_find(registry, options->backend[i]) == registry->count) {
+            return ifd_fail(err, IFD_INVALID, "backend option %s:%s=%s: there is no backend %s",
+                            options->backend[i], options->option[i].key, options->option[i].value,
+                            options->backend[i]);
         }
-        struct ifd_backend_slot *slot = &registry->slot[i];
-        slot->backend = backends[i];
-        ifd_mutex_init(&slot->lock);
-        registry->count++;
-        code = check(slot->backend, &slot->reason);
-        if (code == IFD_OK) {
-            code = slot->backend->open(&registry->host, &slot->device, &slot->reason);
-        }
-        if (code == IFD_NOMEM) {
-            if (err) {
-                *err = slot->reason;
-            }
-            ifd_registry_finish(registry);
-            return code;
-        }
-        slot->available = code == IFD_OK;
     }
     return IFD_OK;
+}
+
+static enum ifd_code add_all(struct ifd_registry *registry, const struct ifd_registry_setup *setup,
+                             struct ifd_err *err)
+{
+    const struct ifd_plugins *plugins = setup->plugins;
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < setup->backend_count; i++) {
+        code = add(registry, setup->backends[i], NULL, setup->options, err);
+    }
+    for (uint32_t i = 0; code == IFD_OK && plugins && i < plugins->count; i++) {
+        const struct ifd_plugin *plugin = &plugins->plugin[i];
+        if (plugin->backend) {
+            code = add(registry, plugin->backend, plugin, setup->options, err);
+        }
+    }
+    return code == IFD_OK && setup->options ? check_options(registry, setup->options, err) : code;
+}
+
+enum ifd_code ifd_registry_init(struct ifd_registry *registry,
+                                const struct ifd_registry_setup *setup, struct ifd_err *err)
+{
+    const uint32_t most = setup->backend_count + (setup->plugins ? setup->plugins->count : 0);
+    registry->alloc = setup->alloc;
+    registry->count = 0;
+    registry->slot = ifd_acquire_zeroed(setup->alloc, most, sizeof(*registry->slot));
+    if (!registry->slot) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for %u backends", most);
+    }
+    registry->capacity = most;
+    const enum ifd_code code = add_all(registry, setup, err);
+    if (code != IFD_OK) {
+        ifd_registry_finish(registry);
+    }
+    return code;
 }
 
 void ifd_registry_finish(struct ifd_registry *registry)

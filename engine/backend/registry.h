@@ -5,12 +5,16 @@
 #ifndef INFERD_ENGINE_BACKEND_REGISTRY_H
 #define INFERD_ENGINE_BACKEND_REGISTRY_H
 
+#include "engine/backend/loader.h"
+#include "engine/backend/options.h"
 #include "engine/base/thread.h"
 #include "inferd/backend.h"
 
 /** One backend. Immutable after init but for the lock. */
 struct ifd_backend_slot {
     const struct ifd_backend *backend; /* its name may be read even if it is not available */
+    const struct ifd_plugin *plugin;   /* NULL: built in */
+    struct ifd_host host;              /* registry->host, with the options of this backend */
     struct ifd_device *device;
     bool available;
     struct ifd_err reason; /* why not */
@@ -19,19 +23,28 @@ struct ifd_backend_slot {
 
 struct ifd_registry {
     const struct ifd_alloc *alloc;
-    struct ifd_host host; /* stays where it is: backends keep a pointer to it */
-    struct ifd_backend_slot *slot;
+    struct ifd_host host;          /* without options */
+    struct ifd_backend_slot *slot; /* stays where it is: backends keep a pointer to their host */
     uint32_t capacity;
     uint32_t count;
 };
 
+/** What a registry is made of. plugins and options live as long as the registry. */
+struct ifd_registry_setup {
+    const struct ifd_alloc *alloc;
+    const struct ifd_backend *const *backends; /* built in */
+    uint32_t backend_count;
+    const struct ifd_plugins *plugins;         /* those that were taken follow; NULL: none */
+    const struct ifd_backend_options *options; /* NULL: none */
+};
+
 /** Checks and opens every descriptor. The caller has filled registry->host (backend/host.h).
- *  registry must not move afterwards. A backend that refuses to open is not an error.
- *  Errors: INVALID (a NULL descriptor, no name, the same name twice), NOMEM. */
+ *  A backend that refuses to open is not an error, but for an option.
+ *  Errors: INVALID (a NULL descriptor, no name, the same name twice, an option that its backend
+ *  does not know or that is for none), NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_registry_init(struct ifd_registry *registry,
-                                              const struct ifd_alloc *alloc,
-                                              const struct ifd_backend *const *backends,
-                                              uint32_t count, struct ifd_err *err);
+                                              const struct ifd_registry_setup *setup,
+                                              struct ifd_err *err);
 
 /** Closes the devices, last one first. No compiled partition may be left. A zeroed registry is
  *  fine. */

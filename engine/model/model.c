@@ -40,12 +40,11 @@ static enum ifd_code take_preference(struct ifd_model *model,
         return ifd_arena_fail(&model->arena, count * sizeof(*model->preference), err);
     }
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t slot =
-            options->backends ? ifd_registry_find(registry, options->backends[i]) : i;
-        if (slot == registry->count) {
-            return ifd_fail(err, IFD_INVALID, "backend \"%s\" is unknown", options->backends[i]);
+        const char *name = options->backends ? options->backends[i] : NULL;
+        if (name && ifd_engine_check_backend(model->engine, name, err) != IFD_OK) {
+            return IFD_INVALID;
         }
-        model->preference[i] = slot;
+        model->preference[i] = name ? ifd_registry_find(registry, name) : i;
     }
     model->preference_count = count;
     return IFD_OK;

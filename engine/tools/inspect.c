@@ -23,8 +23,11 @@ static void print_backends(const struct ifd_engine *engine)
     for (uint32_t i = 0; i < ifd_engine_backend_count(engine); i++) {
         struct ifd_backend_info info;
         ifd_engine_backend_info(engine, i, &info);
-        printf("backend: %s %s%s\n", info.name,
-               info.available ? "available" : "not available: ", info.available ? "" : info.reason);
+        const char *state = info.available  ? "available"
+                            : info.is_taken ? "not available: "
+                                            : "not taken: ";
+        printf("backend: %s %s%s%s%s\n", info.name, state, info.reason,
+               info.file[0] != '\0' ? ", from " : "", info.file);
     }
 }
 

@@ -50,9 +50,9 @@ static bool has_backend(const struct ifd_tool_host *host, const char *name)
 }
 
 /* Splits "A,B" into names; text gets a copy with NULs for commas. */
-static enum ifd_code split_backends(const struct ifd_tool_host *host, const char *list, char *text,
-                                    size_t size, const char *ret_names[BACKENDS_MAX],
-                                    uint32_t *ret_count, struct ifd_err *err)
+static enum ifd_code split_backends(const char *list, char *text, size_t size,
+                                    const char *ret_names[BACKENDS_MAX], uint32_t *ret_count,
+                                    struct ifd_err *err)
 {
     if (!ifd_str_format(text, size, "%s", list)) {
         return ifd_fail(err, IFD_INVALID, "list of backends: %zu bytes, limit %zu", strlen(list),
@@ -67,12 +67,6 @@ static enum ifd_code split_backends(const struct ifd_tool_host *host, const char
         at = strchr(at, ',');
         if (at) {
             *at++ = '\0';
-        }
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        if (!has_backend(host, ret_names[i])) {
-            return ifd_fail(err, IFD_INVALID, "unknown backend \"%s\"; inferd inspect lists them",
-                            ret_names[i]);
         }
     }
     *ret_count = count;
@@ -90,13 +84,19 @@ struct setup {
 static enum ifd_code set_up(struct setup *ret, const struct ifd_tool_host *host,
                             const struct ifd_session_options *options, struct ifd_err *err)
 {
-    ret->engine = (struct ifd_engine_options){.alloc = ifd_alloc_system(),
-                                              .backends = host->backends,
-                                              .backend_count = host->backend_count,
-                                              .exact = options->exact,
-                                              .fast = options->fast,
-                                              .cache_folder = options->cache_folder,
-                                              .cache_bytes = (uint64_t)options->cache_mb << 20};
+    ret->engine =
+        (struct ifd_engine_options){.alloc = ifd_alloc_system(),
+                                    .backends = host->backends,
+                                    .backend_count = host->backend_count,
+                                    .plugin_folders = options->backend_paths.item,
+                                    .plugin_folder_count = options->backend_paths.count,
+                                    .finds_plugins = true,
+                                    .backend_options = options->backend_options.item,
+                                    .backend_option_count = options->backend_options.count,
+                                    .exact = options->exact,
+                                    .fast = options->fast,
+                                    .cache_folder = options->cache_folder,
+                                    .cache_bytes = (uint64_t)options->cache_mb << 20};
     ret->model = (struct ifd_model_options){.max_threads = options->threads,
                                             .no_optimize = options->no_optimize,
                                             .releases_weights = !options->keeps_weights};
@@ -117,10 +117,22 @@ static enum ifd_code set_up(struct setup *ret, const struct ifd_tool_host *host,
                         options->precision);
     }
     if (code == IFD_OK && options->backends) {
-        code = split_backends(host, options->backends, ret->text, sizeof(ret->text), ret->names,
+        code = split_backends(options->backends, ret->text, sizeof(ret->text), ret->names,
                               &ret->model.backend_count, err);
         ret->model.backends = ret->names;
     }
+    return code;
+}
+
+/* Opens what is not built in, to say what is wrong with it before the model is read. */
+static enum ifd_code check_plugins(const struct setup *setup, struct ifd_err *err)
+{
+    struct ifd_engine *engine = NULL;
+    enum ifd_code code = ifd_engine_create(&setup->engine, &engine, err);
+    for (uint32_t i = 0; code == IFD_OK && i < setup->model.backend_count; i++) {
+        code = ifd_engine_check_backend(engine, setup->names[i], err);
+    }
+    ifd_engine_destroy(engine);
     return code;
 }
 
@@ -128,7 +140,12 @@ enum ifd_code ifd_session_check(const struct ifd_tool_host *host,
                                 const struct ifd_session_options *options, struct ifd_err *err)
 {
     struct setup setup;
-    return set_up(&setup, host, options, err);
+    enum ifd_code code = set_up(&setup, host, options, err);
+    bool needs_plugins = options->backend_paths.count > 0 || options->backend_options.count > 0;
+    for (uint32_t i = 0; i < setup.model.backend_count; i++) {
+        needs_plugins |= !has_backend(host, setup.names[i]);
+    }
+    return code == IFD_OK && needs_plugins ? check_plugins(&setup, err) : code;
 }
 
 static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_host *host,

@@ -9,12 +9,14 @@
 
 struct ifd_session_options {
     const char *path;
-    const char *backends;     /* "CpuAcc,CpuRef"; NULL: the engine's order */
-    const char *cache_folder; /* of packed weights; NULL: none */
-    uint32_t cache_mb;        /* limit of all its files; 0 = 1024 */
-    const char *precision;    /* "bf16"; NULL: "f32" */
-    const char *cpu_mask;     /* "avx2,avx512"; NULL: all that the CPU has, "none": none */
-    uint32_t threads;         /* 0 = 1 */
+    const char *backends;                /* "CpuAcc,CpuRef"; NULL: the engine's order */
+    struct ifd_arg_list backend_paths;   /* folders of plugins */
+    struct ifd_arg_list backend_options; /* "NAME:KEY=VALUE" */
+    const char *cache_folder;            /* of packed weights; NULL: none */
+    uint32_t cache_mb;                   /* limit of all its files; 0 = 1024 */
+    const char *precision;               /* "bf16"; NULL: "f32" */
+    const char *cpu_mask; /* "avx2,avx512"; NULL: all that the CPU has, "none": none */
+    uint32_t threads;     /* 0 = 1 */
     /** 0: that of the input files; without files, the model file's. */
     uint32_t batch;
     /** Input files: "file" or "name=file", without names in the model's order. .npy, pictures
@@ -36,6 +38,20 @@ struct ifd_session_options {
         0,                                                                                         \
         "LIST",                                                                                    \
         "backends in order of preference"},                                                        \
+        {"backend-path",                                                                           \
+         IFD_ARG_LIST,                                                                             \
+         &(options).backend_paths,                                                                 \
+         0,                                                                                        \
+         0,                                                                                        \
+         "DIR",                                                                                    \
+         "load backends from the shared objects of this folder"},                                  \
+        {"backend-option",                                                                         \
+         IFD_ARG_LIST,                                                                             \
+         &(options).backend_options,                                                               \
+         0,                                                                                        \
+         0,                                                                                        \
+         "NAME:KEY=VALUE",                                                                         \
+         "set an option of a backend"},                                                            \
         {"cpu",                                                                                    \
          IFD_ARG_TEXT,                                                                             \
          &(options).cpu_mask,                                                                      \

@@ -123,7 +123,8 @@ class Service(unittest.TestCase):
             ("serve EMPTY --exact --fast", "--exact and --fast exclude each other"),
             ("serve EMPTY --exact --precision=bf16",
              "--exact and --precision bf16 exclude each other"),
-            ("serve EMPTY --backend=Abacus", 'there is no "Abacus", but CpuAcc, CpuRef'),
+            ("serve EMPTY --backend=Abacus",
+             '--backend: unknown backend "Abacus"; there are CpuAcc, CpuRef'),
             ("serve EMPTY --load-model=x", "--load-model needs --model-control-mode=explicit"),
             ("serve EMPTY --http-address=0.0.0.0 --admin-on-http",
              "--admin-on-http on address 0.0.0.0 would let everyone"),
@@ -222,7 +223,7 @@ class Service(unittest.TestCase):
         file = self.folder / "file"
         file.write_text("")
         for options, said in (
-                (("--backend=none",), '--backend: there is no "none", but .*CpuRef'),
+                (("--backend=none",), '--backend: unknown backend "none"; there are .*CpuRef'),
                 ((f"--http-socket={file}",),
                  "cannot listen on .*file: it exists and is not a socket"),
                 ((f"--config={self.folder}/none",), '--config: cannot read ".*none": No such file'),

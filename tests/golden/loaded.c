@@ -72,6 +72,10 @@ enum ifd_code golden_load(const struct golden_options *options, const char *path
         .precision = options->precision,
         .no_optimize = options->no_optimize};
     engine.backends = ifd_backends_builtin(&engine.backend_count);
+    engine.plugin_folders = &options->plugins;
+    engine.plugin_folder_count = options->plugins ? 1 : 0;
+    engine.backend_options = options->backend_option;
+    engine.backend_option_count = options->backend_option_count;
     for (uint32_t i = 0; i < options->cpu_count; i++) {
         engine.cpu_mask |= ifd_cpu_flag_by_name(options->cpu[i], strlen(options->cpu[i]));
         engine.no_cpu_features = engine.cpu_mask == 0;

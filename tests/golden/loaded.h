@@ -11,6 +11,9 @@ struct golden_options {
     const char *shared;
     const char *backend[NAMES_MAX];
     uint32_t backend_count;
+    const char *plugins; /* folder; NULL: none */
+    const char *backend_option[NAMES_MAX];
+    uint32_t backend_option_count;
     const char *model[NAMES_MAX];
     uint32_t model_count;
     const char *cpu[NAMES_MAX]; /* none: all that there is */

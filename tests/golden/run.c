@@ -1,7 +1,8 @@
 /* Runs models on inputs made by others and compares with what other engines answer.
  *
  *      golden_run [--backend A,B] [--fast] [--exact] [--no-optimize] [--threads N] [--model A,B]
- *                 [--precision bf16|fp16] [--cpu FEATURES] SHARED
+ *                 [--precision bf16|fp16] [--cpu FEATURES]
+ *                 [--backend-path DIR] [--backend-option NAME:KEY=VALUE] SHARED
  *      golden_run --seanet [--backend A,B] [--exact] [--cpu FEATURES] SHARED
  *
  * SHARED is the folder with golden/cases.json and models/. --model selects the folders of cases;
@@ -315,6 +316,10 @@ static bool parse(int argc, char **argv, struct golden_options *ret)
         const bool has_value = i + 1 < argc;
         if (strcmp(argv[i], "--backend") == 0 && has_value) {
             ok = split(argv[++i], ret->backend, &ret->backend_count);
+        } else if (strcmp(argv[i], "--backend-path") == 0 && has_value) {
+            ret->plugins = argv[++i];
+        } else if (strcmp(argv[i], "--backend-option") == 0 && has_value) {
+            ok = split(argv[++i], ret->backend_option, &ret->backend_option_count);
         } else if (strcmp(argv[i], "--model") == 0 && has_value) {
             ok = split(argv[++i], ret->model, &ret->model_count);
         } else if (strcmp(argv[i], "--cpu") == 0 && has_value) {
@@ -343,7 +348,8 @@ int main(int argc, char **argv)
 {
     struct golden_options options;
     if (!parse(argc, argv, &options)) {
-        fputs("usage: golden_run [--seanet] [--backend A,B] [--fast] [--exact] [--no-optimize] "
+        fputs("usage: golden_run [--seanet] [--backend A,B] [--backend-path DIR] "
+              "[--backend-option NAME:KEY=VALUE] [--fast] [--exact] [--no-optimize] "
               "[--threads N] [--precision bf16|fp16] [--cpu FEATURES] [--model A,B] SHARED\n",
               stderr);
         return 2;

@@ -39,6 +39,12 @@ enum ifd_code test_model_build(struct ifd_model *model, struct ifd_err *err)
     return ifd_model_build(model, &parsed, err);
 }
 
+static void set_caches(struct ifd_cpu *cpu, const struct test_run_options *options)
+{
+    cpu->l2_bytes = options->l2_bytes;
+    cpu->l3_bytes = options->l3_bytes;
+}
+
 struct test_run test_run_open(const struct test_run_options *options)
 {
     struct test_run run = {0};
@@ -50,8 +56,10 @@ struct test_run test_run_open(const struct test_run_options *options)
     engine.backend_count = options->falls_back ? 2 : 1;
     REQUIRE_OK(ifd_engine_create(&engine, &run.engine, &err), &err);
     if (options->l2_bytes > 0) {
-        run.engine->registry.host.cpu.l2_bytes = options->l2_bytes;
-        run.engine->registry.host.cpu.l3_bytes = options->l3_bytes;
+        set_caches(&run.engine->registry.host.cpu, options);
+        for (uint32_t i = 0; i < run.engine->registry.count; i++) {
+            set_caches(&run.engine->registry.slot[i].host.cpu, options);
+        }
     }
     REQUIRE_OK(ifd_model_create(run.engine, &options->model, &run.model, &err), &err);
     return run;

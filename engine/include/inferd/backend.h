@@ -23,8 +23,16 @@ extern "C" {
 
 #define IFD_BACKEND_ABI 2u
 
-/** Services of the engine for one backend, valid until close() returns. alloc may be called from
- *  any thread. */
+/** Seen outside a shared object that is built with -fvisibility=hidden. */
+#define IFD_EXPORT __attribute__((visibility("default")))
+
+/** What a user told this backend: --backend-option NAME:KEY=VALUE. */
+struct ifd_backend_option {
+    const char *key, *value;
+};
+
+/** Services of the engine for one backend, valid until close() returns. Functions may be called
+ *  from any thread. A plugin needs no other function of inferd. */
 struct ifd_host {
     uint32_t bytes; /* sizeof(struct ifd_host) of the engine */
     const struct ifd_alloc *alloc;
@@ -35,6 +43,15 @@ struct ifd_host {
     /** A line for people, below the default log level; may be NULL. Thread: any. */
     void (*debug)(void *context, const char *text);
     void *debug_context;
+    /** In the order of the command line. open() refuses a key or a value that it does not know with
+     *  INVALID; the engine is not made then. */
+    const struct ifd_backend_option *option;
+    uint32_t option_count;
+    /** ifd_op_def: name, reference kernel and traits of an operator. */
+    const struct ifd_op_def *(*op_def)(enum ifd_op op);
+    /** ifd_fail: fills err (if not NULL) and returns code. */
+    enum ifd_code (*fail)(struct ifd_err *err, enum ifd_code code, const char *format, ...)
+        IFD_PRINTF(3, 4);
 };
 
 /** One node. Operands and results carry descriptions with all dimensions known. */
@@ -151,7 +168,7 @@ struct ifd_backend {
      *  CpuRef. */
     bool per_node;
 
-    /** Opens the device. UNAVAILABLE with a reason if there is none. */
+    /** Opens the device. UNAVAILABLE with a reason if there is none; INVALID: an option. */
     enum ifd_code (*open)(const struct ifd_host *host, struct ifd_device **ret_device,
                           struct ifd_err *err);
 
@@ -184,8 +201,9 @@ struct ifd_backend {
     void (*close)(struct ifd_device *device);         /* NULL is fine; no partition is left */
 };
 
-/** The one symbol that a plugin exports: its descriptor, or NULL if it cannot serve an engine of
- *  host_abi. */
+/** The one symbol that a plugin exports: its descriptor, which stays as long as the plugin is
+ *  loaded, or NULL if it cannot serve an engine of host_abi. Only plugins define it. */
+IFD_EXPORT const struct ifd_backend *ifd_backend_query(uint32_t host_abi);
 typedef const struct ifd_backend *(*ifd_backend_query_fn)(uint32_t host_abi);
 
 #ifdef __cplusplus

@@ -28,6 +28,17 @@ struct ifd_engine_options {
     const struct ifd_alloc *alloc;             /* system */
     const struct ifd_backend *const *backends; /* see backends/builtin.h; at least one */
     uint32_t backend_count;
+    /** Folders whose shared objects (*.so) are opened as plugins; see ifd_backend_info for those
+     *  that are not taken. A folder that cannot be read or that every user may write in is INVALID.
+     *  The texts may go after ifd_engine_create. */
+    const char *const *plugin_folders;
+    uint32_t plugin_folder_count;
+    /** Also those in ../lib/inferd/backends, seen from the program's folder, if it exists. */
+    bool finds_plugins;
+    /** Options of backends: "NAME:KEY=VALUE". INVALID if there is no such backend, or if it does
+     *  not know the option. */
+    const char *const *backend_options;
+    uint32_t backend_option_count;
     uint32_t cpu_mask; /* features that may be used (enum ifd_cpu_flag); 0 = all that the CPU has */
     bool no_cpu_features; /* with cpu_mask 0: use none at all */
     /** exact: quantized results equal those of the reference kernels, bit for bit. fast: the
@@ -52,15 +63,22 @@ IFD_NODISCARD enum ifd_code ifd_engine_create(const struct ifd_engine_options *o
 /** All models must be gone. NULL is fine. */
 void ifd_engine_destroy(struct ifd_engine *engine);
 
-/** Backends in the order given. available is false, with the reason, if open() failed. */
+/** Backends: those given, the plugins that were taken, then the files that were not. Texts live as
+ *  long as the engine. */
 struct ifd_backend_info {
-    const char *name;
-    bool available;
-    const char *reason;
+    const char *name;   /* of a file that was not taken: the file's */
+    const char *file;   /* path of the plugin; "" if it is built in */
+    bool is_taken;      /* false: the file is no plugin for this engine */
+    bool available;     /* its device is open */
+    const char *reason; /* why not; "" */
 };
 uint32_t ifd_engine_backend_count(const struct ifd_engine *engine);
 void ifd_engine_backend_info(const struct ifd_engine *engine, uint32_t index,
                              struct ifd_backend_info *ret);
+/** OK if the engine has a backend of that name, available or not. Else INVALID names those that
+ *  there are, and why files were not taken. */
+IFD_NODISCARD enum ifd_code ifd_engine_check_backend(const struct ifd_engine *engine,
+                                                     const char *name, struct ifd_err *err);
 const struct ifd_cpu *ifd_engine_cpu(const struct ifd_engine *engine);
 
 /* ---- model ---- */
@@ -79,7 +97,8 @@ struct ifd_limits {
 
 struct ifd_model_options {
     /** Names of backends in order of preference ("CpuAcc", "CpuRef"); a node goes to the first that
-     *  takes it. NULL: the engine's order. A name that the engine does not know is an error. */
+     *  takes it. NULL: the engine's order, plugins last. A name that the engine does not know is an
+     *  error. */
     const char *const *backends;
     uint32_t backend_count;
     struct ifd_limits limits; /* per field: 0 = default */

@@ -1,8 +1,10 @@
 #include "engine/backend/registry.h"
-#include "backends/null/null.h"
 #include "engine/backend/host.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
 
 static enum ifd_code refuse_open(const struct ifd_host *host, struct ifd_device **ret_device,
                                  struct ifd_err *err)
@@ -17,15 +19,22 @@ static enum ifd_code init(struct ifd_registry *registry, const struct ifd_alloc 
                           struct ifd_err *err)
 {
     ifd_host_init(&registry->host, &(struct ifd_engine_options){.alloc = alloc});
-    return ifd_registry_init(registry, alloc, backends, count, err);
+    const struct ifd_registry_setup setup = {
+        .alloc = alloc, .backends = backends, .backend_count = count};
+    return ifd_registry_init(registry, &setup, err);
+}
+
+static const struct ifd_backend *null_backend(void)
+{
+    return ifd_backend_query(IFD_BACKEND_ABI);
 }
 
 static void backends_keep_their_order_and_reasons(void)
 {
-    struct ifd_backend absent = ifd_backend_null;
+    struct ifd_backend absent = *null_backend();
     absent.name = "Absent";
     absent.open = refuse_open;
-    const struct ifd_backend *const list[] = {&absent, &ifd_backend_null};
+    const struct ifd_backend *const list[] = {&absent, null_backend()};
     struct ifd_registry registry = {0};
     struct ifd_err err = {0};
     REQUIRE_OK(init(&registry, ifd_alloc_system(), list, 2, &err), &err);
@@ -40,7 +49,7 @@ static void backends_keep_their_order_and_reasons(void)
 
 static void foreign_abi_small_descriptor_and_missing_function_are_unavailable(void)
 {
-    struct ifd_backend newer = ifd_backend_null, older = ifd_backend_null, holed = ifd_backend_null;
+    struct ifd_backend newer = *null_backend(), older = *null_backend(), holed = *null_backend();
     newer.name = "Newer";
     newer.abi = IFD_BACKEND_ABI + 1;
     older.name = "Older";
@@ -50,7 +59,10 @@ static void foreign_abi_small_descriptor_and_missing_function_are_unavailable(vo
     const struct ifd_backend *const list[] = {&newer, &older, &holed};
     struct ifd_registry registry = {0};
     REQUIRE_OK(init(&registry, ifd_alloc_system(), list, 3, NULL), NULL);
-    EXPECT_HAS(registry.slot[0].reason.text, "ABI version 3, expected 2");
+    char want[64];
+    (void)snprintf(want, sizeof(want), "ABI version %u, expected %u", IFD_BACKEND_ABI + 1,
+                   IFD_BACKEND_ABI);
+    EXPECT_HAS(registry.slot[0].reason.text, want);
     EXPECT_HAS(registry.slot[1].reason.text, "descriptor of 16 bytes");
     EXPECT_HAS(registry.slot[2].reason.text, "lacks a function");
     for (uint32_t i = 0; i < 3; i++) {
@@ -61,16 +73,100 @@ static void foreign_abi_small_descriptor_and_missing_function_are_unavailable(vo
 
 static void same_name_twice_is_refused(void)
 {
-    const struct ifd_backend *const list[] = {&ifd_backend_null, &ifd_backend_null};
+    const struct ifd_backend *const list[] = {null_backend(), null_backend()};
     struct ifd_registry registry = {0};
     struct ifd_err err = {0};
     EXPECT_CODE(init(&registry, ifd_alloc_system(), list, 2, &err), IFD_INVALID, &err);
     EXPECT_HAS(err.text, "Null is named twice");
 }
 
+struct heard {
+    char text[64];
+};
+
+static enum ifd_code note_options(const struct ifd_host *host, struct ifd_device **ret_device,
+                                  struct ifd_err *err)
+{
+    struct heard *heard = host->debug_context;
+    for (uint32_t i = 0; i < host->option_count; i++) {
+        if (strcmp(host->option[i].key, "bad") == 0) {
+            return host->fail(err, IFD_INVALID, "no option \"bad\"");
+        }
+        const size_t used = strlen(heard->text);
+        (void)snprintf(heard->text + used, sizeof(heard->text) - used, "%s=%s;",
+                       host->option[i].key, host->option[i].value);
+    }
+    *ret_device = NULL;
+    return IFD_OK;
+}
+
+static void close_nothing(struct ifd_device *device)
+{
+    EXPECT(device == NULL);
+}
+
+static enum ifd_code open_with(const char *const *texts, uint32_t count,
+                               const struct ifd_alloc *alloc, struct heard *heard,
+                               struct ifd_err *err)
+{
+    struct ifd_backend listens = *null_backend(), other = *null_backend();
+    listens.name = "Listens";
+    listens.open = note_options;
+    listens.close = close_nothing;
+    other.name = "Other";
+    const struct ifd_backend *const list[] = {&listens, &other};
+    struct ifd_backend_options options;
+    struct ifd_registry registry = {0};
+    enum ifd_code code = ifd_backend_options_init(&options, texts, count, alloc, err);
+    if (code == IFD_OK) {
+        const struct ifd_registry_setup setup = {
+            .alloc = alloc, .backends = list, .backend_count = 2, .options = &options};
+        ifd_host_init(&registry.host,
+                      &(struct ifd_engine_options){.alloc = alloc, .debug_context = heard});
+        code = ifd_registry_init(&registry, &setup, err);
+        ifd_registry_finish(&registry);
+        ifd_backend_options_finish(&options);
+    }
+    return code;
+}
+
+static void options_reach_the_backend_that_they_name_in_order(void)
+{
+    struct heard heard = {""};
+    struct ifd_err err = {0};
+    static const char *const mixed[] = {"Listens:b=2", "Listens:a=x=y:z", "Listens:b="};
+    REQUIRE_OK(open_with(mixed, 3, ifd_alloc_system(), &heard, &err), &err);
+    EXPECT_TEXT(heard.text, "b=2;a=x=y:z;b=;");
+    static const char *const bad[] = {"Listens:bad=1"}, *const nobody[] = {"Nobody:a=1"};
+    static const char *const two[] = {"Listens:a=1", "Other:a=1"};
+    EXPECT_CODE(open_with(bad, 1, ifd_alloc_system(), &heard, &err), IFD_INVALID, &err);
+    EXPECT_TEXT(err.text, "backend Listens: no option \"bad\"");
+    EXPECT_CODE(open_with(nobody, 1, ifd_alloc_system(), &heard, &err), IFD_INVALID, &err);
+    EXPECT_HAS(err.text, "there is no backend Nobody");
+    EXPECT_CODE(open_with(two, 2, ifd_alloc_system(), &heard, &err), IFD_INVALID, &err);
+    EXPECT_TEXT(err.text, "backend Other: no option \"a\": Null has none");
+}
+
+static void no_memory_for_options_is_reported(void)
+{
+    static const char *const texts[] = {"Listens:a=1"};
+    for (long k = 1;; k++) {
+        struct fail_alloc fail;
+        struct heard heard = {""};
+        fail_alloc_init(&fail, k);
+        const enum ifd_code code = open_with(texts, 1, &fail.alloc, &heard, NULL);
+        fail_alloc_finish(&fail);
+        if (!fail.failed) {
+            EXPECT_INT(code, IFD_OK);
+            break;
+        }
+        EXPECT_INT(code, IFD_NOMEM);
+    }
+}
+
 static void no_memory_is_reported_and_nothing_leaks(void)
 {
-    const struct ifd_backend *const list[] = {&ifd_backend_null};
+    const struct ifd_backend *const list[] = {null_backend()};
     for (long k = 1;; k++) {
         struct fail_alloc fail;
         struct ifd_registry registry = {0};
@@ -90,7 +186,7 @@ static void no_memory_is_reported_and_nothing_leaks(void)
 
 static void null_backend_refuses_every_node_with_a_reason(void)
 {
-    const struct ifd_backend *const list[] = {&ifd_backend_null};
+    const struct ifd_backend *const list[] = {null_backend()};
     struct ifd_registry registry = {0};
     struct ifd_err reason = {0};
     REQUIRE_OK(init(&registry, ifd_alloc_system(), list, 1, NULL), NULL);
@@ -107,6 +203,8 @@ int main(int argc, char **argv)
         T(backends_keep_their_order_and_reasons),
         T(foreign_abi_small_descriptor_and_missing_function_are_unavailable),
         T(same_name_twice_is_refused),
+        T(options_reach_the_backend_that_they_name_in_order),
+        T(no_memory_for_options_is_reported),
         T(no_memory_is_reported_and_nothing_leaks),
         T(null_backend_refuses_every_node_with_a_reason),
     };

@@ -1,6 +1,5 @@
 #include "engine/plan/plan.h"
 #include "backends/cpuref/cpuref.h"
-#include "backends/null/null.h"
 #include "engine/backend/host.h"
 #include "tests/support/fake_backend.h"
 #include "tests/support/graph.h"
@@ -18,8 +17,10 @@ struct fixture {
 
 static void setup(struct fixture *f)
 {
-    static const struct ifd_backend *const backends[] = {&ifd_backend_null, &fake_backend,
-                                                         &ifd_backend_cpuref};
+    const struct ifd_backend *const backends[] = {ifd_backend_query(IFD_BACKEND_ABI), &fake_backend,
+                                                  &ifd_backend_cpuref};
+    const struct ifd_registry_setup registry = {
+        .alloc = ifd_alloc_system(), .backends = backends, .backend_count = 3};
     struct ifd_err err = {0};
     *f = (struct fixture){0};
     ifd_arena_init(&f->arena, ifd_alloc_system(), 0);
@@ -27,7 +28,7 @@ static void setup(struct fixture *f)
     ifd_arena_init(&f->scratch, ifd_alloc_system(), 0);
     ifd_graph_init(&f->graph, &f->arena);
     ifd_host_init(&f->registry.host, &(struct ifd_engine_options){.alloc = ifd_alloc_system()});
-    REQUIRE_OK(ifd_registry_init(&f->registry, ifd_alloc_system(), backends, 3, &err), &err);
+    REQUIRE_OK(ifd_registry_init(&f->registry, &registry, &err), &err);
 }
 
 static void teardown(struct fixture *f)
