@@ -129,8 +129,8 @@ ask=(curl -sS --fail-with-body --data-binary "@$picture" -H 'Content-Type: image
 echo "    curl --data-binary @$picture -H 'Content-Type: image/png' $url/v2/models/$model/infer"
 answer=$("${ask[@]}") || die "the server refused the picture: $answer"
 echo "    $answer"
-# The best answer is the first string "SCORE:INDEX:LABEL".
-label=$(sed -n 's/.*"data":[[]"[^":]*:[0-9]*:\([^":]*\)".*/\1/p' <<<"$(tr -d ' \n' <<<"$answer")")
+# Classes come best first.
+label=$(sed -n 's/.*"classes":[[]{"label":"\([^"]*\)".*/\1/p' <<<"$(tr -d ' \n' <<<"$answer")")
 [ -n "$label" ] || die "the answer holds no label"
 echo
 echo "$picture shows: $label"

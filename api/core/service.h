@@ -67,6 +67,7 @@ struct ifd_infer_request {
     uint64_t timeout_us;  /* 0 = none given */
     uint64_t received_ns; /* monotonic: when the request's headers were complete */
     uint64_t handled_ns;  /* monotonic: when its body was complete; timeouts count from here */
+    uint64_t started_ns;  /* monotonic: when its run began; the service sets it before done() */
 
     /** The client is gone: set by the caller, read by threads that work for the request. */
     atomic_bool is_abandoned;
@@ -204,6 +205,20 @@ struct ifd_service_ops {
      *  (request->is_abandoned). */
     void (*decode_image)(struct ifd_service *service, const struct ifd_infer_request *request,
                          struct ifd_picture *picture, ifd_control_fn done, void *arg);
+
+    /** Sets an option of an answer with objects from a parameter of a request: as ifd_object_option
+     *  of server/objects/objects.h. The model's meaning is known. Thread: any. */
+    enum ifd_code (*object_option)(struct ifd_service *service, const struct ifd_model_desc *desc,
+                                   struct ifd_str name, struct ifd_str value,
+                                   struct ifd_arena *arena, struct ifd_object_options *ret,
+                                   struct ifd_err *err);
+    /** What the outputs of sample index of a request mean, which ran with count samples. view: of
+     *  the picture that was the sample. Results lie in the request's arena. Thread: any. */
+    enum ifd_code (*find_objects)(struct ifd_service *service, const struct ifd_model_desc *desc,
+                                  const struct ifd_infer_request *request, size_t index,
+                                  size_t count, const struct ifd_picture_view *view,
+                                  const struct ifd_object_options *options, struct ifd_objects *ret,
+                                  struct ifd_err *err);
 
     /** Calls work(arg) on a thread beside the loop, then done(arg) on the loop thread; without
      *  work, and with CANCELLED, if request was abandoned before. A request that is not read yet

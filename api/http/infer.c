@@ -61,7 +61,7 @@ static enum ifd_code settle_forms(struct ifd_http_infer *infer, struct ifd_err *
         struct ifd_output_form *form = &infer->form[i];
         form->binary = form->has_binary ? form->binary : infer->binary_default;
         if (infer->core.wanted[i] && infer->core.top[i] == 0 && !form->binary &&
-            !ifd_tensor_json_can(output->dtype)) {
+            !infer->answers_objects && !ifd_tensor_json_can(output->dtype)) {
             return ifd_fail(err, IFD_INVALID,
                             "sending %s data via JSON is not supported. Please use the binary data "
                             "format for output %s",

@@ -18,6 +18,9 @@ struct ifd_http_infer {
     struct ifd_str content_type, accept_encoding; /* headers */
     struct ifd_output_form *form;                 /* by the model's outputs */
     bool binary_default;
+    bool answers_objects; /* what the outputs mean, not the outputs */
+    bool answers_times;
+    struct ifd_object_options options; /* of objects */
 };
 
 /* ---- the three kinds of body ---- */
@@ -31,8 +34,7 @@ IFD_NODISCARD enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, s
 IFD_NODISCARD enum ifd_code ifd_infer_parse_raw(struct ifd_http_infer *infer, struct ifd_err *err);
 /** The Content-Type says that the body is a picture. (infer_picture.c) */
 bool ifd_infer_is_picture(const struct ifd_http_infer *infer);
-/** The whole body is one picture for the model's one picture input. Labelled outputs are answered
- *  as the best five. */
+/** The whole body is one picture for the model's one picture input. */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_picture(struct ifd_http_infer *infer,
                                                     struct ifd_err *err);
 /** Input index gets count pictures from strings. */
@@ -43,6 +45,16 @@ IFD_NODISCARD enum ifd_code ifd_infer_add_text_pictures(struct ifd_http_infer *i
 IFD_NODISCARD enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer *infer, int index,
                                                           const struct ifd_str *text, size_t count,
                                                           struct ifd_err *err);
+
+/* ---- what the outputs mean (infer_objects.c) ---- */
+
+/** Reads from the query whether objects or tensors are wanted (objects, if the query does not say
+ *  it and the model's meaning is known), and which. */
+IFD_NODISCARD enum ifd_code ifd_infer_read_objects(struct ifd_http_infer *infer,
+                                                   struct ifd_err *err);
+/** Writes what the outputs mean for the request's pictures. Thread: any. */
+IFD_NODISCARD enum ifd_code ifd_infer_write_objects(struct ifd_http_infer *infer,
+                                                    struct ifd_json_out *out, struct ifd_err *err);
 
 /* ---- the answer (infer_answer.c) ---- */
 

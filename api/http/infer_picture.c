@@ -1,12 +1,8 @@
 /* Pictures over HTTP: as the whole body, or as base64 in JSON strings. */
 #include "api/http/infer.h"
 
-#include "api/core/shape.h"
 #include "api/json/base64.h"
 #include "engine/base/str.h"
-
-/* A client that sends a plain picture gets this many elements of a labelled output. */
-#define PICTURE_TOP 5
 
 enum ifd_code ifd_infer_add_text_pictures(struct ifd_http_infer *infer, int index,
                                           const struct ifd_str *text, size_t count,
@@ -48,14 +44,6 @@ enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer *infer, int in
     return ifd_infer_add_text_pictures(infer, index, image, count, err);
 }
 
-/* Whether an output has one score for each label; one more or less for the background. */
-static bool is_scores(const struct ifd_tensor_info *output)
-{
-    size_t count = 0;
-    return output->label_count > 0 && ifd_shape_count(&output->shape, &count) &&
-           count + 1 >= output->label_count && count <= (size_t)output->label_count + 1;
-}
-
 bool ifd_infer_is_picture(const struct ifd_http_infer *infer)
 {
     const struct ifd_str type = infer->content_type;
@@ -78,8 +66,6 @@ enum ifd_code ifd_infer_parse_picture(struct ifd_http_infer *infer, struct ifd_e
         return code;
     }
     infer->core.has_input[index] = true;
-    for (uint32_t i = 0; i < desc->output_count; i++) {
-        infer->core.top[i] = is_scores(&desc->output[i]) ? PICTURE_TOP : 0;
-    }
-    return ifd_infer_check_inputs(&infer->core, err);
+    code = ifd_infer_check_inputs(&infer->core, err);
+    return code == IFD_OK ? ifd_infer_read_objects(infer, err) : code;
 }

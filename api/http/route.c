@@ -1,6 +1,7 @@
 /* Path segments against a table of routes. */
 #include "api/http/route.h"
 
+#include "api/http/query.h"
 #include "engine/base/name.h"
 #include "engine/base/str.h"
 
@@ -12,41 +13,6 @@ struct segments {
     struct ifd_str part[SEGMENTS_MAX];
     size_t count;
 };
-
-static int hex_value(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-static enum ifd_code decode(struct ifd_str *part, struct ifd_arena *arena, struct ifd_err *err)
-{
-    if (part->size == 0 || !memchr(part->data, '%', part->size)) {
-        return IFD_OK;
-    }
-    char *text = ifd_arena_take(arena, part->size);
-    if (!text) {
-        return ifd_arena_fail(arena, part->size, err);
-    }
-    size_t size = 0;
-    for (size_t i = 0; i < part->size; i++) {
-        char c = part->data[i];
-        if (c == '%') {
-            int high = i + 2 < part->size ? hex_value(part->data[i + 1]) : -1;
-            int low = high >= 0 ? hex_value(part->data[i + 2]) : -1;
-            if (low < 0) {
-                return ifd_fail(err, IFD_INVALID, "path: '%%' without two hexadecimal digits");
-            }
-            c = (char)(high * 16 + low);
-            i += 2;
-        }
-        text[size++] = c;
-    }
-    *part = (struct ifd_str){.data = text, .size = size};
-    return IFD_OK;
-}
 
 /* Splits "/a/b"; count 0 if the path does not begin with / or has too many parts. */
 static enum ifd_code split(struct ifd_str path, struct ifd_arena *arena, struct segments *ret,
@@ -64,7 +30,7 @@ static enum ifd_code split(struct ifd_str path, struct ifd_arena *arena, struct 
         }
         struct ifd_str *part = &ret->part[ret->count++];
         *part = ifd_str_part(&rest, '/');
-        enum ifd_code code = decode(part, arena, err);
+        enum ifd_code code = ifd_percent_decode(part, "path", arena, err);
         if (code != IFD_OK) {
             return code;
         }

@@ -5,6 +5,7 @@
 #include "api/json/number.h"
 #include "engine/base/str.h"
 
+#include <math.h>
 #include <string.h>
 
 #define FIRST_CHUNK_BYTES ((size_t)2048)
@@ -215,6 +216,17 @@ void ifd_json_put_u64(struct ifd_json_out *out, uint64_t value)
 {
     char text[IFD_NUMBER_TEXT_BYTES];
     put_value(out, text, ifd_print_u64(text, value));
+}
+
+void ifd_json_put_rounded(struct ifd_json_out *out, double value, int digits)
+{
+    char text[IFD_NUMBER_TEXT_BYTES];
+    double unit = 1;
+    for (int i = 0; i < digits; i++) {
+        unit *= 10;
+    }
+    const double rounded = round(value * unit) / unit;
+    put_value(out, text, ifd_print_f64(text, rounded == 0 ? 0 : rounded)); /* never -0.0 */
 }
 
 void ifd_json_put_bool(struct ifd_json_out *out, bool value)

@@ -37,6 +37,8 @@ void ifd_json_put_str(struct ifd_json_out *out, struct ifd_str text);
 void ifd_json_put_text(struct ifd_json_out *out, const char *text);
 void ifd_json_put_s64(struct ifd_json_out *out, int64_t value);
 void ifd_json_put_u64(struct ifd_json_out *out, uint64_t value);
+/** Rounded to so many digits behind the point; at least one is written. */
+void ifd_json_put_rounded(struct ifd_json_out *out, double value, int digits);
 void ifd_json_put_bool(struct ifd_json_out *out, bool value);
 
 /** key and value in one. */

@@ -194,6 +194,31 @@ static void print_output(const struct ifd_client_tensor *tensor)
     printf("%s\n", count > SHOWN_ELEMENTS ? " …" : "");
 }
 
+/* What the server saw in a picture: one line of JSON for each class, object or segment. */
+static enum ifd_client_code show_objects(const struct ifd_client_result *result,
+                                         struct ifd_client_err *err)
+{
+    json_t *root = json_loads(ifd_client_result_text(result), 0, NULL), *list = NULL, *item = NULL;
+    const char *key = NULL;
+    size_t at = 0;
+    if (!root) {
+        return ifd_cli_fail(err, "infer", "out of memory");
+    }
+    json_object_foreach(root, key, list)
+    {
+        json_array_foreach(list, at, item)
+        {
+            char *line = json_is_object(item) ? json_dumps(item, JSON_REAL_PRECISION(7)) : NULL;
+            if (line) {
+                printf("%s\n", line);
+            }
+            free(line);
+        }
+    }
+    json_decref(root);
+    return IFD_CLIENT_OK;
+}
+
 static enum ifd_client_code show_result(const struct ifd_cli_arguments *args,
                                         const struct ifd_client_result *result,
                                         struct ifd_client_err *err)
@@ -237,7 +262,8 @@ enum ifd_client_code ifd_cli_infer(struct ifd_client *client, const struct ifd_c
     enum ifd_client_code code =
         is_picture ? infer_picture(client, args, job, err) : infer_tensors(client, args, job, err);
     if (code == IFD_CLIENT_OK) {
-        code = show_result(args, job->result, err);
+        code = ifd_client_result_text(job->result)[0] ? show_objects(job->result, err)
+                                                      : show_result(args, job->result, err);
     }
     ifd_client_result_destroy(job->result);
     json_decref(job->metadata);

@@ -12,6 +12,7 @@ struct ifd_client_result {
     struct ifd_client_tensor *outputs; /* output_count of them */
     int64_t *dims;                     /* the shapes, one after the other */
     size_t output_count;
+    char *text; /* of an answer without outputs; else NULL */
 };
 
 static size_t element_count(const struct ifd_client_tensor *tensor, bool *ret_ok)
@@ -279,7 +280,7 @@ static enum ifd_client_code settle_data(struct ifd_client_result *result,
 }
 
 /* Takes ownership of answer->body. */
-static enum ifd_client_code decode(struct ifd_client_answer *answer,
+static enum ifd_client_code decode(struct ifd_client_answer *answer, bool may_lack_outputs,
                                    struct ifd_client_result **ret_result,
                                    struct ifd_client_err *err)
 {
@@ -293,6 +294,11 @@ static enum ifd_client_code decode(struct ifd_client_answer *answer,
     result->decoded.limit = SIZE_MAX;
     result->root = json_loadb(result->body.data, answer->json_bytes, 0, NULL);
     json_t *outputs = json_object_get(result->root, "outputs");
+    if (!outputs && may_lack_outputs && json_is_object(result->root)) {
+        result->text = json_dumps(result->root, JSON_COMPACT);
+        code = result->text ? IFD_CLIENT_OK : ifd_client_fail(err, code, "out of memory");
+        goto out;
+    }
     long rank = json_is_array(outputs) ? total_rank(outputs) : -1;
     if (rank < 0) {
         code = bad_answer(err, "no outputs with name, datatype and shape");
@@ -320,7 +326,7 @@ out:
 
 static enum ifd_client_code exchange(struct ifd_client *client, const char *model,
                                      const char *version, struct ifd_client_call *call,
-                                     struct ifd_client_result **ret_result,
+                                     bool may_lack_outputs, struct ifd_client_result **ret_result,
                                      struct ifd_client_err *err)
 {
     char *path = NULL;
@@ -333,7 +339,7 @@ static enum ifd_client_code exchange(struct ifd_client *client, const char *mode
         code = ifd_client_send(client, call, &answer, err);
     }
     if (code == IFD_CLIENT_OK) {
-        code = decode(&answer, ret_result, err);
+        code = decode(&answer, may_lack_outputs, ret_result, err);
     }
     ifd_client_buf_finish(&answer.body);
     ifd_client_text_free(path);
@@ -356,7 +362,7 @@ enum ifd_client_code ifd_client_infer(struct ifd_client *client,
         }
         call.body = body.data;
         call.body_bytes = body.size;
-        code = exchange(client, request->model, request->version, &call, ret_result, err);
+        code = exchange(client, request->model, request->version, &call, false, ret_result, err);
     }
     ifd_client_buf_finish(&body);
     return code;
@@ -370,13 +376,14 @@ enum ifd_client_code ifd_client_infer_image(struct ifd_client *client, const cha
 {
     struct ifd_client_call call = {
         .content_type = content_type, .body = data, .body_bytes = data_bytes};
-    return exchange(client, model, version, &call, ret_result, err);
+    return exchange(client, model, version, &call, true, ret_result, err);
 }
 
 void ifd_client_result_destroy(struct ifd_client_result *result)
 {
     if (result) {
         json_decref(result->root);
+        free(result->text);
         ifd_client_buf_finish(&result->body);
         ifd_client_buf_finish(&result->decoded);
         free(result->outputs);
@@ -389,6 +396,11 @@ const char *ifd_client_result_version(const struct ifd_client_result *result)
 {
     const char *version = json_string_value(json_object_get(result->root, "model_version"));
     return version ? version : "";
+}
+
+const char *ifd_client_result_text(const struct ifd_client_result *result)
+{
+    return result->text ? result->text : "";
 }
 
 size_t ifd_client_result_output_count(const struct ifd_client_result *result)

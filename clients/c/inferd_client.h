@@ -155,7 +155,9 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_infer(struct ifd_client *cl
                                                            struct ifd_client_result **ret_result,
                                                            struct ifd_client_err *err);
 
-/** Sends an encoded picture as the model's one input; the server decodes and scales it.
+/** Sends an encoded picture as the model's one input; the server decodes and scales it. Where the
+ *  server knows what the model means, the answer is that (ifd_client_result_text) and has no
+ *  outputs.
  *
  *  content_type: "image/jpeg" or "image/png". */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_infer_image(
@@ -168,6 +170,10 @@ void ifd_client_result_destroy(struct ifd_client_result *result);
 
 /** The model version that answered; "" if the server did not say. */
 const char *ifd_client_result_version(const struct ifd_client_result *result);
+
+/** JSON of an answer without outputs: classes, objects or segments of a picture; "" of others.
+ *  Valid until the result is destroyed. */
+const char *ifd_client_result_text(const struct ifd_client_result *result);
 
 /** The outputs in the order of the answer; valid until the result is destroyed. */
 size_t ifd_client_result_output_count(const struct ifd_client_result *result);

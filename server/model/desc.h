@@ -9,6 +9,7 @@
 #define INFERD_SERVER_MODEL_DESC_H
 
 #include "inferd/types.h"
+#include "server/model/objects.h"
 
 /** States of a version, and of a model that has none: X(id, label in metrics, text in the
  *  index). */
@@ -119,6 +120,8 @@ struct ifd_model_desc {
     int32_t max_batch_size; /* 0: no batch dimension */
     const struct ifd_tensor_info *input, *output;
     uint32_t input_count, output_count;
+
+    const struct ifd_meaning *meaning; /* of the outputs; NULL if nobody says it */
 
     const char *default_model_filename;
     enum ifd_version_policy version_policy;

@@ -13,9 +13,11 @@ static const char *const preset_parameters[] = {"image_mean", "image_std", "imag
 struct preset {
     const char *name;
     const char *value[PRESET_PARAMETERS]; /* "": says nothing */
+    const char *outputs;                  /* texts "parameter=value", the last one empty */
 };
 
-#define X(name, ...) {name, {__VA_ARGS__}},
+#define X(name, mean, std, color, resize, fill, outputs)                                           \
+    {name, {mean, std, color, resize, fill}, outputs},
 static const struct preset presets[] = {
 #include "server/model/preset_list.inc"
 };
@@ -47,6 +49,17 @@ const char *ifd_desc_parameter(const struct ifd_model_desc *desc, const char *ke
     return NULL;
 }
 
+/* Value of key in texts of "key=value"; NULL if none has it. */
+static const char *find_value(const char *texts, const char *key)
+{
+    const size_t size = strlen(key);
+    const char *at = texts;
+    while (*at != '\0' && (strncmp(at, key, size) != 0 || at[size] != '=')) {
+        at += strlen(at) + 1;
+    }
+    return *at != '\0' ? at + size + 1 : NULL;
+}
+
 const char *ifd_meaning_parameter(const struct ifd_model_desc *desc, const char *key)
 {
     const char *own = ifd_desc_parameter(desc, key);
@@ -57,7 +70,7 @@ const char *ifd_meaning_parameter(const struct ifd_model_desc *desc, const char 
             return preset->value[i];
         }
     }
-    return own;
+    return preset ? find_value(preset->outputs, key) : own;
 }
 
 enum ifd_code ifd_preset_check(const struct ifd_model_desc *desc, struct ifd_err *err)

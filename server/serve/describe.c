@@ -1,9 +1,10 @@
-/* Completes the description of a version: labels of outputs, picture rules of inputs, names of
- * instance groups. */
+/* Completes the description of a version: labels and meaning of outputs, picture rules of inputs,
+ * names of instance groups. */
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/base/str.h"
+#include "server/objects/objects.h"
 #include "server/repo/labels.h"
 #include "server/serve/picture.h"
 #include "server/serve/served.h"
@@ -50,7 +51,7 @@ static enum ifd_code describe_tensors(struct ifd_version *version, struct ifd_er
     }
     desc->input = input;
     desc->output = output;
-    return code;
+    return code ? code : ifd_meaning_read(desc, arena, &desc->meaning, err);
 }
 
 /* Makes one group where the config has none; names each group. */

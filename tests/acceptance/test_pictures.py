@@ -25,8 +25,7 @@ output [ { name: "MobilenetV2/Predictions/Softmax" data_type: TYPE_UINT8 dims: [
 
 def best_label(answer):
     """The label of the best class in an answer to a picture."""
-    output, = answer["outputs"]
-    return output["data"][0].split(":", 2)[2].split(",")[0]
+    return answer["classes"][0]["label"].split(",")[0]
 
 
 def encoded(path):

@@ -47,6 +47,10 @@ static const struct ifd_tensor_info picture_outputs[] = {{.name = "SCORES",
                                                           .labels = digit_labels,
                                                           .label_count = 12,
                                                           .label_filename = "labels.txt"}};
+static const struct ifd_meaning picture_meaning = {.task = IFD_TASK_CLASSIFICATION,
+                                                   .label = digit_labels,
+                                                   .label_count = 12,
+                                                   .options = {.top_k = 5}};
 static const struct ifd_instance_group_info group = {.name = "group_0", .count = 1};
 static const struct ifd_parameter_info parameter = {.key = "threads", .value = "2"};
 static const int32_t preferred[] = {4};
@@ -118,7 +122,9 @@ void fake_service_init(struct ifd_service *fake, const struct ifd_alloc *alloc)
     classify->queue_policy.default_timeout_us = 200000;
     classify->queue_policy.max_queue_size = 2;
     set_io(add(fake, "strings", 1), 0, strings_inputs, 2, strings_outputs, 1);
-    set_io(add(fake, "picture", 1), 4, picture_inputs, 1, picture_outputs, 1);
+    struct ifd_model_desc *picture = add(fake, "picture", 1);
+    set_io(picture, 4, picture_inputs, 1, picture_outputs, 1);
+    picture->meaning = &picture_meaning;
     for (int i = 0; i < IFD_DTYPE_COUNT; i++) {
         in[i] = identity_info((enum ifd_dtype)i, "INPUT0");
         out[i] = identity_info((enum ifd_dtype)i, "OUTPUT0");
@@ -450,6 +456,43 @@ static void decode_image(struct ifd_service *fake, const struct ifd_infer_reques
     add_job(fake, (struct fake_job){.done = done, .arg = arg});
 }
 
+static enum ifd_code object_option(struct ifd_service *fake, const struct ifd_model_desc *desc,
+                                   struct ifd_str name, struct ifd_str value,
+                                   struct ifd_arena *arena, struct ifd_object_options *ret,
+                                   struct ifd_err *err)
+{
+    uint64_t top = 0;
+    (void)fake, (void)desc, (void)arena;
+    if (!ifd_str_equal(name, "top_k")) {
+        return IFD_NOT_FOUND;
+    }
+    if (!ifd_str_u64(value, &top)) {
+        return ifd_fail(err, IFD_INVALID, "top_k: not a count");
+    }
+    ret->top_k = (uint32_t)top;
+    return IFD_OK;
+}
+
+/* Class i has the score that is element i of the sample, in tenths. */
+static enum ifd_code find_objects(struct ifd_service *fake, const struct ifd_model_desc *desc,
+                                  const struct ifd_infer_request *request, size_t index,
+                                  size_t count, const struct ifd_picture_view *view,
+                                  const struct ifd_object_options *options, struct ifd_objects *ret,
+                                  struct ifd_err *err)
+{
+    const uint8_t *score = (const uint8_t *)request->output[0].data + index * 12;
+    struct ifd_object *object = ifd_arena_take_array(request->arena, 12, sizeof(*object));
+    (void)fake, (void)desc, (void)count, (void)view;
+    if (!object) {
+        return ifd_arena_fail(request->arena, 12 * sizeof(*object), err);
+    }
+    *ret = (struct ifd_objects){.object = object, .object_count = options->top_k};
+    for (uint32_t i = 0; i < options->top_k; i++) {
+        object[i] = (struct ifd_object){.index = i, .score = (float)score[i] / 10};
+    }
+    return IFD_OK;
+}
+
 static bool offload(struct ifd_service *fake, const struct ifd_infer_request *request,
                     void (*work)(void *arg), ifd_control_fn done, void *arg)
 {
@@ -484,6 +527,7 @@ static void set_log(struct ifd_service *fake, const struct ifd_log_settings *set
         .release_outputs = release_outputs, .index = list, .log_settings = log_settings,           \
         .set_log = set_log, .load = load_, .unload = unload_, .stats = stats_,                     \
         .decode_image = decode_image, .offload = offload, .withdraw = withdraw,                    \
+        .object_option = object_option, .find_objects = find_objects,                              \
     }
 static const struct ifd_service_ops ops = OPS(load, unload, stats);
 static const struct ifd_service_ops ops_without_control = OPS(NULL, NULL, NULL);

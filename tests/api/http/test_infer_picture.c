@@ -21,15 +21,56 @@ static void end(void)
     loopback_finish(&loop);
 }
 
-static void a_picture_body_is_answered_with_the_best_labels(void)
+static void a_picture_body_is_answered_with_classes(void)
 {
     begin();
     loopback_ask(&loop, "POST", "/v2/models/picture/infer", jpeg, "FAKE\7", 5, &answer);
     EXPECT_INT(answer.status, 200);
     EXPECT_TEXT(loopback_text(&answer),
-                "{\"model_name\":\"picture\",\"model_version\":\"1\",\"outputs\":[{\"name\":"
-                "\"SCORES\",\"datatype\":\"BYTES\",\"shape\":[1,5],\"data\":[\"7:0:zero\","
-                "\"7:1:one\",\"7:2:two\",\"7:3:three\",\"7:4:four\"]}]}");
+                "{\"model_name\":\"picture\",\"model_version\":\"1\",\"image\":{\"width\":0,"
+                "\"height\":0},\"classes\":[{\"label\":\"zero\",\"index\":0,\"score\":0.7},"
+                "{\"label\":\"one\",\"index\":1,\"score\":0.7},{\"label\":\"two\",\"index\":2,"
+                "\"score\":0.7},{\"label\":\"three\",\"index\":3,\"score\":0.7},{\"label\":"
+                "\"four\",\"index\":4,\"score\":0.7}]}");
+    end();
+}
+
+static void ask_picture(const char *query)
+{
+    char path[100];
+    (void)snprintf(path, sizeof(path), "/v2/models/picture/infer?%s", query);
+    loopback_release(&answer);
+    loopback_ask(&loop, "POST", path, jpeg, "FAKE\7", 5, &answer);
+}
+
+static void a_query_chooses_what_is_answered(void)
+{
+    begin();
+    ask_picture("top_k=1&unknown=%31&&outputs=objects");
+    EXPECT_INT(answer.status, 200);
+    EXPECT_HAS(loopback_text(&answer),
+               "\"classes\":[{\"label\":\"zero\",\"index\":0,\"score\":0.7}]}");
+    ask_picture("timing=1&top_k=%31");
+    EXPECT_HAS(loopback_text(&answer), "0.7}],\"time_ms\":{\"decode\":");
+    ask_picture("outputs=tensors");
+    EXPECT_HAS(loopback_text(&answer),
+               "\"datatype\":\"UINT8\",\"shape\":[1,12],\"data\":[7,7,7,7,7,7,7,7,7,7,7,7]");
+    end();
+}
+
+static void wrong_queries_are_refused(void)
+{
+    static const char *const wrong[][2] = {
+        {"outputs=boxes", "outputs: \\\"boxes\\\" is not objects or tensors"},
+        {"timing=yes", "timing: \\\"yes\\\" is not 0 or 1"},
+        {"top_k=many", "top_k: not a count"},
+        {"top_k=%3", "query: '%' without two hexadecimal digits"}};
+    begin();
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        ask_picture(wrong[i][0]);
+        EXPECT_INT(answer.status, 400);
+        EXPECT_HAS(loopback_text(&answer), wrong[i][1]);
+    }
     end();
 }
 
@@ -133,7 +174,9 @@ static void an_abandoned_picture_is_waited_for_and_not_run(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(a_picture_body_is_answered_with_the_best_labels),
+        T(a_picture_body_is_answered_with_classes),
+        T(a_query_chooses_what_is_answered),
+        T(wrong_queries_are_refused),
         T(a_body_that_is_no_picture_is_refused),
         T(models_without_a_picture_input_refuse_pictures),
         T(strings_sent_to_a_picture_input_are_pictures),

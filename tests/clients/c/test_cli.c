@@ -250,19 +250,21 @@ static void log_setting_is_sent_as_json(void)
     fake_http_stop(server);
 }
 
-static void picture_is_sent_and_its_labels_are_printed(void)
+static void picture_is_sent_and_what_it_shows_is_printed(void)
 {
     struct fake_http *server = fake_http_start();
-    fake_http_answer_text(server, 200,
-                          "{\"outputs\":[{\"name\":\"p\",\"datatype\":\"BYTES\",\"shape\":[1,2],"
-                          "\"data\":[\"0.9:3:three\",\"0.1:5:five\"]}]}");
+    fake_http_answer_text(
+        server, 200,
+        "{\"model_name\":\"digits\",\"image\":{\"width\":8},\"classes\":["
+        "{\"label\":\"three\",\"score\":0.9},{\"label\":\"five\",\"score\":0.1}]}");
     char arguments[512];
     snprintf(arguments, sizeof(arguments), "infer digits --input '%s'",
              test_source("models/digits/examples/three.png"));
     struct run run;
     run_inferctl(&run, fake_http_url(server), arguments);
     EXPECT_INT(run.status, 0);
-    EXPECT_TEXT(run.output, "p BYTES [1,2]\n  0.9:3:three\n  0.1:5:five\n");
+    EXPECT_TEXT(run.output, "{\"label\": \"three\", \"score\": 0.9}\n"
+                            "{\"label\": \"five\", \"score\": 0.1}\n");
     struct fake_request request = fake_http_request(server, 0);
     EXPECT_HAS(request.head, "Content-Type: image/png\r\n");
     EXPECT_BYTES(request.body, "\x89PNG", 4);
@@ -283,7 +285,7 @@ int main(int argc, char **argv)
         T(token_comes_from_a_file_that_is_private),
         T(statistics_are_one_line_a_version),
         T(log_setting_is_sent_as_json),
-        T(picture_is_sent_and_its_labels_are_printed),
+        T(picture_is_sent_and_what_it_shows_is_printed),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
