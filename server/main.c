@@ -22,7 +22,8 @@ static const char usage[] =
     "  inspect MODEL …         show a model's graph, plan and memory\n"
     "  compare MODEL …         compare backends with each other or with expected outputs\n"
     "  bench MODEL …           measure a model\n\n"
-    "inferd COMMAND --help explains a command; inferd --version, inferd --man.\n"
+    "inferd COMMAND --help explains a command; inferd --version. The settings of serve as texts:\n"
+    "inferd --man | --man-conf | --markdown | --bash-completion | --zsh-completion\n"
     "exit status: 0 done, 1 it failed, 2 wrong usage\n";
 
 /* File descriptors of the server besides connections. */
@@ -141,6 +142,16 @@ static int printed(int status)
     return status ? status : 1;
 }
 
+/* Texts about the settings, for people, packages and shells. */
+static const struct {
+    const char *flag;
+    void (*print)(FILE *out);
+} texts[] = {{"--man", ifd_config_man},
+             {"--man-conf", ifd_config_man_file},
+             {"--markdown", ifd_config_markdown},
+             {"--bash-completion", ifd_config_bash},
+             {"--zsh-completion", ifd_config_zsh}};
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -162,9 +173,13 @@ int main(int argc, char **argv)
             return commands[i].run == serve ? status : printed(status);
         }
     }
-    if (strcmp(name, "--man") == 0) {
-        ifd_config_man(stdout);
-    } else if (strcmp(name, "--version") == 0) {
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (strcmp(name, texts[i].flag) == 0) {
+            texts[i].print(stdout);
+            return printed(0);
+        }
+    }
+    if (strcmp(name, "--version") == 0) {
         (void)puts("inferd " IFD_VERSION);
     } else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         (void)fputs(usage, argc > 1 ? stdout : stderr);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,39 +17,6 @@ enum {
     TOKEN_BYTES = 1024,
     FILE_BYTES_MAX = 2147483647, /* the largest --http-max-input-size of a server */
 };
-
-static const char usage[] =
-    "usage: inferctl [--url URL | --admin-socket PATH] [--token-file FILE] [--timeout SECONDS]\n"
-    "                COMMAND\n"
-    "\n"
-    "  live                       whether the server runs\n"
-    "  ready [MODEL]              whether the server, or a model, is ready\n"
-    "  index                      models in the server's repository\n"
-    "  metadata [MODEL]           metadata of the server, or of a model\n"
-    "  config MODEL               configuration of a model\n"
-    "  stats [MODEL]              inferences, runs, failures and mean times of models\n"
-    "  infer MODEL --input [NAME=]FILE …\n"
-    "                             run a model on .npy files, or on one .jpg or .png picture\n"
-    "  load MODEL [--config FILE] load a model, or reload it if its files changed\n"
-    "  unload MODEL               stop serving a model\n"
-    "  log [NAME=VALUE]           show the log's settings, or change one: log_verbose_level=1\n"
-    "\n"
-    "options\n"
-    "  --url URL                  http://HOST:PORT or unix:/path (default http://127.0.0.1:8000)\n"
-    "  --admin-socket PATH        the server's admin socket, which takes load, unload and log\n"
-    "  --token-file FILE          file with the token for the server; only you may read it\n"
-    "  --config FILE              JSON that replaces the model's config file\n"
-    "  --timeout SECONDS          time limit for each request (default: none)\n"
-    "  --version V                version of the model (default: the server's choice)\n"
-    "  --input [NAME=]FILE        input, at most 2 GiB; a model with one input needs no NAME\n"
-    "  --top K                    the K largest values of every output, with their labels; not "
-    "for\n"
-    "                             a picture: there the server chooses\n"
-    "  --output-dir DIR           write the outputs as DIR/out0.npy, out1.npy, …\n"
-    "  --json                     send and receive tensors as JSON instead of binary\n"
-    "  --help                     this text\n"
-    "\n"
-    "exit status: 0 done, 1 the server refused, 2 wrong usage or files, 3 no answer\n";
 
 static int exit_status(enum ifd_client_code code)
 {
@@ -131,214 +97,18 @@ enum ifd_client_code ifd_cli_read_file(const char *path, void **ret_data, size_t
     return IFD_CLIENT_OK;
 }
 
-/* Prints JSON with indentation; text that is not JSON unchanged. */
-static void print_json(char *text)
-{
-    json_t *root = json_loads(text, 0, NULL);
-    char *pretty = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
-    printf("%s\n", pretty ? pretty : text);
-    free(pretty);
-    json_decref(root);
-    ifd_client_text_free(text);
-}
-
-static enum ifd_client_code command_index(struct ifd_client *client,
-                                          const struct ifd_cli_arguments *args,
-                                          struct ifd_client_err *err)
-{
-    (void)args;
-    char *text = NULL;
-    enum ifd_client_code code = ifd_client_index(client, false, &text, err);
-    if (code != IFD_CLIENT_OK) {
-        return code;
-    }
-    json_t *root = json_loads(text, 0, NULL), *model = NULL;
-    size_t i = 0;
-    json_array_foreach(root, i, model)
-    {
-        const char *fields[] = {"name", "version", "state", "reason", "attempts", "next_retry"};
-        for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++) {
-            const char *value = json_string_value(json_object_get(model, fields[f]));
-            if (f < 4 || value) { /* only models whose load failed have the last two */
-                printf("%s%s", f == 0 ? "" : "\t", value ? value : "");
-            }
-        }
-        printf("\n");
-    }
-    json_decref(root);
-    ifd_client_text_free(text);
-    return IFD_CLIENT_OK;
-}
-
-static enum ifd_client_code command_live(struct ifd_client *client,
-                                         const struct ifd_cli_arguments *args,
-                                         struct ifd_client_err *err)
-{
-    (void)args;
-    enum ifd_client_code code = ifd_client_live(client, err);
-    if (code == IFD_CLIENT_OK) {
-        printf("live\n");
-    }
-    return code;
-}
-
-static enum ifd_client_code command_ready(struct ifd_client *client,
-                                          const struct ifd_cli_arguments *args,
-                                          struct ifd_client_err *err)
-{
-    enum ifd_client_code code = ifd_client_ready(client, args->model, args->version, err);
-    if (code == IFD_CLIENT_OK) {
-        printf("ready\n");
-    }
-    return code;
-}
-
-static enum ifd_client_code command_metadata(struct ifd_client *client,
-                                             const struct ifd_cli_arguments *args,
-                                             struct ifd_client_err *err)
-{
-    char *text = NULL;
-    enum ifd_client_code code = ifd_client_metadata(client, args->model, args->version, &text, err);
-    if (code == IFD_CLIENT_OK) {
-        print_json(text);
-    }
-    return code;
-}
-
-static enum ifd_client_code command_config(struct ifd_client *client,
-                                           const struct ifd_cli_arguments *args,
-                                           struct ifd_client_err *err)
-{
-    char *text = NULL;
-    enum ifd_client_code code = ifd_client_config(client, args->model, args->version, &text, err);
-    if (code == IFD_CLIENT_OK) {
-        print_json(text);
-    }
-    return code;
-}
-
-static enum ifd_client_code command_load(struct ifd_client *client,
-                                         const struct ifd_cli_arguments *args,
-                                         struct ifd_client_err *err)
-{
-    void *config = NULL;
-    size_t bytes = 0;
-    enum ifd_client_code code = IFD_CLIENT_OK;
-    if (args->config) {
-        code = ifd_cli_read_file(args->config, &config, &bytes, err);
-    }
-    if (config) {
-        ((char *)config)[bytes] = '\0'; /* ifd_cli_read_file leaves room for it */
-    }
-    if (code == IFD_CLIENT_OK) {
-        code = ifd_client_load(client, args->model, config, err);
-    }
-    if (code == IFD_CLIENT_OK) {
-        printf("loaded\n");
-    }
-    free(config);
-    return code;
-}
-
-static enum ifd_client_code command_unload(struct ifd_client *client,
-                                           const struct ifd_cli_arguments *args,
-                                           struct ifd_client_err *err)
-{
-    enum ifd_client_code code = ifd_client_unload(client, args->model, err);
-    if (code == IFD_CLIENT_OK) {
-        printf("unloaded\n");
-    }
-    return code;
-}
-
-static double mean_us(const json_t *stats, const char *stage)
-{
-    const json_t *duration = json_object_get(json_object_get(stats, "inference_stats"), stage);
-    json_int_t count = json_integer_value(json_object_get(duration, "count"));
-    json_int_t ns = json_integer_value(json_object_get(duration, "ns"));
-    return count > 0 ? (double)ns / (double)count / 1000 : 0;
-}
-
-static enum ifd_client_code command_stats(struct ifd_client *client,
-                                          const struct ifd_cli_arguments *args,
-                                          struct ifd_client_err *err)
-{
-    char *text = NULL;
-    enum ifd_client_code code = ifd_client_stats(client, args->model, args->version, &text, err);
-    if (code != IFD_CLIENT_OK) {
-        return code;
-    }
-    json_t *root = json_loads(text, 0, NULL), *model = NULL;
-    size_t i = 0;
-    printf("MODEL\tVERSION\tINFERENCES\tRUNS\tFAILED\tREQUEST_US\tQUEUE_US\tCOMPUTE_US\n");
-    json_array_foreach(json_object_get(root, "model_stats"), i, model)
-    {
-        const json_t *fail = json_object_get(json_object_get(model, "inference_stats"), "fail");
-        const char *name = json_string_value(json_object_get(model, "name"));
-        const char *version = json_string_value(json_object_get(model, "version"));
-        printf("%s\t%s\t%" JSON_INTEGER_FORMAT "\t%" JSON_INTEGER_FORMAT "\t%" JSON_INTEGER_FORMAT
-               "\t%.1f\t%.1f\t%.1f\n",
-               name ? name : "", version ? version : "",
-               json_integer_value(json_object_get(model, "inference_count")),
-               json_integer_value(json_object_get(model, "execution_count")),
-               json_integer_value(json_object_get(fail, "count")), mean_us(model, "success"),
-               mean_us(model, "queue"), mean_us(model, "compute_infer"));
-    }
-    json_decref(root);
-    ifd_client_text_free(text);
-    return IFD_CLIENT_OK;
-}
-
-/* NAME=VALUE as a JSON object; VALUE is a string unless it is JSON. NULL: it is not NAME=VALUE, or
- * no memory. */
-static char *setting_as_json(const char *setting)
-{
-    const char *equals = strchr(setting, '=');
-    char *name = equals ? strndup(setting, (size_t)(equals - setting)) : NULL;
-    json_t *value = equals ? json_loads(equals + 1, JSON_DECODE_ANY, NULL) : NULL;
-    json_t *object = json_object();
-    if (equals && !value) {
-        value = json_string(equals + 1);
-    }
-    char *text = name && value && object && json_object_set(object, name, value) == 0
-                     ? json_dumps(object, JSON_COMPACT)
-                     : NULL;
-    json_decref(value);
-    json_decref(object);
-    free(name);
-    return text;
-}
-
-static enum ifd_client_code command_log(struct ifd_client *client,
-                                        const struct ifd_cli_arguments *args,
-                                        struct ifd_client_err *err)
-{
-    char *settings = args->model ? setting_as_json(args->model) : NULL, *text = NULL;
-    if (args->model && !settings) {
-        return ifd_cli_fail(err, args->model,
-                            "a setting is NAME=VALUE, for example log_verbose_level=1");
-    }
-    enum ifd_client_code code = ifd_client_log(client, settings, &text, err);
-    free(settings);
-    if (code == IFD_CLIENT_OK) {
-        print_json(text);
-    }
-    return code;
-}
-
-enum model_argument { MODEL_NONE, MODEL_OPTIONAL, MODEL_NEEDED };
-
 static const struct command {
     const char *name;
-    enum model_argument model;
+    enum ifd_cli_model model;
     enum ifd_client_code (*run)(struct ifd_client *client, const struct ifd_cli_arguments *args,
                                 struct ifd_client_err *err);
 } commands[] = {
-    {"live", MODEL_NONE, command_live},       {"ready", MODEL_OPTIONAL, command_ready},
-    {"index", MODEL_NONE, command_index},     {"metadata", MODEL_OPTIONAL, command_metadata},
-    {"config", MODEL_NEEDED, command_config}, {"infer", MODEL_NEEDED, ifd_cli_infer},
-    {"load", MODEL_NEEDED, command_load},     {"unload", MODEL_NEEDED, command_unload},
-    {"stats", MODEL_OPTIONAL, command_stats}, {"log", MODEL_OPTIONAL, command_log},
+#define COMMAND(name_, model_, function, arguments, text)                                          \
+    {.name = #name_, .model = IFD_CLI_MODEL_##model_, .run = function},
+#define OPTION(letter, name, value, text)
+#include "cli_list.inc"
+#undef OPTION
+#undef COMMAND
 };
 
 /* A decimal number from 1 to max; false for anything else. */
@@ -411,14 +181,14 @@ static const struct command *find_command(const struct ifd_cli_arguments *args, 
         c++;
     }
     if (!args->command) {
-        fputs(usage, stderr);
+        ifd_cli_usage(stderr);
     } else if (c == end) {
         fprintf(stderr, "inferctl: there is no command \"%s\"; --help lists them\n", args->command);
-    } else if (!args->model && c->model == MODEL_NEEDED) {
+    } else if (!args->model && c->model == IFD_CLI_MODEL_NEEDED) {
         fprintf(stderr, "inferctl: %s needs the name of a model\n", c->name);
-    } else if (excess || (args->model && c->model == MODEL_NONE)) {
+    } else if (excess || (args->model && c->model == IFD_CLI_MODEL_NONE)) {
         fprintf(stderr, "inferctl: %s: unexpected argument \"%s\"\n", c->name,
-                c->model == MODEL_NONE ? args->model : excess);
+                c->model == IFD_CLI_MODEL_NONE ? args->model : excess);
     } else {
         return c;
     }
@@ -500,23 +270,21 @@ static int run(const struct command *command, const struct ifd_cli_arguments *ar
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"url", required_argument, NULL, 'u'},
-        {"admin-socket", required_argument, NULL, 'a'},
-        {"token-file", required_argument, NULL, 's'},
-        {"config", required_argument, NULL, 'c'},
-        {"version", required_argument, NULL, 'v'},
-        {"input", required_argument, NULL, 'i'},
-        {"output-dir", required_argument, NULL, 'o'},
-        {"top", required_argument, NULL, 'k'},
-        {"timeout", required_argument, NULL, 't'},
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
+#define COMMAND(name, model, function, arguments, text)
+#define OPTION(letter, name_, value, text)                                                         \
+    {.name = name_, .has_arg = (value)[0] != '\0' ? required_argument : no_argument, .val = letter},
+#include "cli_list.inc"
+#undef OPTION
+#undef COMMAND
         {NULL, 0, NULL, 0},
     };
+    if (argc == 2 && ifd_cli_print(argv[1])) {
+        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_USAGE;
+    }
     struct ifd_cli_arguments args = {.url = "http://127.0.0.1:8000"};
     for (int option = 0; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         if (option == 'h') {
-            fputs(usage, stdout);
+            ifd_cli_usage(stdout);
             return EXIT_SUCCESS;
         }
         if (!apply_option(option, optarg, &args)) {

@@ -1,7 +1,9 @@
-/** Shared by cli.c, which reads the command line, and cli_infer.c, its largest command. Not for
- *  users. Thread: one. */
+/** Shared by the files of inferctl: cli.c reads the command line, cli_text.c explains it, the
+ *  others are the commands. Not for users. Thread: one. */
 #ifndef INFERD_CLIENTS_C_CLI_H
 #define INFERD_CLIENTS_C_CLI_H
+
+#include <stdio.h>
 
 #include "inferd_client.h"
 
@@ -16,6 +18,9 @@ struct ifd_cli_arguments {
     bool is_json;
 };
 
+/** Whether the word behind a command is there. */
+enum ifd_cli_model { IFD_CLI_MODEL_NONE, IFD_CLI_MODEL_OPTIONAL, IFD_CLI_MODEL_NEEDED };
+
 /** Fills err with "subject: why"; returns its code. */
 enum ifd_client_code ifd_cli_fail(struct ifd_client_err *err, const char *subject, const char *why);
 /** Reads the whole file, with room for one more byte; free(3) it. Errors: INVALID (no regular file,
@@ -23,8 +28,20 @@ enum ifd_client_code ifd_cli_fail(struct ifd_client_err *err, const char *subjec
 enum ifd_client_code ifd_cli_read_file(const char *path, void **ret_data, size_t *ret_bytes,
                                        struct ifd_client_err *err);
 
-/** The command infer: reads the inputs, sends them, prints and writes the outputs. (cli_infer.c) */
-enum ifd_client_code ifd_cli_infer(struct ifd_client *client, const struct ifd_cli_arguments *args,
-                                   struct ifd_client_err *err);
+/** Prints the help. */
+void ifd_cli_usage(FILE *out);
+/** Prints the text that the argument names (--version, --man, --bash-completion, --zsh-completion);
+ *  false: it names none. */
+bool ifd_cli_print(const char *argument);
+
+/* ---- the commands of cli_list.inc: each asks, and prints the answer ---- */
+
+#define COMMAND(name, model, function, arguments, text)                                            \
+    enum ifd_client_code function(struct ifd_client *client, const struct ifd_cli_arguments *args, \
+                                  struct ifd_client_err *err);
+#define OPTION(letter, name, value, text)
+#include "cli_list.inc"
+#undef OPTION
+#undef COMMAND
 
 #endif

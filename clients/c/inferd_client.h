@@ -20,6 +20,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default) /* the library is compiled with -fvisibility=hidden */
+#endif
 
 #if defined(__GNUC__)
 #define IFD_CLIENT_NODISCARD __attribute__((warn_unused_result))
@@ -189,6 +192,9 @@ IFD_CLIENT_NODISCARD bool ifd_client_bytes_next(const struct ifd_client_tensor *
 /** Bytes of one element of a datatype; 0 for BYTES and for unknown names. */
 size_t ifd_client_datatype_bytes(const char *datatype);
 
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

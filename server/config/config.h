@@ -94,7 +94,13 @@ struct ifd_environment ifd_config_environment(void);
 
 /** Prints `inferd serve --help`. */
 void ifd_config_help(FILE *out);
-/** Prints the manual page inferd(1), as troff. */
+/** Prints the manual pages inferd(1) and inferd.conf(5), as troff. */
 void ifd_config_man(FILE *out);
+void ifd_config_man_file(FILE *out);
+/** Prints docs/config.md. */
+void ifd_config_markdown(FILE *out);
+/** Prints the completions of the two shells. */
+void ifd_config_bash(FILE *out);
+void ifd_config_zsh(FILE *out);
 
 #endif

@@ -1,4 +1,4 @@
-/** config_list.inc as a table, for config.c (parser) and config_text.c (help). */
+/** config_list.inc as a table, for config.c (parser) and the files that print it. */
 #ifndef INFERD_SERVER_CONFIG_CONFIG_IMPL_H
 #define INFERD_SERVER_CONFIG_CONFIG_IMPL_H
 

@@ -1,4 +1,4 @@
-/* Prints the settings as --help and as a manual page. */
+/* Prints the settings as --help and as the tables of docs/config.md. */
 #include "server/config/config_impl.h"
 
 #include <string.h>
@@ -51,58 +51,65 @@ void ifd_config_help(FILE *out)
              "once.\n");
 }
 
-/* Prints text for troff: escapes '-' and '\'. */
-static void print_troff(FILE *out, const char *text)
+/* Prints text for a cell of a Markdown table. */
+static void print_cell(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
-        if (*text == '\\') {
-            (void)fputs("\\e", out);
-        } else if (*text == '-') {
-            (void)fputs("\\-", out);
-        } else {
-            (void)fputc(*text, out);
-        }
+        (void)fprintf(out, strchr("|<*_", *text) ? "\\%c" : "%c", *text);
     }
 }
 
-static void print_man_setting(FILE *out, const struct ifd_setting *s)
+/* What the setting takes: words, a range, or its unit. */
+static void print_values(FILE *out, const struct ifd_setting *s)
 {
-    (void)fputs(".TP\n\\fB\\-\\-", out);
-    print_troff(out, s->flag);
-    (void)fprintf(out, "\\fR=\\fI%s\\fR", s->unit);
-    print_default(out, s);
-    (void)fputs(s->is_live ? ", live\n\\&" : "\n\\&", out);
-    print_troff(out, s->text);
-    (void)fputc('\n', out);
+    const char *between = "";
+    switch (s->type) {
+    case IFD_SETTING_CHOICE:
+        for (const struct ifd_choice *c = s->choices; c->word; c++) {
+            (void)fprintf(out, "%s`%s`", between, c->word);
+            between = ", ";
+        }
+        break;
+    case IFD_SETTING_U32:
+    case IFD_SETTING_U64:
+        (void)fprintf(out, "%s, %llu to %llu", s->unit, (unsigned long long)s->min,
+                      (unsigned long long)s->max);
+        break;
+    case IFD_SETTING_BOOL:
+        (void)fputs("`true`, `false`", out);
+        break;
+    default:
+        (void)fprintf(out, s->type == IFD_SETTING_LIST ? "%s, several" : "%s", s->unit);
+    }
 }
 
-void ifd_config_man(FILE *out)
+static void print_row(FILE *out, const struct ifd_setting *s)
 {
-    static const char head[] =
-        ".TH INFERD 1 \"\" \"inferd\" \"User Commands\"\n"
-        ".SH NAME\ninferd \\- inference server for TFLite models\n"
-        ".SH SYNOPSIS\n.B inferd serve\n[\\fIDIR\\fR] [\\fIoptions\\fR]\n.br\n"
-        ".B inferd run | inspect | compare | bench\n\\fIarguments\\fR\n"
-        ".SH DESCRIPTION\n.B inferd serve\nserves the models of a folder over HTTP in the dialect "
-        "of the Open Inference Protocol that Triton speaks.\n"
-        "The other commands work on model files; each explains itself with\n.BR \\-\\-help .\n";
-    static const char tail[] =
-        ".SH SIGNALS\nSIGTERM and SIGINT: no new connection is accepted, accepted requests are "
-        "answered, then the program ends.\n.PP\n"
-        "SIGHUP: the file of\n.B \\-\\-config\nis read again and options marked live change, and "
-        "that of\n.BR \\-\\-token\\-file ;\nthe access log is opened anew; with\n.B "
-        "\\-\\-model\\-control\\-mode=poll\nthe folders are "
-        "looked at. What is wrong with a file is logged, and everything stays as it is.\n"
-        ".SH EXIT STATUS\n0 after a signal, 1 if the server could not start or a model could not "
-        "be loaded with\n.BR \\-\\-exit\\-on\\-error ,\n2 for a wrong command line.\n";
+    (void)fprintf(out, "| `%s` | ", s->flag);
+    print_values(out, s);
+    (void)fprintf(out, s->fallback[0] != '\0' ? " | `%s` | " : " | %s | ", s->fallback);
+    (void)fputs(s->is_live ? "live | " : "| ", out);
+    print_cell(out, s->text);
+    (void)fputs(" |\n", out);
+}
+
+void ifd_config_markdown(FILE *out)
+{
     const char *section = "";
-    (void)fputs(head, out);
+    (void)fputs("# Settings\n\n"
+                "Made by `inferd --markdown` from the table of settings; a test compares. Each is "
+                "an option\nof `inferd serve` (`--http-port=8000`) and a line of its "
+                "configuration file (`http-port = 8000`).\nSIGHUP changes those that are live in a "
+                "running server.\n",
+                out);
     for (size_t i = 0; i < ifd_setting_count; i++) {
         if (strcmp(section, ifd_settings[i].section) != 0) {
             section = ifd_settings[i].section;
-            (void)fprintf(out, ".SH OPTIONS: %s\n", section);
+            (void)fprintf(out,
+                          "\n## %s\n\n| setting | value | default | | meaning |\n"
+                          "|---|---|---|---|---|\n",
+                          section);
         }
-        print_man_setting(out, &ifd_settings[i]);
+        print_row(out, &ifd_settings[i]);
     }
-    (void)fputs(tail, out);
 }

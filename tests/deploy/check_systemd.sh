@@ -11,7 +11,7 @@ if ! command -v systemd-analyze >/dev/null; then
 fi
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
-for lines in none SupplementaryGroups LoadCredential; do
+for lines in none LoadCredential; do
     sed -e "s#^ExecStart=/usr/bin/inferd #ExecStart=$2 #" -e "s/^#\($lines=\)/\1/" "$1" \
         >"$folder/inferd.service"
     if [ $lines != none ] && ! grep -q "^$lines=" "$folder/inferd.service"; then

@@ -131,6 +131,30 @@ static void help_and_manual_show_every_setting(void)
     EXPECT_HAS(text, "\\-\\-exit\\-timeout\\-secs");
 }
 
+static void settings_are_printed_for_files_and_shells(void)
+{
+    static const struct {
+        void (*print)(FILE *out);
+        const char *has;
+    } rows[] = {
+        {ifd_config_man_file, ".TP\n\\fBhttp\\-port\\fR=\\fIPORT\\fR (default 8000)\n"},
+        {ifd_config_markdown, "| `http-port` | PORT, 0 to 65535 | `8000` | | "},
+        {ifd_config_markdown, "| `log-format` | `text`, `json` | `text` | | "},
+        {ifd_config_markdown, "| `http-idle-timeout-secs` | SECONDS, 1 to 86400 | `75` | live | "},
+        {ifd_config_bash, "--log-format) COMPREPLY=($(compgen -W 'text json' -- \"$cur\"))"},
+        {ifd_config_zsh, "'--admin-socket=[UNIX socket, for this user only, that also"},
+        {ifd_config_zsh, "]:FORMAT:(text json)' \\\n"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        static char text[1 << 16];
+        FILE *out = fmemopen(text, sizeof(text), "w");
+        REQUIRE(out != NULL);
+        rows[i].print(out);
+        (void)fclose(out);
+        EXPECT_HAS(text, rows[i].has);
+    }
+}
+
 static const char *write_file(const char *text)
 {
     static char path[] = "/tmp/ifd_config_XXXXXX";
@@ -273,6 +297,7 @@ int main(int argc, char **argv)
         T(values_out_of_range_are_refused_with_the_range),
         T(too_many_list_values_are_refused),
         T(help_and_manual_show_every_setting),
+        T(settings_are_printed_for_files_and_shells),
         T(file_has_the_same_names_and_the_command_line_wins),
         T(what_is_wrong_in_the_file_is_said_with_its_line),
         T(file_of_the_package_is_right),

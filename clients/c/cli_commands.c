@@ -1,0 +1,194 @@
+/* The commands of inferctl that ask one question: all but infer. */
+#include "cli.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Prints JSON with indentation; text that is not JSON unchanged. */
+static void print_json(char *text)
+{
+    json_t *root = json_loads(text, 0, NULL);
+    char *pretty = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+    printf("%s\n", pretty ? pretty : text);
+    free(pretty);
+    json_decref(root);
+    ifd_client_text_free(text);
+}
+
+enum ifd_client_code ifd_cli_index(struct ifd_client *client, const struct ifd_cli_arguments *args,
+                                   struct ifd_client_err *err)
+{
+    (void)args;
+    char *text = NULL;
+    enum ifd_client_code code = ifd_client_index(client, false, &text, err);
+    if (code != IFD_CLIENT_OK) {
+        return code;
+    }
+    json_t *root = json_loads(text, 0, NULL), *model = NULL;
+    size_t i = 0;
+    json_array_foreach(root, i, model)
+    {
+        const char *fields[] = {"name", "version", "state", "reason", "attempts", "next_retry"};
+        for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++) {
+            const char *value = json_string_value(json_object_get(model, fields[f]));
+            if (f < 4 || value) { /* only models whose load failed have the last two */
+                printf("%s%s", f == 0 ? "" : "\t", value ? value : "");
+            }
+        }
+        printf("\n");
+    }
+    json_decref(root);
+    ifd_client_text_free(text);
+    return IFD_CLIENT_OK;
+}
+
+enum ifd_client_code ifd_cli_live(struct ifd_client *client, const struct ifd_cli_arguments *args,
+                                  struct ifd_client_err *err)
+{
+    (void)args;
+    enum ifd_client_code code = ifd_client_live(client, err);
+    if (code == IFD_CLIENT_OK) {
+        printf("live\n");
+    }
+    return code;
+}
+
+enum ifd_client_code ifd_cli_ready(struct ifd_client *client, const struct ifd_cli_arguments *args,
+                                   struct ifd_client_err *err)
+{
+    enum ifd_client_code code = ifd_client_ready(client, args->model, args->version, err);
+    if (code == IFD_CLIENT_OK) {
+        printf("ready\n");
+    }
+    return code;
+}
+
+enum ifd_client_code ifd_cli_metadata(struct ifd_client *client,
+                                      const struct ifd_cli_arguments *args,
+                                      struct ifd_client_err *err)
+{
+    char *text = NULL;
+    enum ifd_client_code code = ifd_client_metadata(client, args->model, args->version, &text, err);
+    if (code == IFD_CLIENT_OK) {
+        print_json(text);
+    }
+    return code;
+}
+
+enum ifd_client_code ifd_cli_config(struct ifd_client *client, const struct ifd_cli_arguments *args,
+                                    struct ifd_client_err *err)
+{
+    char *text = NULL;
+    enum ifd_client_code code = ifd_client_config(client, args->model, args->version, &text, err);
+    if (code == IFD_CLIENT_OK) {
+        print_json(text);
+    }
+    return code;
+}
+
+enum ifd_client_code ifd_cli_load(struct ifd_client *client, const struct ifd_cli_arguments *args,
+                                  struct ifd_client_err *err)
+{
+    void *config = NULL;
+    size_t bytes = 0;
+    enum ifd_client_code code = IFD_CLIENT_OK;
+    if (args->config) {
+        code = ifd_cli_read_file(args->config, &config, &bytes, err);
+    }
+    if (config) {
+        ((char *)config)[bytes] = '\0'; /* ifd_cli_read_file leaves room for it */
+    }
+    if (code == IFD_CLIENT_OK) {
+        code = ifd_client_load(client, args->model, config, err);
+    }
+    if (code == IFD_CLIENT_OK) {
+        printf("loaded\n");
+    }
+    free(config);
+    return code;
+}
+
+enum ifd_client_code ifd_cli_unload(struct ifd_client *client, const struct ifd_cli_arguments *args,
+                                    struct ifd_client_err *err)
+{
+    enum ifd_client_code code = ifd_client_unload(client, args->model, err);
+    if (code == IFD_CLIENT_OK) {
+        printf("unloaded\n");
+    }
+    return code;
+}
+
+static double mean_us(const json_t *stats, const char *stage)
+{
+    const json_t *duration = json_object_get(json_object_get(stats, "inference_stats"), stage);
+    json_int_t count = json_integer_value(json_object_get(duration, "count"));
+    json_int_t ns = json_integer_value(json_object_get(duration, "ns"));
+    return count > 0 ? (double)ns / (double)count / 1000 : 0;
+}
+
+enum ifd_client_code ifd_cli_stats(struct ifd_client *client, const struct ifd_cli_arguments *args,
+                                   struct ifd_client_err *err)
+{
+    char *text = NULL;
+    enum ifd_client_code code = ifd_client_stats(client, args->model, args->version, &text, err);
+    if (code != IFD_CLIENT_OK) {
+        return code;
+    }
+    json_t *root = json_loads(text, 0, NULL), *model = NULL;
+    size_t i = 0;
+    printf("MODEL\tVERSION\tINFERENCES\tRUNS\tFAILED\tREQUEST_US\tQUEUE_US\tCOMPUTE_US\n");
+    json_array_foreach(json_object_get(root, "model_stats"), i, model)
+    {
+        const json_t *fail = json_object_get(json_object_get(model, "inference_stats"), "fail");
+        const char *name = json_string_value(json_object_get(model, "name"));
+        const char *version = json_string_value(json_object_get(model, "version"));
+        printf("%s\t%s\t%" JSON_INTEGER_FORMAT "\t%" JSON_INTEGER_FORMAT "\t%" JSON_INTEGER_FORMAT
+               "\t%.1f\t%.1f\t%.1f\n",
+               name ? name : "", version ? version : "",
+               json_integer_value(json_object_get(model, "inference_count")),
+               json_integer_value(json_object_get(model, "execution_count")),
+               json_integer_value(json_object_get(fail, "count")), mean_us(model, "success"),
+               mean_us(model, "queue"), mean_us(model, "compute_infer"));
+    }
+    json_decref(root);
+    ifd_client_text_free(text);
+    return IFD_CLIENT_OK;
+}
+
+/* NAME=VALUE as a JSON object; VALUE is a string unless it is JSON. NULL: it is not NAME=VALUE, or
+ * no memory. */
+static char *setting_as_json(const char *setting)
+{
+    const char *equals = strchr(setting, '=');
+    char *name = equals ? strndup(setting, (size_t)(equals - setting)) : NULL;
+    json_t *value = equals ? json_loads(equals + 1, JSON_DECODE_ANY, NULL) : NULL;
+    json_t *object = json_object();
+    if (equals && !value) {
+        value = json_string(equals + 1);
+    }
+    char *text = name && value && object && json_object_set(object, name, value) == 0
+                     ? json_dumps(object, JSON_COMPACT)
+                     : NULL;
+    json_decref(value);
+    json_decref(object);
+    free(name);
+    return text;
+}
+
+enum ifd_client_code ifd_cli_log(struct ifd_client *client, const struct ifd_cli_arguments *args,
+                                 struct ifd_client_err *err)
+{
+    char *settings = args->model ? setting_as_json(args->model) : NULL, *text = NULL;
+    if (args->model && !settings) {
+        return ifd_cli_fail(err, args->model,
+                            "a setting is NAME=VALUE, for example log_verbose_level=1");
+    }
+    enum ifd_client_code code = ifd_client_log(client, settings, &text, err);
+    free(settings);
+    if (code == IFD_CLIENT_OK) {
+        print_json(text);
+    }
+    return code;
+}
