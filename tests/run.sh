@@ -170,7 +170,7 @@ if ! $quick; then
             libjansson4 libjansson-dev zlib1g zlib1g-dev
         step "build-$target" configure_and_build "build/$target" -DCMAKE_BUILD_TYPE=Release \
             -DCMAKE_TOOLCHAIN_FILE="$PWD/deploy/cmake/toolchain-$target.cmake" \
-            -DIFD_SYSROOT="$PWD/build/sysroot-$target" -DIFD_SERVER=OFF
+            -DIFD_SYSROOT="$PWD/build/sysroot-$target" -DIFD_SERVER=OFF -DIFD_GPUACC=OFF
         case $target in aarch64) slow=$aarch64_slow ;; armv7) slow=$armv7_slow ;; esac
         test_step "test-$target" "build/$target" -E "$slow"
     done

@@ -1,0 +1,285 @@
+/* Lowers nodes in order, lays out scratch, uploads constants, binds steps. */
+#include "backends/gpuacc/compile.h"
+
+#include "backends/gpuacc/constants.h"
+#include "backends/gpuacc/lower.h"
+#include "backends/lowering/order.h"
+
+#define ARENA_BYTES_MAX ((size_t)1 << 30)
+
+static enum ifd_code no_memory(const struct ifd_partition *partition, struct ifd_err *err)
+{
+    return ifd_arena_fail(&partition->arena, 0, err);
+}
+
+/* ---- nodes ---- */
+
+static bool moves(const void *context, uint32_t node)
+{
+    const struct ifd_gpu_lowering *lowering = context;
+    return lowering->driver[node] == &ifd_gpu_driver_moves;
+}
+
+static bool reads_apart(const void *context, uint32_t node, uint32_t input)
+{
+    (void)context;
+    (void)node;
+    (void)input;
+    return false;
+}
+
+/* NULL without memory. */
+static const struct ifd_gpu_driver *const *choose_drivers(struct ifd_gpu_lowering *lowering)
+{
+    const struct ifd_partition_view *view = lowering->base.view;
+    const struct ifd_gpu_driver **driver =
+        ifd_low_params(&lowering->base, view->node_count, sizeof(*driver));
+    for (uint32_t n = 0; driver && n < view->node_count; n++) {
+        driver[n] = ifd_gpu_driver_of(&view->node[n].view, NULL);
+    }
+    return driver;
+}
+
+static enum ifd_code lower_node(struct ifd_gpu_lowering *lowering, uint32_t n, struct ifd_err *err)
+{
+    const struct ifd_partition_node *node = &lowering->base.view->node[n];
+    const uint32_t before = lowering->draft_count;
+    enum ifd_code code = IFD_OK;
+    if (!lowering->base.node_done[n]) {
+        lowering->base.node_done[n] = true;
+        code = lowering->driver[n]->lower(lowering, node, err);
+    }
+    if (code != IFD_OK) {
+        ifd_err_prefix(err, "GpuAcc: \"%s\"", node->view.name);
+        return code;
+    }
+    ifd_low_end_node(&lowering->base, n);
+    for (uint32_t i = before; i < lowering->draft_count; i++) {
+        lowering->draft[i].info.output = node->view.name;
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code lower(struct ifd_gpu_lowering *lowering, const struct ifd_partition *partition,
+                           struct ifd_err *err)
+{
+    enum ifd_code code = ifd_low_make_values(&lowering->base, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    lowering->driver = choose_drivers(lowering);
+    if (!lowering->driver) {
+        return no_memory(partition, err);
+    }
+    const struct ifd_low_accepts accepts = {
+        .context = lowering, .moves = moves, .reads_apart = reads_apart};
+    ifd_low_join_subtensors(&lowering->base, &accepts);
+    ifd_low_count_readers(&lowering->base);
+    const uint32_t *order = ifd_low_order_nodes(&lowering->base);
+    if (!order) {
+        return no_memory(partition, err);
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < lowering->base.view->node_count; i++) {
+        code = lower_node(lowering, order[i], err);
+    }
+    return code;
+}
+
+/* ---- binding ---- */
+
+struct binder {
+    const struct ifd_gpu_lowering *lowering;
+    struct ifd_partition *partition;
+    const struct ifd_partition *older;
+};
+
+/* A value that is a constant of the model: all of it is uploaded as it is. */
+static enum ifd_code bind_constant_value(const struct binder *binder,
+                                         const struct ifd_low_storage *storage, cl_mem *ret,
+                                         struct ifd_err *err)
+{
+    size_t *bytes = ifd_arena_take(&binder->partition->arena, sizeof(*bytes));
+    if (!bytes) {
+        return no_memory(binder->partition, err);
+    }
+    *bytes = storage->bytes;
+    const struct ifd_gpu_constant constant = {.pack = ifd_gpu_pack_copy,
+                                              .params = bytes,
+                                              .source = storage->place.data,
+                                              .bytes = storage->bytes};
+    return ifd_gpu_keep_constant(binder->partition, binder->older, &constant, ret, err);
+}
+
+static enum ifd_code bind_value(const struct binder *binder, uint32_t value,
+                                struct ifd_gpu_bound *ret, struct ifd_err *err)
+{
+    const struct ifd_lowering *base = &binder->lowering->base;
+    const struct ifd_low_value *v = &base->value[value];
+    const struct ifd_low_storage *storage = &base->storage[ifd_low_storage_of(base, value)];
+    ret->place = ifd_low_place_of(base, value);
+    ret->place.data = NULL;
+    if (ret->place.where == IFD_LOW_CONSTANT) {
+        ret->place.offset = v->offset;
+    }
+    ret->at = (uint32_t)(ret->place.offset / ifd_dtype_bytes(v->view->desc.dtype));
+    return ret->place.where == IFD_LOW_CONSTANT
+               ? bind_constant_value(binder, storage, &ret->buffer, err)
+               : IFD_OK;
+}
+
+static enum ifd_code bind_arg(const struct binder *binder, const struct ifd_gpu_arg *arg,
+                              struct ifd_gpu_bound *ret, struct ifd_err *err)
+{
+    *ret = (struct ifd_gpu_bound){.kind = arg->kind, .number = arg->number.integer};
+    if (arg->kind == IFD_GPU_ARG_CONSTANT) {
+        return ifd_gpu_keep_constant(binder->partition, binder->older, &arg->constant, &ret->buffer,
+                                     err);
+    }
+    return arg->kind == IFD_GPU_ARG_NUMBER ? IFD_OK : bind_value(binder, arg->value, ret, err);
+}
+
+static enum ifd_code bind_step(const struct binder *binder, const struct ifd_gpu_draft *draft,
+                               struct ifd_gpu_step *ret, struct ifd_err *err)
+{
+    struct ifd_gpu_bound *bound =
+        ifd_arena_take_array(&binder->partition->arena, draft->arg_count, sizeof(*bound));
+    enum ifd_code code = bound ? IFD_OK : no_memory(binder->partition, err);
+    for (uint32_t i = 0; code == IFD_OK && i < draft->arg_count; i++) {
+        code = bind_arg(binder, &draft->arg[i], &bound[i], err);
+    }
+    *ret = (struct ifd_gpu_step){.program = draft->program,
+                                 .kernel = draft->kernel,
+                                 .arg = bound,
+                                 .arg_count = draft->arg_count,
+                                 .items = {draft->items[0], draft->items[1], draft->items[2]},
+                                 .group = {draft->group[0], draft->group[1], draft->group[2]},
+                                 .info = draft->info};
+    return code;
+}
+
+/* Room for as many constants as there are arguments. */
+static bool make_room(struct ifd_partition *partition, const struct ifd_gpu_lowering *lowering)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < lowering->draft_count; i++) {
+        count += lowering->draft[i].arg_count;
+    }
+    partition->resident =
+        ifd_arena_take_array(&partition->arena, count, sizeof(*partition->resident));
+    return partition->resident != NULL;
+}
+
+static enum ifd_code bind(const struct ifd_gpu_lowering *lowering, struct ifd_partition *partition,
+                          const struct ifd_partition *older, struct ifd_err *err)
+{
+    const struct binder binder = {lowering, partition, older};
+    struct ifd_gpu_step *step =
+        ifd_arena_take_array(&partition->arena, lowering->draft_count, sizeof(*step));
+    if (!step || !make_room(partition, lowering)) {
+        return no_memory(partition, err);
+    }
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < lowering->draft_count; i++) {
+        code = bind_step(&binder, &lowering->draft[i], &step[i], err);
+    }
+    partition->step = step;
+    partition->step_count = lowering->draft_count;
+    return code;
+}
+
+/* Bytes of the slots. */
+static enum ifd_code size_slots(const struct ifd_gpu_lowering *lowering,
+                                struct ifd_partition *partition, struct ifd_err *err)
+{
+    const struct ifd_partition_view *view = lowering->base.view;
+    size_t *input = ifd_arena_take_array(&partition->arena, view->input_count, sizeof(*input));
+    size_t *output = ifd_arena_take_array(&partition->arena, view->output_count, sizeof(*output));
+    if (!input || !output) {
+        return no_memory(partition, err);
+    }
+    for (uint32_t i = 0; i < view->value_count; i++) {
+        const struct ifd_partition_value *value = &view->value[i];
+        size_t *bytes = value->role == IFD_VALUE_INPUT    ? input
+                        : value->role == IFD_VALUE_OUTPUT ? output
+                                                          : NULL;
+        if (bytes) {
+            bytes[value->slot] = lowering->base.value[i].bytes;
+        }
+    }
+    partition->input_bytes = input;
+    partition->output_bytes = output;
+    partition->input_count = view->input_count;
+    partition->output_count = view->output_count;
+    return IFD_OK;
+}
+
+/* ---- all of it ---- */
+
+/* One context is made at once: what does not fit the device is known before the first run. */
+static enum ifd_code warm_up(struct ifd_partition *partition, struct ifd_err *err)
+{
+    struct ifd_gpu_context *context = NULL;
+    const enum ifd_code code = ifd_gpu_borrow(partition, &context, err);
+    if (code == IFD_OK) {
+        ifd_gpu_give_back(partition, context);
+    }
+    return code;
+}
+
+static enum ifd_code compile(struct ifd_gpu_lowering *lowering, struct ifd_partition *partition,
+                             const struct ifd_partition *older, struct ifd_err *err)
+{
+    enum ifd_code code = lower(lowering, partition, err);
+    if (code == IFD_OK) {
+        code = ifd_low_lay_out(&lowering->base, lowering->device->host->alloc,
+                               &partition->scratch_bytes, err);
+    }
+    if (code == IFD_OK) {
+        code = size_slots(lowering, partition, err);
+    }
+    if (code == IFD_OK) {
+        code = bind(lowering, partition, older, err);
+    }
+    return code == IFD_OK ? warm_up(partition, err) : code;
+}
+
+enum ifd_code ifd_gpu_compile(struct ifd_device *device, const struct ifd_partition_view *view,
+                              struct ifd_partition *share_with,
+                              struct ifd_partition **ret_partition,
+                              struct ifd_partition_info *ret_info, struct ifd_err *err)
+{
+    const struct ifd_alloc *alloc = device->host->alloc;
+    struct ifd_partition *partition = ifd_acquire_zeroed(alloc, 1, sizeof(*partition));
+    if (!partition) {
+        return ifd_fail(err, IFD_NOMEM, "GpuAcc: no memory for a partition");
+    }
+    partition->device = device;
+    ifd_arena_init(&partition->arena, alloc, ARENA_BYTES_MAX);
+    ifd_gpu_pool_init(&partition->pool);
+    struct ifd_gpu_lowering lowering = {.base = {.view = view, .arena = &partition->arena},
+                                        .device = device};
+    const enum ifd_code code = compile(&lowering, partition, share_with, err);
+    if (code != IFD_OK) {
+        ifd_gpu_release(partition);
+        return code;
+    }
+    *ret_info = (struct ifd_partition_info){
+        .step_count = partition->step_count,
+        .constant_bytes = partition->constant_bytes,
+        .exact = true,
+        .precision_why_not =
+            view->precision == IFD_PRECISION_F32 ? NULL : "GpuAcc computes in f32"};
+    *ret_partition = partition;
+    return IFD_OK;
+}
+
+void ifd_gpu_release(struct ifd_partition *partition)
+{
+    if (!partition) {
+        return;
+    }
+    ifd_gpu_pool_finish(partition);
+    ifd_gpu_release_constants(partition);
+    ifd_arena_finish(&partition->arena);
+    ifd_release(partition->device->host->alloc, partition, sizeof(*partition));
+}

@@ -1,0 +1,42 @@
+/** An OpenCL device: which one, what it offers, and what all partitions on it share. */
+#ifndef INFERD_BACKENDS_GPUACC_DEVICE_H
+#define INFERD_BACKENDS_GPUACC_DEVICE_H
+
+#include "backends/gpuacc/cl.h"
+#include "engine/base/thread.h"
+#include "inferd/backend.h"
+
+/** What the device says about itself. */
+struct ifd_gpu_info {
+    char platform[96], name[96], driver[64];
+    bool is_gpu;
+    bool shares_memory; /* with the host */
+    uint32_t compute_units;
+    size_t max_group;      /* work items of a work group */
+    size_t max_buffer;     /* bytes of one buffer */
+    uint64_t memory_bytes; /* of the device */
+};
+
+struct ifd_gpu_program;
+
+/** Immutable after ifd_gpu_open, but for the list of programs. */
+struct ifd_device {
+    const struct ifd_host *host;
+    struct ifd_cl cl;
+    cl_device_id id;
+    cl_context context;
+    cl_command_queue queue; /* for constants; runs have queues of their own */
+    struct ifd_gpu_info info;
+    struct ifd_gpu_program *programs; /* built so far (program.h), under the lock: */
+    struct ifd_mutex lock;
+};
+
+/** Which device: NULL or "" for the first GPU, else the first accelerator or CPU; a number for that
+ *  device, counted over all platforms; "gpu", "cpu" or "accelerator" for the first of that type;
+ *  any other text for the first device whose platform or name contains it, whatever the case. */
+IFD_NODISCARD enum ifd_code ifd_gpu_open(const struct ifd_host *host, const char *wanted,
+                                         struct ifd_device **ret_device, struct ifd_err *err);
+/** NULL is fine. */
+void ifd_gpu_close(struct ifd_device *device);
+
+#endif

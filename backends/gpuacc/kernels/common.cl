@@ -1,0 +1,71 @@
+// In front of every kernel file: how floats are stored, vectors at the end of a row, functions that
+// OpenCL lacks.
+//
+// A tensor is two parameters: its buffer, and the element at which it begins in there.
+
+#ifndef F16
+typedef float real; // as floats are stored; all arithmetic is in float
+inline float load1(global const real *x) { return *x; }
+inline float4 load4_full(global const real *x) { return vload4(0, x); }
+inline void store1(float v, global real *y) { *y = v; }
+inline void store4_full(float4 v, global real *y) { vstore4(v, 0, y); }
+#else
+typedef half real;
+inline float load1(global const real *x) { return vload_half(0, x); }
+inline float4 load4_full(global const real *x) { return vload_half4(0, x); }
+inline void store1(float v, global real *y) { vstore_half(v, 0, y); }
+inline void store4_full(float4 v, global real *y) { vstore_half4(v, 0, y); }
+#endif
+
+// The first n elements; the others are 0, and their memory is not touched.
+inline float4 load4(global const real *x, int n)
+{
+    if (n >= 4) {
+        return load4_full(x);
+    }
+    float4 v = (float4)(0.0f);
+    v.s0 = load1(x);
+    v.s1 = n > 1 ? load1(x + 1) : 0.0f;
+    v.s2 = n > 2 ? load1(x + 2) : 0.0f;
+    return v;
+}
+
+inline void store4(float4 v, global real *y, int n)
+{
+    if (n >= 4) {
+        store4_full(v, y);
+        return;
+    }
+    store1(v.s0, y);
+    if (n > 1) {
+        store1(v.s1, y + 1);
+    }
+    if (n > 2) {
+        store1(v.s2, y + 2);
+    }
+}
+
+// Not a number stays not a number.
+inline float4 clamp4(float4 x, float lo, float hi)
+{
+    return x < lo ? (float4)(lo) : (x > hi ? (float4)(hi) : x);
+}
+
+inline float4 floor_mod4(float4 x, float4 y)
+{
+    const float4 rest = fmod(x, y);
+    const int4 is_other_side = (rest != 0.0f) & ((y < 0.0f) != (rest < 0.0f));
+    return is_other_side ? rest + y : rest;
+}
+
+inline float4 gelu4(float4 x, float is_approximate)
+{
+    return is_approximate != 0.0f
+               ? 0.5f * x * (1.0f + tanh(0.79788456f * (x + 0.044715f * x * x * x)))
+               : 0.5f * x * erfc(x * -0.70710678f);
+}
+
+#ifndef TAIL
+#define TAIL_PARAMS
+#define TAIL(v, e, c, n)
+#endif

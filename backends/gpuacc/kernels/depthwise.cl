@@ -1,0 +1,64 @@
+// Depthwise convolution of f32. Work item: 4 output channels of PIXELS neighbouring output pixels
+// of a row. Weights are those of the model, [ky][kx][channel]; the bias is filled with zeros up to a
+// multiple of 4.
+//
+// MULTIPLIER: output channels of an input channel.
+
+#if MULTIPLIER == 1
+#define LOAD(c, n) load4(x + at + (c), n)
+#else
+inline float4 load_channels(global const real *x, int c, int n)
+{
+    float4 v = (float4)(load1(x + c / MULTIPLIER));
+    v.s1 = n > 1 ? load1(x + (c + 1) / MULTIPLIER) : 0.0f;
+    v.s2 = n > 2 ? load1(x + (c + 2) / MULTIPLIER) : 0.0f;
+    v.s3 = n > 3 ? load1(x + (c + 3) / MULTIPLIER) : 0.0f;
+    return v;
+}
+#define LOAD(c, n) load_channels(x + at, c, n)
+#endif
+
+kernel void depthwise(global const real *x, const uint x_at, global const real *w,
+                      global const float *bias, global real *y, const uint y_at, const int batch,
+                      const int in_h, const int in_w, const int in_c, const int out_h,
+                      const int out_w, const int out_c, const int kh, const int kw,
+                      const int stride_y, const int stride_x, const int dilation_y,
+                      const int dilation_x, const int pad_top, const int pad_left, const float lo,
+                      const float hi TAIL_PARAMS)
+{
+    const int c = (int)get_global_id(0) * 4, n = out_c - c;
+    const int out_x = (int)get_global_id(1) * PIXELS;
+    const int line = (int)get_global_id(2); // over all images
+    if (c >= out_c || out_x >= out_w || line >= batch * out_h) {
+        return;
+    }
+    const int top = line % out_h * stride_y - pad_top;
+    const int left = out_x * stride_x - pad_left;
+    x += x_at + line / out_h * in_h * in_w * in_c;
+    float4 acc[PIXELS];
+    for (int k = 0; k < PIXELS; k++) {
+        acc[k] = vload4(0, bias + c);
+    }
+    for (int ky = 0; ky < kh; ky++) {
+        const int in_y = top + ky * dilation_y;
+        if (in_y < 0 || in_y >= in_h) {
+            continue;
+        }
+        for (int kx = 0; kx < kw; kx++) {
+            const float4 weight = load4(w + (ky * kw + kx) * out_c + c, n);
+            for (int k = 0; k < PIXELS; k++) {
+                const int in_x = left + k * stride_x + kx * dilation_x;
+                if (in_x >= 0 && in_x < in_w) {
+                    const int at = (in_y * in_w + in_x) * in_c;
+                    acc[k] = mad(LOAD(c, n), weight, acc[k]);
+                }
+            }
+        }
+    }
+    for (int k = 0; k < PIXELS && out_x + k < out_w; k++) {
+        const int e = (line * out_w + out_x + k) * out_c + c;
+        float4 v = clamp4(acc[k], lo, hi);
+        TAIL(v, e, c, n)
+        store4(v, y + y_at + e, n);
+    }
+}

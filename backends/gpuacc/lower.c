@@ -1,0 +1,104 @@
+/* Drafts of steps, and the table of drivers. */
+#include "backends/gpuacc/lower.h"
+
+#include <string.h>
+
+static enum ifd_code no_memory(const struct ifd_gpu_lowering *lowering, struct ifd_err *err)
+{
+    return ifd_arena_fail(lowering->base.arena, 0, err);
+}
+
+static bool is_value(const struct ifd_gpu_arg *arg)
+{
+    return arg->kind == IFD_GPU_ARG_IN || arg->kind == IFD_GPU_ARG_OUT;
+}
+
+static bool has_items(const struct ifd_gpu_call *call)
+{
+    return call->items[0] > 0 && call->items[1] > 0 && call->items[2] > 0;
+}
+
+enum ifd_code ifd_gpu_add_step(struct ifd_gpu_lowering *lowering, const struct ifd_gpu_call *call,
+                               const char *name, uint64_t macs, struct ifd_err *err)
+{
+    struct ifd_lowering *base = &lowering->base;
+    if (call->is_too_large || !has_items(call)) {
+        return ifd_fail(err, IFD_INTERNAL, "kernel %s: arguments or definitions do not fit",
+                        ifd_gpu_kernel_name(call->kernel));
+    }
+    struct ifd_gpu_draft *drafts = ifd_low_grow(base, lowering->draft, lowering->draft_count,
+                                                &lowering->draft_capacity, sizeof(*drafts));
+    struct ifd_gpu_arg *arg = ifd_low_params(base, call->arg_count, sizeof(*arg));
+    const char *text = ifd_arena_text(base->arena, name, strlen(name));
+    if (!drafts || !arg || !text) {
+        return no_memory(lowering, err);
+    }
+    memcpy(arg, call->arg, call->arg_count * sizeof(*arg));
+    lowering->draft = drafts;
+    const uint32_t index = lowering->draft_count++;
+    drafts[index] = (struct ifd_gpu_draft){
+        .kernel = call->kernel,
+        .arg = arg,
+        .arg_count = call->arg_count,
+        .info = {.name = text, .kernel = ifd_gpu_kernel_name(call->kernel), .macs = macs}};
+    memcpy(drafts[index].items, call->items, sizeof(call->items));
+    memcpy(drafts[index].group, call->group, sizeof(call->group));
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        if (is_value(&arg[i])) {
+            ifd_low_touch(base, ifd_low_storage_of(base, arg[i].value), index);
+        }
+    }
+    return ifd_gpu_program(lowering->device, ifd_gpu_kernel_file(call->kernel), call->defines,
+                           &drafts[index].program, err);
+}
+
+const struct ifd_gpu_driver *ifd_gpu_driver_of(const struct ifd_node_view *node,
+                                               struct ifd_err *reason)
+{
+    static const struct ifd_gpu_driver *const drivers[IFD_OP_COUNT] = {
+#define DRIVER(op, symbol) [IFD_OP_##op] = &ifd_gpu_driver_##symbol,
+#include "backends/gpuacc/ops/op_list.inc"
+#undef DRIVER
+    };
+    const struct ifd_gpu_driver *driver =
+        (unsigned)node->op < IFD_OP_COUNT ? drivers[node->op] : NULL;
+    if (!driver) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "GpuAcc has no kernel for this operator");
+        return NULL;
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        if (ifd_gpu_elements(&node->output[i].shape) == 0) {
+            ifd_fail(reason, IFD_UNSUPPORTED, "an empty tensor");
+            return NULL;
+        }
+    }
+    return driver->takes(node, reason) ? driver : NULL;
+}
+
+const char *ifd_gpu_op_name(enum ifd_op op)
+{
+    static const char *const names[] = {
+#define OP(ID, symbol) [IFD_OP_##ID] = #symbol,
+#include "inferd/op_list.inc"
+#undef OP
+    };
+    return names[op];
+}
+
+const char *ifd_gpu_element_type(size_t bytes)
+{
+    return bytes == 1   ? "uchar"
+           : bytes == 2 ? "ushort"
+           : bytes == 4 ? "uint"
+           : bytes == 8 ? "ulong"
+                        : NULL;
+}
+
+size_t ifd_gpu_elements(const struct ifd_shape *shape)
+{
+    size_t count = 1;
+    for (uint32_t d = 0; d < shape->rank; d++) {
+        count *= (size_t)shape->dim[d]; /* fits: the engine has sized every value */
+    }
+    return count;
+}

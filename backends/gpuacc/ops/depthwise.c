@@ -1,0 +1,76 @@
+/* depthwise_conv2d of f32. */
+#include "backends/gpuacc/constants.h"
+#include "backends/gpuacc/ops/layer.h"
+#include "backends/gpuacc/tail.h"
+#include "backends/lowering/requantize.h"
+#include "backends/lowering/window.h"
+#include "inferd/op_attrs.h"
+
+#include <stdio.h>
+
+static bool depthwise_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const struct ifd_conv2d_attrs *attrs = node->attrs;
+    return ifd_gpu_layer_takes(node, attrs->activation, reason);
+}
+
+static enum ifd_code add_weights(struct ifd_gpu_lowering *lowering,
+                                 const struct ifd_node_view *node, size_t channels,
+                                 struct ifd_gpu_call *call, struct ifd_err *err)
+{
+    size_t *bytes = ifd_low_params(&lowering->base, 1, sizeof(*bytes));
+    if (!bytes) {
+        return ifd_arena_fail(lowering->base.arena, sizeof(*bytes), err);
+    }
+    *bytes = node->input[1].data.size;
+    ifd_gpu_constant(call, ifd_gpu_pack_copy, bytes, node->input[1].data.data, *bytes);
+    return ifd_gpu_layer_bias(lowering, node, channels, (channels + 3) / 4 * 4, call, err);
+}
+
+static void add_numbers(const struct ifd_low_window *w, size_t channels, int32_t activation,
+                        struct ifd_gpu_call *call)
+{
+    const size_t numbers[] = {w->batch,    w->in_h,       w->in_w,       w->in_c,    w->out_h,
+                              w->out_w,    channels,      w->kh,         w->kw,      w->stride_y,
+                              w->stride_x, w->dilation_y, w->dilation_x, w->pad_top, w->pad_left};
+    float min = 0, max = 0;
+    (void)ifd_low_clamp_f32(activation, &min, &max);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        ifd_gpu_int(call, (int64_t)numbers[i]);
+    }
+    ifd_gpu_float(call, min);
+    ifd_gpu_float(call, max);
+}
+
+static enum ifd_code depthwise_lower(struct ifd_gpu_lowering *lowering,
+                                     const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_conv2d_attrs *attrs = node->view.attrs;
+    const size_t channels = (size_t)node->view.output[0].shape.dim[3];
+    struct ifd_low_window w;
+    struct ifd_gpu_tail tail = {.count = 0};
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_depthwise);
+    char name[128];
+    enum ifd_code code = ifd_low_window_init(&node->view, &attrs->window, &w, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const uint32_t out = ifd_gpu_take_tail(lowering, node->output_value[0], &tail);
+    const size_t pixels = w.out_w >= 4 ? 4 : 1; /* of a work item */
+    ifd_gpu_define(&call, "#define PIXELS %zu\n#define MULTIPLIER %zu\n", pixels,
+                   channels / w.in_c);
+    ifd_gpu_in(&call, node->input_value[0]);
+    code = add_weights(lowering, &node->view, channels, &call, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    ifd_gpu_out(&call, out);
+    add_numbers(&w, channels, attrs->activation, &call);
+    ifd_gpu_tail_finish(&tail, &call);
+    ifd_gpu_items(&call, (channels + 3) / 4, (w.out_w + pixels - 1) / pixels, w.batch * w.out_h);
+    (void)snprintf(name, sizeof(name), "depthwise_conv2d%s", tail.name);
+    return ifd_gpu_add_step(lowering, &call, name,
+                            w.batch * w.out_h * w.out_w * channels * w.kh * w.kw, err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_depthwise = {depthwise_takes, depthwise_lower};

@@ -1,0 +1,208 @@
+/* Operators that only move elements (backends/lowering/moves.h): strided copies, unless the
+ * elements are in place already. */
+#include "backends/gpuacc/lower.h"
+#include "inferd/op_attrs.h"
+
+#include <string.h>
+
+#define COPY_RANK 8 /* of kernels/copy.cl */
+
+/* ---- copies ---- */
+
+static enum ifd_code add_fill(struct ifd_gpu_lowering *lowering, const struct ifd_low_copy *copy,
+                              uint32_t out, const char *name, struct ifd_err *err)
+{
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_fill);
+    int32_t pattern[2];
+    memcpy(pattern, copy->fill, sizeof(pattern));
+    const size_t count = copy->out_bytes / copy->element;
+    ifd_gpu_define(&call, "#define ELEMENT %s\n#define RANK 0\n",
+                   ifd_gpu_element_type(copy->element));
+    ifd_gpu_out(&call, out);
+    ifd_gpu_int(&call, (int64_t)count);
+    ifd_gpu_int(&call, pattern[0]);
+    ifd_gpu_int(&call, pattern[1]);
+    ifd_gpu_items(&call, count, 1, 1);
+    return ifd_gpu_add_step(lowering, &call, name, 0, err);
+}
+
+/* The innermost dimension comes first in the kernel. */
+static void add_dimensions(const struct ifd_low_copy *copy, struct ifd_gpu_call *call)
+{
+    const int64_t element = (int64_t)copy->element;
+    for (uint32_t i = 0; i < COPY_RANK; i++) {
+        const bool exists = i < copy->rank;
+        const uint32_t d = exists ? copy->rank - 1 - i : 0;
+        ifd_gpu_int(call, exists ? copy->dim[d] : 1);
+        ifd_gpu_int(call, exists ? copy->in_stride[d] / element : 0);
+        ifd_gpu_int(call, exists ? copy->out_stride[d] / element : 0);
+    }
+}
+
+static enum ifd_code add_copy(struct ifd_gpu_lowering *lowering, const struct ifd_low_copy *copy,
+                              uint32_t in, uint32_t out, const char *name, struct ifd_err *err)
+{
+    struct ifd_low_copy mine = *copy;
+    const int64_t element = (int64_t)copy->element;
+    enum ifd_code code = IFD_OK;
+    if (copy->fills) {
+        code = add_fill(lowering, copy, out, name, err);
+    }
+    ifd_low_merge(&mine);
+    int64_t count = 1;
+    for (uint32_t d = 0; d < mine.rank; d++) {
+        count *= mine.dim[d];
+    }
+    if (code != IFD_OK || count == 0) {
+        return code;
+    }
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_copy);
+    ifd_gpu_define(&call, "#define ELEMENT %s\n#define RANK %u\n",
+                   ifd_gpu_element_type(mine.element), mine.rank);
+    ifd_gpu_in(&call, in);
+    ifd_gpu_out(&call, out);
+    ifd_gpu_int(&call, count);
+    ifd_gpu_int(&call, mine.in_offset / element);
+    ifd_gpu_int(&call, mine.out_offset / element);
+    add_dimensions(&mine, &call);
+    ifd_gpu_items(&call, (size_t)count, 1, 1);
+    return ifd_gpu_add_step(lowering, &call, name, 0, err);
+}
+
+static bool has_type(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const enum ifd_dtype dtype = node->input[0].desc->dtype;
+    if (dtype == IFD_STR || !ifd_gpu_element_type(ifd_dtype_bytes(dtype))) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "type %s", ifd_dtype_name(dtype));
+        return false;
+    }
+    return true;
+}
+
+/* ---- moves ---- */
+
+static bool moves_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    struct ifd_low_move move = {.converts = false};
+    if (!has_type(node, reason) || !ifd_low_moves(node, reason)) {
+        return false;
+    }
+    for (uint32_t i = 0; ifd_low_move(node, i, &move); i++) {
+        if (move.converts) {
+            ifd_fail(reason, IFD_UNSUPPORTED, "inputs of different quantization");
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum ifd_code moves_lower(struct ifd_gpu_lowering *lowering,
+                                 const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    struct ifd_low_move move = {.converts = false};
+    for (uint32_t i = 0; code == IFD_OK && ifd_low_move(&node->view, i, &move); i++) {
+        const uint32_t from = node->input_value[move.in], to = node->output_value[move.out];
+        if (!ifd_low_is_there(&lowering->base, &move.copy, from, to)) {
+            code = add_copy(lowering, &move.copy, from, to, ifd_gpu_op_name(node->view.op), err);
+        }
+    }
+    return code;
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_moves = {moves_takes, moves_lower};
+
+/* ---- tile ---- */
+
+static bool tile_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    return has_type(node, reason) && ifd_low_tiles(node, reason);
+}
+
+static enum ifd_code tile_lower(struct ifd_gpu_lowering *lowering,
+                                const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_low_copy copy = ifd_low_tile_copy(&node->view);
+    return add_copy(lowering, &copy, node->input_value[0], node->output_value[0], "tile", err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_tile = {tile_takes, tile_lower};
+
+/* ---- pad ---- */
+
+static bool is_q8(enum ifd_dtype dtype)
+{
+    return dtype == IFD_S8 || dtype == IFD_U8;
+}
+
+static bool fills(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const enum ifd_dtype dtype = node->input[0].desc->dtype;
+    if (dtype != IFD_F32 && !is_q8(dtype)) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "type %s", ifd_dtype_name(dtype));
+        return false;
+    }
+    return ifd_low_has_one_input(node, reason);
+}
+
+static bool pad_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    return fills(node, reason) && ifd_low_same_quant(node->input[0].desc, &node->output[0]);
+}
+
+/* What stands for zero: 0 or the zero point. */
+static uint8_t zero_byte(const struct ifd_desc *desc)
+{
+    return is_q8(desc->dtype) && desc->quant.count ? (uint8_t)desc->quant.zero_point[0] : 0;
+}
+
+static enum ifd_code pad_lower(struct ifd_gpu_lowering *lowering,
+                               const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_pad_attrs *attrs = node->view.attrs;
+    const struct ifd_desc *out = &node->view.output[0];
+    struct ifd_low_copy copy = ifd_low_pad_copy(&node->view);
+    copy.fill[0] = zero_byte(out);
+    if (attrs->has_value && out->dtype == IFD_F32) {
+        memcpy(copy.fill, &attrs->value, sizeof(attrs->value));
+    } else if (attrs->has_value) {
+        copy.fill[0] = (uint8_t)(int32_t)attrs->value;
+    }
+    return add_copy(lowering, &copy, node->input_value[0], node->output_value[0], "pad", err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_pad = {pad_takes, pad_lower};
+
+/* ---- space_to_batch, batch_to_space ---- */
+
+static bool space_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const struct ifd_space_batch_attrs *attrs = node->attrs;
+    if (node->input[0].desc->shape.rank + attrs->block.count > COPY_RANK) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "more than %d dimensions with blocks", COPY_RANK);
+        return false;
+    }
+    return fills(node, reason);
+}
+
+static enum ifd_code space_lower(struct ifd_gpu_lowering *lowering,
+                                 const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const char *name = ifd_gpu_op_name(node->view.op);
+    const uint32_t first = node->input_value[0], last = node->output_value[0];
+    struct ifd_low_copy copy[2];
+    size_t between_bytes = 0;
+    const uint32_t count = ifd_low_space_copies(&node->view, copy, &between_bytes);
+    copy[0].fill[0] = zero_byte(&node->view.output[0]);
+    if (count == 1) {
+        return add_copy(lowering, &copy[0], first, last, name, err);
+    }
+    uint32_t between = 0;
+    enum ifd_code code = ifd_low_add_value(&lowering->base, between_bytes, &between, err);
+    if (code == IFD_OK) {
+        code = add_copy(lowering, &copy[0], first, between, name, err);
+    }
+    return code == IFD_OK ? add_copy(lowering, &copy[1], between, last, name, err) : code;
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_space_batch = {space_takes, space_lower};

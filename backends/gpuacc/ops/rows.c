@@ -1,0 +1,137 @@
+/* softmax, log_softmax and reductions of f32: a work group shares what is reduced. */
+#include "backends/gpuacc/lower.h"
+#include "inferd/op_attrs.h"
+
+/* Work items of a group: a power of two, not more than the device allows or than there is to
+ * share. */
+static size_t group_items(const struct ifd_device *device, size_t count)
+{
+    size_t items = 1;
+    while (items < 64 && 2 * items <= device->info.max_group && items < count) {
+        items *= 2;
+    }
+    return items;
+}
+
+static bool is_f32(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    if (node->input[0].desc->dtype != IFD_F32) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "type %s", ifd_dtype_name(node->input[0].desc->dtype));
+        return false;
+    }
+    return true;
+}
+
+/* ---- softmax ---- */
+
+static enum ifd_code softmax_lower(struct ifd_gpu_lowering *lowering,
+                                   const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const bool is_log = node->view.op == IFD_OP_LOG_SOFTMAX;
+    const struct ifd_softmax_attrs *attrs = node->view.attrs;
+    const struct ifd_shape *shape = &node->view.output[0].shape;
+    const size_t row = shape->rank ? (size_t)shape->dim[shape->rank - 1] : 1;
+    const size_t rows = ifd_gpu_elements(shape) / row;
+    const size_t items = group_items(lowering->device, row);
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_softmax);
+    ifd_gpu_define(&call, "#define ITEMS %zu\n#define LOG %d\n", items, is_log);
+    ifd_gpu_in(&call, node->input_value[0]);
+    ifd_gpu_out(&call, node->output_value[0]);
+    ifd_gpu_int(&call, (int64_t)row);
+    ifd_gpu_float(&call, is_log ? 1.0f : attrs->beta);
+    ifd_gpu_items(&call, rows * items, 1, 1);
+    ifd_gpu_group(&call, items, 1, 1);
+    return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(node->view.op), 0, err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_softmax = {is_f32, softmax_lower};
+
+/* ---- reductions ---- */
+
+/* [outer][row][inner] → [outer][inner]. False if the dimensions that are reduced are not
+ * neighbours. */
+struct reduction {
+    size_t outer, row, inner;
+};
+
+static bool find_reduction(const struct ifd_node_view *node, struct reduction *ret)
+{
+    const struct ifd_reduce_attrs *attrs = node->attrs;
+    const struct ifd_shape *in = &node->input[0].desc->shape;
+    bool is_reduced[IFD_MAX_RANK] = {false};
+    for (uint32_t i = 0; i < attrs->axes.count; i++) {
+        const int64_t axis = attrs->axes.value[i];
+        is_reduced[axis < 0 ? axis + (int64_t)in->rank : axis] = true;
+    }
+    *ret = (struct reduction){1, 1, 1};
+    for (uint32_t d = 0; d < in->rank; d++) {
+        const size_t dim = (size_t)in->dim[d];
+        if (dim == 1) {
+            continue;
+        }
+        if (is_reduced[d] && ret->inner > 1) {
+            return false;
+        }
+        if (is_reduced[d]) {
+            ret->row *= dim;
+        } else if (ret->row > 1) {
+            ret->inner *= dim;
+        } else {
+            ret->outer *= dim;
+        }
+    }
+    return ret->row > 0;
+}
+
+static bool reduce_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    struct reduction reduction;
+    if (!is_f32(node, reason)) {
+        return false;
+    }
+    if (node->input_count > 1 || !find_reduction(node, &reduction)) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "axes that are an input, or that are not neighbours");
+        return false;
+    }
+    return true;
+}
+
+/* Definitions of a reduction. */
+static const char *reduction_text(enum ifd_op op)
+{
+    switch ((unsigned)op) {
+    case IFD_OP_REDUCE_MAX:
+        return "#define REDUCE(a, b) (b > a ? b : a)\n#define START -FLT_MAX\n"
+               "#define FINISH(v) v\n";
+    case IFD_OP_REDUCE_MIN:
+        return "#define REDUCE(a, b) (b < a ? b : a)\n#define START FLT_MAX\n"
+               "#define FINISH(v) v\n";
+    case IFD_OP_REDUCE_PROD:
+        return "#define REDUCE(a, b) (a * b)\n#define START 1.0f\n#define FINISH(v) v\n";
+    default:
+        return "#define REDUCE(a, b) (a + b)\n#define START 0.0f\n"
+               "#define FINISH(v) ((v) / divisor)\n";
+    }
+}
+
+static enum ifd_code reduce_lower(struct ifd_gpu_lowering *lowering,
+                                  const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    struct reduction r;
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_reduce);
+    if (!find_reduction(&node->view, &r)) {
+        return ifd_fail(err, IFD_INTERNAL, "a reduction that was not taken");
+    }
+    const size_t items = group_items(lowering->device, r.row);
+    ifd_gpu_define(&call, "#define ITEMS %zu\n%s", items, reduction_text(node->view.op));
+    ifd_gpu_in(&call, node->input_value[0]);
+    ifd_gpu_out(&call, node->output_value[0]);
+    ifd_gpu_int(&call, (int64_t)r.row);
+    ifd_gpu_int(&call, (int64_t)r.inner);
+    ifd_gpu_float(&call, node->view.op == IFD_OP_REDUCE_MEAN ? (float)r.row : 1.0f);
+    ifd_gpu_items(&call, items, (r.inner + 3) / 4, r.outer);
+    ifd_gpu_group(&call, items, 1, 1);
+    return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(node->view.op), 0, err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_reduce = {reduce_takes, reduce_lower};

@@ -1,0 +1,48 @@
+/** A compiled partition: steps, constants on the device, and how much memory a run needs. */
+#ifndef INFERD_BACKENDS_GPUACC_PARTITION_H
+#define INFERD_BACKENDS_GPUACC_PARTITION_H
+
+#include "backends/gpuacc/call.h"
+#include "backends/gpuacc/pool.h"
+#include "backends/lowering/place.h"
+#include "engine/base/arena.h"
+
+/** An argument that is bound. */
+struct ifd_gpu_bound {
+    enum ifd_gpu_arg_kind kind;
+    struct ifd_low_place place; /* IN, OUT; data is unused: constants have a kind */
+    uint32_t at;                /* IN, OUT: in elements from the start of the buffer */
+    cl_mem buffer;              /* CONSTANT */
+    int32_t number;             /* NUMBER: its 32 bits */
+};
+
+struct ifd_gpu_step {
+    cl_program program;
+    enum ifd_gpu_kernel kernel;
+    const struct ifd_gpu_bound *arg;
+    uint32_t arg_count;
+    size_t items[3], group[3]; /* group[0] 0: the driver's choice */
+    struct ifd_step_info info;
+};
+
+/** A constant that is on the device. */
+struct ifd_gpu_resident {
+    struct ifd_gpu_constant constant;
+    cl_mem buffer; /* counted: partitions for several batch sizes share it */
+};
+
+struct ifd_partition {
+    struct ifd_device *device;
+    struct ifd_arena arena;
+    const struct ifd_gpu_step *step;
+    uint32_t step_count;
+    struct ifd_gpu_resident *resident;
+    uint32_t resident_count;
+    size_t constant_bytes; /* of those that it does not share */
+    size_t scratch_bytes;
+    const size_t *input_bytes, *output_bytes; /* per slot */
+    uint32_t input_count, output_count;
+    struct ifd_gpu_pool pool;
+};
+
+#endif

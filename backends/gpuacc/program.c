@@ -1,0 +1,104 @@
+/* Builds programs and keeps them. */
+#include "backends/gpuacc/program.h"
+
+#include "backends/gpuacc/kernels.h"
+
+#include <string.h>
+
+#define OPTIONS "-cl-std=CL1.2"
+
+struct ifd_gpu_program {
+    struct ifd_gpu_program *next;
+    const struct ifd_gpu_file *file;
+    cl_program handle;
+    size_t bytes;   /* of this struct with the text */
+    char defines[]; /* ends with NUL */
+};
+
+static struct ifd_gpu_program *find(const struct ifd_device *device,
+                                    const struct ifd_gpu_file *file, const char *defines)
+{
+    struct ifd_gpu_program *program = device->programs;
+    while (program && (program->file != file || strcmp(program->defines, defines) != 0)) {
+        program = program->next;
+    }
+    return program;
+}
+
+/* The first line of the compiler's log that names an error. */
+static enum ifd_code build_failed(const struct ifd_device *device, cl_program handle,
+                                  const struct ifd_gpu_file *file, cl_int error,
+                                  struct ifd_err *err)
+{
+    char log[4096] = "";
+    (void)device->cl.GetProgramBuildInfo(handle, device->id, CL_PROGRAM_BUILD_LOG, sizeof(log) - 1,
+                                         log, NULL);
+    const char *found = strstr(log, "error");
+    const char *line = found ? found : log;
+    return ifd_fail(err, IFD_INTERNAL, "GpuAcc: kernel file %s does not build: error %d (%s): %.*s",
+                    file->name, error, ifd_cl_error_name(error), (int)strcspn(line, "\n"), line);
+}
+
+static enum ifd_code build(const struct ifd_device *device, const struct ifd_gpu_file *file,
+                           const char *defines, cl_program *ret, struct ifd_err *err)
+{
+    const char *text[] = {defines, ifd_gpu_file_common.text, file->text};
+    cl_int error = CL_SUCCESS;
+    cl_program handle = device->cl.CreateProgramWithSource(
+        device->context, sizeof(text) / sizeof(text[0]), text, NULL, &error);
+    if (!handle) {
+        return ifd_cl_fail(err, error, "a program");
+    }
+    error = device->cl.BuildProgram(handle, 1, &device->id, OPTIONS, NULL, NULL);
+    if (error != CL_SUCCESS) {
+        const enum ifd_code code = build_failed(device, handle, file, error, err);
+        (void)device->cl.ReleaseProgram(handle);
+        return code;
+    }
+    *ret = handle;
+    return IFD_OK;
+}
+
+static enum ifd_code add(struct ifd_device *device, const struct ifd_gpu_file *file,
+                         const char *defines, struct ifd_gpu_program **ret, struct ifd_err *err)
+{
+    const size_t text = strlen(defines) + 1;
+    const size_t bytes = sizeof(struct ifd_gpu_program) + text;
+    struct ifd_gpu_program *program = ifd_acquire(device->host->alloc, bytes);
+    if (!program) {
+        return ifd_fail(err, IFD_NOMEM, "GpuAcc: no memory for a program");
+    }
+    *program = (struct ifd_gpu_program){.next = device->programs, .file = file, .bytes = bytes};
+    memcpy(program->defines, defines, text);
+    const enum ifd_code code = build(device, file, defines, &program->handle, err);
+    if (code != IFD_OK) {
+        ifd_release(device->host->alloc, program, bytes);
+        return code;
+    }
+    device->programs = program;
+    *ret = program;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_gpu_program(struct ifd_device *device, const struct ifd_gpu_file *file,
+                              const char *defines, cl_program *ret_program, struct ifd_err *err)
+{
+    ifd_mutex_lock(&device->lock);
+    struct ifd_gpu_program *program = find(device, file, defines);
+    const enum ifd_code code = program ? IFD_OK : add(device, file, defines, &program, err);
+    ifd_mutex_unlock(&device->lock);
+    if (code == IFD_OK) {
+        *ret_program = program->handle;
+    }
+    return code;
+}
+
+void ifd_gpu_release_programs(struct ifd_device *device)
+{
+    while (device->programs) {
+        struct ifd_gpu_program *program = device->programs;
+        device->programs = program->next;
+        (void)device->cl.ReleaseProgram(program->handle);
+        ifd_release(device->host->alloc, program, program->bytes);
+    }
+}
