@@ -45,6 +45,15 @@ void ifd_arena_finish(struct ifd_arena *arena)
     arena->used_bytes = 0;
 }
 
+size_t ifd_arena_held_bytes(const struct ifd_arena *arena)
+{
+    size_t bytes = 0;
+    for (const struct ifd_arena_block *block = arena->blocks; block; block = block->next) {
+        bytes += block->size;
+    }
+    return bytes;
+}
+
 void ifd_arena_reset(struct ifd_arena *arena)
 {
     struct ifd_arena_block *block = arena->blocks;

@@ -117,6 +117,15 @@ static enum ifd_code take_counters(struct ifd_instance *instance,
     return IFD_OK;
 }
 
+static enum ifd_code take_team(struct ifd_instance *instance,
+                               const struct ifd_instance_setup *setup, struct ifd_err *err)
+{
+    instance->team = setup->team;
+    instance->borrows_team = setup->team != NULL;
+    return setup->team ? IFD_OK
+                       : ifd_team_create(setup->threads, setup->alloc, &instance->team, err);
+}
+
 enum ifd_code ifd_instance_init(struct ifd_instance *instance,
                                 const struct ifd_instance_setup *setup, struct ifd_err *err)
 {
@@ -135,7 +144,7 @@ enum ifd_code ifd_instance_init(struct ifd_instance *instance,
         code = take_store(instance, setup, err);
     }
     if (code == IFD_OK) {
-        code = ifd_team_create(setup->threads, setup->alloc, &instance->team, err);
+        code = take_team(instance, setup, err);
     }
     if (code != IFD_OK) {
         ifd_instance_finish(instance);
@@ -149,7 +158,9 @@ void ifd_instance_finish(struct ifd_instance *instance)
         return;
     }
     const size_t steps = instance->table_count > 0 ? instance->table[0].executable->step_count : 0;
-    ifd_team_destroy(instance->team);
+    if (!instance->borrows_team) {
+        ifd_team_destroy(instance->team);
+    }
     ifd_release_tensor(instance->alloc, instance->store, instance->store_bytes);
     ifd_release(instance->alloc, instance->store_offset,
                 ((size_t)instance->info->output_count + 1) * sizeof(*instance->store_offset));

@@ -24,7 +24,15 @@ struct ifd_instance_setup {
     uint32_t executable_count;
     uint32_t threads, max_batch;
     struct ifd_cores *cores; /* of the engine: shared by all instances */
+    struct ifd_team *team;   /* of another instance, which runs at other times; NULL: makes one */
     size_t limit_bytes;
+};
+
+/** Of an instance whose model has open dimensions: finds the instance that runs the shapes of io
+ *  (engine/model/shapes.c). Errors: INVALID, TOO_LARGE, NOMEM. */
+struct ifd_shapes {
+    enum ifd_code (*choose)(struct ifd_shapes *self, const struct ifd_io *io,
+                            struct ifd_instance **ret, struct ifd_err *err);
 };
 
 /** Of one executable: where its partitions read and write, and how many threads its runs take. */
@@ -41,8 +49,10 @@ struct ifd_instance {
     uint32_t table_count;
     uint32_t max_batch;
     struct ifd_team *team;
+    bool borrows_team;
     struct ifd_cores *cores;
-    atomic_bool is_alone; /* the last run took one thread: no worker is woken for the next */
+    struct ifd_shapes *shapes; /* NULL: runs the shapes of info */
+    atomic_bool is_alone;      /* the last run took one thread: no worker is woken for the next */
 
     uint8_t *arena; /* for the largest executable */
     size_t arena_bytes;

@@ -1,5 +1,5 @@
-/* A run: binds the callers' tensors, runs the partitions, collects the results. Allocates
- * nothing. */
+/* A run: binds the callers' tensors, runs the partitions, collects the results. Allocates nothing,
+ * unless it brings shapes that are not planned yet. */
 #include "engine/exec/exec_impl.h"
 
 #include "engine/base/clock.h"
@@ -91,7 +91,7 @@ static enum ifd_code run_chunk(struct ifd_instance *instance, struct ifd_instanc
     return code;
 }
 
-enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_io *io,
+static enum ifd_code run_bound(struct ifd_instance *instance, const struct ifd_io *io,
                                uint32_t io_count, struct ifd_err *err)
 {
     struct ifd_callers callers = {.io = io, .count = io_count};
@@ -108,4 +108,17 @@ enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_i
         ifd_io_describe(instance, &callers);
     }
     return code;
+}
+
+enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_io *io,
+                               uint32_t io_count, struct ifd_err *err)
+{
+    struct ifd_instance *chosen = instance;
+    if (instance->shapes && io_count == 1) {
+        const enum ifd_code code = instance->shapes->choose(instance->shapes, io, &chosen, err);
+        if (code != IFD_OK) {
+            return code;
+        }
+    }
+    return run_bound(chosen, io, io_count, err);
 }

@@ -4,7 +4,22 @@
 
 #include <stdio.h>
 
-void ifd_model_find_cached(struct ifd_model *model, struct ifd_bytes file)
+/* Shapes decide what is folded into constants. Returns the new length of text. */
+static size_t name_shapes(const struct ifd_model_options *options, char *text, size_t used,
+                          size_t size)
+{
+    for (uint32_t i = 0; i < options->input_shape_count && used < size; i++) {
+        const struct ifd_input_shape *given = &options->input_shape[i];
+        used += (size_t)snprintf(text + used, size - used, " %s", given->name);
+        for (uint32_t d = 0; d < given->shape.rank && used < size; d++) {
+            used +=
+                (size_t)snprintf(text + used, size - used, ",%lld", (long long)given->shape.dim[d]);
+        }
+    }
+    return used;
+}
+
+void ifd_model_find_cached(struct ifd_model *model, const struct ifd_model_options *options)
 {
     const struct ifd_engine *engine = model->engine;
     const struct ifd_cpu *cpu = &engine->registry.host.cpu;
@@ -22,13 +37,16 @@ void ifd_model_find_cached(struct ifd_model *model, struct ifd_bytes file)
         used += (size_t)snprintf(setup + used, sizeof(setup) - used, " %s",
                                  engine->registry.slot[model->preference[i]].backend->name);
     }
+    used = name_shapes(options, setup, used, sizeof(setup));
     if (used >= sizeof(setup)) {
-        ifd_fail(note, IFD_UNAVAILABLE, "%u backends, too many for a name in the cache",
-                 model->preference_count);
+        ifd_fail(note, IFD_UNAVAILABLE,
+                 "%u backends and %u shapes, too many for a name in the cache",
+                 model->preference_count, options->input_shape_count);
         return;
     }
-    model->cache_name = ifd_cache_name(
-        engine->cache, file, (struct ifd_bytes){.data = (const uint8_t *)setup, .size = used});
+    model->cache_name =
+        ifd_cache_name(engine->cache, model->file,
+                       (struct ifd_bytes){.data = (const uint8_t *)setup, .size = used});
     model->info.is_from_cache =
         ifd_cache_find(engine->cache, model->cache_name, &model->cache_entry, note) == IFD_OK;
 }

@@ -7,7 +7,7 @@
 
 /** Looks for packed weights of an earlier start. Defects are a note (info.cache), never an
  *  error. */
-void ifd_model_find_cached(struct ifd_model *model, struct ifd_bytes file);
+void ifd_model_find_cached(struct ifd_model *model, const struct ifd_model_options *options);
 /** Shows them to the backends of a plan. */
 void ifd_model_offer_cached(const struct ifd_model *model, const struct ifd_plan *plan);
 /** Sets info.is_from_cache and info.cache; writes what was packed now. Errors: NOMEM. */

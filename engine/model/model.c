@@ -1,9 +1,10 @@
-/* Models: from the bytes of a file to a plan, and instances of it. */
+/* Models: from a graph to a plan, and instances of it. */
 #include "engine/model/model.h"
 
 #include "engine/model/cached.h"
 #include "engine/model/plans.h"
 #include "engine/model/ports.h"
+#include "engine/model/shapes.h"
 
 /* ---- options ---- */
 
@@ -15,6 +16,8 @@ static const struct ifd_limits default_limits = {
     .tensor_bytes = INT32_MAX,
     .arena_bytes = UINT32_MAX,
 };
+
+#define DEFAULT_SHAPE_BYTES ((size_t)256 << 20)
 
 static struct ifd_limits effective_limits(const struct ifd_limits *wanted)
 {
@@ -67,6 +70,9 @@ enum ifd_code ifd_model_create(struct ifd_engine *engine, const struct ifd_model
     model->no_optimize = options->no_optimize;
     model->precision = options->precision;
     model->releases_weights = options->releases_weights;
+    model->shape_bytes = options->shape_bytes > 0 ? options->shape_bytes : DEFAULT_SHAPE_BYTES;
+    model->hold_shapes = options->hold_shapes;
+    model->hold_context = options->hold_context;
     model->info.cache = model->info.precision_why_not = "";
     ifd_arena_init(&model->arena, engine->alloc, 0);
     ifd_graph_init(&model->graph, &model->arena);
@@ -105,50 +111,6 @@ enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *
         ifd_model_describe_plan(model);
     }
     return code;
-}
-
-/* Memory that a model may take for copies of constants and for folded ones (8-bit weights as floats
- * are four times as large): a multiple of the file, and a fixed sum. */
-#define KEEP_FILE_TIMES 8
-#define KEEP_MORE_BYTES ((size_t)64 << 20)
-
-static size_t keep_limit(size_t file_bytes)
-{
-    size_t limit = 0;
-    if (!ifd_size_mul(file_bytes, KEEP_FILE_TIMES, &limit) ||
-        !ifd_size_add(limit, KEEP_MORE_BYTES, &limit)) {
-        return SIZE_MAX;
-    }
-    return limit;
-}
-
-enum ifd_code ifd_model_load(struct ifd_engine *engine, struct ifd_bytes file,
-                             const struct ifd_model_options *options, struct ifd_model **ret_model,
-                             struct ifd_err *err)
-{
-    struct ifd_model *model = NULL;
-    struct ifd_parsed parsed = {0};
-    enum ifd_code code = ifd_model_create(engine, options, &model, err);
-    if (code != IFD_OK) {
-        return code;
-    }
-    model->arena.cap_bytes = keep_limit(file.size);
-    if (engine->wants_cache) {
-        ifd_model_find_cached(model, file);
-    }
-    code = ifd_parse(file, &model->limits, &model->graph, &parsed, err);
-    if (code == IFD_OK) {
-        code = ifd_model_build(model, &parsed, err);
-    }
-    if (code == IFD_OK && engine->wants_cache) {
-        code = ifd_model_settle_cached(model, err);
-    }
-    if (code != IFD_OK) {
-        ifd_model_destroy(model);
-        return code;
-    }
-    *ret_model = model;
-    return IFD_OK;
 }
 
 void ifd_model_destroy(struct ifd_model *model)
@@ -198,18 +160,21 @@ static enum ifd_code check_instance(const struct ifd_model *model, uint32_t thre
     return IFD_OK;
 }
 
-enum ifd_code ifd_instance_create(struct ifd_model *model,
-                                  const struct ifd_instance_options *options,
-                                  struct ifd_instance **ret_instance, struct ifd_err *err)
+enum ifd_code ifd_model_instantiate(struct ifd_model *model,
+                                    const struct ifd_instance_options *options,
+                                    struct ifd_team *team, struct ifd_instance **ret_instance,
+                                    struct ifd_err *err)
 {
     const struct ifd_alloc *alloc = model->engine->alloc;
     const struct ifd_executable *executable[IFD_BATCH_PLANS] = {0};
     struct ifd_instance_setup setup = {.alloc = alloc,
-                                       .info = &model->info,
+                                       .info = model->info.has_open_dims ? &model->plan_info
+                                                                         : &model->info,
                                        .executable = executable,
                                        .threads = options->threads > 0 ? options->threads : 1,
                                        .max_batch = options->max_batch > 0 ? options->max_batch : 1,
                                        .cores = &model->engine->cores,
+                                       .team = team,
                                        .limit_bytes = model->limits.arena_bytes};
     enum ifd_code code = check_instance(model, setup.threads, setup.max_batch, err);
     if (code == IFD_OK) {
@@ -234,11 +199,36 @@ enum ifd_code ifd_instance_create(struct ifd_model *model,
     return IFD_OK;
 }
 
-void ifd_instance_destroy(struct ifd_instance *instance)
+enum ifd_code ifd_instance_create(struct ifd_model *model,
+                                  const struct ifd_instance_options *options,
+                                  struct ifd_instance **ret_instance, struct ifd_err *err)
+{
+    struct ifd_instance *instance = NULL;
+    enum ifd_code code = ifd_model_instantiate(model, options, NULL, &instance, err);
+    if (code == IFD_OK && model->info.has_open_dims) {
+        code = ifd_shapes_create(model, instance, err);
+    }
+    if (code != IFD_OK) {
+        ifd_instance_destroy(instance);
+        return code;
+    }
+    *ret_instance = instance;
+    return IFD_OK;
+}
+
+void ifd_model_drop_instance(struct ifd_instance *instance)
 {
     if (instance) {
         const struct ifd_alloc *alloc = instance->alloc;
         ifd_instance_finish(instance);
         ifd_release(alloc, instance, sizeof(*instance));
+    }
+}
+
+void ifd_instance_destroy(struct ifd_instance *instance)
+{
+    if (instance) {
+        ifd_shapes_destroy(instance->shapes);
+        ifd_model_drop_instance(instance);
     }
 }

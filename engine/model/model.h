@@ -15,6 +15,13 @@ struct ifd_model_plan {
     struct ifd_executable executable;
 };
 
+/** What a second reading of a file with open dimensions says, in other sizes. */
+struct ifd_model_probe {
+    bool is_done;             /* the file can be read in other sizes */
+    bool batch_is_free;       /* with more than one sample */
+    struct ifd_shape *output; /* shapes of the outputs */
+};
+
 struct ifd_model {
     struct ifd_engine *engine;
     struct ifd_arena arena;       /* graph, constants that had to be copied, ports */
@@ -26,6 +33,14 @@ struct ifd_model {
     uint32_t preference_count;
     uint32_t max_threads;
     bool no_optimize, releases_weights;
+    bool is_bound; /* to the shapes of requests: a variant of another model (shapes.h) */
+    struct ifd_bytes file;
+    /** For the variants of an instance, as in struct ifd_model_options. */
+    size_t shape_bytes;
+    enum ifd_code (*hold_shapes)(void *context, uint64_t *held, uint64_t bytes,
+                                 struct ifd_err *err);
+    void *hold_context;
+    struct ifd_model_probe probe;
     enum ifd_precision precision; /* asked for */
     struct ifd_weights weights;   /* releases_weights */
 
@@ -34,6 +49,7 @@ struct ifd_model {
     struct ifd_err cache_note;          /* info.cache */
 
     struct ifd_model_info info;
+    struct ifd_model_info plan_info; /* info with the shapes of plan[0] in place of open ones */
     /** Why the batch is not free: the first node or port that does not allow it. */
     struct ifd_err batch_why_not;
     struct ifd_mutex lock; /* plan[]: filled by ifd_instance_create, entries never change */
@@ -47,6 +63,23 @@ struct ifd_model {
 IFD_NODISCARD enum ifd_code ifd_model_create(struct ifd_engine *engine,
                                              const struct ifd_model_options *options,
                                              struct ifd_model **ret_model, struct ifd_err *err);
+
+/** A variant of root for exactly these shapes of all inputs. limit_bytes: of an instance. root
+ *  outlives it. Errors: as ifd_model_load. */
+IFD_NODISCARD enum ifd_code ifd_model_bind(const struct ifd_model *root,
+                                           const struct ifd_input_shape *shape, size_t limit_bytes,
+                                           struct ifd_model **ret_model, struct ifd_err *err);
+
+/** ifd_instance_create for the shapes of the model's plan. team: as in struct
+ *  ifd_instance_setup. */
+IFD_NODISCARD enum ifd_code ifd_model_instantiate(struct ifd_model *model,
+                                                  const struct ifd_instance_options *options,
+                                                  struct ifd_team *team,
+                                                  struct ifd_instance **ret_instance,
+                                                  struct ifd_err *err);
+
+/** Undoes ifd_model_instantiate. NULL is fine. */
+void ifd_model_drop_instance(struct ifd_instance *instance);
 
 /** Optimizes and plans the graph of a model; after OK the model is ready. parsed: names and
  *  metadata of the ports, in memory that lives as long as the model. Errors: TOO_LARGE,

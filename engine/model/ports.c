@@ -17,6 +17,7 @@ static enum ifd_code take_ports(struct ifd_model *model, const struct ifd_port *
         const struct ifd_value *v = &model->graph.value[value[i]];
         ports[i] = parsed[i];
         ports[i].desc = v->desc;
+        ports[i].example = v->desc.shape;
         if (!ifd_desc_fits(&v->desc, model->limits.tensor_bytes)) {
             return ifd_fail(err, IFD_TOO_LARGE,
                             "tensor \"%s\" of shape %s exceeds the limit of %zu bytes", v->name,
@@ -39,6 +40,16 @@ static enum ifd_code try_batch(struct ifd_model *model, struct ifd_err *err)
     }
     ifd_arena_finish(&arena);
     return code;
+}
+
+/* Does the file say the same when it is read with several samples? */
+static bool agrees(const struct ifd_model *model, struct ifd_err *why_not)
+{
+    if (model->probe.is_done && !model->probe.batch_is_free) {
+        ifd_fail(why_not, IFD_UNSUPPORTED, "samples are not independent where there are several");
+        return false;
+    }
+    return true;
 }
 
 static bool all_begin_with_1(const struct ifd_port *port, uint32_t count)
@@ -64,7 +75,7 @@ static enum ifd_code find_batch(struct ifd_model *model, struct ifd_port *input,
     struct ifd_err *why_not = &model->batch_why_not;
     info->batch_is_free =
         ifd_graph_batch_is_free(&model->graph, batched, batched + info->input_count, why_not) &&
-        try_batch(model, why_not) == IFD_OK;
+        try_batch(model, why_not) == IFD_OK && agrees(model, why_not);
     if (why_not->code == IFD_NOMEM) {
         return ifd_fail(err, IFD_NOMEM, "%s", why_not->text);
     }
@@ -76,6 +87,67 @@ static enum ifd_code find_batch(struct ifd_model *model, struct ifd_port *input,
     for (uint32_t i = 0; i < info->output_count; i++) {
         output[i].batched = info->batch_is_free || one_by_one;
     }
+    return IFD_OK;
+}
+
+static void open_batch(struct ifd_port *port, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        port[i].desc.shape.dim[0] = IFD_DIM_ANY;
+    }
+}
+
+/* A dimension of an output is open where the file says so, and where another reading has another
+ * size than this one. declared, probed: NULL if nothing is known. */
+static void open_output(const struct ifd_shape *declared, const struct ifd_shape *probed,
+                        struct ifd_port *port)
+{
+    const struct ifd_shape *example = &port->example;
+    declared = declared && declared->rank == example->rank ? declared : NULL;
+    probed = probed && probed->rank == example->rank ? probed : NULL;
+    for (uint32_t d = 0; d < example->rank; d++) {
+        const int64_t size = example->dim[d];
+        const bool is_same = (!declared || declared->dim[d] == size) &&
+                             (!probed || probed->dim[d] == size) && (declared || probed);
+        port->desc.shape.dim[d] = is_same ? size : IFD_DIM_ANY;
+    }
+}
+
+static struct ifd_port *copy_ports(struct ifd_arena *arena, const struct ifd_port *port,
+                                   uint32_t count)
+{
+    struct ifd_port *copy = ifd_arena_take_array(arena, count, sizeof(*copy));
+    for (uint32_t i = 0; copy && i < count; i++) {
+        copy[i] = port[i];
+        copy[i].batched = false;
+    }
+    return copy;
+}
+
+/* Requests decide shapes. The file is read again for each, so its weights stay. */
+static enum ifd_code open_ports(struct ifd_model *model, const struct ifd_parsed *parsed,
+                                struct ifd_err *err)
+{
+    struct ifd_model_info *info = &model->info;
+    struct ifd_port *input = copy_ports(&model->arena, info->input, info->input_count);
+    struct ifd_port *output = copy_ports(&model->arena, info->output, info->output_count);
+    if (!input || !output) {
+        return ifd_arena_fail(&model->arena, info->input_count * sizeof(*input), err);
+    }
+    model->plan_info = *info;
+    model->plan_info.batch_is_free = false;
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        input[i].desc.shape = parsed->input[i].desc.shape;
+    }
+    for (uint32_t i = 0; i < info->output_count; i++) {
+        open_output(parsed->is_bound ? NULL : &parsed->output[i].desc.shape,
+                    model->probe.is_done ? &model->probe.output[i] : NULL, &output[i]);
+    }
+    info->input = input;
+    info->output = output;
+    info->has_open_dims = true;
+    info->batch_is_free = false;
+    model->releases_weights = false;
     return IFD_OK;
 }
 
@@ -103,7 +175,19 @@ enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parse
     for (uint32_t v = 0; v < graph->value_count; v++) {
         model->info.constant_bytes += graph->value[v].data.size;
     }
-    return find_batch(model, input, output, err);
+    if (model->is_bound) {
+        return IFD_OK;
+    }
+    code = find_batch(model, input, output, err);
+    if (parsed->opens_first && model->info.batch_is_free) {
+        open_batch(input, model->info.input_count);
+        open_batch(output, model->info.output_count);
+    }
+    if (code == IFD_OK && (parsed->opens_others || (parsed->opens_first && model->probe.is_done &&
+                                                    !model->info.batch_is_free))) {
+        code = open_ports(model, parsed, err);
+    }
+    return code;
 }
 
 /* The precision that the plan has, and why not the one that was asked for. */

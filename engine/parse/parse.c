@@ -8,7 +8,7 @@
 
 struct format {
     bool (*sniff)(struct ifd_bytes file);
-    enum ifd_code (*parse)(struct ifd_bytes file, const struct ifd_limits *limits,
+    enum ifd_code (*parse)(struct ifd_bytes file, const struct ifd_parse_options *options,
                            struct ifd_graph *graph, struct ifd_parsed *ret, struct ifd_err *err);
 };
 
@@ -29,16 +29,16 @@ static enum ifd_code blame_file(enum ifd_code code, struct ifd_err *err)
     return IFD_CORRUPT;
 }
 
-enum ifd_code ifd_parse(struct ifd_bytes file, const struct ifd_limits *limits,
+enum ifd_code ifd_parse(struct ifd_bytes file, const struct ifd_parse_options *options,
                         struct ifd_graph *graph, struct ifd_parsed *ret, struct ifd_err *err)
 {
-    if (file.size > limits->file_bytes) {
+    if (file.size > options->limits->file_bytes) {
         return ifd_fail(err, IFD_TOO_LARGE, "the file has %zu bytes, limit %zu", file.size,
-                        limits->file_bytes);
+                        options->limits->file_bytes);
     }
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         if (formats[i].sniff(file)) {
-            return blame_file(formats[i].parse(file, limits, graph, ret, err), err);
+            return blame_file(formats[i].parse(file, options, graph, ret, err), err);
         }
     }
     if (file.size == 0) {

@@ -7,19 +7,53 @@
 #include "inferd/engine.h"
 
 /** A file's content besides the graph, all in the arena. Ports are in the order of the graph's
- *  inputs and outputs; the engine fills their desc and batched. */
+ *  inputs and outputs; the engine completes their desc and fills batched and example. */
 struct ifd_parsed {
     const char *format;
     uint32_t format_version;
     const char *description;
     struct ifd_port *input, *output;
+    /** Nothing fixes the first dimension of an input, or one behind it. Also written on
+     *  failure. */
+    bool opens_first, opens_others;
+    /** The caller bound a dimension that the file leaves open: what the file says of outputs is too
+     *  wide. */
+    bool is_bound;
 };
 
-/** file must outlive the graph: constants are used in place. limits: every field set. graph:
- *  initialized by the caller. After OK the graph verifies, every operator is known, every shape
- *  is inferred. */
-IFD_NODISCARD enum ifd_code ifd_parse(struct ifd_bytes file, const struct ifd_limits *limits,
+/** Size of an open dimension behind the first, where the file has no example. */
+#define IFD_PARSE_OPEN_DIM 32
+
+struct ifd_parse_options {
+    const struct ifd_limits *limits; /* every field set */
+    /** Shapes of inputs, as ifd_model_options.input_shape. are_final: they are complete and hold
+     *  whatever the file says. */
+    const struct ifd_input_shape *shape;
+    uint32_t shape_count;
+    bool are_final;
+    /** Sizes that the graph gets in open dimensions: in the first of an input, in the others. 0:
+     *  the file's example; without one 1 and IFD_PARSE_OPEN_DIM. */
+    int64_t open_first, open_other;
+};
+
+/** file must outlive the graph: constants are used in place. graph: initialized by the caller.
+ *  After OK the graph verifies, every operator is known, every shape is inferred; the shapes of
+ *  ret's ports are those of the file, IFD_DIM_ANY where it leaves them open. */
+IFD_NODISCARD enum ifd_code ifd_parse(struct ifd_bytes file,
+                                      const struct ifd_parse_options *options,
                                       struct ifd_graph *graph, struct ifd_parsed *ret,
                                       struct ifd_err *err);
+
+/** Decides an input's shape.
+ *
+ *  file:          IFD_DIM_ANY where the file leaves a dimension open.
+ *  example:       numbers that the file has for open dimensions; NULL: none.
+ *  ret_declared:  as the port shows it.   ret_shape: as the graph has it. */
+void ifd_parse_input_shape(const struct ifd_parse_options *options, const char *name,
+                           const struct ifd_shape *file, const struct ifd_shape *example,
+                           struct ifd_shape *ret_declared, struct ifd_shape *ret_shape);
+/** Notes in ret what is open and what is bound in the declared shape of an input. */
+void ifd_parse_note_open(const struct ifd_shape *file, const struct ifd_shape *declared,
+                         struct ifd_parsed *ret);
 
 #endif

@@ -166,10 +166,21 @@ static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_hos
     return code;
 }
 
-/* Type, shape and size of a port at this batch; IFD_DIM_ANY counts as 1. */
+/* An input's file. */
+struct given {
+    const char *path; /* NULL: no file was given */
+    bool is_picture;
+    struct ifd_bytes file;     /* owned */
+    struct ifd_tensor content; /* dtype, data and bytes, unless it is a picture */
+};
+
+/* Type, shape and size of a port at this batch. Open dimensions are those of given, or else of the
+ * port's example. */
 static enum ifd_code size_tensor(const struct ifd_port *port, uint32_t batch,
-                                 struct ifd_tensor *ret, struct ifd_err *err)
+                                 const struct ifd_shape *given, struct ifd_tensor *ret,
+                                 struct ifd_err *err)
 {
+    const bool is_given = given && given->rank == port->desc.shape.rank;
     *ret = (struct ifd_tensor){.dtype = port->desc.dtype,
                                .shape = port->desc.shape,
                                .bytes = ifd_dtype_bytes(port->desc.dtype)};
@@ -177,7 +188,9 @@ static enum ifd_code size_tensor(const struct ifd_port *port, uint32_t batch,
         ret->shape.dim[0] = batch;
     }
     for (uint32_t i = 0; i < ret->shape.rank; i++) {
-        ret->shape.dim[i] = ret->shape.dim[i] == IFD_DIM_ANY ? 1 : ret->shape.dim[i];
+        if (ret->shape.dim[i] == IFD_DIM_ANY) {
+            ret->shape.dim[i] = is_given ? given->dim[i] : port->example.dim[i];
+        }
         const uint64_t dim = (uint64_t)ret->shape.dim[i];
         if (dim > SIZE_MAX || !ifd_size_mul(ret->bytes, (size_t)dim, &ret->bytes)) {
             return ifd_fail(err, IFD_TOO_LARGE, "tensor \"%s\": size overflows", port->name);
@@ -186,7 +199,8 @@ static enum ifd_code size_tensor(const struct ifd_port *port, uint32_t batch,
     return IFD_OK;
 }
 
-static enum ifd_code make_tensors(struct ifd_session *session, struct ifd_err *err)
+static enum ifd_code make_tensors(struct ifd_session *session, const struct given *given,
+                                  struct ifd_err *err)
 {
     const struct ifd_model_info *info = session->info;
     session->input =
@@ -199,7 +213,8 @@ static enum ifd_code make_tensors(struct ifd_session *session, struct ifd_err *e
     }
     for (uint32_t i = 0; i < info->input_count; i++) {
         struct ifd_tensor *tensor = &session->input[i];
-        enum ifd_code code = size_tensor(&info->input[i], session->batch, tensor, err);
+        enum ifd_code code =
+            size_tensor(&info->input[i], session->batch, &given[i].content.shape, tensor, err);
         if (code != IFD_OK) {
             return code;
         }
@@ -215,14 +230,6 @@ static enum ifd_code make_tensors(struct ifd_session *session, struct ifd_err *e
 }
 
 /* ---- inputs from files ---- */
-
-/* An input's file. */
-struct given {
-    const char *path; /* NULL: no file was given */
-    bool is_picture;
-    struct ifd_bytes file;     /* owned */
-    struct ifd_tensor content; /* dtype, data and bytes, unless it is a picture */
-};
 
 static bool ends_with(const char *text, const char *ending)
 {
@@ -304,7 +311,7 @@ static size_t samples_in(const struct ifd_port *port, const struct given *given)
     if (given->is_picture) {
         return 1;
     }
-    if (size_tensor(port, 1, &sample, NULL) != IFD_OK || sample.bytes == 0 ||
+    if (size_tensor(port, 1, NULL, &sample, NULL) != IFD_OK || sample.bytes == 0 ||
         given->content.bytes % sample.bytes != 0) {
         return 0;
     }
@@ -378,7 +385,7 @@ static enum ifd_code prepare(struct ifd_session *session, const struct ifd_tool_
         code = choose_batch(session, options, given, err);
     }
     if (code == IFD_OK) {
-        code = make_tensors(session, err);
+        code = make_tensors(session, given, err);
     }
     for (uint32_t i = 0; code == IFD_OK && i < count; i++) {
         code = given[i].path ? fill_input(session, host, i, &given[i], err) : IFD_OK;

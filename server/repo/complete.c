@@ -143,7 +143,9 @@ static enum ifd_code complete_side(const struct side *side, bool has_batch, stru
         const struct ifd_port *port = &side->port[i];
         const struct ifd_tensor_info *given = find(*side->tensor, *side->count, port->name);
         all[i] = given ? *given : (struct ifd_tensor_info){.label_filename = ""};
-        if (has_batch && !port->batched) {
+        const bool has_open_first =
+            port->desc.shape.rank > 0 && port->desc.shape.dim[0] == IFD_DIM_ANY;
+        if (has_batch && !port->batched && !has_open_first) {
             return ifd_fail(err, IFD_INVALID,
                             "max_batch_size needs a batch dimension in every tensor; %s \"%s\" %s "
                             "has none",

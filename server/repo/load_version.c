@@ -268,15 +268,54 @@ static void warn_of_parameters(const struct ifd_repo_options *options,
     }
 }
 
+static enum ifd_code hold_shapes(void *context, uint64_t *held, uint64_t bytes, struct ifd_err *err)
+{
+    return ifd_budget_hold(context, held, bytes, err);
+}
+
+/* What the config says of the shapes of inputs. The file decides what is left of it: see
+ * ifd_manifest_complete. */
+static enum ifd_code give_shapes(struct ifd_version *version, struct ifd_model_options *model,
+                                 struct ifd_err *err)
+{
+    const struct ifd_model_desc *desc = &version->desc;
+    const uint32_t lead = desc->max_batch_size > 0 ? 1 : 0;
+    struct ifd_input_shape *given =
+        ifd_arena_take_array(&version->arena, desc->input_count, sizeof(*given));
+    if (!given) {
+        return ifd_arena_fail(&version->arena, desc->input_count * sizeof(*given), err);
+    }
+    model->input_shape = given;
+    for (uint32_t i = 0; i < desc->input_count; i++) {
+        const struct ifd_shape *dims = &desc->input[i].shape;
+        if (!desc->input[i].has_shape || dims->rank + lead > IFD_MAX_RANK) {
+            continue;
+        }
+        struct ifd_input_shape *next = &given[model->input_shape_count++];
+        next->name = desc->input[i].name;
+        next->shape = (struct ifd_shape){.rank = dims->rank + lead, .dim = {IFD_DIM_ANY}};
+        for (uint32_t d = 0; d < dims->rank; d++) {
+            next->shape.dim[d + lead] = dims->dim[d];
+        }
+    }
+    return IFD_OK;
+}
+
 static enum ifd_code load_engine(const struct ifd_repo_options *options,
                                  struct ifd_version *version, struct ifd_err *err)
 {
     const char *list[BACKENDS_MAX];
     struct ifd_model_options model = {.max_threads = options->max_threads,
-                                      .releases_weights = true};
+                                      .releases_weights = true,
+                                      .shape_bytes = options->shape_bytes,
+                                      .hold_shapes = hold_shapes,
+                                      .hold_context = options->budget};
     enum ifd_code code = preference(options, version, &model, list, err);
     if (!code) {
         code = choose_precision(options, version, &model, err);
+    }
+    if (!code) {
+        code = give_shapes(version, &model, err);
     }
     if (!code) {
         code = ifd_model_load(options->engine, version->file, &model, &version->engine, err);

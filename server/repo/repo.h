@@ -47,6 +47,7 @@ struct ifd_repo_options {
     enum ifd_precision precision; /* of models whose config names none */
     uint32_t max_threads;         /* of one instance */
     size_t max_model_bytes;
+    size_t shape_bytes; /* ifd_model_options.shape_bytes */
     const struct ifd_clock *clock;
     uint64_t poll_ns, settle_ns, dwell_ns; /* poll_ns 0: do not watch for changes; see watcher.h */
     uint32_t swaps_per_hour;               /* of one model; 0: no bound */

@@ -59,7 +59,8 @@ bool ifd_workers_are_instant(const struct ifd_workers *workers)
 
 bool ifd_workers_run_here(struct ifd_workers *workers, struct ifd_job *job)
 {
-    if (workers->in_order || !ifd_queue_is_idle(workers->queue, workers->count)) {
+    if (workers->in_order || workers->worker[0].runner->may_prepare ||
+        !ifd_queue_is_idle(workers->queue, workers->count)) {
         return false;
     }
     struct worker *worker = &workers->worker[0];

@@ -19,6 +19,7 @@ struct ifd_runner {
     void (*destroy)(struct ifd_runner *self);
     size_t bytes;     /* memory of the runner */
     uint32_t threads; /* most threads of a run, the caller's included */
+    bool may_prepare; /* a run may have to plan first, which takes milliseconds */
     bool is_instant;  /* computes nothing and touches no data: a run is shorter than a hand-over */
 };
 

@@ -38,12 +38,16 @@ static uint32_t instance_batch(const struct ifd_version *version)
     const struct ifd_model_info *info = ifd_model_info(version->engine);
     bool is_open = false;
     int64_t most = 1;
+    if (info->has_open_dims) {
+        return 1; /* the batch is a shape like others */
+    }
     if (version->desc.max_batch_size > 0) {
         return (uint32_t)version->desc.max_batch_size;
     }
     for (uint32_t i = 0; i < version->desc.input_count; i++) {
         const struct ifd_shape *dims = &version->desc.input[i].shape;
-        is_open = is_open || (dims->rank > 0 && dims->dim[0] == IFD_DIM_ANY);
+        const bool is_asked = version->desc.input[i].line > 0; /* not in the file only */
+        is_open = is_open || (is_asked && dims->rank > 0 && dims->dim[0] == IFD_DIM_ANY);
         most = info->input[i].batched && dims->dim[0] > most ? dims->dim[0] : most;
     }
     if (!is_open && most <= IFD_MAX_BATCH) {

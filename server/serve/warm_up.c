@@ -117,7 +117,7 @@ static enum ifd_code run(struct ifd_warm_up *self, struct ifd_runner *runner,
 /* Shape and bytes of one sample; false if a request would have to decide them. */
 static bool zero_shape(const struct ifd_port *port, struct ifd_shape *shape, size_t *ret_bytes)
 {
-    *shape = port->desc.shape;
+    *shape = port->example;
     *ret_bytes = ifd_dtype_bytes(port->desc.dtype);
     for (uint32_t d = 0; d < shape->rank; d++) {
         if (d == 0 && port->batched) {

@@ -6,28 +6,21 @@ import unittest
 
 import numpy as np
 import tritonclient.http as triton
-from tritonclient.utils import np_to_triton_dtype
+from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 import support
 
 # What does not run yet, and what the index says about it.
 LATER = {
     "exported/hf_bert_ts": "GatherElements",
-    "exported/own_audio_dynamo": "dimension 2 is unknown",
-    "exported/own_audio_ts": "dimension 2 is unknown",
     "exported/own_loop_if_ts": "Loop (1, first node 1), If (1, first node 6)",
-    "exported/own_lstm_gru_ts": "dimension 1 is unknown",
     "exported/own_pick_dynamo": "Einsum",
     "exported/own_pick_ts": "Einsum",
-    "exported/own_super_dynamo": "dimension 2 is unknown",
-    "exported/own_super_ts": "dimension 2 is unknown",
-    "exported/own_text_dynamo": "dimension 1 is unknown",
-    "exported/own_unet_dynamo": "dimension 2 is unknown",
-    "exported/own_unet_ts": "dimension 2 is unknown",
+    "exported/own_super_dynamo": "a resize of",
+    "exported/own_super_ts": "a resize of",
     "converted/bilstm_dyn": "WHILE",
     "converted/cond_f32": "IF",
     "converted/convlstm_f32": "WHILE",
-    "converted/dynamic_hw_f32": "does not fit input",
     "converted/gru_dyn": "WHILE",
     "converted/ints_f32": "BITWISE_XOR",
     "converted/lstm_f32": "WHILE",
@@ -61,12 +54,6 @@ def sets(name, case):
         )
 
 
-def takes_batches(name, case):
-    """Do the sets differ in dimension 0?"""
-    first, *others = [[array.shape[:1] for array in arrays] for _, arrays, _ in sets(name, case)]
-    return any(sizes != first for sizes in others)
-
-
 class Networks:
     kind = ""
     files = {"exported": "model.onnx", "converted": "model.tflite"}
@@ -74,14 +61,8 @@ class Networks:
     @classmethod
     def prepare(cls, folder):
         for name, case in networks(cls.kind):
-            config = (
-                "max_batch_size: 8\n" if name not in LATER and takes_batches(name, case) else None
-            )
             support.add_model(
-                folder,
-                case["name"],
-                support.shared(f"golden/{name}/{cls.files[cls.kind]}"),
-                config=config,
+                folder, case["name"], support.shared(f"golden/{name}/{cls.files[cls.kind]}")
             )
 
     def refusal(self, name):
@@ -146,6 +127,58 @@ class ConvertedOnCpuRef(Networks, support.ServerCase):
 
 class ConvertedOnCpuAcc(Networks, support.ServerCase):
     kind, steps = "converted", FAST_STEPS
+
+
+class OpenDimensions(support.ServerCase):
+    """What the file leaves open, a request or a config decides."""
+
+    options = ("--shape-memory", "4194304")
+    model = "golden/exported/own_unet_ts/model.onnx"
+
+    @classmethod
+    def prepare(cls, folder):
+        model = support.shared(cls.model)
+        support.add_model(folder, "open", model)
+        support.add_model(
+            folder,
+            "bound",
+            model,
+            config='max_batch_size: 2 input { name: "in0" data_type: TYPE_FP32 dims: [3, 32, 32] }',
+        )
+
+    def infer(self, model, *shape):
+        client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(client.close)
+        tensor = triton.InferInput("in0", list(shape), "FP32")
+        tensor.set_data_from_numpy(np.zeros(shape, np.float32))
+        return client.infer(model, [tensor])
+
+    def shapes(self, model):
+        metadata = json.loads(self.server.ask("GET", f"/v2/models/{model}").data)
+        return [tensor["shape"] for tensor in metadata["inputs"] + metadata["outputs"]]
+
+    def test_metadata_shows_what_a_request_decides(self):
+        self.assertEqual(self.shapes("open")[0], [-1, 3, -1, -1])
+        self.assertEqual(self.shapes("open")[1], [-1, -1, -1])
+        self.assertEqual(self.shapes("bound")[0], [-1, 3, 32, 32])
+        self.assertEqual(self.shapes("bound")[1], [-1, 32, 32])
+
+    def test_a_config_binds_sizes(self):
+        self.assertEqual(self.infer("bound", 2, 3, 32, 32).as_numpy("22").shape, (2, 32, 32))
+        with self.assertRaisesRegex(InferenceServerException, "unexpected shape"):
+            self.infer("bound", 1, 3, 40, 40)
+
+    def test_shapes_that_do_not_fit_are_refused_and_the_next_request_is_served(self):
+        for shape, words in (
+            ((1, 3, 9, 9), "cannot take these shapes"),
+            ((1, 3, 0, 8), "1 or more for -1"),
+            ((1, 3, 1024, 1024), "shapes of this size: .* limit of 4194304"),
+        ):
+            with self.assertRaisesRegex(InferenceServerException, words):
+                self.infer("open", *shape)
+        self.assertEqual(self.infer("open", 1, 3, 16, 24).as_numpy("22").shape, (1, 16, 24))
 
 
 if __name__ == "__main__":

@@ -75,11 +75,11 @@ static void run_once(struct ifd_instance *instance, const struct ifd_model_info 
         const struct ifd_desc *desc = &info->input[i].desc;
         size_t bytes = ifd_dtype_bytes(desc->dtype);
         for (uint32_t d = 0; d < desc->shape.rank; d++) {
-            bytes *= (size_t)desc->shape.dim[d];
+            bytes *= (size_t)info->input[i].example.dim[d];
         }
         expect(bytes <= TENSOR_BYTES);
         input[i] = (struct ifd_tensor){.dtype = desc->dtype,
-                                       .shape = desc->shape,
+                                       .shape = info->input[i].example,
                                        .data = memory[i % 2],
                                        .bytes = bytes * (size_t)batch,
                                        .capacity = sizeof(memory[0])};

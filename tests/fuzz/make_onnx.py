@@ -261,6 +261,20 @@ def main():
             ("d", np.float32(1)),
         ],
     )
+    write(
+        "open_width",
+        [node("Add", "xx"), node("ReduceSum", "xa", "z", keepdims=0)],
+        [("x", F, ["n", "w", 2])],
+        ["y", "z"],
+        [("a", ints(1))],
+    )
+    write(
+        "open_time",
+        [node("RNN", "xwr", hidden_size=1)],
+        [("x", F, ["t", 1, 1])],
+        ["y"],
+        [("w", np.ones((1, 1, 1), np.float32)), ("r", np.ones((1, 1, 1), np.float32))],
+    )
     tensor = helper.make_tensor("w", TensorProto.FLOAT16, [2], [1.5, -2])
     graph = helper.make_graph(
         [node("Add", "xw")],

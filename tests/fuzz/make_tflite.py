@@ -787,11 +787,6 @@ def dimension_negative(m):
 
 
 @bad("add")
-def dimension_unknown(m):
-    tensors(m)[0]["shape"] = [1, -1, 4, 2]
-
-
-@bad("add")
 def signature_rank(m):
     tensors(m)[0]["shape_signature"] = [-1, 4]
 

@@ -16,6 +16,7 @@ const struct ifd_limits parse_limits = {.file_bytes = INT32_MAX,
                                         .node_inputs = 4096,
                                         .tensor_bytes = INT32_MAX,
                                         .arena_bytes = UINT32_MAX};
+const struct ifd_parse_options parse_options = {.limits = &parse_limits};
 
 void parse_file_open(struct parse_file *f, const char *path)
 {
@@ -24,7 +25,7 @@ void parse_file_open(struct parse_file *f, const char *path)
                &f->err);
     ifd_arena_init(&f->arena, ifd_alloc_system(), 0);
     ifd_graph_init(&f->graph, &f->arena);
-    f->code = ifd_parse(f->file, &parse_limits, &f->graph, &f->parsed, &f->err);
+    f->code = ifd_parse(f->file, &parse_options, &f->graph, &f->parsed, &f->err);
 }
 
 void parse_file_close(struct parse_file *f)
@@ -37,14 +38,14 @@ enum ifd_code parse_bytes(struct ifd_bytes bytes, struct ifd_err *err)
 {
     struct ifd_arena arena;
     struct ifd_graph graph;
-    struct ifd_parsed parsed;
+    struct ifd_parsed parsed = {0};
     uint8_t *copy = ifd_acquire(ifd_alloc_system(), bytes.size > 0 ? bytes.size : 1);
     REQUIRE(copy != NULL);
     memcpy(copy, bytes.data, bytes.size);
     ifd_arena_init(&arena, ifd_alloc_system(), 0);
     ifd_graph_init(&graph, &arena);
     enum ifd_code code = ifd_parse((struct ifd_bytes){.data = copy, .size = bytes.size},
-                                   &parse_limits, &graph, &parsed, err);
+                                   &parse_options, &graph, &parsed, err);
     if (code == IFD_OK) {
         EXPECT_CODE(ifd_graph_verify(&graph, IFD_INTERNAL, err), IFD_OK, err);
     }

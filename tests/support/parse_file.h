@@ -7,6 +7,7 @@
 
 /** What the engine's defaults are (inferd/engine.h). */
 extern const struct ifd_limits parse_limits;
+extern const struct ifd_parse_options parse_options;
 
 struct parse_file {
     struct ifd_bytes file; /* owned */

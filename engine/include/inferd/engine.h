@@ -95,6 +95,12 @@ struct ifd_limits {
     size_t arena_bytes;   /* 4 GiB - 1: all that one instance holds */
 };
 
+/** The shape of the input of this name; IFD_DIM_ANY where a request decides. */
+struct ifd_input_shape {
+    const char *name;
+    struct ifd_shape shape;
+};
+
 struct ifd_model_options {
     /** Names of backends in order of preference ("CpuAcc", "CpuRef"); a node goes to the first that
      *  takes it. NULL: the engine's order, plugins last. A name that the engine does not know is an
@@ -110,6 +116,19 @@ struct ifd_model_options {
     /** Memory of weights goes back to the system once a backend has packed them. Pages of file are
      *  included and read as zeros then: for callers that do not use file any more. */
     bool releases_weights;
+    /** Shapes that the caller knows better than the file. A number binds a dimension that the file
+     *  leaves open. IFD_DIM_ANY opens a dimension behind the first that the file fixes. What else
+     *  differs from the file is ignored: ifd_model_info says what holds. */
+    const struct ifd_input_shape *input_shape;
+    uint32_t input_shape_count;
+    /** Memory that one instance may take for the shapes of its requests, in a model with open
+     *  dimensions. Default 256 MiB. */
+    size_t shape_bytes;
+    /** Asked before an instance takes such memory, and told when it gives some back: changes *held
+     *  to bytes, or fails. NULL: no bound besides shape_bytes. Thread: any. */
+    enum ifd_code (*hold_shapes)(void *context, uint64_t *held, uint64_t bytes,
+                                 struct ifd_err *err);
+    void *hold_context;
 };
 
 /** Reads, verifies, optimizes and plans a model (TFLite today; the format is found by its content).
@@ -126,7 +145,10 @@ void ifd_model_destroy(struct ifd_model *model);
 /** An input or output of a model. Pointers live as long as the model. */
 struct ifd_port {
     const char *name;
-    struct ifd_desc desc; /* as in the file: dimension 0 is often 1 */
+    /** As in the file: a batch is often 1. IFD_DIM_ANY where a request decides. */
+    struct ifd_desc desc;
+    /** desc.shape, with a size that works in each open dimension. */
+    struct ifd_shape example;
     /** Dimension 0 is the batch: 1 … IFD_MAX_BATCH at run time. */
     bool batched;
     /** From the file's metadata, if it has any: */
@@ -147,6 +169,10 @@ struct ifd_model_info {
     /** All ports are batched and the graph treats samples independently: requests can share a run.
      *  Otherwise a run of batch n is n runs of batch 1 inside one call. */
     bool batch_is_free;
+    /** Some port has an open dimension. An instance plans the model for the shapes of a request
+     *  when it meets them first, and keeps the plans of the latest ones (shape_bytes). No port is
+     *  batched. */
+    bool has_open_dims;
     size_t constant_bytes; /* weights in the file and packed ones */
     size_t packed_bytes;   /* of these, the packed ones: memory beside the file */
     size_t released_bytes; /* went back to the system (releases_weights); not in constant_bytes */

@@ -29,11 +29,14 @@ struct name {
 
 struct build {
     const struct ifd_onnx_model *model;
+    const struct ifd_parse_options *options;
     struct ifd_bytes file;
     struct ifd_builder b;
     struct ifd_arena *scratch;
     struct name *name; /* sorted */
     size_t name_count;
+    struct ifd_port *input; /* per input of the graph: its shape in the file */
+    struct ifd_parsed *parsed;
     struct ifd_err *err;
 };
 
@@ -117,8 +120,18 @@ static enum ifd_code add_initializers(struct build *build)
     return code;
 }
 
+/* Sizes below 1 count as open. */
+static struct ifd_shape shape_of(const struct ifd_onnx_port *port)
+{
+    struct ifd_shape shape = {.rank = port->dim_count};
+    for (uint32_t d = 0; d < port->dim_count; d++) {
+        shape.dim[d] = port->dim[d] > 0 ? port->dim[d] : IFD_DIM_ANY;
+    }
+    return shape;
+}
+
 static enum ifd_code describe_input(struct build *build, const struct ifd_onnx_port *port,
-                                    struct ifd_desc *ret)
+                                    struct ifd_desc *ret, struct ifd_shape *ret_declared)
 {
     const struct ifd_onnx_text name = ifd_onnx_text(port->name);
     *ret = (struct ifd_desc){.shape = {.rank = port->dim_count}};
@@ -134,16 +147,9 @@ static enum ifd_code describe_input(struct build *build, const struct ifd_onnx_p
         return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has %u dimensions, limit %d",
                         name.s, port->dim_count, IFD_MAX_RANK);
     }
-    for (uint32_t d = 0; d < port->dim_count; d++) {
-        ret->shape.dim[d] = port->dim[d] > 0 ? port->dim[d] : d == 0 ? 1 : IFD_DIM_ANY;
-    }
-    for (uint32_t d = 0; d < port->dim_count; d++) {
-        if (ret->shape.dim[d] < 0) {
-            return ifd_fail(build->err, IFD_UNSUPPORTED,
-                            "input \"%s\" has shape %s: dimension %u is unknown", name.s,
-                            ifd_shape_text(&ret->shape).s, d);
-        }
-    }
+    const struct ifd_shape file = shape_of(port);
+    ifd_parse_input_shape(build->options, name.s, &file, NULL, ret_declared, &ret->shape);
+    ifd_parse_note_open(&file, ret_declared, build->parsed);
     if (!ifd_desc_fits(ret, build->b.tensor_bytes)) {
         return ifd_fail(build->err, IFD_TOO_LARGE,
                         "input \"%s\" of shape %s has more than %zu bytes", name.s,
@@ -163,7 +169,8 @@ static enum ifd_code add_inputs(struct build *build, uint32_t *input, uint32_t *
             continue;
         }
         struct ifd_desc desc;
-        enum ifd_code code = describe_input(build, &g->input[i], &desc);
+        struct ifd_shape *declared = &build->input[count].desc.shape;
+        enum ifd_code code = describe_input(build, &g->input[i], &desc, declared);
         if (code == IFD_OK) {
             code = ifd_graph_add_value(build->b.graph, ifd_onnx_text(g->input[i].name).s, &desc,
                                        &input[count], build->err);
@@ -400,24 +407,35 @@ static enum ifd_code check_model(const struct ifd_onnx_model *model, struct ifd_
     return IFD_OK;
 }
 
-static enum ifd_code name_ports(struct ifd_arena *arena, const struct ifd_onnx_port *port,
-                                const uint32_t *value, const struct ifd_graph *graph,
-                                uint32_t count, struct ifd_port **ret, struct ifd_err *err)
+static void name_inputs(const struct ifd_graph *graph, struct ifd_port *port)
 {
-    struct ifd_port *ports = ifd_arena_take_array(arena, count, sizeof(*ports));
-    for (uint32_t i = 0; ports && i < count; i++) {
-        const char *name = graph->value[value[i]].name;
-        if (port) {
-            const struct ifd_onnx_text text = ifd_onnx_text(port[i].name);
-            name = ifd_arena_text(arena, text.s, strlen(text.s));
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        port[i].name = graph->value[graph->input[i]].name;
+    }
+}
+
+/* An output of unknown rank is open in every dimension. */
+static enum ifd_code describe_outputs(const struct ifd_onnx_port *port,
+                                      const struct ifd_graph *graph, struct ifd_port **ret,
+                                      struct ifd_err *err)
+{
+    struct ifd_arena *arena = graph->arena;
+    struct ifd_port *ports = ifd_arena_take_array(arena, graph->output_count, sizeof(*ports));
+    if (!ports) {
+        return ifd_arena_fail(arena, graph->output_count * sizeof(*ports), err);
+    }
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        const struct ifd_onnx_text text = ifd_onnx_text(port[i].name);
+        ports[i].name = ifd_arena_text(arena, text.s, strlen(text.s));
+        if (!ports[i].name) {
+            return ifd_arena_fail(arena, sizeof(text), err);
         }
-        ports[i].name = name;
-        if (!name) {
-            return ifd_arena_fail(arena, IFD_ONNX_TEXT_MAX, err);
+        if (port[i].has_shape && port[i].dim_count <= IFD_MAX_RANK) {
+            ports[i].desc.shape = shape_of(&port[i]);
         }
     }
     *ret = ports;
-    return ports ? IFD_OK : ifd_arena_fail(arena, count * sizeof(*ports), err);
+    return IFD_OK;
 }
 
 static enum ifd_code build_graph(struct build *build)
@@ -428,7 +446,9 @@ static enum ifd_code build_graph(struct build *build)
     uint32_t *input = ifd_arena_take_array(build->scratch, g->input_count, sizeof(*input));
     uint32_t *output = ifd_arena_take_array(build->scratch, g->output_count, sizeof(*output));
     uint32_t input_count = 0;
-    enum ifd_code code = input && output
+    build->input =
+        ifd_arena_take_array(build->b.graph->arena, g->input_count, sizeof(*build->input));
+    enum ifd_code code = input && output && build->input
                              ? collect_names(build)
                              : ifd_arena_fail(build->scratch, sizeof(*input), build->err);
     if (code == IFD_OK) {
@@ -455,43 +475,45 @@ static enum ifd_code build_graph(struct build *build)
     return code == IFD_OK ? ifd_graph_verify(build->b.graph, IFD_INVALID, build->err) : code;
 }
 
-static enum ifd_code parse(struct ifd_bytes file, const struct ifd_limits *limits,
+static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options *options,
                            struct ifd_graph *graph, struct ifd_arena *scratch,
                            struct ifd_parsed *ret, struct ifd_err *err)
 {
     struct ifd_onnx_model model;
-    struct ifd_parsed parsed = {.format = "onnx", .description = ""};
-    enum ifd_code code = ifd_onnx_read(file, limits, scratch, &model, err);
+    enum ifd_code code = ifd_onnx_read(file, options->limits, scratch, &model, err);
     if (code == IFD_OK) {
         code = check_model(&model, err);
     }
     if (code == IFD_OK) {
-        struct build build = {.model = &model, .file = file, .scratch = scratch, .err = err};
-        ifd_builder_init(&build.b, graph, limits->tensor_bytes, err);
+        struct build build = {.model = &model,
+                              .options = options,
+                              .file = file,
+                              .scratch = scratch,
+                              .parsed = ret,
+                              .err = err};
+        ifd_builder_init(&build.b, graph, options->limits->tensor_bytes, err);
         code = build_graph(&build);
+        ret->input = build.input;
     }
     if (code == IFD_OK) {
-        code = name_ports(graph->arena, NULL, graph->input, graph, graph->input_count,
-                          &parsed.input, err);
+        name_inputs(graph, ret->input);
+        code = describe_outputs(model.graph.output, graph, &ret->output, err);
     }
     if (code == IFD_OK) {
-        code = name_ports(graph->arena, model.graph.output, graph->output, graph,
-                          graph->output_count, &parsed.output, err);
-    }
-    if (code == IFD_OK) {
-        parsed.format_version = (uint32_t)opset_of(&model, &(const struct ifd_onnx_node){0});
-        *ret = parsed;
+        ret->format = "onnx";
+        ret->format_version = (uint32_t)opset_of(&model, &(const struct ifd_onnx_node){0});
+        ret->description = "";
     }
     return code;
 }
 
-enum ifd_code ifd_onnx_parse(struct ifd_bytes file, const struct ifd_limits *limits,
+enum ifd_code ifd_onnx_parse(struct ifd_bytes file, const struct ifd_parse_options *options,
                              struct ifd_graph *graph, struct ifd_parsed *ret, struct ifd_err *err)
 {
     struct ifd_arena scratch;
-    ifd_arena_init(&scratch, graph->arena->alloc, limits->arena_bytes);
+    ifd_arena_init(&scratch, graph->arena->alloc, options->limits->arena_bytes);
     struct ifd_err unheard = {0};
-    const enum ifd_code code = parse(file, limits, graph, &scratch, ret, err ? err : &unheard);
+    const enum ifd_code code = parse(file, options, graph, &scratch, ret, err ? err : &unheard);
     ifd_arena_finish(&scratch);
     return code;
 }

@@ -58,6 +58,16 @@ bool ifd_tflite_shape(const struct ifd_tflite_ints *ints, struct ifd_shape *ret)
     return true;
 }
 
+struct ifd_shape ifd_tflite_declared(const struct ifd_tflite_tensor *tensor,
+                                     const struct ifd_shape *shape)
+{
+    struct ifd_shape declared = *shape;
+    for (uint32_t d = 0; d < shape->rank && tensor->signature.count == shape->rank; d++) {
+        declared.dim[d] = tensor->signature.value[d] == -1 ? IFD_DIM_ANY : shape->dim[d];
+    }
+    return declared;
+}
+
 bool ifd_tflite_content(const struct ifd_tflite_buffer *buffer, struct ifd_bytes file,
                         struct ifd_bytes *ret)
 {

@@ -232,6 +232,9 @@ enum ifd_code ifd_tflite_ports(const struct ifd_tflite_model *model, struct ifd_
         }
     }
     if (code == IFD_OK) {
+        parsed.opens_first = ret->opens_first;
+        parsed.opens_others = ret->opens_others;
+        parsed.is_bound = ret->is_bound;
         *ret = parsed;
     }
     return code;

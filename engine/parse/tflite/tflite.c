@@ -19,8 +19,10 @@
 struct build {
     const struct ifd_tflite_model *model;
     struct ifd_bytes file;
-    const struct ifd_limits *limits;
+    const struct ifd_parse_options *options;
     struct ifd_graph *graph;
+    struct ifd_shape *declared; /* per input: as the file has it */
+    struct ifd_parsed *parsed;
     uint32_t *value_of; /* per tensor: value, IFD_NONE until an operator needs it */
     /** Per buffer: its content, aligned and padded. Tensors may share a buffer. */
     struct ifd_bytes *aligned;
@@ -185,11 +187,11 @@ static enum ifd_code value_of(struct build *b, int32_t tensor, uint32_t *ret)
 static enum ifd_code check_tensor_bytes(const struct build *b, uint32_t value)
 {
     const struct ifd_value *v = &b->graph->value[value];
-    if (!ifd_desc_fits(&v->desc, b->limits->tensor_bytes)) {
+    if (!ifd_desc_fits(&v->desc, b->options->limits->tensor_bytes)) {
         return ifd_fail(b->err, IFD_TOO_LARGE,
                         "tensor " NAME_FORMAT " of %s %s has more than %zu bytes", v->name,
                         ifd_dtype_name(v->desc.dtype), ifd_shape_text(&v->desc.shape).s,
-                        b->limits->tensor_bytes);
+                        b->options->limits->tensor_bytes);
     }
     return IFD_OK;
 }
@@ -381,6 +383,17 @@ static enum ifd_code build_operator(struct build *b, uint32_t index, struct ifd_
 
 /* ---- inputs and outputs ---- */
 
+/* A dimension is open where the signature or the shape says -1. */
+static void decide_shape(struct build *b, uint32_t tensor, struct ifd_value *value,
+                         struct ifd_shape *ret_declared)
+{
+    const struct ifd_shape example = value->desc.shape;
+    const struct ifd_shape file = ifd_tflite_declared(&b->model->main.tensor[tensor], &example);
+    ifd_parse_input_shape(b->options, value->name, &file, &example, ret_declared,
+                          &value->desc.shape);
+    ifd_parse_note_open(&file, ret_declared, b->parsed);
+}
+
 static enum ifd_code build_inputs(struct build *b, uint32_t *ret)
 {
     const struct ifd_tflite_ints *input = &b->model->main.input;
@@ -389,14 +402,8 @@ static enum ifd_code build_inputs(struct build *b, uint32_t *ret)
         if (code != IFD_OK) {
             return code;
         }
-        const struct ifd_value *v = &b->graph->value[ret[i]];
-        for (uint32_t d = 0; d < v->desc.shape.rank; d++) {
-            if (v->desc.shape.dim[d] < 0) {
-                return ifd_fail(b->err, IFD_UNSUPPORTED,
-                                "input " NAME_FORMAT " has shape %s: dimension %u is unknown",
-                                v->name, ifd_shape_text(&v->desc.shape).s, d);
-            }
-        }
+        struct ifd_value *v = &b->graph->value[ret[i]];
+        decide_shape(b, (uint32_t)input->value[i], v, &b->declared[i]);
         code = check_tensor_bytes(b, ret[i]);
         if (code != IFD_OK) {
             return code;
@@ -432,7 +439,8 @@ static enum ifd_code build_graph(struct build *b, struct ifd_arena *scratch)
     uint32_t *output = ifd_arena_take_array(scratch, g->output.count, sizeof(*output));
     b->value_of = ifd_arena_take_array(scratch, g->tensor_count, sizeof(*b->value_of));
     b->aligned = ifd_arena_take_array(scratch, b->model->buffer_count, sizeof(*b->aligned));
-    if (!input || !output || !b->value_of || !b->aligned) {
+    b->declared = ifd_arena_take_array(scratch, g->input.count, sizeof(*b->declared));
+    if (!input || !output || !b->value_of || !b->aligned || !b->declared) {
         return ifd_arena_fail(scratch, g->tensor_count * sizeof(*b->value_of), b->err);
     }
     for (uint32_t i = 0; i < g->tensor_count; i++) {
@@ -471,37 +479,59 @@ static enum ifd_code align_file(struct ifd_arena *arena, struct ifd_bytes *file,
     return IFD_OK;
 }
 
+/* Shapes of the ports as the file has them. */
+static void declare_shapes(const struct build *b)
+{
+    struct ifd_parsed *parsed = b->parsed;
+    const struct ifd_tflite_subgraph *g = &b->model->main;
+    for (uint32_t i = 0; i < g->input.count; i++) {
+        parsed->input[i].desc.shape = b->declared[i];
+    }
+    for (uint32_t i = 0; i < g->output.count; i++) {
+        const struct ifd_shape *shape = &b->graph->value[b->graph->output[i]].desc.shape;
+        parsed->output[i].desc.shape = ifd_tflite_declared(&g->tensor[g->output.value[i]], shape);
+    }
+}
+
 /* What the graph keeps lies in its arena or in the file; the reader's structs go with scratch. */
-static enum ifd_code parse(struct ifd_bytes file, const struct ifd_limits *limits,
+static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options *options,
                            struct ifd_graph *graph, struct ifd_arena *scratch,
                            struct ifd_parsed *ret, struct ifd_err *err)
 {
     struct ifd_tflite_model model;
     enum ifd_code code = align_file(graph->arena, &file, err);
     if (code == IFD_OK) {
-        code = ifd_tflite_read(file, limits, scratch, &model, err);
+        code = ifd_tflite_read(file, options->limits, scratch, &model, err);
     }
     if (code == IFD_OK) {
-        code = ifd_tflite_check(&model, file, limits, scratch, err);
+        code = ifd_tflite_check(&model, file, options->limits, scratch, err);
+    }
+    if (code != IFD_OK) {
+        return code;
+    }
+    struct build b = {.model = &model,
+                      .file = file,
+                      .options = options,
+                      .graph = graph,
+                      .copy_bytes_left = file.size,
+                      .parsed = ret,
+                      .err = err};
+    code = build_graph(&b, scratch);
+    if (code == IFD_OK) {
+        code = ifd_tflite_ports(&model, file, graph, ret, err);
     }
     if (code == IFD_OK) {
-        struct build b = {.model = &model,
-                          .file = file,
-                          .limits = limits,
-                          .graph = graph,
-                          .copy_bytes_left = file.size,
-                          .err = err};
-        code = build_graph(&b, scratch);
+        declare_shapes(&b);
     }
-    return code == IFD_OK ? ifd_tflite_ports(&model, file, graph, ret, err) : code;
+    return code;
 }
 
-enum ifd_code ifd_tflite_parse(struct ifd_bytes file, const struct ifd_limits *limits,
+enum ifd_code ifd_tflite_parse(struct ifd_bytes file, const struct ifd_parse_options *options,
                                struct ifd_graph *graph, struct ifd_parsed *ret, struct ifd_err *err)
 {
     struct ifd_arena scratch;
-    ifd_arena_init(&scratch, graph->arena->alloc, limits->arena_bytes);
-    const enum ifd_code code = parse(file, limits, graph, &scratch, ret, err);
+    ifd_arena_init(&scratch, graph->arena->alloc, options->limits->arena_bytes);
+    const enum ifd_code code = parse(file, options, graph, &scratch, ret, err);
     ifd_arena_finish(&scratch);
     return code;
 }

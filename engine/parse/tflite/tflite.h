@@ -8,7 +8,8 @@
 bool ifd_tflite_sniff(struct ifd_bytes file);
 
 /** As ifd_parse(), for a file that ifd_tflite_sniff() accepted. */
-IFD_NODISCARD enum ifd_code ifd_tflite_parse(struct ifd_bytes file, const struct ifd_limits *limits,
+IFD_NODISCARD enum ifd_code ifd_tflite_parse(struct ifd_bytes file,
+                                             const struct ifd_parse_options *options,
                                              struct ifd_graph *graph, struct ifd_parsed *ret,
                                              struct ifd_err *err);
 

@@ -40,6 +40,11 @@ bool ifd_tflite_dtype(int32_t type, enum ifd_dtype *ret);
  *  IFD_DIM_ANY. */
 bool ifd_tflite_shape(const struct ifd_tflite_ints *ints, struct ifd_shape *ret);
 
+/** A tensor's shape with IFD_DIM_ANY where its signature has -1. shape: the tensor's, of known
+ *  rank. */
+struct ifd_shape ifd_tflite_declared(const struct ifd_tflite_tensor *tensor,
+                                     const struct ifd_shape *shape);
+
 /* ---- ops.c: the format's operators and ours ---- */
 
 /** An operator of the file whose node is being built. */

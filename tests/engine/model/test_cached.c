@@ -38,7 +38,8 @@ static void tear_down(struct fixture *f)
 
 static uint64_t name_of(struct fixture *f, size_t file_bytes)
 {
-    ifd_model_find_cached(f->model, (struct ifd_bytes){(const uint8_t *)file, file_bytes});
+    f->model->file = (struct ifd_bytes){(const uint8_t *)file, file_bytes};
+    ifd_model_find_cached(f->model, &(struct ifd_model_options){0});
     EXPECT_INT(f->model->cache_note.code, IFD_NOT_FOUND);
     return f->model->cache_name;
 }

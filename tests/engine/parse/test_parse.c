@@ -46,7 +46,8 @@ static void a_file_beyond_the_limit_is_refused(void)
     ifd_graph_init(&graph, &arena);
     const struct ifd_bytes file = {.data = (const uint8_t *)"\x1c\0\0\0TFL3\0\0\0\0\0\0\0\0",
                                    .size = 16};
-    EXPECT_CODE(ifd_parse(file, &limits, &graph, &parsed, &err), IFD_TOO_LARGE, &err);
+    const struct ifd_parse_options options = {.limits = &limits};
+    EXPECT_CODE(ifd_parse(file, &options, &graph, &parsed, &err), IFD_TOO_LARGE, &err);
     EXPECT_HAS(err.text, "16 bytes, limit 15");
     ifd_arena_finish(&arena);
 }

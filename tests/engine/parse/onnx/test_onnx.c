@@ -209,26 +209,36 @@ static void a_constant_has_as_many_elements_as_its_shape_says(void)
     expect_refused(&m, IFD_CORRUPT, "constant \"w\" of shape [1000000000] has 1 elements");
 }
 
-static void only_the_batch_may_be_open(void)
+static void open_dimensions_are_declared_and_get_sizes(void)
 {
-    static const int64_t open_batch[] = {-1, 3, 0}, open_width[] = {2, -1, 0};
-    for (int i = 0; i < 2; i++) {
-        struct message g = {.size = 0};
-        const struct message n = node("Relu", "x", NULL, "y");
-        const struct message x = port("x", 1, i == 0 ? open_batch : open_width);
-        const struct message y = port("y", 1, two_by_three);
-        inner(&g, 1, &n);
-        inner(&g, 11, &x);
-        inner(&g, 12, &y);
-        const struct message m = model(&g, 17);
-        struct ifd_err err = {0};
-        const enum ifd_code code =
-            parse_bytes((struct ifd_bytes){.data = m.data, .size = m.size}, &err);
-        EXPECT_CODE(code, i == 0 ? IFD_OK : IFD_UNSUPPORTED, &err);
-        if (i == 1) {
-            EXPECT_HAS(err.text, "input \"x\" has shape [2,-1]: dimension 1 is unknown");
-        }
-    }
+    static const int64_t dims[] = {-1, 3, -1, 0};
+    struct message g = {.size = 0};
+    const struct message n = node("Relu", "x", NULL, "y");
+    const struct message x = port("x", 1, dims);
+    const struct message y = port("y", 1, dims);
+    inner(&g, 1, &n);
+    inner(&g, 11, &x);
+    inner(&g, 12, &y);
+    const struct message m = model(&g, 17);
+    const struct ifd_parse_options options = {
+        .limits = &parse_limits, .open_first = 2, .open_other = 5};
+    struct ifd_parsed parsed = {0};
+    struct ifd_arena arena;
+    struct ifd_graph graph;
+    struct ifd_err err = {0};
+    ifd_arena_init(&arena, ifd_alloc_system(), 0);
+    ifd_graph_init(&graph, &arena);
+    REQUIRE_OK(ifd_parse((struct ifd_bytes){.data = m.data, .size = m.size}, &options, &graph,
+                         &parsed, &err),
+               &err);
+    const struct ifd_shape *shape = &graph.value[graph.output[0]].desc.shape;
+    EXPECT(parsed.opens_first && parsed.opens_others);
+    EXPECT_INT(parsed.input[0].desc.shape.dim[2], IFD_DIM_ANY);
+    EXPECT_INT(parsed.output[0].desc.shape.dim[0], IFD_DIM_ANY);
+    EXPECT_INT(parsed.output[0].desc.shape.dim[1], 3);
+    EXPECT_INT(shape->dim[0], 2);
+    EXPECT_INT(shape->dim[2], 5);
+    ifd_arena_finish(&arena);
 }
 
 static void a_small_file_makes_no_large_tensor(void)
@@ -274,7 +284,7 @@ int main(int argc, char **argv)
         T(values_are_made_once_and_before_they_are_read),
         T(old_opsets_are_refused),
         T(a_constant_has_as_many_elements_as_its_shape_says),
-        T(only_the_batch_may_be_open),
+        T(open_dimensions_are_declared_and_get_sizes),
         T(a_small_file_makes_no_large_tensor),
         T(varints_end_at_64_bits),
     };

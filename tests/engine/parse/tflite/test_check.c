@@ -35,8 +35,6 @@ static const struct expectation {
     {"cycle", IFD_CORRUPT, "node 0 (ADD): input 1 \"y\" is made by no operator before it"},
     {"dilation_negative", IFD_CORRUPT, "attribute \"dilation_h\" is -1"},
     {"dimension_negative", IFD_CORRUPT, "tensor 0 \"a\": dimension 1 is -4"},
-    {"dimension_unknown", IFD_UNSUPPORTED,
-     "input \"a\" has shape [1,-1,4,2]: dimension 1 is unknown"},
     {"filter_depth", IFD_CORRUPT, "CONV_2D (node 0, output \"y\"): conv2d: filter [6,3,3,2]"},
     {"filter_zero", IFD_CORRUPT, "attribute \"filter_h\" is 0"},
     {"format_version", IFD_UNSUPPORTED, "TFLite format version 4, expected 3"},

@@ -24,11 +24,11 @@ static void run(struct ifd_model *model)
         const struct ifd_desc *desc = &info->input[i].desc;
         size_t bytes = ifd_dtype_bytes(desc->dtype);
         for (uint32_t d = 0; d < desc->shape.rank; d++) {
-            bytes *= (size_t)desc->shape.dim[d];
+            bytes *= (size_t)info->input[i].example.dim[d];
         }
         REQUIRE(bytes <= BYTES);
         input[i] = (struct ifd_tensor){.dtype = desc->dtype,
-                                       .shape = desc->shape,
+                                       .shape = info->input[i].example,
                                        .data = zeros,
                                        .bytes = bytes,
                                        .capacity = sizeof(zeros)};

@@ -270,7 +270,7 @@ static void a_file_in_odd_memory_is_read(void)
     memcpy(moved + 1, file.data, file.size);
     ifd_arena_init(&arena, ifd_alloc_system(), 0);
     ifd_graph_init(&graph, &arena);
-    REQUIRE_OK(ifd_parse((struct ifd_bytes){.data = moved + 1, .size = file.size}, &parse_limits,
+    REQUIRE_OK(ifd_parse((struct ifd_bytes){.data = moved + 1, .size = file.size}, &parse_options,
                          &graph, &parsed, &err),
                &err);
     EXPECT_INT(parsed.output[0].label_count, 4);
@@ -290,7 +290,8 @@ static void expect_limit(const struct ifd_limits *limits, const char *model, con
     struct ifd_err err = {0};
     ifd_arena_init(&arena, ifd_alloc_system(), 0);
     ifd_graph_init(&graph, &arena);
-    EXPECT_CODE(ifd_parse(file, limits, &graph, &parsed, &err), IFD_TOO_LARGE, &err);
+    const struct ifd_parse_options options = {.limits = limits};
+    EXPECT_CODE(ifd_parse(file, &options, &graph, &parsed, &err), IFD_TOO_LARGE, &err);
     EXPECT_HAS(err.text, part);
     ifd_arena_finish(&arena);
     release(file);
@@ -323,7 +324,7 @@ static enum ifd_code parse_with(const struct ifd_alloc *alloc, struct ifd_bytes 
     struct ifd_parsed parsed;
     ifd_arena_init(&arena, alloc, 0);
     ifd_graph_init(&graph, &arena);
-    enum ifd_code code = ifd_parse(file, &parse_limits, &graph, &parsed, err);
+    enum ifd_code code = ifd_parse(file, &parse_options, &graph, &parsed, err);
     ifd_arena_finish(&arena);
     return code;
 }

@@ -1,0 +1,197 @@
+/* Loads a file as a model: reads it (in several sizes where it leaves dimensions open), optimizes
+ * and plans it. */
+#include "engine/model/cached.h"
+#include "engine/model/model.h"
+
+#include "engine/ir/batch.h"
+
+/* Memory that a model may take for copies of constants and for folded ones (8-bit weights as floats
+ * are four times as large): a multiple of the file, and a fixed sum. */
+#define KEEP_FILE_TIMES 8
+#define KEEP_MORE_BYTES ((size_t)64 << 20)
+
+static size_t keep_limit(size_t file_bytes)
+{
+    size_t limit = 0;
+    if (!ifd_size_mul(file_bytes, KEEP_FILE_TIMES, &limit) ||
+        !ifd_size_add(limit, KEEP_MORE_BYTES, &limit)) {
+        return SIZE_MAX;
+    }
+    return limit;
+}
+
+/* ---- a second reading, in other sizes ---- */
+
+/* Samples of the second reading: what is free with 1 may not be with more, since a sequence of one
+ * step looks like a sample. */
+#define PROBE_BATCH 3
+
+static enum ifd_code keep_outputs(struct ifd_model *model, const struct ifd_graph *graph,
+                                  struct ifd_err *err)
+{
+    struct ifd_shape *shape =
+        ifd_arena_take_array(&model->arena, graph->output_count, sizeof(*shape));
+    if (!shape) {
+        return ifd_arena_fail(&model->arena, graph->output_count * sizeof(*shape), err);
+    }
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        shape[i] = graph->value[graph->output[i]].desc.shape;
+    }
+    model->probe.output = shape;
+    model->probe.is_done = true;
+    return IFD_OK;
+}
+
+static bool is_free(struct ifd_graph *graph)
+{
+    const size_t ports = (size_t)graph->input_count + graph->output_count;
+    bool *batched = ifd_arena_take_array(graph->arena, ports, sizeof(*batched));
+    return batched && ifd_graph_batch_is_free(graph, batched, batched + graph->input_count, NULL);
+}
+
+static enum ifd_code probe_once(struct ifd_model *model, const struct ifd_parse_options *options,
+                                struct ifd_arena *arena, struct ifd_err *err)
+{
+    struct ifd_graph graph;
+    struct ifd_parsed parsed = {0};
+    ifd_graph_init(&graph, arena);
+    enum ifd_code code = ifd_parse(model->file, options, &graph, &parsed, err);
+    if (code == IFD_OK && !parsed.opens_others) {
+        code = ifd_optimize(&graph, model->no_optimize ? IFD_PASS_REQUIRED : IFD_PASS_FUSE,
+                            model->engine->alloc, NULL, err);
+        model->probe.batch_is_free = code == IFD_OK && is_free(&graph);
+    }
+    return code == IFD_OK ? keep_outputs(model, &graph, err) : code;
+}
+
+/* What the file does not allow in other sizes stays unknown; only lack of memory is an error. */
+static enum ifd_code probe(struct ifd_model *model, const struct ifd_parse_options *options,
+                           const struct ifd_parsed *parsed, struct ifd_err *err)
+{
+    struct ifd_parse_options other = *options;
+    const int64_t size = options->open_other > 0 ? options->open_other : IFD_PARSE_OPEN_DIM;
+    enum ifd_code code = IFD_INVALID;
+    other.open_other = parsed->opens_others ? 2 * size : options->open_other;
+    for (int64_t first = parsed->opens_first ? PROBE_BATCH : 1; first > 0 && code != IFD_OK;
+         first = first > 1 && parsed->opens_others ? 1 : 0) {
+        struct ifd_arena arena;
+        struct ifd_err why_not = {0};
+        other.open_first = first;
+        ifd_arena_init(&arena, model->engine->alloc, model->arena.cap_bytes);
+        code = probe_once(model, &other, &arena, &why_not);
+        ifd_arena_finish(&arena);
+        if (code == IFD_NOMEM) {
+            return ifd_fail(err, code, "%s", why_not.text);
+        }
+    }
+    return IFD_OK;
+}
+
+/* ---- loading ---- */
+
+static enum ifd_code read_and_build(struct ifd_model *model,
+                                    const struct ifd_parse_options *options,
+                                    struct ifd_parsed *parsed, struct ifd_err *err)
+{
+    model->arena.cap_bytes = keep_limit(model->file.size);
+    enum ifd_code code = ifd_parse(model->file, options, &model->graph, parsed, err);
+    if (code == IFD_OK && (parsed->opens_first || parsed->opens_others)) {
+        code = probe(model, options, parsed, err);
+    }
+    return code == IFD_OK ? ifd_model_build(model, parsed, err) : code;
+}
+
+static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
+                               const struct ifd_model_options *options, int64_t open_other,
+                               struct ifd_model **ret_model, struct ifd_parsed *parsed,
+                               struct ifd_err *err)
+{
+    struct ifd_model *model = NULL;
+    enum ifd_code code = ifd_model_create(engine, options, &model, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const struct ifd_parse_options parse = {.limits = &model->limits,
+                                            .shape = options->input_shape,
+                                            .shape_count = options->input_shape_count,
+                                            .open_other = open_other};
+    model->file = file;
+    if (engine->wants_cache) {
+        ifd_model_find_cached(model, options);
+    }
+    code = read_and_build(model, &parse, parsed, err);
+    if (code == IFD_OK && engine->wants_cache) {
+        code = ifd_model_settle_cached(model, err);
+    }
+    if (code != IFD_OK) {
+        ifd_model_destroy(model);
+        return code;
+    }
+    *ret_model = model;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_model_load(struct ifd_engine *engine, struct ifd_bytes file,
+                             const struct ifd_model_options *options, struct ifd_model **ret_model,
+                             struct ifd_err *err)
+{
+    /* Sizes of open dimensions, one after the other until the model can be computed; 0: the file's
+     * example. */
+    static const int64_t sizes[] = {0, 64, 16, 128, 224, 256, 8, 1};
+    enum ifd_code first = IFD_OK;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct ifd_parsed parsed = {0};
+        struct ifd_err why = {0};
+        const enum ifd_code code =
+            load_once(engine, file, options, sizes[i], ret_model, &parsed, &why);
+        if (code == IFD_OK) {
+            return IFD_OK;
+        }
+        if (i == 0 || code == IFD_NOMEM) {
+            first = code;
+            if (err) {
+                *err = why;
+            }
+        }
+        if (!parsed.opens_others || code == IFD_NOMEM) {
+            break;
+        }
+    }
+    return first;
+}
+
+enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_input_shape *shape,
+                             size_t limit_bytes, struct ifd_model **ret_model, struct ifd_err *err)
+{
+    struct ifd_model *model = ifd_acquire_zeroed(root->engine->alloc, 1, sizeof(*model));
+    if (!model) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a model");
+    }
+    model->engine = root->engine;
+    model->file = root->file;
+    model->limits = root->limits;
+    model->limits.arena_bytes =
+        limit_bytes < root->limits.arena_bytes ? limit_bytes : root->limits.arena_bytes;
+    model->preference = root->preference;
+    model->preference_count = root->preference_count;
+    model->max_threads = root->max_threads;
+    model->no_optimize = root->no_optimize;
+    model->precision = root->precision;
+    model->is_bound = true;
+    model->info.cache = model->info.precision_why_not = "";
+    ifd_arena_init(&model->arena, root->engine->alloc, 0);
+    ifd_graph_init(&model->graph, &model->arena);
+    ifd_mutex_init(&model->lock);
+    const struct ifd_parse_options parse = {.limits = &root->limits,
+                                            .shape = shape,
+                                            .shape_count = root->info.input_count,
+                                            .are_final = true};
+    struct ifd_parsed parsed = {0};
+    const enum ifd_code code = read_and_build(model, &parse, &parsed, err);
+    if (code != IFD_OK) {
+        ifd_model_destroy(model);
+        return code;
+    }
+    *ret_model = model;
+    return IFD_OK;
+}
