@@ -45,6 +45,7 @@ enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
         return ifd_fail(err, IFD_NOMEM, "no memory for an engine");
     }
     engine->alloc = alloc;
+    ifd_mutex_init(&engine->mutex);
     ifd_host_init(&engine->registry.host, options);
     ifd_cores_init(&engine->cores,
                    options->cores > 0 ? options->cores : engine->registry.host.cpu.cores);
@@ -68,12 +69,27 @@ enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
 void ifd_engine_destroy(struct ifd_engine *engine)
 {
     if (engine) {
+        ifd_team_destroy(engine->team);
+        ifd_mutex_finish(&engine->mutex);
         ifd_cache_close(engine->cache);
         ifd_registry_finish(&engine->registry);
         ifd_backend_options_finish(&engine->backend_options);
         ifd_plugins_unload(&engine->plugins);
         ifd_release(engine->alloc, engine, sizeof(*engine));
     }
+}
+
+enum ifd_code ifd_engine_team(struct ifd_engine *engine, struct ifd_team **ret_team,
+                              struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    ifd_mutex_lock(&engine->mutex);
+    if (!engine->team) {
+        code = ifd_team_create(engine->cores.count, engine->alloc, &engine->team, err);
+    }
+    *ret_team = engine->team;
+    ifd_mutex_unlock(&engine->mutex);
+    return code;
 }
 
 /* ---- looking at backends ---- */

@@ -5,6 +5,7 @@
 
 #include "engine/backend/registry.h"
 #include "engine/base/team.h"
+#include "engine/base/thread.h"
 #include "engine/cache/cache.h"
 
 struct ifd_engine {
@@ -13,9 +14,16 @@ struct ifd_engine {
     struct ifd_backend_options backend_options;
     struct ifd_registry registry;
     struct ifd_cores cores;
+    struct ifd_mutex mutex; /* guards team */
+    struct ifd_team *team;  /* of all instances; NULL until one has more than one thread */
     bool wants_cache;
     struct ifd_cache *cache; /* NULL: not wanted, or cache_why_not */
     struct ifd_err cache_why_not;
 };
+
+/** The team of all instances, with a thread for each core that runs may take. Errors: NOMEM,
+ *  UNAVAILABLE. */
+IFD_NODISCARD enum ifd_code ifd_engine_team(struct ifd_engine *engine, struct ifd_team **ret_team,
+                                            struct ifd_err *err);
 
 #endif

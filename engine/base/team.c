@@ -1,235 +1,269 @@
-/* Fork-join team: a gate with a generation counter that helpers spin on, then sleep on. */
+/* Fork-join team: slots with a gate each; helpers spin for news of runs, then sleep. */
 #include "engine/base/team.h"
 
 #include "engine/base/thread.h"
 
 #include <stdatomic.h>
 
-/* Polls of the generation before a helper sleeps: about 50 µs, several small layers. */
+/* Polls for news before a helper sleeps: about 50 µs, several small layers. */
 #define SPIN_COUNT 2000
+
+/* One run at a time. Written by its caller while no helper is inside; read by helpers inside. */
+struct slot {
+    ifd_team_fn fn;
+    void *arg;
+    atomic_bool is_taken; /* by a caller */
+    atomic_int core;      /* the caller's core when the run began */
+    uint32_t missed;      /* runs in a row that a helper did not enter */
+    atomic_uint gate;     /* see below */
+    uint8_t apart[64];    /* keeps left on another cache line */
+    atomic_uint left;     /* helpers that entered this run and are done */
+    uint8_t end[64];
+};
 
 struct team_impl {
     struct ifd_team team; /* first: the public face */
     const struct ifd_alloc *alloc;
-    struct helper *helpers; /* team.count - 1 */
+    struct ifd_thread *helpers; /* team.count - 1 */
     uint32_t started;
-    uint32_t missed; /* runs in a row that a helper did not enter; caller's thread only */
+    struct slot *slots;
+    uint32_t slot_count;
 
-    /* Written by the caller while no helper is inside; read by helpers inside. */
-    ifd_team_fn fn;
-    void *arg;
-    atomic_int core;    /* the caller's core when the run began */
-    atomic_ullong gate; /* see below */
-    uint8_t apart[64];  /* keeps left on another cache line */
-    atomic_uint left;   /* helpers that entered this run and are done */
+    atomic_uint news; /* runs that had room for helpers */
     atomic_bool stop;
+    atomic_bool resting; /* helpers do not spin, until a run begins or is expected */
 
-    struct ifd_mutex mutex; /* guards sleeping only */
+    struct ifd_mutex mutex; /* guards what follows; sleepers is read without it, too */
     struct ifd_cond wake;
     atomic_uint sleepers; /* helpers that sleep and have not been woken */
-    atomic_uint expected; /* incremented by ifd_team_expect */
-    atomic_bool resting;  /* helpers do not spin, until a run begins or is expected */
-};
-
-struct helper {
-    struct team_impl *impl;
-    struct ifd_thread thread;
-    uint32_t index;
+    uint32_t woken;       /* helpers that were woken and have not noticed yet */
 };
 
 /* ---- the gate ----
  *
- * 32 bits: the run's generation. 16 bits: count; helpers of a smaller index may enter, 0 is
- * closed. 16 bits: how many entered. */
+ * Upper 16 bits: count, the threads of the run; 0 is closed. Lower 16 bits: how many helpers
+ * entered. */
 
-static unsigned gate_generation(unsigned long long gate)
+static unsigned gate_count(unsigned gate)
 {
-    return (unsigned)(gate >> 32);
+    return gate >> 16;
 }
 
-static unsigned gate_count(unsigned long long gate)
+static unsigned gate_entered(unsigned gate)
 {
-    return (unsigned)(gate >> 16) & 0xffff;
+    return gate & 0xffff;
 }
 
-static unsigned gate_entered(unsigned long long gate)
+static bool has_room(unsigned gate)
 {
-    return (unsigned)gate & 0xffff;
+    return gate_entered(gate) + 1 < gate_count(gate);
 }
 
-static unsigned long long gate_next(unsigned long long gate, unsigned count)
+/* False if the run is over or has enough threads: it goes on without this helper. */
+static bool enter(struct slot *slot, uint32_t *ret_index, uint32_t *ret_count)
 {
-    return ((gate >> 32) + 1) << 32 | count << 16;
-}
-
-static unsigned long long gate_closed(unsigned long long gate)
-{
-    return gate & ~(0xffffull << 16);
-}
-
-static unsigned generation(struct team_impl *impl)
-{
-    return gate_generation(atomic_load(&impl->gate));
-}
-
-/* False if the run is over or has enough threads: it goes on without this helper. ret_seen: the
- * generation in question. */
-static bool enter(struct team_impl *impl, uint32_t index, unsigned *ret_seen, unsigned *ret_count)
-{
-    unsigned long long gate = atomic_load(&impl->gate);
+    unsigned gate = atomic_load(&slot->gate);
     do {
-        *ret_seen = gate_generation(gate);
-        *ret_count = gate_count(gate);
-        if (index >= *ret_count) {
+        if (!has_room(gate)) {
             return false;
         }
-    } while (!atomic_compare_exchange_weak(&impl->gate, &gate, gate + 1));
+        *ret_index = gate_entered(gate) + 1;
+        *ret_count = gate_count(gate);
+    } while (!atomic_compare_exchange_weak(&slot->gate, &gate, gate + 1));
     return true;
 }
 
-static void leave(struct team_impl *impl)
-{
-    atomic_fetch_add(&impl->left, 1);
-}
-
 /* Closes the gate and waits for the helpers inside. False if a helper did not enter. */
-static bool close_gate(struct team_impl *impl)
+static bool close_gate(struct slot *slot)
 {
-    unsigned long long gate = atomic_load(&impl->gate);
-    while (gate_entered(gate) + 1 < gate_count(gate) &&
-           !atomic_compare_exchange_weak(&impl->gate, &gate, gate_closed(gate))) {
+    unsigned gate = atomic_load(&slot->gate);
+    while (has_room(gate) &&
+           !atomic_compare_exchange_weak(&slot->gate, &gate, gate_entered(gate))) {
     }
-    for (uint32_t i = 0; atomic_load(&impl->left) != gate_entered(gate); i++) {
+    for (uint32_t i = 0; atomic_load(&slot->left) != gate_entered(gate); i++) {
         ifd_relax_more(i);
     }
-    return gate_entered(gate) + 1 >= gate_count(gate);
+    return !has_room(gate);
 }
 
 /* ---- helpers ---- */
 
-static bool has_reason(struct team_impl *impl, unsigned seen, unsigned expected)
-{
-    return generation(impl) != seen || atomic_load(&impl->stop) ||
-           atomic_load(&impl->expected) != expected;
-}
-
-/* Also returns when a run is expected: returns the number of expectations, which the caller
- * passes next time. */
-static unsigned sleep_until_changed(struct team_impl *impl, unsigned seen, unsigned expected)
+/* Sleeps until a run begins, one is expected, or the team ends. */
+static void sleep_until_woken(struct team_impl *impl, unsigned seen)
 {
     ifd_mutex_lock(&impl->mutex);
-    /* Counts itself as a sleeper, then looks for a reason; a waker changes the reason, then
-     * looks for sleepers. */
+    /* Counts itself as a sleeper, then looks for news; a waker makes news, then looks for
+     * sleepers. */
     atomic_fetch_add(&impl->sleepers, 1);
-    while (!has_reason(impl, seen, expected)) {
+    while (impl->woken == 0 && atomic_load(&impl->news) == seen) {
         ifd_cond_wait(&impl->wake, &impl->mutex);
-        if (!has_reason(impl, seen, expected)) {
-            atomic_fetch_add(&impl->sleepers, 1);
-        }
+    }
+    /* Wake-ups have no names: this one may be meant for another, who then leaves by the news. */
+    if (impl->woken > 0) {
+        impl->woken--;
+    } else {
+        atomic_fetch_sub(&impl->sleepers, 1);
     }
     ifd_mutex_unlock(&impl->mutex);
-    return atomic_load(&impl->expected);
 }
 
 /* Also returns after SPIN_COUNT polls, or when the team rests. */
-static void spin_until_changed(struct team_impl *impl, unsigned seen)
+static bool spin_until_news(struct team_impl *impl, unsigned seen)
 {
-    for (int i = 0; i < SPIN_COUNT && generation(impl) == seen &&
+    for (int i = 0; i < SPIN_COUNT && atomic_load(&impl->news) == seen &&
                     !atomic_load_explicit(&impl->resting, memory_order_relaxed);
          i++) {
         ifd_relax();
     }
+    return atomic_load(&impl->news) != seen;
 }
 
 /* Some schedulers wake a helper on the caller's core and leave both there for 100 ms, although
  * another core is idle. */
-static void leave_core_of_caller(const struct team_impl *impl)
+static void leave_core_of_caller(const struct slot *slot)
 {
-    if (ifd_thread_core() == atomic_load_explicit(&impl->core, memory_order_relaxed)) {
+    if (ifd_thread_core() == atomic_load_explicit(&slot->core, memory_order_relaxed)) {
         ifd_thread_change_core();
+    }
+}
+
+static void help(struct slot *slot)
+{
+    uint32_t index = 0, count = 0;
+    if (!has_room(atomic_load(&slot->gate))) {
+        return;
+    }
+    leave_core_of_caller(slot);
+    if (enter(slot, &index, &count)) {
+        slot->fn(slot->arg, index, count);
+        atomic_fetch_add(&slot->left, 1);
     }
 }
 
 static void helper_main(void *arg)
 {
-    struct helper *helper = arg;
-    struct team_impl *impl = helper->impl;
-    unsigned seen = 0, expected = 0, count = 0;
+    struct team_impl *impl = arg;
+    unsigned seen = 0;
     for (;;) {
-        spin_until_changed(impl, seen);
-        if (generation(impl) == seen) {
-            expected = sleep_until_changed(impl, seen, expected);
+        if (!spin_until_news(impl, seen)) {
+            sleep_until_woken(impl, seen);
         }
         if (atomic_load(&impl->stop)) {
             return;
         }
-        if (generation(impl) == seen) {
-            continue; /* a run is expected: spin */
+        const unsigned news = atomic_load(&impl->news);
+        for (uint32_t i = 0; news != seen && i < impl->slot_count; i++) {
+            help(&impl->slots[i]);
         }
-        leave_core_of_caller(impl);
-        if (enter(impl, helper->index, &seen, &count)) {
-            impl->fn(impl->arg, helper->index, count);
-            leave(impl);
-        }
+        seen = news; /* if it did not change, a run is expected: spin */
     }
 }
 
 /* ---- the caller ---- */
 
-/* Wakes each sleeper once: a helper may take longer to wake up than a run takes. */
-static void wake_sleepers(struct team_impl *impl)
+/* Wakes up to count sleepers, each once: a helper may take longer to wake up than a run takes. */
+static void wake_sleepers(struct team_impl *impl, uint32_t count)
 {
-    if (atomic_load(&impl->sleepers) != 0) {
-        ifd_mutex_lock(&impl->mutex);
-        atomic_store(&impl->sleepers, 0);
-        ifd_cond_broadcast(&impl->wake);
-        ifd_mutex_unlock(&impl->mutex);
+    if (atomic_load(&impl->sleepers) == 0) {
+        return;
     }
+    ifd_mutex_lock(&impl->mutex);
+    const uint32_t asleep = atomic_load(&impl->sleepers);
+    const uint32_t wakes = count < asleep ? count : asleep;
+    atomic_fetch_sub(&impl->sleepers, wakes);
+    impl->woken += wakes;
+    for (uint32_t i = 0; i < wakes; i++) {
+        ifd_cond_signal(&impl->wake);
+    }
+    ifd_mutex_unlock(&impl->mutex);
 }
 
 /* A helper that waits for the caller's core gets it only when the scheduler switches: with
  * real-time priority after 100 ms or never. The caller yields after the second such run in a
  * row, the fourth, the eighth: most late helpers wait for another core. */
-static void let_helpers_come(struct team_impl *impl, bool all_came)
+static void let_helpers_come(struct slot *slot, bool all_came)
 {
-    impl->missed = all_came ? 0 : impl->missed + 1;
-    if (impl->missed > 1 && (impl->missed & (impl->missed - 1)) == 0) {
+    slot->missed = all_came ? 0 : slot->missed + 1;
+    if (slot->missed > 1 && (slot->missed & (slot->missed - 1)) == 0) {
         ifd_thread_yield();
     }
+}
+
+/* NULL: as many runs have helpers as can have some. */
+static struct slot *take_slot(struct team_impl *impl)
+{
+    for (uint32_t i = 0; i < impl->slot_count; i++) {
+        if (!atomic_exchange_explicit(&impl->slots[i].is_taken, true, memory_order_acquire)) {
+            return &impl->slots[i];
+        }
+    }
+    return NULL;
 }
 
 static void team_run(const struct ifd_team *team, ifd_team_fn fn, void *arg)
 {
     struct team_impl *impl = team->context;
-    if (team->count == 1) {
-        fn(arg, 0, 1);
+    struct slot *slot = team->count > 1 ? take_slot(impl) : NULL;
+    if (!slot) {
+        fn(arg, 0, team->count);
         return;
     }
-    impl->fn = fn;
-    impl->arg = arg;
-    atomic_store_explicit(&impl->core, ifd_thread_core(), memory_order_relaxed);
+    slot->fn = fn;
+    slot->arg = arg;
+    atomic_store_explicit(&slot->core, ifd_thread_core(), memory_order_relaxed);
     atomic_store_explicit(&impl->resting, false, memory_order_relaxed);
-    atomic_store_explicit(&impl->left, 0, memory_order_relaxed);
-    atomic_store(&impl->gate, gate_next(atomic_load(&impl->gate), team->count));
-    wake_sleepers(impl);
+    atomic_store_explicit(&slot->left, 0, memory_order_relaxed);
+    atomic_store(&slot->gate, team->count << 16);
+    atomic_fetch_add(&impl->news, 1);
+    wake_sleepers(impl, team->count - 1);
     fn(arg, 0, team->count);
-    let_helpers_come(impl, close_gate(impl));
+    let_helpers_come(slot, close_gate(slot));
+    atomic_store_explicit(&slot->is_taken, false, memory_order_release);
+}
+
+struct ifd_team ifd_team_part(const struct ifd_team *team, uint32_t count)
+{
+    struct ifd_team part = {.count = 1, .run = team_run};
+    if (team) {
+        part = *team;
+        part.count = count < team->count ? count : team->count;
+    }
+    return part;
 }
 
 void ifd_team_expect(const struct ifd_team *team)
 {
     struct team_impl *impl = team->context;
-    atomic_store_explicit(&impl->resting, false, memory_order_relaxed);
-    if (atomic_load(&impl->sleepers) != 0) {
-        atomic_fetch_add(&impl->expected, 1);
-        wake_sleepers(impl);
+    if (impl) {
+        atomic_store_explicit(&impl->resting, false, memory_order_relaxed);
+        wake_sleepers(impl, team->count - 1);
     }
 }
 
 void ifd_team_rest(const struct ifd_team *team)
 {
     struct team_impl *impl = team->context;
-    atomic_store_explicit(&impl->resting, true, memory_order_relaxed);
+    if (impl) {
+        atomic_store_explicit(&impl->resting, true, memory_order_relaxed);
+    }
+}
+
+static enum ifd_code start_helpers(struct team_impl *impl, struct ifd_err *err)
+{
+    const uint32_t count = impl->team.count;
+    impl->slot_count = count / 2; /* a run with helpers has two threads at least */
+    impl->slots = ifd_acquire_zeroed(impl->alloc, impl->slot_count, sizeof(*impl->slots));
+    impl->helpers = ifd_acquire_zeroed(impl->alloc, count - 1, sizeof(*impl->helpers));
+    if (!impl->slots || !impl->helpers) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for a team of %u threads", count);
+    }
+    enum ifd_code code = IFD_OK;
+    while (impl->started + 1 < count && code == IFD_OK) {
+        code = ifd_thread_start(&impl->helpers[impl->started], "inferd-team", helper_main, impl,
+                                impl->alloc, err);
+        impl->started += code == IFD_OK;
+    }
+    return code;
 }
 
 enum ifd_code ifd_team_create(uint32_t count, const struct ifd_alloc *alloc,
@@ -246,22 +280,10 @@ enum ifd_code ifd_team_create(uint32_t count, const struct ifd_alloc *alloc,
     impl->team = (struct ifd_team){.count = count, .run = team_run, .context = impl};
     ifd_mutex_init(&impl->mutex);
     ifd_cond_init(&impl->wake);
-    if (count > 1) {
-        impl->helpers = ifd_acquire_zeroed(alloc, count - 1, sizeof(*impl->helpers));
-        if (!impl->helpers) {
-            ifd_team_destroy(&impl->team);
-            return ifd_fail(err, IFD_NOMEM, "no memory for a team of %u threads", count);
-        }
-    }
-    for (; impl->started + 1 < count; impl->started++) {
-        struct helper *helper = &impl->helpers[impl->started];
-        *helper = (struct helper){.impl = impl, .index = impl->started + 1};
-        enum ifd_code code =
-            ifd_thread_start(&helper->thread, "inferd-team", helper_main, helper, alloc, err);
-        if (code != IFD_OK) {
-            ifd_team_destroy(&impl->team);
-            return code;
-        }
+    const enum ifd_code code = count > 1 ? start_helpers(impl, err) : IFD_OK;
+    if (code != IFD_OK) {
+        ifd_team_destroy(&impl->team);
+        return code;
     }
     *ret_team = &impl->team;
     return IFD_OK;
@@ -273,17 +295,14 @@ void ifd_team_destroy(struct ifd_team *team)
         return;
     }
     struct team_impl *impl = team->context;
-    ifd_mutex_lock(&impl->mutex);
     atomic_store(&impl->stop, true);
-    atomic_store(&impl->gate, gate_next(atomic_load(&impl->gate), 0));
-    ifd_cond_broadcast(&impl->wake);
-    ifd_mutex_unlock(&impl->mutex);
+    atomic_fetch_add(&impl->news, 1);
+    wake_sleepers(impl, team->count);
     for (uint32_t i = 0; i < impl->started; i++) {
-        ifd_thread_join(&impl->helpers[i].thread);
+        ifd_thread_join(&impl->helpers[i]);
     }
-    if (impl->helpers) {
-        ifd_release(impl->alloc, impl->helpers, (team->count - 1) * sizeof(*impl->helpers));
-    }
+    ifd_release(impl->alloc, impl->helpers, (team->count - 1) * sizeof(*impl->helpers));
+    ifd_release(impl->alloc, impl->slots, impl->slot_count * sizeof(*impl->slots));
     ifd_cond_finish(&impl->wake);
     ifd_mutex_finish(&impl->mutex);
     ifd_release(impl->alloc, impl, sizeof(*impl));

@@ -3,10 +3,10 @@
  *
  *  Helpers spin for a short time after a run, since the next step follows within microseconds,
  *  then sleep on a condition variable. A helper that finds itself on the caller's core moves to
- *  another core. A team serves one instance; teams share no scheduler. A copy of the struct with
- *  a smaller count runs with that many threads. Thread: run() one at a time per team.
+ *  another core. Thread: several may run() at a time on the same team: a helper joins whichever run
+ *  has room. All instances of an engine share one.
  *
- *  Teams share cores through a counter: a run takes the free cores that it wants, at least one,
+ *  Runs share cores through a counter: a run takes the free cores that it wants, at least one,
  *  and gives them back at its end. A single run gets all; with many runs each gets one, which
  *  gives the best throughput. */
 #ifndef INFERD_ENGINE_BASE_TEAM_H
@@ -23,10 +23,14 @@
 /** count ≥ 1; count 1 starts no thread. Errors: NOMEM, UNAVAILABLE. */
 IFD_NODISCARD enum ifd_code ifd_team_create(uint32_t count, const struct ifd_alloc *alloc,
                                             struct ifd_team **ret_team, struct ifd_err *err);
-void ifd_team_destroy(struct ifd_team *team); /* NULL is fine */
+/** No run is in progress. NULL is fine. */
+void ifd_team_destroy(struct ifd_team *team);
 
-/** A run will come soon: sleeping helpers wake up and spin for at least 50 µs. Thread: any, at
- *  any time. */
+/** The team for runs with at most count threads; team must outlive it. NULL: the caller alone. */
+struct ifd_team ifd_team_part(const struct ifd_team *team, uint32_t count);
+
+/** A run of team->count threads will come soon: as many sleeping helpers wake up and spin for at
+ *  least 50 µs. Thread: any, at any time. */
 void ifd_team_expect(const struct ifd_team *team);
 /** No run will come soon: helpers sleep at once and free their cores. Thread: any, at any time. */
 void ifd_team_rest(const struct ifd_team *team);

@@ -117,21 +117,13 @@ static enum ifd_code take_counters(struct ifd_instance *instance,
     return IFD_OK;
 }
 
-static enum ifd_code take_team(struct ifd_instance *instance,
-                               const struct ifd_instance_setup *setup, struct ifd_err *err)
-{
-    instance->team = setup->team;
-    instance->borrows_team = setup->team != NULL;
-    return setup->team ? IFD_OK
-                       : ifd_team_create(setup->threads, setup->alloc, &instance->team, err);
-}
-
 enum ifd_code ifd_instance_init(struct ifd_instance *instance,
                                 const struct ifd_instance_setup *setup, struct ifd_err *err)
 {
     *instance = (struct ifd_instance){.alloc = setup->alloc,
                                       .info = setup->info,
                                       .max_batch = setup->max_batch,
+                                      .team = ifd_team_part(setup->team, setup->threads),
                                       .cores = setup->cores};
     enum ifd_code code = take_arena(instance, setup, err);
     if (code == IFD_OK) {
@@ -142,9 +134,6 @@ enum ifd_code ifd_instance_init(struct ifd_instance *instance,
     }
     if (code == IFD_OK && needs_store(setup)) {
         code = take_store(instance, setup, err);
-    }
-    if (code == IFD_OK) {
-        code = take_team(instance, setup, err);
     }
     if (code != IFD_OK) {
         ifd_instance_finish(instance);
@@ -158,9 +147,6 @@ void ifd_instance_finish(struct ifd_instance *instance)
         return;
     }
     const size_t steps = instance->table_count > 0 ? instance->table[0].executable->step_count : 0;
-    if (!instance->borrows_team) {
-        ifd_team_destroy(instance->team);
-    }
     ifd_release_tensor(instance->alloc, instance->store, instance->store_bytes);
     ifd_release(instance->alloc, instance->store_offset,
                 ((size_t)instance->info->output_count + 1) * sizeof(*instance->store_offset));
@@ -179,13 +165,13 @@ size_t ifd_instance_bytes(const struct ifd_instance *instance)
 void ifd_instance_expect(const struct ifd_instance *instance)
 {
     if (!atomic_load_explicit(&instance->is_alone, memory_order_relaxed)) {
-        ifd_team_expect(instance->team);
+        ifd_team_expect(&instance->team);
     }
 }
 
 void ifd_instance_rest(const struct ifd_instance *instance)
 {
-    ifd_team_rest(instance->team);
+    ifd_team_rest(&instance->team);
 }
 
 void ifd_instance_profile(struct ifd_instance *instance, bool on)

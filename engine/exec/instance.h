@@ -1,4 +1,4 @@
-/** An instance: the arena, the pointer tables and the thread team of one run at a time. For
+/** An instance: the arena and the pointer tables of one run at a time. For
  *  engine/exec and engine/model; others use inferd/engine.h. Thread: one at a time per object. */
 #ifndef INFERD_ENGINE_EXEC_INSTANCE_H
 #define INFERD_ENGINE_EXEC_INSTANCE_H
@@ -23,8 +23,8 @@ struct ifd_instance_setup {
     const struct ifd_executable *const *executable; /* by batch, ascending, first 1; copied */
     uint32_t executable_count;
     uint32_t threads, max_batch;
-    struct ifd_cores *cores; /* of the engine: shared by all instances */
-    struct ifd_team *team;   /* of another instance, which runs at other times; NULL: makes one */
+    const struct ifd_team *team; /* of the engine: shared by all instances; NULL with 1 thread */
+    struct ifd_cores *cores;     /* of the engine, too */
     size_t limit_bytes;
 };
 
@@ -48,8 +48,7 @@ struct ifd_instance {
     struct ifd_instance_table table[IFD_BATCH_PLANS];
     uint32_t table_count;
     uint32_t max_batch;
-    struct ifd_team *team;
-    bool borrows_team;
+    struct ifd_team team; /* a part of the engine's */
     struct ifd_cores *cores;
     struct ifd_shapes *shapes; /* NULL: runs the shapes of info */
     atomic_bool is_alone;      /* the last run took one thread: no worker is woken for the next */

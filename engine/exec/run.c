@@ -74,7 +74,7 @@ static enum ifd_code run_chunk(struct ifd_instance *instance, struct ifd_instanc
                                struct ifd_err *err)
 {
     const uint32_t threads = ifd_pace_choose(&table->pace);
-    struct ifd_team team = *instance->team;
+    struct ifd_team team = instance->team;
     atomic_store_explicit(&instance->is_alone, threads == 1, memory_order_relaxed);
     team.count = ifd_cores_take(instance->cores, threads);
     const uint64_t before = ifd_monotonic_ns();

@@ -162,8 +162,7 @@ static enum ifd_code check_instance(const struct ifd_model *model, uint32_t thre
 
 enum ifd_code ifd_model_instantiate(struct ifd_model *model,
                                     const struct ifd_instance_options *options,
-                                    struct ifd_team *team, struct ifd_instance **ret_instance,
-                                    struct ifd_err *err)
+                                    struct ifd_instance **ret_instance, struct ifd_err *err)
 {
     const struct ifd_alloc *alloc = model->engine->alloc;
     const struct ifd_executable *executable[IFD_BATCH_PLANS] = {0};
@@ -174,9 +173,13 @@ enum ifd_code ifd_model_instantiate(struct ifd_model *model,
                                        .threads = options->threads > 0 ? options->threads : 1,
                                        .max_batch = options->max_batch > 0 ? options->max_batch : 1,
                                        .cores = &model->engine->cores,
-                                       .team = team,
                                        .limit_bytes = model->limits.arena_bytes};
+    struct ifd_team *team = NULL;
     enum ifd_code code = check_instance(model, setup.threads, setup.max_batch, err);
+    if (code == IFD_OK && setup.threads > 1) {
+        code = ifd_engine_team(model->engine, &team, err);
+        setup.team = team;
+    }
     if (code == IFD_OK) {
         code = ifd_model_complete_plans(model, setup.max_batch, &setup.executable_count, err);
     }
@@ -204,7 +207,7 @@ enum ifd_code ifd_instance_create(struct ifd_model *model,
                                   struct ifd_instance **ret_instance, struct ifd_err *err)
 {
     struct ifd_instance *instance = NULL;
-    enum ifd_code code = ifd_model_instantiate(model, options, NULL, &instance, err);
+    enum ifd_code code = ifd_model_instantiate(model, options, &instance, err);
     if (code == IFD_OK && model->info.has_open_dims) {
         code = ifd_shapes_create(model, instance, err);
     }

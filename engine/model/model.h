@@ -70,11 +70,9 @@ IFD_NODISCARD enum ifd_code ifd_model_bind(const struct ifd_model *root,
                                            const struct ifd_input_shape *shape, size_t limit_bytes,
                                            struct ifd_model **ret_model, struct ifd_err *err);
 
-/** ifd_instance_create for the shapes of the model's plan. team: as in struct
- *  ifd_instance_setup. */
+/** ifd_instance_create for the shapes of the model's plan. */
 IFD_NODISCARD enum ifd_code ifd_model_instantiate(struct ifd_model *model,
                                                   const struct ifd_instance_options *options,
-                                                  struct ifd_team *team,
                                                   struct ifd_instance **ret_instance,
                                                   struct ifd_err *err);
 

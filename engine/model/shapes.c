@@ -124,7 +124,7 @@ static enum ifd_code make_room(struct shapes *shapes, size_t bytes, struct ifd_e
 static enum ifd_code fill_variant(struct shapes *shapes, struct variant *variant,
                                   struct ifd_err *err)
 {
-    const struct ifd_instance_options options = {.threads = shapes->example->team->count};
+    const struct ifd_instance_options options = {.threads = shapes->example->team.count};
     enum ifd_code code = ifd_model_bind(shapes->model, shapes->asked, shapes->model->shape_bytes,
                                         &variant->model, err);
     if (code == IFD_OK) {
@@ -132,8 +132,7 @@ static enum ifd_code fill_variant(struct shapes *shapes, struct variant *variant
         code = make_room(shapes, variant->bytes, err);
     }
     if (code == IFD_OK) {
-        code = ifd_model_instantiate(variant->model, &options, shapes->example->team,
-                                     &variant->instance, err);
+        code = ifd_model_instantiate(variant->model, &options, &variant->instance, err);
     }
     return code;
 }

@@ -121,7 +121,7 @@ static void run_alone(const struct ifd_team *team, ifd_team_fn fn, void *arg)
 
 void test_run_alone(struct test_run *run)
 {
-    run->instance->team->run = run_alone;
+    run->instance->team.run = run_alone;
 }
 
 uint32_t test_run_count(const struct test_run *run, const char *kernel)

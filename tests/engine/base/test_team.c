@@ -262,6 +262,72 @@ static void a_helper_that_has_begun_is_waited_for(void)
     ifd_team_destroy(team);
 }
 
+struct caller {
+    const struct ifd_team *team;
+    struct ifd_thread thread;
+    atomic_uint inside; /* bits of the indexes in the present run */
+    uint32_t runs;
+    long calls;
+};
+
+static void be_the_only_one_with_this_index(void *arg, uint32_t index, uint32_t count)
+{
+    struct caller *caller = arg;
+    EXPECT(index < count);
+    EXPECT((atomic_fetch_or(&caller->inside, 1u << index) & 1u << index) == 0);
+    if (index == 0) {
+        caller->calls++;
+    }
+}
+
+static void run_often(void *arg)
+{
+    struct caller *caller = arg;
+    for (uint32_t i = 0; i < caller->runs; i++) {
+        atomic_store(&caller->inside, 0);
+        caller->team->run(caller->team, be_the_only_one_with_this_index, caller);
+    }
+}
+
+/* More callers than runs that can have helpers, and of different sizes. */
+static void several_callers_run_at_a_time(void)
+{
+    enum { CALLERS = 4, RUNS = 5000 };
+    struct ifd_team *team = NULL, part[CALLERS];
+    struct caller caller[CALLERS];
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_team_create(5, ifd_alloc_system(), &team, &err), &err);
+    for (uint32_t i = 0; i < CALLERS; i++) {
+        part[i] = ifd_team_part(team, 2 + i % 3);
+        caller[i] = (struct caller){.team = &part[i], .runs = RUNS};
+        REQUIRE_OK(ifd_thread_start(&caller[i].thread, "caller", run_often, &caller[i],
+                                    ifd_alloc_system(), &err),
+                   &err);
+    }
+    for (int i = 0; i < CALLERS; i++) {
+        ifd_thread_join(&caller[i].thread);
+        EXPECT_INT(caller[i].calls, RUNS);
+    }
+    ifd_team_destroy(team);
+}
+
+static void a_part_is_no_larger_than_the_team(void)
+{
+    struct ifd_team *team = NULL;
+    struct ifd_err err = {0};
+    struct work work = {0};
+    struct ifd_team part = ifd_team_part(NULL, 4);
+    EXPECT_INT(part.count, 1);
+    run(&part, count_up, &work);
+    EXPECT_INT(work.done[0], 1);
+    ifd_team_expect(&part);
+    ifd_team_rest(&part);
+    REQUIRE_OK(ifd_team_create(3, ifd_alloc_system(), &team, &err), &err);
+    EXPECT_INT(ifd_team_part(team, 2).count, 2);
+    EXPECT_INT(ifd_team_part(team, 9).count, 3);
+    ifd_team_destroy(team);
+}
+
 struct cores {
     atomic_uint arrived;
     bool gathers; /* moves to the first core; may use all cores afterwards */
@@ -394,6 +460,8 @@ int main(int argc, char **argv)
         T(a_run_may_have_fewer_threads_than_the_team),
         T(a_helper_that_is_late_is_left_out_or_waited_for),
         T(a_helper_that_has_begun_is_waited_for),
+        T(several_callers_run_at_a_time),
+        T(a_part_is_no_larger_than_the_team),
         T(a_helper_leaves_the_core_of_the_caller),
         T(a_caller_with_priority_lets_a_helper_have_its_core),
         T(cores_are_shared_and_a_run_has_one_at_least),

@@ -342,6 +342,21 @@ static void begin_threads(struct fixture *f, uint32_t cores)
     ask(f, 1, 2);
 }
 
+static void instances_of_an_engine_share_its_threads(void)
+{
+    struct fixture f;
+    struct ifd_instance *other = NULL;
+    const struct ifd_instance_options options = {.threads = 2};
+    begin_threads(&f, 3);
+    REQUIRE_OK(ifd_instance_create(f.model, &options, &other, NULL), NULL);
+    EXPECT(f.instance->team.context != NULL);
+    EXPECT(f.instance->team.context == other->team.context);
+    EXPECT_INT(f.engine->team->count, 3);
+    EXPECT_INT(other->team.count, 2);
+    ifd_instance_destroy(other);
+    end(&f);
+}
+
 /* A run that found fewer free cores says nothing about the gain of more threads. */
 static void a_run_counts_for_its_pace_if_it_had_the_cores_that_it_wanted(void)
 {
@@ -731,6 +746,7 @@ int main(int argc, char **argv)
         T(only_an_instance_whose_batch_takes_several_runs_has_a_store),
         T(results_of_several_runs_count_for_the_memory_limit),
         T(a_run_gives_its_cores_back),
+        T(instances_of_an_engine_share_its_threads),
         T(a_run_counts_for_its_pace_if_it_had_the_cores_that_it_wanted),
         T(a_run_wants_no_more_threads_than_there_are_cores),
         T(plans_of_larger_batches_share_constants),
