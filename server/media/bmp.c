@@ -16,25 +16,26 @@ static uint32_t u32_at(const uint8_t *at)
 static enum ifd_code copy_rows(const struct ifd_codec_request *request, const uint8_t *first,
                                size_t row_bytes, uint32_t pixel_bytes, bool is_top_down)
 {
-    const struct ifd_pixels *p = request->ret;
+    const struct ifd_plane *p = &request->ret->plane[0];
     enum ifd_code code = IFD_OK;
     for (uint32_t y = 0; y < p->height && !code; y++) {
         const uint8_t *from = first + (is_top_down ? y : p->height - 1 - y) * row_bytes;
-        uint8_t *to = p->data + (size_t)y * p->width * 3;
-        for (uint32_t x = 0; x < p->width; x++, from += pixel_bytes, to += 3) {
+        uint8_t *to = request->ret->memory + (size_t)y * p->width * 4;
+        for (uint32_t x = 0; x < p->width; x++, from += pixel_bytes, to += 4) {
             to[0] = from[2];
             to[1] = from[1];
             to[2] = from[0];
+            to[3] = 255;
         }
         code = ifd_codec_check_wanted(request);
     }
     return code;
 }
 
-enum ifd_code ifd_bmp_decode(const struct ifd_codec_request *request)
+enum ifd_code ifd_bmp_decode(struct ifd_codec_request *request)
 {
-    const uint8_t *data = request->picture.data;
-    size_t size = request->picture.size;
+    const uint8_t *data = request->source->bytes.data;
+    size_t size = request->source->bytes.size;
     if (size < HEAD_BYTES) {
         return ifd_fail(request->err, IFD_CORRUPT, "BMP picture ends in its header");
     }
@@ -49,7 +50,7 @@ enum ifd_code ifd_bmp_decode(const struct ifd_codec_request *request)
             "and 32 bits can be read",
             bits, compression);
     }
-    enum ifd_code code = ifd_pixels_check(request, width, height);
+    enum ifd_code code = ifd_codec_begin(request, width, height, 1);
     if (code) {
         return code;
     }
@@ -61,12 +62,12 @@ enum ifd_code ifd_bmp_decode(const struct ifd_codec_request *request)
         return ifd_fail(request->err, IFD_CORRUPT, "BMP picture of %u×%u ends too early", width,
                         height);
     }
-    code = ifd_pixels_take(request, width, height, 3);
+    code = ifd_decoded_take(request, width, height, 4);
     if (!code) {
         code = copy_rows(request, data + offset, row_bytes, pixel_bytes, is_top_down);
     }
     if (code) {
-        ifd_pixels_free(request->ret, request->alloc);
+        ifd_decoded_free(request->ret, request->alloc);
     }
     return code;
 }

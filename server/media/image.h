@@ -1,14 +1,17 @@
-/** Pictures into tensors: decode (JPEG by libjpeg-turbo, PNG by libspng, uncompressed BMP), resize,
- *  normalise, store.
+/** Pictures into tensors: decode (JPEG by libjpeg-turbo, PNG by libspng, uncompressed BMP, frames
+ *  without a header), turn upright, resize, normalise, store.
  *
- *  - The content decides the format, never a name.
- *  - Resizing stretches to the target (no cropping, no letterbox), bilinear with half-pixel
- *    centres: the source coordinate of target pixel x is (x + 0.5) * source / target - 0.5, clamped
- *    to the picture. A JPEG much larger than the target is scaled by n/8 while it is decoded, but
- *    stays at least as large as the target: that is fast and averages pixels.
+ *  - The content decides the format, never a name; a frame's is said by the request.
+ *  - The orientation that a camera wrote into the picture (EXIF in JPEG and PNG) is applied first:
+ *    width, height and regions mean the picture as a person sees it.
+ *  - Resizing is bilinear with half-pixel centres: the source coordinate of target pixel x is
+ *    (x + 0.5) * source / target - 0.5. Where the target is smaller, the triangle of weights is as
+ *    wide as the reduction, so that every source pixel counts (as Pillow's BILINEAR). Pixels
+ *    outside of the shown part count nothing. A JPEG much larger than the target is scaled by 1/2,
+ *    1/4 or 1/8 while it is decoded, but stays at least as large as the target: that is fast.
  *  - Transparency is dropped, 16-bit PNG is reduced to 8 bits, grey becomes three equal channels
  *    and colour becomes grey (0.299 R + 0.587 G + 0.114 B) as the target requires. CMYK is refused.
- *    The orientation tag of cameras is ignored.
+ *    YUV of frames is BT.601 with 16 … 235, as cameras send it.
  *
  *  Limits are checked on the header, before memory is taken. All memory comes from alloc, that of
  *  the libraries too. Thread: any. */
@@ -19,17 +22,19 @@
 #include "inferd/status.h"
 #include "server/model/picture.h"
 
-/** Decoded pixels, rows from the top, channels interleaved. */
+/** Red, green, blue; rows from the top. */
 struct ifd_pixels {
     uint8_t *data;
-    uint32_t width, height, channels;       /* 1 or 3 */
-    uint32_t picture_width, picture_height; /* of the picture, which may be larger */
+    uint32_t width, height;
 };
 
-/** What a picture is wanted as: see struct ifd_image_rule in api/core/service.h. */
+/** What a picture is wanted as: see struct ifd_image_rule in server/model/desc.h. */
 struct ifd_image_target {
-    uint32_t height, width, channels;
+    uint32_t height, width, channels; /* 1 or 3 */
     bool channels_first;
+    bool is_bgr; /* blue first */
+    enum ifd_image_resize resize;
+    float fill[4];         /* of the bars of a letterbox, 0 … 255, as channels of the input */
     float mean[4], std[4]; /* std is not 0 */
     float scale;           /* of quantized types; 0: store the normalised value, rounded */
     int32_t zero_point;
@@ -42,24 +47,18 @@ struct ifd_image_limits {
     void *arg;
 };
 
-/** Decodes picture for target: pixels are at least as large as the target if the picture is.
- *  Release with ifd_pixels_free. Errors: INVALID (another format), CORRUPT, UNSUPPORTED (CMYK),
- *  TOO_LARGE (with the numbers), NOMEM, CANCELLED. */
-IFD_NODISCARD enum ifd_code ifd_image_decode(struct ifd_bytes picture,
-                                             const struct ifd_image_target *target,
+/** Decodes the whole picture in its own size, upright. Release with ifd_pixels_free.
+ *  Errors: INVALID (another format), CORRUPT, UNSUPPORTED (CMYK), TOO_LARGE (with the numbers),
+ *  NOMEM, CANCELLED. */
+IFD_NODISCARD enum ifd_code ifd_image_decode(const struct ifd_picture_source *source,
                                              const struct ifd_image_limits *limits,
                                              const struct ifd_alloc *alloc, struct ifd_pixels *ret,
                                              struct ifd_err *err);
 void ifd_pixels_free(struct ifd_pixels *pixels, const struct ifd_alloc *alloc);
 
-/** Resizes and normalises pixels into tensor (F32, U8 or S8), whose bytes must be exactly the
- *  target's. Errors: UNSUPPORTED (type), INVALID (size), NOMEM. */
-IFD_NODISCARD enum ifd_code ifd_image_fill(const struct ifd_pixels *pixels,
-                                           const struct ifd_image_target *target,
-                                           enum ifd_dtype dtype, void *data, size_t bytes,
-                                           const struct ifd_alloc *alloc, struct ifd_err *err);
-
-/** ifd_image_decode, then ifd_image_fill. ret_view: where the tensor's pixels come from. */
+/** Decodes a picture, or a region of it, into tensor (F32, U8 or S8), whose bytes must be exactly
+ *  the target's. ret_view: where the tensor's pixels come from. Errors: as above; UNSUPPORTED
+ *  (type), INVALID (size, region). */
 IFD_NODISCARD enum ifd_code ifd_image_to_tensor(
     const struct ifd_picture_source *source, const struct ifd_image_target *target,
     const struct ifd_image_limits *limits, struct ifd_tensor *tensor, const struct ifd_alloc *alloc,

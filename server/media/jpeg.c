@@ -9,10 +9,13 @@
 
 #include <jerror.h>
 
+#include "server/media/exif.h"
 #include "server/media/jpeg_memory.h"
 
 /* A progressive picture may have any number of scans; each costs a pass over the whole picture. */
 #define SCANS_MAX 64
+/* What a marker can hold. */
+#define EXIF_BYTES_MAX 0xffff
 
 struct decoder {
     struct jpeg_decompress_struct jpeg;
@@ -20,7 +23,7 @@ struct decoder {
     struct jpeg_progress_mgr progress;
     struct ifd_jpeg_memory memory;
     jmp_buf leave;
-    const struct ifd_codec_request *request;
+    struct ifd_codec_request *request;
     enum ifd_code code;
 };
 
@@ -64,29 +67,44 @@ static void on_progress(j_common_ptr common)
     }
 }
 
-/* The smallest n/8 at which the picture still covers the target. */
+/* The smallest scale at which the shown part still covers its place in the target. Only powers of
+ * two: libjpeg-turbo has vectors for these alone, and 4/8 takes less time than 3/8. */
 static void choose_scale(struct decoder *d)
 {
-    const struct ifd_image_target *target = d->request->target;
+    const struct ifd_picture_region *from = &d->request->geometry.from;
+    const struct ifd_picture_region *to = &d->request->geometry.to;
+    unsigned n = d->request->target ? 1 : 8;
+    while (n < 8 && ((uint64_t)from->width * n < (uint64_t)to->width * 8 ||
+                     (uint64_t)from->height * n < (uint64_t)to->height * 8)) {
+        n *= 2;
+    }
     d->jpeg.scale_denom = 8;
-    for (unsigned n = 1; n <= 8; n++) {
-        d->jpeg.scale_num = n;
-        jpeg_calc_output_dimensions(&d->jpeg);
-        if (d->jpeg.output_width >= target->width && d->jpeg.output_height >= target->height) {
-            return;
+    d->jpeg.scale_num = n;
+    jpeg_calc_output_dimensions(&d->jpeg);
+}
+
+/* EXIF lies in a marker that begins with its name and two zeros. */
+static unsigned orientation_of(const struct jpeg_decompress_struct *jpeg)
+{
+    static const char name[6] = "Exif";
+    for (const struct jpeg_marker_struct *m = jpeg->marker_list; m; m = m->next) {
+        if (m->data_length > sizeof(name) && memcmp(m->data, name, sizeof(name)) == 0) {
+            return ifd_exif_orientation(
+                (struct ifd_bytes){m->data + sizeof(name), m->data_length - sizeof(name)});
         }
     }
-    d->jpeg.scale_num = 8;
-    jpeg_calc_output_dimensions(&d->jpeg);
+    return 1;
 }
 
 static enum ifd_code decode(struct decoder *d)
 {
-    const struct ifd_codec_request *request = d->request;
+    struct ifd_codec_request *request = d->request;
     struct jpeg_decompress_struct *jpeg = &d->jpeg;
-    jpeg_mem_src(jpeg, request->picture.data, (unsigned long)request->picture.size);
+    jpeg_mem_src(jpeg, request->source->bytes.data, (unsigned long)request->source->bytes.size);
+    jpeg_save_markers(jpeg, JPEG_APP0 + 1, EXIF_BYTES_MAX);
     (void)jpeg_read_header(jpeg, TRUE);
-    enum ifd_code code = ifd_pixels_check(request, jpeg->image_width, jpeg->image_height);
+    enum ifd_code code =
+        ifd_codec_begin(request, jpeg->image_width, jpeg->image_height, orientation_of(jpeg));
     if (code) {
         return code;
     }
@@ -98,20 +116,21 @@ static enum ifd_code decode(struct decoder *d)
         return ifd_fail(request->err, IFD_UNSUPPORTED,
                         "JPEG picture has %d bits per sample, 8 can be read", jpeg->data_precision);
     }
-    bool is_grey = request->target->channels == 1 && jpeg->jpeg_color_space != JCS_RGB;
-    jpeg->out_color_space = is_grey ? JCS_GRAYSCALE : JCS_RGB;
+    bool is_grey =
+        request->target && request->target->channels == 1 && jpeg->jpeg_color_space != JCS_RGB;
+    jpeg->out_color_space = is_grey ? JCS_GRAYSCALE : JCS_EXT_RGBX;
     jpeg->dct_method = JDCT_ISLOW;
     choose_scale(d);
-    code = ifd_pixels_take(request, jpeg->output_width, jpeg->output_height, is_grey ? 1 : 3);
+    code = ifd_decoded_take(request, jpeg->output_width, jpeg->output_height, is_grey ? 1 : 4);
     if (code) {
         return code;
     }
-    request->ret->picture_width = jpeg->image_width;
-    request->ret->picture_height = jpeg->image_height;
+    request->ret->plane[0].scale_x = jpeg->scale_num / 8.0;
+    request->ret->plane[0].scale_y = jpeg->scale_num / 8.0;
     (void)jpeg_start_decompress(jpeg);
-    size_t row_bytes = (size_t)jpeg->output_width * (is_grey ? 1 : 3);
+    size_t row_bytes = (size_t)jpeg->output_width * (is_grey ? 1 : 4);
     while (jpeg->output_scanline < jpeg->output_height) {
-        JSAMPROW row = request->ret->data + jpeg->output_scanline * row_bytes;
+        JSAMPROW row = request->ret->memory + jpeg->output_scanline * row_bytes;
         (void)jpeg_read_scanlines(jpeg, &row, 1);
     }
     (void)jpeg_finish_decompress(jpeg);
@@ -131,7 +150,7 @@ static void decode_guarded(struct decoder *d)
     }
 }
 
-enum ifd_code ifd_jpeg_decode(const struct ifd_codec_request *request)
+enum ifd_code ifd_jpeg_decode(struct ifd_codec_request *request)
 {
     struct decoder d = {.request = request};
     d.jpeg.err = jpeg_std_error(&d.errors);
@@ -142,7 +161,7 @@ enum ifd_code ifd_jpeg_decode(const struct ifd_codec_request *request)
     ifd_jpeg_memory_end(&d.memory, &d.jpeg);
     jpeg_destroy_decompress(&d.jpeg);
     if (d.code) {
-        ifd_pixels_free(request->ret, request->alloc);
+        ifd_decoded_free(request->ret, request->alloc);
     }
     return d.code;
 }

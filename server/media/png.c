@@ -7,6 +7,8 @@
 
 #include <spng.h>
 
+#include "server/media/exif.h"
+
 #define CHUNK_BYTES_MAX       ((size_t)4 << 20)
 #define CHUNK_CACHE_BYTES_MAX ((size_t)16 << 20)
 
@@ -86,7 +88,7 @@ static enum ifd_code fail(const struct ifd_codec_request *request, const struct 
 static enum ifd_code decode_rows(const struct ifd_codec_request *request,
                                  const struct spng_ihdr *head, spng_ctx *png)
 {
-    const size_t row_bytes = (size_t)head->width * 3;
+    const size_t row_bytes = (size_t)head->width * 4;
     enum ifd_code code = IFD_OK;
     int failed = 0;
     while (!failed && !code) {
@@ -94,38 +96,52 @@ static enum ifd_code decode_rows(const struct ifd_codec_request *request,
         code = ifd_codec_check_wanted(request);
         failed = spng_get_row_info(png, &row);
         if (!code && !failed) {
-            failed = spng_decode_row(png, request->ret->data + row.row_num * row_bytes, row_bytes);
+            failed =
+                spng_decode_row(png, request->ret->memory + row.row_num * row_bytes, row_bytes);
         }
     }
     return code || failed == SPNG_EOI ? code : fail(request, head, failed);
 }
 
-static enum ifd_code decode(const struct ifd_codec_request *request, spng_ctx *png)
+/* Reads all chunks in front of the pixels. What is wrong with them is found later. */
+static unsigned orientation_of(spng_ctx *png)
+{
+    struct spng_exif exif = {0};
+    if (spng_get_exif(png, &exif) != 0) {
+        return 1;
+    }
+    return ifd_exif_orientation((struct ifd_bytes){(const uint8_t *)exif.data, exif.length});
+}
+
+static enum ifd_code decode(struct ifd_codec_request *request, spng_ctx *png)
 {
     struct spng_ihdr head = {0};
     size_t bytes = 0;
-    int failed = spng_set_png_buffer(png, request->picture.data, request->picture.size);
+    int failed = spng_set_png_buffer(png, request->source->bytes.data, request->source->bytes.size);
     if (!failed) {
         failed = spng_get_ihdr(png, &head);
     }
     if (failed) {
         return fail(request, &head, failed);
     }
-    enum ifd_code code = ifd_pixels_take(request, head.width, head.height, 3);
+    enum ifd_code code = ifd_codec_begin(request, head.width, head.height, orientation_of(png));
+    if (!code) {
+        code = ifd_decoded_take(request, head.width, head.height, 4);
+    }
     if (code) {
         return code;
     }
-    failed = spng_decoded_image_size(png, SPNG_FMT_RGB8, &bytes);
-    if (!failed && bytes != (size_t)head.width * head.height * 3) {
+    failed = spng_decoded_image_size(png, SPNG_FMT_RGBA8, &bytes);
+    if (!failed && bytes != (size_t)head.width * head.height * 4) {
         return ifd_fail(request->err, IFD_INTERNAL, "PNG decoder wants %zu bytes", bytes);
     }
     if (!failed) {
-        failed = spng_decode_image(png, NULL, 0, SPNG_FMT_RGB8, SPNG_DECODE_PROGRESSIVE);
+        failed = spng_decode_image(png, NULL, 0, SPNG_FMT_RGBA8, SPNG_DECODE_PROGRESSIVE);
     }
     return failed ? fail(request, &head, failed) : decode_rows(request, &head, png);
 }
 
-enum ifd_code ifd_png_decode(const struct ifd_codec_request *request)
+enum ifd_code ifd_png_decode(struct ifd_codec_request *request)
 {
     struct spng_alloc memory = {
         .malloc_fn = take, .realloc_fn = resize, .calloc_fn = take_zeroed, .free_fn = give};
@@ -139,7 +155,7 @@ enum ifd_code ifd_png_decode(const struct ifd_codec_request *request)
     enum ifd_code code = decode(request, png);
     spng_ctx_free(png);
     if (code) {
-        ifd_pixels_free(request->ret, request->alloc);
+        ifd_decoded_free(request->ret, request->alloc);
     }
     return code;
 }

@@ -10,6 +10,7 @@
 
 #include "inferd/types.h"
 #include "server/model/objects.h"
+#include "server/model/picture.h"
 
 /** States of a version, and of a model that has none: X(id, label in metrics, text in the
  *  index). */
@@ -36,14 +37,17 @@ enum ifd_tensor_format { IFD_TENSOR_FORMATS(X) IFD_FORMAT_COUNT };
 #undef X
 
 /** How a picture becomes the tensor of an image input: decoded to channels (1 or 3) of 0 … 255,
- *  resized (stretched, bilinear) to the input's height and width, then real = (pixel - mean[c]) /
- *  std[c]; a quantized input stores round(real / scale) + zero_point. has_image is false where the
- *  input cannot be a picture. */
+ *  resized to the input's height and width, then real = (pixel - mean[c]) / std[c]; a quantized
+ *  input stores round(real / scale) + zero_point. fill are the pixels of a letterbox's bars. c
+ *  counts the input's channels: of BGR, blue is the first. has_image is false where the input
+ *  cannot be a picture. */
 struct ifd_image_rule {
     bool has_image;
     uint32_t height, width, channels;
     bool channels_first;
-    float mean[4], std[4];
+    enum ifd_image_color color;
+    enum ifd_image_resize resize;
+    float fill[4], mean[4], std[4];
 };
 
 /** An input or output as clients see it. shape is per request *without* the batch dimension if

@@ -18,6 +18,29 @@
 enum ifd_image_resize { IFD_IMAGE_RESIZES(X) IFD_RESIZE_COUNT };
 #undef X
 
+/** The order of an input's channels: X(id, name in configs). */
+#define IFD_IMAGE_COLORS(X)                                                                        \
+    X(RGB, "RGB")                                                                                  \
+    X(BGR, "BGR")                                                                                  \
+    X(GRAY, "GRAY")
+
+#define X(id, name) IFD_COLOR_##id,
+enum ifd_image_color { IFD_IMAGE_COLORS(X) IFD_COLOR_COUNT };
+#undef X
+
+/** Frames without a header, as `video/x-raw; format=…` names them (GStreamer): X(id, name). */
+#define IFD_FRAME_FORMATS(X)                                                                       \
+    X(NV12, "NV12")                                                                                \
+    X(I420, "I420")                                                                                \
+    X(YUYV, "YUYV")                                                                                \
+    X(RGB, "RGB")                                                                                  \
+    X(BGR, "BGR")                                                                                  \
+    X(GRAY8, "GRAY8")
+
+#define X(id, name) IFD_FRAME_##id,
+enum ifd_frame_format { IFD_FRAME_NONE, IFD_FRAME_FORMATS(X) IFD_FRAME_COUNT };
+#undef X
+
 /** A rectangle in pixels. */
 struct ifd_picture_region {
     uint32_t x, y, width, height;
@@ -25,7 +48,14 @@ struct ifd_picture_region {
 
 /** A picture as a request brings it. */
 struct ifd_picture_source {
-    struct ifd_bytes bytes; /* the first of them tell the format */
+    struct ifd_bytes bytes;
+    enum ifd_frame_format format; /* NONE: the first bytes tell what it is */
+    uint32_t width, height;       /* of a frame */
+    uint32_t stride; /* bytes of a row of its first plane; 0: without padding behind rows */
+    bool has_resize; /* else the model's */
+    enum ifd_image_resize resize;
+    bool has_region; /* else the whole picture */
+    struct ifd_picture_region region;
 };
 
 /** Where the pixels of a model's input come from: picture = offset + scale × input on each axis. A

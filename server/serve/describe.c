@@ -42,7 +42,7 @@ static enum ifd_code describe_tensors(struct ifd_version *version, struct ifd_er
         code = ifd_picture_rule(desc, &input[i], file ? &file->input[i] : NULL,
                                 desc->max_batch_size > 0, &input[i].image, err);
         if (input[i].image.has_image && input[i].format == IFD_FORMAT_NONE) {
-            input[i].format = IFD_FORMAT_NHWC;
+            input[i].format = input[i].image.channels_first ? IFD_FORMAT_NCHW : IFD_FORMAT_NHWC;
         }
     }
     for (uint32_t i = 0; i < desc->output_count && !code; i++) {

@@ -1,6 +1,8 @@
 /* Makes picture rules from descriptions of inputs. */
 #include "server/serve/picture.h"
 
+#include <string.h>
+
 #include "engine/base/str.h"
 #include "server/model/parameters.h"
 #include "server/repo/manifest.h"
@@ -37,6 +39,18 @@ static enum ifd_code read_numbers(const struct ifd_model_desc *manifest, const c
     return IFD_OK;
 }
 
+static bool is_channels(int64_t dim)
+{
+    return dim == 1 || dim == 3;
+}
+
+/* Without a word of the config, the shape tells: networks made for PyTorch have channels first. */
+static bool is_channels_first(enum ifd_tensor_format format, const int64_t *dim)
+{
+    return format == IFD_FORMAT_NCHW ||
+           (format == IFD_FORMAT_NONE && is_channels(dim[0]) && !is_channels(dim[2]));
+}
+
 /* Finds height, width and channels if tensor has the shape and type of a picture. */
 static bool has_form(const struct ifd_tensor_info *tensor, bool has_batch,
                      struct ifd_image_rule *rule)
@@ -49,11 +63,11 @@ static bool has_form(const struct ifd_tensor_info *tensor, bool has_batch,
         return false;
     }
     const int64_t *dim = dims->dim + lead;
-    rule->channels_first = tensor->format == IFD_FORMAT_NCHW;
+    rule->channels_first = is_channels_first(tensor->format, dim);
     int64_t height = dim[rule->channels_first ? 1 : 0], width = dim[rule->channels_first ? 2 : 1];
     int64_t channels = dim[rule->channels_first ? 0 : 2];
     bool is_type = tensor->dtype == IFD_F32 || tensor->dtype == IFD_U8 || tensor->dtype == IFD_S8;
-    if (!is_type || (channels != 1 && channels != 3) || height < SIDE_MIN || width < SIDE_MIN ||
+    if (!is_type || !is_channels(channels) || height < SIDE_MIN || width < SIDE_MIN ||
         height > UINT16_MAX || width > UINT16_MAX) {
         return false;
     }
@@ -76,36 +90,99 @@ static void take_pixels(const struct ifd_port *port, struct ifd_image_rule *rule
     }
 }
 
+/* ---- words ---- */
+
+#define X(id, name) name,
+static const char *const resize_names[] = {IFD_IMAGE_RESIZES(X)};
+static const char *const color_names[] = {IFD_IMAGE_COLORS(X)};
+#undef X
+
+/* Leaves ret alone if neither config nor preset has the parameter. */
+static enum ifd_code read_word(const struct ifd_model_desc *manifest, const char *key,
+                               const char *const *names, int count, int *ret, struct ifd_err *err)
+{
+    const char *text = ifd_meaning_parameter(manifest, key);
+    for (int i = 0; text && i < count; i++) {
+        if (ifd_str_equal_nocase(ifd_str(text), names[i])) {
+            *ret = i;
+            return IFD_OK;
+        }
+    }
+    return !text ? IFD_OK
+                 : ifd_fail(err, IFD_INVALID, "parameter \"%s\": \"%.40s\" is none of %s, %s, %s",
+                            key, text, names[0], names[1], names[2]);
+}
+
+static enum ifd_code read_color(const struct ifd_model_desc *manifest, struct ifd_image_rule *rule,
+                                struct ifd_err *err)
+{
+    int color = rule->channels == 1 ? IFD_COLOR_GRAY : IFD_COLOR_RGB;
+    enum ifd_code code =
+        read_word(manifest, "image_color", color_names, IFD_COLOR_COUNT, &color, err);
+    if (!code && (color == IFD_COLOR_GRAY) != (rule->channels == 1)) {
+        code = ifd_fail(err, IFD_INVALID,
+                        "parameter \"image_color\": %s has %d channels, the input has %u",
+                        color_names[color], color == IFD_COLOR_GRAY ? 1 : 3, rule->channels);
+    }
+    rule->color = (enum ifd_image_color)color;
+    return code;
+}
+
+/* ---- the rule ---- */
+
+/* Reads what config and preset say. */
+static enum ifd_code read_parameters(const struct ifd_model_desc *manifest,
+                                     struct ifd_image_rule *rule, bool *ret_has_normalization,
+                                     struct ifd_err *err)
+{
+    bool has_mean = false, has_std = false, has_fill = false;
+    int resize = IFD_RESIZE_STRETCH;
+    enum ifd_code code =
+        read_numbers(manifest, "image_mean", rule->channels, rule->mean, &has_mean, err);
+    if (!code) {
+        code = read_numbers(manifest, "image_std", rule->channels, rule->std, &has_std, err);
+    }
+    for (uint32_t c = 0; c < rule->channels && !code; c++) {
+        if (!(rule->std[c] > 0)) {
+            code = ifd_fail(err, IFD_INVALID, "parameter \"image_std\": %g is not above 0",
+                            (double)rule->std[c]);
+        }
+    }
+    if (!code) {
+        code = read_numbers(manifest, "image_fill", rule->channels, rule->fill, &has_fill, err);
+    }
+    for (uint32_t c = 0; c < rule->channels && !code; c++) {
+        if (!(rule->fill[c] >= 0 && rule->fill[c] <= 255)) {
+            code = ifd_fail(err, IFD_INVALID, "parameter \"image_fill\": %g is not in 0 … 255",
+                            (double)rule->fill[c]);
+        }
+    }
+    if (!code) {
+        code = read_word(manifest, "image_resize", resize_names, IFD_RESIZE_COUNT, &resize, err);
+    }
+    rule->resize = (enum ifd_image_resize)resize;
+    *ret_has_normalization = has_mean || has_std;
+    return code ? code : read_color(manifest, rule, err);
+}
+
 enum ifd_code ifd_picture_rule(const struct ifd_model_desc *manifest,
                                const struct ifd_tensor_info *tensor, const struct ifd_port *port,
                                bool has_batch, struct ifd_image_rule *ret, struct ifd_err *err)
 {
     struct ifd_image_rule rule = {0};
-    bool has_mean = false, has_std = false;
+    bool has_config = false;
     *ret = rule;
-    if (!has_form(tensor, has_batch, &rule)) {
-        return IFD_OK;
+    enum ifd_code code = ifd_preset_check(manifest, err);
+    if (code || !has_form(tensor, has_batch, &rule)) {
+        return code;
     }
     for (uint32_t c = 0; c < rule.channels; c++) {
         rule.std[c] = 1;
     }
-    enum ifd_code code = ifd_preset_check(manifest, err);
-    if (!code) {
-        code = read_numbers(manifest, "image_mean", rule.channels, rule.mean, &has_mean, err);
-    }
-    if (!code) {
-        code = read_numbers(manifest, "image_std", rule.channels, rule.std, &has_std, err);
-    }
-    for (uint32_t c = 0; c < rule.channels && !code; c++) {
-        if (!(rule.std[c] > 0)) {
-            code = ifd_fail(err, IFD_INVALID, "parameter \"image_std\": %g is not above 0",
-                            (double)rule.std[c]);
-        }
-    }
+    code = read_parameters(manifest, &rule, &has_config, err);
     if (code) {
         return code;
     }
-    bool has_config = has_mean || has_std;
     if (!has_config && port && port->has_normalization) {
         for (uint32_t c = 0; c < rule.channels; c++) {
             uint32_t from = c < port->normalization_count ? c : 0;
@@ -129,12 +206,13 @@ struct ifd_image_target ifd_picture_target(const struct ifd_image_rule *rule, fl
                                       .width = rule->width,
                                       .channels = rule->channels,
                                       .channels_first = rule->channels_first,
+                                      .is_bgr = rule->color == IFD_COLOR_BGR,
+                                      .resize = rule->resize,
                                       .scale = scale,
                                       .zero_point = zero_point};
-    for (int c = 0; c < 4; c++) {
-        target.mean[c] = rule->mean[c];
-        target.std[c] = rule->std[c];
-    }
+    memcpy(target.fill, rule->fill, sizeof(target.fill));
+    memcpy(target.mean, rule->mean, sizeof(target.mean));
+    memcpy(target.std, rule->std, sizeof(target.std));
     return target;
 }
 

@@ -8,16 +8,18 @@
 #include "server/repo/manifest.h"
 
 /** Makes the rule of an input. An image has 1 or 3 channels in the last dimension (or in the one
- *  before height and width, if the config says FORMAT_NCHW), fixed height and width of at least 8,
- *  and a type of FP32, UINT8 or INT8. mean and std come, in this order, from
- *  1. the config's parameters image_mean and image_std: one number, or one for each channel,
- *     separated by commas;
+ *  before height and width, if the config says FORMAT_NCHW, or nothing and only that can be), fixed
+ *  height and width of at least 8, and a type of FP32, UINT8 or INT8. mean and std come, in this
+ *  order, from
+ *  1. the config's parameters image_mean and image_std, or its preset: one number, or one for each
+ *     channel, separated by commas;
  *  2. the file's metadata;
  *  3. for 8-bit types: the pixel itself (UINT8: the stored value is the pixel; INT8: the pixel -
  *     128).
  *
  *  An FP32 input without 1 and 2 has no rule: a guess would give plausible but wrong results.
- *  Errors: INVALID (a parameter that is no number, std of 0). */
+ *  Errors: INVALID (an unknown preset, a parameter that is no number or word of its list, std of 0,
+ *  colours that the input has no channels for). */
 IFD_NODISCARD enum ifd_code ifd_picture_rule(const struct ifd_model_desc *manifest,
                                              const struct ifd_tensor_info *tensor,
                                              const struct ifd_port *port, bool has_batch,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/media/taps.h"
 #include "tests/http/live.h"
 #include "tests/support/test.h"
 
@@ -14,10 +15,11 @@
 #define WIDTH 100
 /* Of the picture that holds the thread: no other memory has this size. */
 #define HELD_HEIGHT 51
-#define HELD_BYTES  ((size_t)WIDTH * HELD_HEIGHT * 3)
+#define HELD_BYTES  ((size_t)WIDTH * HELD_HEIGHT * 4)
 #define HEIGHT      20
-/* What resizing a picture takes: 12 bytes for each row and column of the input. */
-#define RESIZE_BYTES ((size_t)12 * 2 * SIDE)
+/* What resizing takes for the columns: room for 8 weights of 6 bytes for each of the input, since a
+ * column is made of 6 or 7 of the picture. */
+#define RESIZE_BYTES ((sizeof(struct ifd_tap) + (size_t)8 * 6) * SIDE)
 #define BMP_HEAD     54
 
 struct world {
@@ -49,7 +51,7 @@ static void *acquire(void *context, size_t size, size_t align)
         ifd_mutex_unlock(&world->mutex);
     }
     world->resized += size == RESIZE_BYTES;
-    world->pixel_blocks += size == (size_t)WIDTH * HEIGHT * 3;
+    world->pixel_blocks += size == (size_t)WIDTH * HEIGHT * 4;
     return system->acquire(system->context, size, align);
 }
 

@@ -23,6 +23,21 @@ static struct ifd_image_rule rule_of(const struct ifd_tensor_info *tensor,
     return rule;
 }
 
+/* One row of pixels as large as the target. */
+static void take_frame(const uint8_t *pixel, size_t bytes, enum ifd_frame_format format,
+                       const struct ifd_image_target *target, enum ifd_dtype dtype, void *data)
+{
+    static const struct ifd_image_limits limits = {.max_pixels = 100};
+    const struct ifd_picture_source source = {
+        .bytes = {pixel, bytes}, .format = format, .width = target->width, .height = 1};
+    struct ifd_tensor tensor = {.dtype = dtype, .data = data, .bytes = bytes};
+    struct ifd_picture_view view;
+    struct ifd_err err = {0};
+    REQUIRE_OK(
+        ifd_image_to_tensor(&source, target, &limits, &tensor, ifd_alloc_system(), &view, &err),
+        &err);
+}
+
 static void unsigned_bytes_take_pixels_as_they_are(void)
 {
     static const float scale = 1.0f / 128;
@@ -37,11 +52,9 @@ static void unsigned_bytes_take_pixels_as_they_are(void)
     EXPECT_INT(rule.channels, 3);
     struct ifd_image_target target = ifd_picture_target(&rule, scale, zero_point);
     static const uint8_t pixel[] = {0, 17, 255};
-    const struct ifd_pixels pixels = {
-        .data = (uint8_t *)(uintptr_t)pixel, .width = 1, .height = 1, .channels = 3};
     uint8_t stored[3];
     target.height = target.width = 1;
-    REQUIRE_OK(ifd_image_fill(&pixels, &target, IFD_U8, stored, 3, ifd_alloc_system(), NULL), NULL);
+    take_frame(pixel, sizeof(pixel), IFD_FRAME_RGB, &target, IFD_U8, stored);
     EXPECT_BYTES(stored, pixel, 3);
 }
 
@@ -58,12 +71,10 @@ static void signed_bytes_take_pixels_less_128(void)
     struct ifd_image_target target = ifd_picture_target(&rule, scale, zero_point);
     static const uint8_t pixel[] = {0, 200};
     static const int8_t want[] = {-128, 72};
-    const struct ifd_pixels pixels = {
-        .data = (uint8_t *)(uintptr_t)pixel, .width = 2, .height = 1, .channels = 1};
     int8_t stored[2];
     target.height = 1;
     target.width = 2;
-    REQUIRE_OK(ifd_image_fill(&pixels, &target, IFD_S8, stored, 2, ifd_alloc_system(), NULL), NULL);
+    take_frame(pixel, sizeof(pixel), IFD_FRAME_GRAY8, &target, IFD_S8, stored);
     EXPECT_BYTES(stored, want, 2);
 }
 
@@ -91,6 +102,55 @@ static void config_wins_over_the_file(void)
     EXPECT(rule.has_image);
     EXPECT_CLOSE(rule.mean[1], 2, 0);
     EXPECT_CLOSE(rule.std[2], 58, 0);
+}
+
+static void color_resize_and_fill_come_from_the_config_or_its_preset(void)
+{
+    struct ifd_parameter_info own[] = {
+        {"image_color", "BGR"}, {"image_resize", "crop"}, {"image_fill", "1,2,3"}};
+    struct ifd_parameter_info preset[] = {{"preset", "yolox"}, {"image_fill", "9"}};
+    const struct ifd_tensor_info tensor = tensor_of(IFD_U8, 224, 224, 3);
+    struct ifd_image_rule rule = rule_of(&tensor, NULL, own, 3);
+    EXPECT_INT(rule.color, IFD_COLOR_BGR);
+    EXPECT_INT(rule.resize, IFD_RESIZE_CROP);
+    EXPECT_CLOSE(rule.fill[2], 3, 0);
+    rule = rule_of(&tensor, NULL, preset, 2);
+    EXPECT_INT(rule.color, IFD_COLOR_BGR);
+    EXPECT_INT(rule.resize, IFD_RESIZE_LETTERBOX);
+    EXPECT_CLOSE(rule.fill[2], 9, 0);
+    rule = rule_of(&tensor, NULL, NULL, 0);
+    EXPECT_INT(rule.color, IFD_COLOR_RGB);
+    EXPECT_INT(rule.resize, IFD_RESIZE_STRETCH);
+}
+
+static void channels_first_is_seen_in_the_shape(void)
+{
+    struct ifd_parameter_info preset = {"preset", "imagenet_torch"};
+    struct ifd_tensor_info tensor = tensor_of(IFD_F32, 3, 224, 200);
+    struct ifd_image_rule rule = rule_of(&tensor, NULL, &preset, 1);
+    EXPECT(rule.has_image && rule.channels_first);
+    EXPECT_INT(rule.height, 224);
+    EXPECT_CLOSE(rule.mean[2], 103.53, 1e-4);
+    tensor = tensor_of(IFD_U8, 3, 224, 3); /* either: the usual order */
+    EXPECT(!rule_of(&tensor, NULL, NULL, 0).channels_first);
+}
+
+static void wrong_words_are_refused(void)
+{
+    static const struct ifd_parameter_info wrong[] = {
+        {"image_color", "GBR"}, {"image_color", "GRAY"}, {"image_resize", "letter"},
+        {"image_fill", "256"},  {"image_std", "0"},      {"preset", "yolo"}};
+    const struct ifd_tensor_info tensor = tensor_of(IFD_U8, 224, 224, 3);
+    struct ifd_image_rule rule;
+    struct ifd_err err = {0};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct ifd_model_desc m;
+        ifd_manifest_init(&m);
+        m.parameter = &wrong[i];
+        m.parameter_count = 1;
+        EXPECT_INT(ifd_picture_rule(&m, &tensor, NULL, false, &rule, &err), IFD_INVALID);
+        EXPECT_HAS(err.text, wrong[i].key);
+    }
 }
 
 static void wrong_parameters_are_refused(void)
@@ -135,6 +195,9 @@ int main(int argc, char **argv)
         T(signed_bytes_take_pixels_less_128),
         T(floats_need_to_be_told),
         T(config_wins_over_the_file),
+        T(color_resize_and_fill_come_from_the_config_or_its_preset),
+        T(channels_first_is_seen_in_the_shape),
+        T(wrong_words_are_refused),
         T(wrong_parameters_are_refused),
         T(other_forms_are_no_pictures),
     };

@@ -1,0 +1,91 @@
+/* A triangle of weights around the centre of each target pixel. */
+#include "server/media/taps.h"
+
+#include <math.h>
+
+#define FIXED_ONE 65536
+
+static uint32_t clamp(double at, uint32_t low, uint32_t high)
+{
+    return at <= low ? low : at >= high ? high : (uint32_t)at;
+}
+
+/* The largest weight takes what rounding left over, so that the sum is exact. */
+static void make_fixed(const float *weight, uint32_t count, uint16_t *fixed)
+{
+    uint32_t sum = 0, largest = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t part = (uint32_t)(weight[i] * FIXED_ONE);
+        fixed[i] = (uint16_t)(part < FIXED_ONE ? part : FIXED_ONE - 1);
+        sum += fixed[i];
+        largest = weight[i] > weight[largest] ? i : largest;
+    }
+    const uint32_t whole = sum < FIXED_ONE ? fixed[largest] + (FIXED_ONE - sum) : fixed[largest];
+    fixed[largest] = (uint16_t)(whole < FIXED_ONE ? whole : FIXED_ONE - 1);
+}
+
+static double weight_at(uint32_t pixel, double centre, double support)
+{
+    const double distance = fabs(pixel + 0.5 - centre) / support;
+    return distance < 1 ? 1 - distance : 0;
+}
+
+/* Returns how many weights there are. Pixels at the ends of the triangle have none. */
+static uint32_t make_tap(double centre, double support, uint32_t low, uint32_t high, float *weight,
+                         uint16_t *fixed, struct ifd_tap *ret)
+{
+    uint32_t first = clamp(centre - support + 0.5, low, high - 1);
+    uint32_t end = clamp(centre + support + 0.5, first + 1, high);
+    double sum = 0;
+    while (end - first > 1 && weight_at(first, centre, support) <= 0) {
+        first++;
+    }
+    while (end - first > 1 && weight_at(end - 1, centre, support) <= 0) {
+        end--;
+    }
+    for (uint32_t i = first; i < end; i++) {
+        sum += weight_at(i, centre, support);
+    }
+    for (uint32_t i = first; i < end; i++) {
+        weight[i - first] = sum > 0 ? (float)(weight_at(i, centre, support) / sum) : 1;
+    }
+    make_fixed(weight, end - first, fixed);
+    *ret = (struct ifd_tap){.first = first, .count = end - first, .weight = weight, .fixed = fixed};
+    return end - first;
+}
+
+enum ifd_code ifd_taps_make(double begin, double length, uint32_t low, uint32_t high,
+                            uint32_t count, const struct ifd_alloc *alloc, struct ifd_taps *ret,
+                            struct ifd_err *err)
+{
+    const double ratio = length / count, support = ratio > 1 ? ratio : 1;
+    const size_t most = (size_t)(2 * support) + 2; /* weights of a tap */
+    size_t weights = 0, bytes = 0, tap_bytes = 0;
+    struct ifd_taps taps = {.count = count};
+    if (ifd_size_mul(count, most, &weights) &&
+        ifd_size_mul(weights, sizeof(float) + sizeof(uint16_t), &bytes) &&
+        ifd_size_mul(count, sizeof(struct ifd_tap), &tap_bytes) &&
+        ifd_size_add(bytes, tap_bytes, &taps.memory_bytes)) {
+        taps.memory = ifd_acquire(alloc, taps.memory_bytes);
+    }
+    if (!taps.memory) {
+        return ifd_fail(err, IFD_NOMEM, "no memory to resize a picture");
+    }
+    taps.tap = taps.memory;
+    float *weight = (float *)(void *)(taps.tap + count);
+    uint16_t *fixed = (uint16_t *)(void *)(weight + weights);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t used =
+            make_tap(begin + (i + 0.5) * ratio, support, low, high, weight, fixed, &taps.tap[i]);
+        weight += used;
+        fixed += used;
+    }
+    *ret = taps;
+    return IFD_OK;
+}
+
+void ifd_taps_free(struct ifd_taps *taps, const struct ifd_alloc *alloc)
+{
+    ifd_release(alloc, taps->memory, taps->memory_bytes);
+    *taps = (struct ifd_taps){0};
+}
