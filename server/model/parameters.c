@@ -49,15 +49,25 @@ const char *ifd_desc_parameter(const struct ifd_model_desc *desc, const char *ke
     return NULL;
 }
 
-/* Value of key in texts of "key=value"; NULL if none has it. */
-static const char *find_value(const char *texts, const char *key)
+/* Value of key in texts of "key=value" that begin with prefix; NULL if none has it. */
+static const char *find_value(const char *texts, const char *prefix, const char *key)
 {
-    const size_t size = strlen(key);
+    const size_t lead = strlen(prefix), size = strlen(key);
     const char *at = texts;
-    while (*at != '\0' && (strncmp(at, key, size) != 0 || at[size] != '=')) {
+    while (*at != '\0' && (strncmp(at, prefix, lead) != 0 || strncmp(at + lead, key, size) != 0 ||
+                           at[lead + size] != '=')) {
         at += strlen(at) + 1;
     }
-    return *at != '\0' ? at + size + 1 : NULL;
+    return *at != '\0' ? at + lead + size + 1 : NULL;
+}
+
+/* What holds for TFLite files alone goes before what holds for all. */
+static const char *find_output_value(const struct ifd_model_desc *desc, const char *texts,
+                                     const char *key)
+{
+    const bool is_tflite = desc->backend && strcmp(desc->backend, "tflite") == 0;
+    const char *value = is_tflite ? find_value(texts, "tflite:", key) : NULL;
+    return value ? value : find_value(texts, "", key);
 }
 
 const char *ifd_meaning_parameter(const struct ifd_model_desc *desc, const char *key)
@@ -70,7 +80,7 @@ const char *ifd_meaning_parameter(const struct ifd_model_desc *desc, const char 
             return preset->value[i];
         }
     }
-    return preset ? find_value(preset->outputs, key) : own;
+    return preset ? find_output_value(desc, preset->outputs, key) : own;
 }
 
 enum ifd_code ifd_preset_check(const struct ifd_model_desc *desc, struct ifd_err *err)

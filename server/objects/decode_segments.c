@@ -43,22 +43,18 @@ static enum ifd_code check_form(const struct ifd_shape *shape, bool channels_fir
 static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, struct ifd_err *err)
 {
     static const char *const activations[] = {"none", "sigmoid"};
-    static const char *const layouts[] = {"hwc", "chw"};
-    uint32_t layout = 0;
+    bool channels_first = false;
     if (!setup->are_roles_named) {
         setup->role[0] = 0;
         setup->role_count = 1;
     }
     const struct ifd_shape shape = ifd_setup_shape(setup, setup->role[0]);
-    const bool is_picture_nchw =
-        setup->desc->input_count > 0 && setup->desc->input[0].format == IFD_FORMAT_NCHW;
-    layout = is_picture_nchw ? 1 : 0;
-    enum ifd_code code = ifd_parameter_word(setup->desc, "output_layout", layouts, 2, &layout, err);
+    enum ifd_code code = ifd_setup_layout(setup, &channels_first, err);
     if (!code && setup->meaning->input_width == 0) {
         code = ifd_fail(err, IFD_INVALID, "the model takes no picture");
     }
     if (!code) {
-        code = check_form(&shape, layout == 1, err);
+        code = check_form(&shape, channels_first, err);
     }
     if (!code) {
         code = ifd_setup_plan(setup, sizeof(struct plan), ret, err);
@@ -67,7 +63,7 @@ static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, str
         return code;
     }
     struct plan *plan = (struct plan *)*ret;
-    plan->channels_first = layout == 1;
+    plan->channels_first = channels_first;
     return ifd_parameter_word(setup->desc, "activation", activations, 2, &plan->activation, err);
 }
 

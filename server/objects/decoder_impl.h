@@ -18,6 +18,7 @@ struct ifd_setup {
     uint32_t role[IFD_ROLES_MAX];
     uint32_t role_count;
     bool are_roles_named;
+    bool are_labels_ours; /* a list of ours, not the config's or the file's */
     struct ifd_meaning *meaning;
 };
 
@@ -63,10 +64,23 @@ const char *ifd_setup_name(const struct ifd_setup *setup, uint32_t role);
 /** size zeroed bytes that begin with a struct ifd_plan; NULL without memory. */
 IFD_NODISCARD enum ifd_code ifd_setup_plan(struct ifd_setup *setup, size_t size,
                                            struct ifd_plan **ret, struct ifd_err *err);
-/** Takes the labels of an output. More or fewer labels than classes: INVALID with both numbers.
- *  Without labels, ours for that many classes, if we have some. */
-IFD_NODISCARD enum ifd_code ifd_setup_labels(struct ifd_setup *setup, int64_t class_count,
-                                             struct ifd_err *err);
+/** The model has class_count classes (IFD_DIM_ANY: unknown). Our own lists of labels that have
+ *  another length are dropped. */
+void ifd_setup_classes(struct ifd_setup *setup, int64_t class_count);
+/** Takes the names of keypoints from the parameter `keypoint_names` and our skeleton for them.
+ *  Errors: INVALID (more or fewer names than keypoints, with both numbers), NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_setup_keypoints(struct ifd_setup *setup, uint32_t count,
+                                                struct ifd_err *err);
+/** Whether outputs that are maps have their channels first: the parameter `output_layout` (hwc,
+ *  chw), else as the picture. */
+IFD_NODISCARD enum ifd_code ifd_setup_layout(const struct ifd_setup *setup,
+                                             bool *ret_channels_first, struct ifd_err *err);
+
+/** Pixels for one of the numbers of boxes or points that a network has decoded itself: the
+ *  parameter `box_unit`, "pixels" or "input" (1 is the width or height of the input). Without it
+ *  "input" for TFLite files and "pixels" for others, as exporters write them. */
+IFD_NODISCARD enum ifd_code ifd_setup_unit(const struct ifd_setup *setup, float *ret_x,
+                                           float *ret_y, struct ifd_err *err);
 
 /* ---- for decode ---- */
 

@@ -59,33 +59,82 @@ enum ifd_code ifd_setup_plan(struct ifd_setup *setup, size_t size, struct ifd_pl
     return IFD_OK;
 }
 
-/* ---- labels ---- */
+/* ---- names ---- */
 
-/* The parameter `labels`: names with commas between them, or the name of one of our lists. */
-static enum ifd_code read_labels(struct ifd_setup *setup, struct ifd_str text, struct ifd_err *err)
+/* Names with commas between them, or the name of one of our lists. */
+static enum ifd_code read_names(struct ifd_arena *arena, struct ifd_str text,
+                                const char *const **ret, uint32_t *ret_count, struct ifd_err *err)
 {
-    struct ifd_meaning *meaning = setup->meaning;
     uint32_t count = 1;
-    if (ifd_names_builtin(text, &meaning->label, &meaning->label_count)) {
+    if (ifd_names_builtin(text, ret, ret_count)) {
         return IFD_OK;
     }
     for (size_t i = 0; i < text.size; i++) {
         count += text.data[i] == ',';
     }
-    const char **label = ifd_arena_take_array(setup->arena, count, sizeof(*label));
-    if (!label) {
-        return ifd_arena_fail(setup->arena, count * sizeof(*label), err);
+    const char **name = ifd_arena_take_array(arena, count, sizeof(*name));
+    if (!name) {
+        return ifd_arena_fail(arena, count * sizeof(*name), err);
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct ifd_str part = ifd_str_trim(ifd_str_part(&text, ','));
-        label[i] = ifd_arena_text(setup->arena, part.data, part.size);
-        if (!label[i]) {
-            return ifd_arena_fail(setup->arena, part.size, err);
+        name[i] = ifd_arena_text(arena, part.data, part.size);
+        if (!name[i]) {
+            return ifd_arena_fail(arena, part.size, err);
         }
     }
-    meaning->label = label;
-    meaning->label_count = count;
+    *ret = name;
+    *ret_count = count;
     return IFD_OK;
+}
+
+void ifd_setup_classes(struct ifd_setup *setup, int64_t class_count)
+{
+    struct ifd_meaning *meaning = setup->meaning;
+    if (setup->are_labels_ours && class_count >= 0 && class_count != meaning->label_count) {
+        meaning->label_count = 0;
+    }
+}
+
+enum ifd_code ifd_setup_keypoints(struct ifd_setup *setup, uint32_t count, struct ifd_err *err)
+{
+    struct ifd_meaning *meaning = setup->meaning;
+    const struct ifd_str text = ifd_parameter(setup->desc, "keypoint_names");
+    if (!text.data) {
+        return IFD_OK;
+    }
+    enum ifd_code code =
+        read_names(setup->arena, text, &meaning->keypoint_name, &meaning->keypoint_name_count, err);
+    if (!code && meaning->keypoint_name_count != count) {
+        code = ifd_fail(err, IFD_INVALID, "parameter \"keypoint_names\": %u names for %u keypoints",
+                        meaning->keypoint_name_count, count);
+    }
+    (void)ifd_bones_builtin(text, &meaning->bone, &meaning->bone_count); /* or there are none */
+    return code;
+}
+
+enum ifd_code ifd_setup_layout(const struct ifd_setup *setup, bool *ret_channels_first,
+                               struct ifd_err *err)
+{
+    static const char *const layouts[] = {"hwc", "chw"};
+    const struct ifd_model_desc *desc = setup->desc;
+    const bool is_picture_nchw = desc->input_count > 0 && desc->input[0].format == IFD_FORMAT_NCHW;
+    uint32_t layout = is_picture_nchw ? 1 : 0;
+    enum ifd_code code = ifd_parameter_word(desc, "output_layout", layouts, 2, &layout, err);
+    *ret_channels_first = layout == 1;
+    return code;
+}
+
+enum ifd_code ifd_setup_unit(const struct ifd_setup *setup, float *ret_x, float *ret_y,
+                             struct ifd_err *err)
+{
+    static const char *const units[] = {"pixels", "input"};
+    const bool is_tflite = strcmp(setup->desc->backend, "tflite") == 0;
+    uint32_t unit = is_tflite ? 1 : 0;
+    enum ifd_code code = ifd_parameter_word(setup->desc, "box_unit", units, 2, &unit, err);
+    *ret_x = unit == 1 ? setup->meaning->input_width : 1;
+    *ret_y = unit == 1 ? setup->meaning->input_height : 1;
+    return code;
 }
 
 /* From the outputs (config or file), else the parameter or preset. */
@@ -100,7 +149,14 @@ static enum ifd_code find_labels(struct ifd_setup *setup, struct ifd_err *err)
         }
     }
     const struct ifd_str text = ifd_parameter(setup->desc, "labels");
-    return text.data ? read_labels(setup, text, err) : IFD_OK;
+    if (!text.data) {
+        return IFD_OK;
+    }
+    enum ifd_code code =
+        read_names(setup->arena, text, &setup->meaning->label, &setup->meaning->label_count, err);
+    setup->are_labels_ours =
+        ifd_names_builtin(text, &setup->meaning->label, &setup->meaning->label_count);
+    return code;
 }
 
 /* ---- what an output means if nobody says it ---- */

@@ -12,6 +12,7 @@ void handmade_init(struct handmade *model, uint32_t width, uint32_t height)
                   .image = {.has_image = true, .width = width, .height = height, .channels = 3}},
         .view = {.width = width, .height = height, .scale_x = 1, .scale_y = 1}};
     model->desc = (struct ifd_model_desc){.name = "made",
+                                          .backend = "",
                                           .input = &model->input,
                                           .input_count = 1,
                                           .output = model->output,
