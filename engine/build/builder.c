@@ -185,16 +185,13 @@ static double within(double number, double min, double max)
 uint32_t ifd_build_number(struct ifd_builder *b, enum ifd_dtype dtype, double number)
 {
     const float f32 = (float)number;
-    const int32_t s32 = (int32_t)within(number, INT32_MIN, INT32_MAX);
     const int64_t s64 = (int64_t)within(number, -9e18, 9e18);
-    const uint8_t small = (uint8_t)(int)within(number, INT8_MIN, UINT8_MAX);
-    const void *data = dtype == IFD_F32   ? (const void *)&f32
-                       : dtype == IFD_S32 ? (const void *)&s32
-                       : dtype == IFD_S64 ? (const void *)&s64
-                                          : (const void *)&small;
-    const struct ifd_desc desc = {.dtype = dtype};
-    return ifd_build_constant(b, &desc,
-                              (struct ifd_bytes){.data = data, .size = ifd_dtype_bytes(dtype)}, 0);
+    const bool is_real = dtype == IFD_F32;
+    const struct ifd_desc desc = {.dtype = is_real ? IFD_F32 : IFD_S64};
+    const struct ifd_bytes content = {.data =
+                                          is_real ? (const uint8_t *)&f32 : (const uint8_t *)&s64,
+                                      .size = is_real ? sizeof(f32) : sizeof(s64)};
+    return ifd_build_cast(b, ifd_build_constant(b, &desc, content, 0), dtype);
 }
 
 uint32_t ifd_build_list(struct ifd_builder *b, const int64_t *number, uint32_t count)

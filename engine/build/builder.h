@@ -96,9 +96,10 @@ uint32_t ifd_build_to_nchw(struct ifd_builder *b, uint32_t x);
 
 /* ---- decompositions (decompose.c) ---- */
 
-/** (x - mean) / sqrt(variance + epsilon) over these axes. */
+/** (x - mean) / sqrt(variance + epsilon) over these axes. ret_moments: the mean and the factor, two
+ *  values; NULL if they are not wanted. */
 uint32_t ifd_build_standardize(struct ifd_builder *b, uint32_t x, const struct ifd_ints *axes,
-                               double epsilon);
+                               double epsilon, uint32_t *ret_moments);
 uint32_t ifd_build_softplus(struct ifd_builder *b, uint32_t x);
 /** Softmax or log softmax (op) along any axis. */
 uint32_t ifd_build_softmax(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint32_t axis);

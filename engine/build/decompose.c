@@ -2,7 +2,7 @@
 #include "engine/build/builder.h"
 
 uint32_t ifd_build_standardize(struct ifd_builder *b, uint32_t x, const struct ifd_ints *axes,
-                               double epsilon)
+                               double epsilon, uint32_t *ret_moments)
 {
     const uint32_t mean = ifd_build_reduce(b, IFD_OP_REDUCE_MEAN, x, axes, true);
     const uint32_t centred = ifd_build_binary(b, IFD_OP_SUB, x, mean);
@@ -10,6 +10,10 @@ uint32_t ifd_build_standardize(struct ifd_builder *b, uint32_t x, const struct i
     const uint32_t variance = ifd_build_reduce(b, IFD_OP_REDUCE_MEAN, square, axes, true);
     const uint32_t factor =
         ifd_build_unary(b, IFD_OP_RSQRT, ifd_build_with(b, IFD_OP_ADD, variance, epsilon));
+    if (ret_moments) {
+        ret_moments[0] = mean;
+        ret_moments[1] = factor;
+    }
     return ifd_build_binary(b, IFD_OP_MUL, centred, factor);
 }
 

@@ -14,7 +14,7 @@ extern const struct ifd_op_def ifd_op_cast, ifd_op_quantize, ifd_op_dequantize;
 #define TYPES_REAL (IFD_BIT(IFD_F32) | IFD_BIT(IFD_F16) | IFD_BIT(IFD_BF16) | IFD_BIT(IFD_F64))
 #define TYPES_INT                                                                                  \
     (IFD_BIT(IFD_S8) | IFD_BIT(IFD_U8) | IFD_BIT(IFD_S16) | IFD_BIT(IFD_U16) | IFD_BIT(IFD_S32) |  \
-     IFD_BIT(IFD_U32) | IFD_BIT(IFD_S64) | IFD_BIT(IFD_BOOL))
+     IFD_BIT(IFD_U32) | IFD_BIT(IFD_S64) | IFD_BIT(IFD_U64) | IFD_BIT(IFD_BOOL))
 #define TYPES_STORED (IFD_DTYPES_QUANT | IFD_BIT(IFD_S32))
 
 static enum ifd_code check_output(const struct ifd_op_def *def, const struct ifd_desc *output,
@@ -70,6 +70,7 @@ static int64_t load_integer(enum ifd_dtype dtype, const void *data, size_t i)
     case IFD_U32:
         return ((const uint32_t *)data)[i];
     case IFD_S64:
+    case IFD_U64: /* modulo 2^64 */
         return ((const int64_t *)data)[i];
     default:
         return ifd_ref_load(dtype, data, i);
@@ -109,6 +110,7 @@ static void store_integer(enum ifd_dtype dtype, void *data, size_t i, int64_t va
         ((uint32_t *)data)[i] = (uint32_t)bits;
         break;
     case IFD_S64:
+    case IFD_U64:
         ((int64_t *)data)[i] = value;
         break;
     default:
@@ -127,6 +129,9 @@ static int64_t truncate_saturating(double value, enum ifd_dtype dtype)
     }
     if (dtype == IFD_S64) {
         return value >= 0x1p63 ? INT64_MAX : value < -0x1p63 ? INT64_MIN : (int64_t)value;
+    }
+    if (dtype == IFD_U64) {
+        return value >= 0x1p64 ? -1 : value <= 0 ? 0 : (int64_t)(uint64_t)value;
     }
     int32_t min = 0;
     int32_t max = 0;
@@ -148,6 +153,8 @@ static enum ifd_code cast_ref(const struct ifd_ref_call *call, struct ifd_err *e
             store_real(to, y, i, load_real(from, x, i));
         } else if (is_real(from)) {
             store_integer(to, y, i, truncate_saturating(load_real(from, x, i), to));
+        } else if (from == IFD_U64 && is_real(to)) {
+            store_real(to, y, i, (double)((const uint64_t *)x)[i]);
         } else if (to == IFD_F32) {
             ((float *)y)[i] =
                 (float)load_integer(from, x, i); /* not through double: that rounds s64 twice */

@@ -12,12 +12,7 @@ import support
 
 # What does not run yet, and what the index says about it.
 LATER = {
-    "exported/hf_bert_ts": "GatherElements",
     "exported/own_loop_if_ts": "Loop (1, first node 1), If (1, first node 6)",
-    "exported/own_pick_dynamo": "Einsum",
-    "exported/own_pick_ts": "Einsum",
-    "exported/own_super_dynamo": "a resize of",
-    "exported/own_super_ts": "a resize of",
     "converted/bilstm_dyn": "WHILE",
     "converted/cond_f32": "IF",
     "converted/convlstm_f32": "WHILE",

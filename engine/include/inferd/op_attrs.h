@@ -219,6 +219,19 @@ struct ifd_scatter_nd_attrs {
     struct ifd_ints shape;
 };
 
+/** scatter_rows: inputs data, indices [n], rows [n,...]; what happens to the rows of the data. */
+enum ifd_scatter_mode {
+    IFD_SCATTER_REPLACE,
+    IFD_SCATTER_ADD,
+    IFD_SCATTER_MUL,
+    IFD_SCATTER_MIN,
+    IFD_SCATTER_MAX
+};
+
+struct ifd_scatter_rows_attrs {
+    int32_t mode; /* enum ifd_scatter_mode */
+};
+
 /** one_hot: inputs indices, value at the index, value elsewhere; the output's axis has depth
  *  elements. */
 struct ifd_one_hot_attrs {

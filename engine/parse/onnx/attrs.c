@@ -100,17 +100,17 @@ bool ifd_onnx_axes(struct ifd_onnx_call *call, uint32_t i, uint32_t rank, struct
 
 /* ---- constants ---- */
 
-bool ifd_onnx_dtype(int64_t type, enum ifd_dtype *ret)
+bool ifd_onnx_port_dtype(int64_t type, enum ifd_dtype *ret)
 {
     static const struct {
         int64_t type;
         enum ifd_dtype dtype;
     } rows[] = {
-        {IFD_ONNX_FLOAT, IFD_F32},    {IFD_ONNX_UINT8, IFD_U8},   {IFD_ONNX_INT8, IFD_S8},
-        {IFD_ONNX_UINT16, IFD_U16},   {IFD_ONNX_INT16, IFD_S16},  {IFD_ONNX_INT32, IFD_S32},
-        {IFD_ONNX_INT64, IFD_S64},    {IFD_ONNX_BOOL, IFD_BOOL},  {IFD_ONNX_FLOAT16, IFD_F32},
-        {IFD_ONNX_DOUBLE, IFD_F32},   {IFD_ONNX_UINT32, IFD_U32}, {IFD_ONNX_UINT64, IFD_U64},
-        {IFD_ONNX_BFLOAT16, IFD_F32},
+        {IFD_ONNX_FLOAT, IFD_F32},     {IFD_ONNX_UINT8, IFD_U8},   {IFD_ONNX_INT8, IFD_S8},
+        {IFD_ONNX_UINT16, IFD_U16},    {IFD_ONNX_INT16, IFD_S16},  {IFD_ONNX_INT32, IFD_S32},
+        {IFD_ONNX_INT64, IFD_S64},     {IFD_ONNX_BOOL, IFD_BOOL},  {IFD_ONNX_FLOAT16, IFD_F16},
+        {IFD_ONNX_DOUBLE, IFD_F64},    {IFD_ONNX_UINT32, IFD_U32}, {IFD_ONNX_UINT64, IFD_U64},
+        {IFD_ONNX_BFLOAT16, IFD_BF16},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].type == type) {
@@ -119,6 +119,20 @@ bool ifd_onnx_dtype(int64_t type, enum ifd_dtype *ret)
         }
     }
     return false;
+}
+
+bool ifd_onnx_is_real(enum ifd_dtype dtype)
+{
+    return dtype == IFD_F32 || dtype == IFD_F16 || dtype == IFD_BF16 || dtype == IFD_F64;
+}
+
+bool ifd_onnx_dtype(int64_t type, enum ifd_dtype *ret)
+{
+    if (!ifd_onnx_port_dtype(type, ret)) {
+        return false;
+    }
+    *ret = ifd_onnx_is_real(*ret) ? IFD_F32 : *ret;
+    return true;
 }
 
 /* One element of a type that is kept as f32. */

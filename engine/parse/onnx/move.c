@@ -296,63 +296,6 @@ static uint32_t slice(struct ifd_onnx_call *call, uint32_t x)
     return ifd_build_node(b, IFD_OP_STRIDED_SLICE, &x, 1, NULL, &attrs);
 }
 
-/* ---- by index ---- */
-
-static uint32_t gather(struct ifd_onnx_call *call, uint32_t x)
-{
-    (void)x;
-    const struct ifd_gather_attrs attrs = {.axis = ifd_onnx_int32(call, "axis", 0)};
-    return ifd_build_node(call->b, IFD_OP_GATHER, call->input, 2, NULL, &attrs);
-}
-
-static uint32_t gather_nd(struct ifd_onnx_call *call, uint32_t x)
-{
-    (void)x;
-    if (ifd_onnx_int(call, "batch_dims", 0) != 0) {
-        return ifd_build_fail(call->b, IFD_UNSUPPORTED, "attribute \"batch_dims\" is not 0");
-    }
-    return ifd_build_node(call->b, IFD_OP_GATHER_ND, call->input, 2, NULL, NULL);
-}
-
-/* The values are [off, on]. */
-static uint32_t one_hot(struct ifd_onnx_call *call, uint32_t x)
-{
-    (void)x;
-    struct ifd_builder *b = call->b;
-    const struct ifd_one_hot_attrs attrs = {.axis = ifd_onnx_int32(call, "axis", -1),
-                                            .depth =
-                                                ifd_build_int_of(b, call->input[1], "the depth")};
-    const enum ifd_dtype dtype = ifd_build_desc(b, call->input[2])->dtype;
-    const struct ifd_desc output = {.dtype = dtype};
-    const uint32_t values = call->input[2];
-    const uint32_t input[3] = {ifd_build_cast(b, call->input[0], IFD_S64),
-                               ifd_build_cut(b, values, 0, 1, 1),
-                               ifd_build_cut(b, values, 0, 0, 1)};
-    return ifd_build_node(b, IFD_OP_ONE_HOT, input, 3, &output, &attrs);
-}
-
-static uint32_t top_k(struct ifd_onnx_call *call, uint32_t x)
-{
-    struct ifd_builder *b = call->b;
-    const struct ifd_desc desc = *ifd_build_desc(b, x);
-    const uint32_t rank = desc.shape.rank;
-    const uint32_t axis = ifd_build_axis(b, ifd_onnx_int(call, "axis", -1), rank);
-    const struct ifd_top_k_attrs attrs = {.k = call->input_count > 1
-                                                   ? ifd_build_int_of(b, call->input[1], "k")
-                                                   : ifd_onnx_int32(call, "k", 0)};
-    const bool is_largest = ifd_onnx_int(call, "largest", 1) != 0;
-    const uint32_t swapped = ifd_build_swap(b, x, axis, rank > 0 ? rank - 1 : 0);
-    const uint32_t ordered = is_largest ? swapped : ifd_build_unary(b, IFD_OP_NEG, swapped);
-    const struct ifd_desc output[2] = {{.dtype = desc.dtype}, {.dtype = IFD_S64}};
-    uint32_t found[2];
-    ifd_build_nodes(b, IFD_OP_TOP_K, &ordered, 1, output, 2, &attrs, found);
-    found[0] = is_largest ? found[0] : ifd_build_unary(b, IFD_OP_NEG, found[0]);
-    for (uint32_t i = 0; i < call->output_count; i++) {
-        call->output[i] = ifd_build_swap(b, found[i], axis, rank > 0 ? rank - 1 : 0);
-    }
-    return call->output[0];
-}
-
 /* ---- larger ---- */
 
 static uint32_t expand(struct ifd_onnx_call *call, uint32_t x)
@@ -379,66 +322,6 @@ static uint32_t tile(struct ifd_onnx_call *call, uint32_t x)
     const struct ifd_tile_attrs attrs = {
         .repeats = ifd_build_ints_of(call->b, call->input[1], "the list of repeats")};
     return ifd_build_node(call->b, IFD_OP_TILE, &x, 1, NULL, &attrs);
-}
-
-/* Amounts before and after every dimension; negative ones cut the tensor, here. */
-static uint32_t pad_amounts(struct ifd_onnx_call *call, uint32_t x, struct ifd_ints *before,
-                            struct ifd_ints *after)
-{
-    struct ifd_builder *b = call->b;
-    const struct ifd_shape shape = shape_of(call, 0);
-    const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "pads");
-    const struct ifd_bytes content =
-        call->input_count > 1 ? ifd_build_content(b, call->input[1]) : (struct ifd_bytes){0};
-    struct ifd_ints axes = {.count = shape.rank};
-    for (uint32_t d = 0; d < shape.rank; d++) {
-        axes.value[d] = d;
-    }
-    if (ifd_onnx_input(call, 3) != IFD_NONE) {
-        ifd_onnx_axes(call, 3, shape.rank, &axes);
-    }
-    const size_t count = attr ? attr->int_count : content.size / sizeof(int64_t);
-    if (count != 2 * (size_t)axes.count) {
-        return ifd_build_fail(b, IFD_UNSUPPORTED, "%zu constant amounts of padding for %u axes",
-                              count, axes.count);
-    }
-    *before = *after = (struct ifd_ints){.count = shape.rank};
-    for (uint32_t i = 0; i < 2 * axes.count; i++) {
-        int64_t amount = 0;
-        if (attr) {
-            amount = attr->ints[i];
-        } else {
-            memcpy(&amount, content.data + i * sizeof(amount), sizeof(amount));
-        }
-        const uint32_t d = (uint32_t)axes.value[i % axes.count];
-        const int64_t size = ifd_build_desc(b, x)->shape.dim[d];
-        if (amount < 0 && amount + size >= 0) {
-            x = ifd_build_cut(b, x, d, i < axes.count ? -amount : 0, size + amount);
-            amount = 0;
-        }
-        (i < axes.count ? before : after)->value[d] = amount;
-    }
-    return x;
-}
-
-static uint32_t pad(struct ifd_onnx_call *call, uint32_t x)
-{
-    struct ifd_builder *b = call->b;
-    struct ifd_pad_attrs attrs = {.value = 0};
-    const uint32_t cropped = pad_amounts(call, x, &attrs.before, &attrs.after);
-    if (ifd_onnx_text_is(call, "mode", "reflect", false)) {
-        const struct ifd_mirror_pad_attrs mirror = {.before = attrs.before, .after = attrs.after};
-        return ifd_build_node(b, IFD_OP_MIRROR_PAD, &cropped, 1, NULL, &mirror);
-    }
-    if (!ifd_onnx_text_is(call, "mode", "constant", true)) {
-        return ifd_build_fail(b, IFD_UNSUPPORTED, "padding by mode \"%s\"",
-                              ifd_onnx_text(ifd_onnx_attr(call, "mode")->s).s);
-    }
-    const uint32_t value = ifd_onnx_input(call, 2);
-    attrs.value = (float)(value == IFD_NONE ? ifd_onnx_f32(call, "value", 0)
-                                            : ifd_build_number_of(b, value, "the padding"));
-    attrs.has_value = attrs.value != 0;
-    return ifd_build_node(b, IFD_OP_PAD, &cropped, 1, NULL, &attrs);
 }
 
 /* ---- blocks ---- */
@@ -477,7 +360,9 @@ static uint32_t space_to_depth(struct ifd_onnx_call *call, uint32_t x)
     return move_blocks(call, x, true);
 }
 
-/* ---- range, triangles ---- */
+/* ---- range, matrices ---- */
+
+#define DIAGONALS_MAX (1 << 20)
 
 static uint32_t range(struct ifd_onnx_call *call, uint32_t x)
 {
@@ -489,36 +374,94 @@ static uint32_t range(struct ifd_onnx_call *call, uint32_t x)
     return ifd_build_node(call->b, IFD_OP_RANGE, scalar, 3, NULL, NULL);
 }
 
+/* [rows, columns]: the number of the diagonal that an element lies on. */
+static uint32_t diagonals(struct ifd_builder *b, int64_t rows, int64_t columns)
+{
+    uint32_t step[3] = {ifd_build_number(b, IFD_S64, 0), ifd_build_number(b, IFD_S64, 0),
+                        ifd_build_number(b, IFD_S64, 1)};
+    if (rows > DIAGONALS_MAX || columns > DIAGONALS_MAX) {
+        return ifd_build_fail(b, IFD_TOO_LARGE, "a matrix of %lld x %lld, limit %d",
+                              (long long)rows, (long long)columns, DIAGONALS_MAX);
+    }
+    step[1] = ifd_build_number(b, IFD_S64, (double)columns);
+    const uint32_t column = ifd_build_node(b, IFD_OP_RANGE, step, 3, NULL, NULL);
+    step[1] = ifd_build_number(b, IFD_S64, (double)rows);
+    const uint32_t row = ifd_build_reshape(b, ifd_build_node(b, IFD_OP_RANGE, step, 3, NULL, NULL),
+                                           (const int64_t[]){rows, 1}, 2);
+    return ifd_build_binary(b, IFD_OP_SUB, column, row);
+}
+
+uint32_t ifd_onnx_on_diagonal(struct ifd_builder *b, uint32_t x, uint32_t i, uint32_t k)
+{
+    const struct ifd_desc desc = *ifd_build_desc(b, x);
+    int64_t dim[IFD_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    dim[i] = desc.shape.dim[i];
+    dim[k] = desc.shape.dim[k];
+    const uint32_t diagonal =
+        ifd_build_reshape(b, diagonals(b, dim[i], dim[k]), dim, desc.shape.rank);
+    const uint32_t mask =
+        ifd_onnx_compared(b, IFD_OP_EQUAL, diagonal, ifd_build_number(b, IFD_S64, 0));
+    return ifd_onnx_selected(b, mask, x, ifd_build_number(b, desc.dtype, 0));
+}
+
 static uint32_t triangle(struct ifd_onnx_call *call, uint32_t x)
 {
     struct ifd_builder *b = call->b;
     const struct ifd_desc desc = *ifd_build_desc(b, x);
     const struct ifd_shape *shape = &desc.shape;
     const bool is_upper = ifd_onnx_int(call, "upper", 1) != 0;
-    const int32_t k =
-        call->input_count > 1 ? ifd_build_int_of(b, call->input[1], "the diagonal") : 0;
-    if (shape->rank < 2 || shape->dim[shape->rank - 1] > 1 << 20 ||
-        shape->dim[shape->rank - 2] > 1 << 20) {
+    const uint32_t k = call->input_count > 1 ? call->input[1] : ifd_build_number(b, IFD_S64, 0);
+    if (shape->rank < 2) {
         return ifd_build_fail(b, IFD_INVALID, "a triangle of shape %s", ifd_shape_text(shape).s);
     }
-    /* column - row ≥ k, or ≤ k, as whole numbers */
-    const int64_t rows = shape->dim[shape->rank - 2];
-    const int64_t columns = shape->dim[shape->rank - 1];
-    uint32_t step[3] = {ifd_build_number(b, IFD_S64, 0), ifd_build_number(b, IFD_S64, 0),
-                        ifd_build_number(b, IFD_S64, 1)};
-    step[1] = ifd_build_number(b, IFD_S64, (double)columns);
-    const uint32_t column = ifd_build_node(b, IFD_OP_RANGE, step, 3, NULL, NULL);
-    step[1] = ifd_build_number(b, IFD_S64, (double)rows);
-    const uint32_t row = ifd_build_reshape(b, ifd_build_node(b, IFD_OP_RANGE, step, 3, NULL, NULL),
-                                           (const int64_t[]){rows, 1}, 2);
-    const uint32_t difference = ifd_build_binary(b, IFD_OP_SUB, column, row);
-    const struct ifd_desc logical = {.dtype = IFD_BOOL};
-    const uint32_t operands[2] = {difference, ifd_build_number(b, IFD_S64, k)};
-    const uint32_t mask = ifd_build_node(b, is_upper ? IFD_OP_GREATER_EQUAL : IFD_OP_LESS_EQUAL,
-                                         operands, 2, &logical, NULL);
-    const struct ifd_desc output = {.dtype = desc.dtype};
-    const uint32_t choice[3] = {mask, x, ifd_build_number(b, desc.dtype, 0)};
-    return ifd_build_node(b, IFD_OP_SELECT, choice, 3, &output, NULL);
+    const uint32_t diagonal =
+        diagonals(b, shape->dim[shape->rank - 2], shape->dim[shape->rank - 1]);
+    const uint32_t mask =
+        ifd_onnx_compared(b, is_upper ? IFD_OP_GREATER_EQUAL : IFD_OP_LESS_EQUAL, diagonal, k);
+    return ifd_onnx_selected(b, mask, x, ifd_build_number(b, desc.dtype, 0));
+}
+
+static uint32_t eye_like(struct ifd_onnx_call *call, uint32_t x)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_desc desc = *ifd_build_desc(b, x);
+    const struct ifd_onnx_attr *type = ifd_onnx_attr(call, "dtype");
+    enum ifd_dtype dtype = desc.dtype;
+    if (desc.shape.rank != 2 || (type && !ifd_onnx_dtype(type->i, &dtype))) {
+        return ifd_build_fail(b, IFD_UNSUPPORTED, "a matrix of shape %s or its element type",
+                              ifd_shape_text(&desc.shape).s);
+    }
+    const int64_t k = ifd_onnx_int(call, "k", 0);
+    const uint32_t is_on =
+        ifd_onnx_compared(b, IFD_OP_EQUAL, diagonals(b, desc.shape.dim[0], desc.shape.dim[1]),
+                          ifd_build_list(b, &k, 1));
+    return ifd_build_cast(b, is_on, dtype);
+}
+
+static uint32_t identity(struct ifd_onnx_call *call, uint32_t x)
+{
+    (void)call;
+    return x;
+}
+
+/* In inference it keeps everything, and so does it in training with a ratio of 0. */
+static uint32_t dropout(struct ifd_onnx_call *call, uint32_t x)
+{
+    struct ifd_builder *b = call->b;
+    const uint32_t ratio = ifd_onnx_input(call, 1), trains = ifd_onnx_input(call, 2);
+    const bool keeps = trains == IFD_NONE ||
+                       ifd_build_number_of(b, trains, "\"training_mode\"") == 0 ||
+                       (ratio != IFD_NONE && ifd_build_number_of(b, ratio, "\"ratio\"") == 0);
+    if (!keeps) {
+        return ifd_build_fail(b, IFD_UNSUPPORTED, "\"training_mode\" is set");
+    }
+    if (call->output_count > 1) {
+        const struct ifd_shape shape = shape_of(call, 0);
+        struct ifd_ints dims = {.count = shape.rank};
+        memcpy(dims.value, shape.dim, sizeof(dims.value));
+        call->output[1] = broadcast(b, ifd_build_number(b, IFD_BOOL, 1), &dims);
+    }
+    return x;
 }
 
 void ifd_onnx_move(struct ifd_onnx_call *call, int which)
@@ -536,17 +479,15 @@ void ifd_onnx_move(struct ifd_onnx_call *call, int which)
         [IFD_ONNX_CONCAT] = concat,
         [IFD_ONNX_SPLIT] = split,
         [IFD_ONNX_SLICE] = slice,
-        [IFD_ONNX_GATHER] = gather,
-        [IFD_ONNX_GATHER_ND] = gather_nd,
         [IFD_ONNX_EXPAND] = expand,
         [IFD_ONNX_TILE] = tile,
-        [IFD_ONNX_PAD] = pad,
         [IFD_ONNX_DEPTH_TO_SPACE] = depth_to_space,
         [IFD_ONNX_SPACE_TO_DEPTH] = space_to_depth,
         [IFD_ONNX_RANGE] = range,
         [IFD_ONNX_TRILU] = triangle,
-        [IFD_ONNX_ONE_HOT] = one_hot,
-        [IFD_ONNX_TOP_K] = top_k,
+        [IFD_ONNX_EYE_LIKE] = eye_like,
+        [IFD_ONNX_DROPOUT] = dropout,
+        [IFD_ONNX_IDENTITY] = identity,
     };
     call->output[0] = movements[which](call, call->input_count > 0 ? call->input[0] : IFD_NONE);
 }

@@ -11,8 +11,6 @@
 #include "engine/ir/verify.h"
 #include "engine/parse/onnx/onnx_impl.h"
 
-#define OPSET_MIN 7 /* NumPy's broadcasting */
-
 /* ONNX is a protobuf without a mark of its own. Its first field is ir_version (number 1, varint:
  * byte 08), a small number, followed by a field of the model with a length or by opset imports. */
 bool ifd_onnx_sniff(struct ifd_bytes file)
@@ -139,7 +137,7 @@ static enum ifd_code describe_input(struct build *build, const struct ifd_onnx_p
         return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" is %s", name.s,
                         port->is_tensor ? "of unknown rank" : "no tensor");
     }
-    if (!ifd_onnx_dtype(port->type, &ret->dtype)) {
+    if (!ifd_onnx_port_dtype(port->type, &ret->dtype)) {
         return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has element type %d%s", name.s,
                         port->type, port->type == IFD_ONNX_STRING ? " (string)" : "");
     }
@@ -156,6 +154,13 @@ static enum ifd_code describe_input(struct build *build, const struct ifd_onnx_p
                         ifd_shape_text(&ret->shape).s, build->b.tensor_bytes);
     }
     return IFD_OK;
+}
+
+/* Every type of floats is computed as f32. */
+static uint32_t inner_value(struct build *build, uint32_t input)
+{
+    const enum ifd_dtype dtype = build->b.graph->value[input].desc.dtype;
+    return ifd_onnx_is_real(dtype) ? ifd_build_cast(&build->b, input, IFD_F32) : input;
 }
 
 /* Inputs with an initializer are constants, as files before IR version 4 list them. */
@@ -176,8 +181,9 @@ static enum ifd_code add_inputs(struct build *build, uint32_t *input, uint32_t *
                                        &input[count], build->err);
         }
         if (code == IFD_OK) {
-            code = define(build, g->input[i].name, input[count]);
+            code = define(build, g->input[i].name, inner_value(build, input[count]));
         }
+        code = code == IFD_OK ? build->b.code : code;
         if (code != IFD_OK) {
             return code;
         }
@@ -201,7 +207,7 @@ static int64_t opset_of(const struct ifd_onnx_model *model, const struct ifd_onn
             return model->opset[i].version;
         }
     }
-    return 1;
+    return 0;
 }
 
 /* Puts `Conv (node 5, output "x"): ` in front, in place of what the graph says of its own node,
@@ -372,6 +378,15 @@ static uint32_t own_value(struct build *build, uint32_t value, const uint32_t *b
     return ifd_build_reshape(b, value, shape.dim, shape.rank);
 }
 
+/* Floats go out in the type that the file says. */
+static uint32_t outer_value(struct build *build, uint32_t value, const struct ifd_onnx_port *port)
+{
+    enum ifd_dtype dtype = IFD_F32;
+    const bool is_cast = ifd_onnx_port_dtype(port->type, &dtype) && ifd_onnx_is_real(dtype) &&
+                         build->b.graph->value[value].desc.dtype == IFD_F32;
+    return is_cast ? ifd_build_cast(&build->b, value, dtype) : value;
+}
+
 static enum ifd_code take_outputs(struct build *build, uint32_t *output)
 {
     const struct ifd_onnx_graph *g = &build->model->graph;
@@ -384,7 +399,7 @@ static enum ifd_code take_outputs(struct build *build, uint32_t *output)
             return ifd_fail(build->err, IFD_CORRUPT, "output \"%s\" is made by no node",
                             ifd_onnx_text(g->output[i].name).s);
         }
-        output[i] = own_value(build, name->value, output, i);
+        output[i] = own_value(build, outer_value(build, name->value, &g->output[i]), output, i);
         if (build->b.code != IFD_OK) {
             return build->b.code;
         }
@@ -399,10 +414,8 @@ static enum ifd_code check_model(const struct ifd_onnx_model *model, struct ifd_
     if (model->function_count > 0) {
         return ifd_fail(err, IFD_UNSUPPORTED, "the model has %u functions", model->function_count);
     }
-    const int64_t opset = opset_of(model, &(const struct ifd_onnx_node){0});
-    if (opset < OPSET_MIN) {
-        return ifd_fail(err, IFD_UNSUPPORTED, "the model is of opset %lld, expected %d or newer",
-                        (long long)opset, OPSET_MIN);
+    if (opset_of(model, &(const struct ifd_onnx_node){0}) < 1) {
+        return ifd_fail(err, IFD_UNSUPPORTED, "the model names no opset of ONNX");
     }
     return IFD_OK;
 }

@@ -59,26 +59,79 @@ bool ifd_onnx_axes(struct ifd_onnx_call *call, uint32_t i, uint32_t rank, struct
 /** A tensor of the file as a constant: f16, bf16 and f64 become f32. */
 uint32_t ifd_onnx_constant(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor,
                            struct ifd_bytes file);
-/** The type that values of an element type have here; false if there is none. */
+/** The type that values of an element type have here: f32 for every type of floats. False if there
+ *  is none. */
 bool ifd_onnx_dtype(int64_t type, enum ifd_dtype *ret);
+/** The type that inputs and outputs of the model have, which are cast behind and in front. */
+bool ifd_onnx_port_dtype(int64_t type, enum ifd_dtype *ret);
+bool ifd_onnx_is_real(enum ifd_dtype dtype);
 
 /* ---- families of operators: functions for rows ---- */
 
+/* numbers.c */
 void ifd_onnx_unary(struct ifd_onnx_call *call, int op);
 void ifd_onnx_binary(struct ifd_onnx_call *call, int op);
 void ifd_onnx_compare(struct ifd_onnx_call *call, int op);
 void ifd_onnx_fold_inputs(struct ifd_onnx_call *call, int op); /* max, min, sum of any number */
+void ifd_onnx_bit_shift(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_cast(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_cast_like(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_clip(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_cumsum(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_is_inf(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_is_nan(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_mean(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_modulo(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_power(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_where(struct ifd_onnx_call *call, int unused);
+uint32_t ifd_onnx_compared(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint32_t y);
+uint32_t ifd_onnx_selected(struct ifd_builder *b, uint32_t condition, uint32_t x, uint32_t y);
+
+/* index.c */
+void ifd_onnx_compress(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_gather(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_gather_elements(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_gather_nd(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_hardmax(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_non_zero(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_one_hot(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_reverse_sequence(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_scatter_elements(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_scatter_nd(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_top_k(struct ifd_onnx_call *call, int unused);
+
+/** For each index along an axis the element of x there; the shape is that of the indices. */
+uint32_t ifd_onnx_gathered(struct ifd_builder *b, uint32_t x, uint32_t indices, uint32_t axis);
+
+/** x with zeros where dimensions i < k have different indices (move.c). */
+uint32_t ifd_onnx_on_diagonal(struct ifd_builder *b, uint32_t x, uint32_t i, uint32_t k);
+
+/* signal.c */
+enum ifd_onnx_window_function { IFD_ONNX_HANN, IFD_ONNX_HAMMING, IFD_ONNX_BLACKMAN };
+void ifd_onnx_window_function(struct ifd_onnx_call *call, int which);
+void ifd_onnx_dft(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_stft(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_mel_weights(struct ifd_onnx_call *call, int unused);
+
+/* losses.c */
+void ifd_onnx_negative_log_likelihood(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_softmax_cross_entropy(struct ifd_onnx_call *call, int unused);
+
 void ifd_onnx_function(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_function */
 void ifd_onnx_reduce(struct ifd_onnx_call *call, int which);   /* enum ifd_onnx_reduction */
 void ifd_onnx_arg(struct ifd_onnx_call *call, int op);
 void ifd_onnx_soft(struct ifd_onnx_call *call, int op);
 void ifd_onnx_move(struct ifd_onnx_call *call, int which);      /* enum ifd_onnx_movement */
 void ifd_onnx_layer(struct ifd_onnx_call *call, int which);     /* enum ifd_onnx_layer */
+void ifd_onnx_pool(struct ifd_onnx_call *call, int which);      /* enum ifd_onnx_pool */
+void ifd_onnx_normalize(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_normalization */
+void ifd_onnx_resize(struct ifd_onnx_call *call, int is_upsample);
+void ifd_onnx_einsum(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_pad(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_quantized(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_quantized */
 void ifd_onnx_recurrent(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_recurrent */
 
 enum ifd_onnx_function {
-    IFD_ONNX_CLIP,
     IFD_ONNX_ELU,
     IFD_ONNX_SELU,
     IFD_ONNX_CELU,
@@ -92,16 +145,17 @@ enum ifd_onnx_function {
     IFD_ONNX_FAST_GELU,
     IFD_ONNX_QUICK_GELU,
     IFD_ONNX_RECIPROCAL,
-    IFD_ONNX_IS_NAN,
     IFD_ONNX_TAN,
-    IFD_ONNX_POW,
-    IFD_ONNX_MOD,
-    IFD_ONNX_XOR,
-    IFD_ONNX_MEAN,
-    IFD_ONNX_WHERE,
-    IFD_ONNX_CAST,
-    IFD_ONNX_IDENTITY,
-    IFD_ONNX_CUMSUM
+    IFD_ONNX_ACOS,
+    IFD_ONNX_ACOSH,
+    IFD_ONNX_ASIN,
+    IFD_ONNX_ASINH,
+    IFD_ONNX_ATAN,
+    IFD_ONNX_ATANH,
+    IFD_ONNX_COSH,
+    IFD_ONNX_SINH,
+    IFD_ONNX_SHRINK,
+    IFD_ONNX_SWISH
 };
 
 enum ifd_onnx_reduction {
@@ -130,33 +184,38 @@ enum ifd_onnx_movement {
     IFD_ONNX_CONCAT,
     IFD_ONNX_SPLIT,
     IFD_ONNX_SLICE,
-    IFD_ONNX_GATHER,
-    IFD_ONNX_GATHER_ND,
     IFD_ONNX_EXPAND,
     IFD_ONNX_TILE,
-    IFD_ONNX_PAD,
     IFD_ONNX_DEPTH_TO_SPACE,
     IFD_ONNX_SPACE_TO_DEPTH,
     IFD_ONNX_RANGE,
     IFD_ONNX_TRILU,
-    IFD_ONNX_ONE_HOT,
-    IFD_ONNX_TOP_K
+    IFD_ONNX_EYE_LIKE,
+    IFD_ONNX_DROPOUT,
+    IFD_ONNX_IDENTITY
 };
 
-enum ifd_onnx_layer {
-    IFD_ONNX_CONV,
-    IFD_ONNX_CONV_TRANSPOSE,
-    IFD_ONNX_MAX_POOL,
+enum ifd_onnx_layer { IFD_ONNX_CONV, IFD_ONNX_CONV_TRANSPOSE, IFD_ONNX_GEMM, IFD_ONNX_MATMUL };
+
+enum ifd_onnx_pool {
     IFD_ONNX_AVERAGE_POOL,
     IFD_ONNX_GLOBAL_AVERAGE_POOL,
+    IFD_ONNX_GLOBAL_LP_POOL,
     IFD_ONNX_GLOBAL_MAX_POOL,
-    IFD_ONNX_GEMM,
-    IFD_ONNX_MATMUL,
+    IFD_ONNX_LP_POOL,
+    IFD_ONNX_MAX_POOL,
+    IFD_ONNX_MAX_UNPOOL
+};
+
+enum ifd_onnx_normalization {
     IFD_ONNX_BATCH_NORMALIZATION,
+    IFD_ONNX_GROUP_NORMALIZATION,
     IFD_ONNX_INSTANCE_NORMALIZATION,
     IFD_ONNX_LAYER_NORMALIZATION,
-    IFD_ONNX_RESIZE,
-    IFD_ONNX_UPSAMPLE
+    IFD_ONNX_LOCAL_RESPONSE,
+    IFD_ONNX_LP_NORMALIZATION,
+    IFD_ONNX_MEAN_VARIANCE,
+    IFD_ONNX_RMS_NORMALIZATION
 };
 
 enum ifd_onnx_quantized {
@@ -180,7 +239,7 @@ enum ifd_onnx_quantized {
 
 enum ifd_onnx_recurrent { IFD_ONNX_LSTM, IFD_ONNX_GRU, IFD_ONNX_RNN };
 
-/* ---- shared by layers and their quantized forms (layers.c) ---- */
+/* ---- shared with the quantized forms (layers.c, pool.c) ---- */
 
 /** Convolution of x by filter as the node's attributes say; bias may be IFD_NONE. All f32. */
 uint32_t ifd_onnx_convolve(struct ifd_onnx_call *call, uint32_t x, uint32_t filter, uint32_t bias);

@@ -10,6 +10,11 @@ struct cell {
     enum ifd_onnx_recurrent kind;
     int64_t steps, batch, hidden;
     bool is_reverse, resets_after; /* GRU: linear_before_reset */
+    bool couples;                  /* LSTM: input_forget */
+    enum ifd_op function[3];       /* of the gates, of the candidate, of the cell */
+    double clip;                   /* of sums, 0: none */
+    uint32_t peepholes;            /* LSTM: [3 * hidden], IFD_NONE: none */
+    uint32_t lengths;              /* of each sequence, s64 [n, 1]; IFD_NONE: all steps */
     uint32_t inputs;        /* [t, n, gates * hidden]: products with the input, biases added */
     uint32_t weights, bias; /* of the state: [gates * hidden, hidden], [gates * hidden] */
     uint32_t h, c;          /* the state, [n, hidden]; c of LSTM alone */
@@ -46,10 +51,23 @@ static uint32_t gate(struct ifd_builder *b, const struct cell *cell, uint32_t su
     return ifd_build_cut(b, sums, 1, i * cell->hidden, cell->hidden);
 }
 
-static uint32_t sigmoid_gate(struct ifd_builder *b, const struct cell *cell, uint32_t sums,
-                             uint32_t i)
+static uint32_t applied(struct ifd_builder *b, const struct cell *cell, uint32_t function,
+                        uint32_t sums)
 {
-    return ifd_build_unary(b, IFD_OP_LOGISTIC, gate(b, cell, sums, i));
+    const uint32_t x = cell->clip > 0 ? ifd_build_clamp(b, sums, -cell->clip, cell->clip) : sums;
+    return ifd_build_unary(b, cell->function[function], x);
+}
+
+/* Gate i of LSTM, which may look at the cell through a peephole. */
+static uint32_t open_gate(struct ifd_builder *b, const struct cell *cell, uint32_t sums, uint32_t i,
+                          uint32_t c)
+{
+    uint32_t x = gate(b, cell, sums, i);
+    if (cell->peepholes != IFD_NONE) {
+        const uint32_t hole = ifd_build_cut(b, cell->peepholes, 0, i * cell->hidden, cell->hidden);
+        x = add(b, x, mul(b, hole, c));
+    }
+    return applied(b, cell, 0, x);
 }
 
 /* ---- one step: sums is what the input gives ---- */
@@ -58,12 +76,14 @@ static uint32_t sigmoid_gate(struct ifd_builder *b, const struct cell *cell, uin
 static void lstm_step(struct ifd_builder *b, struct cell *cell, uint32_t sums)
 {
     sums = add(b, sums, ifd_build_layer(b, cell->h, cell->weights, cell->bias));
-    const uint32_t in = sigmoid_gate(b, cell, sums, 0);
-    const uint32_t out = sigmoid_gate(b, cell, sums, 1);
-    const uint32_t forget = sigmoid_gate(b, cell, sums, 2);
-    const uint32_t candidate = ifd_build_unary(b, IFD_OP_TANH, gate(b, cell, sums, 3));
+    const uint32_t in = open_gate(b, cell, sums, 0, cell->c);
+    const uint32_t one = ifd_build_number(b, IFD_F32, 1);
+    const uint32_t forget = cell->couples ? ifd_build_binary(b, IFD_OP_SUB, one, in)
+                                          : open_gate(b, cell, sums, 2, cell->c);
+    const uint32_t candidate = applied(b, cell, 1, gate(b, cell, sums, 3));
     cell->c = add(b, mul(b, forget, cell->c), mul(b, in, candidate));
-    cell->h = mul(b, out, ifd_build_unary(b, IFD_OP_TANH, cell->c));
+    const uint32_t out = open_gate(b, cell, sums, 1, cell->c);
+    cell->h = mul(b, out, ifd_build_unary(b, cell->function[2], cell->c));
 }
 
 /* Gates: update, reset, hidden. */
@@ -73,16 +93,15 @@ static void gru_step(struct ifd_builder *b, struct cell *cell, uint32_t sums)
     const uint32_t state = ifd_build_layer(b, cell->h, cell->weights, cell->bias);
     const uint32_t both =
         add(b, ifd_build_cut(b, sums, 1, 0, two), ifd_build_cut(b, state, 1, 0, two));
-    const uint32_t update = sigmoid_gate(b, cell, both, 0);
-    const uint32_t reset = sigmoid_gate(b, cell, both, 1);
+    const uint32_t update = applied(b, cell, 0, gate(b, cell, both, 0));
+    const uint32_t reset = applied(b, cell, 0, gate(b, cell, both, 1));
     uint32_t memory = mul(b, reset, gate(b, cell, state, 2));
     if (!cell->resets_after) {
         memory = ifd_build_layer(b, mul(b, reset, cell->h),
                                  ifd_build_cut(b, cell->weights, 0, two, cell->hidden),
                                  ifd_build_cut(b, cell->bias, 0, two, cell->hidden));
     }
-    const uint32_t candidate =
-        ifd_build_unary(b, IFD_OP_TANH, add(b, gate(b, cell, sums, 2), memory));
+    const uint32_t candidate = applied(b, cell, 1, add(b, gate(b, cell, sums, 2), memory));
     /* (1 - z) n + z h = n + z (h - n) */
     cell->h =
         add(b, candidate, mul(b, update, ifd_build_binary(b, IFD_OP_SUB, cell->h, candidate)));
@@ -91,7 +110,24 @@ static void gru_step(struct ifd_builder *b, struct cell *cell, uint32_t sums)
 static void rnn_step(struct ifd_builder *b, struct cell *cell, uint32_t sums)
 {
     sums = add(b, sums, ifd_build_layer(b, cell->h, cell->weights, cell->bias));
-    cell->h = ifd_build_unary(b, IFD_OP_TANH, sums);
+    cell->h = applied(b, cell, 0, sums);
+}
+
+/* Beyond the end of a sequence its state stays and its output is 0. */
+static uint32_t end_sequences(struct ifd_builder *b, struct cell *cell, const struct cell *before,
+                              int64_t t)
+{
+    if (cell->lengths == IFD_NONE) {
+        return cell->h;
+    }
+    const uint32_t goes_on = ifd_onnx_compared(b, IFD_OP_GREATER, cell->lengths,
+                                               ifd_build_number(b, IFD_S64, (double)t));
+    const uint32_t y = ifd_onnx_selected(b, goes_on, cell->h, ifd_build_number(b, IFD_F32, 0));
+    cell->h = ifd_onnx_selected(b, goes_on, cell->h, before->h);
+    if (cell->kind == IFD_ONNX_LSTM) {
+        cell->c = ifd_onnx_selected(b, goes_on, cell->c, before->c);
+    }
+    return y;
 }
 
 /* Runs over the sequence. Returns [t, 1, n, hidden]. */
@@ -101,9 +137,10 @@ static uint32_t run(struct ifd_builder *b, struct cell *cell, uint32_t *scratch)
         [IFD_ONNX_LSTM] = lstm_step, [IFD_ONNX_GRU] = gru_step, [IFD_ONNX_RNN] = rnn_step};
     for (int64_t i = 0; b->code == IFD_OK && i < cell->steps; i++) {
         const int64_t t = cell->is_reverse ? cell->steps - 1 - i : i;
+        const struct cell before = *cell;
         step[cell->kind](b, cell, element(b, cell->inputs, 0, t));
-        scratch[t] =
-            ifd_build_reshape(b, cell->h, (const int64_t[]){1, 1, cell->batch, cell->hidden}, 4);
+        const uint32_t y = end_sequences(b, cell, &before, t);
+        scratch[t] = ifd_build_reshape(b, y, (const int64_t[]){1, 1, cell->batch, cell->hidden}, 4);
     }
     const struct ifd_axis_attrs attrs = {.axis = 0};
     return cell->steps == 1
@@ -113,35 +150,37 @@ static uint32_t run(struct ifd_builder *b, struct cell *cell, uint32_t *scratch)
 
 /* ---- the node ---- */
 
-/* The functions of the gates are those that the format takes if nothing is said. */
-static bool has_usual_functions(struct ifd_onnx_call *call, enum ifd_onnx_recurrent kind)
+/* The functions that attribute "activations" names for a direction. */
+static void take_functions(struct ifd_onnx_call *call, struct cell *cell, uint32_t direction)
 {
-    static const char *const usual[][3] = {[IFD_ONNX_LSTM] = {"Sigmoid", "Tanh", "Tanh"},
-                                           [IFD_ONNX_GRU] = {"Sigmoid", "Tanh"},
-                                           [IFD_ONNX_RNN] = {"Tanh"}};
+    static const struct {
+        const char *name;
+        enum ifd_op op;
+    } known[] = {{"Sigmoid", IFD_OP_LOGISTIC}, {"Tanh", IFD_OP_TANH}, {"Relu", IFD_OP_RELU}};
+    static const enum ifd_op usual[][3] = {
+        [IFD_ONNX_LSTM] = {IFD_OP_LOGISTIC, IFD_OP_TANH, IFD_OP_TANH},
+        [IFD_ONNX_GRU] = {IFD_OP_LOGISTIC, IFD_OP_TANH},
+        [IFD_ONNX_RNN] = {IFD_OP_TANH}};
     static const uint32_t count[] = {[IFD_ONNX_LSTM] = 3, [IFD_ONNX_GRU] = 2, [IFD_ONNX_RNN] = 1};
     const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "activations");
-    bool is_usual = true;
-    for (uint32_t i = 0; attr && i < attr->string_count; i++) {
-        is_usual = is_usual && ifd_str_is(attr->strings[i], usual[kind][i % count[kind]]);
+    for (uint32_t i = 0; i < count[cell->kind]; i++) {
+        const uint32_t at = direction * count[cell->kind] + i;
+        bool is_known = !attr || at >= attr->string_count;
+        cell->function[i] = usual[cell->kind][i];
+        for (size_t k = 0; !is_known && k < sizeof(known) / sizeof(known[0]); k++) {
+            is_known = ifd_str_is(attr->strings[at], known[k].name);
+            cell->function[i] = known[k].op;
+        }
+        if (!is_known) {
+            ifd_build_fail(call->b, IFD_UNSUPPORTED, "activation \"%s\"",
+                           ifd_onnx_text(attr->strings[at]).s);
+        }
     }
-    return is_usual;
 }
 
-static bool is_plain(struct ifd_onnx_call *call, enum ifd_onnx_recurrent kind)
+static bool is_batch_first(const struct ifd_onnx_call *call)
 {
-    if (!has_usual_functions(call, kind) || ifd_onnx_attr(call, "clip")) {
-        ifd_build_fail(call->b, IFD_UNSUPPORTED, "attribute \"%s\"",
-                       ifd_onnx_attr(call, "clip") ? "clip" : "activations");
-    }
-    if (ifd_onnx_int(call, "input_forget", 0) != 0 || ifd_onnx_int(call, "layout", 0) != 0) {
-        ifd_build_fail(call->b, IFD_UNSUPPORTED, "attribute \"input_forget\" or \"layout\" is 1");
-    }
-    if (ifd_onnx_input(call, 4) != IFD_NONE ||
-        (kind == IFD_ONNX_LSTM && ifd_onnx_input(call, 7) != IFD_NONE)) {
-        ifd_build_fail(call->b, IFD_UNSUPPORTED, "lengths of sequences, or peepholes");
-    }
-    return call->b->code == IFD_OK;
+    return ifd_onnx_int(call, "layout", 0) != 0;
 }
 
 /* Row direction of a tensor of states [d, n, hidden], or zeros. */
@@ -151,7 +190,7 @@ static uint32_t first_state(struct ifd_onnx_call *call, uint32_t i, uint32_t dir
     struct ifd_builder *b = call->b;
     const uint32_t given = ifd_onnx_input(call, i);
     if (given != IFD_NONE) {
-        return element(b, given, 0, direction);
+        return element(b, given, is_batch_first(call) ? 1 : 0, direction);
     }
     const struct ifd_broadcast_to_attrs attrs = {
         .shape = {.count = 2, .value = {cell->batch, cell->hidden}}};
@@ -159,7 +198,7 @@ static uint32_t first_state(struct ifd_onnx_call *call, uint32_t i, uint32_t dir
     return ifd_build_node(b, IFD_OP_BROADCAST_TO, &zero, 1, NULL, &attrs);
 }
 
-static void begin(struct ifd_onnx_call *call, struct cell *cell, uint32_t direction)
+static void begin(struct ifd_onnx_call *call, struct cell *cell, uint32_t x, uint32_t direction)
 {
     struct ifd_builder *b = call->b;
     const int64_t width = gates[cell->kind] * cell->hidden;
@@ -170,14 +209,22 @@ static void begin(struct ifd_onnx_call *call, struct cell *cell, uint32_t direct
         &(const struct ifd_broadcast_to_attrs){.shape = {.count = 1, .value = {width}}});
     const uint32_t both = bias == IFD_NONE ? IFD_NONE : element(b, bias, 0, direction);
     const uint32_t of_input = bias == IFD_NONE ? zeros : ifd_build_cut(b, both, 0, 0, width);
-    cell->inputs =
-        ifd_build_layer(b, call->input[0], element(b, call->input[1], 0, direction), of_input);
+    cell->inputs = ifd_build_layer(b, x, element(b, call->input[1], 0, direction), of_input);
     cell->weights = element(b, call->input[2], 0, direction);
     cell->bias = bias == IFD_NONE ? zeros : ifd_build_cut(b, both, 0, width, width);
     cell->h = first_state(call, 5, direction, cell);
     if (cell->kind == IFD_ONNX_LSTM) {
         cell->c = first_state(call, 6, direction, cell);
     }
+    const uint32_t holes = cell->kind == IFD_ONNX_LSTM ? ifd_onnx_input(call, 7) : IFD_NONE;
+    const uint32_t lengths = ifd_onnx_input(call, 4);
+    cell->peepholes = holes == IFD_NONE ? IFD_NONE : element(b, holes, 0, direction);
+    cell->lengths = lengths == IFD_NONE ? IFD_NONE
+                                        : ifd_build_reshape(b, ifd_build_cast(b, lengths, IFD_S64),
+                                                            (const int64_t[]){cell->batch, 1}, 2);
+    cell->clip = ifd_onnx_f32(call, "clip", 0);
+    cell->couples = ifd_onnx_int(call, "input_forget", 0) != 0;
+    take_functions(call, cell, direction);
 }
 
 /* Directions side by side along an axis. */
@@ -191,13 +238,12 @@ void ifd_onnx_recurrent(struct ifd_onnx_call *call, int which)
 {
     struct ifd_builder *b = call->b;
     const enum ifd_onnx_recurrent kind = (enum ifd_onnx_recurrent)which;
-    const struct ifd_shape x = ifd_build_desc(b, call->input[0])->shape;
+    const bool is_turned = is_batch_first(call);
+    const uint32_t input = is_turned ? ifd_build_swap(b, call->input[0], 0, 1) : call->input[0];
+    const struct ifd_shape x = ifd_build_desc(b, input)->shape;
     const struct ifd_shape r = ifd_build_desc(b, call->input[2])->shape;
     const bool is_reverse = ifd_onnx_text_is(call, "direction", "reverse", false);
     const uint32_t directions = ifd_onnx_text_is(call, "direction", "bidirectional", false) ? 2 : 1;
-    if (!is_plain(call, kind)) {
-        return;
-    }
     if (x.rank != 3 || r.rank != 3 || r.dim[0] != directions || x.dim[0] < 1 ||
         x.dim[0] * directions > STEPS_MAX) {
         ifd_build_fail(b, IFD_UNSUPPORTED,
@@ -213,7 +259,7 @@ void ifd_onnx_recurrent(struct ifd_onnx_call *call, int which)
                             .hidden = r.dim[2],
                             .is_reverse = is_reverse || d == 1,
                             .resets_after = ifd_onnx_int(call, "linear_before_reset", 0) != 0};
-        begin(call, &cell, d);
+        begin(call, &cell, input, d);
         y[d] = run(b, &cell, states);
         const int64_t dim[3] = {1, cell.batch, cell.hidden};
         h[d] = ifd_build_reshape(b, cell.h, dim, 3);
@@ -222,11 +268,13 @@ void ifd_onnx_recurrent(struct ifd_onnx_call *call, int which)
     if (b->code != IFD_OK) {
         return;
     }
-    call->output[0] = join(b, y, directions, 1);
-    if (call->output_count > 1) {
-        call->output[1] = join(b, h, directions, 0);
-    }
-    if (call->output_count > 2) {
-        call->output[2] = join(b, c, directions, 0);
+    /* [t, directions, n, hidden]; with the batch first [n, t, directions, hidden] */
+    const uint32_t whole = join(b, y, directions, 1);
+    const uint32_t turned[4] = {2, 0, 1, 3};
+    call->output[0] = is_turned ? ifd_build_transpose(b, whole, turned) : whole;
+    const uint32_t *state[3] = {NULL, h, c};
+    for (uint32_t i = 1; i < call->output_count; i++) {
+        const uint32_t last = join(b, state[i], directions, 0);
+        call->output[i] = is_turned ? ifd_build_swap(b, last, 0, 1) : last;
     }
 }

@@ -190,11 +190,35 @@ static void values_are_made_once_and_before_they_are_read(void)
     expect_refused(&n2, IFD_CORRUPT, "input 0 \"later\" is made by no node before it");
 }
 
-static void old_opsets_are_refused(void)
+/* Before opset 7 attribute "axis" said where the second operand lies. */
+static void old_operands_lie_along_an_axis(void)
 {
-    const struct message g = small("Relu", false);
-    const struct message m = model(&g, 6);
-    expect_refused(&m, IFD_UNSUPPORTED, "the model is of opset 6, expected 7 or newer");
+    for (uint64_t opset = 6; opset < 8; opset++) {
+        struct message g = {.size = 0}, w = {.size = 0}, axis = {.size = 0};
+        struct message add = node("Add", "x", "w", "y");
+        const float ones[2] = {1, 1};
+        text(&axis, 1, "axis");
+        number(&axis, 3, 0);
+        number(&axis, 20, 2);
+        inner(&add, 5, &axis);
+        inner(&g, 1, &add);
+        number(&w, 1, 2);
+        number(&w, 2, 1);
+        text(&w, 8, "w");
+        bytes(&w, 9, ones, sizeof(ones));
+        inner(&g, 5, &w);
+        const struct message x = port("x", 1, two_by_three), y = port("y", 1, two_by_three);
+        inner(&g, 11, &x);
+        inner(&g, 12, &y);
+        const struct message m = model(&g, opset);
+        if (opset < 7) {
+            struct ifd_err err = {0};
+            EXPECT_CODE(parse_bytes((struct ifd_bytes){.data = m.data, .size = m.size}, &err),
+                        IFD_OK, &err);
+        } else {
+            expect_refused(&m, IFD_CORRUPT, "shapes [2,3] and [2] do not broadcast");
+        }
+    }
 }
 
 static void a_constant_has_as_many_elements_as_its_shape_says(void)
@@ -282,7 +306,7 @@ int main(int argc, char **argv)
         T(all_missing_operators_are_named_with_counts),
         T(names_of_the_file_are_one_line),
         T(values_are_made_once_and_before_they_are_read),
-        T(old_opsets_are_refused),
+        T(old_operands_lie_along_an_axis),
         T(a_constant_has_as_many_elements_as_its_shape_says),
         T(open_dimensions_are_declared_and_get_sizes),
         T(a_small_file_makes_no_large_tensor),

@@ -1,0 +1,490 @@
+/* The node tests of the ONNX project (Debian's libonnx-testdata) through the product's own loader,
+ * on the backend named on the command line: every case computes what the case says, or is in the
+ * table of exceptions with its reason. A second argument runs the cases whose name begins so and
+ * says why each fails.
+ *
+ * Many cases hand shapes, axes and bounds over as inputs of the graph. Where a model is refused for
+ * that, the inputs that parameters[] names become initializers, as exporters write them. */
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/builtin.h"
+#include "engine/base/arena.h"
+#include "engine/base/buf.h"
+#include "engine/base/file.h"
+#include "engine/ir/shape.h"
+#include "engine/parse/onnx/onnx_reader.h"
+#include "engine/parse/onnx/wire.h"
+#include "engine/tensor/half.h"
+#include "inferd/engine.h"
+#include "tests/support/test.h"
+
+#define FOLDER     "/usr/share/libonnx-testdata/data/node"
+#define PORTS_MAX  32
+#define RELATIVE   1e-3 /* of ONNX's own runner */
+#define ABSOLUTE   1e-6
+#define FILE_BYTES ((size_t)64 << 20)
+
+static const struct ifd_limits limits = {.nodes = 1000, .values = 4000, .node_inputs = 100};
+
+/* ---- files ---- */
+
+struct proto {
+    struct ifd_bytes file;
+    struct ifd_str name;
+    struct ifd_tensor tensor; /* data NULL: the file is no tensor that is understood */
+};
+
+static bool read_file(const char *name, const char *part, struct ifd_bytes *ret)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), FOLDER "/%s/%s", name, part);
+    return ifd_file_read(path, FILE_BYTES, ifd_alloc_system(), ret, NULL) == IFD_OK;
+}
+
+static void free_bytes(struct ifd_bytes bytes)
+{
+    ifd_release_tensor(ifd_alloc_system(), (void *)(uintptr_t)bytes.data, bytes.size);
+}
+
+static void put_varint(struct ifd_buf *buf, uint64_t number)
+{
+    for (; number >= 0x80; number >>= 7) {
+        ifd_buf_add(buf, &(uint8_t){(uint8_t)(number | 0x80)}, 1);
+    }
+    ifd_buf_add(buf, &(uint8_t){(uint8_t)number}, 1);
+}
+
+/* A field that holds a message or a text. */
+static void put_field(struct ifd_buf *buf, uint32_t number, const void *data, size_t size)
+{
+    put_varint(buf, number << 3 | 2);
+    put_varint(buf, size);
+    ifd_buf_add(buf, data, size);
+}
+
+static const enum ifd_dtype native[] = {
+    [IFD_ONNX_FLOAT] = IFD_F32,   [IFD_ONNX_UINT8] = IFD_U8,     [IFD_ONNX_INT8] = IFD_S8,
+    [IFD_ONNX_UINT16] = IFD_U16,  [IFD_ONNX_INT16] = IFD_S16,    [IFD_ONNX_INT32] = IFD_S32,
+    [IFD_ONNX_INT64] = IFD_S64,   [IFD_ONNX_STRING] = IFD_STR,   [IFD_ONNX_BOOL] = IFD_BOOL,
+    [IFD_ONNX_FLOAT16] = IFD_F16, [IFD_ONNX_DOUBLE] = IFD_F64,   [IFD_ONNX_UINT32] = IFD_U32,
+    [IFD_ONNX_UINT64] = IFD_U64,  [IFD_ONNX_BFLOAT16] = IFD_BF16};
+
+/* Elements that the file holds. Sequences and optional values, read as tensors, have others than
+ * their shape says. */
+static size_t held(const struct ifd_onnx_tensor *t)
+{
+    const enum ifd_dtype dtype = native[t->type];
+    return t->has_raw         ? t->raw.size / ifd_dtype_bytes(dtype)
+           : dtype == IFD_F32 ? t->f32_count
+           : dtype == IFD_F64 ? t->f64_count
+                              : t->integer_count;
+}
+
+static void take_content(const struct ifd_onnx_tensor *from, struct ifd_tensor *to)
+{
+    const size_t element = ifd_dtype_bytes(to->dtype);
+    for (size_t i = 0; i < to->bytes / element; i++) {
+        const void *number = from->has_raw          ? (const void *)(from->raw.data + i * element)
+                             : to->dtype == IFD_F32 ? (const void *)&from->f32[i]
+                             : to->dtype == IFD_F64 ? (const void *)&from->f64[i]
+                                                    : (const void *)&from->integer[i];
+        memcpy((uint8_t *)to->data + i * element, number, element);
+    }
+}
+
+static bool describe(const struct ifd_onnx_tensor *t, struct ifd_tensor *ret)
+{
+    size_t count = 0;
+    *ret = (struct ifd_tensor){0};
+    if (t->type < 1 || t->type > 16 || t->type == IFD_ONNX_STRING || t->dim_count > IFD_MAX_RANK) {
+        return false;
+    }
+    ret->dtype = native[t->type];
+    ret->shape.rank = t->dim_count;
+    for (uint32_t d = 0; d < t->dim_count; d++) {
+        ret->shape.dim[d] = t->dim[d];
+    }
+    const bool is_whole = ifd_shape_elements(&ret->shape, &count) && held(t) == count;
+    ret->bytes = is_whole ? count * ifd_dtype_bytes(ret->dtype) : 0;
+    ret->capacity = ret->bytes + IFD_TENSOR_PAD;
+    return is_whole;
+}
+
+static struct ifd_bytes content_of(const struct ifd_buf *buf)
+{
+    REQUIRE(ifd_buf_check(buf, NULL) == IFD_OK);
+    return (struct ifd_bytes){.data = buf->data, .size = buf->size};
+}
+
+/* A tensor's file is read as the only constant of a model. */
+static void read_tensor(struct proto *proto)
+{
+    struct ifd_buf graph, model;
+    struct ifd_arena arena;
+    struct ifd_onnx_model read;
+    ifd_buf_init(&graph, ifd_alloc_system(), FILE_BYTES);
+    ifd_buf_init(&model, ifd_alloc_system(), FILE_BYTES);
+    ifd_arena_init(&arena, ifd_alloc_system(), FILE_BYTES);
+    put_field(&graph, 5, proto->file.data, proto->file.size);
+    put_field(&model, 7, graph.data, graph.size);
+    const bool is_read =
+        ifd_onnx_read(content_of(&model), &limits, &arena, &read, &(struct ifd_err){0}) == IFD_OK;
+    const struct ifd_onnx_tensor *t = read.graph.initializer;
+    if (is_read && read.graph.initializer_count == 1 && describe(t, &proto->tensor)) {
+        proto->tensor.data = ifd_acquire_tensor(ifd_alloc_system(), proto->tensor.bytes);
+        REQUIRE(proto->tensor.data);
+        take_content(t, &proto->tensor);
+    }
+    ifd_arena_finish(&arena);
+    ifd_buf_finish(&graph);
+    ifd_buf_finish(&model);
+}
+
+static void free_proto(struct proto *proto)
+{
+    if (proto->tensor.data) {
+        ifd_release_tensor(ifd_alloc_system(), proto->tensor.data, proto->tensor.bytes);
+    }
+    free_bytes(proto->file);
+}
+
+/* ---- a case ---- */
+
+struct node_case {
+    const char *name;
+    struct ifd_bytes file;
+    struct proto input[PORTS_MAX], output[PORTS_MAX];
+    uint32_t input_count, output_count;
+    uint32_t constants; /* inputs that are handed over as initializers: a set of bits */
+};
+
+static uint32_t read_ports(const char *name, const char *kind, struct proto *ret)
+{
+    uint32_t count = 0;
+    for (; count < PORTS_MAX; count++) {
+        char part[64];
+        (void)snprintf(part, sizeof(part), "test_data_set_0/%s_%u.pb", kind, count);
+        ret[count] = (struct proto){0};
+        if (!read_file(name, part, &ret[count].file)) {
+            break;
+        }
+        read_tensor(&ret[count]);
+    }
+    return count;
+}
+
+/* The model with some inputs as initializers. The graph is the last field of interest: its message
+ * is copied, with the initializers behind it. */
+static void rewrite(struct node_case *c, struct ifd_buf *ret)
+{
+    struct ifd_wire wire = ifd_wire_open(c->file);
+    struct ifd_wire_field field;
+    while (ifd_wire_next(&wire, &field)) {
+        if (field.type == IFD_WIRE_VARINT) {
+            put_varint(ret, field.number << 3);
+            put_varint(ret, field.value);
+            continue;
+        }
+        REQUIRE(field.type == IFD_WIRE_BYTES);
+        struct ifd_buf message;
+        ifd_buf_init(&message, ifd_alloc_system(), FILE_BYTES);
+        ifd_buf_add(&message, field.bytes.data, field.bytes.size);
+        for (uint32_t i = 0; field.number == 7 && i < c->input_count; i++) {
+            if ((c->constants & IFD_BIT(i)) != 0) {
+                struct ifd_buf tensor;
+                ifd_buf_init(&tensor, ifd_alloc_system(), FILE_BYTES);
+                ifd_buf_add(&tensor, c->input[i].file.data, c->input[i].file.size);
+                put_field(&tensor, 8, c->input[i].name.data, c->input[i].name.size);
+                put_field(&message, 5, tensor.data, tensor.size);
+                ifd_buf_finish(&tensor);
+            }
+        }
+        put_field(ret, field.number, message.data, message.size);
+        ifd_buf_finish(&message);
+    }
+    REQUIRE(!wire.is_damaged);
+}
+
+/* Names of the inputs, in the order of the graph; those of initializers included. */
+static void name_inputs(struct node_case *c)
+{
+    struct ifd_arena arena;
+    struct ifd_onnx_model model;
+    ifd_arena_init(&arena, ifd_alloc_system(), FILE_BYTES);
+    REQUIRE(ifd_onnx_read(c->file, &limits, &arena, &model, &(struct ifd_err){0}) == IFD_OK);
+    for (uint32_t i = 0; i < c->input_count && i < model.graph.input_count; i++) {
+        c->input[i].name = model.graph.input[i].name; /* lies in the file */
+    }
+    ifd_arena_finish(&arena);
+}
+
+static double number_at(const struct ifd_tensor *t, size_t i)
+{
+    const void *at = (const uint8_t *)t->data + i * ifd_dtype_bytes(t->dtype);
+    switch ((int)t->dtype) {
+    case IFD_F32:
+        return (double)*(const float *)at;
+    case IFD_F64:
+        return *(const double *)at;
+    case IFD_F16:
+        return (double)ifd_f32_from_f16(*(const uint16_t *)at);
+    case IFD_BF16:
+        return (double)ifd_f32_from_bf16(*(const uint16_t *)at);
+    default:
+        return NAN;
+    }
+}
+
+static bool is_close(double got, double want, double relative)
+{
+    return (isnan(got) && isnan(want)) || got == want ||
+           fabs(got - want) <= ABSOLUTE + relative * fabs(want);
+}
+
+static bool is_float(enum ifd_dtype dtype)
+{
+    return dtype == IFD_F32 || dtype == IFD_F64 || dtype == IFD_F16 || dtype == IFD_BF16;
+}
+
+/* The first difference as text; false if there is none. */
+static bool differs(const struct ifd_tensor *got, const struct proto *proto, struct ifd_err *err)
+{
+    struct ifd_tensor want = proto->tensor;
+    const bool is_bf16 = got->dtype == IFD_BF16 && want.dtype == IFD_U16; /* stored as its bits */
+    want.dtype = is_bf16 ? IFD_BF16 : want.dtype;
+    if (!want.data || got->dtype != want.dtype || !ifd_shape_equal(&got->shape, &want.shape)) {
+        (void)ifd_fail(err, IFD_INVALID, "%s %s, expected %s %s", ifd_dtype_name(got->dtype),
+                       ifd_shape_text(&got->shape).s,
+                       want.data ? ifd_dtype_name(want.dtype) : "no tensor",
+                       ifd_shape_text(&want.shape).s);
+        return true;
+    }
+    for (size_t i = 0; i < want.bytes / ifd_dtype_bytes(want.dtype); i++) {
+        const size_t at = i * ifd_dtype_bytes(want.dtype);
+        const bool is_equal =
+            memcmp((const uint8_t *)got->data + at, (const uint8_t *)want.data + at,
+                   ifd_dtype_bytes(want.dtype)) == 0;
+        const double relative = is_bf16 ? 0x1p-7 : RELATIVE; /* the case's maker truncates */
+        if (!is_equal &&
+            !(is_float(want.dtype) && is_close(number_at(got, i), number_at(&want, i), relative))) {
+            (void)ifd_fail(err, IFD_INVALID, "element %zu is %g, expected %g", i, number_at(got, i),
+                           number_at(&want, i));
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct proto *input_named(const struct node_case *c, const char *name)
+{
+    for (uint32_t i = 0; i < c->input_count; i++) {
+        if (c->input[i].name.size == strlen(name) &&
+            memcmp(c->input[i].name.data, name, c->input[i].name.size) == 0) {
+            return c->input[i].tensor.data ? &c->input[i] : NULL;
+        }
+    }
+    return NULL;
+}
+
+static enum ifd_code run(const struct node_case *c, const struct ifd_model *model,
+                         struct ifd_err *err)
+{
+    const struct ifd_model_info *info = ifd_model_info(model);
+    struct ifd_tensor in[PORTS_MAX], got[PORTS_MAX] = {{0}};
+    struct ifd_io io = {.input = in, .output = got, .batch = 1};
+    struct ifd_instance *instance = NULL;
+    if (info->output_count != c->output_count) {
+        return ifd_fail(err, IFD_INVALID, "%u outputs, expected %u", info->output_count,
+                        c->output_count);
+    }
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        const struct proto *proto = input_named(c, info->input[i].name);
+        if (!proto) {
+            return ifd_fail(err, IFD_INVALID, "there is no tensor for input %s",
+                            info->input[i].name);
+        }
+        in[i] = proto->tensor;
+        const int64_t first = in[i].shape.dim[0];
+        io.batch = info->input[i].batched && first > io.batch ? first : io.batch;
+        if (info->input[i].desc.dtype == IFD_BF16 && in[i].dtype == IFD_U16) {
+            in[i].dtype = IFD_BF16; /* which the cases store as its bits */
+        }
+    }
+    const struct ifd_instance_options options = {.threads = 1, .max_batch = (uint32_t)io.batch};
+    enum ifd_code code =
+        ifd_instance_create((struct ifd_model *)(uintptr_t)model, &options, &instance, err);
+    if (code == IFD_OK) {
+        code = ifd_instance_run(instance, &io, 1, err);
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < c->output_count; i++) {
+        code = differs(&got[i], &c->output[i], err) ? IFD_INVALID : IFD_OK;
+    }
+    ifd_instance_destroy(instance);
+    return code;
+}
+
+/* IFD_UNSUPPORTED only where the loader refuses the model. */
+static enum ifd_code load_and_run(struct ifd_engine *engine, const char *backend,
+                                  const struct node_case *c, struct ifd_bytes file,
+                                  struct ifd_err *err)
+{
+    const char *backends[] = {backend, "CpuRef"};
+    const struct ifd_model_options options = {.backends = backends, .backend_count = 2};
+    struct ifd_model *model = NULL;
+    if (ifd_model_load(engine, file, &options, &model, err) != IFD_OK) {
+        return IFD_UNSUPPORTED;
+    }
+    const enum ifd_code code = run(c, model, err);
+    ifd_model_destroy(model);
+    return code == IFD_OK ? IFD_OK : IFD_INVALID;
+}
+
+/* ---- tables ---- */
+
+/* Inputs that become initializers: a set of bits; for cases whose name begins so. */
+static const struct {
+    const char *prefix;
+    uint32_t inputs;
+} parameters[] = {
+#define PARAMETER(prefix, inputs) {prefix, inputs},
+#define EXCEPTION(prefix, reason)
+#include "tests/conformance/onnx_nodes.inc"
+#undef PARAMETER
+#undef EXCEPTION
+};
+
+static const struct {
+    const char *prefix, *reason;
+} exceptions[] = {
+#define PARAMETER(prefix, inputs)
+#define EXCEPTION(prefix, reason) {prefix, reason},
+#include "tests/conformance/onnx_nodes.inc"
+#undef PARAMETER
+#undef EXCEPTION
+};
+#define EXCEPTION_COUNT (sizeof(exceptions) / sizeof(exceptions[0]))
+
+static bool begins(const char *name, const char *prefix)
+{
+    const size_t size = strcspn(prefix, "$"); /* the end of a whole name */
+    return strncmp(name, prefix, size) == 0 && (prefix[size] == '\0' || name[size] == '\0');
+}
+
+static uint32_t parameters_of(const char *name)
+{
+    uint32_t inputs = 0;
+    for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
+        inputs |= begins(name, parameters[i].prefix) ? parameters[i].inputs : 0;
+    }
+    return inputs;
+}
+
+/* ---- all cases ---- */
+
+struct tally {
+    struct ifd_engine *engine;
+    const char *backend;
+    bool is_alone;
+    bool is_used[EXCEPTION_COUNT];
+    uint32_t passed, passed_with_constants, excepted;
+};
+
+static enum ifd_code run_case(struct tally *tally, struct node_case *c, struct ifd_err *err)
+{
+    enum ifd_code code = load_and_run(tally->engine, tally->backend, c, c->file, err);
+    c->constants = code == IFD_UNSUPPORTED ? parameters_of(c->name + strlen("test_")) : 0;
+    if (c->constants != 0) {
+        struct ifd_buf file;
+        ifd_buf_init(&file, ifd_alloc_system(), FILE_BYTES);
+        rewrite(c, &file);
+        code = load_and_run(tally->engine, tally->backend, c, content_of(&file), err);
+        ifd_buf_finish(&file);
+    }
+    return code;
+}
+
+/* Exceptions name cases that fail, and nothing else. */
+static void judge(struct tally *tally, const struct node_case *c, enum ifd_code code,
+                  const struct ifd_err *err)
+{
+    for (size_t i = 0; i < EXCEPTION_COUNT; i++) {
+        if (begins(c->name + strlen("test_"), exceptions[i].prefix)) {
+            tally->is_used[i] = true;
+            tally->excepted++;
+            if (code == IFD_OK) {
+                printf("%s passes, but is an exception: %s\n", c->name, exceptions[i].reason);
+            } else if (tally->is_alone) {
+                printf("%s (exception): %s\n", c->name, err->text);
+            }
+            EXPECT(code != IFD_OK);
+            return;
+        }
+    }
+    if (code != IFD_OK) {
+        printf("%s: %s\n", c->name, err->text);
+    }
+    EXPECT(code == IFD_OK);
+    tally->passed += code == IFD_OK;
+    tally->passed_with_constants += code == IFD_OK && c->constants != 0;
+}
+
+static void take_case(struct tally *tally, const char *name)
+{
+    struct node_case c = {.name = name};
+    struct ifd_err err = {0};
+    REQUIRE(read_file(name, "model.onnx", &c.file));
+    c.input_count = read_ports(name, "input", c.input);
+    c.output_count = read_ports(name, "output", c.output);
+    name_inputs(&c);
+    const enum ifd_code code = run_case(tally, &c, &err);
+    judge(tally, &c, code, &err);
+    for (uint32_t i = 0; i < c.input_count; i++) {
+        free_proto(&c.input[i]);
+    }
+    for (uint32_t i = 0; i < c.output_count; i++) {
+        free_proto(&c.output[i]);
+    }
+    free_bytes(c.file);
+}
+
+static void node_tests_pass_or_are_excepted(void)
+{
+    struct tally tally = {.backend = test_arg(0), .is_alone = test_arg(1) != NULL};
+    struct ifd_engine_options options = {0};
+    struct dirent **entry = NULL;
+    REQUIRE(tally.backend);
+    const int count = scandir(FOLDER, &entry, NULL, alphasort);
+    if (count < 0) {
+        test_skip("libonnx-testdata is not installed");
+    }
+    options.backends = ifd_backends_builtin(&options.backend_count);
+    REQUIRE(ifd_engine_create(&options, &tally.engine, NULL) == IFD_OK);
+    uint32_t cases = 0;
+    for (int i = 0; i < count; i++) {
+        const char *name = entry[i]->d_name;
+        if (begins(name, "test_") && (!tally.is_alone || begins(name, test_arg(1)))) {
+            take_case(&tally, name);
+            cases++;
+        }
+        free(entry[i]);
+    }
+    free(entry);
+    ifd_engine_destroy(tally.engine);
+    printf("%s: %u of %u node tests pass, %u of them with parameters as initializers; %u are "
+           "exceptions\n",
+           tally.backend, tally.passed, cases, tally.passed_with_constants, tally.excepted);
+    EXPECT(cases > 0);
+    for (size_t i = 0; !tally.is_alone && i < EXCEPTION_COUNT; i++) {
+        EXPECT(tally.is_used[i]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {T(node_tests_pass_or_are_excepted)};
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
