@@ -97,8 +97,11 @@ static size_t run_level(const struct ifd_backend *backend, bool exact, uint32_t 
                         uint32_t threads)
 {
     struct subject subject = {.backend = backend};
-    subject.host = (struct ifd_host){
-        .bytes = sizeof(struct ifd_host), .alloc = ifd_alloc_system(), .exact = exact};
+    subject.host = (struct ifd_host){.bytes = sizeof(struct ifd_host),
+                                     .alloc = ifd_alloc_system(),
+                                     .exact = exact,
+                                     .op_def = ifd_op_def,
+                                     .fail = ifd_fail};
     ifd_cpu_detect(&subject.host.cpu);
     subject.host.cpu.flags &= mask;
     struct ifd_err err = {0};

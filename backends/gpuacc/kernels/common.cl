@@ -69,3 +69,56 @@ inline float4 gelu4(float4 x, float is_approximate)
 #define TAIL_PARAMS
 #define TAIL(v, e, c, n)
 #endif
+
+// ---- quantized numbers: Q is char or uchar; in registers they are int ----
+
+#ifdef Q
+#define CAT_(a, b) a##b
+#define CAT(a, b)  CAT_(a, b)
+
+inline int4 load4_q(global const Q *x, int n)
+{
+    if (n >= 4) {
+        return convert_int4(vload4(0, x));
+    }
+    return (int4)(x[0], n > 1 ? x[1] : 0, n > 2 ? x[2] : 0, 0);
+}
+
+// Saturates.
+inline void store4_q(int4 v, global Q *y, int n)
+{
+    const CAT(Q, 4) stored = CAT(CAT(convert_, Q), 4_sat)(v);
+    if (n >= 4) {
+        vstore4(stored, 0, y);
+        return;
+    }
+    y[0] = stored.s0;
+    if (n > 1) {
+        y[1] = stored.s1;
+    }
+    if (n > 2) {
+        y[2] = stored.s2;
+    }
+}
+#endif
+
+// High half of 2ab, rounded to nearest; the one overflow saturates. (ifd_fixed_mul_high)
+inline int4 mul_high4(int4 a, int4 b)
+{
+    return convert_int4_sat((convert_long4(a) * convert_long4(b) + (1L << 30)) >> 31);
+}
+
+// x / 2^n rounded to nearest, halves away from zero; n in 0 to 31. (ifd_fixed_shift_right)
+inline int4 shift_right4(int4 x, int4 n)
+{
+    const long4 half_step = ((long4)(1) << convert_long4(n)) >> 1; // 0 for n = 0
+    const long4 toward = convert_long4((x < 0) & (n > 0) & 1);
+    return convert_int4((convert_long4(x) + half_step - toward) >> convert_long4(n));
+}
+
+// x times multiplier * 2^(shift - 31), rounded twice. (ifd_fixed_scale_double)
+inline int4 scale_double4(int4 x, int4 multiplier, int4 shift)
+{
+    const int4 wide = as_int4(as_uint4(x) << as_uint4(max(shift, 0)));
+    return shift_right4(mul_high4(wide, multiplier), max(-shift, 0));
+}

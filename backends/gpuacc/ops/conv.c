@@ -1,8 +1,6 @@
 /* conv2d, and fully_connected as a convolution of one pixel. */
 #include "backends/gpuacc/ops/layer.h"
 #include "backends/gpuacc/tail.h"
-#include "backends/lowering/requantize.h"
-#include "backends/lowering/window.h"
 #include "inferd/op_attrs.h"
 
 #include <stdio.h>
@@ -51,12 +49,12 @@ struct pack {
 };
 
 /* [oc][tap][ic] becomes [tap][ic][oc]. */
-static void pack_weights(const void *params, const void *source, void *packed)
+static void pack_f32(const void *params, const void *source, void *packed)
 {
     const struct pack *p = params;
     const float *in = source;
     float *out = packed;
-    memset(out, 0, p->inner * p->row * sizeof(float));
+    memset(out, 0, p->inner * p->row * sizeof(*out));
     for (size_t c = 0; c < p->out_c; c++) {
         for (size_t i = 0; i < p->inner; i++) {
             out[i * p->row + c] = in[c * p->inner + i];
@@ -64,19 +62,33 @@ static void pack_weights(const void *params, const void *source, void *packed)
     }
 }
 
-static enum ifd_code add_weights(struct ifd_gpu_lowering *lowering, const struct layer *layer,
-                                 const struct ifd_node_view *node, struct ifd_gpu_call *call,
-                                 struct ifd_err *err)
+static void pack_q8(const void *params, const void *source, void *packed)
 {
+    const struct pack *p = params;
+    const uint8_t *in = source;
+    uint8_t *out = packed;
+    memset(out, 0, p->inner * p->row);
+    for (size_t c = 0; c < p->out_c; c++) {
+        for (size_t i = 0; i < p->inner; i++) {
+            out[i * p->row + c] = in[c * p->inner + i];
+        }
+    }
+}
+
+static enum ifd_code add_constants(struct ifd_gpu_lowering *lowering, const struct layer *layer,
+                                   const struct ifd_node_view *node, struct ifd_gpu_call *call,
+                                   struct ifd_err *err)
+{
+    const bool is_q8 = ifd_gpu_is_q8(node->output[0].dtype);
     struct pack *pack = ifd_low_params(&lowering->base, 1, sizeof(*pack));
     if (!pack) {
         return ifd_arena_fail(lowering->base.arena, sizeof(*pack), err);
     }
     *pack = (struct pack){
         .out_c = layer->out_c, .row = weights_row(layer), .inner = taps(layer) * group_in(layer)};
-    ifd_gpu_constant(call, pack_weights, pack, node->input[1].data.data,
-                     pack->inner * pack->row * sizeof(float));
-    return ifd_gpu_layer_bias(lowering, node, layer->out_c, weights_row(layer), call, err);
+    ifd_gpu_constant(call, is_q8 ? pack_q8 : pack_f32, pack, node->input[1].data.data,
+                     pack->inner * pack->row * ifd_dtype_bytes(node->output[0].dtype));
+    return ifd_gpu_layer_constants(lowering, node, layer->out_c, weights_row(layer), call, err);
 }
 
 /* ---- the step ---- */
@@ -106,32 +118,33 @@ static void add_numbers(const struct layer *layer, struct ifd_gpu_call *call)
                               w->stride_y,     w->stride_x,
                               w->dilation_y,   w->dilation_x,
                               w->pad_top,      w->pad_left};
-    float min = 0, max = 0;
-    (void)ifd_low_clamp_f32(layer->activation, &min, &max);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         ifd_gpu_int(call, (int64_t)numbers[i]);
     }
-    ifd_gpu_float(call, min);
-    ifd_gpu_float(call, max);
 }
 
 static enum ifd_code lower_layer(struct ifd_gpu_lowering *lowering, struct layer *layer,
                                  const struct ifd_partition_node *node, struct ifd_err *err)
 {
+    const bool is_q8 = ifd_gpu_is_q8(node->view.output[0].dtype);
     struct ifd_gpu_tail tail = {.count = 0};
-    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_conv2d);
+    struct ifd_gpu_call call = ifd_gpu_call(is_q8 ? IFD_GPU_conv2d_q8 : IFD_GPU_conv2d);
     char name[128];
     choose_block(lowering->device, layer);
     const uint32_t out = ifd_gpu_take_tail(lowering, node->output_value[0], &tail);
     ifd_gpu_define(&call, "#define PIXELS %zu\n#define SLICES %zu\n%s", layer->block_pixels,
                    layer->block_slices, is_pointwise(layer) ? "#define POINTWISE\n" : "");
+    if (is_q8) {
+        ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(node->view.output[0].dtype));
+    }
     ifd_gpu_in(&call, node->input_value[0]);
-    const enum ifd_code code = add_weights(lowering, layer, &node->view, &call, err);
+    const enum ifd_code code = add_constants(lowering, layer, &node->view, &call, err);
     if (code != IFD_OK) {
         return code;
     }
     ifd_gpu_out(&call, out);
     add_numbers(layer, &call);
+    ifd_gpu_layer_bounds(&node->view, layer->activation, &call);
     ifd_gpu_tail_finish(&tail, &call);
     ifd_gpu_items(&call, weights_row(layer) / (4 * layer->block_slices),
                   (layer->pixels + layer->block_pixels - 1) / layer->block_pixels, 1);

@@ -1,9 +1,7 @@
-/* depthwise_conv2d of f32. */
+/* depthwise_conv2d of f32 and 8 bits. */
 #include "backends/gpuacc/constants.h"
 #include "backends/gpuacc/ops/layer.h"
 #include "backends/gpuacc/tail.h"
-#include "backends/lowering/requantize.h"
-#include "backends/lowering/window.h"
 #include "inferd/op_attrs.h"
 
 #include <stdio.h>
@@ -14,9 +12,9 @@ static bool depthwise_takes(const struct ifd_node_view *node, struct ifd_err *re
     return ifd_gpu_layer_takes(node, attrs->activation, reason);
 }
 
-static enum ifd_code add_weights(struct ifd_gpu_lowering *lowering,
-                                 const struct ifd_node_view *node, size_t channels,
-                                 struct ifd_gpu_call *call, struct ifd_err *err)
+static enum ifd_code add_constants(struct ifd_gpu_lowering *lowering,
+                                   const struct ifd_node_view *node, size_t channels,
+                                   struct ifd_gpu_call *call, struct ifd_err *err)
 {
     size_t *bytes = ifd_low_params(&lowering->base, 1, sizeof(*bytes));
     if (!bytes) {
@@ -24,22 +22,17 @@ static enum ifd_code add_weights(struct ifd_gpu_lowering *lowering,
     }
     *bytes = node->input[1].data.size;
     ifd_gpu_constant(call, ifd_gpu_pack_copy, bytes, node->input[1].data.data, *bytes);
-    return ifd_gpu_layer_bias(lowering, node, channels, (channels + 3) / 4 * 4, call, err);
+    return ifd_gpu_layer_constants(lowering, node, channels, (channels + 3) / 4 * 4, call, err);
 }
 
-static void add_numbers(const struct ifd_low_window *w, size_t channels, int32_t activation,
-                        struct ifd_gpu_call *call)
+static void add_numbers(const struct ifd_low_window *w, size_t channels, struct ifd_gpu_call *call)
 {
     const size_t numbers[] = {w->batch,    w->in_h,       w->in_w,       w->in_c,    w->out_h,
                               w->out_w,    channels,      w->kh,         w->kw,      w->stride_y,
                               w->stride_x, w->dilation_y, w->dilation_x, w->pad_top, w->pad_left};
-    float min = 0, max = 0;
-    (void)ifd_low_clamp_f32(activation, &min, &max);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         ifd_gpu_int(call, (int64_t)numbers[i]);
     }
-    ifd_gpu_float(call, min);
-    ifd_gpu_float(call, max);
 }
 
 static enum ifd_code depthwise_lower(struct ifd_gpu_lowering *lowering,
@@ -49,7 +42,9 @@ static enum ifd_code depthwise_lower(struct ifd_gpu_lowering *lowering,
     const size_t channels = (size_t)node->view.output[0].shape.dim[3];
     struct ifd_low_window w;
     struct ifd_gpu_tail tail = {.count = 0};
-    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_depthwise);
+    const enum ifd_dtype dtype = node->view.output[0].dtype;
+    struct ifd_gpu_call call =
+        ifd_gpu_call(ifd_gpu_is_q8(dtype) ? IFD_GPU_depthwise_q8 : IFD_GPU_depthwise);
     char name[128];
     enum ifd_code code = ifd_low_window_init(&node->view, &attrs->window, &w, err);
     if (code != IFD_OK) {
@@ -59,13 +54,17 @@ static enum ifd_code depthwise_lower(struct ifd_gpu_lowering *lowering,
     const size_t pixels = w.out_w >= 4 ? 4 : 1; /* of a work item */
     ifd_gpu_define(&call, "#define PIXELS %zu\n#define MULTIPLIER %zu\n", pixels,
                    channels / w.in_c);
+    if (ifd_gpu_is_q8(dtype)) {
+        ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(dtype));
+    }
     ifd_gpu_in(&call, node->input_value[0]);
-    code = add_weights(lowering, &node->view, channels, &call, err);
+    code = add_constants(lowering, &node->view, channels, &call, err);
     if (code != IFD_OK) {
         return code;
     }
     ifd_gpu_out(&call, out);
-    add_numbers(&w, channels, attrs->activation, &call);
+    add_numbers(&w, channels, &call);
+    ifd_gpu_layer_bounds(&node->view, attrs->activation, &call);
     ifd_gpu_tail_finish(&tail, &call);
     ifd_gpu_items(&call, (channels + 3) / 4, (w.out_w + pixels - 1) / pixels, w.batch * w.out_h);
     (void)snprintf(name, sizeof(name), "depthwise_conv2d%s", tail.name);

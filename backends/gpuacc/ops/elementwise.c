@@ -1,5 +1,6 @@
-/* Element-wise operators of f32: a chain of them as one step; a binary operator whose operands
- * repeat in other ways than a tail can express as a step of its own. */
+/* Element-wise operators. f32: a chain of them as one step; a binary operator whose operands repeat
+ * in other ways than a tail can express as a step of its own. 8 bits: tables. */
+#include "backends/gpuacc/ops/table.h"
 #include "backends/gpuacc/tail.h"
 #include "backends/lowering/broadcast.h"
 
@@ -15,6 +16,9 @@ static struct ifd_low_broadcast broadcast_of(const struct ifd_node_view *node)
 
 static bool elementwise_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
+    if (ifd_gpu_table_takes(node)) {
+        return true;
+    }
     if (!ifd_gpu_tail_takes(node)) {
         ifd_fail(reason, IFD_UNSUPPORTED, "type %s, or an activation that is no clamp",
                  ifd_dtype_name(node->output[0].dtype));
@@ -90,6 +94,9 @@ static enum ifd_code elementwise_lower(struct ifd_gpu_lowering *lowering,
 {
     struct ifd_gpu_tail tail = {.count = 0};
     uint32_t in = 0, out = 0;
+    if (ifd_gpu_table_takes(&node->view)) {
+        return ifd_gpu_table_lower(lowering, node, err);
+    }
     if (!find_first(lowering, node, &tail, &in, &out)) {
         return lower_binary(lowering, node, err);
     }

@@ -1,18 +1,33 @@
-/** What convolutions, depthwise convolutions and fully connected layers share. */
+/** What convolutions, depthwise convolutions and fully connected layers share: f32, or 8 bits with
+ *  the roundings of the reference. */
 #ifndef INFERD_BACKENDS_GPUACC_OPS_LAYER_H
 #define INFERD_BACKENDS_GPUACC_OPS_LAYER_H
 
 #include "backends/gpuacc/lower.h"
+#include "backends/lowering/window.h"
 
-/** Constant weights and bias of f32, and an activation that is a clamp? If not, says why. */
+/** Constant weights and bias of f32 or 8 bits, and an activation that is a clamp? If not, says
+ *  why. */
 bool ifd_gpu_layer_takes(const struct ifd_node_view *node, int32_t activation,
                          struct ifd_err *reason);
 
-/** Adds the bias of a layer (input 2; absent: zeros) for channels, filled with zeros up to padded,
- *  as an argument. */
-IFD_NODISCARD enum ifd_code ifd_gpu_layer_bias(struct ifd_gpu_lowering *lowering,
-                                               const struct ifd_node_view *node, size_t channels,
-                                               size_t padded, struct ifd_gpu_call *call,
-                                               struct ifd_err *err);
+/** Is it a layer of 8 bits? */
+bool ifd_gpu_is_q8(enum ifd_dtype dtype);
+/** The OpenCL type of 8-bit elements. Static. */
+const char *ifd_gpu_q8_type(enum ifd_dtype dtype);
+/** Bounds of an activation in steps of an 8-bit output. */
+void ifd_gpu_bounds_q8(int32_t activation, const struct ifd_desc *out, int32_t *ret_min,
+                       int32_t *ret_max);
+
+/** Adds the arguments between the weights and the output: the bias (input 2; absent: zeros), and of
+ *  8 bits the factors, filled up to padded channels. */
+IFD_NODISCARD enum ifd_code ifd_gpu_layer_constants(struct ifd_gpu_lowering *lowering,
+                                                    const struct ifd_node_view *node,
+                                                    size_t channels, size_t padded,
+                                                    struct ifd_gpu_call *call, struct ifd_err *err);
+
+/** Adds the last arguments: bounds, and of 8 bits the zero points before them. */
+void ifd_gpu_layer_bounds(const struct ifd_node_view *node, int32_t activation,
+                          struct ifd_gpu_call *call);
 
 #endif

@@ -1,4 +1,5 @@
-/* average_pool2d and max_pool2d of f32. */
+/* average_pool2d and max_pool2d of f32 and 8 bits. */
+#include "backends/gpuacc/ops/layer.h"
 #include "backends/gpuacc/tail.h"
 #include "backends/lowering/requantize.h"
 #include "inferd/op_attrs.h"
@@ -8,14 +9,31 @@
 static bool pool2d_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     const struct ifd_pool2d_attrs *attrs = node->attrs;
+    const enum ifd_dtype dtype = node->input[0].desc->dtype;
     float min = 0, max = 0;
-    if (node->input[0].desc->dtype != IFD_F32 ||
+    if ((dtype != IFD_F32 && !ifd_gpu_is_q8(dtype)) ||
         !ifd_low_clamp_f32(attrs->activation, &min, &max)) {
         ifd_fail(reason, IFD_UNSUPPORTED, "type %s, or an activation that is no clamp",
-                 ifd_dtype_name(node->input[0].desc->dtype));
+                 ifd_dtype_name(dtype));
         return false;
     }
     return true;
+}
+
+static void add_bounds(const struct ifd_node_view *node, int32_t activation,
+                       struct ifd_gpu_call *call)
+{
+    if (ifd_gpu_is_q8(node->output[0].dtype)) {
+        int32_t min = 0, max = 0;
+        ifd_gpu_bounds_q8(activation, &node->output[0], &min, &max);
+        ifd_gpu_int(call, min);
+        ifd_gpu_int(call, max);
+        return;
+    }
+    float min = 0, max = 0;
+    (void)ifd_low_clamp_f32(activation, &min, &max);
+    ifd_gpu_float(call, min);
+    ifd_gpu_float(call, max);
 }
 
 static enum ifd_code pool2d_lower(struct ifd_gpu_lowering *lowering,
@@ -25,17 +43,19 @@ static enum ifd_code pool2d_lower(struct ifd_gpu_lowering *lowering,
     const int64_t *in = node->view.input[0].desc->shape.dim;
     const int64_t *out = node->view.output[0].shape.dim;
     struct ifd_gpu_tail tail = {.count = 0};
-    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_pool2d);
+    const bool is_q8 = ifd_gpu_is_q8(node->view.output[0].dtype);
+    struct ifd_gpu_call call = ifd_gpu_call(is_q8 ? IFD_GPU_pool2d_q8 : IFD_GPU_pool2d);
     struct ifd_window_size size;
     char name[128];
-    float min = 0, max = 0;
     if (!ifd_window_resolve(&attrs->window, attrs->filter_h, attrs->filter_w, in[1], in[2],
                             &size)) {
         return ifd_fail(err, IFD_INTERNAL, "shape inference did not accept the window");
     }
     const uint32_t to = ifd_gpu_take_tail(lowering, node->output_value[0], &tail);
-    (void)ifd_low_clamp_f32(attrs->activation, &min, &max);
     ifd_gpu_define(&call, "#define AVERAGE %d\n", node->view.op == IFD_OP_AVERAGE_POOL2D);
+    if (is_q8) {
+        ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(node->view.output[0].dtype));
+    }
     ifd_gpu_in(&call, node->input_value[0]);
     ifd_gpu_out(&call, to);
     const int64_t numbers[] = {in[0],
@@ -53,8 +73,7 @@ static enum ifd_code pool2d_lower(struct ifd_gpu_lowering *lowering,
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         ifd_gpu_int(&call, numbers[i]);
     }
-    ifd_gpu_float(&call, min);
-    ifd_gpu_float(&call, max);
+    add_bounds(&node->view, attrs->activation, &call);
     ifd_gpu_tail_finish(&tail, &call);
     ifd_gpu_items(&call, (size_t)(in[3] + 3) / 4, (size_t)out[2], (size_t)(out[0] * out[1]));
     (void)snprintf(name, sizeof(name), "%s%s", ifd_gpu_op_name(node->view.op), tail.name);

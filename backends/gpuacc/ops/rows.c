@@ -1,5 +1,7 @@
-/* softmax, log_softmax and reductions of f32: a work group shares what is reduced. */
-#include "backends/gpuacc/lower.h"
+/* softmax, log_softmax and reductions: of f32 a work group shares what is reduced. */
+#include "backends/gpuacc/constants.h"
+#include "backends/gpuacc/ops/layer.h"
+#include "engine/tensor/softmax8.h"
 #include "inferd/op_attrs.h"
 
 /* Work items of a group: a power of two, not more than the device allows or than there is to
@@ -24,6 +26,52 @@ static bool is_f32(const struct ifd_node_view *node, struct ifd_err *reason)
 
 /* ---- softmax ---- */
 
+static bool softmax_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const bool is_softmax_q8 =
+        node->op == IFD_OP_SOFTMAX && ifd_gpu_is_q8(node->input[0].desc->dtype);
+    return is_softmax_q8 || is_f32(node, reason);
+}
+
+/* The tables stay in the arena; equal layers do not share them. */
+static enum ifd_code add_exponentials(struct ifd_gpu_lowering *lowering,
+                                      const struct ifd_node_view *node, struct ifd_gpu_call *call,
+                                      struct ifd_err *err)
+{
+    const struct ifd_softmax_attrs *attrs = node->attrs;
+    struct ifd_softmax8 *table = ifd_low_params(&lowering->base, 1, sizeof(*table));
+    size_t *bytes = ifd_low_params(&lowering->base, 1, sizeof(*bytes));
+    if (!table || !bytes) {
+        return ifd_arena_fail(lowering->base.arena, sizeof(*table), err);
+    }
+    ifd_softmax8_init(table, (double)attrs->beta * (double)node->input[0].desc->quant.scale[0]);
+    *bytes = sizeof(table->exponential);
+    ifd_gpu_constant(call, ifd_gpu_pack_copy, bytes, table->exponential, *bytes);
+    ifd_gpu_constant(call, ifd_gpu_pack_copy, bytes, table->rounded, *bytes);
+    return IFD_OK;
+}
+
+static enum ifd_code lower_softmax_q8(struct ifd_gpu_lowering *lowering,
+                                      const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_desc *out = &node->view.output[0];
+    const size_t row = (size_t)out->shape.dim[out->shape.rank - 1];
+    const size_t rows = ifd_gpu_elements(&out->shape) / row;
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_softmax_q8);
+    ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(out->dtype));
+    ifd_gpu_in(&call, node->input_value[0]);
+    const enum ifd_code code = add_exponentials(lowering, &node->view, &call, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    ifd_gpu_out(&call, node->output_value[0]);
+    ifd_gpu_int(&call, (int64_t)row);
+    ifd_gpu_int(&call, (int64_t)rows);
+    ifd_gpu_int(&call, out->dtype == IFD_S8 ? INT8_MIN : 0);
+    ifd_gpu_items(&call, rows, 1, 1);
+    return ifd_gpu_add_step(lowering, &call, "softmax", 0, err);
+}
+
 static enum ifd_code softmax_lower(struct ifd_gpu_lowering *lowering,
                                    const struct ifd_partition_node *node, struct ifd_err *err)
 {
@@ -32,6 +80,9 @@ static enum ifd_code softmax_lower(struct ifd_gpu_lowering *lowering,
     const struct ifd_shape *shape = &node->view.output[0].shape;
     const size_t row = shape->rank ? (size_t)shape->dim[shape->rank - 1] : 1;
     const size_t rows = ifd_gpu_elements(shape) / row;
+    if (ifd_gpu_is_q8(node->view.output[0].dtype)) {
+        return lower_softmax_q8(lowering, node, err);
+    }
     const size_t items = group_items(lowering->device, row);
     struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_softmax);
     ifd_gpu_define(&call, "#define ITEMS %zu\n#define LOG %d\n", items, is_log);
@@ -44,7 +95,7 @@ static enum ifd_code softmax_lower(struct ifd_gpu_lowering *lowering,
     return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(node->view.op), 0, err);
 }
 
-const struct ifd_gpu_driver ifd_gpu_driver_softmax = {is_f32, softmax_lower};
+const struct ifd_gpu_driver ifd_gpu_driver_softmax = {softmax_takes, softmax_lower};
 
 /* ---- reductions ---- */
 
