@@ -462,6 +462,68 @@ def several_subgraphs():
     return m
 
 
+class Subgraph(Model):
+    """A further subgraph of a model."""
+
+    def __init__(self, model):
+        self.value = model.value
+        self.graph = {"tensors": [], "inputs": [], "outputs": [], "operators": []}
+        self.value["subgraphs"].append(self.graph)
+
+
+@good
+def while_counted():
+    """while (i < 3) { i += 1; x += x; }"""
+    m = Model()
+    x = m.input("x", [1, 2])
+    i = m.tensor("i", [], "INT32", s32(0))
+    n, y = m.tensor("n", [], "INT32"), m.tensor("y", [1, 2])
+    m.op("WHILE", [i, x], [n, y], "While", {"cond_subgraph": 1, "body_subgraph": 2})
+    m.output(y)
+    for is_body in (False, True):
+        g = Subgraph(m)
+        i, x = g.input("i", [], "INT32"), g.input("x", [1, 2])
+        if is_body:
+            n, y = g.tensor("n", [], "INT32"), g.tensor("y", [1, 2])
+            g.op("ADD", [i, g.tensor("one", [], "INT32", s32(1))], [n], "Add", {})
+            g.op("ADD", [x, x], [y], "Add", {})
+            g.output(n, y)
+        else:
+            c = g.tensor("c", [], "BOOL")
+            g.op("LESS", [i, g.tensor("three", [], "INT32", s32(3))], [c])
+            g.output(c)
+    return m
+
+
+def branches(condition):
+    """if (condition) y = -x; else y = |x|;"""
+    m = Model()
+    x = m.input("x", [1, 2])
+    c = m.input("c", [], "BOOL") if condition is None else m.tensor("c", [], "BOOL", condition)
+    y = m.tensor("y", [1, 2])
+    m.op("IF", [c, x], [y], "If", {"then_subgraph": 1, "else_subgraph": 2})
+    m.output(y)
+    for builtin in ("NEG", "ABS"):
+        g = Subgraph(m)
+        x, y = g.input("x", [1, 2]), g.tensor("y", [1, 2])
+        g.op(builtin, [x], [y])
+        g.output(y)
+    return m
+
+
+@good
+def if_known():
+    return branches(b"\1")
+
+
+@good
+def call():
+    m = branches(b"\0")
+    m.graph["operators"][0] = m.op("CALL", [0], [2], "Call", {"subgraph": 1})
+    m.graph["operators"].pop()
+    return m
+
+
 @good
 def output_is_input():
     m = unary("RELU")
@@ -626,7 +688,42 @@ def opcode_index(m):
 
 @bad("add")
 def opcode_unknown(m):
-    m.value["operator_codes"][0]["builtin_code"] = "WHILE"
+    m.value["operator_codes"][0]["builtin_code"] = "LSTM"
+
+
+@bad("call")
+def call_itself(m):
+    options(m)["subgraph"] = 0
+
+
+@bad("call")
+def call_index(m):
+    options(m)["subgraph"] = 9
+
+
+@bad("call")
+def call_operands(m):
+    m.graph["operators"][0]["inputs"] = [0, 0]
+
+
+@bad("while_counted")
+def while_endless(m):
+    m.value["subgraphs"][2]["outputs"][0] = 0
+
+
+@bad("while_counted")
+def while_condition(m):
+    m.value["subgraphs"][1]["outputs"][0] = 0
+
+
+@bad("if_known")
+def if_condition(m):
+    m.graph["operators"][0]["inputs"] = []
+
+
+@bad("if_known")
+def subgraph_output(m):
+    m.value["subgraphs"][1]["outputs"][0] = 7
 
 
 @bad("add")

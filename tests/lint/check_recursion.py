@@ -16,6 +16,9 @@ KNOWN = {
     "check_unlisted": "folders of a version: DEPTH_MAX, 8 (server/repo/checksums.c)",
     "walk_folder walk_entry": "folders of a model: DEPTH_MAX, 8 (server/repo/scan.c)",
     "parse_fields parse_value": "messages of a config: IFD_TEXT_DEPTH_MAX, 32 (server/repo/text.c)",
+    "ifd_tflite_inline build_operators build_operator ifd_tflite_build_control build_while unroll "
+    "turn build_if":
+        "subgraphs: IFD_TFLITE_DEPTH_MAX, 8 (engine/parse/tflite/tflite.c)",
     "is_default": "the same messages, after they were parsed (server/repo/fields.c)",
 }
 FOLDERS = ("engine", "backends", "api", "server")

@@ -13,6 +13,7 @@ enum state { STATE_NOTHING, STATE_CONSTANT, STATE_VARIABLE, STATE_INPUT, STATE_M
 
 struct check {
     const struct ifd_tflite_model *model;
+    const struct ifd_tflite_subgraph *g; /* that is being checked */
     struct ifd_bytes file;
     const struct ifd_limits *limits;
     uint8_t *state; /* enum state per tensor */
@@ -116,7 +117,7 @@ static enum ifd_code check_opcodes(const struct check *c)
 
 static enum ifd_code check_dims(const struct check *c, uint32_t index)
 {
-    const struct ifd_tflite_tensor *t = &c->model->main.tensor[index];
+    const struct ifd_tflite_tensor *t = &c->g->tensor[index];
     const struct ifd_tflite_ints *lists[] = {&t->shape, &t->signature};
     for (int k = 0; k < 2; k++) {
         for (uint32_t d = 0; d < lists[k]->count; d++) {
@@ -162,7 +163,7 @@ static bool zero_point_range(int32_t type, int64_t *ret_min, int64_t *ret_max)
 
 static enum ifd_code check_quantization(const struct check *c, uint32_t index)
 {
-    const struct ifd_tflite_tensor *t = &c->model->main.tensor[index];
+    const struct ifd_tflite_tensor *t = &c->g->tensor[index];
     int64_t min = 0;
     int64_t max = 0;
     if (t->scale_count == 0 || !zero_point_range(t->type, &min, &max)) {
@@ -199,7 +200,7 @@ static enum ifd_code check_quantization(const struct check *c, uint32_t index)
 /* A constant's content has the size of its shape and type; a bool is 0 or 1. */
 static enum ifd_code check_constant(const struct check *c, uint32_t index, struct ifd_bytes content)
 {
-    const struct ifd_tflite_tensor *t = &c->model->main.tensor[index];
+    const struct ifd_tflite_tensor *t = &c->g->tensor[index];
     struct ifd_desc desc = {0};
     size_t bytes = 0;
     if (t->is_sparse || !ifd_tflite_dtype(t->type, &desc.dtype) || desc.dtype == IFD_STR ||
@@ -227,7 +228,7 @@ static enum ifd_code check_constant(const struct check *c, uint32_t index, struc
 
 static enum ifd_code check_tensor(const struct check *c, uint32_t index)
 {
-    const struct ifd_tflite_tensor *t = &c->model->main.tensor[index];
+    const struct ifd_tflite_tensor *t = &c->g->tensor[index];
     if (!ifd_tflite_is_plain(t->name)) {
         return ifd_fail(c->err, IFD_CORRUPT, "tensor %u: its name is not plain text", index);
     }
@@ -266,7 +267,7 @@ static bool is_empty(const struct ifd_tflite_tensor *t)
 
 static enum ifd_code check_graph_inputs(const struct check *c)
 {
-    const struct ifd_tflite_subgraph *g = &c->model->main;
+    const struct ifd_tflite_subgraph *g = c->g;
     for (uint32_t i = 0; i < g->input.count; i++) {
         int32_t index = g->input.value[i];
         if (index < 0 || (uint32_t)index >= g->tensor_count) {
@@ -285,7 +286,7 @@ static enum ifd_code check_graph_inputs(const struct check *c)
 
 static enum ifd_code check_operands(const struct check *c, uint32_t node)
 {
-    const struct ifd_tflite_subgraph *g = &c->model->main;
+    const struct ifd_tflite_subgraph *g = c->g;
     const struct ifd_tflite_operator *op = &g->op[node];
     for (uint32_t i = 0; i < op->input.count; i++) {
         int32_t index = op->input.value[i];
@@ -322,7 +323,7 @@ static enum ifd_code check_operands(const struct check *c, uint32_t node)
 
 static enum ifd_code check_operators(const struct check *c)
 {
-    const struct ifd_tflite_subgraph *g = &c->model->main;
+    const struct ifd_tflite_subgraph *g = c->g;
     for (uint32_t i = 0; i < g->op_count; i++) {
         if (g->op[i].opcode_index >= c->model->opcode_count) {
             return ifd_fail(c->err, IFD_CORRUPT, "node %u has operator code %u of %u", i,
@@ -340,7 +341,7 @@ static enum ifd_code check_operators(const struct check *c)
 
 static enum ifd_code check_graph_outputs(const struct check *c)
 {
-    const struct ifd_tflite_subgraph *g = &c->model->main;
+    const struct ifd_tflite_subgraph *g = c->g;
     for (uint32_t i = 0; i < g->output.count; i++) {
         int32_t index = g->output.value[i];
         if (index < 0 || (uint32_t)index >= g->tensor_count) {
@@ -364,9 +365,10 @@ static enum ifd_code check_maps(const struct check *c, uint32_t signature,
             return ifd_fail(c->err, IFD_CORRUPT, "signature %u: name %u is not plain text",
                             signature, i);
         }
-        if (map[i].tensor >= c->model->main.tensor_count) {
+        if (map[i].tensor >= c->model->subgraph[0].tensor_count) {
             return ifd_fail(c->err, IFD_CORRUPT, "signature %u: " NAME_FORMAT " is tensor %u of %u",
-                            signature, map[i].name, map[i].tensor, c->model->main.tensor_count);
+                            signature, map[i].name, map[i].tensor,
+                            c->model->subgraph[0].tensor_count);
         }
     }
     return IFD_OK;
@@ -409,6 +411,28 @@ static enum ifd_code check_metadata(const struct check *c)
     return IFD_OK;
 }
 
+static enum ifd_code check_subgraph(struct check *c, uint32_t index, struct ifd_arena *scratch)
+{
+    c->g = &c->model->subgraph[index];
+    c->state = ifd_arena_take(scratch, c->g->tensor_count);
+    if (!c->state) {
+        return ifd_arena_fail(scratch, c->g->tensor_count, c->err);
+    }
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < c->g->tensor_count; i++) {
+        code = check_tensor(c, i);
+    }
+    enum ifd_code (*const rest[])(const struct check *) = {check_graph_inputs, check_operators,
+                                                           check_graph_outputs};
+    for (size_t i = 0; code == IFD_OK && i < sizeof(rest) / sizeof(rest[0]); i++) {
+        code = rest[i](c);
+    }
+    if (code != IFD_OK && index > 0) {
+        ifd_err_prefix(c->err, "subgraph %u", index);
+    }
+    return code;
+}
+
 enum ifd_code ifd_tflite_check(const struct ifd_tflite_model *model, struct ifd_bytes file,
                                const struct ifd_limits *limits, struct ifd_arena *scratch,
                                struct ifd_err *err)
@@ -421,21 +445,15 @@ enum ifd_code ifd_tflite_check(const struct ifd_tflite_model *model, struct ifd_
         return ifd_fail(err, IFD_CORRUPT, "the model has no subgraph");
     }
     struct check c = {.model = model, .file = file, .limits = limits, .err = err};
-    c.state = ifd_arena_take(scratch, model->main.tensor_count);
-    if (!c.state) {
-        return ifd_arena_fail(scratch, model->main.tensor_count, err);
-    }
     enum ifd_code code = check_buffers(&c);
     if (code == IFD_OK) {
         code = check_opcodes(&c);
     }
-    for (uint32_t i = 0; code == IFD_OK && i < model->main.tensor_count; i++) {
-        code = check_tensor(&c, i);
+    for (uint32_t i = 0; code == IFD_OK && i < model->subgraph_count; i++) {
+        code = check_subgraph(&c, i, scratch);
     }
-    enum ifd_code (*const rest[])(const struct check *) = {
-        check_graph_inputs, check_operators, check_graph_outputs, check_signatures, check_metadata};
-    for (size_t i = 0; code == IFD_OK && i < sizeof(rest) / sizeof(rest[0]); i++) {
-        code = rest[i](&c);
+    if (code == IFD_OK) {
+        code = check_signatures(&c);
     }
-    return code;
+    return code == IFD_OK ? check_metadata(&c) : code;
 }

@@ -22,32 +22,31 @@ struct ports {
 };
 
 /* A tensor without a name gets one: clients address ports by name. */
-static enum ifd_code name_port(const struct ports *p, uint32_t value, const char *kind,
+static enum ifd_code name_port(const struct ports *p, int32_t tensor, const char *kind,
                                uint32_t index, struct ifd_port *port)
 {
     struct ifd_arena *arena = p->graph->arena;
-    port->name = p->graph->value[value].name;
-    if (port->name[0] == '\0') {
-        char text[32];
-        int size = snprintf(text, sizeof(text), "%s_%u", kind, index);
-        port->name = ifd_arena_text(arena, text, (size_t)size);
-        if (!port->name) {
-            return ifd_arena_fail(arena, sizeof(text), p->err);
-        }
+    const char *name = p->model->subgraph[0].tensor[tensor].name;
+    char text[32];
+    if (name[0] == '\0') {
+        (void)snprintf(text, sizeof(text), "%s_%u", kind, index);
+        name = text;
     }
-    return IFD_OK;
+    port->name = ifd_arena_text(arena, name, strlen(name));
+    return port->name ? IFD_OK : ifd_arena_fail(arena, strlen(name), p->err);
 }
 
-static enum ifd_code name_ports(const struct ports *p, const uint32_t *value, uint32_t count,
+static enum ifd_code name_ports(const struct ports *p, const struct ifd_tflite_ints *tensors,
                                 const char *kind, struct ifd_port **ret)
 {
+    const uint32_t count = tensors->count;
     struct ifd_arena *arena = p->graph->arena;
     struct ifd_port *port = ifd_arena_take_array(arena, count, sizeof(*port));
     if (!port) {
         return ifd_arena_fail(arena, (size_t)count * sizeof(*port), p->err);
     }
     for (uint32_t i = 0; i < count; i++) {
-        enum ifd_code code = name_port(p, value[i], kind, i, &port[i]);
+        enum ifd_code code = name_port(p, tensors->value[i], kind, i, &port[i]);
         if (code != IFD_OK) {
             return code;
         }
@@ -220,10 +219,10 @@ enum ifd_code ifd_tflite_ports(const struct ifd_tflite_model *model, struct ifd_
         .format = "tflite", .format_version = model->version, .description = ""};
     enum ifd_code code = read_text(&p, model->description, &parsed.description);
     if (code == IFD_OK) {
-        code = name_ports(&p, graph->input, graph->input_count, "input", &parsed.input);
+        code = name_ports(&p, &model->subgraph[0].input, "input", &parsed.input);
     }
     if (code == IFD_OK) {
-        code = name_ports(&p, graph->output, graph->output_count, "output", &parsed.output);
+        code = name_ports(&p, &model->subgraph[0].output, "output", &parsed.output);
     }
     for (uint32_t i = 0; code == IFD_OK && i < model->metadata_count; i++) {
         if (strcmp(model->metadata[i].name, METADATA_NAME) == 0) {

@@ -9,29 +9,12 @@
 #include "engine/ir/eval.h"
 #include "engine/ir/shape.h"
 #include "engine/ir/verify.h"
-#include "engine/parse/tflite/tflite_impl.h"
+#include "engine/parse/tflite/tflite_build.h"
 
 #define IDENTIFIER        "TFL3"
 #define IDENTIFIER_OFFSET 4
 #define FILE_ALIGN        8
 #define COMPUTE_ELEMENTS  64 /* shape arithmetic is smaller than this */
-
-struct build {
-    const struct ifd_tflite_model *model;
-    struct ifd_bytes file;
-    const struct ifd_parse_options *options;
-    struct ifd_graph *graph;
-    struct ifd_shape *declared; /* per input: as the file has it */
-    struct ifd_parsed *parsed;
-    uint32_t *value_of; /* per tensor: value, IFD_NONE until an operator needs it */
-    /** Per buffer: its content, aligned and padded. Tensors may share a buffer. */
-    struct ifd_bytes *aligned;
-    /** Limit of all further copies: overlapping buffers must not multiply a file. */
-    size_t copy_bytes_left;
-    const int32_t *zeros; /* zero points that are all 0, shared by tensors */
-    uint32_t zero_count;
-    struct ifd_err *err;
-};
 
 bool ifd_tflite_sniff(struct ifd_bytes file)
 {
@@ -41,8 +24,8 @@ bool ifd_tflite_sniff(struct ifd_bytes file)
 
 /* ---- values ---- */
 
-static enum ifd_code check_usable(const struct build *b, const struct ifd_tflite_tensor *t,
-                                  struct ifd_desc *ret)
+static enum ifd_code check_usable(const struct ifd_tflite_build *b,
+                                  const struct ifd_tflite_tensor *t, struct ifd_desc *ret)
 {
     const char *why = NULL;
     if (t->is_variable) {
@@ -68,7 +51,7 @@ static enum ifd_code check_usable(const struct build *b, const struct ifd_tflite
 }
 
 /* Zero points as 32-bit numbers. Those of weights are mostly all 0: these are shared. */
-static enum ifd_code read_zero_points(struct build *b, const struct ifd_tflite_tensor *t,
+static enum ifd_code read_zero_points(struct ifd_tflite_build *b, const struct ifd_tflite_tensor *t,
                                       const int32_t **ret)
 {
     struct ifd_arena *arena = b->graph->arena;
@@ -96,8 +79,8 @@ static enum ifd_code read_zero_points(struct build *b, const struct ifd_tflite_t
 }
 
 /* Scales stay in the file. Quantization of float tensors is ignored. */
-static enum ifd_code read_quantization(struct build *b, const struct ifd_tflite_tensor *t,
-                                       struct ifd_desc *desc)
+static enum ifd_code read_quantization(struct ifd_tflite_build *b,
+                                       const struct ifd_tflite_tensor *t, struct ifd_desc *desc)
 {
     const int32_t *zero_point = NULL;
     if (t->scale_count == 0 || !(IFD_TFLITE_QUANTIZED & IFD_BIT(desc->dtype))) {
@@ -115,9 +98,9 @@ static enum ifd_code read_quantization(struct build *b, const struct ifd_tflite_
     return IFD_OK;
 }
 
-static enum ifd_code add_value(struct build *b, uint32_t tensor, uint32_t *ret)
+static enum ifd_code add_value(struct ifd_tflite_build *b, uint32_t tensor, uint32_t *ret)
 {
-    const struct ifd_tflite_tensor *t = &b->model->main.tensor[tensor];
+    const struct ifd_tflite_tensor *t = &b->g->tensor[tensor];
     struct ifd_desc desc = {0};
     enum ifd_code code = check_usable(b, t, &desc);
     if (code == IFD_OK) {
@@ -134,7 +117,7 @@ static enum ifd_code add_value(struct build *b, uint32_t tensor, uint32_t *ret)
 
 /* Content aligned to its elements and padded: in the file where possible, else copied once per
  * buffer. */
-static enum ifd_code align_content(struct build *b, uint32_t buffer, size_t element,
+static enum ifd_code align_content(struct ifd_tflite_build *b, uint32_t buffer, size_t element,
                                    struct ifd_bytes content, struct ifd_bytes *ret)
 {
     size_t after = (size_t)(b->file.data + b->file.size - (content.data + content.size));
@@ -160,9 +143,9 @@ static enum ifd_code align_content(struct build *b, uint32_t buffer, size_t elem
 
 /* A tensor that is neither a node's output nor an input: check.c checked that it has content, or
  * no elements. */
-static enum ifd_code add_constant(struct build *b, uint32_t tensor, uint32_t *ret)
+static enum ifd_code add_constant(struct ifd_tflite_build *b, uint32_t tensor, uint32_t *ret)
 {
-    const struct ifd_tflite_tensor *t = &b->model->main.tensor[tensor];
+    const struct ifd_tflite_tensor *t = &b->g->tensor[tensor];
     struct ifd_bytes content = {0};
     enum ifd_code code = add_value(b, tensor, ret);
     if (code == IFD_OK && t->buffer < b->model->buffer_count &&
@@ -174,7 +157,7 @@ static enum ifd_code add_constant(struct build *b, uint32_t tensor, uint32_t *re
                           : code;
 }
 
-static enum ifd_code value_of(struct build *b, int32_t tensor, uint32_t *ret)
+enum ifd_code ifd_tflite_value_of(struct ifd_tflite_build *b, int32_t tensor, uint32_t *ret)
 {
     if (tensor < 0) {
         *ret = IFD_NONE;
@@ -184,7 +167,7 @@ static enum ifd_code value_of(struct build *b, int32_t tensor, uint32_t *ret)
     return *ret == IFD_NONE ? add_constant(b, (uint32_t)tensor, ret) : IFD_OK;
 }
 
-static enum ifd_code check_tensor_bytes(const struct build *b, uint32_t value)
+static enum ifd_code check_tensor_bytes(const struct ifd_tflite_build *b, uint32_t value)
 {
     const struct ifd_value *v = &b->graph->value[value];
     if (!ifd_desc_fits(&v->desc, b->options->limits->tensor_bytes)) {
@@ -203,9 +186,9 @@ struct operator_text {
     char s[IFD_ERR_TEXT_BYTES];
 };
 
-static struct operator_text operator_text(const struct build *b, uint32_t node)
+static struct operator_text operator_text(const struct ifd_tflite_build *b, uint32_t node)
 {
-    const struct ifd_tflite_operator *op = &b->model->main.op[node];
+    const struct ifd_tflite_operator *op = &b->g->op[node];
     const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
     const char *name = opcode->custom[0] != '\0' ? opcode->custom : opcode->builtin_name;
     struct operator_text text;
@@ -215,7 +198,7 @@ static struct operator_text operator_text(const struct build *b, uint32_t node)
     for (uint32_t i = 0; size > 0 && i < op->output.count && used + (size_t)size < room / 2; i++) {
         used += (size_t)size;
         size = snprintf(text.s + used, room - used, "%s" NAME_FORMAT, i == 0 ? ", outputs " : ", ",
-                        b->model->main.tensor[op->output.value[i]].name);
+                        b->g->tensor[op->output.value[i]].name);
     }
     used += size > 0 ? (size_t)size : 0;
     if (used < room - 1) {
@@ -224,10 +207,10 @@ static struct operator_text operator_text(const struct build *b, uint32_t node)
     return text;
 }
 
-static enum ifd_code find_rule(const struct build *b, uint32_t node,
+static enum ifd_code find_rule(const struct ifd_tflite_build *b, uint32_t node,
                                const struct ifd_tflite_rule **ret)
 {
-    const struct ifd_tflite_operator *op = &b->model->main.op[node];
+    const struct ifd_tflite_operator *op = &b->g->op[node];
     const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
     const struct ifd_tflite_rule *rule = ifd_tflite_rule(opcode);
     if (!rule && opcode->builtin_name[0] == '\0') {
@@ -247,7 +230,8 @@ static enum ifd_code find_rule(const struct build *b, uint32_t node,
     return IFD_OK;
 }
 
-static enum ifd_code check_rule(const struct build *b, const struct ifd_tflite_operator *op,
+static enum ifd_code check_rule(const struct ifd_tflite_build *b,
+                                const struct ifd_tflite_operator *op,
                                 const struct ifd_tflite_rule *rule)
 {
     if (rule->options != 0 && op->options_type != 0 && op->options_type != rule->options) {
@@ -271,7 +255,7 @@ struct operands {
     uint32_t kept_count;
 };
 
-static enum ifd_code take_operands(struct build *b, const struct ifd_tflite_operator *op,
+static enum ifd_code take_operands(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op,
                                    const struct ifd_tflite_rule *rule, struct ifd_arena *scratch,
                                    struct operands *ret)
 {
@@ -285,7 +269,7 @@ static enum ifd_code take_operands(struct build *b, const struct ifd_tflite_oper
     }
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < op->input.count; i++) {
-        code = value_of(b, op->input.value[i], &o.input[i]);
+        code = ifd_tflite_value_of(b, op->input.value[i], &o.input[i]);
         if (i >= 32 || (rule->operands & IFD_BIT(i))) {
             o.kept[o.kept_count++] = o.input[i];
         }
@@ -297,7 +281,8 @@ static enum ifd_code take_operands(struct build *b, const struct ifd_tflite_oper
     return code;
 }
 
-static enum ifd_code read_attributes(const struct build *b, const struct ifd_tflite_operator *op,
+static enum ifd_code read_attributes(const struct ifd_tflite_build *b,
+                                     const struct ifd_tflite_operator *op,
                                      const struct ifd_tflite_rule *rule,
                                      const struct operands *operands, struct ifd_node *node)
 {
@@ -311,7 +296,7 @@ static enum ifd_code read_attributes(const struct build *b, const struct ifd_tfl
     return rule->read ? rule->read(&call, b->err) : IFD_OK;
 }
 
-/* Few integers from few integers, as in computations of shapes. */
+/* Few integers from few integers, as in computations of shapes and in conditions of loops. */
 static bool is_shape_arithmetic(const struct ifd_graph *graph, const struct ifd_node *node)
 {
     size_t total = 0;
@@ -323,7 +308,7 @@ static bool is_shape_arithmetic(const struct ifd_graph *graph, const struct ifd_
         }
         const struct ifd_desc *desc = &graph->value[value].desc;
         size_t count = 0;
-        if ((desc->dtype != IFD_S32 && desc->dtype != IFD_S64) ||
+        if ((desc->dtype != IFD_S32 && desc->dtype != IFD_S64 && desc->dtype != IFD_BOOL) ||
             !ifd_shape_elements(&desc->shape, &count) || count > COMPUTE_ELEMENTS) {
             return false;
         }
@@ -332,7 +317,7 @@ static bool is_shape_arithmetic(const struct ifd_graph *graph, const struct ifd_
     return total <= 4 * COMPUTE_ELEMENTS;
 }
 
-static enum ifd_code finish_node(struct build *b, uint32_t node)
+static enum ifd_code finish_node(struct ifd_tflite_build *b, uint32_t node)
 {
     enum ifd_code code = ifd_graph_infer_node(b->graph, node, b->err);
     const struct ifd_node *n = &b->graph->node[node];
@@ -350,18 +335,13 @@ static enum ifd_code finish_node(struct build *b, uint32_t node)
     return code;
 }
 
-static enum ifd_code build_operator(struct build *b, uint32_t index, struct ifd_arena *scratch)
+static enum ifd_code build_node(struct ifd_tflite_build *b, uint32_t index,
+                                const struct ifd_tflite_rule *rule, struct ifd_arena *scratch)
 {
-    const struct ifd_tflite_operator *op = &b->model->main.op[index];
-    const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
-    const struct ifd_tflite_rule *rule = NULL;
+    const struct ifd_tflite_operator *op = &b->g->op[index];
     struct operands operands = {0};
     struct ifd_node *node = NULL;
-    enum ifd_code code = find_rule(b, index, &rule);
-    if (code != IFD_OK) {
-        return code;
-    }
-    code = check_rule(b, op, rule);
+    enum ifd_code code = check_rule(b, op, rule);
     if (code == IFD_OK) {
         code = take_operands(b, op, rule, scratch, &operands);
     }
@@ -370,33 +350,134 @@ static enum ifd_code build_operator(struct build *b, uint32_t index, struct ifd_
                                   operands.output, op->output.count, &node, b->err);
     }
     if (code == IFD_OK) {
+        const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
         node->source_index = index;
         node->source_name = rule->custom ? rule->custom : opcode->builtin_name;
         code = read_attributes(b, op, rule, &operands, node);
     }
+    return code;
+}
+
+static enum ifd_code build_operator(struct ifd_tflite_build *b, uint32_t index,
+                                    struct ifd_arena *scratch)
+{
+    const struct ifd_tflite_rule *rule = NULL;
+    b->is_exhausted = b->is_exhausted || (b->depth > 0 && b->operators_left == 0);
+    b->operators_left -= b->depth > 0 && b->operators_left > 0;
+    if (b->is_exhausted && b->depth > 0) {
+        return ifd_fail(b->err, IFD_TOO_LARGE, "subgraphs become more than %d operators",
+                        IFD_TFLITE_INLINED_MAX);
+    }
+    const bool is_control = ifd_tflite_is_control(b, index);
+    enum ifd_code code = is_control ? IFD_OK : find_rule(b, index, &rule);
+    if (code != IFD_OK) {
+        return code;
+    }
+    code = is_control ? ifd_tflite_build_control(b, index, scratch)
+                      : build_node(b, index, rule, scratch);
     if (code != IFD_OK) {
         ifd_err_prefix(b->err, "operator %s", operator_text(b, index).s);
         return code;
     }
-    return finish_node(b, b->graph->node_count - 1); /* its errors name the node */
+    return is_control ? IFD_OK : finish_node(b, b->graph->node_count - 1); /* names the node */
+}
+
+static enum ifd_code build_operators(struct ifd_tflite_build *b)
+{
+    struct ifd_arena scratch;
+    ifd_arena_init(&scratch, b->graph->arena->alloc, 0);
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < b->g->op_count; i++) {
+        code = build_operator(b, i, &scratch);
+        ifd_arena_reset(&scratch);
+    }
+    ifd_arena_finish(&scratch);
+    return code;
+}
+
+static enum ifd_code build_outputs(struct ifd_tflite_build *b, uint32_t *ret)
+{
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < b->g->output.count; i++) {
+        code = ifd_tflite_value_of(b, b->g->output.value[i], &ret[i]);
+    }
+    return code;
+}
+
+/* ---- subgraphs ---- */
+
+static enum ifd_code enter(struct ifd_tflite_build *b, uint32_t subgraph, uint32_t input_count,
+                           uint32_t output_count, struct ifd_arena *scratch)
+{
+    if (subgraph >= b->model->subgraph_count) {
+        return ifd_fail(b->err, IFD_CORRUPT, "subgraph %u of %u", subgraph,
+                        b->model->subgraph_count);
+    }
+    const struct ifd_tflite_subgraph *g = &b->model->subgraph[subgraph];
+    if (b->depth == IFD_TFLITE_DEPTH_MAX) {
+        return ifd_fail(b->err, IFD_TOO_LARGE, "subgraphs are nested more than %d deep",
+                        IFD_TFLITE_DEPTH_MAX);
+    }
+    if (g->input.count != input_count || g->output.count != output_count) {
+        return ifd_fail(b->err, IFD_CORRUPT,
+                        "subgraph %u has %u inputs and %u outputs, expected %u and %u", subgraph,
+                        g->input.count, g->output.count, input_count, output_count);
+    }
+    uint32_t *value_of = ifd_arena_take_array(scratch, g->tensor_count, sizeof(*value_of));
+    if (!value_of) {
+        return ifd_arena_fail(scratch, g->tensor_count * sizeof(*value_of), b->err);
+    }
+    for (uint32_t i = 0; i < g->tensor_count; i++) {
+        value_of[i] = IFD_NONE;
+    }
+    b->g = g;
+    b->value_of = value_of;
+    b->depth++;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_tflite_inline(struct ifd_tflite_build *b, uint32_t subgraph,
+                                const uint32_t *input, uint32_t input_count, uint32_t *ret_output,
+                                uint32_t output_count)
+{
+    const struct ifd_tflite_subgraph *outer = b->g;
+    uint32_t *outer_value_of = b->value_of;
+    const uint32_t outer_depth = b->depth;
+    struct ifd_arena scratch;
+    ifd_arena_init(&scratch, b->graph->arena->alloc, 0);
+    enum ifd_code code = enter(b, subgraph, input_count, output_count, &scratch);
+    for (uint32_t i = 0; code == IFD_OK && i < input_count; i++) {
+        b->value_of[b->g->input.value[i]] = input[i];
+    }
+    if (code == IFD_OK) {
+        code = build_operators(b);
+    }
+    if (code == IFD_OK) {
+        code = build_outputs(b, ret_output);
+    }
+    b->g = outer;
+    b->value_of = outer_value_of;
+    b->depth = outer_depth;
+    ifd_arena_finish(&scratch);
+    return code;
 }
 
 /* ---- inputs and outputs ---- */
 
 /* A dimension is open where the signature or the shape says -1. */
-static void decide_shape(struct build *b, uint32_t tensor, struct ifd_value *value,
+static void decide_shape(struct ifd_tflite_build *b, uint32_t tensor, struct ifd_value *value,
                          struct ifd_shape *ret_declared)
 {
     const struct ifd_shape example = value->desc.shape;
-    const struct ifd_shape file = ifd_tflite_declared(&b->model->main.tensor[tensor], &example);
+    const struct ifd_shape file = ifd_tflite_declared(&b->g->tensor[tensor], &example);
     ifd_parse_input_shape(b->options, value->name, &file, &example, ret_declared,
                           &value->desc.shape);
     ifd_parse_note_open(&file, ret_declared, b->parsed);
 }
 
-static enum ifd_code build_inputs(struct build *b, uint32_t *ret)
+static enum ifd_code build_inputs(struct ifd_tflite_build *b, uint32_t *ret)
 {
-    const struct ifd_tflite_ints *input = &b->model->main.input;
+    const struct ifd_tflite_ints *input = &b->g->input;
     for (uint32_t i = 0; i < input->count; i++) {
         enum ifd_code code = add_value(b, (uint32_t)input->value[i], &ret[i]);
         if (code != IFD_OK) {
@@ -409,7 +490,7 @@ static enum ifd_code build_inputs(struct build *b, uint32_t *ret)
             return code;
         }
         struct ifd_bytes content = {0};
-        const uint32_t buffer = b->model->main.tensor[input->value[i]].buffer;
+        const uint32_t buffer = b->g->tensor[input->value[i]].buffer;
         if (buffer < b->model->buffer_count &&
             ifd_tflite_content(&b->model->buffer[buffer], b->file, &content) && content.size > 0) {
             return ifd_fail(b->err, IFD_UNSUPPORTED,
@@ -419,22 +500,9 @@ static enum ifd_code build_inputs(struct build *b, uint32_t *ret)
     return IFD_OK;
 }
 
-static enum ifd_code build_outputs(struct build *b, uint32_t *ret)
+static enum ifd_code build_graph(struct ifd_tflite_build *b, struct ifd_arena *scratch)
 {
-    const struct ifd_tflite_ints *output = &b->model->main.output;
-    enum ifd_code code = IFD_OK;
-    if (output->count == 0) {
-        return ifd_fail(b->err, IFD_UNSUPPORTED, "the model has no outputs");
-    }
-    for (uint32_t i = 0; code == IFD_OK && i < output->count; i++) {
-        code = value_of(b, output->value[i], &ret[i]);
-    }
-    return code;
-}
-
-static enum ifd_code build_graph(struct build *b, struct ifd_arena *scratch)
-{
-    const struct ifd_tflite_subgraph *g = &b->model->main;
+    const struct ifd_tflite_subgraph *g = b->g;
     uint32_t *input = ifd_arena_take_array(scratch, g->input.count, sizeof(*input));
     uint32_t *output = ifd_arena_take_array(scratch, g->output.count, sizeof(*output));
     b->value_of = ifd_arena_take_array(scratch, g->tensor_count, sizeof(*b->value_of));
@@ -446,14 +514,13 @@ static enum ifd_code build_graph(struct build *b, struct ifd_arena *scratch)
     for (uint32_t i = 0; i < g->tensor_count; i++) {
         b->value_of[i] = IFD_NONE;
     }
-    struct ifd_arena node_scratch;
-    ifd_arena_init(&node_scratch, scratch->alloc, 0);
     enum ifd_code code = build_inputs(b, input);
-    for (uint32_t i = 0; code == IFD_OK && i < g->op_count; i++) {
-        code = build_operator(b, i, &node_scratch);
-        ifd_arena_reset(&node_scratch);
+    if (code == IFD_OK) {
+        code = build_operators(b);
     }
-    ifd_arena_finish(&node_scratch);
+    if (code == IFD_OK && g->output.count == 0) {
+        code = ifd_fail(b->err, IFD_UNSUPPORTED, "the model has no outputs");
+    }
     if (code == IFD_OK) {
         code = build_outputs(b, output);
     }
@@ -480,10 +547,10 @@ static enum ifd_code align_file(struct ifd_arena *arena, struct ifd_bytes *file,
 }
 
 /* Shapes of the ports as the file has them. */
-static void declare_shapes(const struct build *b)
+static void declare_shapes(const struct ifd_tflite_build *b)
 {
     struct ifd_parsed *parsed = b->parsed;
-    const struct ifd_tflite_subgraph *g = &b->model->main;
+    const struct ifd_tflite_subgraph *g = b->g;
     for (uint32_t i = 0; i < g->input.count; i++) {
         parsed->input[i].desc.shape = b->declared[i];
     }
@@ -509,13 +576,15 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
     if (code != IFD_OK) {
         return code;
     }
-    struct build b = {.model = &model,
-                      .file = file,
-                      .options = options,
-                      .graph = graph,
-                      .copy_bytes_left = file.size,
-                      .parsed = ret,
-                      .err = err};
+    struct ifd_tflite_build b = {.model = &model,
+                                 .g = &model.subgraph[0],
+                                 .operators_left = IFD_TFLITE_INLINED_MAX,
+                                 .file = file,
+                                 .options = options,
+                                 .graph = graph,
+                                 .copy_bytes_left = file.size,
+                                 .parsed = ret,
+                                 .err = err};
     code = build_graph(&b, scratch);
     if (code == IFD_OK) {
         code = ifd_tflite_ports(&model, file, graph, ret, err);

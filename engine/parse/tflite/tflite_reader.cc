@@ -345,6 +345,23 @@ void read(const fb::Gelu *t, struct ifd_tflite_options *o, Reader &)
     o->approximate = t->approximate();
 }
 
+void read(const fb::Call *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->subgraph[0] = t->subgraph();
+}
+
+void read(const fb::If *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->subgraph[0] = static_cast<uint32_t>(t->then_subgraph());
+    o->subgraph[1] = static_cast<uint32_t>(t->else_subgraph());
+}
+
+void read(const fb::While *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->subgraph[0] = static_cast<uint32_t>(t->cond_subgraph());
+    o->subgraph[1] = static_cast<uint32_t>(t->body_subgraph());
+}
+
 template <typename T> bool read_as(const fb::Operator *op, struct ifd_tflite_options *o, Reader &r)
 {
     const T *t = op->options_as<T>();
@@ -376,8 +393,8 @@ const struct ifd_tflite_options *read_options(const fb::Operator *op, Reader &r)
              fb::ResizeNearest, fb::Reshape, fb::Gather, fb::Reducer, fb::Squeeze, fb::StridedSlice,
              fb::Split, fb::SplitV, fb::Pack, fb::Unpack, fb::LeakyRelu, fb::L2Norm,
              fb::LocalResponseNormalization, fb::SpaceToDepth, fb::DepthToSpace, fb::OneHot,
-             fb::MirrorPad, fb::ReverseSequence, fb::BatchMatMul, fb::Cumsum, fb::Conv3D, fb::Gelu>(
-        op, o, r);
+             fb::MirrorPad, fb::ReverseSequence, fb::BatchMatMul, fb::Cumsum, fb::Conv3D, fb::Gelu,
+             fb::Call, fb::If, fb::While>(op, o, r);
     return o;
 }
 
@@ -509,10 +526,11 @@ void read_model(const fb::Model *m, const struct ifd_limits *limits, struct ifd_
         [&](const fb::SignatureDef *t, struct ifd_tflite_signature *o) {
             read_signature(t, limits->node_inputs, o, r);
         });
-    out->subgraph_count = m->subgraphs() ? m->subgraphs()->size() : 0;
-    if (out->subgraph_count > 0) {
-        read_subgraph(m->subgraphs()->Get(0), limits, &out->main, r);
-    }
+    out->subgraph = r.tables<struct ifd_tflite_subgraph>(
+        m->subgraphs(), "subgraphs", limits->nodes, &out->subgraph_count,
+        [&](const fb::SubGraph *t, struct ifd_tflite_subgraph *o) {
+            read_subgraph(t, limits, o, r);
+        });
 }
 
 // ---- metadata ----

@@ -51,6 +51,7 @@ struct ifd_tflite_options {
     int32_t mode, block, radius, seq_dim, batch_dim, stride_d, dilation_d;
     float alpha, beta, bias;
     struct ifd_tflite_ints ints; /* new shape, squeezed dimensions */
+    uint32_t subgraph[2];        /* of IF: then, else; of WHILE: condition, body; of CALL */
 };
 
 struct ifd_tflite_operator {
@@ -111,8 +112,8 @@ struct ifd_tflite_model {
     uint32_t metadata_count;
     const struct ifd_tflite_signature *signature;
     uint32_t signature_count;
+    const struct ifd_tflite_subgraph *subgraph; /* the first is the model */
     uint32_t subgraph_count;
-    struct ifd_tflite_subgraph main; /* subgraph 0; empty if there is none */
 };
 
 /** Verifies a file and reads its tables.

@@ -1,0 +1,192 @@
+/* IF, WHILE and CALL. What is decided while the file is read is built in place: a loop becomes its
+ * turns. */
+#include "engine/parse/tflite/tflite_build.h"
+
+#include <string.h>
+
+enum { CALL = 31, IF = 118, WHILE = 119 }; /* builtin operators of the format */
+
+static int32_t builtin_of(const struct ifd_tflite_build *b, uint32_t index)
+{
+    return b->model->opcode[b->g->op[index].opcode_index].builtin;
+}
+
+bool ifd_tflite_is_control(const struct ifd_tflite_build *b, uint32_t index)
+{
+    const int32_t builtin = builtin_of(b, index);
+    return builtin == CALL || builtin == IF || builtin == WHILE;
+}
+
+/* An operator that names subgraphs, with values of its operands. */
+struct control {
+    struct ifd_tflite_build *b;
+    const uint32_t *subgraph;
+    uint32_t *input, *output;
+    uint32_t input_count, output_count;
+};
+
+/* ---- conditions ---- */
+
+static enum ifd_code check_condition(const struct control *c, uint32_t value)
+{
+    const struct ifd_desc *desc = &c->b->graph->value[value].desc;
+    if (desc->dtype != IFD_BOOL) {
+        return ifd_fail(c->b->err, IFD_CORRUPT, "a condition of type %s, expected bool",
+                        ifd_dtype_name(desc->dtype));
+    }
+    return IFD_OK;
+}
+
+/* Is it known while the file is read? */
+static bool is_known(const struct control *c, uint32_t value, bool *ret_is_true)
+{
+    const struct ifd_value *v = &c->b->graph->value[value];
+    *ret_is_true = v->is_constant && v->data.size > 0 && v->data.data[0] != 0;
+    return v->is_constant && v->data.size > 0;
+}
+
+/* ---- WHILE ---- */
+
+/* Where the graph ended: what was built behind it can go. */
+struct mark {
+    uint32_t node_count, value_count;
+};
+
+static struct mark mark(const struct ifd_graph *graph)
+{
+    return (struct mark){graph->node_count, graph->value_count};
+}
+
+static void go_back(struct ifd_graph *graph, struct mark mark)
+{
+    graph->node_count = mark.node_count;
+    graph->value_count = mark.value_count;
+}
+
+/* One turn: carries the values through the body while the condition is true. */
+static enum ifd_code turn(const struct control *c, uint32_t *carried, uint32_t *next,
+                          bool *ret_is_known, bool *ret_goes_on)
+{
+    uint32_t condition = IFD_NONE;
+    enum ifd_code code =
+        ifd_tflite_inline(c->b, c->subgraph[0], carried, c->input_count, &condition, 1);
+    if (code == IFD_OK) {
+        code = check_condition(c, condition);
+    }
+    if (code != IFD_OK) {
+        return code;
+    }
+    *ret_is_known = is_known(c, condition, ret_goes_on);
+    if (*ret_is_known && *ret_goes_on) {
+        code =
+            ifd_tflite_inline(c->b, c->subgraph[1], carried, c->input_count, next, c->input_count);
+        memcpy(carried, next, c->input_count * sizeof(*carried));
+    }
+    return code;
+}
+
+/* Builds a loop whose number of turns is known, turn by turn. */
+static enum ifd_code unroll(const struct control *c, struct ifd_arena *scratch, bool *ret_is_done)
+{
+    struct ifd_tflite_build *b = c->b;
+    const struct mark before = mark(b->graph);
+    uint32_t *next = ifd_arena_take_array(scratch, c->input_count, sizeof(*next));
+    bool known = true, goes_on = true;
+    enum ifd_code code =
+        next ? IFD_OK : ifd_arena_fail(scratch, c->input_count * sizeof(*next), b->err);
+    memcpy(c->output, c->input, c->input_count * sizeof(*c->input));
+    while (code == IFD_OK && known && goes_on) {
+        code = turn(c, c->output, next, &known, &goes_on);
+    }
+    *ret_is_done = code == IFD_OK && known;
+    if (code == IFD_TOO_LARGE && b->is_exhausted) {
+        code = IFD_OK;
+    }
+    if (!*ret_is_done) {
+        go_back(b->graph, before);
+    }
+    return code;
+}
+
+static enum ifd_code build_while(const struct control *c, struct ifd_arena *scratch)
+{
+    bool is_done = false;
+    if (c->output_count != c->input_count) {
+        return ifd_fail(c->b->err, IFD_CORRUPT, "%u inputs and %u outputs, expected as many",
+                        c->input_count, c->output_count);
+    }
+    const enum ifd_code code = unroll(c, scratch, &is_done);
+    if (code != IFD_OK || is_done) {
+        return code;
+    }
+    return ifd_fail(c->b->err, IFD_UNSUPPORTED, "the number of turns is not known%s",
+                    c->b->is_exhausted ? ", or too large" : "");
+}
+
+/* ---- IF ---- */
+
+static enum ifd_code build_if(const struct control *c)
+{
+    bool is_true = false;
+    if (c->input_count == 0 || c->input[0] == IFD_NONE) {
+        return ifd_fail(c->b->err, IFD_CORRUPT, "no condition");
+    }
+    const enum ifd_code code = check_condition(c, c->input[0]);
+    if (code != IFD_OK) {
+        return code;
+    }
+    if (is_known(c, c->input[0], &is_true)) {
+        return ifd_tflite_inline(c->b, c->subgraph[is_true ? 0 : 1], c->input + 1,
+                                 c->input_count - 1, c->output, c->output_count);
+    }
+    return ifd_fail(c->b->err, IFD_UNSUPPORTED, "the condition is not constant");
+}
+
+/* ---- all ---- */
+
+static enum ifd_code take_operands(struct control *c, const struct ifd_tflite_operator *op,
+                                   struct ifd_arena *scratch)
+{
+    struct ifd_tflite_build *b = c->b;
+    c->input = ifd_arena_take_array(scratch, op->input.count, sizeof(*c->input));
+    c->output = ifd_arena_take_array(scratch, op->output.count, sizeof(*c->output));
+    if (!c->input || !c->output) {
+        return ifd_arena_fail(scratch, op->input.count * sizeof(*c->input), b->err);
+    }
+    for (uint32_t i = 0; i < op->input.count; i++) {
+        const enum ifd_code code = ifd_tflite_value_of(b, op->input.value[i], &c->input[i]);
+        if (code != IFD_OK) {
+            return code;
+        }
+        if (c->input[i] == IFD_NONE) {
+            return ifd_fail(b->err, IFD_CORRUPT, "input %u is missing", i);
+        }
+    }
+    c->input_count = op->input.count;
+    c->output_count = op->output.count;
+    return IFD_OK;
+}
+
+enum ifd_code ifd_tflite_build_control(struct ifd_tflite_build *b, uint32_t index,
+                                       struct ifd_arena *scratch)
+{
+    const struct ifd_tflite_operator *op = &b->g->op[index];
+    const int32_t builtin = builtin_of(b, index);
+    struct control c = {.b = b, .subgraph = op->options->subgraph};
+    enum ifd_code code = take_operands(&c, op, scratch);
+    if (code != IFD_OK) {
+        return code;
+    }
+    if (builtin == WHILE) {
+        code = build_while(&c, scratch);
+    } else if (builtin == IF) {
+        code = build_if(&c);
+    } else {
+        code =
+            ifd_tflite_inline(b, c.subgraph[0], c.input, c.input_count, c.output, c.output_count);
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < op->output.count; i++) {
+        b->value_of[op->output.value[i]] = c.output[i];
+    }
+    return code;
+}

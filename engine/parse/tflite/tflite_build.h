@@ -1,0 +1,48 @@
+/** What builds a graph from a checked TFLite model: tflite.c, operators one by one; control.c,
+ *  operators that name subgraphs. */
+#ifndef INFERD_ENGINE_PARSE_TFLITE_TFLITE_BUILD_H
+#define INFERD_ENGINE_PARSE_TFLITE_TFLITE_BUILD_H
+
+#include "engine/parse/tflite/tflite_impl.h"
+
+/** Nesting of subgraphs. */
+#define IFD_TFLITE_DEPTH_MAX 8
+/** Operators that subgraphs may become in place of the operators that name them: loops unroll. */
+#define IFD_TFLITE_INLINED_MAX 16384
+
+struct ifd_tflite_build {
+    const struct ifd_tflite_model *model;
+    const struct ifd_tflite_subgraph *g; /* that is being built */
+    struct ifd_bytes file;
+    const struct ifd_parse_options *options;
+    struct ifd_graph *graph;
+    struct ifd_shape *declared; /* per input: as the file has it */
+    struct ifd_parsed *parsed;
+    uint32_t *value_of; /* per tensor of g: value, IFD_NONE until an operator needs it */
+    /** Per buffer: its content, aligned and padded. Tensors may share a buffer. */
+    struct ifd_bytes *aligned;
+    /** Limit of all further copies: overlapping buffers must not multiply a file. */
+    size_t copy_bytes_left;
+    const int32_t *zeros; /* zero points that are all 0, shared by tensors */
+    uint32_t zero_count;
+    uint32_t depth, operators_left; /* of subgraphs */
+    bool is_exhausted;              /* operators_left ran out */
+    struct ifd_err *err;
+};
+
+/** Value of a tensor of the subgraph; a constant becomes one when it is first asked for. IFD_NONE
+ *  for tensor -1. (tflite.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_value_of(struct ifd_tflite_build *b, int32_t tensor,
+                                                uint32_t *ret);
+/** Builds the operators of a subgraph on these inputs, in place. (tflite.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_inline(struct ifd_tflite_build *b, uint32_t subgraph,
+                                              const uint32_t *input, uint32_t input_count,
+                                              uint32_t *ret_output, uint32_t output_count);
+
+/** Does operator index of the subgraph name other subgraphs? (control.c) */
+bool ifd_tflite_is_control(const struct ifd_tflite_build *b, uint32_t index);
+/** Builds it. (control.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_build_control(struct ifd_tflite_build *b, uint32_t index,
+                                                     struct ifd_arena *scratch);
+
+#endif
