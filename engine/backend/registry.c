@@ -3,6 +3,18 @@
 
 #include <string.h>
 
+static enum ifd_code check_memory(const struct ifd_backend *backend, struct ifd_err *err)
+{
+    const struct ifd_memory_ops *ops = backend->memory;
+    if (ops->bytes < sizeof(*ops) || !ops->kind || !ops->transfer_ns || !ops->context_create ||
+        !ops->context_destroy || !ops->bind || !ops->unbind || !ops->write || !ops->submit ||
+        !ops->read || !ops->wait) {
+        return ifd_fail(err, IFD_UNSUPPORTED, "backend %s: its memory lacks a function or its kind",
+                        backend->name);
+    }
+    return IFD_OK;
+}
+
 /* A descriptor must have every function of this version of the ABI. */
 static enum ifd_code check(const struct ifd_backend *backend, struct ifd_err *err)
 {
@@ -15,12 +27,12 @@ static enum ifd_code check(const struct ifd_backend *backend, struct ifd_err *er
                         "backend %s: descriptor of %u bytes, expected at least %zu", backend->name,
                         backend->bytes, sizeof(*backend));
     }
-    if (!backend->open || !backend->cost || !backend->compile || !backend->run ||
-        !backend->release || !backend->close) {
+    if (!backend->open || !backend->cost || !backend->compile || !backend->release ||
+        !backend->close || (!backend->run && !backend->memory)) {
         return ifd_fail(err, IFD_UNSUPPORTED, "backend %s: descriptor lacks a function",
                         backend->name);
     }
-    return IFD_OK;
+    return backend->memory ? check_memory(backend, err) : IFD_OK;
 }
 
 static enum ifd_code check_name(const struct ifd_registry *registry,

@@ -1,6 +1,10 @@
 /* Compiles a plan: partitions, arena, and the tables in which a run finds its pointers. */
 #include "engine/exec/executable.h"
 
+#include "engine/base/str.h"
+
+#include <string.h>
+
 static enum ifd_code compile_part(struct ifd_executable *executable, uint32_t p,
                                   const struct ifd_executable *share_with, struct ifd_err *err)
 {
@@ -16,10 +20,45 @@ static enum ifd_code compile_part(struct ifd_executable *executable, uint32_t p,
         return code;
     }
     part->backend = slot->backend;
-    part->first_step = executable->step_count;
-    executable->step_count += part->info.step_count;
-    executable->constant_bytes += part->info.constant_bytes;
+    if (executable->plan.partition[p].memory == 0) {
+        executable->constant_bytes += part->info.constant_bytes;
+    } else {
+        executable->device_bytes += part->info.constant_bytes;
+    }
     return IFD_OK;
+}
+
+static enum ifd_code describe_copy(struct ifd_executable *executable, uint32_t p,
+                                   struct ifd_arena *arena, struct ifd_err *err)
+{
+    const struct ifd_plan_partition *partition = &executable->plan.partition[p];
+    const struct ifd_backend *backend = executable->registry->slot[partition->backend].backend;
+    const bool is_read = partition->task == IFD_PLAN_READ;
+    char text[80];
+    (void)ifd_str_format(text, sizeof(text), "%s to %s, %zu bytes",
+                         is_read ? backend->memory->kind : "host",
+                         is_read ? "host" : backend->memory->kind,
+                         executable->plan.value[partition->input[0]].bytes);
+    executable->part[p] = (struct ifd_executable_part){
+        .backend = backend,
+        .copy_text = ifd_arena_text(arena, text, strlen(text)),
+        .info = {.step_count = 1, .exact = true, .precision = IFD_PRECISION_F32}};
+    return executable->part[p].copy_text ? IFD_OK : ifd_arena_fail(arena, strlen(text), err);
+}
+
+static enum ifd_code compile_all(struct ifd_executable *executable,
+                                 const struct ifd_executable *share_with, struct ifd_arena *arena,
+                                 struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    for (uint32_t p = 0; code == IFD_OK && p < executable->plan.partition_count; p++) {
+        code = executable->plan.partition[p].task == IFD_PLAN_RUN
+                   ? compile_part(executable, p, share_with, err)
+                   : describe_copy(executable, p, arena, err);
+        executable->part[p].first_step = executable->step_count;
+        executable->step_count += executable->part[p].info.step_count;
+    }
+    return code;
 }
 
 static void number_tables(struct ifd_executable *executable)
@@ -112,10 +151,7 @@ enum ifd_code ifd_executable_init(struct ifd_executable *executable, struct ifd_
         executable->plan.partition_count = 0;
         return ifd_arena_fail(arena, plan->partition_count * sizeof(*executable->part), err);
     }
-    enum ifd_code code = IFD_OK;
-    for (uint32_t p = 0; code == IFD_OK && p < plan->partition_count; p++) {
-        code = compile_part(executable, p, share_with, err);
-    }
+    enum ifd_code code = compile_all(executable, share_with, arena, err);
     executable->plan.view = NULL;
     if (code == IFD_OK) {
         code = lay_out(executable, limit_bytes, arena, err);
@@ -137,6 +173,15 @@ void ifd_executable_finish(struct ifd_executable *executable)
         }
     }
     *executable = (struct ifd_executable){0};
+}
+
+const char *ifd_executable_memory_kind(const struct ifd_executable *executable, uint32_t memory)
+{
+    if (memory == 0) {
+        return "host";
+    }
+    const uint32_t backend = executable->plan.device[memory - 1].backend;
+    return executable->registry->slot[backend].backend->memory->kind;
 }
 
 /* Last partition that starts at or before step. */
@@ -170,7 +215,9 @@ void ifd_executable_step(const struct ifd_executable *executable, uint32_t step,
         ret->arena_offset = value->offset;
         ret->arena_bytes = value->bytes;
     }
-    if (part->backend->describe) {
+    if (part->copy_text) {
+        ret->step.kernel = part->copy_text;
+    } else if (part->backend->describe) {
         part->backend->describe(part->compiled, step - part->first_step, &ret->step);
     }
 }

@@ -10,7 +10,8 @@
 
 /** Position of a partition in the flat tables. */
 struct ifd_executable_part {
-    struct ifd_partition *compiled;
+    struct ifd_partition *compiled; /* NULL: a copy between memories */
+    const char *copy_text;          /* of such a copy, for people: "host to gpu, 4096 bytes" */
     const struct ifd_backend *backend;
     struct ifd_partition_info info;
     uint32_t first_step;          /* index of its step 0 among all steps */
@@ -23,7 +24,8 @@ struct ifd_executable {
     struct ifd_plan plan;
     struct ifd_executable_part *part; /* plan.partition_count */
     uint32_t step_count;
-    size_t constant_bytes; /* packed by its backends, shared ones excluded */
+    size_t constant_bytes; /* packed by its backends, shared ones excluded; in host memory */
+    size_t device_bytes;   /* the same, in memory of devices */
 
     /** An instance keeps a table of pointers: one for each slot of each partition. */
     uint32_t table_count;
@@ -49,6 +51,9 @@ IFD_NODISCARD enum ifd_code ifd_executable_init(struct ifd_executable *executabl
 
 /** Releases the compiled partitions; the arena is the caller's. A zeroed executable is fine. */
 void ifd_executable_finish(struct ifd_executable *executable);
+
+/** "host", or the kind of a device's memory. memory: as in ifd_plan_value. */
+const char *ifd_executable_memory_kind(const struct ifd_executable *executable, uint32_t memory);
 
 /** Describes a step. step: 0 … step_count-1. */
 void ifd_executable_step(const struct ifd_executable *executable, uint32_t step,

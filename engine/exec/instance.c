@@ -94,7 +94,9 @@ static enum ifd_code take_tables(struct ifd_instance *instance,
         instance->table[i] = (struct ifd_instance_table){
             .executable = executable, .pointer = next, .pace = ifd_pace_init(most)};
         for (uint32_t k = 0; k < executable->table_count; k++) {
-            *next++ = instance->arena + executable->plan.value[executable->table_value[k]].offset;
+            const struct ifd_plan_value *value =
+                &executable->plan.value[executable->table_value[k]];
+            *next++ = value->memory == 0 ? instance->arena + value->offset : NULL;
         }
     }
     instance->table_count = setup->executable_count;
@@ -135,6 +137,9 @@ enum ifd_code ifd_instance_init(struct ifd_instance *instance,
     if (code == IFD_OK && needs_store(setup)) {
         code = take_store(instance, setup, err);
     }
+    if (code == IFD_OK) {
+        code = ifd_devices_open(instance, err);
+    }
     if (code != IFD_OK) {
         ifd_instance_finish(instance);
     }
@@ -147,6 +152,7 @@ void ifd_instance_finish(struct ifd_instance *instance)
         return;
     }
     const size_t steps = instance->table_count > 0 ? instance->table[0].executable->step_count : 0;
+    ifd_devices_close(instance);
     ifd_release_tensor(instance->alloc, instance->store, instance->store_bytes);
     ifd_release(instance->alloc, instance->store_offset,
                 ((size_t)instance->info->output_count + 1) * sizeof(*instance->store_offset));
@@ -160,6 +166,15 @@ size_t ifd_instance_bytes(const struct ifd_instance *instance)
 {
     return sizeof(*instance) + instance->arena_bytes + instance->pointers_bytes +
            instance->store_bytes;
+}
+
+size_t ifd_instance_device_bytes(const struct ifd_instance *instance)
+{
+    size_t bytes = 0;
+    for (uint32_t d = 0; d < instance->device_count; d++) {
+        bytes += instance->device[d].bytes;
+    }
+    return bytes;
 }
 
 void ifd_instance_expect(const struct ifd_instance *instance)

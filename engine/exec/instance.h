@@ -5,7 +5,7 @@
 
 #include "engine/base/pace.h"
 #include "engine/base/team.h"
-#include "engine/exec/executable.h"
+#include "engine/exec/device.h"
 
 /** Batch sizes for which a model with a free batch is planned: every size up to IFD_BATCH_DENSE,
  *  and the powers of two above. Another size takes several runs (45 = 32 + 13): no sample is
@@ -38,7 +38,9 @@ struct ifd_shapes {
 /** Of one executable: where its partitions read and write, and how many threads its runs take. */
 struct ifd_instance_table {
     const struct ifd_executable *executable;
-    void **pointer; /* executable->table_count */
+    void **pointer;           /* executable->table_count; of values in host memory */
+    struct ifd_bound **bound; /* per partition, and NULL if there are no devices */
+    uint64_t *fence;          /* per partition: of the last READ; NULL if there are no devices */
     struct ifd_pace pace;
 };
 
@@ -52,6 +54,9 @@ struct ifd_instance {
     struct ifd_cores *cores;
     struct ifd_shapes *shapes; /* NULL: runs the shapes of info */
     atomic_bool is_alone;      /* the last run took one thread: no worker is woken for the next */
+
+    struct ifd_instance_device *device;
+    uint32_t device_count;
 
     uint8_t *arena; /* for the largest executable */
     size_t arena_bytes;

@@ -35,27 +35,45 @@ static uint64_t *counters_of(const struct ifd_instance *instance,
     return instance->step_ns + counted->first_step;
 }
 
+static enum ifd_code run_on_host(const struct ifd_instance *instance,
+                                 const struct ifd_instance_table *table, uint32_t p,
+                                 const struct ifd_team *team, struct ifd_err *err)
+{
+    const struct ifd_executable_part *part = &table->executable->part[p];
+    const struct ifd_binding binding = {
+        .input = (const void *const *)(table->pointer + part->input_at),
+        .output = table->pointer + part->output_at,
+        .scratch = instance->arena + table->executable->plan.partition[p].scratch_offset,
+        .team = team,
+        .step_ns = counters_of(instance, table->executable, p),
+        .now_ns = ifd_monotonic_ns,
+    };
+    return part->backend->run(part->compiled, &binding, err);
+}
+
 static enum ifd_code walk(const struct ifd_instance *instance,
                           const struct ifd_instance_table *table, const struct ifd_team *team,
                           struct ifd_err *err)
 {
-    const struct ifd_executable *executable = table->executable;
-    for (uint32_t p = 0; p < executable->plan.partition_count; p++) {
-        const struct ifd_executable_part *part = &executable->part[p];
-        const struct ifd_binding binding = {
-            .input = (const void *const *)(table->pointer + part->input_at),
-            .output = table->pointer + part->output_at,
-            .scratch = instance->arena + executable->plan.partition[p].scratch_offset,
-            .team = team,
-            .step_ns = counters_of(instance, executable, p),
-            .now_ns = ifd_monotonic_ns,
-        };
-        const enum ifd_code code = part->backend->run(part->compiled, &binding, err);
-        if (code != IFD_OK) {
-            return code;
+    const struct ifd_plan *plan = &table->executable->plan;
+    enum ifd_code code = IFD_OK;
+    for (uint32_t p = 0; code == IFD_OK && p < plan->partition_count; p++) {
+        const struct ifd_plan_partition *partition = &plan->partition[p];
+        if (partition->wait != IFD_NO_PARTITION) {
+            code = ifd_devices_await(instance, table, p, err);
+        }
+        if (code == IFD_OK) {
+            code = partition->memory == 0
+                       ? run_on_host(instance, table, p, team, err)
+                       : ifd_devices_submit(instance, table, p,
+                                            counters_of(instance, table->executable, p), err);
         }
     }
-    return IFD_OK;
+    if (instance->device_count > 0) {
+        const enum ifd_code ended = ifd_devices_finish(instance, code == IFD_OK ? err : NULL);
+        code = code == IFD_OK ? ended : code;
+    }
+    return code;
 }
 
 /* The largest executable with at most as many samples as are left. The first has 1. */

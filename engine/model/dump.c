@@ -37,9 +37,34 @@ static void text_passes(const struct ifd_writer *w, const struct ifd_model *mode
     }
 }
 
+static void text_memory(const struct ifd_writer *w, const struct ifd_model *model)
+{
+    const struct ifd_executable *executable = &model->plan[0]->executable;
+    const struct ifd_plan *plan = &executable->plan;
+    for (uint32_t v = 0; v < plan->value_count; v++) {
+        const struct ifd_plan_value *value = &plan->value[v];
+        ifd_write(w, "memory %zu … %zu%s%s, partitions %u … %u, buffer %u: ", value->offset,
+                  value->offset + value->bytes, value->memory > 0 ? " of " : "",
+                  value->memory > 0 ? ifd_executable_memory_kind(executable, value->memory) : "",
+                  value->first, value->last, value->buffer);
+        ifd_write_quoted(w, value->name);
+        ifd_write(w, "\n");
+    }
+    for (uint32_t d = 0; d < plan->device_count; d++) {
+        ifd_write(w, "arena of %s %zu bytes\n", ifd_executable_memory_kind(executable, d + 1),
+                  plan->device[d].arena_bytes);
+    }
+    ifd_write(w, "arena %zu bytes, constants %zu bytes", plan->arena_bytes,
+              model->info.constant_bytes);
+    if (plan->device_count > 0) {
+        ifd_write(w, ", on devices %zu bytes", model->info.device_bytes);
+    }
+    ifd_write(w, ", batch %s%s\n",
+              model->info.batch_is_free ? "free" : "fixed: ", model->batch_why_not.text);
+}
+
 static void text_plan(const struct ifd_writer *w, const struct ifd_model *model)
 {
-    const struct ifd_plan *plan = &model->plan[0]->executable.plan;
     for (uint32_t i = 0; i < model->info.step_count; i++) {
         struct ifd_plan_step step;
         ifd_model_step(model, i, &step);
@@ -49,16 +74,7 @@ static void text_plan(const struct ifd_writer *w, const struct ifd_model *model)
         ifd_write_quoted(w, step.step.output);
         ifd_write(w, "\n");
     }
-    for (uint32_t v = 0; v < plan->value_count; v++) {
-        const struct ifd_plan_value *value = &plan->value[v];
-        ifd_write(w, "memory %zu … %zu, partitions %u … %u, buffer %u: ", value->offset,
-                  value->offset + value->bytes, value->first, value->last, value->buffer);
-        ifd_write_quoted(w, value->name);
-        ifd_write(w, "\n");
-    }
-    ifd_write(w, "arena %zu bytes, constants %zu bytes, batch %s%s\n", plan->arena_bytes,
-              model->info.constant_bytes,
-              model->info.batch_is_free ? "free" : "fixed: ", model->batch_why_not.text);
+    text_memory(w, model);
     ifd_write(w, "rounding of quantized results %s\n", model->info.exact ? "exact" : "fast");
     const char *why_not = model->info.precision_why_not;
     ifd_write(w, "precision %s%s%s\n", ifd_precision_name(model->info.precision),
@@ -116,17 +132,28 @@ static void json_steps(const struct ifd_writer *w, const struct ifd_model *model
 
 static void json_memory(const struct ifd_writer *w, const struct ifd_model *model)
 {
-    const struct ifd_plan *plan = &model->plan[0]->executable.plan;
+    const struct ifd_executable *executable = &model->plan[0]->executable;
+    const struct ifd_plan *plan = &executable->plan;
     ifd_write(w, "\"memory\":[");
     for (uint32_t v = 0; v < plan->value_count; v++) {
         const struct ifd_plan_value *value = &plan->value[v];
         ifd_write(w, "%s{\"name\":", v > 0 ? ",\n" : "\n");
         ifd_write_quoted(w, value->name);
-        ifd_write(w, ",\"offset\":%zu,\"bytes\":%zu,\"first\":%u,\"last\":%u,\"buffer\":%u}",
-                  value->offset, value->bytes, value->first, value->last, value->buffer);
+        ifd_write(w,
+                  ",\"kind\":\"%s\",\"offset\":%zu,\"bytes\":%zu,\"first\":%u,\"last\":%u,"
+                  "\"buffer\":%u}",
+                  ifd_executable_memory_kind(executable, value->memory), value->offset,
+                  value->bytes, value->first, value->last, value->buffer);
     }
-    ifd_write(w, "],\n\"arena_bytes\":%zu,\"constant_bytes\":%zu,\"batch_is_free\":%s",
-              plan->arena_bytes, model->info.constant_bytes,
+    ifd_write(w, "],\n\"devices\":[");
+    for (uint32_t d = 0; d < plan->device_count; d++) {
+        ifd_write(w, "%s{\"kind\":\"%s\",\"arena_bytes\":%zu}", d > 0 ? "," : "",
+                  ifd_executable_memory_kind(executable, d + 1), plan->device[d].arena_bytes);
+    }
+    ifd_write(w,
+              "],\n\"arena_bytes\":%zu,\"constant_bytes\":%zu,\"device_bytes\":%zu,"
+              "\"batch_is_free\":%s",
+              plan->arena_bytes, model->info.constant_bytes, model->info.device_bytes,
               model->info.batch_is_free ? "true" : "false");
     ifd_write(w, ",\"batch_why_not\":");
     ifd_write_quoted(w, model->batch_why_not.text);

@@ -225,6 +225,7 @@ void ifd_model_describe_plan(struct ifd_model *model)
     model->info.released_bytes = model->weights.released_bytes;
     model->info.packed_bytes = executable->constant_bytes;
     model->info.arena_bytes = executable->plan.arena_bytes;
+    model->info.device_bytes = executable->device_bytes;
     model->info.step_count = executable->step_count;
     describe_precision(model, executable);
     describe_rounding(model, executable);

@@ -1,4 +1,4 @@
-/* Offsets in the arena: decides which values are computed in place, then lays out the buffers. */
+/* Offsets in the arenas: decides which values are computed in place, then lays out the buffers. */
 #include "engine/base/layout.h"
 #include "engine/plan/plan_impl.h"
 
@@ -7,7 +7,8 @@
 static bool in_place(const struct ifd_plan *plan, uint32_t p, const struct ifd_partition_info *info)
 {
     const struct ifd_plan_partition *partition = &plan->partition[p];
-    if (!info->can_alias || partition->input_count == 0 || partition->output_count == 0) {
+    if (partition->task != IFD_PLAN_RUN || !info->can_alias || partition->input_count == 0 ||
+        partition->output_count == 0) {
         return false;
     }
     const struct ifd_plan_value *input = &plan->value[partition->input[0]];
@@ -39,8 +40,9 @@ static void choose_buffers(struct ifd_plan *plan, const struct ifd_partition_inf
     }
 }
 
-/* Items 0 … buffer_count-1 are the buffers, the rest is each partition's scratch. */
-static void fill_items(const struct ifd_plan *plan, struct ifd_layout_item *items)
+/* Items 0 … buffer_count-1 are the buffers, the rest is each partition's scratch; those of other
+ * memories have no bytes. */
+static void fill_items(const struct ifd_plan *plan, uint32_t memory, struct ifd_layout_item *items)
 {
     for (uint32_t b = 0; b < plan->buffer_count; b++) {
         items[b] = (struct ifd_layout_item){.first = UINT32_MAX};
@@ -50,11 +52,29 @@ static void fill_items(const struct ifd_plan *plan, struct ifd_layout_item *item
         struct ifd_layout_item *item = &items[value->buffer];
         item->first = value->first < item->first ? value->first : item->first;
         item->last = value->last > item->last ? value->last : item->last;
-        item->bytes = value->bytes;
+        item->bytes = value->memory == memory ? value->bytes : 0;
     }
     for (uint32_t p = 0; p < plan->partition_count; p++) {
+        const struct ifd_plan_partition *partition = &plan->partition[p];
         items[plan->buffer_count + p] = (struct ifd_layout_item){
-            .first = p, .last = p, .bytes = plan->partition[p].scratch_bytes};
+            .first = p,
+            .last = p,
+            .bytes = partition->memory == memory ? partition->scratch_bytes : 0};
+    }
+}
+
+static void take_offsets(struct ifd_plan *plan, uint32_t memory,
+                         const struct ifd_layout_item *items)
+{
+    for (uint32_t v = 0; v < plan->value_count; v++) {
+        if (plan->value[v].memory == memory) {
+            plan->value[v].offset = items[plan->value[v].buffer].offset;
+        }
+    }
+    for (uint32_t p = 0; p < plan->partition_count; p++) {
+        if (plan->partition[p].memory == memory) {
+            plan->partition[p].scratch_offset = items[plan->buffer_count + p].offset;
+        }
     }
 }
 
@@ -76,15 +96,13 @@ enum ifd_code ifd_plan_memory(struct ifd_plan *plan, const struct ifd_partition_
     if (!items) {
         return ifd_fail(err, IFD_NOMEM, "no memory to plan %u buffers", count);
     }
-    fill_items(plan, items);
-    const enum ifd_code code =
-        ifd_lay_out(items, count, limit_bytes, alloc, &plan->arena_bytes, err);
-    if (code == IFD_OK) {
-        for (uint32_t v = 0; v < plan->value_count; v++) {
-            plan->value[v].offset = items[plan->value[v].buffer].offset;
-        }
-        for (uint32_t p = 0; p < plan->partition_count; p++) {
-            plan->partition[p].scratch_offset = items[plan->buffer_count + p].offset;
+    enum ifd_code code = IFD_OK;
+    for (uint32_t m = 0; code == IFD_OK && m <= plan->device_count; m++) {
+        size_t *arena_bytes = m == 0 ? &plan->arena_bytes : &plan->device[m - 1].arena_bytes;
+        fill_items(plan, m, items);
+        code = ifd_lay_out(items, count, limit_bytes, alloc, arena_bytes, err);
+        if (code == IFD_OK) {
+            take_offsets(plan, m, items);
         }
     }
     ifd_release(alloc, items, items_bytes);

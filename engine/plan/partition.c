@@ -1,4 +1,5 @@
-/* Groups nodes into partitions and puts them into the order in which they run. */
+/* Groups nodes into partitions and puts them, and copies between memories, into the order in which
+ * they run. */
 #include "engine/plan/plan_impl.h"
 
 struct sweep {
@@ -93,11 +94,13 @@ static void share_groups(const struct ifd_plan *share_with, struct ifd_plan *pla
     plan->node_count = share_with->node_count;
     for (uint32_t p = 0; p < share_with->partition_count; p++) {
         const struct ifd_plan_partition *from = &share_with->partition[p];
-        plan->partition[p] = (struct ifd_plan_partition){.backend = from->backend,
-                                                         .first_node = from->first_node,
-                                                         .node_count = from->node_count};
+        if (from->task == IFD_PLAN_RUN) {
+            plan->partition[plan->partition_count++] =
+                (struct ifd_plan_partition){.backend = from->backend,
+                                            .first_node = from->first_node,
+                                            .node_count = from->node_count};
+        }
     }
-    plan->partition_count = share_with->partition_count;
 }
 
 enum ifd_code ifd_plan_partition(const struct ifd_graph *graph,
@@ -125,13 +128,23 @@ enum ifd_code ifd_plan_partition(const struct ifd_graph *graph,
             partition_of[plan.order[plan.partition[p].first_node + n]] = p;
         }
     }
-    struct ifd_value_life *life = NULL;
-    code = ifd_plan_lifetimes(graph, partition_of, plan.partition_count, scratch, &life, err);
+    struct ifd_transfer *transfer = NULL;
+    struct ifd_lives lives;
+    uint32_t transfers = 0;
+    code = ifd_plan_transfers(graph, options->registry, keep, scratch, &plan, partition_of,
+                              &transfer, &transfers, err);
     if (code == IFD_OK) {
-        code = ifd_plan_values(graph, life, keep, &plan, err);
+        code = ifd_plan_lifetimes(graph, &plan, partition_of, transfer, transfers, scratch, &lives,
+                                  err);
     }
     if (code == IFD_OK) {
-        code = ifd_plan_views(graph, options, life, keep, scratch, &plan, err);
+        code = ifd_plan_values(graph, &lives, keep, &plan, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_plan_name_transfers(&lives, transfer, transfers, keep, &plan, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_plan_views(graph, options, &lives, keep, scratch, &plan, err);
     }
     if (code == IFD_OK) {
         *ret_plan = plan;

@@ -5,33 +5,69 @@
 #include "engine/ir/graph.h"
 #include "engine/plan/plan.h"
 
-/** What the planner knows of a value of the graph. */
+/** A copy of a value of the graph, before the plan has values: partition entry and value. */
+struct ifd_transfer {
+    uint32_t partition; /* entry of task WRITE or READ */
+    uint32_t value;     /* of the graph */
+};
+
+/** The life of a value of the graph in one memory. */
 struct ifd_value_life {
-    uint32_t first, last; /* partitions */
-    bool used;            /* by any node */
-    bool used_outside;    /* by a node of another partition */
-    bool is_output;       /* of the model */
+    uint32_t first, last; /* partitions; first is IFD_NONE if the value is not in this memory */
     uint32_t plan_value;  /* IFD_NONE if it lives inside a partition or is constant */
 };
 
-/** One entry per value of the graph, in arena. partition_of: per node of the graph. */
-IFD_NODISCARD enum ifd_code ifd_plan_lifetimes(const struct ifd_graph *graph,
-                                               const uint32_t *partition_of,
-                                               uint32_t partition_count, struct ifd_arena *arena,
-                                               struct ifd_value_life **ret_life,
-                                               struct ifd_err *err);
+/** What the planner knows of the values of the graph. */
+struct ifd_lives {
+    uint32_t value_count;
+    struct ifd_value_life *life; /* [memory][value]: ifd_life_in */
+    uint32_t *home;              /* per value: the memory in which it is made */
+    bool *is_used;               /* per value, by any node */
+    bool *is_used_outside;       /* by another partition than that which makes it, or copied */
+    bool *is_output;             /* of the model */
+};
 
-/** Fills plan->value, plan->input and plan->output with the values that live in the arena; sets
- *  life[].plan_value. */
-IFD_NODISCARD enum ifd_code ifd_plan_values(const struct ifd_graph *graph,
-                                            struct ifd_value_life *life, struct ifd_arena *keep,
-                                            struct ifd_plan *plan, struct ifd_err *err);
+static inline struct ifd_value_life *ifd_life_in(const struct ifd_lives *lives, uint32_t memory,
+                                                 uint32_t value)
+{
+    return &lives->life[(size_t)memory * lives->value_count + value];
+}
+
+/** Finds the lives of all values; the arrays are in arena. partition_of: per node of the graph. */
+IFD_NODISCARD enum ifd_code ifd_plan_lifetimes(const struct ifd_graph *graph,
+                                               const struct ifd_plan *plan,
+                                               const uint32_t *partition_of,
+                                               const struct ifd_transfer *transfer,
+                                               uint32_t transfer_count, struct ifd_arena *arena,
+                                               struct ifd_lives *ret, struct ifd_err *err);
+
+/** Fills plan->value, plan->input and plan->output with the values that live in arenas; sets
+ *  plan_value of lives. */
+IFD_NODISCARD enum ifd_code ifd_plan_values(const struct ifd_graph *graph, struct ifd_lives *lives,
+                                            struct ifd_arena *keep, struct ifd_plan *plan,
+                                            struct ifd_err *err);
 
 /** Chooses the backend of every node: slot of the registry per node, in ret_backend. */
 IFD_NODISCARD enum ifd_code ifd_plan_assign(const struct ifd_graph *graph,
                                             const struct ifd_plan_options *options,
                                             struct ifd_arena *scratch, uint32_t *ret_backend,
                                             struct ifd_err *err);
+
+/** Lists the devices of a plan whose partitions are found, and puts the copies between memories
+ *  among them: a WRITE before the first partition that needs it, a READ behind the partition that
+ *  makes the value. Sets partition_of (per node) anew. ret_transfer: in scratch. */
+IFD_NODISCARD enum ifd_code ifd_plan_transfers(const struct ifd_graph *graph,
+                                               const struct ifd_registry *registry,
+                                               struct ifd_arena *keep, struct ifd_arena *scratch,
+                                               struct ifd_plan *plan, uint32_t *partition_of,
+                                               struct ifd_transfer **ret_transfer,
+                                               uint32_t *ret_count, struct ifd_err *err);
+
+/** Names the values that transfers copy, once the plan has values. */
+IFD_NODISCARD enum ifd_code ifd_plan_name_transfers(const struct ifd_lives *lives,
+                                                    const struct ifd_transfer *transfer,
+                                                    uint32_t count, struct ifd_arena *keep,
+                                                    struct ifd_plan *plan, struct ifd_err *err);
 
 /** Fills a node's view; its arrays are in scratch. */
 IFD_NODISCARD enum ifd_code ifd_plan_node_view(const struct ifd_graph *graph,
@@ -42,8 +78,8 @@ IFD_NODISCARD enum ifd_code ifd_plan_node_view(const struct ifd_graph *graph,
 /** Builds plan->view and the slots of every partition. */
 IFD_NODISCARD enum ifd_code ifd_plan_views(const struct ifd_graph *graph,
                                            const struct ifd_plan_options *options,
-                                           const struct ifd_value_life *life,
-                                           struct ifd_arena *keep, struct ifd_arena *scratch,
-                                           struct ifd_plan *plan, struct ifd_err *err);
+                                           const struct ifd_lives *lives, struct ifd_arena *keep,
+                                           struct ifd_arena *scratch, struct ifd_plan *plan,
+                                           struct ifd_err *err);
 
 #endif

@@ -5,7 +5,7 @@
  * partitions. */
 struct builder {
     const struct ifd_graph *graph;
-    const struct ifd_value_life *life;
+    const struct ifd_lives *lives;
     uint32_t *local;
     struct ifd_plan_partition *partition;
     struct ifd_partition_value *value;
@@ -13,6 +13,11 @@ struct builder {
     uint32_t *input, *output;
     struct ifd_partition_view view;
 };
+
+static uint32_t plan_value(const struct builder *b, uint32_t v)
+{
+    return ifd_life_in(b->lives, b->partition->memory, v)->plan_value;
+}
 
 static enum ifd_value_role role_of(const struct builder *b, uint32_t v, bool is_made_here)
 {
@@ -22,7 +27,7 @@ static enum ifd_value_role role_of(const struct builder *b, uint32_t v, bool is_
     if (!is_made_here) {
         return IFD_VALUE_INPUT;
     }
-    return b->life[v].plan_value == IFD_NONE ? IFD_VALUE_INTERNAL : IFD_VALUE_OUTPUT;
+    return plan_value(b, v) == IFD_NONE ? IFD_VALUE_INTERNAL : IFD_VALUE_OUTPUT;
 }
 
 /* Index of a value of the graph in the view; appends it at its first appearance. Nodes are in a
@@ -41,10 +46,10 @@ static uint32_t local_index(struct builder *b, uint32_t v, bool is_output)
                                           .role = role_of(b, v, is_output)};
     if (value->role == IFD_VALUE_INPUT) {
         value->slot = b->view.input_count;
-        b->input[b->view.input_count++] = b->life[v].plan_value;
+        b->input[b->view.input_count++] = plan_value(b, v);
     } else if (value->role == IFD_VALUE_OUTPUT) {
         value->slot = b->view.output_count;
-        b->output[b->view.output_count++] = b->life[v].plan_value;
+        b->output[b->view.output_count++] = plan_value(b, v);
     }
     b->graph_value[b->view.value_count] = v;
     b->local[v] = ++b->view.value_count;
@@ -110,7 +115,7 @@ static enum ifd_code build(struct builder *b, const uint32_t *order, struct ifd_
 }
 
 enum ifd_code ifd_plan_views(const struct ifd_graph *graph, const struct ifd_plan_options *options,
-                             const struct ifd_value_life *life, struct ifd_arena *keep,
+                             const struct ifd_lives *lives, struct ifd_arena *keep,
                              struct ifd_arena *scratch, struct ifd_plan *plan, struct ifd_err *err)
 {
     uint32_t *local = ifd_arena_take_array(scratch, graph->value_count, sizeof(*local));
@@ -119,8 +124,11 @@ enum ifd_code ifd_plan_views(const struct ifd_graph *graph, const struct ifd_pla
         return ifd_arena_fail(scratch, graph->value_count * sizeof(*local), err);
     }
     for (uint32_t p = 0; p < plan->partition_count; p++) {
+        if (plan->partition[p].task != IFD_PLAN_RUN) {
+            continue;
+        }
         struct builder b = {.graph = graph,
-                            .life = life,
+                            .lives = lives,
                             .local = local,
                             .partition = &plan->partition[p],
                             .view = {.max_threads = options->max_threads,

@@ -78,8 +78,8 @@ enum ifd_refusal {
 };
 
 /** MEMORY: the model's file; weights packed for kernels, beside the file; what its instances work
- *  in. */
-#define IFD_MEMORY_KINDS(X) X(FILE, "file") X(PACKED, "packed") X(ARENA, "arena")
+ *  in; memory of devices for weights and instances. */
+#define IFD_MEMORY_KINDS(X) X(FILE, "file") X(PACKED, "packed") X(ARENA, "arena") X(GPU, "gpu")
 
 enum ifd_memory_kind {
 #define X(id, label) IFD_MEMORY_##id,

@@ -245,6 +245,7 @@ enum ifd_code ifd_runner_engine(struct ifd_model *model, uint32_t threads, uint3
         return code;
     }
     runner->base.bytes = ifd_instance_bytes(runner->instance);
+    runner->base.device_bytes = ifd_instance_device_bytes(runner->instance);
     runner->base.threads = threads;
     runner->base.may_prepare = runner->info->has_open_dims;
     runner->base.expect = threads > 1 ? expect : NULL;

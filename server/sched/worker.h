@@ -17,10 +17,11 @@ struct ifd_runner {
     /** No run will come soon. May be NULL. Thread: any, also during a run. */
     void (*rest)(struct ifd_runner *self);
     void (*destroy)(struct ifd_runner *self);
-    size_t bytes;     /* memory of the runner */
-    uint32_t threads; /* most threads of a run, the caller's included */
-    bool may_prepare; /* a run may have to plan first, which takes milliseconds */
-    bool is_instant;  /* computes nothing and touches no data: a run is shorter than a hand-over */
+    size_t bytes;        /* memory of the runner */
+    size_t device_bytes; /* beside it, of devices */
+    uint32_t threads;    /* most threads of a run, the caller's included */
+    bool may_prepare;    /* a run may have to plan first, which takes milliseconds */
+    bool is_instant; /* computes nothing and touches no data: a run is shorter than a hand-over */
 };
 
 struct ifd_workers;

@@ -197,12 +197,15 @@ static enum ifd_code hold_predicted(const struct ifd_served_options *options,
 
 /* Sets gauges that nothing else changes, so the load thread may do it. */
 static void count_memory(const struct ifd_version *version, struct ifd_metric_set *metrics,
-                         size_t instance_bytes)
+                         size_t instance_bytes, size_t instance_device_bytes)
 {
+    size_t device_bytes = version->engine ? ifd_model_info(version->engine)->device_bytes : 0;
     size_t packed_bytes = version->engine ? ifd_model_info(version->engine)->packed_bytes : 0;
     ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_FILE, file_bytes(version));
     ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_PACKED, packed_bytes);
     ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_ARENA, instance_bytes);
+    ifd_metric_put(metrics, IFD_METRIC_MEMORY, IFD_MEMORY_GPU,
+                   device_bytes + instance_device_bytes);
 }
 
 static enum ifd_code start_workers(const struct ifd_served_options *options,
@@ -211,7 +214,7 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
 {
     struct ifd_runner *runner[IFD_INSTANCES_MAX];
     uint32_t count = instance_count(&version->desc), made = 0;
-    size_t bytes = 0;
+    size_t bytes = 0, device_bytes = 0;
     struct ifd_warm_up warm_up = {.version = version,
                                   .alloc = options->request_alloc,
                                   .log = options->log,
@@ -223,6 +226,7 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
     while (made < count && !code) {
         code = make_runner(options, version, threads, &runner[made], err);
         bytes += code ? 0 : runner[made]->bytes;
+        device_bytes += code ? 0 : runner[made]->device_bytes;
         made += code ? 0 : 1;
         if (!code) {
             code = ifd_warm_up(&warm_up, runner[made - 1], err);
@@ -238,7 +242,7 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
         }
         return code;
     }
-    count_memory(version, served->metrics, bytes);
+    count_memory(version, served->metrics, bytes, device_bytes);
     return ifd_workers_create(&served->queue, runner, count, version->desc.preserve_ordering,
                               options->completions, options->alloc, &served->workers, err);
 }

@@ -133,6 +133,16 @@ static enum ifd_code fake_compile(struct ifd_device *device, const struct ifd_pa
     return IFD_OK;
 }
 
+void fake_partition_slots(const struct ifd_partition *partition, uint32_t *ret_inputs,
+                          uint32_t *ret_outputs)
+{
+    *ret_inputs = *ret_outputs = 0;
+    for (uint32_t v = 0; v < partition->value_count; v++) {
+        *ret_inputs += partition->value[v].role == IFD_VALUE_INPUT ? 1 : 0;
+        *ret_outputs += partition->value[v].role == IFD_VALUE_OUTPUT ? 1 : 0;
+    }
+}
+
 static void *memory_of(const struct ifd_partition *partition, const struct ifd_binding *binding,
                        uint32_t index)
 {

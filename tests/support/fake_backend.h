@@ -10,4 +10,8 @@
 /** Named "Fake". */
 extern const struct ifd_backend fake_backend;
 
+/** Slots of a partition that it compiled. */
+void fake_partition_slots(const struct ifd_partition *partition, uint32_t *ret_inputs,
+                          uint32_t *ret_outputs);
+
 #endif

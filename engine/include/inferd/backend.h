@@ -8,6 +8,11 @@
  *  Life: open → for every model: cost per node, compile per partition → run, many times, from many
  *  threads, each with its own binding → release → close.
  *
+ *  A backend computes in host memory, by run(). A device with memory of its own brings struct
+ *  ifd_memory_ops instead of run(). Every instance of a model has a context on it, with memory and
+ *  a queue, in which its partitions are bound once. In every run the engine writes what the device
+ *  needs, submits the partitions, and reads what the host needs. The engine plans these transfers.
+ *
  *  A struct that may grow holds its size ("bytes"). It grows at the end only. A reader that finds a
  *  smaller size uses the defaults named here. */
 #ifndef INFERD_BACKEND_H
@@ -21,7 +26,7 @@
 extern "C" {
 #endif
 
-#define IFD_BACKEND_ABI 2u
+#define IFD_BACKEND_ABI 3u
 
 /** Seen outside a shared object that is built with -fvisibility=hidden. */
 #define IFD_EXPORT __attribute__((visibility("default")))
@@ -121,7 +126,8 @@ struct ifd_partition; /* the backend's own: compiled, immutable, shared by threa
 
 /** What the engine must know of a compiled partition. */
 struct ifd_partition_info {
-    /** Per running instance, aligned to IFD_TENSOR_ALIGN, content undefined before each run. */
+    /** Per running instance, aligned to IFD_TENSOR_ALIGN, content undefined before each run; in the
+     *  memory that the partition computes in. */
     size_t scratch_bytes;
     uint32_t step_count;   /* for describe() and profiles; ≥ 1 */
     size_t constant_bytes; /* packed weights that this partition holds, shared ones excluded */
@@ -159,6 +165,59 @@ struct ifd_binding {
     uint64_t (*now_ns)(void); /* clock for step_ns */
 };
 
+/* ---- a device with memory of its own ---- */
+
+struct ifd_context; /* the backend's own: memory and queue of one instance */
+struct ifd_bound;   /* the backend's own: a partition at fixed places of a context */
+
+/** Where a bound partition reads and writes: offsets in the memory of its context, multiples of
+ *  IFD_TENSOR_ALIGN, each followed by IFD_TENSOR_PAD bytes that may be read. */
+struct ifd_places {
+    const size_t *input, *output; /* per slot; an output overlaps an input only if can_alias */
+    size_t scratch;               /* ifd_partition_info.scratch_bytes */
+};
+
+/** What is put into the queue of a context is done in that order, and has no end before wait():
+ *  fences count it, 1, 2, 3 … A call that fails with UNAVAILABLE says that the device is lost: the
+ *  engine computes the run with the next backend of the model, and tries this one again later with
+ *  a new context. Thread: one at a time per context, any thread; contexts and runs of several
+ *  instances at once. Only context_create and bind may allocate. */
+struct ifd_memory_ops {
+    uint32_t bytes;   /* sizeof(struct ifd_memory_ops) */
+    const char *kind; /* "gpu": static, for people and metrics */
+
+    /** Time to move this many bytes between host and device, either way, waking included.
+     *  Thread: one at a time per device, with cost(). */
+    uint64_t (*transfer_ns)(struct ifd_device *device, size_t bytes);
+
+    /** Memory of bytes, content undefined, and a queue. Errors: NOMEM, UNAVAILABLE. */
+    enum ifd_code (*context_create)(struct ifd_device *device, size_t bytes,
+                                    struct ifd_context **ret_context, struct ifd_err *err);
+    void (*context_destroy)(struct ifd_context *context); /* NULL is fine; nothing is bound */
+
+    /** The places stay until unbind: arguments can be set and commands recorded here. places itself
+     *  is gone when bind returns. The partition outlives what is bound. */
+    enum ifd_code (*bind)(struct ifd_context *context, struct ifd_partition *partition,
+                          const struct ifd_places *places, struct ifd_bound **ret_bound,
+                          struct ifd_err *err);
+    void (*unbind)(struct ifd_context *context, struct ifd_bound *bound);
+
+    /** Puts a copy of host memory to offset into the queue. from may change when it returns. */
+    enum ifd_code (*write)(struct ifd_context *context, size_t offset, const void *from,
+                           size_t bytes, struct ifd_err *err);
+    /** Puts a run of a partition into the queue. step_ns: NULL, or step_count counters, to which
+     *  each step has added its time when wait() returns. */
+    enum ifd_code (*submit)(struct ifd_context *context, struct ifd_bound *bound, uint64_t *step_ns,
+                            struct ifd_err *err);
+    /** Puts a copy to host memory into the queue. to is written between this call and the end of
+     *  wait(*ret_fence). */
+    enum ifd_code (*read)(struct ifd_context *context, size_t offset, void *to, size_t bytes,
+                          uint64_t *ret_fence, struct ifd_err *err);
+    /** Returns when everything up to this fence is done; UINT64_MAX: everything. Errors of what was
+     *  put into the queue may show here. After an error nothing is in the queue any more. */
+    enum ifd_code (*wait)(struct ifd_context *context, uint64_t fence, struct ifd_err *err);
+};
+
 struct ifd_backend {
     uint32_t abi;     /* IFD_BACKEND_ABI */
     uint32_t bytes;   /* sizeof(struct ifd_backend) */
@@ -172,9 +231,10 @@ struct ifd_backend {
     enum ifd_code (*open)(const struct ifd_host *host, struct ifd_device **ret_device,
                           struct ifd_err *err);
 
-    /** 0: cannot run this node; reason (may be NULL) says why. Otherwise a positive cost, smaller
-     *  is better. Costs of different backends are not compared today. Thread: one at a time per
-     *  device. */
+    /** 0: cannot run this node; reason (may be NULL) says why. Otherwise its time in ns, as
+     *  estimated. A node goes to the first backend of the model's list that takes it; the estimates
+     *  decide only whether a partition on a device with memory of its own is worth its transfers.
+     *  Thread: one at a time per device. */
     uint32_t (*cost)(struct ifd_device *device, const struct ifd_node_view *node,
                      struct ifd_err *reason);
 
@@ -189,8 +249,8 @@ struct ifd_backend {
                              struct ifd_partition *share_with, struct ifd_partition **ret_partition,
                              struct ifd_partition_info *ret_info, struct ifd_err *err);
 
-    /** Computes. Allocates nothing, logs nothing, keeps nothing. Thread: any, several at a time on
-     *  one partition with different bindings. */
+    /** Computes in host memory. Allocates nothing, logs nothing, keeps nothing. NULL with memory.
+     *  Thread: any, several at a time on one partition with different bindings. */
     enum ifd_code (*run)(struct ifd_partition *partition, const struct ifd_binding *binding,
                          struct ifd_err *err);
 
@@ -199,6 +259,9 @@ struct ifd_backend {
 
     void (*release)(struct ifd_partition *partition); /* NULL is fine */
     void (*close)(struct ifd_device *device);         /* NULL is fine; no partition is left */
+
+    /** NULL: it computes in host memory. */
+    const struct ifd_memory_ops *memory;
 };
 
 /** The one symbol that a plugin exports: its descriptor, which stays as long as the plugin is

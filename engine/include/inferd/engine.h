@@ -177,6 +177,7 @@ struct ifd_model_info {
     size_t packed_bytes;   /* of these, the packed ones: memory beside the file */
     size_t released_bytes; /* went back to the system (releases_weights); not in constant_bytes */
     size_t arena_bytes;    /* per instance at batch 1 */
+    size_t device_bytes;   /* packed weights in memory of devices; not in the figures above */
     const char *cache;     /* for people: what the cache of packed weights did; "" without one */
     bool is_from_cache;    /* nothing was packed */
     bool exact;            /* quantized results are bit-equal to the reference kernels' */
@@ -237,8 +238,9 @@ void ifd_instance_expect(const struct ifd_instance *instance);
 /** No run will come soon: workers give up their cores. Thread: any, also during a run. */
 void ifd_instance_rest(const struct ifd_instance *instance);
 
-/** Bytes that this instance holds. */
+/** Bytes that this instance holds in host memory, and in memory of devices. */
 size_t ifd_instance_bytes(const struct ifd_instance *instance);
+size_t ifd_instance_device_bytes(const struct ifd_instance *instance);
 
 /* ---- looking inside (inspect, bench) ---- */
 

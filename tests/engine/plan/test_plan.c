@@ -2,9 +2,10 @@
 #include "backends/cpuref/cpuref.h"
 #include "engine/backend/host.h"
 #include "tests/support/fake_backend.h"
+#include "tests/support/fake_device.h"
 #include "tests/support/graph.h"
 
-/* A graph, the three backends Null, Fake, CpuRef in this order, and a plan. */
+/* A graph, the backends Null, Fake, CpuRef, Dev, Dev2 in this order, and a plan. */
 struct fixture {
     struct ifd_arena arena, keep, scratch;
     struct ifd_graph graph;
@@ -14,15 +15,18 @@ struct fixture {
 
 #define FAKE   1
 #define CPUREF 2
+#define DEV    3
+#define DEV2   4
 
 static void setup(struct fixture *f)
 {
     const struct ifd_backend *const backends[] = {ifd_backend_query(IFD_BACKEND_ABI), &fake_backend,
-                                                  &ifd_backend_cpuref};
+                                                  &ifd_backend_cpuref, &fake_device, &fake_device2};
     const struct ifd_registry_setup registry = {
-        .alloc = ifd_alloc_system(), .backends = backends, .backend_count = 3};
+        .alloc = ifd_alloc_system(), .backends = backends, .backend_count = 5};
     struct ifd_err err = {0};
     *f = (struct fixture){0};
+    fake_device_state = (struct fake_device_state){.transfer_ns = 1};
     ifd_arena_init(&f->arena, ifd_alloc_system(), 0);
     ifd_arena_init(&f->keep, ifd_alloc_system(), 0);
     ifd_arena_init(&f->scratch, ifd_alloc_system(), 0);
@@ -143,6 +147,119 @@ static void values_have_the_roles_that_their_users_give_them(void)
     teardown(&f);
 }
 
+/* ---- devices with memory of their own ---- */
+
+struct entry {
+    enum ifd_plan_task task;
+    uint32_t backend, nodes;
+    const char *input;
+    size_t bytes; /* of a copy */
+};
+
+static void expect_entries(const struct fixture *f, const struct entry *want, uint32_t count)
+{
+    REQUIRE(f->plan.partition_count == count);
+    for (uint32_t p = 0; p < count; p++) {
+        const struct ifd_plan_partition *got = &f->plan.partition[p];
+        EXPECT_INT(got->task, want[p].task);
+        EXPECT_INT(got->backend, want[p].backend);
+        EXPECT_INT(got->node_count, want[p].nodes);
+        const struct ifd_plan_value *input = &f->plan.value[got->input[0]];
+        EXPECT_TEXT(input->name, want[p].input);
+        if (got->task != IFD_PLAN_RUN) {
+            const struct ifd_plan_value *output = &f->plan.value[got->output[0]];
+            EXPECT_TEXT(output->name, input->name);
+            EXPECT_INT(output->bytes, want[p].bytes);
+            EXPECT_INT(input->memory, got->task == IFD_PLAN_READ ? got->memory : 0);
+            EXPECT_INT(output->memory, got->task == IFD_PLAN_READ ? 0 : got->memory);
+        }
+    }
+}
+
+/* Arm NN's example: one backend takes layers 1, 2, 4 and 5, another one layer 3. */
+static void five_layers(struct fixture *f)
+{
+    static const enum ifd_op op[] = {IFD_OP_ABS, IFD_OP_RELU, IFD_OP_TANH, IFD_OP_ABS, IFD_OP_RELU};
+    static const char *const name[] = {"l1", "l2", "l3", "l4", "l5"};
+    const uint32_t x = test_graph_f32(&f->graph, "x", SHAPE(1, 100));
+    uint32_t at = x;
+    for (int i = 0; i < 5; i++) {
+        at = test_graph_op1(&f->graph, op[i], at, name[i]);
+    }
+    test_graph_io(&f->graph, x, at);
+}
+
+static void a_layer_on_a_device_makes_three_partitions_and_two_copies(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    five_layers(&f);
+    fake_device_state.cost_ns[0][IFD_OP_TANH] = 1;
+    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, FAKE}, 2, &err), &err);
+    expect_entries(&f,
+                   (const struct entry[]){{IFD_PLAN_RUN, FAKE, 2, "x", 0},
+                                          {IFD_PLAN_WRITE, DEV, 0, "l2", 400},
+                                          {IFD_PLAN_RUN, DEV, 1, "l2", 0},
+                                          {IFD_PLAN_READ, DEV, 0, "l3", 400},
+                                          {IFD_PLAN_RUN, FAKE, 2, "l3", 0}},
+                   5);
+    EXPECT_INT(f.plan.partition[4].wait, 3);
+    EXPECT_INT(f.plan.partition[2].wait, IFD_NO_PARTITION);
+    teardown(&f);
+}
+
+static void layers_on_a_device_also_move_what_goes_in_and_out(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    five_layers(&f);
+    fake_device_takes_all(1);
+    fake_device_state.cost_ns[0][IFD_OP_TANH] = 0;
+    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, CPUREF}, 2, &err), &err);
+    expect_entries(&f,
+                   (const struct entry[]){{IFD_PLAN_WRITE, DEV, 0, "x", 400},
+                                          {IFD_PLAN_RUN, DEV, 2, "x", 0},
+                                          {IFD_PLAN_READ, DEV, 0, "l2", 400},
+                                          {IFD_PLAN_RUN, CPUREF, 1, "l2", 0},
+                                          {IFD_PLAN_WRITE, DEV, 0, "l3", 400},
+                                          {IFD_PLAN_RUN, DEV, 2, "l3", 0},
+                                          {IFD_PLAN_READ, DEV, 0, "l5", 400}},
+                   7);
+    teardown(&f);
+}
+
+/* abs on Dev is read on Dev2, twice, and by CpuRef. */
+static void a_value_crosses_once_to_each_memory(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    fake_device_state.cost_ns[0][IFD_OP_ABS] = 1;
+    fake_device_state.cost_ns[1][IFD_OP_RELU] = fake_device_state.cost_ns[1][IFD_OP_ADD] = 1;
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
+    const uint32_t abs = test_graph_op1(&f.graph, IFD_OP_ABS, x, "abs");
+    const uint32_t relu = test_graph_op1(&f.graph, IFD_OP_RELU, abs, "relu");
+    const uint32_t sum = test_graph_op2(&f.graph, IFD_OP_ADD, abs, relu, "sum");
+    const uint32_t exp = test_graph_op1(&f.graph, IFD_OP_EXP, abs, "exp");
+    REQUIRE_OK(ifd_graph_set_io(&f.graph, &x, 1, (const uint32_t[]){sum, exp, abs}, 3, &err), &err);
+    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, DEV2, CPUREF}, 3, &err), &err);
+    expect_entries(&f,
+                   (const struct entry[]){{IFD_PLAN_WRITE, DEV, 0, "x", 16},
+                                          {IFD_PLAN_RUN, DEV, 1, "x", 0},
+                                          {IFD_PLAN_READ, DEV, 0, "abs", 16},
+                                          {IFD_PLAN_WRITE, DEV2, 0, "abs", 16},
+                                          {IFD_PLAN_RUN, DEV2, 2, "abs", 0},
+                                          {IFD_PLAN_READ, DEV2, 0, "sum", 16},
+                                          {IFD_PLAN_RUN, CPUREF, 1, "abs", 0}},
+                   7);
+    EXPECT_INT(f.plan.partition[3].wait, 2);
+    EXPECT_INT(f.plan.partition[6].wait, IFD_NO_PARTITION); /* 3 has waited */
+    EXPECT_INT(f.plan.device_count, 2);
+    teardown(&f);
+}
+
 static void a_node_that_no_backend_takes_is_named_with_every_reason(void)
 {
     struct fixture f;
@@ -230,6 +347,25 @@ static void without_alias_two_buffers_take_turns(void)
     lay_out(&f, false);
     EXPECT(find(&f, "bb")->offset != find(&f, "aa")->offset);
     EXPECT_INT(f.plan.arena_bytes, 2 * (448 + IFD_TENSOR_PAD));
+    teardown(&f);
+}
+
+/* What is in another memory takes no room: x, l2 and l5 on the host, two values and l3 on Dev. */
+static void each_memory_has_an_arena(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    five_layers(&f);
+    fake_device_state.cost_ns[0][IFD_OP_TANH] = 1;
+    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, FAKE}, 2, &err), &err);
+    struct ifd_partition_info info[8] = {0};
+    info[2].scratch_bytes = 64;
+    REQUIRE_OK(ifd_plan_memory(&f.plan, info, SIZE_MAX, ifd_alloc_system(), &err), &err);
+    EXPECT_INT(f.plan.device[0].arena_bytes, 2 * (448 + IFD_TENSOR_PAD) + 64 + IFD_TENSOR_PAD);
+    EXPECT_INT(f.plan.arena_bytes, 2 * (448 + IFD_TENSOR_PAD));
+    EXPECT_CODE(ifd_plan_memory(&f.plan, info, 1100, ifd_alloc_system(), &err), IFD_TOO_LARGE,
+                &err);
     teardown(&f);
 }
 
@@ -365,6 +501,10 @@ int main(int argc, char **argv)
         T(independent_nodes_of_a_backend_are_gathered_across_others),
         T(per_node_backends_get_one_partition_per_node),
         T(values_have_the_roles_that_their_users_give_them),
+        T(a_layer_on_a_device_makes_three_partitions_and_two_copies),
+        T(layers_on_a_device_also_move_what_goes_in_and_out),
+        T(a_value_crosses_once_to_each_memory),
+        T(each_memory_has_an_arena),
         T(a_node_that_no_backend_takes_is_named_with_every_reason),
         T(a_backend_that_is_not_available_is_named_with_its_reason),
         T(partitions_that_alias_compute_in_place),

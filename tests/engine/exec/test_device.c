@@ -1,0 +1,298 @@
+/* Runs that go through devices with memory of their own. */
+#include "backends/cpuref/cpuref.h"
+#include "tests/support/fail_alloc.h"
+#include "tests/support/fake_backend.h"
+#include "tests/support/fake_device.h"
+#include "tests/support/model.h"
+
+#include <string.h>
+
+#define CHANNELS 5
+
+struct fixture {
+    struct fail_alloc fail;
+    struct ifd_engine *engine;
+    struct ifd_model *model;
+    struct ifd_instance *instance;
+};
+
+/* Dev takes the operators of Fake, Dev2 none, until a test says otherwise. */
+static void begin(struct fixture *f)
+{
+    static const struct ifd_backend *const backends[] = {&fake_device, &fake_device2,
+                                                         &ifd_backend_cpuref};
+    struct ifd_err err = {0};
+    *f = (struct fixture){0};
+    fake_device_state = (struct fake_device_state){.transfer_ns = 1};
+    fake_device_takes_all(1);
+    fail_alloc_init(&f->fail, 0);
+    const struct ifd_engine_options options = {
+        .alloc = &f->fail.alloc, .backends = backends, .backend_count = 3};
+    REQUIRE_OK(ifd_engine_create(&options, &f->engine, &err), &err);
+    REQUIRE_OK(
+        ifd_model_create(f->engine, &(struct ifd_model_options){.max_threads = 2}, &f->model, &err),
+        &err);
+}
+
+static void build(struct fixture *f, uint32_t max_batch)
+{
+    struct ifd_err err = {0};
+    REQUIRE_OK(test_model_build(f->model, &err), &err);
+    REQUIRE_OK(ifd_instance_create(f->model, &(struct ifd_instance_options){.max_batch = max_batch},
+                                   &f->instance, &err),
+               &err);
+}
+
+static void end(struct fixture *f)
+{
+    ifd_instance_destroy(f->instance);
+    ifd_model_destroy(f->model);
+    ifd_engine_destroy(f->engine);
+    fail_alloc_finish(&f->fail);
+    EXPECT_INT(fake_device_state.contexts, 0);
+    EXPECT_INT(fake_device_state.bound, 0);
+}
+
+/* x → abs, relu on Dev → exp on CpuRef → tanh on Dev → y, and abs is an output, too. */
+static void there_and_back(struct ifd_graph *g)
+{
+    struct ifd_err err = {0};
+    const uint32_t x = test_graph_f32(g, "x", SHAPE(1, CHANNELS));
+    const uint32_t abs = test_graph_op1(g, IFD_OP_ABS, x, "abs");
+    const uint32_t one = test_graph_constant(g, "one", SHAPE(CHANNELS), (float[CHANNELS]){1, 2, 3});
+    const uint32_t sum = test_graph_op2(g, IFD_OP_SUB, abs, one, "sum");
+    const uint32_t exp = test_graph_op1(g, IFD_OP_EXP, sum, "exp");
+    const uint32_t y = test_graph_op2(g, IFD_OP_ADD, exp, sum, "y");
+    REQUIRE_OK(ifd_graph_set_io(g, &x, 1, (const uint32_t[]){y, abs}, 2, &err), &err);
+}
+
+static enum ifd_code run(struct fixture *f, struct ifd_tensor *x, struct ifd_tensor *out,
+                         struct ifd_err *err)
+{
+    const struct ifd_io io = {.input = x, .output = out, .batch = x->shape.dim[0]};
+    return ifd_instance_run(f->instance, &io, 1, err);
+}
+
+static struct ifd_tensor ask(int64_t batch, struct test_random *random)
+{
+    struct ifd_tensor x = test_tensor_f32(SHAPE(batch, CHANNELS));
+    for (size_t i = 0; i < x.bytes / sizeof(float); i++) {
+        ((float *)x.data)[i] = test_random_f32(random, -4, 4);
+    }
+    return x;
+}
+
+static void expect_run(struct fixture *f, int64_t batch, struct test_random *random)
+{
+    struct ifd_tensor x = ask(batch, random), out[2] = {0};
+    struct ifd_err err = {0};
+    REQUIRE_OK(run(f, &x, out, &err), &err);
+    for (int64_t b = 0; b < batch; b++) {
+        float y[CHANNELS], abs[CHANNELS];
+        test_graph_interpret(&f->model->graph, (const void *[]){(float *)x.data + b * CHANNELS},
+                             (void *[]){y, abs});
+        EXPECT_BYTES((float *)out[0].data + b * CHANNELS, y, sizeof(y));
+        EXPECT_BYTES((float *)out[1].data + b * CHANNELS, abs, sizeof(abs));
+    }
+    ifd_release_tensor(ifd_alloc_system(), x.data, x.bytes);
+}
+
+static void values_cross_once_each_way_and_are_waited_for(void)
+{
+    struct test_random random = {.state = 1};
+    struct fixture f;
+    begin(&f);
+    there_and_back(&f.model->graph);
+    build(&f, 1);
+    for (int i = 0; i < 3; i++) {
+        expect_run(&f, 1, &random);
+    }
+    /* x and exp go there; abs, sum and y come back */
+    EXPECT_INT(fake_device_state.writes, 3 * 2);
+    EXPECT_INT(fake_device_state.reads, 3 * 3);
+    EXPECT_INT(fake_device_state.submits, 3 * 2);
+    end(&f);
+}
+
+static void every_batch_size_runs_in_one_context(void)
+{
+    struct test_random random = {.state = 2};
+    struct fixture f;
+    begin(&f);
+    there_and_back(&f.model->graph);
+    build(&f, 40);
+    EXPECT_INT(fake_device_state.contexts, 1);
+    for (int64_t batch = 1; batch <= 40; batch += 3) {
+        expect_run(&f, batch, &random);
+    }
+    end(&f);
+}
+
+static void a_run_on_a_device_allocates_nothing(void)
+{
+    struct test_random random = {.state = 3};
+    struct fixture f;
+    begin(&f);
+    there_and_back(&f.model->graph);
+    build(&f, 1);
+    const long before = f.fail.requests;
+    expect_run(&f, 1, &random);
+    EXPECT_INT(f.fail.requests, before);
+    end(&f);
+}
+
+static void copies_are_steps_with_their_bytes(void)
+{
+    struct fixture f;
+    begin(&f);
+    there_and_back(&f.model->graph);
+    build(&f, 1);
+    uint32_t there = 0, back = 0;
+    for (uint32_t i = 0; i < ifd_model_step_count(f.model); i++) {
+        struct ifd_plan_step step;
+        ifd_model_step(f.model, i, &step);
+        there += strcmp(step.step.kernel, "host to dev, 20 bytes") == 0;
+        back += strcmp(step.step.kernel, "dev to host, 20 bytes") == 0;
+    }
+    EXPECT_INT(there, 2);
+    EXPECT_INT(back, 3);
+    end(&f);
+}
+
+static void a_profile_counts_what_devices_do(void)
+{
+    struct test_random random = {.state = 4};
+    struct fixture f;
+    uint64_t ns[32] = {0};
+    begin(&f);
+    there_and_back(&f.model->graph);
+    build(&f, 1);
+    const uint32_t steps = ifd_model_step_count(f.model);
+    REQUIRE(steps <= 32);
+    ifd_instance_profile(f.instance, true);
+    expect_run(&f, 1, &random);
+    ifd_instance_step_ns(f.instance, ns, steps);
+    for (uint32_t i = 0; i < steps; i++) {
+        EXPECT(ns[i] > 0);
+    }
+    end(&f);
+}
+
+/* abs and y on Dev, sum on Dev2, exp on CpuRef: what one device makes reaches the other through the
+ * host. */
+static void two_devices_share_a_model(void)
+{
+    struct test_random random = {.state = 5};
+    struct fixture f;
+    begin(&f);
+    fake_device_state.cost_ns[0][IFD_OP_SUB] = 0;
+    fake_device_state.cost_ns[1][IFD_OP_SUB] = 1;
+    there_and_back(&f.model->graph);
+    build(&f, 1);
+    EXPECT_INT(fake_device_state.contexts, 2);
+    expect_run(&f, 1, &random);
+    EXPECT_INT(fake_device_state.writes, 4); /* x, abs to Dev2, exp, sum to Dev */
+    EXPECT_INT(fake_device_state.reads, 3);  /* abs, sum, y */
+    expect_run(&f, 1, &random);
+    end(&f);
+}
+
+static void random_graphs_on_devices_run_as_the_interpreter_says(void)
+{
+    struct test_random random = {.state = 4711};
+    for (int round = 0; round < 100; round++) {
+        struct fixture f;
+        struct ifd_err err = {0};
+        begin(&f);
+        test_graph_random(&f.model->graph, &random, 2, CHANNELS,
+                          (uint32_t)test_random_int(&random, 1, 30));
+        struct ifd_tensor x[2] = {ask(2, &random), ask(2, &random)};
+        float want[3][2 * CHANNELS];
+        build(&f, 2);
+        test_graph_interpret(&f.model->graph, (const void *[]){x[0].data, x[1].data},
+                             (void *[]){want[0], want[1], want[2]});
+        struct ifd_tensor out[3] = {0};
+        const struct ifd_io io = {.input = x, .output = out, .batch = 2};
+        REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
+        for (uint32_t i = 0; i < ifd_model_info(f.model)->output_count; i++) {
+            EXPECT_BYTES(out[i].data, want[i], sizeof(want[i]));
+        }
+        ifd_release_tensor(ifd_alloc_system(), x[0].data, x[0].bytes);
+        ifd_release_tensor(ifd_alloc_system(), x[1].data, x[1].bytes);
+        end(&f);
+    }
+}
+
+static enum ifd_code try_build(struct fixture *f, struct ifd_err *err)
+{
+    enum ifd_code code = test_model_build(f->model, err);
+    if (code == IFD_OK) {
+        code = ifd_instance_create(f->model, &(struct ifd_instance_options){.max_batch = 1},
+                                   &f->instance, err);
+    }
+    return code;
+}
+
+static void an_instance_that_a_device_refuses_leaves_nothing(void)
+{
+    for (uint32_t k = 1;; k++) {
+        struct fixture f;
+        struct ifd_err err = {0};
+        begin(&f);
+        there_and_back(&f.model->graph);
+        fake_device_state.fails_at = k;
+        fake_device_state.fails_with = IFD_NOMEM;
+        const enum ifd_code code = try_build(&f, &err);
+        const bool was_reached = fake_device_state.fails_at == 0;
+        if (was_reached) {
+            EXPECT_CODE(code, IFD_NOMEM, &err);
+            EXPECT_HAS(err.text, "backend Dev: ");
+            EXPECT_HAS(err.text, "failed on demand");
+        }
+        end(&f);
+        if (!was_reached) {
+            EXPECT_INT(k, 4); /* a context, two partitions */
+            EXPECT_INT(code, IFD_OK);
+            break;
+        }
+    }
+}
+
+static void no_memory_for_an_instance_leaves_nothing_on_the_device(void)
+{
+    for (long k = 1;; k++) {
+        struct fixture f;
+        struct ifd_err err = {0};
+        begin(&f);
+        there_and_back(&f.model->graph);
+        REQUIRE_OK(test_model_build(f.model, &err), &err);
+        fail_alloc_arm(&f.fail, k, false);
+        const enum ifd_code code = ifd_instance_create(
+            f.model, &(struct ifd_instance_options){.max_batch = 2}, &f.instance, &err);
+        const bool failed = f.fail.failed;
+        if (failed) {
+            EXPECT_CODE(code, IFD_NOMEM, &err);
+        }
+        end(&f);
+        if (!failed) {
+            EXPECT_INT(code, IFD_OK);
+            break;
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(values_cross_once_each_way_and_are_waited_for),
+        T(every_batch_size_runs_in_one_context),
+        T(a_run_on_a_device_allocates_nothing),
+        T(copies_are_steps_with_their_bytes),
+        T(a_profile_counts_what_devices_do),
+        T(two_devices_share_a_model),
+        T(random_graphs_on_devices_run_as_the_interpreter_says),
+        T(an_instance_that_a_device_refuses_leaves_nothing),
+        T(no_memory_for_an_instance_leaves_nothing_on_the_device),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
