@@ -18,14 +18,26 @@ static void add_arg(struct ifd_gpu_call *call, const struct ifd_gpu_arg *arg)
     call->arg[call->arg_count++] = *arg;
 }
 
+void ifd_gpu_in_elements(struct ifd_gpu_call *call, uint32_t value, size_t element)
+{
+    add_arg(call,
+            &(struct ifd_gpu_arg){.kind = IFD_GPU_ARG_IN, .value = value, .element = element});
+}
+
+void ifd_gpu_out_elements(struct ifd_gpu_call *call, uint32_t value, size_t element)
+{
+    add_arg(call,
+            &(struct ifd_gpu_arg){.kind = IFD_GPU_ARG_OUT, .value = value, .element = element});
+}
+
 void ifd_gpu_in(struct ifd_gpu_call *call, uint32_t value)
 {
-    add_arg(call, &(struct ifd_gpu_arg){.kind = IFD_GPU_ARG_IN, .value = value});
+    ifd_gpu_in_elements(call, value, 0);
 }
 
 void ifd_gpu_out(struct ifd_gpu_call *call, uint32_t value)
 {
-    add_arg(call, &(struct ifd_gpu_arg){.kind = IFD_GPU_ARG_OUT, .value = value});
+    ifd_gpu_out_elements(call, value, 0);
 }
 
 void ifd_gpu_constant(struct ifd_gpu_call *call, ifd_gpu_pack_fn pack, const void *params,

@@ -38,6 +38,7 @@ enum ifd_gpu_arg_kind {
 struct ifd_gpu_arg {
     enum ifd_gpu_arg_kind kind;
     uint32_t value;
+    size_t element; /* bytes of the value's elements as the kernel sees them; 0: its type's */
     struct ifd_gpu_constant constant;
     union {
         int32_t integer;
@@ -58,6 +59,10 @@ struct ifd_gpu_call {
 
 struct ifd_gpu_call ifd_gpu_call(enum ifd_gpu_kernel kernel);
 
+/** element: bytes of an element as the kernel sees the value. */
+void ifd_gpu_in_elements(struct ifd_gpu_call *call, uint32_t value, size_t element);
+void ifd_gpu_out_elements(struct ifd_gpu_call *call, uint32_t value, size_t element);
+/** Of a value of the model: its type's. */
 void ifd_gpu_in(struct ifd_gpu_call *call, uint32_t value);
 void ifd_gpu_out(struct ifd_gpu_call *call, uint32_t value);
 void ifd_gpu_constant(struct ifd_gpu_call *call, ifd_gpu_pack_fn pack, const void *params,

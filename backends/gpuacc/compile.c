@@ -110,18 +110,19 @@ static enum ifd_code bind_constant_value(const struct binder *binder,
     return ifd_gpu_keep_constant(binder->partition, binder->older, &constant, ret, err);
 }
 
-static enum ifd_code bind_value(const struct binder *binder, uint32_t value,
+static enum ifd_code bind_value(const struct binder *binder, const struct ifd_gpu_arg *arg,
                                 struct ifd_gpu_bound *ret, struct ifd_err *err)
 {
     const struct ifd_lowering *base = &binder->lowering->base;
-    const struct ifd_low_value *v = &base->value[value];
-    const struct ifd_low_storage *storage = &base->storage[ifd_low_storage_of(base, value)];
-    ret->place = ifd_low_place_of(base, value);
+    const struct ifd_low_value *v = &base->value[arg->value];
+    const struct ifd_low_storage *storage = &base->storage[ifd_low_storage_of(base, arg->value)];
+    const size_t element = arg->element ? arg->element : ifd_dtype_bytes(v->view->desc.dtype);
+    ret->place = ifd_low_place_of(base, arg->value);
     ret->place.data = NULL;
     if (ret->place.where == IFD_LOW_CONSTANT) {
         ret->place.offset = v->offset;
     }
-    ret->at = (uint32_t)(ret->place.offset / ifd_dtype_bytes(v->view->desc.dtype));
+    ret->at = (uint32_t)(ret->place.offset / element);
     return ret->place.where == IFD_LOW_CONSTANT
                ? bind_constant_value(binder, storage, &ret->buffer, err)
                : IFD_OK;
@@ -135,7 +136,7 @@ static enum ifd_code bind_arg(const struct binder *binder, const struct ifd_gpu_
         return ifd_gpu_keep_constant(binder->partition, binder->older, &arg->constant, &ret->buffer,
                                      err);
     }
-    return arg->kind == IFD_GPU_ARG_NUMBER ? IFD_OK : bind_value(binder, arg->value, ret, err);
+    return arg->kind == IFD_GPU_ARG_NUMBER ? IFD_OK : bind_value(binder, arg, ret, err);
 }
 
 static enum ifd_code bind_step(const struct binder *binder, const struct ifd_gpu_draft *draft,

@@ -84,10 +84,10 @@ inline int4 load4_q(global const Q *x, int n)
     return (int4)(x[0], n > 1 ? x[1] : 0, n > 2 ? x[2] : 0, 0);
 }
 
-// Saturates.
+// v is in the type's range.
 inline void store4_q(int4 v, global Q *y, int n)
 {
-    const CAT(Q, 4) stored = CAT(CAT(convert_, Q), 4_sat)(v);
+    const CAT(Q, 4) stored = CAT(CAT(convert_, Q), 4)(v);
     if (n >= 4) {
         vstore4(stored, 0, y);
         return;
@@ -119,6 +119,6 @@ inline int4 shift_right4(int4 x, int4 n)
 // x times multiplier * 2^(shift - 31), rounded twice. (ifd_fixed_scale_double)
 inline int4 scale_double4(int4 x, int4 multiplier, int4 shift)
 {
-    const int4 wide = as_int4(as_uint4(x) << as_uint4(max(shift, 0)));
-    return shift_right4(mul_high4(wide, multiplier), max(-shift, 0));
+    const int4 wide = as_int4(as_uint4(x) << as_uint4(max(shift, (int4)(0))));
+    return shift_right4(mul_high4(wide, multiplier), max(-shift, (int4)(0)));
 }

@@ -116,7 +116,8 @@ kernel void conv2d_q8(global const Q *x, const uint x_at, global const Q *w, glo
         for (int s = 0; s < SLICES && oc + 4 * s < out_c; s++) {
             const int c = oc + 4 * s;
             const int4 v = add_sat(requantize(acc[k][s], factor + c, shift + c), (int4)(y_zero));
-            store4_q(clamp(v, lo, hi), y + y_at + (first + k) * out_c + c, out_c - c);
+            store4_q(clamp(v, (int4)(lo), (int4)(hi)), y + y_at + (first + k) * out_c + c,
+                     out_c - c);
         }
     }
 }

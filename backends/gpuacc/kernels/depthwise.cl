@@ -1,6 +1,6 @@
 // Depthwise convolution of f32. Work item: 4 output channels of PIXELS neighbouring output pixels
-// of a row. Weights are those of the model, [ky][kx][channel]; the bias is filled with zeros up to a
-// multiple of 4.
+// of a row. Weights are those of the model, [ky][kx][channel]; the bias is filled with zeros up to
+// a multiple of 4.
 //
 // MULTIPLIER: output channels of an input channel.
 

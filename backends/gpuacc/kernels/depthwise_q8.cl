@@ -1,5 +1,5 @@
-// Depthwise convolution of 8-bit numbers: as depthwise.cl, with the roundings of the reference. Bias
-// and factors are filled up to a multiple of 4.
+// Depthwise convolution of 8-bit numbers: as depthwise.cl, with the roundings of the reference.
+// Bias and factors are filled up to a multiple of 4.
 
 inline int4 load_channels(global const Q *x, int c, int n)
 {
@@ -51,7 +51,7 @@ kernel void depthwise_q8(global const Q *x, const uint x_at, global const Q *w,
     }
     for (int k = 0; k < PIXELS && out_x + k < out_w; k++) {
         const int4 scaled = scale_double4(acc[k], vload4(0, factor + c), vload4(0, shift + c));
-        store4_q(clamp(add_sat(scaled, (int4)(y_zero)), lo, hi),
+        store4_q(clamp(add_sat(scaled, (int4)(y_zero)), (int4)(lo), (int4)(hi)),
                  y + y_at + (line * out_w + out_x + k) * out_c + c, n);
     }
 }

@@ -28,5 +28,5 @@ kernel void pool2d_q8(global const Q *x, const uint x_at, global Q *y, const uin
         const int count = (end_y - begin_y) * (end_x - begin_x);
         v = (v + (v > 0 ? (int4)(count / 2) : (int4)(-(count / 2)))) / count;
     }
-    store4_q(clamp(v, lo, hi), y + y_at + (line * out_w + out_x) * channels + c, n);
+    store4_q(clamp(v, (int4)(lo), (int4)(hi)), y + y_at + (line * out_w + out_x) * channels + c, n);
 }

@@ -10,5 +10,6 @@ kernel void quantize(global const real *x, const uint x_at, global Q *y, const u
     const float4 v = round(load4(x + x_at + i, n) / scale);
     // a clamp of floats first: not a number becomes the zero point
     const float4 limited = isnan(v) ? (float4)(0.0f) : clamp(v, -1024.0f, 1024.0f);
-    store4_q(convert_int4(limited) + zero, y + y_at + i, n);
+    const int4 stored = convert_int4(limited) + zero;
+    store4_q(clamp(stored, (int4)(LOWEST), (int4)(LOWEST + 255)), y + y_at + i, n);
 }

@@ -1,6 +1,6 @@
 // Softmax of 8-bit numbers along rows, in the fixed-point arithmetic of the reference
-// (engine/tensor/softmax8.c). The tables hold exponentials of the distance to the row's maximum, and
-// these rounded for the sum. Work item: one row, as rows are short.
+// (engine/tensor/softmax8.c). The tables hold exponentials of the distance to the row's maximum,
+// and these rounded for the sum. Work item: one row, as rows are short.
 
 inline int mul_high(int a, int b)
 {
@@ -44,6 +44,6 @@ kernel void softmax_q8(global const Q *x, const uint x_at, global const int *exp
     for (int i = 0; i < row; i++) {
         const int share = mul_high(reciprocal, exponential[largest - x[i]]);
         const int steps = exponent > 31 ? 0 : shift_right4((int4)(share), (int4)(exponent)).s0;
-        y[i] = CAT(CAT(convert_, Q), _sat)(clamp(steps, 0, 255) + y_zero);
+        y[i] = (Q)(clamp(steps, 0, 255) + y_zero);
     }
 }

@@ -18,7 +18,7 @@ static enum ifd_code add_fill(struct ifd_gpu_lowering *lowering, const struct if
     const size_t count = copy->out_bytes / copy->element;
     ifd_gpu_define(&call, "#define ELEMENT %s\n#define RANK 0\n",
                    ifd_gpu_element_type(copy->element));
-    ifd_gpu_out(&call, out);
+    ifd_gpu_out_elements(&call, out, copy->element);
     ifd_gpu_int(&call, (int64_t)count);
     ifd_gpu_int(&call, pattern[0]);
     ifd_gpu_int(&call, pattern[1]);
@@ -59,8 +59,8 @@ static enum ifd_code add_copy(struct ifd_gpu_lowering *lowering, const struct if
     struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_copy);
     ifd_gpu_define(&call, "#define ELEMENT %s\n#define RANK %u\n",
                    ifd_gpu_element_type(mine.element), mine.rank);
-    ifd_gpu_in(&call, in);
-    ifd_gpu_out(&call, out);
+    ifd_gpu_in_elements(&call, in, mine.element);
+    ifd_gpu_out_elements(&call, out, mine.element);
     ifd_gpu_int(&call, count);
     ifd_gpu_int(&call, mine.in_offset / element);
     ifd_gpu_int(&call, mine.out_offset / element);

@@ -35,7 +35,8 @@ static enum ifd_code quantize_lower(struct ifd_gpu_lowering *lowering,
         return ifd_gpu_table_lower(lowering, node, err);
     }
     struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_quantize);
-    ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(out->dtype));
+    ifd_gpu_define(&call, "#define Q %s\n#define LOWEST %d\n", ifd_gpu_q8_type(out->dtype),
+                   out->dtype == IFD_S8 ? INT8_MIN : 0);
     ifd_gpu_in(&call, node->input_value[0]);
     ifd_gpu_out(&call, node->output_value[0]);
     ifd_gpu_int(&call, (int64_t)count);

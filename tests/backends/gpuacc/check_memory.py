@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""GpuAcc's kernels on Oclgrind, an interpreter that reports every access outside of a buffer, data
+races between work items, values that nobody wrote, and wrong calls of OpenCL: all golden cases of
+the operators that have a driver. Results must be right there, too.
+
+usage: check_memory.py TEST_CONFORMANCE_BACKEND OPS_FOLDER OP_LIST"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+program, ops, op_list = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+LIBRARY = "/usr/lib/oclgrind/liboclgrind-rt-icd.so"
+# Oclgrind 21.10 calls what passes through a buffer between two copies not written, even if the
+# host filled the buffer before.
+COPIES_TWICE = {"space_to_batch", "batch_to_space"}
+BROKEN = "kernel void f(global int *y) { y[get_global_id(0)] = 1; }"
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(1 if "INFERD_TEST_NO_SKIPS" in os.environ else 77)
+
+
+def finds_errors(folder):
+    """Does Oclgrind report a kernel that writes behind its buffer?"""
+    (folder / "broken.cl").write_text(BROKEN)
+    (folder / "broken.sim").write_text(f"{folder}/broken.cl\nf\n4 1 1\n1 1 1\n<size=8 fill=0>\n")
+    result = subprocess.run(["oclgrind-kernel", folder / "broken.sim"],
+                            capture_output=True,
+                            text=True)
+    return "Invalid write" in result.stdout + result.stderr
+
+
+def check(folder, name):
+    log = folder / f"{name}.log"
+    environment = os.environ | {
+        "OCL_ICD_VENDORS": str(folder),
+        "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable",  # it does not know every optimized instruction
+        "OCLGRIND_CHECK_API": "1",
+        "OCLGRIND_DATA_RACES": "1",
+        "OCLGRIND_NUM_THREADS": "1",
+        "OCLGRIND_LOG": str(log)
+    }
+    if name not in COPIES_TWICE:
+        environment["OCLGRIND_UNINITIALIZED"] = "1"
+    case = "exact_results_equal_golden_values"
+    result = subprocess.run([program, case, "GpuAcc", ops / f"{name}.json"],
+                            capture_output=True,
+                            text=True,
+                            env=environment)
+    report = log.read_text() if log.exists() else ""
+    return result.returncode == 0 and not report, result.stdout + result.stderr + report
+
+
+if not pathlib.Path(LIBRARY).exists():
+    skip(f"there is no {LIBRARY}")
+names = [name.lower() for name in re.findall(r"^DRIVER\((\w+),", op_list.read_text(), re.M)]
+with tempfile.TemporaryDirectory() as path:
+    folder = pathlib.Path(path)
+    (folder / "oclgrind.icd").write_text(LIBRARY + "\n")
+    bad = 0 if finds_errors(folder) else 1
+    print("" if not bad else "Oclgrind does not report a broken kernel")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, (ok, text) in zip(names, pool.map(lambda name: check(folder, name), names)):
+            bad += not ok
+            print("" if ok else f"{name}:\n{text[:2000]}", end="")
+print(f"{len(names)} operators, {bad} with errors")
+sys.exit(1 if bad or len(names) < 10 else 0)
