@@ -42,21 +42,25 @@ packages_install() {
     fi
 }
 
-# packages_unpack ARCH FOLDER PACKAGE …: unpacks Debian packages of another processor into FOLDER.
-# Touches nothing of this system and needs no root: its package lists are kept in FOLDER too.
+# packages_unpack ARCH FOLDER PACKAGE …: unpacks Debian packages of another processor, and all that
+# they need, into FOLDER. Touches nothing of this system and needs no root: its package lists are
+# kept in FOLDER too.
 packages_unpack() {
     local arch=$1 folder=$2
     shift 2
-    [ ! -e "$folder/complete" ] || return 0
-    mkdir -p "$folder/apt/lists/partial" "$folder/deb"
+    [ "$(cat "$folder/complete" 2>/dev/null)" != "$*" ] || return 0
+    mkdir -p "$folder/apt/lists/partial" "$folder/deb/partial"
+    : >"$folder/apt/status"
     local options=(-q -o "APT::Architecture=$arch" -o "APT::Architectures=$arch"
         -o "Dir::State::Lists=$PWD/$folder/apt/lists" -o "Dir::Cache::pkgcache="
-        -o "Dir::Cache::srcpkgcache=" -o "APT::Sandbox::User=$(id -un)")
+        -o "Dir::Cache::srcpkgcache=" -o "APT::Sandbox::User=$(id -un)"
+        -o "Dir::State::status=$PWD/$folder/apt/status" -o "Dir::Cache::archives=$PWD/$folder/deb"
+        -o "Debug::NoLocking=1")
     apt-get "${options[@]}" update || true # an old list may do: the download tells
-    (cd "$folder/deb" && apt-get "${options[@]}" download "$@")
+    apt-get "${options[@]}" install -y --no-install-recommends --download-only "$@"
     local package
     for package in "$folder"/deb/*.deb; do
         dpkg -x "$package" "$folder"
     done
-    touch "$folder/complete"
+    echo "$*" >"$folder/complete"
 }

@@ -159,6 +159,10 @@ if [ -n "$sanitize" ]; then
 fi
 
 step build-gcc configure_and_build build/gcc -DCMAKE_BUILD_TYPE=Release
+step package deploy/package.sh "$(dpkg --print-architecture)" -DIFD_WERROR=ON
+if [ "$(id -u)" = 0 ]; then # where packages are installed; only root may change its root folder
+    step root-folder tests/deploy/root_folder.sh build/debian-root
+fi
 if ! $quick; then
     step build-clang configure_and_build build/clang "${clang[@]}" -DCMAKE_BUILD_TYPE=Release
     test_step test-clang build/clang -R "$clang_quick"
@@ -173,6 +177,8 @@ if ! $quick; then
             -DIFD_SYSROOT="$PWD/build/sysroot-$target" -DIFD_SERVER=OFF -DIFD_GPUACC=OFF
         case $target in aarch64) slow=$aarch64_slow ;; armv7) slow=$armv7_slow ;; esac
         test_step "test-$target" "build/$target" -E "$slow"
+        step "package-$target" deploy/package.sh "$arch" -DIFD_WERROR=ON
+        step "package-test-$target" tests/deploy/foreign_package.sh "$arch"
     done
     step processors-aarch64 run_on_processors build/aarch64 \
         "qemu-aarch64 -L /usr/aarch64-linux-gnu" cortex-a53 cortex-a76

@@ -18,4 +18,12 @@ set(ENV{PKG_CONFIG_LIBDIR} ${IFD_SYSROOT}/usr/lib/arm-linux-gnueabihf/pkgconfig)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} "${IFD_SYSROOT}")
 if(IFD_SYSROOT)
     list(APPEND CMAKE_PREFIX_PATH ${IFD_SYSROOT}/usr)
+    set(CMAKE_CROSSCOMPILING_EMULATOR qemu-arm -L ${IFD_SYSROOT})
+    # headers that differ by processor
+    set(CMAKE_C_STANDARD_INCLUDE_DIRECTORIES
+        ${IFD_SYSROOT}/usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
+    foreach(lib usr/lib lib)
+        string(APPEND CMAKE_EXE_LINKER_FLAGS_INIT
+            " -Wl,-rpath-link,${IFD_SYSROOT}/${lib}/${CMAKE_LIBRARY_ARCHITECTURE}")
+    endforeach()
 endif()
