@@ -116,13 +116,11 @@ static enum ifd_code bind_value(const struct binder *binder, const struct ifd_gp
     const struct ifd_lowering *base = &binder->lowering->base;
     const struct ifd_low_value *v = &base->value[arg->value];
     const struct ifd_low_storage *storage = &base->storage[ifd_low_storage_of(base, arg->value)];
-    const size_t element = arg->element ? arg->element : ifd_dtype_bytes(v->view->desc.dtype);
     ret->place = ifd_low_place_of(base, arg->value);
-    ret->place.data = NULL;
+    ret->element = arg->element ? arg->element : ifd_dtype_bytes(v->view->desc.dtype);
     if (ret->place.where == IFD_LOW_CONSTANT) {
         ret->place.offset = v->offset;
     }
-    ret->at = (uint32_t)(ret->place.offset / element);
     return ret->place.where == IFD_LOW_CONSTANT
                ? bind_constant_value(binder, storage, &ret->buffer, err)
                : IFD_OK;
@@ -188,60 +186,17 @@ static enum ifd_code bind(const struct ifd_gpu_lowering *lowering, struct ifd_pa
     return code;
 }
 
-/* Bytes of the slots. */
-static enum ifd_code size_slots(const struct ifd_gpu_lowering *lowering,
-                                struct ifd_partition *partition, struct ifd_err *err)
-{
-    const struct ifd_partition_view *view = lowering->base.view;
-    size_t *input = ifd_arena_take_array(&partition->arena, view->input_count, sizeof(*input));
-    size_t *output = ifd_arena_take_array(&partition->arena, view->output_count, sizeof(*output));
-    if (!input || !output) {
-        return no_memory(partition, err);
-    }
-    for (uint32_t i = 0; i < view->value_count; i++) {
-        const struct ifd_partition_value *value = &view->value[i];
-        size_t *bytes = value->role == IFD_VALUE_INPUT    ? input
-                        : value->role == IFD_VALUE_OUTPUT ? output
-                                                          : NULL;
-        if (bytes) {
-            bytes[value->slot] = lowering->base.value[i].bytes;
-        }
-    }
-    partition->input_bytes = input;
-    partition->output_bytes = output;
-    partition->input_count = view->input_count;
-    partition->output_count = view->output_count;
-    return IFD_OK;
-}
-
 /* ---- all of it ---- */
 
-/* One context is made at once: what does not fit the device is known before the first run. */
-static enum ifd_code warm_up(struct ifd_partition *partition, struct ifd_err *err)
-{
-    struct ifd_gpu_context *context = NULL;
-    const enum ifd_code code = ifd_gpu_borrow(partition, &context, err);
-    if (code == IFD_OK) {
-        ifd_gpu_give_back(partition, context);
-    }
-    return code;
-}
-
 static enum ifd_code compile(struct ifd_gpu_lowering *lowering, struct ifd_partition *partition,
-                             const struct ifd_partition *older, struct ifd_err *err)
+                             const struct ifd_partition *older, size_t *ret_scratch,
+                             struct ifd_err *err)
 {
     enum ifd_code code = lower(lowering, partition, err);
     if (code == IFD_OK) {
-        code = ifd_low_lay_out(&lowering->base, lowering->device->host->alloc,
-                               &partition->scratch_bytes, err);
+        code = ifd_low_lay_out(&lowering->base, lowering->device->host->alloc, ret_scratch, err);
     }
-    if (code == IFD_OK) {
-        code = size_slots(lowering, partition, err);
-    }
-    if (code == IFD_OK) {
-        code = bind(lowering, partition, older, err);
-    }
-    return code == IFD_OK ? warm_up(partition, err) : code;
+    return code == IFD_OK ? bind(lowering, partition, older, err) : code;
 }
 
 enum ifd_code ifd_gpu_compile(struct ifd_device *device, const struct ifd_partition_view *view,
@@ -256,15 +211,16 @@ enum ifd_code ifd_gpu_compile(struct ifd_device *device, const struct ifd_partit
     }
     partition->device = device;
     ifd_arena_init(&partition->arena, alloc, ARENA_BYTES_MAX);
-    ifd_gpu_pool_init(&partition->pool);
     struct ifd_gpu_lowering lowering = {.base = {.view = view, .arena = &partition->arena},
                                         .device = device};
-    const enum ifd_code code = compile(&lowering, partition, share_with, err);
+    size_t scratch = 0;
+    const enum ifd_code code = compile(&lowering, partition, share_with, &scratch, err);
     if (code != IFD_OK) {
         ifd_gpu_release(partition);
         return code;
     }
     *ret_info = (struct ifd_partition_info){
+        .scratch_bytes = scratch,
         .step_count = partition->step_count,
         .constant_bytes = partition->constant_bytes,
         .exact = true,
@@ -279,7 +235,6 @@ void ifd_gpu_release(struct ifd_partition *partition)
     if (!partition) {
         return;
     }
-    ifd_gpu_pool_finish(partition);
     ifd_gpu_release_constants(partition);
     ifd_arena_finish(&partition->arena);
     ifd_release(partition->device->host->alloc, partition, sizeof(*partition));

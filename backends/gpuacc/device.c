@@ -157,7 +157,7 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
     const struct ifd_cl *cl = &device->cl;
     struct ifd_gpu_info *info = &device->info;
     cl_ulong memory = 0, buffer = 0;
-    cl_uint units = 1;
+    cl_uint units = 1, clock = 1000;
     cl_bool shares = CL_FALSE;
     memcpy(info->platform, chosen->platform, sizeof(info->platform));
     memcpy(info->name, chosen->name, sizeof(info->name));
@@ -166,6 +166,7 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
     (void)cl->GetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(buffer), &buffer,
                             NULL);
     (void)cl->GetDeviceInfo(device->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, NULL);
+    (void)cl->GetDeviceInfo(device->id, CL_DEVICE_MAX_CLOCK_FREQUENCY, sizeof(clock), &clock, NULL);
     (void)cl->GetDeviceInfo(device->id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(shares), &shares,
                             NULL);
     (void)cl->GetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(info->max_group),
@@ -173,6 +174,7 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
     info->is_gpu = (chosen->type & CL_DEVICE_TYPE_GPU) != 0;
     info->shares_memory = shares == CL_TRUE;
     info->compute_units = units;
+    info->clock_mhz = clock ? clock : 1000;
     info->max_buffer = buffer < SIZE_MAX ? (size_t)buffer : SIZE_MAX;
     info->memory_bytes = memory;
 }

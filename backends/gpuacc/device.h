@@ -11,7 +11,7 @@ struct ifd_gpu_info {
     char platform[96], name[96], driver[64];
     bool is_gpu;
     bool shares_memory; /* with the host */
-    uint32_t compute_units;
+    uint32_t compute_units, clock_mhz;
     size_t max_group;      /* work items of a work group */
     size_t max_buffer;     /* bytes of one buffer */
     uint64_t memory_bytes; /* of the device */

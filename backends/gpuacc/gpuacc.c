@@ -2,9 +2,10 @@
 #include "backends/gpuacc/gpuacc.h"
 
 #include "backends/gpuacc/compile.h"
+#include "backends/gpuacc/context.h"
+#include "backends/gpuacc/cost.h"
 #include "backends/gpuacc/lower.h"
 #include "backends/gpuacc/partition.h"
-#include "backends/gpuacc/run.h"
 
 #include <string.h>
 
@@ -25,8 +26,7 @@ static enum ifd_code gpuacc_open(const struct ifd_host *host, struct ifd_device 
 static uint32_t gpuacc_cost(struct ifd_device *device, const struct ifd_node_view *node,
                             struct ifd_err *reason)
 {
-    (void)device;
-    return ifd_gpu_driver_of(node, reason) ? 1 : 0;
+    return ifd_gpu_driver_of(node, reason) ? ifd_gpu_cost(device, node) : 0;
 }
 
 static void gpuacc_describe(struct ifd_partition *partition, uint32_t step,
@@ -42,8 +42,8 @@ const struct ifd_backend ifd_backend_gpuacc = {
     .open = gpuacc_open,
     .cost = gpuacc_cost,
     .compile = ifd_gpu_compile,
-    .run = ifd_gpu_run,
     .describe = gpuacc_describe,
     .release = ifd_gpu_release,
     .close = ifd_gpu_close,
+    .memory = &ifd_gpu_memory_ops,
 };

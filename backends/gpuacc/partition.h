@@ -1,18 +1,17 @@
-/** A compiled partition: steps, constants on the device, and how much memory a run needs. */
+/** A compiled partition: steps and constants on the device. */
 #ifndef INFERD_BACKENDS_GPUACC_PARTITION_H
 #define INFERD_BACKENDS_GPUACC_PARTITION_H
 
 #include "backends/gpuacc/call.h"
-#include "backends/gpuacc/pool.h"
 #include "backends/lowering/place.h"
 #include "engine/base/arena.h"
 
 /** An argument that is bound. */
 struct ifd_gpu_bound {
     enum ifd_gpu_arg_kind kind;
-    struct ifd_low_place place; /* IN, OUT; data is unused: constants have a kind */
-    uint32_t at;                /* IN, OUT: in elements from the start of the buffer */
-    cl_mem buffer;              /* CONSTANT */
+    struct ifd_low_place place; /* IN, OUT */
+    size_t element;             /* IN, OUT: bytes of an element */
+    cl_mem buffer;              /* CONSTANT; IN: of a constant, else NULL */
     int32_t number;             /* NUMBER: its 32 bits */
 };
 
@@ -39,10 +38,6 @@ struct ifd_partition {
     struct ifd_gpu_resident *resident;
     uint32_t resident_count;
     size_t constant_bytes; /* of those that it does not share */
-    size_t scratch_bytes;
-    const size_t *input_bytes, *output_bytes; /* per slot */
-    uint32_t input_count, output_count;
-    struct ifd_gpu_pool pool;
 };
 
 #endif

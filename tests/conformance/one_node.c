@@ -55,21 +55,107 @@ void one_node_add_output(struct one_node *node, const struct ifd_desc *desc)
     node->output_value[i] = node->view.value_count++;
 }
 
-static void run(struct one_node *node, const struct ifd_backend *backend,
-                const struct ifd_team *team, struct ifd_partition *partition, size_t scratch_bytes)
+/* ---- in host memory ---- */
+
+static void run_on_host(struct one_node *node, const struct ifd_backend *backend,
+                        const struct ifd_team *team, struct ifd_partition *partition,
+                        size_t scratch_bytes)
 {
     struct ifd_err err = {0};
     void *scratch = ifd_acquire_tensor(ifd_alloc_system(), scratch_bytes);
     REQUIRE(scratch);
-    for (uint32_t i = 0; i < node->view.output_count; i++) {
-        memset(node->output[i], GUARD, node->output_bytes[i] + IFD_TENSOR_PAD);
-    }
     const struct ifd_binding binding = {.input = node->input,
                                         .output = (void *const *)node->output,
                                         .scratch = scratch,
                                         .team = team};
     EXPECT_CODE(backend->run(partition, &binding, &err), IFD_OK, &err);
     ifd_release_tensor(ifd_alloc_system(), scratch, scratch_bytes);
+}
+
+/* ---- in the device's memory ---- */
+
+/* One tensor behind the other, each followed by its padding. */
+static size_t place(size_t *end, size_t bytes)
+{
+    const size_t at = *end;
+    REQUIRE(ifd_size_align(at + bytes + IFD_TENSOR_PAD, IFD_TENSOR_ALIGN, end));
+    return at;
+}
+
+/* Bytes of an input slot. */
+static size_t input_bytes(const struct one_node *node, uint32_t slot)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < node->view.value_count; i++) {
+        const struct ifd_partition_value *value = &node->value[i];
+        if (value->role == IFD_VALUE_INPUT && value->slot == slot) {
+            REQUIRE(ifd_desc_bytes(&value->desc, &bytes));
+        }
+    }
+    return bytes;
+}
+
+static void queue_run(struct one_node *node, const struct ifd_memory_ops *ops,
+                      struct ifd_context *context, struct ifd_bound *bound,
+                      const struct ifd_places *places)
+{
+    struct ifd_err err = {0};
+    uint64_t fence = 0;
+    for (uint32_t i = 0; i < node->view.input_count; i++) {
+        REQUIRE_OK(
+            ops->write(context, places->input[i], node->input[i], input_bytes(node, i), &err),
+            &err);
+    }
+    for (uint32_t i = 0; i < node->view.output_count; i++) { /* guards, too */
+        REQUIRE_OK(ops->write(context, places->output[i], node->output[i],
+                              node->output_bytes[i] + IFD_TENSOR_PAD, &err),
+                   &err);
+    }
+    EXPECT_CODE(ops->submit(context, bound, NULL, &err), IFD_OK, &err);
+    for (uint32_t i = 0; i < node->view.output_count; i++) {
+        REQUIRE_OK(ops->read(context, places->output[i], node->output[i],
+                             node->output_bytes[i] + IFD_TENSOR_PAD, &fence, &err),
+                   &err);
+    }
+    EXPECT_CODE(ops->wait(context, fence, &err), IFD_OK, &err);
+}
+
+static void run_on_device(struct one_node *node, const struct ifd_memory_ops *ops,
+                          struct ifd_device *device, struct ifd_partition *partition,
+                          size_t scratch_bytes)
+{
+    struct ifd_err err = {0};
+    struct ifd_context *context = NULL;
+    struct ifd_bound *bound = NULL;
+    size_t input[ONE_NODE_OPERANDS], output[ONE_NODE_OPERANDS], end = 0;
+    for (uint32_t i = 0; i < node->view.input_count; i++) {
+        input[i] = place(&end, input_bytes(node, i));
+    }
+    for (uint32_t i = 0; i < node->view.output_count; i++) {
+        output[i] = place(&end, node->output_bytes[i]);
+    }
+    const struct ifd_places places = {
+        .input = input, .output = output, .scratch = place(&end, scratch_bytes)};
+    REQUIRE_OK(ops->context_create(device, end, &context, &err), &err);
+    REQUIRE_OK(ops->bind(context, partition, &places, &bound, &err), &err);
+    queue_run(node, ops, context, bound, &places);
+    ops->unbind(context, bound);
+    ops->context_destroy(context);
+}
+
+/* ---- both ---- */
+
+static void run(struct one_node *node, const struct ifd_backend *backend, struct ifd_device *device,
+                const struct ifd_team *team, struct ifd_partition *partition, size_t scratch_bytes)
+{
+    for (uint32_t i = 0; i < node->view.output_count; i++) {
+        memset(node->output[i], GUARD, node->output_bytes[i] + IFD_TENSOR_PAD);
+    }
+    if (backend->memory) {
+        run_on_device(node, backend->memory, device, partition, scratch_bytes);
+    } else {
+        run_on_host(node, backend, team, partition, scratch_bytes);
+    }
     for (uint32_t i = 0; i < node->view.output_count; i++) {
         for (size_t k = 0; k < IFD_TENSOR_PAD; k++) {
             EXPECT_INT(node->output[i][node->output_bytes[i] + k], GUARD);
@@ -87,7 +173,7 @@ enum ifd_code one_node_run(struct one_node *node, const struct ifd_backend *back
     node->view.exact = exact;
     const enum ifd_code code = backend->compile(device, &node->view, NULL, &partition, &info, err);
     if (code == IFD_OK) {
-        run(node, backend, team, partition, info.scratch_bytes);
+        run(node, backend, device, team, partition, info.scratch_bytes);
     }
     backend->release(partition);
     return code;
