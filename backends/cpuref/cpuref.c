@@ -49,8 +49,9 @@ static uint32_t cpuref_cost(struct ifd_device *device, const struct ifd_node_vie
 {
     (void)device;
     const struct ifd_op_def *def = ifd_op_def(node->op);
-    if (!def) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "operator number %d is unknown", (int)node->op);
+    if (!def || !def->ref) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "operator number %d is %s", (int)node->op,
+                 def ? "the executor's" : "unknown");
         return 0;
     }
     return 1;

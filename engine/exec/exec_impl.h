@@ -27,8 +27,8 @@ void ifd_io_bind(struct ifd_instance *instance, const struct ifd_executable *exe
                  const struct ifd_callers *callers, struct ifd_chunk chunk);
 
 /** Copies the outputs of a chunk to where the callers want them, unless they are there already. */
-void ifd_io_collect(struct ifd_instance *instance, const struct ifd_executable *executable,
-                    const struct ifd_callers *callers, struct ifd_chunk chunk);
+void ifd_io_collect(struct ifd_instance *instance, const struct ifd_callers *callers,
+                    struct ifd_chunk chunk);
 
 /** Writes type, shape and size of every wanted output, and its memory if the caller brought
  *  none. */

@@ -2,24 +2,34 @@
 #include "engine/exec/executable.h"
 
 #include "engine/base/str.h"
+#include "engine/exec/control.h"
 
 #include <string.h>
 
 static enum ifd_code compile_part(struct ifd_executable *executable, uint32_t p,
-                                  const struct ifd_executable *share_with, struct ifd_err *err)
+                                  const struct ifd_plan_options *options,
+                                  const struct ifd_executable *share_with, size_t limit_bytes,
+                                  struct ifd_err *err)
 {
     struct ifd_executable_part *part = &executable->part[p];
-    struct ifd_backend_slot *slot =
-        &executable->registry->slot[executable->plan.partition[p].backend];
-    const enum ifd_code code = ifd_backend_slot_compile(
-        slot, &executable->plan.view[p], share_with ? share_with->part[p].compiled : NULL,
-        &part->compiled, &part->info, err);
+    const struct ifd_partition_view *view = &executable->plan.view[p];
+    const uint32_t backend = executable->plan.partition[p].backend;
+    enum ifd_code code = IFD_OK;
+    if (backend == IFD_PLAN_CONTROL) {
+        part->backend = &ifd_control_backend;
+        code = ifd_control_compile(view, options, limit_bytes, &part->compiled, &part->info, err);
+    } else {
+        struct ifd_backend_slot *slot = &options->registry->slot[backend];
+        part->backend = slot->backend;
+        code =
+            ifd_backend_slot_compile(slot, view, share_with ? share_with->part[p].compiled : NULL,
+                                     &part->compiled, &part->info, err);
+    }
     if (code != IFD_OK) {
         part->compiled = NULL;
-        ifd_err_prefix(err, "backend %s", slot->backend->name);
+        ifd_err_prefix(err, "backend %s", part->backend->name);
         return code;
     }
-    part->backend = slot->backend;
     if (executable->plan.partition[p].memory == 0) {
         executable->constant_bytes += part->info.constant_bytes;
     } else {
@@ -47,13 +57,14 @@ static enum ifd_code describe_copy(struct ifd_executable *executable, uint32_t p
 }
 
 static enum ifd_code compile_all(struct ifd_executable *executable,
-                                 const struct ifd_executable *share_with, struct ifd_arena *arena,
-                                 struct ifd_err *err)
+                                 const struct ifd_plan_options *options,
+                                 const struct ifd_executable *share_with, size_t limit_bytes,
+                                 struct ifd_arena *arena, struct ifd_err *err)
 {
     enum ifd_code code = IFD_OK;
     for (uint32_t p = 0; code == IFD_OK && p < executable->plan.partition_count; p++) {
         code = executable->plan.partition[p].task == IFD_PLAN_RUN
-                   ? compile_part(executable, p, share_with, err)
+                   ? compile_part(executable, p, options, share_with, limit_bytes, err)
                    : describe_copy(executable, p, arena, err);
         executable->part[p].first_step = executable->step_count;
         executable->step_count += executable->part[p].info.step_count;
@@ -140,18 +151,19 @@ static enum ifd_code lay_out(struct ifd_executable *executable, size_t limit_byt
 }
 
 enum ifd_code ifd_executable_init(struct ifd_executable *executable, struct ifd_plan *plan,
-                                  int64_t batch, struct ifd_registry *registry,
+                                  int64_t batch, const struct ifd_plan_options *options,
                                   const struct ifd_executable *share_with, size_t limit_bytes,
                                   struct ifd_arena *arena, struct ifd_err *err)
 {
-    *executable = (struct ifd_executable){.registry = registry, .batch = batch, .plan = *plan};
+    *executable =
+        (struct ifd_executable){.registry = options->registry, .batch = batch, .plan = *plan};
     executable->part =
         ifd_arena_take_array(arena, plan->partition_count, sizeof(*executable->part));
     if (!executable->part) {
         executable->plan.partition_count = 0;
         return ifd_arena_fail(arena, plan->partition_count * sizeof(*executable->part), err);
     }
-    enum ifd_code code = compile_all(executable, share_with, arena, err);
+    enum ifd_code code = compile_all(executable, options, share_with, limit_bytes, arena, err);
     executable->plan.view = NULL;
     if (code == IFD_OK) {
         code = lay_out(executable, limit_bytes, arena, err);
@@ -173,6 +185,60 @@ void ifd_executable_finish(struct ifd_executable *executable)
         }
     }
     *executable = (struct ifd_executable){0};
+}
+
+void ifd_executable_place(const struct ifd_executable *executable, void **pointer, uint8_t *arena)
+{
+    for (uint32_t k = 0; k < executable->table_count; k++) {
+        const struct ifd_plan_value *value = &executable->plan.value[executable->table_value[k]];
+        pointer[k] = value->memory == 0 ? arena + value->offset : NULL;
+    }
+}
+
+static void bind_port(const struct ifd_executable *executable, void **pointer, uint32_t value,
+                      void *memory)
+{
+    for (uint32_t i = executable->entry_first[value]; i < executable->entry_first[value + 1]; i++) {
+        pointer[executable->entry[i]] = memory;
+    }
+}
+
+void ifd_executable_bind(const struct ifd_executable *executable, void **pointer,
+                         void *const *input, void *const *output)
+{
+    const struct ifd_plan *plan = &executable->plan;
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        bind_port(executable, pointer, plan->input[i], input[i]);
+    }
+    for (uint32_t i = 0; i < plan->output_count; i++) {
+        bind_port(executable, pointer, plan->output[i].value, output[i]);
+    }
+}
+
+void ifd_executable_copy_outputs(const struct ifd_executable *executable, void *const *input,
+                                 void *const *output)
+{
+    const struct ifd_plan *plan = &executable->plan;
+    for (uint32_t i = 0; i < plan->output_count; i++) {
+        const struct ifd_plan_output *port = &plan->output[i];
+        const void *from = NULL;
+        switch (port->kind) {
+        case IFD_PLAN_MADE:
+            continue;
+        case IFD_PLAN_CONSTANT:
+            from = port->constant;
+            break;
+        case IFD_PLAN_INPUT:
+            from = input[port->source];
+            break;
+        case IFD_PLAN_OUTPUT:
+            from = output[port->source];
+            break;
+        }
+        if (plan->value[port->value].bytes > 0) {
+            memcpy(output[i], from, plan->value[port->value].bytes);
+        }
+    }
 }
 
 const char *ifd_executable_memory_kind(const struct ifd_executable *executable, uint32_t memory)

@@ -37,6 +37,7 @@ struct ifd_executable {
 /** Compiles the partitions of a plan and lays out its memory.
  *
  *  plan:        from ifd_plan_partition, with its views; taken over.
+ *  options:     with which it was made.
  *  share_with:  NULL, or the executable of the same model at another batch size, which outlives
  *               this one: backends share packed constants with it.
  *  arena:       of the executable: holds the plan and the tables.
@@ -44,13 +45,22 @@ struct ifd_executable {
  *               left on error. */
 IFD_NODISCARD enum ifd_code ifd_executable_init(struct ifd_executable *executable,
                                                 struct ifd_plan *plan, int64_t batch,
-                                                struct ifd_registry *registry,
+                                                const struct ifd_plan_options *options,
                                                 const struct ifd_executable *share_with,
                                                 size_t limit_bytes, struct ifd_arena *arena,
                                                 struct ifd_err *err);
 
 /** Releases the compiled partitions; the arena is the caller's. A zeroed executable is fine. */
 void ifd_executable_finish(struct ifd_executable *executable);
+
+/** Points a table to an arena of the host; to nothing where a device has the value. */
+void ifd_executable_place(const struct ifd_executable *executable, void **pointer, uint8_t *arena);
+/** Points the entries of a table that show a port to its memory. */
+void ifd_executable_bind(const struct ifd_executable *executable, void **pointer,
+                         void *const *input, void *const *output);
+/** Copies the outputs that no partition makes: a constant, an input, an output named twice. */
+void ifd_executable_copy_outputs(const struct ifd_executable *executable, void *const *input,
+                                 void *const *output);
 
 /** "host", or the kind of a device's memory. memory: as in ifd_plan_value. */
 const char *ifd_executable_memory_kind(const struct ifd_executable *executable, uint32_t memory);

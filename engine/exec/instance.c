@@ -93,11 +93,8 @@ static enum ifd_code take_tables(struct ifd_instance *instance,
         const struct ifd_executable *executable = setup->executable[i];
         instance->table[i] = (struct ifd_instance_table){
             .executable = executable, .pointer = next, .pace = ifd_pace_init(most)};
-        for (uint32_t k = 0; k < executable->table_count; k++) {
-            const struct ifd_plan_value *value =
-                &executable->plan.value[executable->table_value[k]];
-            *next++ = value->memory == 0 ? instance->arena + value->offset : NULL;
-        }
+        ifd_executable_place(executable, next, instance->arena);
+        next += executable->table_count;
     }
     instance->table_count = setup->executable_count;
     instance->input = next;

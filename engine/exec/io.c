@@ -300,35 +300,9 @@ void ifd_io_bind(struct ifd_instance *instance, const struct ifd_executable *exe
     }
 }
 
-/* Outputs that no partition makes: a constant, an input, an output named twice. */
-static void fill_copied_outputs(const struct ifd_instance *instance, const struct ifd_plan *plan)
+void ifd_io_collect(struct ifd_instance *instance, const struct ifd_callers *callers,
+                    struct ifd_chunk chunk)
 {
-    for (uint32_t i = 0; i < plan->output_count; i++) {
-        const struct ifd_plan_output *output = &plan->output[i];
-        const void *from = NULL;
-        switch (output->kind) {
-        case IFD_PLAN_MADE:
-            continue;
-        case IFD_PLAN_CONSTANT:
-            from = output->constant;
-            break;
-        case IFD_PLAN_INPUT:
-            from = instance->input[output->source];
-            break;
-        case IFD_PLAN_OUTPUT:
-            from = instance->output[output->source];
-            break;
-        }
-        if (plan->value[output->value].bytes > 0) {
-            memcpy(instance->output[i], from, plan->value[output->value].bytes);
-        }
-    }
-}
-
-void ifd_io_collect(struct ifd_instance *instance, const struct ifd_executable *executable,
-                    const struct ifd_callers *callers, struct ifd_chunk chunk)
-{
-    fill_copied_outputs(instance, &executable->plan);
     for (uint32_t i = 0; i < instance->info->output_count; i++) {
         scatter(instance, callers, chunk, i, ifd_port_sample_bytes(&instance->info->output[i]));
     }

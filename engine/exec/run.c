@@ -4,25 +4,6 @@
 
 #include "engine/base/clock.h"
 
-static void bind_port(const struct ifd_instance_table *table, uint32_t value, void *pointer)
-{
-    const struct ifd_executable *executable = table->executable;
-    for (uint32_t i = executable->entry_first[value]; i < executable->entry_first[value + 1]; i++) {
-        table->pointer[executable->entry[i]] = pointer;
-    }
-}
-
-static void bind_ports(const struct ifd_instance *instance, const struct ifd_instance_table *table)
-{
-    const struct ifd_plan *plan = &table->executable->plan;
-    for (uint32_t i = 0; i < plan->input_count; i++) {
-        bind_port(table, plan->input[i], instance->input[i]);
-    }
-    for (uint32_t i = 0; i < plan->output_count; i++) {
-        bind_port(table, plan->output[i].value, instance->output[i]);
-    }
-}
-
 /* There are counters for the steps of the first executable. A partition that has other steps at
  * another batch size is not counted. */
 static uint64_t *counters_of(const struct ifd_instance *instance,
@@ -37,7 +18,8 @@ static uint64_t *counters_of(const struct ifd_instance *instance,
 
 static enum ifd_code run_on_host(const struct ifd_instance *instance,
                                  const struct ifd_instance_table *table, uint32_t p,
-                                 const struct ifd_team *team, struct ifd_err *err)
+                                 const struct ifd_team *team, uint64_t deadline_ns,
+                                 struct ifd_err *err)
 {
     const struct ifd_executable_part *part = &table->executable->part[p];
     const struct ifd_binding binding = {
@@ -47,13 +29,14 @@ static enum ifd_code run_on_host(const struct ifd_instance *instance,
         .team = team,
         .step_ns = counters_of(instance, table->executable, p),
         .now_ns = ifd_monotonic_ns,
+        .deadline_ns = deadline_ns,
     };
     return part->backend->run(part->compiled, &binding, err);
 }
 
 static enum ifd_code walk(const struct ifd_instance *instance,
                           const struct ifd_instance_table *table, const struct ifd_team *team,
-                          struct ifd_err *err)
+                          uint64_t deadline_ns, struct ifd_err *err)
 {
     const struct ifd_plan *plan = &table->executable->plan;
     enum ifd_code code = IFD_OK;
@@ -64,7 +47,7 @@ static enum ifd_code walk(const struct ifd_instance *instance,
         }
         if (code == IFD_OK) {
             code = partition->memory == 0
-                       ? run_on_host(instance, table, p, team, err)
+                       ? run_on_host(instance, table, p, team, deadline_ns, err)
                        : ifd_devices_submit(instance, table, p,
                                             counters_of(instance, table->executable, p), err);
         }
@@ -97,10 +80,11 @@ static enum ifd_code run_chunk(struct ifd_instance *instance, struct ifd_instanc
     team.count = ifd_cores_take(instance->cores, threads);
     const uint64_t before = ifd_monotonic_ns();
     ifd_io_bind(instance, table->executable, callers, chunk);
-    bind_ports(instance, table);
-    const enum ifd_code code = walk(instance, table, &team, err);
+    ifd_executable_bind(table->executable, table->pointer, instance->input, instance->output);
+    const enum ifd_code code = walk(instance, table, &team, callers->io->deadline_ns, err);
     if (code == IFD_OK) {
-        ifd_io_collect(instance, table->executable, callers, chunk);
+        ifd_executable_copy_outputs(table->executable, instance->input, instance->output);
+        ifd_io_collect(instance, callers, chunk);
     }
     if (team.count == threads) {
         ifd_pace_note(&table->pace, ifd_monotonic_ns() - before);

@@ -5,6 +5,9 @@
 
 bool ifd_graph_is_computable(const struct ifd_graph *graph, const struct ifd_node *node)
 {
+    if (!ifd_op_def(node->op)->ref) {
+        return false;
+    }
     if (ifd_op_def(node->op)->reads_shape_only) {
         size_t count = 0;
         return ifd_shape_elements(&graph->value[node->input[0]].desc.shape, &count);

@@ -48,6 +48,10 @@ struct ifd_graph {
 
     uint32_t *input, *output; /* values */
     uint32_t input_count, output_count;
+
+    /** The graphs that attributes of nodes name, and those that these name; a list by next. Same
+     *  arena. */
+    struct ifd_graph *next;
 };
 
 void ifd_graph_init(struct ifd_graph *graph, struct ifd_arena *arena);

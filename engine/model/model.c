@@ -98,6 +98,12 @@ enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *
     enum ifd_code code =
         ifd_optimize(&model->graph, model->no_optimize ? IFD_PASS_REQUIRED : IFD_PASS_FUSE,
                      model->engine->alloc, model->pass, err);
+    for (struct ifd_graph *inner = model->graph.next; code == IFD_OK && inner;
+         inner = inner->next) {
+        model->releases_weights = false; /* graphs may share content */
+        code = ifd_optimize(inner, model->no_optimize ? IFD_PASS_REQUIRED : IFD_PASS_FUSE,
+                            model->engine->alloc, NULL, err);
+    }
     if (code == IFD_OK) {
         code = ifd_model_describe(model, parsed, err);
     }

@@ -29,9 +29,11 @@ static enum ifd_code graph_for(struct ifd_model *model, int64_t batch, struct if
 
 static bool decides(const struct ifd_graph *graph)
 {
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        if (ifd_op_def(graph->node[n].op)->decides) {
-            return true;
+    for (; graph; graph = graph->next) {
+        for (uint32_t n = 0; n < graph->node_count; n++) {
+            if (ifd_op_def(graph->node[n].op)->decides) {
+                return true;
+            }
         }
     }
     return false;
@@ -66,9 +68,8 @@ static enum ifd_code build_plan(struct ifd_model *model, int64_t batch,
         ifd_model_offer_cached(model, &plan);
     }
     if (code == IFD_OK) {
-        code = ifd_executable_init(&ret_plan->executable, &plan, batch > 0 ? batch : 1,
-                                   &engine->registry, share_with, model->limits.arena_bytes,
-                                   &ret_plan->arena, err);
+        code = ifd_executable_init(&ret_plan->executable, &plan, batch > 0 ? batch : 1, &options,
+                                   share_with, model->limits.arena_bytes, &ret_plan->arena, err);
     }
     ifd_arena_finish(&scratch);
     return code;

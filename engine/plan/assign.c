@@ -64,6 +64,10 @@ enum ifd_code ifd_plan_assign(const struct ifd_graph *graph, const struct ifd_pl
 {
     for (uint32_t n = 0; n < graph->node_count; n++) {
         struct ifd_node_view view;
+        if (!ifd_op_def(graph->node[n].op)->ref) {
+            ret_backend[n] = IFD_PLAN_CONTROL;
+            continue;
+        }
         enum ifd_code code = ifd_plan_node_view(graph, &graph->node[n], scratch, &view, err);
         if (code == IFD_OK) {
             code = assign_node(&graph->node[n], &view, options, &ret_backend[n], err);

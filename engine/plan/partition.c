@@ -53,8 +53,9 @@ static void group(struct sweep *s, const struct ifd_registry *registry)
         }
         const uint32_t first_node = s->plan->node_count;
         take_group(s, n);
-        add_partitions(s->plan, s->backend[n], first_node,
-                       registry->slot[s->backend[n]].backend->per_node);
+        const bool per_node =
+            s->backend[n] == IFD_PLAN_CONTROL || registry->slot[s->backend[n]].backend->per_node;
+        add_partitions(s->plan, s->backend[n], first_node, per_node);
     }
 }
 

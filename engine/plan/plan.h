@@ -37,6 +37,9 @@ enum ifd_plan_task {
 };
 
 #define IFD_NO_PARTITION UINT32_MAX
+/** In place of a slot in the registry: the executor runs the graphs that the partition's one node
+ *  names, in host memory. */
+#define IFD_PLAN_CONTROL (UINT32_MAX - 1)
 
 struct ifd_plan_partition {
     enum ifd_plan_task task;

@@ -127,6 +127,12 @@ static struct ifd_tensor part_of(const struct ifd_tensor *whole, size_t sample_b
     return part;
 }
 
+/* When a loop of the model has to end; 0: the engine's limit. */
+static uint64_t loop_deadline(const struct ifd_job *job)
+{
+    return job->lower_at_deadline ? 0 : job->deadline_ns;
+}
+
 static enum ifd_code run_part(struct engine_runner *runner, struct ifd_job *job, int64_t first,
                               int64_t count, struct ifd_err *err)
 {
@@ -138,8 +144,11 @@ static enum ifd_code run_part(struct engine_runner *runner, struct ifd_job *job,
         output[i] =
             part_of(&job->output[i], known_bytes(&runner->info->output[i], 1), first, count);
     }
-    const struct ifd_io io = {
-        .input = input, .output = output, .output_wanted = job->wanted, .batch = count};
+    const struct ifd_io io = {.input = input,
+                              .output = output,
+                              .output_wanted = job->wanted,
+                              .batch = count,
+                              .deadline_ns = loop_deadline(job)};
     return ifd_instance_run(runner->instance, &io, 1, err);
 }
 
@@ -185,7 +194,8 @@ static enum ifd_code run(struct ifd_runner *self, struct ifd_job *const *job, ui
         runner->io[i] = (struct ifd_io){.input = job[i]->input,
                                         .output = job[i]->output,
                                         .output_wanted = job[i]->wanted,
-                                        .batch = batch};
+                                        .batch = batch,
+                                        .deadline_ns = loop_deadline(job[i])};
     }
     enum ifd_code code = ifd_instance_run(runner->instance, runner->io, count, err);
     job[0]->computed_ns = ifd_now_ns(runner->clock);

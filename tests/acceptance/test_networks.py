@@ -13,13 +13,11 @@ import support
 # What does not run yet, and what the index says about it.
 LATER = {
     "exported/own_loop_if_ts": "Loop (1, first node 1), If (1, first node 6)",
-    "converted/cond_f32": "the condition is not constant",
     "converted/ints_f32": "BITWISE_XOR",
     "converted/mha_int8": "RSQRT",
     "converted/nms_f32": "NON_MAX_SUPPRESSION_V5",
     "converted/unique_f32": "UNIQUE",
     "converted/where_idx_f32": "WHERE",
-    "converted/whileloop_f32": "the number of turns is not known",
 }
 # Outputs whose answer is not one: LiteRT 2.3's reference kernel reads the bytes of s16 sums as u8.
 NO_ANSWER = {("converted/means_q_16x8", "PartitionedCall:2")}

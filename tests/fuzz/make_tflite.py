@@ -517,6 +517,25 @@ def if_known():
 
 
 @good
+def while_asked():
+    """The number of turns is an input."""
+    m = while_counted()
+    n = m.input("n", [1, 1], "INT32")
+    m.graph["operators"][0]["inputs"] = [n, 0]
+    for graph in m.value["subgraphs"]:
+        for tensor in graph["tensors"]:
+            if tensor["type"] == "INT32" and tensor["buffer"] == 0:
+                tensor["shape"] = [1, 1]
+    m.value["subgraphs"][1]["tensors"][3]["shape"] = [1, 1]
+    return m
+
+
+@good
+def if_asked():
+    return branches(None)
+
+
+@good
 def call():
     m = branches(b"\0")
     m.graph["operators"][0] = m.op("CALL", [0], [2], "Call", {"subgraph": 1})
@@ -704,11 +723,6 @@ def call_index(m):
 @bad("call")
 def call_operands(m):
     m.graph["operators"][0]["inputs"] = [0, 0]
-
-
-@bad("while_counted")
-def while_endless(m):
-    m.value["subgraphs"][2]["outputs"][0] = 0
 
 
 @bad("while_counted")

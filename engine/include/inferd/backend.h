@@ -163,6 +163,7 @@ struct ifd_binding {
     const struct ifd_team *team;
     uint64_t *step_ns;        /* NULL, or step_count counters to which each step adds its time */
     uint64_t (*now_ns)(void); /* clock for step_ns */
+    uint64_t deadline_ns;     /* of this clock, for loops; 0: none */
 };
 
 /* ---- a device with memory of its own ---- */

@@ -223,6 +223,9 @@ struct ifd_io {
     struct ifd_tensor *output;
     const bool *output_wanted; /* NULL: all */
     int64_t batch;             /* ≥ 1; 1 for models without a batch dimension */
+    /** Monotonic: a loop that still turns then ends the run with DEADLINE. 0: when it has turned
+     *  for 10 s. */
+    uint64_t deadline_ns;
 };
 
 /** Runs io_count requests as one batch; their batches add up to at most max_batch. More than one

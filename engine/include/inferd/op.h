@@ -161,7 +161,8 @@ struct ifd_op_def {
                              size_t *ret_bytes, struct ifd_err *err);
 
     /** Reference kernel: clear, scalar, allocation-free, obviously right. Fails only for what
-     *  cannot be known before the data is there (an index out of range): INVALID. */
+     *  cannot be known before the data is there (an index out of range): INVALID. NULL: the
+     *  attributes are graphs, which the executor runs; no backend sees the node. */
     enum ifd_code (*ref)(const struct ifd_ref_call *call, struct ifd_err *err);
 
     /* ---- what the optimizer asks; zero where nothing is known ---- */

@@ -296,6 +296,20 @@ struct ifd_conv3d_attrs {
     int32_t activation;
 };
 
+struct ifd_graph; /* engine/ir/graph.h: the engine's own */
+
+/** cond: input 0 chooses a graph, branch[0] if it is true; the other inputs are the graph's, its
+ *  outputs the node's. The executor runs it. */
+struct ifd_cond_attrs {
+    const struct ifd_graph *branch[2];
+};
+
+/** loop: while condition is true of the inputs, body replaces the first of them by its outputs;
+ *  the node's outputs are these in the end. The other inputs stay. The executor runs it. */
+struct ifd_loop_attrs {
+    const struct ifd_graph *condition, *body;
+};
+
 #ifdef __cplusplus
 }
 #endif

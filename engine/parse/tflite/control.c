@@ -1,5 +1,6 @@
 /* IF, WHILE and CALL. What is decided while the file is read is built in place: a loop becomes its
- * turns. */
+ * turns. Otherwise the subgraphs become graphs of their own, which a node names. */
+#include "engine/ir/verify.h"
 #include "engine/parse/tflite/tflite_build.h"
 
 #include <string.h>
@@ -20,6 +21,7 @@ bool ifd_tflite_is_control(const struct ifd_tflite_build *b, uint32_t index)
 /* An operator that names subgraphs, with values of its operands. */
 struct control {
     struct ifd_tflite_build *b;
+    const struct ifd_tflite_operator *op;
     const uint32_t *subgraph;
     uint32_t *input, *output;
     uint32_t input_count, output_count;
@@ -43,6 +45,77 @@ static bool is_known(const struct control *c, uint32_t value, bool *ret_is_true)
     const struct ifd_value *v = &c->b->graph->value[value];
     *ret_is_true = v->is_constant && v->data.size > 0 && v->data.data[0] != 0;
     return v->is_constant && v->data.size > 0;
+}
+
+/* ---- graphs of their own ---- */
+
+static enum ifd_code take_inputs(const struct control *c, const struct ifd_graph *outer,
+                                 const uint32_t *input, uint32_t count, uint32_t *ret)
+{
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < count; i++) {
+        const struct ifd_value *value = &outer->value[input[i]];
+        code = ifd_graph_add_value(c->b->graph, value->name, &value->desc, &ret[i], c->b->err);
+    }
+    return code;
+}
+
+/* Builds a subgraph as a graph whose inputs are like these values of the outer one. */
+static enum ifd_code build_graph(const struct control *c, uint32_t subgraph, const uint32_t *input,
+                                 uint32_t input_count, uint32_t output_count,
+                                 const struct ifd_graph **ret)
+{
+    struct ifd_tflite_build *b = c->b;
+    struct ifd_graph *outer = b->graph;
+    struct ifd_arena *arena = outer->arena;
+    struct ifd_graph *graph = ifd_arena_take(arena, sizeof(*graph));
+    uint32_t *inner = ifd_arena_take_array(arena, input_count, sizeof(*inner));
+    uint32_t *output = ifd_arena_take_array(arena, output_count, sizeof(*output));
+    if (!graph || !inner || !output) {
+        return ifd_arena_fail(arena, sizeof(*graph), b->err);
+    }
+    ifd_graph_init(graph, arena);
+    b->graph = graph;
+    enum ifd_code code = take_inputs(c, outer, input, input_count, inner);
+    if (code == IFD_OK) {
+        code = ifd_tflite_inline(b, subgraph, inner, input_count, output, output_count);
+    }
+    b->graph = outer;
+    if (code == IFD_OK) {
+        code = ifd_graph_set_io(graph, inner, input_count, output, output_count, b->err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_graph_verify(graph, IFD_INVALID, b->err);
+    }
+    graph->next = b->main->next;
+    b->main->next = graph;
+    *ret = graph;
+    return code;
+}
+
+/* A node whose outputs are like those of a graph. */
+static enum ifd_code add_node(const struct control *c, enum ifd_op op, const void *attrs,
+                              const struct ifd_graph *like)
+{
+    struct ifd_tflite_build *b = c->b;
+    struct ifd_node *node = NULL;
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < c->output_count; i++) {
+        const struct ifd_desc *desc = &like->value[like->output[i]].desc;
+        code = ifd_graph_add_value(b->graph, b->g->tensor[c->op->output.value[i]].name, desc,
+                                   &c->output[i], b->err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_graph_add_node(b->graph, op, c->input, c->input_count, c->output,
+                                  c->output_count, &node, b->err);
+    }
+    if (code != IFD_OK) {
+        return code;
+    }
+    memcpy((void *)(uintptr_t)node->attrs, attrs, ifd_op_def(op)->attrs_bytes);
+    node->source_index = (uint32_t)(c->op - b->g->op);
+    node->source_name = b->model->opcode[c->op->opcode_index].builtin_name;
+    return ifd_graph_infer_node(b->graph, b->graph->node_count - 1, b->err);
 }
 
 /* ---- WHILE ---- */
@@ -100,12 +173,26 @@ static enum ifd_code unroll(const struct control *c, struct ifd_arena *scratch, 
     }
     *ret_is_done = code == IFD_OK && known;
     if (code == IFD_TOO_LARGE && b->is_exhausted) {
-        code = IFD_OK;
+        code = IFD_OK; /* as a loop it is small; no other one is tried */
+        b->keeps_loops = true;
+        b->is_exhausted = false;
+        b->operators_left = IFD_TFLITE_INLINED_MAX;
     }
     if (!*ret_is_done) {
         go_back(b->graph, before);
     }
     return code;
+}
+
+static enum ifd_code build_loop(const struct control *c)
+{
+    struct ifd_loop_attrs attrs = {0};
+    const uint32_t count = c->input_count;
+    enum ifd_code code = build_graph(c, c->subgraph[0], c->input, count, 1, &attrs.condition);
+    if (code == IFD_OK) {
+        code = build_graph(c, c->subgraph[1], c->input, count, count, &attrs.body);
+    }
+    return code == IFD_OK ? add_node(c, IFD_OP_LOOP, &attrs, attrs.body) : code;
 }
 
 static enum ifd_code build_while(const struct control *c, struct ifd_arena *scratch)
@@ -115,15 +202,25 @@ static enum ifd_code build_while(const struct control *c, struct ifd_arena *scra
         return ifd_fail(c->b->err, IFD_CORRUPT, "%u inputs and %u outputs, expected as many",
                         c->input_count, c->output_count);
     }
-    const enum ifd_code code = unroll(c, scratch, &is_done);
+    const enum ifd_code code = c->b->keeps_loops ? IFD_OK : unroll(c, scratch, &is_done);
     if (code != IFD_OK || is_done) {
         return code;
     }
-    return ifd_fail(c->b->err, IFD_UNSUPPORTED, "the number of turns is not known%s",
-                    c->b->is_exhausted ? ", or too large" : "");
+    return build_loop(c);
 }
 
 /* ---- IF ---- */
+
+static enum ifd_code build_cond(const struct control *c)
+{
+    struct ifd_cond_attrs attrs = {0};
+    enum ifd_code code = IFD_OK;
+    for (int k = 0; code == IFD_OK && k < 2; k++) {
+        code = build_graph(c, c->subgraph[k], c->input + 1, c->input_count - 1, c->output_count,
+                           &attrs.branch[k]);
+    }
+    return code == IFD_OK ? add_node(c, IFD_OP_COND, &attrs, attrs.branch[0]) : code;
+}
 
 static enum ifd_code build_if(const struct control *c)
 {
@@ -139,7 +236,7 @@ static enum ifd_code build_if(const struct control *c)
         return ifd_tflite_inline(c->b, c->subgraph[is_true ? 0 : 1], c->input + 1,
                                  c->input_count - 1, c->output, c->output_count);
     }
-    return ifd_fail(c->b->err, IFD_UNSUPPORTED, "the condition is not constant");
+    return build_cond(c);
 }
 
 /* ---- all ---- */
@@ -172,7 +269,7 @@ enum ifd_code ifd_tflite_build_control(struct ifd_tflite_build *b, uint32_t inde
 {
     const struct ifd_tflite_operator *op = &b->g->op[index];
     const int32_t builtin = builtin_of(b, index);
-    struct control c = {.b = b, .subgraph = op->options->subgraph};
+    struct control c = {.b = b, .op = op, .subgraph = op->options->subgraph};
     enum ifd_code code = take_operands(&c, op, scratch);
     if (code != IFD_OK) {
         return code;

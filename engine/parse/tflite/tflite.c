@@ -582,6 +582,7 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
                                  .file = file,
                                  .options = options,
                                  .graph = graph,
+                                 .main = graph,
                                  .copy_bytes_left = file.size,
                                  .parsed = ret,
                                  .err = err};

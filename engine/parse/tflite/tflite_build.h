@@ -15,7 +15,8 @@ struct ifd_tflite_build {
     const struct ifd_tflite_subgraph *g; /* that is being built */
     struct ifd_bytes file;
     const struct ifd_parse_options *options;
-    struct ifd_graph *graph;
+    struct ifd_graph *graph;    /* that operators are added to */
+    struct ifd_graph *main;     /* of the model */
     struct ifd_shape *declared; /* per input: as the file has it */
     struct ifd_parsed *parsed;
     uint32_t *value_of; /* per tensor of g: value, IFD_NONE until an operator needs it */
@@ -27,6 +28,7 @@ struct ifd_tflite_build {
     uint32_t zero_count;
     uint32_t depth, operators_left; /* of subgraphs */
     bool is_exhausted;              /* operators_left ran out */
+    bool keeps_loops;               /* it did once: loops are not unrolled any more */
     struct ifd_err *err;
 };
 

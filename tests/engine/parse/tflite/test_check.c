@@ -106,7 +106,6 @@ static const struct expectation {
     {"type_unknown", IFD_UNSUPPORTED, "tensor \"a\" has type 13"},
     {"variable", IFD_UNSUPPORTED, "tensor \"b\" is a variable (state)"},
     {"while_condition", IFD_CORRUPT, "a condition of type s32, expected bool"},
-    {"while_endless", IFD_UNSUPPORTED, "the number of turns is not known, or too large"},
     {"zero_point_count", IFD_CORRUPT, "tensor 1 \"w\": 4 scales and 3 zero points"},
     {"zero_point_range", IFD_CORRUPT, "tensor 0 \"x\": zero point 0 is 256"},
 };
