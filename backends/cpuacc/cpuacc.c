@@ -4,6 +4,7 @@
 #include "backends/cpuacc/compile.h"
 #include "backends/cpuacc/driver.h"
 #include "backends/cpuacc/run.h"
+#include "backends/lowering/work.h"
 
 static void cpuacc_describe(struct ifd_partition *partition, uint32_t step,
                             struct ifd_step_info *ret)
@@ -34,11 +35,32 @@ static void cpuacc_close(struct ifd_device *device)
     }
 }
 
+/* Of one core. */
+static struct ifd_low_rate rate_of(uint32_t flags, const struct ifd_acc_driver *driver)
+{
+    struct ifd_low_rate rate = {.ns_per_node = 300, .macs_per_ns = 2, .bytes_per_ns = 8};
+    if (driver == &ifd_acc_reference) {
+        rate.macs_per_ns = 0.3;
+        rate.bytes_per_ns = 0.5;
+    } else if (flags & IFD_CPU_AVX512) {
+        rate.macs_per_ns = 50;
+    } else if (flags & IFD_CPU_AVX2) {
+        rate.macs_per_ns = 25;
+    } else if (flags & IFD_CPU_NEON) {
+        rate.macs_per_ns = 8;
+    }
+    return rate;
+}
+
 static uint32_t cpuacc_cost(struct ifd_device *device, const struct ifd_node_view *node,
                             struct ifd_err *reason)
 {
-    (void)device;
-    return ifd_acc_driver(node, reason) ? 1 : 0;
+    const struct ifd_acc_driver *driver = ifd_acc_driver(node, reason);
+    if (!driver) {
+        return 0;
+    }
+    return ifd_low_time_ns(ifd_low_work_of(ifd_op_def(node->op), node),
+                           rate_of(device->host->cpu.flags, driver));
 }
 
 const struct ifd_backend ifd_backend_cpuacc = {

@@ -2,6 +2,8 @@
  * the definition's shape rule has checked shapes and types before. */
 #include "backends/cpuref/cpuref.h"
 
+#include "backends/lowering/work.h"
+
 struct ifd_device {
     const struct ifd_host *host;
 };
@@ -54,7 +56,8 @@ static uint32_t cpuref_cost(struct ifd_device *device, const struct ifd_node_vie
                  def ? "the executor's" : "unknown");
         return 0;
     }
-    return 1;
+    const struct ifd_low_rate rate = {.ns_per_node = 100, .macs_per_ns = 0.3, .bytes_per_ns = 0.5};
+    return ifd_low_time_ns(ifd_low_work_of(def, node), rate);
 }
 
 /* Takes count × size bytes off the block at *offset; with NULL as block it only counts. */

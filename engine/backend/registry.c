@@ -165,6 +165,14 @@ uint32_t ifd_backend_slot_cost(struct ifd_backend_slot *slot, const struct ifd_n
     return cost;
 }
 
+uint64_t ifd_backend_slot_transfer_ns(struct ifd_backend_slot *slot, size_t bytes)
+{
+    ifd_mutex_lock(&slot->lock);
+    const uint64_t ns = slot->backend->memory->transfer_ns(slot->device, bytes);
+    ifd_mutex_unlock(&slot->lock);
+    return ns;
+}
+
 enum ifd_code ifd_backend_slot_compile(struct ifd_backend_slot *slot,
                                        const struct ifd_partition_view *view,
                                        struct ifd_partition *share_with,

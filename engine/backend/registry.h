@@ -53,9 +53,11 @@ void ifd_registry_finish(struct ifd_registry *registry);
 /** Position of the backend of that name, or registry->count. Case counts. */
 uint32_t ifd_registry_find(const struct ifd_registry *registry, const char *name);
 
-/** backend->cost and backend->compile under the slot's lock. The slot must be available. */
+/** cost, transfer_ns and compile of the backend under the slot's lock. The slot must be available;
+ *  for transfer_ns the backend has memory. */
 uint32_t ifd_backend_slot_cost(struct ifd_backend_slot *slot, const struct ifd_node_view *node,
                                struct ifd_err *reason);
+uint64_t ifd_backend_slot_transfer_ns(struct ifd_backend_slot *slot, size_t bytes);
 IFD_NODISCARD enum ifd_code ifd_backend_slot_compile(struct ifd_backend_slot *slot,
                                                      const struct ifd_partition_view *view,
                                                      struct ifd_partition *share_with,

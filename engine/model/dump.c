@@ -75,6 +75,11 @@ static void text_plan(const struct ifd_writer *w, const struct ifd_model *model)
         ifd_write(w, "\n");
     }
     text_memory(w, model);
+    const uint32_t unworthy = model->plan[0]->executable.plan.unworthy_nodes;
+    if (unworthy > 0) {
+        ifd_write(w, "%u nodes stay off the device that takes them: copies would cost more\n",
+                  unworthy);
+    }
     ifd_write(w, "rounding of quantized results %s\n", model->info.exact ? "exact" : "fast");
     const char *why_not = model->info.precision_why_not;
     ifd_write(w, "precision %s%s%s\n", ifd_precision_name(model->info.precision),
@@ -145,7 +150,7 @@ static void json_memory(const struct ifd_writer *w, const struct ifd_model *mode
                   ifd_executable_memory_kind(executable, value->memory), value->offset,
                   value->bytes, value->first, value->last, value->buffer);
     }
-    ifd_write(w, "],\n\"devices\":[");
+    ifd_write(w, "],\n\"unworthy_nodes\":%u,\"devices\":[", plan->unworthy_nodes);
     for (uint32_t d = 0; d < plan->device_count; d++) {
         ifd_write(w, "%s{\"kind\":\"%s\",\"arena_bytes\":%zu}", d > 0 ? "," : "",
                   ifd_executable_memory_kind(executable, d + 1), plan->device[d].arena_bytes);

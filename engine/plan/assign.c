@@ -38,39 +38,59 @@ static enum ifd_code nobody_takes(const struct ifd_node *node, const struct ifd_
         node->source_index == IFD_NONE ? -1 : (int)node->source_index, view->name, reasons->text);
 }
 
+/* Asks the backends from number first of the list on. Returns the number of the one that takes the
+ * node, or that of all; reasons: why the others do not. */
+static uint32_t find(const struct ifd_node_view *view, const struct ifd_plan_options *options,
+                     uint32_t first, uint32_t *ret_ns, struct ifd_err *reasons)
+{
+    for (uint32_t i = first; i < options->preference_count; i++) {
+        struct ifd_backend_slot *slot = &options->registry->slot[options->preference[i]];
+        struct ifd_err reason = {0};
+        *ret_ns = slot->available ? ifd_backend_slot_cost(slot, view, &reason) : 0;
+        if (*ret_ns > 0) {
+            return i;
+        }
+        const struct ifd_err before = *reasons;
+        const char *why = slot->available ? reason.text : slot->reason.text;
+        ifd_fail(reasons, IFD_UNSUPPORTED, "%s; %s: %s", before.text, slot->backend->name,
+                 why[0] != '\0' ? why : "does not support it");
+    }
+    return options->preference_count;
+}
+
 static enum ifd_code assign_node(const struct ifd_node *node, const struct ifd_node_view *view,
-                                 const struct ifd_plan_options *options, uint32_t *ret_backend,
+                                 const struct ifd_plan_options *options, struct ifd_choice *ret,
                                  struct ifd_err *err)
 {
     struct ifd_err reasons = {0};
-    for (uint32_t i = 0; i < options->preference_count; i++) {
-        struct ifd_backend_slot *slot = &options->registry->slot[options->preference[i]];
-        struct ifd_err reason = {0};
-        if (!slot->available) {
-            reason = slot->reason;
-        } else if (ifd_backend_slot_cost(slot, view, &reason) > 0) {
-            *ret_backend = options->preference[i];
-            return IFD_OK;
-        }
-        struct ifd_err before = reasons;
-        ifd_fail(&reasons, IFD_UNSUPPORTED, "%s; %s: %s", before.text, slot->backend->name,
-                 reason.text[0] != '\0' ? reason.text : "does not support it");
+    struct ifd_choice choice = {.other = IFD_NONE};
+    const uint32_t chosen = find(view, options, 0, &choice.cost_ns, &reasons);
+    if (chosen == options->preference_count) {
+        return nobody_takes(node, view, &reasons, err);
     }
-    return nobody_takes(node, view, &reasons, err);
+    choice.backend = options->preference[chosen];
+    if (options->registry->slot[choice.backend].backend->memory) {
+        const uint32_t next = find(view, options, chosen + 1, &choice.other_ns, &reasons);
+        choice.other =
+            next < options->preference_count ? options->preference[next] : (uint32_t)IFD_NONE;
+    }
+    *ret = choice;
+    return IFD_OK;
 }
 
 enum ifd_code ifd_plan_assign(const struct ifd_graph *graph, const struct ifd_plan_options *options,
-                              struct ifd_arena *scratch, uint32_t *ret_backend, struct ifd_err *err)
+                              struct ifd_arena *scratch, struct ifd_choice *ret_choice,
+                              struct ifd_err *err)
 {
     for (uint32_t n = 0; n < graph->node_count; n++) {
         struct ifd_node_view view;
         if (!ifd_op_def(graph->node[n].op)->ref) {
-            ret_backend[n] = IFD_PLAN_CONTROL;
+            ret_choice[n] = (struct ifd_choice){.backend = IFD_PLAN_CONTROL, .other = IFD_NONE};
             continue;
         }
         enum ifd_code code = ifd_plan_node_view(graph, &graph->node[n], scratch, &view, err);
         if (code == IFD_OK) {
-            code = assign_node(&graph->node[n], &view, options, &ret_backend[n], err);
+            code = assign_node(&graph->node[n], &view, options, &ret_choice[n], err);
         }
         if (code != IFD_OK) {
             return code;

@@ -1,11 +1,14 @@
 /* Groups nodes into partitions and puts them, and copies between memories, into the order in which
  * they run. */
-#include "engine/plan/plan_impl.h"
+#include "engine/plan/worth.h"
+
+/* A file decides how many partitions there are: the time to weigh them stays linear. */
+#define WEIGH_MOST 8
 
 struct sweep {
     const struct ifd_graph *graph;
-    const uint32_t *backend; /* per node */
-    bool *done;              /* per node */
+    const struct ifd_choice *choice; /* per node */
+    bool *done;                      /* per node */
     struct ifd_plan *plan;
 };
 
@@ -26,9 +29,9 @@ static bool is_ready(const struct sweep *s, const struct ifd_node *node)
  * cycle. */
 static void take_group(struct sweep *s, uint32_t first)
 {
-    const uint32_t backend = s->backend[first];
+    const uint32_t backend = s->choice[first].backend;
     for (uint32_t n = first; n < s->graph->node_count; n++) {
-        if (!s->done[n] && s->backend[n] == backend && is_ready(s, &s->graph->node[n])) {
+        if (!s->done[n] && s->choice[n].backend == backend && is_ready(s, &s->graph->node[n])) {
             s->done[n] = true;
             s->plan->order[s->plan->node_count++] = n;
         }
@@ -47,15 +50,20 @@ static void add_partitions(struct ifd_plan *plan, uint32_t backend, uint32_t fir
 
 static void group(struct sweep *s, const struct ifd_registry *registry)
 {
+    s->plan->node_count = s->plan->partition_count = 0;
+    for (uint32_t n = 0; n < s->graph->node_count; n++) {
+        s->done[n] = false;
+    }
     for (uint32_t n = 0; n < s->graph->node_count; n++) {
         if (s->done[n]) {
             continue;
         }
         const uint32_t first_node = s->plan->node_count;
         take_group(s, n);
+        const uint32_t backend = s->choice[n].backend;
         const bool per_node =
-            s->backend[n] == IFD_PLAN_CONTROL || registry->slot[s->backend[n]].backend->per_node;
-        add_partitions(s->plan, s->backend[n], first_node, per_node);
+            backend == IFD_PLAN_CONTROL || registry->slot[backend].backend->per_node;
+        add_partitions(s->plan, backend, first_node, per_node);
     }
 }
 
@@ -70,21 +78,50 @@ static enum ifd_code take_lists(const struct ifd_graph *graph, struct ifd_arena 
     return IFD_OK;
 }
 
+static bool uses_device(const struct ifd_plan *plan, const struct ifd_registry *registry)
+{
+    for (uint32_t p = 0; p < plan->partition_count; p++) {
+        if (ifd_plan_memory_of(registry, plan->partition[p].backend)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Groups again until every partition on a device is worth its copies: moving one can make another
+ * one unworthy. */
+static enum ifd_code weigh(struct sweep *s, struct ifd_choice *choice,
+                           struct ifd_registry *registry, struct ifd_arena *scratch,
+                           struct ifd_err *err)
+{
+    struct ifd_worth worth;
+    const enum ifd_code code = ifd_worth_init(&worth, s->graph, registry, choice, scratch, err);
+    for (uint32_t i = 0, moved = 1; code == IFD_OK && i < WEIGH_MOST && moved > 0; i++) {
+        moved = ifd_worth_move(&worth, s->plan);
+        s->plan->unworthy_nodes += moved;
+        group(s, registry);
+    }
+    return code;
+}
+
 static enum ifd_code group_afresh(const struct ifd_graph *graph,
                                   const struct ifd_plan_options *options, struct ifd_arena *scratch,
                                   struct ifd_plan *plan, struct ifd_err *err)
 {
-    uint32_t *backend = ifd_arena_take_array(scratch, graph->node_count, sizeof(*backend));
+    struct ifd_choice *choice = ifd_arena_take_array(scratch, graph->node_count, sizeof(*choice));
     bool *done = ifd_arena_take_array(scratch, graph->node_count, sizeof(*done));
-    if (!backend || !done) {
-        return ifd_arena_fail(scratch, graph->node_count * sizeof(*backend), err);
+    if (!choice || !done) {
+        return ifd_arena_fail(scratch, graph->node_count * sizeof(*choice), err);
     }
-    const enum ifd_code code = ifd_plan_assign(graph, options, scratch, backend, err);
-    if (code == IFD_OK) {
-        struct sweep sweep = {.graph = graph, .backend = backend, .done = done, .plan = plan};
-        group(&sweep, options->registry);
+    const enum ifd_code code = ifd_plan_assign(graph, options, scratch, choice, err);
+    if (code != IFD_OK) {
+        return code;
     }
-    return code;
+    struct sweep sweep = {.graph = graph, .choice = choice, .done = done, .plan = plan};
+    group(&sweep, options->registry);
+    return uses_device(plan, options->registry)
+               ? weigh(&sweep, choice, options->registry, scratch, err)
+               : IFD_OK;
 }
 
 static void share_groups(const struct ifd_plan *share_with, struct ifd_plan *plan)
@@ -93,6 +130,7 @@ static void share_groups(const struct ifd_plan *share_with, struct ifd_plan *pla
         plan->order[n] = share_with->order[n];
     }
     plan->node_count = share_with->node_count;
+    plan->unworthy_nodes = share_with->unworthy_nodes;
     for (uint32_t p = 0; p < share_with->partition_count; p++) {
         const struct ifd_plan_partition *from = &share_with->partition[p];
         if (from->task == IFD_PLAN_RUN) {

@@ -89,6 +89,8 @@ struct ifd_plan {
     uint32_t output_count;
     uint32_t *order; /* nodes of the graph as they run */
     uint32_t node_count;
+    /** Nodes that are not on the device that takes them: copies would cost more than it saves. */
+    uint32_t unworthy_nodes;
     size_t arena_bytes; /* of host memory */
 
     /** What the backend of each partition compiles. Gone when the executable is built. */
@@ -110,9 +112,9 @@ struct ifd_plan_options {
     const struct ifd_plan *share_with;
 };
 
-/** Assigns every node to a backend and groups neighbours: a partition has as many nodes of one
- *  backend as can run without waiting for another backend. Backends that are per_node get one
- *  partition per node.
+/** Assigns every node to a backend (plan/assign.c, plan/worth.h) and groups neighbours: a partition
+ *  has as many nodes of one backend as can run without waiting for another backend. Backends that
+ *  are per_node get one partition per node.
  *
  *  ret_plan:  everything but offsets and arena_bytes. Its memory is in keep; its views are in
  *             scratch.

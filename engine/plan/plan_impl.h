@@ -47,11 +47,26 @@ IFD_NODISCARD enum ifd_code ifd_plan_values(const struct ifd_graph *graph, struc
                                             struct ifd_arena *keep, struct ifd_plan *plan,
                                             struct ifd_err *err);
 
-/** Chooses the backend of every node: slot of the registry per node, in ret_backend. */
+/** The backend of a node, as its slot in the registry. */
+struct ifd_choice {
+    uint32_t backend, cost_ns;
+    /** The next backend that takes the node; IFD_NONE if there is none, or if nobody asks because
+     *  backend computes in host memory. */
+    uint32_t other, other_ns;
+};
+
+/** NULL: host memory. */
+static inline const struct ifd_memory_ops *ifd_plan_memory_of(const struct ifd_registry *registry,
+                                                              uint32_t backend)
+{
+    return backend == IFD_PLAN_CONTROL ? NULL : registry->slot[backend].backend->memory;
+}
+
+/** Chooses the backend of every node by the order of preference. ret_choice: one per node. */
 IFD_NODISCARD enum ifd_code ifd_plan_assign(const struct ifd_graph *graph,
                                             const struct ifd_plan_options *options,
-                                            struct ifd_arena *scratch, uint32_t *ret_backend,
-                                            struct ifd_err *err);
+                                            struct ifd_arena *scratch,
+                                            struct ifd_choice *ret_choice, struct ifd_err *err);
 
 /** Lists the devices of a plan whose partitions are found, and puts the copies between memories
  *  among them: a WRITE before the first partition that needs it, a READ behind the partition that

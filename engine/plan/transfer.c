@@ -40,10 +40,7 @@ static enum ifd_code list_devices(const struct ifd_registry *registry, struct if
         struct ifd_plan_partition *partition = &plan->partition[p];
         partition->wait = partition->next_wait = IFD_NO_PARTITION;
         const uint32_t backend = partition->backend;
-        if (backend == IFD_PLAN_CONTROL) {
-            continue; /* on the host */
-        }
-        if (registry->slot[backend].backend->memory && memory_of(plan, backend) == 0) {
+        if (ifd_plan_memory_of(registry, backend) && memory_of(plan, backend) == 0) {
             plan->device[plan->device_count++] = (struct ifd_plan_device){.backend = backend};
         }
         partition->memory = memory_of(plan, backend);

@@ -31,7 +31,7 @@ LAYERS = {
     "engine/model": [BASE, "engine/engine", "engine/cache", "engine/exec", "engine/ir",
                      "engine/opt", "engine/parse", "engine/plan"],
     "backends/null": [],
-    "backends/cpuref": [BASE, TENSOR],
+    "backends/cpuref": [BASE, TENSOR, "backends/lowering/work.h"],
     "backends/lowering": [BASE, TENSOR],
     "backends/cpuacc": [BASE, TENSOR, "backends/lowering"],
     "backends/gpuacc": [BASE, TENSOR, "backends/lowering"],

@@ -10,6 +10,9 @@
 /** Named "Fake". */
 extern const struct ifd_backend fake_backend;
 
+/** What Fake says that a node costs; 1 at the start. */
+extern uint32_t fake_cost_ns;
+
 /** Slots of a partition that it compiled. */
 void fake_partition_slots(const struct ifd_partition *partition, uint32_t *ret_inputs,
                           uint32_t *ret_outputs);

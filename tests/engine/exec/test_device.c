@@ -23,7 +23,7 @@ static void begin(struct fixture *f)
                                                          &ifd_backend_cpuref};
     struct ifd_err err = {0};
     *f = (struct fixture){0};
-    fake_device_state = (struct fake_device_state){.transfer_ns = 1};
+    fake_device_state = (struct fake_device_state){0};
     fake_device_takes_all(1);
     fail_alloc_init(&f->fail, 0);
     const struct ifd_engine_options options = {

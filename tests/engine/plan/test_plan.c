@@ -26,7 +26,8 @@ static void setup(struct fixture *f)
         .alloc = ifd_alloc_system(), .backends = backends, .backend_count = 5};
     struct ifd_err err = {0};
     *f = (struct fixture){0};
-    fake_device_state = (struct fake_device_state){.transfer_ns = 1};
+    fake_device_state = (struct fake_device_state){0};
+    fake_cost_ns = 1;
     ifd_arena_init(&f->arena, ifd_alloc_system(), 0);
     ifd_arena_init(&f->keep, ifd_alloc_system(), 0);
     ifd_arena_init(&f->scratch, ifd_alloc_system(), 0);
@@ -350,6 +351,128 @@ static void without_alias_two_buffers_take_turns(void)
     teardown(&f);
 }
 
+/* x → abs, relu, tanh of Dev → exp of CpuRef → abs, relu of Dev → y, and what it costs. */
+static void cut_in_two(struct fixture *f, uint32_t dev_ns, uint32_t fake_ns, uint64_t copy_ns)
+{
+    struct ifd_err err = {0};
+    fake_device_takes_all(dev_ns);
+    fake_cost_ns = fake_ns;
+    fake_device_state.transfer_ns = copy_ns;
+    const uint32_t x = test_graph_f32(&f->graph, "x", SHAPE(1, 4));
+    uint32_t at = test_graph_op1(&f->graph, IFD_OP_ABS, x, "l1");
+    at = test_graph_op1(&f->graph, IFD_OP_RELU, at, "l2");
+    at = test_graph_op1(&f->graph, IFD_OP_TANH, at, "l3");
+    at = test_graph_op1(&f->graph, IFD_OP_EXP, at, "l4");
+    at = test_graph_op1(&f->graph, IFD_OP_ABS, at, "l5");
+    test_graph_io(&f->graph, x, test_graph_op1(&f->graph, IFD_OP_RELU, at, "l6"));
+    REQUIRE_OK(plan(f, (const uint32_t[]){DEV, FAKE, CPUREF}, 3, &err), &err);
+}
+
+static void an_operator_between_cheap_neighbours_costs_no_copies(void)
+{
+    struct fixture f;
+    setup(&f);
+    cut_in_two(&f, 10, 20, 100); /* 5 nodes save 50, their 4 copies cost 400 */
+    expect_entries(&f,
+                   (const struct entry[]){{IFD_PLAN_RUN, FAKE, 3, "x", 0},
+                                          {IFD_PLAN_RUN, CPUREF, 1, "l3", 0},
+                                          {IFD_PLAN_RUN, FAKE, 2, "l4", 0}},
+                   3);
+    EXPECT_INT(f.plan.unworthy_nodes, 5);
+    teardown(&f);
+}
+
+static void neighbours_that_save_more_than_their_copies_stay(void)
+{
+    struct fixture f;
+    setup(&f);
+    cut_in_two(&f, 10, 200, 100); /* 3 nodes save 570, 2 save 380; 2 copies each cost 200 */
+    EXPECT_INT(f.plan.partition_count, 7);
+    EXPECT_INT(f.plan.unworthy_nodes, 0);
+    teardown(&f);
+}
+
+static void each_partition_is_weighed_by_itself(void)
+{
+    struct fixture f;
+    setup(&f);
+    cut_in_two(&f, 10, 90, 100); /* 3 nodes save 240, 2 save 160 */
+    expect_entries(&f,
+                   (const struct entry[]){{IFD_PLAN_WRITE, DEV, 0, "x", 16},
+                                          {IFD_PLAN_RUN, DEV, 3, "x", 0},
+                                          {IFD_PLAN_READ, DEV, 0, "l3", 16},
+                                          {IFD_PLAN_RUN, CPUREF, 1, "l3", 0},
+                                          {IFD_PLAN_RUN, FAKE, 2, "l4", 0}},
+                   5);
+    EXPECT_INT(f.plan.unworthy_nodes, 2);
+    teardown(&f);
+}
+
+static void costs_that_are_equal_leave_the_preference(void)
+{
+    struct fixture f;
+    setup(&f);
+    cut_in_two(&f, 10, 110, 100); /* 2 nodes save what their copies cost */
+    EXPECT_INT(f.plan.unworthy_nodes, 0);
+    teardown(&f);
+}
+
+static void a_node_that_no_other_backend_takes_stays(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    five_layers(&f);
+    fake_device_state.cost_ns[0][IFD_OP_TANH] = 1;
+    fake_device_state.cost_ns[1][IFD_OP_ABS] = fake_device_state.cost_ns[1][IFD_OP_RELU] = 1;
+    fake_device_state.transfer_ns = 1000000;
+    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, DEV2}, 2, &err), &err);
+    EXPECT_INT(f.plan.unworthy_nodes, 0);
+    EXPECT_INT(f.plan.device_count, 2);
+    teardown(&f);
+}
+
+/* A value that goes around the operator in the middle crosses too if only one side moves. */
+static void a_value_that_passes_the_operator_by_counts(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    fake_device_takes_all(10);
+    fake_device_state.transfer_ns = 100;
+    fake_cost_ns = 150;
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
+    const uint32_t a = test_graph_op1(&f.graph, IFD_OP_ABS, x, "a");
+    const uint32_t b = test_graph_op1(&f.graph, IFD_OP_EXP, a, "b");
+    const uint32_t c = test_graph_op2(&f.graph, IFD_OP_ADD, a, b, "c");
+    test_graph_io(&f.graph, x, c);
+    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, FAKE, CPUREF}, 3, &err), &err);
+    /* a saves 140 and would spare one copy; c saves 140 and spares two; then a spares two, too. */
+    expect_entries(&f,
+                   (const struct entry[]){{IFD_PLAN_RUN, FAKE, 1, "x", 0},
+                                          {IFD_PLAN_RUN, CPUREF, 1, "a", 0},
+                                          {IFD_PLAN_RUN, FAKE, 1, "a", 0}},
+                   3);
+    teardown(&f);
+}
+
+static void a_model_that_a_device_computes_alone_stays_there(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    five_layers(&f);
+    fake_device_takes_all(1000);
+    fake_device_state.transfer_ns = 1000000;
+    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, FAKE, CPUREF}, 3, &err), &err);
+    expect_entries(&f,
+                   (const struct entry[]){{IFD_PLAN_WRITE, DEV, 0, "x", 400},
+                                          {IFD_PLAN_RUN, DEV, 5, "x", 0},
+                                          {IFD_PLAN_READ, DEV, 0, "l5", 400}},
+                   3);
+    teardown(&f);
+}
+
 /* What is in another memory takes no room: x, l2 and l5 on the host, two values and l3 on Dev. */
 static void each_memory_has_an_arena(void)
 {
@@ -504,6 +627,13 @@ int main(int argc, char **argv)
         T(a_layer_on_a_device_makes_three_partitions_and_two_copies),
         T(layers_on_a_device_also_move_what_goes_in_and_out),
         T(a_value_crosses_once_to_each_memory),
+        T(an_operator_between_cheap_neighbours_costs_no_copies),
+        T(neighbours_that_save_more_than_their_copies_stay),
+        T(each_partition_is_weighed_by_itself),
+        T(costs_that_are_equal_leave_the_preference),
+        T(a_node_that_no_other_backend_takes_stays),
+        T(a_value_that_passes_the_operator_by_counts),
+        T(a_model_that_a_device_computes_alone_stays_there),
         T(each_memory_has_an_arena),
         T(a_node_that_no_backend_takes_is_named_with_every_reason),
         T(a_backend_that_is_not_available_is_named_with_its_reason),
