@@ -198,8 +198,8 @@ struct ifd_service_ops {
     enum ifd_code (*stats)(struct ifd_service *service, struct ifd_str name, int64_t version,
                            ifd_stats_fn fn, void *arg, struct ifd_err *err);
 
-    /** Decodes, resizes and normalises a picture of request (JPEG, PNG or BMP, found by its
-     *  content) into its sample, whose dtype and shape are those of the input's one sample, and
+    /** Decodes, resizes and normalises a picture of request (by its first bytes, or a frame as its
+     *  source says) into its sample, whose dtype and shape are those of the input's one sample, and
      *  fills its view. done() comes on the loop thread, at once or later; picture must stay until
      *  then. Errors: also DEADLINE (the request's), UNAVAILABLE (stopping), CANCELLED
      *  (request->is_abandoned). */

@@ -5,6 +5,7 @@
 
 #include "api/core/infer.h"
 #include "api/http/call.h"
+#include "api/http/query.h"
 
 /** In what form the client wants an output. */
 struct ifd_output_form {
@@ -21,6 +22,14 @@ struct ifd_http_infer {
     bool answers_objects; /* what the outputs mean, not the outputs */
     bool answers_times;
     struct ifd_object_options options; /* of objects */
+
+    /* of pictures; arrays in the arena */
+    const struct ifd_query_parameter *field; /* of a form */
+    size_t field_count;
+    bool has_resize;
+    enum ifd_image_resize resize;
+    const struct ifd_picture_region *region;
+    size_t region_count;
 };
 
 /* ---- the three kinds of body ---- */
@@ -32,12 +41,16 @@ IFD_NODISCARD enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, s
 /** The whole body is one tensor for the model's one input; outputs come back binary.
  *  (infer_raw.c) */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_raw(struct ifd_http_infer *infer, struct ifd_err *err);
-/** The Content-Type says that the body is a picture. (infer_picture.c) */
+/** The Content-Type says that the body is a picture, or its first bytes do. (infer_picture.c) */
 bool ifd_infer_is_picture(const struct ifd_http_infer *infer);
-/** The whole body is one picture for the model's one picture input. */
+/** The body is one picture, or a form with one, for the model's one picture input. */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_picture(struct ifd_http_infer *infer,
                                                     struct ifd_err *err);
-/** Input index gets count pictures from strings. */
+/** The same of base64 text, a member of a JSON object. */
+IFD_NODISCARD enum ifd_code ifd_infer_parse_base64_picture(struct ifd_http_infer *infer,
+                                                           struct ifd_str text,
+                                                           struct ifd_err *err);
+/** Input index gets count pictures from strings. Answers tensors unless the query wants objects. */
 IFD_NODISCARD enum ifd_code ifd_infer_add_text_pictures(struct ifd_http_infer *infer, int index,
                                                         const struct ifd_str *text, size_t count,
                                                         struct ifd_err *err);
@@ -46,11 +59,26 @@ IFD_NODISCARD enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer 
                                                           const struct ifd_str *text, size_t count,
                                                           struct ifd_err *err);
 
+/* ---- parameters of a picture's request (infer_parameters.c) ---- */
+
+typedef enum ifd_code (*ifd_parameter_fn)(struct ifd_http_infer *infer,
+                                          const struct ifd_query_parameter *parameter,
+                                          struct ifd_err *err);
+/** Calls read for each field of the form, then for each parameter of the query. */
+IFD_NODISCARD enum ifd_code ifd_infer_each_parameter(struct ifd_http_infer *infer,
+                                                     ifd_parameter_fn read, struct ifd_err *err);
+/** INVALID: the value is not what is wanted. */
+enum ifd_code ifd_infer_fail_parameter(const struct ifd_query_parameter *parameter,
+                                       const char *wanted, struct ifd_err *err);
+/** Reads resize and regions. */
+IFD_NODISCARD enum ifd_code ifd_infer_read_geometry(struct ifd_http_infer *infer,
+                                                    struct ifd_err *err);
+
 /* ---- what the outputs mean (infer_objects.c) ---- */
 
-/** Reads from the query whether objects or tensors are wanted (objects, if the query does not say
- *  it and the model's meaning is known), and which. */
-IFD_NODISCARD enum ifd_code ifd_infer_read_objects(struct ifd_http_infer *infer,
+/** Reads whether objects or tensors are wanted, and which. by_default: objects, if the request does
+ *  not say it and the model's meaning is known. */
+IFD_NODISCARD enum ifd_code ifd_infer_read_objects(struct ifd_http_infer *infer, bool by_default,
                                                    struct ifd_err *err);
 /** Writes what the outputs mean for the request's pictures. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_infer_write_objects(struct ifd_http_infer *infer,

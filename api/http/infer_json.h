@@ -22,6 +22,7 @@ struct ifd_infer_parser {
     struct ifd_infer_pending *pending; /* by the model's number of inputs */
     size_t pending_count;
     struct ifd_bytes tail; /* behind the JSON */
+    struct ifd_str image;  /* member "image": base64; {NULL,0} if absent */
 };
 
 /** One of "inputs" is next: matched with the model by name, type and shape; "data" is read into the

@@ -11,15 +11,6 @@
 
 /* ---- the request ---- */
 
-static enum ifd_code fail_value(const struct ifd_query_parameter *parameter, const char *wanted,
-                                struct ifd_err *err)
-{
-    const struct ifd_str value = parameter->value;
-    return ifd_fail(err, IFD_INVALID, "%.*s: \"%.*s\" is not %s", (int)parameter->name.size,
-                    parameter->name.data, value.size < 40 ? (int)value.size : 40, value.data,
-                    wanted);
-}
-
 /* What a model means is known before its options are. */
 static enum ifd_code read_kind(struct ifd_http_infer *infer,
                                const struct ifd_query_parameter *parameter, struct ifd_err *err)
@@ -27,7 +18,7 @@ static enum ifd_code read_kind(struct ifd_http_infer *infer,
     const struct ifd_model_desc *desc = infer->core.desc;
     const bool wants_objects = ifd_str_equal(parameter->value, "objects");
     if (!wants_objects && !ifd_str_equal(parameter->value, "tensors")) {
-        return fail_value(parameter, "objects or tensors", err);
+        return ifd_infer_fail_parameter(parameter, "objects or tensors", err);
     }
     if (wants_objects && !desc->meaning) {
         return ifd_fail(err, IFD_INVALID,
@@ -52,7 +43,7 @@ static enum ifd_code read_parameter(struct ifd_http_infer *infer,
         infer->answers_times = ifd_str_equal(parameter->value, "1");
         return infer->answers_times || ifd_str_equal(parameter->value, "0")
                    ? IFD_OK
-                   : fail_value(parameter, "0 or 1", err);
+                   : ifd_infer_fail_parameter(parameter, "0 or 1", err);
     }
     if (!core->desc->meaning) {
         return IFD_OK;
@@ -64,25 +55,13 @@ static enum ifd_code read_parameter(struct ifd_http_infer *infer,
     return code == IFD_NOT_FOUND ? IFD_OK : code;
 }
 
-enum ifd_code ifd_infer_read_objects(struct ifd_http_infer *infer, struct ifd_err *err)
+enum ifd_code ifd_infer_read_objects(struct ifd_http_infer *infer, bool by_default,
+                                     struct ifd_err *err)
 {
     const struct ifd_meaning *meaning = infer->core.desc->meaning;
-    struct ifd_str rest = infer->http->exchange->query;
-    struct ifd_query_parameter parameter;
-    bool is_there = true;
-    infer->answers_objects = meaning;
+    infer->answers_objects = meaning && by_default;
     infer->options = meaning ? meaning->options : (struct ifd_object_options){0};
-    while (is_there) {
-        enum ifd_code code =
-            ifd_query_next(&rest, infer->core.call->arena, &parameter, &is_there, err);
-        if (code == IFD_OK && is_there) {
-            code = read_parameter(infer, &parameter, err);
-        }
-        if (code != IFD_OK) {
-            return code;
-        }
-    }
-    return IFD_OK;
+    return ifd_infer_each_parameter(infer, read_parameter, err);
 }
 
 /* ---- the answer ---- */

@@ -65,6 +65,7 @@ static bool read_request(struct ifd_infer_parser *parser)
 {
     struct ifd_json_in *in = &parser->in;
     bool has_id = false, has_parameters = false, has_inputs = false, has_outputs = false;
+    bool has_image = false;
     struct ifd_str key;
     if (!ifd_json_open(in, '{')) {
         return false;
@@ -79,6 +80,8 @@ static bool read_request(struct ifd_infer_parser *parser)
                  read_each(parser, ifd_infer_read_output);
         } else if (ifd_str_equal(key, "id")) {
             ok = ifd_json_once(in, &has_id, "id") && ifd_json_text(in, &parser->infer->id);
+        } else if (ifd_str_equal(key, "image")) {
+            ok = ifd_json_once(in, &has_image, "image") && ifd_json_text(in, &parser->image);
         } else if (ifd_str_equal(key, "parameters")) {
             ok = ifd_json_once(in, &has_parameters, "parameters") && read_parameters(parser);
         } else {
@@ -88,7 +91,10 @@ static bool read_request(struct ifd_infer_parser *parser)
             return false;
         }
     }
-    if (!in->failed && !has_inputs) {
+    if (!in->failed && has_image && has_inputs) {
+        return ifd_json_fail(in, IFD_INVALID, "the request has both 'inputs' and 'image'");
+    }
+    if (!in->failed && !has_inputs && !has_image) {
         return ifd_json_fail(in, IFD_INVALID,
                              "Unable to parse 'inputs': the request has no such member");
     }
@@ -130,12 +136,23 @@ enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, size_t json_byt
         return ifd_fail(err, IFD_INVALID, "failed to parse the request JSON buffer: %s",
                         json_bytes == 0 ? "the document is empty" : "it is not an object");
     }
-    if (!read_request(&parser)) {
-        return parser.in.code;
+    enum ifd_code code = ifd_infer_read_geometry(infer, err);
+    if (code == IFD_OK && !read_request(&parser)) {
+        code = parser.in.code;
     }
-    enum ifd_code code = copy_id(&parser, err);
+    if (code == IFD_OK) {
+        code = copy_id(&parser, err);
+    }
+    if (code == IFD_OK && parser.image.data) {
+        return ifd_infer_parse_base64_picture(infer, parser.image, err);
+    }
     if (code == IFD_OK) {
         code = ifd_infer_take_binary(&parser, err);
     }
-    return code == IFD_OK ? ifd_infer_check_inputs(&infer->core, err) : code;
+    if (code == IFD_OK) {
+        code = ifd_infer_check_inputs(&infer->core, err);
+    }
+    return code == IFD_OK && infer->core.picture_count > 0
+               ? ifd_infer_read_objects(infer, false, err)
+               : code;
 }

@@ -54,6 +54,7 @@ struct ifd_codec_request {
 IFD_NODISCARD enum ifd_code ifd_jpeg_decode(struct ifd_codec_request *request);
 IFD_NODISCARD enum ifd_code ifd_png_decode(struct ifd_codec_request *request);
 IFD_NODISCARD enum ifd_code ifd_bmp_decode(struct ifd_codec_request *request);
+IFD_NODISCARD enum ifd_code ifd_webp_decode(struct ifd_codec_request *request);
 /** A frame of the format that source names; its planes stay where they are. */
 IFD_NODISCARD enum ifd_code ifd_frame_decode(struct ifd_codec_request *request);
 /** Chooses one of the above, and turns what it decoded upright. */

@@ -35,14 +35,13 @@ static void crop(struct ifd_geometry *g)
     g->from.y += (r->height - g->from.height) / 2;
 }
 
-enum ifd_code ifd_geometry_plan(const struct ifd_picture_source *source,
+enum ifd_code ifd_geometry_plan(const struct ifd_picture_region *region,
                                 enum ifd_image_resize resize, uint32_t width, uint32_t height,
                                 uint32_t to_width, uint32_t to_height, struct ifd_geometry *ret,
                                 struct ifd_err *err)
 {
     struct ifd_geometry g = {.width = width, .height = height};
-    g.region = source->has_region ? source->region
-                                  : (struct ifd_picture_region){.width = width, .height = height};
+    g.region = region ? *region : (struct ifd_picture_region){.width = width, .height = height};
     const struct ifd_picture_region *r = &g.region;
     if (r->width == 0 || r->height == 0 || r->x >= width || r->y >= height ||
         r->width > width - r->x || r->height > height - r->y) {

@@ -13,9 +13,9 @@ struct ifd_geometry {
     struct ifd_picture_region to;     /* where it is shown in the input */
 };
 
-/** Plans for a picture of width × height and an input of to_width × to_height. Errors: INVALID (a
- *  region that is empty or leaves the picture). */
-IFD_NODISCARD enum ifd_code ifd_geometry_plan(const struct ifd_picture_source *source,
+/** Plans for a picture of width × height and an input of to_width × to_height. region: NULL for the
+ *  whole picture. Errors: INVALID (a region that is empty or leaves the picture). */
+IFD_NODISCARD enum ifd_code ifd_geometry_plan(const struct ifd_picture_region *region,
                                               enum ifd_image_resize resize, uint32_t width,
                                               uint32_t height, uint32_t to_width,
                                               uint32_t to_height, struct ifd_geometry *ret,

@@ -1,8 +1,6 @@
 /* Chooses the decoder and leads a picture from its bytes to a tensor. */
 #include "server/media/image.h"
 
-#include <string.h>
-
 #include "server/media/codecs_impl.h"
 
 /* ---- for the decoders ---- */
@@ -26,13 +24,16 @@ enum ifd_code ifd_codec_begin(struct ifd_codec_request *request, uint32_t width,
     request->stored_height = height;
     request->orientation = orientation;
     if (!target) {
-        return ifd_geometry_plan(request->source, IFD_RESIZE_STRETCH, seen_width, seen_height,
-                                 seen_width, seen_height, &request->geometry, request->err);
+        return ifd_geometry_plan(NULL, IFD_RESIZE_STRETCH, seen_width, seen_height, seen_width,
+                                 seen_height, &request->geometry, request->err);
     }
-    const enum ifd_image_resize resize =
-        request->source->has_resize ? request->source->resize : target->resize;
-    return ifd_geometry_plan(request->source, resize, seen_width, seen_height, target->width,
-                             target->height, &request->geometry, request->err);
+    const struct ifd_picture_source *source = request->source;
+    const struct ifd_picture_region *region = source->has_region   ? &source->region
+                                              : target->has_region ? &target->region
+                                                                   : NULL;
+    return ifd_geometry_plan(region, source->has_resize ? source->resize : target->resize,
+                             seen_width, seen_height, target->width, target->height,
+                             &request->geometry, request->err);
 }
 
 enum ifd_code ifd_codec_check_wanted(const struct ifd_codec_request *request)
@@ -77,31 +78,26 @@ void ifd_decoded_free(struct ifd_decoded *decoded, const struct ifd_alloc *alloc
 
 /* ---- a picture ---- */
 
-/* Formats by their first bytes. */
-static const struct {
-    const char *magic;
-    size_t magic_bytes;
-    enum ifd_code (*decode)(struct ifd_codec_request *request);
-} codecs[] = {{"\xff\xd8\xff", 3, ifd_jpeg_decode},
-              {"\x89PNG\r\n\x1a\n", 8, ifd_png_decode},
-              {"BM", 2, ifd_bmp_decode}};
-
 enum ifd_code ifd_codec_decode(struct ifd_codec_request *request)
 {
-    const struct ifd_bytes picture = request->source->bytes;
+    static enum ifd_code (*const decoders[IFD_PICTURE_KINDS])(struct ifd_codec_request *) = {
+        [IFD_PICTURE_JPEG] = ifd_jpeg_decode,
+        [IFD_PICTURE_PNG] = ifd_png_decode,
+        [IFD_PICTURE_BMP] = ifd_bmp_decode,
+        [IFD_PICTURE_WEBP] = ifd_webp_decode};
+    const struct ifd_picture_source *source = request->source;
     *request->ret = (struct ifd_decoded){0};
-    if (request->source->format != IFD_FRAME_NONE) {
+    if (source->format != IFD_FRAME_NONE) {
         return ifd_frame_decode(request);
     }
-    for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++) {
-        if (picture.size >= codecs[i].magic_bytes &&
-            memcmp(picture.data, codecs[i].magic, codecs[i].magic_bytes) == 0) {
-            enum ifd_code code = codecs[i].decode(request);
-            return code ? code : ifd_decoded_turn(request);
-        }
+    const enum ifd_picture_kind kind = ifd_picture_kind(source->bytes);
+    if (kind == IFD_PICTURE_UNKNOWN) {
+        return ifd_fail(request->err, IFD_INVALID,
+                        "picture of %zu bytes is neither JPEG nor PNG nor BMP nor WebP",
+                        source->bytes.size);
     }
-    return ifd_fail(request->err, IFD_INVALID,
-                    "picture of %zu bytes is neither JPEG nor PNG nor BMP", picture.size);
+    enum ifd_code code = decoders[kind](request);
+    return code ? code : ifd_decoded_turn(request);
 }
 
 static enum ifd_code check_target(const struct ifd_image_target *t, const struct ifd_tensor *tensor,
@@ -183,14 +179,9 @@ enum ifd_code ifd_image_decode(const struct ifd_picture_source *source,
                                const struct ifd_image_limits *limits, const struct ifd_alloc *alloc,
                                struct ifd_pixels *ret, struct ifd_err *err)
 {
-    const struct ifd_picture_source whole = {.bytes = source->bytes,
-                                             .format = source->format,
-                                             .width = source->width,
-                                             .height = source->height,
-                                             .stride = source->stride};
     struct ifd_decoded decoded = {0};
     struct ifd_codec_request request = {
-        .source = &whole, .limits = limits, .alloc = alloc, .err = err, .ret = &decoded};
+        .source = source, .limits = limits, .alloc = alloc, .err = err, .ret = &decoded};
     *ret = (struct ifd_pixels){0};
     enum ifd_code code = ifd_codec_decode(&request);
     if (!code) {

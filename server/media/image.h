@@ -1,9 +1,9 @@
-/** Pictures into tensors: decode (JPEG by libjpeg-turbo, PNG by libspng, uncompressed BMP, frames
- *  without a header), turn upright, resize, normalise, store.
+/** Pictures into tensors: decode (JPEG by libjpeg-turbo, PNG by libspng, WebP by libwebp,
+ *  uncompressed BMP, frames without a header), turn upright, resize, normalise, store.
  *
  *  - The content decides the format, never a name; a frame's is said by the request.
- *  - The orientation that a camera wrote into the picture (EXIF in JPEG and PNG) is applied first:
- *    width, height and regions mean the picture as a person sees it.
+ *  - The orientation that a camera wrote into the picture (EXIF in JPEG, PNG and WebP) is applied
+ *    first: width, height and regions mean the picture as a person sees it.
  *  - Resizing is bilinear with half-pixel centres: the source coordinate of target pixel x is
  *    (x + 0.5) * source / target - 0.5. Where the target is smaller, the triangle of weights is as
  *    wide as the reduction, so that every source pixel counts (as Pillow's BILINEAR). Pixels
@@ -34,6 +34,8 @@ struct ifd_image_target {
     bool channels_first;
     bool is_bgr; /* blue first */
     enum ifd_image_resize resize;
+    bool has_region; /* that counts if the source names none */
+    struct ifd_picture_region region;
     float fill[4];         /* of the bars of a letterbox, 0 … 255, as channels of the input */
     float mean[4], std[4]; /* std is not 0 */
     float scale;           /* of quantized types; 0: store the normalised value, rounded */

@@ -48,6 +48,8 @@ struct ifd_image_rule {
     enum ifd_image_color color;
     enum ifd_image_resize resize;
     float fill[4], mean[4], std[4];
+    bool has_region; /* what is shown unless a request says otherwise; else the whole picture */
+    struct ifd_picture_region region;
 };
 
 /** An input or output as clients see it. shape is per request *without* the batch dimension if

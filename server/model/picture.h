@@ -41,10 +41,29 @@ enum ifd_image_color { IFD_IMAGE_COLORS(X) IFD_COLOR_COUNT };
 enum ifd_frame_format { IFD_FRAME_NONE, IFD_FRAME_FORMATS(X) IFD_FRAME_COUNT };
 #undef X
 
+/** Formats that the first bytes tell. */
+enum ifd_picture_kind {
+    IFD_PICTURE_UNKNOWN,
+    IFD_PICTURE_JPEG,
+    IFD_PICTURE_PNG,
+    IFD_PICTURE_BMP,
+    IFD_PICTURE_WEBP,
+    IFD_PICTURE_KINDS
+};
+
+enum ifd_picture_kind ifd_picture_kind(struct ifd_bytes bytes);
+
 /** A rectangle in pixels. */
 struct ifd_picture_region {
     uint32_t x, y, width, height;
 };
+
+/** "x,y,width,height" in whole numbers. False if text is anything else. */
+bool ifd_picture_region_read(struct ifd_str text, struct ifd_picture_region *ret) IFD_NODISCARD;
+/** A name of IFD_IMAGE_RESIZES, in any case. False if there is none. */
+bool ifd_image_resize_read(struct ifd_str text, enum ifd_image_resize *ret) IFD_NODISCARD;
+/** A name of IFD_FRAME_FORMATS, in any case. False if there is none. */
+bool ifd_frame_format_read(struct ifd_str text, enum ifd_frame_format *ret) IFD_NODISCARD;
 
 /** A picture as a request brings it. */
 struct ifd_picture_source {
@@ -54,7 +73,7 @@ struct ifd_picture_source {
     uint32_t stride; /* bytes of a row of its first plane; 0: without padding behind rows */
     bool has_resize; /* else the model's */
     enum ifd_image_resize resize;
-    bool has_region; /* else the whole picture */
+    bool has_region; /* else the model's, or the whole picture */
     struct ifd_picture_region region;
 };
 

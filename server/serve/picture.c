@@ -93,39 +93,57 @@ static void take_pixels(const struct ifd_port *port, struct ifd_image_rule *rule
 /* ---- words ---- */
 
 #define X(id, name) name,
-static const char *const resize_names[] = {IFD_IMAGE_RESIZES(X)};
 static const char *const color_names[] = {IFD_IMAGE_COLORS(X)};
 #undef X
 
-/* Leaves ret alone if neither config nor preset has the parameter. */
-static enum ifd_code read_word(const struct ifd_model_desc *manifest, const char *key,
-                               const char *const *names, int count, int *ret, struct ifd_err *err)
+static enum ifd_code fail_word(const char *key, const char *text, const char *wanted,
+                               struct ifd_err *err)
 {
-    const char *text = ifd_meaning_parameter(manifest, key);
-    for (int i = 0; text && i < count; i++) {
-        if (ifd_str_equal_nocase(ifd_str(text), names[i])) {
-            *ret = i;
-            return IFD_OK;
-        }
-    }
-    return !text ? IFD_OK
-                 : ifd_fail(err, IFD_INVALID, "parameter \"%s\": \"%.40s\" is none of %s, %s, %s",
-                            key, text, names[0], names[1], names[2]);
+    return ifd_fail(err, IFD_INVALID, "parameter \"%s\": \"%.40s\" is not %s", key, text, wanted);
 }
 
 static enum ifd_code read_color(const struct ifd_model_desc *manifest, struct ifd_image_rule *rule,
                                 struct ifd_err *err)
 {
+    static const char key[] = "image_color";
+    const char *text = ifd_meaning_parameter(manifest, key);
     int color = rule->channels == 1 ? IFD_COLOR_GRAY : IFD_COLOR_RGB;
-    enum ifd_code code =
-        read_word(manifest, "image_color", color_names, IFD_COLOR_COUNT, &color, err);
-    if (!code && (color == IFD_COLOR_GRAY) != (rule->channels == 1)) {
-        code = ifd_fail(err, IFD_INVALID,
-                        "parameter \"image_color\": %s has %d channels, the input has %u",
-                        color_names[color], color == IFD_COLOR_GRAY ? 1 : 3, rule->channels);
+    if (text) {
+        color = 0;
+        while (color < IFD_COLOR_COUNT &&
+               !ifd_str_equal_nocase(ifd_str(text), color_names[color])) {
+            color++;
+        }
+    }
+    if (color == IFD_COLOR_COUNT) {
+        return fail_word(key, text, "RGB, BGR or GRAY", err);
+    }
+    if ((color == IFD_COLOR_GRAY) != (rule->channels == 1)) {
+        return ifd_fail(err, IFD_INVALID, "parameter \"%s\": %s has %d channels, the input has %u",
+                        key, color_names[color], color == IFD_COLOR_GRAY ? 1 : 3, rule->channels);
     }
     rule->color = (enum ifd_image_color)color;
-    return code;
+    return IFD_OK;
+}
+
+/* What a request may say, too, has the same name there. */
+static enum ifd_code read_geometry(const struct ifd_model_desc *manifest,
+                                   struct ifd_image_rule *rule, struct ifd_err *err)
+{
+    static const char *const keys[] = {"image_resize", "resize"}; /* the latter wins */
+    for (size_t i = 0; i < 2; i++) {
+        const char *text = i == 0 ? ifd_meaning_parameter(manifest, keys[i])
+                                  : ifd_desc_parameter(manifest, keys[i]);
+        if (text && !ifd_image_resize_read(ifd_str(text), &rule->resize)) {
+            return fail_word(keys[i], text, "stretch, letterbox or crop", err);
+        }
+    }
+    const char *region = ifd_desc_parameter(manifest, "region");
+    if (region && !ifd_picture_region_read(ifd_str(region), &rule->region)) {
+        return fail_word("region", region, "x,y,width,height", err);
+    }
+    rule->has_region = region;
+    return IFD_OK;
 }
 
 /* ---- the rule ---- */
@@ -136,7 +154,6 @@ static enum ifd_code read_parameters(const struct ifd_model_desc *manifest,
                                      struct ifd_err *err)
 {
     bool has_mean = false, has_std = false, has_fill = false;
-    int resize = IFD_RESIZE_STRETCH;
     enum ifd_code code =
         read_numbers(manifest, "image_mean", rule->channels, rule->mean, &has_mean, err);
     if (!code) {
@@ -158,9 +175,8 @@ static enum ifd_code read_parameters(const struct ifd_model_desc *manifest,
         }
     }
     if (!code) {
-        code = read_word(manifest, "image_resize", resize_names, IFD_RESIZE_COUNT, &resize, err);
+        code = read_geometry(manifest, rule, err);
     }
-    rule->resize = (enum ifd_image_resize)resize;
     *ret_has_normalization = has_mean || has_std;
     return code ? code : read_color(manifest, rule, err);
 }
@@ -208,6 +224,8 @@ struct ifd_image_target ifd_picture_target(const struct ifd_image_rule *rule, fl
                                       .channels_first = rule->channels_first,
                                       .is_bgr = rule->color == IFD_COLOR_BGR,
                                       .resize = rule->resize,
+                                      .has_region = rule->has_region,
+                                      .region = rule->region,
                                       .scale = scale,
                                       .zero_point = zero_point};
     memcpy(target.fill, rule->fill, sizeof(target.fill));

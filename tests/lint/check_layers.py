@@ -81,6 +81,7 @@ CONFINED = {
     "arm_neon.h": ["backends/cpuacc/kernels", "api/json/number_neon.c", "tests/kernels"],
     "jpeglib.h": ["server/media", "tests"],
     "spng.h": ["server/media", "tests"],
+    "webp/": ["server/media", "tests"],
     "nettle/": ["server/hash"],
     "curl/": ["clients", "tests"],
     "zlib.h": ["api/http/encoding.c", "server/media", "engine/parse/tflite", "tests"],

@@ -4,15 +4,17 @@
  *  Models: simple (versions 1 and 3: sum and difference of INT32 [-1,16], batch ≤ 8), classify
  *  (FP32 [-1,10] with labels zero … nine, batch ≤ 8), identity (FP32 [-1]), strings (BYTES [-1],
  *  optional BOOL FLAG), id_<TYPE> (identity of every data type, [-1], as id_INT8), picture (UINT8
- *  [2,2,3] with labels, batch ≤ 4; takes pictures), broken (never loads). A "picture" is "FAKE" and
- *  one byte, which fills the tensor. Thread: one at a time. */
+ *  [2,2,3] with labels, batch ≤ 4; takes pictures), broken (never loads). A "picture" is "FAKE", or
+ *  "BMKE" (which begins like a BMP), and one byte, which fills the tensor. Thread: one at a
+ *  time. */
 #ifndef INFERD_TESTS_SUPPORT_FAKE_SERVICE_H
 #define INFERD_TESTS_SUPPORT_FAKE_SERVICE_H
 
 #include "api/core/service.h"
 
-#define FAKE_MODELS_MAX 32
-#define FAKE_JOBS_MAX   32
+#define FAKE_MODELS_MAX  32
+#define FAKE_JOBS_MAX    32
+#define FAKE_SOURCES_MAX 4
 
 struct ifd_model_ref {
     struct ifd_model_desc desc;
@@ -54,6 +56,8 @@ struct ifd_service {
     uint64_t last_priority, last_timeout_us;
     uint32_t last_file_count;
     uint8_t last_file[16];
+    struct ifd_picture_source last_source[FAKE_SOURCES_MAX]; /* of pictures */
+    uint32_t source_count;
     bool last_dependents;
     uint32_t offload_count;
     bool last_in_place;  /* the first input was used where the body was received */

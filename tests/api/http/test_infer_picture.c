@@ -157,6 +157,173 @@ static void pictures_in_json_are_base64(void)
     end();
 }
 
+/* ---- forms of a picture ---- */
+
+static void ask_as(const char *type, const char *query, const void *body, size_t size)
+{
+    const char *headers[] = {type ? "Content-Type" : NULL, type, NULL};
+    char path[200];
+    (void)snprintf(path, sizeof(path), "/v2/models/picture/infer%s", query);
+    loop.fake.source_count = 0;
+    loopback_release(&answer);
+    loopback_ask(&loop, "POST", path, headers, body, size, &answer);
+}
+
+static void expect_classes(void)
+{
+    EXPECT_INT(answer.status, 200);
+    EXPECT_HAS(loopback_text(&answer), "{\"label\":\"zero\",\"index\":0,");
+}
+
+static void first_bytes_tell_a_picture_whatever_the_type_says(void)
+{
+    static const char *const types[] = {NULL, "application/octet-stream",
+                                        "application/x-www-form-urlencoded", "text/plain"};
+    begin();
+    for (size_t i = 0; i < 4; i++) {
+        ask_as(types[i], "", "BMKE\7", 5);
+        expect_classes();
+    }
+    ask_as(NULL, "", "FAKE\7", 5);
+    EXPECT_INT(answer.status, 400);
+    EXPECT_HAS(loopback_text(&answer), "failed to parse the request JSON");
+    end();
+}
+
+static void a_frame_is_described_by_its_type(void)
+{
+    begin();
+    ask_as("video/x-raw; format=nv12; Width=640;height=\"480\"; stride=704", "", "FAKE\7", 5);
+    expect_classes();
+    const struct ifd_picture_source *source = &loop.fake.last_source[0];
+    EXPECT_INT(source->format, IFD_FRAME_NV12);
+    EXPECT_INT(source->width, 640);
+    EXPECT_INT(source->height, 480);
+    EXPECT_INT(source->stride, 704);
+    static const char *const wrong[] = {"video/x-raw",
+                                        "video/x-raw; format=NV21; width=1; height=1",
+                                        "video/x-raw; format=RGB; width=1",
+                                        "video/x-raw; format=RGB; width=1; height=0",
+                                        "video/x-raw; format=RGB; width=1; height=5000000000",
+                                        "video/x-raw; format=RGB; width=1; height=1; stride=-1"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        ask_as(wrong[i], "", "FAKE\7", 5);
+        EXPECT_INT(answer.status, 400);
+        EXPECT_HAS(loopback_text(&answer), "Content-Type video/x-raw: ");
+    }
+    end();
+}
+
+static void regions_are_a_batch_and_resize_counts_for_all(void)
+{
+    begin();
+    ask_as("image/jpeg", "?region=1,2,3,4&resize=letterbox&region=5,%206,7,8", "FAKE\7", 5);
+    EXPECT_INT(answer.status, 200);
+    EXPECT_INT(loop.fake.source_count, 2);
+    const struct ifd_picture_source *source = loop.fake.last_source;
+    EXPECT(source[0].has_region && source[1].has_region && source[1].has_resize);
+    EXPECT_INT(source[0].region.x, 1);
+    EXPECT_INT(source[0].region.height, 4);
+    EXPECT_INT(source[1].region.y, 6);
+    EXPECT_INT(source[1].resize, IFD_RESIZE_LETTERBOX);
+    ask_as("image/jpeg",
+           "?region=1,1,1,1&region=1,1,1,1&region=1,1,1,1&region=1,1,1,1&region=1,1,1,1", "FAKE\7",
+           5);
+    EXPECT_HAS(loopback_text(&answer), "batch-size must be <= 4");
+    end();
+}
+
+static void wrong_geometry_is_refused(void)
+{
+    static const char *const wrong[][2] = {
+        {"?region=1,2,3", "region: \\\"1,2,3\\\" is not x,y,width,height in pixels"},
+        {"?region=1,2,3,4,5", "region: "},
+        {"?region=-1,2,3,4", "region: "},
+        {"?region=1,2,3,5000000000", "region: "},
+        {"?region=", "region: "},
+        {"?resize=fit", "resize: \\\"fit\\\" is not stretch, letterbox or crop"}};
+    begin();
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        ask_as("image/jpeg", wrong[i][0], "FAKE\7", 5);
+        EXPECT_INT(answer.status, 400);
+        EXPECT_HAS(loopback_text(&answer), wrong[i][1]);
+    }
+    end();
+}
+
+/* As curl -F top_k=1 -F file=@three.jpg sends it. */
+static const char form[] = "--XX\r\nContent-Disposition: form-data; name=\"top_k\"\r\n\r\n1\r\n"
+                           "--XX\r\nContent-Disposition: form-data; name=\"file\"; "
+                           "filename=\"a;b.jpg\"\r\nContent-Type: image/jpeg\r\n\r\n"
+                           "FAKE\7\r\n--XX--\r\n";
+
+static void a_form_brings_a_picture_and_parameters(void)
+{
+    begin();
+    ask_as("multipart/form-data; boundary=XX", "", form, sizeof(form) - 1);
+    expect_classes();
+    EXPECT(strstr(loopback_text(&answer), "\"one\"") == NULL);
+    ask_as("multipart/form-data; boundary=XX", "?top_k=2", form, sizeof(form) - 1);
+    EXPECT_HAS(loopback_text(&answer), "\"one\""); /* the query wins */
+    ask_as("multipart/form-data; boundary=XY", "", form, sizeof(form) - 1);
+    EXPECT_INT(answer.status, 400);
+    EXPECT_HAS(loopback_text(&answer), "multipart form: ");
+    end();
+}
+
+static void a_form_may_bring_a_frame(void)
+{
+    static const char frame[] =
+        "--X\r\ncontent-type: video/x-raw; format=RGB; width=3; height=2\r\n"
+        "content-disposition: form-data; filename=f; name=file\r\n\r\n"
+        "FAKE\7\r\n--X--";
+    static const char empty[] = "--X\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n--X--";
+    begin();
+    ask_as("multipart/form-data; boundary=\"X\"", "", frame, sizeof(frame) - 1);
+    expect_classes();
+    EXPECT_INT(loop.fake.last_source[0].format, IFD_FRAME_RGB);
+    EXPECT_INT(loop.fake.last_source[0].width, 3);
+    ask_as("multipart/form-data; boundary=X", "", empty, sizeof(empty) - 1);
+    EXPECT_INT(answer.status, 400);
+    EXPECT_HAS(loopback_text(&answer), "no part has a file name");
+    end();
+}
+
+static void a_json_member_may_be_a_picture(void)
+{
+    static const char body[] = "{\"id\":\"7\",\"image\":\"RkFLRQc=\"}";
+    static const char broken[] = "{\"image\":\"RkFLR\"}";
+    static const char both[] = "{\"image\":\"RkFLRQc=\",\"inputs\":[]}";
+    begin();
+    ask_as("application/json", "?resize=crop&top_k=1", body, sizeof(body) - 1);
+    expect_classes();
+    EXPECT(loop.fake.last_source[0].has_resize);
+    EXPECT(strstr(loopback_text(&answer), "\"one\"") == NULL);
+    ask_as("application/json", "?outputs=tensors", body, sizeof(body) - 1);
+    EXPECT_HAS(loopback_text(&answer), "\"datatype\":\"UINT8\"");
+    ask_as(NULL, "", broken, sizeof(broken) - 1);
+    EXPECT_INT(answer.status, 400);
+    EXPECT_HAS(loopback_text(&answer), "not base64");
+    ask_as(NULL, "", both, sizeof(both) - 1);
+    EXPECT_INT(answer.status, 400);
+    end();
+}
+
+/* Strings of protocol clients are answered with tensors unless they ask for objects. */
+static void strings_are_answered_with_objects_on_request(void)
+{
+    static const char body[] =
+        "{\"inputs\":[{\"name\":\"IMAGE\",\"datatype\":\"BYTES\",\"shape\":[1],"
+        "\"data\":[\"RkFLRQc=\"]}]}";
+    begin();
+    ask_as(NULL, "?outputs=objects&region=1,2,3,4", body, sizeof(body) - 1);
+    expect_classes();
+    EXPECT_INT(loop.fake.last_source[0].region.width, 3);
+    ask_as(NULL, "", body, sizeof(body) - 1);
+    EXPECT_HAS(loopback_text(&answer), "\"datatype\":\"UINT8\"");
+    end();
+}
+
 static void an_abandoned_picture_is_waited_for_and_not_run(void)
 {
     struct loopback_exchange exchange;
@@ -181,6 +348,14 @@ int main(int argc, char **argv)
         T(models_without_a_picture_input_refuse_pictures),
         T(strings_sent_to_a_picture_input_are_pictures),
         T(pictures_in_json_are_base64),
+        T(first_bytes_tell_a_picture_whatever_the_type_says),
+        T(a_frame_is_described_by_its_type),
+        T(regions_are_a_batch_and_resize_counts_for_all),
+        T(wrong_geometry_is_refused),
+        T(a_form_brings_a_picture_and_parameters),
+        T(a_form_may_bring_a_frame),
+        T(a_json_member_may_be_a_picture),
+        T(strings_are_answered_with_objects_on_request),
         T(an_abandoned_picture_is_waited_for_and_not_run),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

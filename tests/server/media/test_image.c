@@ -8,6 +8,7 @@
 
 #include <jpeglib.h>
 #include <spng.h>
+#include <webp/encode.h>
 
 #include "engine/base/quota.h"
 #include "server/media/codecs_impl.h"
@@ -82,6 +83,14 @@ static struct ifd_bytes make_jpeg(const uint8_t *pixel, uint32_t width, uint32_t
     jpeg_finish_compress(&jpeg);
     jpeg_destroy_compress(&jpeg);
     return (struct ifd_bytes){.data = data, .size = size};
+}
+
+static struct ifd_bytes make_webp(const uint8_t *pixel, int width, int height)
+{
+    uint8_t *data = NULL;
+    const size_t size = WebPEncodeLosslessRGB(pixel, width, height, 3 * width, &data);
+    REQUIRE(size > 0);
+    return (struct ifd_bytes){.data = data, .size = size}; /* WebPFree is free */
 }
 
 static void free_bytes(struct ifd_bytes bytes)
@@ -243,6 +252,53 @@ static void interlaced_png_is_returned_exactly(void)
     free_bytes(png);
 }
 
+static void webp_is_returned_exactly_if_it_is_lossless(void)
+{
+    enum { WIDTH = 19, HEIGHT = 13 };
+    static uint8_t pixel[WIDTH * HEIGHT * 3];
+    static float got[WIDTH * HEIGHT * 3];
+    struct ifd_err err = {0};
+    struct ifd_image_target target = target_of(HEIGHT, WIDTH, 3);
+    for (size_t i = 0; i < sizeof(pixel); i++) {
+        pixel[i] = (uint8_t)(i * 7 + i / 57);
+    }
+    struct ifd_bytes webp = make_webp(pixel, WIDTH, HEIGHT);
+    REQUIRE_OK(to_f32(webp, &target, got, &err), &err);
+    for (size_t i = 0; i < sizeof(pixel); i++) {
+        EXPECT_CLOSE(got[i], pixel[i], 0);
+    }
+    free_bytes(webp);
+}
+
+/* The format has an extended header before the pixels, and EXIF behind them. */
+static void webp_is_turned_upright(void)
+{
+    static const uint8_t pixel[] = {10, 10, 10, 90, 90, 90};
+    static const uint8_t exif[] = {'E', 'X', 'I', 'F', 26, 0, 0,    0, 'I', 'I', 42, 0,
+                                   8,   0,   0,   0,   1,  0, 0x12, 1, 3,   0,   1,  0,
+                                   0,   0,   3,   0,   0,  0, 0,    0, 0,   0};
+    static const uint8_t extended[] = {'V', 'P', '8', 'X', 10, 0, 0, 0, 8,
+                                       0,   0,   0,   1,   0,  0, 0, 0, 0};
+    struct ifd_bytes plain = make_webp(pixel, 2, 1);
+    uint8_t webp[400];
+    struct ifd_err err = {0};
+    float got[2];
+    const struct ifd_image_target target = target_of(1, 2, 1);
+    const size_t size = plain.size + sizeof(extended) + sizeof(exif);
+    REQUIRE(size <= sizeof(webp));
+    memcpy(webp, plain.data, 12);
+    memcpy(webp + 12, extended, sizeof(extended));
+    memcpy(webp + 12 + sizeof(extended), plain.data + 12, plain.size - 12);
+    memcpy(webp + sizeof(extended) + plain.size, exif, sizeof(exif));
+    for (int i = 0; i < 4; i++) {
+        webp[4 + i] = (uint8_t)((size - 8) >> (8 * i));
+    }
+    REQUIRE_OK(to_f32((struct ifd_bytes){webp, size}, &target, got, &err), &err);
+    EXPECT_CLOSE(got[0], 90, 1e-3); /* orientation 3: upside down */
+    EXPECT_CLOSE(got[1], 10, 1e-3);
+    free_bytes(plain);
+}
+
 /* Two columns, three rows: reds 1 … 6, greens 11 … 16, blues 21 … 26 from the top left. The rows
  * are written by hand after the format's description: blue, green, red; padded to whole words; the
  * lowest row first unless the height is negative. */
@@ -354,6 +410,10 @@ static void truncated_pictures_are_refused(void)
     expect_refused((struct ifd_bytes){jpeg.data, jpeg.size / 2}, IFD_CORRUPT, "JPEG");
     expect_refused((struct ifd_bytes){jpeg.data, 20}, IFD_CORRUPT, "JPEG");
     expect_refused((struct ifd_bytes){png.data, png.size / 2}, IFD_CORRUPT, "PNG");
+    struct ifd_bytes webp = make_webp(pixel, 64, 64);
+    expect_refused((struct ifd_bytes){webp.data, webp.size / 2}, IFD_CORRUPT, "WebP");
+    expect_refused((struct ifd_bytes){webp.data, 14}, IFD_CORRUPT, "WebP");
+    free_bytes(webp);
     free_bytes(jpeg);
     free_bytes(png);
 }
@@ -393,7 +453,7 @@ static void missing_memory_leaks_nothing(void)
         .width = 8, .height = 8, .bit_depth = 8, .color_type = SPNG_COLOR_TYPE_TRUECOLOR};
     struct ifd_bytes picture[] = {make_jpeg(pixel, 8, 8, false), make_jpeg(pixel, 8, 8, true),
                                   make_png(pixel, 8, 8, SPNG_COLOR_TYPE_TRUECOLOR),
-                                  make_png_as(pixel, commented, text)};
+                                  make_png_as(pixel, commented, text), make_webp(pixel, 8, 8)};
     for (size_t p = 0; p < sizeof(picture) / sizeof(picture[0]); p++) {
         bool was_failed = true;
         for (long k = 1; was_failed; k++) {
@@ -484,6 +544,19 @@ static void comments_of_a_png_are_counted(void)
     EXPECT_CODE(decode_within(png, text_bytes / 2, &err), IFD_NOMEM, &err);
     EXPECT_CODE(decode_within(png, 4 * text_bytes, &err), IFD_OK, &err);
     free_bytes(png);
+}
+
+/* A few bytes that become 4 MB in the library, which asks no allocator of ours. */
+static void memory_of_a_webp_is_counted(void)
+{
+    enum { SIDE = 1000 };
+    static uint8_t black[SIDE * SIDE * 3];
+    struct ifd_err err = {0};
+    struct ifd_bytes webp = make_webp(black, SIDE, SIDE);
+    EXPECT(webp.size < 1000);
+    EXPECT_CODE(decode_within(webp, (size_t)6 * SIDE * SIDE, &err), IFD_NOMEM, &err);
+    EXPECT_CODE(decode_within(webp, (size_t)10 * SIDE * SIDE, &err), IFD_OK, &err);
+    free_bytes(webp);
 }
 
 /* ---- guard pages: SIMD code of the libraries reads and writes whole vectors ---- */
@@ -592,6 +665,9 @@ int main(int argc, char **argv)
         T(jpeg_is_close_to_what_was_written),
         T(large_jpeg_is_reduced_while_decoding_but_not_below_the_target),
         T(interlaced_png_is_returned_exactly),
+        T(webp_is_returned_exactly_if_it_is_lossless),
+        T(webp_is_turned_upright),
+        T(memory_of_a_webp_is_counted),
         T(bmp_rows_come_from_below_or_from_above_and_blue_is_first),
         T(points_of_the_input_lead_back_to_the_picture),
         T(giant_headers_are_refused_before_memory_is_taken),

@@ -266,12 +266,10 @@ static void a_request_may_resize_otherwise_and_name_a_region(void)
 /* 1280 × 720 in 300 × 300: 300 × 169 with 65 rows above; a pixel is 1280 / 300 wide. */
 static void points_of_the_input_lead_back_through_a_letterbox(void)
 {
-    const struct ifd_picture_source source = {.has_region = false};
     struct ifd_geometry geometry;
     double x = 0, y = 0;
-    REQUIRE_OK(
-        ifd_geometry_plan(&source, IFD_RESIZE_LETTERBOX, 1280, 720, 300, 300, &geometry, NULL),
-        NULL);
+    REQUIRE_OK(ifd_geometry_plan(NULL, IFD_RESIZE_LETTERBOX, 1280, 720, 300, 300, &geometry, NULL),
+               NULL);
     EXPECT_INT(geometry.to.width, 300);
     EXPECT_INT(geometry.to.height, 169);
     EXPECT_INT(geometry.to.y, 65);
@@ -286,11 +284,10 @@ static void points_of_the_input_lead_back_through_a_letterbox(void)
 
 static void points_of_the_input_lead_back_through_a_crop_of_a_region(void)
 {
-    const struct ifd_picture_source source = {
-        .has_region = true, .region = {.x = 100, .y = 50, .width = 400, .height = 200}};
+    const struct ifd_picture_region region = {.x = 100, .y = 50, .width = 400, .height = 200};
     struct ifd_geometry geometry;
     double x = 0, y = 0;
-    REQUIRE_OK(ifd_geometry_plan(&source, IFD_RESIZE_CROP, 1280, 720, 100, 100, &geometry, NULL),
+    REQUIRE_OK(ifd_geometry_plan(&region, IFD_RESIZE_CROP, 1280, 720, 100, 100, &geometry, NULL),
                NULL);
     struct ifd_picture_view view = ifd_geometry_view(&geometry); /* shows 200,50,200,200 */
     EXPECT_INT(view.width, 1280);

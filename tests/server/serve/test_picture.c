@@ -118,7 +118,15 @@ static void color_resize_and_fill_come_from_the_config_or_its_preset(void)
     EXPECT_INT(rule.color, IFD_COLOR_BGR);
     EXPECT_INT(rule.resize, IFD_RESIZE_LETTERBOX);
     EXPECT_CLOSE(rule.fill[2], 9, 0);
+    struct ifd_parameter_info like_requests[] = {
+        {"preset", "yolox"}, {"resize", "crop"}, {"region", "1, 2,30,40"}};
+    rule = rule_of(&tensor, NULL, like_requests, 3);
+    EXPECT_INT(rule.resize, IFD_RESIZE_CROP);
+    EXPECT(rule.has_region);
+    EXPECT_INT(rule.region.y, 2);
+    EXPECT_INT(rule.region.height, 40);
     rule = rule_of(&tensor, NULL, NULL, 0);
+    EXPECT(!rule.has_region);
     EXPECT_INT(rule.color, IFD_COLOR_RGB);
     EXPECT_INT(rule.resize, IFD_RESIZE_STRETCH);
 }
@@ -139,7 +147,8 @@ static void wrong_words_are_refused(void)
 {
     static const struct ifd_parameter_info wrong[] = {
         {"image_color", "GBR"}, {"image_color", "GRAY"}, {"image_resize", "letter"},
-        {"image_fill", "256"},  {"image_std", "0"},      {"preset", "yolo"}};
+        {"resize", "cut"},      {"region", "1,2,3"},     {"image_fill", "256"},
+        {"image_std", "0"},     {"preset", "yolo"}};
     const struct ifd_tensor_info tensor = tensor_of(IFD_U8, 224, 224, 3);
     struct ifd_image_rule rule;
     struct ifd_err err = {0};
