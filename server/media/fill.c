@@ -1,67 +1,45 @@
 /* Resizes, normalises and stores. For each target row the source rows of a plane are mixed into
- * one, then the pixels of that row. Planes of YUV are resized before they become colours: that is
- * the same, and less work. */
+ * one, then the pixels of that row, into a row for each channel. Planes of YUV are resized before
+ * they become colours: that is the same, and less work. */
 #include <math.h>
 #include <string.h>
 
 #include "server/media/codecs_impl.h"
-#include "server/media/taps.h"
+#include "server/media/rows.h"
 
 /* A plane on its way into one target row. */
 struct track {
     const struct ifd_plane *plane;
+    uint32_t channels; /* of a mixed row: 1, 2 or 4 */
     struct ifd_taps x, y;
     uint32_t low, high; /* source columns that count */
     float *mixed;       /* a row of them */
-    uint16_t *sum;      /* the same in units of 1 / 256 */
-    float *line;        /* a row of target pixels */
+    uint16_t *sum;      /* for mix_fixed */
+    float *line[3];     /* rows of target pixels */
 };
 
 struct filler {
+    const struct ifd_rows *rows;
     const struct ifd_decoded *decoded;
     const struct ifd_picture_region *to;
     const struct ifd_image_target *target;
     const struct ifd_tensor *tensor;
     struct track track[IFD_PLANES_MAX];
-    float factor[3], addend[3]; /* stored = rounded(pixel * factor + addend) + zero point */
-    float *line;                /* one target row, normalised */
+    float factor[3], addend[3]; /* of the target's channels, to what is stored */
+    float *line[3];             /* one target row: grey, or red, green, blue */
+    uint8_t *byte[3];           /* the same for targets of 8 bits */
 };
 
-/* ---- rows ---- */
+/* ---- one row ---- */
 
-/* Exact, for floats, and for a row alone. */
-static void mix_rows(const uint8_t *row, size_t stride, const struct ifd_tap *tap, size_t count,
-                     float *restrict ret)
+/* Pixels of three bytes get a fourth channel, because four are read at once. */
+static void widen(float *mixed, size_t pixels)
 {
-    for (size_t i = 0; i < count; i++) {
-        ret[i] = tap->weight[0] * (float)row[i];
-    }
-    for (uint32_t k = 1; k < tap->count; k++) {
-        const uint8_t *next = row + k * stride;
-        const float weight = tap->weight[k];
-        for (size_t i = 0; i < count; i++) {
-            ret[i] += weight * (float)next[i];
-        }
-    }
-}
-
-/* In units of 1 / 256, for targets of 8 bits. Each product is cut by half a unit in the mean. */
-static void mix_rows_fixed(const uint8_t *row, size_t stride, const struct ifd_tap *tap,
-                           size_t count, uint16_t *restrict sum, float *restrict ret)
-{
-    const uint16_t half = (uint16_t)(tap->count < 510 ? tap->count / 2 : 255);
-    for (size_t i = 0; i < count; i++) {
-        sum[i] = half;
-    }
-    for (uint32_t k = 0; k < tap->count; k++) {
-        const uint8_t *next = row + k * stride;
-        const uint16_t weight = tap->fixed[k];
-        for (size_t i = 0; i < count; i++) {
-            sum[i] = (uint16_t)(sum[i] + ((uint32_t)(next[i] << 8) * weight >> 16));
-        }
-    }
-    for (size_t i = 0; i < count; i++) {
-        ret[i] = (float)sum[i] * (1.0f / 256);
+    for (size_t i = pixels; i-- > 0;) {
+        mixed[4 * i + 3] = 0;
+        mixed[4 * i + 2] = mixed[3 * i + 2];
+        mixed[4 * i + 1] = mixed[3 * i + 1];
+        mixed[4 * i] = mixed[3 * i];
     }
 }
 
@@ -69,158 +47,121 @@ static void mix_source_rows(const struct filler *f, const struct track *t, uint3
 {
     const struct ifd_plane *p = t->plane;
     const struct ifd_tap *tap = &t->y.tap[y];
-    const size_t skipped = (size_t)t->low * p->channels;
     /* Of a channel that is not its pixel's first, the last pixel has no bytes behind it. */
-    const size_t count = (size_t)(t->high - t->low - 1) * p->channels + p->used;
-    const uint8_t *row = p->data + tap->first * p->stride + skipped;
+    const size_t pixels = t->high - t->low, count = (pixels - 1) * p->channels + p->used;
+    const uint8_t *row = p->data + tap->first * p->stride + (size_t)t->low * p->channels;
     if (f->tensor->dtype == IFD_F32 || tap->count == 1) {
-        mix_rows(row, p->stride, tap, count, t->mixed);
+        f->rows->mix(row, p->stride, tap, count, t->mixed);
     } else {
-        mix_rows_fixed(row, p->stride, tap, count, t->sum, t->mixed);
+        f->rows->mix_fixed(row, p->stride, tap, count, t->sum, t->mixed);
+    }
+    if (p->channels == 3) {
+        widen(t->mixed, pixels);
     }
 }
 
-/* ---- pixels of a row ---- */
-
-static inline void mix_pixels(const struct track *t, uint32_t channels, uint32_t used)
+/* Makes the rows of one, or of three channels. */
+static void make_lines(const struct filler *f, uint32_t y)
 {
-    float *to = t->line;
-    for (uint32_t x = 0; x < t->x.count; x++, to += used) {
-        const struct ifd_tap *tap = &t->x.tap[x];
-        const float *pixel = t->mixed + (size_t)(tap->first - t->low) * channels;
-        float value[4] = {0};
-        for (uint32_t k = 0; k < tap->count; k++, pixel += channels) {
-            for (uint32_t c = 0; c < used; c++) {
-                value[c] += tap->weight[k] * pixel[c];
-            }
-        }
-        for (uint32_t c = 0; c < used; c++) {
-            to[c] = value[c];
-        }
+    const size_t width = f->to->width;
+    for (uint32_t i = 0; i < f->decoded->plane_count; i++) {
+        const struct track *t = &f->track[i];
+        mix_source_rows(f, t, y);
+        f->rows->dot(t->mixed, t->low, t->x.tap, width, t->channels, t->line);
     }
-}
-
-/* Constants make each of these a loop of its own. */
-static void mix_line(const struct track *t)
-{
-    const uint32_t channels = t->plane->channels, used = t->plane->used;
-    if (channels == 4 && used == 4) {
-        mix_pixels(t, 4, 4);
-    } else if (channels == 3) {
-        mix_pixels(t, 3, 3);
-    } else if (channels == 2 && used == 2) {
-        mix_pixels(t, 2, 2);
-    } else if (channels == 1) {
-        mix_pixels(t, 1, 1);
-    } else {
-        mix_pixels(t, channels, used);
+    if (f->decoded->kind == IFD_DECODED_YUV) {
+        f->rows->yuv(f->line, width);
     }
-}
-
-/* ---- colours ---- */
-
-/* BT.601 with 16 … 235. */
-static void yuv_to_rgb(float y, float u, float v, float *ret)
-{
-    const float light = 1.164383f * (y - 16), blue = u - 128, red = v - 128;
-    const float rgb[3] = {light + 1.596027f * red, light - 0.391762f * blue - 0.812968f * red,
-                          light + 2.017232f * blue};
-    for (int c = 0; c < 3; c++) {
-        ret[c] = rgb[c] < 0 ? 0 : rgb[c] > 255 ? 255 : rgb[c];
-    }
-}
-
-/* Pixel x of the tracks' lines as red, green, blue. */
-static void read_pixel(const struct filler *f, uint32_t x, float *ret)
-{
-    const struct track *t = f->track;
-    const float *first = t[0].line + (size_t)x * t[0].plane->used;
-    switch (f->decoded->kind) {
-    case IFD_DECODED_GREY:
-        ret[0] = ret[1] = ret[2] = first[0];
-        break;
-    case IFD_DECODED_RGB:
-        memcpy(ret, first, 3 * sizeof(*ret));
-        break;
-    case IFD_DECODED_BGR:
-        ret[0] = first[2];
-        ret[1] = first[1];
-        ret[2] = first[0];
-        break;
-    case IFD_DECODED_YUV:
-        if (f->decoded->plane_count == 2) {
-            yuv_to_rgb(first[0], t[1].line[(size_t)2 * x], t[1].line[(size_t)2 * x + 1], ret);
-        } else {
-            yuv_to_rgb(first[0], t[1].line[x], t[2].line[x], ret);
-        }
-        break;
-    }
-}
-
-/* Fills line with normalised pixels in the target's order of channels. */
-static void make_line(const struct filler *f)
-{
-    const uint32_t channels = f->target->channels;
-    const bool is_grey = f->decoded->kind == IFD_DECODED_GREY;
-    const int first = f->target->is_bgr ? 2 : 0;
-    float *to = f->line;
-    for (uint32_t x = 0; x < f->to->width; x++, to += channels) {
-        float value[3];
-        read_pixel(f, x, value);
-        if (channels == 1) {
-            const float grey =
-                is_grey ? value[0] : 0.299f * value[0] + 0.587f * value[1] + 0.114f * value[2];
-            to[0] = grey * f->factor[0] + f->addend[0];
-        } else {
-            to[0] = value[first] * f->factor[0] + f->addend[0];
-            to[1] = value[1] * f->factor[1] + f->addend[1];
-            to[2] = value[2 - first] * f->factor[2] + f->addend[2];
-        }
+    if (f->decoded->kind != IFD_DECODED_GREY && f->target->channels == 1) {
+        f->rows->grey(f->line, width);
     }
 }
 
 /* ---- storing ---- */
 
-static float stored(const struct filler *f, float value)
+static bool is_float(const struct filler *f)
 {
-    const float low = f->tensor->dtype == IFD_S8 ? -128 : 0;
-    const float rounded = nearbyintf(value) + (float)f->target->zero_point;
-    return rounded < low ? low : rounded > low + 255 ? low + 255 : rounded;
+    return f->tensor->dtype == IFD_F32;
 }
 
-static void store(const struct filler *f, size_t at, float value)
+/* The highest bit makes signed numbers of what is 128 too large. */
+static uint8_t flip(const struct filler *f)
 {
-    if (f->tensor->dtype == IFD_F32) {
-        ((float *)f->tensor->data)[at] = value;
-    } else if (f->tensor->dtype == IFD_U8) {
-        ((uint8_t *)f->tensor->data)[at] = (uint8_t)stored(f, value);
-    } else {
-        ((int8_t *)f->tensor->data)[at] = (int8_t)stored(f, value);
+    return f->tensor->dtype == IFD_S8 ? 0x80 : 0;
+}
+
+/* The row that becomes channel c. */
+static uint32_t line_of(const struct filler *f, uint32_t c)
+{
+    return f->decoded->kind == IFD_DECODED_GREY ? 0 : f->target->is_bgr ? 2 - c : c;
+}
+
+/* Writes units of three rows in turn. */
+static void weave(const struct filler *f, const void *const *row, uint8_t *ret)
+{
+    const size_t width = f->to->width;
+    if (is_float(f)) {
+        for (size_t c = 0; c < 3; c++) {
+            const float *from = row[c];
+            float *to = (float *)(void *)ret + c;
+            for (size_t x = 0; x < width; x++) {
+                to[3 * x] = from[x];
+            }
+        }
+        return;
+    }
+    const uint8_t *first = row[0], *second = row[1], *third = row[2];
+    for (size_t x = 0; x < width; x++, ret += 3) {
+        ret[0] = first[x];
+        ret[1] = second[x];
+        ret[2] = third[x];
     }
 }
 
-static void store_line(const struct filler *f, uint32_t y)
+static void store_row(const struct filler *f, uint32_t y)
 {
     const struct ifd_image_target *t = f->target;
+    const size_t unit = is_float(f) ? sizeof(float) : 1, width = f->to->width;
     const size_t plane = (size_t)t->height * t->width;
     const size_t first = (size_t)(f->to->y + y) * t->width + f->to->x;
-    const size_t step = t->channels_first ? 1 : t->channels;
+    uint8_t *data = f->tensor->data;
+    const void *row[3] = {NULL};
     for (uint32_t c = 0; c < t->channels; c++) {
-        const size_t at = t->channels_first ? c * plane + first : first * t->channels + c;
-        for (uint32_t x = 0; x < f->to->width; x++) {
-            store(f, at + x * step, f->line[x * t->channels + c]);
+        const float *line = f->line[line_of(f, c)];
+        if (is_float(f)) {
+            float *scaled = (float *)(void *)f->byte[c];
+            memcpy(scaled, line, width * sizeof(*scaled));
+            f->rows->scale(scaled, width, f->factor[c], f->addend[c]);
+        } else {
+            f->rows->quantise(line, width, f->factor[c], f->addend[c], flip(f), f->byte[c]);
         }
+        row[c] = f->byte[c];
+        if (t->channels_first || t->channels == 1) {
+            memcpy(data + (c * plane + first) * unit, row[c], width * unit);
+        }
+    }
+    if (t->channels == 3 && !t->channels_first) {
+        weave(f, row, data + first * 3 * unit);
     }
 }
 
+/* Fills everything with the colour of the bars. */
 static void fill_bars(const struct filler *f)
 {
     const struct ifd_image_target *t = f->target;
     const size_t pixels = (size_t)t->height * t->width;
     for (uint32_t c = 0; c < t->channels; c++) {
-        const float value = t->fill[c] * f->factor[c] + f->addend[c];
+        const size_t step = t->channels_first ? 1 : t->channels;
+        const size_t first = t->channels_first ? c * pixels : c;
+        const float real = t->fill[c] * f->factor[c] + f->addend[c];
+        uint8_t byte = 0;
+        f->rows->quantise(&t->fill[c], 1, f->factor[c], f->addend[c], flip(f), &byte);
         for (size_t i = 0; i < pixels; i++) {
-            store(f, t->channels_first ? c * pixels + i : i * t->channels + c, value);
+            if (is_float(f)) {
+                ((float *)f->tensor->data)[first + i * step] = real;
+            } else {
+                ((uint8_t *)f->tensor->data)[first + i * step] = byte;
+            }
         }
     }
 }
@@ -230,13 +171,13 @@ static void fill_bars(const struct filler *f)
 /* Taps of one axis: of size decoded pixels, those that show the part from begin to begin + length,
  * which become to target pixels. */
 static enum ifd_code make_taps(double begin, double length, uint32_t size, uint32_t to,
-                               const struct ifd_alloc *alloc, struct ifd_taps *ret,
-                               struct ifd_err *err)
+                               uint32_t channels, const struct ifd_alloc *alloc,
+                               struct ifd_taps *ret, struct ifd_err *err)
 {
     const double low = floor(begin), high = ceil(begin + length);
     const uint32_t last = high >= size ? size : high < 1 ? 1 : (uint32_t)high;
     const uint32_t first = low <= 0 ? 0 : low >= last ? last - 1 : (uint32_t)low;
-    return ifd_taps_make(begin, length, first, last, to, alloc, ret, err);
+    return ifd_taps_make(begin, length, first, last, to, channels, alloc, ret, err);
 }
 
 static enum ifd_code make_track(const struct ifd_plane *p, const struct ifd_geometry *g,
@@ -245,8 +186,9 @@ static enum ifd_code make_track(const struct ifd_plane *p, const struct ifd_geom
 {
     const struct ifd_picture_region *from = &g->from;
     ret->plane = p;
+    ret->channels = p->channels == 3 ? 4 : p->channels;
     enum ifd_code code = make_taps(from->x * p->scale_x - p->left, from->width * p->scale_x,
-                                   p->width, g->to.width, alloc, &ret->x, err);
+                                   p->width, g->to.width, ret->channels, alloc, &ret->x, err);
     if (code) {
         return code;
     }
@@ -254,60 +196,84 @@ static enum ifd_code make_track(const struct ifd_plane *p, const struct ifd_geom
     ret->low = ret->x.tap[0].first;
     ret->high = last->first + last->count;
     return make_taps(from->y * p->scale_y - p->top, from->height * p->scale_y, p->height,
-                     g->to.height, alloc, &ret->y, err);
+                     g->to.height, 0, alloc, &ret->y, err);
 }
 
-static void fill(const struct filler *f)
-{
-    if (f->to->width != f->target->width || f->to->height != f->target->height) {
-        fill_bars(f);
-    }
-    for (uint32_t y = 0; y < f->to->height; y++) {
-        for (uint32_t i = 0; i < f->decoded->plane_count; i++) {
-            mix_source_rows(f, &f->track[i], y);
-            mix_line(&f->track[i]);
-        }
-        make_line(f);
-        store_line(f, y);
-    }
-}
-
-/* Source rows of a track in floats. */
+/* Floats of a mixed row with what is read behind it. */
 static size_t mixed_count(const struct track *t)
 {
-    return (size_t)(t->high - t->low) * t->plane->channels;
+    return (size_t)(t->high - t->low) * t->channels + IFD_ROW_PAD;
 }
 
-/* One block holds the rows of all tracks. */
-static enum ifd_code fill_with_rows(struct filler *f, const struct ifd_alloc *alloc,
-                                    struct ifd_err *err)
+/* One block holds all rows: a line for each channel and one for channels that do not count, the
+ * same as stored, and those of each plane. */
+static size_t rows_bytes(const struct filler *f)
 {
-    const size_t width = f->to->width, unit = sizeof(float) + sizeof(uint16_t);
-    size_t bytes = width * f->target->channels * sizeof(float);
+    size_t floats = (size_t)f->to->width * (4 + 3), sums = 0;
     for (uint32_t i = 0; i < f->decoded->plane_count; i++) {
-        const struct track *t = &f->track[i];
-        bytes += mixed_count(t) * unit + width * t->plane->used * sizeof(float);
+        floats += mixed_count(&f->track[i]);
+        sums += mixed_count(&f->track[i]);
     }
-    float *rows = ifd_acquire(alloc, bytes);
-    if (!rows) {
-        return ifd_fail(err, IFD_NOMEM, "no memory to resize a picture");
+    return floats * sizeof(float) + sums * sizeof(uint16_t);
+}
+
+static void lay_rows(struct filler *f, float *block)
+{
+    const size_t width = f->to->width;
+    float *const unused = block, *at = block + 7 * width;
+    uint32_t line = 0;
+    for (size_t c = 0; c < 3; c++) {
+        f->line[c] = block + (1 + c) * width;
+        f->byte[c] = (uint8_t *)(void *)(block + (4 + c) * width);
     }
-    float *at = rows + width * f->target->channels;
-    f->line = rows;
     for (uint32_t i = 0; i < f->decoded->plane_count; i++) {
         struct track *t = &f->track[i];
+        for (uint32_t c = 0; c < 3; c++) {
+            t->line[c] = c < t->plane->used ? f->line[line++] : unused;
+        }
         t->mixed = at;
-        t->line = at + mixed_count(t);
-        at = t->line + width * t->plane->used;
+        at += mixed_count(t);
     }
     uint16_t *sum = (uint16_t *)(void *)at;
     for (uint32_t i = 0; i < f->decoded->plane_count; i++) {
         f->track[i].sum = sum;
         sum += mixed_count(&f->track[i]);
     }
-    fill(f);
-    ifd_release(alloc, rows, bytes);
+    if (f->decoded->kind == IFD_DECODED_BGR) {
+        f->track[0].line[0] = f->line[2];
+        f->track[0].line[2] = f->line[0];
+    }
+}
+
+static enum ifd_code fill(struct filler *f, const struct ifd_alloc *alloc, struct ifd_err *err)
+{
+    const size_t bytes = rows_bytes(f);
+    float *block = ifd_acquire_zeroed(alloc, bytes, 1);
+    if (!block) {
+        return ifd_fail(err, IFD_NOMEM, "no memory to resize a picture");
+    }
+    lay_rows(f, block);
+    if (f->to->width != f->target->width || f->to->height != f->target->height) {
+        fill_bars(f);
+    }
+    for (uint32_t y = 0; y < f->to->height; y++) {
+        make_lines(f, y);
+        store_row(f, y);
+    }
+    ifd_release(alloc, block, bytes);
     return IFD_OK;
+}
+
+/* stored = pixel * factor + addend; 8-bit numbers are made 128 larger while they are signed. */
+static void set_affine(struct filler *f)
+{
+    const struct ifd_image_target *t = f->target;
+    const float scale = !is_float(f) && t->scale != 0 ? t->scale : 1;
+    const float zero = is_float(f) ? 0 : (float)t->zero_point + (float)flip(f);
+    for (uint32_t c = 0; c < t->channels; c++) {
+        f->factor[c] = 1 / (t->std[c] * scale);
+        f->addend[c] = zero - t->mean[c] * f->factor[c];
+    }
 }
 
 enum ifd_code ifd_decoded_fill(const struct ifd_decoded *decoded,
@@ -317,17 +283,15 @@ enum ifd_code ifd_decoded_fill(const struct ifd_decoded *decoded,
                                struct ifd_err *err)
 {
     struct filler f = {.decoded = decoded, .to = &geometry->to, .target = target, .tensor = tensor};
-    const float scale = tensor->dtype != IFD_F32 && target->scale != 0 ? target->scale : 1;
+    const struct ifd_rows *tables[2];
     enum ifd_code code = IFD_OK;
-    for (uint32_t c = 0; c < target->channels; c++) {
-        f.factor[c] = 1 / (target->std[c] * scale);
-        f.addend[c] = -target->mean[c] * f.factor[c];
-    }
+    f.rows = tables[ifd_rows_tables(tables) - 1];
+    set_affine(&f);
     for (uint32_t i = 0; i < decoded->plane_count && !code; i++) {
         code = make_track(&decoded->plane[i], geometry, alloc, &f.track[i], err);
     }
     if (!code) {
-        code = fill_with_rows(&f, alloc, err);
+        code = fill(&f, alloc, err);
     }
     for (uint32_t i = 0; i < decoded->plane_count; i++) {
         ifd_taps_free(&f.track[i].x, alloc);

@@ -30,9 +30,9 @@ static double weight_at(uint32_t pixel, double centre, double support)
     return distance < 1 ? 1 - distance : 0;
 }
 
-/* Returns how many weights there are. Pixels at the ends of the triangle have none. */
-static uint32_t make_tap(double centre, double support, uint32_t low, uint32_t high, float *weight,
-                         uint16_t *fixed, struct ifd_tap *ret)
+/* Pixels at the ends of the triangle have no weight. */
+static void make_tap(double centre, double support, uint32_t low, uint32_t high, float *weight,
+                     struct ifd_tap *ret)
 {
     uint32_t first = clamp(centre - support + 0.5, low, high - 1);
     uint32_t end = clamp(centre + support + 0.5, first + 1, high);
@@ -49,20 +49,51 @@ static uint32_t make_tap(double centre, double support, uint32_t low, uint32_t h
     for (uint32_t i = first; i < end; i++) {
         weight[i - first] = sum > 0 ? (float)(weight_at(i, centre, support) / sum) : 1;
     }
-    make_fixed(weight, end - first, fixed);
-    *ret = (struct ifd_tap){.first = first, .count = end - first, .weight = weight, .fixed = fixed};
-    return end - first;
+    *ret = (struct ifd_tap){.first = first, .count = end - first, .weight = weight};
+}
+
+/* Repeats each weight for the channels of its pixel, in place. Returns the floats used. */
+static size_t spread(float *weight, uint32_t channels, struct ifd_tap *tap)
+{
+    const size_t count = (size_t)tap->count * channels, all = (count + 3) / 4 * 4;
+    for (size_t i = count; i < all; i++) {
+        weight[i] = 0;
+    }
+    for (size_t i = count; i-- > 0;) {
+        weight[i] = weight[i / channels];
+    }
+    tap->quads = (uint32_t)(all / 4);
+    return all;
+}
+
+static void make_all(double begin, double ratio, uint32_t low, uint32_t high, uint32_t channels,
+                     float *weight, uint16_t *fixed, struct ifd_taps *taps)
+{
+    const double support = ratio > 1 ? ratio : 1;
+    for (uint32_t i = 0; i < taps->count; i++) {
+        struct ifd_tap *tap = &taps->tap[i];
+        make_tap(begin + (i + 0.5) * ratio, support, low, high, weight, tap);
+        if (channels > 0) {
+            weight += spread(weight, channels, tap);
+        } else {
+            make_fixed(weight, tap->count, fixed);
+            tap->fixed = fixed;
+            weight += tap->count;
+            fixed += tap->count;
+        }
+    }
 }
 
 enum ifd_code ifd_taps_make(double begin, double length, uint32_t low, uint32_t high,
-                            uint32_t count, const struct ifd_alloc *alloc, struct ifd_taps *ret,
-                            struct ifd_err *err)
+                            uint32_t count, uint32_t channels, const struct ifd_alloc *alloc,
+                            struct ifd_taps *ret, struct ifd_err *err)
 {
-    const double ratio = length / count, support = ratio > 1 ? ratio : 1;
-    const size_t most = (size_t)(2 * support) + 2; /* weights of a tap */
+    const double ratio = length / count;
+    const size_t most = 2 * (size_t)(ratio > 1 ? ratio + 1 : 1) + 2; /* pixels of a tap */
     size_t weights = 0, bytes = 0, tap_bytes = 0;
     struct ifd_taps taps = {.count = count};
-    if (ifd_size_mul(count, most, &weights) &&
+    if (ifd_size_mul(most, channels > 0 ? channels : 1, &weights) &&
+        ifd_size_mul(weights + 3, count, &weights) &&
         ifd_size_mul(weights, sizeof(float) + sizeof(uint16_t), &bytes) &&
         ifd_size_mul(count, sizeof(struct ifd_tap), &tap_bytes) &&
         ifd_size_add(bytes, tap_bytes, &taps.memory_bytes)) {
@@ -73,13 +104,8 @@ enum ifd_code ifd_taps_make(double begin, double length, uint32_t low, uint32_t 
     }
     taps.tap = taps.memory;
     float *weight = (float *)(void *)(taps.tap + count);
-    uint16_t *fixed = (uint16_t *)(void *)(weight + weights);
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t used =
-            make_tap(begin + (i + 0.5) * ratio, support, low, high, weight, fixed, &taps.tap[i]);
-        weight += used;
-        fixed += used;
-    }
+    make_all(begin, ratio, low, high, channels, weight, (uint16_t *)(void *)(weight + weights),
+             &taps);
     *ret = taps;
     return IFD_OK;
 }
