@@ -220,6 +220,20 @@ struct ifd_service_ops {
                                   const struct ifd_object_options *options, struct ifd_objects *ret,
                                   struct ifd_err *err);
 
+    /** The mask of what was found as a palette PNG, in the request's arena. Thread: any. */
+    enum ifd_code (*encode_mask)(struct ifd_service *service,
+                                 const struct ifd_infer_request *request,
+                                 const struct ifd_objects *found, struct ifd_bytes *ret,
+                                 struct ifd_err *err);
+    /** The picture of a request, with what was found in it or in count regions of it drawn on it;
+     *  in the request's arena. Thread: any; it takes long. */
+    enum ifd_code (*draw_objects)(struct ifd_service *service, const struct ifd_model_desc *desc,
+                                  struct ifd_infer_request *request,
+                                  const struct ifd_picture_source *source,
+                                  const struct ifd_objects *found, size_t count,
+                                  enum ifd_drawing drawing, struct ifd_bytes *ret,
+                                  struct ifd_err *err);
+
     /** Calls work(arg) on a thread beside the loop, then done(arg) on the loop thread; without
      *  work, and with CANCELLED, if request was abandoned before. A request that is not read yet
      *  has no deadline: it may bring one. False: neither; the caller works itself. For work that

@@ -9,6 +9,8 @@
 
 /* Compressing and decompressing a byte takes as long as reading this many. */
 #define CODING_WEIGHT 16
+/* Finding objects in so many bytes of outputs takes as long as writing one byte of JSON. */
+#define DECODING_SHARE 4
 
 static struct ifd_http_infer *of(struct ifd_infer *core)
 {
@@ -104,7 +106,7 @@ static enum ifd_code encode(struct ifd_infer *core, struct ifd_err *err)
     struct ifd_http_infer *infer = of(core);
     struct ifd_http_exchange *exchange = infer->http->exchange;
     enum ifd_code code = ifd_infer_write_answer(infer, err);
-    if (code == IFD_OK) {
+    if (code == IFD_OK && infer->drawing == IFD_DRAWING_NONE) {
         ifd_compress(infer->accept_encoding, exchange->arena, &exchange->response);
     }
     return code;
@@ -113,14 +115,19 @@ static enum ifd_code encode(struct ifd_infer *core, struct ifd_err *err)
 static size_t encode_cost(const struct ifd_infer *core)
 {
     const struct ifd_http_infer *infer = const_of(core);
-    size_t all = ifd_infer_answer_bytes(infer);
+    size_t all = ifd_infer_answer_bytes(infer), outputs = 0;
+    for (uint32_t i = 0; i < core->desc->output_count; i++) {
+        outputs += core->wanted[i] ? core->request.output[i].bytes : 0;
+    }
+    if (infer->answers_objects) { /* a mask is drawn and written as a picture */
+        return infer->options.mask != IFD_MASK_NONE || infer->drawing != IFD_DRAWING_NONE
+                   ? SIZE_MAX
+                   : outputs / DECODING_SHARE;
+    }
     if (infer->accept_encoding.size == 0) {
         return all;
     }
-    for (uint32_t i = 0; i < core->desc->output_count; i++) {
-        all += core->wanted[i] ? core->request.output[i].bytes : 0;
-    }
-    return all * CODING_WEIGHT;
+    return (all + outputs) * CODING_WEIGHT;
 }
 
 static void finish(struct ifd_infer *core, enum ifd_code code, const struct ifd_err *err)

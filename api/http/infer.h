@@ -22,6 +22,7 @@ struct ifd_http_infer {
     bool answers_objects; /* what the outputs mean, not the outputs */
     bool answers_times;
     struct ifd_object_options options; /* of objects */
+    enum ifd_drawing drawing;          /* of objects: a picture instead of JSON */
 
     /* of pictures; arrays in the arena */
     const struct ifd_query_parameter *field; /* of a form */
@@ -80,7 +81,13 @@ IFD_NODISCARD enum ifd_code ifd_infer_read_geometry(struct ifd_http_infer *infer
  *  not say it and the model's meaning is known. */
 IFD_NODISCARD enum ifd_code ifd_infer_read_objects(struct ifd_http_infer *infer, bool by_default,
                                                    struct ifd_err *err);
-/** Writes what the outputs mean for the request's pictures. Thread: any. */
+/** What the outputs mean for each of the request's pictures, in the arena. Thread: any. */
+IFD_NODISCARD enum ifd_code ifd_infer_find_objects(struct ifd_http_infer *infer,
+                                                   struct ifd_objects **ret, struct ifd_err *err);
+/** Fills the answer with the picture and what was found drawn on it. Thread: any. */
+IFD_NODISCARD enum ifd_code ifd_infer_draw_objects(struct ifd_http_infer *infer,
+                                                   struct ifd_err *err);
+/** Writes what was found. Thread: any. (objects_json.c) */
 IFD_NODISCARD enum ifd_code ifd_infer_write_objects(struct ifd_http_infer *infer,
                                                     struct ifd_json_out *out, struct ifd_err *err);
 

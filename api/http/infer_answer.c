@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* Some dozens of objects. */
+#define OBJECTS_BYTES 4096
+
 /* The binary tensors behind the JSON, in order. */
 struct tails {
     struct ifd_bytes *part;
@@ -79,6 +82,9 @@ static enum ifd_code write_output(struct ifd_http_infer *infer, uint32_t index,
 size_t ifd_infer_answer_bytes(const struct ifd_http_infer *infer)
 {
     size_t total = 1024; /* names and shapes */
+    if (infer->answers_objects) {
+        return OBJECTS_BYTES;
+    }
     for (uint32_t i = 0; i < infer->core.desc->output_count; i++) {
         const struct ifd_tensor *tensor = &infer->core.request.output[i];
         if (infer->core.wanted[i] && !infer->form[i].binary && infer->core.top[i] == 0) {
@@ -145,6 +151,9 @@ enum ifd_code ifd_infer_write_answer(struct ifd_http_infer *infer, struct ifd_er
     struct ifd_http_response *response = &infer->http->exchange->response;
     struct tails tails = {0};
     struct ifd_json_out out;
+    if (infer->answers_objects && infer->drawing != IFD_DRAWING_NONE) {
+        return ifd_infer_draw_objects(infer, err);
+    }
     char *length = ifd_arena_take(arena, IFD_NUMBER_TEXT_BYTES + 1);
     tails.part = ifd_arena_take_array(arena, infer->core.desc->output_count, sizeof(*tails.part));
     if (!tails.part || !length) {

@@ -36,3 +36,18 @@ bool ifd_base64_decode(struct ifd_str text, uint8_t *to, size_t *ret_size)
     *ret_size = size - padding;
     return true;
 }
+
+void ifd_base64_encode(struct ifd_bytes bytes, char *to)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < bytes.size; i += 3) {
+        const size_t left = bytes.size - i;
+        const uint32_t group = (uint32_t)bytes.data[i] << 16 |
+                               (left > 1 ? (uint32_t)bytes.data[i + 1] << 8 : 0) |
+                               (left > 2 ? bytes.data[i + 2] : 0);
+        *to++ = digits[group >> 18];
+        *to++ = digits[group >> 12 & 63];
+        *to++ = left > 1 ? digits[group >> 6 & 63] : '=';
+        *to++ = left > 2 ? digits[group & 63] : '=';
+    }
+}

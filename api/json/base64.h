@@ -11,4 +11,10 @@
  *  base64. */
 bool ifd_base64_decode(struct ifd_str text, uint8_t *to, size_t *ret_size) IFD_NODISCARD;
 
+/** Bytes of the text of size bytes; it has no NUL. */
+#define IFD_BASE64_TEXT_BYTES(size) (((size) + 2) / 3 * 4)
+
+/** Writes IFD_BASE64_TEXT_BYTES. */
+void ifd_base64_encode(struct ifd_bytes bytes, char *to);
+
 #endif

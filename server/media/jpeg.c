@@ -143,7 +143,7 @@ static void decode_guarded(struct decoder *d)
 {
     if (setjmp(d->leave) == 0) {
         jpeg_create_decompress(&d->jpeg);
-        ifd_jpeg_memory_begin(&d->memory, &d->jpeg, d->request->alloc);
+        ifd_jpeg_memory_begin(&d->memory, (j_common_ptr)&d->jpeg, d->request->alloc);
         d->progress.progress_monitor = on_progress;
         d->jpeg.progress = &d->progress;
         d->code = decode(d);
@@ -158,7 +158,7 @@ enum ifd_code ifd_jpeg_decode(struct ifd_codec_request *request)
     d.errors.emit_message = on_message;
     d.jpeg.client_data = &d;
     decode_guarded(&d);
-    ifd_jpeg_memory_end(&d.memory, &d.jpeg);
+    ifd_jpeg_memory_end(&d.memory, (j_common_ptr)&d.jpeg);
     jpeg_destroy_decompress(&d.jpeg);
     if (d.code) {
         ifd_decoded_free(request->ret, request->alloc);

@@ -145,7 +145,7 @@ static void self_destruct(j_common_ptr jpeg)
     (void)jpeg;
 }
 
-void ifd_jpeg_memory_begin(struct ifd_jpeg_memory *memory, struct jpeg_decompress_struct *jpeg,
+void ifd_jpeg_memory_begin(struct ifd_jpeg_memory *memory, j_common_ptr jpeg,
                            const struct ifd_alloc *alloc)
 {
     *memory = (struct ifd_jpeg_memory){.manager = {.alloc_small = take,
@@ -165,7 +165,7 @@ void ifd_jpeg_memory_begin(struct ifd_jpeg_memory *memory, struct jpeg_decompres
     jpeg->mem = &memory->manager;
 }
 
-void ifd_jpeg_memory_end(struct ifd_jpeg_memory *memory, struct jpeg_decompress_struct *jpeg)
+void ifd_jpeg_memory_end(struct ifd_jpeg_memory *memory, j_common_ptr jpeg)
 {
     if (!memory->replaced) {
         return;

@@ -21,10 +21,10 @@ struct ifd_jpeg_memory {
 
 /** Replaces the manager of jpeg, which was just created. Out of memory is reported as
  *  JERR_OUT_OF_MEMORY. */
-void ifd_jpeg_memory_begin(struct ifd_jpeg_memory *memory, struct jpeg_decompress_struct *jpeg,
+void ifd_jpeg_memory_begin(struct ifd_jpeg_memory *memory, j_common_ptr jpeg,
                            const struct ifd_alloc *alloc);
 /** Releases everything and restores the library's manager, so that jpeg can be destroyed. Does
  *  nothing if memory is zeroed and was never begun. */
-void ifd_jpeg_memory_end(struct ifd_jpeg_memory *memory, struct jpeg_decompress_struct *jpeg);
+void ifd_jpeg_memory_end(struct ifd_jpeg_memory *memory, j_common_ptr jpeg);
 
 #endif

@@ -1,83 +1,16 @@
 /* PNG by libspng. */
 #include "server/media/codecs_impl.h"
 
-#include <stdalign.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <spng.h>
-
 #include "server/media/exif.h"
+#include "server/media/png_memory.h"
 
 #define CHUNK_BYTES_MAX       ((size_t)4 << 20)
 #define CHUNK_CACHE_BYTES_MAX ((size_t)16 << 20)
 
-/* ---- the library's memory ---- */
-
-/* In front of each block. */
-struct head {
-    size_t bytes; /* with this header */
-    alignas(max_align_t) uint8_t data[];
-};
-
-/* The library passes no context to its allocator. One thread decodes a picture from begin to end,
- * so a variable of the thread is the context. */
-static _Thread_local struct png_memory {
-    const struct ifd_alloc *alloc;
-    bool is_short; /* an allocation failed */
-} png_memory;
-
-static void *take(size_t size)
-{
-    size_t bytes = 0;
-    struct head *head = NULL;
-    if (ifd_size_add(size, sizeof(*head), &bytes)) {
-        head = ifd_acquire(png_memory.alloc, bytes);
-    }
-    if (!head) {
-        png_memory.is_short = true;
-        return NULL;
-    }
-    head->bytes = bytes;
-    return head->data;
-}
-
-static struct head *head_of(void *data)
-{
-    return (struct head *)(void *)((uint8_t *)data - offsetof(struct head, data));
-}
-
-static void *take_zeroed(size_t count, size_t size)
-{
-    size_t bytes = 0;
-    void *data = ifd_size_mul(count, size, &bytes) ? take(bytes) : NULL;
-    return data ? memset(data, 0, bytes) : NULL;
-}
-
-static void give(void *data)
-{
-    if (data) {
-        ifd_release(png_memory.alloc, head_of(data), head_of(data)->bytes);
-    }
-}
-
-static void *resize(void *data, size_t size)
-{
-    void *next = take(size);
-    if (next && data) {
-        const size_t old = head_of(data)->bytes - sizeof(struct head);
-        memcpy(next, data, old < size ? old : size);
-        give(data);
-    }
-    return next;
-}
-
-/* ---- decoding ---- */
-
 static enum ifd_code fail(const struct ifd_codec_request *request, const struct spng_ihdr *head,
                           int failed)
 {
-    if (png_memory.is_short || failed == SPNG_EMEM) {
+    if (failed == SPNG_EMEM || ifd_png_memory_was_short()) {
         return ifd_fail(request->err, IFD_NOMEM, "no memory to decode a PNG picture of %u×%u",
                         head->width, head->height);
     }
@@ -143,10 +76,7 @@ static enum ifd_code decode(struct ifd_codec_request *request, spng_ctx *png)
 
 enum ifd_code ifd_png_decode(struct ifd_codec_request *request)
 {
-    struct spng_alloc memory = {
-        .malloc_fn = take, .realloc_fn = resize, .calloc_fn = take_zeroed, .free_fn = give};
-    png_memory = (struct png_memory){.alloc = request->alloc};
-    spng_ctx *png = spng_ctx_new2(&memory, 0);
+    spng_ctx *png = ifd_png_open(request->alloc, 0);
     if (!png) {
         return ifd_fail(request->err, IFD_NOMEM, "no memory for the PNG decoder");
     }

@@ -29,6 +29,9 @@ enum ifd_model_task { IFD_TASKS(X) IFD_TASK_COUNT };
 enum ifd_mask_form { IFD_MASK_FORMS(X) IFD_MASK_FORM_COUNT };
 #undef X
 
+/** A picture as the answer. */
+enum ifd_drawing { IFD_DRAWING_NONE, IFD_DRAWING_JPEG, IFD_DRAWING_PNG };
+
 /** What a client may choose; a model's config has the defaults. */
 struct ifd_object_options {
     float threshold; /* least score */

@@ -1,7 +1,6 @@
 /* Inference: requests become jobs, jobs become answers. */
 #include "server/serve/service_impl.h"
 
-#include "server/objects/objects.h"
 #include "server/serve/counts.h"
 
 #define EXPIRE_MS      5
@@ -362,29 +361,6 @@ static void ended(struct ifd_service *service, struct ifd_model_ref *ref,
     ifd_count_ended(((struct ifd_version *)ref)->served, end);
 }
 
-/* ---- objects ---- */
-
-static enum ifd_code object_option(struct ifd_service *service, const struct ifd_model_desc *desc,
-                                   struct ifd_str name, struct ifd_str value,
-                                   struct ifd_arena *arena, struct ifd_object_options *ret,
-                                   struct ifd_err *err)
-{
-    (void)service;
-    return ifd_object_option(desc->meaning, name, value, arena, ret, err);
-}
-
-static enum ifd_code find_objects(struct ifd_service *service, const struct ifd_model_desc *desc,
-                                  const struct ifd_infer_request *request, size_t index,
-                                  size_t count, const struct ifd_picture_view *view,
-                                  const struct ifd_object_options *options, struct ifd_objects *ret,
-                                  struct ifd_err *err)
-{
-    const struct ifd_sample sample = {
-        .output = request->output, .index = index, .count = count, .view = view};
-    (void)service;
-    return ifd_objects_find(desc, &sample, options, request->arena, ret, err);
-}
-
 /* ---- life ---- */
 
 const struct ifd_service_ops *ifd_service_ops(bool has_control)
@@ -399,8 +375,9 @@ const struct ifd_service_ops *ifd_service_ops(bool has_control)
         .load = load_, .unload = unload_, .stats = ifd_service_stats,                              \
         .log_settings = ifd_service_log_settings, .set_log = ifd_service_set_log,                  \
         .decode_image = ifd_service_decode_image, .offload = ifd_service_offload,                  \
-        .withdraw = ifd_service_withdraw, .object_option = object_option,                          \
-        .find_objects = find_objects,                                                              \
+        .withdraw = ifd_service_withdraw, .object_option = ifd_service_object_option,              \
+        .find_objects = ifd_service_find_objects, .encode_mask = ifd_service_encode_mask,          \
+        .draw_objects = ifd_service_draw_objects,                                                  \
     }
     static const struct ifd_service_ops ops[] = {
         OPS(NULL, NULL, NULL), OPS(ifd_service_refresh, ifd_service_load, ifd_service_unload)};

@@ -4,6 +4,7 @@
  *  service_models.c   which models there are, loading and unloading
  *  service_server.c   name, health and log of the server
  *  service_tasks.c    pictures and large JSON, on other threads
+ *  service_objects.c  what outputs mean; thread: any
  *
  *  The functions are those of struct ifd_service_ops (api/core/service.h). Thread: loop only. */
 #ifndef INFERD_SERVER_SERVE_SERVICE_IMPL_H
@@ -71,5 +72,32 @@ void ifd_service_decode_image(struct ifd_service *service, const struct ifd_infe
 bool ifd_service_offload(struct ifd_service *service, const struct ifd_infer_request *request,
                          void (*work)(void *arg), ifd_control_fn done, void *arg);
 void ifd_service_withdraw(struct ifd_service *service);
+
+/* ---- service_objects.c ---- */
+
+IFD_NODISCARD enum ifd_code ifd_service_object_option(struct ifd_service *service,
+                                                      const struct ifd_model_desc *desc,
+                                                      struct ifd_str name, struct ifd_str value,
+                                                      struct ifd_arena *arena,
+                                                      struct ifd_object_options *ret,
+                                                      struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_service_find_objects(struct ifd_service *service,
+                                                     const struct ifd_model_desc *desc,
+                                                     const struct ifd_infer_request *request,
+                                                     size_t index, size_t count,
+                                                     const struct ifd_picture_view *view,
+                                                     const struct ifd_object_options *options,
+                                                     struct ifd_objects *ret, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_service_encode_mask(struct ifd_service *service,
+                                                    const struct ifd_infer_request *request,
+                                                    const struct ifd_objects *found,
+                                                    struct ifd_bytes *ret, struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_service_draw_objects(struct ifd_service *service,
+                                                     const struct ifd_model_desc *desc,
+                                                     struct ifd_infer_request *request,
+                                                     const struct ifd_picture_source *source,
+                                                     const struct ifd_objects *found, size_t count,
+                                                     enum ifd_drawing drawing,
+                                                     struct ifd_bytes *ret, struct ifd_err *err);
 
 #endif

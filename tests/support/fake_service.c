@@ -494,6 +494,32 @@ static enum ifd_code find_objects(struct ifd_service *fake, const struct ifd_mod
     return IFD_OK;
 }
 
+static enum ifd_code encode_mask(struct ifd_service *fake, const struct ifd_infer_request *request,
+                                 const struct ifd_objects *found, struct ifd_bytes *ret,
+                                 struct ifd_err *err)
+{
+    (void)fake, (void)request, (void)err;
+    *ret = (struct ifd_bytes){.data = found->mask, .size = found->mask_width};
+    return IFD_OK;
+}
+
+/* "A picture" of the format, with the number of objects. */
+static enum ifd_code draw_objects(struct ifd_service *fake, const struct ifd_model_desc *desc,
+                                  struct ifd_infer_request *request,
+                                  const struct ifd_picture_source *source,
+                                  const struct ifd_objects *found, size_t count,
+                                  enum ifd_drawing drawing, struct ifd_bytes *ret,
+                                  struct ifd_err *err)
+{
+    char text[40];
+    const int size = snprintf(text, sizeof(text), "%s with %u",
+                              drawing == IFD_DRAWING_PNG ? "PNG" : "JPEG", found->object_count);
+    (void)fake, (void)desc, (void)source, (void)count;
+    const char *copy = ifd_arena_text(request->arena, text, (size_t)size);
+    *ret = (struct ifd_bytes){.data = (const uint8_t *)copy, .size = (size_t)size};
+    return copy ? IFD_OK : ifd_arena_fail(request->arena, (size_t)size, err);
+}
+
 static bool offload(struct ifd_service *fake, const struct ifd_infer_request *request,
                     void (*work)(void *arg), ifd_control_fn done, void *arg)
 {
@@ -528,7 +554,8 @@ static void set_log(struct ifd_service *fake, const struct ifd_log_settings *set
         .release_outputs = release_outputs, .index = list, .log_settings = log_settings,           \
         .set_log = set_log, .load = load_, .unload = unload_, .stats = stats_,                     \
         .decode_image = decode_image, .offload = offload, .withdraw = withdraw,                    \
-        .object_option = object_option, .find_objects = find_objects,                              \
+        .object_option = object_option, .find_objects = find_objects, .encode_mask = encode_mask,  \
+        .draw_objects = draw_objects,                                                              \
     }
 static const struct ifd_service_ops ops = OPS(load, unload, stats);
 static const struct ifd_service_ops ops_without_control = OPS(NULL, NULL, NULL);

@@ -58,6 +58,28 @@ static void a_query_chooses_what_is_answered(void)
     end();
 }
 
+static void the_accepted_type_chooses_a_picture_or_json(void)
+{
+    static const char *const wanted[][2] = {
+        {"image/png", "PNG with 2"},
+        {"text/html, image/jpeg;q=0.5, application/json", "JPEG with 2"},
+        {"image/*", "JPEG with 2"},
+        {"application/json, image/png", "{\"model_name\""},
+        {"*/*", "{\"model_name\""},
+        {"text/html", "{\"model_name\""},
+    };
+    begin();
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        const char *const headers[] = {"Content-Type", "image/jpeg", "Accept", wanted[i][0], NULL};
+        loopback_release(&answer);
+        loopback_ask(&loop, "POST", "/v2/models/picture/infer?top_k=2", headers, "FAKE\7", 5,
+                     &answer);
+        EXPECT_INT(answer.status, 200);
+        EXPECT_HAS(loopback_text(&answer), wanted[i][1]);
+    }
+    end();
+}
+
 static void wrong_queries_are_refused(void)
 {
     static const char *const wrong[][2] = {
@@ -343,6 +365,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(a_picture_body_is_answered_with_classes),
         T(a_query_chooses_what_is_answered),
+        T(the_accepted_type_chooses_a_picture_or_json),
         T(wrong_queries_are_refused),
         T(a_body_that_is_no_picture_is_refused),
         T(models_without_a_picture_input_refuse_pictures),

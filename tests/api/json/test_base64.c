@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static void texts_of_the_standard_are_decoded(void)
+static void texts_of_the_standard_are_decoded_and_encoded(void)
 {
     static const struct {
         const char *text, *want;
@@ -24,6 +24,10 @@ static void texts_of_the_standard_are_decoded(void)
         EXPECT(ifd_base64_decode(ifd_str(cases[i].text), data, &size));
         EXPECT_INT(size, strlen(cases[i].want));
         EXPECT_BYTES(data, cases[i].want, strlen(cases[i].want));
+        char text[16];
+        ifd_base64_encode((struct ifd_bytes){.data = data, .size = size}, text);
+        EXPECT_INT(IFD_BASE64_TEXT_BYTES(size), strlen(cases[i].text));
+        EXPECT_BYTES(text, cases[i].text, strlen(cases[i].text));
     }
 }
 
@@ -41,7 +45,7 @@ static void other_texts_are_refused(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(texts_of_the_standard_are_decoded),
+        T(texts_of_the_standard_are_decoded_and_encoded),
         T(other_texts_are_refused),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
