@@ -49,6 +49,8 @@ enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
     ifd_host_init(&engine->registry.host, options);
     ifd_cores_init(&engine->cores,
                    options->cores > 0 ? options->cores : engine->registry.host.cpu.cores);
+    engine->registry.changed = options->backend_changed;
+    engine->registry.changed_context = options->backend_context;
     const enum ifd_code code = open_backends(engine, options, err);
     if (code != IFD_OK) {
         ifd_engine_destroy(engine);
@@ -124,12 +126,29 @@ void ifd_engine_backend_info(const struct ifd_engine *engine, uint32_t index,
             .name = plugin->file, .file = plugin->path, .reason = plugin->reason.text};
         return;
     }
-    const struct ifd_backend_slot *slot = &engine->registry.slot[index];
+    struct ifd_backend_slot *slot = &engine->registry.slot[index];
+    struct ifd_err lost;
     *ret = (struct ifd_backend_info){.name = slot->backend->name,
                                      .file = slot->plugin ? slot->plugin->path : "",
                                      .is_taken = true,
                                      .available = slot->available,
-                                     .reason = slot->available ? "" : slot->reason.text};
+                                     .reason = slot->available ? "" : slot->reason.text,
+                                     .degraded = atomic_load(&slot->health.is_degraded)};
+    ifd_health_read(&slot->health, &ret->failures, &lost);
+}
+
+enum ifd_code ifd_engine_check_health(const struct ifd_engine *engine, struct ifd_err *err)
+{
+    for (uint32_t i = 0; i < engine->registry.count; i++) {
+        struct ifd_backend_slot *slot = &engine->registry.slot[i];
+        if (atomic_load(&slot->health.is_degraded)) {
+            struct ifd_err lost;
+            uint64_t failures = 0;
+            ifd_health_read(&slot->health, &failures, &lost);
+            return ifd_fail(err, IFD_UNAVAILABLE, "%s", lost.text);
+        }
+    }
+    return IFD_OK;
 }
 
 enum ifd_code ifd_engine_check_backend(const struct ifd_engine *engine, const char *name,

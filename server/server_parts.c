@@ -116,6 +116,17 @@ static void log_backends(const struct ifd_server *server)
     }
 }
 
+/* Thread: any. */
+static void backend_changed(void *context, const char *backend, const struct ifd_err *reason)
+{
+    const struct ifd_log *log = context;
+    if (reason) {
+        ifd_log_error(log, "device lost", "backend=%s reason=%s", backend, reason->text);
+    } else {
+        ifd_log_info(log, "device works again", "backend=%s", backend);
+    }
+}
+
 enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_server_options *o = &server->options;
@@ -131,7 +142,9 @@ enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err
         .exact = o->config->exact,
         .fast = o->config->fast,
         .cache_folder = o->config->cache_dir[0] != '\0' ? o->config->cache_dir : NULL,
-        .cache_bytes = (uint64_t)o->config->cache_size_mb << 20};
+        .cache_bytes = (uint64_t)o->config->cache_size_mb << 20,
+        .backend_changed = backend_changed,
+        .backend_context = o->log};
     enum ifd_code code = ifd_engine_create(&engine, &server->engine, err);
     if (code) {
         return code;
@@ -246,6 +259,7 @@ enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err 
                                                 .image_tasks = server->image_tasks,
                                                 .json_tasks = server->json_tasks,
                                                 .repo = server->repo,
+                                                .engine = server->engine,
                                                 .log = o->log,
                                                 .metrics = ifd_metrics_server(server->metrics),
                                                 .cores = server->served.cores,
@@ -340,6 +354,7 @@ enum ifd_code ifd_server_listen_metrics(struct ifd_server *server, struct ifd_er
         .alloc = server->options.alloc,
         .metrics = server->metrics,
         .repo = server->repo,
+        .engine = server->engine,
         .budget = &server->budget,
         .quota = &server->request_quota,
         .guard = guard_of(server),

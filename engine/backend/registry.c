@@ -72,6 +72,7 @@ static enum ifd_code add(struct ifd_registry *registry, const struct ifd_backend
     slot->plugin = plugin;
     slot->host = host_of(registry, options, backend->name);
     ifd_mutex_init(&slot->lock);
+    ifd_health_init(&slot->health);
     code = check(backend, &slot->reason);
     if (code == IFD_OK) {
         code = backend->open(&slot->host, &slot->device, &slot->reason);
@@ -139,6 +140,7 @@ void ifd_registry_finish(struct ifd_registry *registry)
         if (slot->available) {
             slot->backend->close(slot->device);
         }
+        ifd_health_finish(&slot->health);
         ifd_mutex_finish(&slot->lock);
     }
     ifd_release(registry->alloc, registry->slot, registry->capacity * sizeof(*registry->slot));

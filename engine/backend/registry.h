@@ -5,6 +5,7 @@
 #ifndef INFERD_ENGINE_BACKEND_REGISTRY_H
 #define INFERD_ENGINE_BACKEND_REGISTRY_H
 
+#include "engine/backend/health.h"
 #include "engine/backend/loader.h"
 #include "engine/backend/options.h"
 #include "engine/base/thread.h"
@@ -17,8 +18,9 @@ struct ifd_backend_slot {
     struct ifd_host host;              /* registry->host, with the options of this backend */
     struct ifd_device *device;
     bool available;
-    struct ifd_err reason; /* why not */
-    struct ifd_mutex lock; /* cost and compile: one at a time per device */
+    struct ifd_err reason;    /* why not */
+    struct ifd_mutex lock;    /* cost and compile: one at a time per device */
+    struct ifd_health health; /* of a device with memory of its own */
 };
 
 struct ifd_registry {
@@ -27,6 +29,9 @@ struct ifd_registry {
     struct ifd_backend_slot *slot; /* stays where it is: backends keep a pointer to their host */
     uint32_t capacity;
     uint32_t count;
+    /** A device was lost (reason), or works again (NULL); may be NULL. Thread: any. */
+    void (*changed)(void *context, const char *backend, const struct ifd_err *reason);
+    void *changed_context;
 };
 
 /** What a registry is made of. plugins and options live as long as the registry. */

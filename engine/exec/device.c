@@ -11,21 +11,33 @@ static const struct ifd_plan *plan_of(const struct ifd_instance *instance)
     return &instance->table[0].executable->plan;
 }
 
+/* Names the backend of an error, and keeps in mind that the device is lost. */
+static enum ifd_code note(struct ifd_instance_device *device, enum ifd_code code,
+                          struct ifd_err *err)
+{
+    if (code != IFD_OK) {
+        device->is_lost |= code == IFD_UNAVAILABLE;
+        ifd_err_prefix(err, "backend %s", device->slot->backend->name);
+    }
+    return code;
+}
+
 static enum ifd_code open_device(struct ifd_instance *instance, uint32_t d, struct ifd_err *err)
 {
     struct ifd_instance_device *device = &instance->device[d];
-    const struct ifd_backend_slot *slot =
+    struct ifd_backend_slot *slot =
         &instance->table[0].executable->registry->slot[plan_of(instance)->device[d].backend];
     for (uint32_t i = 0; i < instance->table_count; i++) {
         const size_t wanted = instance->table[i].executable->plan.device[d].arena_bytes;
         device->bytes = wanted > device->bytes ? wanted : device->bytes;
     }
+    device->slot = slot;
     device->ops = slot->backend->memory;
     const enum ifd_code code =
-        device->ops->context_create(slot->device, device->bytes, &device->context, err);
+        note(device,
+             device->ops->context_create(slot->device, device->bytes, &device->context, err), err);
     if (code != IFD_OK) {
         device->context = NULL;
-        ifd_err_prefix(err, "backend %s", slot->backend->name);
     }
     return code;
 }
@@ -46,7 +58,7 @@ static enum ifd_code bind_partition(struct ifd_instance *instance,
 {
     const struct ifd_plan *plan = &table->executable->plan;
     const struct ifd_plan_partition *partition = &plan->partition[p];
-    const struct ifd_instance_device *device = &instance->device[partition->memory - 1];
+    struct ifd_instance_device *device = &instance->device[partition->memory - 1];
     const size_t count = (size_t)partition->input_count + partition->output_count;
     size_t *offset = ifd_acquire_zeroed(instance->alloc, count + 1, sizeof(*offset));
     if (!offset) {
@@ -58,11 +70,11 @@ static enum ifd_code bind_partition(struct ifd_instance *instance,
     fill_offsets(plan, partition->input, partition->input_count, offset);
     fill_offsets(plan, partition->output, partition->output_count, offset + partition->input_count);
     const struct ifd_executable_part *part = &table->executable->part[p];
-    const enum ifd_code code =
-        device->ops->bind(device->context, part->compiled, &places, &table->bound[p], err);
+    const enum ifd_code code = note(
+        device, device->ops->bind(device->context, part->compiled, &places, &table->bound[p], err),
+        err);
     if (code != IFD_OK) {
         table->bound[p] = NULL;
-        ifd_err_prefix(err, "backend %s", part->backend->name);
     }
     ifd_release(instance->alloc, offset, (count + 1) * sizeof(*offset));
     return code;
@@ -92,7 +104,7 @@ static enum ifd_code bind_table(struct ifd_instance *instance, struct ifd_instan
     return code;
 }
 
-enum ifd_code ifd_devices_open(struct ifd_instance *instance, struct ifd_err *err)
+static enum ifd_code open_devices(struct ifd_instance *instance, struct ifd_err *err)
 {
     const uint32_t count = plan_of(instance)->device_count;
     if (count == 0) {
@@ -145,9 +157,71 @@ void ifd_devices_close(struct ifd_instance *instance)
     instance->device_count = 0;
 }
 
+/* ---- lost devices ---- */
+
+static void tell(const struct ifd_instance_device *device, const struct ifd_registry *registry,
+                 const struct ifd_err *reason)
+{
+    if (registry->changed) {
+        registry->changed(registry->changed_context, device->slot->backend->name, reason);
+    }
+}
+
+bool ifd_devices_were_lost(struct ifd_instance *instance, enum ifd_code code,
+                           const struct ifd_err *err)
+{
+    const struct ifd_registry *registry = instance->table[0].executable->registry;
+    bool were_lost = false;
+    for (uint32_t d = 0; d < instance->device_count; d++) {
+        struct ifd_instance_device *device = &instance->device[d];
+        if (device->is_lost && ifd_health_fail(&device->slot->health, ifd_monotonic_ns(), err)) {
+            tell(device, registry, err);
+        }
+        if (code == IFD_OK && ifd_health_pass(&device->slot->health)) {
+            tell(device, registry, NULL);
+        }
+        were_lost |= device->is_lost;
+    }
+    if (were_lost) {
+        ifd_devices_close(instance);
+    }
+    return were_lost;
+}
+
+enum ifd_code ifd_devices_start(struct ifd_instance *instance, struct ifd_err *err)
+{
+    struct ifd_err why = {0};
+    const enum ifd_code code = open_devices(instance, &why);
+    if (code == IFD_OK || (ifd_devices_were_lost(instance, code, &why) && instance->spare)) {
+        return IFD_OK;
+    }
+    if (err) {
+        *err = why;
+    }
+    return code;
+}
+
+enum ifd_code ifd_devices_ready(struct ifd_instance *instance, struct ifd_err *err)
+{
+    const struct ifd_plan *plan = plan_of(instance);
+    enum ifd_code code = IFD_OK;
+    for (uint32_t d = 0; code == IFD_OK && d < plan->device_count; d++) {
+        struct ifd_registry *registry = instance->table[0].executable->registry;
+        code = ifd_health_admit(&registry->slot[plan->device[d].backend].health, ifd_monotonic_ns(),
+                                err);
+    }
+    if (code == IFD_OK && !instance->device) {
+        code = open_devices(instance, err);
+        if (code != IFD_OK && !ifd_devices_were_lost(instance, code, err)) {
+            ifd_devices_close(instance);
+        }
+    }
+    return code;
+}
+
 /* ---- a run ---- */
 
-static enum ifd_code transfer(const struct ifd_instance_device *device,
+static enum ifd_code transfer(struct ifd_instance_device *device,
                               const struct ifd_instance_table *table, uint32_t p,
                               struct ifd_err *err)
 {
@@ -164,24 +238,25 @@ static enum ifd_code transfer(const struct ifd_instance_device *device,
                              from->bytes, &table->fence[p], err);
 }
 
-enum ifd_code ifd_devices_submit(const struct ifd_instance *instance,
+enum ifd_code ifd_devices_submit(struct ifd_instance *instance,
                                  const struct ifd_instance_table *table, uint32_t p,
                                  uint64_t *counters, struct ifd_err *err)
 {
     const struct ifd_plan_partition *partition = &table->executable->plan.partition[p];
-    const struct ifd_instance_device *device = &instance->device[partition->memory - 1];
+    struct ifd_instance_device *device = &instance->device[partition->memory - 1];
     if (partition->task == IFD_PLAN_RUN) {
-        return device->ops->submit(device->context, table->bound[p], counters, err);
+        return note(device, device->ops->submit(device->context, table->bound[p], counters, err),
+                    err);
     }
     const uint64_t before = counters ? ifd_monotonic_ns() : 0;
-    const enum ifd_code code = transfer(device, table, p, err);
+    const enum ifd_code code = note(device, transfer(device, table, p, err), err);
     if (counters) {
         *counters += ifd_monotonic_ns() - before;
     }
     return code;
 }
 
-enum ifd_code ifd_devices_await(const struct ifd_instance *instance,
+enum ifd_code ifd_devices_await(struct ifd_instance *instance,
                                 const struct ifd_instance_table *table, uint32_t p,
                                 struct ifd_err *err)
 {
@@ -189,20 +264,20 @@ enum ifd_code ifd_devices_await(const struct ifd_instance *instance,
     enum ifd_code code = IFD_OK;
     for (uint32_t read = plan->partition[p].wait; code == IFD_OK && read != IFD_NO_PARTITION;
          read = plan->partition[read].next_wait) {
-        const struct ifd_instance_device *device =
-            &instance->device[plan->partition[read].memory - 1];
-        code = device->ops->wait(device->context, table->fence[read], err);
+        struct ifd_instance_device *device = &instance->device[plan->partition[read].memory - 1];
+        code = note(device, device->ops->wait(device->context, table->fence[read], err), err);
     }
     return code;
 }
 
-enum ifd_code ifd_devices_finish(const struct ifd_instance *instance, struct ifd_err *err)
+enum ifd_code ifd_devices_finish(struct ifd_instance *instance, struct ifd_err *err)
 {
     enum ifd_code code = IFD_OK;
     for (uint32_t d = 0; d < instance->device_count; d++) {
-        const struct ifd_instance_device *device = &instance->device[d];
+        struct ifd_instance_device *device = &instance->device[d];
+        struct ifd_err *first = code == IFD_OK ? err : NULL;
         const enum ifd_code one =
-            device->ops->wait(device->context, UINT64_MAX, code == IFD_OK ? err : NULL);
+            note(device, device->ops->wait(device->context, UINT64_MAX, first), first);
         code = code == IFD_OK ? one : code;
     }
     return code;

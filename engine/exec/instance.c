@@ -122,6 +122,7 @@ enum ifd_code ifd_instance_init(struct ifd_instance *instance,
     *instance = (struct ifd_instance){.alloc = setup->alloc,
                                       .info = setup->info,
                                       .max_batch = setup->max_batch,
+                                      .spare = setup->spare,
                                       .team = ifd_team_part(setup->team, setup->threads),
                                       .cores = setup->cores};
     enum ifd_code code = take_arena(instance, setup, err);
@@ -135,7 +136,7 @@ enum ifd_code ifd_instance_init(struct ifd_instance *instance,
         code = take_store(instance, setup, err);
     }
     if (code == IFD_OK) {
-        code = ifd_devices_open(instance, err);
+        code = ifd_devices_start(instance, err);
     }
     if (code != IFD_OK) {
         ifd_instance_finish(instance);

@@ -22,6 +22,7 @@ struct ifd_instance_setup {
     const struct ifd_model_info *info;              /* ports; lives as long as the model */
     const struct ifd_executable *const *executable; /* by batch, ascending, first 1; copied */
     uint32_t executable_count;
+    struct ifd_spare *spare; /* NULL: none */
     uint32_t threads, max_batch;
     const struct ifd_team *team; /* of the engine: shared by all instances; NULL with 1 thread */
     struct ifd_cores *cores;     /* of the engine, too */
@@ -33,6 +34,12 @@ struct ifd_instance_setup {
 struct ifd_shapes {
     enum ifd_code (*choose)(struct ifd_shapes *self, const struct ifd_io *io,
                             struct ifd_instance **ret, struct ifd_err *err);
+};
+
+/** Of an instance that uses devices: makes the instance that runs the model without them, once
+ *  (engine/model/spare.c). Errors: those of planning. */
+struct ifd_spare {
+    enum ifd_code (*get)(struct ifd_spare *self, struct ifd_instance **ret, struct ifd_err *err);
 };
 
 /** Of one executable: where its partitions read and write, and how many threads its runs take. */
@@ -55,7 +62,8 @@ struct ifd_instance {
     struct ifd_shapes *shapes; /* NULL: runs the shapes of info */
     atomic_bool is_alone;      /* the last run took one thread: no worker is woken for the next */
 
-    struct ifd_instance_device *device;
+    struct ifd_spare *spare; /* NULL: no device is used, or nobody else can compute the model */
+    struct ifd_instance_device *device; /* NULL: no device is used, or all are given up */
     uint32_t device_count;
 
     uint8_t *arena; /* for the largest executable */

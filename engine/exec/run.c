@@ -1,5 +1,5 @@
 /* A run: binds the callers' tensors, runs the partitions, collects the results. Allocates nothing,
- * unless it brings shapes that are not planned yet. */
+ * unless it brings shapes that are not planned yet, or a device was lost. */
 #include "engine/exec/exec_impl.h"
 
 #include "engine/base/clock.h"
@@ -34,9 +34,8 @@ static enum ifd_code run_on_host(const struct ifd_instance *instance,
     return part->backend->run(part->compiled, &binding, err);
 }
 
-static enum ifd_code walk(const struct ifd_instance *instance,
-                          const struct ifd_instance_table *table, const struct ifd_team *team,
-                          uint64_t deadline_ns, struct ifd_err *err)
+static enum ifd_code walk(struct ifd_instance *instance, const struct ifd_instance_table *table,
+                          const struct ifd_team *team, uint64_t deadline_ns, struct ifd_err *err)
 {
     const struct ifd_plan *plan = &table->executable->plan;
     enum ifd_code code = IFD_OK;
@@ -112,6 +111,37 @@ static enum ifd_code run_bound(struct ifd_instance *instance, const struct ifd_i
     return code;
 }
 
+/* What the devices cannot do, the spare instance does. */
+static enum ifd_code run_spare(struct ifd_instance *instance, const struct ifd_io *io,
+                               uint32_t io_count, const struct ifd_err *lost, struct ifd_err *err)
+{
+    struct ifd_instance *spare = NULL;
+    struct ifd_err why = {0};
+    const enum ifd_code code =
+        instance->spare ? instance->spare->get(instance->spare, &spare, &why) : IFD_UNSUPPORTED;
+    if (code != IFD_OK) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "%s; without it: %s", lost->text, why.text);
+    }
+    return run_bound(spare, io, io_count, err);
+}
+
+static enum ifd_code run_on_devices(struct ifd_instance *instance, const struct ifd_io *io,
+                                    uint32_t io_count, struct ifd_err *err)
+{
+    struct ifd_err why = {0};
+    enum ifd_code code = ifd_devices_ready(instance, &why);
+    if (code == IFD_OK) {
+        code = run_bound(instance, io, io_count, &why);
+        if (!ifd_devices_were_lost(instance, code, &why)) {
+            if (err) {
+                *err = why;
+            }
+            return code;
+        }
+    }
+    return run_spare(instance, io, io_count, &why, err);
+}
+
 enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_io *io,
                                uint32_t io_count, struct ifd_err *err)
 {
@@ -122,5 +152,7 @@ enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_i
             return code;
         }
     }
-    return run_bound(chosen, io, io_count, err);
+    return chosen->table[0].executable->plan.device_count > 0
+               ? run_on_devices(chosen, io, io_count, err)
+               : run_bound(chosen, io, io_count, err);
 }

@@ -69,6 +69,19 @@ static enum ifd_code write_cached(struct ifd_model *model, const struct ifd_byte
     return code == IFD_NOMEM ? code : IFD_OK;
 }
 
+/* What a plan with a plugin packs depends on the plugin's build and its device, which name no
+ * entry. */
+static bool uses_plugin(const struct ifd_executable *executable)
+{
+    for (uint32_t p = 0; p < executable->plan.partition_count; p++) {
+        const uint32_t backend = executable->plan.partition[p].backend;
+        if (backend != IFD_PLAN_CONTROL && executable->registry->slot[backend].plugin) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum ifd_code ifd_model_settle_cached(struct ifd_model *model, struct ifd_err *err)
 {
     const struct ifd_executable *executable = &model->plan[0]->executable;
@@ -88,7 +101,10 @@ enum ifd_code ifd_model_settle_cached(struct ifd_model *model, struct ifd_err *e
             (part[p].size == 0 || part[p].data == ifd_cache_part(&model->cache_entry, p).data);
     }
     info->cache = model->cache_note.text;
-    if (bytes == 0) {
+    if (uses_plugin(executable)) {
+        info->is_from_cache = false;
+        ifd_fail(&model->cache_note, IFD_OK, "plans with plugins are not kept");
+    } else if (bytes == 0) {
         info->is_from_cache = false;
         ifd_fail(&model->cache_note, IFD_OK, "no packed weights");
     } else if (info->is_from_cache) {

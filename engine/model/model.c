@@ -5,6 +5,7 @@
 #include "engine/model/plans.h"
 #include "engine/model/ports.h"
 #include "engine/model/shapes.h"
+#include "engine/model/spare.h"
 
 /* ---- options ---- */
 
@@ -166,34 +167,31 @@ static enum ifd_code check_instance(const struct ifd_model *model, uint32_t thre
     return IFD_OK;
 }
 
-enum ifd_code ifd_model_instantiate(struct ifd_model *model,
-                                    const struct ifd_instance_options *options,
-                                    struct ifd_instance **ret_instance, struct ifd_err *err)
+enum ifd_code ifd_model_make_instance(struct ifd_model *model,
+                                      const struct ifd_instance_options *options,
+                                      const struct ifd_executable *const *executable,
+                                      uint32_t executable_count, struct ifd_spare *spare,
+                                      struct ifd_instance **ret_instance, struct ifd_err *err)
 {
     const struct ifd_alloc *alloc = model->engine->alloc;
-    const struct ifd_executable *executable[IFD_BATCH_PLANS] = {0};
     struct ifd_instance_setup setup = {.alloc = alloc,
                                        .info = model->info.has_open_dims ? &model->plan_info
                                                                          : &model->info,
                                        .executable = executable,
-                                       .threads = options->threads > 0 ? options->threads : 1,
-                                       .max_batch = options->max_batch > 0 ? options->max_batch : 1,
+                                       .executable_count = executable_count,
+                                       .spare = spare,
+                                       .threads = options->threads,
+                                       .max_batch = options->max_batch,
                                        .cores = &model->engine->cores,
                                        .limit_bytes = model->limits.arena_bytes};
     struct ifd_team *team = NULL;
-    enum ifd_code code = check_instance(model, setup.threads, setup.max_batch, err);
-    if (code == IFD_OK && setup.threads > 1) {
+    enum ifd_code code = IFD_OK;
+    if (setup.threads > 1) {
         code = ifd_engine_team(model->engine, &team, err);
         setup.team = team;
     }
-    if (code == IFD_OK) {
-        code = ifd_model_complete_plans(model, setup.max_batch, &setup.executable_count, err);
-    }
     if (code != IFD_OK) {
         return code;
-    }
-    for (uint32_t i = 0; i < setup.executable_count; i++) {
-        executable[i] = &model->plan[i]->executable;
     }
     struct ifd_instance *instance = ifd_acquire_zeroed(alloc, 1, sizeof(*instance));
     if (!instance) {
@@ -206,6 +204,35 @@ enum ifd_code ifd_model_instantiate(struct ifd_model *model,
     }
     *ret_instance = instance;
     return IFD_OK;
+}
+
+enum ifd_code ifd_model_instantiate(struct ifd_model *model,
+                                    const struct ifd_instance_options *options,
+                                    struct ifd_instance **ret_instance, struct ifd_err *err)
+{
+    const struct ifd_instance_options asked = {
+        .threads = options->threads > 0 ? options->threads : 1,
+        .max_batch = options->max_batch > 0 ? options->max_batch : 1};
+    const struct ifd_executable *executable[IFD_BATCH_PLANS] = {0};
+    struct ifd_spare *spare = NULL;
+    uint32_t count = 0;
+    enum ifd_code code = check_instance(model, asked.threads, asked.max_batch, err);
+    if (code == IFD_OK) {
+        code = ifd_model_complete_plans(model, asked.max_batch, &count, err);
+    }
+    if (code == IFD_OK && model->plan[0]->executable.plan.device_count > 0) {
+        code = ifd_spare_create(model, &asked, &spare, err);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        executable[i] = &model->plan[i]->executable;
+    }
+    if (code == IFD_OK) {
+        code = ifd_model_make_instance(model, &asked, executable, count, spare, ret_instance, err);
+    }
+    if (code != IFD_OK) {
+        ifd_spare_destroy(spare);
+    }
+    return code;
 }
 
 enum ifd_code ifd_instance_create(struct ifd_model *model,
@@ -229,6 +256,7 @@ void ifd_model_drop_instance(struct ifd_instance *instance)
 {
     if (instance) {
         const struct ifd_alloc *alloc = instance->alloc;
+        ifd_spare_destroy(instance->spare);
         ifd_instance_finish(instance);
         ifd_release(alloc, instance, sizeof(*instance));
     }

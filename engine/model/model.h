@@ -56,6 +56,7 @@ struct ifd_model {
     /** plan[0]: batch 1, or the file's batch if it is not free. plan[i]: batch ifd_batch_size(i),
      *  made when an instance first needs it. */
     struct ifd_model_plan *plan[IFD_BATCH_PLANS];
+    struct ifd_model_plan *spare_plan; /* as plan[0], without devices; NULL until it is needed */
 };
 
 /** A model with an empty graph, which the caller fills with a parser or the builder of ir/graph.h.
@@ -75,6 +76,12 @@ IFD_NODISCARD enum ifd_code ifd_model_instantiate(struct ifd_model *model,
                                                   const struct ifd_instance_options *options,
                                                   struct ifd_instance **ret_instance,
                                                   struct ifd_err *err);
+
+/** An instance of some of the model's plans. spare: taken over on success; NULL: none. */
+IFD_NODISCARD enum ifd_code ifd_model_make_instance(
+    struct ifd_model *model, const struct ifd_instance_options *options,
+    const struct ifd_executable *const *executable, uint32_t executable_count,
+    struct ifd_spare *spare, struct ifd_instance **ret_instance, struct ifd_err *err);
 
 /** Undoes ifd_model_instantiate. NULL is fine. */
 void ifd_model_drop_instance(struct ifd_instance *instance);

@@ -39,65 +39,142 @@ static bool decides(const struct ifd_graph *graph)
     return false;
 }
 
-static enum ifd_code build_plan(struct ifd_model *model, int64_t batch,
-                                const struct ifd_executable *share_with,
-                                struct ifd_model_plan *ret_plan, struct ifd_err *err)
+/* What a plan is made with. */
+struct making {
+    int64_t batch;                           /* 0: that of the file */
+    const struct ifd_executable *share_with; /* NULL: nothing */
+    bool is_spare;                           /* no devices with memory of their own */
+};
+
+/* Fills ret with the slots of the model's preference that compute in host memory. */
+static uint32_t prefer_host(const struct ifd_model *model, uint32_t *ret)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < model->preference_count; i++) {
+        const uint32_t slot = model->preference[i];
+        if (!model->engine->registry.slot[slot].backend->memory) {
+            ret[count++] = slot;
+        }
+    }
+    return count;
+}
+
+static enum ifd_code set_options(struct ifd_model *model, const struct making *making,
+                                 struct ifd_arena *scratch, struct ifd_plan_options *ret,
+                                 struct ifd_err *err)
 {
     struct ifd_engine *engine = model->engine;
-    struct ifd_plan_options options = {.registry = &engine->registry,
-                                       .preference = model->preference,
-                                       .preference_count = model->preference_count,
-                                       .max_threads = model->max_threads,
-                                       .exact =
-                                           engine->registry.host.exact || decides(&model->graph),
-                                       .precision = model->precision,
-                                       .share_with = share_with ? &share_with->plan : NULL};
+    *ret = (struct ifd_plan_options){.registry = &engine->registry,
+                                     .preference = model->preference,
+                                     .preference_count = model->preference_count,
+                                     .max_threads = model->max_threads,
+                                     .exact = engine->registry.host.exact || decides(&model->graph),
+                                     .precision = model->precision,
+                                     .share_with =
+                                         making->share_with ? &making->share_with->plan : NULL};
+    if (model->releases_weights) {
+        ret->release_constant = ifd_weights_release;
+        ret->release_context = &model->weights;
+    }
+    if (making->is_spare) {
+        uint32_t *host = ifd_arena_take_array(scratch, model->preference_count, sizeof(*host));
+        if (!host) {
+            return ifd_arena_fail(scratch, model->preference_count * sizeof(*host), err);
+        }
+        ret->preference_count = prefer_host(model, host);
+        ret->preference = host;
+    }
+    return IFD_OK;
+}
+
+/* The spare plan reads constants again. */
+static void keep_constants(const struct ifd_plan *plan)
+{
+    for (uint32_t p = 0; plan->device_count > 0 && p < plan->partition_count; p++) {
+        plan->view[p].release_constant = NULL;
+    }
+}
+
+static enum ifd_code build_plan(struct ifd_model *model, const struct making *making,
+                                struct ifd_model_plan *ret_plan, struct ifd_err *err)
+{
+    const int64_t batch = making->batch;
+    struct ifd_plan_options options;
     struct ifd_arena scratch;
     struct ifd_graph graph;
     struct ifd_plan plan;
-    if (model->releases_weights) {
-        options.release_constant = ifd_weights_release;
-        options.release_context = &model->weights;
+    ifd_arena_init(&scratch, model->engine->alloc, 0);
+    enum ifd_code code = set_options(model, making, &scratch, &options, err);
+    if (code == IFD_OK) {
+        code = graph_for(model, batch, &ret_plan->arena, &graph, err);
     }
-    ifd_arena_init(&scratch, engine->alloc, 0);
-    enum ifd_code code = graph_for(model, batch, &ret_plan->arena, &graph, err);
     if (code == IFD_OK) {
         code = ifd_plan_partition(&graph, &options, &ret_plan->arena, &scratch, &plan, err);
     }
-    if (code == IFD_OK && !share_with) {
+    if (code == IFD_OK) {
+        keep_constants(&plan);
+    }
+    if (code == IFD_OK && !making->share_with && !making->is_spare) {
         ifd_model_offer_cached(model, &plan);
     }
     if (code == IFD_OK) {
         code = ifd_executable_init(&ret_plan->executable, &plan, batch > 0 ? batch : 1, &options,
-                                   share_with, model->limits.arena_bytes, &ret_plan->arena, err);
+                                   making->share_with, model->limits.arena_bytes, &ret_plan->arena,
+                                   err);
     }
     ifd_arena_finish(&scratch);
     return code;
 }
 
-enum ifd_code ifd_model_add_plan(struct ifd_model *model, uint32_t index, int64_t batch,
-                                 struct ifd_err *err)
+static enum ifd_code make_plan(struct ifd_model *model, const struct making *making,
+                               struct ifd_model_plan **ret, struct ifd_err *err)
 {
     struct ifd_model_plan *plan = ifd_acquire_zeroed(model->engine->alloc, 1, sizeof(*plan));
     if (!plan) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a plan");
     }
     ifd_arena_init(&plan->arena, model->engine->alloc, 0);
-    const enum ifd_code code =
-        build_plan(model, batch, index > 0 ? &model->plan[0]->executable : NULL, plan, err);
+    const enum ifd_code code = build_plan(model, making, plan, err);
     if (code != IFD_OK) {
-        if (batch > 1) {
-            ifd_err_prefix(err, "batch %lld", (long long)batch);
+        if (making->batch > 1) {
+            ifd_err_prefix(err, "batch %lld", (long long)making->batch);
         }
         destroy_plan(model, plan);
         return code;
     }
-    model->plan[index] = plan;
+    *ret = plan;
     return IFD_OK;
+}
+
+enum ifd_code ifd_model_add_plan(struct ifd_model *model, uint32_t index, int64_t batch,
+                                 struct ifd_err *err)
+{
+    const struct making making = {.batch = batch,
+                                  .share_with = index > 0 ? &model->plan[0]->executable : NULL};
+    return make_plan(model, &making, &model->plan[index], err);
+}
+
+enum ifd_code ifd_model_spare_plan(struct ifd_model *model, const struct ifd_executable **ret,
+                                   struct ifd_err *err)
+{
+    const struct making making = {.batch = model->info.batch_is_free ? 1 : 0, .is_spare = true};
+    enum ifd_code code = IFD_OK;
+    ifd_mutex_lock(&model->lock);
+    if (!model->spare_plan) {
+        code = make_plan(model, &making, &model->spare_plan, err);
+    }
+    if (code == IFD_OK) {
+        *ret = &model->spare_plan->executable;
+    }
+    ifd_mutex_unlock(&model->lock);
+    return code;
 }
 
 void ifd_model_destroy_plans(struct ifd_model *model)
 {
+    if (model->spare_plan) {
+        destroy_plan(model, model->spare_plan);
+    }
     /* plan[0] last: the others share its packed constants. */
     for (uint32_t i = IFD_BATCH_PLANS; i-- > 0;) {
         if (model->plan[i]) {

@@ -12,6 +12,11 @@ IFD_NODISCARD enum ifd_code ifd_model_add_plan(struct ifd_model *model, uint32_t
  *  use. Where a backend cannot make one any more, the smaller ones remain. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_model_complete_plans(struct ifd_model *model, uint32_t max_batch,
                                                      uint32_t *ret_count, struct ifd_err *err);
+/** The plan of the spare instances, made at the first call; shares nothing with the others. Errors:
+ *  those of planning. Thread: any. */
+IFD_NODISCARD enum ifd_code ifd_model_spare_plan(struct ifd_model *model,
+                                                 const struct ifd_executable **ret,
+                                                 struct ifd_err *err);
 void ifd_model_destroy_plans(struct ifd_model *model);
 
 #endif

@@ -70,6 +70,19 @@ static void sample_models(const struct ifd_repo *repo, struct ifd_metric_set *se
     }
 }
 
+static void sample_backends(const struct ifd_engine *engine, struct ifd_metric_set *set)
+{
+    uint64_t degraded = 0, failures = 0;
+    for (uint32_t i = 0; i < ifd_engine_backend_count(engine); i++) {
+        struct ifd_backend_info info;
+        ifd_engine_backend_info(engine, i, &info);
+        degraded += info.degraded ? 1 : 0;
+        failures += info.failures;
+    }
+    ifd_metric_put(set, IFD_METRIC_BACKENDS_DEGRADED, 0, degraded);
+    ifd_metric_put(set, IFD_METRIC_BACKEND_FAILURES, 0, failures);
+}
+
 static void sample_quota(const struct ifd_quota *quota, struct ifd_metric_set *set)
 {
     ifd_metric_put(set, IFD_METRIC_REQUEST_MEMORY_BUDGET, 0, quota->limit_bytes);
@@ -120,6 +133,7 @@ void ifd_scrape_page(void *arg, struct ifd_http_exchange *exchange)
     }
     sample_process(ifd_metrics_server(scrape->metrics));
     sample_models(scrape->repo, ifd_metrics_server(scrape->metrics));
+    sample_backends(scrape->engine, ifd_metrics_server(scrape->metrics));
     sample_budget(scrape->budget, ifd_metrics_server(scrape->metrics));
     sample_quota(scrape->quota, ifd_metrics_server(scrape->metrics));
     ifd_buf_init(&buf, scrape->alloc, TEXT_MAX_BYTES);

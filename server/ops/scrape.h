@@ -12,6 +12,7 @@ struct ifd_scrape {
     const struct ifd_alloc *alloc;
     struct ifd_metrics *metrics;
     const struct ifd_repo *repo;
+    const struct ifd_engine *engine;
     const struct ifd_budget *budget;
     const struct ifd_quota *quota; /* of requests */
     const struct ifd_guard *guard; /* NULL: no tokens */

@@ -17,6 +17,7 @@ struct ifd_service_options {
     struct ifd_completions *completions;
     struct ifd_tasks *image_tasks, *json_tasks; /* separate: JSON takes ms, pictures may take s */
     struct ifd_repo *repo;
+    const struct ifd_engine *engine;
     struct ifd_log *log;
     struct ifd_metric_set *metrics; /* the server's; may be NULL */
     uint32_t cores;

@@ -22,7 +22,11 @@ enum ifd_code ifd_service_is_ready(struct ifd_service *service, struct ifd_err *
         return ifd_fail(why_not, IFD_UNAVAILABLE, "Server not ready: %u models are being loaded",
                         ifd_repo_loading_count(repo));
     }
-    return service->options.config->strict_readiness ? ifd_repo_check(repo, why_not) : IFD_OK;
+    if (!service->options.config->strict_readiness) {
+        return IFD_OK;
+    }
+    const enum ifd_code code = ifd_engine_check_health(service->options.engine, why_not);
+    return code ? code : ifd_repo_check(repo, why_not);
 }
 
 void ifd_service_log_settings(struct ifd_service *service, struct ifd_log_settings *ret)

@@ -116,7 +116,8 @@ void live_start_as(struct live *live, const char *const *options, const struct l
                                         .notify_socket = as->notify_socket,
                                         .watchdog_us = as->watchdog_us,
                                         .handles_signals = as->handles_signals};
-    server.backends = ifd_backends_builtin(&server.backend_count);
+    server.backends = as->backends ? as->backends : ifd_backends_builtin(&server.backend_count);
+    server.backend_count = as->backends ? as->backend_count : server.backend_count;
     REQUIRE_OK(ifd_server_create(&server, &live->server, &live->err), &live->err);
     live->port = ifd_server_port(live->server);
     live->metrics_port = ifd_server_metrics_port(live->server);

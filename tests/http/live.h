@@ -24,6 +24,8 @@ struct live_options {
     const char *notify_socket;
     uint64_t watchdog_us;
     bool handles_signals;
+    const struct ifd_backend *const *backends; /* NULL: those that are built in */
+    uint32_t backend_count;
     /** Hears everything but debug lines; NULL: errors go to standard error. Thread: any. */
     void (*log)(void *context, enum ifd_log_level level, const char *sentence, const char *fields);
 };

@@ -21,6 +21,8 @@ KNOWN = {
         "subgraphs: IFD_TFLITE_DEPTH_MAX, 8 (engine/parse/tflite/tflite.c)",
     "ifd_control_compile compile_graphs compile_graph ifd_executable_init compile_part":
         "graphs that nodes name: as deep as the parser allows, 8",
+    "ifd_model_drop_instance ifd_spare_destroy":
+        "a spare instance has no spare itself (engine/model/spare.c)",
     "is_default": "the same messages, after they were parsed (server/repo/fields.c)",
 }
 FOLDERS = ("engine", "backends", "api", "server")

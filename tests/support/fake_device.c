@@ -79,7 +79,8 @@ static enum ifd_code check(struct ifd_context *context, const char *what, struct
 {
     struct fake_device_state *state = &fake_device_state;
     state->calls++;
-    const bool fails_now = state->fails_at > 0 && --state->fails_at == 0;
+    const bool fails_now =
+        atomic_load(&state->fails_at) > 0 && atomic_fetch_sub(&state->fails_at, 1) == 1;
     if (fails_now && context) {
         context->is_dead = state->fails_with == IFD_UNAVAILABLE;
     }
@@ -95,9 +96,6 @@ static enum ifd_code context_create(struct ifd_device *device, size_t bytes,
                                     struct ifd_context **ret_context, struct ifd_err *err)
 {
     (void)device;
-    if (fake_device_state.is_lost) {
-        return ifd_fail(err, IFD_UNAVAILABLE, "the device is lost");
-    }
     const enum ifd_code code = check(NULL, "context_create", err);
     if (code != IFD_OK) {
         return code;
@@ -296,6 +294,7 @@ static enum ifd_code device_compile(struct ifd_device *device,
                                     struct ifd_partition **ret_partition,
                                     struct ifd_partition_info *ret_info, struct ifd_err *err)
 {
+    fake_device_state.may_release |= view->release_constant != NULL;
     return fake_backend.compile(device, view, share_with, ret_partition, ret_info, err);
 }
 

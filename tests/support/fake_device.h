@@ -4,6 +4,8 @@
 #ifndef INFERD_TESTS_SUPPORT_FAKE_DEVICE_H
 #define INFERD_TESTS_SUPPORT_FAKE_DEVICE_H
 
+#include <stdatomic.h>
+
 #include "inferd/backend.h"
 
 extern const struct ifd_backend fake_device, fake_device2;
@@ -14,9 +16,9 @@ struct fake_device_state {
     uint64_t transfer_ns;              /* of each copy */
     /** Calls of context_create, bind, write, submit, read and wait until one fails with fails_with;
      *  0: none does. From then on all calls on contexts of that time fail. */
-    uint32_t fails_at;
+    atomic_uint fails_at;
     enum ifd_code fails_with;
-    bool is_lost; /* no new context can be made either */
+    bool may_release; /* a partition was compiled that may release constants */
     uint32_t calls, writes, reads, submits, waits;
     uint32_t contexts, bound; /* that exist now */
 };

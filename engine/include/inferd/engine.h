@@ -56,6 +56,11 @@ struct ifd_engine_options {
     uint64_t cache_bytes;
     void (*debug)(void *context, const char *text);
     void *debug_context;
+    /** A device with memory of its own was lost (reason), or works again (NULL). Meanwhile runs go
+     *  to the next backends of their model, and the device is tried again with growing pauses. May
+     *  be NULL. Thread: any. */
+    void (*backend_changed)(void *context, const char *backend, const struct ifd_err *reason);
+    void *backend_context;
 };
 
 IFD_NODISCARD enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
@@ -71,10 +76,15 @@ struct ifd_backend_info {
     bool is_taken;      /* false: the file is no plugin for this engine */
     bool available;     /* its device is open */
     const char *reason; /* why not; "" */
+    bool degraded;      /* its device was lost, and does not work again yet */
+    uint64_t failures;  /* times that it was lost */
 };
 uint32_t ifd_engine_backend_count(const struct ifd_engine *engine);
 void ifd_engine_backend_info(const struct ifd_engine *engine, uint32_t index,
                              struct ifd_backend_info *ret);
+/** OK, or UNAVAILABLE with the reason of the first degraded backend. */
+IFD_NODISCARD enum ifd_code ifd_engine_check_health(const struct ifd_engine *engine,
+                                                    struct ifd_err *err);
 /** OK if the engine has a backend of that name, available or not. Else INVALID names those that
  *  there are, and why files were not taken. */
 IFD_NODISCARD enum ifd_code ifd_engine_check_backend(const struct ifd_engine *engine,

@@ -5,16 +5,26 @@
 #include "tests/support/fake_device.h"
 #include "tests/support/model.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define CHANNELS 5
 
 struct fixture {
+    char told[200]; /* what backend_changed said */
     struct fail_alloc fail;
     struct ifd_engine *engine;
     struct ifd_model *model;
     struct ifd_instance *instance;
 };
+
+static void hear(void *context, const char *backend, const struct ifd_err *reason)
+{
+    struct fixture *f = context;
+    const size_t used = strlen(f->told);
+    (void)snprintf(f->told + used, sizeof(f->told) - used, "%s %s;", backend,
+                   reason ? "lost" : "works");
+}
 
 /* Dev takes the operators of Fake, Dev2 none, until a test says otherwise. */
 static void begin(struct fixture *f)
@@ -26,8 +36,11 @@ static void begin(struct fixture *f)
     fake_device_state = (struct fake_device_state){0};
     fake_device_takes_all(1);
     fail_alloc_init(&f->fail, 0);
-    const struct ifd_engine_options options = {
-        .alloc = &f->fail.alloc, .backends = backends, .backend_count = 3};
+    const struct ifd_engine_options options = {.alloc = &f->fail.alloc,
+                                               .backends = backends,
+                                               .backend_count = 3,
+                                               .backend_changed = hear,
+                                               .backend_context = f};
     REQUIRE_OK(ifd_engine_create(&options, &f->engine, &err), &err);
     REQUIRE_OK(
         ifd_model_create(f->engine, &(struct ifd_model_options){.max_threads = 2}, &f->model, &err),
@@ -281,6 +294,211 @@ static void no_memory_for_an_instance_leaves_nothing_on_the_device(void)
     }
 }
 
+/* ---- lost devices ---- */
+
+/* As if the pause were over. */
+static void pass_the_pause(struct fixture *f)
+{
+    f->engine->registry.slot[0].health.retry_ns = 1;
+}
+
+static void lose(uint32_t call)
+{
+    fake_device_state.fails_at = call;
+    fake_device_state.fails_with = IFD_UNAVAILABLE;
+}
+
+static void expect_degraded(const struct fixture *f, bool degraded, uint64_t failures)
+{
+    struct ifd_backend_info info;
+    struct ifd_err err = {0};
+    ifd_engine_backend_info(f->engine, 0, &info);
+    EXPECT_INT(info.degraded, degraded);
+    EXPECT_INT(info.failures, failures);
+    EXPECT_CODE(ifd_engine_check_health(f->engine, &err), degraded ? IFD_UNAVAILABLE : IFD_OK,
+                &err);
+    if (degraded) {
+        EXPECT_HAS(err.text, "backend Dev: ");
+        EXPECT_HAS(err.text, "failed on demand");
+    }
+}
+
+/* Whatever call loses it: write, submit, read, wait. */
+static void a_run_that_loses_its_device_ends_on_the_next_backend(void)
+{
+    struct test_random random = {.state = 6};
+    bool was_lost = true;
+    uint32_t k = 0;
+    while (was_lost) {
+        struct fixture f;
+        begin(&f);
+        there_and_back(&f.model->graph);
+        build(&f, 1);
+        lose(++k);
+        expect_run(&f, 1, &random);
+        was_lost = fake_device_state.fails_at == 0;
+        expect_degraded(&f, was_lost, was_lost ? 1 : 0);
+        EXPECT_TEXT(f.told, was_lost ? "Dev lost;" : "");
+        fake_device_state.fails_at = 0;
+        end(&f);
+    }
+    EXPECT_INT(k, 2 + 2 + 3 + 2 + 1); /* writes, submits, reads, waits, and none */
+}
+
+static void a_lost_device_is_left_alone_until_its_pause_is_over(void)
+{
+    struct test_random random = {.state = 7};
+    struct fixture f;
+    begin(&f);
+    there_and_back(&f.model->graph);
+    build(&f, 1);
+    lose(1);
+    expect_run(&f, 1, &random);
+    EXPECT_INT(fake_device_state.contexts, 0); /* its memory went back */
+    const uint32_t calls = fake_device_state.calls;
+    expect_run(&f, 1, &random);
+    EXPECT_INT(fake_device_state.calls, calls);
+    pass_the_pause(&f);
+    expect_run(&f, 1, &random);
+    EXPECT(fake_device_state.calls > calls);
+    expect_degraded(&f, false, 1);
+    EXPECT_TEXT(f.told, "Dev lost;Dev works;");
+    end(&f);
+}
+
+static void pauses_double_while_trials_fail(void)
+{
+    struct test_random random = {.state = 8};
+    struct fixture f;
+    begin(&f);
+    there_and_back(&f.model->graph);
+    build(&f, 1);
+    const struct ifd_health *health = &f.engine->registry.slot[0].health;
+    for (uint64_t seconds = 1; seconds < 200; seconds *= 2) {
+        lose(1); /* the first one in the run, the others in a trial: a context */
+        expect_run(&f, 1, &random);
+        EXPECT_INT(health->pause_ns, 1000000000 * (seconds < 32 ? 2 * seconds : 64));
+        pass_the_pause(&f);
+    }
+    EXPECT_TEXT(f.told, "Dev lost;");
+    expect_run(&f, 1, &random);
+    EXPECT_INT(health->pause_ns, 1000000000);
+    end(&f);
+}
+
+static void an_instance_begins_without_a_device_that_is_lost(void)
+{
+    struct test_random random = {.state = 9};
+    for (uint32_t k = 1; k <= 3; k++) { /* context, two partitions */
+        struct fixture f;
+        begin(&f);
+        there_and_back(&f.model->graph);
+        lose(k);
+        build(&f, 4);
+        expect_degraded(&f, true, 1);
+        expect_run(&f, 3, &random);
+        pass_the_pause(&f);
+        expect_run(&f, 4, &random);
+        expect_degraded(&f, false, 1);
+        EXPECT(fake_device_state.submits > 0);
+        end(&f);
+    }
+}
+
+static void constants_stay_for_the_next_backend(void)
+{
+    struct fixture f;
+    begin(&f);
+    f.model->releases_weights = true;
+    there_and_back(&f.model->graph);
+    build(&f, 1);
+    EXPECT(!fake_device_state.may_release);
+    end(&f);
+}
+
+static void without_another_backend_a_run_says_what_was_lost(void)
+{
+    struct test_random random = {.state = 11};
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin(&f);
+    const uint32_t x = test_graph_f32(&f.model->graph, "x", SHAPE(1, CHANNELS));
+    test_graph_io(&f.model->graph, x, test_graph_op1(&f.model->graph, IFD_OP_TANH, x, "y"));
+    f.model->preference_count = 1;
+    build(&f, 1);
+    struct ifd_tensor in = ask(1, &random), out = {0};
+    lose(1);
+    for (int i = 0; i < 2; i++) { /* the second time the device is not asked */
+        EXPECT_CODE(run(&f, &in, &out, &err), IFD_UNAVAILABLE, &err);
+        EXPECT_HAS(err.text, "backend Dev: write failed on demand; without it: no backend takes");
+    }
+    pass_the_pause(&f);
+    REQUIRE_OK(run(&f, &in, &out, &err), &err);
+    ifd_release_tensor(ifd_alloc_system(), in.data, in.bytes);
+    end(&f);
+}
+
+/* Memory is short on the device: that is no reason to give it up. */
+static void another_error_of_a_device_fails_the_run_only(void)
+{
+    struct test_random random = {.state = 12};
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin(&f);
+    there_and_back(&f.model->graph);
+    build(&f, 1);
+    struct ifd_tensor in = ask(1, &random), out[2] = {0};
+    fake_device_state.fails_at = 2;
+    fake_device_state.fails_with = IFD_NOMEM;
+    EXPECT_CODE(run(&f, &in, out, &err), IFD_NOMEM, &err);
+    EXPECT_HAS(err.text, "backend Dev: submit failed on demand");
+    expect_degraded(&f, false, 0);
+    expect_run(&f, 1, &random);
+    ifd_release_tensor(ifd_alloc_system(), in.data, in.bytes);
+    end(&f);
+}
+
+static void a_wrong_request_is_no_fault_of_the_device(void)
+{
+    struct test_random random = {.state = 13};
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin(&f);
+    there_and_back(&f.model->graph);
+    build(&f, 1);
+    struct ifd_tensor in = ask(1, &random), out[2] = {0};
+    in.bytes--;
+    EXPECT_CODE(run(&f, &in, out, &err), IFD_INVALID, &err);
+    EXPECT_HAS(err.text, "input \"x\"");
+    expect_degraded(&f, false, 0);
+    in.bytes++;
+    ifd_release_tensor(ifd_alloc_system(), in.data, in.bytes);
+    end(&f);
+}
+
+static void no_memory_for_the_spare_instance_fails_the_run_only(void)
+{
+    struct test_random random = {.state = 14};
+    struct ifd_tensor in = ask(1, &random);
+    bool failed = true;
+    for (long k = 1; failed; k++) {
+        struct fixture f;
+        struct ifd_tensor out[2] = {0};
+        begin(&f);
+        there_and_back(&f.model->graph);
+        build(&f, 1);
+        lose(1);
+        fail_alloc_arm(&f.fail, k, false);
+        const enum ifd_code code = run(&f, &in, out, NULL);
+        failed = f.fail.failed;
+        EXPECT_INT(code, failed ? IFD_UNAVAILABLE : IFD_OK);
+        fail_alloc_arm(&f.fail, 0, false);
+        expect_run(&f, 1, &random);
+        end(&f);
+    }
+    ifd_release_tensor(ifd_alloc_system(), in.data, in.bytes);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -293,6 +511,15 @@ int main(int argc, char **argv)
         T(random_graphs_on_devices_run_as_the_interpreter_says),
         T(an_instance_that_a_device_refuses_leaves_nothing),
         T(no_memory_for_an_instance_leaves_nothing_on_the_device),
+        T(a_run_that_loses_its_device_ends_on_the_next_backend),
+        T(a_lost_device_is_left_alone_until_its_pause_is_over),
+        T(pauses_double_while_trials_fail),
+        T(an_instance_begins_without_a_device_that_is_lost),
+        T(constants_stay_for_the_next_backend),
+        T(without_another_backend_a_run_says_what_was_lost),
+        T(another_error_of_a_device_fails_the_run_only),
+        T(a_wrong_request_is_no_fault_of_the_device),
+        T(no_memory_for_the_spare_instance_fails_the_run_only),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
