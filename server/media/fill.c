@@ -27,7 +27,8 @@ struct filler {
     struct track track[IFD_PLANES_MAX];
     float factor[3], addend[3]; /* of the target's channels, to what is stored */
     float *line[3];             /* one target row: grey, or red, green, blue */
-    uint8_t *byte[3];           /* the same for targets of 8 bits */
+    uint8_t *byte[3];           /* the same as it is stored */
+    float *unused;              /* for channels that do not count */
 };
 
 /* ---- one row ---- */
@@ -133,7 +134,8 @@ static void store_row(const struct filler *f, uint32_t y)
             memcpy(scaled, line, width * sizeof(*scaled));
             f->rows->scale(scaled, width, f->factor[c], f->addend[c]);
         } else {
-            f->rows->quantise(line, width, f->factor[c], f->addend[c], flip(f), f->byte[c]);
+            f->rows->quantise(line, width, f->factor[c], f->addend[c], flip(f), f->unused,
+                              f->byte[c]);
         }
         row[c] = f->byte[c];
         if (t->channels_first || t->channels == 1) {
@@ -155,7 +157,7 @@ static void fill_bars(const struct filler *f)
         const size_t first = t->channels_first ? c * pixels : c;
         const float real = t->fill[c] * f->factor[c] + f->addend[c];
         uint8_t byte = 0;
-        f->rows->quantise(&t->fill[c], 1, f->factor[c], f->addend[c], flip(f), &byte);
+        f->rows->quantise(&t->fill[c], 1, f->factor[c], f->addend[c], flip(f), f->unused, &byte);
         for (size_t i = 0; i < pixels; i++) {
             if (is_float(f)) {
                 ((float *)f->tensor->data)[first + i * step] = real;
@@ -220,8 +222,9 @@ static size_t rows_bytes(const struct filler *f)
 static void lay_rows(struct filler *f, float *block)
 {
     const size_t width = f->to->width;
-    float *const unused = block, *at = block + 7 * width;
+    float *at = block + 7 * width;
     uint32_t line = 0;
+    f->unused = block;
     for (size_t c = 0; c < 3; c++) {
         f->line[c] = block + (1 + c) * width;
         f->byte[c] = (uint8_t *)(void *)(block + (4 + c) * width);
@@ -229,7 +232,7 @@ static void lay_rows(struct filler *f, float *block)
     for (uint32_t i = 0; i < f->decoded->plane_count; i++) {
         struct track *t = &f->track[i];
         for (uint32_t c = 0; c < 3; c++) {
-            t->line[c] = c < t->plane->used ? f->line[line++] : unused;
+            t->line[c] = c < t->plane->used ? f->line[line++] : f->unused;
         }
         t->mixed = at;
         at += mixed_count(t);

@@ -29,9 +29,9 @@ struct ifd_rows {
     /** row[i] * factor + addend. */
     void (*scale)(float *row, size_t count, float factor, float addend);
     /** The same rounded and cut to 0 … 255. flip: turns the highest bit, which makes signed
-     *  numbers of what is 128 too large. */
+     *  numbers of what is 128 too large. room: for count. */
     void (*quantise)(const float *row, size_t count, float factor, float addend, uint8_t flip,
-                     uint8_t *ret);
+                     float *room, uint8_t *ret);
 };
 
 /** The tables of this processor, slowest first; the last is the fastest. */

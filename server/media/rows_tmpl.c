@@ -109,10 +109,14 @@ static void scale(float *row, size_t count, float factor, float addend)
     }
 }
 
+/* Two loops, because the compiler makes no vectors of both steps in one. */
 static void quantise(const float *restrict row, size_t count, float factor, float addend,
-                     uint8_t flip, uint8_t *restrict ret)
+                     uint8_t flip, float *restrict room, uint8_t *restrict ret)
 {
     for (size_t i = 0; i < count; i++) {
-        ret[i] = (uint8_t)((uint8_t)(int32_t)(cut(row[i] * factor + addend) + 0.5f) ^ flip);
+        room[i] = cut(row[i] * factor + addend);
+    }
+    for (size_t i = 0; i < count; i++) {
+        ret[i] = (uint8_t)((int32_t)(room[i] + 0.5f) ^ flip);
     }
 }

@@ -1,6 +1,7 @@
 /* Makes picture rules from descriptions of inputs. */
 #include "server/serve/picture.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "engine/base/str.h"
@@ -22,7 +23,7 @@ static enum ifd_code read_numbers(const struct ifd_model_desc *manifest, const c
     }
     for (struct ifd_str rest = ifd_str(text); rest.data; count++) {
         struct ifd_str part = ifd_str_trim(ifd_str_part(&rest, ','));
-        if (count == channels || !ifd_str_f64(part, &number)) {
+        if (count == channels || !ifd_str_f64(part, &number) || !isfinite((float)number)) {
             return ifd_fail(err, IFD_INVALID, "parameter \"%s\": \"%.60s\" is not 1 or %u numbers",
                             key, text, channels);
         }

@@ -138,13 +138,13 @@ static void numbers_are_rounded_and_cut(void)
     const struct ifd_rows *table[2];
     const size_t tables = begin(table);
     for (size_t t = 0; t < tables; t++) {
-        float row[MOST], scaled[MOST];
+        float row[MOST], scaled[MOST], room[MOST];
         uint8_t got[MOST];
         for (size_t i = 0; i < MOST; i++) {
             row[i] = scaled[i] = in[i % 8] / 2;
         }
         for (size_t count = 1; count <= MOST; count++) {
-            table[t]->quantise(row, count, 2, 0, 0x80, got);
+            table[t]->quantise(row, count, 2, 0, 0x80, room, got);
             for (size_t i = 0; i < count; i++) {
                 EXPECT_INT(got[i], want[i % 8] ^ 0x80);
             }

@@ -164,7 +164,7 @@ static void wrong_words_are_refused(void)
 
 static void wrong_parameters_are_refused(void)
 {
-    static const char *const wrong[] = {"", "a", "1,2", "1,2,3,4"};
+    static const char *const wrong[] = {"", "a", "1,2", "1,2,3,4", "NaN", "1e39"};
     const struct ifd_tensor_info tensor = tensor_of(IFD_F32, 224, 224, 3);
     struct ifd_image_rule rule;
     struct ifd_err err = {0};
