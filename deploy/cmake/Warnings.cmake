@@ -24,6 +24,11 @@ target_compile_options(ifd_warnings INTERFACE
     -ffp-contract=off -fno-strict-aliasing
     -fstack-protector-strong)
 
+# For shared objects. A sanitizer's functions are those of the program that loads them.
+if(NOT IFD_SANITIZE)
+    set(IFD_NO_UNDEFINED -Wl,--no-undefined)
+endif()
+
 # ifd_library(NAME SOURCES … [LINK …]): a static library with the project's warnings; all includes
 # are relative to the top of the tree, public headers are reached as <inferd/x.h> or "inferd/x.h".
 function(ifd_library name)
@@ -42,7 +47,7 @@ function(ifd_plugin name)
     target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}
                                                ${CMAKE_SOURCE_DIR}/engine/include)
     target_link_libraries(${name} PRIVATE ifd_warnings ${arg_LINK})
-    target_link_options(${name} PRIVATE -Wl,--no-undefined)
+    target_link_options(${name} PRIVATE ${IFD_NO_UNDEFINED})
     set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY
                                              ${CMAKE_BINARY_DIR}/lib/inferd/backends)
 endfunction()
