@@ -298,7 +298,7 @@ void ifd_contract_sample(struct ifd_contraction *contraction, int64_t first, int
         contraction->input_zero = 0;
         contraction->sample_scale = 1;
         memset(contraction->quantized, 0, (size_t)count);
-    } else if (is_asymmetric || contraction->scales_differ) {
+    } else if (is_asymmetric) {
         quantize_asymmetric(contraction, x, count, min, max);
     } else {
         quantize_symmetric(contraction, x, count, max > -min ? max : -min);

@@ -100,8 +100,7 @@ void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_re
                         const struct ifd_contract_sizes *sizes, int32_t activation);
 
 /** Makes elements first … first + count - 1 of the input the current sample. Dynamic layers
- *  quantize it: with zero point 0 if the filter has one scale and is_asymmetric is false, else
- *  with a zero point from its range. */
+ *  quantize it: with a zero point from its range if is_asymmetric, else with 0. */
 void ifd_contract_sample(struct ifd_contraction *contraction, int64_t first, int64_t count,
                          bool is_asymmetric);
 

@@ -175,7 +175,7 @@ static enum ifd_code conv2d_ref(const struct ifd_ref_call *call, struct ifd_err 
 
     int64_t first = 0;
     for (int64_t n = 0; n < s.batches; n++) {
-        ifd_contract_sample(&row, n * sizes.sample, sizes.sample, groups > 1);
+        ifd_contract_sample(&row, n * sizes.sample, sizes.sample, groups > 1 || row.scales_differ);
         for (int64_t y = 0; y < s.size.out_h; y++) {
             for (int64_t x = 0; x < s.size.out_w; x++, first += s.out_c) {
                 ifd_contract_clear(&row);

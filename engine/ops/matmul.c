@@ -7,8 +7,10 @@
 
 extern const struct ifd_op_def ifd_op_fully_connected;
 
-static const struct ifd_contract_roles roles = {
-    .input = 0, .weights = {.input = 1, .bias = 2, .axis = 0}, .rounding = IFD_CONTRACT_REAL};
+static const struct ifd_contract_roles roles = {.input = 0,
+                                                .weights = {.input = 1, .bias = 2, .axis = 0},
+                                                .rounding = IFD_CONTRACT_REAL,
+                                                .may_be_dynamic = true};
 
 static enum ifd_code fully_connected_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                            struct ifd_err *err)
@@ -52,8 +54,8 @@ static enum ifd_code fully_connected_scratch(const struct ifd_infer *in,
 {
     (void)output;
     const struct ifd_shape *weights = &in->input[1].desc->shape;
-    const struct ifd_contract_sizes sizes = {.channels = weights->dim[0],
-                                             .window = weights->dim[1]};
+    const struct ifd_contract_sizes sizes = {
+        .channels = weights->dim[0], .window = weights->dim[1], .sample = weights->dim[1]};
     return ifd_contract_scratch(&ifd_op_fully_connected, in, &roles, &sizes, ret_bytes, err);
 }
 
@@ -65,9 +67,11 @@ static enum ifd_code fully_connected_ref(const struct ifd_ref_call *call, struct
     const int64_t depth = call->in[1]->shape.dim[1];
     const int64_t rows = (int64_t)ifd_ref_elements(call->in[0]) / depth;
     struct ifd_contraction row;
-    const struct ifd_contract_sizes sizes = {.channels = units, .window = depth};
+    const struct ifd_contract_sizes sizes = {.channels = units, .window = depth, .sample = depth};
     ifd_contract_begin(&row, call, &roles, &sizes, attrs->activation);
+    row.scales_first = true;
     for (int64_t r = 0; r < rows; r++) {
+        ifd_contract_sample(&row, r * depth, depth, attrs->asymmetric_inputs);
         ifd_contract_load(&row, 0, r * depth, depth);
         ifd_contract_clear(&row);
         ifd_contract_dot(&row, 0, units, depth, 0, depth);
@@ -79,6 +83,8 @@ static enum ifd_code fully_connected_ref(const struct ifd_ref_call *call, struct
 static const struct ifd_attr_def fully_connected_attrs[] = {
     IFD_ACTIVATION_ATTR(struct ifd_fully_connected_attrs),
     {"keep_dims", IFD_ATTR_BOOL, offsetof(struct ifd_fully_connected_attrs, keep_dims), 0, 0, 1},
+    {"asymmetric_inputs", IFD_ATTR_BOOL,
+     offsetof(struct ifd_fully_connected_attrs, asymmetric_inputs), 0, 0, 1},
 };
 
 const struct ifd_op_def ifd_op_fully_connected = {

@@ -49,50 +49,6 @@ static enum ifd_code l2_normalization_infer(const struct ifd_infer *in, struct i
     return code;
 }
 
-static int32_t saturate(int64_t x)
-{
-    return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : (int32_t)x;
-}
-
-/* 1 / sqrt(x) as a 31-bit fraction and an exponent, by five Newton steps in fixed point with 3
- * integer bits (the arithmetic of LiteRT's GetInvSqrtQuantizedMultiplierExp; gemmlowp rounds its
- * products as ifd_fixed_mul_high does). */
-static struct ifd_multiplier inverse_root(int32_t x)
-{
-    if (x <= 1) { /* of 0 the result is multiplied by 0 */
-        return (struct ifd_multiplier){INT32_MAX, 0};
-    }
-    int shift = 11;
-    while (x >= 1 << 29) {
-        x /= 4;
-        shift++;
-    }
-    int left = 0; /* pairs of leading zeros */
-    while ((x << (2 * left)) < 1 << 27) {
-        left++;
-    }
-    shift -= left;
-    x <<= 2 * left;
-    const int32_t half = ifd_fixed_shift_right(x >> 1, 1); /* of the fraction */
-    const int32_t half_three = (1 << 28) + (1 << 27);      /* 1.5 with 3 integer bits */
-    int32_t root = 1 << 28;                                /* 1 */
-    for (int i = 0; i < 5; i++) {
-        const int32_t square = ifd_fixed_mul_high(root, root); /* 6 integer bits */
-        const int32_t cube =
-            saturate((int64_t)ifd_fixed_mul_high(square, root) * (1 << 6)); /* 9, then 3 */
-        const int32_t product = ifd_fixed_mul_high(half_three, root);       /* 6 */
-        const int32_t correction = ifd_fixed_mul_high(half, cube);          /* 6 */
-        root = saturate(((int64_t)product - correction) * (1 << 3));        /* 3 */
-    }
-    const int32_t half_root_2 = 1518500250; /* sqrt(2)/2 with 0 integer bits */
-    root = ifd_fixed_mul_high(root, half_root_2);
-    if (shift < 0) {
-        root = (int32_t)((uint32_t)root << -shift);
-        shift = 0;
-    }
-    return (struct ifd_multiplier){root, -shift};
-}
-
 static void l2_quant(const struct ifd_ref_call *call, size_t rows, size_t depth)
 {
     const enum ifd_dtype dtype = call->in[0]->dtype;
@@ -107,7 +63,7 @@ static void l2_quant(const struct ifd_ref_call *call, size_t rows, size_t depth)
             const int32_t x = ifd_ref_load(dtype, call->input[0], r * depth + i) - zero_in;
             sum += (uint32_t)(x * x);
         }
-        const struct ifd_multiplier root = inverse_root((int32_t)sum);
+        const struct ifd_multiplier root = ifd_ref_inverse_root((int32_t)sum);
         for (size_t i = 0; i < depth; i++) {
             const int32_t x = ifd_ref_load(dtype, call->input[0], r * depth + i) - zero_in;
             /* LiteRT scales the product by 128 for s8, the number for u8: they round differently */

@@ -74,6 +74,11 @@ bool ifd_multiplier_from_real(double real, struct ifd_multiplier *ret);
 /** The same for a factor that a shape rule has checked; 0 for any other. */
 struct ifd_multiplier ifd_multiplier(double real);
 
+/** 1 / sqrt(x), x >= 0, by five Newton steps in fixed point with 3 integer bits (the arithmetic of
+ *  LiteRT's GetInvSqrtQuantizedMultiplierExp; gemmlowp rounds its products as ifd_fixed_mul_high
+ *  does). 1 for 0. */
+struct ifd_multiplier ifd_ref_inverse_root(int32_t x);
+
 static inline int32_t ifd_requantize_double(int32_t x, struct ifd_multiplier m)
 {
     return ifd_fixed_scale_double(x, m.fraction, m.shift);

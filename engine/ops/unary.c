@@ -118,9 +118,51 @@ static enum ifd_code sqrt_ref(const struct ifd_ref_call *call, struct ifd_err *e
     return IFD_OK;
 }
 
+/* LiteRT's fixed-point arithmetic: the root of the stored number, times that of its scale. */
+#define RSQRT_BITS 20
+
+static double rsqrt_factor(const struct ifd_desc *in, const struct ifd_desc *out)
+{
+    return 1.0 / ((double)sqrtf(ifd_ref_scale(in)) * (double)ifd_ref_scale(out));
+}
+
+static enum ifd_code rsqrt_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                 struct ifd_err *err)
+{
+    const enum ifd_code code = ifd_unary_infer(in, output, err);
+    return code == IFD_OK && output[0].dtype == IFD_S8
+               ? ifd_unary_check_multiplier(in->def, rsqrt_factor(in->input[0].desc, &output[0]),
+                                            err)
+               : code;
+}
+
+static enum ifd_code rsqrt_s8(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    const int8_t *x = call->input[0];
+    int8_t *y = call->output[0];
+    const int32_t zero_in = ifd_ref_zero_point(call->in[0]);
+    const int32_t zero_out = ifd_ref_zero_point(call->out[0]);
+    struct ifd_multiplier factor = ifd_multiplier(rsqrt_factor(call->in[0], call->out[0]));
+    factor.shift -= RSQRT_BITS;
+    for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
+        const int32_t value = x[i] - zero_in;
+        if (value < 0) {
+            return ifd_fail(err, IFD_INVALID, "rsqrt: element %zu is negative", i);
+        }
+        struct ifd_multiplier root = ifd_ref_inverse_root(value);
+        root.shift += RSQRT_BITS;
+        const int32_t scaled = ifd_requantize_double(ifd_requantize_double(1, root), factor);
+        y[i] = (int8_t)(value == 0 ? INT8_MAX
+                                   : ifd_ref_clamp((int64_t)scaled + zero_out, INT8_MIN, INT8_MAX));
+    }
+    return IFD_OK;
+}
+
 static enum ifd_code rsqrt_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
-    (void)err;
+    if (call->in[0]->dtype == IFD_S8) {
+        return rsqrt_s8(call, err);
+    }
     ifd_unary_map(call, rsqrt_f32);
     return IFD_OK;
 }
@@ -198,4 +240,4 @@ DEFINE_UNARY(neg, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S6
 DEFINE_UNARY(exp, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S8))
 DEFINE_UNARY(log, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S8))
 DEFINE_UNARY(sqrt, ifd_unary_infer, TYPES_F32)
-DEFINE_UNARY(rsqrt, ifd_unary_infer, TYPES_F32)
+DEFINE_UNARY(rsqrt, rsqrt_infer, TYPES_F32 | IFD_BIT(IFD_S8))

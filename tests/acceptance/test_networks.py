@@ -13,8 +13,6 @@ import support
 # What does not run yet, and what the index says about it.
 LATER = {
     "exported/own_loop_if_ts": "Loop (1, first node 1), If (1, first node 6)",
-    "converted/ints_f32": "BITWISE_XOR",
-    "converted/mha_int8": "RSQRT",
     "converted/nms_f32": "NON_MAX_SUPPRESSION_V5",
     "converted/unique_f32": "UNIQUE",
     "converted/where_idx_f32": "WHERE",

@@ -39,6 +39,15 @@ static uint32_t fuse_followers(struct ifd_acc_lowering *lowering,
     return out;
 }
 
+static enum ifd_acc_quantize_form input_form(const struct ifd_partition_node *node,
+                                             const struct ifd_acc_product *product)
+{
+    const struct ifd_fully_connected_attrs *attrs = node->view.attrs;
+    return node->view.op != IFD_OP_FULLY_CONNECTED ? ifd_acc_conv_form(product)
+           : attrs->asymmetric_inputs              ? IFD_ACC_QUANTIZE_ASYMMETRIC
+                                                   : IFD_ACC_QUANTIZE_SYMMETRIC;
+}
+
 /* layer: as its node describes it. Fusing changes it before an algorithm sees it. */
 static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                             const struct ifd_partition_node *node, struct ifd_acc_layer *layer,
@@ -63,7 +72,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     const enum ifd_code code =
         product->is_dynamic
             ? ifd_acc_quantize_input(lowering, operands[0], w->batch, w->in_h * w->in_w * w->in_c,
-                                     false, product, &operands[0], err)
+                                     input_form(node, product), &operands[0], err)
             : IFD_OK;
     return code == IFD_OK ? ifd_acc_conv_add(lowering, conv, operands, out, name,
                                              activation != IFD_ACT_NONE, err)
@@ -113,10 +122,16 @@ static enum ifd_code conv2d_lower(struct ifd_acc_lowering *lowering,
     return finish(lowering, node, &layer, attrs->activation, "conv2d", err);
 }
 
+/* Not floats that are quantized first. */
+static bool is_same_type(const struct ifd_node_view *node)
+{
+    return node->input[0].desc->dtype == node->input[1].desc->dtype;
+}
+
 /* Rows of a sub-tensor of the channels; not where floats are quantized first. */
 static bool product_reads_apart(const struct ifd_node_view *node, uint32_t i)
 {
-    return i == 0 && node->input[0].desc->dtype == node->input[1].desc->dtype;
+    return i == 0 && is_same_type(node);
 }
 
 static bool conv2d_reads_apart(const struct ifd_node_view *node, uint32_t i)
@@ -145,13 +160,15 @@ static enum ifd_code fully_connected_lower(struct ifd_acc_lowering *lowering,
     const struct ifd_fully_connected_attrs *attrs = node->view.attrs;
     const struct ifd_shape *weights = &node->view.input[1].desc->shape;
     const struct ifd_shape *out = &node->view.output[0].shape;
+    const bool is_dynamic = !is_same_type(&node->view); /* then each row is an image */
+    size_t batch = out->rank > 1 ? (size_t)out->dim[0] : 1;
     size_t rows = 1; /* of one sample */
     for (uint32_t i = 1; i + 1 < out->rank; i++) {
-        rows *= (size_t)out->dim[i];
+        *(is_dynamic ? &batch : &rows) *= (size_t)out->dim[i];
     }
     struct ifd_acc_layer layer = {.is_dense = true,
                                   .is_plain = true,
-                                  .window = {.batch = out->rank > 1 ? (size_t)out->dim[0] : 1,
+                                  .window = {.batch = batch,
                                              .in_h = rows,
                                              .in_w = 1,
                                              .in_c = (size_t)weights->dim[1],

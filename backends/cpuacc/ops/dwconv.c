@@ -245,8 +245,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     enum ifd_code code = IFD_OK;
     if (p->product.is_dynamic) {
         code = ifd_acc_quantize_input(lowering, operands[0], p->window.batch,
-                                      p->window.in_h * p->window.in_w * p->window.in_c, true,
-                                      &p->product, &operands[0], err);
+                                      p->window.in_h * p->window.in_w * p->window.in_c,
+                                      IFD_ACC_QUANTIZE_AS_FLOATS, &operands[0], err);
     }
     if (code == IFD_OK) {
         code =

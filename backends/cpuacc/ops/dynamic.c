@@ -84,14 +84,20 @@ static bool scales_differ(const struct ifd_quant *quant)
     return false;
 }
 
-enum ifd_code ifd_acc_quantize_input(struct ifd_acc_lowering *lowering, uint32_t value,
-                                     size_t count, size_t elements, bool as_floats,
-                                     const struct ifd_acc_product *product, uint32_t *ret_value,
-                                     struct ifd_err *err)
+enum ifd_acc_quantize_form ifd_acc_conv_form(const struct ifd_acc_product *product)
 {
-    const bool is_symmetric = !as_floats && !scales_differ(product->scales.weights);
-    const int form = as_floats ? 2 : is_symmetric ? 1 : 0;
-    if (lowering->base.value[value].quantized[form]) { /* another layer reads the same */
+    return scales_differ(product->scales.weights) ? IFD_ACC_QUANTIZE_ASYMMETRIC
+                                                  : IFD_ACC_QUANTIZE_SYMMETRIC;
+}
+
+enum ifd_code ifd_acc_quantize_input(struct ifd_acc_lowering *lowering, uint32_t value,
+                                     size_t count, size_t elements, enum ifd_acc_quantize_form form,
+                                     uint32_t *ret_value, struct ifd_err *err)
+{
+    const bool as_floats = form == IFD_ACC_QUANTIZE_AS_FLOATS;
+    const bool is_symmetric = form == IFD_ACC_QUANTIZE_SYMMETRIC;
+    if (lowering->base.value[value].quantized[form] &&
+        lowering->base.value[value].quantized_elements[form] == elements) { /* of another layer */
         *ret_value = lowering->base.value[value].quantized[form] - 1;
         return IFD_OK;
     }
@@ -109,6 +115,7 @@ enum ifd_code ifd_acc_quantize_input(struct ifd_acc_lowering *lowering, uint32_t
                                       .as_floats = as_floats,
                                       .is_symmetric = is_symmetric};
         lowering->base.value[value].quantized[form] = *ret_value + 1;
+        lowering->base.value[value].quantized_elements[form] = elements;
         step->max_threads = (uint32_t)(count * elements / 4096) + 1;
         step->chunks = 1; /* each call looks at all of them */
         ifd_acc_name_step(lowering, "quantize", 0, "to 8 bits");

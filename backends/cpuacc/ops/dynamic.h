@@ -11,14 +11,23 @@ struct ifd_acc_quantized {
     int32_t zero; /* native */
 };
 
+/** With a zero point from each image's range; with 0; as the dequantized numbers. */
+enum ifd_acc_quantize_form {
+    IFD_ACC_QUANTIZE_ASYMMETRIC,
+    IFD_ACC_QUANTIZE_SYMMETRIC,
+    IFD_ACC_QUANTIZE_AS_FLOATS
+};
+
+/** What a conv2d takes: one scale serves all channels, or several. */
+enum ifd_acc_quantize_form ifd_acc_conv_form(const struct ifd_acc_product *product);
+
 size_t ifd_acc_quantized_bytes(size_t count);
 
-/** Adds a step that quantizes value (count images of elements each) for a layer with the weights of
- *  product, and returns the quantized value. as_floats: returns the dequantized numbers. */
+/** Adds a step that quantizes value (count images of elements each), and returns the quantized
+ *  value. */
 IFD_NODISCARD enum ifd_code ifd_acc_quantize_input(struct ifd_acc_lowering *lowering,
                                                    uint32_t value, size_t count, size_t elements,
-                                                   bool as_floats,
-                                                   const struct ifd_acc_product *product,
+                                                   enum ifd_acc_quantize_form form,
                                                    uint32_t *ret_value, struct ifd_err *err);
 
 #endif

@@ -15,7 +15,8 @@
 static bool is_dynamic(const struct ifd_node_view *node)
 {
     return node->input[0].desc->dtype == IFD_F32 && node->input[1].desc->dtype == IFD_S8 &&
-           (node->op == IFD_OP_CONV2D || node->op == IFD_OP_DEPTHWISE_CONV2D);
+           (node->op == IFD_OP_CONV2D || node->op == IFD_OP_DEPTHWISE_CONV2D ||
+            node->op == IFD_OP_FULLY_CONNECTED);
 }
 
 bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
@@ -104,7 +105,7 @@ enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
     };
     (void)ifd_low_clamp_f32(activation, &ret->min, &ret->max);
     if (ret->is_dynamic) {
-        ret->is_q8 = node->op == IFD_OP_CONV2D;
+        ret->is_q8 = node->op != IFD_OP_DEPTHWISE_CONV2D;
         ret->requant = (struct ifd_requant){.round = IFD_ROUND_NONE};
     } else if (ret->is_q8) {
         return init_requant(lowering, node, activation, round, ret, err);

@@ -111,7 +111,8 @@ bool ifd_acc_unary_takes(const struct ifd_node_view *node, struct ifd_err *reaso
                  ifd_dtype_name(out));
         return false;
     }
-    return true;
+    uint8_t table[256]; /* there is none where some numbers are refused */
+    return !is_table || fill_table(node, table, reason) == IFD_OK;
 }
 
 enum ifd_code ifd_acc_add_table(struct ifd_acc_lowering *lowering, const struct ifd_node_view *node,

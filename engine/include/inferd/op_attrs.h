@@ -86,6 +86,7 @@ struct ifd_transpose_conv2d_attrs {
 struct ifd_fully_connected_attrs {
     int32_t activation;
     bool keep_dims;
+    bool asymmetric_inputs; /* f32 by s8: rows are quantized with a zero point */
 };
 
 /** average_pool2d, max_pool2d: input [n,h,w,c]. The average's divisor excludes padding. */
@@ -308,6 +309,15 @@ struct ifd_cond_attrs {
  *  the node's outputs are these in the end. The other inputs stay. The executor runs it. */
 struct ifd_loop_attrs {
     const struct ifd_graph *condition, *body;
+};
+
+/** lstm: inputs sequence [n,t,i] (time_major: [t,n,i]), weights of the gates input, forget, cell,
+ *  output [c,i], weights of the state [c,c], biases [c]; the input gate may be absent → [n,t,c].
+ *  s8, scale of the cell 2^cell_exponent; cell_clip 0: none. */
+struct ifd_lstm_attrs {
+    bool time_major;
+    float cell_clip;
+    int32_t cell_exponent;
 };
 
 #ifdef __cplusplus

@@ -232,18 +232,34 @@ void ifd_onnx_modulo(struct ifd_onnx_call *call, int unused)
     call->output[0] = ifd_build_cast(b, signed_rest, dtype);
 }
 
-/* By a power of 2: numbers are unsigned. */
+/* To the left by a power of 2. */
 void ifd_onnx_bit_shift(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
     struct ifd_builder *b = call->b;
-    const bool is_left = ifd_onnx_text_is(call, "direction", "LEFT", false);
+    const uint32_t x = call->input[0], count = call->input[1];
+    if (!ifd_onnx_text_is(call, "direction", "LEFT", false)) {
+        call->output[0] = ifd_build_binary(b, IFD_OP_RIGHT_SHIFT, x, count);
+        return;
+    }
+    const uint32_t two = ifd_build_number(b, IFD_S64, 2);
+    const uint32_t power = ifd_build_binary(b, IFD_OP_POW, two, ifd_build_cast(b, count, IFD_S64));
+    const uint32_t y = ifd_build_binary(b, IFD_OP_MUL, ifd_build_cast(b, x, IFD_S64), power);
+    call->output[0] = ifd_build_cast(b, y, ifd_build_desc(b, x)->dtype);
+}
+
+void ifd_onnx_bitwise(struct ifd_onnx_call *call, int op)
+{
+    call->output[0] = ifd_build_binary(call->b, (enum ifd_op)op, call->input[0], call->input[1]);
+}
+
+void ifd_onnx_bitwise_not(struct ifd_onnx_call *call, int unused)
+{
+    (void)unused;
+    struct ifd_builder *b = call->b;
     const enum ifd_dtype dtype = ifd_build_desc(b, call->input[0])->dtype;
-    const uint32_t x = ifd_build_cast(b, call->input[0], IFD_S64);
-    const uint32_t count = ifd_build_cast(b, call->input[1], IFD_S64);
-    const uint32_t power = ifd_build_binary(b, IFD_OP_POW, ifd_build_number(b, IFD_S64, 2), count);
-    call->output[0] = ifd_build_cast(
-        b, ifd_build_binary(b, is_left ? IFD_OP_MUL : IFD_OP_FLOOR_DIV, x, power), dtype);
+    const uint32_t ones = ifd_build_cast(b, ifd_build_number(b, IFD_S64, -1), dtype);
+    call->output[0] = ifd_build_binary(b, IFD_OP_BITWISE_XOR, call->input[0], ones);
 }
 
 void ifd_onnx_cumsum(struct ifd_onnx_call *call, int unused)

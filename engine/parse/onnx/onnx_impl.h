@@ -74,6 +74,8 @@ void ifd_onnx_binary(struct ifd_onnx_call *call, int op);
 void ifd_onnx_compare(struct ifd_onnx_call *call, int op);
 void ifd_onnx_fold_inputs(struct ifd_onnx_call *call, int op); /* max, min, sum of any number */
 void ifd_onnx_bit_shift(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_bitwise(struct ifd_onnx_call *call, int op);
+void ifd_onnx_bitwise_not(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_cast(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_cast_like(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_clip(struct ifd_onnx_call *call, int unused);

@@ -255,6 +255,12 @@ struct operands {
     uint32_t kept_count;
 };
 
+/* A state of a layer that begins at 0: only its description counts. */
+static bool is_state(const struct ifd_tflite_build *b, int32_t tensor)
+{
+    return tensor >= 0 && b->g->tensor[tensor].is_variable;
+}
+
 static enum ifd_code take_operands(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op,
                                    const struct ifd_tflite_rule *rule, struct ifd_arena *scratch,
                                    struct operands *ret)
@@ -269,8 +275,12 @@ static enum ifd_code take_operands(struct ifd_tflite_build *b, const struct ifd_
     }
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < op->input.count; i++) {
-        code = ifd_tflite_value_of(b, op->input.value[i], &o.input[i]);
-        if (i >= 32 || (rule->operands & IFD_BIT(i))) {
+        const bool is_operand = i >= 32 || (rule->operands & IFD_BIT(i)) != 0;
+        o.input[i] = IFD_NONE;
+        if (is_operand || !is_state(b, op->input.value[i])) {
+            code = ifd_tflite_value_of(b, op->input.value[i], &o.input[i]);
+        }
+        if (is_operand) {
             o.kept[o.kept_count++] = o.input[i];
         }
     }
@@ -290,6 +300,7 @@ static enum ifd_code read_attributes(const struct ifd_tflite_build *b,
                                          .def = ifd_op_def(rule->op),
                                          .attrs = (void *)node->attrs, /* not yet shared */
                                          .op = op,
+                                         .tensor = b->g->tensor,
                                          .input = operands->input,
                                          .input_count = op->input.count,
                                          .output_count = op->output.count};
@@ -369,17 +380,20 @@ static enum ifd_code build_operator(struct ifd_tflite_build *b, uint32_t index,
                         IFD_TFLITE_INLINED_MAX);
     }
     const bool is_control = ifd_tflite_is_control(b, index);
-    enum ifd_code code = is_control ? IFD_OK : find_rule(b, index, &rule);
+    const bool is_composite = ifd_tflite_is_composite(b, index);
+    const bool is_node = !is_control && !is_composite;
+    enum ifd_code code = is_node ? find_rule(b, index, &rule) : IFD_OK;
     if (code != IFD_OK) {
         return code;
     }
-    code = is_control ? ifd_tflite_build_control(b, index, scratch)
-                      : build_node(b, index, rule, scratch);
+    code = is_control     ? ifd_tflite_build_control(b, index, scratch)
+           : is_composite ? ifd_tflite_build_composite(b, index, scratch)
+                          : build_node(b, index, rule, scratch);
     if (code != IFD_OK) {
         ifd_err_prefix(b->err, "operator %s", operator_text(b, index).s);
         return code;
     }
-    return is_control ? IFD_OK : finish_node(b, b->graph->node_count - 1); /* names the node */
+    return is_node ? finish_node(b, b->graph->node_count - 1) : IFD_OK; /* names the node */
 }
 
 static enum ifd_code build_operators(struct ifd_tflite_build *b)

@@ -1,5 +1,5 @@
 /** What builds a graph from a checked TFLite model: tflite.c, operators one by one; control.c,
- *  operators that name subgraphs. */
+ *  operators that name subgraphs; composite.c, operators that are several of ours. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_TFLITE_BUILD_H
 #define INFERD_ENGINE_PARSE_TFLITE_TFLITE_BUILD_H
 
@@ -46,5 +46,11 @@ bool ifd_tflite_is_control(const struct ifd_tflite_build *b, uint32_t index);
 /** Builds it. (control.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_build_control(struct ifd_tflite_build *b, uint32_t index,
                                                      struct ifd_arena *scratch);
+
+/** Is operator index of the subgraph several of ours? (composite.c) */
+bool ifd_tflite_is_composite(const struct ifd_tflite_build *b, uint32_t index);
+/** Builds it. (composite.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_build_composite(struct ifd_tflite_build *b, uint32_t index,
+                                                       struct ifd_arena *scratch);
 
 #endif

@@ -53,6 +53,7 @@ struct ifd_tflite_call {
     const struct ifd_op_def *def;
     void *attrs; /* defaults; written by the rule */
     const struct ifd_tflite_operator *op;
+    const struct ifd_tflite_tensor *tensor; /* of the subgraph */
     const uint32_t *input; /* values of all inputs in the file; IFD_NONE if absent */
     uint32_t input_count, output_count;
 };

@@ -362,6 +362,21 @@ void read(const fb::While *t, struct ifd_tflite_options *o, Reader &)
     o->subgraph[1] = static_cast<uint32_t>(t->body_subgraph());
 }
 
+void read(const fb::Lstm *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->activation = t->activation();
+    o->cell_clip = t->cell_clip();
+    o->proj_clip = t->proj_clip();
+}
+
+void read(const fb::UnidirectionalSequenceLstm *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->activation = t->activation();
+    o->cell_clip = t->cell_clip();
+    o->proj_clip = t->proj_clip();
+    o->time_major = t->time_major();
+}
+
 template <typename T> bool read_as(const fb::Operator *op, struct ifd_tflite_options *o, Reader &r)
 {
     const T *t = op->options_as<T>();
@@ -388,13 +403,14 @@ const struct ifd_tflite_options *read_options(const fb::Operator *op, Reader &r)
     if (!o) {
         return &kNoOptions;
     }
-    read_any<fb::Conv2D, fb::DepthwiseConv2D, fb::TransposeConv, fb::Pool2D, fb::FullyConnected,
-             fb::Softmax, fb::Concatenation, fb::Add, fb::Sub, fb::Mul, fb::Div, fb::ResizeBilinear,
-             fb::ResizeNearest, fb::Reshape, fb::Gather, fb::Reducer, fb::Squeeze, fb::StridedSlice,
-             fb::Split, fb::SplitV, fb::Pack, fb::Unpack, fb::LeakyRelu, fb::L2Norm,
-             fb::LocalResponseNormalization, fb::SpaceToDepth, fb::DepthToSpace, fb::OneHot,
-             fb::MirrorPad, fb::ReverseSequence, fb::BatchMatMul, fb::Cumsum, fb::Conv3D, fb::Gelu,
-             fb::Call, fb::If, fb::While>(op, o, r);
+    read_any<fb::Lstm, fb::UnidirectionalSequenceLstm, fb::Conv2D, fb::DepthwiseConv2D,
+             fb::TransposeConv, fb::Pool2D, fb::FullyConnected, fb::Softmax, fb::Concatenation,
+             fb::Add, fb::Sub, fb::Mul, fb::Div, fb::ResizeBilinear, fb::ResizeNearest, fb::Reshape,
+             fb::Gather, fb::Reducer, fb::Squeeze, fb::StridedSlice, fb::Split, fb::SplitV,
+             fb::Pack, fb::Unpack, fb::LeakyRelu, fb::L2Norm, fb::LocalResponseNormalization,
+             fb::SpaceToDepth, fb::DepthToSpace, fb::OneHot, fb::MirrorPad, fb::ReverseSequence,
+             fb::BatchMatMul, fb::Cumsum, fb::Conv3D, fb::Gelu, fb::Call, fb::If, fb::While>(op, o,
+                                                                                             r);
     return o;
 }
 

@@ -49,7 +49,8 @@ struct ifd_tflite_options {
         asymmetric_quantize_inputs;
     bool adj_x, adj_y, exclusive, reverse, approximate;
     int32_t mode, block, radius, seq_dim, batch_dim, stride_d, dilation_d;
-    float alpha, beta, bias;
+    float alpha, beta, bias, cell_clip, proj_clip;
+    bool time_major;
     struct ifd_tflite_ints ints; /* new shape, squeezed dimensions */
     uint32_t subgraph[2];        /* of IF: then, else; of WHILE: condition, body; of CALL */
 };

@@ -31,7 +31,8 @@ DTYPES = {
 class Tensor:
     """A tensor of a case: data None for an output; constant puts the data into the model."""
 
-    def __init__(self, dtype, shape=None, data=None, scale=None, zero_point=0, constant=False):
+    def __init__(self, dtype, shape=None, data=None, scale=None, zero_point=0, constant=False,
+                 variable=False):
         self.dtype = dtype
         self.np = DTYPES[dtype][1]
         self.data = None if data is None else np.asarray(data).astype(self.np)
@@ -42,6 +43,7 @@ class Tensor:
         self.zero_point = [int(z) for z in np.atleast_1d(zero_point)]
         self.axis = 0
         self.constant = constant
+        self.variable = variable  # a state, which LiteRT keeps itself
 
     def to_flatbuffer(self, name, buffer):
         t = schema.TensorT()
@@ -49,6 +51,7 @@ class Tensor:
         t.type = DTYPES[self.dtype][0]
         t.shape = self.shape
         t.buffer = buffer
+        t.isVariable = self.variable
         if self.scale is not None:
             q = schema.QuantizationParametersT()
             q.scale = self.scale
@@ -58,7 +61,8 @@ class Tensor:
         return t
 
 
-def build(builtin, options_type, options, inputs, outputs, version=1, custom=None):
+def build(builtin, options_type, options, inputs, outputs, version=1, custom=None,
+          intermediates=()):
     """The bytes of a model with one operator. inputs may hold None (absent). custom: name of a
     custom operator; its options are bytes."""
     model = schema.ModelT()
@@ -81,13 +85,18 @@ def build(builtin, options_type, options, inputs, outputs, version=1, custom=Non
         index = len(graph.tensors)
         graph.tensors.append(t.to_flatbuffer("in%d" % i, buffer))
         op.inputs.append(index)
-        if not t.constant:
+        if not t.constant and not t.variable:
             graph.inputs.append(index)
     for i, t in enumerate(outputs):
         index = len(graph.tensors)
         graph.tensors.append(t.to_flatbuffer("out%d" % i, 0))
         op.outputs.append(index)
         graph.outputs.append(index)
+    for i, t in enumerate(intermediates):
+        graph.tensors.append(t.to_flatbuffer("between%d" % i, 0))
+    if intermediates:
+        op.intermediates = list(range(len(graph.tensors) - len(intermediates),
+                                      len(graph.tensors)))
     if custom is not None:
         op.customOptions = np.frombuffer(options, dtype=np.uint8)
     elif options is not None:
@@ -106,9 +115,11 @@ def build(builtin, options_type, options, inputs, outputs, version=1, custom=Non
     return bytes(b.Output())
 
 
-def run(builtin, options_type, options, inputs, outputs, version=1, custom=None, reference=True):
+def run(builtin, options_type, options, inputs, outputs, version=1, custom=None, reference=True,
+        intermediates=()):
     """Runs the model; fills outputs[i].data and .shape. Raises if LiteRT refuses it."""
-    content = build(builtin, options_type, options, inputs, outputs, version, custom)
+    content = build(builtin, options_type, options, inputs, outputs, version, custom,
+                    intermediates)
     interpreter = Interpreter(
         model_content=content,
         experimental_op_resolver_type=RESOLVERS[reference],
@@ -116,7 +127,7 @@ def run(builtin, options_type, options, inputs, outputs, version=1, custom=None,
     )
     interpreter.allocate_tensors()
     details = interpreter.get_input_details()
-    given = [t for t in inputs if t is not None and not t.constant]
+    given = [t for t in inputs if t is not None and not t.constant and not t.variable]
     for d, t in zip(details, given):
         interpreter.set_tensor(d["index"], t.data)
     interpreter.invoke()

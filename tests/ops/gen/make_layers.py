@@ -281,6 +281,16 @@ def fully_connected(rng, cases):
             cases.add("fully_connected", {"activation": ACTIVATIONS[activation],
                                           "keep_dims": keep_dims}, [x, w, b],
                       [out])
+    for k, (shape, units, keep_dims, activation) in enumerate(shapes * 2):
+        x, w, b, out = dynamic_layer(rng, shape, [units, shape[-1]], 0, per_channel=k >= 4)
+        o = schema.FullyConnectedOptionsT()
+        o.fusedActivationFunction, o.keepNumDims = ACTIVATIONS[activation], keep_dims
+        o.asymmetricQuantizeInputs = k % 4 >= 2
+        litert.run(Op.FULLY_CONNECTED, Options.FullyConnectedOptions, o, [x, w, b], [out], 9)
+        cases.add("fully_connected", {"activation": ACTIVATIONS[activation],
+                                      "keep_dims": keep_dims,
+                                      "asymmetric_inputs": o.asymmetricQuantizeInputs},
+                  [x, w, b], [out])
 
 
 def pools(rng, cases):

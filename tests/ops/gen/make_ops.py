@@ -108,7 +108,7 @@ UNARY = {
     "exp": (B.EXP, ["s8"], None),
     "log": (B.LOG, ["s8"], "positive"),
     "sqrt": (B.SQRT, [], "positive"),
-    "rsqrt": (B.RSQRT, [], "positive"),
+    "rsqrt": (B.RSQRT, ["s8"], "positive"),
     "relu": (B.RELU, ["u8", "s8", "s16"], None),
     "relu6": (B.RELU6, ["u8", "s8", "s16"], None),
     "relu_n1_to_1": (B.RELU_N1_TO_1, ["u8", "s8"], None),
@@ -154,6 +154,8 @@ def unary_quant(file, op, builtin, dtype, pot=None):
                                                   zero(rng, dtype)))
     if op in ("exp", "log"):
         so = scale(rng, -6, 1)
+    if op == "rsqrt":  # of no negative number
+        zi, so = RANGE[dtype][0], scale(rng, -6, 1)
     a = Tensor(dtype, data=every(dtype, rng), scale=si, zero_point=zi)
     y = Tensor(dtype, shape=a.shape, scale=so, zero_point=zo)
     kind_of, options, attrs = unary_options(op, rng)

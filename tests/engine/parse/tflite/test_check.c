@@ -66,7 +66,7 @@ static const struct expectation {
     {"one_tensor_listed_often", IFD_TOO_LARGE, "lists the same content more than 4 times"},
     {"opcode_index", IFD_CORRUPT, "node 0 has operator code 7 of 1"},
     {"opcode_unknown", IFD_UNSUPPORTED,
-     "operator LSTM (version 1, node 0, outputs \"y\") is not supported"},
+     "operator LSTM (version 1, node 0, outputs \"y\"): an LSTM of other types"},
     {"opcode_version_negative", IFD_CORRUPT, "operator code 0: operator 0, version -1"},
     {"opcode_version_new", IFD_UNSUPPORTED,
      "operator ADD (version 99, node 0, outputs \"y\") is newer than version 5"},

@@ -16,23 +16,6 @@ struct expectation {
     const char *part; /* of the error, NULL if it is accepted */
 };
 
-/* Everything else in the folder is accepted. */
-static const struct expectation refused_models[] = {
-    {"dtln_noise_suppression_int8.tflite", IFD_UNSUPPORTED,
-     "operator UNIDIRECTIONAL_SEQUENCE_LSTM (version 1, node 0, outputs "
-     "\"tfl.unidirectional_sequence_lstm\") is not "
-     "supported"},
-    {"keras_lstm_mnist_ptq.tflite", IFD_UNSUPPORTED,
-     "operator UNIDIRECTIONAL_SEQUENCE_LSTM (version 1, node 1, "},
-    {"mnist_lstm_float.tflite", IFD_UNSUPPORTED,
-     "operator UNIDIRECTIONAL_SEQUENCE_LSTM (version 1, node 0, "},
-    {"mnist_lstm_int8.tflite", IFD_UNSUPPORTED,
-     "operator UNIDIRECTIONAL_SEQUENCE_LSTM (version 1, node 0, "},
-    {"selfie_segmentation.tflite", IFD_UNSUPPORTED,
-     "operator Convolution2DTransposeBias (version 1, node 244, outputs \"segment\") is not "
-     "supported"},
-};
-
 static const struct expectation odd_models[] = {
     {"0_subgraphs.tflite", IFD_CORRUPT, "the model has no subgraph"},
     {"2_subgraphs.tflite", IFD_UNSUPPORTED, "the model has no outputs"},
@@ -46,13 +29,13 @@ static const struct expectation odd_models[] = {
      "operator CALL_ONCE (version 1, node 0) is not supported"},
     {"conv3d_huge_im2col.tflite", IFD_OK, NULL},
     {"conv_huge_im2col.tflite", IFD_OK, NULL},
-    {"custom_lstm.tflite", IFD_UNSUPPORTED, "operator LSTM"},
+    {"custom_lstm.tflite", IFD_OK, NULL},
     {"custom_sinh.tflite", IFD_UNSUPPORTED,
      "operator Sinh (version 1, node 0, outputs \"Identity\") is not supported"},
     {"double_flex.tflite", IFD_UNSUPPORTED, "operator FlexDouble"},
     {"dynamic_shapes.tflite", IFD_UNSUPPORTED, "input 2 \"StridedSlice/end\" is not constant"},
     {"empty_model.tflite", IFD_UNSUPPORTED, "the model has no outputs"},
-    {"lstm.tflite", IFD_UNSUPPORTED, "operator LSTM"},
+    {"lstm.tflite", IFD_OK, NULL},
     {"multi_add.tflite", IFD_OK, NULL},
     {"multi_add_flex.tflite", IFD_UNSUPPORTED, "operator FlexAddV2"},
     {"multi_signatures.tflite", IFD_OK,
@@ -80,8 +63,7 @@ static const struct expectation odd_models[] = {
     {"test_model_versioned_ops.tflite", IFD_UNSUPPORTED,
      "input \"input0\" of the model is a constant"},
     {"two_subgraphs.tflite", IFD_UNSUPPORTED, "the model has no outputs"},
-    {"unidirectional_sequence_lstm.tflite", IFD_UNSUPPORTED,
-     "operator UNIDIRECTIONAL_SEQUENCE_LSTM"},
+    {"unidirectional_sequence_lstm.tflite", IFD_OK, NULL},
     {"while_op_with_forwarding_input.tflite", IFD_UNSUPPORTED,
      "tensor \"increment_value\" has type string"},
     {"with_metadata.tflite", IFD_UNSUPPORTED, "operator NPU_OP"},
@@ -118,9 +100,7 @@ static void check(const char *path, const char *name, enum ifd_code code, const 
 
 static void check_model(const char *path, const char *name)
 {
-    const struct expectation *e =
-        find(refused_models, sizeof(refused_models) / sizeof(refused_models[0]), name);
-    check(path, name, e ? e->code : IFD_OK, e ? e->part : NULL);
+    check(path, name, IFD_OK, NULL);
 }
 
 static void check_odd(const char *path, const char *name)
@@ -138,7 +118,7 @@ static void check_accepted(const char *path, const char *name)
     }
 }
 
-static void models_are_accepted_or_refused_by_name(void)
+static void models_are_accepted(void)
 {
     parse_each_file(test_shared("models/tflite"), "", check_model);
 }
@@ -200,7 +180,7 @@ static void detections_have_their_outputs_and_labels(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(models_are_accepted_or_refused_by_name),
+        T(models_are_accepted),
         T(odd_models_are_accepted_or_refused_in_one_line),
         T(int16_operator_models_are_accepted),
         T(shapes_computed_from_shapes_are_known),
