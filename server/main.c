@@ -17,7 +17,7 @@
 
 static const char usage[] =
     "usage: inferd COMMAND [arguments]\n\n"
-    "  serve [DIR] [options]   answer requests for the models of a folder over HTTP\n"
+    "  serve [DIR|MODEL] …     answer requests for the models of a folder, or a model file\n"
     "  run MODEL …             run a model on files\n"
     "  inspect MODEL …         show a model's graph, plan and memory\n"
     "  compare MODEL …         compare backends with each other or with expected outputs\n"

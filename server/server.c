@@ -331,6 +331,8 @@ void ifd_server_destroy(struct ifd_server *server)
     ifd_timer_destroy(server->slack_timer);
     ifd_tokens_destroy(server->tokens);
     ifd_loop_destroy(server->loop);
+    ifd_release(server->options.alloc, server->folder,
+                server->options.config->repositories.count * sizeof(*server->folder));
     ifd_release(server->options.alloc, server, sizeof(*server));
 }
 

@@ -3,6 +3,7 @@
  *  server.c          the order of start and stop, signals, wake-ups
  *  server_parts.c    making each part from the settings
  *  server_models.c   the repository's host: loading, what happens when models change
+ *  server_files.c    model files that are served by themselves
  *
  *  Thread: loop, unless stated otherwise. */
 #ifndef INFERD_SERVER_SERVER_IMPL_H
@@ -32,6 +33,8 @@ struct ifd_server {
     struct ifd_engine *engine;
     struct ifd_tasks *load_tasks, *image_tasks, *json_tasks;
     struct ifd_repo *repo;
+    const char **folder; /* of --model-repository, the folders; the others are model files */
+    uint32_t folder_count;
     struct ifd_quarantine *quarantine; /* NULL without --state-dir */
     struct ifd_service *service;
     struct ifd_api *api;
@@ -64,6 +67,14 @@ struct ifd_server {
 
 /** A second call changes nothing. */
 void ifd_server_begin_stop(struct ifd_server *server);
+
+/* ---- server_files.c ---- */
+
+/** Fills folder. Errors: INVALID (a model file that would have to be watched), NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_server_sort_repositories(struct ifd_server *server,
+                                                         struct ifd_err *err);
+/** Begins to load the model files. Errors: INVALID (its name can be no model's), IO, NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_server_load_files(struct ifd_server *server, struct ifd_err *err);
 
 /* ---- server_parts.c: in the order of creation ---- */
 

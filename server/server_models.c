@@ -169,6 +169,9 @@ enum ifd_code ifd_server_create_repo(struct ifd_server *server, struct ifd_err *
             ifd_err_prefix(err, "--state-dir");
         }
     }
+    if (!code) {
+        code = ifd_server_sort_repositories(server, err);
+    }
     if (code) {
         return code;
     }
@@ -182,8 +185,8 @@ enum ifd_code ifd_server_create_repo(struct ifd_server *server, struct ifd_err *
                  .stop = stop_version,
                  .changed = models_changed,
                  .next_poll = next_poll},
-        .dir = config->repositories.item,
-        .dir_count = config->repositories.count,
+        .dir = server->folder,
+        .dir_count = server->folder_count,
         .backends = config->backends.count > 0 ? config->backends.item : NULL,
         .backend_count = config->backends.count,
         .precision = config->precision,
@@ -207,12 +210,15 @@ enum ifd_code ifd_server_begin_loading(struct ifd_server *server, struct ifd_err
 {
     const struct ifd_config *config = server->options.config;
     if (config->repositories.count == 0) {
-        return ifd_fail(err, IFD_INVALID,
-                        "no model repository given: inferd serve DIR, or --model-repository=DIR");
+        return ifd_fail(
+            err, IFD_INVALID,
+            "no model repository given: inferd serve DIR, or inferd serve MODEL.tflite");
     }
     if (!ifd_server_is_explicit(server) && config->load_models.count > 0) {
         return ifd_fail(err, IFD_INVALID, "--load-model needs --model-control-mode=explicit");
     }
-    return ifd_repo_load_all(server->repo, config->load_models.item, config->load_models.count,
-                             ifd_server_is_explicit(server), err);
+    enum ifd_code code =
+        ifd_repo_load_all(server->repo, config->load_models.item, config->load_models.count,
+                          ifd_server_is_explicit(server), err);
+    return code ? code : ifd_server_load_files(server, err);
 }

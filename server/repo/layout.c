@@ -53,6 +53,85 @@ enum ifd_code ifd_layout_models(int root, struct ifd_arena *arena, struct ifd_fo
     return IFD_OK;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), tail = strlen(end);
+    return size > tail && strcmp(text + size - tail, end) == 0;
+}
+
+/* ---- files in the wrong place ---- */
+
+/* The extension of a model file; NULL of other files. */
+static const char *model_extension(const char *name)
+{
+    return ends_with(name, ".tflite") ? ".tflite" : ends_with(name, ".onnx") ? ".onnx" : NULL;
+}
+
+struct strays {
+    void (*fn)(void *context, const char *path, const char *wanted);
+    void *context;
+    struct ifd_arena *arena;
+};
+
+/* A file lies in folder (NULL: the repository itself); model names the folder that it should have,
+ * by model_bytes of it. */
+static enum ifd_code report(const struct strays *strays, const char *folder, const char *file,
+                            const char *model, size_t model_bytes, struct ifd_err *err)
+{
+    static const char middle[] = "/1/model";
+    const char *extension = model_extension(file);
+    const size_t bytes = model_bytes + sizeof(middle) + strlen(extension);
+    char *wanted = ifd_arena_take(strays->arena, bytes);
+    const char *path = folder ? ifd_folder_join(strays->arena, folder, file) : file;
+    if (!wanted || !path) {
+        return ifd_arena_fail(strays->arena, bytes, err);
+    }
+    memcpy(wanted, model, model_bytes);
+    memcpy(wanted + model_bytes, middle, sizeof(middle) - 1);
+    memcpy(wanted + model_bytes + sizeof(middle) - 1, extension, strlen(extension));
+    strays->fn(strays->context, path, wanted);
+    return IFD_OK;
+}
+
+static enum ifd_code report_folder(int root, const char *folder, const struct strays *strays,
+                                   struct ifd_err *err)
+{
+    struct ifd_folder_names inside = {0};
+    enum ifd_code code = IFD_OK;
+    if (is_model(root, folder, strays->arena) ||
+        ifd_folder_list(root, folder, strays->arena, &inside, NULL)) {
+        return IFD_OK;
+    }
+    for (uint32_t i = 0; i < inside.count && !code; i++) {
+        if (model_extension(inside.name[i])) {
+            code = report(strays, folder, inside.name[i], folder, strlen(folder), err);
+        }
+    }
+    return code;
+}
+
+enum ifd_code ifd_layout_strays(int root, struct ifd_arena *arena,
+                                void (*fn)(void *context, const char *path, const char *wanted),
+                                void *context, struct ifd_err *err)
+{
+    const struct strays strays = {.fn = fn, .context = context, .arena = arena};
+    struct ifd_folder_names all = {0};
+    enum ifd_code code = ifd_folder_list(root, ".", arena, &all, err);
+    for (uint32_t i = 0; i < all.count && !code; i++) {
+        const char *name = all.name[i], *extension = model_extension(name);
+        struct stat info;
+        if (!ifd_folder_stat(root, name, &info)) {
+            continue;
+        }
+        if (S_ISDIR(info.st_mode)) {
+            code = report_folder(root, name, &strays, err);
+        } else if (extension) {
+            code = report(&strays, NULL, name, name, strlen(name) - strlen(extension), err);
+        }
+    }
+    return code;
+}
+
 static int compare_versions(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -84,12 +163,6 @@ enum ifd_code ifd_layout_versions(const struct ifd_source *source, struct ifd_ar
     *ret_version = version;
     *ret_count = count;
     return IFD_OK;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), tail = strlen(end);
-    return size > tail && strcmp(text + size - tail, end) == 0;
 }
 
 static enum ifd_code found(const char *dir, const char *name, struct ifd_arena *arena,

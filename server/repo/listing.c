@@ -32,6 +32,13 @@ static bool is_wanted(const char *name, const char *const *only, uint32_t only_c
     return false;
 }
 
+static void warn_of_stray(void *context, const char *path, const char *wanted)
+{
+    const struct ifd_repo_options *options = context;
+    ifd_log_warn(options->log, "model file lies where no model is looked for",
+                 "file=%s put_it_into=%s", path, wanted);
+}
+
 /* Lists the names in every folder. */
 static enum ifd_code list_names(const struct ifd_repo_options *options, struct ifd_arena *arena,
                                 struct ifd_folder_names **ret_names, struct ifd_err *err)
@@ -67,6 +74,21 @@ static enum ifd_code take_names(struct ifd_repo *repo, const struct ifd_folder_n
     return IFD_OK;
 }
 
+static enum ifd_code warn_of_strays(const struct ifd_repo_options *options, struct ifd_arena *arena,
+                                    struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    for (uint32_t d = 0; d < options->dir_count && !code; d++) {
+        int root = -1;
+        code = ifd_folder_open(options->dir[d], &root, err);
+        if (!code) {
+            code = ifd_layout_strays(root, arena, warn_of_stray, (void *)(uintptr_t)options, err);
+            ifd_folder_close(root);
+        }
+    }
+    return code;
+}
+
 static enum ifd_code list_all(struct ifd_repo *repo, struct ifd_err *err)
 {
     struct ifd_arena arena;
@@ -75,6 +97,9 @@ static enum ifd_code list_all(struct ifd_repo *repo, struct ifd_err *err)
     enum ifd_code code = list_names(&repo->options, &arena, &names, err);
     if (!code) {
         code = take_names(repo, names, err);
+    }
+    if (!code) {
+        code = warn_of_strays(&repo->options, &arena, err);
     }
     ifd_arena_finish(&arena);
     return code;

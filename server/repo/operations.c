@@ -362,19 +362,35 @@ enum ifd_code ifd_repo_add_op(struct ifd_repo *repo, struct ifd_repo_model *mode
     return IFD_OK;
 }
 
-void ifd_repo_load(struct ifd_repo *repo, struct ifd_str name, const struct ifd_source *request,
-                   ifd_repo_done_fn done, void *arg)
+static void add_load(struct ifd_repo *repo, struct ifd_str name, const struct ifd_repo_op *what)
 {
     struct ifd_err err = {0};
-    const struct ifd_repo_op what = {
-        .kind = IFD_REPO_LOAD, .load.request = *request, .done = done, .arg = arg};
     struct ifd_repo_model *model = ifd_repo_find_or_add(repo, name);
-    enum ifd_code code = model ? ifd_repo_add_op(repo, model, &what, &err)
+    enum ifd_code code = model ? ifd_repo_add_op(repo, model, what, &err)
                                : ifd_fail(&err, IFD_NOMEM, "failed to load '%.*s', no memory",
                                           name.size < 100 ? (int)name.size : 100, name.data);
     if (code) {
-        done(arg, code, &err);
+        what->done(what->arg, code, &err);
     }
+}
+
+void ifd_repo_load(struct ifd_repo *repo, struct ifd_str name, const struct ifd_source *request,
+                   ifd_repo_done_fn done, void *arg)
+{
+    const struct ifd_repo_op what = {
+        .kind = IFD_REPO_LOAD, .load.request = *request, .done = done, .arg = arg};
+    add_load(repo, name, &what);
+}
+
+void ifd_repo_load_at_start(struct ifd_repo *repo, struct ifd_str name,
+                            const struct ifd_source *request, ifd_repo_done_fn done, void *arg)
+{
+    const struct ifd_repo_op what = {.kind = IFD_REPO_LOAD,
+                                     .is_start = true,
+                                     .load.request = *request,
+                                     .done = done,
+                                     .arg = arg};
+    add_load(repo, name, &what);
 }
 
 void ifd_repo_unload(struct ifd_repo *repo, struct ifd_str name, ifd_repo_done_fn done, void *arg)

@@ -83,6 +83,9 @@ typedef void (*ifd_repo_done_fn)(void *arg, enum ifd_code code, const struct ifd
  *  load". */
 void ifd_repo_load(struct ifd_repo *repo, struct ifd_str name, const struct ifd_source *request,
                    ifd_repo_done_fn done, void *arg);
+/** The same for a model of the start: the server is not ready before it is loaded. */
+void ifd_repo_load_at_start(struct ifd_repo *repo, struct ifd_str name,
+                            const struct ifd_source *request, ifd_repo_done_fn done, void *arg);
 /** Unloads a model; done is called when its versions accept no new request. Errors: NOT_FOUND,
  *  NOMEM. */
 void ifd_repo_unload(struct ifd_repo *repo, struct ifd_str name, ifd_repo_done_fn done, void *arg);

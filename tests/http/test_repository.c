@@ -712,6 +712,61 @@ static void expect_no_start(int argc, const char *const *argv, enum ifd_code wan
     EXPECT_HAS(err.text, part);
 }
 
+static void model_files_in_the_wrong_place_are_named(void)
+{
+    struct live live;
+    begin();
+    add_model("net.tflite");
+    add_file("net.onnx.txt", "a note");
+    add_folder("other");
+    add_model("other/x.onnx");
+    add_folder("good");
+    add_folder("good/1");
+    add_model("good/1/model.tflite");
+    notes_clear();
+    live_start_as(&live, (const char *const[]){option, NULL},
+                  &(struct live_options){.log = notes_take});
+    EXPECT(notes_have("file=net.tflite put_it_into=net/1/model.tflite"));
+    EXPECT(notes_have("file=other/x.onnx put_it_into=other/1/model.onnx"));
+    EXPECT(strstr(notes_text(), "file=net.onnx.txt") == NULL);
+    EXPECT(strstr(notes_text(), "file=good") == NULL);
+    live_stop(&live);
+    REMOVE("net.tflite", "net.onnx.txt", "other/x.onnx", "other", "good/1/model.tflite", "good/1",
+           "good");
+}
+
+/* Beside a repository; both are ready when the server says so. */
+static void a_model_file_is_served_by_itself(void)
+{
+    struct live live;
+    char file[120];
+    begin();
+    add_folder("m");
+    add_folder("m/1");
+    add_model("m/1/model.tflite");
+    add_model("my-net.v2.tflite");
+    (void)snprintf(file, sizeof(file), "--model-repository=%s/my-net.v2.tflite", extra);
+    live_start(&live, (const char *const[]){option, file, NULL});
+    EXPECT_HAS(client_get(&live, "/v2/models/my-net.v2").body, "\"versions\":[\"1\"]");
+    EXPECT_INT(client_get(&live, "/v2/models/m/ready").status, 200);
+    EXPECT_HAS(index_of(&live).body, "{\"name\":\"my-net.v2\",\"version\":\"1\"");
+    EXPECT_INT(client_get(&live, "/v2/models/my-net.v2/ready").status, 200); /* it stays */
+    live_stop(&live);
+    expect_no_start(4,
+                    (const char *const[]){"--http-port=0", "--metrics-port=0", file,
+                                          "--model-control-mode=poll"},
+                    IFD_INVALID, "is a file, and --model-control-mode=poll watches folders");
+    add_file("a b.tflite", "");
+    (void)snprintf(file, sizeof(file), "%s/a b.tflite", extra);
+    expect_no_start(3, (const char *const[]){"--http-port=0", "--metrics-port=0", file},
+                    IFD_INVALID, "\"a b\" can be no model's name");
+    add_file("notes.txt", "");
+    (void)snprintf(file, sizeof(file), "%s/notes.txt", extra);
+    expect_no_start(3, (const char *const[]){"--http-port=0", "--metrics-port=0", file},
+                    IFD_INVALID, "neither a folder nor a .tflite or .onnx file");
+    REMOVE("notes.txt", "a b.tflite", "my-net.v2.tflite", "m/1/model.tflite", "m/1", "m");
+}
+
 static void what_cannot_start_says_why(void)
 {
     struct live live;
@@ -754,6 +809,8 @@ int main(int argc, char **argv)
         T(loads_that_wait_are_given_up_when_the_server_stops),
         T(priority_level_has_a_queue_size_of_its_own),
         T(warm_up_samples_run_before_a_model_serves),
+        T(model_files_in_the_wrong_place_are_named),
+        T(a_model_file_is_served_by_itself),
         T(what_cannot_start_says_why),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
