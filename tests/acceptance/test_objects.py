@@ -1,0 +1,174 @@
+"""Pictures in, objects out: the server against reference pipelines of LiteRT and NumPy, on photos
+with known answers."""
+import base64
+import io
+import json
+import unittest
+
+import numpy as np
+from PIL import Image
+
+import pipelines
+import support
+
+MODELS = {
+    "ssd": ("coco_ssd_mobilenet_v1_1.0_quant", None), "face": ("face_detection_short_range",
+                                                               "mediapipe_face"),
+    "pose": ("pose_landmark_lite", "mediapipe_pose"), "hand": ("hand_landmark_lite",
+                                                               "mediapipe_hand"),
+    "ultraface": ("ultraface_rfb_320", "ultraface"), "yolox": ("yolox_nano_float16", "yolox"),
+    "deeplab": ("deeplabv3_257_float", None), "mobilenet": ("mobilenet_v2_1.0_224_quant", None),
+}
+LABELS = {"mobilenet": 'output [ { name: "MobilenetV2/Predictions/Softmax" '
+                       'data_type: TYPE_UINT8 dims: [ 1, 1001 ] label_filename: "labels.txt" } ]'}
+
+
+def model_file(name):
+    return support.shared(f"models/tflite/{MODELS[name][0]}.tflite")
+
+
+def picture(name):
+    return support.shared("images/" + name)
+
+
+class Objects(support.ServerCase):
+    @classmethod
+    def prepare(cls, folder):
+        for name, (_, preset) in MODELS.items():
+            config = LABELS.get(name, "")
+            if preset:
+                config = f'parameters {{ key: "preset" value {{ string_value: "{preset}" }} }}'
+            labels = support.shared("labels/imagenet_labels.txt") if name in LABELS else None
+            support.add_model(folder, name, model_file(name), labels=labels, config=config)
+        support.add_model(folder, "ultraface_onnx",
+                          support.shared("models/onnx/ultraface_rfb_320.onnx"),
+                          config='parameters { key: "preset" value { string_value: "ultraface" } }')
+
+    def see(self, model, name, query="", accept="*/*"):
+        response = self.server.ask("POST", f"/v2/models/{model}/infer?{query}",
+                                   picture(name).read_bytes(),
+                                   {"Content-Type": "image/jpeg", "Accept": accept})
+        self.assertEqual(response.status, 200, response.data[:500])
+        if accept != "*/*":
+            return Image.open(io.BytesIO(response.data))
+        answer = json.loads(response.data)
+        size = Image.open(picture(name)).size
+        self.assertEqual((answer["image"]["width"], answer["image"]["height"]), size)
+        return answer
+
+    def assert_box(self, got, want):
+        """Each side is within 3 % of the box's size."""
+        size = max(want[2] - want[0], want[3] - want[1])
+        self.assertLess(np.abs(np.array(got) - want).max(), 0.03 * size, (got, want))
+
+    def assert_points(self, got, want):
+        apart = np.linalg.norm(np.array(got)[:, :2] - want, axis=1)
+        self.assertLess(apart.max(), 2, apart)
+
+    def assert_objects(self, got, want, score=0.05):
+        """The same classes, scores and boxes; pairs of almost equal scores may change places."""
+        self.assertEqual(len(got), len(want), (got, want))
+        left = list(got)
+        for index, wanted_score, box in want:
+            best = min(left, key=lambda o: np.abs(np.array(o["box"]) - box).max())
+            left.remove(best)
+            self.assertEqual(best["index"], index)
+            self.assertAlmostEqual(best["score"], wanted_score, delta=score)
+            self.assert_box(best["box"], box)
+
+    def test_classifications(self):
+        network = pipelines.Network(model_file("mobilenet"))
+        for name, label in {"cat.bmp": "Egyptian cat", "parrot.jpg": "macaw",
+                            "sunflower.bmp": "daisy", "cat_720p.jpg": "Egyptian cat"}.items():
+            with self.subTest(name):
+                got = self.see("mobilenet", name)["classes"]
+                best, scores = pipelines.classes(network, picture(name), 5)
+                self.assertEqual(len(got), 5)
+                self.assertEqual(got[0]["label"].split(",")[0], label)
+                self.assertEqual(got[0]["index"], best[0])
+                self.assertAlmostEqual(got[0]["score"], scores[0], delta=0.05)
+
+    def test_ssd(self):
+        """With a threshold between the scores of two objects."""
+        network = pipelines.Network(model_file("ssd"))
+        want = pipelines.ssd(network, picture("cats_and_dogs.jpg"), 0.52)
+        got = self.see("ssd", "cats_and_dogs.jpg", "threshold=0.52")["objects"]
+        self.assert_objects(got, want)
+        self.assertEqual(got[0]["label"], "cat")
+
+    def test_yolox(self):
+        want = pipelines.yolox(pipelines.Network(model_file("yolox")),
+                               picture("cats_and_dogs.jpg"))
+        got = self.see("yolox", "cats_and_dogs.jpg")["objects"]
+        self.assert_objects(got, want)
+        self.assertEqual([o["label"] for o in got if o["score"] > 0.6], ["cat"] * 3)
+
+    def test_faces(self):
+        (score, box, points), = pipelines.face(pipelines.Network(model_file("face")),
+                                               picture("grace_hopper.bmp"))
+        answer = self.see("face", "grace_hopper.bmp")
+        got, = answer["objects"]
+        self.assertEqual(got["label"], "face")
+        self.assertAlmostEqual(got["score"], score, delta=0.02)
+        self.assert_box(got["box"], box)
+        self.assert_points(got["keypoints"], points)
+        self.assertEqual(answer["keypoint_names"][2], "nose_tip")
+
+    def test_ultraface_in_both_formats(self):
+        (score, box), = pipelines.ultraface(pipelines.Network(model_file("ultraface")),
+                                            picture("grace_hopper.bmp"))
+        for model in ("ultraface", "ultraface_onnx"):
+            with self.subTest(model):
+                got, = self.see(model, "grace_hopper.bmp")["objects"]
+                self.assertEqual(got["label"], "face")
+                self.assertAlmostEqual(got["score"], score, delta=0.02)
+                self.assert_box(got["box"], box)
+
+    def test_poses_and_hands(self):
+        network = pipelines.Network(model_file("pose"))
+        score, points, visible = pipelines.pose(network, picture("grace_hopper.bmp"))
+        got, = self.see("pose", "grace_hopper.bmp")["objects"]
+        self.assertAlmostEqual(got["score"], score, delta=0.02)
+        seen = visible > 0.8 # the network guesses where the others are, each time elsewhere
+        self.assertGreater(seen.sum(), 12)
+        self.assert_points(np.array(got["keypoints"])[seen], points[seen])
+        self.assertLess(np.abs(np.array(got["keypoints"])[:, 2] - visible)[seen].max(), 0.05)
+        # There is no hand: the network says so, and where its points are all the same.
+        network = pipelines.Network(model_file("hand"))
+        score, points = pipelines.hand(network, picture("grace_hopper.bmp"))
+        self.assertLess(score, 0.5)
+        self.assertEqual(self.see("hand", "grace_hopper.bmp")["objects"], [])
+        got, = self.see("hand", "grace_hopper.bmp", "threshold=0")["objects"]
+        self.assertAlmostEqual(got["score"], score, delta=0.02)
+        self.assert_points(got["keypoints"], points)
+
+    def test_segments(self):
+        want = pipelines.deeplab(pipelines.Network(model_file("deeplab")), picture("bird.bmp"))
+        answer = self.see("deeplab", "bird.bmp", "mask=png")
+        got = np.asarray(Image.open(io.BytesIO(base64.b64decode(answer["mask"]))))
+        self.assertEqual(got.shape, want.shape)
+        self.assertLess((got != want).mean(), 0.005)
+        self.assertEqual([s["label"] for s in answer["segments"]], ["background", "bird"])
+        for segment in answer["segments"]:
+            self.assertAlmostEqual(segment["area"], (got == segment["index"]).mean(), delta=1e-4)
+        bird, = self.see("deeplab", "bird.bmp", "mask=rle&classes=bird")["segments"]
+        counts = bird["mask"]["counts"]
+        inside = np.repeat(np.arange(len(counts)) % 2, counts)
+        height, width = bird["mask"]["size"]
+        np.testing.assert_array_equal(inside.reshape(width, height).T == 1, got == 3)
+
+    def test_drawings_change_the_picture_where_objects_are(self):
+        original = np.asarray(Image.open(picture("grace_hopper.bmp")).convert("RGB"), int)
+        drawn = self.see("face", "grace_hopper.bmp", accept="image/png")
+        self.assertEqual(drawn.format, "PNG")
+        changed = (np.asarray(drawn.convert("RGB"), int) != original).any(axis=-1)
+        box = self.see("face", "grace_hopper.bmp")["objects"][0]["box"]
+        x0, y0, x1, y1 = (int(v) for v in box)
+        self.assertTrue(changed[(y0 + y1) // 2, x0] and changed[y0, (x0 + x1) // 2])
+        changed[max(y0 - 40, 0):y1 + 1, x0:x1 + 1] = False
+        self.assertFalse(changed.any())
+        self.assertEqual(self.see("deeplab", "bird.bmp", accept="image/jpeg").format, "JPEG")
+
+
+if __name__ == "__main__":
+    unittest.main()
