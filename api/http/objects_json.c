@@ -137,11 +137,13 @@ static void write_text(struct ifd_json_out *out, const struct ifd_objects *found
 {
     ifd_json_key(out, "text");
     ifd_json_begin(out, '[');
-    ifd_json_begin(out, '{');
-    ifd_json_key(out, "text");
-    ifd_json_put_str(out, found->text);
-    member_rounded(out, "score", (double)found->text_score, SCORE_DIGITS);
-    ifd_json_end(out, '}');
+    if (found->text.size > 0) {
+        ifd_json_begin(out, '{');
+        ifd_json_key(out, "text");
+        ifd_json_put_str(out, found->text);
+        member_rounded(out, "score", (double)found->text_score, SCORE_DIGITS);
+        ifd_json_end(out, '}');
+    }
     ifd_json_end(out, ']');
 }
 

@@ -267,7 +267,9 @@ static enum ifd_code read_options(struct ifd_setup *setup, struct ifd_err *err)
     const bool is_classes =
         meaning->task == IFD_TASK_CLASSIFICATION || meaning->task == IFD_TASK_AUDIO_CLASSIFICATION;
     meaning->options = (struct ifd_object_options){
-        .threshold = is_classes ? 0 : 0.5f, .iou = 0.5f, .top_k = is_classes ? 5 : 100};
+        .threshold = is_classes || meaning->task == IFD_TASK_TEXT ? 0 : 0.5f,
+        .iou = 0.5f,
+        .top_k = is_classes ? 5 : 100};
     enum ifd_code code = IFD_OK;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !code; i++) {
         const struct ifd_str text = ifd_parameter(setup->desc, names[i]);
