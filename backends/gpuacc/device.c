@@ -215,7 +215,7 @@ static enum ifd_code find_and_open(struct ifd_device *device, const char *wanted
     return open_chosen(device, chosen, err);
 }
 
-enum ifd_code ifd_gpu_open(const struct ifd_host *host, const char *wanted,
+enum ifd_code ifd_gpu_open(const struct ifd_host *host, const struct ifd_gpu_options *options,
                            struct ifd_device **ret_device, struct ifd_err *err)
 {
     struct ifd_device *device = ifd_acquire_zeroed(host->alloc, 1, sizeof(*device));
@@ -223,10 +223,11 @@ enum ifd_code ifd_gpu_open(const struct ifd_host *host, const char *wanted,
         return ifd_fail(err, IFD_NOMEM, "GpuAcc: no memory for the device");
     }
     device->host = host;
+    device->cache = options->cache;
     ifd_mutex_init(&device->lock);
     enum ifd_code code = ifd_cl_open(NULL, &device->cl, err);
     if (code == IFD_OK) {
-        code = find_and_open(device, wanted, err);
+        code = find_and_open(device, options->device, err);
     }
     if (code != IFD_OK) {
         ifd_gpu_close(device);

@@ -27,14 +27,22 @@ struct ifd_device {
     cl_context context;
     cl_command_queue queue; /* for constants; runs have queues of their own */
     struct ifd_gpu_info info;
+    const char *cache;                /* folder of the program cache (cache.h); NULL: none */
     struct ifd_gpu_program *programs; /* built so far (program.h), under the lock: */
     struct ifd_mutex lock;
+};
+
+/** What a user told GpuAcc. */
+struct ifd_gpu_options {
+    const char *device; /* which one; NULL: see below */
+    const char *cache;  /* folder for built programs; NULL: none */
 };
 
 /** Which device: NULL or "" for the first GPU, else the first accelerator or CPU; a number for that
  *  device, counted over all platforms; "gpu", "cpu" or "accelerator" for the first of that type;
  *  any other text for the first device whose platform or name contains it, whatever the case. */
-IFD_NODISCARD enum ifd_code ifd_gpu_open(const struct ifd_host *host, const char *wanted,
+IFD_NODISCARD enum ifd_code ifd_gpu_open(const struct ifd_host *host,
+                                         const struct ifd_gpu_options *options,
                                          struct ifd_device **ret_device, struct ifd_err *err);
 /** NULL is fine. */
 void ifd_gpu_close(struct ifd_device *device);

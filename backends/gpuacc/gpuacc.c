@@ -9,18 +9,30 @@
 
 #include <string.h>
 
+/* Texts of options live as long as the host. */
+static enum ifd_code read_options(const struct ifd_host *host, struct ifd_gpu_options *ret,
+                                  struct ifd_err *err)
+{
+    for (uint32_t i = 0; i < host->option_count; i++) {
+        const struct ifd_backend_option *option = &host->option[i];
+        if (strcmp(option->key, "device") == 0) {
+            ret->device = option->value;
+        } else if (strcmp(option->key, "cache") == 0) {
+            ret->cache = option->value;
+        } else {
+            return ifd_fail(err, IFD_INVALID, "no option \"%s\": GpuAcc has device and cache",
+                            option->key);
+        }
+    }
+    return IFD_OK;
+}
+
 static enum ifd_code gpuacc_open(const struct ifd_host *host, struct ifd_device **ret_device,
                                  struct ifd_err *err)
 {
-    const char *wanted = NULL;
-    for (uint32_t i = 0; i < host->option_count; i++) {
-        if (strcmp(host->option[i].key, "device") != 0) {
-            return ifd_fail(err, IFD_INVALID, "no option \"%s\": GpuAcc has device",
-                            host->option[i].key);
-        }
-        wanted = host->option[i].value;
-    }
-    return ifd_gpu_open(host, wanted, ret_device, err);
+    struct ifd_gpu_options options = {.device = NULL};
+    const enum ifd_code code = read_options(host, &options, err);
+    return code == IFD_OK ? ifd_gpu_open(host, &options, ret_device, err) : code;
 }
 
 static uint32_t gpuacc_cost(struct ifd_device *device, const struct ifd_node_view *node,

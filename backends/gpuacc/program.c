@@ -1,19 +1,12 @@
 /* Builds programs and keeps them. */
 #include "backends/gpuacc/program.h"
 
+#include "backends/gpuacc/cache.h"
 #include "backends/gpuacc/kernels.h"
 
 #include <string.h>
 
 #define OPTIONS "-cl-std=CL1.2"
-
-struct ifd_gpu_program {
-    struct ifd_gpu_program *next;
-    const struct ifd_gpu_file *file;
-    cl_program handle;
-    size_t bytes;   /* of this struct with the text */
-    char defines[]; /* ends with NUL */
-};
 
 static struct ifd_gpu_program *find(const struct ifd_device *device,
                                     const struct ifd_gpu_file *file, const char *defines)
@@ -39,13 +32,14 @@ static enum ifd_code build_failed(const struct ifd_device *device, cl_program ha
                     file->name, error, ifd_cl_error_name(error), (int)strcspn(line, "\n"), line);
 }
 
-static enum ifd_code build(const struct ifd_device *device, const struct ifd_gpu_file *file,
-                           const char *defines, cl_program *ret, struct ifd_err *err)
+#define TEXTS 3
+
+static enum ifd_code build_text(const struct ifd_device *device, const struct ifd_gpu_file *file,
+                                const char *text[TEXTS], cl_program *ret, struct ifd_err *err)
 {
-    const char *text[] = {defines, ifd_gpu_file_common.text, file->text};
     cl_int error = CL_SUCCESS;
-    cl_program handle = device->cl.CreateProgramWithSource(
-        device->context, sizeof(text) / sizeof(text[0]), text, NULL, &error);
+    cl_program handle =
+        device->cl.CreateProgramWithSource(device->context, TEXTS, text, NULL, &error);
     if (!handle) {
         return ifd_cl_fail(err, error, "a program");
     }
@@ -59,6 +53,24 @@ static enum ifd_code build(const struct ifd_device *device, const struct ifd_gpu
     return IFD_OK;
 }
 
+/* From the cache, or from its text. */
+static enum ifd_code build(const struct ifd_device *device, const struct ifd_gpu_file *file,
+                           const char *defines, struct ifd_gpu_program *ret, struct ifd_err *err)
+{
+    const char *text[TEXTS] = {defines, ifd_gpu_file_common.text, file->text};
+    const struct ifd_gpu_key key = ifd_gpu_cache_key(device, text, TEXTS);
+    ret->handle = ifd_gpu_cache_load(device, &key, OPTIONS);
+    ret->is_cached = ret->handle != NULL;
+    if (ret->is_cached) {
+        return IFD_OK;
+    }
+    const enum ifd_code code = build_text(device, file, text, &ret->handle, err);
+    if (code == IFD_OK) {
+        ifd_gpu_cache_store(device, &key, ret->handle);
+    }
+    return code;
+}
+
 static enum ifd_code add(struct ifd_device *device, const struct ifd_gpu_file *file,
                          const char *defines, struct ifd_gpu_program **ret, struct ifd_err *err)
 {
@@ -70,7 +82,7 @@ static enum ifd_code add(struct ifd_device *device, const struct ifd_gpu_file *f
     }
     *program = (struct ifd_gpu_program){.next = device->programs, .file = file, .bytes = bytes};
     memcpy(program->defines, defines, text);
-    const enum ifd_code code = build(device, file, defines, &program->handle, err);
+    const enum ifd_code code = build(device, file, defines, program, err);
     if (code != IFD_OK) {
         ifd_release(device->host->alloc, program, bytes);
         return code;

@@ -14,6 +14,16 @@ struct ifd_gpu_file {
     const char *text;
 };
 
+/** One of a device's list. */
+struct ifd_gpu_program {
+    struct ifd_gpu_program *next;
+    const struct ifd_gpu_file *file;
+    cl_program handle;
+    bool is_cached; /* it was not built from its text */
+    size_t bytes;   /* of this struct with the text */
+    char defines[]; /* ends with NUL */
+};
+
 /** Finds a built program or builds it. The device owns it. Errors: INTERNAL with the first line of
  *  the compiler's log. */
 IFD_NODISCARD enum ifd_code ifd_gpu_program(struct ifd_device *device,

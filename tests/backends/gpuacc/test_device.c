@@ -13,9 +13,10 @@ static const struct ifd_host *host(void)
 /* Skips the case if there is no device at all. */
 static struct ifd_device *open_device(const char *wanted)
 {
+    const struct ifd_gpu_options options = {.device = wanted};
     struct ifd_device *device = NULL;
     struct ifd_err err = {0};
-    const enum ifd_code code = ifd_gpu_open(host(), wanted, &device, &err);
+    const enum ifd_code code = ifd_gpu_open(host(), &options, &device, &err);
     if (code == IFD_UNAVAILABLE && !wanted) {
         test_skip(err.text);
     }
@@ -25,9 +26,10 @@ static struct ifd_device *open_device(const char *wanted)
 
 static void expect_none(const char *wanted, const char *reason)
 {
+    const struct ifd_gpu_options options = {.device = wanted};
     struct ifd_device *device = NULL;
     struct ifd_err err = {0};
-    EXPECT_CODE(ifd_gpu_open(host(), wanted, &device, &err), IFD_UNAVAILABLE, &err);
+    EXPECT_CODE(ifd_gpu_open(host(), &options, &device, &err), IFD_UNAVAILABLE, &err);
     EXPECT_HAS(err.text, reason);
     EXPECT(device == NULL);
 }

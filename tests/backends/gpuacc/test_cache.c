@@ -1,0 +1,170 @@
+/* Programs that an earlier start built. */
+#include "backends/gpuacc/cache.h"
+#include "backends/gpuacc/program.h"
+#include "engine/base/file.h"
+#include "tests/support/folder.h"
+#include "tests/support/test.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH_BYTES 512
+
+static const struct ifd_gpu_file file = {"small.cl",
+                                         "kernel void f(global int *x) { *x = NUMBER; }"};
+
+static const struct ifd_host *host(void)
+{
+    static struct ifd_host host = {.bytes = sizeof(host)};
+    host.alloc = ifd_alloc_system();
+    return &host;
+}
+
+/* What a start with this cache and these definitions does. */
+struct start {
+    bool is_cached;
+    int32_t number; /* that the kernel writes */
+};
+
+static int32_t run(const struct ifd_device *device, cl_program program)
+{
+    const struct ifd_cl *cl = &device->cl;
+    const size_t items = 1;
+    int32_t number = 0;
+    cl_int error = CL_SUCCESS;
+    cl_mem buffer =
+        cl->CreateBuffer(device->context, CL_MEM_READ_WRITE, sizeof(number), NULL, &error);
+    cl_kernel kernel = cl->CreateKernel(program, "f", &error);
+    REQUIRE(buffer && kernel);
+    REQUIRE(cl->SetKernelArg(kernel, 0, sizeof(buffer), &buffer) == CL_SUCCESS);
+    REQUIRE(cl->EnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL) ==
+            CL_SUCCESS);
+    REQUIRE(cl->EnqueueReadBuffer(device->queue, buffer, CL_TRUE, 0, sizeof(number), &number, 0,
+                                  NULL, NULL) == CL_SUCCESS);
+    (void)cl->ReleaseKernel(kernel);
+    (void)cl->ReleaseMemObject(buffer);
+    return number;
+}
+
+static struct start start(const char *folder, const char *defines)
+{
+    const struct ifd_gpu_options options = {.cache = folder};
+    struct ifd_device *device = NULL;
+    struct ifd_err err = {0};
+    const enum ifd_code code = ifd_gpu_open(host(), &options, &device, &err);
+    if (code == IFD_UNAVAILABLE) {
+        test_skip(err.text);
+    }
+    REQUIRE_OK(code, &err);
+    cl_program program = NULL;
+    REQUIRE_OK(ifd_gpu_program(device, &file, defines, &program, &err), &err);
+    const struct start start = {device->programs->is_cached, run(device, program)};
+    ifd_gpu_close(device);
+    return start;
+}
+
+static void expect_start(const char *folder, const char *defines, bool is_cached, int32_t number)
+{
+    const struct start got = start(folder, defines);
+    EXPECT_INT(got.is_cached, is_cached);
+    EXPECT_INT(got.number, number);
+}
+
+/* Calls fn with the path of each file in the folder. */
+static void for_each_file(void (*fn)(const char *path, void *context), void *context)
+{
+    DIR *folder = opendir(folder_path());
+    REQUIRE(folder);
+    for (const struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+        if (entry->d_name[0] != '.') {
+            fn(folder_at(entry->d_name), context);
+        }
+    }
+    closedir(folder);
+}
+
+static void remove_file(const char *path, void *context)
+{
+    (void)context;
+    REQUIRE(unlink(path) == 0);
+}
+
+static void copy_path(const char *path, void *context)
+{
+    (void)snprintf(context, PATH_BYTES, "%s", path);
+}
+
+static void a_second_start_builds_nothing(void)
+{
+    folder_begin();
+    const char *folder = folder_path();
+    expect_start(folder, "#define NUMBER 7\n", false, 7);
+    expect_start(folder, "#define NUMBER 7\n", true, 7);
+    expect_start(folder, "#define NUMBER 8\n", false, 8);
+    expect_start(folder, "#define NUMBER 7\n", true, 7);
+    for_each_file(remove_file, NULL);
+    folder_end();
+}
+
+static void without_a_folder_or_with_one_that_is_missing_programs_are_built(void)
+{
+    expect_start(NULL, "#define NUMBER 7\n", false, 7);
+    expect_start("/there/is/none", "#define NUMBER 7\n", false, 7);
+}
+
+/* Damages the file at a place; size: of what is left of it. */
+static void damage(const char *path, size_t place, size_t cut)
+{
+    struct ifd_bytes content = {NULL, 0};
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_file_read(path, INT32_MAX, ifd_alloc_system(), &content, &err), &err);
+    uint8_t *data = (uint8_t *)(uintptr_t)content.data;
+    REQUIRE(place < content.size && cut <= content.size);
+    data[place] ^= 0x5a;
+    REQUIRE_OK(ifd_file_write(path, (struct ifd_bytes){data, content.size - cut}, &err), &err);
+    ifd_release_tensor(ifd_alloc_system(), data, content.size);
+}
+
+static void a_damaged_file_is_built_again_and_replaced(void)
+{
+    static const struct {
+        size_t place, cut;
+    } rows[] = {{0, 0}, {16, 0}, {32, 0}, {40, 0}, {48, 0}, {100, 0}, {100, 1}, {8, 60}};
+    folder_begin();
+    const char *folder = folder_path();
+    char path[PATH_BYTES] = "";
+    expect_start(folder, "#define NUMBER 7\n", false, 7);
+    for_each_file(copy_path, path);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        damage(path, rows[i].place, rows[i].cut);
+        expect_start(folder, "#define NUMBER 7\n", false, 7);
+        expect_start(folder, "#define NUMBER 7\n", true, 7);
+    }
+    for_each_file(remove_file, NULL);
+    folder_end();
+}
+
+static void another_driver_has_other_programs(void)
+{
+    const char *const text[] = {"a", "b"}, *const other[] = {"ab", ""};
+    struct ifd_device device = {.info = {.name = "x", .driver = "1"}};
+    const struct ifd_gpu_key first = ifd_gpu_cache_key(&device, text, 2);
+    const struct ifd_gpu_key moved = ifd_gpu_cache_key(&device, other, 2);
+    device.info.driver[0] = '2';
+    const struct ifd_gpu_key newer = ifd_gpu_cache_key(&device, text, 2);
+    EXPECT(memcmp(&first, &moved, sizeof(first)) != 0);
+    EXPECT(memcmp(&first, &newer, sizeof(first)) != 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(a_second_start_builds_nothing),
+        T(without_a_folder_or_with_one_that_is_missing_programs_are_built),
+        T(a_damaged_file_is_built_again_and_replaced),
+        T(another_driver_has_other_programs),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
