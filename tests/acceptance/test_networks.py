@@ -2,6 +2,7 @@
 converted), over HTTP to both backends, with the answers of PyTorch, ONNX Runtime or LiteRT."""
 
 import json
+import pathlib
 import unittest
 
 import numpy as np
@@ -12,7 +13,6 @@ import support
 
 # What does not run yet, and what the index says about it.
 LATER = {
-    "exported/own_loop_if_ts": "Loop (1, first node 1), If (1, first node 6)",
     "converted/nms_f32": "NON_MAX_SUPPRESSION_V5",
     "converted/unique_f32": "UNIQUE",
     "converted/where_idx_f32": "WHERE",
@@ -163,6 +163,37 @@ class OpenDimensions(support.ServerCase):
             with self.assertRaisesRegex(InferenceServerException, words):
                 self.infer("open", *shape)
         self.assertEqual(self.infer("open", 1, 3, 16, 24).as_numpy("22").shape, (1, 16, 24))
+
+
+class Loops(support.ServerCase):
+    """A client decides how often a loop turns: while (n < 3) { n += 1; x += x; }"""
+
+    @classmethod
+    def prepare(cls, folder):
+        corpus = pathlib.Path(__file__).resolve().parents[1] / "fuzz/corpus/tflite"
+        support.add_model(folder, "loop", corpus / "good_while_asked.tflite")
+
+    def infer(self, n, **options):
+        client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(client.close)
+        tensors = []
+        for name, array in (("x", np.float32([[1, -1]])), ("n", np.int32([[n]]))):
+            tensors.append(
+                triton.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
+            )
+            tensors[-1].set_data_from_numpy(array)
+        return client.infer("loop", tensors, **options).as_numpy("y").tolist()
+
+    def test_a_loop_turns_as_often_as_the_request_says(self):
+        for n, factor in ((3, 1), (2, 2), (-4, 128)):
+            self.assertEqual(self.infer(n), [[factor, -factor]])
+
+    def test_a_loop_that_takes_too_long_is_ended(self):
+        with self.assertRaisesRegex(InferenceServerException, "when its time is over"):
+            self.infer(-(2**31), timeout=100_000)
+        self.assertEqual(self.infer(2), [[2, -2]])
 
 
 if __name__ == "__main__":

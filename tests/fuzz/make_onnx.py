@@ -34,6 +34,62 @@ def node(op, inputs, outputs=("y",), **attributes):
     return helper.make_node(op, list(inputs), list(outputs), **attributes)
 
 
+def graph(nodes, inputs, outputs):
+    def ports(names):
+        return [helper.make_tensor_value_info(n, t, s) for n, t, s in names]
+
+    return helper.make_graph(nodes, "g", ports(inputs), ports(outputs))
+
+
+def graphs():
+    """Nodes that have graphs: decided by the file, and by the data."""
+    two = [1, 2]
+    branches = {
+        "then_branch": graph([node("Add", "xv", "r")], [], [("r", F, two)]),
+        "else_branch": graph([node("Neg", "v", "r")], [], [("r", F, two)]),
+    }
+    body = graph(
+        [
+            node("Mul", "as", "o"),
+            node("Add", "ov", "u"),
+            node("If", "c", "q", **branches),
+            node("Identity", "c", "d"),
+        ],
+        [("i", I64, []), ("c", TensorProto.BOOL, []), ("a", F, two)],
+        [("d", TensorProto.BOOL, []), ("u", F, two), ("q", F, two)],
+    )
+    constants = [("s", np.float32(0.5)), ("t", np.array(True)), ("n", np.array(3, np.int64))]
+    values = [("x", F, two), ("v", F, two)]
+    write("loop_known", [node("Loop", "ntx", "yz", body=body)], values, ["y", "z"], constants)
+    body = graph(
+        body.node[:2] + body.node[3:],
+        [("i", I64, []), ("c", TensorProto.BOOL, []), ("a", F, two)],
+        [("d", TensorProto.BOOL, []), ("u", F, two)],
+    )
+    write(
+        "loop_asked",
+        [node("Loop", ["m", "t", "x"], "y", body=body)],
+        [*values, ("m", I64, [1, 1])],
+        ["y"],
+        constants,
+    )
+    write(
+        "if_asked",
+        [
+            node("ReduceSum", "x", "k", keepdims=0),
+            node("Less", "ks", "c"),
+            node("If", "c", "y", **branches),
+        ],
+        values,
+        ["y"],
+        constants,
+    )
+    body = graph([node("Add", "ab", "o"), node("Mul", "ov", "p")],
+                 [("a", F, [2]), ("b", F, [2])], [("o", F, [2]), ("p", F, two)])
+    write("scan", [node("Scan", "kw", "yz", body=body, num_scan_inputs=1)],
+          [("v", F, two), ("k", F, [2])], ["y", "z"], [("w", weights(4, 2))])
+
+
 def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     picture = [("x", F, ["n", 2, 6, 6])]
@@ -275,6 +331,7 @@ def main():
         ["y"],
         [("w", np.ones((1, 1, 1), np.float32)), ("r", np.ones((1, 1, 1), np.float32))],
     )
+    graphs()
     tensor = helper.make_tensor("w", TensorProto.FLOAT16, [2], [1.5, -2])
     graph = helper.make_graph(
         [node("Add", "xw")],

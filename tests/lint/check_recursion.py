@@ -23,6 +23,9 @@ KNOWN = {
         "graphs that nodes name: as deep as the parser allows, 8",
     "ifd_model_drop_instance ifd_spare_destroy":
         "a spare instance has no spare itself (engine/model/spare.c)",
+    "read_graph read_node read_attr read_inner": "graphs in nodes: DEPTH_MAX, 8 "
+        "(engine/parse/onnx/onnx_reader.c)",
+    "capture_all": "the same graphs, after they were read (engine/parse/onnx/control.c)",
     "is_default": "the same messages, after they were parsed (server/repo/fields.c)",
 }
 FOLDERS = ("engine", "backends", "api", "server")

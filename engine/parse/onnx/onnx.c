@@ -3,13 +3,12 @@
 #include "engine/parse/onnx/onnx.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/str.h"
 #include "engine/ir/shape.h"
 #include "engine/ir/verify.h"
-#include "engine/parse/onnx/onnx_impl.h"
+#include "engine/parse/onnx/onnx_build.h"
 
 /* ONNX is a protobuf without a mark of its own. Its first field is ir_version (number 1, varint:
  * byte 08), a small number, followed by a field of the model with a length or by opset imports. */
@@ -19,101 +18,16 @@ bool ifd_onnx_sniff(struct ifd_bytes file)
            (file.data[2] & 7) == 2 && file.data[2] >> 3 <= 20 && file.data[2] >> 3 >= 2;
 }
 
-/* A name of the file and the value that it has so far. */
-struct name {
-    struct ifd_str text;
-    uint32_t value;
-};
-
-struct build {
-    const struct ifd_onnx_model *model;
-    const struct ifd_parse_options *options;
-    struct ifd_bytes file;
-    struct ifd_builder b;
-    struct ifd_arena *scratch;
-    struct name *name; /* sorted */
-    size_t name_count;
-    struct ifd_port *input; /* per input of the graph: its shape in the file */
-    struct ifd_parsed *parsed;
-    struct ifd_err *err;
-};
-
-/* ---- names ---- */
-
-static int compare_names(const void *a, const void *b)
-{
-    const struct ifd_str *x = &((const struct name *)a)->text;
-    const struct ifd_str *y = &((const struct name *)b)->text;
-    const size_t least = x->size < y->size ? x->size : y->size;
-    const int order = least > 0 ? memcmp(x->data, y->data, least) : 0;
-    return order != 0 ? order : x->size < y->size ? -1 : x->size > y->size;
-}
-
-static struct name *find(const struct build *build, struct ifd_str text)
-{
-    const struct name wanted = {.text = text};
-    return build->name_count == 0 ? NULL
-                                  : bsearch(&wanted, build->name, build->name_count,
-                                            sizeof(*build->name), compare_names);
-}
-
-static void add_name(struct build *build, struct ifd_str text)
-{
-    if (text.size > 0) {
-        build->name[build->name_count++] = (struct name){.text = text, .value = IFD_NONE};
-    }
-}
-
-static enum ifd_code collect_names(struct build *build)
-{
-    const struct ifd_onnx_graph *g = &build->model->graph;
-    size_t count = (size_t)g->initializer_count + g->input_count;
-    for (uint32_t i = 0; i < g->node_count; i++) {
-        count += g->node[i].output_count;
-    }
-    build->name = ifd_arena_take_array(build->scratch, count, sizeof(*build->name));
-    if (!build->name) {
-        return ifd_arena_fail(build->scratch, count * sizeof(*build->name), build->err);
-    }
-    for (uint32_t i = 0; i < g->initializer_count; i++) {
-        add_name(build, g->initializer[i].name);
-    }
-    for (uint32_t i = 0; i < g->input_count; i++) {
-        add_name(build, g->input[i].name);
-    }
-    for (uint32_t i = 0; i < g->node_count; i++) {
-        for (uint32_t k = 0; k < g->node[i].output_count; k++) {
-            add_name(build, g->node[i].output[k]);
-        }
-    }
-    if (build->name_count > 1) {
-        qsort(build->name, build->name_count, sizeof(*build->name), compare_names);
-    }
-    return IFD_OK;
-}
-
-/* A name gets its value once. */
-static enum ifd_code define(struct build *build, struct ifd_str text, uint32_t value)
-{
-    struct name *name = find(build, text);
-    if (!name || name->value != IFD_NONE) {
-        return ifd_fail(build->err, IFD_CORRUPT, "value \"%s\" is %s", ifd_onnx_text(text).s,
-                        name ? "made twice" : "not named");
-    }
-    name->value = value;
-    return IFD_OK;
-}
-
 /* ---- constants and inputs ---- */
 
-static enum ifd_code add_initializers(struct build *build)
+static enum ifd_code add_initializers(struct ifd_onnx_build *build)
 {
-    const struct ifd_onnx_graph *g = &build->model->graph;
+    const struct ifd_onnx_graph *g = build->scope->g;
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < g->initializer_count; i++) {
         const uint32_t value = ifd_onnx_constant(&build->b, &g->initializer[i], build->file);
-        code =
-            build->b.code == IFD_OK ? define(build, g->initializer[i].name, value) : build->b.code;
+        code = build->b.code == IFD_OK ? ifd_onnx_define(build, g->initializer[i].name, value)
+                                       : build->b.code;
     }
     return code;
 }
@@ -128,7 +42,7 @@ static struct ifd_shape shape_of(const struct ifd_onnx_port *port)
     return shape;
 }
 
-static enum ifd_code describe_input(struct build *build, const struct ifd_onnx_port *port,
+static enum ifd_code describe_input(struct ifd_onnx_build *build, const struct ifd_onnx_port *port,
                                     struct ifd_desc *ret, struct ifd_shape *ret_declared)
 {
     const struct ifd_onnx_text name = ifd_onnx_text(port->name);
@@ -157,20 +71,20 @@ static enum ifd_code describe_input(struct build *build, const struct ifd_onnx_p
 }
 
 /* Every type of floats is computed as f32. */
-static uint32_t inner_value(struct build *build, uint32_t input)
+static uint32_t inner_value(struct ifd_onnx_build *build, uint32_t input)
 {
     const enum ifd_dtype dtype = build->b.graph->value[input].desc.dtype;
     return ifd_onnx_is_real(dtype) ? ifd_build_cast(&build->b, input, IFD_F32) : input;
 }
 
 /* Inputs with an initializer are constants, as files before IR version 4 list them. */
-static enum ifd_code add_inputs(struct build *build, uint32_t *input, uint32_t *ret_count)
+static enum ifd_code add_inputs(struct ifd_onnx_build *build, uint32_t *input, uint32_t *ret_count)
 {
-    const struct ifd_onnx_graph *g = &build->model->graph;
+    const struct ifd_onnx_graph *g = build->scope->g;
     uint32_t count = 0;
     for (uint32_t i = 0; i < g->input_count; i++) {
-        const struct name *name = find(build, g->input[i].name);
-        if (name && name->value != IFD_NONE && build->b.graph->value[name->value].is_constant) {
+        const uint32_t known = ifd_onnx_lookup(build, g->input[i].name);
+        if (known != IFD_NONE && build->b.graph->value[known].is_constant) {
             continue;
         }
         struct ifd_desc desc;
@@ -181,7 +95,7 @@ static enum ifd_code add_inputs(struct build *build, uint32_t *input, uint32_t *
                                        &input[count], build->err);
         }
         if (code == IFD_OK) {
-            code = define(build, g->input[i].name, inner_value(build, input[count]));
+            code = ifd_onnx_define(build, g->input[i].name, inner_value(build, input[count]));
         }
         code = code == IFD_OK ? build->b.code : code;
         if (code != IFD_OK) {
@@ -201,8 +115,7 @@ static int64_t opset_of(const struct ifd_onnx_model *model, const struct ifd_onn
     for (uint32_t i = 0; i < model->opset_count; i++) {
         const struct ifd_str domain = model->opset[i].domain;
         const bool is_same = is_main ? domain.size == 0 || ifd_str_is(domain, "ai.onnx")
-                                     : compare_names(&(struct name){.text = domain},
-                                                     &(struct name){.text = node->domain}) == 0;
+                                     : ifd_onnx_order(domain, node->domain) == 0;
         if (is_same) {
             return model->opset[i].version;
         }
@@ -212,9 +125,10 @@ static int64_t opset_of(const struct ifd_onnx_model *model, const struct ifd_onn
 
 /* Puts `Conv (node 5, output "x"): ` in front, in place of what the graph says of its own node,
  * which has no name yet. */
-static enum ifd_code blame_node(const struct build *build, uint32_t index, enum ifd_code code)
+static enum ifd_code blame_node(const struct ifd_onnx_build *build, uint32_t index,
+                                enum ifd_code code)
 {
-    const struct ifd_onnx_node *node = &build->model->graph.node[index];
+    const struct ifd_onnx_node *node = &build->scope->g->node[index];
     if (code == IFD_OK) {
         return code;
     }
@@ -235,9 +149,9 @@ static enum ifd_code blame_node(const struct build *build, uint32_t index, enum 
 
 /* All operators that have no row, each once with its count and first node: what a user wants to
  * know first. */
-static enum ifd_code check_operators(struct build *build)
+static enum ifd_code check_operators(struct ifd_onnx_build *build)
 {
-    const struct ifd_onnx_graph *g = &build->model->graph;
+    const struct ifd_onnx_graph *g = build->scope->g;
     struct {
         uint32_t node, count;
     } missing[MISSING_MAX];
@@ -246,10 +160,8 @@ static enum ifd_code check_operators(struct build *build)
         if (ifd_onnx_rule(&g->node[i])) {
             continue;
         }
-        const struct name op = {.text = g->node[i].op};
         uint32_t k = 0;
-        while (k < kinds &&
-               compare_names(&op, &(const struct name){.text = g->node[missing[k].node].op}) != 0) {
+        while (k < kinds && ifd_onnx_order(g->node[i].op, g->node[missing[k].node].op) != 0) {
             k++;
         }
         if (k == kinds && kinds < MISSING_MAX) {
@@ -275,9 +187,12 @@ static enum ifd_code check_operators(struct build *build)
     return ifd_fail(build->err, IFD_UNSUPPORTED, "operators that are not supported: %s", list);
 }
 
-static enum ifd_code check_node(const struct build *build, const struct ifd_onnx_node *node,
-                                const struct ifd_onnx_rule *rule)
+static enum ifd_code check_node(const struct ifd_onnx_build *build,
+                                const struct ifd_onnx_node *node, const struct ifd_onnx_rule *rule)
 {
+    if (!rule) { /* check_operators looks at the model's own nodes */
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "the operator is not supported");
+    }
     if (node->input_count < rule->min_inputs || node->input_count > rule->max_inputs ||
         node->output_count == 0) {
         return ifd_fail(build->err, IFD_CORRUPT,
@@ -287,7 +202,7 @@ static enum ifd_code check_node(const struct build *build, const struct ifd_onnx
     return IFD_OK;
 }
 
-static enum ifd_code take_inputs(struct build *build, const struct ifd_onnx_node *node,
+static enum ifd_code take_inputs(struct ifd_onnx_build *build, const struct ifd_onnx_node *node,
                                  const struct ifd_onnx_rule *rule, struct ifd_onnx_call *call,
                                  struct ifd_arena *scratch)
 {
@@ -305,8 +220,7 @@ static enum ifd_code take_inputs(struct build *build, const struct ifd_onnx_node
         output[i] = IFD_NONE;
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        const struct name *name = node->input[i].size > 0 ? find(build, node->input[i]) : NULL;
-        input[i] = name ? name->value : IFD_NONE;
+        input[i] = node->input[i].size > 0 ? ifd_onnx_lookup(build, node->input[i]) : IFD_NONE;
         if (node->input[i].size > 0 && input[i] == IFD_NONE) {
             return ifd_fail(build->err, IFD_CORRUPT, "input %u \"%s\" is made by no node before it",
                             i, ifd_onnx_text(node->input[i]).s);
@@ -319,7 +233,7 @@ static enum ifd_code take_inputs(struct build *build, const struct ifd_onnx_node
     return IFD_OK;
 }
 
-static enum ifd_code name_outputs(struct build *build, const struct ifd_onnx_call *call)
+static enum ifd_code name_outputs(struct ifd_onnx_build *build, const struct ifd_onnx_call *call)
 {
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < call->output_count; i++) {
@@ -335,18 +249,40 @@ static enum ifd_code name_outputs(struct build *build, const struct ifd_onnx_cal
                 return ifd_arena_fail(build->b.graph->arena, sizeof(text), build->err);
             }
         }
-        code = define(build, call->node->output[i], value);
+        code = ifd_onnx_define(build, call->node->output[i], value);
     }
     return code;
 }
 
-static enum ifd_code build_node(struct build *build, uint32_t index, struct ifd_arena *scratch)
+/* Counts a node of a graph of a node. */
+static enum ifd_code spend(struct ifd_onnx_build *build)
 {
-    const struct ifd_onnx_node *node = &build->model->graph.node[index];
+    if (!build->scope->outer) {
+        return IFD_OK;
+    }
+    if (build->nodes_left == 0) {
+        build->is_exhausted = true;
+        return ifd_fail(build->err, IFD_TOO_LARGE, "graphs of nodes become more than %d nodes",
+                        IFD_ONNX_INLINED_MAX);
+    }
+    build->nodes_left--;
+    return IFD_OK;
+}
+
+static enum ifd_code build_node(struct ifd_onnx_build *build, uint32_t index,
+                                struct ifd_arena *scratch)
+{
+    const struct ifd_onnx_node *node = &build->scope->g->node[index];
     const struct ifd_onnx_rule *rule = ifd_onnx_rule(node);
-    struct ifd_onnx_call call = {
-        .b = &build->b, .node = node, .file = build->file, .opset = opset_of(build->model, node)};
-    enum ifd_code code = check_node(build, node, rule);
+    struct ifd_onnx_call call = {.b = &build->b,
+                                 .build = build,
+                                 .node = node,
+                                 .file = build->file,
+                                 .opset = opset_of(build->model, node)};
+    enum ifd_code code = spend(build);
+    if (code == IFD_OK) {
+        code = check_node(build, node, rule);
+    }
     if (code == IFD_OK) {
         code = take_inputs(build, node, rule, &call, scratch);
     }
@@ -359,11 +295,80 @@ static enum ifd_code build_node(struct build *build, uint32_t index, struct ifd_
     return code == IFD_OK ? name_outputs(build, &call) : code;
 }
 
+static enum ifd_code build_nodes(struct ifd_onnx_build *build)
+{
+    struct ifd_arena scratch;
+    ifd_arena_init(&scratch, build->scratch->alloc, build->scratch->cap_bytes);
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < build->scope->g->node_count; i++) {
+        code = blame_node(build, i, build_node(build, i, &scratch));
+        ifd_arena_reset(&scratch);
+    }
+    ifd_arena_finish(&scratch);
+    return code;
+}
+
+/* ---- graphs of nodes ---- */
+
+static enum ifd_code define_inputs(struct ifd_onnx_build *build, const uint32_t *input,
+                                   uint32_t count)
+{
+    const struct ifd_onnx_graph *g = build->scope->g;
+    enum ifd_code code = IFD_OK;
+    if (g->input_count != count) {
+        return ifd_fail(build->err, IFD_CORRUPT, "a graph of %u inputs for %u", g->input_count,
+                        count);
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < count; i++) {
+        code = ifd_onnx_define(build, g->input[i].name, input[i]);
+    }
+    return code;
+}
+
+static enum ifd_code find_outputs(struct ifd_onnx_build *build, uint32_t *ret_output)
+{
+    const struct ifd_onnx_graph *g = build->scope->g;
+    for (uint32_t i = 0; i < g->output_count; i++) {
+        ret_output[i] = ifd_onnx_lookup(build, g->output[i].name);
+        if (ret_output[i] == IFD_NONE) {
+            return ifd_fail(build->err, IFD_CORRUPT, "output \"%s\" is made by no node",
+                            ifd_onnx_text(g->output[i].name).s);
+        }
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_onnx_inline(struct ifd_onnx_build *build, const struct ifd_onnx_graph *g,
+                              const uint32_t *input, uint32_t input_count, uint32_t *ret_output)
+{
+    struct ifd_onnx_scope scope = {.outer = build->scope, .g = g, .level = build->level};
+    struct ifd_onnx_scope *outer = build->scope;
+    struct ifd_arena arena;
+    ifd_arena_init(&arena, build->scratch->alloc, build->scratch->cap_bytes);
+    build->scope = &scope;
+    enum ifd_code code = ifd_onnx_collect_names(build, &scope, &arena);
+    if (code == IFD_OK) {
+        code = add_initializers(build);
+    }
+    if (code == IFD_OK) {
+        code = define_inputs(build, input, input_count);
+    }
+    if (code == IFD_OK) {
+        code = build_nodes(build);
+    }
+    if (code == IFD_OK) {
+        code = find_outputs(build, ret_output);
+    }
+    build->scope = outer;
+    ifd_arena_finish(&arena);
+    return code;
+}
+
 /* ---- outputs ---- */
 
 /* What the engine hands out is made by a node of its own: not an input, a constant, or another
  * output. */
-static uint32_t own_value(struct build *build, uint32_t value, const uint32_t *before,
+static uint32_t own_value(struct ifd_onnx_build *build, uint32_t value, const uint32_t *before,
                           uint32_t count)
 {
     struct ifd_builder *b = &build->b;
@@ -379,7 +384,8 @@ static uint32_t own_value(struct build *build, uint32_t value, const uint32_t *b
 }
 
 /* Floats go out in the type that the file says. */
-static uint32_t outer_value(struct build *build, uint32_t value, const struct ifd_onnx_port *port)
+static uint32_t outer_value(struct ifd_onnx_build *build, uint32_t value,
+                            const struct ifd_onnx_port *port)
 {
     enum ifd_dtype dtype = IFD_F32;
     const bool is_cast = ifd_onnx_port_dtype(port->type, &dtype) && ifd_onnx_is_real(dtype) &&
@@ -387,19 +393,19 @@ static uint32_t outer_value(struct build *build, uint32_t value, const struct if
     return is_cast ? ifd_build_cast(&build->b, value, dtype) : value;
 }
 
-static enum ifd_code take_outputs(struct build *build, uint32_t *output)
+static enum ifd_code take_outputs(struct ifd_onnx_build *build, uint32_t *output)
 {
-    const struct ifd_onnx_graph *g = &build->model->graph;
+    const struct ifd_onnx_graph *g = build->scope->g;
     if (g->output_count == 0) {
         return ifd_fail(build->err, IFD_UNSUPPORTED, "the model has no outputs");
     }
     for (uint32_t i = 0; i < g->output_count; i++) {
-        const struct name *name = find(build, g->output[i].name);
-        if (!name || name->value == IFD_NONE) {
+        const uint32_t value = ifd_onnx_lookup(build, g->output[i].name);
+        if (value == IFD_NONE) {
             return ifd_fail(build->err, IFD_CORRUPT, "output \"%s\" is made by no node",
                             ifd_onnx_text(g->output[i].name).s);
         }
-        output[i] = own_value(build, outer_value(build, name->value, &g->output[i]), output, i);
+        output[i] = own_value(build, outer_value(build, value, &g->output[i]), output, i);
         if (build->b.code != IFD_OK) {
             return build->b.code;
         }
@@ -451,18 +457,16 @@ static enum ifd_code describe_outputs(const struct ifd_onnx_port *port,
     return IFD_OK;
 }
 
-static enum ifd_code build_graph(struct build *build)
+static enum ifd_code build_graph(struct ifd_onnx_build *build)
 {
-    const struct ifd_onnx_graph *g = &build->model->graph;
-    struct ifd_arena node_scratch;
-    ifd_arena_init(&node_scratch, build->scratch->alloc, build->scratch->cap_bytes);
+    const struct ifd_onnx_graph *g = build->scope->g;
     uint32_t *input = ifd_arena_take_array(build->scratch, g->input_count, sizeof(*input));
     uint32_t *output = ifd_arena_take_array(build->scratch, g->output_count, sizeof(*output));
     uint32_t input_count = 0;
     build->input =
         ifd_arena_take_array(build->b.graph->arena, g->input_count, sizeof(*build->input));
     enum ifd_code code = input && output && build->input
-                             ? collect_names(build)
+                             ? ifd_onnx_collect_names(build, build->scope, build->scratch)
                              : ifd_arena_fail(build->scratch, sizeof(*input), build->err);
     if (code == IFD_OK) {
         code = check_operators(build);
@@ -473,11 +477,9 @@ static enum ifd_code build_graph(struct build *build)
     if (code == IFD_OK) {
         code = add_inputs(build, input, &input_count);
     }
-    for (uint32_t i = 0; code == IFD_OK && i < g->node_count; i++) {
-        code = blame_node(build, i, build_node(build, i, &node_scratch));
-        ifd_arena_reset(&node_scratch);
+    if (code == IFD_OK) {
+        code = build_nodes(build);
     }
-    ifd_arena_finish(&node_scratch);
     if (code == IFD_OK) {
         code = take_outputs(build, output);
     }
@@ -498,12 +500,18 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
         code = check_model(&model, err);
     }
     if (code == IFD_OK) {
-        struct build build = {.model = &model,
-                              .options = options,
-                              .file = file,
-                              .scratch = scratch,
-                              .parsed = ret,
-                              .err = err};
+        const struct ifd_onnx_level level = {.graph = graph};
+        struct ifd_onnx_scope scope = {.g = &model.graph, .level = &level};
+        struct ifd_onnx_build build = {.model = &model,
+                                       .options = options,
+                                       .file = file,
+                                       .scratch = scratch,
+                                       .scope = &scope,
+                                       .level = &level,
+                                       .main = graph,
+                                       .nodes_left = IFD_ONNX_INLINED_MAX,
+                                       .parsed = ret,
+                                       .err = err};
         ifd_builder_init(&build.b, graph, options->limits->tensor_bytes, err);
         code = build_graph(&build);
         ret->input = build.input;

@@ -5,8 +5,11 @@
 #include "engine/build/builder.h"
 #include "engine/parse/onnx/onnx_reader.h"
 
+struct ifd_onnx_build;
+
 struct ifd_onnx_call {
     struct ifd_builder *b;
+    struct ifd_onnx_build *build; /* for nodes that have graphs */
     const struct ifd_onnx_node *node;
     struct ifd_bytes file;
     int64_t opset; /* of the node's domain */
@@ -67,6 +70,11 @@ bool ifd_onnx_port_dtype(int64_t type, enum ifd_dtype *ret);
 bool ifd_onnx_is_real(enum ifd_dtype dtype);
 
 /* ---- families of operators: functions for rows ---- */
+
+/* control.c */
+void ifd_onnx_if(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_loop(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_scan(struct ifd_onnx_call *call, int unused);
 
 /* numbers.c */
 void ifd_onnx_unary(struct ifd_onnx_call *call, int op);

@@ -6,10 +6,14 @@
 
 #include "engine/parse/onnx/wire.h"
 
+#define DEPTH_MAX 8
+
 struct reader {
     const struct ifd_limits *limits;
     struct ifd_arena *arena;
     uint32_t names; /* of values that nodes make, and constants */
+    uint32_t nodes; /* of all graphs */
+    uint32_t depth; /* of graphs in nodes */
     struct ifd_err *err;
 };
 
@@ -193,8 +197,7 @@ enum {
     A_G = 6,
     A_FLOATS = 7,
     A_INTS = 8,
-    A_STRINGS = 9,
-    A_GRAPHS = 11
+    A_STRINGS = 9
 };
 
 static float f32_of(uint64_t bits)
@@ -224,6 +227,25 @@ static const struct ifd_str *read_strings(struct reader *r, struct ifd_bytes mes
     return text;
 }
 
+static enum ifd_code read_graph(struct reader *r, struct ifd_bytes message,
+                                struct ifd_onnx_graph *ret);
+
+/* A graph in a node. */
+static enum ifd_code read_inner(struct reader *r, struct ifd_bytes message,
+                                const struct ifd_onnx_graph **ret)
+{
+    enum ifd_code code = IFD_OK;
+    if (r->depth == DEPTH_MAX) {
+        return ifd_fail(r->err, IFD_TOO_LARGE, "graphs are nested more than %d deep", DEPTH_MAX);
+    }
+    struct ifd_onnx_graph *graph = take(r, 1, sizeof(*graph), &code);
+    r->depth++;
+    code = graph ? read_graph(r, message, graph) : code;
+    r->depth--;
+    *ret = graph;
+    return code;
+}
+
 static enum ifd_code read_attr(struct reader *r, struct ifd_bytes message,
                                struct ifd_onnx_attr *ret)
 {
@@ -246,8 +268,8 @@ static enum ifd_code read_attr(struct reader *r, struct ifd_bytes message,
             tensor = take(r, 1, sizeof(*tensor), &code);
             code = tensor ? read_tensor(r, field.bytes, tensor) : code;
             attr.tensor = tensor;
-        } else if (field.number == A_G || field.number == A_GRAPHS) {
-            attr.has_graph = true;
+        } else if (field.number == A_G && is_bytes) {
+            code = read_inner(r, field.bytes, &attr.graph);
         }
     }
     if (code == IFD_OK && wire.is_damaged) {
@@ -415,12 +437,14 @@ static enum ifd_code count_graph(struct reader *r, struct ifd_bytes message,
         !count_fields(message, G_OUTPUT, IFD_WIRE_BYTES, &graph->output_count)) {
         return damaged(r, "graph");
     }
-    if (graph->node_count > r->limits->nodes) {
-        return ifd_fail(r->err, IFD_TOO_LARGE, "%u nodes, limit %u", graph->node_count,
+    const uint64_t nodes = (uint64_t)r->nodes + graph->node_count;
+    if (nodes > r->limits->nodes) {
+        return ifd_fail(r->err, IFD_TOO_LARGE, "%llu nodes, limit %u", (unsigned long long)nodes,
                         r->limits->nodes);
     }
+    r->nodes = (uint32_t)nodes;
     const uint64_t values =
-        (uint64_t)graph->initializer_count + graph->input_count + graph->output_count;
+        (uint64_t)r->names + graph->initializer_count + graph->input_count + graph->output_count;
     if (values > r->limits->values) {
         return ifd_fail(r->err, IFD_TOO_LARGE, "%llu values, limit %u", (unsigned long long)values,
                         r->limits->values);

@@ -43,13 +43,15 @@ struct ifd_onnx_tensor {
     bool is_external;
 };
 
+struct ifd_onnx_graph;
+
 struct ifd_onnx_attr {
     struct ifd_str name;
     float f;
     int64_t i;
     struct ifd_str s;
     const struct ifd_onnx_tensor *tensor; /* NULL if there is none */
-    bool has_graph;
+    const struct ifd_onnx_graph *graph;   /* NULL if there is none */
     const float *floats;
     const int64_t *ints;
     const struct ifd_str *strings;

@@ -1,0 +1,117 @@
+/* Names of an ONNX file: each is of one graph, and graphs in nodes see those outside. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/parse/onnx/onnx_build.h"
+
+int ifd_onnx_order(struct ifd_str x, struct ifd_str y)
+{
+    const size_t least = x.size < y.size ? x.size : y.size;
+    const int order = least > 0 ? memcmp(x.data, y.data, least) : 0;
+    return order != 0 ? order : x.size < y.size ? -1 : x.size > y.size;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return ifd_onnx_order(((const struct ifd_onnx_name *)a)->text,
+                          ((const struct ifd_onnx_name *)b)->text);
+}
+
+static struct ifd_onnx_name *find(const struct ifd_onnx_scope *scope, struct ifd_str text)
+{
+    const struct ifd_onnx_name wanted = {.text = text};
+    return scope->name_count == 0 ? NULL
+                                  : bsearch(&wanted, scope->name, scope->name_count,
+                                            sizeof(*scope->name), compare_names);
+}
+
+static void add_name(struct ifd_onnx_scope *scope, struct ifd_str text)
+{
+    if (text.size > 0) {
+        scope->name[scope->name_count++] = (struct ifd_onnx_name){.text = text, .value = IFD_NONE};
+    }
+}
+
+enum ifd_code ifd_onnx_collect_names(struct ifd_onnx_build *build, struct ifd_onnx_scope *scope,
+                                     struct ifd_arena *arena)
+{
+    const struct ifd_onnx_graph *g = scope->g;
+    size_t count = (size_t)g->initializer_count + g->input_count;
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        count += g->node[i].output_count;
+    }
+    scope->name_count = 0;
+    scope->name = ifd_arena_take_array(arena, count, sizeof(*scope->name));
+    if (!scope->name) {
+        return ifd_arena_fail(arena, count * sizeof(*scope->name), build->err);
+    }
+    for (uint32_t i = 0; i < g->initializer_count; i++) {
+        add_name(scope, g->initializer[i].name);
+    }
+    for (uint32_t i = 0; i < g->input_count; i++) {
+        add_name(scope, g->input[i].name);
+    }
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        for (uint32_t k = 0; k < g->node[i].output_count; k++) {
+            add_name(scope, g->node[i].output[k]);
+        }
+    }
+    if (scope->name_count > 1) {
+        qsort(scope->name, scope->name_count, sizeof(*scope->name), compare_names);
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_onnx_define(struct ifd_onnx_build *build, struct ifd_str text, uint32_t value)
+{
+    struct ifd_onnx_name *name = find(build->scope, text);
+    if (!name || name->value != IFD_NONE) {
+        return ifd_fail(build->err, IFD_CORRUPT, "value \"%s\" is %s", ifd_onnx_text(text).s,
+                        name ? "made twice" : "not named");
+    }
+    name->value = value;
+    return IFD_OK;
+}
+
+static uint32_t find_outside(const struct ifd_onnx_scope *scope, struct ifd_str text,
+                             const struct ifd_onnx_level **ret_level)
+{
+    for (; scope; scope = scope->outer) {
+        const struct ifd_onnx_name *name = find(scope, text);
+        if (name && name->value != IFD_NONE) {
+            *ret_level = scope->level;
+            return name->value;
+        }
+    }
+    return IFD_NONE;
+}
+
+/* The input by which a value of the level outside comes in. */
+static uint32_t input_of(const struct ifd_onnx_level *level, uint32_t value)
+{
+    for (uint32_t i = 0; i < level->captured_count; i++) {
+        if (level->captured[i] == value) {
+            return level->input[i];
+        }
+    }
+    return IFD_NONE;
+}
+
+uint32_t ifd_onnx_lookup(struct ifd_onnx_build *build, struct ifd_str text)
+{
+    const struct ifd_onnx_level *from = build->level;
+    uint32_t value = find_outside(build->scope, text, &from);
+    if (value != IFD_NONE && from != build->level && from->graph->value[value].is_constant) {
+        const struct ifd_value *constant = &from->graph->value[value];
+        return ifd_build_constant(&build->b, &constant->desc, constant->data, IFD_TENSOR_PAD);
+    }
+    while (value != IFD_NONE && from != build->level) {
+        const struct ifd_onnx_level *level = build->level;
+        while (level->outer != from) {
+            level = level->outer;
+        }
+        value = input_of(level, value);
+        from = level;
+    }
+    return value;
+}

@@ -1,0 +1,73 @@
+/** What builds a graph from the messages of an ONNX file: onnx.c, node by node; names.c, what names
+ *  mean; control.c, nodes that have graphs. */
+#ifndef INFERD_ENGINE_PARSE_ONNX_ONNX_BUILD_H
+#define INFERD_ENGINE_PARSE_ONNX_ONNX_BUILD_H
+
+#include "engine/parse/onnx/onnx_impl.h"
+#include "engine/parse/parse.h"
+
+/** Nodes that graphs of nodes may become in place of these nodes: loops unroll. */
+#define IFD_ONNX_INLINED_MAX 16384
+
+/** A name of the file and the value that it has so far. */
+struct ifd_onnx_name {
+    struct ifd_str text;
+    uint32_t value; /* of level->graph */
+};
+
+/** A graph of ours that is being built. Values of an outer one come in as inputs. */
+struct ifd_onnx_level {
+    const struct ifd_onnx_level *outer; /* NULL: the model's */
+    struct ifd_graph *graph;
+    const uint32_t *captured, *input; /* values of outer's graph, and what they are in this one */
+    uint32_t captured_count;
+};
+
+/** The names of a graph of the file; a graph in a node also sees those outside. */
+struct ifd_onnx_scope {
+    const struct ifd_onnx_scope *outer; /* NULL: the model's graph */
+    const struct ifd_onnx_graph *g;
+    const struct ifd_onnx_level *level;
+    struct ifd_onnx_name *name; /* sorted */
+    size_t name_count;
+};
+
+struct ifd_onnx_build {
+    const struct ifd_onnx_model *model;
+    const struct ifd_parse_options *options;
+    struct ifd_bytes file;
+    struct ifd_builder b;
+    struct ifd_arena *scratch;
+    struct ifd_onnx_scope *scope;
+    const struct ifd_onnx_level *level;
+    struct ifd_graph *main;
+    uint32_t nodes_left;    /* of graphs of nodes */
+    bool is_exhausted;      /* nodes_left ran out */
+    bool keeps_loops;       /* it did once: loops are not unrolled any more */
+    struct ifd_port *input; /* per input of the graph: its shape in the file */
+    struct ifd_parsed *parsed;
+    struct ifd_err *err;
+};
+
+/* ---- names.c ---- */
+
+int ifd_onnx_order(struct ifd_str x, struct ifd_str y);
+/** Fills scope with the names of its graph, none of which has a value yet. Errors: NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_onnx_collect_names(struct ifd_onnx_build *build,
+                                                   struct ifd_onnx_scope *scope,
+                                                   struct ifd_arena *arena);
+/** A name gets its value once. Errors: CORRUPT. */
+IFD_NODISCARD enum ifd_code ifd_onnx_define(struct ifd_onnx_build *build, struct ifd_str text,
+                                            uint32_t value);
+/** The value of a name in the graph that is being built, IFD_NONE if it has none (yet). */
+uint32_t ifd_onnx_lookup(struct ifd_onnx_build *build, struct ifd_str text);
+
+/* ---- onnx.c ---- */
+
+/** Builds the nodes of a graph on these inputs, in the graph that is being built. ret_output: room
+ *  for g->output_count. */
+IFD_NODISCARD enum ifd_code ifd_onnx_inline(struct ifd_onnx_build *build,
+                                            const struct ifd_onnx_graph *g, const uint32_t *input,
+                                            uint32_t input_count, uint32_t *ret_output);
+
+#endif
