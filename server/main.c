@@ -11,6 +11,7 @@
 #include "engine/base/escape.h"
 #include "engine/tools/tools.h"
 #include "server/config/config.h"
+#include "server/init.h"
 #include "server/obs/log_stderr.h"
 #include "server/serve/picture.h"
 #include "server/server.h"
@@ -18,6 +19,7 @@
 static const char usage[] =
     "usage: inferd COMMAND [arguments]\n\n"
     "  serve [DIR|MODEL] …     answer requests for the models of a folder, or a model file\n"
+    "  init DIR MODEL          put a model into a folder, with a config that explains itself\n"
     "  run MODEL …             run a model on files\n"
     "  inspect MODEL …         show a model's graph, plan and memory\n"
     "  compare MODEL …         compare backends with each other or with expected outputs\n"
@@ -158,6 +160,7 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(const struct ifd_tool_host *host, int argc, char **argv);
     } commands[] = {{"serve", serve},
+                    {"init", ifd_init},
                     {"run", ifd_tool_run},
                     {"inspect", ifd_tool_inspect},
                     {"compare", ifd_tool_compare},

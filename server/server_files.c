@@ -1,12 +1,10 @@
 /* "inferd serve MODEL.tflite": a model file is served by itself, as version 1 of a model that has
  * its name. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "engine/base/file.h"
-#include "engine/base/name.h"
 #include "engine/base/str.h"
+#include "server/repo/layout.h"
 #include "server/server_impl.h"
 
 /* A file that is being loaded. */
@@ -52,35 +50,12 @@ static void loaded(void *arg, enum ifd_code code, const struct ifd_err *err)
     ifd_release(alloc, load, sizeof(*load));
 }
 
-/* "…/mobilenet.tflite": the name of the model, and of the file in its folder. */
-static enum ifd_code name_model(const char *path, struct ifd_str *ret_name, const char **ret_file,
-                                struct ifd_err *err)
-{
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    const char *dot = strrchr(base, '.');
-    const bool is_onnx = dot && strcmp(dot, ".onnx") == 0;
-    const struct ifd_str name = {base, dot ? (size_t)(dot - base) : strlen(base)};
-    if (!is_onnx && !(dot && strcmp(dot, ".tflite") == 0)) {
-        return ifd_fail(err, IFD_INVALID, "%.200s is neither a folder nor a .tflite or .onnx file",
-                        path);
-    }
-    if (!ifd_name_is_valid(name)) {
-        return ifd_fail(err, IFD_INVALID,
-                        "%.150s: \"%.*s\" can be no model's name, which has letters, digits and "
-                        "._+- only",
-                        path, name.size < 60 ? (int)name.size : 60, name.data);
-    }
-    *ret_name = name;
-    *ret_file = is_onnx ? "1/model.onnx" : "1/model.tflite";
-    return IFD_OK;
-}
-
 static enum ifd_code load_file(struct ifd_server *server, const char *path, struct ifd_err *err)
 {
     const struct ifd_alloc *alloc = server->options.alloc;
     struct ifd_str name;
     const char *file = NULL;
-    enum ifd_code code = name_model(path, &name, &file, err);
+    enum ifd_code code = ifd_layout_name(path, &name, &file, err);
     if (code) {
         return code;
     }

@@ -44,8 +44,8 @@ void ifd_config_man(FILE *out)
     static const char head[] =
         ".TH INFERD 1 \"\" \"inferd\" \"User Commands\"\n"
         ".SH NAME\ninferd \\- inference server for TensorFlow Lite and ONNX models\n"
-        ".SH SYNOPSIS\n.B inferd serve\n[\\fIDIR\\fR] [\\fIoptions\\fR]\n.br\n"
-        ".B inferd run | inspect | compare | bench\n\\fIarguments\\fR\n"
+        ".SH SYNOPSIS\n.B inferd serve\n[\\fIDIR\\fR|\\fIMODEL\\fR] [\\fIoptions\\fR]\n.br\n"
+        ".B inferd init | run | inspect | compare | bench\n\\fIarguments\\fR\n"
         ".SH DESCRIPTION\n.B inferd serve\nserves the models of a folder over HTTP in the dialect "
         "of the Open Inference Protocol that Triton speaks.\n"
         "The other commands work on model files; each explains itself with\n.BR \\-\\-help .\n";

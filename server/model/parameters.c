@@ -83,6 +83,11 @@ const char *ifd_meaning_parameter(const struct ifd_model_desc *desc, const char 
     return preset ? find_output_value(desc, preset->outputs, key) : own;
 }
 
+const char *ifd_preset_name(size_t index)
+{
+    return index < sizeof(presets) / sizeof(presets[0]) ? presets[index].name : NULL;
+}
+
 enum ifd_code ifd_preset_check(const struct ifd_model_desc *desc, struct ifd_err *err)
 {
     const char *name = ifd_desc_parameter(desc, "preset");

@@ -12,6 +12,8 @@ const char *ifd_desc_parameter(const struct ifd_model_desc *desc, const char *ke
  *  model takes and means. */
 const char *ifd_meaning_parameter(const struct ifd_model_desc *desc, const char *key);
 
+/** Name of a preset; NULL behind the last. */
+const char *ifd_preset_name(size_t index);
 /** Checks that the preset, if the config names one, exists. Errors: INVALID (with the nearest
  *  name). */
 IFD_NODISCARD enum ifd_code ifd_preset_check(const struct ifd_model_desc *desc,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/name.h"
 #include "engine/base/str.h"
 
 /* True if name is that of a version's folder. */
@@ -130,6 +131,27 @@ enum ifd_code ifd_layout_strays(int root, struct ifd_arena *arena,
         }
     }
     return code;
+}
+
+enum ifd_code ifd_layout_name(const char *path, struct ifd_str *ret_name, const char **ret_file,
+                              struct ifd_err *err)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *extension = model_extension(base);
+    if (!extension) {
+        return ifd_fail(err, IFD_INVALID, "%.200s is neither a folder nor a .tflite or .onnx file",
+                        path);
+    }
+    const struct ifd_str name = {base, strlen(base) - strlen(extension)};
+    if (!ifd_name_is_valid(name)) {
+        return ifd_fail(err, IFD_INVALID,
+                        "%.150s: \"%.*s\" can be no model's name, which has letters, digits and "
+                        "._+- only",
+                        path, name.size < 60 ? (int)name.size : 60, name.data);
+    }
+    *ret_name = name;
+    *ret_file = strcmp(extension, ".onnx") == 0 ? "1/model.onnx" : "1/model.tflite";
+    return IFD_OK;
 }
 
 static int compare_versions(const void *a, const void *b)

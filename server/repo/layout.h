@@ -22,6 +22,12 @@ IFD_NODISCARD enum ifd_code ifd_layout_strays(int root, struct ifd_arena *arena,
                                                          const char *wanted),
                                               void *context, struct ifd_err *err);
 
+/** "…/mobilenet.tflite": "mobilenet", the model that the file makes by itself, and
+ *  "1/model.tflite", its place in that model's folder. Errors: INVALID (another extension, a name
+ *  that no model can have). */
+IFD_NODISCARD enum ifd_code ifd_layout_name(const char *path, struct ifd_str *ret_name,
+                                            const char **ret_file, struct ifd_err *err);
+
 /** Version numbers of a model, ascending. Errors: as above. */
 IFD_NODISCARD enum ifd_code ifd_layout_versions(const struct ifd_source *source,
                                                 struct ifd_arena *arena, int64_t **ret_version,

@@ -1,0 +1,343 @@
+/* Writes a model's folder with a commented config. A preset is tried as the server would use it, so
+ * that the config works. */
+#include "server/init.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "engine/base/buf.h"
+#include "engine/base/escape.h"
+#include "engine/base/file.h"
+#include "engine/base/str.h"
+#include "server/model/parameters.h"
+#include "server/repo/complete.h"
+#include "server/repo/layout.h"
+#include "server/serve/served.h"
+
+#define PATH_BYTES       4096
+#define CONFIG_BYTES_MAX ((size_t)1 << 20)
+
+static const char usage[] =
+    "usage: inferd init [--preset NAME] DIR MODEL\n\n"
+    "Copies MODEL (.tflite or .onnx) to DIR/NAME/1 and writes DIR/NAME/config.pbtxt, which says\n"
+    "how pictures become its input and what its outputs mean, as far as that can be found out.\n";
+
+struct init {
+    const char *folder, *path, *preset; /* preset NULL: to be chosen */
+    char name[160];
+    const char *file; /* in the model's folder */
+    struct ifd_file content;
+    struct ifd_engine *engine;
+    struct ifd_model *model;
+    struct ifd_arena arena;
+    const struct ifd_model_desc *desc; /* as the server would describe it with the preset */
+    bool is_guess, is_usual;           /* of the preset: by the file's name; by nothing */
+};
+
+/* ---- what the file is ---- */
+
+/* Words in names of files, without case and signs between letters, and the preset that such
+ * networks mostly have; the first that fits and works. */
+static const struct {
+    const char *word, *preset;
+} hints[] = {{"yolox", "yolox"},
+             {"yolov3", "yolo_v3"},
+             {"yolov4", "yolo_v3"},
+             {"yolov5", "yolo_v5"},
+             {"yolo", "yolo_v8"},
+             {"nanodet", "nanodet"},
+             {"ultraface", "ultraface"},
+             {"facedetection", "mediapipe_face"},
+             {"blazeface", "mediapipe_face"},
+             {"handlandmark", "mediapipe_hand"},
+             {"poselandmark", "mediapipe_pose"},
+             {"movenet", "movenet"},
+             {"deeplab", "deeplab"},
+             {"yamnet", "yamnet"},
+             {"ssd", "ssd"}};
+/* Of other networks that look at pictures. */
+static const char *const usual[] = {"imagenet", "imagenet_torch"};
+
+static enum ifd_code open_model(const struct ifd_tool_host *host, struct init *init,
+                                struct ifd_err *err)
+{
+    const struct ifd_engine_options options = {.alloc = ifd_alloc_system(),
+                                               .backends = host->backends,
+                                               .backend_count = host->backend_count};
+    struct ifd_str name;
+    enum ifd_code code = ifd_layout_name(init->path, &name, &init->file, err);
+    if (!code) {
+        (void)snprintf(init->name, sizeof(init->name), "%.*s", (int)name.size, name.data);
+        code = ifd_file_open(init->path, SIZE_MAX, ifd_alloc_system(), &init->content, err);
+    }
+    if (!code) {
+        code = ifd_engine_create(&options, &init->engine, err);
+    }
+    return code ? code
+                : ifd_model_load(init->engine, init->content.content,
+                                 &(struct ifd_model_options){0}, &init->model, err);
+}
+
+/* Describes the model as the server does with this preset (NULL: none). */
+static enum ifd_code describe(struct init *init, const char *preset,
+                              const struct ifd_model_desc **ret, struct ifd_err *err)
+{
+    struct ifd_parameter_info *parameter = ifd_arena_take(&init->arena, sizeof(*parameter));
+    struct ifd_version *version = ifd_arena_take(&init->arena, sizeof(*version));
+    if (!parameter || !version) {
+        return ifd_arena_fail(&init->arena, sizeof(*version), err);
+    }
+    *version = (struct ifd_version){
+        .name = init->name, .number = 1, .arena = init->arena, .engine = init->model};
+    ifd_manifest_init(&version->desc);
+    *parameter = (struct ifd_parameter_info){.key = "preset", .value = preset};
+    version->desc.parameter = parameter;
+    version->desc.parameter_count = preset ? 1 : 0;
+    enum ifd_code code =
+        ifd_manifest_complete(&version->desc, ifd_model_info(init->model), &version->arena, err);
+    if (!code) {
+        code = ifd_describe(version, err);
+    }
+    init->arena = version->arena;
+    *ret = &version->desc;
+    return code;
+}
+
+/* Whether the server would take pictures and say what it sees. */
+static bool is_complete(const struct ifd_model_desc *desc)
+{
+    bool has_picture = false;
+    for (uint32_t i = 0; i < desc->input_count; i++) {
+        has_picture = has_picture || desc->input[i].image.has_image;
+    }
+    return has_picture && desc->meaning;
+}
+
+static bool works(struct init *init, const char *preset)
+{
+    const struct ifd_model_desc *desc = NULL;
+    if (describe(init, preset, &desc, NULL) || !is_complete(desc)) {
+        return false;
+    }
+    init->preset = preset;
+    init->desc = desc;
+    init->is_guess = true;
+    return true;
+}
+
+static bool has_word(const char *path, const char *word)
+{
+    char name[200];
+    size_t size = 0;
+    const char *slash = strrchr(path, '/');
+    for (const char *at = slash ? slash + 1 : path; *at && size + 1 < sizeof(name); at++) {
+        if (isalnum((unsigned char)*at)) {
+            name[size++] = (char)tolower((unsigned char)*at);
+        }
+    }
+    name[size] = '\0';
+    return strstr(name, word);
+}
+
+static void guess(struct init *init)
+{
+    const bool is_onnx = strcmp(ifd_model_info(init->model)->format, "onnx") == 0;
+    for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+        if (has_word(init->path, hints[i].word) && works(init, hints[i].preset)) {
+            return;
+        }
+    }
+    init->is_usual = works(init, usual[is_onnx]);
+}
+
+static enum ifd_code choose_preset(struct init *init, struct ifd_err *err)
+{
+    if (init->preset) {
+        return describe(init, init->preset, &init->desc, err);
+    }
+    enum ifd_code code = describe(init, NULL, &init->desc, err);
+    if (!code && !is_complete(init->desc)) {
+        guess(init);
+    }
+    return code;
+}
+
+/* ---- the config ---- */
+
+static void add_parameter(struct ifd_buf *out, const char *mark, const char *key, const char *value)
+{
+    ifd_buf_addf(out, "%sparameters { key: \"%s\" value { string_value: \"%s\" } }\n", mark, key,
+                 value);
+}
+
+static void add_tensors(struct ifd_buf *out, const char *word, const struct ifd_tensor_info *tensor,
+                        uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        ifd_buf_addf(out, "# %s [ { name: \"%s\" data_type: TYPE_%s dims: [ ", word, tensor[i].name,
+                     tensor[i].dtype == IFD_STR ? "STRING" : ifd_dtype_wire_name(tensor[i].dtype));
+        for (uint32_t d = 0; d < tensor[i].shape.rank; d++) {
+            ifd_buf_addf(out, "%s%lld", d > 0 ? ", " : "", (long long)tensor[i].shape.dim[d]);
+        }
+        ifd_buf_add_text(out, " ] } ]\n");
+    }
+}
+
+static void add_presets(struct ifd_buf *out)
+{
+    ifd_buf_add_text(out, "# Presets:");
+    for (size_t i = 0; ifd_preset_name(i); i++) {
+        ifd_buf_addf(out, "%s %s", i == 8 ? "\n#   " : "", ifd_preset_name(i));
+    }
+    ifd_buf_add_text(out, "\n");
+}
+
+static void add_meaning(struct ifd_buf *out, const struct init *init)
+{
+    static const char *const image[] = {"image_mean", "image_std", "image_color", "image_resize",
+                                        "image_fill"};
+    ifd_buf_add_text(
+        out,
+        !init->preset && is_complete(init->desc)
+            ? "# The file itself says how pictures become its input and what its outputs mean.\n"
+        : !init->preset ? "# Nothing says how pictures become its input, or what its outputs "
+                          "mean. A preset does, or\n# the parameters of docs/objects.md.\n"
+        : init->is_usual
+            ? "# Nothing says how pictures become its input. The preset is what most networks "
+              "of this form\n# were trained with: check it with a picture that you know.\n"
+        : init->is_guess
+            ? "# How pictures become its input, and what its outputs mean. The preset was chosen "
+              "by the\n# name of the file: check it with a picture that you know.\n"
+            : "# How pictures become its input, and what its outputs mean.\n");
+    add_presets(out);
+    add_parameter(out, init->preset ? "" : "# ", "preset",
+                  init->preset ? init->preset : "imagenet");
+    for (size_t i = 0; i < sizeof(image) / sizeof(image[0]); i++) {
+        const char *value = ifd_meaning_parameter(init->desc, image[i]);
+        if (value) {
+            add_parameter(out, "# ", image[i], value);
+        }
+    }
+}
+
+static enum ifd_code write_config(const struct init *init, const char *path, struct ifd_err *err)
+{
+    struct ifd_buf out;
+    ifd_buf_init(&out, ifd_alloc_system(), CONFIG_BYTES_MAX);
+    ifd_buf_addf(&out,
+                 "# How inferd serves %s; docs/operate.md explains the fields. Lines with # in\n"
+                 "# front say what holds without them, or are examples.\n\n",
+                 init->name);
+    add_tensors(&out, "input", init->desc->input, init->desc->input_count);
+    add_tensors(&out, "output", init->desc->output, init->desc->output_count);
+    ifd_buf_add_text(&out, "\n");
+    add_meaning(&out, init);
+    ifd_buf_add_text(&out, "\n# What a request may say, too, and then wins:\n");
+    add_parameter(&out, "# ", "threshold", "0.5");
+    add_parameter(&out, "# ", "top_k", "5");
+    ifd_buf_add_text(&out, "\n# Samples of a request, such as several regions of a picture:\n"
+                           "# max_batch_size: 4\n"
+                           "# Runs at the same time:\n"
+                           "# instance_group [ { count: 1 } ]\n");
+    enum ifd_code code = ifd_buf_check(&out, err);
+    if (!code) {
+        code = ifd_file_write(path, (struct ifd_bytes){out.data, out.size}, err);
+    }
+    ifd_buf_finish(&out);
+    return code;
+}
+
+/* ---- the folder ---- */
+
+static enum ifd_code make_folder(const char *path, bool may_exist, struct ifd_err *err)
+{
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && may_exist)) {
+        return IFD_OK;
+    }
+    return ifd_fail(err, errno == EEXIST ? IFD_EXISTS : IFD_IO, "cannot make folder \"%.150s\": %s",
+                    path, strerror(errno));
+}
+
+static enum ifd_code write_folder(const struct init *init, struct ifd_err *err)
+{
+    char model[PATH_BYTES], version[PATH_BYTES + 8], file[PATH_BYTES + 32], config[PATH_BYTES + 32];
+    if (!ifd_str_format(model, sizeof(model), "%s/%s", init->folder, init->name)) {
+        return ifd_fail(err, IFD_TOO_LARGE, "the path \"%.100s…\" is too long", init->folder);
+    }
+    (void)snprintf(version, sizeof(version), "%s/1", model);
+    (void)snprintf(file, sizeof(file), "%s/%s", model, init->file);
+    (void)snprintf(config, sizeof(config), "%s/config.pbtxt", model);
+    enum ifd_code code = make_folder(init->folder, true, err);
+    if (!code) {
+        code = make_folder(model, false, err);
+    }
+    if (!code) {
+        code = make_folder(version, false, err);
+    }
+    if (!code) {
+        code = ifd_file_write(file, init->content.content, err);
+    }
+    if (!code) {
+        code = write_config(init, config, err);
+    }
+    if (!code) {
+        (void)printf("%s\n%s\n\ninferd serve %s\ncurl --data-binary @PICTURE "
+                     "http://127.0.0.1:8000/v2/models/%s/infer\n",
+                     file, config, init->folder, init->name);
+    }
+    return code;
+}
+
+/* ---- the command ---- */
+
+/* False: wrong usage. */
+static bool read_arguments(int argc, char **argv, struct init *init)
+{
+    int given = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--preset") == 0 && i + 1 < argc) {
+            init->preset = argv[++i];
+        } else if (strncmp(argv[i], "--preset=", 9) == 0) {
+            init->preset = argv[i] + 9;
+        } else if (argv[i][0] == '-' || given == 2) {
+            return false;
+        } else {
+            *(given++ == 0 ? &init->folder : &init->path) = argv[i];
+        }
+    }
+    return given == 2;
+}
+
+int ifd_init(const struct ifd_tool_host *host, int argc, char **argv)
+{
+    struct init init = {.folder = NULL};
+    struct ifd_err err = {0};
+    char line[2 * IFD_ERR_TEXT_BYTES];
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        (void)fputs(usage, stdout);
+        return 0;
+    }
+    if (!read_arguments(argc, argv, &init)) {
+        (void)fputs(usage, stderr);
+        return 2;
+    }
+    ifd_arena_init(&init.arena, ifd_alloc_system(), 0);
+    enum ifd_code code = open_model(host, &init, &err);
+    if (!code) {
+        code = choose_preset(&init, &err);
+    }
+    if (!code) {
+        code = write_folder(&init, &err);
+    }
+    if (code) {
+        (void)fprintf(stderr, "inferd init: %s\n", ifd_escape_line(err.text, line, sizeof(line)));
+    }
+    ifd_arena_finish(&init.arena);
+    ifd_model_destroy(init.model);
+    ifd_engine_destroy(init.engine);
+    ifd_file_close(&init.content);
+    return code ? 1 : 0;
+}
