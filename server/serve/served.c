@@ -124,6 +124,38 @@ static enum ifd_code choose_instances(const struct ifd_served_options *options,
     return IFD_OK;
 }
 
+/* One label more or less may be the background's. */
+static bool labels_fit(const struct ifd_tensor_info *output)
+{
+    bool fit = false;
+    for (uint32_t d = 0; d < output->shape.rank; d++) {
+        const int64_t dim = output->shape.dim[d], labels = output->label_count;
+        fit = fit || dim == IFD_DIM_ANY || (dim >= labels - 1 && dim <= labels + 1);
+    }
+    return fit;
+}
+
+/* Labels of objects count classes, not elements of an output. */
+static void warn_of_labels(const struct ifd_served_options *options,
+                           const struct ifd_version *version)
+{
+    const struct ifd_model_desc *m = &version->desc;
+    const bool counts_elements = !m->meaning || m->meaning->task == IFD_TASK_CLASSIFICATION ||
+                                 m->meaning->task == IFD_TASK_SEGMENTATION;
+    for (uint32_t i = 0; i < m->output_count && counts_elements; i++) {
+        const struct ifd_tensor_info *output = &m->output[i];
+        if (output->label_filename[0] != '\0' && !labels_fit(output)) {
+            size_t elements = 1;
+            for (uint32_t d = 0; d < output->shape.rank; d++) {
+                elements *= (size_t)output->shape.dim[d];
+            }
+            ifd_log_warn(options->log, "labels do not fit the output",
+                         "model=%s file=%s labels=%u output=%s elements=%zu", version->name,
+                         output->label_filename, output->label_count, output->name, elements);
+        }
+    }
+}
+
 static enum ifd_code make_runner(const struct ifd_served_options *options,
                                  const struct ifd_version *version, uint32_t threads,
                                  struct ifd_runner **ret, struct ifd_err *err)
@@ -275,6 +307,9 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
     enum ifd_code code = choose_instances(options, version, &threads, err);
     if (!code) {
         code = ifd_describe(version, err);
+    }
+    if (!code) {
+        warn_of_labels(options, version);
     }
     if (!code) {
         code = init_stats(version, &served->stats, err);

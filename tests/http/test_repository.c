@@ -712,6 +712,35 @@ static void expect_no_start(int argc, const char *const *argv, enum ifd_code wan
     EXPECT_HAS(err.text, part);
 }
 
+static void labels_that_do_not_fit_are_named(void)
+{
+    struct live live;
+    begin();
+    for (int i = 0; i < 2; i++) {
+        add_folder(i == 0 ? "few" : "fit");
+        add_folder(i == 0 ? "few/1" : "fit/1");
+        add_file(i == 0 ? "few/labels.txt" : "fit/labels.txt", "one\ntwo\nthree\n");
+        add_file(
+            i == 0 ? "few/config.pbtxt" : "fit/config.pbtxt",
+            i == 0
+                ? "backend: \"identity\" input { name: \"x\" data_type: TYPE_FP32 dims: [ 9 ] }\n"
+                  "output { name: \"y\" data_type: TYPE_FP32 dims: [ 9 ]"
+                  " label_filename: \"labels.txt\" }\n"
+                : "backend: \"identity\" input { name: \"x\" data_type: TYPE_FP32 dims: [ 4 ] }\n"
+                  "output { name: \"y\" data_type: TYPE_FP32 dims: [ 4 ]"
+                  " label_filename: \"labels.txt\" }\n");
+    }
+    notes_clear();
+    live_start_as(&live, (const char *const[]){option, NULL},
+                  &(struct live_options){.log = notes_take});
+    EXPECT(notes_have("labels do not fit the output model=few file=labels.txt labels=3 output=y "
+                      "elements=9"));
+    EXPECT(strstr(notes_text(), "model=fit file=") == NULL);
+    live_stop(&live);
+    REMOVE("few/labels.txt", "few/config.pbtxt", "few/1", "few", "fit/labels.txt",
+           "fit/config.pbtxt", "fit/1", "fit");
+}
+
 static void model_files_in_the_wrong_place_are_named(void)
 {
     struct live live;
@@ -809,6 +838,7 @@ int main(int argc, char **argv)
         T(loads_that_wait_are_given_up_when_the_server_stops),
         T(priority_level_has_a_queue_size_of_its_own),
         T(warm_up_samples_run_before_a_model_serves),
+        T(labels_that_do_not_fit_are_named),
         T(model_files_in_the_wrong_place_are_named),
         T(a_model_file_is_served_by_itself),
         T(what_cannot_start_says_why),
