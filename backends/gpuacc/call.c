@@ -61,6 +61,18 @@ void ifd_gpu_float(struct ifd_gpu_call *call, float number)
     add_arg(call, &(struct ifd_gpu_arg){.kind = IFD_GPU_ARG_NUMBER, .number = {.real = number}});
 }
 
+void ifd_gpu_broadcast(struct ifd_gpu_call *call, const struct ifd_low_broadcast *broadcast,
+                       uint32_t rank)
+{
+    for (uint32_t i = 0; i < rank; i++) {
+        const bool exists = i < broadcast->rank;
+        const uint32_t d = exists ? broadcast->rank - 1 - i : 0;
+        ifd_gpu_int(call, exists ? (int64_t)broadcast->dim[d] : 1);
+        ifd_gpu_int(call, exists ? (int64_t)broadcast->stride[IFD_LOW_A][d] : 0);
+        ifd_gpu_int(call, exists ? (int64_t)broadcast->stride[IFD_LOW_B][d] : 0);
+    }
+}
+
 void ifd_gpu_define(struct ifd_gpu_call *call, const char *format, ...)
 {
     const size_t room = sizeof(call->defines) - call->defines_used;

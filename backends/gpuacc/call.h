@@ -13,6 +13,7 @@
 #define INFERD_BACKENDS_GPUACC_CALL_H
 
 #include "backends/gpuacc/kernels.h"
+#include "backends/lowering/broadcast.h"
 
 #define IFD_GPU_ARGS_MAX     64
 #define IFD_GPU_DEFINES_SIZE 4096
@@ -69,6 +70,11 @@ void ifd_gpu_constant(struct ifd_gpu_call *call, ifd_gpu_pack_fn pack, const voi
                       const void *source, size_t bytes);
 void ifd_gpu_int(struct ifd_gpu_call *call, int64_t number);
 void ifd_gpu_float(struct ifd_gpu_call *call, float number);
+
+/** Dimension and strides of both operands, from the innermost outwards, rank times; dimensions that
+ *  do not exist are 1. */
+void ifd_gpu_broadcast(struct ifd_gpu_call *call, const struct ifd_low_broadcast *broadcast,
+                       uint32_t rank);
 
 /** Appends to the definitions; format as printf's. */
 void ifd_gpu_define(struct ifd_gpu_call *call, const char *format, ...) IFD_PRINTF(2, 3);

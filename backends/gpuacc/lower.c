@@ -94,6 +94,15 @@ const char *ifd_gpu_element_type(size_t bytes)
                         : NULL;
 }
 
+const char *ifd_gpu_number_type(enum ifd_dtype dtype)
+{
+    static const char *const types[IFD_DTYPE_COUNT] = {
+        [IFD_F32] = "float", [IFD_S8] = "char",    [IFD_U8] = "uchar",
+        [IFD_S16] = "short", [IFD_U16] = "ushort", [IFD_S32] = "int",
+        [IFD_U32] = "uint",  [IFD_S64] = "long",   [IFD_BOOL] = "uchar"};
+    return types[dtype];
+}
+
 size_t ifd_gpu_elements(const struct ifd_shape *shape)
 {
     size_t count = 1;

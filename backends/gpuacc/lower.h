@@ -57,6 +57,9 @@ const char *ifd_gpu_op_name(enum ifd_op op);
 /** The OpenCL type whose elements have this size; NULL if there is none. Static. */
 const char *ifd_gpu_element_type(size_t bytes);
 
+/** The OpenCL type of numbers of a type; NULL if kernels do not compute with it. Static. */
+const char *ifd_gpu_number_type(enum ifd_dtype dtype);
+
 /** Elements of a shape. */
 size_t ifd_gpu_elements(const struct ifd_shape *shape);
 

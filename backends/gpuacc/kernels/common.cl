@@ -65,6 +65,28 @@ inline float4 gelu4(float4 x, float is_approximate)
                : 0.5f * x * erfc(x * -0.70710678f);
 }
 
+// Windows of convolutions. Where the window of an output line (or column) begins, and the input
+// line that its tap sees; -1: none. TRANSPOSED: the convolution goes from its output to its input.
+inline int window_begin(int out, int stride, int pad)
+{
+#ifdef TRANSPOSED
+    return out + pad;
+#else
+    return out * stride - pad;
+#endif
+}
+
+inline int window_sees(int begin, int tap, int stride, int dilation, int size)
+{
+#ifdef TRANSPOSED
+    const int at = begin - tap;
+    return at >= 0 && at % stride == 0 && at / stride < size ? at / stride : -1;
+#else
+    const int at = begin + tap * dilation;
+    return at < size ? max(at, -1) : -1;
+#endif
+}
+
 #ifndef TAIL
 #define TAIL_PARAMS
 #define TAIL(v, e, c, n)

@@ -74,8 +74,8 @@ kernel void conv2d_q8(global const Q *x, const uint x_at, global const Q *w, glo
     int top[PIXELS], left[PIXELS], image[PIXELS];
     for (int k = 0; k < PIXELS; k++) {
         const int pixel = min(first + k, pixels - 1);
-        top[k] = pixel / out_w % out_h * stride_y - pad_top;
-        left[k] = pixel % out_w * stride_x - pad_left;
+        top[k] = window_begin(pixel / out_w % out_h, stride_y, pad_top);
+        left[k] = window_begin(pixel % out_w, stride_x, pad_left);
         image[k] = pixel / out_w / out_h * in_h;
         for (int s = 0; s < SLICES; s++) {
             acc[k][s] = vload4(0, bias + oc + 4 * s);
@@ -88,9 +88,9 @@ kernel void conv2d_q8(global const Q *x, const uint x_at, global const Q *w, glo
 #ifdef POINTWISE
             at[k] = min(first + k, pixels - 1) * in_c;
 #else
-            const int in_y = top[k] + tap / kw * dilation_y, in_x = left[k] + tap % kw * dilation_x;
-            const bool is_inside = in_y >= 0 && in_y < in_h && in_x >= 0 && in_x < in_w;
-            at[k] = is_inside ? ((image[k] + in_y) * in_w + in_x) * in_c : -1;
+            const int in_y = window_sees(top[k], tap / kw, stride_y, dilation_y, in_h);
+            const int in_x = window_sees(left[k], tap % kw, stride_x, dilation_x, in_w);
+            at[k] = in_y >= 0 && in_x >= 0 ? ((image[k] + in_y) * in_w + in_x) * in_c : -1;
 #endif
         }
         int ic = 0;

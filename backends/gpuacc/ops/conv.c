@@ -1,4 +1,5 @@
-/* conv2d, and fully_connected as a convolution of one pixel. */
+/* conv2d; transpose_conv2d, whose operands are put in the order of conv2d; fully_connected as a
+ * convolution of one pixel. */
 #include "backends/gpuacc/ops/layer.h"
 #include "backends/gpuacc/tail.h"
 #include "inferd/op_attrs.h"
@@ -12,6 +13,7 @@ struct layer {
     struct ifd_low_window window;
     size_t pixels, out_c, groups;
     int32_t activation;
+    bool is_transposed;
     size_t block_pixels, block_slices; /* of a work item; a slice is 4 channels */
 };
 
@@ -38,8 +40,8 @@ static size_t taps(const struct layer *layer)
 static bool is_pointwise(const struct layer *layer)
 {
     const struct ifd_low_window *w = &layer->window;
-    return taps(layer) == 1 && w->stride_y == 1 && w->stride_x == 1 && !w->is_padded &&
-           w->in_h == w->out_h && w->in_w == w->out_w;
+    return taps(layer) == 1 && !layer->is_transposed && w->stride_y == 1 && w->stride_x == 1 &&
+           !w->is_padded && w->in_h == w->out_h && w->in_w == w->out_w;
 }
 
 /* ---- weights ---- */
@@ -123,28 +125,33 @@ static void add_numbers(const struct layer *layer, struct ifd_gpu_call *call)
     }
 }
 
+/* node: input 0, weights 1, bias 2. in, result: values. */
 static enum ifd_code lower_layer(struct ifd_gpu_lowering *lowering, struct layer *layer,
-                                 const struct ifd_partition_node *node, struct ifd_err *err)
+                                 const struct ifd_node_view *node, uint32_t in, uint32_t result,
+                                 struct ifd_err *err)
 {
-    const bool is_q8 = ifd_gpu_is_q8(node->view.output[0].dtype);
+    const bool is_q8 = ifd_gpu_is_q8(node->output[0].dtype);
     struct ifd_gpu_tail tail = {.count = 0};
     struct ifd_gpu_call call = ifd_gpu_call(is_q8 ? IFD_GPU_conv2d_q8 : IFD_GPU_conv2d);
     char name[128];
     choose_block(lowering->device, layer);
-    const uint32_t out = ifd_gpu_take_tail(lowering, node->output_value[0], &tail);
+    const uint32_t out = ifd_gpu_take_tail(lowering, result, &tail);
     ifd_gpu_define(&call, "#define PIXELS %zu\n#define SLICES %zu\n%s", layer->block_pixels,
-                   layer->block_slices, is_pointwise(layer) ? "#define POINTWISE\n" : "");
+                   layer->block_slices,
+                   is_pointwise(layer)    ? "#define POINTWISE\n"
+                   : layer->is_transposed ? "#define TRANSPOSED\n"
+                                          : "");
     if (is_q8) {
-        ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(node->view.output[0].dtype));
+        ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(node->output[0].dtype));
     }
-    ifd_gpu_in(&call, node->input_value[0]);
-    const enum ifd_code code = add_constants(lowering, layer, &node->view, &call, err);
+    ifd_gpu_in(&call, in);
+    const enum ifd_code code = add_constants(lowering, layer, node, &call, err);
     if (code != IFD_OK) {
         return code;
     }
     ifd_gpu_out(&call, out);
     add_numbers(layer, &call);
-    ifd_gpu_layer_bounds(&node->view, layer->activation, &call);
+    ifd_gpu_layer_bounds(node, layer->activation, &call);
     ifd_gpu_tail_finish(&tail, &call);
     ifd_gpu_items(&call, weights_row(layer) / (4 * layer->block_slices),
                   (layer->pixels + layer->block_pixels - 1) / layer->block_pixels, 1);
@@ -185,10 +192,85 @@ static enum ifd_code conv2d_lower(struct ifd_gpu_lowering *lowering,
     layer.out_c = (size_t)node->view.output[0].shape.dim[3];
     layer.pixels = layer.window.batch * layer.window.out_h * layer.window.out_w;
     layer.groups = layer.window.in_c / (size_t)node->view.input[1].desc->shape.dim[3];
-    return lower_layer(lowering, &layer, node, err);
+    return lower_layer(lowering, &layer, &node->view, node->input_value[0], node->output_value[0],
+                       err);
 }
 
 const struct ifd_gpu_driver ifd_gpu_driver_conv2d = {conv2d_takes, conv2d_lower};
+
+/* ---- transpose_conv2d ---- */
+
+/* The node with its operands in the order of conv2d. operand: memory for them. */
+static struct ifd_node_view as_conv2d(const struct ifd_node_view *node,
+                                      struct ifd_operand operand[3])
+{
+    struct ifd_node_view view = *node;
+    operand[0] = node->input[2];
+    operand[1] = node->input[1];
+    operand[2] = node->input_count > 3 ? node->input[3] : (struct ifd_operand){NULL, {NULL, 0}};
+    view.input = operand;
+    view.input_count = 3;
+    return view;
+}
+
+/* The window lies over the output. */
+static bool transposed_window(const struct ifd_node_view *node, struct ifd_window_size *ret)
+{
+    const struct ifd_transpose_conv2d_attrs *attrs = node->attrs;
+    const int64_t *filter = node->input[1].desc->shape.dim, *out = node->output[0].shape.dim;
+    return ifd_window_resolve(&attrs->window, filter[1], filter[2], out[1], out[2], ret);
+}
+
+static bool transpose_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const struct ifd_transpose_conv2d_attrs *attrs = node->attrs;
+    struct ifd_operand operand[3];
+    struct ifd_window_size size;
+    const struct ifd_node_view view = as_conv2d(node, operand);
+    if (!node->input[0].data.data || attrs->window.dilation_h != 1 ||
+        attrs->window.dilation_w != 1 || !transposed_window(node, &size)) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "an output shape that is computed, or a dilation");
+        return false;
+    }
+    return ifd_gpu_layer_takes(&view, attrs->activation, reason);
+}
+
+static enum ifd_code transpose_lower(struct ifd_gpu_lowering *lowering,
+                                     const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_transpose_conv2d_attrs *attrs = node->view.attrs;
+    struct ifd_operand operand[3];
+    struct ifd_window_size size;
+    const struct ifd_node_view view = as_conv2d(&node->view, operand);
+    const int64_t *in = view.input[0].desc->shape.dim, *out = view.output[0].shape.dim;
+    const int64_t *filter = view.input[1].desc->shape.dim;
+    if (!transposed_window(&node->view, &size)) {
+        return ifd_fail(err, IFD_INTERNAL, "shape inference did not accept the window");
+    }
+    struct layer layer = {.name = "transpose_conv2d",
+                          .activation = attrs->activation,
+                          .is_transposed = true,
+                          .out_c = (size_t)out[3],
+                          .pixels = (size_t)(out[0] * out[1] * out[2]),
+                          .groups = 1,
+                          .window = {.batch = (size_t)in[0],
+                                     .in_h = (size_t)in[1],
+                                     .in_w = (size_t)in[2],
+                                     .in_c = (size_t)in[3],
+                                     .out_h = (size_t)out[1],
+                                     .out_w = (size_t)out[2],
+                                     .kh = (size_t)filter[1],
+                                     .kw = (size_t)filter[2],
+                                     .stride_y = (size_t)attrs->window.stride_h,
+                                     .stride_x = (size_t)attrs->window.stride_w,
+                                     .dilation_y = 1,
+                                     .dilation_x = 1,
+                                     .pad_top = (size_t)size.pad_top,
+                                     .pad_left = (size_t)size.pad_left}};
+    return lower_layer(lowering, &layer, &view, node->input_value[2], node->output_value[0], err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_transpose_conv2d = {transpose_takes, transpose_lower};
 
 /* ---- fully_connected ---- */
 
@@ -223,7 +305,8 @@ static enum ifd_code fully_connected_lower(struct ifd_gpu_lowering *lowering,
                                      .stride_x = 1,
                                      .dilation_y = 1,
                                      .dilation_x = 1}};
-    return lower_layer(lowering, &layer, node, err);
+    return lower_layer(lowering, &layer, &node->view, node->input_value[0], node->output_value[0],
+                       err);
 }
 
 const struct ifd_gpu_driver ifd_gpu_driver_fully_connected = {fully_connected_takes,

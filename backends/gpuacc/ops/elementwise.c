@@ -44,13 +44,7 @@ static enum ifd_code lower_binary(struct ifd_gpu_lowering *lowering,
     ifd_gpu_in(&call, node->input_value[1]);
     ifd_gpu_out(&call, node->output_value[0]);
     ifd_gpu_int(&call, (int64_t)count);
-    for (uint32_t i = 0; i < BINARY_RANK; i++) {
-        const bool exists = i < broadcast.rank;
-        const uint32_t d = exists ? broadcast.rank - 1 - i : 0;
-        ifd_gpu_int(&call, exists ? (int64_t)broadcast.dim[d] : 1);
-        ifd_gpu_int(&call, exists ? (int64_t)broadcast.stride[IFD_LOW_A][d] : 0);
-        ifd_gpu_int(&call, exists ? (int64_t)broadcast.stride[IFD_LOW_B][d] : 0);
-    }
+    ifd_gpu_broadcast(&call, &broadcast, BINARY_RANK);
     ifd_gpu_tail_operator(&node->view, &call);
     ifd_gpu_items(&call, count, 1, 1);
     return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(node->view.op), 0, err);

@@ -128,6 +128,80 @@ static enum ifd_code tile_lower(struct ifd_gpu_lowering *lowering,
 
 const struct ifd_gpu_driver ifd_gpu_driver_tile = {tile_takes, tile_lower};
 
+/* ---- space_to_depth, depth_to_space ---- */
+
+/* Dimensions: coarse lines, lines of a block, coarse columns, a block's line of pixels. */
+static enum ifd_code depth_lower(struct ifd_gpu_lowering *lowering,
+                                 const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const int64_t block = ((const struct ifd_space_depth_attrs *)node->view.attrs)->block;
+    const bool to_depth = node->view.op == IFD_OP_SPACE_TO_DEPTH;
+    const struct ifd_desc *in = node->view.input[0].desc, *out = &node->view.output[0];
+    const int64_t *fine = (to_depth ? in : out)->shape.dim;
+    const int64_t *coarse = (to_depth ? out : in)->shape.dim;
+    const int64_t element = (int64_t)ifd_dtype_bytes(in->dtype);
+    const int64_t fine_line = fine[2] * fine[3] * element, run = block * fine[3] * element;
+    const int64_t pixel = coarse[3] * element, coarse_line = coarse[2] * pixel;
+    const int64_t fine_stride[] = {block * fine_line, fine_line, run, element};
+    const int64_t coarse_stride[] = {coarse_line, run, pixel, element};
+    struct ifd_low_copy copy = {.rank = 4,
+                                .element = (size_t)element,
+                                .dim = {coarse[0] * coarse[1], block, coarse[2], block * fine[3]}};
+    memcpy(to_depth ? copy.in_stride : copy.out_stride, fine_stride, sizeof(fine_stride));
+    memcpy(to_depth ? copy.out_stride : copy.in_stride, coarse_stride, sizeof(coarse_stride));
+    return add_copy(lowering, &copy, node->input_value[0], node->output_value[0],
+                    ifd_gpu_op_name(node->view.op), err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_space_depth = {has_type, depth_lower};
+
+/* ---- broadcast_to, reverse ---- */
+
+static enum ifd_code broadcast_lower(struct ifd_gpu_lowering *lowering,
+                                     const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_desc *in = node->view.input[0].desc, *out = &node->view.output[0];
+    const uint32_t more = out->shape.rank - in->shape.rank;
+    struct ifd_low_copy copy = {.rank = out->shape.rank, .element = ifd_dtype_bytes(in->dtype)};
+    int64_t in_stride[IFD_MAX_RANK] = {0};
+    ifd_low_byte_strides(in, in_stride);
+    ifd_low_byte_strides(out, copy.out_stride);
+    for (uint32_t d = 0; d < copy.rank; d++) {
+        const bool is_read = d >= more && in->shape.dim[d - more] > 1;
+        copy.dim[d] = out->shape.dim[d];
+        copy.in_stride[d] = is_read ? in_stride[d - more] : 0;
+    }
+    return add_copy(lowering, &copy, node->input_value[0], node->output_value[0], "broadcast_to",
+                    err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_broadcast_to = {has_type, broadcast_lower};
+
+static enum ifd_code reverse_lower(struct ifd_gpu_lowering *lowering,
+                                   const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_reverse_attrs *attrs = node->view.attrs;
+    const struct ifd_desc *in = node->view.input[0].desc;
+    struct ifd_low_copy copy = {.rank = in->shape.rank, .element = ifd_dtype_bytes(in->dtype)};
+    memcpy(copy.dim, in->shape.dim, sizeof(copy.dim));
+    ifd_low_byte_strides(in, copy.in_stride);
+    ifd_low_byte_strides(in, copy.out_stride);
+    for (uint32_t i = 0; i < attrs->axes.count; i++) {
+        const int64_t given = attrs->axes.value[i];
+        const uint32_t axis = (uint32_t)(given < 0 ? given + in->shape.rank : given);
+        copy.in_offset += (copy.dim[axis] - 1) * copy.in_stride[axis];
+        copy.in_stride[axis] = -copy.in_stride[axis];
+    }
+    return add_copy(lowering, &copy, node->input_value[0], node->output_value[0], "reverse", err);
+}
+
+static bool reverse_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    return has_type(node, reason) && ifd_low_has_one_input(node, reason);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_reverse = {reverse_takes, reverse_lower};
+
 /* ---- pad ---- */
 
 static bool is_q8(enum ifd_dtype dtype)

@@ -1,6 +1,7 @@
 /* softmax, log_softmax and reductions: of f32 a work group shares what is reduced. */
 #include "backends/gpuacc/constants.h"
 #include "backends/gpuacc/ops/layer.h"
+#include "engine/tensor/fixed.h"
 #include "engine/tensor/softmax8.h"
 #include "inferd/op_attrs.h"
 
@@ -134,10 +135,16 @@ static bool find_reduction(const struct ifd_node_view *node, struct reduction *r
     return ret->row > 0;
 }
 
+static bool is_sum_q8(const struct ifd_node_view *node)
+{
+    return ifd_gpu_is_q8(node->input[0].desc->dtype) &&
+           (node->op == IFD_OP_REDUCE_MEAN || node->op == IFD_OP_REDUCE_SUM);
+}
+
 static bool reduce_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     struct reduction reduction;
-    if (!is_f32(node, reason)) {
+    if (!is_sum_q8(node) && !is_f32(node, reason)) {
         return false;
     }
     if (node->input_count > 1 || !find_reduction(node, &reduction)) {
@@ -165,6 +172,53 @@ static const char *reduction_text(enum ifd_op op)
     }
 }
 
+/* The factor from a sum to the output. A mean's division by count is in the multiplier, with as
+ * many bits as fit, as the reference has it. */
+static void sum_factor(const struct ifd_node_view *node, int64_t count, int32_t *ret_multiplier,
+                       int *ret_shift)
+{
+    const double ratio =
+        (double)node->input[0].desc->quant.scale[0] / (double)node->output[0].quant.scale[0];
+    ifd_fixed_from_real(ratio, ret_multiplier, ret_shift);
+    if (node->op == IFD_OP_REDUCE_MEAN) {
+        int bits = 0; /* of count, rounded down */
+        while (bits < 32 && count >> (bits + 1) != 0) {
+            bits++;
+        }
+        bits = bits < 31 + *ret_shift ? bits : 31 + *ret_shift;
+        *ret_multiplier = (int32_t)(((int64_t)*ret_multiplier << bits) / count);
+        *ret_shift -= bits;
+    }
+}
+
+static enum ifd_code lower_sum_q8(struct ifd_gpu_lowering *lowering,
+                                  const struct ifd_partition_node *node, const struct reduction *r,
+                                  struct ifd_err *err)
+{
+    const struct ifd_desc *in = node->view.input[0].desc, *out = &node->view.output[0];
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_reduce_q8);
+    int32_t multiplier = 0, lowest = 0, highest = 0;
+    int shift = 0;
+    sum_factor(&node->view, (int64_t)r->row, &multiplier, &shift);
+    ifd_gpu_bounds_q8(IFD_ACT_NONE, out, &lowest, &highest);
+    ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(out->dtype));
+    ifd_gpu_in(&call, node->input_value[0]);
+    ifd_gpu_out(&call, node->output_value[0]);
+    const int64_t numbers[] = {(int64_t)r->row,
+                               (int64_t)r->inner,
+                               in->quant.zero_point[0],
+                               multiplier,
+                               shift,
+                               out->quant.zero_point[0],
+                               lowest,
+                               highest};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        ifd_gpu_int(&call, numbers[i]);
+    }
+    ifd_gpu_items(&call, (r->inner + 3) / 4, r->outer, 1);
+    return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(node->view.op), 0, err);
+}
+
 static enum ifd_code reduce_lower(struct ifd_gpu_lowering *lowering,
                                   const struct ifd_partition_node *node, struct ifd_err *err)
 {
@@ -172,6 +226,9 @@ static enum ifd_code reduce_lower(struct ifd_gpu_lowering *lowering,
     struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_reduce);
     if (!find_reduction(&node->view, &r)) {
         return ifd_fail(err, IFD_INTERNAL, "a reduction that was not taken");
+    }
+    if (is_sum_q8(&node->view)) {
+        return lower_sum_q8(lowering, node, &r, err);
     }
     const size_t items = group_items(lowering->device, r.row);
     ifd_gpu_define(&call, "#define ITEMS %zu\n%s", items, reduction_text(node->view.op));

@@ -93,17 +93,6 @@ static enum ifd_code make_table(struct ifd_gpu_lowering *lowering, const struct 
 
 /* ---- steps ---- */
 
-static void add_dimensions(const struct ifd_low_broadcast *broadcast, struct ifd_gpu_call *call)
-{
-    for (uint32_t i = 0; i < RANK; i++) {
-        const bool exists = i < broadcast->rank;
-        const uint32_t d = exists ? broadcast->rank - 1 - i : 0;
-        ifd_gpu_int(call, exists ? (int64_t)broadcast->dim[d] : 1);
-        ifd_gpu_int(call, exists ? (int64_t)broadcast->stride[IFD_LOW_A][d] : 0);
-        ifd_gpu_int(call, exists ? (int64_t)broadcast->stride[IFD_LOW_B][d] : 0);
-    }
-}
-
 enum ifd_code ifd_gpu_table_lower(struct ifd_gpu_lowering *lowering,
                                   const struct ifd_partition_node *node, struct ifd_err *err)
 {
@@ -131,7 +120,7 @@ enum ifd_code ifd_gpu_table_lower(struct ifd_gpu_lowering *lowering,
     ifd_gpu_int(&call, (int64_t)count);
     if (is_binary) {
         const struct ifd_low_broadcast broadcast = broadcast_of(view);
-        add_dimensions(&broadcast, &call);
+        ifd_gpu_broadcast(&call, &broadcast, RANK);
     }
     ifd_gpu_items(&call, is_binary ? count : (count + 3) / 4, 1, 1);
     return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(view->op), 0, err);

@@ -1,0 +1,102 @@
+/* cast, and comparisons of numbers that are no 8-bit numbers. */
+#include "backends/gpuacc/ops/table.h"
+
+#define RANK 6 /* of kernels/compare.cl */
+
+/* ---- cast ---- */
+
+static bool cast_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const enum ifd_dtype in = node->input[0].desc->dtype, out = node->output[0].dtype;
+    if (!ifd_gpu_number_type(in) || !ifd_gpu_number_type(out)) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "types %s to %s", ifd_dtype_name(in),
+                 ifd_dtype_name(out));
+        return false;
+    }
+    return true;
+}
+
+/* Integers keep their low bits; floats are cut off and saturate. */
+static void define_conversion(struct ifd_gpu_call *call, enum ifd_dtype in, enum ifd_dtype out)
+{
+    ifd_gpu_define(call, "#define IN %s\n#define OUT %s\n", ifd_gpu_number_type(in),
+                   ifd_gpu_number_type(out));
+    if (in == IFD_BOOL || out == IFD_BOOL) {
+        ifd_gpu_define(call, "#define CONVERT(v) ((v) != 0 ? (OUT)1 : (OUT)0)\n");
+    } else {
+        ifd_gpu_define(call, "#define CONVERT(v) convert_%s%s(v)\n", ifd_gpu_number_type(out),
+                       in == IFD_F32 && out != IFD_F32 ? "_sat_rtz" : "");
+    }
+}
+
+static enum ifd_code cast_lower(struct ifd_gpu_lowering *lowering,
+                                const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const size_t count = ifd_gpu_elements(&node->view.output[0].shape);
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_cast);
+    define_conversion(&call, node->view.input[0].desc->dtype, node->view.output[0].dtype);
+    ifd_gpu_in(&call, node->input_value[0]);
+    ifd_gpu_out(&call, node->output_value[0]);
+    ifd_gpu_int(&call, (int64_t)count);
+    ifd_gpu_items(&call, count, 1, 1);
+    return ifd_gpu_add_step(lowering, &call, "cast", 0, err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_cast = {cast_takes, cast_lower};
+
+/* ---- comparisons ---- */
+
+static struct ifd_low_broadcast broadcast_of(const struct ifd_node_view *node)
+{
+    struct ifd_low_broadcast broadcast;
+    ifd_low_broadcast_init(&node->input[0].desc->shape, &node->input[1].desc->shape,
+                           &node->output[0].shape, &broadcast);
+    return broadcast;
+}
+
+static bool compares_numbers(const struct ifd_node_view *node)
+{
+    const enum ifd_dtype in = node->input[0].desc->dtype;
+    return (in == IFD_F32 || in == IFD_S32 || in == IFD_S64) && broadcast_of(node).rank <= RANK;
+}
+
+static bool compare_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    if (!compares_numbers(node) && !ifd_gpu_table_takes(node)) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "type %s", ifd_dtype_name(node->input[0].desc->dtype));
+        return false;
+    }
+    return true;
+}
+
+static const char *comparison(enum ifd_op op)
+{
+    return op == IFD_OP_EQUAL        ? "=="
+           : op == IFD_OP_NOT_EQUAL  ? "!="
+           : op == IFD_OP_LESS       ? "<"
+           : op == IFD_OP_LESS_EQUAL ? "<="
+           : op == IFD_OP_GREATER    ? ">"
+                                     : ">=";
+}
+
+static enum ifd_code compare_lower(struct ifd_gpu_lowering *lowering,
+                                   const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    if (!compares_numbers(&node->view)) {
+        return ifd_gpu_table_lower(lowering, node, err);
+    }
+    const struct ifd_low_broadcast broadcast = broadcast_of(&node->view);
+    const size_t count = ifd_gpu_elements(&node->view.output[0].shape);
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_compare);
+    ifd_gpu_define(&call, "#define IN %s\n#define COMPARE(a, b) ((a) %s (b))\n",
+                   ifd_gpu_number_type(node->view.input[0].desc->dtype), comparison(node->view.op));
+    ifd_gpu_in(&call, node->input_value[0]);
+    ifd_gpu_in(&call, node->input_value[1]);
+    ifd_gpu_out(&call, node->output_value[0]);
+    ifd_gpu_int(&call, (int64_t)count);
+    ifd_gpu_broadcast(&call, &broadcast, RANK);
+    ifd_gpu_items(&call, count, 1, 1);
+    return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(node->view.op), 0, err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_compare = {compare_takes, compare_lower};
