@@ -225,6 +225,9 @@ static enum ifd_code create_all(struct ifd_server *server, struct ifd_err *err)
         code = ifd_server_create_engine(server, err);
     }
     if (!code) {
+        code = ifd_server_create_pool(server, err);
+    }
+    if (!code) {
         code = ifd_server_create_tasks(server, err);
     }
     if (!code) {
@@ -317,9 +320,10 @@ void ifd_server_destroy(struct ifd_server *server)
         ifd_completions_drain(&server->completions);
     }
     ifd_repo_destroy(server->repo);
+    ifd_pool_destroy(server->pool);
     ifd_quarantine_close(server->quarantine);
     if (server->loop) {
-        ifd_completions_drain(&server->completions); /* the watchdog's probes */
+        ifd_completions_drain(&server->completions); /* the watchdog's probe */
     }
     ifd_watchdog_destroy(server->watchdog);
     ifd_notify_close(&server->notify);

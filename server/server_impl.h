@@ -31,6 +31,7 @@ struct ifd_server {
     struct ifd_completions completions;
     struct ifd_loop *loop;
     struct ifd_engine *engine;
+    struct ifd_pool *pool;
     struct ifd_tasks *load_tasks, *image_tasks, *json_tasks;
     struct ifd_repo *repo;
     const char **folder; /* of --model-repository, the folders; the others are model files */
@@ -87,6 +88,8 @@ IFD_NODISCARD enum ifd_code ifd_server_read_tokens(struct ifd_server *server, st
 IFD_NODISCARD enum ifd_code ifd_server_init_budget(struct ifd_server *server, struct ifd_err *err);
 IFD_NODISCARD enum ifd_code ifd_server_create_engine(struct ifd_server *server,
                                                      struct ifd_err *err);
+/** Threads that run models. */
+IFD_NODISCARD enum ifd_code ifd_server_create_pool(struct ifd_server *server, struct ifd_err *err);
 IFD_NODISCARD enum ifd_code ifd_server_create_tasks(struct ifd_server *server, struct ifd_err *err);
 /** Service, API and HTTP. */
 IFD_NODISCARD enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err *err);

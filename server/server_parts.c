@@ -155,7 +155,6 @@ enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err
     server->served = (struct ifd_served_options){
         .alloc = o->alloc,
         .request_alloc = &server->request_quota.alloc,
-        .completions = &server->completions,
         .log = o->log,
         .cores = cores,
         .threads = o->config->threads,
@@ -169,6 +168,17 @@ enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err
         .is_stopping = &server->is_stopping,
     };
     return check_backends(server, err);
+}
+
+enum ifd_code ifd_server_create_pool(struct ifd_server *server, struct ifd_err *err)
+{
+    const struct ifd_pool_options pool = {.alloc = server->options.alloc,
+                                          .clock = ifd_clock_system(),
+                                          .completions = &server->completions,
+                                          .cores = server->served.cores};
+    const enum ifd_code code = ifd_pool_create(&pool, &server->pool, err);
+    server->served.pool = server->pool;
+    return code;
 }
 
 enum ifd_code ifd_server_create_tasks(struct ifd_server *server, struct ifd_err *err)
@@ -256,6 +266,7 @@ enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err 
                                                 .config = o->config,
                                                 .program_version = o->program_version,
                                                 .completions = &server->completions,
+                                                .pool = server->pool,
                                                 .image_tasks = server->image_tasks,
                                                 .json_tasks = server->json_tasks,
                                                 .repo = server->repo,
@@ -366,8 +377,7 @@ enum ifd_code ifd_server_create_watchdog(struct ifd_server *server, struct ifd_e
 {
     const struct ifd_watchdog_options dog = {.alloc = server->options.alloc,
                                              .loop = server->loop,
-                                             .completions = &server->completions,
-                                             .repo = server->repo,
+                                             .pool = server->pool,
                                              .log = server->options.log,
                                              .notify = &server->notify,
                                              .period_us = server->options.watchdog_us};

@@ -1,69 +1,30 @@
-/* Sends a probe through every queue, and a ping when it is back. */
+/* Sends a probe through the pool, and a ping when it is back. */
 #include "server/ops/watchdog.h"
 
-#include "server/serve/served.h"
-
 struct ifd_watchdog {
+    struct ifd_completion probe; /* first: its address is the watchdog's */
     struct ifd_watchdog_options options;
     struct ifd_timer *timer;
-    uint32_t away; /* probes on their way */
-    bool is_late;  /* their delay was logged */
+    bool is_away; /* the probe */
+    bool is_late; /* its delay was logged */
 };
 
-struct probe {
-    struct ifd_completion completion; /* first: its address is the probe's */
-    struct ifd_watchdog *dog;
-};
-
-static void came_back(struct ifd_completion *completion)
+static void came_back(struct ifd_completion *probe)
 {
-    struct probe *probe = (struct probe *)completion;
-    struct ifd_watchdog *dog = probe->dog;
-    ifd_release(dog->options.alloc, probe, sizeof(*probe));
-    dog->away--;
-    if (dog->away == 0) {
-        ifd_notify_send(dog->options.notify, "WATCHDOG=1");
-        dog->is_late = false;
-    }
-}
-
-static struct probe *make_probe(struct ifd_watchdog *dog)
-{
-    struct probe *probe = ifd_acquire_zeroed(dog->options.alloc, 1, sizeof(*probe));
-    if (probe) {
-        probe->completion.fn = came_back;
-        probe->dog = dog;
-        dog->away++;
-    }
-    return probe;
-}
-
-/* Without memory a probe is missing; without any probe there is no ping. */
-static void send_probes(struct ifd_watchdog *dog)
-{
-    struct probe *own = make_probe(dog);
-    struct ifd_repo_walk at = {.model = NULL};
-    while (ifd_repo_next(dog->options.repo, &at) && at.model) {
-        struct ifd_served *served = at.version->served;
-        struct probe *probe = served ? make_probe(dog) : NULL;
-        if (probe) {
-            ifd_workers_probe(served->workers, &probe->completion);
-        }
-    }
-    if (own) { /* a server without models is alive */
-        ifd_completions_push(dog->options.completions, &own->completion);
-    }
+    struct ifd_watchdog *dog = (struct ifd_watchdog *)probe;
+    ifd_notify_send(dog->options.notify, "WATCHDOG=1");
+    dog->is_away = dog->is_late = false;
 }
 
 static void on_timer(void *arg)
 {
     struct ifd_watchdog *dog = arg;
-    if (dog->away == 0) {
-        send_probes(dog);
+    if (!dog->is_away) {
+        dog->is_away = true;
+        ifd_pool_probe(dog->options.pool, &dog->probe);
     } else if (!dog->is_late) {
         dog->is_late = true;
-        ifd_log_warn(dog->options.log, "workers are late, watchdog is not pinged",
-                     "queues=%u period_ms=%llu", dog->away,
+        ifd_log_warn(dog->options.log, "workers are late, watchdog is not pinged", "period_ms=%llu",
                      (unsigned long long)(dog->options.period_us / 1000));
     }
 }
@@ -76,6 +37,7 @@ enum ifd_code ifd_watchdog_create(const struct ifd_watchdog_options *options,
         return ifd_fail(err, IFD_NOMEM, "no memory for the watchdog");
     }
     dog->options = *options;
+    dog->probe.fn = came_back;
     enum ifd_code code = ifd_timer_create(options->loop, on_timer, dog, &dog->timer, err);
     if (code) {
         ifd_release(options->alloc, dog, sizeof(*dog));

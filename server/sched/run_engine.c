@@ -1,6 +1,8 @@
 /* Runs jobs on an instance of the engine. */
 #include <string.h>
 
+#include "engine/base/clock.h"
+#include "server/sched/batch.h"
 #include "server/sched/runners.h"
 
 struct engine_runner {

@@ -1,4 +1,6 @@
 /* Runner of backend "identity": outputs are the inputs. */
+#include "engine/base/clock.h"
+#include "engine/base/thread.h"
 #include "server/sched/runners.h"
 
 struct identity {
@@ -52,10 +54,13 @@ enum ifd_code ifd_runner_identity(uint32_t delay_ms, const struct ifd_alloc *all
     if (!identity) {
         return ifd_fail(err, IFD_NOMEM, "no memory for an instance");
     }
-    *identity = (struct identity){
-        .base = {.run = run, .destroy = destroy, .threads = 1, .is_instant = delay_ms == 0},
-        .alloc = alloc,
-        .delay_ms = delay_ms};
+    *identity = (struct identity){.base = {.run = run,
+                                           .destroy = destroy,
+                                           .threads = 1,
+                                           .is_instant = delay_ms == 0,
+                                           .waits = delay_ms > 0},
+                                  .alloc = alloc,
+                                  .delay_ms = delay_ms};
     *ret_runner = &identity->base;
     return IFD_OK;
 }

@@ -3,7 +3,7 @@
 #define INFERD_SERVER_SCHED_RUNNERS_H
 
 #include "inferd/engine.h"
-#include "server/sched/worker.h"
+#include "server/sched/runner.h"
 
 /** Outputs are the inputs, in order, without a copy. delay_ms: shortest duration of a run, for
  *  tests of queues and time limits (Triton's identity has the same parameter). */

@@ -36,9 +36,9 @@ uint64_t ifd_pulse_due(const struct ifd_pulse *pulse, int64_t batch, uint64_t st
     return pulse->run_ns > LEAD_NS ? start_ns + pulse->run_ns - LEAD_NS : start_ns;
 }
 
-static bool may_wait(const struct ifd_ahead *ahead, const struct ifd_workers *workers)
+static bool may_wait(const struct ifd_ahead *ahead, const struct ifd_lane *lane)
 {
-    return ahead->spin_ns > 0 && ahead->open == 1 && ifd_workers_threads(workers) < ahead->cores;
+    return ahead->spin_ns > 0 && ahead->open == 1 && ifd_lane_threads(lane) < ahead->cores;
 }
 
 static void stop(struct ifd_ahead *ahead)
@@ -87,11 +87,11 @@ bool ifd_ahead_runs_here(const struct ifd_ahead *ahead, const struct ifd_pulse *
            ahead->connections(ahead->connections_arg) == 1;
 }
 
-void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_workers *workers,
+void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_lane *lane,
                     const struct ifd_pulse *pulse)
 {
-    if (may_wait(ahead, workers) && !ifd_ahead_runs_here(ahead, pulse)) {
-        ifd_workers_stay_awake(workers, ifd_monotonic_ns() + ahead->spin_ns);
+    if (may_wait(ahead, lane) && !ifd_ahead_runs_here(ahead, pulse)) {
+        ifd_lane_stay_awake(lane, ifd_monotonic_ns() + ahead->spin_ns);
     }
 }
 
@@ -99,7 +99,7 @@ static void result_is_due(void *arg)
 {
     struct ifd_ahead *ahead = arg;
     uint64_t now_ns = ifd_monotonic_ns();
-    if (ifd_thread_core() == ifd_workers_core(ahead->workers)) {
+    if (ifd_thread_core() == ifd_lane_core(ahead->lane)) {
         /* On the worker's own core a spinning loop would delay the result. The other cores are
          * taken, so even the alarm was of no use. */
         ahead->crowded_until_ns = now_ns + CROWDED_NS;
@@ -108,7 +108,7 @@ static void result_is_due(void *arg)
     }
 }
 
-void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_workers *workers,
+void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_lane *lane,
                    const struct ifd_pulse *pulse, int64_t batch)
 {
     stop(ahead);
@@ -116,11 +116,11 @@ void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_workers *workers,
     ahead->away++;
     ahead->away_ns = now_ns;
     uint64_t due_ns = ifd_pulse_due(pulse, batch, now_ns);
-    if (due_ns == 0 || now_ns < ahead->crowded_until_ns || !may_wait(ahead, workers)) {
+    if (due_ns == 0 || now_ns < ahead->crowded_until_ns || !may_wait(ahead, lane)) {
         return;
     }
     ahead->is_waiting = true;
-    ahead->workers = workers;
+    ahead->lane = lane;
     if (due_ns > now_ns) {
         ifd_loop_alarm(ahead->loop, due_ns, result_is_due, ahead);
     } else {

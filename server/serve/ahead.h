@@ -20,7 +20,7 @@
 #define INFERD_SERVER_SERVE_AHEAD_H
 
 #include "server/net/loop.h"
-#include "server/sched/worker.h"
+#include "server/sched/lane.h"
 
 /** Expected duration of a run of a version: below that of most runs of one batch size. */
 struct ifd_pulse {
@@ -41,14 +41,14 @@ struct ifd_ahead {
     void *connections_arg;
     uint64_t crowded_until_ns;
     uint32_t cores;
-    uint32_t open;       /* open inference requests, from header to end */
-    uint32_t away;       /* their work on other threads: runs, pictures, large JSON */
-    uint64_t away_ns;    /* when other threads last had work */
-    uint64_t ended_ns;   /* end of the last request if none followed at once; else 0 */
-    bool is_quick;       /* it came within spin_ns of the one before */
-    bool is_looking_out; /* spins for the next request */
-    bool is_waiting;     /* spins for a result */
-    const struct ifd_workers *workers; /* then: the workers that run it */
+    uint32_t open;               /* open inference requests, from header to end */
+    uint32_t away;               /* their work on other threads: runs, pictures, large JSON */
+    uint64_t away_ns;            /* when other threads last had work */
+    uint64_t ended_ns;           /* end of the last request if none followed at once; else 0 */
+    bool is_quick;               /* it came within spin_ns of the one before */
+    bool is_looking_out;         /* spins for the next request */
+    bool is_waiting;             /* spins for a result */
+    const struct ifd_lane *lane; /* then: what runs it */
 };
 
 /** An inference request begins, and ends. */
@@ -59,10 +59,10 @@ void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns);
 bool ifd_ahead_runs_here(const struct ifd_ahead *ahead, const struct ifd_pulse *pulse);
 
 /** Most of the body has arrived. */
-void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_workers *workers,
+void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_lane *lane,
                     const struct ifd_pulse *pulse);
 /** The request was submitted to workers. */
-void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_workers *workers,
+void ifd_ahead_run(struct ifd_ahead *ahead, const struct ifd_lane *lane,
                    const struct ifd_pulse *pulse, int64_t batch);
 /** A part of the request was given to a thread that is no worker. */
 void ifd_ahead_task(struct ifd_ahead *ahead);

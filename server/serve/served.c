@@ -1,4 +1,4 @@
-/* Makes a loaded version serve: instances, queue, workers. */
+/* Makes a loaded version serve: instances and a lane. */
 #include "server/serve/served.h"
 
 #include "engine/base/clock.h"
@@ -171,25 +171,27 @@ static enum ifd_code make_runner(const struct ifd_served_options *options,
                            : ifd_runner_identity(delay_ms, options->request_alloc, ret, err);
 }
 
-static void init_queue(const struct ifd_served_options *options, const struct ifd_version *version,
-                       struct ifd_queue *queue)
+static struct ifd_lane_options lane_options(const struct ifd_served_options *options,
+                                            const struct ifd_version *version)
 {
     const struct ifd_model_desc *m = &version->desc;
+    const uint32_t capacity = m->queue_policy.max_queue_size;
     /* If the graph does not treat samples independently, every request runs alone. */
     bool can_share = m->max_batch_size > 1 &&
                      (!version->engine || ifd_model_info(version->engine)->batch_is_free);
-    const struct ifd_batch_rules rules = {
-        .is_dynamic = m->dynamic_batching && can_share,
-        .max_batch = m->max_batch_size,
-        .preferred = m->preferred_batch_size,
-        .preferred_count = m->preferred_batch_size_count,
-        .max_delay_ns =
-            m->max_queue_delay_us > UINT64_MAX / 1000 ? UINT64_MAX : m->max_queue_delay_us * 1000,
+    return (struct ifd_lane_options){
+        .alloc = options->alloc,
+        .rules = {.is_dynamic = m->dynamic_batching && can_share,
+                  .max_batch = m->max_batch_size,
+                  .preferred = m->preferred_batch_size,
+                  .preferred_count = m->preferred_batch_size_count,
+                  .max_delay_ns = m->max_queue_delay_us > UINT64_MAX / 1000
+                                      ? UINT64_MAX
+                                      : m->max_queue_delay_us * 1000},
+        .capacity = capacity > 0 ? capacity : options->max_queue_size,
+        .priority = 1,
+        .in_order = m->preserve_ordering,
     };
-    ifd_queue_init(queue, &rules,
-                   m->queue_policy.max_queue_size > 0 ? m->queue_policy.max_queue_size
-                                                      : options->max_queue_size,
-                   ifd_clock_system());
 }
 
 /* Bytes of the file that stay in memory: its weights are released once they are packed. */
@@ -240,9 +242,9 @@ static void count_memory(const struct ifd_version *version, struct ifd_metric_se
                    device_bytes + instance_device_bytes);
 }
 
-static enum ifd_code start_workers(const struct ifd_served_options *options,
-                                   struct ifd_version *version, struct ifd_served *served,
-                                   uint32_t threads, struct ifd_err *err)
+static enum ifd_code make_lane(const struct ifd_served_options *options,
+                               struct ifd_version *version, struct ifd_served *served,
+                               uint32_t threads, struct ifd_err *err)
 {
     struct ifd_runner *runner[IFD_INSTANCES_MAX];
     uint32_t count = instance_count(&version->desc), made = 0;
@@ -275,8 +277,8 @@ static enum ifd_code start_workers(const struct ifd_served_options *options,
         return code;
     }
     count_memory(version, served->metrics, bytes, device_bytes);
-    return ifd_workers_create(&served->queue, runner, count, version->desc.preserve_ordering,
-                              options->completions, options->alloc, &served->workers, err);
+    const struct ifd_lane_options lane = lane_options(options, version);
+    return ifd_lane_create(options->pool, &lane, runner, count, &served->lane, err);
 }
 
 static enum ifd_code init_stats(struct ifd_version *version, struct ifd_model_stats *stats,
@@ -321,14 +323,12 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
     if (code) {
         return code;
     }
-    init_queue(options, version, &served->queue);
     for (uint32_t i = 0; i < count; i++) {
         served->bound[i].capacity = version->desc.level_policy[i].policy.max_queue_size;
     }
-    code = start_workers(options, version, served, threads, err);
+    code = make_lane(options, version, served, threads, err);
     if (code) {
         ifd_metrics_give_model(options->metrics, served->metrics);
-        ifd_queue_finish(&served->queue);
         return code;
     }
     version->served = served;
@@ -338,8 +338,6 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
 void ifd_served_stop(const struct ifd_served_options *options, struct ifd_version *version)
 {
     struct ifd_served *served = version->served;
-    ifd_queue_close(&served->queue);
-    ifd_workers_destroy(served->workers);
-    ifd_queue_finish(&served->queue);
+    ifd_lane_destroy(served->lane);
     ifd_metrics_give_model(options->metrics, served->metrics);
 }

@@ -1,4 +1,4 @@
-/** A version that serves: queue, workers, statistics. */
+/** A version that serves: its lane in the pool, its statistics. */
 #ifndef INFERD_SERVER_SERVE_SERVED_H
 #define INFERD_SERVER_SERVE_SERVED_H
 
@@ -8,15 +8,13 @@
 #include "server/obs/metrics.h"
 #include "server/repo/budget.h"
 #include "server/repo/model.h"
-#include "server/sched/queue.h"
-#include "server/sched/worker.h"
+#include "server/sched/lane.h"
 
 struct ifd_served {
     struct ifd_model_stats stats; /* loop thread */
-    struct ifd_queue queue;
     /* one per level_policy of the description; capacity 0: the common bound */
     struct ifd_queue_bound *bound;
-    struct ifd_workers *workers;
+    struct ifd_lane *lane;
     struct ifd_metric_set *metrics;
     struct ifd_pulse pulse; /* loop thread */
 };
@@ -24,7 +22,7 @@ struct ifd_served {
 struct ifd_served_options {
     /* request_alloc: for outputs, which requests hold */
     const struct ifd_alloc *alloc, *request_alloc;
-    struct ifd_completions *completions;
+    struct ifd_pool *pool;
     const struct ifd_log *log;
     uint32_t cores; /* most threads of an instance */
     /* Threads of an instance unless the config's parameter "threads" sets it; 0: by the hint. */
@@ -39,11 +37,11 @@ struct ifd_served_options {
     const atomic_bool *is_stopping; /* no warm-up run begins any more; read by any thread */
 };
 
-/** Makes instances, starts workers and sets version->served. Errors: INVALID (a parameter), NOMEM,
+/** Makes instances and a lane and sets version->served. Errors: INVALID (a parameter), NOMEM,
  *  UNAVAILABLE. Thread: load. */
 IFD_NODISCARD enum ifd_code ifd_served_start(const struct ifd_served_options *options,
                                              struct ifd_version *version, struct ifd_err *err);
-/** Undoes start. No request holds the version; its queue is empty. */
+/** Undoes start. No request holds the version; its lane is empty. */
 void ifd_served_stop(const struct ifd_served_options *options, struct ifd_version *version);
 
 /** Completes version->desc, which config and file have filled, for the API. Errors: INVALID,

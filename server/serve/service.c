@@ -116,7 +116,7 @@ static void expire(void *arg)
     while (ifd_repo_next(service->options.repo, &at)) {
         struct ifd_served *served = at.version->served;
         if (served) {
-            fail_list(ifd_queue_expire(&served->queue), IFD_DEADLINE);
+            fail_list(ifd_lane_expire(served->lane), IFD_DEADLINE);
         }
     }
     ifd_tasks_sweep(service->options.image_tasks);
@@ -204,9 +204,9 @@ uint64_t ifd_service_deadline(const struct ifd_service *service,
 
 void ifd_service_flush(struct ifd_service *service)
 {
-    if (service->pushed) {
-        ifd_queue_wake(service->pushed);
-        service->pushed = NULL;
+    if (service->has_pushed) {
+        ifd_pool_wake(service->options.pool);
+        service->has_pushed = false;
     }
 }
 
@@ -214,7 +214,7 @@ void ifd_service_flush(struct ifd_service *service)
 static bool runs_here(const struct ifd_service *service, const struct ifd_served *served,
                       int64_t batch)
 {
-    return ifd_workers_are_instant(served->workers)
+    return ifd_lane_is_instant(served->lane)
                ? service->options.config->inline_identity
                : served->pulse.batch == batch &&
                      ifd_ahead_runs_here(&service->ahead, &served->pulse);
@@ -294,23 +294,19 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
         ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE_TIME, 1);
         return ifd_service_explain(IFD_DEADLINE, err);
     }
-    if (runs_here(service, served, request->batch) &&
-        ifd_workers_run_here(served->workers, &job->job)) {
+    if (runs_here(service, served, request->batch) && ifd_lane_run_here(served->lane, &job->job)) {
         answer(job);
         return IFD_OK;
     }
-    code = ifd_queue_push(&served->queue, &job->job, err);
+    code = ifd_lane_push(served->lane, &job->job, err);
     if (code) {
         drop_job(job, code);
         ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE,
                        code == IFD_BUSY);
         return code;
     }
-    if (service->pushed != &served->queue) {
-        ifd_service_flush(service);
-        service->pushed = &served->queue;
-    }
-    ifd_ahead_run(&service->ahead, served->workers, &served->pulse, request->batch);
+    service->has_pushed = true;
+    ifd_ahead_run(&service->ahead, served->lane, &served->pulse, request->batch);
     ifd_service_watch_deadlines(service);
     return IFD_OK;
 }
@@ -322,7 +318,7 @@ static bool cancel(struct ifd_service *service, struct ifd_infer_request *reques
         return true;
     }
     struct ifd_served *served = job->version->served;
-    if (!ifd_queue_remove(&served->queue, &job->job)) {
+    if (!ifd_lane_remove(served->lane, &job->job)) {
         job->is_cancelled = true;
         return false;
     }
@@ -345,13 +341,13 @@ static void begun(struct ifd_service *service, struct ifd_model_ref *ref)
     struct ifd_served *served = ((struct ifd_version *)ref)->served;
     ifd_ahead_begun(&service->ahead);
     ifd_count_begun(served);
-    ifd_workers_expect(served->workers);
+    ifd_lane_expect(served->lane);
 }
 
 static void coming(struct ifd_service *service, struct ifd_model_ref *ref)
 {
     const struct ifd_served *served = ((struct ifd_version *)ref)->served;
-    ifd_ahead_body(&service->ahead, served->workers, &served->pulse);
+    ifd_ahead_body(&service->ahead, served->lane, &served->pulse);
 }
 
 static void ended(struct ifd_service *service, struct ifd_model_ref *ref,
@@ -456,7 +452,7 @@ void ifd_service_models_changed(struct ifd_service *service)
             desc->version_count = at.model ? at.model->ready_count : 1;
         }
         if (served && (!at.model || service->is_stopping)) {
-            ifd_queue_hurry(&served->queue); /* nobody new joins a batch */
+            ifd_lane_hurry(served->lane); /* nobody new joins a batch */
         }
     }
 }
@@ -475,8 +471,8 @@ void ifd_service_cancel_all(struct ifd_service *service)
     while (ifd_repo_next(service->options.repo, &at)) {
         struct ifd_served *served = at.version->served;
         if (served) {
-            ifd_queue_close(&served->queue);
-            fail_list(ifd_queue_clear(&served->queue), IFD_UNAVAILABLE);
+            ifd_lane_close(served->lane);
+            fail_list(ifd_lane_clear(served->lane), IFD_UNAVAILABLE);
         }
     }
     ifd_tasks_sweep(service->options.image_tasks);

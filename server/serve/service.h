@@ -7,6 +7,7 @@
 #include "server/net/loop.h"
 #include "server/obs/metrics.h"
 #include "server/repo/repo.h"
+#include "server/sched/pool.h"
 #include "server/sched/tasks.h"
 
 struct ifd_service_options {
@@ -15,6 +16,7 @@ struct ifd_service_options {
     const struct ifd_config *config;
     const char *program_version;
     struct ifd_completions *completions;
+    struct ifd_pool *pool;
     struct ifd_tasks *image_tasks, *json_tasks; /* separate: JSON takes ms, pictures may take s */
     struct ifd_repo *repo;
     const struct ifd_engine *engine;
@@ -34,7 +36,7 @@ void ifd_service_destroy(struct ifd_service *service);
 /** has_control: models may be loaded and unloaded through the API. */
 const struct ifd_service_ops *ifd_service_ops(bool has_control);
 
-/** Wakes workers for the jobs submitted since the last call. Called at the end of each turn of the
+/** Wakes the pool for the jobs submitted since the last call. Called at the end of each turn of the
  *  loop. */
 void ifd_service_flush(struct ifd_service *service);
 

@@ -22,7 +22,7 @@ struct ifd_service {
     uint32_t spare_count;
     uint32_t deadlines; /* jobs and pictures with a deadline: the timer checks them */
     struct ifd_timer *expire;
-    struct ifd_queue *pushed; /* its workers have not been woken for the last pushes */
+    bool has_pushed; /* the pool has not been woken for the last pushes */
     struct ifd_ahead ahead;
     bool is_stopping, is_iso8601;
     atomic_bool is_cancelling; /* read by threads that decode pictures */

@@ -8,7 +8,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/log.h"
 #include "server/repo/model.h"
-#include "server/sched/worker.h"
+#include "server/sched/runner.h"
 
 /** State of the warm-up of one version, over all its instances. */
 struct ifd_warm_up {
