@@ -298,6 +298,10 @@ enum ifd_code ifd_meaning_read(const struct ifd_model_desc *desc, struct ifd_are
     struct ifd_setup setup = {.desc = desc, .arena = arena};
     const struct ifd_decoder *decoder = NULL;
     struct ifd_plan *plan = NULL;
+    *ret = NULL;
+    if (desc->output_count == 0) {
+        return IFD_OK;
+    }
     setup.meaning = ifd_arena_take(arena, sizeof(*setup.meaning));
     if (!setup.meaning) {
         return ifd_arena_fail(arena, sizeof(*setup.meaning), err);
@@ -305,7 +309,6 @@ enum ifd_code ifd_meaning_read(const struct ifd_model_desc *desc, struct ifd_are
     find_picture_input(&setup);
     enum ifd_code code = choose_decoder(&setup, &decoder, err);
     if (code || !decoder) {
-        *ret = NULL;
         return code;
     }
     code = read_roles(&setup, err);
