@@ -73,6 +73,55 @@ static void after_encode(void *arg, enum ifd_code code, const struct ifd_err *er
     }
 }
 
+static void give_outputs(struct ifd_infer *infer)
+{
+    struct ifd_call *call = infer->call;
+    if (infer->has_outputs) {
+        ifd_call_ops(call)->release_outputs(ifd_call_service(call), &infer->request);
+        infer->has_outputs = false;
+    }
+}
+
+/* After a run: true if there is another one to submit, whose inputs are set. */
+static bool has_next(struct ifd_infer *infer)
+{
+    if (infer->work_code == IFD_OK && infer->runs_left > 0) {
+        infer->runs_left--;
+        infer->work_code = infer->codec->next(infer, &infer->work_err);
+        give_outputs(infer);
+        if (infer->work_code == IFD_OK) {
+            return true;
+        }
+    }
+    if (infer->work_code != IFD_OK) {
+        infer->codec->finish(infer, infer->work_code, &infer->work_err);
+    } else {
+        run(infer, infer->codec->encode_cost(infer), encode, after_encode);
+    }
+    return false;
+}
+
+/* A service may answer before submit() returns: then the next run is submitted from here, not from
+ * within. */
+static void submit(struct ifd_infer *infer)
+{
+    struct ifd_call *call = infer->call;
+    struct ifd_err err = {0};
+    call->end.decoded_ns = ifd_monotonic_ns();
+    do {
+        infer->is_submitted = infer->is_submitting = true;
+        infer->is_settled = false;
+        const enum ifd_code code =
+            ifd_call_ops(call)->submit(ifd_call_service(call), &infer->request, &err);
+        infer->is_submitting = false;
+        if (code != IFD_OK) {
+            infer->is_submitted = false;
+            infer->codec->finish(infer, code, &err);
+            return;
+        }
+    } while (infer->is_settled && has_next(infer));
+}
+
 static void on_done(struct ifd_infer_request *request, enum ifd_code code,
                     const struct ifd_err *err)
 {
@@ -84,23 +133,10 @@ static void on_done(struct ifd_infer_request *request, enum ifd_code code,
         code = IFD_CANCELLED;
         err = NULL;
     }
-    if (code != IFD_OK) {
-        infer->codec->finish(infer, code, err);
-        return;
-    }
-    run(infer, infer->codec->encode_cost(infer), encode, after_encode);
-}
-
-static void submit(struct ifd_infer *infer)
-{
-    struct ifd_call *call = infer->call;
-    struct ifd_err err = {0};
-    infer->is_submitted = true;
-    call->end.decoded_ns = ifd_monotonic_ns();
-    enum ifd_code code = ifd_call_ops(call)->submit(ifd_call_service(call), &infer->request, &err);
-    if (code != IFD_OK) {
-        infer->is_submitted = false;
-        infer->codec->finish(infer, code, &err);
+    note_failure(infer, code, err);
+    infer->is_settled = true;
+    if (!infer->is_submitting && has_next(infer)) {
+        submit(infer);
     }
 }
 
@@ -210,9 +246,5 @@ bool ifd_infer_abandon(struct ifd_infer *infer)
 
 void ifd_infer_close(struct ifd_infer *infer)
 {
-    struct ifd_call *call = infer->call;
-    if (infer->has_outputs) {
-        ifd_call_ops(call)->release_outputs(ifd_call_service(call), &infer->request);
-        infer->has_outputs = false;
-    }
+    give_outputs(infer);
 }

@@ -22,6 +22,9 @@ struct ifd_codec {
     /** Bytes of JSON that take about as long as decode and encode; they decide where these run. */
     size_t (*decode_cost)(const struct ifd_infer *infer);
     size_t (*encode_cost)(const struct ifd_infer *infer);
+    /** After a run that is not the last one: keeps what the outputs say, which are given back then,
+     *  and sets the inputs of the next run. Thread: loop. NULL: there is one run. */
+    enum ifd_code (*next)(struct ifd_infer *infer, struct ifd_err *err);
     /** Sends the answer that was written, or the error. Last call of an inference that
      *  ifd_infer_run began. */
     void (*finish)(struct ifd_infer *infer, enum ifd_code code, const struct ifd_err *err);
@@ -42,6 +45,9 @@ struct ifd_infer {
     size_t decoding_count;   /* pictures at the service, plus one while they are being started */
     enum ifd_code work_code; /* of decode, encode and the pictures */
     struct ifd_err work_err;
+
+    size_t runs_left;               /* behind the present one: a sound has one for each window */
+    bool is_submitting, is_settled; /* done() came before submit() returned */
 
     bool is_submitted; /* done() will come */
     bool has_outputs;  /* release_outputs() is due */

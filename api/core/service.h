@@ -206,6 +206,11 @@ struct ifd_service_ops {
     void (*decode_image)(struct ifd_service *service, const struct ifd_infer_request *request,
                          struct ifd_picture *picture, ifd_control_fn done, void *arg);
 
+    /** Reads a sound for an input: samples at its rate, in arena. Thread: any. */
+    enum ifd_code (*read_sound)(struct ifd_service *service, const struct ifd_sound_source *source,
+                                const struct ifd_tensor_info *input, struct ifd_arena *arena,
+                                float **ret, size_t *ret_count, struct ifd_err *err);
+
     /** Sets an option of an answer with objects from a parameter of a request: as ifd_object_option
      *  of server/objects/objects.h. The model's meaning is known. Thread: any. */
     enum ifd_code (*object_option)(struct ifd_service *service, const struct ifd_model_desc *desc,

@@ -48,6 +48,9 @@ static enum ifd_code parse(struct ifd_http_infer *infer, struct ifd_err *err)
     if (ifd_infer_is_picture(infer)) {
         return ifd_infer_parse_picture(infer, err);
     }
+    if (ifd_infer_is_sound(infer)) {
+        return ifd_infer_parse_sound(infer, err);
+    }
     enum ifd_code code = json_length(infer, &bytes, &is_raw, err);
     if (code != IFD_OK) {
         return code;
@@ -130,6 +133,11 @@ static size_t encode_cost(const struct ifd_infer *core)
     return (all + outputs) * CODING_WEIGHT;
 }
 
+static enum ifd_code next(struct ifd_infer *core, struct ifd_err *err)
+{
+    return ifd_infer_next_window(of(core), err);
+}
+
 static void finish(struct ifd_infer *core, enum ifd_code code, const struct ifd_err *err)
 {
     struct ifd_http_call *call = of(core)->http;
@@ -146,6 +154,7 @@ static const struct ifd_codec codec = {.decode = decode,
                                        .encode = encode,
                                        .decode_cost = decode_cost,
                                        .encode_cost = encode_cost,
+                                       .next = next,
                                        .finish = finish};
 
 static enum ifd_code create(struct ifd_http_call *call, struct ifd_http_infer **ret,

@@ -12,6 +12,8 @@ struct ifd_output_form {
     bool has_binary, binary; /* the request's default holds where has_binary is false */
 };
 
+struct ifd_windows; /* infer_sound.c */
+
 struct ifd_http_infer {
     struct ifd_infer core; /* first: the codec's functions cast back */
     struct ifd_http_call *http;
@@ -23,6 +25,7 @@ struct ifd_http_infer {
     bool answers_times;
     struct ifd_object_options options; /* of objects */
     enum ifd_drawing drawing;          /* of objects: a picture instead of JSON */
+    struct ifd_windows *windows;       /* of a sound; NULL: the request has none */
 
     /* of pictures; arrays in the arena */
     const struct ifd_query_parameter *field; /* of a form */
@@ -75,6 +78,21 @@ enum ifd_code ifd_infer_fail_parameter(const struct ifd_query_parameter *paramet
 IFD_NODISCARD enum ifd_code ifd_infer_read_geometry(struct ifd_http_infer *infer,
                                                     struct ifd_err *err);
 
+/* ---- sounds (infer_sound.c) ---- */
+
+/** The Content-Type or the first bytes say that the body is a sound. */
+bool ifd_infer_is_sound(const struct ifd_http_infer *infer);
+/** The whole body is a sound for the model's one input; the first window is that of the first
+ *  run. */
+IFD_NODISCARD enum ifd_code ifd_infer_parse_sound(struct ifd_http_infer *infer,
+                                                  struct ifd_err *err);
+/** Keeps what the present window's run found; the next window is in the input then. */
+IFD_NODISCARD enum ifd_code ifd_infer_next_window(struct ifd_http_infer *infer,
+                                                  struct ifd_err *err);
+/** Writes what each window shows. Thread: any. */
+IFD_NODISCARD enum ifd_code ifd_infer_write_windows(struct ifd_http_infer *infer,
+                                                    struct ifd_json_out *out, struct ifd_err *err);
+
 /* ---- what the outputs mean (infer_objects.c) ---- */
 
 /** Reads whether objects or tensors are wanted, and which. by_default: objects, if the request does
@@ -87,6 +105,9 @@ IFD_NODISCARD enum ifd_code ifd_infer_find_objects(struct ifd_http_infer *infer,
 /** Fills the answer with the picture and what was found drawn on it. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_infer_draw_objects(struct ifd_http_infer *infer,
                                                    struct ifd_err *err);
+/** Writes the member "classes". (objects_json.c) */
+void ifd_infer_write_classes(const struct ifd_http_infer *infer, struct ifd_json_out *out,
+                             const struct ifd_objects *found);
 /** Writes what was found. Thread: any. (objects_json.c) */
 IFD_NODISCARD enum ifd_code ifd_infer_write_objects(struct ifd_http_infer *infer,
                                                     struct ifd_json_out *out, struct ifd_err *err);

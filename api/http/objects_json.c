@@ -65,6 +65,12 @@ static void write_list(struct ifd_json_out *out, const char *key, const struct i
     ifd_json_end(out, ']');
 }
 
+void ifd_infer_write_classes(const struct ifd_http_infer *infer, struct ifd_json_out *out,
+                             const struct ifd_objects *found)
+{
+    write_list(out, "classes", infer->core.desc->meaning, found);
+}
+
 /* COCO's uncompressed run lengths: columns from the left, pixels that are not of the class first.
  * */
 static void write_runs(struct ifd_json_out *out, const struct ifd_objects *found, uint8_t index)
@@ -205,6 +211,15 @@ static enum ifd_code write_pictures(struct ifd_http_infer *infer, struct ifd_jso
     return code;
 }
 
+static void write_size(struct ifd_json_out *out, const struct ifd_picture_view *view)
+{
+    ifd_json_key(out, "image");
+    ifd_json_begin(out, '{');
+    ifd_json_member_u64(out, "width", view->width);
+    ifd_json_member_u64(out, "height", view->height);
+    ifd_json_end(out, '}');
+}
+
 static void write_keypoint_names(struct ifd_json_out *out, const struct ifd_meaning *meaning)
 {
     ifd_json_key(out, "keypoint_names");
@@ -232,16 +247,14 @@ enum ifd_code ifd_infer_write_objects(struct ifd_http_infer *infer, struct ifd_j
                                       struct ifd_err *err)
 {
     const struct ifd_infer *core = &infer->core;
-    const struct ifd_picture_view *view = &core->picture[0].view;
     ifd_json_begin(out, '{');
     ifd_json_member_text(out, "model_name", core->desc->name);
     ifd_json_member_text(out, "model_version", core->desc->version_text);
-    ifd_json_key(out, "image");
-    ifd_json_begin(out, '{');
-    ifd_json_member_u64(out, "width", view->width);
-    ifd_json_member_u64(out, "height", view->height);
-    ifd_json_end(out, '}');
-    const enum ifd_code code = write_pictures(infer, out, err);
+    if (!infer->windows) {
+        write_size(out, &core->picture[0].view);
+    }
+    const enum ifd_code code =
+        infer->windows ? ifd_infer_write_windows(infer, out, err) : write_pictures(infer, out, err);
     if (code != IFD_OK) {
         return code;
     }

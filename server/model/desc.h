@@ -11,6 +11,7 @@
 #include "inferd/types.h"
 #include "server/model/objects.h"
 #include "server/model/picture.h"
+#include "server/model/sound.h"
 
 /** States of a version, and of a model that has none: X(id, label in metrics, text in the
  *  index). */
@@ -62,6 +63,7 @@ struct ifd_tensor_info {
     enum ifd_tensor_format format;
     bool optional;               /* inputs */
     struct ifd_image_rule image; /* inputs */
+    struct ifd_sound_rule sound; /* inputs */
     float scale;                 /* quantized tensors: for pictures; 0 otherwise */
     int32_t zero_point;
     const char *const *labels; /* outputs; label_count 0 if there are none */

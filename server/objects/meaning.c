@@ -222,7 +222,8 @@ static enum ifd_code read_roles(struct ifd_setup *setup, struct ifd_err *err)
 
 static const struct ifd_decoder *decoder_of_task(enum ifd_model_task task)
 {
-    const struct ifd_decoder *found = NULL;
+    const struct ifd_decoder *found =
+        task == IFD_TASK_AUDIO_CLASSIFICATION ? &ifd_decoder_classes : NULL;
     for (uint32_t i = 0; i < DECODER_COUNT && !found; i++) {
         found = decoders[i]->task == task ? decoders[i] : NULL;
     }

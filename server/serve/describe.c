@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/str.h"
+#include "server/model/parameters.h"
 #include "server/objects/objects.h"
 #include "server/repo/labels.h"
 #include "server/serve/picture.h"
@@ -25,6 +26,51 @@ static enum ifd_code load_labels(struct ifd_version *version, const struct ifd_p
                            &output->labels, &output->label_count, err);
 }
 
+/* A sound's input: floats, and the parameter audio_rate. Windows fill it; they begin audio_hop
+ * seconds apart, half of their length if nobody says it. */
+static enum ifd_code make_sound_rule(const struct ifd_model_desc *desc,
+                                     const struct ifd_tensor_info *input,
+                                     struct ifd_sound_rule *ret, struct ifd_err *err)
+{
+    const char *rate = ifd_meaning_parameter(desc, "audio_rate");
+    const char *hop = ifd_meaning_parameter(desc, "audio_hop");
+    uint64_t rate_hz = 0, window = 1;
+    double hop_secs = 0;
+    if (!rate || input->dtype != IFD_F32) {
+        return IFD_OK;
+    }
+    for (uint32_t i = 0; i < input->shape.rank; i++) {
+        const int64_t dim = input->shape.dim[i];
+        const bool is_lead = i == 0 && input->shape.rank > 1 && dim == IFD_DIM_ANY;
+        window = is_lead ? window : dim < 1 || dim > UINT32_MAX ? 0 : window * (uint64_t)dim;
+        window = window > UINT32_MAX ? 0 : window;
+    }
+    if (!ifd_str_u64(ifd_str(rate), &rate_hz) || rate_hz < 1000 || rate_hz > 384000) {
+        return ifd_fail(err, IFD_INVALID,
+                        "parameter \"audio_rate\": \"%.40s\" is not a count "
+                        "1000 … 384000",
+                        rate);
+    }
+    if (window == 0) {
+        return ifd_fail(err, IFD_INVALID, "input \"%s\" has no fixed number of samples",
+                        input->name);
+    }
+    const double most = (double)window / (double)rate_hz;
+    if (hop && (!ifd_str_f64(ifd_str(hop), &hop_secs) ||
+                !(hop_secs * (double)rate_hz >= 1 && hop_secs <= most))) {
+        return ifd_fail(err, IFD_INVALID,
+                        "parameter \"audio_hop\": \"%.40s\" is not a number of seconds up to %g, "
+                        "the length of a window",
+                        hop, most);
+    }
+    *ret = (struct ifd_sound_rule){.has_sound = true,
+                                   .rate = (uint32_t)rate_hz,
+                                   .window = (uint32_t)window,
+                                   .hop = hop ? (uint32_t)(hop_secs * (double)rate_hz + 0.5)
+                                              : (uint32_t)(window + 1) / 2};
+    return IFD_OK;
+}
+
 static enum ifd_code describe_tensors(struct ifd_version *version, struct ifd_err *err)
 {
     struct ifd_model_desc *desc = &version->desc;
@@ -41,6 +87,9 @@ static enum ifd_code describe_tensors(struct ifd_version *version, struct ifd_er
         input[i] = desc->input[i];
         code = ifd_picture_rule(desc, &input[i], file ? &file->input[i] : NULL,
                                 desc->max_batch_size > 0, &input[i].image, err);
+        if (!code && desc->input_count == 1) {
+            code = make_sound_rule(desc, &input[i], &input[i].sound, err);
+        }
         if (input[i].image.has_image && input[i].format == IFD_FORMAT_NONE) {
             input[i].format = input[i].image.channels_first ? IFD_FORMAT_NCHW : IFD_FORMAT_NHWC;
         }

@@ -373,7 +373,7 @@ const struct ifd_service_ops *ifd_service_ops(bool has_control)
         .decode_image = ifd_service_decode_image, .offload = ifd_service_offload,                  \
         .withdraw = ifd_service_withdraw, .object_option = ifd_service_object_option,              \
         .find_objects = ifd_service_find_objects, .encode_mask = ifd_service_encode_mask,          \
-        .draw_objects = ifd_service_draw_objects,                                                  \
+        .draw_objects = ifd_service_draw_objects, .read_sound = ifd_service_read_sound,            \
     }
     static const struct ifd_service_ops ops[] = {
         OPS(NULL, NULL, NULL), OPS(ifd_service_refresh, ifd_service_load, ifd_service_unload)};

@@ -4,7 +4,7 @@
  *  service_models.c   which models there are, loading and unloading
  *  service_server.c   name, health and log of the server
  *  service_tasks.c    pictures and large JSON, on other threads
- *  service_objects.c  what outputs mean; thread: any
+ *  service_objects.c  what outputs mean, sounds; thread: any
  *
  *  The functions are those of struct ifd_service_ops (api/core/service.h). Thread: loop only. */
 #ifndef INFERD_SERVER_SERVE_SERVICE_IMPL_H
@@ -74,6 +74,12 @@ bool ifd_service_offload(struct ifd_service *service, const struct ifd_infer_req
 void ifd_service_withdraw(struct ifd_service *service);
 
 /* ---- service_objects.c ---- */
+
+IFD_NODISCARD enum ifd_code ifd_service_read_sound(struct ifd_service *service,
+                                                   const struct ifd_sound_source *source,
+                                                   const struct ifd_tensor_info *input,
+                                                   struct ifd_arena *arena, float **ret,
+                                                   size_t *ret_count, struct ifd_err *err);
 
 IFD_NODISCARD enum ifd_code ifd_service_object_option(struct ifd_service *service,
                                                       const struct ifd_model_desc *desc,

@@ -1,8 +1,18 @@
-/* What outputs mean: found, encoded as masks, drawn on the request's picture. */
+/* What outputs mean: found, encoded as masks, drawn on the request's picture. Sounds. */
 #include "server/media/encode.h"
+#include "server/media/sound.h"
 #include "server/objects/draw.h"
 #include "server/objects/objects.h"
 #include "server/serve/service_impl.h"
+
+enum ifd_code ifd_service_read_sound(struct ifd_service *service,
+                                     const struct ifd_sound_source *source,
+                                     const struct ifd_tensor_info *input, struct ifd_arena *arena,
+                                     float **ret, size_t *ret_count, struct ifd_err *err)
+{
+    (void)service;
+    return ifd_sound_read(source, input->sound.rate, arena, ret, ret_count, err);
+}
 
 enum ifd_code ifd_service_object_option(struct ifd_service *service,
                                         const struct ifd_model_desc *desc, struct ifd_str name,

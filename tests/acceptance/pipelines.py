@@ -1,5 +1,7 @@
 """Reference pipelines: from a picture to objects with LiteRT, Pillow and NumPy alone. Written
 independently of the server; boxes and points are in pixels of the picture."""
+import wave
+
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 from PIL import Image
@@ -187,3 +189,27 @@ def deeplab(network, path):
     rows = ((np.arange(height) + 0.5) * scores.shape[0] / height).astype(int)
     columns = ((np.arange(width) + 0.5) * scores.shape[1] / width).astype(int)
     return scores.argmax(axis=-1)[rows][:, columns]
+
+
+def sound_samples(path):
+    """Samples of a WAV file of one channel and 16 bits."""
+    with wave.open(str(path)) as file:
+        return np.frombuffer(file.readframes(file.getnframes()), "<i2") / 32768
+
+
+def sound_windows(model, path, hop):
+    """Scores for each window of a sound; silence fills the last one."""
+    interpreter = Interpreter(str(model), num_threads=1)
+    interpreter.allocate_tensors()
+    source, = interpreter.get_input_details()
+    size, = source["shape"]
+    samples, scores = sound_samples(path), []
+    for first in range(0, max(len(samples) - size, 0) + hop, hop):
+        window = samples[first:first + size]
+        interpreter.set_tensor(source["index"],
+                               np.pad(window, (0, size - len(window))).astype(np.float32))
+        interpreter.invoke()
+        scores.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"])[0])
+        if first + size >= len(samples):
+            break
+    return scores

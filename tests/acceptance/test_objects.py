@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import unittest
+import wave
 
 import numpy as np
 from PIL import Image
@@ -168,6 +169,74 @@ class Objects(support.ServerCase):
         changed[max(y0 - 40, 0):y1 + 1, x0:x1 + 1] = False
         self.assertFalse(changed.any())
         self.assertEqual(self.see("deeplab", "bird.bmp", accept="image/jpeg").format, "JPEG")
+
+
+def wav(samples, rate):
+    """A WAV file of 16 bits; samples: [frames, channels] of -1 … 1."""
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(samples.shape[1])
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes((samples * 32767).round().astype("<i2").tobytes())
+    return buffer.getvalue()
+
+
+class Sounds(support.ServerCase):
+    @classmethod
+    def prepare(cls, folder):
+        support.add_model(folder, "yamnet", support.shared("models/tflite/yamnet.tflite"),
+                          config='parameters { key: "preset" value { string_value: "yamnet" } }')
+
+    def hear(self, body, content_type="audio/wav", query=""):
+        response = self.server.ask("POST", f"/v2/models/yamnet/infer?{query}", body,
+                                   {"Content-Type": content_type})
+        return response.status, json.loads(response.data)
+
+    def test_every_window_has_the_classes_of_litert(self):
+        path = support.shared("audio/speech.wav")
+        want = pipelines.sound_windows(support.shared("models/tflite/yamnet.tflite"), path, 7800)
+        for content_type in ("audio/wav", "application/octet-stream"):
+            status, answer = self.hear(path.read_bytes(), content_type)
+            self.assertEqual(status, 200, answer)
+            self.assertEqual(len(answer["windows"]), len(want))
+            for i, (window, scores) in enumerate(zip(answer["windows"], want)):
+                self.assertAlmostEqual(window["from"], i * 0.4875, places=3)
+                self.assertAlmostEqual(window["to"], i * 0.4875 + 0.975, places=3)
+                self.assertEqual(len(window["classes"]), 5)
+                self.assertEqual(window["classes"][0]["index"], scores.argmax())
+                self.assertEqual(window["classes"][0]["label"], "Speech")
+                self.assertAlmostEqual(window["classes"][0]["score"], scores.max(), delta=0.05)
+
+    def test_rates_and_channels_change_nothing(self):
+        samples = pipelines.sound_samples(support.shared("audio/speech.wav"))
+        times = np.arange(int(len(samples) * 44.1 / 16)) / 44100
+        other = np.interp(times, np.arange(len(samples)) / 16000, samples)
+        status, answer = self.hear(wav(np.stack((other * 0.5, other * 1.5), 1) * 0.6, 44100))
+        self.assertEqual(status, 200, answer)
+        self.assertEqual([w["classes"][0]["label"] for w in answer["windows"]],
+                         ["Speech"] * len(answer["windows"]))
+        raw = (samples * 32767).astype("<i2").tobytes()
+        status, answer = self.hear(raw, "audio/x-raw; format=S16LE; rate=16000; channels=1",
+                                   "top_k=1&timing=1")
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(answer["windows"][1]["classes"][0]["label"], "Speech")
+        self.assertEqual(len(answer["windows"][1]["classes"]), 1)
+        self.assertIn("compute", answer["time_ms"])
+
+    def test_what_is_no_sound_is_refused(self):
+        short = wav(np.zeros((100, 1)), 16000)
+        self.assertEqual(len(self.hear(short)[1]["windows"]), 1)
+        for name, body, content_type, status in (
+                ("nothing", b"", "audio/wav", 400), ("text", b"no sound at all", "audio/wav", 400),
+                ("cut", short[:30], "audio/wav", 400),
+                ("no rate", short, "audio/x-raw; format=S16LE", 400),
+                ("too long", wav(np.zeros((16000 * 60 * 10, 1)), 16000), "audio/wav", 413)):
+            with self.subTest(name):
+                got, answer = self.hear(body, content_type)
+                self.assertEqual(got, status, answer)
+                self.assertTrue(answer["error"])
+        self.assertEqual(self.server.ask("GET", "/v2/health/live").status, 200)
 
 
 if __name__ == "__main__":

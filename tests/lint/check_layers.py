@@ -81,6 +81,7 @@ CONFINED = {
     "arm_neon.h": ["backends/cpuacc/kernels", "api/json/number_neon.c", "tests/kernels"],
     "jpeglib.h": ["server/media", "tests"],
     "spng.h": ["server/media", "tests"],
+    "speex/": ["server/media"],
     "webp/": ["server/media", "tests"],
     "nettle/": ["server/hash"],
     "curl/": ["clients", "tests"],
