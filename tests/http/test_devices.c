@@ -17,6 +17,7 @@ static void begin(struct world *world, const char *more)
     static const struct ifd_backend *const backends[] = {&fake_device, &ifd_backend_cpuref};
     fake_device_state = (struct fake_device_state){.fails_with = IFD_UNAVAILABLE};
     fake_device_takes_all(1);
+    *world = (struct world){0};
     world_make(world);
     live_start_as(
         &world->live, (const char *const[]){world->option, EXPLICIT, more, NULL},
