@@ -127,14 +127,13 @@ void ifd_engine_backend_info(const struct ifd_engine *engine, uint32_t index,
         return;
     }
     struct ifd_backend_slot *slot = &engine->registry.slot[index];
-    struct ifd_err lost;
     *ret = (struct ifd_backend_info){.name = slot->backend->name,
                                      .file = slot->plugin ? slot->plugin->path : "",
                                      .is_taken = true,
                                      .available = slot->available,
                                      .reason = slot->available ? "" : slot->reason.text,
                                      .degraded = atomic_load(&slot->health.is_degraded)};
-    ifd_health_read(&slot->health, &ret->failures, &lost);
+    ifd_health_read(&slot->health, &ret->failures, &ret->lost);
 }
 
 enum ifd_code ifd_engine_check_health(const struct ifd_engine *engine, struct ifd_err *err)

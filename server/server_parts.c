@@ -86,18 +86,36 @@ enum ifd_code ifd_server_init_budget(struct ifd_server *server, struct ifd_err *
     return IFD_OK;
 }
 
-/* Refuses unknown backends at the start, not with the first model; and a list of which none can be
- * used. */
+static bool is_available(const struct ifd_engine *engine, const char *name, struct ifd_err *why_not)
+{
+    struct ifd_backend_info info;
+    uint32_t i = 0;
+    do {
+        ifd_engine_backend_info(engine, i++, &info);
+    } while (strcmp(info.name, name) != 0);
+    if (!info.available) {
+        (void)ifd_fail(why_not, IFD_UNAVAILABLE, "%s is not available: %s", name, info.reason);
+    }
+    return info.available;
+}
+
+/* Refuses unknown backends, and a list of which none can be used, at the start, not with the first
+ * model. */
 static enum ifd_code check_backends(const struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_config_list *list = &server->options.config->backends;
+    struct ifd_err why_not = {0};
+    uint32_t available = 0;
     for (uint32_t i = 0; i < list->count; i++) {
         if (ifd_engine_check_backend(server->engine, list->item[i], err)) {
             ifd_err_prefix(err, "--backend");
             return IFD_INVALID;
         }
+        available += is_available(server->engine, list->item[i], &why_not) ? 1 : 0;
     }
-    return IFD_OK;
+    return list->count == 0 || available > 0
+               ? IFD_OK
+               : ifd_fail(err, IFD_UNAVAILABLE, "--backend: %s", why_not.text);
 }
 
 /* A backend that is missing is worth a line; so is code that was loaded. */

@@ -34,6 +34,9 @@ struct ifd_index_row {
 #define IFD_RETRY_NEVER UINT64_MAX
 typedef void (*ifd_index_fn)(void *arg, const struct ifd_index_row *row);
 
+/** A backend that computes nothing at present, and why. */
+typedef void (*ifd_missing_fn)(void *arg, const char *name, const char *reason);
+
 /* ---- inference ---- */
 
 /** A picture on its way into a sample of an input. */
@@ -151,6 +154,10 @@ struct ifd_service_ops {
     /** OK, or UNAVAILABLE with the reason (starting, stopping, a model that failed under
      *  --strict-readiness). */
     enum ifd_code (*is_ready)(struct ifd_service *service, struct ifd_err *why_not);
+
+    /** Calls fn for each backend that is not there or has lost its device. May be NULL: all are
+     *  there. */
+    void (*missing_backends)(struct ifd_service *service, ifd_missing_fn fn, void *arg);
 
     /** Pins a version: version 0 = what the version policy serves (the latest ready one). NOT_FOUND
      *  (unknown model, unknown version, no version ready: text starts with "Request for unknown

@@ -1,6 +1,38 @@
 /* GET /v2. */
 #include "api/http/handlers.h"
 
+/* The list of backends that are missing begins with the first one. */
+struct missing {
+    struct ifd_json_out *out;
+    bool has_begun;
+};
+
+static void add_missing(void *arg, const char *name, const char *reason)
+{
+    struct missing *missing = arg;
+    if (!missing->has_begun) {
+        ifd_json_key(missing->out, "missing_backends");
+        ifd_json_begin(missing->out, '[');
+        missing->has_begun = true;
+    }
+    ifd_json_begin(missing->out, '{');
+    ifd_json_member_text(missing->out, "name", name);
+    ifd_json_member_text(missing->out, "reason", reason);
+    ifd_json_end(missing->out, '}');
+}
+
+/* Not in Triton's answer: nothing is written while every backend is there. */
+static void put_missing(struct ifd_http_call *call, struct ifd_json_out *out)
+{
+    struct missing missing = {.out = out};
+    if (ifd_http_ops(call)->missing_backends) {
+        ifd_http_ops(call)->missing_backends(ifd_http_service(call), add_missing, &missing);
+    }
+    if (missing.has_begun) {
+        ifd_json_end(out, ']');
+    }
+}
+
 void ifd_handle_server_metadata(struct ifd_http_call *call)
 {
     const struct ifd_server_info *info = ifd_http_ops(call)->info(ifd_http_service(call));
@@ -15,6 +47,7 @@ void ifd_handle_server_metadata(struct ifd_http_call *call)
         ifd_json_put_text(&out, info->extensions[i]);
     }
     ifd_json_end(&out, ']');
+    put_missing(call, &out);
     ifd_json_end(&out, '}');
     ifd_http_json(call, 200, &out);
 }

@@ -364,16 +364,17 @@ const struct ifd_service_ops *ifd_service_ops(bool has_control)
 #define OPS(refresh_, load_, unload_)                                                              \
     {                                                                                              \
         .info = ifd_service_info, .is_live = ifd_service_is_live,                                  \
-        .is_ready = ifd_service_is_ready, .acquire = ifd_service_acquire,                          \
-        .release = ifd_service_release, .describe = ifd_service_describe, .begun = begun,          \
-        .coming = coming, .ended = ended, .submit = submit, .cancel = cancel,                      \
-        .release_outputs = release_outputs, .index = ifd_service_index, .refresh = refresh_,       \
-        .load = load_, .unload = unload_, .stats = ifd_service_stats,                              \
-        .log_settings = ifd_service_log_settings, .set_log = ifd_service_set_log,                  \
-        .decode_image = ifd_service_decode_image, .offload = ifd_service_offload,                  \
-        .withdraw = ifd_service_withdraw, .object_option = ifd_service_object_option,              \
-        .find_objects = ifd_service_find_objects, .encode_mask = ifd_service_encode_mask,          \
-        .draw_objects = ifd_service_draw_objects, .read_sound = ifd_service_read_sound,            \
+        .is_ready = ifd_service_is_ready, .missing_backends = ifd_service_missing_backends,        \
+        .acquire = ifd_service_acquire, .release = ifd_service_release,                            \
+        .describe = ifd_service_describe, .begun = begun, .coming = coming, .ended = ended,        \
+        .submit = submit, .cancel = cancel, .release_outputs = release_outputs,                    \
+        .index = ifd_service_index, .refresh = refresh_, .load = load_, .unload = unload_,         \
+        .stats = ifd_service_stats, .log_settings = ifd_service_log_settings,                      \
+        .set_log = ifd_service_set_log, .decode_image = ifd_service_decode_image,                  \
+        .offload = ifd_service_offload, .withdraw = ifd_service_withdraw,                          \
+        .object_option = ifd_service_object_option, .find_objects = ifd_service_find_objects,      \
+        .encode_mask = ifd_service_encode_mask, .draw_objects = ifd_service_draw_objects,          \
+        .read_sound = ifd_service_read_sound,                                                      \
     }
     static const struct ifd_service_ops ops[] = {
         OPS(NULL, NULL, NULL), OPS(ifd_service_refresh, ifd_service_load, ifd_service_unload)};

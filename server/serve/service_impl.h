@@ -61,6 +61,7 @@ void ifd_service_refresh(struct ifd_service *service, ifd_control_fn done, void 
 
 const struct ifd_server_info *ifd_service_info(struct ifd_service *service);
 bool ifd_service_is_live(struct ifd_service *service);
+void ifd_service_missing_backends(struct ifd_service *service, ifd_missing_fn fn, void *arg);
 enum ifd_code ifd_service_is_ready(struct ifd_service *service, struct ifd_err *why_not);
 void ifd_service_log_settings(struct ifd_service *service, struct ifd_log_settings *ret);
 void ifd_service_set_log(struct ifd_service *service, const struct ifd_log_settings *settings);

@@ -29,6 +29,18 @@ enum ifd_code ifd_service_is_ready(struct ifd_service *service, struct ifd_err *
     return code ? code : ifd_repo_check(repo, why_not);
 }
 
+void ifd_service_missing_backends(struct ifd_service *service, ifd_missing_fn fn, void *arg)
+{
+    const struct ifd_engine *engine = service->options.engine;
+    for (uint32_t i = 0; i < ifd_engine_backend_count(engine); i++) {
+        struct ifd_backend_info info;
+        ifd_engine_backend_info(engine, i, &info);
+        if (!info.available || info.degraded) {
+            fn(arg, info.name, info.available ? info.lost.text : info.reason);
+        }
+    }
+}
+
 void ifd_service_log_settings(struct ifd_service *service, struct ifd_log_settings *ret)
 {
     const struct ifd_log *log = service->options.log;

@@ -146,6 +146,23 @@ class Plugins(unittest.TestCase):
         self.assertRegex(error, "plugin not taken name=lost.so file=.*/lost.so reason=\"ABI ver")
         self.assertRegex(error, "inferd: --backend: " + want)
 
+    def test_a_server_whose_backends_are_all_absent_says_why(self):
+        source = self.folder / "away.c"
+        text = (SOURCE / "backends/null/null.c").read_text()
+        source.write_text(text.replace('.name = "Null"', '.name = "Away"').replace(
+            "if (host->option_count > 0) {",
+            'if (!host->option_count) {\n        return host->fail(err, IFD_UNAVAILABLE, '
+            '"no such device");\n    }\n    if (host->option_count > 0) {'))
+        self.build(source, "away.so")
+        path = ["--backend-path", self.folder]
+        self.assertIn(f"backend: Away not available: no such device, from {self.folder}/away.so",
+                      self.lines())
+        error = self.call(1, "serve", self.folder, "--http-port=0", "--metrics-port=0", *path,
+                          "--backend", "Away")
+        self.assertIn("inferd: --backend: Away is not available: no such device", error)
+        error = self.call(1, "run", MODEL, *path, "--backend", "Away", "--input", MODEL)
+        self.assertIn("Away: no such device", error)
+
     def test_folders_that_cannot_be_trusted_or_read_are_refused(self):
         missing = self.folder / "missing"
         self.assertIn(f'backend path "{missing}": No such file or directory',

@@ -41,12 +41,15 @@ static void answers_go_on_while_a_device_is_lost(void)
                        "\ninferd_model_memory_bytes{model=\"sum\",version=\"1\",kind=\"gpu\"}") >
            0);
     EXPECT_INT(live_metric(&world.live, DEGRADED), 0);
+    EXPECT(strstr(client_get(&world.live, "/v2").body, "missing_backends") == NULL);
     EXPECT_INT(client_get(&world.live, "/v2/health/ready").status, 200);
     atomic_store(&fake_device_state.fails_at, 1);
     EXPECT_INT(world_content(&world), 0);
     EXPECT(notes_have("device lost backend=Dev reason=\"backend Dev: "));
     EXPECT_INT(live_metric(&world.live, DEGRADED), 1);
     EXPECT_INT(live_metric(&world.live, FAILURES), 1);
+    EXPECT_HAS(client_get(&world.live, "/v2").body,
+               "],\"missing_backends\":[{\"name\":\"Dev\",\"reason\":\"backend Dev: ");
     EXPECT(client_get(&world.live, "/v2/health/ready").status != 200);
     EXPECT_INT(client_get(&world.live, "/v2/models/sum/ready").status, 200);
     EXPECT_INT(client_get(&world.live, "/v2/health/live").status, 200);

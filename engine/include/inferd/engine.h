@@ -71,13 +71,14 @@ void ifd_engine_destroy(struct ifd_engine *engine);
 /** Backends: those given, the plugins that were taken, then the files that were not. Texts live as
  *  long as the engine. */
 struct ifd_backend_info {
-    const char *name;   /* of a file that was not taken: the file's */
-    const char *file;   /* path of the plugin; "" if it is built in */
-    bool is_taken;      /* false: the file is no plugin for this engine */
-    bool available;     /* its device is open */
-    const char *reason; /* why not; "" */
-    bool degraded;      /* its device was lost, and does not work again yet */
-    uint64_t failures;  /* times that it was lost */
+    const char *name;    /* of a file that was not taken: the file's */
+    const char *file;    /* path of the plugin; "" if it is built in */
+    bool is_taken;       /* false: the file is no plugin for this engine */
+    bool available;      /* its device is open */
+    const char *reason;  /* why not; "" */
+    bool degraded;       /* its device was lost, and does not work again yet */
+    struct ifd_err lost; /* why the latest time, if it was ever lost */
+    uint64_t failures;   /* times that it was lost */
 };
 uint32_t ifd_engine_backend_count(const struct ifd_engine *engine);
 void ifd_engine_backend_info(const struct ifd_engine *engine, uint32_t index,
