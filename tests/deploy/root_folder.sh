@@ -6,5 +6,5 @@ set -euo pipefail
 rm -rf "$1"
 mmdebstrap --quiet --variant=essential --dpkgopt=force-unsafe-io --include="$(echo \
     systemd-standalone-sysusers systemd-standalone-tmpfiles libcurl4 libjansson4 libjpeg62-turbo \
-    libmicrohttpd12 libnettle8 libspng0 libuv1 | tr ' ' ,)" bookworm "$1"
+    libmicrohttpd12 libnettle8 libspeexdsp1 libspng0 libuv1 libwebp7 | tr ' ' ,)" bookworm "$1"
 touch "$1.complete"
